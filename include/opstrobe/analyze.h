@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/analyze.h: what a trace says. Every function here takes a finished trace and leaves it as it is.
+ */
+#ifndef OPSTROBE_ANALYZE_H
+#define OPSTROBE_ANALYZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+#include <opstrobe/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- function events: the list that torch calls events() -------------------------------------------------------- */
+
+/* A function event is an event row, or a memory record that no event encloses (and every out-of-memory record), shown as
+ * a zero-length `[memory]` / `[OutOfMemory]` event: then OPS_MEMORY_REF is set and the rest is the memory record's index. */
+#define OPS_MEMORY_REF 0x80000000u
+
+/* The visible events (neither hidden nor folded) with those memory records, sorted by (start, -end). Caller frees
+ * `*ret_refs` with ops_free_refs. */
+enum ops_code ops_function_events(const struct ops_trace *trace, uint32_t **ret_refs, size_t *ret_count,
+                                  struct ops_error *error);
+void ops_free_refs(uint32_t *refs);
+
+/* --- averages ---------------------------------------------------------------------------------------------------- */
+
+/* One row of a table: an event, or the sum of a group of events. Times in ns, memory in bytes. */
+struct ops_average {
+	int64_t cpu_time_total_ns; /* 0 for device events */
+	int64_t self_cpu_time_total_ns;
+	int64_t device_time_total_ns;
+	int64_t self_device_time_total_ns;
+	int64_t cpu_memory_usage;
+	int64_t self_cpu_memory_usage;
+	int64_t device_memory_usage;
+	int64_t self_device_memory_usage;
+	int64_t flops; /* 0 unknown */
+	uint64_t count;
+	uint32_t name;        /* string id; OPS_NONE for "Total" and for memory refs, see ops_average_name */
+	uint32_t first;       /* ref of the group's first function event */
+	uint32_t overload;    /* string id, OPS_NONE unless grouped by overload name (or an event's own) */
+	uint32_t inputs;      /* input list id standing for the shape, OPS_NONE unless grouped by shape (or an event's own) */
+	uint8_t device_type;  /* c10::DeviceType */
+	uint8_t scope;
+	uint8_t is_async;
+	uint8_t is_user_annotation;
+	uint8_t is_legacy;
+	uint8_t key; /* enum ops_average_key */
+};
+
+enum ops_average_key {
+	OPS_KEY_NAME,         /* `name` is the key; "ProfilerStep#12" is shown as "ProfilerStep*" */
+	OPS_KEY_MEMORY,       /* "[memory]" */
+	OPS_KEY_OUT_OF_MEMORY, /* "[OutOfMemory]" */
+	OPS_KEY_TOTAL,        /* "Total" */
+};
+
+struct ops_averages_options {
+	bool by_input_shape;
+	bool by_overload_name;
+};
+
+/* Memory of each event by the thread that reported it, children included (inclusive interval), and FLOPs, per row of
+ * ops_trace_events. Built once per trace and cached by the caller. All arrays have events->count entries. */
+struct ops_event_costs {
+	int64_t *cpu_memory;    /* NULL when the trace has no memory records */
+	int64_t *device_memory; /* NULL likewise */
+	int64_t *self_cpu_memory;
+	int64_t *self_device_memory;
+	bool with_flops;
+};
+enum ops_code ops_event_costs_init(struct ops_event_costs *costs, const struct ops_trace *trace, bool with_flops,
+                                   struct ops_error *error);
+void ops_event_costs_release(struct ops_event_costs *costs); /* zeroed or released costs are allowed */
+
+/* The row of one function event (count 1). */
+void ops_average_of_event(const struct ops_trace *trace, const struct ops_event_costs *costs, uint32_t ref,
+                          struct ops_average *ret_row);
+
+/* Groups `refs` in order of first occurrence; plain sums (torch's rule: nested calls of one name count twice in totals).
+ * Caller frees `*ret_rows` with ops_free_averages. */
+enum ops_code ops_averages(const struct ops_trace *trace, const struct ops_event_costs *costs, const uint32_t *refs,
+                           size_t count, const struct ops_averages_options *options, struct ops_average **ret_rows,
+                           size_t *ret_count, struct ops_error *error);
+void ops_free_averages(struct ops_average *rows);
+
+/* Sum of everything under the key "Total". */
+void ops_total_average(const struct ops_trace *trace, const struct ops_event_costs *costs, const uint32_t *refs,
+                       size_t count, struct ops_average *ret_row);
+
+/* Estimated floating-point operations of an event's operator; 0 when unknown. Formulas and sources: analyze/flops.c. */
+int64_t ops_event_flops(const struct ops_trace *trace, uint32_t event);
+
+/* --- table text --------------------------------------------------------------------------------------------------- */
+
+/* Rows of a table, fetched one by one so that a table of ten million events needs no array of rows. */
+struct ops_rows {
+	size_t count;
+	void (*get)(const void *context, size_t i, struct ops_average *ret_row);
+	/* Whether row i has a parent in the tree (for top_level_events_only); NULL: no row has. */
+	bool (*has_parent)(const void *context, size_t i);
+	const void *context;
+};
+
+/* What torch's EventList.table takes (spec 2.6). Start from OPS_TABLE_OPTIONS_DEFAULT. */
+struct ops_table_options {
+	const char *sort_by; /* attribute name; NULL: as they come. Rows arrive unsorted; the table sorts */
+	int64_t row_limit;   /* -1: all */
+	int64_t max_src_column_width;
+	int64_t max_name_column_width;
+	int64_t max_shapes_column_width;
+	const char *header;  /* NULL: none */
+	size_t header_size;
+	bool top_level_events_only;
+	const char *time_unit; /* "s", "ms", "us"; NULL or anything else: by size */
+	bool profile_memory;
+	bool with_flops;
+	const char *use_device; /* "cuda", …; NULL: none */
+};
+#define OPS_TABLE_OPTIONS_DEFAULT                                                                  \
+	{                                                                                          \
+		.sort_by = NULL, .row_limit = 100, .max_src_column_width = 75,                     \
+		.max_name_column_width = 55, .max_shapes_column_width = 80                         \
+	}
+
+/* Torch's table layout, byte for byte. OPS_UNSUPPORTED for an unknown sort_by (the Python layer's AttributeError),
+ * OPS_INVALID for one that cannot be ordered (TypeError). `*ret_text` is NUL-terminated UTF-8, freed with ops_free_text. */
+enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_rows *rows,
+                             const struct ops_table_options *options, char **ret_text, size_t *ret_size,
+                             struct ops_error *error);
+void ops_free_text(char *text);
+
+/* The key as shown: name, "ProfilerStep*", "[memory]", "Total". Borrowed from the trace or static. */
+struct ops_string ops_average_name(const struct ops_trace *trace, const struct ops_average *row);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

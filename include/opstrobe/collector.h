@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/collector.h: the hot path. How a collector inside the profiled process (the torch bridge, the C API's
+ * ranges, a device collector) writes records: reserve a slot, fill it, publish it. Everything on the fast path is
+ * inline, takes no lock, allocates nothing and never fails loudly: a full recorder counts the loss and goes on.
+ *
+ * Each thread owns a block. Fixed-size slots grow up from its front, variable payload grows down from its end:
+ *
+ *     ops_block ┌────────┬──────┬──────┬──────┬ ─ ─ ─ ─ ─ ┬─────────┬───────────┐ OPS_BLOCK_BYTES
+ *               │ header │ slot │ slot │ slot │   room    │ payload │  payload  │
+ *               └────────┴──────┴──────┴──────┴ ─ ─ ─ ─ ─ ┴─────────┴───────────┘
+ *                          0      1      2  → count          ← payload_start
+ *
+ * A slot's payload lies in the slot's own block, and is named by its offset from the block's start: a block is
+ * position-independent and says itself which thread, format and session it belongs to.
+ *
+ * Life of a slot: reserved (only its thread knows it) → published by one release store of the block's count (the
+ * drain may read it) → closed by one release store of `end_ticks` (any thread may do this, at any later time, even
+ * after the session stopped: a block with open slots is kept until they close).
+ *
+ * This header compiles as C11 and as C++17. It is a contract between parts built at different times (the torch
+ * bridge is compiled on the user's machine): whoever changes a layout here raises OPS_COLLECTOR_ABI.
+ */
+#ifndef OPSTROBE_COLLECTOR_H
+#define OPSTROBE_COLLECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OPS_COLLECTOR_ABI 1u
+
+#define OPS_BLOCK_BYTES 65536u
+#define OPS_BLOCK_MAGIC 0x4b4c424fu /* "OBLK" in memory order on little endian */
+
+/* What a slot holds. */
+enum ops_slot_kind {
+	OPS_SLOT_OP = 1,      /* a dispatcher-level operator or autograd node */
+	OPS_SLOT_RANGE = 2,   /* a user's range: record_function, ops_range_begin */
+	OPS_SLOT_INSTANT = 3, /* a point in time with a name */
+	OPS_SLOT_COUNTER = 4, /* a named value at a time; the double's bits stand in sequence_nr */
+	OPS_SLOT_MEMORY = 5,  /* struct ops_memory_slot: an allocator report */
+	OPS_SLOT_OOM = 6,     /* struct ops_memory_slot: an allocation that failed */
+};
+
+enum ops_slot_flag {
+	OPS_SLOT_ASYNC = 1,       /* said by its maker to be asynchronous */
+	OPS_SLOT_NAME_INLINE = 2, /* the payload begins with the name: uint32_t length, then the bytes, padded to 4 */
+	OPS_SLOT_HAS_INPUTS = 4,  /* the payload (after the name, if any) is an input list: see inputs.h */
+	OPS_SLOT_HAS_ARGS = 8,    /* a range's argument text follows the name in the same form (length, bytes) */
+};
+
+struct ops_slot {
+	void *owner;          /* free for whoever opened the slot; the torch bridge keeps a C++ object's vtable here */
+	uint64_t start_ticks; /* ops_ticks() at the start */
+	uint64_t end_ticks;   /* 0 while open; written with release order, see ops_slot_close */
+	int64_t sequence_nr;  /* autograd sequence number, -1 for none */
+	uint32_t name;        /* id from ops_collector.intern for this thread; 0 with OPS_SLOT_NAME_INLINE */
+	uint32_t payload;     /* offset in the block, 0 when there is none */
+	uint32_t payload_bytes;
+	uint32_t forward_thread; /* torch's logical thread number of the forward operator, 0 for none */
+	uint32_t end_thread;     /* `number` of the thread that closed the slot */
+	uint8_t kind;            /* enum ops_slot_kind */
+	uint8_t scope;           /* at::RecordScope; 7 (USER_SCOPE) for ranges */
+	uint16_t flags;          /* enum ops_slot_flag */
+};
+
+/* A slot of kind OPS_SLOT_MEMORY or OPS_SLOT_OOM: same size, `kind` at the same place. */
+struct ops_memory_slot {
+	uint64_t address;
+	uint64_t time_ticks;
+	int64_t bytes; /* > 0 allocated, < 0 freed */
+	uint64_t total_allocated;
+	uint64_t total_reserved;
+	uint32_t unused[2];
+	int16_t device_index; /* -1 for the CPU */
+	uint16_t device_type; /* c10::DeviceType */
+	uint8_t kind;
+	uint8_t reserved[3];
+};
+
+struct ops_block {
+	uint32_t magic;         /* OPS_BLOCK_MAGIC */
+	uint32_t abi;           /* OPS_COLLECTOR_ABI */
+	uint64_t epoch;         /* the session it was filled in */
+	uint32_t thread;        /* struct ops_thread.number */
+	uint32_t count;         /* published slots; release store by the owner, acquire load by the drain */
+	uint32_t payload_start; /* offset of the lowest payload byte; owner only, exact once published */
+	uint32_t reserved[9];
+	struct ops_slot slots[];
+};
+
+/* The part of a recording thread that the hot path touches. The core owns it and hides the rest behind it. */
+struct ops_thread {
+	uint64_t epoch;               /* session that `block` is being filled for */
+	struct ops_block *block;      /* NULL before the first record */
+	uint32_t reserved_slots;      /* slots reserved in `block`; published count follows */
+	uint32_t payload_start;       /* where payload ends up next, growing down */
+	uint32_t number;              /* 1-based, unique in the process's life */
+	uint32_t torch_number;        /* at::RecordFunction::currentThreadId(), 0 when torch never ran here */
+	uint64_t lost;                /* records dropped in this session */
+};
+
+/* What the core hands to a collector that is a library of its own. Static storage; never changes. */
+struct ops_collector {
+	uint32_t abi;          /* OPS_COLLECTOR_ABI of the core */
+	uint32_t tsc;          /* 1: ticks are the TSC; 0: CLOCK_MONOTONIC nanoseconds */
+	const uint64_t *epoch; /* number of the session being recorded, 0 while none is (or it is paused) */
+
+	/* The calling thread's recorder; registers the thread on first use. NULL when memory is out: record nothing. */
+	struct ops_thread *(*thread)(void);
+
+	/* The slow half of ops_reserve: new block or new session. NULL when nothing is to be recorded; a loss is counted. */
+	struct ops_slot *(*reserve_slow)(struct ops_thread *thread, size_t payload_bytes);
+
+	/* An id for (name, overload) on this thread, never 0 except when memory is out. Copies both. `overload` may be
+	 * NULL. Slow: for names met for the first time; callers keep their own cache. Ids hold for one epoch only. */
+	uint32_t (*intern)(struct ops_thread *thread, const char *name, size_t name_bytes, const char *overload,
+	                   size_t overload_bytes);
+};
+
+#if defined(__GNUC__)
+#define OPS_LIKELY(x) __builtin_expect(!!(x), 1)
+#define OPS_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#else
+#define OPS_LIKELY(x) (x)
+#define OPS_UNLIKELY(x) (x)
+#endif
+
+/* Now, in the clock that `tsc` names. */
+static inline uint64_t ops_ticks(uint32_t tsc)
+{
+#if defined(__x86_64__)
+	if (OPS_LIKELY(tsc))
+		return __rdtsc();
+#endif
+	(void)tsc;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The session number if one is being recorded now, else 0. Relaxed: a thread may see a start or stop a little late,
+ * which ops_reserve_slow settles under the session's lock. */
+static inline uint64_t ops_collector_epoch(const struct ops_collector *collector)
+{
+	return __atomic_load_n(collector->epoch, __ATOMIC_RELAXED);
+}
+
+/* Reserves the next slot of `thread` and `payload_bytes` (a multiple of 4; 0 for none) in its block. The caller holds
+ * a non-zero `epoch` from ops_collector_epoch. Sets `payload` and `payload_bytes`; every other field is the
+ * caller's to fill before ops_publish. Only the thread itself may call this. */
+static inline struct ops_slot *ops_reserve(const struct ops_collector *collector, struct ops_thread *thread,
+                                           uint64_t epoch, size_t payload_bytes)
+{
+	size_t front = offsetof(struct ops_block, slots) + ((size_t)thread->reserved_slots + 1) * sizeof(struct ops_slot);
+	struct ops_slot *slot;
+
+	if (OPS_UNLIKELY(thread->epoch != epoch || front + payload_bytes > thread->payload_start))
+		return collector->reserve_slow(thread, payload_bytes);
+	slot = &thread->block->slots[thread->reserved_slots++];
+	thread->payload_start -= (uint32_t)payload_bytes;
+	slot->payload = payload_bytes ? thread->payload_start : 0;
+	slot->payload_bytes = (uint32_t)payload_bytes;
+	return slot;
+}
+
+/* Lets the drain see every slot reserved so far. Pairs with the acquire load of `count` in record/session.c. */
+static inline void ops_publish(struct ops_thread *thread)
+{
+	thread->block->payload_start = thread->payload_start;
+	__atomic_store_n(&thread->block->count, thread->reserved_slots, __ATOMIC_RELEASE);
+}
+
+/* Closes an open slot; the last touch of it. Any thread. Pairs with the acquire load of `end_ticks` in the drain. */
+static inline void ops_slot_close(struct ops_slot *slot, uint64_t ticks, uint32_t thread_number)
+{
+	slot->end_thread = thread_number;
+	__atomic_store_n(&slot->end_ticks, ticks, __ATOMIC_RELEASE);
+}
+
+static inline void *ops_slot_payload(struct ops_thread *thread, struct ops_slot *slot)
+{
+	return (char *)thread->block + slot->payload;
+}
+
+/* The core's collector. Collectors inside the core use it directly, others are handed the pointer. */
+const struct ops_collector *ops_collector_get(void);
+
+#ifdef __cplusplus
+}
+static_assert(sizeof(struct ops_slot) == 56, "slot layout");
+static_assert(sizeof(struct ops_memory_slot) == sizeof(struct ops_slot), "slot layout");
+static_assert(offsetof(struct ops_memory_slot, kind) == offsetof(struct ops_slot, kind), "slot layout");
+#else
+_Static_assert(sizeof(struct ops_slot) == 56, "slot layout");
+_Static_assert(sizeof(struct ops_memory_slot) == sizeof(struct ops_slot), "slot layout");
+_Static_assert(offsetof(struct ops_memory_slot, kind) == offsetof(struct ops_slot, kind), "slot layout");
+_Static_assert(offsetof(struct ops_block, slots) == 64, "block layout");
+#endif
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/record.h: record a program's own ranges, counters and instants. For C and C++ programs; Python and torch
+ * record through the same session.
+ *
+ *     struct ops_session *session = NULL;
+ *     struct ops_recording *recording = NULL;
+ *     ops_session_start(NULL, &session, &error);
+ *     struct ops_range r = ops_range_begin("load", 4);
+ *     …
+ *     ops_range_end(r);
+ *     ops_session_stop(session, &recording, &error);
+ *     ops_trace_from_recording(recording, &trace, &error);     // opstrobe/read.h; takes the recording
+ *     ops_write_chrome_json(trace, "trace.json", NULL, &error); // opstrobe/write.h
+ *
+ * One session records at a time in a process; start answers OPS_BUSY while another does. A session may be started,
+ * paused and stopped from any thread. Ranges, counters and instants may be recorded from any thread at any time: with
+ * no session they cost a load and a branch. A child of fork() starts with no session.
+ */
+#ifndef OPSTROBE_RECORD_H
+#define OPSTROBE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/collector.h>
+#include <opstrobe/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ops_session;
+struct ops_recording;
+
+/* Zero means default everywhere. */
+struct ops_record_options {
+	uint64_t max_bytes; /* ceiling of all blocks together; default a quarter of the machine's memory. Past it records
+	                     * are counted as lost. */
+	uint64_t prefault_bytes; /* memory to have ready before the first record; default 0 */
+};
+
+/* Starts recording. `options` may be NULL. OPS_BUSY when a session runs, OPS_NO_MEMORY. */
+enum ops_code ops_session_start(const struct ops_record_options *options, struct ops_session **ret_session,
+                                struct ops_error *error);
+
+/* Suspends and resumes recording; idempotent, any thread. Open ranges close normally meanwhile. */
+void ops_session_pause(struct ops_session *session);
+void ops_session_resume(struct ops_session *session);
+
+/* Ends recording, frees the session, and gives all that was recorded. On OPS_NO_MEMORY the recording is still made
+ * from what could be kept, and the rest is counted in its lost records. The caller owns `*ret_recording`. */
+enum ops_code ops_session_stop(struct ops_session *session, struct ops_recording **ret_recording, struct ops_error *error);
+
+/* Frees a recording that was not handed to ops_trace_from_recording. NULL is allowed. */
+void ops_recording_free(struct ops_recording *recording);
+
+/* An open range: what ops_range_begin gives and ops_range_end takes. All zero: nothing was recorded. */
+struct ops_range {
+	struct ops_slot *slot;
+};
+
+/* Opens a range named by `name_bytes` bytes (any bytes) on the calling thread; copied. */
+struct ops_range ops_range_begin(const char *name, size_t name_bytes);
+/* The same with an argument text, shown with the range. */
+struct ops_range ops_range_begin_args(const char *name, size_t name_bytes, const char *args, size_t args_bytes);
+/* Closes it, from any thread, also after the session stopped. Exactly once. A range not closed by the end of its session
+ * is recorded as unfinished, ending with the session. */
+void ops_range_end(struct ops_range range);
+
+void ops_instant(const char *name, size_t name_bytes);
+void ops_counter(const char *name, size_t name_bytes, double value);
+
+/* Names a thread of this process (Linux thread id, 0 for the caller) in the session's trace; copied. Ignored while no
+ * session runs. */
+void ops_thread_name(int64_t tid, const char *name, size_t name_bytes);
+
+/* Whether a session is recording at this moment. */
+static inline bool ops_recording_active(void)
+{
+	return ops_collector_epoch(ops_collector_get()) != 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

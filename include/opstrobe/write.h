@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/write.h: a trace as a file. One function a format; all write beside the target and rename, so that a failed
+ * write leaves the old file whole, and may be called as often as wanted.
+ */
+#ifndef OPSTROBE_WRITE_H
+#define OPSTROBE_WRITE_H
+
+#include <stdbool.h>
+
+#include <opstrobe/error.h>
+#include <opstrobe/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zero means default. */
+struct ops_chrome_json_options {
+	int compression_level; /* gzip level 1–9 when the path ends in ".gz"; default 6 */
+	/* Called from time to time with bytes of JSON made so far; a non-zero answer cancels (OPS_STATE). NULL: never. */
+	int (*progress)(void *context, uint64_t bytes);
+	void *progress_context;
+};
+
+/* Chrome trace JSON in Kineto's conventions (spec 3). A path that ends in ".gz" is compressed while it is written.
+ * OPS_IO with errno on any failure of the file system. `options` may be NULL. */
+enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *path,
+                                    const struct ops_chrome_json_options *options, struct ops_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

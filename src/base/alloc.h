@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every allocation of the library goes through here, so that a test can make each one fail once.
+ */
+#ifndef OPS_BASE_ALLOC_H
+#define OPS_BASE_ALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* As malloc, calloc, realloc, free; NULL when memory is out. Sizes are checked against overflow in the _array forms. */
+void *ops_alloc(size_t bytes);
+void *ops_alloc_zeroed(size_t count, size_t bytes_each);
+void *ops_realloc_array(void *old, size_t count, size_t bytes_each);
+void ops_free(void *memory);
+
+/* Anonymous pages, zeroed, aligned to `bytes` when that is a power of two up to 2 MiB. NULL when memory is out. */
+void *ops_pages_map(size_t bytes);
+void ops_pages_unmap(void *pages, size_t bytes);
+
+/* Tests only: the nth allocation from now (1-based; 0: none) fails, and with `all_after` so does every later one. */
+void ops_alloc_fail_at(uint64_t nth, bool all_after);
+/* Tests only: allocations attempted since ops_alloc_fail_at was last called. */
+uint64_t ops_alloc_count(void);
+
+#endif

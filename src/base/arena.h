@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An arena: many allocations, one release. Zero-initialised is empty. Red zones and poison for AddressSanitizer.
+ */
+#ifndef OPS_BASE_ARENA_H
+#define OPS_BASE_ARENA_H
+
+#include <stddef.h>
+
+struct ops_arena_chunk;
+struct ops_arena {
+	struct ops_arena_chunk *chunks;
+	char *next;
+	char *end;
+};
+
+/* `bytes` bytes aligned to 16, uninitialised; NULL when memory is out. */
+void *ops_arena_alloc(struct ops_arena *arena, size_t bytes);
+/* A copy of the bytes with a NUL behind; aligned to 8. */
+char *ops_arena_copy(struct ops_arena *arena, const void *bytes, size_t size);
+void ops_arena_release(struct ops_arena *arena);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Growable arrays: `struct { T *items; size_t count, capacity; }`, zero-initialised, grown with overflow checks.
+ *
+ *     OPS_ARRAY(struct ops_link) links = {0};
+ *     struct ops_link *link = OPS_ARRAY_PUSH(&links);   // NULL when memory is out
+ *     OPS_ARRAY_RELEASE(&links);
+ */
+#ifndef OPS_BASE_ARRAY_H
+#define OPS_BASE_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define OPS_ARRAY(T)                                                                               \
+	struct {                                                                                   \
+		T *items;                                                                          \
+		size_t count;                                                                      \
+		size_t capacity;                                                                   \
+	}
+
+/* Makes room for `extra` more items; false when memory is out or the size would overflow, and the array is as before. */
+bool ops_array_reserve(void *items_field, size_t *capacity, size_t count, size_t extra, size_t bytes_each);
+
+#define OPS_ARRAY_RESERVE(array, extra)                                                            \
+	ops_array_reserve(&(array)->items, &(array)->capacity, (array)->count, (extra), sizeof(*(array)->items))
+#define OPS_ARRAY_PUSH(array)                                                                      \
+	(OPS_ARRAY_RESERVE(array, 1) ? &(array)->items[(array)->count++] : NULL)
+#define OPS_ARRAY_RELEASE(array)                                                                   \
+	(ops_free((array)->items), (array)->items = NULL, (array)->count = (array)->capacity = 0)
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A growable run of bytes for text in the making. Failure is sticky: after an allocation failed every append is ignored
+ * and `failed` stays true, so that a caller checks once at the end.
+ */
+#ifndef OPS_BASE_BUFFER_H
+#define OPS_BASE_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ops_buffer {
+	char *bytes;
+	size_t size;
+	size_t capacity;
+	bool failed;
+};
+
+void ops_buffer_release(struct ops_buffer *buffer);
+/* Room for `extra` more bytes at bytes + size; NULL when memory is out. The caller raises `size`. */
+char *ops_buffer_room(struct ops_buffer *buffer, size_t extra);
+void ops_buffer_append(struct ops_buffer *buffer, const void *bytes, size_t size);
+void ops_buffer_append_text(struct ops_buffer *buffer, const char *text);
+void ops_buffer_append_int(struct ops_buffer *buffer, int64_t value);
+__attribute__((format(printf, 2, 3))) void ops_buffer_printf(struct ops_buffer *buffer, const char *format, ...);
+
+#endif

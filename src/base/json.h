@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * JSON text: escaping, numbers, and a validator. Whatever bytes a string holds come out as valid JSON and whole:
+ * control characters, quotes and backslashes escaped; UTF-8 as it is; an encoded surrogate (a Python string's lone
+ * surrogate) as \uD8xx…\uDFxx; a byte that is no UTF-8 as \udc80…\udcff, which Python's surrogateescape turns back.
+ */
+#ifndef OPS_BASE_JSON_H
+#define OPS_BASE_JSON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+
+#include "base/buffer.h"
+
+/* At most this many bytes come from one byte of a string. */
+#define OPS_JSON_EXPANSION 6
+
+/* Writes the string with its quotes to `out`, which has room for size * OPS_JSON_EXPANSION + 2; returns the end. */
+char *ops_json_string_to(char *out, const char *bytes, size_t size);
+void ops_json_string(struct ops_buffer *buffer, const char *bytes, size_t size);
+
+/* Decimal integer; 20 bytes at most. */
+char *ops_json_int_to(char *out, int64_t value);
+char *ops_json_uint_to(char *out, uint64_t value);
+/* Nanoseconds as microseconds with exactly three decimals ("12.345", "-0.001"); 24 bytes at most. */
+char *ops_json_us_to(char *out, int64_t ns);
+/* Shortest text that reads back as the same double; infinities and NaN as null (JSON has none). 32 bytes at most. */
+char *ops_json_double_to(char *out, double value);
+
+/* OPS_OK if the text is exactly one JSON value with only white space around; else OPS_INVALID naming the byte. Bounded
+ * depth (256). */
+enum ops_code ops_json_validate(const char *text, size_t size, struct ops_error *error);
+
+#endif
