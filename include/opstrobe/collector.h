@@ -55,7 +55,8 @@ enum ops_slot_flag {
 	OPS_SLOT_ASYNC = 1,       /* said by its maker to be asynchronous */
 	OPS_SLOT_NAME_INLINE = 2, /* the payload begins with the name: uint32_t length, then the bytes, padded to 4 */
 	OPS_SLOT_HAS_INPUTS = 4,  /* the payload (after the name, if any) is an input list: see inputs.h */
-	OPS_SLOT_HAS_ARGS = 8,    /* a range's argument text follows the name in the same form (length, bytes) */
+	OPS_SLOT_HAS_ARGS = 8,    /* a range has an argument text. With NAME_INLINE it follows the name in the same form
+	                           * (length, bytes, padded); else it is the second text interned under `name` */
 };
 
 struct ops_slot {
@@ -93,8 +94,9 @@ struct ops_block {
 	uint64_t epoch;         /* the session it was filled in */
 	uint32_t thread;        /* struct ops_thread.number */
 	uint32_t count;         /* published slots; release store by the owner, acquire load by the drain */
-	uint32_t payload_start; /* offset of the lowest payload byte; owner only, exact once published */
-	uint32_t reserved[9];
+	uint32_t bytes;         /* size of the block: OPS_BLOCK_BYTES, less for a packed copy */
+	uint32_t reserved[7];
+	struct ops_block *next; /* the core's: the list that the block is on */
 	struct ops_slot slots[];
 };
 
@@ -105,8 +107,9 @@ struct ops_thread {
 	uint32_t reserved_slots;      /* slots reserved in `block`; published count follows */
 	uint32_t payload_start;       /* where payload ends up next, growing down */
 	uint32_t number;              /* 1-based, unique in the process's life */
-	uint32_t torch_number;        /* at::RecordFunction::currentThreadId(), 0 when torch never ran here */
-	uint64_t lost;                /* records dropped in this session */
+	uint32_t torch_number;        /* at::RecordFunction::currentThreadId(), 0 when torch never ran here; set by the
+	                               * thread with a relaxed atomic store, since the drain reads it */
+	uint64_t lost;                /* records dropped in this session; relaxed atomic stores by the thread alone */
 };
 
 /* What the core hands to a collector that is a library of its own. Static storage; never changes. */
@@ -118,11 +121,13 @@ struct ops_collector {
 	/* The calling thread's recorder; registers the thread on first use. NULL when memory is out: record nothing. */
 	struct ops_thread *(*thread)(void);
 
-	/* The slow half of ops_reserve: new block or new session. NULL when nothing is to be recorded; a loss is counted. */
-	struct ops_slot *(*reserve_slow)(struct ops_thread *thread, size_t payload_bytes);
+	/* The slow half of ops_reserve: new block or new session. NULL when `epoch` is no longer the session being
+	 * recorded, or when there is no room, which is counted as a loss. */
+	struct ops_slot *(*reserve_slow)(struct ops_thread *thread, uint64_t epoch, size_t payload_bytes);
 
-	/* An id for (name, overload) on this thread, never 0 except when memory is out. Copies both. `overload` may be
-	 * NULL. Slow: for names met for the first time; callers keep their own cache. Ids hold for one epoch only. */
+	/* An id for (name, overload) on this thread. Copies both. `overload` may be NULL. 0 when memory is out (counted as
+	 * a loss) or the session is over: then do not record. Slow: for names met for the first time; callers keep their
+	 * own cache. Ids hold for one epoch only: load the epoch first, intern, then reserve with that epoch. */
 	uint32_t (*intern)(struct ops_thread *thread, const char *name, size_t name_bytes, const char *overload,
 	                   size_t overload_bytes);
 };
@@ -148,16 +153,20 @@ static inline uint64_t ops_ticks(uint32_t tsc)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The session number if one is being recorded now, else 0. Relaxed: a thread may see a start or stop a little late,
- * which ops_reserve_slow settles under the session's lock. */
+/* The session number if one is being recorded now, else 0. A thread may see a start or stop a little late, which
+ * reserve_slow settles under the session's lock. Pairs with the release store at start: `tsc` is known by then. */
 static inline uint64_t ops_collector_epoch(const struct ops_collector *collector)
 {
-	return __atomic_load_n(collector->epoch, __ATOMIC_RELAXED);
+	return __atomic_load_n(collector->epoch, __ATOMIC_ACQUIRE);
 }
+
+/* The largest payload of one slot: more is always a loss. */
+#define OPS_PAYLOAD_MAX (OPS_BLOCK_BYTES - sizeof(struct ops_block) - sizeof(struct ops_slot))
 
 /* Reserves the next slot of `thread` and `payload_bytes` (a multiple of 4; 0 for none) in its block. The caller holds
  * a non-zero `epoch` from ops_collector_epoch. Sets `payload` and `payload_bytes`; every other field is the
- * caller's to fill before ops_publish. Only the thread itself may call this. */
+ * caller's to fill before ops_publish, `end_ticks` (0, or the start for what has no length) included. Nothing else is
+ * reserved between the two. Only the thread itself may call this. */
 static inline struct ops_slot *ops_reserve(const struct ops_collector *collector, struct ops_thread *thread,
                                            uint64_t epoch, size_t payload_bytes)
 {
@@ -165,7 +174,7 @@ static inline struct ops_slot *ops_reserve(const struct ops_collector *collector
 	struct ops_slot *slot;
 
 	if (OPS_UNLIKELY(thread->epoch != epoch || front + payload_bytes > thread->payload_start))
-		return collector->reserve_slow(thread, payload_bytes);
+		return collector->reserve_slow(thread, epoch, payload_bytes);
 	slot = &thread->block->slots[thread->reserved_slots++];
 	thread->payload_start -= (uint32_t)payload_bytes;
 	slot->payload = payload_bytes ? thread->payload_start : 0;
@@ -173,10 +182,9 @@ static inline struct ops_slot *ops_reserve(const struct ops_collector *collector
 	return slot;
 }
 
-/* Lets the drain see every slot reserved so far. Pairs with the acquire load of `count` in record/session.c. */
+/* Lets the drain see every slot reserved so far. Pairs with the acquire load of `count` in record/block.c. */
 static inline void ops_publish(struct ops_thread *thread)
 {
-	thread->block->payload_start = thread->payload_start;
 	__atomic_store_n(&thread->block->count, thread->reserved_slots, __ATOMIC_RELEASE);
 }
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a session leaves behind: per thread its names and its blocks in the order they were filled. The reader
+ * (read/recording.c) takes it apart block by block.
+ *
+ * Most blocks are the very ones that the threads wrote, handed over and not copied. Nothing is added to them any more,
+ * but a slot that was open at the stop may still be closed by its thread while they are read: read the end through
+ * ops_slot_end, once, and `end_thread` only if it is not 0. What counts is the stop: a slot whose end is 0 or later than
+ * `stop.ticks` is unfinished and ends at the stop. A slot may also start a little after the stop (its thread had not
+ * seen it yet): clamp it.
+ */
+#ifndef OPS_RECORD_RECORDING_H
+#define OPS_RECORD_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/collector.h>
+
+#include "base/clock.h"
+#include "base/intern.h"
+
+/* An interned (name, overload): ids in the thread's `texts`. `second` is OPS_INTERN_NONE when there is none; for a range
+ * it is the argument text. */
+struct ops_name {
+	uint32_t first;
+	uint32_t second;
+};
+
+/* One thread's share of a session. */
+struct ops_share {
+	struct ops_share *next;
+	int64_t tid;
+	uint32_t number;       /* struct ops_thread.number, unique in the process's life */
+	uint32_t torch_number; /* torch's logical thread number, 0 none */
+	char *name;            /* any bytes, a NUL behind; NULL when unknown */
+	size_t name_size;
+	struct ops_intern texts;    /* distinct names, overloads and argument texts */
+	struct ops_intern names;    /* struct ops_name, as bytes; ops_slot.name is the id here + 1 */
+	struct ops_block *blocks;   /* linked by `next`, in the order they were filled */
+	struct ops_block *last;     /* of blocks; NULL when there are none */
+	size_t slot_count;          /* in all blocks, those taken included */
+};
+
+struct ops_recording {
+	struct ops_clock_pair start;
+	struct ops_clock_pair stop;
+	uint64_t epoch;
+	uint64_t lost;            /* records that could not be kept */
+	size_t slot_count;        /* in all shares */
+	size_t share_count;
+	struct ops_share *shares; /* linked by `next`, in no particular order */
+};
+
+/* The end of a slot in ticks, 0 while open. Pairs with ops_slot_close. Not for memory slots. */
+static inline uint64_t ops_slot_end(const struct ops_slot *slot)
+{
+	return __atomic_load_n(&slot->end_ticks, __ATOMIC_ACQUIRE);
+}
+
+static inline bool ops_slot_is_memory(const struct ops_slot *slot)
+{
+	return slot->kind == OPS_SLOT_MEMORY || slot->kind == OPS_SLOT_OOM;
+}
+
+/* The two texts of a slot's interned name; `id` is ops_slot.name and not 0. */
+static inline struct ops_name ops_share_name(const struct ops_share *share, uint32_t id)
+{
+	return *(const struct ops_name *)share->names.entries[id - 1].bytes;
+}
+
+/* Gives the share's first block back to the pool (or, while a slot in it is open, puts it aside until it is closed). */
+void ops_share_drop_block(struct ops_share *share);
+
+#endif
