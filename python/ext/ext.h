@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the extension module `opstrobe._core` share: one file a type, each with an `ops_ext_add_…` that the
+ * module's exec slot calls in turn. CPython 3.10 to 3.14, multi-phase initialisation, heap types, all state in the
+ * module. The extension needs the GIL and does not claim otherwise.
+ */
+#ifndef OPS_EXT_H
+#define OPS_EXT_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+#include <opstrobe/trace.h>
+
+#define OPS_EXT_DEVICE_TYPES 21 /* c10::DeviceType: CPU 0 … PrivateUse1 20 */
+
+/* The module's state. A field belongs to the file named beside it; all are visited and cleared by module.c. */
+struct ops_ext_state {
+	PyTypeObject *trace;              /* trace.c */
+	PyTypeObject *event_list;         /* event_list.c */
+	PyTypeObject *function_event;     /* function_event.c */
+	PyTypeObject *function_event_avg; /* function_event_avg.c */
+	PyTypeObject *interval;           /* interval.c */
+	PyTypeObject *session;            /* session.c */
+	PyTypeObject *record_function;    /* record_function.c */
+	PyObject *device_types[OPS_EXT_DEVICE_TYPES]; /* function_event.c: the package's enum members, fetched when asked */
+};
+
+/* NULL with an exception set when `self` is of no type of this module; never for a method's own self. */
+struct ops_ext_state *ops_ext_state_of(PyObject *self);
+struct ops_ext_state *ops_ext_state_of_module(PyObject *module);
+
+/* Makes a heap type of `spec`, adds it to the module under its last name, and stores it in `*ret_type` (owned). */
+int ops_ext_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **ret_type);
+
+/* One of each file: adds its types and functions. 0, or -1 with an exception set. */
+int ops_ext_add_trace(PyObject *module);
+int ops_ext_add_event_list(PyObject *module);
+int ops_ext_add_function_event(PyObject *module);
+int ops_ext_add_function_event_avg(PyObject *module);
+int ops_ext_add_interval(PyObject *module);
+int ops_ext_add_session(PyObject *module);
+int ops_ext_add_bridge(PyObject *module);
+int ops_ext_add_record_function(PyObject *module);
+
+/* A new `_core.Trace` that takes the reference to `take`, also on failure (NULL with an exception set). */
+PyObject *ops_ext_trace_new(PyObject *module, struct ops_trace *take);
+
+/* Sets the exception that an error stands for and returns NULL: MemoryError; OSError(errno, text), so FileNotFoundError
+ * and its like; ValueError for INVALID and CORRUPT; NotImplementedError for UNSUPPORTED; RuntimeError else. */
+PyObject *ops_ext_raise(const struct ops_error *error);
+
+/* Any bytes as a str: UTF-8; with encoded lone surrogates; else undecodable bytes as U+DC80…U+DCFF (surrogateescape). */
+PyObject *ops_ext_text(const char *bytes, size_t size);
+/* The other way: bytes of a str, lone surrogates included, as a new bytes object. */
+PyObject *ops_ext_text_bytes(PyObject *text);
+
+#endif
