@@ -22,7 +22,9 @@
 #ifndef OPSTROBE_INPUTS_H
 #define OPSTROBE_INPUTS_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,6 +50,146 @@ struct ops_input_head {
 	uint8_t dtype; /* c10::ScalarType of a tensor */
 	uint16_t n;
 };
+
+/* --- reading a list ----------------------------------------------------------------------------------------------
+ *
+ *     struct ops_input_cursor cursor = ops_inputs_open(list.bytes, list.size);
+ *     struct ops_input item;
+ *     while (ops_inputs_next(&cursor, &item))
+ *             …
+ *
+ * Any bytes may be walked: at the first item that is cut short or malformed the walk ends.
+ */
+
+/* One item; `data` is borrowed from the list. */
+struct ops_input {
+	uint8_t tag;
+	uint8_t dtype;
+	uint16_t n;
+	const char *data;
+	size_t data_bytes;
+};
+
+struct ops_input_cursor {
+	const char *at;
+	const char *end;
+	uint32_t left; /* items still to come, if they are well-formed */
+};
+
+/* The number of items that a list claims; 0 for fewer than four bytes. */
+static inline uint32_t ops_inputs_count(const char *bytes, size_t size)
+{
+	uint32_t count = 0;
+
+	if (size >= sizeof(count))
+		memcpy(&count, bytes, sizeof(count));
+	return count;
+}
+
+static inline struct ops_input_cursor ops_inputs_open(const char *bytes, size_t size)
+{
+	struct ops_input_cursor cursor = {bytes, bytes, ops_inputs_count(bytes, size)};
+
+	if (size >= sizeof(uint32_t)) {
+		cursor.at += sizeof(uint32_t);
+		cursor.end += size;
+	}
+	return cursor;
+}
+
+/* Bytes of data behind the head of an item that is no list of items. */
+static inline size_t ops_input_flat_bytes(const struct ops_input_head *head)
+{
+	switch (head->tag) {
+	case OPS_INPUT_TENSOR:
+		return (size_t)head->n * 16;
+	case OPS_INPUT_TENSOR_PLAIN:
+	case OPS_INPUT_INT_LIST:
+		return (size_t)head->n * 8;
+	case OPS_INPUT_INT:
+	case OPS_INPUT_DOUBLE:
+		return 8;
+	case OPS_INPUT_COMPLEX:
+		return 16;
+	default:
+		return 0;
+	}
+}
+
+/* Whether an item with the tag `inner` may stand in a list with the tag `outer`. */
+static inline int ops_input_fits(uint8_t outer, uint8_t inner)
+{
+	if (outer == OPS_INPUT_TENSOR_LIST)
+		return inner == OPS_INPUT_TENSOR || inner == OPS_INPUT_TENSOR_PLAIN;
+	return outer == OPS_INPUT_SCALAR_LIST && inner >= OPS_INPUT_INT && inner <= OPS_INPUT_COMPLEX;
+}
+
+/* 1 and the next item, or 0 at the end. */
+static inline int ops_inputs_next(struct ops_input_cursor *cursor, struct ops_input *ret_item)
+{
+	struct ops_input_head head;
+	const char *at = cursor->at;
+	const char *data;
+	uint32_t i;
+
+	if (cursor->left == 0 || (size_t)(cursor->end - at) < sizeof(head))
+		return 0;
+	memcpy(&head, at, sizeof(head));
+	if (head.tag > OPS_INPUT_INT_LIST)
+		return 0;
+	data = at += sizeof(head);
+	if (head.tag == OPS_INPUT_TENSOR_LIST || head.tag == OPS_INPUT_SCALAR_LIST) {
+		for (i = 0; i < head.n; i++) {
+			struct ops_input_head inner;
+			if ((size_t)(cursor->end - at) < sizeof(inner))
+				return 0;
+			memcpy(&inner, at, sizeof(inner));
+			at += sizeof(inner);
+			if (!ops_input_fits(head.tag, inner.tag) ||
+			    (size_t)(cursor->end - at) < ops_input_flat_bytes(&inner))
+				return 0;
+			at += ops_input_flat_bytes(&inner);
+		}
+	} else {
+		if ((size_t)(cursor->end - at) < ops_input_flat_bytes(&head))
+			return 0;
+		at += ops_input_flat_bytes(&head);
+	}
+	ret_item->tag = head.tag;
+	ret_item->dtype = head.dtype;
+	ret_item->n = head.n;
+	ret_item->data = data;
+	ret_item->data_bytes = (size_t)(at - data);
+	cursor->at = at;
+	cursor->left--;
+	return 1;
+}
+
+/* The items of a TENSOR_LIST or SCALAR_LIST. */
+static inline struct ops_input_cursor ops_input_items(const struct ops_input *list)
+{
+	struct ops_input_cursor cursor = {list->data, list->data + list->data_bytes, list->n};
+	return cursor;
+}
+
+/* The ith int64 of an item's data: a size of a tensor, and from `n` on a stride of a TENSOR; the value of an INT; an
+ * element of an INT_LIST. */
+static inline int64_t ops_input_int(const struct ops_input *item, size_t i)
+{
+	int64_t value;
+
+	memcpy(&value, item->data + i * sizeof(value), sizeof(value));
+	return value;
+}
+
+/* The value of a DOUBLE; the real (0) and the imaginary (1) part of a COMPLEX. */
+static inline double ops_input_double(const struct ops_input *item, size_t i)
+{
+	double value;
+
+	memcpy(&value, item->data + i * sizeof(value), sizeof(value));
+	return value;
+}
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a trace, for src/trace alone and for tests that damage one on purpose. Everyone else reads it through
+ * opstrobe/trace.h and makes it through trace/builder.h.
+ */
+#ifndef OPS_TRACE_TABLE_H
+#define OPS_TRACE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/trace.h>
+
+#include "base/array.h"
+#include "base/intern.h"
+
+/* One list of columns: type, name. The first ones every trace has, 56 bytes an event; the others only where some event
+ * needs them. */
+#define OPS_COLUMNS(X)                                                                             \
+	X(int64_t, start_ns)                                                                       \
+	X(int64_t, end_ns)                                                                         \
+	X(int64_t, self_ns)                                                                        \
+	X(int64_t, sequence_nr)                                                                    \
+	X(uint32_t, name)                                                                          \
+	X(uint32_t, track)                                                                         \
+	X(uint32_t, parent)                                                                        \
+	X(uint32_t, inputs)                                                                        \
+	X(uint32_t, forward_thread)                                                                \
+	X(uint16_t, flags)                                                                         \
+	X(uint8_t, kind)                                                                           \
+	X(uint8_t, scope)
+#define OPS_OPTIONAL_COLUMNS(X)                                                                    \
+	X(uint32_t, overload)                                                                      \
+	X(uint32_t, end_track)                                                                     \
+	X(uint32_t, args)                                                                          \
+	X(uint64_t, id)
+
+/* The columns while they are written; each is its own allocation of `capacity` items. */
+struct ops_columns {
+	size_t count;
+	size_t capacity;
+#define OPS_COLUMN_FIELD(type, name) type *name;
+	OPS_COLUMNS(OPS_COLUMN_FIELD)
+	OPS_OPTIONAL_COLUMNS(OPS_COLUMN_FIELD)
+#undef OPS_COLUMN_FIELD
+};
+
+/* Key and value of one metadata entry, each an allocation with a NUL behind. */
+struct ops_metadata_entry {
+	char *key;
+	char *json;
+	size_t key_size;
+	size_t json_size;
+};
+
+struct ops_trace {
+	uint32_t references;
+	struct ops_columns columns; /* owned */
+	struct ops_events events;   /* the same, to be read; set by ops_trace_seal */
+	struct ops_intern strings;
+	struct ops_intern inputs;
+	OPS_ARRAY(struct ops_track) tracks;
+	OPS_ARRAY(struct ops_memory_record) memory;
+	OPS_ARRAY(struct ops_counter_record) counters;
+	OPS_ARRAY(struct ops_link) links;
+	OPS_ARRAY(struct ops_metadata_entry) metadata;
+	struct ops_trace_info info; /* its texts are strings of the trace */
+};
+
+/* Lets `events` point at the columns. */
+void ops_trace_seal(struct ops_trace *trace);
+
+/* Bookkeeping operators that tables and events() leave out (spec 2.2 rule 1). They are the strings 1, 2, … of every trace
+ * made by a builder, behind "" (string 0), so that a name is tested by its number. */
+#define OPS_HIDDEN_NAMES(X)                                                                        \
+	X("profiler::_record_function_enter")                                                      \
+	X("profiler::_record_function_enter_new")                                                  \
+	X("profiler::_record_function_exit")                                                       \
+	X("aten::is_leaf")                                                                         \
+	X("aten::output_nr")                                                                       \
+	X("aten::_version")
+#define OPS_HIDDEN_NAME_COUNT 6
+
+/* --- tree.c ------------------------------------------------------------------------------------------------------- */
+
+/* What the tree adds to the rows: computed columns, each with room for every row. In `flags` it sets or clears
+ * OPS_EVENT_HIDDEN and OPS_EVENT_FOLDED and leaves the others. */
+struct ops_tree {
+	uint32_t *parent;
+	int64_t *self_ns;
+	uint16_t *flags;
+};
+
+/* Whether a row takes part in the tree before folding. */
+bool ops_tree_takes(const struct ops_trace *trace, size_t row);
+
+/* Fills the tree of the trace's sorted rows. False when memory is out. Linear. */
+bool ops_tree_build(const struct ops_trace *trace, const struct ops_tree *tree);
+
+/* --- links.c ------------------------------------------------------------------------------------------------------ */
+
+/* Fills trace->links with the arrows from forward operators to their backward nodes (spec 3.7), ascending by `from`.
+ * False when memory is out. Linear in practice. */
+bool ops_links_build(struct ops_trace *trace);
+
+#endif
