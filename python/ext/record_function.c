@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * record_function: a user's range. A context manager that may be used again and again, also inside itself, and a
+ * decorator. It writes straight through ops_range_begin, on every thread. Most of the time nothing records, and
+ * then all that is left is making the object and two method calls: construction goes through vectorcall and the type has
+ * no part in garbage collection (it holds nothing but two strings).
+ */
+#include "ext.h"
+
+#include <opstrobe/record.h>
+
+struct range_object {
+	PyObject_HEAD
+	PyObject *name;
+	PyObject *args;         /* None when there are none */
+	Py_ssize_t depth;       /* times entered and not yet exited */
+	struct ops_range range; /* the innermost of those, all zero when nothing recorded */
+	struct ops_range *outer; /* the others, outermost first; NULL unless entered inside itself */
+};
+
+/* --- construction ----------------------------------------------------------------------------------------------- */
+
+static int range_set(struct range_object *self, PyObject *name, PyObject *args)
+{
+	if (!PyUnicode_Check(name)) {
+		PyErr_Format(PyExc_TypeError, "record_function name must be str, not %.100s", Py_TYPE(name)->tp_name);
+		return -1;
+	}
+	if (args != Py_None && !PyUnicode_Check(args)) {
+		PyErr_Format(PyExc_TypeError, "record_function args must be str or None, not %.100s",
+			     Py_TYPE(args)->tp_name);
+		return -1;
+	}
+	Py_INCREF(name);
+	Py_XSETREF(self->name, name);
+	Py_INCREF(args);
+	Py_XSETREF(self->args, args);
+	return 0;
+}
+
+static int range_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *keywords[] = {"name", "args", NULL};
+	PyObject *name, *text = Py_None;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:record_function", keywords, &name, &text))
+		return -1;
+	return range_set((struct range_object *)self, name, text);
+}
+
+/* For subclasses: the object is whole, with an empty name, even when a subclass forgets to call __init__. */
+static PyObject *range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+	struct range_object *self = (struct range_object *)type->tp_alloc(type, 0);
+
+	(void)args, (void)kwargs;
+	if (!self)
+		return NULL;
+	self->name = PyUnicode_FromStringAndSize(NULL, 0);
+	self->args = Py_NewRef(Py_None);
+	if (!self->name)
+		Py_CLEAR(self);
+	return (PyObject *)self;
+}
+
+static PyObject *range_make(PyTypeObject *type, PyObject *name, PyObject *args)
+{
+	struct range_object *self = PyObject_New(struct range_object, type);
+
+	if (!self)
+		return NULL;
+	memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
+	if (range_set(self, name, args))
+		Py_CLEAR(self);
+	return (PyObject *)self;
+}
+
+static PyObject *range_vectorcall_keywords(PyTypeObject *type, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+	PyObject *positional = PyTuple_New(count), *keywords = PyDict_New(), *self = NULL;
+
+	if (!positional || !keywords)
+		goto out;
+	for (Py_ssize_t i = 0; i < count; i++)
+		PyTuple_SET_ITEM(positional, i, Py_NewRef(args[i]));
+	for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
+		if (PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, i), args[count + i]))
+			goto out;
+	self = range_new(type, positional, keywords);
+	if (self && range_init(self, positional, keywords))
+		Py_CLEAR(self);
+out:
+	Py_XDECREF(positional);
+	Py_XDECREF(keywords);
+	return self;
+}
+
+/* Of the type itself: a subclass is made by tp_new and tp_init. */
+static PyObject *range_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+	Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+
+	if (names || count < 1 || count > 2)
+		return range_vectorcall_keywords((PyTypeObject *)type, args, count, names);
+	return range_make((PyTypeObject *)type, args[0], count == 2 ? args[1] : Py_None);
+}
+
+/* Ends the innermost range; what was around it is the innermost then. */
+static void range_close(struct range_object *self)
+{
+	if (self->range.slot)
+		ops_range_end(self->range);
+	if (--self->depth > 0)
+		self->range = self->outer[self->depth - 1];
+}
+
+static void range_dealloc(PyObject *object)
+{
+	struct range_object *self = (struct range_object *)object;
+	PyTypeObject *type = Py_TYPE(object);
+
+	while (self->depth > 0)
+		range_close(self);
+	PyMem_Free(self->outer);
+	Py_XDECREF(self->name);
+	Py_XDECREF(self->args);
+	type->tp_free(object);
+	Py_DECREF(type);
+}
+
+/* --- entering and leaving --------------------------------------------------------------------------------------- */
+
+/* The bytes of a str that may hold lone surrogates. `*ret_keep` owns them where the str itself does not. */
+static const char *text_bytes(PyObject *text, Py_ssize_t *ret_size, PyObject **ret_keep)
+{
+	const char *bytes = PyUnicode_AsUTF8AndSize(text, ret_size);
+
+	if (bytes || !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+		return bytes;
+	PyErr_Clear();
+	*ret_keep = ops_ext_text_bytes(text);
+	if (!*ret_keep)
+		return NULL;
+	*ret_size = PyBytes_GET_SIZE(*ret_keep);
+	return PyBytes_AS_STRING(*ret_keep);
+}
+
+static int range_begin(struct range_object *self)
+{
+	PyObject *keep_name = NULL, *keep_args = NULL;
+	Py_ssize_t name_size, args_size;
+	const char *name = text_bytes(self->name, &name_size, &keep_name), *args = NULL;
+
+	if (name && self->args == Py_None)
+		self->range = ops_range_begin(name, (size_t)name_size);
+	else if (name && (args = text_bytes(self->args, &args_size, &keep_args)))
+		self->range = ops_range_begin_args(name, (size_t)name_size, args, (size_t)args_size);
+	Py_XDECREF(keep_name);
+	Py_XDECREF(keep_args);
+	return name && (args || self->args == Py_None) ? 0 : -1;
+}
+
+static PyObject *range_enter(PyObject *object, PyObject *unused)
+{
+	struct range_object *self = (struct range_object *)object;
+
+	(void)unused;
+	if (self->depth > 0) {
+		struct ops_range *outer = PyMem_Realloc(self->outer, (size_t)self->depth * sizeof(*outer));
+
+		if (!outer)
+			return PyErr_NoMemory();
+		self->outer = outer;
+		outer[self->depth - 1] = self->range;
+	}
+	self->range = (struct ops_range){0};
+	if (ops_recording_active() && range_begin(self)) {
+		if (self->depth > 0)
+			self->range = self->outer[self->depth - 1];
+		return NULL;
+	}
+	self->depth++;
+	return Py_NewRef(object);
+}
+
+static PyObject *range_exit(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+	struct range_object *self = (struct range_object *)object;
+
+	(void)args, (void)count;
+	if (self->depth == 0) {
+		PyErr_SetString(PyExc_AssertionError, "record_function was left without having been entered");
+		return NULL;
+	}
+	range_close(self);
+	Py_RETURN_NONE;
+}
+
+/* --- decorating ------------------------------------------------------------------------------------------------- */
+
+/* A range of the same name for one call of a decorated function, so that recursion and threads do not share one. An object
+ * of a subclass serves all calls itself, as contextlib.ContextDecorator has it: only the subclass knows how it is made. */
+static PyObject *range_recreate(PyObject *object, PyObject *unused)
+{
+	struct range_object *self = (struct range_object *)object;
+
+	(void)unused;
+	if (Py_TYPE(object)->tp_vectorcall != range_vectorcall) /* which subclasses do not inherit */
+		return Py_NewRef(object);
+	return range_make(Py_TYPE(object), self->name, self->args);
+}
+
+static PyObject *range_call(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+	static char *keywords[] = {"func", NULL};
+	PyObject *function, *module, *wrapped;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:record_function", keywords, &function))
+		return NULL;
+	module = PyImport_ImportModule("opstrobe._decorate");
+	if (!module)
+		return NULL;
+	wrapped = PyObject_CallMethod(module, "decorate", "OO", object, function);
+	Py_DECREF(module);
+	return wrapped;
+}
+
+static PyObject *range_end_on_future(PyObject *object, PyObject *future)
+{
+	(void)object, (void)future;
+	PyErr_SetString(PyExc_NotImplementedError, "record_function: futures are not implemented yet");
+	return NULL;
+}
+
+/* --- type ------------------------------------------------------------------------------------------------------- */
+
+static PyMethodDef range_methods[] = {
+	{"__enter__", range_enter, METH_NOARGS, "Opens the range."},
+	{"__exit__", (PyCFunction)(void (*)(void))range_exit, METH_FASTCALL, "Closes the range."},
+	{"_recreate_cm", range_recreate, METH_NOARGS, "A range of the same name for one call of a decorated function."},
+	{"_call_end_callbacks_on_future", range_end_on_future, METH_O, "Closes the range when a future completes."},
+	{NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef range_members[] = {
+	{"name", T_OBJECT, offsetof(struct range_object, name), READONLY, "The range's name."},
+	{"args", T_OBJECT, offsetof(struct range_object, args), READONLY, "A text shown with the range, or None."},
+	{NULL, 0, 0, 0, NULL},
+};
+
+static const char range_doc[] =
+	"record_function(name, args=None)\n--\n\n"
+	"A named range of the program: a context manager and a decorator of functions, of generator functions and of\n"
+	"coroutine functions, whose ranges last from the first step to the last. Recorded on every thread while a profile\n"
+	"records, and next to free while none does.";
+
+static PyType_Slot range_slots[] = {
+	{Py_tp_doc, (void *)range_doc},
+	{Py_tp_new, range_new},
+	{Py_tp_init, range_init},
+	{Py_tp_dealloc, range_dealloc},
+	{Py_tp_call, range_call},
+	{Py_tp_methods, range_methods},
+	{Py_tp_members, range_members},
+	{0, NULL},
+};
+
+static PyType_Spec range_spec = {
+	.name = "opstrobe._core.record_function",
+	.basicsize = sizeof(struct range_object),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+	.slots = range_slots,
+};
+
+int ops_ext_add_record_function(PyObject *module)
+{
+	PyTypeObject **type = &ops_ext_state_of_module(module)->record_function;
+
+	if (ops_ext_add_type(module, &range_spec, type))
+		return -1;
+	(*type)->tp_vectorcall = range_vectorcall; /* no slot for it before Python 3.14 */
+	return 0;
+}
