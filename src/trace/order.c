@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Natural merge sort of row numbers; see order.h.
+ */
+#include "trace/order.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Up to this many rows are sorted by insertion. */
+#define FEW_ROWS 16
+
+static void insertion_sort(uint32_t *rows, size_t count, ops_before *before, const void *context)
+{
+	for (size_t i = 1; i < count; i++) {
+		uint32_t row = rows[i];
+		size_t at = i;
+
+		for (; at > 0 && before(context, row, rows[at - 1]); at--)
+			rows[at] = rows[at - 1];
+		rows[at] = row;
+	}
+}
+
+/* The end of the ascending run that begins at `start`. */
+static size_t run_end(const uint32_t *rows, size_t start, size_t count, ops_before *before, const void *context)
+{
+	size_t end = start + 1;
+
+	while (end < count && !before(context, rows[end], rows[end - 1]))
+		end++;
+	return end;
+}
+
+/* Merges two neighbouring runs from `rows` into the same place of `out`. */
+static void merge(const uint32_t *rows, uint32_t *out, size_t start, size_t middle, size_t end, ops_before *before,
+                  const void *context)
+{
+	size_t left = start;
+	size_t right = middle;
+	size_t at = start;
+
+	while (left < middle && right < end)
+		out[at++] = before(context, rows[right], rows[left]) ? rows[right++] : rows[left++];
+	memcpy(out + at, rows + left, (middle - left) * sizeof(*rows));
+	at += middle - left;
+	memcpy(out + at, rows + right, (end - right) * sizeof(*rows));
+}
+
+/* One pass: neighbouring runs become one. Returns how many pairs were merged. */
+static size_t merge_pairs(const uint32_t *rows, uint32_t *out, size_t count, ops_before *before, const void *context)
+{
+	size_t pairs = 0;
+	size_t end;
+
+	for (size_t start = 0; start < count; start = end) {
+		size_t middle = run_end(rows, start, count, before, context);
+
+		end = middle < count ? run_end(rows, middle, count, before, context) : middle;
+		pairs += end > middle;
+		merge(rows, out, start, middle, end, before, context);
+	}
+	return pairs;
+}
+
+bool ops_sort_rows(uint32_t *rows, size_t count, ops_before *before, const void *context)
+{
+	uint32_t *from = rows;
+	uint32_t *to;
+	uint32_t *other;
+
+	if (count <= FEW_ROWS) {
+		insertion_sort(rows, count, before, context);
+		return true;
+	}
+	if (run_end(rows, 0, count, before, context) == count)
+		return true;
+	other = to = ops_realloc_array(NULL, count, sizeof(*rows));
+	if (!other)
+		return false;
+	while (merge_pairs(from, to, count, before, context)) {
+		uint32_t *sorted = to;
+		to = from;
+		from = sorted;
+	}
+	/* The last pass found one run and copied it: both hold the order. */
+	ops_free(other);
+	return true;
+}

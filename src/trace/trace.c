@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A finished trace: its life, what it gives to read, and its metadata.
+ */
+#include <opstrobe/trace.h>
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "trace/table.h"
+
+void ops_trace_seal(struct ops_trace *trace)
+{
+	trace->events.count = trace->columns.count;
+#define POINT_AT(type, name) trace->events.name = trace->columns.name;
+	OPS_COLUMNS(POINT_AT)
+	OPS_OPTIONAL_COLUMNS(POINT_AT)
+#undef POINT_AT
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+static void trace_free(struct ops_trace *trace)
+{
+#define FREE_COLUMN(type, name) ops_free(trace->columns.name);
+	OPS_COLUMNS(FREE_COLUMN)
+	OPS_OPTIONAL_COLUMNS(FREE_COLUMN)
+#undef FREE_COLUMN
+	for (size_t i = 0; i < trace->metadata.count; i++) {
+		ops_free(trace->metadata.items[i].key);
+		ops_free(trace->metadata.items[i].json);
+	}
+	OPS_ARRAY_RELEASE(&trace->metadata);
+	OPS_ARRAY_RELEASE(&trace->links);
+	OPS_ARRAY_RELEASE(&trace->counters);
+	OPS_ARRAY_RELEASE(&trace->memory);
+	OPS_ARRAY_RELEASE(&trace->tracks);
+	ops_intern_release(&trace->inputs);
+	ops_intern_release(&trace->strings);
+	ops_free(trace);
+}
+
+struct ops_trace *ops_trace_ref(struct ops_trace *trace)
+{
+	__atomic_fetch_add(&trace->references, 1, __ATOMIC_RELAXED);
+	return trace;
+}
+
+void ops_trace_unref(struct ops_trace *trace)
+{
+	/* Release: this owner's last reads; acquire: all the others' before the memory goes. */
+	if (trace && __atomic_sub_fetch(&trace->references, 1, __ATOMIC_ACQ_REL) == 0)
+		trace_free(trace);
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------------- */
+
+const struct ops_events *ops_trace_events(const struct ops_trace *trace)
+{
+	return &trace->events;
+}
+
+const struct ops_trace_info *ops_trace_info(const struct ops_trace *trace)
+{
+	return &trace->info;
+}
+
+static struct ops_string entry_string(const struct ops_intern *table, uint32_t id)
+{
+	assert(id < table->count);
+	return (struct ops_string){table->entries[id].bytes, table->entries[id].size};
+}
+
+struct ops_string ops_trace_string(const struct ops_trace *trace, uint32_t id)
+{
+	return entry_string(&trace->strings, id);
+}
+
+size_t ops_trace_string_count(const struct ops_trace *trace)
+{
+	return trace->strings.count;
+}
+
+uint32_t ops_trace_find_string(const struct ops_trace *trace, const char *bytes, size_t size)
+{
+	return ops_intern_find(&trace->strings, bytes, size);
+}
+
+struct ops_string ops_trace_inputs(const struct ops_trace *trace, uint32_t id)
+{
+	return entry_string(&trace->inputs, id);
+}
+
+size_t ops_trace_inputs_count(const struct ops_trace *trace)
+{
+	return trace->inputs.count;
+}
+
+const struct ops_track *ops_trace_tracks(const struct ops_trace *trace, size_t *ret_count)
+{
+	*ret_count = trace->tracks.count;
+	return trace->tracks.items;
+}
+
+const struct ops_memory_record *ops_trace_memory(const struct ops_trace *trace, size_t *ret_count)
+{
+	*ret_count = trace->memory.count;
+	return trace->memory.items;
+}
+
+const struct ops_counter_record *ops_trace_counters(const struct ops_trace *trace, size_t *ret_count)
+{
+	*ret_count = trace->counters.count;
+	return trace->counters.items;
+}
+
+const struct ops_link *ops_trace_links(const struct ops_trace *trace, size_t *ret_count)
+{
+	*ret_count = trace->links.count;
+	return trace->links.items;
+}
+
+const char *ops_event_kind_category(enum ops_event_kind kind)
+{
+	static const char *const categories[] = {
+#define CATEGORY(name, category) [OPS_EVENT_##name] = category,
+		OPS_EVENT_KINDS(CATEGORY)
+#undef CATEGORY
+	};
+
+	assert(kind < OPS_EVENT_KIND_COUNT);
+	return categories[kind];
+}
+
+/* --- metadata ------------------------------------------------------------------------------------------------------- */
+
+/* A copy with a NUL behind; NULL when memory is out. */
+static char *copy_text(const char *bytes, size_t size)
+{
+	char *copy = ops_alloc(size + 1);
+
+	if (copy) {
+		if (size)
+			memcpy(copy, bytes, size);
+		copy[size] = '\0';
+	}
+	return copy;
+}
+
+static struct ops_metadata_entry *find_metadata(struct ops_trace *trace, const char *key, size_t key_size)
+{
+	for (size_t i = 0; i < trace->metadata.count; i++) {
+		struct ops_metadata_entry *entry = &trace->metadata.items[i];
+		if (entry->key_size == key_size && (key_size == 0 || memcmp(entry->key, key, key_size) == 0))
+			return entry;
+	}
+	return NULL;
+}
+
+enum ops_code ops_trace_set_metadata(struct ops_trace *trace, const char *key, size_t key_size, const char *json,
+                                     size_t json_size, struct ops_error *error)
+{
+	enum ops_code code = ops_json_validate(json, json_size, error);
+	struct ops_metadata_entry *entry;
+	char *new_key = NULL;
+	char *new_json;
+
+	if (code)
+		return ops_fault_context(error, code, "metadata '%.*s'", (int)(key_size < 200 ? key_size : 200), key);
+	new_json = copy_text(json, json_size);
+	if (!new_json)
+		return ops_fault_memory(error);
+	entry = find_metadata(trace, key, key_size);
+	if (!entry) {
+		new_key = copy_text(key, key_size);
+		if (!new_key || !(entry = OPS_ARRAY_PUSH(&trace->metadata))) {
+			ops_free(new_key);
+			ops_free(new_json);
+			return ops_fault_memory(error);
+		}
+		*entry = (struct ops_metadata_entry){.key = new_key, .key_size = key_size};
+	}
+	ops_free(entry->json);
+	entry->json = new_json;
+	entry->json_size = json_size;
+	return OPS_OK;
+}
+
+size_t ops_trace_metadata_count(const struct ops_trace *trace)
+{
+	return trace->metadata.count;
+}
+
+void ops_trace_metadata(const struct ops_trace *trace, size_t i, struct ops_string *ret_key, struct ops_string *ret_json)
+{
+	const struct ops_metadata_entry *entry = &trace->metadata.items[i];
+
+	assert(i < trace->metadata.count);
+	*ret_key = (struct ops_string){entry->key, entry->key_size};
+	*ret_json = (struct ops_string){entry->json, entry->json_size};
+}

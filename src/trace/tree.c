@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tree of a trace: which event encloses which on its track, which rows are folded into their parent, and self times
+ * (spec 2.2 rules 1, 3, 5, 6). Four passes over rows in order; the parent column itself is the stack.
+ */
+#include "base/alloc.h"
+#include "trace/table.h"
+
+bool ops_tree_takes(const struct ops_trace *trace, size_t row)
+{
+	const struct ops_columns *c = &trace->columns;
+
+	return c->kind[row] != OPS_EVENT_CPU_INSTANT && !(c->flags[row] & OPS_EVENT_ASYNC) &&
+	       !(c->kind[row] == OPS_EVENT_CPU_OP && c->name[row] - 1 < OPS_HIDDEN_NAME_COUNT);
+}
+
+/* Only an operator's own names are bookkeeping: what a user calls the same stays. */
+static void mark_hidden(const struct ops_trace *trace, const struct ops_tree *tree)
+{
+	const struct ops_columns *c = &trace->columns;
+
+	for (size_t row = 0; row < c->count; row++) {
+		tree->flags[row] &= (uint16_t)~(OPS_EVENT_HIDDEN | OPS_EVENT_FOLDED);
+		if (c->kind[row] == OPS_EVENT_CPU_OP && c->name[row] - 1 < OPS_HIDDEN_NAME_COUNT)
+			tree->flags[row] |= OPS_EVENT_HIDDEN;
+	}
+}
+
+/* Sets parents, and for now counts children in `self_ns`. `top` holds the innermost open row of each track. A row that
+ * only partly overlaps the ones below it closes them, for later rows too. */
+static void find_parents(const struct ops_trace *trace, const struct ops_tree *tree, uint32_t *top)
+{
+	const struct ops_columns *c = &trace->columns;
+
+	for (size_t row = 0; row < c->count; row++) {
+		uint32_t parent;
+
+		tree->parent[row] = OPS_NONE;
+		tree->self_ns[row] = 0;
+		if (!ops_tree_takes(trace, row))
+			continue;
+		parent = top[c->track[row]];
+		while (parent != OPS_NONE &&
+		       (c->start_ns[row] >= c->end_ns[parent] || c->end_ns[row] > c->end_ns[parent]))
+			parent = tree->parent[parent];
+		if (parent != OPS_NONE)
+			tree->self_ns[parent]++;
+		tree->parent[row] = parent;
+		top[c->track[row]] = (uint32_t)row;
+	}
+}
+
+/* An operator that is the only child of an operator of the same name (a redispatch) is folded into it. Folding changes
+ * neither the names nor the numbers of children that decide about other rows, so one pass finds all. Recursion of a
+ * user's ranges and functions is kept (D10). */
+static void mark_folded(const struct ops_trace *trace, const struct ops_tree *tree)
+{
+	const struct ops_columns *c = &trace->columns;
+
+	for (size_t row = 0; row < c->count; row++) {
+		uint32_t parent = tree->parent[row];
+
+		if (parent != OPS_NONE && c->name[row] == c->name[parent] && tree->self_ns[parent] == 1 &&
+		    c->kind[row] == OPS_EVENT_CPU_OP && c->kind[parent] == OPS_EVENT_CPU_OP)
+			tree->flags[row] |= OPS_EVENT_FOLDED;
+	}
+}
+
+/* Hands the children of folded rows to the row that stays, and takes every child's duration off its parent's. Parents
+ * stand before their children, so theirs is settled already. */
+static void settle(const struct ops_trace *trace, const struct ops_tree *tree)
+{
+	const struct ops_columns *c = &trace->columns;
+
+	for (size_t row = 0; row < c->count; row++) {
+		uint32_t parent = tree->parent[row];
+		int64_t duration = c->end_ns[row] - c->start_ns[row];
+
+		if (parent != OPS_NONE && (tree->flags[parent] & OPS_EVENT_FOLDED))
+			tree->parent[row] = parent = tree->parent[parent];
+		if ((tree->flags[row] & OPS_EVENT_FOLDED) || !ops_tree_takes(trace, row)) {
+			tree->self_ns[row] = 0;
+			continue;
+		}
+		tree->self_ns[row] = duration;
+		if (parent != OPS_NONE)
+			tree->self_ns[parent] -= duration;
+	}
+}
+
+bool ops_tree_build(const struct ops_trace *trace, const struct ops_tree *tree)
+{
+	uint32_t *top = ops_realloc_array(NULL, trace->tracks.count + 1, sizeof(*top));
+
+	if (!top)
+		return false;
+	for (size_t track = 0; track < trace->tracks.count; track++)
+		top[track] = OPS_NONE;
+	mark_hidden(trace, tree);
+	find_parents(trace, tree, top);
+	mark_folded(trace, tree);
+	settle(trace, tree);
+	ops_free(top);
+	return true;
+}
