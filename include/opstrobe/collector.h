@@ -68,7 +68,7 @@ struct ops_slot {
 	uint32_t payload;     /* offset in the block, 0 when there is none */
 	uint32_t payload_bytes;
 	uint32_t forward_thread; /* torch's logical thread number of the forward operator, 0 for none */
-	uint32_t end_thread;     /* `number` of the thread that closed the slot */
+	uint32_t end_thread;     /* `number` of the thread that closed the slot, 0 when unknown */
 	uint8_t kind;            /* enum ops_slot_kind */
 	uint8_t scope;           /* at::RecordScope; 7 (USER_SCOPE) for ranges */
 	uint16_t flags;          /* enum ops_slot_flag */
@@ -95,7 +95,8 @@ struct ops_block {
 	uint32_t thread;        /* struct ops_thread.number */
 	uint32_t count;         /* published slots; release store by the owner, acquire load by the drain */
 	uint32_t bytes;         /* size of the block: OPS_BLOCK_BYTES, less for a packed copy */
-	uint32_t reserved[7];
+	uint32_t reserved[5];
+	void *home;             /* the core's: the chunk of memory that the block is carved from */
 	struct ops_block *next; /* the core's: the list that the block is on */
 	struct ops_slot slots[];
 };

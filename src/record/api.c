@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The C API's ranges, instants and counters: a collector of its own beside the torch bridge.
+ */
+#include <opstrobe/record.h>
+
+#include <string.h>
+
+#include "record/recorder.h"
+
+/* Longer texts are interned: a block should hold many records. */
+#define INLINE_BYTES 2048u
+
+#define USER_SCOPE 7
+
+struct text {
+	const char *bytes;
+	size_t size;
+};
+
+/* What a text takes in a payload: its length, its bytes, padding. */
+static inline size_t inline_bytes(size_t size)
+{
+	return 4 + ((size + 3) & ~(size_t)3);
+}
+
+static inline char *write_text(char *to, struct text text)
+{
+	uint32_t length = (uint32_t)text.size;
+
+	memcpy(to, &length, sizeof(length));
+	if (length)
+		memcpy(to + sizeof(length), text.bytes, length);
+	return to + inline_bytes(length);
+}
+
+/* Reserves a slot and gives it its texts; NULL when that is not to be. */
+static inline struct ops_slot *open_slot(struct ops_thread *thread, uint64_t epoch, struct text name,
+                                         const struct text *args)
+{
+	bool fits = name.size <= INLINE_BYTES && (!args || args->size <= INLINE_BYTES);
+	size_t payload_bytes = fits ? inline_bytes(name.size) + (args ? inline_bytes(args->size) : 0) : 0;
+	uint32_t id = 0;
+	struct ops_slot *slot;
+
+	if (OPS_UNLIKELY(!fits)) {
+		id = ops_recorder_collector.intern(thread, name.bytes, name.size, args ? args->bytes : NULL,
+		                                   args ? args->size : 0);
+		if (!id)
+			return NULL;
+	}
+	slot = ops_reserve(&ops_recorder_collector, thread, epoch, payload_bytes);
+	if (OPS_UNLIKELY(!slot))
+		return NULL;
+	slot->name = id;
+	slot->flags = (uint16_t)((fits ? OPS_SLOT_NAME_INLINE : 0) | (args ? OPS_SLOT_HAS_ARGS : 0));
+	if (OPS_LIKELY(fits)) {
+		char *next = write_text(ops_slot_payload(thread, slot), name);
+
+		if (args)
+			write_text(next, *args);
+	}
+	return slot;
+}
+
+/* Records one slot, of kind OPS_SLOT_RANGE an open one. The clock is read as late as can be. */
+static inline struct ops_slot *record(uint8_t kind, struct text name, const struct text *args, int64_t sequence_nr)
+{
+	uint64_t epoch = ops_collector_epoch(&ops_recorder_collector);
+	struct ops_thread *thread;
+	struct ops_slot *slot;
+
+	if (OPS_LIKELY(!epoch))
+		return NULL;
+	thread = ops_recorder_thread();
+	slot = thread ? open_slot(thread, epoch, name, args) : NULL;
+	if (OPS_UNLIKELY(!slot))
+		return NULL;
+	slot->owner = NULL;
+	slot->sequence_nr = sequence_nr;
+	slot->forward_thread = 0;
+	slot->end_thread = thread->number;
+	slot->kind = kind;
+	slot->scope = USER_SCOPE;
+	slot->start_ticks = ops_ticks(ops_recorder_collector.tsc);
+	slot->end_ticks = kind == OPS_SLOT_RANGE ? 0 : slot->start_ticks;
+	ops_publish(thread);
+	return slot;
+}
+
+struct ops_range ops_range_begin(const char *name, size_t name_bytes)
+{
+	return (struct ops_range){record(OPS_SLOT_RANGE, (struct text){name, name_bytes}, NULL, -1)};
+}
+
+struct ops_range ops_range_begin_args(const char *name, size_t name_bytes, const char *args, size_t args_bytes)
+{
+	const struct text text = {args ? args : "", args ? args_bytes : 0};
+
+	return (struct ops_range){record(OPS_SLOT_RANGE, (struct text){name, name_bytes}, &text, -1)};
+}
+
+void ops_range_end(struct ops_range range)
+{
+	uint64_t ticks;
+	struct ops_thread *thread;
+
+	if (!range.slot)
+		return;
+	ticks = ops_ticks(ops_recorder_collector.tsc);
+	thread = ops_recorder_thread();
+	ops_slot_close(range.slot, ticks, thread ? thread->number : 0);
+}
+
+void ops_instant(const char *name, size_t name_bytes)
+{
+	record(OPS_SLOT_INSTANT, (struct text){name, name_bytes}, NULL, -1);
+}
+
+void ops_counter(const char *name, size_t name_bytes, double value)
+{
+	int64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	record(OPS_SLOT_COUNTER, (struct text){name, name_bytes}, NULL, bits);
+}

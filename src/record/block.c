@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Blocks as a whole (block.h). Everything here may run while the block's thread adds slots and while any thread closes
+ * some: it reads published slots only, and of an open slot never what its closing writes.
+ */
+#include "record/block.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "record/recording.h"
+
+void ops_block_init(struct ops_block *block, uint64_t epoch, uint32_t thread)
+{
+	block->magic = OPS_BLOCK_MAGIC;
+	block->abi = OPS_COLLECTOR_ABI;
+	block->epoch = epoch;
+	block->thread = thread;
+	block->bytes = OPS_BLOCK_BYTES;
+	memset(block->reserved, 0, sizeof(block->reserved));
+	block->next = NULL;
+	__atomic_store_n(&block->count, 0, __ATOMIC_RELAXED); /* a stop may look; the session's lock orders the rest */
+}
+
+bool ops_block_open(const struct ops_block *block)
+{
+	uint32_t count = ops_block_count(block);
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!ops_slot_is_memory(&block->slots[i]) && !ops_slot_end(&block->slots[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Where the payload of the first `count` slots begins. */
+static uint32_t payload_start(const struct ops_block *block, uint32_t count)
+{
+	for (uint32_t i = count; i > 0; i--) {
+		const struct ops_slot *slot = &block->slots[i - 1];
+
+		if (!ops_slot_is_memory(slot) && slot->payload)
+			return slot->payload; /* payload grows down: the last one lies lowest */
+	}
+	return block->bytes;
+}
+
+/* Field by field, for the end of an open slot may be written at this moment. */
+static void copy_slot(struct ops_slot *to, const struct ops_slot *from, uint32_t shift)
+{
+	uint64_t end_ticks;
+
+	if (ops_slot_is_memory(from)) {
+		memcpy(to, from, sizeof(*to));
+		return;
+	}
+	end_ticks = ops_slot_end(from);
+	to->owner = NULL;
+	to->start_ticks = from->start_ticks;
+	to->end_ticks = end_ticks;
+	to->sequence_nr = from->sequence_nr;
+	to->name = from->name;
+	to->payload = from->payload ? from->payload - shift : 0;
+	to->payload_bytes = from->payload_bytes;
+	to->forward_thread = from->forward_thread;
+	to->end_thread = end_ticks ? from->end_thread : 0;
+	to->kind = from->kind;
+	to->scope = from->scope;
+	to->flags = from->flags;
+}
+
+struct ops_block *ops_block_pack(const struct ops_block *block)
+{
+	uint32_t count = ops_block_count(block);
+	uint32_t slots_end = (uint32_t)(sizeof(*block) + count * sizeof(struct ops_slot));
+	uint32_t start = payload_start(block, count);
+	uint32_t shift = (start - slots_end) & ~7u; /* keeps every alignment */
+	struct ops_block *copy = ops_alloc(block->bytes - shift);
+
+	if (!copy)
+		return NULL;
+	ops_block_init(copy, block->epoch, block->thread);
+	copy->home = NULL;
+	copy->bytes = block->bytes - shift;
+	copy->count = count;
+	for (uint32_t i = 0; i < count; i++)
+		copy_slot(&copy->slots[i], &block->slots[i], shift);
+	memcpy((char *)copy + (start - shift), (const char *)block + start, block->bytes - start);
+	return copy;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fork() in mid-recording. The parent goes on as if nothing had happened. In the child only the forking thread lives:
+ * the session, its records and the other threads are dropped, and it can start a session of its own. Ranges that are
+ * open at the fork may be closed in the child, so their blocks stay, in limbo.
+ */
+#include "record/recorder.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "record/pool.h"
+
+/* No other thread is changing anything of ours at the moment of the fork. */
+static void before(void)
+{
+	pthread_mutex_lock(&ops_recorder.lock);
+	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
+		pthread_mutex_lock(&thread->names_lock);
+	ops_pool_lock();
+}
+
+static void unlock_all(void)
+{
+	ops_pool_unlock();
+	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
+		pthread_mutex_unlock(&thread->names_lock);
+	pthread_mutex_unlock(&ops_recorder.lock);
+}
+
+/* All its blocks to limbo: whether slots in them are open is looked up later, the child may be about to exec. */
+static void drop_share(struct ops_share *share)
+{
+	if (!share)
+		return;
+	if (share->last) {
+		share->last->next = ops_recorder.limbo;
+		ops_recorder.limbo = share->blocks;
+	}
+	ops_share_free(share);
+}
+
+static void drop_thread(struct recorder_thread *thread)
+{
+	struct ops_block *block = thread->hot.block;
+
+	if (block) {
+		block->next = ops_recorder.limbo;
+		ops_recorder.limbo = block;
+	}
+	ops_recorder_unlink(thread);
+	ops_free(thread);
+}
+
+static void drop_session(void)
+{
+	struct ops_recording *recording = ops_recorder.recording;
+	struct ops_share *share;
+
+	ops_recorder.session = 0;
+	ops_recorder.recording = NULL;
+	ops_recorder_forget_names();
+	while (recording && (share = recording->shares)) {
+		recording->shares = share->next;
+		drop_share(share);
+	}
+	ops_free(recording);
+}
+
+static void in_child(void)
+{
+	struct recorder_thread *self = ops_this_thread;
+	struct recorder_thread *next;
+
+	unlock_all();
+	__atomic_store_n(&ops_recorder_epoch, 0, __ATOMIC_RELEASE);
+	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = next) {
+		next = thread->next;
+		drop_share(thread->share);
+		thread->share = NULL;
+		if (thread != self)
+			drop_thread(thread);
+	}
+	if (self)
+		self->tid = syscall(SYS_gettid);
+	drop_session();
+}
+
+int ops_recorder_at_fork(void)
+{
+	return pthread_atfork(before, unlock_all, in_child);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where blocks come from: chunks of 2 MiB, each cut into 32 blocks.
+ *
+ *     chunk ┌───────┬───────┬───────┬ ─ ─ ─ ┬───────┐ 2 MiB, aligned, one huge page where the kernel gives one
+ *           │ block │ block │ block │       │ block │
+ *           └───────┴───────┴───────┴ ─ ─ ─ ┴───────┘
+ *              0       1       2               31      ← bits of `free`
+ *
+ * Huge pages, because first touch is what a record costs most otherwise: 16 faults a block come to 21 ns an event, a
+ * huge page to 3 ns (measured in a virtual machine, 72 bytes an event). They are also why memory goes back to the
+ * system by whole chunks, and why a thread that fills many blocks gets chunks of its own: the reader, which goes
+ * thread by thread, then frees chunk by chunk.
+ *
+ * Any thread; one lock, slow path only.
+ */
+#ifndef OPS_RECORD_POOL_H
+#define OPS_RECORD_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opstrobe/collector.h>
+
+/* A block, uninitialised but for what the pool keeps in its header; NULL when memory is out. `thread` is the taker's
+ * number; `last` the block it filled before, or NULL. With `own` it comes from a chunk that no other thread takes from. */
+struct ops_block *ops_pool_take(uint32_t thread, const struct ops_block *last, bool own);
+
+/* Back to the pool. A packed block (ops_block_pack) is freed. */
+void ops_pool_give(struct ops_block *block);
+
+/* Maps and touches chunks until `bytes` of them lie free, and keeps that much until ops_pool_settle. */
+bool ops_pool_prefault(uint64_t bytes);
+
+/* The session is over: chunks belong to nobody, and free memory goes back to the system but for one chunk. */
+void ops_pool_settle(void);
+
+/* The default ceiling of a session: a quarter of the memory that this machine or its control group has. */
+uint64_t ops_pool_default_ceiling(void);
+
+/* Around fork: no other thread is inside the pool when the child is made. */
+void ops_pool_lock(void);
+void ops_pool_unlock(void);
+
+/* Tests: bytes mapped at this moment. */
+uint64_t ops_pool_mapped_bytes(void);
+
+#endif

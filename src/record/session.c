@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of a session: start, pause, resume, stop; and what it collects from the threads (recorder.h).
+ *
+ * A session is a number, 1, 2, … in the life of a process, and the handle that callers hold is that number: nothing is
+ * behind the pointer, so that a handle of a stopped session, or one that a child of fork inherited, is told from a good
+ * one whatever happened since.
+ */
+#include <opstrobe/record.h>
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "record/block.h"
+#include "record/pool.h"
+#include "record/recorder.h"
+
+static struct ops_session *handle_of(uint64_t session)
+{
+	return (struct ops_session *)(uintptr_t)session;
+}
+
+/* Whether the handle is that of the session in progress. The lock is held. */
+static bool is_current(const struct ops_session *handle)
+{
+	return handle && (uintptr_t)handle == ops_recorder.session;
+}
+
+/* --- budget and limbo -------------------------------------------------------------------------------------------- */
+
+bool ops_recorder_charge(uint64_t bytes)
+{
+	if (bytes > ops_recorder.max_bytes || ops_recorder.bytes > ops_recorder.max_bytes - bytes)
+		return false;
+	ops_recorder.bytes += bytes;
+	return true;
+}
+
+void ops_recorder_refund(uint64_t bytes)
+{
+	ops_recorder.bytes -= bytes;
+	__atomic_store_n(&ops_recorder.full, 0, __ATOMIC_RELAXED);
+}
+
+void ops_recorder_retire(struct ops_block *block)
+{
+	if (!block)
+		return;
+	if (ops_block_open(block)) {
+		block->next = ops_recorder.limbo;
+		ops_recorder.limbo = block;
+	} else {
+		ops_pool_give(block);
+	}
+}
+
+size_t ops_recorder_sweep(void)
+{
+	struct ops_block *block = ops_recorder.limbo;
+	struct ops_block *next;
+	size_t left = 0;
+
+	ops_recorder.limbo = NULL;
+	for (; block; block = next) {
+		next = block->next;
+		ops_recorder_retire(block);
+	}
+	for (block = ops_recorder.limbo; block; block = block->next)
+		left++;
+	return left;
+}
+
+/* --- collecting -------------------------------------------------------------------------------------------------- */
+
+/* The name given for the share's thread replaces the system's, and is used up. */
+static void take_name(struct ops_share *share)
+{
+	struct recorder_name **link = &ops_recorder.names;
+	struct recorder_name *name;
+	char *copy;
+
+	while (*link && (*link)->tid != share->tid)
+		link = &(*link)->next;
+	name = *link;
+	if (!name)
+		return;
+	*link = name->next;
+	copy = ops_alloc(name->size + 1);
+	if (copy) {
+		memcpy(copy, name->bytes, name->size);
+		copy[name->size] = 0;
+		ops_free(share->name);
+		share->name = copy;
+		share->name_size = name->size;
+	}
+	ops_free(name);
+}
+
+void ops_recorder_forget_names(void)
+{
+	struct recorder_name *name;
+
+	while ((name = ops_recorder.names)) {
+		ops_recorder.names = name->next;
+		ops_free(name);
+	}
+}
+
+/* What the thread's current block holds goes to the share. */
+static void collect_block(struct recorder_thread *thread, struct ops_share *share, bool leaving)
+{
+	struct ops_block *block = thread->hot.block;
+	struct ops_block *copy;
+
+	if (!ops_block_count(block))
+		return;
+	copy = leaving && ops_block_open(block) ? NULL : ops_block_pack(block);
+	if (copy) {
+		ops_share_append(share, copy);
+		if (leaving)
+			ops_recorder_refund(OPS_BLOCK_BYTES - copy->bytes);
+	} else if (leaving) {
+		ops_share_append(share, block);
+		thread->hot.block = NULL;
+	} else {
+		ops_recorder.recording->lost += ops_block_count(block);
+	}
+}
+
+void ops_recorder_collect(struct recorder_thread *thread, bool leaving)
+{
+	struct ops_recording *recording = ops_recorder.recording;
+	struct ops_share *share = thread->share;
+
+	if (!recording || thread->hot.epoch != ops_recorder.session)
+		return;
+	recording->lost += __atomic_load_n(&thread->hot.lost, __ATOMIC_RELAXED);
+	if (!share)
+		return;
+	pthread_mutex_lock(&thread->names_lock); /* the thread may be interning */
+	thread->share = NULL;
+	pthread_mutex_unlock(&thread->names_lock);
+	if (thread->hot.block && thread->hot.block->epoch == ops_recorder.session)
+		collect_block(thread, share, leaving);
+	share->torch_number = __atomic_load_n(&thread->hot.torch_number, __ATOMIC_RELAXED);
+	take_name(share);
+	share->next = recording->shares;
+	recording->shares = share;
+	recording->share_count++;
+	recording->slot_count += share->slot_count;
+}
+
+/* --- life -------------------------------------------------------------------------------------------------------- */
+
+/* Makes `recording` that of a new session, not recorded yet; 0 when one is in progress. */
+static uint64_t open_session(struct ops_recording *recording, uint64_t max_bytes)
+{
+	uint64_t session = 0;
+
+	pthread_mutex_lock(&ops_recorder.lock);
+	if (!ops_recorder.session) {
+		session = ++ops_recorder.last_session;
+		recording->epoch = session;
+		ops_recorder.session = session;
+		ops_recorder.recording = recording;
+		ops_recorder.max_bytes = max_bytes;
+		ops_recorder.bytes = ops_recorder_sweep() * OPS_BLOCK_BYTES;
+		__atomic_store_n(&ops_recorder.full, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&ops_recorder.lost_nowhere, 0, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&ops_recorder.lock);
+	return session;
+}
+
+/* Ends the session in progress; the lock is held. What it recorded is the caller's. */
+static struct ops_recording *close_session(void)
+{
+	struct ops_recording *recording = ops_recorder.recording;
+
+	__atomic_store_n(&ops_recorder_epoch, 0, __ATOMIC_RELEASE);
+	recording->stop = ops_clock_pair_now();
+	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
+		ops_recorder_collect(thread, false);
+	recording->lost += __atomic_load_n(&ops_recorder.lost_nowhere, __ATOMIC_RELAXED);
+	ops_recorder_forget_names();
+	ops_recorder_sweep();
+	ops_recorder.session = 0;
+	ops_recorder.recording = NULL;
+	return recording;
+}
+
+enum ops_code ops_session_start(const struct ops_record_options *options, struct ops_session **ret_session,
+                                struct ops_error *error)
+{
+	uint64_t max_bytes = options && options->max_bytes ? options->max_bytes : ops_pool_default_ceiling();
+	uint64_t prefault_bytes = options ? options->prefault_bytes : 0;
+	struct ops_recording *recording;
+	uint64_t session;
+
+	if (!ops_recorder_init())
+		return ops_fault(error, OPS_STATE, "cannot start a session: the process has no thread key left");
+	recording = ops_alloc_zeroed(1, sizeof(*recording));
+	if (!recording)
+		return ops_fault_memory(error);
+	session = open_session(recording, max_bytes);
+	if (!session) {
+		ops_free(recording);
+		return ops_fault(error, OPS_BUSY, "cannot start a session: another one is recording");
+	}
+	if (prefault_bytes && !ops_pool_prefault(prefault_bytes < max_bytes ? prefault_bytes : max_bytes)) {
+		pthread_mutex_lock(&ops_recorder.lock);
+		recording = close_session();
+		pthread_mutex_unlock(&ops_recorder.lock);
+		ops_recording_free(recording);
+		return ops_fault_memory(error);
+	}
+	recording->start = ops_clock_pair_now();
+	*ret_session = handle_of(session);
+	/* Pairs with the acquire load in ops_collector_epoch. */
+	__atomic_store_n(&ops_recorder_epoch, session, __ATOMIC_RELEASE);
+	return OPS_OK;
+}
+
+static void set_recording(const struct ops_session *handle, bool on)
+{
+	pthread_mutex_lock(&ops_recorder.lock);
+	if (is_current(handle))
+		__atomic_store_n(&ops_recorder_epoch, on ? ops_recorder.session : 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&ops_recorder.lock);
+}
+
+void ops_session_pause(struct ops_session *session)
+{
+	set_recording(session, false);
+}
+
+void ops_session_resume(struct ops_session *session)
+{
+	set_recording(session, true);
+}
+
+enum ops_code ops_session_stop(struct ops_session *session, struct ops_recording **ret_recording, struct ops_error *error)
+{
+	struct ops_recording *recording = NULL;
+
+	pthread_mutex_lock(&ops_recorder.lock);
+	if (is_current(session)) {
+		recording = close_session();
+		ops_pool_settle();
+	}
+	pthread_mutex_unlock(&ops_recorder.lock);
+	if (!recording)
+		return ops_fault(error, OPS_STATE, "the session is not running: it was stopped, or belongs to the parent process");
+	*ret_recording = recording;
+	return OPS_OK;
+}
+
+void ops_thread_name(int64_t tid, const char *bytes, size_t size)
+{
+	struct recorder_name **link = &ops_recorder.names;
+	struct recorder_name *name, *old = NULL;
+
+	if (size > SIZE_MAX - sizeof(*name) || !(name = ops_alloc(sizeof(*name) + size)))
+		return; /* the thread keeps the system's name */
+	name->tid = tid ? tid : syscall(SYS_gettid);
+	name->size = size;
+	if (size)
+		memcpy(name->bytes, bytes, size);
+	pthread_mutex_lock(&ops_recorder.lock);
+	while (*link && (*link)->tid != name->tid)
+		link = &(*link)->next;
+	if (ops_recorder.session) {
+		old = *link;
+		name->next = old ? old->next : NULL;
+		*link = name;
+		name = NULL;
+	}
+	pthread_mutex_unlock(&ops_recorder.lock);
+	ops_free(old);
+	ops_free(name);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shares and recordings (recording.h): what a session leaves behind, taken apart by the reader.
+ */
+#include "record/recording.h"
+
+#include <opstrobe/record.h>
+
+#include "base/alloc.h"
+#include "record/block.h"
+#include "record/pool.h"
+#include "record/recorder.h"
+
+void ops_share_append(struct ops_share *share, struct ops_block *block)
+{
+	block->next = NULL;
+	if (share->last)
+		share->last->next = block;
+	else
+		share->blocks = block;
+	share->last = block;
+	share->slot_count += block->count;
+}
+
+void ops_share_free(struct ops_share *share)
+{
+	ops_intern_release(&share->texts);
+	ops_intern_release(&share->names);
+	ops_free(share->name);
+	ops_free(share);
+}
+
+void ops_share_drop_block(struct ops_share *share)
+{
+	struct ops_block *block = share->blocks;
+
+	share->blocks = block->next;
+	if (!share->blocks)
+		share->last = NULL;
+	if (ops_block_open(block) && block->home) {
+		pthread_mutex_lock(&ops_recorder.lock);
+		ops_recorder_retire(block);
+		pthread_mutex_unlock(&ops_recorder.lock);
+	} else {
+		ops_pool_give(block); /* nobody holds a slot of a packed copy */
+	}
+}
+
+void ops_recording_free(struct ops_recording *recording)
+{
+	struct ops_share *share;
+	bool idle;
+
+	if (!recording)
+		return;
+	while ((share = recording->shares)) {
+		recording->shares = share->next;
+		while (share->blocks)
+			ops_share_drop_block(share);
+		ops_share_free(share);
+	}
+	ops_free(recording);
+	pthread_mutex_lock(&ops_recorder.lock);
+	idle = !ops_recorder.session;
+	if (idle)
+		ops_pool_settle();
+	pthread_mutex_unlock(&ops_recorder.lock);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The threads that record: registered when they first do, forgotten when they end; the slow half of the hot path.
+ */
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "record/block.h"
+#include "record/pool.h"
+
+/* From the block after this many on, a thread fills chunks of its own. */
+#define SHARED_BLOCKS 4u
+
+static struct ops_thread *collector_thread(void);
+static struct ops_slot *reserve_slow(struct ops_thread *hot, uint64_t epoch, size_t payload_bytes);
+static uint32_t intern(struct ops_thread *hot, const char *name, size_t name_bytes, const char *overload,
+                       size_t overload_bytes);
+
+__attribute__((aligned(64))) uint64_t ops_recorder_epoch;
+struct recorder ops_recorder = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct ops_collector ops_recorder_collector = {
+	.abi = OPS_COLLECTOR_ABI,
+	.epoch = &ops_recorder_epoch,
+	.thread = collector_thread,
+	.reserve_slow = reserve_slow,
+	.intern = intern,
+};
+
+static pthread_key_t exit_key;
+__thread struct recorder_thread *ops_this_thread;
+static __thread int exit_rounds;
+
+/* --- registration ------------------------------------------------------------------------------------------------ */
+
+/* Runs when a thread ends. Other libraries' destructors may still record after this one, so it asks to be called again
+ * for as long as the system does that, and acts in the last round. */
+static void thread_exit(void *argument)
+{
+	struct recorder_thread *thread = argument;
+
+	if (++exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(exit_key, thread) == 0)
+		return;
+	exit_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+	ops_this_thread = NULL;
+	pthread_mutex_lock(&ops_recorder.lock);
+	ops_recorder_collect(thread, true);
+	ops_recorder_retire(thread->hot.block);
+	ops_recorder_unlink(thread);
+	pthread_mutex_unlock(&ops_recorder.lock);
+	pthread_mutex_destroy(&thread->names_lock);
+	ops_free(thread);
+}
+
+static bool init_done;
+
+static void init(void)
+{
+	ops_recorder_collector.tsc = ops_clock_tsc();
+	if (pthread_key_create(&exit_key, thread_exit) != 0)
+		return;
+	init_done = ops_recorder_at_fork() == 0;
+}
+
+bool ops_recorder_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, init);
+	return init_done;
+}
+
+const struct ops_collector *ops_collector_get(void)
+{
+	ops_recorder_init();
+	return &ops_recorder_collector;
+}
+
+struct ops_thread *ops_recorder_register(void)
+{
+	struct recorder_thread *thread = NULL;
+
+	/* A thread whose last destructor round is over would never be forgotten. */
+	if (exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS && ops_recorder_init())
+		thread = ops_alloc_zeroed(1, sizeof(*thread));
+	if (!thread || pthread_setspecific(exit_key, thread) != 0) {
+		ops_free(thread);
+		if (ops_collector_epoch(&ops_recorder_collector))
+			__atomic_add_fetch(&ops_recorder.lost_nowhere, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	thread->tid = syscall(SYS_gettid);
+	pthread_mutex_init(&thread->names_lock, NULL);
+	pthread_mutex_lock(&ops_recorder.lock);
+	thread->hot.number = ++ops_recorder.last_thread;
+	thread->next = ops_recorder.threads;
+	if (thread->next)
+		thread->next->previous = thread;
+	ops_recorder.threads = thread;
+	pthread_mutex_unlock(&ops_recorder.lock);
+	ops_this_thread = thread;
+	return &thread->hot;
+}
+
+void ops_recorder_unlink(struct recorder_thread *thread)
+{
+	if (thread->previous)
+		thread->previous->next = thread->next;
+	else
+		ops_recorder.threads = thread->next;
+	if (thread->next)
+		thread->next->previous = thread->previous;
+}
+
+static struct ops_thread *collector_thread(void)
+{
+	return ops_recorder_thread();
+}
+
+/* --- the slow half of reserving ---------------------------------------------------------------------------------- */
+
+static struct ops_share *new_share(const struct recorder_thread *thread)
+{
+	struct ops_share *share = ops_alloc_zeroed(1, sizeof(*share));
+	char name[17] = "";
+
+	if (!share)
+		return NULL;
+	share->tid = thread->tid;
+	share->number = thread->hot.number;
+	if (prctl(PR_GET_NAME, name, 0, 0, 0) == 0 && (share->name = ops_alloc(sizeof(name)))) {
+		memcpy(share->name, name, sizeof(name));
+		share->name_size = strlen(name);
+	}
+	return share;
+}
+
+/* Makes the thread part of session `epoch`; false when that is not being recorded any more. Without memory for a share
+ * it is part of it all the same, so that its losses are counted, and the next record tries again. */
+static bool join(struct recorder_thread *thread, uint64_t epoch)
+{
+	struct ops_share *share = new_share(thread);
+	bool joined;
+
+	pthread_mutex_lock(&ops_recorder.lock);
+	joined = ops_recorder_epoch == epoch;
+	if (joined) {
+		if (thread->hot.epoch != epoch) {
+			thread->hot.epoch = epoch;
+			thread->hot.payload_start = 0; /* no room: the next record comes by next_block */
+			thread->filled = 0;
+			__atomic_store_n(&thread->hot.lost, 0, __ATOMIC_RELAXED);
+		}
+		thread->share = share;
+		thread->joined = share != NULL;
+	}
+	pthread_mutex_unlock(&ops_recorder.lock);
+	if (share && !joined)
+		ops_share_free(share);
+	return joined;
+}
+
+static bool is_member(const struct recorder_thread *thread, uint64_t epoch)
+{
+	return thread->hot.epoch == epoch && thread->joined;
+}
+
+/* Gives the thread an empty block; false when there is no room, or the session is over or paused: then *ret_over. */
+static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret_over)
+{
+	struct ops_thread *hot = &thread->hot;
+	struct ops_block *old = hot->block;
+	bool filled = old && old->epoch == epoch;
+	bool reuse = old && !filled && !ops_block_open(old);
+	struct ops_block *block = reuse ? old : ops_pool_take(hot->number, old, thread->filled >= SHARED_BLOCKS);
+	bool over, taken = false;
+
+	pthread_mutex_lock(&ops_recorder.lock);
+	over = ops_recorder_epoch != epoch;
+	if (!over && block && thread->share) {
+		taken = ops_recorder_charge(OPS_BLOCK_BYTES);
+		if (!taken)
+			__atomic_store_n(&ops_recorder.full, epoch, __ATOMIC_RELAXED);
+	}
+	if (taken) {
+		if (filled) {
+			ops_share_append(thread->share, old);
+			thread->filled++;
+		} else if (!reuse) {
+			ops_recorder_retire(old);
+		}
+		ops_block_init(block, epoch, hot->number);
+		hot->block = block;
+		hot->reserved_slots = 0;
+		hot->payload_start = OPS_BLOCK_BYTES;
+	}
+	pthread_mutex_unlock(&ops_recorder.lock);
+	if (block && !taken && !reuse)
+		ops_pool_give(block);
+	*ret_over = over;
+	return taken;
+}
+
+static void count_lost(struct ops_thread *hot)
+{
+	/* The thread alone writes it; the stop reads it. */
+	__atomic_store_n(&hot->lost, hot->lost + 1, __ATOMIC_RELAXED);
+}
+
+static struct ops_slot *reserve_slow(struct ops_thread *hot, uint64_t epoch, size_t payload_bytes)
+{
+	struct recorder_thread *thread = (struct recorder_thread *)hot;
+	bool over = false;
+
+	if (!is_member(thread, epoch) && !join(thread, epoch))
+		return NULL;
+	if (payload_bytes > OPS_PAYLOAD_MAX || __atomic_load_n(&ops_recorder.full, __ATOMIC_RELAXED) == epoch ||
+	    !next_block(thread, epoch, &over)) {
+		if (!over)
+			count_lost(hot);
+		return NULL;
+	}
+	return ops_reserve(&ops_recorder_collector, hot, epoch, payload_bytes);
+}
+
+/* --- names ------------------------------------------------------------------------------------------------------- */
+
+/* The id of (name, overload) in the share, 0 when memory is out. *ret_new_bytes: how much it has grown. */
+static uint32_t add_name(struct ops_share *share, const char *name, size_t name_bytes, const char *overload,
+                         size_t overload_bytes, size_t *ret_new_bytes)
+{
+	struct ops_name pair = {.second = OPS_INTERN_NONE};
+	size_t count = share->texts.count;
+	uint32_t id;
+
+	pair.first = ops_intern_add(&share->texts, name, name_bytes);
+	if (pair.first == OPS_INTERN_NONE)
+		return 0;
+	*ret_new_bytes += share->texts.count > count ? name_bytes : 0;
+	if (overload) {
+		count = share->texts.count;
+		pair.second = ops_intern_add(&share->texts, overload, overload_bytes);
+		if (pair.second == OPS_INTERN_NONE)
+			return 0;
+		*ret_new_bytes += share->texts.count > count ? overload_bytes : 0;
+	}
+	id = ops_intern_add(&share->names, &pair, sizeof(pair));
+	return id == OPS_INTERN_NONE ? 0 : id + 1;
+}
+
+static uint32_t intern(struct ops_thread *hot, const char *name, size_t name_bytes, const char *overload,
+                       size_t overload_bytes)
+{
+	struct recorder_thread *thread = (struct recorder_thread *)hot;
+	uint64_t epoch = ops_collector_epoch(&ops_recorder_collector);
+	size_t charged = name_bytes + overload_bytes, grown = 0;
+	bool over, room;
+	uint32_t id = 0;
+
+	if (!epoch || (!is_member(thread, epoch) && !join(thread, epoch)))
+		return 0;
+	pthread_mutex_lock(&ops_recorder.lock);
+	over = ops_recorder_epoch != epoch;
+	room = !over && ops_recorder_charge(charged);
+	pthread_mutex_unlock(&ops_recorder.lock);
+	if (over)
+		return 0;
+	if (room) {
+		pthread_mutex_lock(&thread->names_lock);
+		if (thread->share) /* else stopped since, or without memory from the beginning */
+			id = add_name(thread->share, name, name_bytes, overload, overload_bytes, &grown);
+		pthread_mutex_unlock(&thread->names_lock);
+		pthread_mutex_lock(&ops_recorder.lock);
+		if (ops_recorder.session == epoch)
+			ops_recorder_refund(charged - grown);
+		pthread_mutex_unlock(&ops_recorder.lock);
+	}
+	if (!id)
+		count_lost(hot);
+	return id;
+}
