@@ -15,6 +15,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* --- function events: the list that torch calls events() -------------------------------------------------------- */
 
@@ -139,6 +140,7 @@ void ops_free_text(char *text);
 /* The key as shown: name, "ProfilerStep*", "[memory]", "Total". Borrowed from the trace or static. */
 struct ops_string ops_average_name(const struct ops_trace *trace, const struct ops_average *row);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -35,6 +35,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define OPS_COLLECTOR_ABI 1u
 
@@ -204,6 +205,7 @@ static inline void *ops_slot_payload(struct ops_thread *thread, struct ops_slot 
 /* The core's collector. Collectors inside the core use it directly, others are handed the pointer. */
 const struct ops_collector *ops_collector_get(void);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 static_assert(sizeof(struct ops_slot) == 56, "slot layout");

@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* One list makes the enum, the names and the default texts. */
 #define OPS_CODES(X)                                                                               \
@@ -44,6 +45,7 @@ struct ops_error {
 const char *ops_code_name(enum ops_code code);
 const char *ops_code_text(enum ops_code code);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

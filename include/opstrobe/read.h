@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* Builds the trace of a recording: converts ticks, sorts, interns, builds tree and links. Takes the recording and frees
  * it in every case, block by block while it goes, so that the peak stays near one copy. On OPS_NO_MEMORY nothing is
@@ -19,6 +20,7 @@ extern "C" {
 enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, struct ops_trace **ret_trace,
                                        struct ops_error *error);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -30,18 +30,21 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct ops_session;
 struct ops_recording;
 
 /* Zero means default everywhere. */
 struct ops_record_options {
-	uint64_t max_bytes; /* ceiling of all blocks together; default a quarter of the machine's memory. Past it records
-	                     * are counted as lost. */
+	uint64_t max_bytes; /* ceiling of all blocks and names together; default a quarter of the memory of the machine or
+	                     * control group. Past it records are counted as lost. A thread takes 64 KiB at a time. */
 	uint64_t prefault_bytes; /* memory to have ready before the first record; default 0 */
 };
 
-/* Starts recording. `options` may be NULL. OPS_BUSY when a session runs, OPS_NO_MEMORY. */
+/* Starts recording. `options` may be NULL. OPS_BUSY when a session runs, paused ones included; OPS_NO_MEMORY; OPS_STATE
+ * when the process has no thread key left. The handle is never reused: what is done with one that is over does nothing
+ * or fails. */
 enum ops_code ops_session_start(const struct ops_record_options *options, struct ops_session **ret_session,
                                 struct ops_error *error);
 
@@ -49,8 +52,9 @@ enum ops_code ops_session_start(const struct ops_record_options *options, struct
 void ops_session_pause(struct ops_session *session);
 void ops_session_resume(struct ops_session *session);
 
-/* Ends recording, frees the session, and gives all that was recorded. On OPS_NO_MEMORY the recording is still made
- * from what could be kept, and the rest is counted in its lost records. The caller owns `*ret_recording`. */
+/* Ends recording, from any thread, while others record or not, and gives all that was recorded. Fails only with OPS_STATE:
+ * when that session was stopped before, or belongs to the parent of this process. Where memory is out, records that
+ * could not be kept are counted as lost. The caller owns `*ret_recording`. */
 enum ops_code ops_session_stop(struct ops_session *session, struct ops_recording **ret_recording, struct ops_error *error);
 
 /* Frees a recording that was not handed to ops_trace_from_recording. NULL is allowed. */
@@ -82,6 +86,7 @@ static inline bool ops_recording_active(void)
 	return ops_collector_epoch(ops_collector_get()) != 0;
 }
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -20,6 +20,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define OPS_NONE UINT32_MAX
 
@@ -165,6 +166,7 @@ void ops_trace_metadata(const struct ops_trace *trace, size_t i, struct ops_stri
  * the wrong kind. OPS_CORRUPT with the first violation named, and the row. Linear in the trace. */
 enum ops_code ops_trace_check(const struct ops_trace *trace, struct ops_error *error);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

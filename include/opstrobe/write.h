@@ -14,6 +14,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* Zero means default. */
 struct ops_chrome_json_options {
@@ -28,6 +29,7 @@ struct ops_chrome_json_options {
 enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *path,
                                     const struct ops_chrome_json_options *options, struct ops_error *error);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
