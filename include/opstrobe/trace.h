@@ -157,6 +157,9 @@ const char *ops_dtype_name(uint8_t dtype);
  * readers of the metadata. */
 enum ops_code ops_trace_set_metadata(struct ops_trace *trace, const char *key, size_t key_size, const char *json,
                                      size_t json_size, struct ops_error *error);
+/* Whether ops_trace_set_metadata would take this pair, for those who collect metadata before there is a trace. */
+enum ops_code ops_metadata_check(const char *key, size_t key_size, const char *json, size_t json_size,
+                                 struct ops_error *error);
 size_t ops_trace_metadata_count(const struct ops_trace *trace);
 void ops_trace_metadata(const struct ops_trace *trace, size_t i, struct ops_string *ret_key, struct ops_string *ret_json);
 

@@ -160,16 +160,26 @@ static struct ops_metadata_entry *find_metadata(struct ops_trace *trace, const c
 	return NULL;
 }
 
+enum ops_code ops_metadata_check(const char *key, size_t key_size, const char *json, size_t json_size,
+                                 struct ops_error *error)
+{
+	enum ops_code code = ops_json_validate(json, json_size, error);
+
+	if (code)
+		return ops_fault_context(error, code, "metadata '%.*s'", (int)(key_size < 200 ? key_size : 200), key);
+	return OPS_OK;
+}
+
 enum ops_code ops_trace_set_metadata(struct ops_trace *trace, const char *key, size_t key_size, const char *json,
                                      size_t json_size, struct ops_error *error)
 {
-	enum ops_code code = ops_json_validate(json, json_size, error);
+	enum ops_code code = ops_metadata_check(key, key_size, json, json_size, error);
 	struct ops_metadata_entry *entry;
 	char *new_key = NULL;
 	char *new_json;
 
 	if (code)
-		return ops_fault_context(error, code, "metadata '%.*s'", (int)(key_size < 200 ? key_size : 200), key);
+		return code;
 	new_json = copy_text(json, json_size);
 	if (!new_json)
 		return ops_fault_memory(error);
