@@ -1,11 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The `opstrobe` command.
+ * The `opstrobe` command: the table of commands, and what stands before a command on the command line.
  */
-#include <stdio.h>
+#include "cli.h"
 
-int main(void)
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+	const char *name;
+	int (*function)(char **arguments);
+	const char *summary;
+};
+
+static const struct command commands[] = {
+	{"run", cli_run, "run a Python program and record a trace of it"},
+	{"doctor", cli_doctor, "say whether recording works here, and what to do if not"},
+};
+
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+#define NAME_SIZE_MAX 31
+
+static void print_usage(FILE *out)
 {
-	puts("opstrobe " OPS_VERSION);
-	return 0;
+	fputs("usage: opstrobe <command> [options]\n"
+	      "       opstrobe --help | --version\n"
+	      "\n"
+	      "Opstrobe profiles PyTorch programs.\n"
+	      "\n"
+	      "commands:\n",
+	      out);
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+	fputs("\n'opstrobe <command> --help' tells a command's options.\n", out);
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	}
+	return NULL;
+}
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+	size_t least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* How many letters must be put in, left out or replaced to make one name of the other. Both are short. */
+static size_t edit_distance(const char *from, const char *to)
+{
+	size_t row[NAME_SIZE_MAX + 1];
+	size_t width = strlen(to);
+
+	for (size_t j = 0; j <= width; j++)
+		row[j] = j;
+	for (size_t i = 1; from[i - 1]; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= width; j++) {
+			size_t above = row[j];
+
+			row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (from[i - 1] != to[j - 1]));
+			diagonal = above;
+		}
+	}
+	return row[width];
+}
+
+/* The command most like `name`; NULL when none is. */
+static const struct command *nearest_command(const char *name)
+{
+	const struct command *nearest = NULL;
+	size_t nearest_distance = 3;
+
+	if (strlen(name) > NAME_SIZE_MAX)
+		return NULL;
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		size_t distance = edit_distance(name, commands[i].name);
+
+		if (distance < nearest_distance && distance < strlen(name)) {
+			nearest_distance = distance;
+			nearest = &commands[i];
+		}
+	}
+	return nearest;
+}
+
+static int fail_unknown(const char *name)
+{
+	const struct command *nearest = nearest_command(name);
+
+	fprintf(stderr, "opstrobe: '%s' is not a command", name);
+	if (nearest)
+		fprintf(stderr, "; did you mean '%s'?\n", nearest->name);
+	else
+		fputs("; 'opstrobe --help' lists them\n", stderr);
+	return CLI_EXIT_USAGE;
+}
+
+/* A result that did not reach its reader is a failure. */
+static int finish(int status)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("opstrobe: cannot write to standard output");
+		return CLI_EXIT_FAILED;
+	}
+	return status;
+}
+
+int main(int count, char **arguments)
+{
+	const char *name = count > 1 ? arguments[1] : NULL;
+	const struct command *command;
+
+	if (!name) {
+		print_usage(stderr);
+		return CLI_EXIT_USAGE;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || (!strcmp(name, "help") && count == 2)) {
+		print_usage(stdout);
+		return finish(CLI_EXIT_OK);
+	}
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+		puts("opstrobe " OPS_VERSION);
+		return finish(CLI_EXIT_OK);
+	}
+	if (!strcmp(name, "help")) {
+		char *asked[] = {arguments[2], "--help", NULL};
+
+		command = find_command(asked[0]);
+		return command ? finish(command->function(asked)) : fail_unknown(asked[0]);
+	}
+	if (name[0] == '-') {
+		fprintf(stderr, "opstrobe: unknown option '%s'; 'opstrobe --help' lists what there is\n", name);
+		return CLI_EXIT_USAGE;
+	}
+	command = find_command(name);
+	return command ? finish(command->function(arguments + 1)) : fail_unknown(name);
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the commands of `opstrobe` share. Results go to stdout, talk to stderr; exit statuses are those of CLI_EXIT_*,
+ * unless a command runs a program of the user's, whose status it keeps.
+ */
+#ifndef OPS_CLI_H
+#define OPS_CLI_H
+
+enum cli_exit {
+	CLI_EXIT_OK = 0,
+	CLI_EXIT_FAILED = 1,
+	CLI_EXIT_USAGE = 2,
+};
+
+/* Each takes its own arguments: arguments[0] is the command's name, and a NULL ends them. */
+int cli_run(char **arguments);
+int cli_doctor(char **arguments);
+
+/* Replaces this process by Python running `main` of the module `module` with arguments[1…]. Returns CLI_EXIT_FAILED,
+ * after saying why, when there is no Python to be had. */
+int cli_hand_over(const char *module, char **arguments);
+
+#endif
