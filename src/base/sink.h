@@ -12,7 +12,7 @@
 
 #include "base/buffer.h"
 
-struct ops_sink; /* buffers about 1 MiB */
+struct ops_sink; /* stages 256 KiB, which fit a second-level cache */
 
 /* A file at `path`, written to a fresh file beside it (same directory, unique name) and renamed by close. A symbolic link
  * keeps being one: its target is replaced. The mode is that of the old file, or 0666 less the umask. gzip when

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Allocation with a switch that makes chosen ones fail; see alloc.h.
+ */
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* Set by the first ops_alloc_fail_at, so that a program that never calls it pays one load and shares no counter. */
+static bool counting;
+static uint64_t attempted;
+static uint64_t failing; /* number of the attempt that fails, 0: none */
+static bool failing_after;
+
+static bool made_to_fail(void)
+{
+	uint64_t number;
+	uint64_t target;
+
+	if (!__atomic_load_n(&counting, __ATOMIC_RELAXED))
+		return false;
+	number = __atomic_add_fetch(&attempted, 1, __ATOMIC_RELAXED);
+	target = __atomic_load_n(&failing, __ATOMIC_RELAXED);
+	if (target == 0)
+		return false;
+	return number == target || (number > target && __atomic_load_n(&failing_after, __ATOMIC_RELAXED));
+}
+
+void ops_alloc_fail_at(uint64_t nth, bool all_after)
+{
+	__atomic_store_n(&attempted, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&failing, nth, __ATOMIC_RELAXED);
+	__atomic_store_n(&failing_after, all_after, __ATOMIC_RELAXED);
+	__atomic_store_n(&counting, true, __ATOMIC_RELAXED);
+}
+
+uint64_t ops_alloc_count(void)
+{
+	return __atomic_load_n(&attempted, __ATOMIC_RELAXED);
+}
+
+void *ops_alloc(size_t bytes)
+{
+	return made_to_fail() ? NULL : malloc(bytes ? bytes : 1);
+}
+
+void *ops_alloc_zeroed(size_t count, size_t bytes_each)
+{
+	return made_to_fail() ? NULL : calloc(count ? count : 1, bytes_each ? bytes_each : 1);
+}
+
+void *ops_realloc_array(void *old, size_t count, size_t bytes_each)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, bytes_each, &bytes) || made_to_fail())
+		return NULL;
+	return realloc(old, bytes ? bytes : 1);
+}
+
+void ops_free(void *memory)
+{
+	free(memory);
+}
+
+#define PAGE_BYTES 4096u
+#define ALIGNMENT_MAX (2u << 20)
+
+/* An aligned run is cut out of one that is longer by the alignment. */
+void *ops_pages_map(size_t bytes)
+{
+	bool align = bytes > PAGE_BYTES && bytes <= ALIGNMENT_MAX && (bytes & (bytes - 1)) == 0;
+	size_t mapped = align ? bytes * 2 : bytes;
+	size_t before;
+	char *pages;
+
+	if (made_to_fail())
+		return NULL;
+	pages = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages == MAP_FAILED)
+		return NULL;
+	if (!align)
+		return pages;
+	before = (size_t)(-(uintptr_t)pages & (bytes - 1));
+	if (before)
+		munmap(pages, before);
+	if (bytes - before)
+		munmap(pages + before + bytes, bytes - before);
+	return pages + before;
+}
+
+void ops_pages_unmap(void *pages, size_t bytes)
+{
+	if (pages)
+		munmap(pages, bytes);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether the TSC may be used, and how its ticks become nanoseconds; see clock.h.
+ */
+#include "base/clock.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <opstrobe/collector.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#define TRIES 16
+
+static int64_t now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static struct ops_clock_pair take_pair(uint32_t tsc)
+{
+	struct ops_clock_pair best = {.width_ticks = UINT64_MAX};
+
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t before = ops_ticks(tsc);
+		int64_t monotonic_ns = now_ns(CLOCK_MONOTONIC);
+		int64_t wall_ns = now_ns(CLOCK_REALTIME);
+		uint64_t width = ops_ticks(tsc) - before;
+
+		if (width < best.width_ticks)
+			best = (struct ops_clock_pair){before + width / 2, monotonic_ns, wall_ns, width};
+	}
+	return best;
+}
+
+static double rate_between(const struct ops_clock_pair *from, const struct ops_clock_pair *to)
+{
+	return (double)(to->monotonic_ns - from->monotonic_ns) / (double)(to->ticks - from->ticks);
+}
+
+/* --- which clock --------------------------------------------------------------------------------------------------- */
+
+static pthread_once_t decided = PTHREAD_ONCE_INIT;
+static const char *reason; /* "tsc", or why not */
+static struct ops_clock_pair first_pair; /* in TSC ticks, from when the library was loaded */
+
+#if defined(__x86_64__)
+
+/* The processor's word: the counter runs at one rate in all power states. */
+static bool tsc_is_invariant(void)
+{
+	unsigned eax, ebx, ecx, edx;
+
+	return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & 1u << 8);
+}
+
+/* The kernel's word: it watches the TSCs of all processors and takes "tsc" off its list once they drift or jump. A virtual
+ * machine may run on kvm-clock and still list it, which will do. */
+static bool tsc_is_listed(bool *ret_known)
+{
+	static const char path[] = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+	char text[256];
+	char *rest = text;
+	char *word;
+	ssize_t length;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	*ret_known = fd >= 0;
+	if (fd < 0)
+		return false;
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[length > 0 ? length : 0] = '\0';
+	while ((word = strsep(&rest, " \n")))
+		if (strcmp(word, "tsc") == 0)
+			return true;
+	return false;
+}
+
+/* The clocks' word: over two stretches the TSC advances at one believable rate. */
+static bool tsc_is_steady(void)
+{
+	const int64_t stretch_ns = 100000;
+	struct ops_clock_pair pairs[3];
+	double rates[2];
+
+	pairs[0] = take_pair(1);
+	for (int i = 1; i < 3; i++) {
+		do
+			pairs[i] = take_pair(1);
+		while (pairs[i].monotonic_ns - pairs[i - 1].monotonic_ns < stretch_ns);
+		if (pairs[i].ticks <= pairs[i - 1].ticks)
+			return false;
+		rates[i - 1] = rate_between(&pairs[i - 1], &pairs[i]);
+	}
+	/* 20 MHz to 20 GHz; within 2 %, which allows for a reading that was interrupted. */
+	return rates[0] > 0.05 && rates[0] < 50 && rates[1] > rates[0] * 0.98 && rates[1] < rates[0] * 1.02;
+}
+
+static const char *judge_tsc(void)
+{
+	bool known;
+
+	if (!tsc_is_invariant())
+		return "monotonic: the processor does not say that its TSC is invariant";
+	if (!tsc_is_listed(&known))
+		return known ? "monotonic: the kernel does not trust the TSC"
+		             : "monotonic: the kernel does not say whether it trusts the TSC";
+	/* A machine that was halted for a moment gets another chance. */
+	for (int i = 0; i < 3; i++)
+		if (tsc_is_steady())
+			return "tsc";
+	return "monotonic: the TSC does not advance evenly";
+}
+
+__attribute__((constructor)) static void take_first_pair(void)
+{
+	first_pair = take_pair(1);
+}
+
+#else
+
+static const char *judge_tsc(void)
+{
+	return "monotonic: this processor has no TSC";
+}
+
+#endif
+
+static void decide(void)
+{
+	const char *wish = getenv("OPSTROBE_CLOCK");
+
+	reason = wish && strcmp(wish, "monotonic") == 0 ? "monotonic: asked for by OPSTROBE_CLOCK" : judge_tsc();
+}
+
+const char *ops_clock_reason(void)
+{
+	pthread_once(&decided, decide);
+	return reason;
+}
+
+bool ops_clock_tsc(void)
+{
+	return strcmp(ops_clock_reason(), "tsc") == 0;
+}
+
+struct ops_clock_pair ops_clock_pair_now(void)
+{
+	return take_pair(ops_clock_tsc());
+}
+
+/* --- ticks to nanoseconds ------------------------------------------------------------------------------------------ */
+
+/* The rate of the longest base line that can be trusted. The process's first pair gives the longer one; but a machine
+ * that slept in between stops the monotonic clock and not always the TSC, and then the two disagree by more than the
+ * readings' width explains. */
+static double measure_rate(const struct ops_clock_pair *start, const struct ops_clock_pair *stop)
+{
+	bool process_known = first_pair.ticks < start->ticks && start->ticks <= stop->ticks;
+	double process_rate;
+	double session_rate;
+	double tolerance;
+
+	if (stop->ticks <= start->ticks)
+		return process_known ? rate_between(&first_pair, stop) : 1.0;
+	session_rate = rate_between(start, stop);
+	if (!process_known)
+		return session_rate;
+	process_rate = rate_between(&first_pair, stop);
+	tolerance = 100e-6 + (double)(start->width_ticks + stop->width_ticks) / (double)(stop->ticks - start->ticks);
+	return fabs(process_rate / session_rate - 1) < tolerance ? process_rate : session_rate;
+}
+
+struct ops_clock_map ops_clock_map_between(struct ops_clock_pair start, struct ops_clock_pair stop)
+{
+	return (struct ops_clock_map){
+		.base_ticks = start.ticks,
+		.base_wall_ns = start.wall_ns,
+		.ns_per_tick = ops_clock_tsc() ? measure_rate(&start, &stop) : 1.0,
+	};
+}

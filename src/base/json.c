@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writing JSON strings and numbers; see json.h. Nothing here allocates but ops_json_string's buffer.
+ */
+#include "base/json.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* --- strings ------------------------------------------------------------------------------------------------------- */
+
+/* Most bytes of most names stand for themselves: printable ASCII but the quote and the backslash. They are copied in steps
+ * of STEP bytes; each step stores STEP bytes and says how many of them were plain. */
+#if defined(__SSE2__)
+
+#define STEP 16
+static unsigned copy_plain(char *out, const char *from)
+{
+	__m128i bytes = _mm_loadu_si128((const __m128i *)from);
+	/* As signed numbers the bytes from 0x80 on are negative: one comparison finds them and the control characters. */
+	__m128i special = _mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)),
+	                               _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+	                                            _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
+	unsigned mask = (unsigned)_mm_movemask_epi8(special);
+
+	_mm_storeu_si128((__m128i *)out, bytes);
+	return mask ? (unsigned)__builtin_ctz(mask) : STEP;
+}
+
+#else
+
+#define STEP 8
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+/* The top bit of each byte of `word` that is below `n`; above the lowest such byte there may be false ones. */
+#define BELOW(word, n) (((word) - EACH(n)) & ~(word) & EACH(0x80))
+static unsigned copy_plain(char *out, const char *from)
+{
+	uint64_t word;
+	uint64_t special;
+
+	memcpy(&word, from, STEP);
+	memcpy(out, &word, STEP);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	word = __builtin_bswap64(word);
+#endif
+	special = (word & EACH(0x80)) | BELOW(word, 0x20) | BELOW(word ^ EACH('"'), 1) | BELOW(word ^ EACH('\\'), 1);
+	return special ? (unsigned)__builtin_ctzll(special) / 8 : STEP;
+}
+
+#endif
+
+static char *put_hex_escape(char *out, unsigned unit)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	out[0] = '\\';
+	out[1] = 'u';
+	out[2] = digits[unit >> 12 & 15];
+	out[3] = digits[unit >> 8 & 15];
+	out[4] = digits[unit >> 4 & 15];
+	out[5] = digits[unit & 15];
+	return out + 6;
+}
+
+static char *put_ascii(char *out, uint8_t byte)
+{
+	static const char short_escapes[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+
+	if (byte == '"' || byte == '\\') {
+		*out++ = '\\';
+		*out++ = (char)byte;
+	} else if (byte >= 0x20) {
+		*out++ = (char)byte;
+	} else if (byte < sizeof(short_escapes) && short_escapes[byte]) {
+		*out++ = '\\';
+		*out++ = short_escapes[byte];
+	} else {
+		out = put_hex_escape(out, byte);
+	}
+	return out;
+}
+
+/* The surrogate whose three-byte form (what Python's "surrogatepass" makes) starts at `at`, else 0. */
+static unsigned encoded_surrogate(const uint8_t *at, size_t left)
+{
+	if (left < 3 || at[0] != 0xed || at[1] < 0xa0 || at[1] > 0xbf || at[2] < 0x80 || at[2] > 0xbf)
+		return 0;
+	return 0xd000u | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
+}
+
+/* One character of any kind; moves `*at` past it. */
+static char *put_character(char *out, const char **at, const char *end)
+{
+	const uint8_t *byte = (const uint8_t *)*at;
+	size_t length = ops_utf8_length(*at, end);
+	unsigned surrogate;
+
+	if (length == 1) {
+		*at += 1;
+		return put_ascii(out, *byte);
+	}
+	if (length > 1) {
+		memcpy(out, *at, length);
+		*at += length;
+		return out + length;
+	}
+	surrogate = encoded_surrogate(byte, (size_t)(end - *at));
+	if (surrogate) {
+		*at += 3;
+		return put_hex_escape(out, surrogate);
+	}
+	*at += 1;
+	return put_hex_escape(out, 0xdc00u | *byte);
+}
+
+char *ops_json_string_to(char *out, const char *bytes, size_t size)
+{
+	const char *at = bytes;
+	const char *end = bytes + size;
+
+	*out++ = '"';
+	while (end - at >= STEP) {
+		unsigned plain = copy_plain(out, at);
+
+		out += plain;
+		at += plain;
+		if (plain < STEP)
+			out = put_character(out, &at, end);
+	}
+	while (at < end)
+		out = put_character(out, &at, end);
+	*out++ = '"';
+	return out;
+}
+
+void ops_json_string(struct ops_buffer *buffer, const char *bytes, size_t size)
+{
+	/* Long strings go in pieces, so that the room asked for stays near the room needed. A piece never ends inside a
+	 * character: one that begins before its end is put whole, and at most three bytes run over. */
+	const size_t piece = 4096;
+	const char *at = bytes;
+	const char *end = bytes + size;
+
+	ops_buffer_append(buffer, "\"", 1);
+	while (at < end) {
+		const char *stop = (size_t)(end - at) > piece ? at + piece : end;
+		char *out = ops_buffer_room(buffer, ((size_t)(stop - at) + 3) * OPS_JSON_EXPANSION);
+
+		if (!out)
+			return;
+		while (at < stop) {
+			unsigned plain = stop - at >= STEP ? copy_plain(out, at) : 0;
+
+			out += plain;
+			at += plain;
+			if (plain < STEP)
+				out = put_character(out, &at, end);
+		}
+		buffer->size = (size_t)(out - buffer->bytes);
+	}
+	ops_buffer_append(buffer, "\"", 1);
+}
+
+/* --- numbers ------------------------------------------------------------------------------------------------------- */
+
+static const char digit_pairs[] = "00010203040506070809"
+				  "10111213141516171819"
+				  "20212223242526272829"
+				  "30313233343536373839"
+				  "40414243444546474849"
+				  "50515253545556575859"
+				  "60616263646566676869"
+				  "70717273747576777879"
+				  "80818283848586878889"
+				  "90919293949596979899";
+
+static unsigned count_digits(uint64_t value)
+{
+	unsigned digits = 1;
+
+	for (; value >= 10000; value /= 10000)
+		digits += 4;
+	return digits + (value >= 10) + (value >= 100) + (value >= 1000);
+}
+
+char *ops_json_uint_to(char *out, uint64_t value)
+{
+	char *end = out + count_digits(value);
+	char *at = end;
+
+	for (; value >= 100; value /= 100)
+		memcpy(at -= 2, digit_pairs + value % 100 * 2, 2);
+	if (value >= 10)
+		memcpy(at - 2, digit_pairs + value * 2, 2);
+	else
+		at[-1] = (char)('0' + value);
+	return end;
+}
+
+char *ops_json_int_to(char *out, int64_t value)
+{
+	if (value >= 0)
+		return ops_json_uint_to(out, (uint64_t)value);
+	*out = '-';
+	return ops_json_uint_to(out + 1, -(uint64_t)value);
+}
+
+char *ops_json_us_to(char *out, int64_t ns)
+{
+	uint64_t magnitude = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+	unsigned below = (unsigned)(magnitude % 1000);
+
+	if (ns < 0)
+		*out++ = '-';
+	out = ops_json_uint_to(out, magnitude / 1000);
+	out[0] = '.';
+	out[1] = (char)('0' + below / 100);
+	memcpy(out + 2, digit_pairs + below % 100 * 2, 2);
+	return out + 4;
+}
+
+/* A whole number of ten-to-the-minus-`decimals`. */
+static char *put_decimal(char *out, uint64_t units, unsigned decimals)
+{
+	char digits[24];
+	size_t count = (size_t)(ops_json_uint_to(digits, units) - digits);
+	size_t whole = count > decimals ? count - decimals : 0;
+
+	if (whole == 0)
+		*out++ = '0';
+	memcpy(out, digits, whole);
+	out += whole;
+	*out++ = '.';
+	for (size_t zeros = decimals - (count - whole); zeros; zeros--)
+		*out++ = '0';
+	memcpy(out, digits + whole, count - whole);
+	return out + (count - whole);
+}
+
+/* 15 to 17 significant digits, the fewest that read back the same. The C library's decimal point may be another
+ * character: whatever is no part of a number becomes one point. */
+static char *put_double_slow(char *out, double value)
+{
+	char text[64];
+	bool in_point = false;
+
+	for (int precision = 15; precision <= 17; precision++) {
+		snprintf(text, sizeof(text), "%.*g", precision, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	for (const char *at = text; *at; at++) {
+		bool of_number = (*at >= '0' && *at <= '9') || *at == '-' || *at == '+' || *at == 'e';
+
+		if (of_number)
+			*out++ = *at;
+		else if (!in_point)
+			*out++ = '.';
+		in_point = !of_number;
+	}
+	return out;
+}
+
+char *ops_json_double_to(char *out, double value)
+{
+	double magnitude = fabs(value);
+	double power = 1;
+
+	if (!isfinite(value)) {
+		memcpy(out, "null", 4);
+		return out + 4;
+	}
+	if (magnitude < 0x1p53 && magnitude == trunc(magnitude) && (magnitude != 0 || !signbit(value)))
+		return ops_json_int_to(out, (int64_t)value);
+	if (magnitude == 0) {
+		memcpy(out, "-0.0", 4);
+		return out + 4;
+	}
+	/* A quotient of two whole numbers that doubles hold exactly is rounded once, as a reader rounds the same digits: if
+	 * it gives the value, so does the text. The first that does is the shortest. */
+	for (unsigned decimals = 1; decimals <= 15; decimals++) {
+		double units;
+
+		power *= 10;
+		units = rint(magnitude * power);
+		if (units >= 0x1p51)
+			break;
+		if (units / power == magnitude) {
+			if (value < 0)
+				*out++ = '-';
+			return put_decimal(out, (uint64_t)units, decimals);
+		}
+	}
+	return put_double_slow(out, value);
+}

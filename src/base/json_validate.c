@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The JSON validator of json.h: RFC 8259 to the letter (no NaN, no comments, no trailing comma, strings in UTF-8), without
+ * recursion.
+ */
+#include "base/json.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/utf8.h"
+
+#define DEPTH_MAX 256
+
+struct scan {
+	const char *start;
+	const char *at;
+	const char *end;
+	const char *wrong; /* what is wrong at `at`; NULL as long as nothing is */
+	char open[DEPTH_MAX]; /* '{' or '[' */
+	unsigned depth;
+};
+
+/* The next byte; NUL at the end, which no rule takes for anything. */
+static char peek(const struct scan *scan)
+{
+	return scan->at < scan->end ? *scan->at : '\0';
+}
+
+static bool refuse(struct scan *scan, const char *wrong)
+{
+	scan->wrong = scan->at < scan->end ? wrong : "the text ends too early";
+	return false;
+}
+
+static void skip_space(struct scan *scan)
+{
+	while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\t' || *scan->at == '\n' || *scan->at == '\r'))
+		scan->at++;
+}
+
+static bool take_word(struct scan *scan, const char *word)
+{
+	for (; *word; word++, scan->at++)
+		if (peek(scan) != *word)
+			return refuse(scan, "no JSON value");
+	return true;
+}
+
+static bool take_digits(struct scan *scan)
+{
+	if (peek(scan) < '0' || peek(scan) > '9')
+		return refuse(scan, "a digit is missing");
+	while (peek(scan) >= '0' && peek(scan) <= '9')
+		scan->at++;
+	return true;
+}
+
+static bool take_number(struct scan *scan)
+{
+	if (peek(scan) == '-')
+		scan->at++;
+	if (peek(scan) == '0')
+		scan->at++;
+	else if (!take_digits(scan))
+		return false;
+	if (peek(scan) == '.') {
+		scan->at++;
+		if (!take_digits(scan))
+			return false;
+	}
+	if (peek(scan) == 'e' || peek(scan) == 'E') {
+		scan->at++;
+		if (peek(scan) == '+' || peek(scan) == '-')
+			scan->at++;
+		if (!take_digits(scan))
+			return false;
+	}
+	return true;
+}
+
+/* What follows a backslash. */
+static bool take_escape(struct scan *scan)
+{
+	char kind = peek(scan);
+
+	if (kind == '\0' || !strchr("\"\\/bfnrtu", kind))
+		return refuse(scan, "an unknown escape");
+	scan->at++;
+	if (kind != 'u')
+		return true;
+	for (int i = 0; i < 4; i++, scan->at++)
+		if (peek(scan) == '\0' || !strchr("0123456789abcdefABCDEF", peek(scan)))
+			return refuse(scan, "a hexadecimal digit is missing");
+	return true;
+}
+
+static bool take_string(struct scan *scan)
+{
+	if (peek(scan) != '"')
+		return refuse(scan, "a string is missing");
+	scan->at++;
+	while (peek(scan) != '"') {
+		size_t length = ops_utf8_length(scan->at, scan->end);
+
+		if (length == 0)
+			return refuse(scan, "no UTF-8");
+		if (length == 1 && (unsigned char)*scan->at < 0x20)
+			return refuse(scan, "a control character in a string");
+		scan->at += length;
+		if (scan->at[-1] == '\\' && length == 1 && !take_escape(scan))
+			return false;
+	}
+	scan->at++;
+	return true;
+}
+
+/* "key": of an object. */
+static bool take_key(struct scan *scan)
+{
+	skip_space(scan);
+	if (!take_string(scan))
+		return false;
+	skip_space(scan);
+	if (peek(scan) != ':')
+		return refuse(scan, "a colon is missing");
+	scan->at++;
+	return true;
+}
+
+/* A scalar value, an empty container, or the opening of one up to where its first value stands. Says in `*ret_whole`
+ * whether a value is complete. */
+static bool take_value(struct scan *scan, bool *ret_whole)
+{
+	char first;
+
+	skip_space(scan);
+	first = peek(scan);
+	*ret_whole = true;
+	if (first == '"')
+		return take_string(scan);
+	if (first == 't' || first == 'f' || first == 'n')
+		return take_word(scan, first == 't' ? "true" : first == 'f' ? "false" : "null");
+	if (first == '-' || (first >= '0' && first <= '9'))
+		return take_number(scan);
+	if (first != '{' && first != '[')
+		return refuse(scan, "no JSON value");
+	if (scan->depth == DEPTH_MAX)
+		return refuse(scan, "nested too deeply");
+	scan->at++;
+	skip_space(scan);
+	if (peek(scan) == (first == '{' ? '}' : ']')) {
+		scan->at++;
+		return true;
+	}
+	scan->open[scan->depth++] = first;
+	*ret_whole = false;
+	return first == '[' || take_key(scan);
+}
+
+/* After a complete value: closes containers until a comma says that another value comes, or all are closed. */
+static bool take_close(struct scan *scan)
+{
+	while (scan->depth) {
+		bool object = scan->open[scan->depth - 1] == '{';
+
+		skip_space(scan);
+		if (peek(scan) == ',') {
+			scan->at++;
+			return !object || take_key(scan);
+		}
+		if (peek(scan) != (object ? '}' : ']'))
+			return refuse(scan, object ? "a comma or a closing brace is missing"
+			                           : "a comma or a closing bracket is missing");
+		scan->at++;
+		scan->depth--;
+	}
+	return true;
+}
+
+static bool take_document(struct scan *scan)
+{
+	bool whole;
+
+	do
+		if (!take_value(scan, &whole) || (whole && !take_close(scan)))
+			return false;
+	while (scan->depth);
+	skip_space(scan);
+	return scan->at == scan->end || refuse(scan, "more than one value");
+}
+
+enum ops_code ops_json_validate(const char *text, size_t size, struct ops_error *error)
+{
+	struct scan scan = {.start = text, .at = text, .end = text + size};
+
+	if (take_document(&scan))
+		return OPS_OK;
+	return ops_fault(error, OPS_INVALID, "invalid JSON at byte %zu: %s", (size_t)(scan.at - scan.start), scan.wrong);
+}

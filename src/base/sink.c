@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sinks; see sink.h. Bytes gather in a staging area, from there they go through deflate or not, and then to the file
+ * beside the target or to a buffer:
+ *
+ *     room, write ─▶ staging ─▶ [deflate ─▶ packed] ─▶ write(2) to the file beside │ ops_buffer_append
+ */
+#include "base/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#define STAGING_BYTES (256u << 10)
+#define PACKED_BYTES (128u << 10)
+#define LINKS_MAX 40
+#define NAMES_MAX 100
+
+struct ops_sink {
+	struct ops_buffer *buffer; /* where the bytes go, or NULL: to fd */
+	int fd;
+	int os_errno;     /* of the first failure, 0 as long as none */
+	bool out_of_memory;
+	bool deflating;
+	char *target;     /* path without links; NULL for a buffer */
+	char *beside;     /* path of the file beside; NULL when fd is the target itself */
+	char *packed;
+	z_stream stream;
+	uint64_t total;   /* bytes flushed from the staging area */
+	size_t staged;
+	char staging[STAGING_BYTES];
+};
+
+/* --- bytes out ----------------------------------------------------------------------------------------------------- */
+
+static bool failed(const struct ops_sink *sink)
+{
+	return sink->os_errno || sink->out_of_memory;
+}
+
+static void emit(struct ops_sink *sink, const char *bytes, size_t size)
+{
+	if (sink->buffer) {
+		ops_buffer_append(sink->buffer, bytes, size);
+		sink->out_of_memory |= sink->buffer->failed;
+		return;
+	}
+	while (size && !failed(sink)) {
+		ssize_t written = write(sink->fd, bytes, size);
+
+		if (written < 0 && errno != EINTR) {
+			sink->os_errno = errno;
+		} else if (written > 0) {
+			bytes += written;
+			size -= (size_t)written;
+		}
+	}
+}
+
+static void emit_packed(struct ops_sink *sink, int how)
+{
+	sink->stream.next_in = (Bytef *)sink->staging;
+	sink->stream.avail_in = (uInt)sink->staged;
+	do {
+		sink->stream.next_out = (Bytef *)sink->packed;
+		sink->stream.avail_out = PACKED_BYTES;
+		deflate(&sink->stream, how);
+		emit(sink, sink->packed, PACKED_BYTES - sink->stream.avail_out);
+	} while (sink->stream.avail_out == 0 && !failed(sink));
+}
+
+static void flush(struct ops_sink *sink)
+{
+	if (!failed(sink)) {
+		if (sink->deflating)
+			emit_packed(sink, Z_NO_FLUSH);
+		else
+			emit(sink, sink->staging, sink->staged);
+	}
+	sink->total += sink->staged;
+	sink->staged = 0;
+}
+
+char *ops_sink_room(struct ops_sink *sink)
+{
+	if (STAGING_BYTES - sink->staged < OPS_SINK_ROOM)
+		flush(sink);
+	return sink->staging + sink->staged;
+}
+
+void ops_sink_advance(struct ops_sink *sink, size_t bytes)
+{
+	sink->staged += bytes;
+}
+
+void ops_sink_write(struct ops_sink *sink, const void *bytes, size_t size)
+{
+	const char *from = bytes;
+
+	while (size) {
+		size_t left = STAGING_BYTES - sink->staged;
+		size_t part = size < left ? size : left;
+
+		memcpy(sink->staging + sink->staged, from, part);
+		sink->staged += part;
+		from += part;
+		size -= part;
+		if (sink->staged == STAGING_BYTES)
+			flush(sink);
+	}
+}
+
+uint64_t ops_sink_total(const struct ops_sink *sink)
+{
+	return sink->total + sink->staged;
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------------- */
+
+static void *allocate_for_zlib(void *unused, uInt count, uInt bytes_each)
+{
+	(void)unused;
+	return ops_realloc_array(NULL, count, bytes_each);
+}
+
+static void free_for_zlib(void *unused, void *memory)
+{
+	(void)unused;
+	ops_free(memory);
+}
+
+static void release(struct ops_sink *sink)
+{
+	if (sink->deflating)
+		deflateEnd(&sink->stream);
+	ops_free(sink->target);
+	ops_free(sink->beside);
+	ops_free(sink->packed);
+	ops_free(sink);
+}
+
+static bool start_deflate(struct ops_sink *sink, int level)
+{
+	const int gzip_window = 15 + 16; /* the largest window, and a gzip head */
+
+	sink->packed = ops_alloc(PACKED_BYTES);
+	if (!sink->packed)
+		return false;
+	sink->stream.zalloc = allocate_for_zlib;
+	sink->stream.zfree = free_for_zlib;
+	sink->deflating =
+		deflateInit2(&sink->stream, level, Z_DEFLATED, gzip_window, 9, Z_DEFAULT_STRATEGY) == Z_OK;
+	return sink->deflating;
+}
+
+/* `path` with its last component replaced by `name`, or `name` alone where it is absolute. */
+static char *join(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t folder = slash && name[0] != '/' ? (size_t)(slash - path) + 1 : 0;
+	size_t length = strlen(name);
+	char *joined = ops_alloc(folder + length + 1);
+
+	if (!joined)
+		return NULL;
+	memcpy(joined, path, folder);
+	memcpy(joined + folder, name, length + 1);
+	return joined;
+}
+
+/* Follows the symbolic links that the last component of `path` may be, also to where nothing stands yet. Gives errno. */
+static int follow_links(const char *path, char **ret_target)
+{
+	char *target = join("", path);
+
+	for (int i = 0; target && i < LINKS_MAX; i++) {
+		char link[PATH_MAX];
+		ssize_t length = readlink(target, link, sizeof(link) - 1);
+		char *next;
+
+		if (length < 0) {
+			*ret_target = target;
+			return 0;
+		}
+		link[length] = '\0';
+		next = join(target, link);
+		ops_free(target);
+		target = next;
+	}
+	ops_free(target);
+	return target ? ELOOP : ENOMEM;
+}
+
+/* A name that nobody else has: tried with O_EXCL until one is free. Gives errno. */
+static int create_beside(struct ops_sink *sink, const struct stat *old)
+{
+	static uint32_t count;
+
+	for (int i = 0; i < NAMES_MAX; i++) {
+		struct timespec now;
+		char name[64];
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		snprintf(name, sizeof(name), ".opstrobe-%lx-%lx-%x.tmp", (unsigned long)getpid(), (unsigned long)now.tv_nsec,
+		         (unsigned)__atomic_fetch_add(&count, 1, __ATOMIC_RELAXED));
+		sink->beside = join(sink->target, name);
+		if (!sink->beside)
+			return ENOMEM;
+		sink->fd = open(sink->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (sink->fd >= 0)
+			break;
+		ops_free(sink->beside);
+		sink->beside = NULL;
+		if (errno != EEXIST)
+			return errno;
+	}
+	if (sink->fd < 0)
+		return EEXIST;
+	if (old && fchmod(sink->fd, old->st_mode & 07777) != 0) {
+		int os_errno = errno;
+
+		close(sink->fd);
+		unlink(sink->beside);
+		return os_errno;
+	}
+	return 0;
+}
+
+/* Opens what the bytes are written to. A device or a pipe cannot be replaced and is written in place. Gives errno. */
+static int open_target(struct ops_sink *sink, const char *path)
+{
+	struct stat old;
+	bool exists = stat(path, &old) == 0;
+	int os_errno;
+
+	if (!exists && errno != ENOENT)
+		return errno;
+	if (exists && S_ISDIR(old.st_mode))
+		return EISDIR;
+	if (exists && access(path, W_OK) != 0)
+		return errno;
+	os_errno = follow_links(path, &sink->target);
+	if (os_errno)
+		return os_errno;
+	if (!exists || S_ISREG(old.st_mode))
+		return create_beside(sink, exists ? &old : NULL);
+	sink->fd = open(path, O_WRONLY | O_CLOEXEC);
+	return sink->fd < 0 ? errno : 0;
+}
+
+enum ops_code ops_sink_open_file(const char *path, int gzip_level, struct ops_sink **ret_sink, struct ops_error *error)
+{
+	struct ops_sink *sink = ops_alloc_zeroed(1, sizeof(*sink));
+	int os_errno;
+
+	if (!sink)
+		return ops_fault_memory(error);
+	sink->fd = -1;
+	if (gzip_level > 0 && !start_deflate(sink, gzip_level)) {
+		release(sink);
+		return ops_fault_memory(error);
+	}
+	os_errno = open_target(sink, path);
+	if (os_errno) {
+		release(sink);
+		return ops_fault_errno(error, os_errno, "cannot create '%s'", path);
+	}
+	*ret_sink = sink;
+	return OPS_OK;
+}
+
+enum ops_code ops_sink_open_buffer(struct ops_buffer *buffer, struct ops_sink **ret_sink, struct ops_error *error)
+{
+	struct ops_sink *sink = ops_alloc_zeroed(1, sizeof(*sink));
+
+	if (!sink)
+		return ops_fault_memory(error);
+	sink->fd = -1;
+	sink->buffer = buffer;
+	*ret_sink = sink;
+	return OPS_OK;
+}
+
+/* --- closing ------------------------------------------------------------------------------------------------------- */
+
+enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error)
+{
+	enum ops_code code = OPS_OK;
+
+	flush(sink);
+	if (sink->deflating && !failed(sink))
+		emit_packed(sink, Z_FINISH);
+	/* Some file systems tell only now that there was no space. */
+	if (sink->fd >= 0 && close(sink->fd) != 0 && !failed(sink))
+		sink->os_errno = errno;
+	if (sink->beside && !failed(sink) && rename(sink->beside, sink->target) != 0)
+		sink->os_errno = errno;
+	if (sink->beside && failed(sink))
+		unlink(sink->beside);
+	if (sink->os_errno)
+		code = ops_fault_errno(error, sink->os_errno, "cannot write '%s'", sink->target);
+	else if (sink->out_of_memory)
+		code = ops_fault_memory(error);
+	release(sink);
+	return code;
+}
+
+void ops_sink_abandon(struct ops_sink *sink)
+{
+	if (!sink)
+		return;
+	if (sink->fd >= 0)
+		close(sink->fd);
+	if (sink->beside)
+		unlink(sink->beside);
+	release(sink);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Telling UTF-8 from other bytes.
+ */
+#ifndef OPS_BASE_UTF8_H
+#define OPS_BASE_UTF8_H
+
+#include <stddef.h>
+
+/* The length (1 to 4) of the well-formed sequence that starts at `at`, before `end`; 0 when none does: a stray or missing
+ * continuation byte, an overlong form, a surrogate, a code point past U+10FFFF. */
+size_t ops_utf8_length(const char *at, const char *end);
+
+#endif
