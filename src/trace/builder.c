@@ -71,6 +71,7 @@ bool ops_builder_failed(const struct ops_builder *builder)
 
 /* --- columns -------------------------------------------------------------------------------------------------------- */
 
+/* Makes an array larger or smaller; `column_field` is the address of the pointer to it. */
 static bool resize(void *column_field, size_t capacity, size_t bytes_each)
 {
 	void **column = column_field;
@@ -298,49 +299,10 @@ static bool counter_before(const void *context, uint32_t a, uint32_t b)
 	return records[a].time_ns < records[b].time_ns;
 }
 
-/* Gives `*ret_order` the order in which `count` rows have to stand, NULL when they do so already. */
-static bool find_order(size_t count, ops_before *before, const void *context, uint32_t **ret_order)
-{
-	uint32_t *order;
-	size_t row = 1;
-
-	*ret_order = NULL;
-	while (row < count && !before(context, (uint32_t)row, (uint32_t)row - 1))
-		row++;
-	if (row >= count)
-		return true;
-	order = ops_realloc_array(NULL, count, sizeof(*order));
-	if (!order)
-		return false;
-	for (row = 0; row < count; row++)
-		order[row] = (uint32_t)row;
-	if (!ops_sort_rows(order, count, before, context)) {
-		ops_free(order);
-		return false;
-	}
-	*ret_order = order;
-	return true;
-}
-
-/* Moves the items to where `order` wants them, into a fresh array of `capacity` items. */
-static bool reorder(void *items_field, size_t count, size_t capacity, size_t bytes_each, const uint32_t *order)
-{
-	char **items = items_field;
-	char *sorted = ops_realloc_array(NULL, capacity, bytes_each);
-
-	if (!sorted)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		memcpy(sorted + i * bytes_each, *items + order[i] * bytes_each, bytes_each);
-	ops_free(*items);
-	*items = sorted;
-	return true;
-}
-
 static bool reorder_columns(struct ops_columns *c, const uint32_t *order)
 {
 #define REORDER_COLUMN(type, name)                                                                 \
-	if (c->name && !reorder(&c->name, c->count, c->capacity, sizeof(type), order))             \
+	if (c->name && !ops_reorder(&c->name, c->count, sizeof(type), order))                      \
 		return false;
 	OPS_COLUMNS(REORDER_COLUMN)
 	OPS_OPTIONAL_COLUMNS(REORDER_COLUMN)
@@ -348,40 +310,63 @@ static bool reorder_columns(struct ops_columns *c, const uint32_t *order)
 	return true;
 }
 
-static bool sort_all(struct ops_trace *trace)
+static bool sort_events(struct ops_columns *c)
 {
-	uint32_t *order = NULL;
-	bool ok = find_order(trace->columns.count, event_before, &trace->columns, &order) &&
-	          (!order || reorder_columns(&trace->columns, order));
+	uint32_t *order;
+	bool ok = ops_find_order(c->count, event_before, c, &order) && (!order || reorder_columns(c, order));
+
+	ops_free(order);
+	return ok;
+}
+
+static bool sort_records(struct ops_trace *trace)
+{
+	uint32_t *order;
+	bool ok = ops_find_order(trace->memory.count, memory_before, trace->memory.items, &order) &&
+	          (!order || ops_reorder(&trace->memory.items, trace->memory.count, sizeof(*trace->memory.items), order));
 
 	ops_free(order);
 	order = NULL;
-	ok = ok && find_order(trace->memory.count, memory_before, trace->memory.items, &order) &&
-	     (!order || reorder(&trace->memory.items, trace->memory.count, trace->memory.capacity,
-	                        sizeof(*trace->memory.items), order));
-	ops_free(order);
-	order = NULL;
-	ok = ok && find_order(trace->counters.count, counter_before, trace->counters.items, &order) &&
-	     (!order || reorder(&trace->counters.items, trace->counters.count, trace->counters.capacity,
-	                        sizeof(*trace->counters.items), order));
+	ok = ok && ops_find_order(trace->counters.count, counter_before, trace->counters.items, &order) &&
+	     (!order ||
+	      ops_reorder(&trace->counters.items, trace->counters.count, sizeof(*trace->counters.items), order));
 	ops_free(order);
 	return ok;
+}
+
+/* Gives back what was reserved and not used. That cannot go wrong: at worst it stays. */
+static void trim(struct ops_trace *trace)
+{
+	struct ops_columns *c = &trace->columns;
+	size_t rows = c->count ? c->count : 1;
+
+#define TRIM_COLUMN(type, name)                                                                    \
+	if (c->name)                                                                               \
+		(void)resize(&c->name, rows, sizeof(type));
+	OPS_COLUMNS(TRIM_COLUMN)
+	OPS_OPTIONAL_COLUMNS(TRIM_COLUMN)
+#undef TRIM_COLUMN
+	if (trace->memory.count)
+		(void)resize(&trace->memory.items, trace->memory.count, sizeof(*trace->memory.items));
+	if (trace->links.count)
+		(void)resize(&trace->links.items, trace->links.count, sizeof(*trace->links.items));
 }
 
 enum ops_code ops_builder_finish(struct ops_builder *take_builder, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct ops_trace *trace = take_builder->trace;
-	struct ops_tree tree;
+	bool ok = !take_builder->failed && sort_events(&trace->columns) && sort_records(trace);
 
-	if (take_builder->failed || !sort_all(trace)) {
+	if (ok) {
+		struct ops_tree tree = {trace->columns.parent, trace->columns.self_ns, trace->columns.flags};
+
+		ok = ops_tree_build(trace, &tree) && ops_links_build(trace);
+	}
+	if (!ok) {
 		ops_builder_free(take_builder);
 		return ops_fault_memory(error);
 	}
-	tree = (struct ops_tree){trace->columns.parent, trace->columns.self_ns, trace->columns.flags};
-	if (!ops_tree_build(trace, &tree) || !ops_links_build(trace)) {
-		ops_builder_free(take_builder);
-		return ops_fault_memory(error);
-	}
+	trim(trace);
 	ops_trace_seal(trace);
 	ops_free(take_builder);
 	*ret_trace = trace;

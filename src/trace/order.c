@@ -88,3 +88,40 @@ bool ops_sort_rows(uint32_t *rows, size_t count, ops_before *before, const void 
 	ops_free(other);
 	return true;
 }
+
+bool ops_find_order(size_t count, ops_before *before, const void *context, uint32_t **ret_order)
+{
+	uint32_t *order;
+	size_t row = 1;
+
+	*ret_order = NULL;
+	while (row < count && !before(context, (uint32_t)row, (uint32_t)row - 1))
+		row++;
+	if (row >= count)
+		return true;
+	order = ops_realloc_array(NULL, count, sizeof(*order));
+	if (!order)
+		return false;
+	for (row = 0; row < count; row++)
+		order[row] = (uint32_t)row;
+	if (!ops_sort_rows(order, count, before, context)) {
+		ops_free(order);
+		return false;
+	}
+	*ret_order = order;
+	return true;
+}
+
+bool ops_reorder(void *items_field, size_t count, size_t bytes_each, const uint32_t *order)
+{
+	char **items = items_field;
+	char *sorted = ops_realloc_array(NULL, count, bytes_each);
+
+	if (!sorted)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		memcpy(sorted + i * bytes_each, *items + order[i] * bytes_each, bytes_each);
+	ops_free(*items);
+	*items = sorted;
+	return true;
+}

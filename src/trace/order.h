@@ -16,4 +16,12 @@ typedef bool ops_before(const void *context, uint32_t a, uint32_t b);
 /* Sorts the rows in place. False when memory is out, and then nothing has moved. Few rows need no memory. */
 bool ops_sort_rows(uint32_t *rows, size_t count, ops_before *before, const void *context);
 
+/* Gives the order in which the rows 0 … count - 1 have to stand, NULL when they do so already. The caller frees it with
+ * ops_free. False when memory is out, and then `*ret_order` is NULL. */
+bool ops_find_order(size_t count, ops_before *before, const void *context, uint32_t **ret_order);
+
+/* Moves the items of an array to where `order` wants them, into an allocation of just their size. `items_field` is the
+ * address of the pointer to them. False when memory is out, and then nothing has moved. */
+bool ops_reorder(void *items_field, size_t count, size_t bytes_each, const uint32_t *order);
+
 #endif
