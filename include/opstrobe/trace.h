@@ -54,11 +54,11 @@ struct ops_events {
 	size_t count;
 	const int64_t *start_ns;
 	const int64_t *end_ns;           /* >= start_ns; equal for instants */
-	const int64_t *self_ns;          /* duration less that of the children in the tree; 0 for async and instants */
+	const int64_t *self_ns;          /* duration less that of the children in the tree; 0 for what is not in it */
 	const int64_t *sequence_nr;      /* autograd sequence number, -1 none */
 	const uint32_t *name;            /* string id */
 	const uint32_t *track;           /* where it started */
-	const uint32_t *parent;          /* row of the enclosing event on the same track, or OPS_NONE */
+	const uint32_t *parent;          /* row of the enclosing event on the same track, always above, or OPS_NONE */
 	const uint32_t *inputs;          /* input list id or OPS_NONE */
 	const uint32_t *forward_thread;  /* torch's logical thread number of the forward operator, 0 none */
 	const uint16_t *flags;           /* enum ops_event_flag */
@@ -101,7 +101,7 @@ struct ops_counter_record {
 	uint32_t track;
 };
 
-/* An arrow from one event to another, both as rows. */
+/* An arrow from one event to another, both as rows, `from` above `to`. Sorted by `from`; no two share an end. */
 enum ops_link_kind { OPS_LINK_FORWARD_BACKWARD };
 struct ops_link {
 	uint32_t from;
