@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Python program run in this process as Python itself would run it: a script, a module, or code.
+
+It gets a `__main__` of its own, its own `sys.argv` and `sys.path[0]`, and if it ends by an exception, the traceback shows
+none of our frames.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import pkgutil
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import BuiltinImporter, SourceFileLoader, SourcelessFileLoader
+from types import ModuleType, TracebackType
+
+
+class UsageError(Exception):
+    """The words do not name a program."""
+
+
+class Program:
+    """`words` are what one would write after `python`: script.py or -m module or -c code, then arguments."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        if not words:
+            raise UsageError("no program given")
+        self._execute: Callable[[str], None] = _execute_script
+        self._target, arguments = words[0], list(words[1:])
+        flag = words[0][:2]
+        if flag in ("-m", "-c"):
+            self._execute = _execute_module if flag == "-m" else _execute_code
+            self._target = words[0][2:] or (arguments.pop(0) if arguments else "")
+            if not self._target:
+                raise UsageError(f"{flag} needs a {'module' if flag == '-m' else 'program text'} behind it")
+            self._argv = [flag, *arguments]
+        else:
+            self._argv = [self._target, *arguments]
+            if not os.path.exists(self._target):
+                raise UsageError(f"cannot open '{self._target}': no such file")
+
+    def run(self) -> None:
+        """Returns, or raises, when the main thread of the program is through. To be called once, last of all."""
+        sys.argv[:] = self._argv
+        try:
+            self._execute(self._target)
+        except SystemExit:
+            raise
+        except BaseException as error:
+            _show_without_frames_of_ours(_frames_of_program(error.__traceback__))
+            raise
+
+
+def _frames_of_program(traceback: TracebackType | None) -> TracebackType | None:
+    while traceback is not None and traceback.tb_frame.f_code not in _OUTERMOST:
+        traceback = traceback.tb_next
+    return traceback.tb_next if traceback is not None else None
+
+
+def _show_without_frames_of_ours(traceback: TracebackType | None) -> None:
+    """The exception goes on through our frames to the interpreter, which picks the exit status and calls this hook."""
+    hook = sys.excepthook  # the program's, if it set one
+
+    def show(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:
+        hook(kind, error.with_traceback(traceback), traceback)
+
+    sys.excepthook = show
+
+
+def _execute_script(path: str) -> None:
+    if pkgutil.get_importer(path) is not None:  # a directory or an archive with a __main__.py in it
+        sys.path.insert(0, path)
+        _fresh_main()
+        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
+        return
+    _put_on_path(os.path.dirname(os.path.realpath(path)))
+    full_path = os.path.abspath(path)
+    main = _fresh_main()
+    main.__file__ = full_path
+    if sys.version_info < (3, 15):
+        main.__dict__["__cached__"] = None
+    if path.endswith(".pyc"):
+        main.__loader__ = SourcelessFileLoader("__main__", full_path)
+        code = main.__loader__.get_code("__main__")
+        assert code is not None
+    else:
+        main.__loader__ = SourceFileLoader("__main__", full_path)
+        with io.open_code(full_path) as file:
+            code = compile(file.read(), full_path, "exec", dont_inherit=True)
+    exec(code, main.__dict__)
+
+
+def _execute_module(name: str) -> None:
+    _put_on_path(os.getcwd())
+    _fresh_main()
+    # What `python -m` calls: finds the module, sets sys.argv[0] and runs it in `__main__`.
+    runpy._run_module_as_main(name)  # type: ignore[attr-defined]
+
+
+def _execute_code(text: str) -> None:
+    _put_on_path("")
+    main = _fresh_main()
+    main.__loader__ = BuiltinImporter
+    exec(compile(text, "<string>", "exec", dont_inherit=True), main.__dict__)
+
+
+# The frames behind which the program's own begin.
+_OUTERMOST = {function.__code__ for function in (_execute_script, _execute_module, _execute_code)}
+
+
+def _put_on_path(directory: str) -> None:
+    if not getattr(sys.flags, "safe_path", False):  # python -P
+        sys.path.insert(0, directory)
+
+
+def _fresh_main() -> ModuleType:
+    """What a program finds as `__main__` before its first line."""
+    main = ModuleType("__main__")
+    main.__dict__["__builtins__"] = builtins
+    if sys.version_info < (3, 14):
+        main.__annotations__ = {}
+    sys.modules["__main__"] = main
+    return main

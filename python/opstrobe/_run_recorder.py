@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records a program that knows nothing of it: from its import of torch to its end, however it ends."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import importlib.util
+import os
+import signal
+import socket
+import sys
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import FrameType, ModuleType
+from typing import Any
+
+import opstrobe
+from opstrobe import ProfilerAction
+
+# Signals that end a program which does not handle them, and that can be caught. Python itself turns SIGINT into an
+# exception.
+_FATAL_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class CannotRecord(Exception):
+    pass
+
+
+def trace_path(output: str | None) -> str:
+    """The absolute path that a trace asked for as `output` gets. OSError when it could not be written there."""
+    path = os.path.abspath(output or os.curdir)
+    if os.path.isdir(path):
+        path = os.path.join(path, f"{socket.gethostname()}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz")
+    directory = os.path.dirname(path)
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(f"cannot write '{path}': there is no directory '{directory}'")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise PermissionError(f"cannot write '{path}': no permission to write in '{directory}'")
+    return path
+
+
+class RunRecorder:
+    """One per process. `arm`, then run the program; the rest happens by itself."""
+
+    def __init__(self, path: str, *, steps: range | None, table_rows: int | None, **what: bool) -> None:
+        self._path = path
+        self._steps = steps
+        self._table_rows = table_rows
+        self._what = what
+        self._pid = os.getpid()
+        self._profile: opstrobe.profile | None = None
+        self._written = False
+        self._finishing = False
+        self._deadly_signal: int | None = None
+
+    def arm(self) -> None:
+        """From here on the program's import of torch starts the recording, and its end writes the trace."""
+        if importlib.util.find_spec("torch") is None:
+            self._start()  # there are still the program's own ranges
+        else:
+            sys.meta_path.insert(0, _TorchImport(self._torch_imported))
+        atexit.register(self._finish)
+        os.register_at_fork(after_in_child=self._forget)
+        for number in _FATAL_SIGNALS:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, self._die)
+
+    # --- recording ---------------------------------------------------------------------------------------------------
+
+    def _torch_imported(self) -> None:
+        try:
+            self._start()
+        except CannotRecord as error:
+            # Better now than after hours. The program is at its import of torch: it has done nothing yet.
+            _say(f"{error}; 'opstrobe doctor' tells more")
+            raise SystemExit(1) from None
+        if self._steps is not None:
+            _count_steps(self._step)
+
+    def _start(self) -> None:
+        profile = opstrobe.profile(
+            schedule=None if self._steps is None else self._action_of_step,
+            on_trace_ready=self._write,
+            experimental_config=opstrobe._ExperimentalConfig(profile_all_threads=True),
+            **self._what,
+        )
+        try:
+            profile.start()
+        except Exception as error:
+            raise CannotRecord(f"cannot record: {error}") from error
+        self._profile = profile
+
+    def _action_of_step(self, step: int) -> ProfilerAction:
+        assert self._steps is not None
+        if step not in self._steps:
+            return ProfilerAction.NONE
+        return ProfilerAction.RECORD_AND_SAVE if step == self._steps[-1] else ProfilerAction.RECORD
+
+    def _step(self) -> None:
+        if self._profile is not None and not self._written:
+            self._profile.step()
+
+    def _forget(self) -> None:
+        """In a forked child, which is not recorded and dies of signals as any process."""
+        self._profile = None
+        self._written = True
+        for number in _FATAL_SIGNALS:
+            if signal.getsignal(number) == self._die:
+                signal.signal(number, signal.SIG_DFL)
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def _die(self, number: int, _: FrameType | None) -> None:
+        self._deadly_signal = number
+        if not self._finishing:
+            self._finish()
+
+    def _finish(self) -> None:
+        """Writes the trace unless that is done, and then dies of the signal that came, if one did."""
+        self._finishing = True
+        try:
+            if not self._written:
+                self._stop()
+        except KeyboardInterrupt:
+            _say(f"interrupted while writing '{self._path}'")
+        except Exception as error:
+            _say(f"no trace was written: {error}")
+        if self._deadly_signal is not None:
+            signal.signal(self._deadly_signal, signal.SIG_DFL)
+            signal.raise_signal(self._deadly_signal)
+
+    def _stop(self) -> None:
+        if self._profile is None:
+            _say("no trace was written: the program did not import torch")
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # losses are told below
+            self._profile.stop()
+        if not self._written:
+            assert self._steps is not None
+            _say(
+                f"no trace was written: the program ended in step {self._profile.step_num}, "
+                f"before step {self._steps.start} that --steps begins with"
+            )
+
+    def _write(self, profile: opstrobe.profile) -> None:
+        self._written = True
+        profile.export_chrome_trace(self._path)
+        if self._table_rows is not None:
+            averages = profile.key_averages(group_by_input_shape=self._what["record_shapes"])
+            print(averages.table(sort_by="self_cpu_time_total", row_limit=self._table_rows), file=sys.stderr)
+        _say(self._summary(profile))
+
+    def _summary(self, profile: opstrobe.profile) -> str:
+        trace = profile.profiler.trace
+        size = _size_text(os.path.getsize(self._path))
+        lost = f"{trace.lost:,} LOST for want of memory" if trace.lost else "none lost"
+        shown = os.path.relpath(self._path)
+        if shown.startswith(".."):
+            shown = self._path
+        return f"wrote {shown}: {trace.event_count:,} events, {lost}, {size}; open it in ui.perfetto.dev"
+
+
+def _size_text(size: int) -> str:
+    scaled = float(size)
+    for unit in ("B", "kB", "MB"):
+        if scaled < 1000:
+            return f"{scaled:.0f} {unit}" if unit == "B" else f"{scaled:.1f} {unit}"
+        scaled /= 1000
+    return f"{scaled:.1f} GB"
+
+
+def _say(message: str) -> None:
+    try:
+        print(f"opstrobe: {message}", file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        pass  # the program closed standard error
+
+
+class _TorchImport(MetaPathFinder):
+    """Calls `then` once, at the end of the program's import of torch."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self._then = then
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                self._then()
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def _count_steps(stepped: Callable[[], None]) -> None:
+    """Calls `stepped` after each step() of the optimizer that steps first.
+
+    Optimizers have hooks for this, but they are called within the range `Optimizer.step#…` that torch records around a
+    step. So the method that puts this range around a class's step() gets a second layer.
+    """
+    from torch.optim import Optimizer
+
+    annotate = Optimizer.profile_hook_step
+    counted: weakref.ref[Any] = weakref.ref(set())  # to no optimizer yet
+    stepping = False
+
+    def profile_hook_step(function: Callable[..., Any]) -> Callable[..., Any]:
+        inner = annotate(function)
+
+        @functools.wraps(inner)
+        def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            nonlocal counted, stepping
+            if counted() is None:
+                counted = weakref.ref(optimizer)
+            if stepping or counted() is not optimizer:  # a step() may call that of its base class
+                return inner(optimizer, *args, **kwargs)
+            stepping = True
+            try:
+                result = inner(optimizer, *args, **kwargs)
+            finally:
+                stepping = False
+            stepped()
+            return result
+
+        return step
+
+    Optimizer.profile_hook_step = staticmethod(profile_hook_step)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opstrobe run`: runs a Python program and records a trace of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from opstrobe._program import Program, UsageError
+from opstrobe._run_recorder import CannotRecord, RunRecorder, trace_path
+
+_VALUE_OPTIONS = {"-o", "--output", "--steps"}
+
+_DESCRIPTION = """\
+Runs a Python program and records a trace of it. Everything after the program's name belongs to the program.
+
+Recording begins when the program imports torch and covers all its threads, but not the processes that it starts. The
+trace is written when the program ends: by itself, by an exception, by sys.exit, by SIGINT, SIGTERM or SIGHUP; not when
+it ends by os._exit or by a signal that cannot be caught. The program's exit status is kept."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="opstrobe run",
+        usage="opstrobe run [options] <script.py | -m module | -c code> [arguments of the program]",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the trace to FILE, compressed if it ends in .gz; in a directory it gets its default name, "
+        "<host>_<pid>.<time>.pt.trace.json.gz (default: the current directory)",
+    )
+    parser.add_argument(
+        "--steps",
+        metavar="N|FIRST:END",
+        type=_parse_steps,
+        help="record only the first N steps, or the steps FIRST to END - 1, counted from 0, and write the trace right "
+        "after them; a step ends with each step() of the optimizer that stepped first",
+    )
+    parser.add_argument("--record-shapes", action="store_true", help="record the inputs of operators: shapes, types")
+    parser.add_argument("--memory", action="store_true", help="record allocations")
+    parser.add_argument("--flops", action="store_true", help="estimate floating-point operations; records shapes too")
+    parser.add_argument(
+        "--table",
+        metavar="N",
+        nargs="?",
+        type=_parse_rows,
+        const=20,
+        help="print the N operators with the largest self time (default 20; --table=N) to standard error",
+    )
+    return parser
+
+
+def _parse_steps(text: str) -> range:
+    first, colon, end = text.partition(":")
+    try:
+        steps = range(int(first or 0), int(end)) if colon else range(int(first))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is neither a number nor FIRST:END") from None
+    if steps.start < 0 or not steps:
+        raise argparse.ArgumentTypeError(f"there is no step in '{text}'")
+    return steps
+
+
+def _parse_rows(text: str) -> int:
+    try:
+        rows = int(text)
+    except ValueError:
+        rows = 0
+    if rows < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of rows")
+    return rows
+
+
+def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Our options, and the program with its arguments, which may look like options of ours."""
+    i = 0
+    while i < len(words) and words[i].startswith("-") and words[i][:2] not in ("-m", "-c"):
+        if words[i] == "--":
+            return words[:i], words[i + 1 :]
+        i += 2 if words[i] in _VALUE_OPTIONS else 1
+    return words[:i], words[i:]
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    print(f"opstrobe run: {message}", file=sys.stderr)
+    raise SystemExit(status)
+
+
+def main() -> None:
+    ours, theirs = _split(sys.argv[1:])
+    options = _parser().parse_args(ours)
+    try:
+        program = Program(theirs)
+        path = trace_path(options.output)
+    except (UsageError, OSError) as error:
+        _fail(f"{error}; see 'opstrobe run --help'", 2)
+    recorder = RunRecorder(
+        path,
+        steps=options.steps,
+        table_rows=options.table,
+        record_shapes=options.record_shapes,
+        profile_memory=options.memory,
+        with_flops=options.flops,
+    )
+    try:
+        recorder.arm()
+    except CannotRecord as error:
+        _fail(f"{error}; 'opstrobe doctor' tells more", 1)
+    program.run()
+
+
+if __name__ == "__main__":
+    # `python -m` put the current directory in front; the program's own directory comes there.
+    if not getattr(sys.flags, "safe_path", False):
+        del sys.path[0]
+    main()

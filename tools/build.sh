@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `make build`: leaves the package importable in .venv and the command in .venv/bin/opstrobe.
+. "$(dirname "$0")/common.sh"
+
+command -v "$PYTHON" >/dev/null || die "there is no $PYTHON; set PYTHON to a Python from 3.10 on"
+"$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "$PYTHON is older than 3.10; set PYTHON"
+system_packages gcc g++ libc6-dev pkg-config zlib1g-dev python3-venv python3-dev
+
+version=$("$PYTHON" -c 'import sys; print(sys.version)')
+if [ -e .venv ] && changed python "$version"; then
+	say "the Python has changed: starting over"
+	rm -rf .venv build/package
+fi
+if [ ! -e .venv ]; then
+	"$PYTHON" -m venv .venv
+	stamp python "$version"
+fi
+python_packages build tools/requirements-build.txt
+python_packages demo tools/requirements-demo.txt
+
+inputs=(meson.build meson.options pyproject.toml README.md LICENSE include src python tools/build_backend.py)
+if changed package "$version" "${inputs[@]}" || [ ! -x .venv/bin/opstrobe ]; then
+	say "building opstrobe"
+	.venv/bin/python -m pip install -q --no-build-isolation --no-deps --no-index --force-reinstall \
+		-C build-dir=build/package -C compile-args="-j$JOBS" .
+	stamp package "$version" "${inputs[@]}"
+fi

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the scripts beside this one share. Sourced, from anywhere; leaves the shell in the project's root.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+PYTHON=${PYTHON:-python3} # the Python that .venv is made with
+JOBS=${JOBS:-$(nproc)}
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1
+
+if [ -t 2 ]; then
+	bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' plain=$'\e[0m'
+else
+	bold='' red='' green='' plain=''
+fi
+
+say() { printf '%s==>%s %s\n' "$bold" "$plain" "$*" >&2; }
+die() {
+	printf '%serror:%s %s\n' "$red" "$plain" "$*" >&2
+	exit 1
+}
+
+# Whether anything of the inputs differs from what it was when stamp $1 was set. Inputs: the words $2…, of which those
+# that name files or folders stand for what is in them.
+changed() {
+	[ "$(digest "${@:2}")" != "$(cat ".venv/stamps/$1" 2>/dev/null)" ]
+}
+stamp() {
+	mkdir -p .venv/stamps
+	digest "${@:2}" >".venv/stamps/$1"
+}
+digest() {
+	{
+		printf '%s\n' "$@"
+		for input in "$@"; do
+			if [ -e "$input" ]; then
+				find "$input" -name __pycache__ -prune -o -name '*.so' -o -type f -print0 | sort -z | xargs -0r sha256sum
+			fi
+		done
+	} | sha256sum
+}
+
+# system_packages NAME…: installs those Debian packages that are missing, or says what to install and stops. What counts
+# is whether the thing itself is there, so that other distributions and own builds will do.
+system_packages() {
+	local missing=() name
+	for name in "$@"; do
+		has_package "$name" || missing+=("$name")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	local as_root=()
+	if [ "$(id -u)" != 0 ]; then
+		as_root=(sudo -n)
+	fi
+	if ! command -v apt-get >/dev/null || ! "${as_root[@]}" true 2>/dev/null; then
+		die "packages are missing; install them and try again:
+    sudo apt-get install -y ${missing[*]}"
+	fi
+	say "installing ${missing[*]}"
+	local log
+	log=$(mktemp)
+	if ! { "${as_root[@]}" apt-get update -q &&
+		"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+			-o DPkg::Lock::Timeout=300 "${missing[@]}"; } >"$log" 2>&1; then
+		tail -n 20 "$log" >&2
+		die "apt-get could not install ${missing[*]}"
+	fi
+	rm -f "$log"
+}
+
+has_package() {
+	case $1 in
+	gcc | g++ | clang) command -v "$1" >/dev/null ;;
+	pkg-config) command -v pkg-config >/dev/null ;;
+	zlib1g-dev) pkg-config --exists zlib 2>/dev/null ;;
+	libcmocka-dev) pkg-config --exists cmocka 2>/dev/null ;;
+	python3-venv) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
+	python3-dev) [ -e "$("$PYTHON" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] ;;
+	libc6-dev) echo '#include <stdlib.h>' | cc -E - >/dev/null 2>&1 ;;
+	*) dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed' ;;
+	esac
+}
+
+# python_packages STAMP FILE: installs the packages that a requirements file names.
+python_packages() {
+	if changed "$1" "$2" "$PYTHON"; then
+		say "installing Python packages: $(grep -o '^[a-z][^ ;]*' "$2" | tr '\n' ' ')"
+		.venv/bin/python -m pip install -q -r "$2"
+		stamp "$1" "$2" "$PYTHON"
+	fi
+}

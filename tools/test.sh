@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `make test`: every test there is. Each step's full output stays in build/test-logs/.
+. "$(dirname "$0")/common.sh"
+
+tools/build.sh
+system_packages clang libclang-rt-14-dev libcmocka-dev
+python_packages test tools/requirements-test.txt
+export PATH=$PWD/.venv/bin:$PATH
+logs=build/test-logs
+rm -rf "$logs"
+mkdir -p "$logs"
+
+# meson_build FOLDER OPTION…: configures once for these options, then builds what is new.
+meson_build() {
+	local folder=$1
+	shift
+	if [ ! -e "$folder/build.ninja" ] || changed "${folder//\//-}" "$@" "${CC:-}"; then
+		rm -rf "$folder"
+		meson setup "$folder" -Dwerror=true "$@"
+		stamp "${folder//\//-}" "$@" "${CC:-}"
+	fi
+	ninja -C "$folder" -j "$JOBS"
+}
+meson_test() {
+	meson test -C "$1" --no-rebuild --print-errorlogs --num-processes "$JOBS" "${@:2}"
+}
+
+c_address_sanitizer() {
+	meson_build build/asan -Db_sanitize=address,undefined -Dextension=disabled -Dtests=enabled
+	meson_test build/asan
+}
+c_thread_sanitizer() {
+	meson_build build/tsan -Db_sanitize=thread -Dextension=disabled -Dtests=enabled
+	meson_test build/tsan --suite record
+}
+c_clang() {
+	CC=clang meson_build build/clang -Dextension=enabled -Dtests=enabled
+	meson_test build/clang
+}
+c_gcc_release() {
+	meson_build build/gcc -Dbuildtype=release -Dextension=enabled -Dtests=enabled
+	meson_test build/gcc
+}
+python_tests() { python -m pytest -q -ra tests/python; }
+command_tests() { python -m pytest -q -ra tests/cli; }
+demo() { python examples/resnet18.py --output build/test-demo; }
+lint() { tools/lint.sh; }
+
+passed=0
+failed=0
+summary=()
+for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests command_tests demo lint; do
+	say "$step"
+	begin=$SECONDS
+	# In a shell of its own, for -e has no effect in what a condition runs.
+	if bash -c "$(declare -f); set -euo pipefail; $step" >"$logs/$step.log" 2>&1 </dev/null; then
+		result=${green}passed${plain}
+		passed=$((passed + 1))
+	else
+		result=${red}FAILED${plain}
+		failed=$((failed + 1))
+		tail -n 60 "$logs/$step.log"
+	fi
+	counts=$(grep -E '^(Ok|Fail|Timeout|Skipped): +[1-9]|^=* ?[0-9].*(passed|failed|skipped|error).* in ' "$logs/$step.log" |
+		tr -s ' =\n' ' ' || true)
+	grep -E '^(SKIPPED|XFAIL) ' "$logs/$step.log" || true
+	summary+=("$(printf '  %s  %-20s %4d s  %s' "$result" "$step" $((SECONDS - begin)) "$counts")")
+done
+
+echo
+printf '%s\n' "${summary[@]}"
+echo "full output: $logs/"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
