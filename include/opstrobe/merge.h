@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/merge.h: traces put together, picked apart, and carried to another process.
+ */
+#ifndef OPSTROBE_MERGE_H
+#define OPSTROBE_MERGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+#include <opstrobe/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* What a new trace takes from one trace: all of it, or only the function events that `refs` name (see
+ * ops_function_events in opstrobe/analyze.h), then without counters. */
+struct ops_trace_part {
+	const struct ops_trace *trace;
+	const uint32_t *refs;
+	size_t ref_count;
+	bool whole;
+};
+
+/* Makes one trace of `count` parts (at least one), each trace named once. Tracks of the same thread become one; a thread
+ * number that two different threads have is given anew to the second. Session start and stop are the earliest and the
+ * latest, losses add up, of a metadata key the last part's value stays. Parents, self times and links are computed among
+ * the events that are taken. Event ids stay only when there is one part.
+ *
+ * `ret_refs`, if not NULL, has room for the refs of all parts together and is filled with where they are in the new
+ * trace. The caller owns one reference to `*ret_trace`. */
+enum ops_code ops_trace_merge(const struct ops_trace_part *parts, size_t count, uint32_t *ret_refs,
+                              struct ops_trace **ret_trace, struct ops_error *error);
+
+/* The trace as one run of bytes, about 45 bytes an event, for another process of the same machine type and the same
+ * version of the library: no file format. `*ret_bytes` is freed with ops_free_packed. */
+enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, size_t *ret_size, struct ops_error *error);
+void ops_free_packed(char *bytes);
+
+/* The trace again; OPS_CORRUPT, naming the byte, for what ops_trace_pack did not make. Any alignment. The caller owns one
+ * reference to `*ret_trace`. */
+enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace **ret_trace, struct ops_error *error);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One trace of several, or of some events of one: every part is copied into a builder, which sorts and links anew.
+ */
+#include <opstrobe/merge.h>
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "trace/builder.h"
+#include "trace/order.h"
+
+#define MEMORY_REF 0x80000000u /* OPS_MEMORY_REF of opstrobe/analyze.h, which this layer does not see */
+
+/* What is being made. */
+struct merge {
+	struct ops_builder *builder;
+	struct ops_track *tracks; /* those added to the builder */
+	size_t track_count;
+	size_t event_count;
+	size_t memory_count;
+	bool keep_ids;
+};
+
+/* One part's numbers in the new trace. */
+struct copier {
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	uint32_t *strings; /* each OPS_NONE until needed */
+	uint32_t *inputs;
+	uint32_t *tracks;
+	size_t track_count;
+	const struct ops_track *old_tracks;
+	const struct ops_memory_record *memory;
+	size_t memory_count;
+	int64_t stop_ns; /* of the new trace */
+};
+
+/* --- tracks --------------------------------------------------------------------------------------------------------- */
+
+static bool number_taken(const struct merge *merge, uint32_t number)
+{
+	for (size_t i = 0; i < merge->track_count; i++)
+		if (merge->tracks[i].kind == OPS_TRACK_THREAD && merge->tracks[i].number == number)
+			return true;
+	return false;
+}
+
+/* The track of the new trace for a part's track, added if it is not there. */
+static uint32_t copy_track(struct merge *merge, struct copier *copier, const struct ops_track *old)
+{
+	struct ops_string name = ops_trace_string(copier->trace, old->name);
+	struct ops_track track = *old;
+	uint32_t added;
+
+	for (size_t i = 0; i < merge->track_count; i++) {
+		const struct ops_track *known = &merge->tracks[i];
+		if (known->kind == old->kind && known->pid == old->pid && known->tid == old->tid &&
+		    known->number == old->number)
+			return (uint32_t)i;
+	}
+	while (track.kind == OPS_TRACK_THREAD && number_taken(merge, track.number))
+		track.number++;
+	track.name = ops_builder_string(merge->builder, name.bytes, name.size);
+	added = ops_builder_track(merge->builder, &track);
+	if (added != OPS_NONE)
+		merge->tracks[merge->track_count++] = track;
+	return added;
+}
+
+static uint32_t copy_thread_number(const struct merge *merge, const struct copier *copier, uint32_t number)
+{
+	for (size_t i = 0; number && i < copier->track_count; i++)
+		if (copier->old_tracks[i].kind == OPS_TRACK_THREAD && copier->old_tracks[i].number == number)
+			return merge->tracks[copier->tracks[i]].number;
+	return number;
+}
+
+/* --- one part ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t copy_string(struct merge *merge, struct copier *copier, uint32_t id)
+{
+	if (id == OPS_NONE)
+		return OPS_NONE;
+	if (copier->strings[id] == OPS_NONE) {
+		struct ops_string text = ops_trace_string(copier->trace, id);
+		copier->strings[id] = ops_builder_string(merge->builder, text.bytes, text.size);
+	}
+	return copier->strings[id];
+}
+
+static uint32_t copy_inputs(struct merge *merge, struct copier *copier, uint32_t id)
+{
+	if (id == OPS_NONE)
+		return OPS_NONE;
+	if (copier->inputs[id] == OPS_NONE) {
+		struct ops_string list = ops_trace_inputs(copier->trace, id);
+		copier->inputs[id] = ops_builder_inputs(merge->builder, list.bytes, list.size);
+	}
+	return copier->inputs[id];
+}
+
+static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
+{
+	const struct ops_events *e = copier->events;
+	struct ops_new_event event = {
+		OPS_NEW_EVENT,
+		.start_ns = e->start_ns[row],
+		.end_ns = e->end_ns[row],
+		.name = copy_string(merge, copier, e->name[row]),
+		.track = copier->tracks[e->track[row]],
+		.overload = e->overload ? copy_string(merge, copier, e->overload[row]) : 0,
+		.flags = e->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED),
+		.kind = e->kind[row],
+		.scope = e->scope[row],
+	};
+
+	event.sequence_nr = e->sequence_nr[row];
+	event.forward_thread = copy_thread_number(merge, copier, e->forward_thread[row]);
+	event.inputs = copy_inputs(merge, copier, e->inputs[row]);
+	if (e->end_track)
+		event.end_track = copier->tracks[e->end_track[row]];
+	if (e->args)
+		event.args = copy_string(merge, copier, e->args[row]);
+	if (e->id && merge->keep_ids)
+		event.id = e->id[row];
+	if (event.end_ns != copier->stop_ns) /* unfinished means: ends with the session, which is a longer one now */
+		event.flags &= (uint16_t)~OPS_EVENT_UNFINISHED;
+	ops_builder_event(merge->builder, &event);
+	merge->event_count++;
+}
+
+static void copy_memory(struct merge *merge, struct copier *copier, size_t i)
+{
+	struct ops_memory_record record = copier->memory[i];
+
+	record.track = copier->tracks[record.track];
+	ops_builder_memory(merge->builder, &record);
+	merge->memory_count++;
+}
+
+static void copy_counters(struct merge *merge, struct copier *copier)
+{
+	size_t count;
+	const struct ops_counter_record *counters = ops_trace_counters(copier->trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct ops_counter_record record = counters[i];
+		record.name = copy_string(merge, copier, record.name);
+		record.track = copier->tracks[record.track];
+		ops_builder_counter(merge->builder, &record);
+	}
+}
+
+/* Copies the part; for each of its refs gives the place in order of adding. */
+static void copy_part(struct merge *merge, struct copier *copier, const struct ops_trace_part *part, uint32_t *places)
+{
+	size_t first_event = merge->event_count, first_memory = merge->memory_count;
+
+	if (part->whole) {
+		for (size_t row = 0; row < copier->events->count; row++)
+			copy_event(merge, copier, (uint32_t)row);
+		for (size_t i = 0; i < copier->memory_count; i++)
+			copy_memory(merge, copier, i);
+		copy_counters(merge, copier);
+	}
+	for (size_t i = 0; i < part->ref_count; i++) {
+		uint32_t ref = part->refs[i];
+		if (part->whole) {
+			places[i] = ref + (uint32_t)(ref & MEMORY_REF ? first_memory : first_event);
+		} else if (ref & MEMORY_REF) {
+			places[i] = MEMORY_REF | (uint32_t)merge->memory_count;
+			copy_memory(merge, copier, ref & ~MEMORY_REF);
+		} else {
+			places[i] = (uint32_t)merge->event_count;
+			copy_event(merge, copier, ref);
+		}
+	}
+}
+
+static bool copier_init(struct copier *copier, struct merge *merge, const struct ops_trace *trace, int64_t stop_ns)
+{
+	size_t strings = ops_trace_string_count(trace), inputs = ops_trace_inputs_count(trace);
+
+	*copier = (struct copier){.trace = trace, .events = ops_trace_events(trace), .stop_ns = stop_ns};
+	copier->old_tracks = ops_trace_tracks(trace, &copier->track_count);
+	copier->memory = ops_trace_memory(trace, &copier->memory_count);
+	copier->strings = ops_realloc_array(NULL, strings + 1, sizeof(*copier->strings));
+	copier->inputs = ops_realloc_array(NULL, inputs + 1, sizeof(*copier->inputs));
+	copier->tracks = ops_realloc_array(NULL, copier->track_count + 1, sizeof(*copier->tracks));
+	if (!copier->strings || !copier->inputs || !copier->tracks)
+		return false;
+	memset(copier->strings, 0xff, strings * sizeof(*copier->strings));
+	memset(copier->inputs, 0xff, inputs * sizeof(*copier->inputs));
+	for (size_t i = 0; i < copier->track_count; i++) {
+		copier->tracks[i] = copy_track(merge, copier, &copier->old_tracks[i]);
+		if (copier->tracks[i] == OPS_NONE)
+			return false;
+	}
+	return true;
+}
+
+static void copier_release(struct copier *copier)
+{
+	ops_free(copier->strings);
+	ops_free(copier->inputs);
+	ops_free(copier->tracks);
+}
+
+/* --- where things are afterwards ------------------------------------------------------------------------------------ */
+
+/* The builder sorts stably by start and end, so the place of each row is found by sorting the places in the same way. */
+struct merged_rows {
+	const int64_t *start_ns;
+	const int64_t *end_ns;
+};
+
+static bool row_before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct merged_rows *rows = context;
+
+	return rows->start_ns[a] < rows->start_ns[b] ||
+	       (rows->start_ns[a] == rows->start_ns[b] && rows->end_ns[a] > rows->end_ns[b]);
+}
+
+/* For each place in order of adding the number after sorting; NULL when memory is out. */
+static uint32_t *places_after(const struct merged_rows *rows, size_t count)
+{
+	uint32_t *order = ops_realloc_array(NULL, count + 1, sizeof(*order));
+	uint32_t *after = ops_realloc_array(NULL, count + 1, sizeof(*after));
+
+	for (size_t i = 0; order && i < count; i++)
+		order[i] = (uint32_t)i;
+	if (!order || !after || !ops_sort_rows(order, count, row_before, rows)) {
+		ops_free(order);
+		ops_free(after);
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++)
+		after[order[i]] = (uint32_t)i;
+	ops_free(order);
+	return after;
+}
+
+/* Start and end of everything in order of adding: the events, or (memory) the records. */
+static uint32_t *find_places(const struct ops_trace_part *parts, size_t part_count, size_t count, bool memory)
+{
+	int64_t *times = ops_realloc_array(NULL, count + 1, 2 * sizeof(*times));
+	int64_t *starts = times, *ends = times ? times + count : NULL;
+	struct merged_rows rows = {starts, ends};
+	uint32_t *after;
+	size_t n = 0;
+
+	if (!times)
+		return NULL;
+	for (size_t p = 0; p < part_count; p++) {
+		const struct ops_events *e = ops_trace_events(parts[p].trace);
+		size_t memory_count;
+		const struct ops_memory_record *records = ops_trace_memory(parts[p].trace, &memory_count);
+		size_t all = memory ? memory_count : e->count;
+
+		for (size_t i = 0; i < (parts[p].whole ? all : parts[p].ref_count); i++) {
+			uint32_t ref = parts[p].whole ? (uint32_t)i | (memory ? MEMORY_REF : 0) : parts[p].refs[i];
+			if (!(ref & MEMORY_REF) == memory)
+				continue;
+			starts[n] = memory ? records[ref & ~MEMORY_REF].time_ns : e->start_ns[ref];
+			ends[n] = memory ? starts[n] : e->end_ns[ref];
+			n++;
+		}
+	}
+	after = places_after(&rows, count);
+	ops_free(times);
+	return after;
+}
+
+static bool move_refs(const struct merge *merge, const struct ops_trace_part *parts, size_t part_count, uint32_t *refs,
+                      size_t ref_count)
+{
+	uint32_t *events = find_places(parts, part_count, merge->event_count, false);
+	uint32_t *memory = find_places(parts, part_count, merge->memory_count, true);
+
+	for (size_t i = 0; events && memory && i < ref_count; i++)
+		refs[i] = refs[i] & MEMORY_REF ? MEMORY_REF | memory[refs[i] & ~MEMORY_REF] : events[refs[i]];
+	ops_free(events);
+	ops_free(memory);
+	return events && memory;
+}
+
+/* --- all together --------------------------------------------------------------------------------------------------- */
+
+static struct ops_trace_info merged_info(const struct ops_trace_part *parts, size_t count)
+{
+	struct ops_trace_info info = *ops_trace_info(parts[0].trace);
+
+	for (size_t p = 1; p < count; p++) {
+		const struct ops_trace_info *other = ops_trace_info(parts[p].trace);
+		info.start_ns = other->start_ns < info.start_ns ? other->start_ns : info.start_ns;
+		info.stop_ns = other->stop_ns > info.stop_ns ? other->stop_ns : info.stop_ns;
+		info.lost += other->lost;
+	}
+	return info;
+}
+
+static enum ops_code copy_metadata(struct ops_trace *to, const struct ops_trace_part *parts, size_t count,
+                                   struct ops_error *error)
+{
+	enum ops_code code = OPS_OK;
+
+	for (size_t p = 0; p < count; p++) {
+		for (size_t i = 0; !code && i < ops_trace_metadata_count(parts[p].trace); i++) {
+			struct ops_string key, json;
+			ops_trace_metadata(parts[p].trace, i, &key, &json);
+			code = ops_trace_set_metadata(to, key.bytes, key.size, json.bytes, json.size, error);
+		}
+	}
+	return code;
+}
+
+static bool copy_parts(struct merge *merge, const struct ops_trace_part *parts, size_t count, int64_t stop_ns,
+                       uint32_t *places)
+{
+	bool ok = true;
+
+	for (size_t p = 0; ok && p < count; p++) {
+		struct copier copier;
+
+		ok = copier_init(&copier, merge, parts[p].trace, stop_ns);
+		if (ok)
+			copy_part(merge, &copier, &parts[p], places);
+		copier_release(&copier);
+		places += parts[p].ref_count;
+	}
+	return ok && !ops_builder_failed(merge->builder);
+}
+
+/* Sets up `merge` for the parts; false when memory is out. */
+static bool merge_init(struct merge *merge, const struct ops_trace_part *parts, size_t count)
+{
+	size_t tracks = 0, events = 0, memory = 0;
+
+	*merge = (struct merge){.keep_ids = count == 1};
+	for (size_t p = 0; p < count; p++) {
+		size_t track_count, memory_count;
+		ops_trace_tracks(parts[p].trace, &track_count);
+		ops_trace_memory(parts[p].trace, &memory_count);
+		tracks += track_count;
+		events += parts[p].whole ? ops_trace_events(parts[p].trace)->count : parts[p].ref_count;
+		memory += parts[p].whole ? memory_count : 0;
+	}
+	merge->tracks = ops_realloc_array(NULL, tracks + 1, sizeof(*merge->tracks));
+	merge->builder = ops_builder_new();
+	if (!merge->tracks || !merge->builder)
+		return false;
+	ops_builder_expect(merge->builder, events, memory);
+	return !ops_builder_failed(merge->builder);
+}
+
+enum ops_code ops_trace_merge(const struct ops_trace_part *parts, size_t count, uint32_t *ret_refs,
+                              struct ops_trace **ret_trace, struct ops_error *error)
+{
+	struct ops_trace_info info = merged_info(parts, count);
+	struct ops_trace *trace = NULL;
+	enum ops_code code = OPS_OK;
+	uint32_t *places = NULL;
+	struct merge merge;
+	size_t refs = 0;
+
+	for (size_t p = 0; p < count; p++)
+		refs += parts[p].ref_count;
+	places = ops_realloc_array(NULL, refs + 1, sizeof(*places));
+	if (!merge_init(&merge, parts, count) || !places || !copy_parts(&merge, parts, count, info.stop_ns, places) ||
+	    !move_refs(&merge, parts, count, places, refs))
+		code = ops_fault_memory(error);
+	if (!code) {
+		ops_builder_info(merge.builder, &info);
+		code = ops_builder_finish(merge.builder, &trace, error);
+		merge.builder = NULL;
+	}
+	if (!code)
+		code = copy_metadata(trace, parts, count, error);
+	if (!code) {
+		if (ret_refs)
+			memcpy(ret_refs, places, refs * sizeof(*places));
+		*ret_trace = trace;
+		trace = NULL;
+	}
+	ops_trace_unref(trace);
+	ops_builder_free(merge.builder);
+	ops_free(merge.tracks);
+	ops_free(places);
+	return code;
+}

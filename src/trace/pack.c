@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A trace as one run of bytes and back. Nothing that follows from the rows is written: unpacking builds the trace anew,
+ * so whatever bytes come in, what comes out is a trace that keeps its promises.
+ *
+ *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ counters │ columns
+ *
+ * A text is its size (uint32_t) and its bytes. Numbers are in the machine's byte order; nothing is aligned.
+ */
+#include <opstrobe/merge.h>
+
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "trace/builder.h"
+
+#define PACK_MAGIC 0x314b43415053504fu /* "OPSPACK1" in memory order on little endian */
+
+/* The columns that are written; the others are computed. */
+#define PACKED_COLUMNS(X)                                                                          \
+	X(int64_t, start_ns)                                                                       \
+	X(int64_t, end_ns)                                                                         \
+	X(int64_t, sequence_nr)                                                                    \
+	X(uint32_t, name)                                                                          \
+	X(uint32_t, track)                                                                         \
+	X(uint32_t, inputs)                                                                        \
+	X(uint32_t, forward_thread)                                                                \
+	X(uint16_t, flags)                                                                         \
+	X(uint8_t, kind)                                                                           \
+	X(uint8_t, scope)
+#define PACKED_OPTIONAL_COLUMNS(X)                                                                 \
+	X(uint32_t, overload)                                                                      \
+	X(uint32_t, end_track)                                                                     \
+	X(uint32_t, args)                                                                          \
+	X(uint64_t, id)
+
+struct pack_head {
+	uint64_t magic;
+	uint64_t string_count;
+	uint64_t inputs_count;
+	uint64_t metadata_count;
+	uint64_t track_count;
+	uint64_t memory_count;
+	uint64_t counter_count;
+	uint64_t event_count;
+	uint64_t lost;
+	int64_t start_ns;
+	int64_t stop_ns;
+	int64_t pid;
+	uint8_t has_overload;
+	uint8_t has_end_track;
+	uint8_t has_args;
+	uint8_t has_id;
+	uint8_t unused[4];
+};
+
+/* --- packing -------------------------------------------------------------------------------------------------------- */
+
+static void put_text(struct ops_buffer *out, struct ops_string text)
+{
+	uint32_t size = (uint32_t)text.size;
+
+	if (text.size > UINT32_MAX)
+		out->failed = true;
+	ops_buffer_append(out, &size, sizeof(size));
+	ops_buffer_append(out, text.bytes, size);
+}
+
+static void put_texts(struct ops_buffer *out, const struct ops_trace *trace, const struct pack_head *head,
+                      const struct ops_trace_info *info)
+{
+	struct ops_string key, json;
+
+	for (uint64_t i = 0; i < head->string_count; i++)
+		put_text(out, ops_trace_string(trace, (uint32_t)i));
+	for (uint64_t i = 0; i < head->inputs_count; i++)
+		put_text(out, ops_trace_inputs(trace, (uint32_t)i));
+	for (uint64_t i = 0; i < head->metadata_count; i++) {
+		ops_trace_metadata(trace, i, &key, &json);
+		put_text(out, key);
+		put_text(out, json);
+	}
+	put_text(out, (struct ops_string){info->host_name, strlen(info->host_name)});
+	put_text(out, (struct ops_string){info->process_name, strlen(info->process_name)});
+}
+
+enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, size_t *ret_size, struct ops_error *error)
+{
+	const struct ops_trace_info *info = ops_trace_info(trace);
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t tracks, memory, counters;
+	const struct ops_track *track_rows = ops_trace_tracks(trace, &tracks);
+	const struct ops_memory_record *memory_rows = ops_trace_memory(trace, &memory);
+	const struct ops_counter_record *counter_rows = ops_trace_counters(trace, &counters);
+	struct pack_head head = {
+		.magic = PACK_MAGIC,
+		.string_count = ops_trace_string_count(trace),
+		.inputs_count = ops_trace_inputs_count(trace),
+		.metadata_count = ops_trace_metadata_count(trace),
+		.track_count = tracks,
+		.memory_count = memory,
+		.counter_count = counters,
+		.event_count = events->count,
+		.lost = info->lost,
+		.start_ns = info->start_ns,
+		.stop_ns = info->stop_ns,
+		.pid = info->pid,
+		.has_overload = events->overload != NULL,
+		.has_end_track = events->end_track != NULL,
+		.has_args = events->args != NULL,
+		.has_id = events->id != NULL,
+	};
+	struct ops_buffer out = {0};
+
+	ops_buffer_append(&out, &head, sizeof(head));
+	put_texts(&out, trace, &head, info);
+	ops_buffer_append(&out, track_rows, tracks * sizeof(*track_rows));
+	ops_buffer_append(&out, memory_rows, memory * sizeof(*memory_rows));
+	ops_buffer_append(&out, counter_rows, counters * sizeof(*counter_rows));
+#define PUT_COLUMN(type, name) ops_buffer_append(&out, events->name, events->count * sizeof(type));
+	PACKED_COLUMNS(PUT_COLUMN)
+#undef PUT_COLUMN
+#define PUT_OPTIONAL_COLUMN(type, name)                                                            \
+	if (events->name)                                                                          \
+		ops_buffer_append(&out, events->name, events->count * sizeof(type));
+	PACKED_OPTIONAL_COLUMNS(PUT_OPTIONAL_COLUMN)
+#undef PUT_OPTIONAL_COLUMN
+	if (out.failed) {
+		ops_buffer_release(&out);
+		return ops_fault_memory(error);
+	}
+	*ret_bytes = out.bytes;
+	*ret_size = out.size;
+	return OPS_OK;
+}
+
+void ops_free_packed(char *bytes)
+{
+	ops_free(bytes);
+}
+
+/* --- unpacking ------------------------------------------------------------------------------------------------------ */
+
+/* `failure` is the first thing that was wrong, and nothing is read after it. */
+struct unpacker {
+	const char *start;
+	const char *next;
+	const char *end;
+	const char *failure;
+	struct pack_head head;
+	struct ops_builder *builder;
+	uint32_t *strings; /* ids in the builder */
+	uint32_t *inputs;
+	struct ops_trace_info info;
+};
+
+/* Where `count` items of `bytes_each` bytes are; NULL, and a failure, when there are less. */
+static const char *take(struct unpacker *in, uint64_t count, size_t bytes_each)
+{
+	const char *taken = in->next;
+
+	if (in->failure)
+		return NULL;
+	if (count > (size_t)(in->end - in->next) / bytes_each) {
+		in->failure = "cut short";
+		return NULL;
+	}
+	in->next += count * bytes_each;
+	return taken;
+}
+
+static struct ops_string take_text(struct unpacker *in)
+{
+	struct ops_string text = {"", 0};
+	const char *at = take(in, 1, sizeof(uint32_t));
+	uint32_t size;
+
+	if (!at)
+		return text;
+	memcpy(&size, at, sizeof(size));
+	at = take(in, size, 1);
+	if (at)
+		text = (struct ops_string){at, size};
+	return text;
+}
+
+static void refuse(struct unpacker *in, const char *failure)
+{
+	if (!in->failure)
+		in->failure = failure;
+}
+
+/* An id of the bytes as one of the builder; `none` allows OPS_NONE. */
+static uint32_t moved_id(struct unpacker *in, uint32_t id, const uint32_t *ids, uint64_t count, bool none)
+{
+	if (none && id == OPS_NONE)
+		return OPS_NONE;
+	if (id < count)
+		return ids ? ids[id] : id;
+	refuse(in, "an id that is out of range");
+	return 0;
+}
+
+static bool take_head(struct unpacker *in)
+{
+	const char *at = take(in, 1, sizeof(in->head));
+
+	if (!at)
+		return false;
+	memcpy(&in->head, at, sizeof(in->head));
+	if (in->head.magic != PACK_MAGIC)
+		refuse(in, "not a packed trace");
+	/* Each of these takes at least the four bytes of its size. */
+	if (in->head.string_count > (size_t)(in->end - in->next) / 4 ||
+	    in->head.inputs_count > (size_t)(in->end - in->next) / 4)
+		refuse(in, "cut short");
+	return !in->failure;
+}
+
+/* False when memory is out. */
+static bool take_texts(struct unpacker *in)
+{
+	struct ops_string text;
+
+	in->strings = ops_realloc_array(NULL, in->head.string_count + 1, sizeof(*in->strings));
+	in->inputs = ops_realloc_array(NULL, in->head.inputs_count + 1, sizeof(*in->inputs));
+	if (!in->strings || !in->inputs)
+		return false;
+	for (uint64_t i = 0; i < in->head.string_count; i++) {
+		text = take_text(in);
+		in->strings[i] = ops_builder_string(in->builder, text.bytes, text.size);
+	}
+	for (uint64_t i = 0; i < in->head.inputs_count && !in->failure; i++) {
+		text = take_text(in);
+		in->inputs[i] = ops_builder_inputs(in->builder, text.bytes, text.size);
+		if (in->inputs[i] == OPS_NONE)
+			refuse(in, "an input list that is none");
+	}
+	return !ops_builder_failed(in->builder);
+}
+
+static void take_records(struct unpacker *in)
+{
+	const char *at = take(in, in->head.track_count, sizeof(struct ops_track));
+
+	for (uint64_t i = 0; at && i < in->head.track_count; i++) {
+		struct ops_track track;
+		memcpy(&track, at + i * sizeof(track), sizeof(track));
+		track.name = moved_id(in, track.name, in->strings, in->head.string_count, false);
+		if (track.kind != OPS_TRACK_THREAD && track.kind != OPS_TRACK_STREAM)
+			refuse(in, "an unknown kind of track");
+		ops_builder_track(in->builder, &track);
+	}
+	at = take(in, in->head.memory_count, sizeof(struct ops_memory_record));
+	for (uint64_t i = 0; at && i < in->head.memory_count; i++) {
+		struct ops_memory_record record;
+		memcpy(&record, at + i * sizeof(record), sizeof(record));
+		record.track = moved_id(in, record.track, NULL, in->head.track_count, false);
+		ops_builder_memory(in->builder, &record);
+	}
+	at = take(in, in->head.counter_count, sizeof(struct ops_counter_record));
+	for (uint64_t i = 0; at && i < in->head.counter_count; i++) {
+		struct ops_counter_record record;
+		memcpy(&record, at + i * sizeof(record), sizeof(record));
+		record.name = moved_id(in, record.name, in->strings, in->head.string_count, false);
+		record.track = moved_id(in, record.track, NULL, in->head.track_count, false);
+		ops_builder_counter(in->builder, &record);
+	}
+}
+
+/* Where the columns begin; NULL for those that are not there. */
+struct packed_columns {
+#define COLUMN_FIELD(type, name) const char *name;
+	PACKED_COLUMNS(COLUMN_FIELD)
+	PACKED_OPTIONAL_COLUMNS(COLUMN_FIELD)
+#undef COLUMN_FIELD
+};
+
+static void take_event(struct unpacker *in, const struct packed_columns *c, uint64_t row)
+{
+	const struct pack_head *head = &in->head;
+	struct ops_new_event event = {OPS_NEW_EVENT};
+
+#define LOAD_COLUMN(type, name)                                                                    \
+	if (c->name)                                                                               \
+		memcpy(&event.name, c->name + row * sizeof(type), sizeof(type));
+	PACKED_COLUMNS(LOAD_COLUMN)
+	PACKED_OPTIONAL_COLUMNS(LOAD_COLUMN)
+#undef LOAD_COLUMN
+	event.name = moved_id(in, event.name, in->strings, head->string_count, false);
+	event.track = moved_id(in, event.track, NULL, head->track_count, false);
+	event.inputs = moved_id(in, event.inputs, in->inputs, head->inputs_count, true);
+	event.end_track = moved_id(in, event.end_track, NULL, head->track_count, true);
+	event.args = moved_id(in, event.args, in->strings, head->string_count, true);
+	if (c->overload)
+		event.overload = moved_id(in, event.overload, in->strings, head->string_count, false);
+	event.flags &= OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED;
+	if (event.end_ns < event.start_ns || event.kind >= OPS_EVENT_KIND_COUNT || event.sequence_nr < -1)
+		refuse(in, "an impossible event");
+	if (!in->failure)
+		ops_builder_event(in->builder, &event);
+}
+
+static void take_events(struct unpacker *in)
+{
+	const struct pack_head *head = &in->head;
+	struct packed_columns c = {0};
+
+#define TAKE_COLUMN(type, name) c.name = take(in, head->event_count, sizeof(type));
+	PACKED_COLUMNS(TAKE_COLUMN)
+#undef TAKE_COLUMN
+#define TAKE_OPTIONAL_COLUMN(type, name)                                                           \
+	if (head->has_##name)                                                                      \
+		c.name = take(in, head->event_count, sizeof(type));
+	PACKED_OPTIONAL_COLUMNS(TAKE_OPTIONAL_COLUMN)
+#undef TAKE_OPTIONAL_COLUMN
+	if (!in->failure && in->next != in->end)
+		refuse(in, "more bytes than it says");
+	if (in->failure)
+		return;
+	ops_builder_expect(in->builder, head->event_count, 0);
+	for (uint64_t row = 0; row < head->event_count && !in->failure; row++)
+		take_event(in, &c, row);
+}
+
+static enum ops_code set_metadata(struct ops_trace *trace, const char *pairs, const struct unpacker *in,
+                                  struct ops_error *error)
+{
+	struct unpacker again = {.next = pairs, .end = in->end};
+	enum ops_code code = OPS_OK;
+
+	for (uint64_t i = 0; !code && i < in->head.metadata_count; i++) {
+		struct ops_string key = take_text(&again);
+		struct ops_string json = take_text(&again);
+		code = ops_trace_set_metadata(trace, key.bytes, key.size, json.bytes, json.size, error);
+	}
+	return code;
+}
+
+/* Host and process name; strings of the trace, a NUL behind. */
+static const char *take_name(struct unpacker *in, struct ops_buffer *copy)
+{
+	struct ops_string text = take_text(in);
+
+	ops_buffer_append(copy, text.bytes, text.size);
+	ops_buffer_append(copy, "", 1);
+	return copy->failed ? "" : copy->bytes;
+}
+
+enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace **ret_trace, struct ops_error *error)
+{
+	struct unpacker in = {.start = bytes, .next = bytes, .end = bytes + size, .builder = ops_builder_new()};
+	struct ops_buffer host = {0}, process = {0};
+	enum ops_code code = OPS_OK;
+	struct ops_trace *trace = NULL;
+	const char *pairs = NULL;
+
+	if (!in.builder || (take_head(&in) && !take_texts(&in)))
+		code = ops_fault_memory(error);
+	if (!code && !in.failure) {
+		pairs = in.next;
+		for (uint64_t i = 0; i < in.head.metadata_count * 2 && !in.failure; i++)
+			take_text(&in);
+		in.info = (struct ops_trace_info){.start_ns = in.head.start_ns, .stop_ns = in.head.stop_ns,
+		                                  .pid = in.head.pid, .lost = in.head.lost,
+		                                  .host_name = take_name(&in, &host),
+		                                  .process_name = take_name(&in, &process)};
+		take_records(&in);
+		take_events(&in);
+	}
+	if (!code && in.failure)
+		code = ops_fault(error, OPS_CORRUPT, "cannot unpack a trace: byte %zu: %s", (size_t)(in.next - in.start),
+		                 in.failure);
+	if (!code) {
+		ops_builder_info(in.builder, &in.info);
+		code = ops_builder_finish(in.builder, &trace, error);
+		in.builder = NULL;
+	}
+	if (!code)
+		code = set_metadata(trace, pairs, &in, error);
+	if (!code) {
+		*ret_trace = trace;
+		trace = NULL;
+	}
+	ops_trace_unref(trace);
+	ops_builder_free(in.builder);
+	ops_buffer_release(&host);
+	ops_buffer_release(&process);
+	ops_free(in.strings);
+	ops_free(in.inputs);
+	return code;
+}
