@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An operator's inputs (opstrobe/inputs.h) as the Python lists that torch shows: one entry an argument.
+ */
+#include "views.h"
+
+#include <string.h>
+
+struct cursor {
+	const char *next;
+	const char *end;
+};
+
+static bool take(struct cursor *cursor, void *out, size_t size)
+{
+	if ((size_t)(cursor->end - cursor->next) < size) {
+		PyErr_SetString(PyExc_ValueError, "inputs of an event are cut short");
+		return false;
+	}
+	memcpy(out, cursor->next, size);
+	cursor->next += size;
+	return true;
+}
+
+/* Reads n integers; gives them as a list, or None when they are only to be passed over. */
+static PyObject *take_ints(struct cursor *cursor, unsigned n, bool wanted)
+{
+	PyObject *list = wanted ? PyList_New(n) : Py_NewRef(Py_None);
+
+	for (unsigned i = 0; list && i < n; i++) {
+		int64_t value;
+		PyObject *item;
+
+		if (!take(cursor, &value, sizeof(value)))
+			Py_CLEAR(list);
+		else if (wanted) {
+			item = PyLong_FromLongLong(value);
+			if (item)
+				PyList_SET_ITEM(list, i, item);
+			else
+				Py_CLEAR(list);
+		}
+	}
+	return list;
+}
+
+static PyObject *take_item(struct cursor *cursor, enum inputs_view view);
+
+static PyObject *take_tensor(struct cursor *cursor, struct ops_input_head head, enum inputs_view view)
+{
+	bool want_sizes = view == INPUT_SHAPES || view == INPUT_STRUCTURED_SHAPES;
+	PyObject *sizes = take_ints(cursor, head.n, want_sizes);
+	PyObject *strides = NULL, *shown = NULL;
+
+	if (sizes && head.tag == OPS_INPUT_TENSOR)
+		strides = take_ints(cursor, head.n, view == INPUT_STRUCTURED_STRIDES);
+	else if (sizes)
+		strides = PyList_New(0);
+	if (strides && want_sizes)
+		shown = Py_NewRef(sizes);
+	else if (strides && view == INPUT_STRUCTURED_STRIDES)
+		shown = Py_NewRef(strides);
+	else if (strides && view == INPUT_DTYPES)
+		shown = PyUnicode_FromString(ops_dtype_name(head.dtype));
+	else if (strides)
+		shown = Py_NewRef(Py_None);
+	Py_XDECREF(strides);
+	Py_XDECREF(sizes);
+	return shown;
+}
+
+/* n items: those of a list. */
+static PyObject *take_items(struct cursor *cursor, unsigned n, enum inputs_view view)
+{
+	PyObject *list = PyList_New(n);
+
+	for (unsigned i = 0; list && i < n; i++) {
+		PyObject *item = take_item(cursor, view);
+		if (item)
+			PyList_SET_ITEM(list, i, item);
+		else
+			Py_CLEAR(list);
+	}
+	return list;
+}
+
+static PyObject *take_scalar(struct cursor *cursor, struct ops_input_head head)
+{
+	double parts[2];
+	int64_t value;
+
+	switch (head.tag) {
+	case OPS_INPUT_INT:
+		return take(cursor, &value, sizeof(value)) ? PyLong_FromLongLong(value) : NULL;
+	case OPS_INPUT_BOOL:
+		return PyBool_FromLong(head.n);
+	case OPS_INPUT_DOUBLE:
+		return take(cursor, parts, sizeof(parts[0])) ? PyFloat_FromDouble(parts[0]) : NULL;
+	case OPS_INPUT_COMPLEX:
+		return take(cursor, parts, sizeof(parts)) ? PyComplex_FromDoubles(parts[0], parts[1]) : NULL;
+	default:
+		PyErr_SetString(PyExc_ValueError, "inputs of an event hold an unknown tag");
+		return NULL;
+	}
+}
+
+/* What stands for a value in one view: the value itself (taken) only where values are shown. */
+static PyObject *show(PyObject *take_value, enum inputs_view view, const char *dtype)
+{
+	if (!take_value || view == INPUT_CONCRETE)
+		return take_value;
+	Py_DECREF(take_value);
+	return view == INPUT_DTYPES ? PyUnicode_FromString(dtype) : PyList_New(0);
+}
+
+static PyObject *take_item(struct cursor *cursor, enum inputs_view view)
+{
+	struct ops_input_head head;
+	PyObject *value;
+
+	if (!take(cursor, &head, sizeof(head)))
+		return NULL;
+	switch (head.tag) {
+	case OPS_INPUT_NONE:
+		return show(Py_NewRef(Py_None), view, "");
+	case OPS_INPUT_TENSOR:
+	case OPS_INPUT_TENSOR_PLAIN:
+		return take_tensor(cursor, head, view);
+	case OPS_INPUT_TENSOR_LIST:
+		value = take_items(cursor, head.n, view);
+		if (view == INPUT_STRUCTURED_SHAPES || view == INPUT_STRUCTURED_STRIDES || !value)
+			return value;
+		Py_DECREF(value);
+		return show(Py_NewRef(Py_None), view, "TensorList");
+	case OPS_INPUT_SCALAR_LIST:
+		return show(take_items(cursor, head.n, INPUT_CONCRETE), view, "ScalarList");
+	case OPS_INPUT_INT_LIST:
+		return show(take_ints(cursor, head.n, true), view, "ScalarList");
+	default:
+		return show(take_scalar(cursor, head), view, "Scalar");
+	}
+}
+
+PyObject *ops_ext_inputs(struct trace_object *trace, uint32_t inputs, enum inputs_view view)
+{
+	struct ops_string bytes;
+	struct cursor cursor;
+	PyObject *list;
+	uint32_t count;
+
+	if (inputs == OPS_NONE)
+		return PyList_New(0);
+	bytes = ops_trace_inputs(trace->trace, inputs);
+	cursor = (struct cursor){.next = bytes.bytes, .end = bytes.bytes + bytes.size};
+	if (!take(&cursor, &count, sizeof(count)))
+		return NULL;
+	list = PyList_New(0);
+	for (uint32_t i = 0; list && i < count; i++) {
+		PyObject *item = take_item(&cursor, view);
+		if (!item || PyList_Append(list, item) < 0)
+			Py_CLEAR(list);
+		Py_XDECREF(item);
+	}
+	return list;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The module `opstrobe._core`: its state and the calls that fill it. Users import the package `opstrobe`.
+ */
+#include "ext.h"
+
+#include <string.h>
+
+static int module_exec(PyObject *module)
+{
+	static int (*const parts[])(PyObject *module) = {
+		ops_ext_add_interval,   ops_ext_add_function_event, ops_ext_add_function_event_avg,
+		ops_ext_add_event_list, ops_ext_add_trace,          ops_ext_add_session,
+		ops_ext_add_bridge,     ops_ext_add_record_function,
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (parts[i](module) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+	struct ops_ext_state *state = PyModule_GetState(module);
+
+	Py_VISIT(state->trace);
+	Py_VISIT(state->event_list);
+	Py_VISIT(state->function_event);
+	Py_VISIT(state->function_event_avg);
+	Py_VISIT(state->interval);
+	Py_VISIT(state->session);
+	Py_VISIT(state->record_function);
+	for (size_t i = 0; i < OPS_EXT_DEVICE_TYPES; i++)
+		Py_VISIT(state->device_types[i]);
+	return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+	struct ops_ext_state *state = PyModule_GetState(module);
+
+	Py_CLEAR(state->trace);
+	Py_CLEAR(state->event_list);
+	Py_CLEAR(state->function_event);
+	Py_CLEAR(state->function_event_avg);
+	Py_CLEAR(state->interval);
+	Py_CLEAR(state->session);
+	Py_CLEAR(state->record_function);
+	for (size_t i = 0; i < OPS_EXT_DEVICE_TYPES; i++)
+		Py_CLEAR(state->device_types[i]);
+	return 0;
+}
+
+static void module_free(void *module)
+{
+	module_clear(module);
+}
+
+static PyModuleDef_Slot module_slots[] = {
+	{Py_mod_exec, module_exec},
+	{0, NULL},
+};
+
+static struct PyModuleDef module_def = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "opstrobe._core",
+	.m_doc = "The C core of opstrobe. Import the package instead.",
+	.m_size = sizeof(struct ops_ext_state),
+	.m_slots = module_slots,
+	.m_traverse = module_traverse,
+	.m_clear = module_clear,
+	.m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+	return PyModuleDef_Init(&module_def);
+}
+
+struct ops_ext_state *ops_ext_state_of_module(PyObject *module)
+{
+	return PyModule_GetState(module);
+}
+
+struct ops_ext_state *ops_ext_state_of(PyObject *self)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+	PyObject *module = PyType_GetModuleByDef(Py_TYPE(self), &module_def);
+	return module ? PyModule_GetState(module) : NULL;
+#else
+	/* What PyType_GetModuleByDef does from 3.11 on: a subclass made in Python has no module state of its own. */
+	for (PyTypeObject *type = Py_TYPE(self); type; type = type->tp_base) {
+		PyObject *module;
+		if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))
+			break;
+		module = ((PyHeapTypeObject *)type)->ht_module;
+		if (module && PyModule_GetDef(module) == &module_def)
+			return PyModule_GetState(module);
+	}
+	PyErr_SetString(PyExc_TypeError, "not an object of opstrobe._core");
+	return NULL;
+#endif
+}
+
+int ops_ext_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **ret_type)
+{
+	PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+
+	if (!type)
+		return -1;
+	*ret_type = type;
+	return PyModule_AddType(module, type);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trace: owns a C trace and what is derived from it once: the list of function events, the costs (memory, FLOPs), the
+ * children index, decoded names. Everything that grows with the trace runs without the GIL: it is made aside and put in
+ * place only if no other thread was quicker.
+ */
+#include "views.h"
+
+#include <string.h>
+
+#include <opstrobe/write.h>
+
+PyObject *ops_ext_trace_new(PyObject *module, struct ops_trace *take)
+{
+	return ops_ext_trace_make(ops_ext_state_of_module(module), take);
+}
+
+PyObject *ops_ext_trace_make(struct ops_ext_state *state, struct ops_trace *take)
+{
+	struct trace_object *self = PyObject_GC_New(struct trace_object, state->trace);
+
+	if (!self) {
+		ops_trace_unref(take);
+		return NULL;
+	}
+	memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
+	self->trace = take;
+	PyObject_GC_Track(self);
+	return (PyObject *)self;
+}
+
+static int trace_traverse(PyObject *object, visitproc visit, void *arg)
+{
+	Py_VISIT(Py_TYPE(object));
+	Py_VISIT(((struct trace_object *)object)->kept);
+	return 0;
+}
+
+static int trace_clear(PyObject *object)
+{
+	Py_CLEAR(((struct trace_object *)object)->kept);
+	return 0;
+}
+
+static void trace_dealloc(PyObject *object)
+{
+	struct trace_object *self = (struct trace_object *)object;
+	PyTypeObject *type = Py_TYPE(object);
+
+	PyObject_GC_UnTrack(object);
+	trace_clear(object);
+	if (self->names) {
+		for (size_t i = ops_trace_string_count(self->trace); i-- > 0;)
+			Py_XDECREF(self->names[i]);
+		PyMem_Free(self->names);
+	}
+	PyMem_RawFree(self->child_start);
+	PyMem_RawFree(self->child_rows);
+	ops_event_costs_release(&self->costs);
+	ops_free_refs(self->refs);
+	ops_trace_unref(self->trace);
+	PyObject_GC_Del(object);
+	Py_DECREF(type);
+}
+
+/* --- what is derived once ---------------------------------------------------------------------------------------- */
+
+int ops_ext_trace_need_refs(struct trace_object *self)
+{
+	struct ops_error error;
+	enum ops_code code;
+	uint32_t *refs = NULL;
+	size_t count = 0;
+
+	if (self->has_refs)
+		return 0;
+	OPS_EXT_WITHOUT_GIL(code = ops_function_events(self->trace, &refs, &count, &error));
+	if (code) {
+		ops_ext_raise(&error);
+		return -1;
+	}
+	if (self->has_refs) {
+		ops_free_refs(refs);
+		return 0;
+	}
+	self->refs = refs;
+	self->ref_count = count;
+	self->has_refs = true;
+	return 0;
+}
+
+int ops_ext_trace_need_costs(struct trace_object *self)
+{
+	struct ops_event_costs costs;
+	struct ops_error error;
+	enum ops_code code;
+
+	if (self->has_costs)
+		return 0;
+	OPS_EXT_WITHOUT_GIL(code = ops_event_costs_init(&costs, self->trace, false, &error));
+	if (code) {
+		ops_ext_raise(&error);
+		return -1;
+	}
+	if (self->has_costs) {
+		ops_event_costs_release(&costs);
+		return 0;
+	}
+	self->costs = costs;
+	self->has_costs = true;
+	return 0;
+}
+
+struct ops_event_costs ops_ext_trace_costs(const struct trace_object *self, bool with_flops)
+{
+	struct ops_event_costs costs = self->costs;
+
+	costs.with_flops = with_flops;
+	return costs;
+}
+
+/* A counting sort by parent; rows are in order of start, so children come out in order of start. */
+static void sort_children(const struct ops_events *events, uint32_t *start, uint32_t *rows)
+{
+	memset(start, 0, (events->count + 2) * sizeof(*start));
+	for (size_t i = 0; i < events->count; i++) {
+		if (events->parent[i] != OPS_NONE)
+			start[events->parent[i] + 2]++;
+	}
+	for (size_t i = 2; i < events->count + 2; i++)
+		start[i] += start[i - 1];
+	for (size_t i = 0; i < events->count; i++) {
+		if (events->parent[i] != OPS_NONE)
+			rows[start[events->parent[i] + 1]++] = (uint32_t)i;
+	}
+}
+
+int ops_ext_trace_need_children(struct trace_object *self)
+{
+	const struct ops_events *events = ops_trace_events(self->trace);
+	uint32_t *start, *rows;
+
+	if (self->child_start)
+		return 0;
+	start = PyMem_RawMalloc((events->count + 2) * sizeof(*start));
+	rows = PyMem_RawMalloc((events->count + 1) * sizeof(*rows));
+	if (start && rows)
+		OPS_EXT_WITHOUT_GIL(sort_children(events, start, rows));
+	if (!start || !rows || self->child_start) {
+		PyMem_RawFree(start);
+		PyMem_RawFree(rows);
+		if (self->child_start)
+			return 0;
+		PyErr_NoMemory();
+		return -1;
+	}
+	self->child_rows = rows;
+	self->child_start = start;
+	return 0;
+}
+
+uint64_t ops_ext_trace_id_max(struct trace_object *self)
+{
+	const struct ops_events *events = ops_trace_events(self->trace);
+
+	if (!events->id)
+		return events->count;
+	if (self->id_max == 0) {
+		for (size_t i = 0; i < events->count; i++)
+			self->id_max = events->id[i] > self->id_max ? events->id[i] : self->id_max;
+	}
+	return self->id_max;
+}
+
+PyObject *ops_ext_trace_name(struct trace_object *self, uint32_t id)
+{
+	struct ops_string text;
+
+	if (!self->names) {
+		self->names = PyMem_Calloc(ops_trace_string_count(self->trace), sizeof(*self->names));
+		if (!self->names)
+			return PyErr_NoMemory();
+	}
+	if (!self->names[id]) {
+		text = ops_trace_string(self->trace, id);
+		self->names[id] = ops_ext_text(text.bytes, text.size);
+	}
+	return Py_XNewRef(self->names[id]);
+}
+
+/* --- methods ------------------------------------------------------------------------------------------------------ */
+
+/* Sets the pair in `trace`, or only checks it when that is NULL. */
+static PyObject *set_or_check_metadata(struct ops_trace *trace, PyObject *args)
+{
+	PyObject *key, *json, *key_bytes = NULL, *json_bytes = NULL, *result = NULL;
+	struct ops_error error;
+	enum ops_code code;
+
+	if (!PyArg_ParseTuple(args, "UU", &key, &json))
+		return NULL;
+	key_bytes = ops_ext_text_bytes(key);
+	json_bytes = key_bytes ? ops_ext_text_bytes(json) : NULL;
+	if (json_bytes) {
+		const char *key_text = PyBytes_AS_STRING(key_bytes), *json_text = PyBytes_AS_STRING(json_bytes);
+		size_t key_size = (size_t)PyBytes_GET_SIZE(key_bytes), json_size = (size_t)PyBytes_GET_SIZE(json_bytes);
+
+		code = trace ? ops_trace_set_metadata(trace, key_text, key_size, json_text, json_size, &error)
+		             : ops_metadata_check(key_text, key_size, json_text, json_size, &error);
+		result = code ? ops_ext_raise(&error) : Py_NewRef(Py_None);
+	}
+	Py_XDECREF(json_bytes);
+	Py_XDECREF(key_bytes);
+	return result;
+}
+
+static PyObject *trace_set_metadata(PyObject *object, PyObject *args)
+{
+	return set_or_check_metadata(((struct trace_object *)object)->trace, args);
+}
+
+static PyObject *trace_check_metadata(PyObject *unused, PyObject *args)
+{
+	(void)unused;
+	return set_or_check_metadata(NULL, args);
+}
+
+static PyObject *trace_metadata(PyObject *object, PyObject *unused)
+{
+	struct trace_object *self = (struct trace_object *)object;
+	PyObject *dict = PyDict_New();
+
+	(void)unused;
+	for (size_t i = 0; dict && i < ops_trace_metadata_count(self->trace); i++) {
+		struct ops_string key, json;
+		PyObject *name, *value;
+
+		ops_trace_metadata(self->trace, i, &key, &json);
+		name = ops_ext_text(key.bytes, key.size);
+		value = ops_ext_text(json.bytes, json.size);
+		if (!name || !value || PyDict_SetItem(dict, name, value) < 0)
+			Py_CLEAR(dict);
+		Py_XDECREF(value);
+		Py_XDECREF(name);
+	}
+	return dict;
+}
+
+static PyObject *trace_function_events(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"use_device", "profile_memory", "with_flops", NULL};
+	struct trace_object *self = (struct trace_object *)object;
+	struct ops_ext_state *state = ops_ext_state_of(object);
+	PyObject *use_device = Py_None;
+	int profile_memory = 0, with_flops = 0;
+	struct view_options options;
+
+	if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "|$Opp:function_events", names, &use_device,
+	                                           &profile_memory, &with_flops))
+		return NULL;
+	if (use_device != Py_None && !PyUnicode_Check(use_device))
+		return PyErr_Format(PyExc_TypeError, "use_device must be a str or None");
+	if (ops_ext_trace_need_refs(self) < 0)
+		return NULL;
+	options = (struct view_options){.use_device = use_device, .profile_memory = (char)profile_memory,
+	                                .with_flops = (char)with_flops};
+	return ops_ext_event_list_of_refs(state, self, &options, NULL, self->ref_count);
+}
+
+static PyObject *trace_export_chrome_trace(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"path", "compression_level", NULL};
+	struct trace_object *self = (struct trace_object *)object;
+	struct ops_chrome_json_options options = {.compression_level = 6};
+	struct ops_error error;
+	enum ops_code code;
+	PyObject *path;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$i:export_chrome_trace", names, PyUnicode_FSConverter,
+	                                 &path, &options.compression_level))
+		return NULL;
+	OPS_EXT_WITHOUT_GIL(code = ops_write_chrome_json(self->trace, PyBytes_AS_STRING(path), &options, &error));
+	Py_DECREF(path);
+	if (code)
+		return ops_ext_raise(&error);
+	Py_RETURN_NONE;
+}
+
+static PyObject *trace_check(PyObject *object, PyObject *unused)
+{
+	struct ops_error error;
+	enum ops_code code;
+
+	(void)unused;
+	OPS_EXT_WITHOUT_GIL(code = ops_trace_check(((struct trace_object *)object)->trace, &error));
+	if (code)
+		return ops_ext_raise(&error);
+	Py_RETURN_NONE;
+}
+
+static PyObject *get_number(PyObject *object, void *closure)
+{
+	const struct ops_trace_info *info = ops_trace_info(((struct trace_object *)object)->trace);
+
+	switch ((intptr_t)closure) {
+	case 's':
+		return PyLong_FromLongLong(info->start_ns);
+	case 'e':
+		return PyLong_FromLongLong(info->stop_ns);
+	case 'p':
+		return PyLong_FromLongLong(info->pid);
+	case 'l':
+		return PyLong_FromUnsignedLongLong(info->lost);
+	default:
+		return PyLong_FromSize_t(ops_trace_events(((struct trace_object *)object)->trace)->count);
+	}
+}
+
+static PyMethodDef trace_methods[] = {
+	{"set_metadata", trace_set_metadata, METH_VARARGS,
+	 "set_metadata(key, json_text)\n--\n\nSets a metadata key to one JSON value; ValueError names the byte that is wrong."},
+	{"check_metadata", trace_check_metadata, METH_VARARGS | METH_STATIC,
+	 "check_metadata(key, json_text)\n--\n\nThe ValueError that set_metadata would raise, without a trace."},
+	{"metadata", trace_metadata, METH_NOARGS, "All metadata: key to JSON text."},
+	{"function_events", (PyCFunction)(void (*)(void))trace_function_events, METH_VARARGS | METH_KEYWORDS,
+	 "function_events(*, use_device=None, profile_memory=False, with_flops=False)\n--\n\nThe events as an EventList."},
+	{"export_chrome_trace", (PyCFunction)(void (*)(void))trace_export_chrome_trace, METH_VARARGS | METH_KEYWORDS,
+	 "export_chrome_trace(path, *, compression_level=6)\n--\n\nWrites the trace as Chrome JSON, compressed when the path "
+	 "ends in .gz."},
+	{"check", trace_check, METH_NOARGS, "Checks every invariant of the trace; ValueError names the first one broken."},
+	{"__reduce__", ops_ext_trace_reduce, METH_NOARGS, NULL},
+	{"__setstate__", ops_ext_trace_setstate, METH_O, NULL},
+	{"_unpack", ops_ext_trace_unpack, METH_VARARGS | METH_CLASS, NULL},
+	{NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef trace_getsets[] = {
+	{"start_ns", get_number, NULL, "Start of the session, ns since the epoch.", (void *)'s'},
+	{"stop_ns", get_number, NULL, "Its stop.", (void *)'e'},
+	{"pid", get_number, NULL, "Process id.", (void *)'p'},
+	{"lost", get_number, NULL, "Records that could not be kept.", (void *)'l'},
+	{"event_count", get_number, NULL, "Events, hidden ones included.", (void *)'n'},
+	{NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot trace_slots[] = {
+	{Py_tp_doc, "What a session recorded."},
+	{Py_tp_traverse, trace_traverse},
+	{Py_tp_clear, trace_clear},
+	{Py_tp_dealloc, trace_dealloc},
+	{Py_tp_methods, trace_methods},
+	{Py_tp_getset, trace_getsets},
+	{0, NULL},
+};
+
+static PyType_Spec trace_spec = {
+	.name = "opstrobe._core.Trace",
+	.basicsize = sizeof(struct trace_object),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+	.slots = trace_slots,
+};
+
+int ops_ext_add_trace(PyObject *module)
+{
+	return ops_ext_add_type(module, &trace_spec, &ops_ext_state_of_module(module)->trace);
+}

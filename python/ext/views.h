@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the views of a trace share: Trace, EventList, FunctionEvent, FunctionEventAvg. A trace object owns the C trace and
+ * everything derived from it once (the function events, the costs, the children index, decoded names); lists and events
+ * are thin: a reference to the trace object and row numbers.
+ *
+ *     EventList ──▶ Trace ──▶ struct ops_trace
+ *        │            ▲
+ *        └ item ─▶ FunctionEvent (trace, ref)
+ */
+#ifndef OPS_EXT_VIEWS_H
+#define OPS_EXT_VIEWS_H
+
+#include "ext.h"
+
+#include <opstrobe/analyze.h>
+
+struct trace_object {
+	PyObject_HEAD
+	struct ops_trace *trace;
+	uint32_t *refs; /* all function events, NULL before they are asked for or when there are none */
+	size_t ref_count;
+	bool has_refs;
+	bool has_costs;
+	struct ops_event_costs costs; /* `with_flops` is set in copies, by each list's own option */
+	uint32_t *child_start;        /* children of row i: child_rows[child_start[i] … child_start[i + 1]) */
+	uint32_t *child_rows;
+	uint64_t id_max;   /* highest event id, 0 before it is asked for */
+	PyObject **names;  /* one str per string id, made when asked for */
+	PyObject *kept;    /* dict ref → FunctionEvent: events that carry attributes of the user's own; NULL when none */
+};
+
+/* The options that a list hands down to its events and tables. */
+struct view_options {
+	PyObject *use_device; /* str or None, owned; NULL in an object that is not filled yet */
+	char profile_memory;
+	char with_flops;
+};
+
+struct function_event_object {
+	PyObject_HEAD
+	struct trace_object *trace;
+	PyObject *use_device;
+	PyObject *dict; /* attributes of the user's own; NULL until the first */
+	uint32_t ref;
+	bool with_flops;
+};
+
+struct function_event_avg_object {
+	PyObject_HEAD
+	struct trace_object *trace; /* of the names in `row`; NULL while empty */
+	PyObject *use_device;
+	PyObject *dict;
+	struct ops_average row;
+	bool empty; /* made by FunctionEventAvg() and nothing added yet */
+	bool by_input_shape;
+	bool by_overload_name;
+	bool with_flops;
+};
+
+/* What a list holds. EVENTS and AVERAGES are C arrays and no Python object a row; ITEMS is a Python list, which a list
+ * becomes when it is changed, holds events of several traces, or when an average in it is handed out (averages are
+ * mutable, so the same object must come out each time). */
+enum list_kind { LIST_EVENTS, LIST_AVERAGES, LIST_ITEMS };
+
+struct event_list_object {
+	PyObject_HEAD
+	enum list_kind kind;
+	struct trace_object *trace; /* NULL for ITEMS without a common trace */
+	struct view_options options;
+	const uint32_t *refs;     /* EVENTS; borrowed from the trace object unless own_refs */
+	uint32_t *own_refs;
+	struct ops_average *rows; /* AVERAGES; freed with ops_free_averages */
+	size_t count;
+	PyObject *items;          /* ITEMS */
+	bool by_input_shape;      /* how the averages were grouped */
+	bool by_overload_name;
+};
+
+/* --- trace.c ------------------------------------------------------------------------------------------------------ */
+
+/* As ops_ext_trace_new. */
+PyObject *ops_ext_trace_make(struct ops_ext_state *state, struct ops_trace *take);
+/* The trace object's refs, costs and children, built on first use with the GIL released. 0, or -1 with an exception. */
+int ops_ext_trace_need_refs(struct trace_object *self);
+int ops_ext_trace_need_costs(struct trace_object *self);
+int ops_ext_trace_need_children(struct trace_object *self);
+uint64_t ops_ext_trace_id_max(struct trace_object *self);
+/* The costs for one list or event; need_costs first. */
+struct ops_event_costs ops_ext_trace_costs(const struct trace_object *self, bool with_flops);
+/* A new reference to the str of a string id, decoded once. */
+PyObject *ops_ext_trace_name(struct trace_object *self, uint32_t id);
+
+/* --- function_event.c, function_event_avg.c, interval.c ------------------------------------------------------------ */
+
+PyObject *ops_ext_function_event_new(struct ops_ext_state *state, struct trace_object *trace, uint32_t ref,
+                                     PyObject *use_device, bool with_flops);
+/* Lets the trace keep the event, so that its attributes stay with it. 0, or -1 with an exception. */
+int ops_ext_function_event_keep(struct function_event_object *self);
+/* The event's own row. 0, or -1 with an exception. */
+int ops_ext_function_event_row(struct function_event_object *self, struct ops_average *ret_row);
+PyObject *ops_ext_function_event_avg_new(struct ops_ext_state *state, struct trace_object *trace,
+                                         const struct ops_average *row, PyObject *use_device, bool by_input_shape,
+                                         bool by_overload_name, bool with_flops);
+/* Adds the sums of `row` to those of `total`. */
+void ops_ext_average_add(struct ops_average *total, const struct ops_average *row);
+PyObject *ops_ext_interval_new(struct ops_ext_state *state, double start_us, double end_us);
+/* c10::DeviceType as the package's enum. */
+PyObject *ops_ext_device_type(struct ops_ext_state *state, uint8_t value);
+/* A dict of the named attributes of `self` and those in `extra` (may be NULL): what `vars(event)` shows. */
+PyObject *ops_ext_attributes(PyObject *self, const char *const *names, PyObject *extra);
+
+/* --- event_list.c -------------------------------------------------------------------------------------------------- */
+
+/* A list over `take_refs` (from PyMem_New), or over the trace's own refs, all of them, when that is NULL. */
+PyObject *ops_ext_event_list_of_refs(struct ops_ext_state *state, struct trace_object *trace,
+                                     const struct view_options *options, uint32_t *take_refs, size_t count);
+PyObject *ops_ext_event_list_of_rows(struct ops_ext_state *state, struct trace_object *trace,
+                                     const struct view_options *options, struct ops_average *take_rows, size_t count,
+                                     bool by_input_shape, bool by_overload_name);
+/* Over a Python list of FunctionEvents and FunctionEventAvgs, which it takes. */
+PyObject *ops_ext_event_list_of_items(struct ops_ext_state *state, const struct view_options *options,
+                                      PyObject *take_items);
+/* Over the items of anything; NULL: none. TypeError for what is no event. */
+PyObject *ops_ext_event_list_of(struct ops_ext_state *state, PyObject *iterable, const struct view_options *options);
+/* A new reference to element i, which must be in range. */
+PyObject *ops_ext_event_list_item(struct event_list_object *self, size_t i);
+
+/* --- event_list_items.c ---------------------------------------------------------------------------------------------- */
+
+/* Whether it may be in a list. */
+bool ops_ext_is_event(struct ops_ext_state *state, PyObject *object);
+/* Turns the list into ITEMS. */
+int ops_ext_event_list_materialise(struct event_list_object *self);
+/* Turns ITEMS that are all FunctionEvents (or none) into EVENTS, over one trace: that of them all, or one merged from
+ * theirs. Any other list stays as it is. */
+int ops_ext_event_list_compact(struct event_list_object *self);
+int ops_ext_event_list_assign(PyObject *self, PyObject *key, PyObject *value);
+PyObject *ops_ext_event_list_inplace_concat(PyObject *self, PyObject *other);
+PyObject *ops_ext_event_list_concat(struct event_list_object *a, struct event_list_object *b);
+
+/* Methods of list: each turns the list into ITEMS and hands on. */
+#define OPS_EXT_LIST_CHANGES(X) X(append) X(clear) X(extend) X(insert) X(pop) X(remove) X(reverse) X(sort)
+#define OPS_EXT_LIST_METHOD(name) PyObject *ops_ext_event_list_##name(PyObject *self, PyObject *args, PyObject *kwargs);
+OPS_EXT_LIST_CHANGES(OPS_EXT_LIST_METHOD)
+
+/* --- event_list_report.c --------------------------------------------------------------------------------------------- */
+
+#define OPS_EXT_LIST_REPORTS(X)                                                                    \
+	X(key_averages) X(total_average) X(table) X(export_chrome_trace) X(export_stacks)          \
+	X(supported_export_stacks_metrics)
+OPS_EXT_LIST_REPORTS(OPS_EXT_LIST_METHOD)
+PyObject *ops_ext_event_list_self_cpu_time_total(PyObject *self, void *closure);
+/* The table; the options' part that is the list's own is filled in here. */
+PyObject *ops_ext_event_list_text(struct event_list_object *self, struct ops_table_options *options);
+
+/* --- merge_views.c -------------------------------------------------------------------------------------------------- */
+
+/* A function event: its trace (borrowed, NULL for none) and its ref there. */
+struct located {
+	struct trace_object *trace;
+	uint32_t ref;
+};
+
+/* Events over one trace: their own if it is the same, else one merged from theirs. A new reference in `ret_trace` (NULL
+ * when there are no events) and the refs there, freed with PyMem_Free. */
+int ops_ext_merge_events(struct ops_ext_state *state, const struct located *views, size_t count,
+                         struct trace_object **ret_trace, uint32_t **ret_refs);
+/* Rows of averages, row i with its ids in traces[i] (NULL: no ids), changed to have them in one trace: their own if it is
+ * the same, else one that holds just their first events and the parents of these. `apart` makes one in any case. */
+int ops_ext_merge_rows(struct ops_ext_state *state, struct trace_object *const *traces, struct ops_average *rows,
+                       size_t count, bool apart, struct trace_object **ret_trace);
+/* One row an item of a list of FunctionEvents and FunctionEventAvgs, over one trace; freed with PyMem_Free. */
+int ops_ext_rows_of_items(struct ops_ext_state *state, PyObject *items, struct trace_object **ret_trace,
+                          struct ops_average **ret_rows, size_t *ret_count);
+
+/* --- pickle_views.c ------------------------------------------------------------------------------------------------- */
+
+PyObject *ops_ext_trace_reduce(PyObject *self, PyObject *unused);
+PyObject *ops_ext_trace_setstate(PyObject *self, PyObject *kept);
+PyObject *ops_ext_trace_unpack(PyObject *type, PyObject *args);
+PyObject *ops_ext_function_event_reduce(PyObject *self, PyObject *unused);
+PyObject *ops_ext_function_event_rebuild(PyObject *type, PyObject *args);
+PyObject *ops_ext_function_event_avg_reduce(PyObject *self, PyObject *unused);
+PyObject *ops_ext_function_event_avg_rebuild(PyObject *type, PyObject *args);
+PyObject *ops_ext_event_list_reduce(PyObject *self, PyObject *unused);
+PyObject *ops_ext_event_list_rebuild(PyObject *type, PyObject *args);
+PyObject *ops_ext_set_attributes(PyObject *self, PyObject *dict);
+
+/* --- event_inputs.c: struct of inputs.h as Python lists ---------------------------------------------------------------- */
+
+enum inputs_view {
+	INPUT_SHAPES,            /* sizes; [] for everything that is no single tensor */
+	INPUT_STRUCTURED_SHAPES, /* sizes; a list of sizes for a list of tensors */
+	INPUT_STRUCTURED_STRIDES,
+	INPUT_DTYPES,
+	INPUT_CONCRETE,          /* scalars and lists of them; None elsewhere */
+};
+PyObject *ops_ext_inputs(struct trace_object *trace, uint32_t inputs, enum inputs_view view);
+
+/* --- average_fields.c: the attributes that events and averages have in common ------------------------------------------ */
+
+enum average_field {
+	FIELD_CPU_TIME_TOTAL,
+	FIELD_SELF_CPU_TIME_TOTAL,
+	FIELD_DEVICE_TIME_TOTAL,
+	FIELD_SELF_DEVICE_TIME_TOTAL,
+	FIELD_CPU_TIME,
+	FIELD_DEVICE_TIME,
+	FIELD_CPU_MEMORY,
+	FIELD_DEVICE_MEMORY,
+	FIELD_SELF_CPU_MEMORY,
+	FIELD_SELF_DEVICE_MEMORY,
+	FIELD_FLOPS,
+	FIELD_COUNT,
+	FIELD_SCOPE,
+	FIELD_IS_ASYNC,
+	FIELD_IS_LEGACY,
+	FIELD_IS_USER_ANNOTATION,
+	FIELD_AS_TEXT = 0x100, /* or'ed to a time: "12.345us" */
+};
+PyObject *ops_ext_average_field(const struct ops_average *row, int field);
+
+#define OPS_EXT_AVERAGE_GETSETS(get)                                                                              \
+	{"cpu_time_total", get, NULL, "Time on the CPU, children included, in us.", (void *)FIELD_CPU_TIME_TOTAL},          \
+	{"self_cpu_time_total", get, NULL, "Time on the CPU less that of the children, in us.",                             \
+	 (void *)FIELD_SELF_CPU_TIME_TOTAL},                                                                                \
+	{"device_time_total", get, NULL, "Time on the device, in us.", (void *)FIELD_DEVICE_TIME_TOTAL},                    \
+	{"self_device_time_total", get, NULL, "Time on the device less that of the children, in us.",                       \
+	 (void *)FIELD_SELF_DEVICE_TIME_TOTAL},                                                                             \
+	{"cpu_time", get, NULL, "cpu_time_total / count.", (void *)FIELD_CPU_TIME},                                         \
+	{"device_time", get, NULL, "device_time_total / count.", (void *)FIELD_DEVICE_TIME},                                \
+	{"cpu_memory_usage", get, NULL, "Bytes allocated less bytes freed.", (void *)FIELD_CPU_MEMORY},                     \
+	{"device_memory_usage", get, NULL, "The same on the device.", (void *)FIELD_DEVICE_MEMORY},                         \
+	{"self_cpu_memory_usage", get, NULL, "cpu_memory_usage less that of the children.",                                 \
+	 (void *)FIELD_SELF_CPU_MEMORY},                                                                                    \
+	{"self_device_memory_usage", get, NULL, "device_memory_usage less that of the children.",                           \
+	 (void *)FIELD_SELF_DEVICE_MEMORY},                                                                                 \
+	{"flops", get, NULL, "Estimated floating-point operations, 0 when unknown.", (void *)FIELD_FLOPS},                  \
+	{"count", get, NULL, "How many events this is.", (void *)FIELD_COUNT},                                              \
+	{"is_async", get, NULL, "Ended on another thread than it began on.", (void *)FIELD_IS_ASYNC},                       \
+	{"is_legacy", get, NULL, "Timed without a device tracer.", (void *)FIELD_IS_LEGACY},                                \
+	{"cpu_time_total_str", get, NULL, NULL, (void *)(FIELD_CPU_TIME_TOTAL | FIELD_AS_TEXT)},                            \
+	{"self_cpu_time_total_str", get, NULL, NULL, (void *)(FIELD_SELF_CPU_TIME_TOTAL | FIELD_AS_TEXT)},                  \
+	{"device_time_total_str", get, NULL, NULL, (void *)(FIELD_DEVICE_TIME_TOTAL | FIELD_AS_TEXT)},                      \
+	{"self_device_time_total_str", get, NULL, NULL, (void *)(FIELD_SELF_DEVICE_TIME_TOTAL | FIELD_AS_TEXT)},            \
+	{"cpu_time_str", get, NULL, NULL, (void *)(FIELD_CPU_TIME | FIELD_AS_TEXT)},                                        \
+	{"device_time_str", get, NULL, NULL, (void *)(FIELD_DEVICE_TIME | FIELD_AS_TEXT)}
+
+/* Releases the GIL around `statement`, for C work that grows with the trace. */
+#define OPS_EXT_WITHOUT_GIL(statement)                                                             \
+	do {                                                                                       \
+		Py_BEGIN_ALLOW_THREADS                                                             \
+		statement;                                                                         \
+		Py_END_ALLOW_THREADS                                                               \
+	} while (0)
+
+#endif
