@@ -47,7 +47,11 @@ void *ops_alloc(size_t bytes)
 
 void *ops_alloc_zeroed(size_t count, size_t bytes_each)
 {
-	return made_to_fail() ? NULL : calloc(count ? count : 1, bytes_each ? bytes_each : 1);
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, bytes_each, &bytes) || made_to_fail())
+		return NULL;
+	return calloc(1, bytes ? bytes : 1);
 }
 
 void *ops_realloc_array(void *old, size_t count, size_t bytes_each)

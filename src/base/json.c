@@ -4,6 +4,7 @@
  */
 #include "base/json.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -246,14 +247,15 @@ static char *put_decimal(char *out, uint64_t units, unsigned decimals)
 	return out + (count - whole);
 }
 
-/* 15 to 17 significant digits, the fewest that read back the same. The C library's decimal point may be another
- * character: whatever is no part of a number becomes one point. */
+/* The fewest significant digits that read back the same: up to 15 always come out without needless zeros, but numbers below
+ * the normal range hold fewer. The C library's decimal point may be another character: whatever is no part of a number
+ * becomes one point. */
 static char *put_double_slow(char *out, double value)
 {
 	char text[64];
 	bool in_point = false;
 
-	for (int precision = 15; precision <= 17; precision++) {
+	for (int precision = fabs(value) < DBL_MIN ? 1 : 15; precision <= 17; precision++) {
 		snprintf(text, sizeof(text), "%.*g", precision, value);
 		if (strtod(text, NULL) == value)
 			break;

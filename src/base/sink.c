@@ -244,7 +244,7 @@ static int open_target(struct ops_sink *sink, const char *path)
 	bool exists = stat(path, &old) == 0;
 	int os_errno;
 
-	if (!exists && errno != ENOENT)
+	if (!exists && (errno != ENOENT || path[0] == '\0'))
 		return errno;
 	if (exists && S_ISDIR(old.st_mode))
 		return EISDIR;

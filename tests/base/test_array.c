@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * base/array: growth, overflow, failure.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "failing.h"
+
+static void grows_and_keeps(void **state)
+{
+	OPS_ARRAY(uint64_t) numbers = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 10000; i++) {
+		uint64_t *number = OPS_ARRAY_PUSH(&numbers);
+
+		assert_non_null(number);
+		*number = i * i;
+	}
+	assert_int_equal(numbers.count, 10000);
+	for (uint64_t i = 0; i < 10000; i++)
+		assert_int_equal(numbers.items[i], i * i);
+	OPS_ARRAY_RELEASE(&numbers);
+	assert_null(numbers.items);
+	assert_int_equal(numbers.capacity, 0);
+}
+
+static void growth_is_geometric(void **state)
+{
+	OPS_ARRAY(char) bytes = {0};
+
+	(void)state;
+	ops_alloc_fail_at(0, false);
+	for (int i = 0; i < 1000000; i++)
+		*OPS_ARRAY_PUSH(&bytes) = 1;
+	assert_true(ops_alloc_count() < 40);
+	OPS_ARRAY_RELEASE(&bytes);
+}
+
+static void refuses_overflow_and_stays(void **state)
+{
+	OPS_ARRAY(uint64_t) numbers = {0};
+
+	(void)state;
+	*OPS_ARRAY_PUSH(&numbers) = 7;
+	assert_false(OPS_ARRAY_RESERVE(&numbers, SIZE_MAX));
+	assert_false(OPS_ARRAY_RESERVE(&numbers, SIZE_MAX / 8));
+	assert_int_equal(numbers.count, 1);
+	assert_int_equal(numbers.items[0], 7);
+	OPS_ARRAY_RELEASE(&numbers);
+}
+
+static void push_all(void *context)
+{
+	OPS_ARRAY(int) numbers = {0};
+	size_t kept = 0;
+
+	(void)context;
+	for (int i = 0; i < 1000; i++) {
+		int *number = OPS_ARRAY_PUSH(&numbers);
+
+		if (number)
+			*number = (int)kept++;
+	}
+	assert_int_equal(numbers.count, kept);
+	for (size_t i = 0; i < kept; i++)
+		assert_int_equal(numbers.items[i], i);
+	OPS_ARRAY_RELEASE(&numbers);
+}
+
+static void survives_every_failure(void **state)
+{
+	(void)state;
+	assert_true(fail_each(push_all, NULL) >= 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(grows_and_keeps),
+		cmocka_unit_test(growth_is_geometric),
+		cmocka_unit_test(refuses_overflow_and_stays),
+		cmocka_unit_test(survives_every_failure),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
