@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums over groups of function events. What makes a group is turned into small dense numbers first: a name into its string
+ * id, shapes into the number of their text. By name alone the group is then one look into a table.
+ */
+#include <opstrobe/analyze.h>
+
+#include <string.h>
+
+#include "analyze/device.h"
+#include "analyze/flops.h"
+#include "analyze/sum.h"
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/fault.h"
+#include "base/intern.h"
+#include "trace/inputs.h"
+
+#define STEP_NAME "ProfilerStep#"
+#define STEP_KEY "ProfilerStep*"
+
+static bool is_step(struct ops_string name)
+{
+	return name.size >= strlen(STEP_NAME) && memcmp(name.bytes, STEP_NAME, strlen(STEP_NAME)) == 0;
+}
+
+static struct ops_string static_string(const char *text)
+{
+	return (struct ops_string){text, strlen(text)};
+}
+
+struct ops_string ops_average_name(const struct ops_trace *trace, const struct ops_average *row)
+{
+	struct ops_string name;
+
+	if (row->key == OPS_KEY_MEMORY)
+		return static_string("[memory]");
+	if (row->key == OPS_KEY_OUT_OF_MEMORY)
+		return static_string("[OutOfMemory]");
+	if (row->key == OPS_KEY_TOTAL)
+		return static_string("Total");
+	name = ops_trace_string(trace, row->name);
+	return is_step(name) ? static_string(STEP_KEY) : name;
+}
+
+/* --- one function event ------------------------------------------------------------------------------------------- */
+
+/* What a group takes from its first event. */
+static void describe(const struct ops_trace *trace, uint32_t ref, struct ops_average *row)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t memory_count;
+
+	*row = (struct ops_average){
+		.name = OPS_NONE,
+		.first = ref,
+		.overload = OPS_NONE,
+		.inputs = OPS_NONE,
+		.device_type = OPS_DEVICE_CPU,
+	};
+	if (ref & OPS_MEMORY_REF) {
+		const struct ops_memory_record *memory = ops_trace_memory(trace, &memory_count);
+
+		row->key = memory[ref & ~OPS_MEMORY_REF].out_of_memory ? OPS_KEY_OUT_OF_MEMORY : OPS_KEY_MEMORY;
+		return;
+	}
+	row->key = OPS_KEY_NAME;
+	row->name = events->name[ref];
+	row->scope = events->scope[ref];
+	row->is_async = (events->flags[ref] & OPS_EVENT_ASYNC) != 0;
+	row->is_user_annotation = events->kind[ref] == OPS_EVENT_USER_ANNOTATION;
+}
+
+static void add_memory(const struct ops_memory_record *record, struct ops_average *row)
+{
+	if (record->out_of_memory)
+		return;
+	if (ops_device_is_host(record->device_type)) {
+		row->cpu_memory_usage = ops_sum(row->cpu_memory_usage, record->bytes);
+		row->self_cpu_memory_usage = ops_sum(row->self_cpu_memory_usage, record->bytes);
+	} else if (ops_device_is_accelerator(record->device_type)) {
+		row->device_memory_usage = ops_sum(row->device_memory_usage, record->bytes);
+		row->self_device_memory_usage = ops_sum(row->self_device_memory_usage, record->bytes);
+	}
+}
+
+/* Adds up function events; the columns are looked up once. */
+struct adder {
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	const struct ops_memory_record *memory;
+	const struct ops_event_costs *costs;
+	uint8_t *formulas; /* by string id, see flops.h; NULL to look names up */
+};
+
+static struct adder adder_of(const struct ops_trace *trace, const struct ops_event_costs *costs)
+{
+	size_t memory_count;
+
+	return (struct adder){.trace = trace,
+			      .events = ops_trace_events(trace),
+			      .memory = ops_trace_memory(trace, &memory_count),
+			      .costs = costs};
+}
+
+static void add(const struct adder *adder, uint32_t ref, struct ops_average *row)
+{
+	const struct ops_events *events = adder->events;
+	const struct ops_event_costs *costs = adder->costs;
+
+	row->count++;
+	if (ref & OPS_MEMORY_REF) {
+		add_memory(&adder->memory[ref & ~OPS_MEMORY_REF], row);
+		return;
+	}
+	row->cpu_time_total_ns =
+		ops_sum(row->cpu_time_total_ns, ops_difference(events->end_ns[ref], events->start_ns[ref]));
+	row->self_cpu_time_total_ns = ops_sum(row->self_cpu_time_total_ns, events->self_ns[ref]);
+	if (costs->cpu_memory) {
+		row->cpu_memory_usage = ops_sum(row->cpu_memory_usage, costs->cpu_memory[ref]);
+		row->self_cpu_memory_usage = ops_sum(row->self_cpu_memory_usage, costs->self_cpu_memory[ref]);
+		row->device_memory_usage = ops_sum(row->device_memory_usage, costs->device_memory[ref]);
+		row->self_device_memory_usage = ops_sum(row->self_device_memory_usage, costs->self_device_memory[ref]);
+	}
+	if (costs->with_flops)
+		row->flops = ops_sum(row->flops, ops_flops_of(adder->trace, ref, adder->formulas));
+}
+
+void ops_average_of_event(const struct ops_trace *trace, const struct ops_event_costs *costs, uint32_t ref,
+			  struct ops_average *ret_row)
+{
+	const struct adder adder = adder_of(trace, costs);
+
+	describe(trace, ref, ret_row);
+	if (!(ref & OPS_MEMORY_REF)) {
+		ret_row->inputs = adder.events->inputs[ref];
+		if (adder.events->overload)
+			ret_row->overload = adder.events->overload[ref];
+	}
+	add(&adder, ref, ret_row);
+}
+
+void ops_total_average(const struct ops_trace *trace, const struct ops_event_costs *costs, const uint32_t *refs,
+		       size_t count, struct ops_average *ret_row)
+{
+	const struct adder adder = adder_of(trace, costs);
+	struct ops_average total = {
+		.name = OPS_NONE, .first = OPS_NONE, .overload = OPS_NONE, .inputs = OPS_NONE, .key = OPS_KEY_TOTAL};
+
+	if (count > 0)
+		total.first = refs[0];
+	for (size_t i = 0; i < count; i++)
+		add(&adder, refs[i], &total);
+	*ret_row = total;
+}
+
+/* --- groups ------------------------------------------------------------------------------------------------------- */
+
+/* Names are numbered in order of first occurrence. Each has two slots in the table of numbers, one for operators and one
+ * for user annotations; the last two slots are those of memory records. */
+#define SLOTS_A_NAME 2
+
+struct grouping {
+	struct adder adder;
+	struct ops_averages_options options;
+	OPS_ARRAY(struct ops_average) rows; /* by group */
+	size_t string_count;
+	uint32_t *number_of_slot; /* OPS_NONE for a name not met yet */
+	uint32_t number_count;
+	uint32_t step_number[SLOTS_A_NAME]; /* what all steps have in common */
+	uint32_t *shape_of;                 /* by input list: number of its text in `shapes`; that of no list comes last */
+	struct ops_intern shapes;
+	struct ops_intern keys; /* struct group_key → group, when grouped by more than the name */
+};
+
+/* No padding: it is compared as bytes. */
+struct group_key {
+	uint32_t name_number;
+	uint32_t overload;
+	uint32_t shape;
+};
+
+static void grouping_release(struct grouping *g)
+{
+	OPS_ARRAY_RELEASE(&g->rows);
+	ops_free(g->adder.formulas);
+	ops_free(g->number_of_slot);
+	ops_free(g->shape_of);
+	ops_intern_release(&g->shapes);
+	ops_intern_release(&g->keys);
+}
+
+/* Input lists that differ in strides or types alone have one shape. False when memory is out. */
+static bool number_shapes(struct grouping *g)
+{
+	const struct ops_trace *trace = g->adder.trace;
+	size_t count = ops_trace_inputs_count(trace);
+	struct ops_buffer text = {0};
+	bool ok;
+
+	g->shape_of = ops_realloc_array(NULL, count + 1, sizeof(*g->shape_of));
+	ok = g->shape_of != NULL;
+	for (size_t id = 0; ok && id <= count; id++) {
+		text.size = 0;
+		if (id < count)
+			ops_inputs_shapes_text(&text, ops_trace_inputs(trace, (uint32_t)id));
+		else
+			ops_buffer_append_text(&text, "[]");
+		ok = !text.failed;
+		if (ok)
+			ok = (g->shape_of[id] = ops_intern_add(&g->shapes, text.bytes, text.size)) != OPS_INTERN_NONE;
+	}
+	ops_buffer_release(&text);
+	return ok;
+}
+
+/* False when memory is out; grouping_release in every case. */
+static bool grouping_init(struct grouping *g)
+{
+	size_t slots;
+
+	g->string_count = ops_trace_string_count(g->adder.trace);
+	slots = (g->string_count + 1) * SLOTS_A_NAME;
+	g->number_of_slot = ops_realloc_array(NULL, slots, sizeof(*g->number_of_slot));
+	if (!g->number_of_slot)
+		return false;
+	memset(g->number_of_slot, 0xff, slots * sizeof(*g->number_of_slot));
+	memset(g->step_number, 0xff, sizeof(g->step_number));
+	if (g->adder.costs->with_flops && !(g->adder.formulas = ops_flops_formulas(g->adder.trace)))
+		return false;
+	return !g->options.by_input_shape || number_shapes(g);
+}
+
+static uint32_t number_new_slot(struct grouping *g, size_t slot)
+{
+	size_t string = slot / SLOTS_A_NAME;
+	uint32_t *number = &g->number_of_slot[slot];
+	struct ops_string name;
+
+	if (string < g->string_count) {
+		name = ops_trace_string(g->adder.trace, (uint32_t)string);
+		if (is_step(name) || (name.size == strlen(STEP_KEY) && memcmp(name.bytes, STEP_KEY, name.size) == 0))
+			number = &g->step_number[slot % SLOTS_A_NAME];
+	}
+	if (*number == OPS_NONE)
+		*number = g->number_count++;
+	return g->number_of_slot[slot] = *number;
+}
+
+static uint32_t name_number(struct grouping *g, uint32_t ref)
+{
+	const struct adder *adder = &g->adder;
+	size_t slot;
+
+	if (ref & OPS_MEMORY_REF)
+		slot = g->string_count * SLOTS_A_NAME + adder->memory[ref & ~OPS_MEMORY_REF].out_of_memory;
+	else
+		slot = (size_t)adder->events->name[ref] * SLOTS_A_NAME +
+		       (adder->events->kind[ref] == OPS_EVENT_USER_ANNOTATION);
+	return g->number_of_slot[slot] != OPS_NONE ? g->number_of_slot[slot] : number_new_slot(g, slot);
+}
+
+/* What the options let the row show beside its name. */
+static void describe_group(const struct grouping *g, uint32_t ref, struct ops_average *row)
+{
+	const struct ops_events *events = g->adder.events;
+
+	describe(g->adder.trace, ref, row);
+	if (ref & OPS_MEMORY_REF)
+		return;
+	if (g->options.by_overload_name && events->overload)
+		row->overload = events->overload[ref];
+	if (g->options.by_input_shape)
+		row->inputs = events->inputs[ref];
+}
+
+/* The row of a function event's group, new if need be; NULL when memory is out. */
+static struct ops_average *row_of(struct grouping *g, uint32_t ref)
+{
+	uint32_t group = name_number(g, ref);
+	struct ops_average *row;
+
+	if (g->options.by_overload_name || g->options.by_input_shape) {
+		struct ops_average described;
+		struct group_key key = {.name_number = group};
+
+		describe_group(g, ref, &described);
+		key.overload = described.overload;
+		if (g->options.by_input_shape)
+			key.shape = g->shape_of[described.inputs == OPS_NONE ? ops_trace_inputs_count(g->adder.trace)
+									    : described.inputs];
+		group = ops_intern_add(&g->keys, &key, sizeof(key));
+		if (group == OPS_INTERN_NONE)
+			return NULL;
+	}
+	if (group < g->rows.count)
+		return &g->rows.items[group];
+	row = OPS_ARRAY_PUSH(&g->rows);
+	if (row)
+		describe_group(g, ref, row);
+	return row;
+}
+
+enum ops_code ops_averages(const struct ops_trace *trace, const struct ops_event_costs *costs, const uint32_t *refs,
+			   size_t count, const struct ops_averages_options *options, struct ops_average **ret_rows,
+			   size_t *ret_count, struct ops_error *error)
+{
+	struct grouping g = {.adder = adder_of(trace, costs), .options = *options};
+	bool ok = grouping_init(&g);
+
+	for (size_t i = 0; ok && i < count; i++) {
+		struct ops_average *row = row_of(&g, refs[i]);
+
+		ok = row != NULL;
+		if (ok)
+			add(&g.adder, refs[i], row);
+	}
+	if (ok) {
+		*ret_rows = g.rows.items;
+		*ret_count = g.rows.count;
+		g.rows.items = NULL;
+	}
+	grouping_release(&g);
+	return ok ? OPS_OK : ops_fault_memory(error);
+}
+
+void ops_free_averages(struct ops_average *rows)
+{
+	ops_free(rows);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers and text widths of tables; see format.h. The arithmetic is done in the order in which Python code would do it,
+ * so that the last digit agrees.
+ */
+#include "analyze/format.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+enum ops_time_unit ops_time_unit_of(const char *text)
+{
+	if (!text)
+		return OPS_TIME_BY_SIZE;
+	if (strcmp(text, "s") == 0)
+		return OPS_TIME_S;
+	if (strcmp(text, "ms") == 0)
+		return OPS_TIME_MS;
+	return strcmp(text, "us") == 0 ? OPS_TIME_US : OPS_TIME_BY_SIZE;
+}
+
+void ops_format_time(char *out, double us, enum ops_time_unit unit)
+{
+	if (unit == OPS_TIME_BY_SIZE)
+		unit = us >= 1e6 ? OPS_TIME_S : us >= 1e3 ? OPS_TIME_MS : OPS_TIME_US;
+	if (unit == OPS_TIME_S)
+		snprintf(out, OPS_FORMAT_ROOM, "%.3fs", us / 1e6);
+	else if (unit == OPS_TIME_MS)
+		snprintf(out, OPS_FORMAT_ROOM, "%.3fms", us / 1e3);
+	else
+		snprintf(out, OPS_FORMAT_ROOM, "%.3fus", us);
+}
+
+void ops_format_share(char *out, double us, double total_us)
+{
+	if (total_us == 0)
+		strcpy(out, "NaN");
+	else
+		snprintf(out, OPS_FORMAT_ROOM, "%.2f%%", us * 100.0 / total_us);
+}
+
+void ops_format_memory(char *out, int64_t bytes)
+{
+	static const struct {
+		int64_t bytes;
+		const char *name;
+	} units[] = {{1 << 30, "GB"}, {1 << 20, "MB"}, {1 << 10, "KB"}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (bytes >= units[i].bytes || bytes <= -units[i].bytes) {
+			snprintf(out, OPS_FORMAT_ROOM, "%.2f %s", (double)bytes / (double)units[i].bytes, units[i].name);
+			return;
+		}
+	}
+	snprintf(out, OPS_FORMAT_ROOM, "%lld B", (long long)bytes);
+}
+
+/* Bytes of the code point that starts at `at`. */
+static size_t code_point_bytes(const char *at, const char *end)
+{
+	const unsigned char *byte = (const unsigned char *)at;
+	size_t bytes;
+
+	if (*byte < 0x80)
+		return 1;
+	bytes = ops_utf8_length(at, end);
+	if (bytes > 0)
+		return bytes;
+	if (end - at >= 3 && byte[0] == 0xed && (byte[1] & 0xe0) == 0xa0 && (byte[2] & 0xc0) == 0x80)
+		return 3;
+	return 1;
+}
+
+size_t ops_text_length(struct ops_string text)
+{
+	const char *end = text.bytes + text.size;
+	size_t length = 0;
+
+	for (const char *at = text.bytes; at < end; at += code_point_bytes(at, end))
+		length++;
+	return length;
+}
+
+struct ops_string ops_text_prefix(struct ops_string text, size_t length)
+{
+	const char *end = text.bytes + text.size;
+	const char *at = text.bytes;
+
+	for (; length > 0 && at < end; length--)
+		at += code_point_bytes(at, end);
+	return (struct ops_string){text.bytes, (size_t)(at - text.bytes)};
+}

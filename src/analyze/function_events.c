@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The function events of a trace: its visible rows, and the memory records that stand by themselves, in time order.
+ */
+#include <opstrobe/analyze.h>
+
+#include "analyze/visible.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+
+/* Where the merge stands. Rows and memory records are both in time order, so one walk over the two suffices. */
+struct merge {
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	const struct ops_memory_record *memory;
+	size_t memory_count;
+	int64_t *covered_until_ns; /* by track: the latest end of the rows passed so far */
+	uint32_t *refs;
+	size_t count;
+};
+
+/* A record belongs to every event of its own thread whose closed interval holds it (D15), so it is alone when all rows
+ * that started by then have ended. */
+static bool stands_alone(const struct merge *merge, const struct ops_memory_record *record)
+{
+	return record->out_of_memory || merge->covered_until_ns[record->track] < record->time_ns;
+}
+
+static void take_memory(struct merge *merge, size_t i)
+{
+	if (stands_alone(merge, &merge->memory[i]))
+		merge->refs[merge->count++] = (uint32_t)i | OPS_MEMORY_REF;
+}
+
+static void take_all(struct merge *merge)
+{
+	const struct ops_events *events = merge->events;
+	size_t at = 0;
+
+	for (size_t row = 0; row < events->count; row++) {
+		int64_t *covered_until_ns = &merge->covered_until_ns[events->track[row]];
+
+		if (!ops_event_visible(events, row))
+			continue;
+		while (at < merge->memory_count && merge->memory[at].time_ns < events->start_ns[row])
+			take_memory(merge, at++);
+		merge->refs[merge->count++] = (uint32_t)row;
+		if (events->end_ns[row] > *covered_until_ns)
+			*covered_until_ns = events->end_ns[row];
+	}
+	while (at < merge->memory_count)
+		take_memory(merge, at++);
+}
+
+enum ops_code ops_function_events(const struct ops_trace *trace, uint32_t **ret_refs, size_t *ret_count,
+				  struct ops_error *error)
+{
+	struct merge merge = {.trace = trace, .events = ops_trace_events(trace)};
+	size_t track_count;
+	uint32_t *fitted;
+
+	merge.memory = ops_trace_memory(trace, &merge.memory_count);
+	ops_trace_tracks(trace, &track_count);
+	merge.covered_until_ns = ops_realloc_array(NULL, track_count + 1, sizeof(*merge.covered_until_ns));
+	merge.refs = ops_realloc_array(NULL, merge.events->count + merge.memory_count + 1, sizeof(*merge.refs));
+	if (!merge.covered_until_ns || !merge.refs) {
+		ops_free(merge.covered_until_ns);
+		ops_free(merge.refs);
+		return ops_fault_memory(error);
+	}
+	for (size_t track = 0; track < track_count; track++)
+		merge.covered_until_ns[track] = INT64_MIN;
+	take_all(&merge);
+	ops_free(merge.covered_until_ns);
+	/* Most memory records lie in some event; a list that cannot be made smaller is as good. */
+	fitted = ops_realloc_array(merge.refs, merge.count + 1, sizeof(*merge.refs));
+	*ret_refs = fitted ? fitted : merge.refs;
+	*ret_count = merge.count;
+	return OPS_OK;
+}
+
+void ops_free_refs(uint32_t *refs)
+{
+	ops_free(refs);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums of numbers that come from a file stop at the ends of their type instead of running over.
+ */
+#ifndef OPS_ANALYZE_SUM_H
+#define OPS_ANALYZE_SUM_H
+
+#include <stdint.h>
+
+static inline int64_t ops_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+
+static inline int64_t ops_difference(int64_t a, int64_t b)
+{
+	int64_t difference;
+
+	return __builtin_sub_overflow(a, b, &difference) ? (b < 0 ? INT64_MAX : INT64_MIN) : difference;
+}
+
+/* Of two numbers that are not negative. */
+static inline int64_t ops_product(int64_t a, int64_t b)
+{
+	int64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order of a table's rows.
+ */
+#ifndef OPS_ANALYZE_TABLE_SORT_H
+#define OPS_ANALYZE_TABLE_SORT_H
+
+#include <opstrobe/analyze.h>
+
+/* Rows by the attribute `sort_by`, the largest first, equal ones as they came; as ops_table_text says about its errors.
+ * Caller frees `*ret_order` with ops_free. */
+enum ops_code ops_table_sort(const struct ops_trace *trace, const struct ops_rows *rows, const char *sort_by,
+			     uint32_t **ret_order, struct ops_error *error);
+
+#endif
