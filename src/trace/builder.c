@@ -202,7 +202,8 @@ uint32_t ops_builder_track(struct ops_builder *builder, const struct ops_track *
 
 void ops_builder_number_track(struct ops_builder *builder, uint32_t track, uint32_t number)
 {
-	builder->trace->tracks.items[track].number = number;
+	if (!builder->failed)
+		builder->trace->tracks.items[track].number = number;
 }
 
 uint32_t ops_builder_event(struct ops_builder *builder, const struct ops_new_event *event)
@@ -235,6 +236,8 @@ uint32_t ops_builder_event(struct ops_builder *builder, const struct ops_new_eve
 
 void ops_builder_set_sequence(struct ops_builder *builder, uint32_t row, int64_t sequence_nr, uint32_t forward_thread)
 {
+	if (builder->failed)
+		return;
 	builder->trace->columns.sequence_nr[row] = sequence_nr;
 	builder->trace->columns.forward_thread[row] = forward_thread;
 }

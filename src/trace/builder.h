@@ -42,7 +42,7 @@ struct ops_new_event {
 	uint8_t kind;
 	uint8_t scope;
 };
-/* What a row has when nothing is said, as first initialiser. */
+/* What a row has when nothing is said, as first initialiser; who has something to say assigns these four afterwards. */
 #define OPS_NEW_EVENT .sequence_nr = -1, .inputs = OPS_NONE, .end_track = OPS_NONE, .args = OPS_NONE
 
 struct ops_builder *ops_builder_new(void);

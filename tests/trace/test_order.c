@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The natural merge sort against a plain insertion sort.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "random.h"
+#include "trace/order.h"
+
+#define ROWS 600
+
+static bool less(const void *context, uint32_t a, uint32_t b)
+{
+	const uint32_t *keys = context;
+
+	return keys[a] < keys[b];
+}
+
+/* Moves every row up past those with a larger key: plain and stable. */
+static void sort_plainly(uint32_t *rows, size_t count, const uint32_t *keys)
+{
+	for (size_t i = 1; i < count; i++)
+		for (size_t at = i; at > 0 && keys[rows[at]] < keys[rows[at - 1]]; at--) {
+			uint32_t row = rows[at];
+
+			rows[at] = rows[at - 1];
+			rows[at - 1] = row;
+		}
+}
+
+static void test_sorts_like_insertion(void **state)
+{
+	uint32_t keys[ROWS];
+	uint32_t rows[ROWS];
+	uint32_t expected[ROWS];
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 400; seed++) {
+		struct random random = {seed};
+		uint32_t count = random_below(&random, ROWS);
+		uint32_t range = 1 + random_below(&random, seed % 2 ? 8 : 10000);
+		uint32_t run = 1 + random_below(&random, 50); /* ascending stretches of this length */
+
+		for (uint32_t i = 0; i < count; i++) {
+			keys[i] = i % run ? keys[i - 1] + random_below(&random, 3) : random_below(&random, range);
+			rows[i] = expected[i] = i;
+		}
+		sort_plainly(expected, count, keys);
+		assert_true(ops_sort_rows(rows, count, less, keys));
+		assert_memory_equal(rows, expected, count * sizeof(*rows));
+	}
+}
+
+static void test_find_order(void **state)
+{
+	const uint32_t sorted[] = {1, 1, 2, 9};
+	const uint32_t mixed[] = {3, 1, 2, 1};
+	const uint32_t expected[] = {1, 3, 2, 0};
+	uint32_t *order = (uint32_t *)(void *)state;
+	uint16_t *items = malloc(4 * sizeof(*items));
+
+	assert_true(ops_find_order(4, less, sorted, &order));
+	assert_null(order);
+	assert_true(ops_find_order(0, less, sorted, &order));
+	assert_null(order);
+	assert_true(ops_find_order(4, less, mixed, &order));
+	assert_memory_equal(order, expected, sizeof(expected));
+	memcpy(items, (uint16_t[]){30, 10, 20, 11}, 4 * sizeof(*items));
+	assert_true(ops_reorder(&items, 4, sizeof(*items), order));
+	assert_memory_equal(items, ((uint16_t[]){10, 11, 20, 30}), 4 * sizeof(*items));
+	ops_free(items);
+	ops_free(order);
+}
+
+static void test_out_of_memory(void **state)
+{
+	uint32_t keys[ROWS];
+	uint32_t rows[ROWS];
+	uint32_t *order;
+
+	(void)state;
+	for (uint32_t i = 0; i < ROWS; i++) {
+		keys[i] = ROWS - i;
+		rows[i] = i;
+	}
+	ops_alloc_fail_at(1, true);
+	assert_false(ops_sort_rows(rows, ROWS, less, keys));
+	assert_true(ops_sort_rows(rows, 2, less, keys)); /* few rows need none */
+	ops_alloc_fail_at(1, true);
+	assert_false(ops_find_order(ROWS, less, keys, &order));
+	assert_null(order);
+	ops_alloc_fail_at(2, true);
+	assert_false(ops_find_order(ROWS, less, keys, &order));
+	assert_null(order);
+	ops_alloc_fail_at(0, false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sorts_like_insertion),
+		cmocka_unit_test(test_find_order),
+		cmocka_unit_test(test_out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
