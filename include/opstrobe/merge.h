@@ -26,8 +26,8 @@ struct ops_trace_part {
 	bool whole;
 };
 
-/* Makes one trace of `count` parts (at least one), each trace named once. Tracks of the same thread become one; a thread
- * number that two different threads have is given anew to the second. Session start and stop are the earliest and the
+/* Makes one trace of `count` parts (at least one), each trace named once. Tracks of the same thread become one, unless the
+ * sessions overlap in time; a thread number that two tracks have is given anew to the second. Session start and stop are the earliest and the
  * latest, losses add up, of a metadata key the last part's value stays. Parents, self times and links are computed among
  * the events that are taken. Event ids stay only when there is one part.
  *

@@ -106,7 +106,7 @@ static PyObject *get_average_field(PyObject *object, void *closure)
 }
 
 /* Attributes of a fixed value: those of features that a trace has no columns for yet. */
-enum neutral { NEUTRAL_FALSE, NEUTRAL_NONE, NEUTRAL_LIST, NEUTRAL_DICT, NEUTRAL_TEXT, NEUTRAL_0, NEUTRAL_1, NEUTRAL_MINUS_1 };
+enum neutral { NEUTRAL_FALSE, NEUTRAL_NONE, NEUTRAL_LIST, NEUTRAL_DICT, NEUTRAL_TEXT, NEUTRAL_0, NEUTRAL_MINUS_1 };
 
 static PyObject *get_neutral(PyObject *object, void *closure)
 {
@@ -124,8 +124,6 @@ static PyObject *get_neutral(PyObject *object, void *closure)
 		return PyUnicode_FromString("");
 	case NEUTRAL_0:
 		return PyLong_FromLong(0);
-	case NEUTRAL_1:
-		return PyLong_FromLong(1);
 	default:
 		return PyLong_FromLong(-1);
 	}
@@ -361,6 +359,30 @@ static PyObject *get_cpu_children(PyObject *object, void *closure)
 	return list;
 }
 
+/* The arrow from a forward operator to its backward node: both ends have its number. */
+static PyObject *get_flow(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+	const struct ops_link *links;
+	uint32_t flow = 0;
+	size_t count;
+
+	if (!(self->ref & OPS_MEMORY_REF)) {
+		if (ops_ext_trace_need_flows(self->trace) < 0)
+			return NULL;
+		flow = self->trace->flows[self->ref];
+	}
+	switch ((intptr_t)closure) {
+	case 'i':
+		return PyLong_FromUnsignedLong(flow);
+	case 't':
+		return PyLong_FromLong(flow != 0);
+	default:
+		links = ops_trace_links(self->trace->trace, &count);
+		return PyBool_FromLong(flow && links[flow - 1].from == self->ref);
+	}
+}
+
 /* Names that torch warns about, and what stands behind them. */
 struct old_name {
 	const char *warning;
@@ -453,9 +475,9 @@ static PyGetSetDef event_getsets[] = {
 	{"kwinputs", get_neutral, NULL, "Keyword arguments.", (void *)NEUTRAL_DICT},
 	{"stack", get_neutral, NULL, "Python stack.", (void *)NEUTRAL_LIST},
 	{"event_metadata", get_neutral, NULL, "Details of a device event.", (void *)NEUTRAL_NONE},
-	{"flow_id", get_neutral, NULL, "0", (void *)NEUTRAL_0},
-	{"flow_type", get_neutral, NULL, "0", (void *)NEUTRAL_0},
-	{"flow_start", get_neutral, NULL, "False", (void *)NEUTRAL_FALSE},
+	{"flow_id", get_flow, NULL, "Number of the arrow from forward to backward, 0 none.", (void *)'i'},
+	{"flow_type", get_flow, NULL, "1 for such an arrow, 0 none.", (void *)'t'},
+	{"flow_start", get_flow, NULL, "Whether it starts here.", (void *)'s'},
 	{"python_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
 	{"python_parent_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
 	{"python_module_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},

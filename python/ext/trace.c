@@ -54,6 +54,7 @@ static void trace_dealloc(PyObject *object)
 			Py_XDECREF(self->names[i]);
 		PyMem_Free(self->names);
 	}
+	PyMem_RawFree(self->flows);
 	PyMem_RawFree(self->child_start);
 	PyMem_RawFree(self->child_rows);
 	ops_event_costs_release(&self->costs);
@@ -156,6 +157,26 @@ int ops_ext_trace_need_children(struct trace_object *self)
 	}
 	self->child_rows = rows;
 	self->child_start = start;
+	return 0;
+}
+
+int ops_ext_trace_need_flows(struct trace_object *self)
+{
+	const struct ops_events *events = ops_trace_events(self->trace);
+	size_t count;
+	const struct ops_link *links = ops_trace_links(self->trace, &count);
+
+	if (self->flows)
+		return 0;
+	self->flows = PyMem_RawCalloc(events->count + 1, sizeof(*self->flows));
+	if (!self->flows) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		self->flows[links[i].from] = (uint32_t)i + 1;
+		self->flows[links[i].to] = (uint32_t)i + 1;
+	}
 	return 0;
 }
 

@@ -25,6 +25,7 @@ struct trace_object {
 	struct ops_event_costs costs; /* `with_flops` is set in copies, by each list's own option */
 	uint32_t *child_start;        /* children of row i: child_rows[child_start[i] … child_start[i + 1]) */
 	uint32_t *child_rows;
+	uint32_t *flows;   /* per event: number of its arrow to or from another event, 0 none; NULL before it is asked for */
 	uint64_t id_max;   /* highest event id, 0 before it is asked for */
 	PyObject **names;  /* one str per string id, made when asked for */
 	PyObject *kept;    /* dict ref → FunctionEvent: events that carry attributes of the user's own; NULL when none */
@@ -85,6 +86,7 @@ PyObject *ops_ext_trace_make(struct ops_ext_state *state, struct ops_trace *take
 int ops_ext_trace_need_refs(struct trace_object *self);
 int ops_ext_trace_need_costs(struct trace_object *self);
 int ops_ext_trace_need_children(struct trace_object *self);
+int ops_ext_trace_need_flows(struct trace_object *self);
 uint64_t ops_ext_trace_id_max(struct trace_object *self);
 /* The costs for one list or event; need_costs first. */
 struct ops_event_costs ops_ext_trace_costs(const struct trace_object *self, bool with_flops);

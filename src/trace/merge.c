@@ -35,6 +35,7 @@ struct copier {
 	const struct ops_memory_record *memory;
 	size_t memory_count;
 	int64_t stop_ns; /* of the new trace */
+	bool own_tracks;
 };
 
 /* --- tracks --------------------------------------------------------------------------------------------------------- */
@@ -47,14 +48,15 @@ static bool number_taken(const struct merge *merge, uint32_t number)
 	return false;
 }
 
-/* The track of the new trace for a part's track, added if it is not there. */
+/* The track of the new trace for a part's track, added if it is not there. Sessions that overlap in time (there is one at
+ * a time in a process, so it is the same one twice) share no tracks: their events would nest in one another. */
 static uint32_t copy_track(struct merge *merge, struct copier *copier, const struct ops_track *old)
 {
 	struct ops_string name = ops_trace_string(copier->trace, old->name);
 	struct ops_track track = *old;
 	uint32_t added;
 
-	for (size_t i = 0; i < merge->track_count; i++) {
+	for (size_t i = 0; !copier->own_tracks && i < merge->track_count; i++) {
 		const struct ops_track *known = &merge->tracks[i];
 		if (known->kind == old->kind && known->pid == old->pid && known->tid == old->tid &&
 		    known->number == old->number)
@@ -179,11 +181,25 @@ static void copy_part(struct merge *merge, struct copier *copier, const struct o
 	}
 }
 
-static bool copier_init(struct copier *copier, struct merge *merge, const struct ops_trace *trace, int64_t stop_ns)
+static bool overlaps_earlier(const struct ops_trace_part *parts, size_t part)
+{
+	const struct ops_trace_info *info = ops_trace_info(parts[part].trace);
+
+	for (size_t p = 0; p < part; p++) {
+		const struct ops_trace_info *earlier = ops_trace_info(parts[p].trace);
+		if (earlier->start_ns < info->stop_ns && info->start_ns < earlier->stop_ns)
+			return true;
+	}
+	return false;
+}
+
+static bool copier_init(struct copier *copier, struct merge *merge, const struct ops_trace *trace, int64_t stop_ns,
+                        bool own_tracks)
 {
 	size_t strings = ops_trace_string_count(trace), inputs = ops_trace_inputs_count(trace);
 
-	*copier = (struct copier){.trace = trace, .events = ops_trace_events(trace), .stop_ns = stop_ns};
+	*copier = (struct copier){.trace = trace, .events = ops_trace_events(trace), .stop_ns = stop_ns,
+	                          .own_tracks = own_tracks};
 	copier->old_tracks = ops_trace_tracks(trace, &copier->track_count);
 	copier->memory = ops_trace_memory(trace, &copier->memory_count);
 	copier->strings = ops_realloc_array(NULL, strings + 1, sizeof(*copier->strings));
@@ -325,7 +341,7 @@ static bool copy_parts(struct merge *merge, const struct ops_trace_part *parts, 
 	for (size_t p = 0; ok && p < count; p++) {
 		struct copier copier;
 
-		ok = copier_init(&copier, merge, parts[p].trace, stop_ns);
+		ok = copier_init(&copier, merge, parts[p].trace, stop_ns, overlaps_earlier(parts, p));
 		if (ok)
 			copy_part(merge, &copier, &parts[p], places);
 		copier_release(&copier);
