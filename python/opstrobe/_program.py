@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Python program run in this process as Python itself would run it: a script, a module, or code.
 
-It gets a `__main__` of its own, its own `sys.argv` and `sys.path[0]`, and if it ends by an exception, the traceback shows
-none of our frames.
+It gets a `__main__` of its own, its own `sys.argv` and `sys.path[0]`, and if it ends by an exception, the traceback
+shows none of our frames.
 """
 
 from __future__ import annotations
@@ -70,26 +70,26 @@ def _show_without_frames_of_ours(traceback: TracebackType | None) -> None:
     sys.excepthook = show
 
 
-def _execute_script(path: str) -> None:
+def _execute_script(given_path: str) -> None:
+    path = os.path.join(os.getcwd(), given_path)
     if pkgutil.get_importer(path) is not None:  # a directory or an archive with a __main__.py in it
         sys.path.insert(0, path)
         _fresh_main()
         runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
         return
     _put_on_path(os.path.dirname(os.path.realpath(path)))
-    full_path = os.path.abspath(path)
     main = _fresh_main()
-    main.__file__ = full_path
+    main.__file__ = path
     if sys.version_info < (3, 15):
         main.__dict__["__cached__"] = None
     if path.endswith(".pyc"):
-        main.__loader__ = SourcelessFileLoader("__main__", full_path)
+        main.__loader__ = SourcelessFileLoader("__main__", path)
         code = main.__loader__.get_code("__main__")
         assert code is not None
     else:
-        main.__loader__ = SourceFileLoader("__main__", full_path)
-        with io.open_code(full_path) as file:
-            code = compile(file.read(), full_path, "exec", dont_inherit=True)
+        main.__loader__ = SourceFileLoader("__main__", path)
+        with io.open_code(path) as file:
+            code = compile(file.read(), path, "exec", dont_inherit=True)
     exec(code, main.__dict__)
 
 
@@ -119,8 +119,8 @@ def _put_on_path(directory: str) -> None:
 def _fresh_main() -> ModuleType:
     """What a program finds as `__main__` before its first line."""
     main = ModuleType("__main__")
-    main.__dict__["__builtins__"] = builtins
     if sys.version_info < (3, 14):
         main.__annotations__ = {}
+    main.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = main
     return main

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opstrobe run` runs a program as Python does, and writes its trace however it ends."""
+
+import gzip
+import json
+import signal
+import subprocess
+import textwrap
+import zipfile
+
+import pytest
+from installed import OPSTROBE, PYTHON
+
+WORK = "import torch\ntorch.ones(2) + torch.ones(2)\n"
+
+
+@pytest.fixture
+def program(tmp_path):
+    def write(text, name="program.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return name
+
+    return write
+
+
+def events(path):
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8", errors="surrogatepass") as file:
+        return json.load(file)["traceEvents"]
+
+
+def names(path, category="cpu_op"):
+    return [row["name"] for row in events(path) if row.get("cat") == category]
+
+
+# --- as Python does -----------------------------------------------------------------------------------------------------
+
+SHOW = """
+import sys, __main__
+types = {name: type(value).__name__ for name, value in vars(__main__).items() if name.startswith("__")}
+print(types, __name__, __main__.__dict__ is globals(), sys.modules["__main__"] is __main__)
+print({name: globals().get(name) for name in ("__file__", "__package__", "__cached__", "__doc__")})
+print(sys.argv, sys.path)
+import helper
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show.py", "a", "--table", "-m", "--"],
+        ["sub/show.py"],
+        ["link.py"],
+        ["./sub/../show.py"],
+        ["folder"],
+        ["archive.zip", "b"],
+        ["show.pyc"],
+        ["-m", "show", "-x"],
+        ["-mshow"],
+        ["-m", "sub.show"],
+        ["-m", "folder"],
+        ["-c", SHOW, "-c", "d"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("safe_path", [False, True])
+def test_a_program_finds_what_python_gives_it(tmp_path, program, opstrobe, environment, words, safe_path):
+    for place in ("", "sub/", "folder/"):
+        program("", f"{place}helper.py")
+        program(SHOW, f"{place}show.py")
+    program(SHOW, "folder/__main__.py")
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        archive.writestr("__main__.py", SHOW)
+        archive.writestr("helper.py", "")
+    (tmp_path / "link.py").symlink_to("sub/show.py")
+    subprocess.run(
+        [PYTHON, "-c", "import py_compile; py_compile.compile('show.py', 'show.pyc')"], cwd=tmp_path, check=True
+    )
+    if safe_path:
+        environment["PYTHONSAFEPATH"] = "1"
+    python = subprocess.run([PYTHON, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    ours = opstrobe("run", *words)
+    assert ours.stdout == python.stdout
+    assert ours.returncode == python.returncode
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "pass",
+        "sys.exit()",
+        "sys.exit(7)",
+        "sys.exit('a message')",
+        "raise SystemExit",
+        "raise ValueError('from the program')",
+        "raise KeyError('inner') from OSError('outer')",
+        "raise KeyboardInterrupt",
+        "sys.excepthook = lambda kind, error, tb: print('hook:', error, tb.tb_lineno, file=sys.stderr); 1 / 0",
+        "atexit.register(print, 'at exit'); 1 / 0",
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start(); sys.exit(3)",
+        "os.kill(os.getpid(), signal.SIGINT); time.sleep(9)",
+        "os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)",
+        "os.kill(os.getpid(), signal.SIGHUP); time.sleep(9)",
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(5)); os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)",
+        "exec('def f(:')",
+    ],
+)
+def test_a_program_ends_as_under_python_and_leaves_its_trace(tmp_path, program, opstrobe, environment, ending):
+    name = program("import atexit, os, signal, sys, threading, time\n" + WORK + f"def end():\n    {ending}\nend()\n")
+    python = subprocess.run([PYTHON, name], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    ours = opstrobe("run", "-o", "trace.json", name)
+    assert ours.returncode == python.returncode
+    assert ours.stdout == python.stdout
+    told = [line for line in ours.stderr.splitlines(True) if not line.startswith("opstrobe: wrote trace.json: ")]
+    assert "".join(told) == python.stderr
+    assert names(tmp_path / "trace.json").count("aten::add") == 1
+
+
+@pytest.mark.parametrize("words", [["broken.py"], ["-m", "broken"], ["-m", "nowhere"], ["-c", "1 +"], ["-c", "1 / 0"]])
+def test_a_program_that_cannot_start_says_what_python_says(tmp_path, program, opstrobe, environment, words):
+    program("def f(:\n", "broken.py")
+    python = subprocess.run([PYTHON, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    ours = opstrobe("run", *words)
+    assert ours.returncode == python.returncode
+    told = [line for line in ours.stderr.splitlines(True) if not line.startswith("opstrobe: ")]
+    expected = python.stderr.splitlines(True)
+    if "1 / 0" in words:  # from Python 3.13 on it shows the line of code that stood on the command line
+        told, expected = told[-1:], expected[-1:]
+    assert told == expected
+
+
+def test_files_in_the_current_directory_do_not_get_in_our_way(tmp_path, program, opstrobe):
+    for name in ("queue.py", "argparse.py", "opstrobe.py", "torch.py"):
+        program("raise RuntimeError('the wrong one')\n", name)
+    program("print('ran')\n", "sub/program.py")
+    process = opstrobe("run", "sub/program.py")
+    assert (process.stdout, process.returncode) == ("ran\n", 0)
+
+
+def test_what_the_program_sets_before_it_imports_torch_counts(tmp_path, program, opstrobe):
+    program("import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport torch\nprint(torch.get_num_threads())\n")
+    assert opstrobe("run", "program.py").stdout == "1\n"
+
+
+# --- processes and threads ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_children_run_unrecorded_and_write_nothing(tmp_path, program, opstrobe, method):
+    name = program(
+        f"""
+        import multiprocessing, os, sys, time
+        import torch
+
+        def child(number):
+            torch.ones(2) * number
+            return os.getpid()
+
+        def wait():
+            time.sleep(60)
+
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("{method}")
+            with context.Pool(2) as pool:
+                print(len(set(pool.map(child, range(8), chunksize=4)) - {{os.getpid()}}) > 0)
+            waiting = context.Process(target=wait)
+            waiting.start()
+            waiting.terminate()
+            waiting.join()
+            print(waiting.exitcode)
+            torch.ones(2) + 1
+        """
+    )
+    process = opstrobe("run", "-o", "trace.json", name)
+    assert process.stdout == "True\n-15\n"
+    assert process.stderr.count("opstrobe:") == 1
+    assert names(tmp_path / "trace.json").count("aten::add") == 1
+    assert "aten::mul" not in names(tmp_path / "trace.json")
+    assert sorted(file.name for file in tmp_path.glob("*.json*")) == ["trace.json"]
+
+
+def test_a_forked_child_that_exits_by_itself_leaves_the_trace_to_its_parent(tmp_path, program, opstrobe):
+    name = program(
+        WORK + "import os, sys\npid = os.fork()\nif not pid: sys.exit(3)\nprint(os.waitpid(pid, 0)[1] >> 8)\n"
+    )
+    process = opstrobe("run", "-o", "trace.json", name)
+    assert process.stdout == "3\n"
+    assert process.stderr.count("opstrobe:") == 1
+    assert "aten::add" in names(tmp_path / "trace.json")
+
+
+def test_all_threads_are_recorded_to_their_end(tmp_path, program, opstrobe):
+    name = program(
+        """
+        import threading, time
+        import torch
+
+        def work():
+            time.sleep(0.3)
+            torch.ones(2) * 3
+
+        threading.Thread(target=work, name="late").start()
+        torch.ones(2) + 1
+        """
+    )
+    assert opstrobe("run", "-o", "trace.json", name).returncode == 0
+    threads = {row["name"]: row["tid"] for row in events(tmp_path / "trace.json") if row.get("cat") == "cpu_op"}
+    assert threads["aten::mul"] != threads["aten::add"]
+
+
+# --- what is recorded ---------------------------------------------------------------------------------------------------
+
+TRAINING = """
+import torch
+
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters())
+other = torch.optim.Adam(torch.nn.Linear(2, 2).parameters())
+for i in range(6):
+    optimizer.zero_grad()
+    model(torch.ones(1, 4)).sum().backward()
+    if i == 3:
+        torch.ones(1).exp()
+    other.step()
+    optimizer.step()
+    other.step()
+    print(i, flush=True)
+"""
+
+
+def test_steps_are_those_of_the_optimizer_that_steps_first(tmp_path, program, opstrobe):
+    name = program(TRAINING.replace("    other.step()\n", "", 1))
+    process = opstrobe("run", "--steps", "2:4", "-o", "trace.json", name)
+    assert process.returncode == 0, process.stderr
+    annotations = names(tmp_path / "trace.json", "user_annotation")
+    assert [name for name in annotations if name.startswith("ProfilerStep")] == ["ProfilerStep#2", "ProfilerStep#3"]
+    assert annotations.count("Optimizer.step#SGD.step") == 2
+    assert names(tmp_path / "trace.json").count("aten::exp") == 1
+
+
+def test_the_trace_of_steps_is_written_when_they_are_over(tmp_path, program, opstrobe):
+    name = program(TRAINING + "import os\nprint(os.path.getsize('trace.json') > 0)\nos._exit(4)\n")
+    process = opstrobe("run", "--steps", "3", "-o", "trace.json", name)
+    assert (process.stdout.splitlines()[-1], process.returncode) == ("True", 4)
+    assert "aten::exp" not in names(tmp_path / "trace.json")
+
+
+def test_steps_of_a_derived_optimizer_count_once(tmp_path, program, opstrobe):
+    name = program(
+        """
+        import torch
+
+        class Mine(torch.optim.SGD):
+            def step(self, closure=None):
+                return super().step(closure)
+
+        torch.optim.SGD([torch.ones(1)])
+        optimizer = Mine([torch.nn.Parameter(torch.ones(1))])
+        for _ in range(4):
+            optimizer.step()
+        """
+    )
+    assert opstrobe("run", "--steps", "2:9", "-o", "trace.json", name).returncode == 0
+    annotations = names(tmp_path / "trace.json", "user_annotation")
+    assert [name for name in annotations if name.startswith("ProfilerStep")] == [f"ProfilerStep#{i}" for i in (2, 3, 4)]
+
+
+def test_a_program_that_ends_before_the_first_step_is_told(tmp_path, program, opstrobe):
+    process = opstrobe("run", "--steps", "10:20", "-o", "trace.json", program(TRAINING))
+    assert process.returncode == 0
+    assert "no trace was written: the program ended in step 6" in process.stderr
+    assert not (tmp_path / "trace.json").exists()
+
+
+def test_options_reach_the_profile(tmp_path, program, opstrobe):
+    name = program("import torch\ntorch.ones(3, 5) @ torch.ones(5, 7)\n")
+    process = opstrobe("run", "--record-shapes", "--memory", "--flops", "--table=5", "-o", "trace.json", name)
+    assert process.returncode == 0, process.stderr
+    (product,) = [row for row in events(tmp_path / "trace.json") if row["name"] == "aten::mm"]
+    assert product["args"]["Input Dims"] == [[3, 5], [5, 7]]
+    assert any(row["name"] == "[memory]" for row in events(tmp_path / "trace.json"))
+    assert "Total MFLOPs" in process.stderr or "Total FLOPs" in process.stderr or "FLOPs" in process.stderr
+    assert "CPU Mem" in process.stderr and "[[3, 5], [5, 7]]" in process.stderr
+
+
+def test_default_name_and_a_directory(tmp_path, program, opstrobe):
+    program(WORK + "import os\nos.chdir('/')\n")
+    (tmp_path / "traces").mkdir()
+    assert opstrobe("run", "program.py").returncode == 0
+    assert opstrobe("run", "-o", "traces", "program.py").returncode == 0
+    for directory in (tmp_path, tmp_path / "traces"):
+        (path,) = directory.glob("*.pt.trace.json.gz")
+        assert "aten::add" in names(path)
+
+
+def test_a_trace_that_cannot_be_written_is_told_and_the_status_kept(tmp_path, program, opstrobe):
+    name = program(WORK + "import os, sys\nos.rmdir('gone')\nsys.exit(6)\n")
+    (tmp_path / "gone").mkdir()
+    process = opstrobe("run", "-o", "gone/trace.json", name)
+    assert process.returncode == 6
+    assert "opstrobe: no trace was written: " in process.stderr
+
+
+def test_a_closed_standard_error_is_no_hindrance(tmp_path, program, opstrobe):
+    name = program(WORK + "import sys\nsys.stderr.close()\nsys.exit(4)\n")
+    assert opstrobe("run", "-o", "trace.json", name).returncode == 4
+    assert "aten::add" in names(tmp_path / "trace.json")
+
+
+# --- signals from outside -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_the_middle_of_work(tmp_path, program, environment, number):
+    name = program("import torch\nprint('ready', flush=True)\nwhile True:\n    torch.ones(2) + 1\n")
+    words = [OPSTROBE, "run", "-o", "trace.json", name]
+    with subprocess.Popen(
+        words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(number)
+        process.communicate(timeout=120)
+    assert process.returncode == -number
+    assert "aten::add" in names(tmp_path / "trace.json")
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path, program, environment):
+    name = program(WORK + "import os, signal\nos.kill(os.getpid(), signal.SIGHUP)\nprint('alive')\n")
+    process = subprocess.run(
+        ["nohup", OPSTROBE, "run", "-o", "trace.json", name], cwd=tmp_path, env=environment, capture_output=True
+    )
+    assert (process.stdout, process.returncode) == (b"alive\n", 0)
+
+
+def test_run_as_a_module(tmp_path, program, environment):
+    program(SHOW, "sub/show.py")
+    program("", "sub/helper.py")
+    words = ["sub/show.py", "a"]
+    python = subprocess.run([PYTHON, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    ours = subprocess.run(
+        [PYTHON, "-m", "opstrobe.run", *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert ours.stdout == python.stdout
