@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recordings made by threads that really record, through the public headers.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <opstrobe/read.h>
+#include <opstrobe/record.h>
+
+#include "../trace/lists.h"
+#include "../trace/random.h"
+#include "base/alloc.h"
+
+static struct ops_session *start(void)
+{
+	struct ops_session *session = NULL;
+	struct ops_error error;
+
+	if (ops_session_start(NULL, &session, &error))
+		fail_msg("%s", error.text);
+	return session;
+}
+
+static struct ops_recording *stop(struct ops_session *session)
+{
+	struct ops_recording *recording = NULL;
+
+	assert_int_equal(ops_session_stop(session, &recording, NULL), OPS_OK);
+	return recording;
+}
+
+static struct ops_trace *read_trace(struct ops_session *session)
+{
+	struct ops_trace *trace = NULL;
+	struct ops_error error;
+
+	if (ops_trace_from_recording(stop(session), &trace, &error))
+		fail_msg("%s", error.text);
+	if (ops_trace_check(trace, &error))
+		fail_msg("%s", error.text);
+	return trace;
+}
+
+/* --- threads that record random things ------------------------------------------------------------------------------ */
+
+#define THREADS 6
+#define RECORDS 3000
+#define DEPTH_MAX 12
+
+/* What one thread recorded, in order: the depth of each range, as the thread itself saw it. */
+struct worker {
+	pthread_t thread;
+	uint32_t number;
+	int64_t tid;
+	size_t count;
+	uint8_t depth[RECORDS];
+	size_t counters;
+	size_t instants;
+};
+
+/* Opens a range, or an operator with inputs as the torch bridge does. */
+static struct ops_slot *open_event(struct random *random, const char *name, int length)
+{
+	const struct ops_collector *collector = ops_collector_get();
+	struct ops_thread *thread = collector->thread();
+	uint64_t epoch = ops_collector_epoch(collector);
+	struct ops_slot *slot;
+	struct list list;
+
+	if (random_below(random, 2))
+		return ops_range_begin(name, (size_t)length).slot;
+	list_open(&list, 1);
+	put_int(&list, (int64_t)random_below(random, 20));
+	slot = ops_reserve(collector, thread, epoch, list.size);
+	slot->owner = NULL;
+	slot->end_ticks = 0;
+	slot->sequence_nr = -1;
+	slot->name = collector->intern(thread, name, (size_t)length, "overload", 8);
+	slot->forward_thread = 0;
+	slot->kind = OPS_SLOT_OP;
+	slot->scope = 0;
+	slot->flags = OPS_SLOT_HAS_INPUTS;
+	memcpy(ops_slot_payload(thread, slot), list.bytes, list.size);
+	slot->start_ticks = ops_ticks(collector->tsc);
+	ops_publish(thread);
+	return slot;
+}
+
+static void *record(void *argument)
+{
+	struct worker *worker = argument;
+	struct random random = {worker->number};
+	struct ops_slot *open[DEPTH_MAX];
+	size_t depth = 0;
+	char name[32];
+
+	worker->tid = syscall(SYS_gettid);
+	while (worker->count < RECORDS || depth) {
+		uint32_t what = random_below(&random, 8);
+
+		if (what < 4 && depth < DEPTH_MAX && worker->count < RECORDS) {
+			int length = snprintf(name, sizeof(name), "%u.%zu", worker->number, worker->count);
+
+			worker->depth[worker->count++] = (uint8_t)depth;
+			open[depth++] = open_event(&random, name, length);
+		} else if (what < 6 && depth) {
+			ops_range_end((struct ops_range){open[--depth]});
+		} else if (what == 6) {
+			ops_counter("loss", 4, (double)worker->counters++);
+		} else if (what == 7) {
+			ops_instant("mark", 4);
+			worker->instants++;
+		}
+	}
+	return NULL;
+}
+
+/* The depth of a row in the tree. */
+static uint8_t depth_of(const struct ops_events *e, size_t row)
+{
+	uint8_t depth = 0;
+
+	while ((row = e->parent[row]) != OPS_NONE)
+		depth++;
+	return depth;
+}
+
+/* Every event of the worker is there, in its order and at its depth. */
+static void assert_worker(const struct ops_trace *trace, const struct worker *worker)
+{
+	const struct ops_events *e = ops_trace_events(trace);
+	size_t track_count;
+	const struct ops_track *tracks = ops_trace_tracks(trace, &track_count);
+	size_t seen = 0;
+	size_t instants = 0;
+	char name[32];
+
+	for (size_t row = 0; row < e->count; row++) {
+		if (tracks[e->track[row]].tid != worker->tid)
+			continue;
+		if (e->kind[row] == OPS_EVENT_CPU_INSTANT) {
+			instants++;
+			continue;
+		}
+		snprintf(name, sizeof(name), "%u.%zu", worker->number, seen);
+		assert_string_equal(ops_trace_string(trace, e->name[row]).bytes, name);
+		assert_int_equal(depth_of(e, row), worker->depth[seen]);
+		assert_int_equal(e->inputs[row] != OPS_NONE, e->kind[row] == OPS_EVENT_CPU_OP);
+		seen++;
+	}
+	assert_int_equal(seen, worker->count);
+	assert_int_equal(instants, worker->instants);
+}
+
+static void test_threads(void **state)
+{
+	static struct worker workers[THREADS];
+	struct ops_session *session = start();
+	struct ops_trace *trace;
+	size_t expected = 0;
+	size_t count;
+
+	(void)state;
+	for (uint32_t i = 0; i < THREADS; i++) {
+		workers[i].number = i;
+		assert_int_equal(pthread_create(&workers[i].thread, NULL, record, &workers[i]), 0);
+	}
+	for (size_t i = 0; i < THREADS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		expected += workers[i].counters;
+	}
+	trace = read_trace(session);
+	ops_trace_counters(trace, &count);
+	assert_int_equal(count, expected);
+	ops_trace_tracks(trace, &count);
+	assert_int_equal(count, THREADS);
+	assert_int_equal(ops_trace_inputs_count(trace), 20);
+	assert_int_equal(ops_trace_info(trace)->lost, 0);
+	for (size_t i = 0; i < THREADS; i++)
+		assert_worker(trace, &workers[i]);
+	ops_trace_unref(trace);
+}
+
+/* --- ends ----------------------------------------------------------------------------------------------------------- */
+
+static void test_open_at_the_stop(void **state)
+{
+	struct ops_session *session = start();
+	struct ops_range outer = ops_range_begin("outer", 5);
+	struct ops_range inner = ops_range_begin("inner", 5);
+	struct ops_recording *recording;
+	struct ops_trace *trace;
+	const struct ops_events *e;
+
+	(void)state;
+	ops_range_end(ops_range_begin("closed", 6));
+	recording = stop(session);
+	ops_range_end(inner); /* after the stop, before the reading */
+	assert_int_equal(ops_trace_from_recording(recording, &trace, NULL), OPS_OK);
+	ops_range_end(outer);
+	assert_int_equal(ops_trace_check(trace, NULL), OPS_OK);
+	e = ops_trace_events(trace);
+	assert_int_equal(e->count, 3);
+	for (size_t row = 0; row < 2; row++) {
+		assert_int_equal(e->flags[row], OPS_EVENT_UNFINISHED);
+		assert_int_equal(e->end_ns[row], ops_trace_info(trace)->stop_ns);
+	}
+	assert_int_equal(e->parent[2], 1);
+	assert_int_equal(e->flags[2], 0);
+	ops_trace_unref(trace);
+}
+
+static void *end_range(void *range)
+{
+	ops_range_end(*(struct ops_range *)range);
+	ops_instant("here", 4);
+	return NULL;
+}
+
+static void test_ended_elsewhere(void **state)
+{
+	struct ops_session *session = start();
+	struct ops_range range = ops_range_begin("moves", 5);
+	struct ops_trace *trace;
+	const struct ops_events *e;
+	pthread_t thread;
+
+	(void)state;
+	pthread_create(&thread, NULL, end_range, &range);
+	pthread_join(thread, NULL);
+	trace = read_trace(session);
+	e = ops_trace_events(trace);
+	assert_int_equal(e->count, 2);
+	assert_int_equal(e->flags[0], OPS_EVENT_ASYNC);
+	assert_non_null(e->end_track);
+	assert_int_equal(e->end_track[0], e->track[1]);
+	ops_trace_unref(trace);
+}
+
+/* --- texts ---------------------------------------------------------------------------------------------------------- */
+
+static void test_hostile_names(void **state)
+{
+	size_t size = 10u << 20;
+	char *name = malloc(size);
+	struct ops_session *session = start();
+	struct ops_trace *trace;
+	const struct ops_events *e;
+
+	(void)state;
+	memset(name, 0xff, size);
+	name[5] = 0;
+	ops_range_end(ops_range_begin(name, size));
+	ops_range_end(ops_range_begin(name, 300));
+	ops_range_end(ops_range_begin_args("", 0, name, size));
+	trace = read_trace(session);
+	e = ops_trace_events(trace);
+	assert_int_equal(e->count, 3);
+	assert_int_equal(ops_trace_string(trace, e->name[0]).size, size);
+	assert_memory_equal(ops_trace_string(trace, e->name[0]).bytes, name, size);
+	assert_int_equal(ops_trace_string(trace, e->name[1]).size, 300);
+	assert_int_equal(e->name[2], 0);
+	assert_memory_equal(ops_trace_string(trace, e->args[2]).bytes, name, size);
+	ops_trace_unref(trace);
+	free(name);
+}
+
+static void test_thread_name(void **state)
+{
+	struct ops_session *session = start();
+	struct ops_trace *trace;
+	const struct ops_track *tracks;
+	size_t count;
+
+	(void)state;
+	ops_instant("x", 1);
+	ops_thread_name(0, "loader \"7\"", 10);
+	trace = read_trace(session);
+	tracks = ops_trace_tracks(trace, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(tracks[0].pid, getpid());
+	assert_int_equal(tracks[0].tid, syscall(SYS_gettid));
+	assert_string_equal(ops_trace_string(trace, tracks[0].name).bytes, "loader \"7\"");
+	ops_trace_unref(trace);
+}
+
+/* --- out of memory -------------------------------------------------------------------------------------------------- */
+
+static struct ops_recording *small_recording(void)
+{
+	struct worker worker = {.number = 3, .count = RECORDS - 150};
+	struct ops_session *session = start();
+
+	record(&worker);
+	return stop(session);
+}
+
+/* Each allocation of the reading fails once, alone and with all that follow: no trace, nothing left behind (the sanitizer
+ * sees to that), and the next one is whole. */
+static void test_out_of_memory(void **state)
+{
+	(void)state;
+	for (int all_after = 0; all_after < 2; all_after++) {
+		bool untouched = false;
+
+		for (uint64_t nth = 1; !untouched; nth++) {
+			struct ops_recording *recording = small_recording();
+			struct ops_trace *trace = NULL;
+			struct ops_error error;
+			enum ops_code code;
+
+			ops_alloc_fail_at(nth, all_after);
+			code = ops_trace_from_recording(recording, &trace, &error);
+			untouched = ops_alloc_count() < nth;
+			ops_alloc_fail_at(0, false);
+			if (code) {
+				assert_int_equal(code, OPS_NO_MEMORY);
+				assert_null(trace);
+				assert_false(untouched);
+				continue;
+			}
+			assert_int_equal(ops_trace_check(trace, NULL), OPS_OK);
+			ops_trace_unref(trace);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_open_at_the_stop),
+		cmocka_unit_test(test_ended_elsewhere),
+		cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_thread_name),
+		cmocka_unit_test(test_out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
