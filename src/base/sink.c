@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ struct ops_sink {
 
 /* --- bytes out ----------------------------------------------------------------------------------------------------- */
 
-static bool failed(const struct ops_sink *sink)
+bool ops_sink_failed(const struct ops_sink *sink)
 {
 	return sink->os_errno || sink->out_of_memory;
 }
@@ -56,7 +55,7 @@ static void emit(struct ops_sink *sink, const char *bytes, size_t size)
 		sink->out_of_memory |= sink->buffer->failed;
 		return;
 	}
-	while (size && !failed(sink)) {
+	while (size && !ops_sink_failed(sink)) {
 		ssize_t written = write(sink->fd, bytes, size);
 
 		if (written < 0 && errno != EINTR) {
@@ -77,12 +76,12 @@ static void emit_packed(struct ops_sink *sink, int how)
 		sink->stream.avail_out = PACKED_BYTES;
 		deflate(&sink->stream, how);
 		emit(sink, sink->packed, PACKED_BYTES - sink->stream.avail_out);
-	} while (sink->stream.avail_out == 0 && !failed(sink));
+	} while (sink->stream.avail_out == 0 && !ops_sink_failed(sink));
 }
 
 static void flush(struct ops_sink *sink)
 {
-	if (!failed(sink)) {
+	if (!ops_sink_failed(sink)) {
 		if (sink->deflating)
 			emit_packed(sink, Z_NO_FLUSH);
 		else
@@ -299,14 +298,14 @@ enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error)
 	enum ops_code code = OPS_OK;
 
 	flush(sink);
-	if (sink->deflating && !failed(sink))
+	if (sink->deflating && !ops_sink_failed(sink))
 		emit_packed(sink, Z_FINISH);
 	/* Some file systems tell only now that there was no space. */
-	if (sink->fd >= 0 && close(sink->fd) != 0 && !failed(sink))
+	if (sink->fd >= 0 && close(sink->fd) != 0 && !ops_sink_failed(sink))
 		sink->os_errno = errno;
-	if (sink->beside && !failed(sink) && rename(sink->beside, sink->target) != 0)
+	if (sink->beside && !ops_sink_failed(sink) && rename(sink->beside, sink->target) != 0)
 		sink->os_errno = errno;
-	if (sink->beside && failed(sink))
+	if (sink->beside && ops_sink_failed(sink))
 		unlink(sink->beside);
 	if (sink->os_errno)
 		code = ops_fault_errno(error, sink->os_errno, "cannot write '%s'", sink->target);

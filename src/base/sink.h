@@ -5,6 +5,7 @@
 #ifndef OPS_BASE_SINK_H
 #define OPS_BASE_SINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ char *ops_sink_room(struct ops_sink *sink);
 void ops_sink_advance(struct ops_sink *sink, size_t bytes);
 void ops_sink_write(struct ops_sink *sink, const void *bytes, size_t size);
 uint64_t ops_sink_total(const struct ops_sink *sink); /* uncompressed bytes so far */
+bool ops_sink_failed(const struct ops_sink *sink);    /* whether going on is in vain; close tells why */
 
 /* Flushes, syncs nothing, renames. On error, also an earlier one, the old file is as it was and no file is left beside. */
 enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error);
