@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opstrobe: a profiler for PyTorch programs, with the interface of torch.profiler."""
+
+from opstrobe._config import _ExperimentalConfig as _ExperimentalConfig
+from opstrobe._core import EventList as EventList
+from opstrobe._core import FunctionEvent as FunctionEvent
+from opstrobe._core import FunctionEventAvg as FunctionEventAvg
+from opstrobe._core import Interval as Interval
+from opstrobe._core import Kernel as Kernel
+from opstrobe._core import record_function
+from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity
+from opstrobe._enums import RecordScope as RecordScope
+from opstrobe._handlers import tensorboard_trace_handler
+from opstrobe._schedule import schedule
+from opstrobe.profiler import (
+    ExecutionTraceObserver,
+    kineto_available,
+    profile,
+    supported_activities,
+)
+from opstrobe.profiler import _KinetoProfile as _KinetoProfile
+
+__version__ = "0.1.0"
+
+# As torch.profiler has it; the names imported above under themselves are for those who know them.
+__all__ = [
+    "profile",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "kineto_available",
+    "DeviceType",
+    "record_function",
+    "ExecutionTraceObserver",
+]

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+# The C extension, as type checkers see it.
+
+from collections.abc import Callable, Iterable, MutableSequence
+from types import TracebackType
+from typing import Any, NamedTuple, TypeVar, overload
+
+from opstrobe._enums import DeviceType
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_Event = FunctionEvent | FunctionEventAvg
+
+class Session:
+    running: bool
+    def __init__(
+        self,
+        *,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        all_threads: bool = False,
+        capture_overload_names: bool = False,
+        max_bytes: int = 0,
+        prefault_bytes: int = 0,
+    ) -> None: ...
+    def start(self) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def stop(self) -> Trace: ...
+
+class Trace:
+    @property
+    def start_ns(self) -> int: ...
+    @property
+    def stop_ns(self) -> int: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def lost(self) -> int: ...
+    @property
+    def event_count(self) -> int: ...
+    def set_metadata(self, key: str, json_text: str, /) -> None: ...
+    @staticmethod
+    def check_metadata(key: str, json_text: str, /) -> None: ...
+    def metadata(self) -> dict[str, str]: ...
+    def function_events(
+        self, *, use_device: str | None = None, profile_memory: bool = False, with_flops: bool = False
+    ) -> EventList: ...
+    def export_chrome_trace(self, path: str, *, compression_level: int = 6) -> None: ...
+    def check(self) -> None: ...
+
+class record_function:
+    @property
+    def name(self) -> str: ...
+    @property
+    def args(self) -> str | None: ...
+    def __init__(self, name: str, args: str | None = None) -> None: ...
+    def __enter__(self) -> record_function: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
+    def __call__(self, func: _F) -> _F: ...
+    def _recreate_cm(self) -> record_function: ...
+    def _call_end_callbacks_on_future(self, future: Any, /) -> Any: ...
+
+class Interval:
+    @property
+    def start(self) -> float: ...
+    @property
+    def end(self) -> float: ...
+    def __init__(self, start: float, end: float) -> None: ...
+    def elapsed_us(self) -> float: ...
+
+class Kernel(NamedTuple):
+    name: str
+    device: int
+    duration: float
+
+class _Average:
+    """What an event and an average of events have in common. Times in us, memory in bytes."""
+
+    key: str
+    node_id: int
+    count: int
+    use_device: str | None
+    device_type: DeviceType
+    scope: int
+    is_async: bool
+    is_remote: bool
+    is_legacy: bool
+    is_user_annotation: bool
+    overload_name: str
+    input_shapes: Any
+    stack: list[str]
+    flops: int | None
+    cpu_time: float
+    cpu_time_total: float
+    self_cpu_time_total: float
+    device_time: float
+    device_time_total: float
+    self_device_time_total: float
+    cpu_memory_usage: int
+    self_cpu_memory_usage: int
+    device_memory_usage: int
+    self_device_memory_usage: int
+    cpu_time_str: str
+    cpu_time_total_str: str
+    self_cpu_time_total_str: str
+    device_time_str: str
+    device_time_total_str: str
+    self_device_time_total_str: str
+    cpu_children: list[FunctionEvent]
+    cpu_parent: FunctionEvent | None
+    cuda_time: float
+
+class FunctionEvent(_Average):
+    id: int
+    name: str
+    trace_name: str | None
+    time_range: Interval
+    thread: int
+    fwd_thread: int
+    sequence_nr: int
+    device_index: int
+    device_resource_id: int
+    activity_type: str
+    is_python_function: bool
+    structured_input_shapes: list[Any]
+    structured_input_strides: list[Any]
+    input_dtypes: list[str]
+    concrete_inputs: list[Any]
+    kwinputs: dict[str, Any]
+    external_id: int
+    linked_correlation_id: int
+    kernels: list[Kernel]
+    event_metadata: Any
+    flow_id: int
+    flow_type: int
+    flow_start: bool
+    python_id: int
+    python_parent_id: int
+    python_module_id: int
+    self_cpu_percent: Any
+    total_cpu_percent: Any
+    total_device_percent: Any
+    cuda_time_total: float
+    self_cuda_time_total: float
+    self_cuda_memory_usage: int
+    metadata_json: str
+
+class FunctionEventAvg(_Average):
+    def __init__(self) -> None: ...
+    def add(self, other: _Event) -> FunctionEventAvg: ...
+    def __iadd__(self, other: _Event) -> FunctionEventAvg: ...
+
+class EventList(MutableSequence[Any]):
+    def __init__(
+        self,
+        items: Iterable[_Event] = (),
+        /,
+        *,
+        use_device: str | None = None,
+        profile_memory: bool = False,
+        with_flops: bool = False,
+    ) -> None: ...
+    @property
+    def self_cpu_time_total(self) -> float: ...
+    def key_averages(
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList: ...
+    def total_average(self) -> FunctionEventAvg: ...
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str: ...
+    def export_chrome_trace(self, path: str) -> None: ...
+    def export_stacks(self, path: str, metric: str) -> None: ...
+    def supported_export_stacks_metrics(self) -> list[str]: ...
+    def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None: ...
+    def copy(self) -> EventList: ...
+    def insert(self, index: int, value: Any) -> None: ...
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> EventList: ...
+    @overload
+    def __setitem__(self, index: int, value: Any) -> None: ...
+    @overload
+    def __setitem__(self, index: slice, value: Iterable[Any]) -> None: ...
+    def __delitem__(self, index: int | slice) -> None: ...
+    def __len__(self) -> int: ...
+
+def load_bridge(path: str) -> None: ...
+def bridge_info() -> dict[str, Any] | None: ...
+def thread_name(tid: int, name: str, /) -> None: ...

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metadata of a trace: key -> JSON text."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from opstrobe import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_JOB_VARIABLES = ("PT_PROFILER_JOB_NAME", "PT_PROFILER_JOB_VERSION", "PT_PROFILER_JOB_ATTEMPT_INDEX")
+
+
+def check_text(what: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"metadata {what} must be str, not {type(value).__name__}")
+    return value
+
+
+def check_json(key: Any, value: Any) -> str:
+    """`value` if it is one JSON value; ValueError names the byte where it is not."""
+    text = check_text("value", value)
+    _core.Trace.check_metadata(check_text("key", key), text)
+    return text
+
+
+def of_environment() -> dict[str, str]:
+    """What the surroundings say of this process: the job, and its place among distributed processes."""
+    found = {name: json.dumps(os.environ[name]) for name in _JOB_VARIABLES if os.environ.get(name)}
+    info = distributed_info()
+    if info:
+        found["distributedInfo"] = json.dumps(info)
+    return found
+
+
+def distributed_info() -> dict[str, Any] | None:
+    """Backend, rank and process groups; None unless torch.distributed is initialised."""
+    dist: Any = sys.modules.get("torch.distributed")
+    if dist is None or not dist.is_available() or not dist.is_initialized():
+        return None
+    c10d, backend = dist.distributed_c10d, dist.get_backend()
+    info = {
+        "backend": backend,
+        "rank": dist.get_rank(),
+        "world_size": dist.get_world_size(),
+        "pg_count": dist.get_pg_count() if hasattr(dist, "get_pg_count") else c10d.get_pg_count(),
+        "pg_config": c10d._get_all_pg_configs(),
+    }
+    if backend == "nccl":
+        info["nccl_version"] = ".".join(map(str, sys.modules["torch"].cuda.nccl.version()))
+    return info

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings that point at the line of the user's program that led to them."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -1,0 +1,470 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profile: what torch.profiler.profile and torch.profiler._KinetoProfile are, on Opstrobe's recorder."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+
+from opstrobe import _metadata
+from opstrobe._config import _ExperimentalConfig, experimental_options, parse_activities
+from opstrobe._core import EventList, record_function
+from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, RecordScope, as_member
+from opstrobe._handlers import tensorboard_trace_handler
+from opstrobe._recording import Recording
+from opstrobe._schedule import schedule
+from opstrobe._warn import warn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+    from typing import Any, NoReturn
+
+    from opstrobe._stats import _ProfilerStats
+
+    Activities = Iterable[ProfilerActivity | dict[ProfilerActivity, list[str]]]
+
+__all__ = [
+    "DeviceType",
+    "ExecutionTraceObserver",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "RecordScope",
+    "_ExperimentalConfig",
+    "_KinetoProfile",
+    "kineto_available",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
+
+# Devices a profile can ask for, in the order in which one of them becomes `use_device`.
+_DEVICES = {
+    ProfilerActivity.CUDA: "cuda",
+    ProfilerActivity.XPU: "xpu",
+    ProfilerActivity.MTIA: "mtia",
+    ProfilerActivity.HPU: "hpu",
+    ProfilerActivity.PrivateUse1: "privateuseone",
+}
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """What this machine and this build can record."""
+    return {ProfilerActivity.CPU}
+
+
+def kineto_available() -> bool:
+    """Whether profiles can be recorded; torch's name for the question."""
+    return True
+
+
+def _missing(what: str) -> NoReturn:
+    raise NotImplementedError(f"{what} is not implemented yet")
+
+
+_warned_of_replacement = False
+
+
+def _warn_of_replacement() -> None:
+    global _warned_of_replacement
+    if not _warned_of_replacement:
+        _warned_of_replacement = True
+        warn("Profiler clears events at the end of each cycle: take the results of each in on_trace_ready")
+
+
+class ExecutionTraceObserver:
+    """Not implemented yet."""
+
+    def __init__(self) -> None:
+        _missing("ExecutionTraceObserver")
+
+
+class _KinetoProfile:
+    """A profile without steps: `start` and `stop`, then the results.
+
+    What was not recorded because it is not implemented yet is refused when it is asked for, never left out.
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Activities | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
+    ) -> None:
+        for name, value in (
+            ("with_stack", with_stack),
+            ("with_modules", with_modules),
+            ("execution_trace_observer", execution_trace_observer),
+            ("acc_events", acc_events),
+        ):
+            if value:
+                _missing(f"{name}={value!r}")
+        self.activities = parse_activities(activities, supported_activities())
+        self.activity_filters: dict[ProfilerActivity, list[str]] = {}
+        self.record_shapes = record_shapes
+        self.profile_memory = profile_memory
+        self.with_stack = with_stack
+        self.with_flops = with_flops
+        self.with_modules = with_modules
+        self.experimental_config = experimental_config
+        self._session_options = experimental_options(experimental_config)
+        self.execution_trace_observer = execution_trace_observer
+        self.acc_events = acc_events
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
+        self.use_device = next((name for device, name in _DEVICES.items() if device in self.activities), None)
+        self.profiler: Recording | None = None
+        self.has_cudagraphs = False
+        self.mem_tl = None
+        self.preset_metadata: dict[str, str] = {}
+        self._metadata: dict[str, str] = {}
+
+    # --- recording ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Starts recording. RuntimeError when this profile or another one records already."""
+        self.prepare_trace()
+        self.start_trace()
+
+    def stop(self) -> None:
+        """Ends the recording. A second call does nothing."""
+        self.stop_trace()
+
+    def prepare_trace(self) -> None:
+        """Gets everything ready, so that `start_trace` is quick. Drops the results of an earlier recording."""
+        if self.profiler is not None and self.profiler.running:
+            raise RuntimeError("this profile is recording already")
+        self._check_devices()
+        timeout = self.post_processing_timeout_s
+        if timeout is not None and timeout < 0:
+            raise ValueError("post_processing_timeout_s must be non-negative")
+        if self.profiler is not None:
+            _warn_of_replacement()
+        self.profiler = Recording(
+            trace_id=self._new_trace_id(),
+            record_shapes=self.record_shapes,
+            profile_memory=self.profile_memory,
+            with_flops=self.with_flops,
+            **self._session_options,
+        )
+
+    def start_trace(self) -> None:
+        """Starts recording what `prepare_trace` got ready."""
+        if self.profiler is None:
+            raise AssertionError("Profiler must be initialized before starting trace")
+        if self.profiler.finished:
+            self.prepare_trace()
+        self.profiler.start()
+
+    def stop_trace(self) -> None:
+        """Ends the recording and makes its trace."""
+        if self.profiler is None:
+            raise AssertionError("Profiler must be initialized before stopping trace")
+        if self.profiler.finished:
+            return
+        self.profiler.stop()
+        trace = self.profiler.trace
+        if trace is not None:
+            for key, text in self._all_metadata(self.profiler.trace_id).items():
+                trace.set_metadata(key, text)
+
+    def _check_devices(self) -> None:
+        for device, name in _DEVICES.items():
+            if device in self.activities:
+                word = name.upper()
+                warn(f"{word} is not available, disabling {word} profiling")
+        if ProfilerActivity.CPU not in self.activities:
+            raise AssertionError("No activities specified for the profiler")
+
+    def _new_trace_id(self) -> str:
+        if self.custom_trace_id_callback is None:
+            return uuid.uuid4().hex.upper()
+        trace_id = self.custom_trace_id_callback()
+        if not isinstance(trace_id, str):
+            raise TypeError(f"custom_trace_id_callback must return str, not {type(trace_id).__name__}")
+        return trace_id
+
+    def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
+        _missing("toggle_collection_dynamic()")
+
+    # --- results -----------------------------------------------------------------------------------------------------
+
+    def events(self) -> EventList:
+        """All events of the last recording. Empty while it is under way."""
+        return self._recorded("accessing events").function_events
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """The events summed by name, and by what else is asked for."""
+        return self._recorded("getting key averages").function_events.key_averages(
+            group_by_input_shapes=group_by_input_shape,
+            group_by_stack_n=group_by_stack_n,
+            group_by_overload_name=group_by_overload_name,
+        )
+
+    def export_chrome_trace(self, path: str | os.PathLike[str], use_python_export: bool = False) -> None:
+        """Writes the trace as Chrome JSON, compressed if `path` ends in `.gz`; as often as wanted.
+
+        There is one exporter: `use_python_export` is taken for torch's sake.
+        """
+        recording = self._recorded("exporting chrome trace")
+        if recording.trace is None:
+            state = "is still recording" if recording.running else "has recorded nothing"
+            raise RuntimeError(f"cannot export a trace: this profile {state}")
+        recording.trace.export_chrome_trace(os.fspath(path))
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        self._recorded("exporting stacks")
+        _missing("export_stacks()")
+
+    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+        _missing("export_memory_timeline()")
+
+    def _memory_profile(self) -> NoReturn:
+        _missing("_memory_profile()")
+
+    def _stats(self) -> _ProfilerStats | None:
+        """What profiling itself took; None before the first recording."""
+        return None if self.profiler is None else self.profiler._stats
+
+    def _recorded(self, doing: str) -> Recording:
+        if self.profiler is None:
+            raise AssertionError(f"Profiler must be initialized before {doing}")
+        return self.profiler
+
+    # --- metadata ----------------------------------------------------------------------------------------------------
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """Adds a text to the trace; at any time, also before the start and after the stop."""
+        self._set_metadata(_metadata.check_text("key", key), json.dumps(_metadata.check_text("value", value)))
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """Adds a JSON value to the trace; at any time. ValueError when it is not valid JSON."""
+        self._set_metadata(key, _metadata.check_json(key, value))
+
+    def preset_metadata_json(self, key: str, value: str) -> None:
+        """Adds a JSON value to each trace that is started from now on."""
+        self.preset_metadata[key] = _metadata.check_json(key, value)
+
+    def _set_metadata(self, key: str, text: str) -> None:
+        self._metadata[key] = text
+        if self.profiler is not None and self.profiler.trace is not None:
+            self.profiler.trace.set_metadata(key, text)
+
+    def _all_metadata(self, trace_id: str) -> dict[str, str]:
+        flags = ("profile_memory", "with_stack", "record_shapes", "with_modules", "with_flops")
+        return {
+            "trace_id": json.dumps(trace_id),
+            **{flag: "1" for flag in flags if getattr(self, flag)},
+            **_metadata.of_environment(),
+            **self.preset_metadata,
+            **self._metadata,
+        }
+
+    def _get_distributed_info(self) -> dict[str, Any] | None:
+        return _metadata.distributed_info()
+
+    def get_trace_id(self) -> str | None:
+        """The id of the last trace prepared; None before."""
+        return None if self.profiler is None else self.profiler.trace_id
+
+    def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
+        """Sets what gives the next trace its id."""
+        self.custom_trace_id_callback = callback
+
+
+# What happens from the action of one step to that of the next (None: the end): first the window is closed, then the
+# handler is called, then the next window is opened. "p" prepares, "g" starts, "x" stops, "t" calls the handler.
+_A = ProfilerAction
+_TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], str] = {
+    (_A.NONE, _A.WARMUP): "p",
+    (_A.NONE, _A.RECORD): "pg",
+    (_A.NONE, _A.RECORD_AND_SAVE): "pg",
+    (_A.WARMUP, _A.NONE): "gx",
+    (_A.WARMUP, _A.RECORD): "g",
+    (_A.WARMUP, _A.RECORD_AND_SAVE): "g",
+    (_A.WARMUP, None): "gx",
+    (_A.RECORD, _A.NONE): "x",
+    (_A.RECORD, _A.WARMUP): "xp",
+    (_A.RECORD, None): "xt",
+    (_A.RECORD_AND_SAVE, _A.NONE): "xt",
+    (_A.RECORD_AND_SAVE, _A.WARMUP): "xtp",
+    (_A.RECORD_AND_SAVE, _A.RECORD): "xtpg",
+    (_A.RECORD_AND_SAVE, _A.RECORD_AND_SAVE): "xtpg",
+    (_A.RECORD_AND_SAVE, None): "xt",
+}
+_INCORRECT = {(_A.WARMUP, _A.NONE), (_A.RECORD, _A.NONE), (_A.RECORD, _A.WARMUP)}
+
+
+def _always_record(_: int) -> ProfilerAction:
+    return ProfilerAction.RECORD
+
+
+class profile(_KinetoProfile):
+    """Records a program: a context manager, with `step` called at the end of each iteration if a schedule is given.
+
+    `on_trace_ready` is called with the profile each time that recorded steps are complete.
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Activities | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[..., Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        use_cuda: bool | None = None,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
+    ) -> None:
+        super().__init__(
+            activities=activities,
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_flops=with_flops,
+            with_modules=with_modules,
+            experimental_config=experimental_config,
+            execution_trace_observer=execution_trace_observer,
+            acc_events=acc_events,
+            custom_trace_id_callback=custom_trace_id_callback,
+            post_processing_timeout_s=post_processing_timeout_s,
+        )
+        if use_cuda is not None:
+            warn("`use_cuda` is deprecated, use `activities` argument instead", FutureWarning)
+        if not self.activities:
+            raise AssertionError("No valid profiler activities found")
+        if os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE") == "1":
+            warn("ENABLE_PYTORCH_EXECUTION_TRACE: execution traces are not implemented yet")
+        self.schedule = schedule or _always_record
+        self.record_steps = schedule is not None
+        self.on_trace_ready = on_trace_ready
+        self.step_num = 0
+        self.current_action = self._action_of(0)
+        self.step_rec_fn: record_function | None = None
+        self._started = False
+        self._in_transition = False
+
+    def _action_of(self, step: int) -> ProfilerAction:
+        given = self.schedule(step)
+        action = as_member(ProfilerAction, given)
+        if action is None:
+            raise ValueError(f"the schedule must return a ProfilerAction, got {given!r} for step {step}")
+        if action is ProfilerAction.DEVICE_STOPPED:
+            raise ValueError("the schedule must not return DEVICE_STOPPED, which the profiler alone sets")
+        return action
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Starts the profile. RuntimeError when it, or another one, records already."""
+        self._refuse_in_handler("start")
+        if self._started:
+            raise RuntimeError("this profile was started already")
+        self._started = True
+        try:
+            self._transit(ProfilerAction.NONE, self.current_action)
+        except BaseException:
+            self._started = False
+            raise
+        self._open_step()
+
+    def stop(self) -> None:
+        """Ends the profile. A second call does nothing; called by the handler, it is the last thing the profile does."""
+        if not self._started:
+            if self.profiler is None and self.current_action is not ProfilerAction.NONE:
+                raise AssertionError("Profiler must be initialized before stopping trace")
+            return
+        self._started = False
+        self._close_step()
+        if not self._in_transition:
+            self._transit(self.current_action, None)
+
+    def step(self) -> None:
+        """Says that an iteration ended and the next begins."""
+        self._refuse_in_handler("step")
+        self._close_step()
+        action = self._action_of(self.step_num + 1)
+        self.step_num += 1
+        previous, self.current_action = self.current_action, action
+        if not self._started:
+            return
+        try:
+            self._transit(previous, action)
+        finally:
+            self._open_step()
+
+    def _refuse_in_handler(self, method: str) -> None:
+        if self._in_transition:
+            raise RuntimeError(f"{method}() cannot be called in on_trace_ready")
+
+    def _open_step(self) -> None:
+        if self.record_steps and self._started:
+            self.step_rec_fn = record_function(f"ProfilerStep#{self.step_num}")
+            self.step_rec_fn.__enter__()
+
+    def _close_step(self) -> None:
+        if self.step_rec_fn is not None:
+            self.step_rec_fn.__exit__(None, None, None)
+            self.step_rec_fn = None
+
+    def _transit(self, previous: ProfilerAction, action: ProfilerAction | None) -> None:
+        """Does what lies between two actions. The next window is opened even if the handler raises."""
+        key = (previous, action)
+        if key in _INCORRECT:
+            assert action is not None
+            warn(f"Incorrect schedule: {previous.name} followed by {action.name}")
+        if self.profiler is not None:
+            self.profiler.name_threads()
+        before, handler, after = _TRANSITIONS.get(key, "").partition("t")
+        self._in_transition = True
+        try:
+            self._do(before)
+            if handler:
+                self._trace_ready()
+        finally:
+            self._in_transition = False
+            if self._started:  # the handler may have stopped the profile
+                self._do(after)
+
+    def _do(self, what: str) -> None:
+        for letter in what:
+            if letter == "p":
+                self.prepare_trace()
+            elif letter == "g":
+                self.start_trace()
+            else:
+                self.stop_trace()
+
+    def _trace_ready(self) -> None:
+        # No trace: this is a process forked from the one that records, or the window could not be started.
+        if self.on_trace_ready is not None and self.profiler is not None and self.profiler.trace is not None:
+            self.on_trace_ready(self)
