@@ -80,6 +80,9 @@ void ops_counter(const char *name, size_t name_bytes, double value);
  * session runs. */
 void ops_thread_name(int64_t tid, const char *name, size_t name_bytes);
 
+/* Which clock times the records: "tsc", or "monotonic: " and why not the TSC. Static text. */
+const char *ops_recording_clock(void);
+
 /* Whether a session is recording at this moment. */
 static inline bool ops_recording_active(void)
 {

@@ -6,6 +6,20 @@
 
 #include <string.h>
 
+#include <opstrobe/record.h>
+
+static PyObject *module_clock(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	return PyUnicode_FromString(ops_recording_clock());
+}
+
+static PyMethodDef module_methods[] = {
+	{"clock", module_clock, METH_NOARGS, "clock() -> str\n\n\"tsc\", or \"monotonic: \" and why not the TSC."},
+	{NULL},
+};
+
 static int module_exec(PyObject *module)
 {
 	static int (*const parts[])(PyObject *module) = {
@@ -68,6 +82,7 @@ static struct PyModuleDef module_def = {
 	.m_name = "opstrobe._core",
 	.m_doc = "The C core of opstrobe. Import the package instead.",
 	.m_size = sizeof(struct ops_ext_state),
+	.m_methods = module_methods,
 	.m_slots = module_slots,
 	.m_traverse = module_traverse,
 	.m_clear = module_clear,

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "record/recorder.h"
 
 /* Longer texts are interned: a block should hold many records. */
@@ -123,4 +124,9 @@ void ops_counter(const char *name, size_t name_bytes, double value)
 
 	memcpy(&bits, &value, sizeof(bits));
 	record(OPS_SLOT_COUNTER, (struct text){name, name_bytes}, NULL, bits);
+}
+
+const char *ops_recording_clock(void)
+{
+	return ops_clock_reason();
 }
