@@ -26,10 +26,10 @@ struct ops_trace_part {
 	bool whole;
 };
 
-/* Makes one trace of `count` parts (at least one), each trace named once. Tracks of the same thread become one, unless the
- * sessions overlap in time; a thread number that two tracks have is given anew to the second. Session start and stop are the earliest and the
- * latest, losses add up, of a metadata key the last part's value stays. Parents, self times and links are computed among
- * the events that are taken. Event ids stay only when there is one part.
+/* Makes one trace of `count` parts (at least one), each trace named once. Tracks of the same thread become one, unless
+ * the sessions overlap in time; a thread number that two tracks have is given anew to the second. Session start and stop
+ * are the earliest and the latest, losses add up, of a metadata key the last part's value stays. Parents, self times and
+ * links are computed among the events that are taken. Event ids stay only when there is one part.
  *
  * `ret_refs`, if not NULL, has room for the refs of all parts together and is filled with where they are in the new
  * trace. The caller owns one reference to `*ret_trace`. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace as one run of bytes and back. Nothing that follows from the rows is written: unpacking builds the trace anew,
- * so whatever bytes come in, what comes out is a trace that keeps its promises.
+ * A trace as one run of bytes and back. Nothing that follows from the rows is written: unpacking builds the trace anew
+ * and checks it, so that whatever bytes come in, what comes out is a trace that keeps its promises.
  *
  *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ counters │ columns
  *
@@ -377,6 +377,11 @@ enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace 
 		ops_builder_info(in.builder, &in.info);
 		code = ops_builder_finish(in.builder, &trace, error);
 		in.builder = NULL;
+	}
+	if (!code) {
+		code = ops_trace_check(trace, error);
+		if (code)
+			ops_fault_context(error, code, "cannot unpack a trace");
 	}
 	if (!code)
 		code = set_metadata(trace, pairs, &in, error);
