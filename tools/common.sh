@@ -3,7 +3,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-PYTHON=${PYTHON:-python3} # the Python that .venv is made with
+PYTHON=$(command -v "${PYTHON:-python3}" || echo "${PYTHON:-python3}") # the Python that .venv is made with
+export PYTHON PATH=$PWD/.venv/bin:$PATH
 JOBS=${JOBS:-$(nproc)}
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1
 
@@ -82,9 +83,9 @@ has_package() {
 
 # python_packages STAMP FILE: installs the packages that a requirements file names.
 python_packages() {
-	if changed "$1" "$2" "$PYTHON"; then
+	if changed "$1" "$2"; then
 		say "installing Python packages: $(grep -o '^[a-z][^ ;]*' "$2" | tr '\n' ' ')"
 		.venv/bin/python -m pip install -q -r "$2"
-		stamp "$1" "$2" "$PYTHON"
+		stamp "$1" "$2"
 	fi
 }

@@ -6,7 +6,6 @@
 tools/build.sh
 system_packages clang libclang-rt-14-dev libcmocka-dev
 python_packages test tools/requirements-test.txt
-export PATH=$PWD/.venv/bin:$PATH
 logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
