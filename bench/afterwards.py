@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes after recording: stop, events(), key_averages(), table(), the trace file, and the memory of it all.
+
+Run as a program it does one profiler in a process of its own and prints one JSON object, so that memory is told apart:
+
+    python bench/afterwards.py opstrobe|torch EVENTS [--shapes] [--no-export]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+LAYERS, WIDTH, BATCH = 20, 8, 4
+EVENTS_A_STEP = 891  # of one training step of the network below
+
+
+def _resident_bytes() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class _Peak:
+    """The most memory resident between enter and exit, over what was there at enter. The kernel's own high-water mark is
+    set back at enter; where that is not allowed, a thread looks every millisecond."""
+
+    def __enter__(self) -> _Peak:
+        self.before = _resident_bytes()
+        self.most = self.before
+        try:
+            Path("/proc/self/clear_refs").write_text("5")
+            self._watcher = None
+        except OSError:
+            self._done = threading.Event()
+            self._watcher = threading.Thread(target=self._watch, daemon=True)
+            self._watcher.start()
+        return self
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.001):
+            self.most = max(self.most, _resident_bytes())
+
+    def __exit__(self, *_: object) -> None:
+        if self._watcher is None:
+            status = Path("/proc/self/status").read_text()
+            self.most = int(status.split("VmHWM:")[1].split()[0]) * 1024
+        else:
+            self._done.set()
+            self._watcher.join()
+        self.growth = self.most - self.before
+
+
+def _training_step() -> Any:
+    import torch
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = torch.nn.Sequential(*(torch.nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, foreach=False)
+    inputs, target = torch.randn(BATCH, WIDTH), torch.randn(BATCH, WIDTH)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(inputs), target).backward()
+        optimizer.step()
+
+    return step
+
+
+def _profiler(which: str, shapes: bool) -> Any:
+    if which == "torch":
+        import torch.profiler as module
+    else:
+        import opstrobe as module  # type: ignore[no-redef]
+    return module.profile(activities=[module.ProfilerActivity.CPU], record_shapes=shapes)
+
+
+def _measure(which: str, events: int, shapes: bool, export: bool) -> dict[str, float]:
+    step = _training_step()
+    step()
+    with _profiler(which, shapes) as warm:  # what either loads at first use is not what is asked for here
+        step()
+    len(warm.events())
+    warm.key_averages().table()
+    del warm
+
+    figures: dict[str, float] = {}
+    clock = time.perf_counter
+
+    def timed(name: str, work: Any) -> Any:
+        begin = clock()
+        result = work()
+        figures[name] = clock() - begin
+        return result
+
+    with _Peak() as peak:
+        profiler = _profiler(which, shapes)
+        profiler.start()
+        for _ in range(max(1, events // EVENTS_A_STEP)):
+            step()
+        timed("stop", profiler.stop)
+        figures["events"] = len(timed("events()", profiler.events))
+        averages = timed("key_averages()", profiler.key_averages)
+        timed("table()", lambda: averages.table(sort_by="cpu_time_total", row_limit=10))
+    figures["peak_bytes"] = peak.growth
+    if export:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.json")
+            timed("export", lambda: profiler.export_chrome_trace(path))
+            figures["json_bytes"] = os.path.getsize(path)
+    return figures
+
+
+def measure(which: str, events: int, *, shapes: bool = False, export: bool = True) -> dict[str, float]:
+    """The figures of one profiler on about `events` events, taken in a process of its own. Seconds, bytes, counts."""
+    command = [sys.executable, __file__, which, str(events)]
+    command += ["--shapes"] * shapes + ["--no-export"] * (not export)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def after_recording(figures: dict[str, float]) -> float:
+    """Seconds of stop + events() + key_averages() + table()."""
+    return sum(figures[name] for name in ("stop", "events()", "key_averages()", "table()"))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("which", choices=["opstrobe", "torch"])
+    parser.add_argument("events", type=int)
+    parser.add_argument("--shapes", action="store_true")
+    parser.add_argument("--no-export", action="store_true")
+    options = parser.parse_args()
+    print(json.dumps(_measure(options.which, options.events, options.shapes, not options.no_export)))

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make bench`: what Opstrobe costs, side by side with torch.profiler and with empty callbacks, against the budget.
+
+Figures are ratios taken in one run; absolute times are this machine's and only for orientation. Never fails on timing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+
+import torch
+from afterwards import after_recording, measure
+from hot_path import operator_costs, range_costs
+
+BUDGET_EVENTS = 851_040
+TORCH_EVENTS = 50_000  # torch needs about two minutes and 6 GB for BUDGET_EVENTS
+
+
+class Report:
+    """Lines of "what, measured, budget, verdict"."""
+
+    def __init__(self) -> None:
+        self.missed = 0
+
+    def title(self, text: str) -> None:
+        print(f"\n{text}")
+
+    def line(self, what: str, measured: str, budget: str = "", ok: bool | None = None) -> None:
+        verdict = "" if ok is None else "ok" if ok else "MISSED"
+        self.missed += ok is False
+        print(f"  {what:<52} {measured:>22}  {budget:<22} {verdict}".rstrip(), flush=True)
+
+
+def _hot_path(report: Report, rounds: int) -> None:
+    costs = operator_costs(rounds)
+    report.title(f"One operator (torch.add of 4 floats, {costs['base']:.0f} ns unprofiled): ns that recording adds")
+    for ours, floor, torch_name in (
+        ("opstrobe", "floor", "torch"),
+        ("opstrobe, shapes", "floor, inputs", "torch, shapes"),
+    ):
+        ratio = costs[ours] / costs[floor]
+        report.line(floor.replace("floor", "empty callbacks"), f"{costs[floor]:.0f} ns")
+        report.line(ours, f"{costs[ours]:.0f} ns = {ratio:.2f} x empty", "<= 1.5 x empty", ratio <= 1.5)
+        report.line(torch_name, f"{costs[torch_name]:.0f} ns = {costs[torch_name] / costs[floor]:.2f} x empty")
+    report.line("opstrobe, memory", f"{costs['opstrobe, memory']:.0f} ns")
+    report.line("torch, memory", f"{costs['torch, memory']:.0f} ns")
+
+    ranges = range_costs(rounds)
+    report.title('One range (with record_function("a range"): pass)')
+    idle = ranges["opstrobe, idle"]
+    report.line("opstrobe, no profiler running", f"{idle / 1000:.3f} us", "<= 0.15 us", idle <= 150)
+    report.line("torch, no profiler running", f"{ranges['torch, idle'] / 1000:.3f} us")
+    report.line("opstrobe, recording", f"{ranges['opstrobe, recording'] / 1000:.3f} us")
+    report.line("torch, recording", f"{ranges['torch, recording'] / 1000:.3f} us")
+
+
+def _afterwards(report: Report, full: bool) -> None:
+    ours = measure("opstrobe", BUDGET_EVENTS)
+    theirs = measure("torch", BUDGET_EVENTS if full else TORCH_EVENTS)
+    shapes = measure("opstrobe", BUDGET_EVENTS, shapes=True, export=False)
+    report.title(
+        f"After recording {ours['events']:,.0f} events"
+        + ("" if full else f" (torch: {theirs['events']:,.0f} events, compared per event; --full for all)")
+    )
+    for name in ("stop", "events()", "key_averages()", "table()"):
+        report.line(name, f"{ours[name] * 1e3:.2f} ms", f"torch {theirs[name]:.2f} s")
+    ours_ns = after_recording(ours) / ours["events"] * 1e9
+    theirs_ns = after_recording(theirs) / theirs["events"] * 1e9
+    ratio = theirs_ns / ours_ns
+    report.line(
+        "all four together, per event",
+        f"{ours_ns:.0f} ns, torch {theirs_ns / 1e3:.1f} us = 1/{ratio:.0f}",
+        "<= 1/500 of torch",
+        ratio >= 500,
+    )
+    bytes_each = ours["peak_bytes"] / ours["events"]
+    report.line("peak memory, an event", f"{bytes_each:.0f} bytes", "<= 100 bytes", bytes_each <= 100)
+    report.line("  with record_shapes", f"{shapes['peak_bytes'] / shapes['events']:.0f} bytes")
+    report.line("  torch", f"{theirs['peak_bytes'] / theirs['events']:.0f} bytes")
+    rates = [figures["json_bytes"] / figures["export"] / 1e6 for figures in (ours, theirs)]
+    report.line(
+        "Chrome JSON",
+        f"{rates[0]:.0f} MB/s = {rates[0] / rates[1]:.1f} x torch",
+        ">= 4 x torch's rate",
+        rates[0] >= 4 * rates[1],
+    )
+    report.line("  torch", f"{rates[1]:.0f} MB/s")
+
+
+def _growth(report: Report) -> None:
+    report.title("Growth (opstrobe): stop + events() + key_averages() + table(), an event")
+    for events in (10_000, 100_000, 1_000_000, 10_000_000):
+        figures = measure("opstrobe", events, export=False)
+        count = figures["events"]
+        report.line(
+            f"{count:,.0f} events",
+            f"{after_recording(figures) / count * 1e9:.0f} ns, {figures['peak_bytes'] / count:.0f} bytes",
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15, help="rounds of the hot path (default %(default)s)")
+    parser.add_argument("--full", action="store_true", help=f"run torch on {BUDGET_EVENTS:,} events too: minutes, 6 GB")
+    options = parser.parse_args()
+
+    print(f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()}")
+    report = Report()
+    _hot_path(report, options.rounds)
+    _afterwards(report, options.full)
+    _growth(report)
+    print(f"\n{report.missed} lines of the budget missed" if report.missed else "\nevery line of the budget kept")
+
+
+if __name__ == "__main__":
+    main()
