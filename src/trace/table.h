@@ -92,9 +92,6 @@ struct ops_tree {
 	uint16_t *flags;
 };
 
-/* Whether a row takes part in the tree before folding. */
-bool ops_tree_takes(const struct ops_trace *trace, size_t row);
-
 /* Fills the tree of the trace's sorted rows. False when memory is out. Linear. */
 bool ops_tree_build(const struct ops_trace *trace, const struct ops_tree *tree);
 

@@ -1,51 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tree of a trace: which event encloses which on its track, which rows are folded into their parent, and self times
- * (spec 2.2 rules 1, 3, 5, 6). Four passes over rows in order; the parent column itself is the stack.
+ * (spec 2.2 rules 1, 3, 5, 6). Three passes over rows in order; the parent column itself is the stack.
  */
 #include "base/alloc.h"
 #include "trace/table.h"
 
-bool ops_tree_takes(const struct ops_trace *trace, size_t row)
-{
-	const struct ops_columns *c = &trace->columns;
-
-	return c->kind[row] != OPS_EVENT_CPU_INSTANT && !(c->flags[row] & OPS_EVENT_ASYNC) &&
-	       !(c->kind[row] == OPS_EVENT_CPU_OP && c->name[row] - 1 < OPS_HIDDEN_NAME_COUNT);
-}
+#define OUTSIDE (-1) /* in `self_ns` for a while: the row takes no part in the tree */
 
 /* Only an operator's own names are bookkeeping: what a user calls the same stays. */
-static void mark_hidden(const struct ops_trace *trace, const struct ops_tree *tree)
+static bool is_hidden(const struct ops_columns *c, size_t row)
 {
-	const struct ops_columns *c = &trace->columns;
-
-	for (size_t row = 0; row < c->count; row++) {
-		tree->flags[row] &= (uint16_t)~(OPS_EVENT_HIDDEN | OPS_EVENT_FOLDED);
-		if (c->kind[row] == OPS_EVENT_CPU_OP && c->name[row] - 1 < OPS_HIDDEN_NAME_COUNT)
-			tree->flags[row] |= OPS_EVENT_HIDDEN;
-	}
+	return c->name[row] - 1 < OPS_HIDDEN_NAME_COUNT && c->kind[row] == OPS_EVENT_CPU_OP;
 }
 
-/* Sets parents, and for now counts children in `self_ns`. `top` holds the innermost open row of each track. A row that
- * only partly overlaps the ones below it closes them, for later rows too. */
-static void find_parents(const struct ops_trace *trace, const struct ops_tree *tree, uint32_t *top)
+/* Finds parents and hidden rows, and for now counts children in `self_ns`. `top` holds the innermost open row of each
+ * track. A row that only partly overlaps the ones below it closes them, for later rows too. */
+static void find_parents(const struct ops_columns *c, const struct ops_tree *tree, uint32_t *top)
 {
-	const struct ops_columns *c = &trace->columns;
-
 	for (size_t row = 0; row < c->count; row++) {
+		int64_t start_ns = c->start_ns[row];
+		int64_t end_ns = c->end_ns[row];
+		uint16_t flags = tree->flags[row] & (uint16_t)~(OPS_EVENT_HIDDEN | OPS_EVENT_FOLDED);
 		uint32_t parent;
 
-		tree->parent[row] = OPS_NONE;
-		tree->self_ns[row] = 0;
-		if (!ops_tree_takes(trace, row))
+		if (is_hidden(c, row))
+			flags |= OPS_EVENT_HIDDEN;
+		tree->flags[row] = flags;
+		if ((flags & OPS_EVENT_HIDDEN) || (c->flags[row] & OPS_EVENT_ASYNC) || c->kind[row] == OPS_EVENT_CPU_INSTANT) {
+			tree->parent[row] = OPS_NONE;
+			tree->self_ns[row] = OUTSIDE;
 			continue;
+		}
 		parent = top[c->track[row]];
-		while (parent != OPS_NONE &&
-		       (c->start_ns[row] >= c->end_ns[parent] || c->end_ns[row] > c->end_ns[parent]))
+		while (parent != OPS_NONE && (start_ns >= c->end_ns[parent] || end_ns > c->end_ns[parent]))
 			parent = tree->parent[parent];
 		if (parent != OPS_NONE)
 			tree->self_ns[parent]++;
 		tree->parent[row] = parent;
+		tree->self_ns[row] = 0;
 		top[c->track[row]] = (uint32_t)row;
 	}
 }
@@ -53,10 +46,8 @@ static void find_parents(const struct ops_trace *trace, const struct ops_tree *t
 /* An operator that is the only child of an operator of the same name (a redispatch) is folded into it. Folding changes
  * neither the names nor the numbers of children that decide about other rows, so one pass finds all. Recursion of a
  * user's ranges and functions is kept (D10). */
-static void mark_folded(const struct ops_trace *trace, const struct ops_tree *tree)
+static void mark_folded(const struct ops_columns *c, const struct ops_tree *tree)
 {
-	const struct ops_columns *c = &trace->columns;
-
 	for (size_t row = 0; row < c->count; row++) {
 		uint32_t parent = tree->parent[row];
 
@@ -68,17 +59,15 @@ static void mark_folded(const struct ops_trace *trace, const struct ops_tree *tr
 
 /* Hands the children of folded rows to the row that stays, and takes every child's duration off its parent's. Parents
  * stand before their children, so theirs is settled already. */
-static void settle(const struct ops_trace *trace, const struct ops_tree *tree)
+static void settle(const struct ops_columns *c, const struct ops_tree *tree)
 {
-	const struct ops_columns *c = &trace->columns;
-
 	for (size_t row = 0; row < c->count; row++) {
 		uint32_t parent = tree->parent[row];
 		int64_t duration = c->end_ns[row] - c->start_ns[row];
 
 		if (parent != OPS_NONE && (tree->flags[parent] & OPS_EVENT_FOLDED))
 			tree->parent[row] = parent = tree->parent[parent];
-		if ((tree->flags[row] & OPS_EVENT_FOLDED) || !ops_tree_takes(trace, row)) {
+		if (tree->self_ns[row] == OUTSIDE || (tree->flags[row] & OPS_EVENT_FOLDED)) {
 			tree->self_ns[row] = 0;
 			continue;
 		}
@@ -96,10 +85,9 @@ bool ops_tree_build(const struct ops_trace *trace, const struct ops_tree *tree)
 		return false;
 	for (size_t track = 0; track < trace->tracks.count; track++)
 		top[track] = OPS_NONE;
-	mark_hidden(trace, tree);
-	find_parents(trace, tree, top);
-	mark_folded(trace, tree);
-	settle(trace, tree);
+	find_parents(&trace->columns, tree, top);
+	mark_folded(&trace->columns, tree);
+	settle(&trace->columns, tree);
 	ops_free(top);
 	return true;
 }
