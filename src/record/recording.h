@@ -7,7 +7,8 @@
  * but a slot that was open at the stop may still be closed by its thread while they are read: read the end through
  * ops_slot_end, once, and `end_thread` only if it is not 0. What counts is the stop: a slot whose end is 0 or later than
  * `stop.ticks` is unfinished and ends at the stop. A slot may also start a little after the stop (its thread had not
- * seen it yet): clamp it.
+ * seen it yet), and where another thread closed it, end a few ticks before its start, for the TSC is read out of order
+ * and no two processors agree to the tick: clamp both.
  */
 #ifndef OPS_RECORD_RECORDING_H
 #define OPS_RECORD_RECORDING_H

@@ -220,15 +220,14 @@ enum ops_code ops_session_start(const struct ops_record_options *options, struct
 	}
 	recording->start = ops_clock_pair_now();
 	*ret_session = handle_of(session);
-	/* Pairs with the acquire load in ops_collector_epoch. */
-	__atomic_store_n(&ops_recorder_epoch, session, __ATOMIC_RELEASE);
+	ops_session_resume(*ret_session);
 	return OPS_OK;
 }
 
 static void set_recording(const struct ops_session *handle, bool on)
 {
 	pthread_mutex_lock(&ops_recorder.lock);
-	if (is_current(handle))
+	if (is_current(handle)) /* pairs with the acquire load in ops_collector_epoch */
 		__atomic_store_n(&ops_recorder_epoch, on ? ops_recorder.session : 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ops_recorder.lock);
 }

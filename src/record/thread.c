@@ -19,6 +19,14 @@
 /* From the block after this many on, a thread fills chunks of its own. */
 #define SHARED_BLOCKS 4u
 
+/* The round of thread destructors in which a thread is forgotten. */
+#define LAST_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
+
+struct text {
+	const char *bytes;
+	size_t size;
+};
+
 static struct ops_thread *collector_thread(void);
 static struct ops_slot *reserve_slow(struct ops_thread *hot, uint64_t epoch, size_t payload_bytes);
 static uint32_t intern(struct ops_thread *hot, const char *name, size_t name_bytes, const char *overload,
@@ -42,14 +50,14 @@ static __thread int exit_rounds;
 /* --- registration ------------------------------------------------------------------------------------------------ */
 
 /* Runs when a thread ends. Other libraries' destructors may still record after this one, so it asks to be called again
- * for as long as the system does that, and acts in the last round. */
+ * and acts in the last round but one; the last is that of allocators and sanitizers, which it needs alive. */
 static void thread_exit(void *argument)
 {
 	struct recorder_thread *thread = argument;
 
-	if (++exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(exit_key, thread) == 0)
+	if (++exit_rounds < LAST_ROUND && pthread_setspecific(exit_key, thread) == 0)
 		return;
-	exit_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+	exit_rounds = LAST_ROUND;
 	ops_this_thread = NULL;
 	pthread_mutex_lock(&ops_recorder.lock);
 	ops_recorder_collect(thread, true);
@@ -89,7 +97,7 @@ struct ops_thread *ops_recorder_register(void)
 	struct recorder_thread *thread = NULL;
 
 	/* A thread whose last destructor round is over would never be forgotten. */
-	if (exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS && ops_recorder_init())
+	if (exit_rounds < LAST_ROUND && ops_recorder_init())
 		thread = ops_alloc_zeroed(1, sizeof(*thread));
 	if (!thread || pthread_setspecific(exit_key, thread) != 0) {
 		ops_free(thread);
@@ -233,55 +241,66 @@ static struct ops_slot *reserve_slow(struct ops_thread *hot, uint64_t epoch, siz
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-/* The id of (name, overload) in the share, 0 when memory is out. *ret_new_bytes: how much it has grown. */
-static uint32_t add_name(struct ops_share *share, const char *name, size_t name_bytes, const char *overload,
-                         size_t overload_bytes, size_t *ret_new_bytes)
+/* The id of (name, overload) in the share, 0 when it is not there. */
+static uint32_t find_name(const struct ops_share *share, struct text name, struct text overload)
 {
-	struct ops_name pair = {.second = OPS_INTERN_NONE};
-	size_t count = share->texts.count;
+	struct ops_name pair = {
+		.first = ops_intern_find(&share->texts, name.bytes, name.size),
+		.second = overload.bytes ? ops_intern_find(&share->texts, overload.bytes, overload.size) : OPS_INTERN_NONE,
+	};
 	uint32_t id;
 
-	pair.first = ops_intern_add(&share->texts, name, name_bytes);
-	if (pair.first == OPS_INTERN_NONE)
+	if (pair.first == OPS_INTERN_NONE || (overload.bytes && pair.second == OPS_INTERN_NONE))
 		return 0;
-	*ret_new_bytes += share->texts.count > count ? name_bytes : 0;
-	if (overload) {
-		count = share->texts.count;
-		pair.second = ops_intern_add(&share->texts, overload, overload_bytes);
-		if (pair.second == OPS_INTERN_NONE)
-			return 0;
-		*ret_new_bytes += share->texts.count > count ? overload_bytes : 0;
-	}
+	id = ops_intern_find(&share->names, &pair, sizeof(pair));
+	return id == OPS_INTERN_NONE ? 0 : id + 1;
+}
+
+/* The same, added when it is not there; 0 when memory is out. */
+static uint32_t add_name(struct ops_share *share, struct text name, struct text overload)
+{
+	struct ops_name pair = {
+		.first = ops_intern_add(&share->texts, name.bytes, name.size),
+		.second = overload.bytes ? ops_intern_add(&share->texts, overload.bytes, overload.size) : OPS_INTERN_NONE,
+	};
+	uint32_t id;
+
+	if (pair.first == OPS_INTERN_NONE || (overload.bytes && pair.second == OPS_INTERN_NONE))
+		return 0;
 	id = ops_intern_add(&share->names, &pair, sizeof(pair));
 	return id == OPS_INTERN_NONE ? 0 : id + 1;
 }
 
-static uint32_t intern(struct ops_thread *hot, const char *name, size_t name_bytes, const char *overload,
-                       size_t overload_bytes)
+/* Only the thread itself adds names, so what is not there when it looks is not there when it adds. */
+static uint32_t intern(struct ops_thread *hot, const char *name_bytes, size_t name_size, const char *overload_bytes,
+                       size_t overload_size)
 {
 	struct recorder_thread *thread = (struct recorder_thread *)hot;
+	const struct text name = {name_size ? name_bytes : "", name_size};
+	const struct text overload = {overload_bytes, overload_size};
 	uint64_t epoch = ops_collector_epoch(&ops_recorder_collector);
-	size_t charged = name_bytes + overload_bytes, grown = 0;
 	bool over, room;
 	uint32_t id = 0;
 
 	if (!epoch || (!is_member(thread, epoch) && !join(thread, epoch)))
 		return 0;
+	pthread_mutex_lock(&thread->names_lock);
+	if (thread->share)
+		id = find_name(thread->share, name, overload);
+	pthread_mutex_unlock(&thread->names_lock);
+	if (id)
+		return id;
 	pthread_mutex_lock(&ops_recorder.lock);
 	over = ops_recorder_epoch != epoch;
-	room = !over && ops_recorder_charge(charged);
+	room = !over && ops_recorder_charge(name.size + overload.size);
 	pthread_mutex_unlock(&ops_recorder.lock);
 	if (over)
 		return 0;
 	if (room) {
 		pthread_mutex_lock(&thread->names_lock);
 		if (thread->share) /* else stopped since, or without memory from the beginning */
-			id = add_name(thread->share, name, name_bytes, overload, overload_bytes, &grown);
+			id = add_name(thread->share, name, overload);
 		pthread_mutex_unlock(&thread->names_lock);
-		pthread_mutex_lock(&ops_recorder.lock);
-		if (ops_recorder.session == epoch)
-			ops_recorder_refund(charged - grown);
-		pthread_mutex_unlock(&ops_recorder.lock);
 	}
 	if (!id)
 		count_lost(hot);
