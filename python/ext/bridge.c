@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loading the torch bridge. It serves the process and not this module: torch keeps its callbacks for ever, so it is loaded
+ * once and stays. Which file to load, and how one is made, is the package's part (opstrobe/_bridge.py).
+ */
+#include "ext.h"
+
+#include <dlfcn.h>
+
+#include <opstrobe/record.h>
+
+#include "bridge.h"
+
+/* Under the GIL. */
+static const struct ops_torch_bridge *bridge;
+static PyObject *bridge_path; /* a str, for ever */
+
+const struct ops_torch_bridge *ops_ext_bridge(void)
+{
+	return bridge;
+}
+
+/* The library's bridge, or NULL with an ImportError. */
+static const struct ops_torch_bridge *open_bridge(const char *path)
+{
+	const struct ops_torch_bridge *(*get)(void);
+	const struct ops_torch_bridge *found;
+	void *library;
+
+	Py_BEGIN_ALLOW_THREADS
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	Py_END_ALLOW_THREADS
+	if (!library)
+		return PyErr_Format(PyExc_ImportError, "cannot load the torch bridge: %s", dlerror()), NULL;
+	*(void **)&get = dlsym(library, OPS_TORCH_BRIDGE_SYMBOL);
+	if (!get)
+		return PyErr_Format(PyExc_ImportError, "'%s' is not a torch bridge", path), NULL;
+	found = get();
+	if (found->abi != OPS_TORCH_BRIDGE_ABI || found->collector_abi != OPS_COLLECTOR_ABI)
+		return PyErr_Format(PyExc_ImportError,
+				    "the torch bridge '%s' was built for another version of opstrobe "
+				    "(interfaces %u and %u, needed %u and %u): delete it",
+				    path, found->abi, found->collector_abi, OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI),
+		       NULL;
+	return found;
+}
+
+static PyObject *load_bridge(PyObject *module, PyObject *path)
+{
+	const struct ops_torch_bridge *found;
+	PyObject *encoded;
+
+	(void)module;
+	if (!PyUnicode_FSConverter(path, &encoded))
+		return NULL;
+	if (!bridge) {
+		found = open_bridge(PyBytes_AS_STRING(encoded));
+		if (!found) {
+			Py_DECREF(encoded);
+			return NULL;
+		}
+		if (!bridge) {
+			bridge = found;
+			bridge_path = Py_NewRef(path);
+		}
+	}
+	Py_DECREF(encoded);
+	Py_RETURN_NONE;
+}
+
+static PyObject *bridge_info(PyObject *module, PyObject *ignored)
+{
+	(void)module, (void)ignored;
+	if (!bridge)
+		Py_RETURN_NONE;
+	return Py_BuildValue("{s:O,s:s,s:I,s:I}", "path", bridge_path, "torch_version", bridge->torch_version, "abi",
+			     bridge->abi, "collector_abi", bridge->collector_abi);
+}
+
+static PyObject *thread_name(PyObject *module, PyObject *args)
+{
+	long long tid;
+	PyObject *name, *bytes;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "LU:thread_name", &tid, &name))
+		return NULL;
+	bytes = ops_ext_text_bytes(name);
+	if (!bytes)
+		return NULL;
+	ops_thread_name(tid, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+	Py_DECREF(bytes);
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef bridge_functions[] = {
+	{"load_bridge", load_bridge, METH_O,
+	 "load_bridge(path)\n--\n\nLoads the torch bridge; does nothing when one is loaded."},
+	{"bridge_info", bridge_info, METH_NOARGS,
+	 "bridge_info()\n--\n\nThe loaded bridge: path, torch_version, abi, collector_abi; None before there is one."},
+	{"thread_name", thread_name, METH_VARARGS,
+	 "thread_name(tid, name)\n--\n\nNames a thread by its system id in the session that is recording."},
+	{0},
+};
+
+int ops_ext_add_bridge(PyObject *module)
+{
+	return PyModule_AddFunctions(module, bridge_functions);
+}

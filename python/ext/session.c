@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Session: one recording of this process, with torch in it when a bridge is loaded.
+ */
+#include "ext.h"
+
+#include <unistd.h>
+
+#include <opstrobe/read.h>
+#include <opstrobe/record.h>
+
+#include "bridge.h"
+
+struct session_object {
+	PyObject_HEAD
+	struct ops_session *session; /* NULL unless running */
+	pid_t pid;                   /* the process that it runs in: a fork's child has this object and no session */
+	bool attached;               /* the bridge records into it */
+	struct ops_record_options record;
+	struct ops_torch_options torch;
+};
+
+static int to_bytes(PyObject *value, void *ret_bytes)
+{
+	unsigned long long bytes = PyLong_AsUnsignedLongLong(value);
+
+	if (bytes == (unsigned long long)-1 && PyErr_Occurred())
+		return 0;
+	*(uint64_t *)ret_bytes = bytes;
+	return 1;
+}
+
+static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+	static char *keywords[] = {"record_shapes", "profile_memory", "all_threads", "capture_overload_names",
+				   "max_bytes",     "prefault_bytes", NULL};
+	struct session_object *self = (struct session_object *)object;
+	int shapes = 0, memory = 0, all = 0, overloads = 0;
+	struct ops_record_options record = {0};
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppO&O&:Session", keywords, &shapes, &memory, &all, &overloads,
+					 to_bytes, &record.max_bytes, to_bytes, &record.prefault_bytes))
+		return -1;
+	self->record = record;
+	self->torch = (struct ops_torch_options){
+		.record_shapes = shapes,
+		.profile_memory = memory,
+		.all_threads = all,
+		.capture_overload_names = overloads,
+	};
+	return 0;
+}
+
+static bool is_running(const struct session_object *self)
+{
+	return self->session && self->pid == getpid();
+}
+
+/* Ends the session, which is running; NULL with `error` filled when another thread was faster. */
+static struct ops_recording *end_session(struct session_object *self, struct ops_error *error)
+{
+	struct ops_session *session = self->session;
+	struct ops_recording *recording = NULL;
+
+	self->session = NULL;
+	if (self->attached)
+		ops_ext_bridge()->detach();
+	self->attached = false;
+	ops_session_stop(session, &recording, error);
+	return recording;
+}
+
+static PyObject *session_start(PyObject *object, PyObject *ignored)
+{
+	struct session_object *self = (struct session_object *)object;
+	const struct ops_torch_bridge *bridge = ops_ext_bridge();
+	struct ops_session *session = NULL;
+	const char *refusal;
+	struct ops_error error;
+	enum ops_code code;
+
+	(void)ignored;
+	Py_BEGIN_ALLOW_THREADS
+	code = ops_session_start(&self->record, &session, &error);
+	Py_END_ALLOW_THREADS
+	if (code)
+		return ops_ext_raise(&error);
+	self->session = session;
+	self->pid = getpid();
+	refusal = bridge ? bridge->attach(ops_collector_get(), &self->torch) : NULL;
+	if (refusal) {
+		ops_recording_free(end_session(self, &error));
+		return PyErr_Format(PyExc_RuntimeError, "cannot start a session: %s", refusal);
+	}
+	self->attached = bridge != NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *session_pause(PyObject *object, PyObject *ignored)
+{
+	struct session_object *self = (struct session_object *)object;
+
+	(void)ignored;
+	if (is_running(self))
+		ops_session_pause(self->session);
+	Py_RETURN_NONE;
+}
+
+static PyObject *session_resume(PyObject *object, PyObject *ignored)
+{
+	struct session_object *self = (struct session_object *)object;
+
+	(void)ignored;
+	if (is_running(self))
+		ops_session_resume(self->session);
+	Py_RETURN_NONE;
+}
+
+static PyObject *session_stop(PyObject *object, PyObject *ignored)
+{
+	struct session_object *self = (struct session_object *)object;
+	struct ops_recording *recording;
+	struct ops_trace *trace = NULL;
+	struct ops_error error = {0};
+
+	(void)ignored;
+	if (!is_running(self))
+		return PyErr_SetString(PyExc_RuntimeError, "the session is not running"), NULL;
+	recording = end_session(self, &error);
+	if (!recording)
+		return ops_ext_raise(&error);
+	Py_BEGIN_ALLOW_THREADS
+	ops_trace_from_recording(recording, &trace, &error);
+	Py_END_ALLOW_THREADS
+	if (!trace)
+		return ops_ext_raise(&error);
+	return ops_ext_trace_new(PyType_GetModule(Py_TYPE(object)), trace);
+}
+
+static PyObject *session_get_running(PyObject *object, void *ignored)
+{
+	(void)ignored;
+	return PyBool_FromLong(is_running((struct session_object *)object));
+}
+
+static void session_dealloc(PyObject *object)
+{
+	struct session_object *self = (struct session_object *)object;
+	PyTypeObject *type = Py_TYPE(object);
+
+	if (is_running(self))
+		ops_recording_free(end_session(self, NULL));
+	type->tp_free(object);
+	Py_DECREF(type);
+}
+
+static PyMethodDef session_methods[] = {
+	{"start", session_start, METH_NOARGS,
+	 "start()\n--\n\nBegins to record. RuntimeError while another session or torch's own profiler does."},
+	{"pause", session_pause, METH_NOARGS, "pause()\n--\n\nRecords nothing until resume."},
+	{"resume", session_resume, METH_NOARGS, "resume()\n--\n\nRecords again."},
+	{"stop", session_stop, METH_NOARGS,
+	 "stop()\n--\n\nEnds the session, from any thread, and returns its Trace. RuntimeError if it is not running."},
+	{0},
+};
+
+static PyGetSetDef session_properties[] = {
+	{"running", session_get_running, NULL, "Whether it was started and not stopped, in this process.", NULL},
+	{0},
+};
+
+static PyType_Slot session_slots[] = {
+	{Py_tp_doc, "Session(*, record_shapes=False, profile_memory=False, all_threads=False, capture_overload_names=False, "
+		    "max_bytes=0, prefault_bytes=0)\n--\n\n"
+		    "A recording of this process. One records at a time. Dropped while it runs, it ends and is lost."},
+	{Py_tp_init, session_init},
+	{Py_tp_new, PyType_GenericNew},
+	{Py_tp_dealloc, session_dealloc},
+	{Py_tp_methods, session_methods},
+	{Py_tp_getset, session_properties},
+	{0, NULL},
+};
+
+static PyType_Spec session_spec = {
+	.name = "opstrobe._core.Session",
+	.basicsize = sizeof(struct session_object),
+	.flags = Py_TPFLAGS_DEFAULT,
+	.slots = session_slots,
+};
+
+int ops_ext_add_session(PyObject *module)
+{
+	return ops_ext_add_type(module, &session_spec, &ops_ext_state_of_module(module)->session);
+}

@@ -1,0 +1,829 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The torch bridge: torch's RecordFunction callbacks and allocator reports become records of the core. The one C++ file.
+ *
+ * An operator costs one reserved slot and nothing else: no heap, no end callback. Torch keeps, from an operator's start
+ * to its end, a pointer to an ObserverContext that the start callback returned. That context is the slot itself:
+ *
+ *     ops_slot ┌───────────────┬─────────────┬───────────┬ ─ ─
+ *              │ owner: vtable │ start_ticks │ end_ticks │
+ *              └───────────────┴─────────────┴───────────┴ ─ ─
+ *                └ an op_context, no bytes beyond its vtable pointer
+ *
+ * When torch destroys the operator's RecordFunction it deletes the context, and op_context's own `operator delete`
+ * closes the slot. By then the object is gone and the slot is memory again, still the core's: it keeps a block as long
+ * as a slot in it is open, whatever became of the session.
+ *
+ * Torch destroys the context with the RecordFunction and not at its end(). For operators that is the same moment. For
+ * user ranges it is not (Python holds the RecordFunction longer, futures end it elsewhere), so USER_SCOPE has callbacks
+ * of its own: an end callback, and a context on the heap.
+ */
+#include "torch_bridge.h"
+
+#include <ATen/record_function.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <pthread.h>
+
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include <opstrobe/inputs.h>
+
+namespace {
+
+using at::ObserverContext;
+using at::RecordFunction;
+using at::RecordFunctionCallback;
+using at::RecordScope;
+using c10::ThreadLocalDebugInfo;
+using context_ptr = std::unique_ptr<ObserverContext>;
+
+/* --- state -------------------------------------------------------------------------------------------------------- */
+
+/* Written by attach and detach, read by every operator. */
+struct alignas(64) attachment {
+	const ops_collector *collector; /* set by the first attach, the same ever after */
+	uint64_t session;               /* epoch of the attached session, 0 none; release store, acquire load */
+	uint64_t op_handle;             /* the callbacks of that session */
+	uint64_t range_handle;
+	ops_torch_options options;
+};
+attachment attached;
+
+uint64_t attached_session()
+{
+	return __atomic_load_n(&attached.session, __ATOMIC_ACQUIRE);
+}
+
+/* --- threads and names --------------------------------------------------------------------------------------------- */
+
+/* Ids of operator names by the address of the schema's name. An address may come to hold another name (an operator is
+ * deregistered, its memory reused), so a hit counts only if the text is the same. */
+struct name_entry {
+	const char *key;
+	char *text; /* owned */
+	uint32_t id;
+};
+constexpr size_t name_count = 512; /* a power of two */
+
+struct recorder {
+	ops_thread *thread;
+	uint64_t epoch; /* of the ids in `names` */
+	char *spare;    /* OPS_PAYLOAD_MAX bytes, made when first needed */
+	bool spare_taken;
+	name_entry names[name_count];
+};
+
+/* In the thread's static block: one load. A pointer fits into what the loader sets aside for libraries loaded late. */
+__attribute__((tls_model("initial-exec"))) thread_local recorder *this_recorder = nullptr;
+thread_local int exit_rounds = 0;
+pthread_key_t exit_key;
+
+void free_recorder(recorder *self)
+{
+	for (name_entry &entry : self->names)
+		std::free(entry.text);
+	std::free(self->spare);
+	std::free(self);
+}
+
+/* The core forgets a thread in the last round of its destructors but one. So that no recorder outlives what it points to,
+ * this one goes a round earlier, after having asked to be called again; what runs later is counted as lost. */
+constexpr int last_round = PTHREAD_DESTRUCTOR_ITERATIONS - 2;
+
+void thread_exit(void *self)
+{
+	if (++exit_rounds < last_round && pthread_setspecific(exit_key, self) == 0)
+		return;
+	exit_rounds = last_round;
+	this_recorder = nullptr;
+	free_recorder(static_cast<recorder *>(self));
+}
+
+__attribute__((noinline)) recorder *make_recorder()
+{
+	ops_thread *thread = attached.collector->thread();
+	recorder *self = nullptr;
+
+	if (!thread)
+		return nullptr;
+	if (exit_rounds < last_round)
+		self = static_cast<recorder *>(std::calloc(1, sizeof(recorder)));
+	if (!self || pthread_setspecific(exit_key, self) != 0) {
+		std::free(self);
+		__atomic_store_n(&thread->lost, thread->lost + 1, __ATOMIC_RELAXED);
+		return nullptr;
+	}
+	self->thread = thread;
+	__atomic_store_n(&thread->torch_number, static_cast<uint32_t>(RecordFunction::currentThreadId()), __ATOMIC_RELAXED);
+	this_recorder = self;
+	return self;
+}
+
+inline recorder *current_recorder()
+{
+	return OPS_LIKELY(this_recorder != nullptr) ? this_recorder : make_recorder();
+}
+
+inline name_entry *name_slot(recorder *self, const char *key)
+{
+	return &self->names[(reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15u) >> 55];
+}
+static_assert(name_count == 1u << (64 - 55), "the hash has as many bits as the table needs");
+
+void remember_name(recorder *self, const char *key, uint32_t id)
+{
+	name_entry *entry = name_slot(self, key);
+	char *text = strdup(key);
+
+	if (!text)
+		return;
+	std::free(entry->text);
+	*entry = {key, text, id};
+}
+
+void forget_names(recorder *self, uint64_t epoch)
+{
+	for (name_entry &entry : self->names)
+		entry.key = nullptr;
+	self->epoch = epoch;
+}
+
+/* The id of an operator's name met for the first time; 0 when this is no operator but a function with a name of its
+ * own, or when there is no memory for it. */
+__attribute__((noinline)) uint32_t find_schema_name(recorder *self, const RecordFunction &fn, const char *name,
+                                                    uint64_t epoch)
+{
+	auto schema = fn.operator_name();
+	bool overload = attached.options.capture_overload_names;
+
+	if (!schema)
+		return 0;
+	if (self->epoch != epoch)
+		forget_names(self, epoch);
+	uint32_t id = attached.collector->intern(self->thread, name, std::strlen(name),
+	                                         overload ? schema->overload_name.data() : nullptr,
+	                                         overload ? schema->overload_name.size() : 0);
+	if (id)
+		remember_name(self, name, id);
+	return id;
+}
+
+inline uint32_t schema_name(recorder *self, const RecordFunction &fn, const char *name, uint64_t epoch)
+{
+	const name_entry *entry = name_slot(self, name);
+
+	if (OPS_LIKELY(entry->key == name && self->epoch == epoch && std::strcmp(entry->text, name) == 0))
+		return entry->id;
+	return find_schema_name(self, fn, name, epoch);
+}
+
+/* --- payloads: built from their end downwards, so that each can be written before its size is known ---------------- */
+
+/* The bounds of a payload in the making. The put_… functions write below `at` and return where what they wrote begins, or
+ * NULL when it does not fit. */
+struct bounds {
+	char *low;
+	bool short_lists; /* leave out tensor lists of more than OPS_INPUT_LIST_MAX */
+};
+
+inline char *take(bounds to, char *at, size_t bytes)
+{
+	return OPS_LIKELY(static_cast<size_t>(at - to.low) >= bytes) ? at - bytes : nullptr;
+}
+
+inline char *put_item(bounds to, char *at, uint8_t tag, size_t n = 0, const void *data = nullptr, size_t bytes = 0,
+                      uint8_t dtype = 0)
+{
+	const ops_input_head head = {tag, dtype, static_cast<uint16_t>(n)};
+
+	at = take(to, at, sizeof(head) + bytes);
+	if (OPS_UNLIKELY(!at))
+		return nullptr;
+	std::memcpy(at, &head, sizeof(head));
+	if (bytes)
+		std::memcpy(at + sizeof(head), data, bytes);
+	return at;
+}
+
+inline bool is_plain(const at::TensorImpl *tensor)
+{
+	return tensor != c10::UndefinedTensorImpl::singleton() && !tensor->is_nested() &&
+	       !tensor->has_symbolic_sizes_strides();
+}
+
+inline void copy_int64s(char *to, c10::ArrayRef<int64_t> from)
+{
+	for (size_t i = 0; i < from.size(); i++) /* few: cheaper than a call */
+		std::memcpy(to + i * sizeof(int64_t), &from[i], sizeof(int64_t));
+}
+
+inline char *put_tensor(bounds to, char *at, const at::TensorImpl *tensor)
+{
+	const bool strided = tensor->layout() == c10::kStrided;
+	const auto sizes = tensor->sizes();
+	const size_t bytes = sizes.size() * sizeof(int64_t);
+	const ops_input_head head = {static_cast<uint8_t>(strided ? OPS_INPUT_TENSOR : OPS_INPUT_TENSOR_PLAIN),
+	                             static_cast<uint8_t>(tensor->dtype().toScalarType()),
+	                             static_cast<uint16_t>(sizes.size())};
+
+	at = take(to, at, sizeof(head) + (strided ? 2 * bytes : bytes));
+	if (OPS_UNLIKELY(!at))
+		return nullptr;
+	std::memcpy(at, &head, sizeof(head));
+	copy_int64s(at + sizeof(head), sizes);
+	if (strided)
+		copy_int64s(at + sizeof(head) + bytes, tensor->strides());
+	return at;
+}
+
+/* NONE for whatever is not a scalar. */
+inline char *put_scalar(bounds to, char *at, const c10::IValue &value)
+{
+	if (value.isInt()) {
+		const int64_t number = value.toInt();
+		return put_item(to, at, OPS_INPUT_INT, 0, &number, sizeof(number));
+	}
+	if (value.isBool())
+		return put_item(to, at, OPS_INPUT_BOOL, value.toBool());
+	if (value.isDouble()) {
+		const double number = value.toDouble();
+		return put_item(to, at, OPS_INPUT_DOUBLE, 0, &number, sizeof(number));
+	}
+	if (value.isComplexDouble()) {
+		const c10::complex<double> number = value.toComplexDouble();
+		return put_item(to, at, OPS_INPUT_COMPLEX, 0, &number, sizeof(number));
+	}
+	return put_item(to, at, OPS_INPUT_NONE);
+}
+
+char *put_tensor_list(bounds to, char *at, c10::ArrayRef<c10::IValue> items)
+{
+	if (items.size() > UINT16_MAX || (to.short_lists && items.size() > OPS_INPUT_LIST_MAX))
+		return put_item(to, at, OPS_INPUT_NONE);
+	for (const c10::IValue &item : items)
+		if (!is_plain(item.toTensor().unsafeGetTensorImpl()))
+			return put_item(to, at, OPS_INPUT_NONE);
+	for (size_t i = items.size(); at && i-- > 0;)
+		at = put_tensor(to, at, items[i].toTensor().unsafeGetTensorImpl());
+	return at ? put_item(to, at, OPS_INPUT_TENSOR_LIST, items.size()) : nullptr;
+}
+
+char *put_int_list(bounds to, char *at, c10::ArrayRef<c10::IValue> items)
+{
+	int64_t numbers[OPS_INPUT_LIST_MAX];
+
+	for (size_t i = 0; i < items.size(); i++)
+		numbers[i] = items[i].toInt();
+	return put_item(to, at, OPS_INPUT_INT_LIST, items.size(), numbers, items.size() * sizeof(numbers[0]));
+}
+
+char *put_scalar_list(bounds to, char *at, c10::ArrayRef<c10::IValue> items)
+{
+	bool ints = true;
+
+	if (items.size() > OPS_INPUT_LIST_MAX)
+		return put_item(to, at, OPS_INPUT_NONE);
+	for (const c10::IValue &item : items) {
+		if (!item.isInt() && !item.isBool() && !item.isDouble() && !item.isComplexDouble())
+			return put_item(to, at, OPS_INPUT_NONE);
+		ints = ints && item.isInt();
+	}
+	if (ints)
+		return put_int_list(to, at, items);
+	for (size_t i = items.size(); at && i-- > 0;)
+		at = put_scalar(to, at, items[i]);
+	return at ? put_item(to, at, OPS_INPUT_SCALAR_LIST, items.size()) : nullptr;
+}
+
+/* Everything but tensors. */
+__attribute__((noinline)) char *put_other(bounds to, char *at, const c10::IValue &value)
+{
+	if (OPS_LIKELY(!value.isList()))
+		return put_scalar(to, at, value);
+	const auto items = value.toListRef();
+	return value.isTensorList() ? put_tensor_list(to, at, items) : put_scalar_list(to, at, items);
+}
+
+inline char *put_value(bounds to, char *at, const c10::IValue &value)
+{
+	if (OPS_UNLIKELY(!value.isTensor()))
+		return put_other(to, at, value);
+	const at::TensorImpl *tensor = value.toTensor().unsafeGetTensorImpl();
+	return is_plain(tensor) ? put_tensor(to, at, tensor) : put_item(to, at, OPS_INPUT_NONE);
+}
+
+/* An input list (inputs.h). */
+char *put_inputs(bounds to, char *at, c10::ArrayRef<const c10::IValue> inputs)
+{
+	const uint32_t count = static_cast<uint32_t>(inputs.size());
+
+	for (size_t i = count; OPS_LIKELY(at != nullptr) && i-- > 0;) {
+		try {
+			at = put_value(to, at, inputs[i]);
+		} catch (...) { /* a tensor whose sizes are not to be had */
+			at = put_item(to, at, OPS_INPUT_NONE);
+		}
+	}
+	at = at ? take(to, at, sizeof(count)) : nullptr;
+	if (at)
+		std::memcpy(at, &count, sizeof(count));
+	return at;
+}
+
+/* A text: length, bytes, padding to 4. */
+struct text {
+	const char *bytes;
+	size_t size;
+};
+constexpr size_t inline_max = 2048; /* longer ones are interned: a block should hold many records */
+
+char *put_text(bounds to, char *at, text text)
+{
+	const uint32_t length = static_cast<uint32_t>(text.size);
+
+	at = take(to, at, sizeof(length) + ((text.size + 3) & ~size_t{3}));
+	if (!at)
+		return nullptr;
+	std::memcpy(at, &length, sizeof(length));
+	std::memcpy(at + sizeof(length), text.bytes, text.size);
+	return at;
+}
+
+/* --- slots ---------------------------------------------------------------------------------------------------------- */
+
+/* What is to be recorded. Name and args are to go into the payload; their bytes are NULL where they are not. */
+struct record {
+	text name;
+	text args;
+	const RecordFunction *inputs; /* NULL: without its inputs */
+	uint32_t id;
+	uint8_t kind;
+};
+
+inline char *put_payload(bounds to, char *at, const record &what)
+{
+	if (what.inputs)
+		at = put_inputs(to, at, what.inputs->inputs());
+	if (at && what.args.bytes)
+		at = put_text(to, at, what.args);
+	return at && what.name.bytes ? put_text(to, at, what.name) : at;
+}
+
+inline uint16_t payload_flags(const record &what)
+{
+	return static_cast<uint16_t>((what.name.bytes ? OPS_SLOT_NAME_INLINE : 0) |
+	                             (what.args.bytes ? OPS_SLOT_HAS_ARGS : 0) |
+	                             (what.inputs ? OPS_SLOT_HAS_INPUTS : 0));
+}
+
+/* By way of a buffer: into a new block, or when writing in place was disturbed. Clears `what->inputs` if they are too
+ * much for any block. */
+__attribute__((noinline)) ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
+{
+	constexpr size_t spare_bytes = OPS_PAYLOAD_MAX & ~size_t{3};
+	const bool nested = self->spare_taken; /* a tensor computes its sizes with operators, and this is one of those */
+
+	if (!self->spare)
+		self->spare = static_cast<char *>(std::malloc(spare_bytes));
+	if (!self->spare || nested)
+		what->inputs = nullptr;
+	char small[2 * (inline_max + sizeof(uint32_t))];
+	char *const low = what->inputs ? self->spare : small;
+	char *const end = what->inputs ? low + spare_bytes : small + sizeof(small);
+	self->spare_taken = true;
+	char *at = put_payload({low, false}, end, *what);
+	if (!at)
+		at = put_payload({low, true}, end, *what);
+	if (!at) {
+		what->inputs = nullptr;
+		at = put_payload({low, true}, end, *what);
+	}
+	self->spare_taken = nested;
+	ops_slot *slot = ops_reserve(attached.collector, self->thread, epoch, static_cast<size_t>(end - at));
+	if (slot)
+		std::memcpy(ops_slot_payload(self->thread, slot), at, static_cast<size_t>(end - at));
+	return slot;
+}
+
+/* Reserves a slot with a payload, written in place: into the free room of the thread's block first, and then reserved. */
+inline ops_slot *reserve_with_payload(recorder *self, uint64_t epoch, record *what)
+{
+	ops_thread *thread = self->thread;
+	ops_block *block = thread->block;
+	const uint32_t slots = thread->reserved_slots;
+	const size_t front = offsetof(ops_block, slots) + (size_t{slots} + 1) * sizeof(ops_slot);
+
+	if (OPS_LIKELY(thread->epoch == epoch && front <= thread->payload_start)) {
+		char *const base = reinterpret_cast<char *>(block);
+		char *const end = base + thread->payload_start;
+		char *const at = put_payload({base + front, false}, end, *what);
+		if (OPS_LIKELY(at && thread->reserved_slots == slots && thread->block == block))
+			return ops_reserve(attached.collector, thread, epoch, static_cast<size_t>(end - at));
+	}
+	return reserve_by_copy(self, epoch, what);
+}
+
+inline ops_slot *reserve(recorder *self, uint64_t epoch, record *what)
+{
+	if (what->inputs || what->name.bytes)
+		return reserve_with_payload(self, epoch, what);
+	return ops_reserve(attached.collector, self->thread, epoch, 0);
+}
+
+/* Fills the slot but for `owner` and the start, and leaves it open. */
+inline void fill(ops_slot *slot, const RecordFunction &fn, const record &what)
+{
+	slot->end_ticks = 0;
+	slot->sequence_nr = fn.seqNr();
+	slot->name = what.id;
+	slot->forward_thread = static_cast<uint32_t>(fn.forwardThreadId());
+	slot->end_thread = 0;
+	slot->kind = what.kind;
+	slot->scope = static_cast<uint8_t>(fn.scope());
+	slot->flags = static_cast<uint16_t>(payload_flags(what) | (fn.isAsync() ? OPS_SLOT_ASYNC : 0));
+}
+
+inline void close(ops_slot *slot)
+{
+	const uint64_t ticks = ops_ticks(attached.collector->tsc);
+	const ops_thread *thread = OPS_LIKELY(this_recorder != nullptr) ? this_recorder->thread : attached.collector->thread();
+
+	ops_slot_close(slot, ticks, thread ? thread->number : 0);
+}
+
+/* --- the callbacks --------------------------------------------------------------------------------------------------- */
+
+bool is_live(bool global);
+void leave_thread() noexcept;
+void ensure_memory_reports() noexcept;
+
+/* The epoch if this callback is to record, else 0. */
+template <bool Global>
+inline uint64_t epoch_to_record()
+{
+	const uint64_t epoch = ops_collector_epoch(attached.collector);
+
+	if (OPS_UNLIKELY(!is_live(Global))) {
+		leave_thread();
+		return 0;
+	}
+	return epoch;
+}
+
+struct op_context final : ObserverContext {
+	static void *operator new(size_t, ops_slot *slot) noexcept
+	{
+		return slot;
+	}
+	static void operator delete(void *slot) noexcept
+	{
+		close(static_cast<ops_slot *>(slot));
+	}
+	static void operator delete(void *, ops_slot *) noexcept {}
+};
+static_assert(sizeof(op_context) == sizeof(ops_slot::owner) && offsetof(ops_slot, owner) == 0, "the slot's first word");
+
+template <bool Inputs, bool Global>
+context_ptr op_start(const RecordFunction &fn) noexcept
+{
+	const uint64_t epoch = epoch_to_record<Global>();
+	recorder *self = epoch ? current_recorder() : nullptr;
+
+	if (OPS_UNLIKELY(!self))
+		return nullptr;
+	if (Global && attached.options.profile_memory)
+		ensure_memory_reports();
+
+	const char *name = fn.name();
+	record what = {};
+	what.kind = OPS_SLOT_OP;
+	what.inputs = Inputs ? &fn : nullptr;
+	what.id = schema_name(self, fn, name, epoch);
+	if (OPS_UNLIKELY(!what.id)) {
+		what.name = {name, std::strlen(name)};
+		if (OPS_UNLIKELY(what.name.size > inline_max)) {
+			what.id = attached.collector->intern(self->thread, name, what.name.size, nullptr, 0);
+			if (!what.id)
+				return nullptr;
+			what.name = {};
+		}
+	}
+	ops_slot *slot = reserve(self, epoch, &what);
+	if (OPS_UNLIKELY(!slot))
+		return nullptr;
+	context_ptr context(new (slot) op_context);
+	fill(slot, fn, what);
+	slot->start_ticks = ops_ticks(attached.collector->tsc);
+	ops_publish(self->thread);
+	return context;
+}
+
+/* Closes its slot at end(), or when it is destroyed without. */
+struct range_context final : ObserverContext {
+	ops_slot *slot = nullptr;
+
+	void end()
+	{
+		if (slot)
+			close(slot);
+		slot = nullptr;
+	}
+	~range_context() override
+	{
+		end();
+	}
+};
+
+/* The text that record_function(name, args) was given: torch passes it as the only input. */
+inline text args_of(const RecordFunction &fn)
+{
+	const auto inputs = fn.inputs();
+
+	if (inputs.size() != 1 || !inputs[0].isString())
+		return {};
+	const std::string &args = inputs[0].toStringRef();
+	return {args.data(), args.size()};
+}
+
+template <bool Inputs, bool Global>
+context_ptr range_start(const RecordFunction &fn) noexcept
+{
+	const uint64_t epoch = epoch_to_record<Global>();
+	recorder *self = epoch ? current_recorder() : nullptr;
+
+	if (!self)
+		return nullptr;
+	std::unique_ptr<range_context> context(new (std::nothrow) range_context);
+	if (!context)
+		return nullptr;
+
+	record what = {};
+	const char *name = fn.name();
+	const text args = args_of(fn);
+	what.kind = OPS_SLOT_RANGE;
+	what.inputs = Inputs ? &fn : nullptr;
+	what.name = {name, std::strlen(name)};
+	what.args = args;
+	if (what.name.size > inline_max || args.size > inline_max) {
+		what.id = attached.collector->intern(self->thread, name, what.name.size, args.bytes, args.size);
+		if (!what.id)
+			return nullptr;
+		what.name = what.args = {};
+	}
+	ops_slot *slot = reserve(self, epoch, &what);
+	if (!slot)
+		return nullptr;
+	fill(slot, fn, what);
+	if (args.bytes)
+		slot->flags |= OPS_SLOT_HAS_ARGS;
+	slot->owner = nullptr;
+	slot->start_ticks = ops_ticks(attached.collector->tsc);
+	ops_publish(self->thread);
+	context->slot = slot;
+	return context;
+}
+
+void range_end(const RecordFunction &, ObserverContext *context) noexcept
+{
+	if (context)
+		static_cast<range_context *>(context)->end();
+}
+
+/* --- memory ---------------------------------------------------------------------------------------------------------- */
+
+/* Torch's allocators report to whatever stands in the thread's PROFILER_STATE, which torch carries to other threads as it
+ * does with callbacks. Other code in torch takes what stands there for its own ProfilerStateBase, a class derived from
+ * the same base whose header is not for us: _profiler_enabled(), which torch.utils.data calls, reads its config's state,
+ * and _profiler_type() calls its one virtual function more. So this class has zeros behind the base, which read as an
+ * unlocked mutex and as ProfilerState::Disabled, and one virtual function more, which says ActiveProfilerType::NONE. */
+class memory_reporter final : public c10::MemoryReportingInfoBase {
+public:
+	explicit memory_reporter(uint64_t reporter_session) : session(reporter_session) {}
+	void reportMemoryUsage(void *address, int64_t bytes, size_t total_allocated, size_t total_reserved,
+	                       c10::Device device) override
+	{
+		report(OPS_SLOT_MEMORY, address, bytes, total_allocated, total_reserved, device);
+	}
+	void reportOutOfMemory(int64_t bytes, size_t total_allocated, size_t total_reserved, c10::Device device) override
+	{
+		report(OPS_SLOT_OOM, nullptr, bytes, total_allocated, total_reserved, device);
+	}
+	bool memoryProfilingEnabled() const override
+	{
+		return live() && ops_collector_epoch(attached.collector) == session;
+	}
+	virtual int profiler_type()
+	{
+		return 0;
+	}
+	bool live() const
+	{
+		return attached_session() == session;
+	}
+
+private:
+	void report(uint8_t kind, const void *address, int64_t bytes, size_t total_allocated, size_t total_reserved,
+	            c10::Device device) noexcept
+	{
+		recorder *self = memoryProfilingEnabled() ? current_recorder() : nullptr;
+		auto *slot = self ? reinterpret_cast<ops_memory_slot *>(
+					    ops_reserve(attached.collector, self->thread, session, 0))
+		                  : nullptr;
+		if (!slot)
+			return;
+		*slot = {};
+		slot->address = reinterpret_cast<uintptr_t>(address);
+		slot->time_ticks = ops_ticks(attached.collector->tsc);
+		slot->bytes = bytes;
+		slot->total_allocated = total_allocated;
+		slot->total_reserved = total_reserved;
+		slot->device_index = device.index();
+		slot->device_type = static_cast<uint16_t>(device.type());
+		slot->kind = kind;
+		ops_publish(self->thread);
+	}
+
+	char zeros[2048] = {};
+	const uint64_t session;
+};
+
+const auto state_kind = c10::DebugInfoKind::PROFILER_STATE;
+
+/* Puts the reporter of the attached session into this thread's state, unless a profiler stands there. */
+void push_memory_reporter(uint64_t session)
+{
+	ThreadLocalDebugInfo::_push(state_kind, std::make_shared<memory_reporter>(session));
+}
+
+/* Threads that record because all do have not inherited the reporter: they are given it with their first operator, and
+ * again when a scope that torch restores behind itself has taken it away. When the session is over it stays behind, dead,
+ * in threads other than the one that stops, for no thread can reach into another's state: such a thread cannot start
+ * torch.profiler itself ("already enabled on this thread") before it has once started a session of ours. */
+void ensure_memory_reports() noexcept
+{
+	try {
+		const auto *present = dynamic_cast<memory_reporter *>(ThreadLocalDebugInfo::get(state_kind));
+		if (OPS_UNLIKELY(!present || !present->live()) && (present || !ThreadLocalDebugInfo::get(state_kind)))
+			push_memory_reporter(attached_session());
+	} catch (...) { /* no memory: this thread's reports are missing */
+	}
+}
+
+/* --- attach and detach ----------------------------------------------------------------------------------------------- */
+
+struct callback_pair {
+	RecordFunctionCallback::StartCallback op;
+	RecordFunctionCallback::StartCallback range;
+};
+/* By record_shapes and all_threads. */
+const callback_pair callbacks[2][2] = {
+	{{op_start<false, false>, range_start<false, false>}, {op_start<false, true>, range_start<false, true>}},
+	{{op_start<true, false>, range_start<true, false>}, {op_start<true, true>, range_start<true, true>}},
+};
+
+bool is_ours(RecordFunctionCallback::StartCallback start)
+{
+	for (const auto &by_threads : callbacks)
+		for (const callback_pair &pair : by_threads)
+			if (start == pair.op || start == pair.range)
+				return true;
+	return false;
+}
+
+/* Whether the calling callback belongs to the attached session. A thread may still hold the callbacks of an earlier one:
+ * it started that, and another thread stopped it. */
+bool is_live(bool global)
+{
+	if (!attached_session() || attached.options.all_threads != global)
+		return false;
+	if (global)
+		return true;
+	for (const auto &entry : at::get_record_function_tls_().sorted_tls_callbacks_)
+		if (entry.handle_ == attached.op_handle)
+			return true;
+	return false;
+}
+
+/* Takes from this thread's state what sessions other than the attached one left in it. Works inside a callback too:
+ * a RecordFunction has its own copy of the callbacks it runs. */
+void leave_thread() noexcept
+{
+	try {
+		const uint64_t session = attached_session();
+		at::CallbackHandle stale[16];
+		size_t count = 0;
+		for (const auto &entry : at::get_record_function_tls_().sorted_tls_callbacks_) {
+			const bool live = session && (entry.handle_ == attached.op_handle || entry.handle_ == attached.range_handle);
+			if (!live && is_ours(entry.callback_.start()) && count < sizeof(stale) / sizeof(stale[0]))
+				stale[count++] = entry.handle_;
+		}
+		while (count > 0)
+			at::removeCallback(stale[--count]);
+		const auto *reporter = dynamic_cast<memory_reporter *>(ThreadLocalDebugInfo::get(state_kind));
+		if (reporter && !reporter->live())
+			ThreadLocalDebugInfo::_pop(state_kind); /* throws if something was pushed over it: then it stays */
+	} catch (...) {
+	}
+}
+
+void remove_global_callbacks()
+{
+	if (attached.options.all_threads && attached.op_handle) {
+		at::removeCallback(attached.op_handle);
+		at::removeCallback(attached.range_handle);
+	}
+	attached.op_handle = attached.range_handle = 0;
+}
+
+void detach() noexcept
+{
+	__atomic_store_n(&attached.session, 0, __ATOMIC_RELEASE);
+	try {
+		remove_global_callbacks();
+	} catch (...) {
+	}
+	leave_thread();
+}
+
+RecordFunctionCallback op_callback(RecordFunctionCallback::StartCallback start)
+{
+	std::unordered_set<RecordScope, std::hash<RecordScope>> scopes;
+
+	for (uint8_t scope = 0; scope < static_cast<uint8_t>(RecordScope::NUM_SCOPES); scope++)
+		if (static_cast<RecordScope>(scope) != RecordScope::USER_SCOPE)
+			scopes.insert(static_cast<RecordScope>(scope));
+	return RecordFunctionCallback(start).needsInputs(attached.options.record_shapes).scopes(scopes);
+}
+
+/* Always with inputs, for the argument text is one. */
+RecordFunctionCallback range_callback(RecordFunctionCallback::StartCallback start)
+{
+	return RecordFunctionCallback(start, range_end).needsInputs(true).scopes({RecordScope::USER_SCOPE});
+}
+
+void add_callbacks()
+{
+	const auto &options = attached.options;
+	const callback_pair &pair = callbacks[options.record_shapes][options.all_threads];
+	const auto add = options.all_threads ? at::addGlobalCallback : at::addThreadLocalCallback;
+
+	attached.op_handle = add(op_callback(pair.op));
+	attached.range_handle = add(range_callback(pair.range));
+}
+
+/* The child of a fork has no session. Its callbacks are those of a session that is over. */
+void forked()
+{
+	__atomic_store_n(&attached.session, 0, __ATOMIC_RELEASE);
+}
+
+const char *first_attach(const ops_collector *collector)
+{
+	if (pthread_key_create(&exit_key, thread_exit) != 0)
+		return "the process has no thread key left";
+	if (pthread_atfork(nullptr, nullptr, forked) != 0) {
+		pthread_key_delete(exit_key);
+		return "out of memory";
+	}
+	attached.collector = collector;
+	return nullptr;
+}
+
+const char *attach(const ops_collector *collector, const ops_torch_options *options) noexcept
+{
+	const char *refusal = attached.collector ? nullptr : first_attach(collector);
+
+	if (refusal)
+		return refusal;
+	try {
+		remove_global_callbacks(); /* in a forked child */
+		leave_thread();
+		if (ThreadLocalDebugInfo::get(state_kind))
+			return "torch.profiler (or another profiler that uses torch's profiler state) is recording on this thread";
+		attached.options = *options;
+		const uint64_t session = ops_collector_epoch(collector);
+		if (options->profile_memory)
+			push_memory_reporter(session);
+		add_callbacks();
+		__atomic_store_n(&attached.session, session, __ATOMIC_RELEASE);
+		return nullptr;
+	} catch (...) {
+		detach();
+		return "out of memory";
+	}
+}
+
+const ops_torch_bridge bridge = {OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach};
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const ops_torch_bridge *ops_torch_bridge_get(void)
+{
+	return &bridge;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The torch bridge's C face. The bridge is a shared library of its own, compiled against the headers of the torch it
+ * serves, often on the user's machine (opstrobe/_bridge.py). It turns torch's callbacks into records through
+ * opstrobe/collector.h and knows nothing else of the core: what it needs it is handed at attach.
+ *
+ * The library has one visible symbol, ops_torch_bridge_get. It is never unloaded: torch may keep our callbacks and
+ * contexts for as long as the process lives.
+ */
+#ifndef OPS_TORCH_BRIDGE_H
+#define OPS_TORCH_BRIDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opstrobe/collector.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised with every change in this file. */
+#define OPS_TORCH_BRIDGE_ABI 1u
+#define OPS_TORCH_BRIDGE_SYMBOL "ops_torch_bridge_get"
+
+/* What a session wants recorded. */
+struct ops_torch_options {
+	bool record_shapes;          /* operators' inputs: sizes, strides, dtypes, scalars */
+	bool profile_memory;         /* allocator reports */
+	bool all_threads;            /* every thread, not only the caller's and those that inherit torch's thread state */
+	bool capture_overload_names; /* "Tensor" of aten::add.Tensor beside the name */
+};
+
+/* Never changes and lives for ever. No function lets an exception out. */
+struct ops_torch_bridge {
+	uint32_t abi;           /* OPS_TORCH_BRIDGE_ABI of the bridge; the first field for ever */
+	uint32_t collector_abi; /* its OPS_COLLECTOR_ABI */
+	const char *torch_version; /* of the headers it was compiled against, "2.13.0+cpu" */
+
+	/* Begins to record into the session that `collector` is recording, on the calling thread and wherever torch carries
+	 * the calling thread's state (autograd threads, forks), or on all threads. NULL, or why not: static text, and then
+	 * nothing was begun. One attach at a time; the caller sees to that. */
+	const char *(*attach)(const struct ops_collector *collector, const struct ops_torch_options *options);
+
+	/* Ends it, from any thread. What the attaching thread still holds of the bridge then does nothing, and goes away
+	 * with its next operator. */
+	void (*detach)(void);
+};
+
+const struct ops_torch_bridge *ops_torch_bridge_get(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
