@@ -22,7 +22,7 @@ python_packages demo tools/requirements-demo.txt
 inputs=(meson.build meson.options pyproject.toml README.md LICENSE include src python tools/build_backend.py)
 if changed package "$version" "${inputs[@]}" || [ ! -x .venv/bin/opstrobe ]; then
 	say "building opstrobe"
-	.venv/bin/python -m pip install -q --no-build-isolation --no-deps --no-index --force-reinstall \
+	.venv/bin/python -m pip install -qq --no-build-isolation --no-deps --no-index --force-reinstall \
 		-C build-dir=build/package -C compile-args="-j$JOBS" .
 	stamp package "$version" "${inputs[@]}"
 fi

@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 PYTHON=$(command -v "${PYTHON:-python3}" || echo "${PYTHON:-python3}") # the Python that .venv is made with
-export PYTHON PATH=$PWD/.venv/bin:$PATH
 JOBS=${JOBS:-$(nproc)}
+export JOBS PYTHON PATH=$PWD/.venv/bin:$PATH
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1
 
 if [ -t 2 ]; then
@@ -85,7 +85,7 @@ has_package() {
 python_packages() {
 	if changed "$1" "$2"; then
 		say "installing Python packages: $(grep -o '^[a-z][^ ;]*' "$2" | tr '\n' ' ')"
-		.venv/bin/python -m pip install -q -r "$2"
+		.venv/bin/python -m pip install -qq -r "$2"
 		stamp "$1" "$2"
 	fi
 }
