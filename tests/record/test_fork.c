@@ -14,14 +14,14 @@ static bool leave; /* atomic: tells the threads to end */
 
 static void *record_until_told(void *unused)
 {
-	while (!__atomic_load_n(&leave, __ATOMIC_RELAXED)) {
-		char name[3000];
+	char name[3000];
 
+	memset(name, 'n', sizeof(name));
+	while (!__atomic_load_n(&leave, __ATOMIC_RELAXED)) {
 		record_ranges(TEXT("there"), 50);
-		memset(name, 'n', sizeof(name));
-		memcpy(name, &(int){rand()}, sizeof(int));
+		name[0] = (char)(name[0] + 1);
 		ops_instant(name, sizeof(name)); /* interned */
-		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL); /* a child copies the page tables of all this */
 	}
 	return unused;
 }
