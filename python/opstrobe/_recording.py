@@ -8,7 +8,7 @@ import sys
 import time
 import weakref
 
-from opstrobe import _bridge, _core
+from opstrobe import _core
 from opstrobe._warn import warn
 
 TYPE_CHECKING = False
@@ -61,6 +61,8 @@ class Recording:
         self._duration_ns = {"prepare": 0, "enable": 0, "disable": 0, "build": 0}
         self._with_torch = "torch" in sys.modules
         if self._with_torch:
+            from opstrobe import _bridge  # slow to import, and of no use without torch
+
             _bridge.load()
         self._session: _core.Session | None = _core.Session(
             record_shapes=record_shapes or with_flops,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 
 from opstrobe import _metadata
 from opstrobe._config import _ExperimentalConfig, experimental_options, parse_activities
@@ -191,6 +190,8 @@ class _KinetoProfile:
 
     def _new_trace_id(self) -> str:
         if self.custom_trace_id_callback is None:
+            import uuid
+
             return uuid.uuid4().hex.upper()
         trace_id = self.custom_trace_id_callback()
         if not isinstance(trace_id, str):
@@ -391,7 +392,7 @@ class profile(_KinetoProfile):
             raise RuntimeError("this profile was started already")
         self._started = True
         try:
-            self._transit(ProfilerAction.NONE, self.current_action)
+            self._transit_action(ProfilerAction.NONE, self.current_action)
         except BaseException:
             self._started = False
             raise
@@ -406,7 +407,7 @@ class profile(_KinetoProfile):
         self._started = False
         self._close_step()
         if not self._in_transition:
-            self._transit(self.current_action, None)
+            self._transit_action(self.current_action, None)
 
     def step(self) -> None:
         """Says that an iteration ended and the next begins."""
@@ -418,7 +419,7 @@ class profile(_KinetoProfile):
         if not self._started:
             return
         try:
-            self._transit(previous, action)
+            self._transit_action(previous, action)
         finally:
             self._open_step()
 
@@ -436,7 +437,7 @@ class profile(_KinetoProfile):
             self.step_rec_fn.__exit__(None, None, None)
             self.step_rec_fn = None
 
-    def _transit(self, previous: ProfilerAction, action: ProfilerAction | None) -> None:
+    def _transit_action(self, previous: ProfilerAction, action: ProfilerAction | None) -> None:
         """Does what lies between two actions. The next window is opened even if the handler raises."""
         key = (previous, action)
         if key in _INCORRECT:
