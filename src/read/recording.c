@@ -43,6 +43,7 @@ struct lane {
 	int64_t start_ns; /* of the head */
 	int64_t end_ns;
 	bool unfinished;
+	bool named_wrapper; /* the head's name begins with wrapper_prefix; set by describe */
 	uint32_t wrapper; /* row of an evaluate_function that the thread's next operator may complete, or OPS_NONE */
 };
 
@@ -59,6 +60,11 @@ struct reader {
 	uint32_t number_max; /* the highest of torch's thread numbers seen anywhere */
 	uint64_t lost;
 };
+
+static bool is_wrapper(const char *name, size_t size)
+{
+	return size >= sizeof(wrapper_prefix) - 1 && memcmp(name, wrapper_prefix, sizeof(wrapper_prefix) - 1) == 0;
+}
 
 /* --- lanes ---------------------------------------------------------------------------------------------------------- */
 
@@ -101,6 +107,11 @@ static uint32_t track_of(const struct reader *reader, uint32_t number)
 	return OPS_NONE;
 }
 
+static bool names_wrapper(const char *name, size_t size)
+{
+	return size >= sizeof(wrapper_prefix) - 1 && memcmp(name, wrapper_prefix, sizeof(wrapper_prefix) - 1) == 0;
+}
+
 /* Puts the thread's names into the trace's strings. */
 static bool translate_names(struct reader *reader, struct lane *lane)
 {
@@ -119,8 +130,7 @@ static bool translate_names(struct reader *reader, struct lane *lane)
 		if (ids.second != OPS_INTERN_NONE)
 			name->second = ops_builder_string(reader->builder, share->texts.entries[ids.second].bytes,
 			                                  share->texts.entries[ids.second].size);
-		name->wrapper = first->size >= sizeof(wrapper_prefix) - 1 &&
-		                memcmp(first->bytes, wrapper_prefix, sizeof(wrapper_prefix) - 1) == 0;
+		name->wrapper = names_wrapper(first->bytes, first->size);
 	}
 	return !ops_builder_failed(reader->builder);
 }
@@ -280,40 +290,56 @@ static bool take_text(struct payload *payload, struct ops_string *ret_text)
 	return true;
 }
 
+/* Finds the slot's name, and in `*ret_second` its overload name or argument text. */
+static bool take_names(struct reader *reader, struct lane *lane, struct payload *payload, uint32_t *ret_name,
+                       uint32_t *ret_second)
+{
+	const struct ops_slot *slot = lane->slot;
+	struct ops_string text;
+
+	*ret_second = OPS_NONE;
+	if (!(slot->flags & OPS_SLOT_NAME_INLINE)) {
+		if (slot->name - 1 >= lane->share->names.count)
+			return false;
+		*ret_name = lane->names[slot->name - 1].first;
+		*ret_second = lane->names[slot->name - 1].second;
+		lane->named_wrapper = lane->names[slot->name - 1].wrapper;
+		return true;
+	}
+	if (!take_text(payload, &text))
+		return false;
+	*ret_name = ops_builder_string(reader->builder, text.bytes, text.size);
+	lane->named_wrapper = is_wrapper(text.bytes, text.size);
+	if (!(slot->flags & OPS_SLOT_HAS_ARGS))
+		return true;
+	if (!take_text(payload, &text))
+		return false;
+	*ret_second = ops_builder_string(reader->builder, text.bytes, text.size);
+	return true;
+}
+
 /* Name, overload, argument text and inputs. False when the slot makes no sense: then it counts as lost. */
-static bool describe(struct reader *reader, const struct lane *lane, struct ops_new_event *event)
+static bool describe(struct reader *reader, struct lane *lane, struct ops_new_event *event)
 {
 	const struct ops_slot *slot = lane->slot;
 	const struct ops_block *block = lane->share->blocks;
 	struct payload payload = {(const char *)block + slot->payload, slot->payload_bytes};
-	uint32_t second = OPS_NONE;
-	struct ops_string text;
+	uint32_t second;
 
-	if ((uint64_t)slot->payload + slot->payload_bytes > block->bytes)
+	if ((uint64_t)slot->payload + slot->payload_bytes > block->bytes ||
+	    !take_names(reader, lane, &payload, &event->name, &second))
 		return false;
-	if (slot->flags & OPS_SLOT_NAME_INLINE) {
-		if (!take_text(&payload, &text))
-			return false;
-		event->name = ops_builder_string(reader->builder, text.bytes, text.size);
-		if (slot->flags & OPS_SLOT_HAS_ARGS) {
-			if (!take_text(&payload, &text))
-				return false;
-			second = ops_builder_string(reader->builder, text.bytes, text.size);
-		}
-	} else {
-		if (slot->name - 1 >= lane->share->names.count)
-			return false;
-		event->name = lane->names[slot->name - 1].first;
-		second = lane->names[slot->name - 1].second;
-	}
 	if (slot->kind == OPS_SLOT_RANGE)
 		event->args = second;
 	else if (second != OPS_NONE)
 		event->overload = second;
-	if (slot->flags & OPS_SLOT_HAS_INPUTS) {
-		event->inputs = ops_builder_inputs(reader->builder, payload.at, payload.size);
-		return event->inputs != OPS_NONE;
-	}
+	if (!(slot->flags & OPS_SLOT_HAS_INPUTS))
+		return true;
+	event->inputs = ops_builder_inputs(reader->builder, payload.at, payload.size);
+	if (event->inputs == OPS_NONE)
+		return false;
+	if (ops_inputs_count(payload.at, payload.size) == 0)
+		event->inputs = OPS_NONE; /* as if nobody had asked: so torch shows what takes none */
 	return true;
 }
 
@@ -325,8 +351,7 @@ static void complete_wrapper(struct reader *reader, struct lane *lane, uint32_t 
 	if (lane->wrapper != OPS_NONE && slot->kind == OPS_SLOT_OP && slot->scope == SCOPE_BACKWARD_FUNCTION)
 		ops_builder_set_sequence(reader->builder, lane->wrapper, slot->sequence_nr, slot->forward_thread);
 	lane->wrapper = OPS_NONE;
-	if (slot->kind == OPS_SLOT_OP && slot->scope == SCOPE_FUNCTION && !(slot->flags & OPS_SLOT_NAME_INLINE) &&
-	    lane->names[slot->name - 1].wrapper)
+	if (slot->kind == OPS_SLOT_OP && slot->scope == SCOPE_FUNCTION && is_wrapper(lane))
 		lane->wrapper = row;
 }
 

@@ -338,6 +338,18 @@ static struct ops_slot *add_backward(struct ops_recording *recording, struct ops
 	return slot;
 }
 
+static void inline_name(struct ops_share *share, struct ops_slot *slot, const char *name)
+{
+	char payload[128] = {0};
+	uint32_t size = (uint32_t)strlen(name);
+
+	memcpy(payload, &size, sizeof(size));
+	memcpy(payload + sizeof(size), name, size);
+	slot->name = 0;
+	slot->flags |= OPS_SLOT_NAME_INLINE;
+	add_payload(share, slot, payload, sizeof(size) + ((size + 3) & ~3u));
+}
+
 /* The wrapper takes what its node says when that is the next operator of its thread; memory between does not matter, nor
  * where a block ends. */
 static void test_evaluate_function(void **state)
@@ -367,17 +379,44 @@ static void test_evaluate_function(void **state)
 	add_slot(recording, share, WRAPPER, 1500, 1590);                   /* 11, a wrapper again */
 	add_slot(recording, share, WRAPPER, 1501, 1580);                   /* 12, followed */
 	add_backward(recording, share, 1510, 45);                          /* 13 */
-	add_slot(recording, share, WRAPPER, 1600, 1690);                   /* 14, the last */
+	add_block(share);
+	inline_name(share, add_slot(recording, share, "", 1600, 1690), WRAPPER); /* 14, named in place, followed */
+	add_backward(recording, share, 1610, 46);                                /* 15 */
+	add_slot(recording, share, WRAPPER, 1700, 1790);                         /* 16, the last */
 	trace = read_recording(recording);
 	e = ops_trace_events(trace);
-	assert_int_equal(e->count, 15);
-	for (size_t row = 0; row < 15; row++) {
-		bool takes = row == 0 || row == 12;
+	assert_int_equal(e->count, 17);
+	for (size_t row = 0; row < 17; row++) {
+		bool takes = row == 0 || row == 12 || row == 14;
 		bool node = e->scope[row] == 1 && row != 9;
+		int64_t expected = row == 0 ? 41 : row == 12 ? 45 : row == 14 ? 46 : node ? e->sequence_nr[row] : -1;
 
-		assert_int_equal(e->sequence_nr[row], row == 0 ? 41 : row == 12 ? 45 : node ? e->sequence_nr[row] : -1);
+		assert_int_equal(e->sequence_nr[row], expected);
 		assert_int_equal(e->forward_thread[row], takes || node);
 	}
+	ops_trace_unref(trace);
+}
+
+/* The bridge writes the names of backward nodes into the payload. */
+static void test_evaluate_function_inline(void **state)
+{
+	struct ops_recording *recording = new_recording();
+	struct ops_share *share = add_share(recording, 1, 1);
+	struct ops_slot *slot = add_slot(recording, share, "", 1100, 1190);
+	struct ops_trace *trace;
+	struct list text = {.size = 0};
+
+	(void)state;
+	put(&text, &(uint32_t){sizeof(WRAPPER) - 1}, 4);
+	put(&text, WRAPPER "\0\0\0", (sizeof(WRAPPER) + 2) & ~(size_t)3);
+	add_payload(share, slot, text.bytes, text.size);
+	slot->flags = OPS_SLOT_NAME_INLINE;
+	slot->name = 0;
+	add_backward(recording, share, 1110, 41);
+	trace = read_recording(recording);
+	assert_name(trace, ops_trace_events(trace)->name[0], WRAPPER);
+	assert_int_equal(ops_trace_events(trace)->sequence_nr[0], 41);
+	assert_int_equal(ops_trace_events(trace)->forward_thread[0], 1);
 	ops_trace_unref(trace);
 }
 
@@ -457,8 +496,13 @@ static void test_names_and_inputs(void **state)
 	slot->name = add_name(share, "long", "very long");
 	slot->kind = OPS_SLOT_RANGE;
 	slot->flags = OPS_SLOT_HAS_ARGS;
+	slot = add_slot(recording, share, "takes nothing", 1180, 1190);
+	slot->flags = OPS_SLOT_HAS_INPUTS;
+	add_payload(share, slot, &(uint32_t){0}, 4);
 	trace = read_recording(recording);
 	e = ops_trace_events(trace);
+	assert_int_equal(e->count, 5);
+	assert_int_equal(e->inputs[4], OPS_NONE);
 	assert_name(trace, e->name[0], "aten::add");
 	assert_name(trace, e->overload[0], "Tensor");
 	assert_name(trace, e->overload[1], "");
@@ -466,7 +510,6 @@ static void test_names_and_inputs(void **state)
 	assert_int_equal(e->inputs[1], 0);
 	assert_int_equal(e->inputs[2], 0);
 	assert_int_equal(e->inputs[3], OPS_NONE);
-	assert_int_equal(ops_trace_inputs_count(trace), 1);
 	assert_int_equal(ops_trace_string(trace, e->name[2]).size, 5);
 	assert_memory_equal(ops_trace_string(trace, e->name[2]).bytes, "in\0er", 5);
 	assert_name(trace, e->args[2], "x=22");
@@ -517,6 +560,7 @@ int main(void)
 		cmocka_unit_test(test_thread_numbers),
 		cmocka_unit_test(test_end_elsewhere),
 		cmocka_unit_test(test_evaluate_function),
+		cmocka_unit_test(test_evaluate_function_inline),
 		cmocka_unit_test(test_memory_and_counters),
 		cmocka_unit_test(test_names_and_inputs),
 		cmocka_unit_test(test_nonsense),
