@@ -129,6 +129,28 @@ static PyObject *get_neutral(PyObject *object, void *closure)
 	}
 }
 
+/* -1 until set, and then among the user's own attributes. */
+static PyObject *get_percent(PyObject *object, void *closure)
+{
+	PyObject *dict = ((struct function_event_object *)object)->dict;
+	PyObject *value = dict ? PyDict_GetItemString(dict, closure) : NULL;
+
+	return value ? Py_NewRef(value) : PyLong_FromLong(-1);
+}
+
+static int set_percent(PyObject *object, PyObject *value, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+
+	if (!value) {
+		PyErr_SetString(PyExc_AttributeError, closure);
+		return -1;
+	}
+	if (!self->dict && !(self->dict = PyDict_New()))
+		return -1;
+	return PyDict_SetItemString(self->dict, closure, value);
+}
+
 static PyObject *get_name(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
@@ -481,9 +503,10 @@ static PyGetSetDef event_getsets[] = {
 	{"python_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
 	{"python_parent_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
 	{"python_module_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
-	{"self_cpu_percent", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
-	{"total_cpu_percent", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
-	{"total_device_percent", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
+	{"self_cpu_percent", get_percent, set_percent, "-1 until set: torch's own tables note their text here.",
+	 (void *)"self_cpu_percent"},
+	{"total_cpu_percent", get_percent, set_percent, "Likewise.", (void *)"total_cpu_percent"},
+	{"total_device_percent", get_percent, set_percent, "Likewise.", (void *)"total_device_percent"},
 	OPS_EXT_AVERAGE_GETSETS(get_average_field),
 	{"cuda_time", get_old_name, NULL, "Deprecated.", (void *)&old_cuda_time},
 	{"cuda_time_total", get_old_name, NULL, "Deprecated.", (void *)&old_cuda_time_total},

@@ -120,18 +120,24 @@ struct ops_event_costs ops_ext_trace_costs(const struct trace_object *self, bool
 	return costs;
 }
 
+/* Whether the row is shown as a child: what was folded into its parent has one too. */
+static bool is_child(const struct ops_events *events, size_t row)
+{
+	return events->parent[row] != OPS_NONE && !(events->flags[row] & (OPS_EVENT_FOLDED | OPS_EVENT_HIDDEN));
+}
+
 /* A counting sort by parent; rows are in order of start, so children come out in order of start. */
 static void sort_children(const struct ops_events *events, uint32_t *start, uint32_t *rows)
 {
 	memset(start, 0, (events->count + 2) * sizeof(*start));
 	for (size_t i = 0; i < events->count; i++) {
-		if (events->parent[i] != OPS_NONE)
+		if (is_child(events, i))
 			start[events->parent[i] + 2]++;
 	}
 	for (size_t i = 2; i < events->count + 2; i++)
 		start[i] += start[i - 1];
 	for (size_t i = 0; i < events->count; i++) {
-		if (events->parent[i] != OPS_NONE)
+		if (is_child(events, i))
 			rows[start[events->parent[i] + 1]++] = (uint32_t)i;
 	}
 }
