@@ -107,11 +107,6 @@ static uint32_t track_of(const struct reader *reader, uint32_t number)
 	return OPS_NONE;
 }
 
-static bool names_wrapper(const char *name, size_t size)
-{
-	return size >= sizeof(wrapper_prefix) - 1 && memcmp(name, wrapper_prefix, sizeof(wrapper_prefix) - 1) == 0;
-}
-
 /* Puts the thread's names into the trace's strings. */
 static bool translate_names(struct reader *reader, struct lane *lane)
 {
@@ -130,7 +125,7 @@ static bool translate_names(struct reader *reader, struct lane *lane)
 		if (ids.second != OPS_INTERN_NONE)
 			name->second = ops_builder_string(reader->builder, share->texts.entries[ids.second].bytes,
 			                                  share->texts.entries[ids.second].size);
-		name->wrapper = names_wrapper(first->bytes, first->size);
+		name->wrapper = is_wrapper(first->bytes, first->size);
 	}
 	return !ops_builder_failed(reader->builder);
 }
@@ -351,7 +346,7 @@ static void complete_wrapper(struct reader *reader, struct lane *lane, uint32_t 
 	if (lane->wrapper != OPS_NONE && slot->kind == OPS_SLOT_OP && slot->scope == SCOPE_BACKWARD_FUNCTION)
 		ops_builder_set_sequence(reader->builder, lane->wrapper, slot->sequence_nr, slot->forward_thread);
 	lane->wrapper = OPS_NONE;
-	if (slot->kind == OPS_SLOT_OP && slot->scope == SCOPE_FUNCTION && is_wrapper(lane))
+	if (slot->kind == OPS_SLOT_OP && slot->scope == SCOPE_FUNCTION && lane->named_wrapper)
 		lane->wrapper = row;
 }
 
@@ -413,7 +408,7 @@ static void take_memory(struct reader *reader, const struct lane *lane)
 	ops_builder_memory(reader->builder, &record);
 }
 
-static void take_counter(struct reader *reader, const struct lane *lane)
+static void take_counter(struct reader *reader, struct lane *lane)
 {
 	struct ops_counter_record record = {.time_ns = lane->start_ns, .track = lane->track};
 	struct ops_new_event event = {OPS_NEW_EVENT};

@@ -397,29 +397,6 @@ static void test_evaluate_function(void **state)
 	ops_trace_unref(trace);
 }
 
-/* The bridge writes the names of backward nodes into the payload. */
-static void test_evaluate_function_inline(void **state)
-{
-	struct ops_recording *recording = new_recording();
-	struct ops_share *share = add_share(recording, 1, 1);
-	struct ops_slot *slot = add_slot(recording, share, "", 1100, 1190);
-	struct ops_trace *trace;
-	struct list text = {.size = 0};
-
-	(void)state;
-	put(&text, &(uint32_t){sizeof(WRAPPER) - 1}, 4);
-	put(&text, WRAPPER "\0\0\0", (sizeof(WRAPPER) + 2) & ~(size_t)3);
-	add_payload(share, slot, text.bytes, text.size);
-	slot->flags = OPS_SLOT_NAME_INLINE;
-	slot->name = 0;
-	add_backward(recording, share, 1110, 41);
-	trace = read_recording(recording);
-	assert_name(trace, ops_trace_events(trace)->name[0], WRAPPER);
-	assert_int_equal(ops_trace_events(trace)->sequence_nr[0], 41);
-	assert_int_equal(ops_trace_events(trace)->forward_thread[0], 1);
-	ops_trace_unref(trace);
-}
-
 static void test_memory_and_counters(void **state)
 {
 	struct ops_recording *recording = new_recording();
@@ -560,7 +537,6 @@ int main(void)
 		cmocka_unit_test(test_thread_numbers),
 		cmocka_unit_test(test_end_elsewhere),
 		cmocka_unit_test(test_evaluate_function),
-		cmocka_unit_test(test_evaluate_function_inline),
 		cmocka_unit_test(test_memory_and_counters),
 		cmocka_unit_test(test_names_and_inputs),
 		cmocka_unit_test(test_nonsense),
