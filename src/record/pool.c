@@ -44,14 +44,13 @@ struct chunk {
 	char *base;
 	uint32_t free;  /* one bit a block */
 	uint32_t clean; /* free blocks that hold no memory: never touched, or given back to the system */
-	uint32_t owner; /* the thread that takes from it alone, 0 none */
 };
 
 static struct {
 	pthread_mutex_t lock;
 	struct chunk *empty;   /* all blocks free */
 	struct chunk *partial; /* some */
-	struct chunk *full;    /* none */
+	struct chunk *full;    /* none; listed for leak checkers, which do not look into blocks */
 	size_t empty_count;
 	size_t empty_keep; /* as many empty chunks stay mapped */
 	size_t chunk_count;
@@ -86,10 +85,8 @@ static void enlist(struct chunk *chunk)
 	if (chunk->next)
 		chunk->next->previous = chunk;
 	*list = chunk;
-	if (list == &pool.empty) {
-		chunk->owner = 0;
+	if (list == &pool.empty)
 		pool.empty_count++;
-	}
 }
 
 static struct chunk *map_chunk(void)
@@ -122,40 +119,13 @@ static void unmap_chunk(struct chunk *chunk)
 	ops_free(chunk);
 }
 
-static struct chunk *find_partial(bool any_owner)
-{
-	struct chunk *chunk = pool.partial;
-
-	while (chunk && chunk->owner && !any_owner)
-		chunk = chunk->next;
-	return chunk;
-}
-
-static struct chunk *find_chunk(uint32_t thread, const struct ops_block *last, bool own)
-{
-	struct chunk *chunk = last ? last->home : NULL;
-
-	if (chunk && chunk->owner == thread && chunk->free)
-		return chunk;
-	chunk = own ? NULL : find_partial(false);
-	if (!chunk)
-		chunk = pool.empty;
-	if (!chunk)
-		chunk = map_chunk();
-	if (!chunk)
-		return find_partial(true);
-	if (own)
-		chunk->owner = thread;
-	return chunk;
-}
-
-struct ops_block *ops_pool_take(uint32_t thread, const struct ops_block *last, bool own)
+struct ops_block *ops_pool_take(void)
 {
 	struct ops_block *block = NULL;
 	struct chunk *chunk;
 
 	pthread_mutex_lock(&pool.lock);
-	chunk = find_chunk(thread, last, own);
+	chunk = pool.partial ? pool.partial : pool.empty ? pool.empty : map_chunk();
 	if (chunk) {
 		uint32_t index = (uint32_t)__builtin_ctz(chunk->free);
 
@@ -242,12 +212,9 @@ void ops_pool_settle(void)
 
 	pthread_mutex_lock(&pool.lock);
 	pool.empty_keep = 1;
-	for (struct chunk *chunk = pool.full; chunk; chunk = chunk->next)
-		chunk->owner = 0;
 	for (struct chunk *chunk = pool.partial; chunk; chunk = chunk->next) {
 		uint32_t warm = (uint32_t)__builtin_popcount(chunk->free & ~chunk->clean);
 
-		chunk->owner = 0;
 		if (warm <= warm_left)
 			warm_left -= warm;
 		else

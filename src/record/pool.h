@@ -9,8 +9,8 @@
  *
  * Huge pages, because first touch is what a record costs most otherwise: 16 faults a block come to 21 ns an event, a
  * huge page to 3 ns (measured in a virtual machine, 72 bytes an event). They are also why memory goes back to the
- * system by whole chunks, and why a thread that fills many blocks gets chunks of its own: the reader, which goes
- * thread by thread, then frees chunk by chunk.
+ * system by whole chunks: threads fill a chunk at about the same time, and the reader, which goes by time, is done with
+ * it at about the same time.
  *
  * Any thread; one lock, slow path only.
  */
@@ -22,9 +22,8 @@
 
 #include <opstrobe/collector.h>
 
-/* A block, uninitialised but for what the pool keeps in its header; NULL when memory is out. `thread` is the taker's
- * number; `last` the block it filled before, or NULL. With `own` it comes from a chunk that no other thread takes from. */
-struct ops_block *ops_pool_take(uint32_t thread, const struct ops_block *last, bool own);
+/* A block, uninitialised but for what the pool keeps in its header; NULL when memory is out. */
+struct ops_block *ops_pool_take(void);
 
 /* Back to the pool. A packed block (ops_block_pack) is freed. */
 void ops_pool_give(struct ops_block *block);
@@ -32,7 +31,7 @@ void ops_pool_give(struct ops_block *block);
 /* Maps and touches chunks until `bytes` of them lie free, and keeps that much until ops_pool_settle. */
 bool ops_pool_prefault(uint64_t bytes);
 
-/* The session is over: chunks belong to nobody, and free memory goes back to the system but for one chunk. */
+/* The session is over: free memory goes back to the system, but for one chunk and as much in chunks that are in use. */
 void ops_pool_settle(void);
 
 /* The default ceiling of a session: a quarter of the memory that this machine or its control group has. */

@@ -26,7 +26,6 @@ struct recorder_thread {
 	struct recorder_thread *previous;
 	struct recorder_thread *next;
 	int64_t tid;
-	uint32_t filled;            /* blocks filled in the session of hot.epoch; only the thread itself looks */
 	bool joined;                /* a share was made for hot.epoch; only the thread itself looks */
 	struct ops_share *share;    /* NULL unless part of the session in progress */
 	pthread_mutex_t names_lock; /* what interning changes in the share; inside recorder.lock or alone */

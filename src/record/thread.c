@@ -16,9 +16,6 @@
 #include "record/block.h"
 #include "record/pool.h"
 
-/* From the block after this many on, a thread fills chunks of its own. */
-#define SHARED_BLOCKS 4u
-
 /* The round of thread destructors in which a thread is forgotten. */
 #define LAST_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
 
@@ -164,7 +161,6 @@ static bool join(struct recorder_thread *thread, uint64_t epoch)
 		if (thread->hot.epoch != epoch) {
 			thread->hot.epoch = epoch;
 			thread->hot.payload_start = 0; /* no room: the next record comes by next_block */
-			thread->filled = 0;
 			__atomic_store_n(&thread->hot.lost, 0, __ATOMIC_RELAXED);
 		}
 		thread->share = share;
@@ -188,7 +184,7 @@ static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret
 	struct ops_block *old = hot->block;
 	bool filled = old && old->epoch == epoch;
 	bool reuse = old && !filled && !ops_block_open(old);
-	struct ops_block *block = reuse ? old : ops_pool_take(hot->number, old, thread->filled >= SHARED_BLOCKS);
+	struct ops_block *block = reuse ? old : ops_pool_take();
 	bool over, taken = false;
 
 	pthread_mutex_lock(&ops_recorder.lock);
@@ -199,12 +195,10 @@ static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret
 			__atomic_store_n(&ops_recorder.full, epoch, __ATOMIC_RELAXED);
 	}
 	if (taken) {
-		if (filled) {
+		if (filled)
 			ops_share_append(thread->share, old);
-			thread->filled++;
-		} else if (!reuse) {
+		else if (!reuse)
 			ops_recorder_retire(old);
-		}
 		ops_block_init(block, epoch, hot->number);
 		hot->block = block;
 		hot->reserved_slots = 0;
