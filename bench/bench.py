@@ -7,11 +7,14 @@ Figures are ratios taken in one run; absolute times are this machine's and only 
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 
-import torch
-from afterwards import after_recording, measure
-from hot_path import operator_costs, range_costs
+os.environ["KINETO_LOG_LEVEL"] = "99"  # torch.profiler prints two lines a session otherwise; read when torch loads
+
+import torch  # noqa: E402
+from afterwards import after_recording, measure  # noqa: E402
+from hot_path import operator_costs, range_costs  # noqa: E402
 
 BUDGET_EVENTS = 851_040
 TORCH_EVENTS = 50_000  # torch needs about two minutes and 6 GB for BUDGET_EVENTS
