@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds examples/c against the installed library, as a user would, and reads the trace that it writes.
+
+    check_c_program.py SOURCE_ROOT BUILD_ROOT MESON…
+
+Every compiler that is there takes part: C with gcc and clang, C++ with g++ and clang++.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-O1"]
+COMPILERS = {
+    "gcc": ["-std=c11", "-D_GNU_SOURCE", "-x", "c"],
+    "clang": ["-std=c11", "-D_GNU_SOURCE", "-x", "c"],
+    "g++": ["-std=c++17", "-x", "c++"],
+    "clang++": ["-std=c++17", "-x", "c++"],
+}
+FRAMES = 200
+
+
+def run(*command, **kwargs):
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, **kwargs).stdout
+
+
+def install(build_root, meson, where):
+    run(*meson, "install", "-C", build_root, "--no-rebuild", "--quiet", "--tags=devel,runtime", "--destdir", where)
+    (pc,) = where.rglob("opstrobe.pc")
+    return {**os.environ, "PKG_CONFIG_PATH": str(pc.parent), "PKG_CONFIG_SYSROOT_DIR": str(where)}
+
+
+def check_headers(compiler, options, flags, where):
+    """Each public header compiles alone."""
+    headers = sorted(where.rglob("opstrobe/*.h"))
+    assert len(headers) >= 9, headers
+    for header in headers:
+        source = where / "alone.c"
+        source.write_text(f"#include <opstrobe/{header.name}>\nint alone;\n")
+        run(compiler, *WARNINGS, *options, "-fsyntax-only", *flags, source)
+
+
+def check_exports(where):
+    """Only what the public headers declare shows."""
+    (library,) = (path for path in where.rglob("libopstrobe.so") if path.exists())
+    declared = "".join(path.read_text() for path in where.rglob("opstrobe/*.h"))
+    names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", library).splitlines()]
+    assert "ops_session_start" in names and "ops_write_chrome_json" in names
+    hidden = [name for name in names if f"{name}(" not in declared]
+    assert not hidden, f"exported but in no public header: {hidden}"
+
+
+def check_trace(path):
+    events = json.loads(path.read_text())["traceEvents"]
+    # "X" is a whole span, "b" the beginning of one that overlaps others of its thread.
+    spans = [event for event in events if event.get("cat") == "user_annotation" and event["ph"] in "Xb"]
+    count = collections.Counter(event["name"] for event in spans)
+    assert count["load"] == count["blur"] == count["store"] == count["frame"] == FRAMES, count
+    assert count["wait"] == 2 * FRAMES + 3, count
+    names = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    for name in "source", "sink", "worker 1", "worker 2", "worker 3":
+        assert any(f"({name})" in there for there in names), names
+    depths = [event["args"] for event in events if event["ph"] == "C" and event["name"] == "queue: raw"]
+    assert len(depths) == 2 * (FRAMES + 3), len(depths)
+    assert sum(event["name"] == "half of the frames" for event in events) == 1
+    blurs = [event for event in spans if event["name"] == "blur"]
+    assert {"Args": '{"rounds": 10}'}.items() <= max(blurs, key=lambda event: event["ts"])["args"].items()
+
+
+def main(source_root, build_root, *meson):
+    compilers = [name for name in COMPILERS if shutil.which(name)]
+    assert compilers, "no compiler found"
+    with tempfile.TemporaryDirectory() as name:
+        where = pathlib.Path(name)
+        environment = install(build_root, meson, where)
+        flags = run("pkg-config", "--cflags", "--libs", "opstrobe", env=environment).split()
+        (library,) = where.rglob("libopstrobe.so")
+        environment["LD_LIBRARY_PATH"] = str(library.parent)
+        check_exports(where)
+        for compiler in compilers:
+            options = COMPILERS[compiler]
+            check_headers(compiler, options, flags, where)
+            program, trace = where / "pipeline", where / "pipeline.pt.trace.json"
+            source = pathlib.Path(source_root) / "examples" / "c" / "pipeline.c"
+            run(compiler, *WARNINGS, *options, source, "-x", "none", *flags, "-pthread", "-o", program)
+            print(compiler, run(program, trace, env=environment), end="")
+            check_trace(trace)
+            trace.unlink()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
