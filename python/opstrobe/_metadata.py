@@ -13,20 +13,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+# Keys of the trace file's own, which it would leave out: write/chrome_json.c.
+_RESERVED = frozenset(
+    {"schemaVersion", "displayTimeUnit", "baseTimeNanoseconds", "traceEvents", "traceName", "opstrobe"}
+)
 _JOB_VARIABLES = ("PT_PROFILER_JOB_NAME", "PT_PROFILER_JOB_VERSION", "PT_PROFILER_JOB_ATTEMPT_INDEX")
 
 
-def check_text(what: str, value: Any) -> str:
+def _check_text(what: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"metadata {what} must be str, not {type(value).__name__}")
     return value
 
 
+def _check_key(key: Any) -> str:
+    text = _check_text("key", key)
+    if text in _RESERVED:
+        raise ValueError(f"metadata '{text}': the trace file has a key of this name itself")
+    return text
+
+
 def check_json(key: Any, value: Any) -> str:
     """`value` if it is one JSON value; ValueError names the byte where it is not."""
-    text = check_text("value", value)
-    _core.Trace.check_metadata(check_text("key", key), text)
+    text = _check_text("value", value)
+    _core.Trace.check_metadata(_check_key(key), text)
     return text
+
+
+def json_of_text(key: Any, value: Any) -> str:
+    """The text `value` as JSON."""
+    _check_key(key)
+    return json.dumps(_check_text("value", value))
 
 
 def of_environment() -> dict[str, str]:

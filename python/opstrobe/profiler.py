@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from opstrobe import _metadata
@@ -251,7 +250,7 @@ class _KinetoProfile:
 
     def add_metadata(self, key: str, value: str) -> None:
         """Adds a text to the trace; at any time, also before the start and after the stop."""
-        self._set_metadata(_metadata.check_text("key", key), json.dumps(_metadata.check_text("value", value)))
+        self._set_metadata(key, _metadata.json_of_text(key, value))
 
     def add_metadata_json(self, key: str, value: str) -> None:
         """Adds a JSON value to the trace; at any time. ValueError when it is not valid JSON."""
@@ -269,7 +268,7 @@ class _KinetoProfile:
     def _all_metadata(self, trace_id: str) -> dict[str, str]:
         flags = ("profile_memory", "with_stack", "record_shapes", "with_modules", "with_flops")
         return {
-            "trace_id": json.dumps(trace_id),
+            "trace_id": _metadata.json_of_text("trace_id", trace_id),
             **{flag: "1" for flag in flags if getattr(self, flag)},
             **_metadata.of_environment(),
             **self.preset_metadata,

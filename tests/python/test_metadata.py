@@ -42,6 +42,7 @@ def test_at_any_time(tmp_path):
     assert {key: found[key] for key in expected} == expected
 
 
+@pytest.mark.filterwarnings("ignore:Profiler clears")
 def test_every_cycle_has_it(tmp_path):
     found = []
 
@@ -94,6 +95,13 @@ def test_invalid_json(method, text, tmp_path):
         with pytest.raises(ValueError):
             getattr(prof, method)("k", text)
     assert "k" not in written(prof, tmp_path / "t.json")
+
+
+@pytest.mark.parametrize("key", ["traceEvents", "schemaVersion", "traceName"])
+def test_keys_of_the_files_own(key):
+    for method in ("add_metadata", "add_metadata_json", "preset_metadata_json"):
+        with pytest.raises(ValueError, match=key):
+            getattr(opstrobe.profile(), method)(key, "1")
 
 
 def test_flags_and_ids(tmp_path):
