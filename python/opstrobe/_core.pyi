@@ -3,12 +3,12 @@
 
 from collections.abc import Callable, Iterable, MutableSequence
 from types import TracebackType
-from typing import Any, NamedTuple, TypeVar, final, overload
+from typing import Any, NamedTuple, TypeAlias, TypeVar, final, overload
 
 from opstrobe._enums import DeviceType
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_Event = FunctionEvent | FunctionEventAvg
+_Event: TypeAlias = "FunctionEvent | FunctionEventAvg"
 
 @final
 class Session:
