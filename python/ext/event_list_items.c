@@ -123,7 +123,7 @@ static PyObject *change(PyObject *object, const char *name, PyObject *args, PyOb
 	if (!state || ops_ext_event_list_materialise(self) < 0)
 		return NULL;
 	items = PyList_GetSlice(self->items, 0, PyList_GET_SIZE(self->items));
-	method = items ? PyObject_GetAttrString(items, name) : NULL;
+	method = items ? ops_ext_attribute(items, name) : NULL;
 	result = method ? PyObject_Call(method, args, kwargs) : NULL;
 	if (result && (ops_ext_event_list_materialise(self) < 0 || check_items(state, items) < 0))
 		Py_CLEAR(result);

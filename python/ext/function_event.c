@@ -442,12 +442,32 @@ static const char *const plain_names[] = {
 	"input_dtypes", "python_id", "python_parent_id", "python_module_id", NULL,
 };
 
+PyObject *ops_ext_attribute(PyObject *self, const char *name)
+{
+	PyObject *text = PyUnicode_InternFromString(name);
+	PyObject *value = text ? PyObject_GetAttr(self, text) : NULL;
+
+	Py_XDECREF(text);
+	return value;
+}
+
+PyObject *ops_ext_format(const char *format, PyObject *first, PyObject *second)
+{
+	PyObject *text = PyUnicode_FromString(format);
+	PyObject *method = text ? ops_ext_attribute(text, "format") : NULL;
+	PyObject *filled = method ? PyObject_CallFunctionObjArgs(method, first, second, NULL) : NULL;
+
+	Py_XDECREF(method);
+	Py_XDECREF(text);
+	return filled;
+}
+
 PyObject *ops_ext_attributes(PyObject *self, const char *const *names, PyObject *extra)
 {
 	PyObject *dict = PyDict_New();
 
 	for (; dict && *names; names++) {
-		PyObject *value = PyObject_GetAttrString(self, *names);
+		PyObject *value = ops_ext_attribute(self, *names);
 		if (!value || PyDict_SetItemString(dict, *names, value) < 0)
 			Py_CLEAR(dict);
 		Py_XDECREF(value);
@@ -571,12 +591,10 @@ static PyObject *event_repr(PyObject *object)
 		"{0.use_device}_memory_usage={0.device_memory_usage} is_async={0.is_async} is_remote={0.is_remote} "
 		"seq_nr={0.sequence_nr} is_legacy={0.is_legacy}>";
 	PyObject *ids = child_ids((struct function_event_object *)object);
-	PyObject *text = ids ? PyUnicode_FromString(format) : NULL;
-	PyObject *filled = text ? PyObject_CallMethod(text, "format", "OO", object, ids) : NULL;
+	PyObject *text = ids ? ops_ext_format(format, object, ids) : NULL;
 
-	Py_XDECREF(text);
 	Py_XDECREF(ids);
-	return filled;
+	return text;
 }
 
 /* Two views of the same event are equal. */

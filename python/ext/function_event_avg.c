@@ -116,7 +116,7 @@ static PyObject *get_of_first(PyObject *object, void *closure)
 
 	if (!event || event == Py_None)
 		return event;
-	value = PyObject_GetAttrString(event, closure);
+	value = ops_ext_attribute(event, closure);
 	Py_DECREF(event);
 	return value;
 }
@@ -262,7 +262,7 @@ static void take_over(struct function_event_avg_object *self, struct trace_objec
 /* 0 when both have the same key, else -1 with an exception set. */
 static int check_keys(PyObject *a, PyObject *b)
 {
-	PyObject *x = PyObject_GetAttrString(a, "key"), *y = PyObject_GetAttrString(b, "key");
+	PyObject *x = ops_ext_attribute(a, "key"), *y = ops_ext_attribute(b, "key");
 	int equal = x && y ? PyObject_RichCompareBool(x, y, Py_EQ) : -1;
 
 	if (equal == 0)
@@ -330,12 +330,10 @@ static PyObject *avg_repr(PyObject *object)
 		"cpu_memory_usage={0.cpu_memory_usage} {1}_memory_usage={0.device_memory_usage}>";
 	struct function_event_avg_object *self = (struct function_event_avg_object *)object;
 	PyObject *device = PyUnicode_Check(self->use_device) ? Py_NewRef(self->use_device) : PyUnicode_FromString("cuda");
-	PyObject *text = device ? PyUnicode_FromString(format) : NULL;
-	PyObject *filled = text ? PyObject_CallMethod(text, "format", "OO", object, device) : NULL;
+	PyObject *text = device ? ops_ext_format(format, object, device) : NULL;
 
-	Py_XDECREF(text);
 	Py_XDECREF(device);
-	return filled;
+	return text;
 }
 
 static PyObject *avg_copy(PyObject *object, PyObject *unused)

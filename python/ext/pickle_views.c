@@ -27,7 +27,7 @@ PyObject *ops_ext_trace_reduce(PyObject *object, PyObject *unused)
 		return ops_ext_raise(&error);
 	packed = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
 	ops_free_packed(bytes);
-	rebuild = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "_unpack");
+	rebuild = ops_ext_attribute((PyObject *)Py_TYPE(object), "_unpack");
 	/* Events with attributes of the user's own come along as the state: loading them puts them back in their place. */
 	kept = self->kept ? PyDict_Values(self->kept) : Py_NewRef(Py_None);
 	if (packed && rebuild && kept)
@@ -103,7 +103,7 @@ static PyObject *trace_or_none(struct trace_object *trace)
 PyObject *ops_ext_function_event_reduce(PyObject *object, PyObject *unused)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
-	PyObject *rebuild = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "_rebuild");
+	PyObject *rebuild = ops_ext_attribute((PyObject *)Py_TYPE(object), "_rebuild");
 
 	(void)unused;
 	if (!rebuild)
@@ -159,7 +159,7 @@ PyObject *ops_ext_function_event_avg_reduce(PyObject *object, PyObject *unused)
 		return Py_BuildValue("(O()O)", Py_TYPE(object), dict);
 	if (self->trace && ops_ext_merge_rows(state, &self->trace, &row, 1, true, &trace) < 0)
 		return NULL;
-	rebuild = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "_rebuild");
+	rebuild = ops_ext_attribute((PyObject *)Py_TYPE(object), "_rebuild");
 	reduced = rebuild ? Py_BuildValue("(N(Oy#OOOO)O)", rebuild, trace_or_none(trace), (const char *)&row,
 	                                  (Py_ssize_t)sizeof(row), self->use_device,
 	                                  self->by_input_shape ? Py_True : Py_False,
@@ -200,7 +200,7 @@ enum pickled_list { PICKLED_EVENTS = LIST_EVENTS, PICKLED_AVERAGES = LIST_AVERAG
 static PyObject *reduced_list(struct event_list_object *self, enum pickled_list kind, PyObject *what,
                               const void *numbers, size_t size)
 {
-	PyObject *rebuild = PyObject_GetAttrString((PyObject *)Py_TYPE(self), "_rebuild");
+	PyObject *rebuild = ops_ext_attribute((PyObject *)Py_TYPE(self), "_rebuild");
 
 	if (!rebuild)
 		return NULL;

@@ -109,6 +109,10 @@ void ops_ext_average_add(struct ops_average *total, const struct ops_average *ro
 PyObject *ops_ext_interval_new(struct ops_ext_state *state, double start_us, double end_us);
 /* c10::DeviceType as the package's enum. */
 PyObject *ops_ext_device_type(struct ops_ext_state *state, uint8_t value);
+/* An attribute of any object. Unlike PyObject_GetAttrString it makes no string that stays in the type's cache of names. */
+PyObject *ops_ext_attribute(PyObject *self, const char *name);
+/* format.format(first, second) */
+PyObject *ops_ext_format(const char *format, PyObject *first, PyObject *second);
 /* A dict of the named attributes of `self` and those in `extra` (may be NULL): what `vars(event)` shows. */
 PyObject *ops_ext_attributes(PyObject *self, const char *const *names, PyObject *extra);
 
