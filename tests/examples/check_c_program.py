@@ -35,8 +35,9 @@ def install(build_root, meson, where):
     return {**os.environ, "PKG_CONFIG_PATH": str(pc.parent), "PKG_CONFIG_SYSROOT_DIR": str(where)}
 
 
-def check_headers(compiler, options, flags, where):
+def check_headers(compiler, options, environment, where):
     """Each public header compiles alone."""
+    flags = run("pkg-config", "--cflags", "opstrobe", env=environment).split()
     headers = sorted(where.rglob("opstrobe/*.h"))
     assert len(headers) >= 9, headers
     for header in headers:
@@ -84,7 +85,7 @@ def main(source_root, build_root, *meson):
         check_exports(where)
         for compiler in compilers:
             options = COMPILERS[compiler]
-            check_headers(compiler, options, flags, where)
+            check_headers(compiler, options, environment, where)
             program, trace = where / "pipeline", where / "pipeline.pt.trace.json"
             source = pathlib.Path(source_root) / "examples" / "c" / "pipeline.c"
             run(compiler, *WARNINGS, *options, source, "-x", "none", *flags, "-pthread", "-o", program)
