@@ -160,6 +160,13 @@ void ops_total_average(const struct ops_trace *trace, const struct ops_event_cos
  * for user annotations; the last two slots are those of memory records. */
 #define SLOTS_A_NAME 2
 
+struct group_slot {
+	uint32_t name_number;
+	uint32_t overload;
+	uint32_t shape;
+	uint32_t group; /* OPS_NONE: the slot is free */
+};
+
 struct grouping {
 	struct adder adder;
 	struct ops_averages_options options;
@@ -168,16 +175,11 @@ struct grouping {
 	uint32_t *number_of_slot; /* OPS_NONE for a name not met yet */
 	uint32_t number_count;
 	uint32_t step_number[SLOTS_A_NAME]; /* what all steps have in common */
-	uint32_t *shape_of;                 /* by input list: number of its text in `shapes`; that of no list comes last */
+	size_t inputs_count;
+	uint32_t *shape_of; /* by input list: number of its text in `shapes`; that of no list comes last */
 	struct ops_intern shapes;
-	struct ops_intern keys; /* struct group_key → group, when grouped by more than the name */
-};
-
-/* No padding: it is compared as bytes. */
-struct group_key {
-	uint32_t name_number;
-	uint32_t overload;
-	uint32_t shape;
+	struct group_slot *slots; /* open addressing, a power of two; used when grouped by more than the name */
+	size_t slot_count;
 };
 
 static void grouping_release(struct grouping *g)
@@ -187,22 +189,22 @@ static void grouping_release(struct grouping *g)
 	ops_free(g->number_of_slot);
 	ops_free(g->shape_of);
 	ops_intern_release(&g->shapes);
-	ops_intern_release(&g->keys);
+	ops_free(g->slots);
 }
 
 /* Input lists that differ in strides or types alone have one shape. False when memory is out. */
 static bool number_shapes(struct grouping *g)
 {
 	const struct ops_trace *trace = g->adder.trace;
-	size_t count = ops_trace_inputs_count(trace);
 	struct ops_buffer text = {0};
 	bool ok;
 
-	g->shape_of = ops_realloc_array(NULL, count + 1, sizeof(*g->shape_of));
+	g->inputs_count = ops_trace_inputs_count(trace);
+	g->shape_of = ops_realloc_array(NULL, g->inputs_count + 1, sizeof(*g->shape_of));
 	ok = g->shape_of != NULL;
-	for (size_t id = 0; ok && id <= count; id++) {
+	for (size_t id = 0; ok && id <= g->inputs_count; id++) {
 		text.size = 0;
-		if (id < count)
+		if (id < g->inputs_count)
 			ops_inputs_shapes_text(&text, ops_trace_inputs(trace, (uint32_t)id));
 		else
 			ops_buffer_append_text(&text, "[]");
@@ -260,44 +262,90 @@ static uint32_t name_number(struct grouping *g, uint32_t ref)
 	return g->number_of_slot[slot] != OPS_NONE ? g->number_of_slot[slot] : number_new_slot(g, slot);
 }
 
-/* What the options let the row show beside its name. */
-static void describe_group(const struct grouping *g, uint32_t ref, struct ops_average *row)
+/* What the options let a row show beside its name; OPS_NONE where they do not or there is nothing. */
+static uint32_t shown_overload(const struct grouping *g, uint32_t ref)
 {
-	const struct ops_events *events = g->adder.events;
+	const uint32_t *overload = g->adder.events->overload;
 
-	describe(g->adder.trace, ref, row);
-	if (ref & OPS_MEMORY_REF)
-		return;
-	if (g->options.by_overload_name && events->overload)
-		row->overload = events->overload[ref];
+	return g->options.by_overload_name && overload && !(ref & OPS_MEMORY_REF) ? overload[ref] : OPS_NONE;
+}
+
+static uint32_t shown_inputs(const struct grouping *g, uint32_t ref)
+{
+	return g->options.by_input_shape && !(ref & OPS_MEMORY_REF) ? g->adder.events->inputs[ref] : OPS_NONE;
+}
+
+/* Where the key's slot is, or the free one that it belongs in. */
+static struct group_slot *find_slot(const struct grouping *g, const struct group_slot *key)
+{
+	uint64_t hash = ((uint64_t)key->name_number << 32 | key->shape) * UINT64_C(0x9e3779b97f4a7c15);
+	size_t at;
+
+	hash = (hash ^ hash >> 32 ^ key->overload) * UINT64_C(0x9e3779b97f4a7c15);
+	for (at = hash >> 32;; at++) {
+		struct group_slot *slot = &g->slots[at & (g->slot_count - 1)];
+
+		if (slot->group == OPS_NONE || (slot->name_number == key->name_number && slot->shape == key->shape &&
+						slot->overload == key->overload))
+			return slot;
+	}
+}
+
+/* Makes the table twice as large, so that at most half of it is taken. False when memory is out. */
+static bool grow_slots(struct grouping *g)
+{
+	struct group_slot *old = g->slots, *grown;
+	size_t old_count = g->slot_count, count = old_count ? old_count * 2 : 1024;
+
+	grown = ops_realloc_array(NULL, count, sizeof(*grown));
+	if (!grown)
+		return false;
+	memset(grown, 0xff, count * sizeof(*grown));
+	g->slots = grown;
+	g->slot_count = count;
+	for (size_t i = 0; i < old_count; i++)
+		if (old[i].group != OPS_NONE)
+			*find_slot(g, &old[i]) = old[i];
+	ops_free(old);
+	return true;
+}
+
+/* The group of a function event: the number of its row, that of the next one if there is none yet. OPS_NONE when memory is
+ * out. */
+static uint32_t group_of(struct grouping *g, uint32_t ref)
+{
+	struct group_slot key = {.name_number = name_number(g, ref), .overload = shown_overload(g, ref)};
+	uint32_t inputs = shown_inputs(g, ref);
+	struct group_slot *slot;
+
+	if (!g->options.by_overload_name && !g->options.by_input_shape)
+		return key.name_number;
+	if (g->rows.count * 2 >= g->slot_count && !grow_slots(g))
+		return OPS_NONE;
 	if (g->options.by_input_shape)
-		row->inputs = events->inputs[ref];
+		key.shape = g->shape_of[inputs == OPS_NONE ? g->inputs_count : inputs];
+	slot = find_slot(g, &key);
+	if (slot->group == OPS_NONE) {
+		key.group = (uint32_t)g->rows.count;
+		*slot = key;
+	}
+	return slot->group;
 }
 
 /* The row of a function event's group, new if need be; NULL when memory is out. */
 static struct ops_average *row_of(struct grouping *g, uint32_t ref)
 {
-	uint32_t group = name_number(g, ref);
+	uint32_t group = group_of(g, ref);
 	struct ops_average *row;
 
-	if (g->options.by_overload_name || g->options.by_input_shape) {
-		struct ops_average described;
-		struct group_key key = {.name_number = group};
-
-		describe_group(g, ref, &described);
-		key.overload = described.overload;
-		if (g->options.by_input_shape)
-			key.shape = g->shape_of[described.inputs == OPS_NONE ? ops_trace_inputs_count(g->adder.trace)
-									    : described.inputs];
-		group = ops_intern_add(&g->keys, &key, sizeof(key));
-		if (group == OPS_INTERN_NONE)
-			return NULL;
-	}
 	if (group < g->rows.count)
 		return &g->rows.items[group];
-	row = OPS_ARRAY_PUSH(&g->rows);
-	if (row)
-		describe_group(g, ref, row);
+	row = group != OPS_NONE ? OPS_ARRAY_PUSH(&g->rows) : NULL;
+	if (row) {
+		describe(g->adder.trace, ref, row);
+		row->overload = shown_overload(g, ref);
+		row->inputs = shown_inputs(g, ref);
+	}
 	return row;
 }
 

@@ -135,7 +135,7 @@ static int64_t matrix_product(const struct call *call, const uint8_t *where)
 	return ops_product(2, ops_product(elements(a, 0, a->n), elements(b, inner + 1, b->n)));
 }
 
-/* Of an output position of a convolution: the places that the kernel can take along dimension i. */
+/* The size of a convolution's output along dimension i. False when the arguments do not tell. */
 static bool output_size(const struct call *call, const uint8_t *where, int64_t size, int64_t kernel, size_t i,
 			int64_t *ret_size)
 {
@@ -200,7 +200,8 @@ static int64_t transposed_convolution(const struct call *call, const uint8_t *wh
 	return ops_product(2, ops_product(positions, elements(weight, 0, weight->n)));
 }
 
-/* The gradients of input and of weight cost as much as the convolution each; the last argument says which are wanted. */
+/* The gradients of input and of weight cost as much as the convolution each; the last argument says which are wanted.
+ * (flop_counter counts the gradient of a grouped convolution's weight as if it were not grouped.) */
 static int64_t convolution_backward(const struct call *call, const uint8_t *where)
 {
 	int64_t gradients = list_truth(call, 10, 0) + list_truth(call, 10, 1);
@@ -292,8 +293,8 @@ static const struct formula {
 	{"_scaled_dot_product_efficient_attention", attention, {0, 1, 2, 1, 1}},
 	{"_scaled_dot_product_cudnn_attention", attention, {0, 1, 2, 1, 1}},
 	{"_scaled_dot_product_fused_attention_overrideable", attention, {0, 1, 2, 1, 1}},
-	/* The same with (batch, length, heads, size); the fourth or fifth argument, the lengths of packed sequences, not
-	 * being given [F]. */
+	/* The same with (batch, length, heads, size), which flop_counter takes for the order above; no value when the
+	 * sequences are packed, whose lengths are then a tensor: argument 3, 4, or 6 backward. */
 	{"_flash_attention_forward", attention, {0, 2, 1, 1, 1, 3}},
 	{"_efficient_attention_forward", attention, {0, 2, 1, 1, 1, 4}},
 	/* (grad_out, query, key, value, …): the scores once more, and the gradients of scores, values, queries, keys [F]. */

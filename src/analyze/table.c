@@ -6,178 +6,16 @@
  */
 #include <opstrobe/analyze.h>
 
-#include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/device.h"
-#include "analyze/format.h"
-#include "analyze/sum.h"
+#include "analyze/table.h"
 #include "analyze/table_sort.h"
 #include "base/alloc.h"
-#include "base/buffer.h"
 #include "base/fault.h"
-#include "trace/inputs.h"
 
 #define COLUMN_WIDTH 12
-#define MARGIN 4 /* how much wider than its longest text a column of texts is */
 #define GAP "  "
-#define TITLE_ROOM 64
-#define UNKNOWN_LENGTH UINT32_MAX
-
-static const char *const flops_units[] = {"FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs"};
-#define FLOPS_UNIT_COUNT (sizeof(flops_units) / sizeof(flops_units[0]))
-
-struct table {
-	const struct ops_trace *trace;
-	const struct ops_rows *rows;
-	const struct ops_table_options *options;
-	enum ops_time_unit unit;
-	char device[TITLE_ROOM]; /* in capitals */
-
-	/* What the first pass finds. */
-	size_t name_length_max;
-	size_t shapes_length_max;
-	int64_t self_cpu_ns;
-	int64_t self_device_ns;
-	int64_t flops_min; /* the smallest above zero; 0 when none is */
-	bool has_overloads;
-	bool has_shapes;
-	bool has_device_time;
-	bool has_device_memory;
-	uint32_t *name_lengths;   /* by string id, UNKNOWN_LENGTH before they are asked for */
-	uint32_t *shapes_lengths; /* by input list */
-
-	size_t name_width;
-	size_t shapes_width;
-	const char *flops_unit;
-	double flops_scale;
-
-	struct ops_buffer scratch; /* the text of one cell */
-	struct ops_buffer out;
-};
-
-/* --- first pass --------------------------------------------------------------------------------------------------- */
-
-static size_t name_length(struct table *t, const struct ops_average *row)
-{
-	uint32_t *length;
-
-	if (row->key != OPS_KEY_NAME)
-		return ops_text_length(ops_average_name(t->trace, row));
-	length = &t->name_lengths[row->name];
-	if (*length == UNKNOWN_LENGTH)
-		*length = (uint32_t)ops_text_length(ops_average_name(t->trace, row));
-	return *length;
-}
-
-static struct ops_string shapes_text(struct table *t, uint32_t inputs)
-{
-	t->scratch.size = 0;
-	if (inputs == OPS_NONE)
-		ops_buffer_append_text(&t->scratch, "[]");
-	else
-		ops_inputs_shapes_text(&t->scratch, ops_trace_inputs(t->trace, inputs));
-	return (struct ops_string){t->scratch.bytes, t->scratch.size};
-}
-
-static size_t shapes_length(struct table *t, uint32_t inputs)
-{
-	uint32_t *length = &t->shapes_lengths[inputs];
-
-	if (*length == UNKNOWN_LENGTH)
-		*length = (uint32_t)shapes_text(t, inputs).size;
-	return *length;
-}
-
-/* Work on a device shows as rows of the device's own, and in the fallback without a device tracer as rows of operators. */
-static bool holds_device_time(const struct ops_average *row)
-{
-	switch (row->device_type) {
-	case OPS_DEVICE_CPU:
-		return row->is_legacy;
-	case OPS_DEVICE_CUDA:
-	case OPS_DEVICE_XPU:
-	case OPS_DEVICE_MTIA:
-	case OPS_DEVICE_PRIVATE_USE_1:
-		return !row->is_user_annotation;
-	default:
-		return false;
-	}
-}
-
-static void survey_row(struct table *t, const struct ops_average *row)
-{
-	size_t length = name_length(t, row);
-
-	if (length > t->name_length_max)
-		t->name_length_max = length;
-	t->self_cpu_ns = ops_sum(t->self_cpu_ns, row->self_cpu_time_total_ns);
-	if (holds_device_time(row))
-		t->self_device_ns = ops_sum(t->self_device_ns, row->self_device_time_total_ns);
-	if (row->flops > 0 && (t->flops_min == 0 || row->flops < t->flops_min))
-		t->flops_min = row->flops;
-	t->has_overloads |= row->overload != OPS_NONE && ops_trace_string(t->trace, row->overload).size > 0;
-	t->has_device_time |= row->self_device_time_total_ns > 0;
-	t->has_device_memory |= row->self_device_memory_usage > 0;
-	if (row->inputs != OPS_NONE) {
-		struct ops_string list = ops_trace_inputs(t->trace, row->inputs);
-
-		t->has_shapes |= ops_inputs_count(list.bytes, list.size) > 0;
-		length = shapes_length(t, row->inputs);
-		if (length > t->shapes_length_max)
-			t->shapes_length_max = length;
-	}
-}
-
-static uint32_t *unknown_lengths(size_t count)
-{
-	uint32_t *lengths = ops_realloc_array(NULL, count + 1, sizeof(*lengths));
-
-	if (lengths)
-		memset(lengths, 0xff, (count + 1) * sizeof(*lengths));
-	return lengths;
-}
-
-static size_t text_width(size_t length_max, int64_t width_max)
-{
-	return (uint64_t)width_max < length_max + MARGIN ? (size_t)width_max : length_max + MARGIN;
-}
-
-static void choose_flops_unit(struct table *t)
-{
-	double thousands = floor(log10((double)t->flops_min) / 3);
-	size_t unit = thousands < FLOPS_UNIT_COUNT - 1 ? (size_t)thousands : FLOPS_UNIT_COUNT - 1;
-
-	t->flops_unit = flops_units[unit];
-	t->flops_scale = pow(10, -3.0 * (double)unit);
-}
-
-static enum ops_code survey(struct table *t, struct ops_error *error)
-{
-	const char *device = t->options->use_device ? t->options->use_device : "";
-	struct ops_average row;
-
-	t->name_lengths = unknown_lengths(ops_trace_string_count(t->trace));
-	t->shapes_lengths = unknown_lengths(ops_trace_inputs_count(t->trace));
-	if (!t->name_lengths || !t->shapes_lengths)
-		return ops_fault_memory(error);
-	for (size_t i = 0; i < t->rows->count; i++) {
-		t->rows->get(t->rows->context, i, &row);
-		survey_row(t, &row);
-	}
-	if (t->has_device_time && !t->options->use_device)
-		return ops_fault(error, OPS_STATE, "rows have device times, but no device is named");
-	for (size_t i = 0; device[i] && i < sizeof(t->device) - 1; i++)
-		t->device[i] = (char)toupper((unsigned char)device[i]);
-	t->name_width = text_width(t->name_length_max, t->options->max_name_column_width);
-	t->shapes_width = text_width(t->shapes_length_max, t->options->max_shapes_column_width);
-	t->has_device_memory = t->has_device_memory && t->options->profile_memory && t->options->use_device;
-	if (t->options->with_flops && t->flops_min > 0)
-		choose_flops_unit(t);
-	return OPS_OK;
-}
 
 /* --- columns ------------------------------------------------------------------------------------------------------ */
 
@@ -204,7 +42,7 @@ enum column {
 	COLUMN_END
 };
 
-static bool has_column(const struct table *t, enum column column)
+static bool has_column(const struct ops_table *t, enum column column)
 {
 	switch (column) {
 	case COLUMN_OVERLOAD:
@@ -229,14 +67,14 @@ static bool has_column(const struct table *t, enum column column)
 	}
 }
 
-static size_t column_width(const struct table *t, enum column column)
+static size_t column_width(const struct ops_table *t, enum column column)
 {
 	if (column == COLUMN_NAME || column == COLUMN_OVERLOAD)
 		return t->name_width;
 	return column == COLUMN_SHAPES ? t->shapes_width : COLUMN_WIDTH;
 }
 
-static void append_title(struct table *t, enum column column)
+static void append_title(struct ops_table *t, enum column column)
 {
 	/* With the device, or the unit of FLOPs, between the two. */
 	static const struct {
@@ -283,7 +121,7 @@ static void append_repeated(struct ops_buffer *out, char c, size_t count)
 }
 
 /* Appends a cell of `length` code points, aligned to the right. */
-static void append_cell(struct table *t, struct ops_string text, size_t length, size_t width)
+static void append_cell(struct ops_table *t, struct ops_string text, size_t length, size_t width)
 {
 	if (length < width)
 		append_repeated(&t->out, ' ', width - length);
@@ -299,7 +137,7 @@ static struct ops_string slice(struct ops_string text, size_t length, int64_t en
 	return ops_text_prefix(text, (size_t)end);
 }
 
-static void append_name_cell(struct table *t, struct ops_string name, size_t length)
+static void append_name_cell(struct ops_table *t, struct ops_string name, size_t length)
 {
 	int64_t keep = t->options->max_name_column_width - 3;
 	struct ops_string cell;
@@ -316,9 +154,9 @@ static void append_name_cell(struct table *t, struct ops_string name, size_t len
 	append_cell(t, cell, ops_text_length(cell), t->name_width);
 }
 
-static void append_shapes_cell(struct table *t, uint32_t inputs)
+static void append_shapes_cell(struct ops_table *t, uint32_t inputs)
 {
-	struct ops_string text = shapes_text(t, inputs);
+	struct ops_string text = ops_table_shapes_text(t, inputs);
 
 	if (text.size > (uint64_t)t->options->max_shapes_column_width)
 		text.size = (size_t)t->options->max_shapes_column_width;
@@ -335,7 +173,7 @@ static double mean_us(int64_t ns, uint64_t count)
 	return count > 0 ? us(ns) / (double)count : 0;
 }
 
-static void format_number(const struct table *t, enum column column, const struct ops_average *row, char *cell)
+static void format_number(const struct ops_table *t, enum column column, const struct ops_average *row, char *cell)
 {
 	switch (column) {
 	case COLUMN_SELF_CPU_SHARE:
@@ -391,7 +229,7 @@ static void format_number(const struct table *t, enum column column, const struc
 	}
 }
 
-static void append_row(struct table *t, const struct ops_average *row)
+static void append_row(struct ops_table *t, const struct ops_average *row)
 {
 	char cell[OPS_FORMAT_ROOM];
 	struct ops_string text = {cell, 0};
@@ -400,7 +238,7 @@ static void append_row(struct table *t, const struct ops_average *row)
 		if (!has_column(t, column))
 			continue;
 		if (column == COLUMN_NAME) {
-			append_name_cell(t, ops_average_name(t->trace, row), name_length(t, row));
+			append_name_cell(t, ops_average_name(t->trace, row), ops_table_name_length(t, row));
 		} else if (column == COLUMN_OVERLOAD) {
 			struct ops_string name = {"", 0};
 
@@ -420,7 +258,7 @@ static void append_row(struct table *t, const struct ops_average *row)
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-static void append_separator(struct table *t)
+static void append_separator(struct ops_table *t)
 {
 	for (enum column column = 0; column < COLUMN_END; column++) {
 		if (!has_column(t, column))
@@ -431,7 +269,7 @@ static void append_separator(struct table *t)
 	ops_buffer_append_text(&t->out, "\n");
 }
 
-static void append_titles(struct table *t)
+static void append_titles(struct ops_table *t)
 {
 	for (enum column column = 0; column < COLUMN_END; column++) {
 		struct ops_string title;
@@ -446,7 +284,7 @@ static void append_titles(struct table *t)
 }
 
 /* A line of '=' as long as the separator less its last gap, then the text. */
-static void append_heading(struct table *t, const char *text, size_t size)
+static void append_heading(struct ops_table *t, const char *text, size_t size)
 {
 	size_t length = 0;
 
@@ -459,7 +297,7 @@ static void append_heading(struct table *t, const char *text, size_t size)
 	ops_buffer_append_text(&t->out, "\n");
 }
 
-static void append_head(struct table *t)
+static void append_head(struct ops_table *t)
 {
 	static const char top_level[] = "This report only display top-level ops statistics";
 
@@ -472,7 +310,7 @@ static void append_head(struct table *t)
 	append_separator(t);
 }
 
-static void append_rows(struct table *t, const uint32_t *order)
+static void append_rows(struct ops_table *t, const uint32_t *order)
 {
 	const struct ops_rows *rows = t->rows;
 	int64_t left = t->options->row_limit;
@@ -489,7 +327,7 @@ static void append_rows(struct table *t, const uint32_t *order)
 	}
 }
 
-static void append_foot(struct table *t)
+static void append_foot(struct ops_table *t)
 {
 	char time[OPS_FORMAT_ROOM];
 
@@ -502,7 +340,7 @@ static void append_foot(struct table *t)
 	}
 }
 
-static enum ops_code make(struct table *t, struct ops_error *error)
+static enum ops_code make(struct ops_table *t, struct ops_error *error)
 {
 	uint32_t *order = NULL;
 	enum ops_code code = OPS_OK;
@@ -512,7 +350,7 @@ static enum ops_code make(struct table *t, struct ops_error *error)
 	if (t->options->sort_by)
 		code = ops_table_sort(t->trace, t->rows, t->options->sort_by, &order, error);
 	if (code == OPS_OK)
-		code = survey(t, error);
+		code = ops_table_survey(t, error);
 	if (code == OPS_OK) {
 		append_head(t);
 		append_rows(t, order);
@@ -528,7 +366,7 @@ enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_row
 			     const struct ops_table_options *options, char **ret_text, size_t *ret_size,
 			     struct ops_error *error)
 {
-	struct table t = {.trace = trace, .rows = rows, .options = options};
+	struct ops_table t = {.trace = trace, .rows = rows, .options = options};
 	enum ops_code code = OPS_OK;
 
 	t.unit = ops_time_unit_of(options->time_unit);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A table in the making: what the files table.c and table_survey.c share.
+ */
+#ifndef OPS_ANALYZE_TABLE_H
+#define OPS_ANALYZE_TABLE_H
+
+#include <stdbool.h>
+
+#include <opstrobe/analyze.h>
+
+#include "analyze/format.h"
+#include "base/buffer.h"
+
+#define OPS_TABLE_DEVICE_ROOM 64
+
+struct ops_table {
+	const struct ops_trace *trace;
+	const struct ops_rows *rows;
+	const struct ops_table_options *options;
+	enum ops_time_unit unit;
+	char device[OPS_TABLE_DEVICE_ROOM]; /* in capitals */
+
+	/* What the first pass finds. */
+	size_t name_length_max;
+	size_t shapes_length_max;
+	int64_t self_cpu_ns;
+	int64_t self_device_ns;
+	int64_t flops_min; /* the smallest above zero; 0 when none is */
+	bool has_overloads;
+	bool has_shapes;
+	bool has_device_time;
+	bool has_device_memory;
+	uint32_t *name_lengths;   /* by string id, UNKNOWN_LENGTH before they are asked for */
+	uint32_t *shapes_lengths; /* by input list */
+
+	size_t name_width;
+	size_t shapes_width;
+	const char *flops_unit;
+	double flops_scale;
+
+	struct ops_buffer scratch; /* the text of one cell */
+	struct ops_buffer out;
+};
+
+/* The first pass over all rows: fills everything up to `scratch`. The caller frees the two arrays of lengths in any case.
+ * OPS_STATE when rows have device times but no device is named. */
+enum ops_code ops_table_survey(struct ops_table *table, struct ops_error *error);
+
+/* Lengths of what a row shows, in code points, each worked out once. */
+size_t ops_table_name_length(struct ops_table *table, const struct ops_average *row);
+/* The text of an input list's shapes, in `scratch`: good until that is used again. */
+struct ops_string ops_table_shapes_text(struct ops_table *table, uint32_t inputs);
+
+#endif
