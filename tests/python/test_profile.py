@@ -20,6 +20,9 @@ import opstrobe
 from opstrobe import ProfilerActivity, record_function, schedule
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:Profiler clears")
+
+
 def enter(name):
     with record_function(name):
         pass
