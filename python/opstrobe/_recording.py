@@ -59,7 +59,7 @@ class Recording:
         self.trace: _core.Trace | None = None
         self._events: _core.EventList | None = None
         self._duration_ns = {"prepare": 0, "enable": 0, "disable": 0, "build": 0}
-        self._with_torch = "torch" in sys.modules
+        self._with_torch = sys.modules.get("torch") is not None
         if self._with_torch:
             from opstrobe import _bridge  # slow to import, and of no use without torch
 
@@ -111,7 +111,7 @@ class Recording:
     def _warn_of_gaps(self, trace: _core.Trace) -> None:
         if trace.lost:
             warn(f"{trace.lost} records did not fit into memory and are missing from the profile")
-        if not self._with_torch and "torch" in sys.modules:
+        if not self._with_torch and sys.modules.get("torch") is not None:
             warn(
                 "torch was imported while this profile recorded, so it has no operators; "
                 "import torch before the profile starts"
