@@ -19,7 +19,6 @@ import pytest
 import opstrobe
 from opstrobe import ProfilerActivity, record_function, schedule
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:Profiler clears")
 
 
