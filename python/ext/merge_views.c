@@ -42,6 +42,7 @@ static uint32_t trace_number(struct origins *origins, struct trace_object *trace
 	return (uint32_t)origins->trace_count++;
 }
 
+/* 0, or -1 with an exception set; to be released in either case. */
 static int origins_init(struct origins *origins, const struct located *views, size_t count)
 {
 	uint32_t last = 0;
@@ -56,10 +57,8 @@ static int origins_init(struct origins *origins, const struct located *views, si
 		if (!views[i].trace)
 			continue;
 		origins->which[i] = last = trace_number(origins, views[i].trace, last);
-		if (last == OPS_NONE) {
-			origins_release(origins);
+		if (last == OPS_NONE)
 			return -1;
-		}
 	}
 	return 0;
 }
