@@ -6,16 +6,17 @@ Takes the path of flops_filter. Programs run under torch.profiler, whose events 
 
 import sys
 
-from inputs import Filter, input_list, need, plain_tensor, scalar, tensor, tensor_list
+from inputs import Filter, input_list, plain_tensor, scalar, skip, tensor, tensor_list
 
-need("torch", "hypothesis")
-
-import torch
-import torch.nn.functional as F
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
-from torch.profiler import ProfilerActivity, profile
-from torch.utils.flop_counter import FlopCounterMode, flop_registry
+try:
+    import torch
+    import torch.nn.functional as F
+    from hypothesis import HealthCheck, assume, given, settings
+    from hypothesis import strategies as st
+    from torch.profiler import ProfilerActivity, profile
+    from torch.utils.flop_counter import FlopCounterMode, flop_registry
+except ImportError as missing:
+    skip(missing)
 
 FILTER = Filter(sys.argv[1])
 POINTWISE = {f"aten::{name}{end}" for name in ["add", "sub", "mul", "div"] for end in ["", "_"]}
@@ -50,8 +51,12 @@ def events_of(program):
 
 
 def ours(program, without_pointwise=True):
-    return {name: sum(flops for other, _, flops in found if other == name) for found in [events_of(program)]
-            for name, _, flops in found if flops and not (without_pointwise and name in POINTWISE)}
+    return {
+        name: sum(flops for other, _, flops in found if other == name)
+        for found in [events_of(program)]
+        for name, _, flops in found
+        if flops and not (without_pointwise and name in POINTWISE)
+    }
 
 
 def flop_counter(program):
@@ -65,39 +70,61 @@ def test_as_torch_profiler():
     x, w = r(2, 3, 8, 8), r(4, 3, 3, 3)
     found = []
     for program in [
-        lambda: torch.mm(r(3, 4), r(4, 5)), lambda: torch.addmm(r(5), r(3, 4), r(4, 5)),
-        lambda: torch.bmm(r(2, 3, 4), r(2, 4, 5)), lambda: torch.baddbmm(r(2, 3, 5), r(2, 3, 4), r(2, 4, 5)),
-        lambda: r(3, 4) + 4, lambda: r(3, 4) * r(3, 4), lambda: r(3, 4) + r(4), lambda: r(2, 1) * r(2, 1),
-        lambda: F.conv2d(x, w, stride=2, padding=1), lambda: F.conv2d(x, w, r(4), dilation=2),
+        lambda: torch.mm(r(3, 4), r(4, 5)),
+        lambda: torch.addmm(r(5), r(3, 4), r(4, 5)),
+        lambda: torch.bmm(r(2, 3, 4), r(2, 4, 5)),
+        lambda: torch.baddbmm(r(2, 3, 5), r(2, 3, 4), r(2, 4, 5)),
+        lambda: r(3, 4) + 4,
+        lambda: r(3, 4) * r(3, 4),
+        lambda: r(3, 4) + r(4),
+        lambda: r(2, 1) * r(2, 1),
+        lambda: F.conv2d(x, w, stride=2, padding=1),
+        lambda: F.conv2d(x, w, r(4), dilation=2),
         lambda: F.conv2d(r(2, 4, 8, 8), r(4, 2, 3, 3), groups=2, dilation=2),
-        lambda: torch.nn.Linear(4, 5)(r(2, 3, 4)), lambda: r(2, 3, 4) @ r(4, 5), lambda: r(0, 4) @ r(4, 5),
-        lambda: r(3, 0) @ r(0, 5), lambda: torch.einsum("bij,bjk->bik", r(2, 3, 4), r(2, 4, 5)),
+        lambda: torch.nn.Linear(4, 5)(r(2, 3, 4)),
+        lambda: r(2, 3, 4) @ r(4, 5),
+        lambda: r(0, 4) @ r(4, 5),
+        lambda: r(3, 0) @ r(0, 5),
+        lambda: torch.einsum("bij,bjk->bik", r(2, 3, 4), r(2, 4, 5)),
         lambda: torch.nn.MultiheadAttention(16, 2)(r(2, 3, 16), r(2, 3, 16), r(2, 3, 16)),
         lambda: F.scaled_dot_product_attention(*[r(2, 4, 8, 16, requires_grad=True)] * 3, dropout_p=0.5),
-        lambda: torch.nn.GRU(4, 5)(r(2, 3, 4)), lambda: torch.mm(r(3, 4, dtype=torch.complex64), r(4, 5) + 0j),
+        lambda: torch.nn.GRU(4, 5)(r(2, 3, 4)),
+        lambda: torch.mm(r(3, 4, dtype=torch.complex64), r(4, 5) + 0j),
     ]:
         found += events_of(program)
     for name, theirs, mine in found:
         assert theirs in (0, mine), (name, theirs, mine)
     assert {name for name, theirs, _ in found if theirs} == {
-        "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::add", "aten::mul", "aten::conv2d"}
+        "aten::mm",
+        "aten::addmm",
+        "aten::bmm",
+        "aten::baddbmm",
+        "aten::add",
+        "aten::mul",
+        "aten::conv2d",
+    }
     assert sum(theirs > 0 for _, theirs, _ in found) > 20
 
 
 def test_where_it_differs():
     for program, expected in [
-        (lambda: r(3, 1) + r(1, 4), {"aten::add": 12}), (lambda: torch.tensor(2.0) * r(3, 4), {"aten::mul": 12}),
+        (lambda: r(3, 1) + r(1, 4), {"aten::add": 12}),
+        (lambda: torch.tensor(2.0) * r(3, 4), {"aten::mul": 12}),
         (lambda: r(3, 4).sub_(r(4)).div_(2), {"aten::sub_": 12, "aten::div_": 12}),
-        (lambda: 1 - r(3, 4), {"aten::sub": 12}), (lambda: r(3, 4) / r(3, 1), {"aten::div": 12}),
+        (lambda: 1 - r(3, 4), {"aten::sub": 12}),
+        (lambda: r(3, 4) / r(3, 1), {"aten::div": 12}),
         (lambda: r(3, 4).mul_(2).add_(1), {"aten::mul_": 12, "aten::add_": 12}),
-        (lambda: torch.dot(r(5), r(5)), {"aten::dot": 10}), (lambda: torch.vdot(r(5), r(5)), {"aten::vdot": 10}),
-        (lambda: torch.mv(r(4, 5), r(5)), {"aten::mv": 40}), (lambda: r(4, 5) @ r(5), {"aten::mv": 40}),
+        (lambda: torch.dot(r(5), r(5)), {"aten::dot": 10}),
+        (lambda: torch.vdot(r(5), r(5)), {"aten::vdot": 10}),
+        (lambda: torch.mv(r(4, 5), r(5)), {"aten::mv": 40}),
+        (lambda: r(4, 5) @ r(5), {"aten::mv": 40}),
         (lambda: torch.addmv(r(4), r(4, 5), r(5)), {"aten::addmv": 40}),
         (lambda: r(4).addmv_(r(4, 5), r(5)), {"aten::addmv_": 40}),
         (lambda: torch.addbmm(r(3, 5), r(2, 3, 4), r(2, 4, 5)), {"aten::addbmm": 240}),
         (lambda: r(3, 5).addmm_(r(3, 4), r(4, 5)), {"aten::addmm_": 120}),
         (lambda: r(2, 3, 5).baddbmm_(r(2, 3, 4), r(2, 4, 5)), {"aten::baddbmm_": 240}),
-        (lambda: torch.mm(r(3, 4).to_sparse(), r(4, 5)), {}), (lambda: torch.mm(r(3, 4).to_sparse_csr(), r(4, 5)), {}),
+        (lambda: torch.mm(r(3, 4).to_sparse(), r(4, 5)), {}),
+        (lambda: torch.mm(r(3, 4).to_sparse_csr(), r(4, 5)), {}),
         (lambda: r(3, 4).to_sparse() + r(3, 4).to_sparse(), {}),
         (lambda: F.conv1d(r(3, 9), r(4, 3, 3)), {"aten::conv1d": 2 * 7 * 36}),
         (lambda: F.conv2d(r(3, 8, 8), r(4, 3, 3, 3)), {"aten::conv2d": 2 * 36 * 108}),
@@ -123,7 +150,9 @@ def test_attention():
     q, k, v = (r(size, requires_grad=True) for size in sizes)
     fused = "aten::_scaled_dot_product_flash_attention_for_cpu"
     assert ours(lambda: F.scaled_dot_product_attention(q, k, v).sum().backward()) == {
-        fused: attention_cost(False, *sizes), fused + "_backward": attention_cost(True, *sizes)}
+        fused: attention_cost(False, *sizes),
+        fused + "_backward": attention_cost(True, *sizes),
+    }
 
     def plain():
         F.scaled_dot_product_attention(q, k, v, dropout_p=0.5).sum().backward()
@@ -140,7 +169,8 @@ def test_kernels():
     swapped = [(2, 8, 4, 16), (2, 9, 4, 16), (2, 9, 4, 20)]
     x, w = (2, 4, 8, 8), (6, 2, 3, 3)
     cases = [
-        ("_scaled_dot_product_flash_attention", [q, k, v]), ("_scaled_dot_product_cudnn_attention", [q, k, v]),
+        ("_scaled_dot_product_flash_attention", [q, k, v]),
+        ("_scaled_dot_product_cudnn_attention", [q, k, v]),
         ("_scaled_dot_product_efficient_attention", [q, k, v]),
         ("_scaled_dot_product_flash_attention_backward", [grad, q, k, v]),
         ("_scaled_dot_product_cudnn_attention_backward", [grad, q, k, v]),
@@ -156,7 +186,8 @@ def test_kernels():
         assert call("aten::" + name, items) == expected > 0, name
     forward = 2 * 2 * 4 * 4 * 108
     for name, arguments in [
-        ("cudnn_convolution", [[1, 0], [2, 1], [1, 2], 2]), ("mkldnn_convolution", [None, [1, 0], [2, 1], [1, 2], 2]),
+        ("cudnn_convolution", [[1, 0], [2, 1], [1, 2], 2]),
+        ("mkldnn_convolution", [None, [1, 0], [2, 1], [1, 2], 2]),
         ("miopen_convolution", [None, [1, 0], [2, 1], [1, 2], 2]),
     ]:
         assert call("aten::" + name, [tensor(x), tensor(w), *map(scalar, arguments)]) == forward, name
@@ -191,8 +222,9 @@ def test_convolutions(data):
     stride, dilation, kernel, padding = numbers(1, 3), numbers(1, 2), numbers(1, 3), numbers(0, 2)
     size = [d * (k - 1) + 1 + more for d, k, more in zip(dilation, kernel, numbers(0, 4))]
     if transposed:
-        assume(all(s * (n - 1) + d * (k - 1) + 1 > 2 * p
-                   for s, n, d, k, p in zip(stride, size, dilation, kernel, padding)))
+        assume(
+            all(s * (n - 1) + d * (k - 1) + 1 > 2 * p for s, n, d, k, p in zip(stride, size, dilation, kernel, padding))
+        )
     x = r(*([2] if batched else []), channels * groups, *size, requires_grad=data.draw(st.booleans()))
     first, second = (channels * groups, outputs) if transposed else (outputs * groups, channels)
     w = r(first, second, *kernel, requires_grad=data.draw(st.booleans()))
@@ -215,13 +247,20 @@ def test_convolutions(data):
 def test_models():
     """Whole training steps: what is not pointwise sums up to what flop_counter makes of it."""
     convolutional = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 8, 3, padding="same"), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
-        torch.nn.Conv2d(8, 16, 3, stride=2), torch.nn.ConvTranspose2d(16, 4, 3), torch.nn.Flatten(),
-        torch.nn.LazyLinear(10))
+        torch.nn.Conv2d(3, 8, 3, padding="same"),
+        torch.nn.BatchNorm2d(8),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(8, 16, 3, stride=2),
+        torch.nn.ConvTranspose2d(16, 4, 3),
+        torch.nn.Flatten(),
+        torch.nn.LazyLinear(10),
+    )
     images = r(2, 3, 16, 16)
     convolutional(images)
     recurrent = torch.nn.GRU(6, 5, num_layers=2)
     for model, data in [(convolutional, images), (recurrent, r(3, 2, 6))]:
+
         def program():
             y = model(data)
             (y[0] if isinstance(y, tuple) else y).sum().backward()

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/format: numbers at the edges of their units, and widths of any bytes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "analyze/format.h"
+
+static void assert_time(double us, enum ops_time_unit unit, const char *expected)
+{
+	char text[OPS_FORMAT_ROOM];
+
+	ops_format_time(text, us, unit);
+	assert_string_equal(text, expected);
+}
+
+static void times(void **state)
+{
+	(void)state;
+	assert_time(0, OPS_TIME_BY_SIZE, "0.000us");
+	assert_time(999.9994, OPS_TIME_BY_SIZE, "999.999us");
+	assert_time(999.9996, OPS_TIME_BY_SIZE, "1000.000us");
+	assert_time(1000, OPS_TIME_BY_SIZE, "1.000ms");
+	assert_time(999999.6, OPS_TIME_BY_SIZE, "1000.000ms");
+	assert_time(1e6, OPS_TIME_BY_SIZE, "1.000s");
+	assert_time(-5e6, OPS_TIME_BY_SIZE, "-5000000.000us");
+	assert_time(1234.5, OPS_TIME_S, "0.001s");
+	assert_time(1234.5, OPS_TIME_MS, "1.234ms");
+	assert_time(1234.5, OPS_TIME_US, "1234.500us");
+	assert_time(-9223372036854775.808, OPS_TIME_BY_SIZE, "-9223372036854776.000us");
+	assert_int_equal(ops_time_unit_of(NULL), OPS_TIME_BY_SIZE);
+	assert_int_equal(ops_time_unit_of("s"), OPS_TIME_S);
+	assert_int_equal(ops_time_unit_of("ms"), OPS_TIME_MS);
+	assert_int_equal(ops_time_unit_of("us"), OPS_TIME_US);
+	assert_int_equal(ops_time_unit_of("h"), OPS_TIME_BY_SIZE);
+}
+
+static void shares(void **state)
+{
+	char text[OPS_FORMAT_ROOM];
+
+	(void)state;
+	ops_format_share(text, 1, 3);
+	assert_string_equal(text, "33.33%");
+	ops_format_share(text, 5, 2);
+	assert_string_equal(text, "250.00%");
+	ops_format_share(text, 0, 0);
+	assert_string_equal(text, "NaN");
+	ops_format_share(text, 1, 0);
+	assert_string_equal(text, "NaN");
+	ops_format_share(text, -9.3e15, 0.001);
+	assert_string_equal(text, "-930000000000000000000.00%");
+}
+
+static void assert_memory(int64_t bytes, const char *expected)
+{
+	char text[OPS_FORMAT_ROOM];
+
+	ops_format_memory(text, bytes);
+	assert_string_equal(text, expected);
+}
+
+static void memory(void **state)
+{
+	(void)state;
+	assert_memory(0, "0 B");
+	assert_memory(1023, "1023 B");
+	assert_memory(-1023, "-1023 B");
+	assert_memory(1024, "1.00 KB");
+	assert_memory(-1024, "-1.00 KB");
+	assert_memory((1 << 20) - 1, "1024.00 KB");
+	assert_memory(1 << 20, "1.00 MB");
+	assert_memory(1 << 30, "1.00 GB");
+	assert_memory(INT64_MIN, "-8589934592.00 GB");
+}
+
+static void assert_length(const char *bytes, size_t size, size_t expected)
+{
+	assert_int_equal(ops_text_length((struct ops_string){bytes, size}), expected);
+	assert_int_equal(ops_text_prefix((struct ops_string){bytes, size}, expected).size, size);
+	assert_int_equal(ops_text_prefix((struct ops_string){bytes, size}, expected + 1).size, size);
+	assert_int_equal(ops_text_prefix((struct ops_string){bytes, size}, 0).size, 0);
+}
+
+static void lengths(void **state)
+{
+	(void)state;
+	assert_length("", 0, 0);
+	assert_length("a\0b\n", 4, 4);
+	assert_length("\xc3\xa9\xf0\x9f\x98\x80", 6, 2);
+	assert_length("\xed\xa0\x80\xed\xbf\xbf", 6, 2); /* surrogates */
+	assert_length("\xff\xc3", 2, 2);
+	assert_length("\xed\xa0", 2, 2);
+	assert_length("\xc0\x80\xf8\x88", 4, 4);
+	assert_int_equal(ops_text_prefix((struct ops_string){"a\xc3\xa9" "b", 4}, 2).size, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times),
+		cmocka_unit_test(shares),
+		cmocka_unit_test(memory),
+		cmocka_unit_test(lengths),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
