@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What comes after recording: stop, events(), key_averages(), table(), the trace file, and the memory of it all.
 
-Run as a program it does one profiler in a process of its own and prints one JSON object, so that memory is told apart:
+Run as a program it does one profiler in a process of its own and prints one JSON object, so that memory is told apart; times are thread CPU time:
 
-    python bench/afterwards.py opstrobe|torch EVENTS [--shapes] [--no-export]
+    python bench/afterwards.py opstrobe|torch EVENTS [--shapes] [--export]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 LAYERS, WIDTH, BATCH = 20, 8, 4
-EVENTS_A_STEP = 891  # of one training step of the network below
+EVENTS_A_STEP = 940  # of one training step of the network below
 
 
 def _resident_bytes() -> int:
@@ -83,17 +83,42 @@ def _profiler(which: str, shapes: bool) -> Any:
     return module.profile(activities=[module.ProfilerActivity.CPU], record_shapes=shapes)
 
 
-def _measure(which: str, events: int, shapes: bool, export: bool) -> dict[str, float]:
-    step = _training_step()
+def _warm_up(which: str, shapes: bool, step: Any) -> None:
+    """What a profiler loads and builds at its first use is not what is asked for here."""
     step()
-    with _profiler(which, shapes) as warm:  # what either loads at first use is not what is asked for here
+    with _profiler(which, shapes) as profiler:
         step()
-    len(warm.events())
-    warm.key_averages().table()
-    del warm
+    len(profiler.events())
+    profiler.key_averages().table()
+
+
+def _measure_export(which: str, events: int, shapes: bool) -> dict[str, float]:
+    """The best of several windows, for torch can save a window only once, and the first file pays for memory that the
+    system has not touched yet."""
+    step = _training_step()
+    _warm_up(which, shapes, step)
+    best = {"export": float("inf")}
+    with tempfile.TemporaryDirectory() as folder:
+        for window in range(5):
+            path = os.path.join(folder, f"trace-{window}.json")
+            with _profiler(which, shapes) as profiler:
+                for _ in range(events // EVENTS_A_STEP):
+                    step()
+            begin = time.thread_time()
+            profiler.export_chrome_trace(path)
+            seconds = time.thread_time() - begin
+            if seconds < best["export"]:
+                best = {"export": seconds, "json_bytes": os.path.getsize(path)}
+            os.remove(path)
+    return best
+
+
+def _measure(which: str, events: int, shapes: bool) -> dict[str, float]:
+    step = _training_step()
+    _warm_up(which, shapes, step)
 
     figures: dict[str, float] = {}
-    clock = time.perf_counter
+    clock = time.thread_time  # all of it is work of this thread, here and in torch
 
     def timed(name: str, work: Any) -> Any:
         begin = clock()
@@ -111,18 +136,14 @@ def _measure(which: str, events: int, shapes: bool, export: bool) -> dict[str, f
         averages = timed("key_averages()", profiler.key_averages)
         timed("table()", lambda: averages.table(sort_by="cpu_time_total", row_limit=10))
     figures["peak_bytes"] = peak.growth
-    if export:
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "trace.json")
-            timed("export", lambda: profiler.export_chrome_trace(path))
-            figures["json_bytes"] = os.path.getsize(path)
     return figures
 
 
-def measure(which: str, events: int, *, shapes: bool = False, export: bool = True) -> dict[str, float]:
-    """The figures of one profiler on about `events` events, taken in a process of its own. Seconds, bytes, counts."""
+def measure(which: str, events: int, *, shapes: bool = False, export: bool = False) -> dict[str, float]:
+    """The figures of one profiler on about `events` events, taken in a process of its own: CPU seconds, bytes, counts. With
+    `export` those of the trace file, without those of all that comes before it."""
     command = [sys.executable, __file__, which, str(events)]
-    command += ["--shapes"] * shapes + ["--no-export"] * (not export)
+    command += ["--shapes"] * shapes + ["--export"] * export
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
@@ -138,6 +159,7 @@ if __name__ == "__main__":
     parser.add_argument("which", choices=["opstrobe", "torch"])
     parser.add_argument("events", type=int)
     parser.add_argument("--shapes", action="store_true")
-    parser.add_argument("--no-export", action="store_true")
+    parser.add_argument("--export", action="store_true")
     options = parser.parse_args()
-    print(json.dumps(_measure(options.which, options.events, options.shapes, not options.no_export)))
+    taken = (_measure_export if options.export else _measure)(options.which, options.events, options.shapes)
+    print(json.dumps(taken))

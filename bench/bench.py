@@ -17,6 +17,7 @@ from afterwards import after_recording, measure  # noqa: E402
 from hot_path import operator_costs, range_costs  # noqa: E402
 
 BUDGET_EVENTS = 851_040
+EXPORT_EVENTS = 100_000
 TORCH_EVENTS = 50_000  # torch needs about two minutes and 6 GB for BUDGET_EVENTS
 
 
@@ -61,7 +62,7 @@ def _hot_path(report: Report, rounds: int) -> None:
 def _afterwards(report: Report, full: bool) -> None:
     ours = measure("opstrobe", BUDGET_EVENTS)
     theirs = measure("torch", BUDGET_EVENTS if full else TORCH_EVENTS)
-    shapes = measure("opstrobe", BUDGET_EVENTS, shapes=True, export=False)
+    shapes = measure("opstrobe", BUDGET_EVENTS, shapes=True)
     report.title(
         f"After recording {ours['events']:,.0f} events"
         + ("" if full else f" (torch: {theirs['events']:,.0f} events, compared per event; --full for all)")
@@ -81,7 +82,8 @@ def _afterwards(report: Report, full: bool) -> None:
     report.line("peak memory, an event", f"{bytes_each:.0f} bytes", "<= 100 bytes", bytes_each <= 100)
     report.line("  with record_shapes", f"{shapes['peak_bytes'] / shapes['events']:.0f} bytes")
     report.line("  torch", f"{theirs['peak_bytes'] / theirs['events']:.0f} bytes")
-    rates = [figures["json_bytes"] / figures["export"] / 1e6 for figures in (ours, theirs)]
+    files = [measure(which, EXPORT_EVENTS, export=True) for which in ("opstrobe", "torch")]
+    rates = [file["json_bytes"] / file["export"] / 1e6 for file in files]
     report.line(
         "Chrome JSON",
         f"{rates[0]:.0f} MB/s = {rates[0] / rates[1]:.1f} x torch",
@@ -94,7 +96,7 @@ def _afterwards(report: Report, full: bool) -> None:
 def _growth(report: Report) -> None:
     report.title("Growth (opstrobe): stop + events() + key_averages() + table(), an event")
     for events in (10_000, 100_000, 1_000_000, 10_000_000):
-        figures = measure("opstrobe", events, export=False)
+        figures = measure("opstrobe", events)
         count = figures["events"]
         report.line(
             f"{count:,.0f} events",
