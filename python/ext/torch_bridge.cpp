@@ -34,6 +34,12 @@
 
 #include <opstrobe/inputs.h>
 
+/* The path of every operator. Its cache lines are cold each time an operator comes, so what counts is how many there are:
+ * few functions, no calls into other libraries but for the name, the rare cases elsewhere. */
+#define OPS_INLINE __attribute__((always_inline)) inline
+#define OPS_HOT __attribute__((noinline, hot))
+#define OPS_COLD __attribute__((noinline, cold))
+
 namespace {
 
 using at::ObserverContext;
@@ -45,13 +51,18 @@ using context_ptr = std::unique_ptr<ObserverContext>;
 
 /* --- state -------------------------------------------------------------------------------------------------------- */
 
+/* Which threads a session records. A thread that started a session which another thread stopped keeps its callbacks for
+ * a while; once that has happened in this process, callbacks look whether they are those of the session. */
+enum reach { inheriting, inheriting_checked, all_threads };
+
 /* Written by attach and detach, read by every operator. */
 struct alignas(64) attachment {
 	const ops_collector *collector; /* set by the first attach, the same ever after */
 	uint64_t session;               /* epoch of the attached session, 0 none; release store, acquire load */
+	enum reach reach;
+	ops_torch_options options;
 	uint64_t op_handle;             /* the callbacks of that session */
 	uint64_t range_handle;
-	ops_torch_options options;
 };
 attachment attached;
 
@@ -63,11 +74,30 @@ uint64_t attached_session()
 /* --- threads and names --------------------------------------------------------------------------------------------- */
 
 /* Ids of operator names by the address of the schema's name. An address may come to hold another name (an operator is
- * deregistered, its memory reused), so a hit counts only if the text is the same. */
+ * deregistered, its memory reused), so a hit counts only if the text is the same. A call of strcmp costs 5 ns in the
+ * middle of a program; so the text is compared by words. It is a std::string's, aligned to words, so that a word with
+ * one byte of it can be read whole. */
 struct name_entry {
 	const char *key;
-	char *text; /* owned */
+	uint64_t *words; /* the text with its NUL, padded with zeros; owned */
+	uint64_t last;   /* which bits of the last word are text or NUL */
+	uint32_t last_word;
 	uint32_t id;
+
+	bool matches(const char *name) const
+	{
+		uint64_t word;
+
+		if (key != name)
+			return false;
+		for (uint32_t i = 0; i < last_word; i++) {
+			std::memcpy(&word, name + i * sizeof(word), sizeof(word));
+			if (word != words[i])
+				return false;
+		}
+		std::memcpy(&word, name + last_word * sizeof(word), sizeof(word));
+		return ((word ^ words[last_word]) & last) == 0;
+	}
 };
 constexpr size_t name_count = 512; /* a power of two */
 
@@ -87,7 +117,7 @@ pthread_key_t exit_key;
 void free_recorder(recorder *self)
 {
 	for (name_entry &entry : self->names)
-		std::free(entry.text);
+		std::free(entry.words);
 	std::free(self->spare);
 	std::free(self);
 }
@@ -105,7 +135,7 @@ void thread_exit(void *self)
 	free_recorder(static_cast<recorder *>(self));
 }
 
-__attribute__((noinline)) recorder *make_recorder()
+OPS_COLD recorder *make_recorder()
 {
 	ops_thread *thread = attached.collector->thread();
 	recorder *self = nullptr;
@@ -139,12 +169,19 @@ static_assert(name_count == 1u << (64 - 55), "the hash has as many bits as the t
 void remember_name(recorder *self, const char *key, uint32_t id)
 {
 	name_entry *entry = name_slot(self, key);
-	char *text = strdup(key);
+	const size_t bytes = std::strlen(key) + 1;
+	const size_t words = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+	uint64_t last = 0;
 
+	if (reinterpret_cast<uintptr_t>(key) % sizeof(uint64_t) != 0)
+		return;
+	auto *text = static_cast<uint64_t *>(std::calloc(words, sizeof(uint64_t)));
 	if (!text)
 		return;
-	std::free(entry->text);
-	*entry = {key, text, id};
+	std::memcpy(text, key, bytes);
+	std::memset(&last, 0xff, bytes - (words - 1) * sizeof(uint64_t));
+	std::free(entry->words);
+	*entry = {key, text, last, static_cast<uint32_t>(words - 1), id};
 }
 
 void forget_names(recorder *self, uint64_t epoch)
@@ -156,7 +193,7 @@ void forget_names(recorder *self, uint64_t epoch)
 
 /* The id of an operator's name met for the first time; 0 when this is no operator but a function with a name of its
  * own, or when there is no memory for it. */
-__attribute__((noinline)) uint32_t find_schema_name(recorder *self, const RecordFunction &fn, const char *name,
+OPS_COLD uint32_t find_schema_name(recorder *self, const RecordFunction &fn, const char *name,
                                                     uint64_t epoch)
 {
 	auto schema = fn.operator_name();
@@ -178,7 +215,7 @@ inline uint32_t schema_name(recorder *self, const RecordFunction &fn, const char
 {
 	const name_entry *entry = name_slot(self, name);
 
-	if (OPS_LIKELY(entry->key == name && self->epoch == epoch && std::strcmp(entry->text, name) == 0))
+	if (OPS_LIKELY(self->epoch == epoch && entry->matches(name)))
 		return entry->id;
 	return find_schema_name(self, fn, name, epoch);
 }
@@ -217,29 +254,54 @@ inline bool is_plain(const at::TensorImpl *tensor)
 	       !tensor->has_symbolic_sizes_strides();
 }
 
-inline void copy_int64s(char *to, c10::ArrayRef<int64_t> from)
+inline uint8_t dtype_of(const at::TensorImpl *tensor)
 {
-	for (size_t i = 0; i < from.size(); i++) /* few: cheaper than a call */
-		std::memcpy(to + i * sizeof(int64_t), &from[i], sizeof(int64_t));
+	return static_cast<uint8_t>(tensor->dtype().toScalarType());
 }
 
-inline char *put_tensor(bounds to, char *at, const at::TensorImpl *tensor)
+OPS_INLINE char *put_strided(bounds to, char *at, const at::TensorImpl *tensor)
 {
-	const bool strided = tensor->layout() == c10::kStrided;
 	const auto sizes = tensor->sizes();
-	const size_t bytes = sizes.size() * sizeof(int64_t);
-	const ops_input_head head = {static_cast<uint8_t>(strided ? OPS_INPUT_TENSOR : OPS_INPUT_TENSOR_PLAIN),
-	                             static_cast<uint8_t>(tensor->dtype().toScalarType()),
-	                             static_cast<uint16_t>(sizes.size())};
+	const auto strides = tensor->strides();
+	const size_t n = sizes.size();
+	const ops_input_head head = {OPS_INPUT_TENSOR, dtype_of(tensor), static_cast<uint16_t>(n)};
 
-	at = take(to, at, sizeof(head) + (strided ? 2 * bytes : bytes));
+	at = take(to, at, sizeof(head) + 2 * n * sizeof(int64_t));
 	if (OPS_UNLIKELY(!at))
 		return nullptr;
 	std::memcpy(at, &head, sizeof(head));
-	copy_int64s(at + sizeof(head), sizes);
-	if (strided)
-		copy_int64s(at + sizeof(head) + bytes, tensor->strides());
+	char *const first = at + sizeof(head);
+	for (size_t i = 0; i < n; i++) { /* both in one loop: its exit is what the processor guesses wrong */
+		std::memcpy(first + i * sizeof(int64_t), &sizes.data()[i], sizeof(int64_t));
+		std::memcpy(first + (n + i) * sizeof(int64_t), &strides.data()[i], sizeof(int64_t));
+	}
 	return at;
+}
+
+inline char *put_plain_tensor(bounds to, char *at, const at::TensorImpl *tensor)
+{
+	if (OPS_LIKELY(tensor->layout() == c10::kStrided))
+		return put_strided(to, at, tensor);
+	const auto sizes = tensor->sizes();
+	return put_item(to, at, OPS_INPUT_TENSOR_PLAIN, sizes.size(), sizes.data(), sizes.size() * sizeof(int64_t),
+	                dtype_of(tensor));
+}
+
+/* A tensor with one of these keys may have no strides or no plain sizes. */
+constexpr auto odd_keys = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks | c10::python_ks |
+                          c10::DispatchKeySet(c10::DispatchKey::NestedTensor);
+
+OPS_COLD char *put_odd_tensor(bounds to, char *at, const at::TensorImpl *tensor)
+{
+	return is_plain(tensor) ? put_plain_tensor(to, at, tensor) : put_item(to, at, OPS_INPUT_NONE);
+}
+
+OPS_INLINE char *put_tensor(bounds to, char *at, const at::TensorImpl *tensor)
+{
+	if (OPS_UNLIKELY(tensor->key_set().has_any(odd_keys) || tensor->has_symbolic_sizes_strides() ||
+	                 tensor == c10::UndefinedTensorImpl::singleton()))
+		return put_odd_tensor(to, at, tensor);
+	return put_strided(to, at, tensor);
 }
 
 /* NONE for whatever is not a scalar. */
@@ -270,7 +332,7 @@ char *put_tensor_list(bounds to, char *at, c10::ArrayRef<c10::IValue> items)
 		if (!is_plain(item.toTensor().unsafeGetTensorImpl()))
 			return put_item(to, at, OPS_INPUT_NONE);
 	for (size_t i = items.size(); at && i-- > 0;)
-		at = put_tensor(to, at, items[i].toTensor().unsafeGetTensorImpl());
+		at = put_plain_tensor(to, at, items[i].toTensor().unsafeGetTensorImpl());
 	return at ? put_item(to, at, OPS_INPUT_TENSOR_LIST, items.size()) : nullptr;
 }
 
@@ -310,24 +372,28 @@ __attribute__((noinline)) char *put_other(bounds to, char *at, const c10::IValue
 	return value.isTensorList() ? put_tensor_list(to, at, items) : put_scalar_list(to, at, items);
 }
 
-inline char *put_value(bounds to, char *at, const c10::IValue &value)
+OPS_INLINE char *put_value(bounds to, char *at, const c10::IValue &value)
 {
-	if (OPS_UNLIKELY(!value.isTensor()))
-		return put_other(to, at, value);
-	const at::TensorImpl *tensor = value.toTensor().unsafeGetTensorImpl();
-	return is_plain(tensor) ? put_tensor(to, at, tensor) : put_item(to, at, OPS_INPUT_NONE);
+	if (OPS_LIKELY(value.isTensor()))
+		return put_tensor(to, at, value.toTensor().unsafeGetTensorImpl());
+	if (value.isInt()) /* toInt() is a call, for the sake of symbolic integers */
+		return put_item(to, at, OPS_INPUT_INT, 0, &value.payload.u.as_int, sizeof(int64_t));
+	if (value.isNone())
+		return put_item(to, at, OPS_INPUT_NONE);
+	return put_other(to, at, value);
 }
 
 /* An input list (inputs.h). */
-char *put_inputs(bounds to, char *at, c10::ArrayRef<const c10::IValue> inputs)
+OPS_HOT char *put_inputs(bounds to, char *at, c10::ArrayRef<const c10::IValue> inputs)
 {
 	const uint32_t count = static_cast<uint32_t>(inputs.size());
 
 	for (size_t i = count; OPS_LIKELY(at != nullptr) && i-- > 0;) {
+		char *const before = at;
 		try {
-			at = put_value(to, at, inputs[i]);
+			at = put_value(to, before, inputs[i]);
 		} catch (...) { /* a tensor whose sizes are not to be had */
-			at = put_item(to, at, OPS_INPUT_NONE);
+			at = put_item(to, before, OPS_INPUT_NONE);
 		}
 	}
 	at = at ? take(to, at, sizeof(count)) : nullptr;
@@ -366,7 +432,7 @@ struct record {
 	uint8_t kind;
 };
 
-inline char *put_payload(bounds to, char *at, const record &what)
+OPS_INLINE char *put_payload(bounds to, char *at, const record &what)
 {
 	if (what.inputs)
 		at = put_inputs(to, at, what.inputs->inputs());
@@ -384,7 +450,7 @@ inline uint16_t payload_flags(const record &what)
 
 /* By way of a buffer: into a new block, or when writing in place was disturbed. Clears `what->inputs` if they are too
  * much for any block. */
-__attribute__((noinline)) ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
+OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 {
 	constexpr size_t spare_bytes = OPS_PAYLOAD_MAX & ~size_t{3};
 	const bool nested = self->spare_taken; /* a tensor computes its sizes with operators, and this is one of those */
@@ -412,7 +478,7 @@ __attribute__((noinline)) ops_slot *reserve_by_copy(recorder *self, uint64_t epo
 }
 
 /* Reserves a slot with a payload, written in place: into the free room of the thread's block first, and then reserved. */
-inline ops_slot *reserve_with_payload(recorder *self, uint64_t epoch, record *what)
+OPS_INLINE ops_slot *reserve_with_payload(recorder *self, uint64_t epoch, record *what)
 {
 	ops_thread *thread = self->thread;
 	ops_block *block = thread->block;
@@ -429,7 +495,7 @@ inline ops_slot *reserve_with_payload(recorder *self, uint64_t epoch, record *wh
 	return reserve_by_copy(self, epoch, what);
 }
 
-inline ops_slot *reserve(recorder *self, uint64_t epoch, record *what)
+OPS_INLINE ops_slot *reserve(recorder *self, uint64_t epoch, record *what)
 {
 	if (what->inputs || what->name.bytes)
 		return reserve_with_payload(self, epoch, what);
@@ -446,7 +512,7 @@ inline void fill(ops_slot *slot, const RecordFunction &fn, const record &what)
 	slot->end_thread = 0;
 	slot->kind = what.kind;
 	slot->scope = static_cast<uint8_t>(fn.scope());
-	slot->flags = static_cast<uint16_t>(payload_flags(what) | (fn.isAsync() ? OPS_SLOT_ASYNC : 0));
+	slot->flags = payload_flags(what);
 }
 
 inline void close(ops_slot *slot)
@@ -463,17 +529,24 @@ bool is_live(bool global);
 void leave_thread() noexcept;
 void ensure_memory_reports() noexcept;
 
+/* Paused, to be checked, or over. */
+OPS_COLD uint64_t epoch_if_live(uint64_t epoch, bool global)
+{
+	if (is_live(global))
+		return epoch;
+	leave_thread();
+	return 0;
+}
+
 /* The epoch if this callback is to record, else 0. */
 template <bool Global>
 inline uint64_t epoch_to_record()
 {
 	const uint64_t epoch = ops_collector_epoch(attached.collector);
 
-	if (OPS_UNLIKELY(!is_live(Global))) {
-		leave_thread();
-		return 0;
-	}
-	return epoch;
+	if (OPS_LIKELY(epoch && epoch == attached_session() && attached.reach == (Global ? all_threads : inheriting)))
+		return epoch;
+	return epoch_if_live(epoch, Global);
 }
 
 struct op_context final : ObserverContext {
@@ -490,7 +563,7 @@ struct op_context final : ObserverContext {
 static_assert(sizeof(op_context) == sizeof(ops_slot::owner) && offsetof(ops_slot, owner) == 0, "the slot's first word");
 
 template <bool Inputs, bool Global>
-context_ptr op_start(const RecordFunction &fn) noexcept
+__attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
 {
 	const uint64_t epoch = epoch_to_record<Global>();
 	recorder *self = epoch ? current_recorder() : nullptr;
@@ -580,8 +653,7 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 	if (!slot)
 		return nullptr;
 	fill(slot, fn, what);
-	if (args.bytes)
-		slot->flags |= OPS_SLOT_HAS_ARGS;
+	slot->flags |= static_cast<uint16_t>((args.bytes ? OPS_SLOT_HAS_ARGS : 0) | (fn.isAsync() ? OPS_SLOT_ASYNC : 0));
 	slot->owner = nullptr;
 	slot->start_ticks = ops_ticks(attached.collector->tsc);
 	ops_publish(self->thread);
@@ -649,7 +721,7 @@ private:
 		ops_publish(self->thread);
 	}
 
-	char zeros[2048] = {};
+	[[maybe_unused]] char zeros[2048] = {};
 	const uint64_t session;
 };
 
@@ -696,18 +768,22 @@ bool is_ours(RecordFunctionCallback::StartCallback start)
 	return false;
 }
 
-/* Whether the calling callback belongs to the attached session. A thread may still hold the callbacks of an earlier one:
- * it started that, and another thread stopped it. */
-bool is_live(bool global)
+bool left_behind = false; /* some thread was left with callbacks of a session that another thread stopped */
+
+bool thread_holds(at::CallbackHandle handle)
 {
-	if (!attached_session() || attached.options.all_threads != global)
-		return false;
-	if (global)
-		return true;
 	for (const auto &entry : at::get_record_function_tls_().sorted_tls_callbacks_)
-		if (entry.handle_ == attached.op_handle)
+		if (entry.handle_ == handle)
 			return true;
 	return false;
+}
+
+/* Whether the calling callback belongs to the attached session. */
+bool is_live(bool global)
+{
+	if (!attached_session() || (attached.reach == all_threads) != global)
+		return false;
+	return attached.reach != inheriting_checked || thread_holds(attached.op_handle);
 }
 
 /* Takes from this thread's state what sessions other than the attached one left in it. Works inside a callback too:
@@ -734,7 +810,7 @@ void leave_thread() noexcept
 
 void remove_global_callbacks()
 {
-	if (attached.options.all_threads && attached.op_handle) {
+	if (attached.reach == all_threads && attached.op_handle) {
 		at::removeCallback(attached.op_handle);
 		at::removeCallback(attached.range_handle);
 	}
@@ -744,6 +820,7 @@ void remove_global_callbacks()
 void detach() noexcept
 {
 	__atomic_store_n(&attached.session, 0, __ATOMIC_RELEASE);
+	left_behind = left_behind || (attached.reach != all_threads && !thread_holds(attached.op_handle));
 	try {
 		remove_global_callbacks();
 	} catch (...) {
@@ -807,6 +884,7 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 		if (ThreadLocalDebugInfo::get(state_kind))
 			return "torch.profiler (or another profiler that uses torch's profiler state) is recording on this thread";
 		attached.options = *options;
+		attached.reach = options->all_threads ? all_threads : left_behind ? inheriting_checked : inheriting;
 		const uint64_t session = ops_collector_epoch(collector);
 		if (options->profile_memory)
 			push_memory_reporter(session);

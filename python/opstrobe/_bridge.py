@@ -85,6 +85,7 @@ def _flags(torch: ModuleType) -> list[str]:
         "-fPIC",
         "-shared",
         "-fvisibility=hidden",
+        "-fno-plt",
         f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
         f'-DOPS_TORCH_VERSION="{torch.__version__}"',
     ]
