@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 import warnings
 import weakref
@@ -20,7 +21,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 import opstrobe
-from opstrobe import ProfilerAction
+from opstrobe import ProfilerAction, _bridge
 
 # Signals that end a program which does not handle them, and that can be caught. Python itself turns SIGINT into an
 # exception.
@@ -57,6 +58,7 @@ class RunRecorder:
         self._written = False
         self._finishing = False
         self._deadly_signal: int | None = None
+        self._mask = threading.local()
 
     def arm(self) -> None:
         """From here on the program's import of torch starts the recording, and its end writes the trace."""
@@ -65,14 +67,18 @@ class RunRecorder:
         else:
             sys.meta_path.insert(0, _TorchImport(self._torch_imported))
         atexit.register(self._finish)
-        os.register_at_fork(after_in_child=self._forget)
         for number in _FATAL_SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, self._die)
+        os.register_at_fork(
+            before=self._hold_signals, after_in_parent=self._release_signals, after_in_child=self._forget
+        )
 
     # --- recording ---------------------------------------------------------------------------------------------------
 
     def _torch_imported(self) -> None:
+        if _bridge.info().get("found") is None:
+            _say("compiling the bridge to this torch, once …")
         try:
             self._start()
         except CannotRecord as error:
@@ -105,6 +111,15 @@ class RunRecorder:
         if self._profile is not None and not self._written:
             self._profile.step()
 
+    # --- forks -------------------------------------------------------------------------------------------------------
+
+    def _hold_signals(self) -> None:
+        """A signal that reached a child before it has forgotten our handler would be lost to it: it has to wait."""
+        self._mask.before_fork = signal.pthread_sigmask(signal.SIG_BLOCK, _FATAL_SIGNALS)
+
+    def _release_signals(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask.before_fork)
+
     def _forget(self) -> None:
         """In a forked child, which is not recorded and dies of signals as any process."""
         self._profile = None
@@ -112,6 +127,7 @@ class RunRecorder:
         for number in _FATAL_SIGNALS:
             if signal.getsignal(number) == self._die:
                 signal.signal(number, signal.SIG_DFL)
+        self._release_signals()
 
     # --- the end -----------------------------------------------------------------------------------------------------
 

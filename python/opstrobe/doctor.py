@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opstrobe doctor`: whether recording works on this machine, and what to do about what does not."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes.util
+import dataclasses
+import glob
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import opstrobe
+from opstrobe import _bridge, _core
+
+# Works; worth knowing; recording does not work until something is done.
+OK, NOTE, PROBLEM = "ok", "note", "problem"
+
+# Run in a process of its own, so that a crash is a finding too. The last line it prints is the result.
+_TRIAL = """
+import json, warnings
+warnings.simplefilter("ignore")
+try:
+    import torch, opstrobe
+    with opstrobe.profile(record_shapes=True, profile_memory=True) as prof:
+        torch.ones(2) + torch.ones(2)
+    count = sum(event.name == "aten::add" for event in prof.events())
+    result = {"recorded": count, "bridge": opstrobe._core.bridge_info()}
+except Exception as error:
+    result = {"error": f"{type(error).__name__}: {error}"}
+print(json.dumps(result))
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    subject: str
+    status: str
+    text: str
+    advice: str = ""
+
+
+def _examine() -> list[Finding]:
+    return [
+        Finding("opstrobe", OK, f"{opstrobe.__version__} in {os.path.dirname(opstrobe.__file__)}"),
+        Finding("python", OK, f"{platform.python_version()}, {sys.executable}"),
+        *_torch_and_recording(),
+        _compiler(),
+        _cache(),
+        _clock(),
+        _gpu(),
+        _perf_events(),
+    ]
+
+
+def _torch_and_recording() -> list[Finding]:
+    if importlib.util.find_spec("torch") is None:
+        return [Finding("torch", PROBLEM, "not installed for this Python", "pip install torch")]
+    try:
+        version = importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        version = "of unknown version"
+    return [Finding("torch", OK, version), *_trial()]
+
+
+def _trial() -> list[Finding]:
+    process = subprocess.run([sys.executable, "-c", _TRIAL], capture_output=True, text=True, cwd="/")
+    if process.returncode != 0:
+        end = f"was killed by signal {-process.returncode}" if process.returncode < 0 else process.stderr.strip()
+        advice = f"remove {_bridge.cache_directory()} and try again; report it if that does not help"
+        return [Finding("recording", PROBLEM, f"a trial recording {end}", advice)]
+    result: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    if "error" in result:
+        return [Finding("recording", PROBLEM, f"a trial recording failed: {result['error']}")]
+    bridge = result["bridge"]
+    found = [Finding("bridge", OK, f"for torch {bridge['torch_version']}: {bridge['path']}")]
+    if result["recorded"] == 1:
+        return [*found, Finding("recording", OK, "a trial recording has every operator in it")]
+    text = f"a trial recording has {result['recorded']} operators of 1"
+    return [*found, Finding("recording", PROBLEM, text, "please report it, with the output of this command")]
+
+
+def _compiler() -> Finding:
+    try:
+        command = _bridge._compiler()
+    except _bridge.BridgeError as error:
+        return Finding("compiler", NOTE, str(error))
+    version = subprocess.run([*command, "--version"], capture_output=True, text=True).stdout.partition("\n")[0]
+    return Finding("compiler", OK, f"{shutil.which(command[0])}: {version}")
+
+
+def _cache() -> Finding:
+    directory = _bridge.cache_directory()
+    existing = next(folder for folder in (directory, *directory.parents) if folder.exists())
+    if os.access(existing, os.W_OK | os.X_OK):
+        return Finding("cache", OK, f"{directory}, writable")
+    advice = "make it writable, or set XDG_CACHE_HOME to a directory that is"
+    return Finding("cache", NOTE, f"{directory} is not writable: bridges are compiled anew for each process", advice)
+
+
+def _clock() -> Finding:
+    name, _, reason = _core.clock().partition(": ")
+    if not reason:
+        return Finding("clock", OK, "the processor's time stamp counter")
+    return Finding("clock", NOTE, f"{name}, some 20 ns more for each operator, because {reason}")
+
+
+def _gpu() -> Finding:
+    places = [os.path.join(place, "nvidia", "*", "lib", "libcupti.so*") for place in sys.path if place]
+    places += ["/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*", "/usr/local/cuda*/lib64/libcupti.so*"]
+    found = sorted(path for place in places for path in glob.glob(place))
+    cupti = found[0] if found else ctypes.util.find_library("cupti")
+    text = f"CUPTI is there ({cupti})" if cupti else "no CUPTI on this machine"
+    return Finding("gpu", NOTE, f"{text}; this version of Opstrobe records the CPU only")
+
+
+def _perf_events() -> Finding:
+    try:
+        with open("/proc/sys/kernel/perf_event_paranoid") as file:
+            level = int(file.read())
+    except (OSError, ValueError):
+        return Finding("perf events", NOTE, "this kernel has none; this version of Opstrobe needs none")
+    allowed = "processes may count their own events" if level <= 2 else "they are closed to users"
+    return Finding("perf events", OK, f"perf_event_paranoid is {level}: {allowed}; this version of Opstrobe needs none")
+
+
+def _print_findings(found: list[Finding]) -> None:
+    colours = {OK: "\x1b[32m", NOTE: "\x1b[33m", PROBLEM: "\x1b[31m"} if sys.stdout.isatty() else {}
+    for finding in found:
+        begin, end = (colours[finding.status], "\x1b[0m") if colours else ("", "")
+        print(f"{begin}{finding.status:<8}{end} {finding.subject:<12} {finding.text}")
+        if finding.advice:
+            print(f"{'':21} to do: {finding.advice}")
+    works = not any(finding.status == PROBLEM for finding in found)
+    print("\nrecording works" if works else "\nrecording does not work")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="opstrobe doctor",
+        description="Says whether recording works on this machine, and what to do about what does not. "
+        "Ends with status 0 if it works, else 1.",
+    )
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    options = parser.parse_args()
+    found = _examine()
+    if options.json:
+        print(json.dumps([dataclasses.asdict(finding) for finding in found], indent=2))
+    else:
+        _print_findings(found)
+    raise SystemExit(any(finding.status == PROBLEM for finding in found))
+
+
+if __name__ == "__main__":
+    main()
