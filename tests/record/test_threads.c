@@ -83,6 +83,7 @@ struct puppet {
 	struct ops_slot *slot;
 	uint64_t epoch;
 	uint32_t name;
+	size_t count;
 };
 
 static void *run_puppet(void *argument)
@@ -181,6 +182,18 @@ static void step_publish(struct puppet *puppet)
 static void step_close(struct puppet *puppet)
 {
 	ops_slot_close(puppet->slot, ops_ticks(puppet->collector->tsc), puppet->recorder->number);
+}
+
+/* Records until it must not. */
+static void step_exhaust(struct puppet *puppet)
+{
+	for (puppet->count = 0; puppet->count < 5000; puppet->count++) {
+		step_reserve(puppet);
+		if (!puppet->slot)
+			return;
+		step_publish(puppet);
+		step_close(puppet);
+	}
 }
 
 static void step_fill(struct puppet *puppet)
@@ -335,8 +348,11 @@ static void test_paused_late(void **state)
 	puppet_do(puppet, step_begin);
 	puppet_do(puppet, step_fill);
 	puppet_do(puppet, step_end);
+	ops_session_pause(session);
+	puppet_do(puppet, step_exhaust); /* has not seen it; at the end of its block at the latest it does */
+	assert_in_range(puppet->count, 0, OPS_BLOCK_BYTES / sizeof(struct ops_slot));
 	recording = stop(session);
-	assert_int_equal(recording->slot_count, 5001);
+	assert_int_equal(recording->slot_count, 5001 + puppet->count);
 	assert_int_equal(recording->lost, 0);
 	ops_recording_free(recording);
 	puppet_end(puppet);
