@@ -95,7 +95,8 @@ void ops_free_averages(struct ops_average *rows);
 void ops_total_average(const struct ops_trace *trace, const struct ops_event_costs *costs, const uint32_t *refs,
                        size_t count, struct ops_average *ret_row);
 
-/* Estimated floating-point operations of an event's operator; 0 when unknown. Formulas and sources: analyze/flops.c. */
+/* Estimated floating-point operations of an event's operator; 0 when unknown, and 0 inside an operator that has a value
+ * already, so that sums count a call once. Formulas and sources: analyze/flops.c. */
 int64_t ops_event_flops(const struct ops_trace *trace, uint32_t event);
 
 /* --- table text --------------------------------------------------------------------------------------------------- */
@@ -111,8 +112,8 @@ struct ops_rows {
 
 /* What torch's EventList.table takes (spec 2.6). Start from OPS_TABLE_OPTIONS_DEFAULT. */
 struct ops_table_options {
-	const char *sort_by; /* attribute name; NULL: as they come. Rows arrive unsorted; the table sorts */
-	int64_t row_limit;   /* -1: all */
+	const char *sort_by; /* an attribute of torch's FunctionEventAvg; NULL: as they come. The table sorts, largest first */
+	int64_t row_limit;   /* negative: all */
 	int64_t max_src_column_width;
 	int64_t max_name_column_width;
 	int64_t max_shapes_column_width;
@@ -130,8 +131,10 @@ struct ops_table_options {
 		.max_name_column_width = 55, .max_shapes_column_width = 80                         \
 	}
 
-/* Torch's table layout, byte for byte. OPS_UNSUPPORTED for an unknown sort_by (the Python layer's AttributeError),
- * OPS_INVALID for one that cannot be ordered (TypeError). `*ret_text` is NUL-terminated UTF-8, freed with ops_free_text. */
+/* Torch's table layout, byte for byte; empty without rows. Texts are cut and padded by code points, a byte that is no UTF-8
+ * counting one. OPS_UNSUPPORTED for an unknown sort_by (the Python layer's AttributeError), OPS_INVALID for one that cannot
+ * be ordered (TypeError) or a negative width, OPS_STATE for rows with device times when no device is named (RuntimeError).
+ * `*ret_text` has a NUL behind, and is freed with ops_free_text. */
 enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_rows *rows,
                              const struct ops_table_options *options, char **ret_text, size_t *ret_size,
                              struct ops_error *error);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -270,6 +271,32 @@ static void many_groups(void **state)
 	grouped_release(&g);
 }
 
+static void many_overloads(void **state)
+{
+	struct ops_builder *b = scene_open();
+	struct grouped g;
+
+	(void)state;
+	for (int64_t i = 0; i < 600; i++) {
+		struct ops_new_event event = scene_event(b, 0, "a", i * 10, i * 10 + 5);
+		char overload[32];
+
+		/* Strings between them, so that the numbers of the overloads are not in a row. */
+		for (int64_t n = 0; n < i * i % 17; n++) {
+			snprintf(overload, sizeof(overload), "filler %d %d", (int)i, (int)n);
+			scene_string(b, overload);
+		}
+		snprintf(overload, sizeof(overload), "%d", (int)(i % 300));
+		event.overload = scene_string(b, overload);
+		ops_builder_event(b, &event);
+	}
+	g = group(b, true, true);
+	assert_int_equal(g.count, 300);
+	for (size_t i = 0; i < g.count; i++)
+		assert_int_equal(g.rows[i].count, 2);
+	grouped_release(&g);
+}
+
 static void flops_are_summed_when_asked_for(void **state)
 {
 	struct ops_average row, total;
@@ -346,6 +373,7 @@ int main(void)
 		cmocka_unit_test(memory_records_are_groups),
 		cmocka_unit_test(the_row_of_an_event),
 		cmocka_unit_test(many_groups),
+		cmocka_unit_test(many_overloads),
 		cmocka_unit_test(flops_are_summed_when_asked_for),
 		cmocka_unit_test(survives_failing_allocations),
 	};
