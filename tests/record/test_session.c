@@ -237,6 +237,16 @@ static void test_thread_names(void **state)
 	assert_name(find_share(recording, own_tid()), TEXT("a\0\"\xff"));
 	ops_recording_free(recording);
 
+	/* A name holds for its session. */
+	session = start();
+	ops_thread_name(0, "unused", 6);
+	ops_recording_free(stop(session));
+	session = start();
+	ops_instant("here", 4);
+	recording = stop(session);
+	assert_name(find_share(recording, own_tid()), TEXT("tester"));
+	ops_recording_free(recording);
+
 	session = start();
 	ops_instant("here", 4);
 	ops_thread_name(0, NULL, 0);
