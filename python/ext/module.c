@@ -17,7 +17,7 @@ static PyObject *module_clock(PyObject *module, PyObject *unused)
 
 static PyMethodDef module_methods[] = {
 	{"clock", module_clock, METH_NOARGS, "clock() -> str\n\n\"tsc\", or \"monotonic: \" and why not the TSC."},
-	{NULL},
+	{NULL, NULL, 0, NULL},
 };
 
 static int module_exec(PyObject *module)

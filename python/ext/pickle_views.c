@@ -128,20 +128,6 @@ PyObject *ops_ext_function_event_rebuild(PyObject *type, PyObject *args)
 	return ops_ext_function_event_new(state, trace, ref, use_device, with_flops);
 }
 
-PyObject *ops_ext_set_attributes(PyObject *object, PyObject *state)
-{
-	PyObject *name, *value;
-	Py_ssize_t i = 0;
-
-	if (!PyDict_Check(state))
-		return PyErr_Format(PyExc_TypeError, "the state of an event must be a dict");
-	while (PyDict_Next(state, &i, &name, &value)) {
-		if (PyObject_SetAttr(object, name, value) < 0)
-			return NULL;
-	}
-	Py_RETURN_NONE;
-}
-
 /* --- averages ----------------------------------------------------------------------------------------------------- */
 
 PyObject *ops_ext_function_event_avg_reduce(PyObject *object, PyObject *unused)

@@ -28,6 +28,7 @@ struct trace_object {
 	uint32_t *flows;   /* per event: number of its arrow to or from another event, 0 none; NULL before it is asked for */
 	uint64_t id_max;   /* highest event id, 0 before it is asked for */
 	PyObject **names;  /* one str per string id, made when asked for */
+	struct function_event_object *views; /* all there are, linked */
 	PyObject *kept;    /* dict ref → FunctionEvent: events that carry attributes of the user's own; NULL when none */
 };
 
@@ -43,6 +44,7 @@ struct function_event_object {
 	struct trace_object *trace;
 	PyObject *use_device;
 	PyObject *dict; /* attributes of the user's own; NULL until the first */
+	struct function_event_object *previous, *next; /* in trace->views */
 	uint32_t ref;
 	bool with_flops;
 };
@@ -99,22 +101,31 @@ PyObject *ops_ext_function_event_new(struct ops_ext_state *state, struct trace_o
                                      PyObject *use_device, bool with_flops);
 /* Lets the trace keep the event, so that its attributes stay with it. 0, or -1 with an exception. */
 int ops_ext_function_event_keep(struct function_event_object *self);
-/* The event's own row. 0, or -1 with an exception. */
-int ops_ext_function_event_row(struct function_event_object *self, struct ops_average *ret_row);
 PyObject *ops_ext_function_event_avg_new(struct ops_ext_state *state, struct trace_object *trace,
                                          const struct ops_average *row, PyObject *use_device, bool by_input_shape,
                                          bool by_overload_name, bool with_flops);
 /* Adds the sums of `row` to those of `total`. */
 void ops_ext_average_add(struct ops_average *total, const struct ops_average *row);
 PyObject *ops_ext_interval_new(struct ops_ext_state *state, double start_us, double end_us);
+
+/* --- event_fields.c -------------------------------------------------------------------------------------------------- */
+
+extern PyGetSetDef ops_ext_function_event_getsets[];
+/* The event's own row. 0, or -1 with an exception. */
+int ops_ext_function_event_row(struct function_event_object *self, struct ops_average *ret_row);
 /* c10::DeviceType as the package's enum. */
 PyObject *ops_ext_device_type(struct ops_ext_state *state, uint8_t value);
+
+/* --- attributes.c ---------------------------------------------------------------------------------------------------- */
+
 /* An attribute of any object. Unlike PyObject_GetAttrString it makes no string that stays in the type's cache of names. */
 PyObject *ops_ext_attribute(PyObject *self, const char *name);
 /* format.format(first, second) */
 PyObject *ops_ext_format(const char *format, PyObject *first, PyObject *second);
 /* A dict of the named attributes of `self` and those in `extra` (may be NULL): what `vars(event)` shows. */
 PyObject *ops_ext_attributes(PyObject *self, const char *const *names, PyObject *extra);
+/* Sets all that a dict names: __setstate__ of events and averages. */
+PyObject *ops_ext_set_attributes(PyObject *self, PyObject *dict);
 
 /* --- event_list.c -------------------------------------------------------------------------------------------------- */
 
@@ -191,7 +202,6 @@ PyObject *ops_ext_function_event_avg_reduce(PyObject *self, PyObject *unused);
 PyObject *ops_ext_function_event_avg_rebuild(PyObject *type, PyObject *args);
 PyObject *ops_ext_event_list_reduce(PyObject *self, PyObject *unused);
 PyObject *ops_ext_event_list_rebuild(PyObject *type, PyObject *args);
-PyObject *ops_ext_set_attributes(PyObject *self, PyObject *dict);
 
 /* --- event_inputs.c: struct of inputs.h as Python lists ---------------------------------------------------------------- */
 

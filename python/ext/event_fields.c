@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a FunctionEvent shows: one getter an attribute, reading the columns of the trace.
+ *
+ * Where it differs from torch's: `id` is unique also for memory events; `device_index` is -1 for CPU events (torch shows
+ * the process id there); a `[memory]` event has empty lists and 0 where torch has None.
+ */
+#include "views.h"
+
+static const struct ops_events *columns(const struct function_event_object *self)
+{
+	return ops_trace_events(self->trace->trace);
+}
+
+/* The memory record of a synthetic event, or NULL. */
+static const struct ops_memory_record *memory_of(const struct function_event_object *self)
+{
+	size_t count;
+
+	if (!(self->ref & OPS_MEMORY_REF))
+		return NULL;
+	return &ops_trace_memory(self->trace->trace, &count)[self->ref & ~OPS_MEMORY_REF];
+}
+
+int ops_ext_function_event_row(struct function_event_object *self, struct ops_average *ret_row)
+{
+	struct ops_event_costs costs;
+
+	if (ops_ext_trace_need_costs(self->trace) < 0)
+		return -1;
+	costs = ops_ext_trace_costs(self->trace, self->with_flops);
+	ops_average_of_event(self->trace->trace, &costs, self->ref, ret_row);
+	return 0;
+}
+
+static PyObject *get_average_field(PyObject *object, void *closure)
+{
+	struct ops_average row;
+
+	if (ops_ext_function_event_row((struct function_event_object *)object, &row) < 0)
+		return NULL;
+	return ops_ext_average_field(&row, (int)(intptr_t)closure);
+}
+
+/* Attributes of a fixed value: those of features that a trace has no columns for yet. */
+enum neutral { NEUTRAL_FALSE, NEUTRAL_NONE, NEUTRAL_LIST, NEUTRAL_DICT, NEUTRAL_TEXT, NEUTRAL_0, NEUTRAL_MINUS_1 };
+
+static PyObject *get_neutral(PyObject *object, void *closure)
+{
+	(void)object;
+	switch ((enum neutral)(intptr_t)closure) {
+	case NEUTRAL_FALSE:
+		Py_RETURN_FALSE;
+	case NEUTRAL_NONE:
+		Py_RETURN_NONE;
+	case NEUTRAL_LIST:
+		return PyList_New(0);
+	case NEUTRAL_DICT:
+		return PyDict_New();
+	case NEUTRAL_TEXT:
+		return PyUnicode_FromString("");
+	case NEUTRAL_0:
+		return PyLong_FromLong(0);
+	default:
+		return PyLong_FromLong(-1);
+	}
+}
+
+/* -1 until set, and then among the user's own attributes. */
+static PyObject *get_percent(PyObject *object, void *closure)
+{
+	PyObject *dict = ((struct function_event_object *)object)->dict;
+	PyObject *value = dict ? PyDict_GetItemString(dict, closure) : NULL;
+
+	return value ? Py_NewRef(value) : PyLong_FromLong(-1);
+}
+
+static int set_percent(PyObject *object, PyObject *value, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+
+	if (!value) {
+		PyErr_SetString(PyExc_AttributeError, closure);
+		return -1;
+	}
+	if (!self->dict && !(self->dict = PyDict_New()))
+		return -1;
+	return PyDict_SetItemString(self->dict, closure, value);
+}
+
+static PyObject *get_name(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+	bool traced = closure != NULL; /* trace_name: without the wildcard of "ProfilerStep*" */
+	struct ops_average row;
+	struct ops_string text;
+
+	if (self->ref & OPS_MEMORY_REF) {
+		if (traced)
+			Py_RETURN_NONE;
+		return PyUnicode_FromString(memory_of(self)->out_of_memory ? "[OutOfMemory]" : "[memory]");
+	}
+	row.key = OPS_KEY_NAME;
+	row.name = columns(self)->name[self->ref];
+	text = ops_average_name(self->trace->trace, &row);
+	if (traced || text.bytes == ops_trace_string(self->trace->trace, row.name).bytes)
+		return ops_ext_trace_name(self->trace, row.name);
+	return ops_ext_text(text.bytes, text.size);
+}
+
+static PyObject *get_overload_name(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+	const struct ops_events *events = columns(self);
+
+	(void)closure;
+	if ((self->ref & OPS_MEMORY_REF) || !events->overload || events->overload[self->ref] == OPS_NONE)
+		return PyUnicode_FromString("");
+	return ops_ext_trace_name(self->trace, events->overload[self->ref]);
+}
+
+static PyObject *get_id(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+	const struct ops_events *events = columns(self);
+
+	(void)closure;
+	if (self->ref & OPS_MEMORY_REF)
+		return PyLong_FromUnsignedLongLong(ops_ext_trace_id_max(self->trace) + 1 +
+		                                   (self->ref & ~OPS_MEMORY_REF));
+	return PyLong_FromUnsignedLongLong(events->id ? events->id[self->ref] : (uint64_t)self->ref + 1);
+}
+
+static PyObject *get_external_id(PyObject *object, void *closure)
+{
+	if (((struct function_event_object *)object)->ref & OPS_MEMORY_REF)
+		return PyLong_FromLong(0);
+	return get_id(object, closure);
+}
+
+static void span_us(const struct function_event_object *self, double *ret_start_us, double *ret_end_us)
+{
+	const struct ops_memory_record *memory = memory_of(self);
+	int64_t origin = ops_trace_info(self->trace->trace)->start_ns;
+	int64_t start = memory ? memory->time_ns : columns(self)->start_ns[self->ref];
+	int64_t end = memory ? memory->time_ns : columns(self)->end_ns[self->ref];
+
+	*ret_start_us = (double)(start - origin) / 1000.0;
+	*ret_end_us = (double)(end - origin) / 1000.0;
+}
+
+static PyObject *get_time_range(PyObject *object, void *closure)
+{
+	struct ops_ext_state *state = ops_ext_state_of(object);
+	double start_us, end_us;
+
+	(void)closure;
+	if (!state)
+		return NULL;
+	span_us((struct function_event_object *)object, &start_us, &end_us);
+	return ops_ext_interval_new(state, start_us, end_us);
+}
+
+static const struct ops_track *track_of(const struct function_event_object *self)
+{
+	const struct ops_memory_record *memory = memory_of(self);
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(self->trace->trace, &count);
+
+	return &tracks[memory ? memory->track : columns(self)->track[self->ref]];
+}
+
+static PyObject *get_thread(PyObject *object, void *closure)
+{
+	(void)closure;
+	return PyLong_FromUnsignedLong(track_of((struct function_event_object *)object)->number);
+}
+
+static PyObject *get_device_resource_id(PyObject *object, void *closure)
+{
+	(void)closure;
+	return PyLong_FromLongLong(track_of((struct function_event_object *)object)->tid);
+}
+
+static PyObject *get_fwd_thread(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+
+	(void)closure;
+	if ((self->ref & OPS_MEMORY_REF) || columns(self)->sequence_nr[self->ref] < 0)
+		return PyLong_FromLong(0);
+	return PyLong_FromUnsignedLong(columns(self)->forward_thread[self->ref]);
+}
+
+static PyObject *get_sequence_nr(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+
+	(void)closure;
+	return PyLong_FromLongLong(self->ref & OPS_MEMORY_REF ? -1 : columns(self)->sequence_nr[self->ref]);
+}
+
+PyObject *ops_ext_device_type(struct ops_ext_state *state, uint8_t value)
+{
+	PyObject *module, *member;
+
+	if (value >= OPS_EXT_DEVICE_TYPES)
+		return PyLong_FromLong(value);
+	if (!state->device_types[value]) {
+		module = PyImport_ImportModule("opstrobe._enums");
+		if (!module)
+			return NULL;
+		member = PyObject_CallMethod(module, "DeviceType", "i", value);
+		Py_DECREF(module);
+		if (!member)
+			return NULL;
+		state->device_types[value] = member;
+	}
+	return Py_NewRef(state->device_types[value]);
+}
+
+static PyObject *get_device_type(PyObject *object, void *closure)
+{
+	struct ops_ext_state *state = ops_ext_state_of(object);
+	const struct ops_memory_record *memory = memory_of((struct function_event_object *)object);
+
+	(void)closure;
+	return state ? ops_ext_device_type(state, memory ? memory->device_type : 0) : NULL;
+}
+
+static PyObject *get_device_index(PyObject *object, void *closure)
+{
+	const struct ops_memory_record *memory = memory_of((struct function_event_object *)object);
+
+	(void)closure;
+	return PyLong_FromLong(memory ? memory->device_index : -1);
+}
+
+static PyObject *get_scope(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+
+	(void)closure;
+	return PyLong_FromLong(self->ref & OPS_MEMORY_REF ? 0 : columns(self)->scope[self->ref]);
+}
+
+static PyObject *get_activity_type(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+	enum ops_event_kind kind = OPS_EVENT_CPU_INSTANT;
+
+	(void)closure;
+	if (!(self->ref & OPS_MEMORY_REF))
+		kind = columns(self)->kind[self->ref];
+	return PyUnicode_FromString(ops_event_kind_category(kind));
+}
+
+static PyObject *get_is_kind(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+
+	return PyBool_FromLong(!(self->ref & OPS_MEMORY_REF) && columns(self)->kind[self->ref] == (intptr_t)closure);
+}
+
+static PyObject *get_inputs(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+	uint32_t inputs = self->ref & OPS_MEMORY_REF ? OPS_NONE : columns(self)->inputs[self->ref];
+
+	return ops_ext_inputs(self->trace, inputs, (enum inputs_view)(intptr_t)closure);
+}
+
+static PyObject *get_use_device(PyObject *object, void *closure)
+{
+	(void)closure;
+	return Py_NewRef(((struct function_event_object *)object)->use_device);
+}
+
+static PyObject *get_cpu_parent(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+	struct ops_ext_state *state = ops_ext_state_of(object);
+	uint32_t parent = self->ref & OPS_MEMORY_REF ? OPS_NONE : columns(self)->parent[self->ref];
+
+	(void)closure;
+	if (!state)
+		return NULL;
+	if (parent == OPS_NONE)
+		Py_RETURN_NONE;
+	return ops_ext_function_event_new(state, self->trace, parent, self->use_device, self->with_flops);
+}
+
+static PyObject *get_cpu_children(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+	struct ops_ext_state *state = ops_ext_state_of(object);
+	uint32_t first, count;
+	PyObject *list;
+
+	(void)closure;
+	if (!state)
+		return NULL;
+	if (self->ref & OPS_MEMORY_REF)
+		return PyList_New(0);
+	if (ops_ext_trace_need_children(self->trace) < 0)
+		return NULL;
+	first = self->trace->child_start[self->ref];
+	count = self->trace->child_start[self->ref + 1] - first;
+	list = PyList_New(count);
+	for (uint32_t i = 0; list && i < count; i++) {
+		PyObject *child = ops_ext_function_event_new(state, self->trace, self->trace->child_rows[first + i],
+		                                             self->use_device, self->with_flops);
+		if (child)
+			PyList_SET_ITEM(list, i, child);
+		else
+			Py_CLEAR(list);
+	}
+	return list;
+}
+
+/* The arrow from a forward operator to its backward node: both ends have its number. */
+static PyObject *get_flow(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+	const struct ops_link *links;
+	uint32_t flow = 0;
+	size_t count;
+
+	if (!(self->ref & OPS_MEMORY_REF)) {
+		if (ops_ext_trace_need_flows(self->trace) < 0)
+			return NULL;
+		flow = self->trace->flows[self->ref];
+	}
+	switch ((intptr_t)closure) {
+	case 'i':
+		return PyLong_FromUnsignedLong(flow);
+	case 't':
+		return PyLong_FromLong(flow != 0);
+	default:
+		links = ops_trace_links(self->trace->trace, &count);
+		return PyBool_FromLong(flow && links[flow - 1].from == self->ref);
+	}
+}
+
+/* Names that torch warns about, and what stands behind them. */
+struct old_name {
+	const char *warning;
+	int field; /* -1: metadata_json */
+};
+static const struct old_name old_cuda_time = {"`cuda_time` is deprecated, please use `device_time` instead.",
+                                              FIELD_DEVICE_TIME};
+static const struct old_name old_cuda_time_total = {
+	"`cuda_time_total` is deprecated. Use `device_time_total` instead.", FIELD_DEVICE_TIME_TOTAL};
+static const struct old_name old_self_cuda_time_total = {
+	"`self_cuda_time_total` is deprecated. Use `self_device_time_total` instead.", FIELD_SELF_DEVICE_TIME_TOTAL};
+static const struct old_name old_self_cuda_memory_usage = {
+	"`self_cuda_memory_usage` is deprecated. Use `self_device_memory_usage` instead.", FIELD_SELF_DEVICE_MEMORY};
+static const struct old_name old_metadata_json = {"`metadata_json` is deprecated. Use `event_metadata` instead.", -1};
+
+static PyObject *get_old_name(PyObject *object, void *closure)
+{
+	const struct old_name *old = closure;
+
+	if (PyErr_WarnEx(PyExc_FutureWarning, old->warning, 1) < 0)
+		return NULL;
+	if (old->field < 0)
+		return PyUnicode_FromString("");
+	return get_average_field(object, (void *)(intptr_t)old->field);
+}
+
+/* What torch's events have in their __dict__, and so what vars() shows. */
+static const char *const plain_names[] = {
+	"id", "node_id", "name", "overload_name", "trace_name", "time_range", "thread", "fwd_thread", "kernels", "count",
+	"cpu_children", "cpu_parent", "input_shapes", "concrete_inputs", "kwinputs", "stack", "scope", "use_device",
+	"cpu_memory_usage", "device_memory_usage", "is_async", "is_remote", "sequence_nr", "device_type", "device_index",
+	"device_resource_id", "is_legacy", "flops", "is_user_annotation", "is_python_function", "activity_type",
+	"self_cpu_percent", "total_cpu_percent", "total_device_percent", "flow_id", "flow_type", "flow_start",
+	"external_id", "linked_correlation_id", "event_metadata", "structured_input_shapes", "structured_input_strides",
+	"input_dtypes", "python_id", "python_parent_id", "python_module_id", NULL,
+};
+
+static PyObject *get_dict(PyObject *object, void *closure)
+{
+	(void)closure;
+	return ops_ext_attributes(object, plain_names, ((struct function_event_object *)object)->dict);
+}
+
+PyGetSetDef ops_ext_function_event_getsets[] = {
+	{"id", get_id, NULL, "Number of the event, unique in the trace.", NULL},
+	{"node_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
+	{"name", get_name, NULL, "Name; steps of a schedule are all called \"ProfilerStep*\".", NULL},
+	{"key", get_name, NULL, "The same as name.", NULL},
+	{"trace_name", get_name, NULL, "Name as recorded; None for memory events.", (void *)1},
+	{"overload_name", get_overload_name, NULL, "Overload of the operator, \"\" unless captured.", NULL},
+	{"time_range", get_time_range, NULL, "Interval in us after the session's start.", NULL},
+	{"thread", get_thread, NULL, "Logical number of the thread it began on.", NULL},
+	{"fwd_thread", get_fwd_thread, NULL, "For a backward event, the thread of its forward operator; else 0.", NULL},
+	{"sequence_nr", get_sequence_nr, NULL, "Autograd sequence number, -1 for none.", NULL},
+	{"scope", get_scope, NULL, "RecordScope.", NULL},
+	{"device_type", get_device_type, NULL, "DeviceType.", NULL},
+	{"device_index", get_device_index, NULL, "Ordinal of the device, -1 for the CPU.", NULL},
+	{"device_resource_id", get_device_resource_id, NULL, "Thread id of the system, or stream.", NULL},
+	{"activity_type", get_activity_type, NULL, "Category in the trace file.", NULL},
+	{"is_user_annotation", get_is_kind, NULL, "A range of the user's.", (void *)OPS_EVENT_USER_ANNOTATION},
+	{"is_python_function", get_is_kind, NULL, "A call of a Python function.", (void *)OPS_EVENT_PYTHON_FUNCTION},
+	{"is_remote", get_neutral, NULL, "False", (void *)NEUTRAL_FALSE},
+	{"use_device", get_use_device, NULL, "Device word of the profile, or None.", NULL},
+	{"cpu_parent", get_cpu_parent, NULL, "The enclosing event, or None.", NULL},
+	{"cpu_children", get_cpu_children, NULL, "The events directly inside, in order.", NULL},
+	{"input_shapes", get_inputs, NULL, "Sizes of each argument, [] for what is no tensor.", (void *)INPUT_SHAPES},
+	{"structured_input_shapes", get_inputs, NULL, "The same, with a list of sizes for a list of tensors.",
+	 (void *)INPUT_STRUCTURED_SHAPES},
+	{"structured_input_strides", get_inputs, NULL, "Strides alike.", (void *)INPUT_STRUCTURED_STRIDES},
+	{"input_dtypes", get_inputs, NULL, "Type of each argument.", (void *)INPUT_DTYPES},
+	{"concrete_inputs", get_inputs, NULL, "Value of each scalar argument, else None.", (void *)INPUT_CONCRETE},
+	{"external_id", get_external_id, NULL, "The id; 0 for memory events.", NULL},
+	{"linked_correlation_id", get_neutral, NULL, "0", (void *)NEUTRAL_0},
+	{"kernels", get_neutral, NULL, "Device kernels launched.", (void *)NEUTRAL_LIST},
+	{"kwinputs", get_neutral, NULL, "Keyword arguments.", (void *)NEUTRAL_DICT},
+	{"stack", get_neutral, NULL, "Python stack.", (void *)NEUTRAL_LIST},
+	{"event_metadata", get_neutral, NULL, "Details of a device event.", (void *)NEUTRAL_NONE},
+	{"flow_id", get_flow, NULL, "Number of the arrow from forward to backward, 0 none.", (void *)'i'},
+	{"flow_type", get_flow, NULL, "1 for such an arrow, 0 none.", (void *)'t'},
+	{"flow_start", get_flow, NULL, "Whether it starts here.", (void *)'s'},
+	{"python_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
+	{"python_parent_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
+	{"python_module_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
+	{"self_cpu_percent", get_percent, set_percent, "-1 until set: torch's own tables note their text here.",
+	 (void *)"self_cpu_percent"},
+	{"total_cpu_percent", get_percent, set_percent, "Likewise.", (void *)"total_cpu_percent"},
+	{"total_device_percent", get_percent, set_percent, "Likewise.", (void *)"total_device_percent"},
+	OPS_EXT_AVERAGE_GETSETS(get_average_field),
+	{"cuda_time", get_old_name, NULL, "Deprecated.", (void *)&old_cuda_time},
+	{"cuda_time_total", get_old_name, NULL, "Deprecated.", (void *)&old_cuda_time_total},
+	{"self_cuda_time_total", get_old_name, NULL, "Deprecated.", (void *)&old_self_cuda_time_total},
+	{"self_cuda_memory_usage", get_old_name, NULL, "Deprecated.", (void *)&old_self_cuda_memory_usage},
+	{"metadata_json", get_old_name, NULL, "Deprecated.", (void *)&old_metadata_json},
+	{"__dict__", get_dict, NULL, NULL, NULL},
+	{NULL, NULL, NULL, NULL, NULL},
+};
