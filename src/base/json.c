@@ -184,27 +184,47 @@ static const char digit_pairs[] = "00010203040506070809"
 				  "80818283848586878889"
 				  "90919293949596979899";
 
-static unsigned count_digits(uint64_t value)
+static void put_pair(char *out, uint32_t pair)
 {
-	unsigned digits = 1;
+	memcpy(out, digit_pairs + pair * 2, 2);
+}
 
-	for (; value >= 10000; value /= 10000)
-		digits += 4;
-	return digits + (value >= 10) + (value >= 100) + (value >= 1000);
+/* Exactly eight digits; the four divisions do not wait for each other. */
+static void put_eight(char *out, uint32_t value)
+{
+	uint32_t high = value / 10000;
+	uint32_t low = value % 10000;
+
+	put_pair(out, high / 100);
+	put_pair(out + 2, high % 100);
+	put_pair(out + 4, low / 100);
+	put_pair(out + 6, low % 100);
+}
+
+static char *put_small(char *out, uint32_t value)
+{
+	unsigned digits = 1 + (value >= 10) + (value >= 100) + (value >= 1000) + (value >= 10000) + (value >= 100000) +
+	                  (value >= 1000000) + (value >= 10000000);
+	char *at = out + digits;
+
+	for (; value >= 100; value /= 100)
+		put_pair(at -= 2, value % 100);
+	if (value >= 10)
+		put_pair(at - 2, value);
+	else
+		at[-1] = (char)('0' + value);
+	return out + digits;
 }
 
 char *ops_json_uint_to(char *out, uint64_t value)
 {
-	char *end = out + count_digits(value);
-	char *at = end;
+	const uint64_t eight = 100000000;
 
-	for (; value >= 100; value /= 100)
-		memcpy(at -= 2, digit_pairs + value % 100 * 2, 2);
-	if (value >= 10)
-		memcpy(at - 2, digit_pairs + value * 2, 2);
-	else
-		at[-1] = (char)('0' + value);
-	return end;
+	if (value < eight)
+		return put_small(out, (uint32_t)value);
+	out = ops_json_uint_to(out, value / eight);
+	put_eight(out, (uint32_t)(value % eight));
+	return out + 8;
 }
 
 char *ops_json_int_to(char *out, int64_t value)
@@ -225,7 +245,7 @@ char *ops_json_us_to(char *out, int64_t ns)
 	out = ops_json_uint_to(out, magnitude / 1000);
 	out[0] = '.';
 	out[1] = (char)('0' + below / 100);
-	memcpy(out + 2, digit_pairs + below % 100 * 2, 2);
+	put_pair(out + 2, below % 100);
 	return out + 4;
 }
 

@@ -13,6 +13,7 @@
 #include <opstrobe/write.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -24,6 +25,7 @@
 #include "base/sink.h"
 #include "trace/inputs.h"
 #include "write/fragments.h"
+#include "write/overlap.h"
 
 /* Time stamps count from a grid of about three months, so that a double holds them to the nanosecond. Kineto's grid: files
  * of many processes, and files of both profilers, share it. */
@@ -45,6 +47,9 @@ struct writer {
 	struct ops_fragments inputs; /* input list id → members of args, with a comma before */
 	struct ops_string *tracks;   /* track → `","pid":1,"tid":2,"ts":`, with padding behind */
 	struct ops_arena arena;      /* their texts */
+	uint32_t *lanes;             /* track → its thread, by process and number */
+	struct ops_intern threads;   /* the threads: {pid, tid} */
+	uint8_t *overlaps;           /* rows that are written as a pair, see overlap.h */
 	struct ops_buffer text;      /* rows off the hot path are made here */
 	bool cancelled;
 };
@@ -102,21 +107,14 @@ static bool go_on(struct writer *writer, size_t row)
 
 /* --- events -------------------------------------------------------------------------------------------------------- */
 
-static const char *const span_heads[] = {
-#define SPAN_HEAD(name, category) ",\n{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\"",
+#define HEAD_PHASE 9 /* where a head says "X" */
+static const struct ops_string span_heads[] = {
+#define HEAD(category) ",\n{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\""
+#define SPAN_HEAD(name, category) {HEAD(category), sizeof(HEAD(category)) - 1},
 	OPS_EVENT_KINDS(SPAN_HEAD)
 #undef SPAN_HEAD
+#undef HEAD
 };
-
-static char *put_instant(struct writer *writer, char *at, size_t row)
-{
-	const struct ops_events *events = writer->events;
-
-	at = PUT(at, ",\n{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"");
-	at = put_name(writer, at, events->name[row]);
-	at = put_place(writer, at, events->track[row], events->start_ns[row]);
-	return PUT(at, ",\"args\":{");
-}
 
 static bool has_overload(const struct writer *writer, size_t row)
 {
@@ -125,31 +123,41 @@ static bool has_overload(const struct writer *writer, size_t row)
 	return overload && ops_trace_string(writer->trace, overload[row]).size;
 }
 
-/* Up to the numbers of args. As in Kineto's files an overload is appended to the name; args tells the two apart. */
-static char *put_span(struct writer *writer, char *at, size_t row)
+/* Phase, category, name, place and time. As in Kineto's files an overload is appended to the name. */
+static char *put_head(struct writer *writer, char *at, size_t row, char phase, int64_t time_ns)
 {
 	const struct ops_events *events = writer->events;
-	const char *head = span_heads[events->kind[row]];
-	size_t head_size = strlen(head);
+	struct ops_string head = span_heads[events->kind[row]];
 
-	memcpy(at, head, head_size);
-	at = put_name(writer, at + head_size, events->name[row]);
+	memcpy(at, head.bytes, head.size);
+	at[HEAD_PHASE] = phase;
+	at = put_name(writer, at + head.size, events->name[row]);
 	if (has_overload(writer, row)) {
 		*at++ = '.';
 		at = put_name(writer, at, events->overload[row]);
 	}
-	at = put_place(writer, at, events->track[row], events->start_ns[row]);
-	at = PUT(at, ",\"dur\":");
-	at = ops_json_us_to(at, events->end_ns[row] - events->start_ns[row]);
-	at = PUT(at, ",\"args\":{\"External id\":");
-	at = ops_json_uint_to(at, events->id ? events->id[row] : row + 1);
+	return put_place(writer, at, events->track[row], time_ns);
+}
+
+/* Members of args that spans have and instants have not. */
+static char *put_span_args(struct writer *writer, char *at, size_t row)
+{
+	const struct ops_events *events = writer->events;
+	uint64_t id = events->id ? events->id[row] : row + 1;
+
+	if (id) {
+		at = PUT(at, "\"External id\":");
+		at = ops_json_uint_to(at, id);
+		*at++ = ',';
+	}
 	if (events->sequence_nr[row] >= 0) {
-		at = PUT(at, ",\"Sequence number\":");
+		at = PUT(at, "\"Sequence number\":");
 		at = ops_json_int_to(at, events->sequence_nr[row]);
 		at = PUT(at, ",\"Fwd thread id\":");
 		at = ops_json_uint_to(at, events->forward_thread[row]);
+		*at++ = ',';
 	}
-	at = PUT(at, ",\"Record function id\":0,");
+	at = PUT(at, "\"Record function id\":0,");
 	if (has_overload(writer, row)) {
 		at = PUT(at, "\"Overload Name\":\"");
 		at = put_name(writer, at, events->overload[row]);
@@ -158,15 +166,13 @@ static char *put_span(struct writer *writer, char *at, size_t row)
 	return at;
 }
 
-static void write_event(struct writer *writer, size_t row)
+static char *put_args(struct writer *writer, char *at, size_t row)
 {
 	const struct ops_events *events = writer->events;
-	char *at = begin_row(writer);
 
-	if (events->kind[row] == OPS_EVENT_CPU_INSTANT)
-		at = put_instant(writer, at, row);
-	else
-		at = put_span(writer, at, row);
+	at = PUT(at, ",\"args\":{");
+	if (events->kind[row] != OPS_EVENT_CPU_INSTANT)
+		at = put_span_args(writer, at, row);
 	if (events->inputs[row] != OPS_NONE)
 		at = put_fragment(writer, at, ops_fragments_get(&writer->inputs, events->inputs[row]));
 	if (events->args && events->args[row] != OPS_NONE) {
@@ -178,7 +184,50 @@ static void write_event(struct writer *writer, size_t row)
 		at = PUT(at, "\"finished\":false,");
 	at = PUT(at, "\"Ev Idx\":");
 	at = ops_json_uint_to(at, row);
-	end_row(writer, PUT(at, "}}"));
+	return PUT(at, "}}");
+}
+
+static void write_span(struct writer *writer, size_t row)
+{
+	const struct ops_events *events = writer->events;
+	char *at = put_head(writer, begin_row(writer), row, 'X', events->start_ns[row]);
+
+	at = PUT(at, ",\"dur\":");
+	at = ops_json_us_to(at, events->end_ns[row] - events->start_ns[row]);
+	end_row(writer, put_args(writer, at, row));
+}
+
+static void write_instant(struct writer *writer, size_t row)
+{
+	char *at = put_head(writer, begin_row(writer), row, 'i', writer->events->start_ns[row]);
+
+	at = PUT(at, ",\"s\":\"t\"");
+	end_row(writer, put_args(writer, at, row));
+}
+
+/* A span that would cut through the boxes of its thread: an asynchronous pair, which viewers show on a row of its own. */
+static void write_pair(struct writer *writer, size_t row)
+{
+	const struct ops_events *events = writer->events;
+	char *at = put_head(writer, begin_row(writer), row, 'b', events->start_ns[row]);
+
+	at = PUT(at, ",\"id\":");
+	at = ops_json_uint_to(at, row + 1);
+	end_row(writer, put_args(writer, at, row));
+	at = put_head(writer, begin_row(writer), row, 'e', events->end_ns[row]);
+	at = PUT(at, ",\"id\":");
+	at = ops_json_uint_to(at, row + 1);
+	end_row(writer, PUT(at, "}"));
+}
+
+static void write_event(struct writer *writer, size_t row)
+{
+	if (writer->events->kind[row] == OPS_EVENT_CPU_INSTANT)
+		write_instant(writer, row);
+	else if (ops_overlap_marked(writer->overlaps, row))
+		write_pair(writer, row);
+	else
+		write_span(writer, row);
 }
 
 static void write_events(struct writer *writer)
@@ -226,6 +275,16 @@ static void write_memory(struct writer *writer)
 		write_memory_record(writer, &records[i], i);
 }
 
+/* JSON has no word for these; as strings viewers and float() take them. */
+static char *put_value(char *at, double value)
+{
+	if (isnan(value))
+		return PUT(at, "\"NaN\"");
+	if (isinf(value))
+		return value < 0 ? PUT(at, "\"-Infinity\"") : PUT(at, "\"Infinity\"");
+	return ops_json_double_to(at, value);
+}
+
 static void write_counters(struct writer *writer)
 {
 	size_t count;
@@ -237,7 +296,7 @@ static void write_counters(struct writer *writer)
 		at = put_name(writer, at, records[i].name);
 		at = put_place(writer, at, records[i].track, records[i].time_ns);
 		at = PUT(at, ",\"args\":{\"value\":");
-		at = ops_json_double_to(at, records[i].value);
+		at = put_value(at, records[i].value);
 		end_row(writer, PUT(at, "}}"));
 	}
 }
@@ -346,9 +405,11 @@ static void write_process_rows(struct writer *writer)
 {
 	int64_t pid = writer->info->pid;
 
-	add_meta_row(writer, "process_name", pid, 0, "name");
-	add_string(writer, writer->info->process_name);
-	ops_buffer_append_text(&writer->text, "}},\n");
+	if (writer->info->process_name[0]) {
+		add_meta_row(writer, "process_name", pid, 0, "name");
+		add_string(writer, writer->info->process_name);
+		ops_buffer_append_text(&writer->text, "}},\n");
+	}
 	add_meta_row(writer, "process_labels", pid, 0, "labels");
 	ops_buffer_append_text(&writer->text, "\"CPU\"}},\n");
 	add_meta_row(writer, "process_sort_index", pid, 0, "sort_index");
@@ -391,26 +452,24 @@ static bool write_thread_rows(struct writer *writer)
 {
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(writer->trace, &count);
-	struct ops_intern seen = {0};
-	bool made = true;
+	size_t named = 0;
 
-	for (size_t i = 0; i < count && made; i++) {
-		int64_t place[2] = {tracks[i].pid, shown_tid(&tracks[i])};
-		size_t places = seen.count;
+	for (size_t i = 0; i < count; i++) {
+		int64_t tid = shown_tid(&tracks[i]);
 
-		made = ops_intern_add(&seen, place, sizeof(place)) != OPS_INTERN_NONE;
-		if (!made || seen.count == places)
+		if (writer->lanes[i] < named)
 			continue;
+		named++;
 		ops_buffer_append_text(&writer->text, ",\n");
-		add_meta_row(writer, "thread_name", place[0], place[1], "name");
-		made = add_track_name(writer, &tracks[i]);
+		add_meta_row(writer, "thread_name", tracks[i].pid, tid, "name");
+		if (!add_track_name(writer, &tracks[i]))
+			return false;
 		ops_buffer_append_text(&writer->text, "}},\n");
-		add_meta_row(writer, "thread_sort_index", place[0], place[1], "sort_index");
-		ops_buffer_printf(&writer->text, "%" PRId64 "}}", place[1]);
+		add_meta_row(writer, "thread_sort_index", tracks[i].pid, tid, "sort_index");
+		ops_buffer_printf(&writer->text, "%" PRId64 "}}", tid);
 		write_text(writer);
 	}
-	ops_intern_release(&seen);
-	return made;
+	return true;
 }
 
 /* The span of the recording and the marks at its ends, and where records were lost, a mark that says so. */
@@ -462,36 +521,53 @@ static void make_inputs(struct ops_buffer *out, const struct ops_trace *trace, u
 }
 
 /* False when memory is out. */
-static bool prepare_tracks(struct writer *writer)
+static bool prepare_track(struct writer *writer, size_t i, const struct ops_track *track)
 {
-	size_t count;
-	const struct ops_track *tracks = ops_trace_tracks(writer->trace, &count);
+	int64_t thread[2] = {track->pid, shown_tid(track)};
+	char *start = ops_arena_alloc(&writer->arena, 80 + OPS_FRAGMENT_PADDING);
+	char *at = start;
 
-	writer->tracks = ops_alloc_zeroed(count, sizeof(*writer->tracks));
-	if (!writer->tracks)
+	writer->lanes[i] = ops_intern_add(&writer->threads, thread, sizeof(thread));
+	if (!start || writer->lanes[i] == OPS_INTERN_NONE)
 		return false;
-	for (size_t i = 0; i < count; i++) {
-		char *start = ops_arena_alloc(&writer->arena, 80 + OPS_FRAGMENT_PADDING);
-		char *at = start;
-
-		if (!start)
-			return false;
-		at = ops_json_int_to(PUT(at, "\",\"pid\":"), tracks[i].pid);
-		at = ops_json_int_to(PUT(at, ",\"tid\":"), shown_tid(&tracks[i]));
-		at = PUT(at, ",\"ts\":");
-		writer->tracks[i] = (struct ops_string){start, (size_t)(at - start)};
-	}
+	at = ops_json_int_to(PUT(at, "\",\"pid\":"), thread[0]);
+	at = ops_json_int_to(PUT(at, ",\"tid\":"), thread[1]);
+	at = PUT(at, ",\"ts\":");
+	writer->tracks[i] = (struct ops_string){start, (size_t)(at - start)};
 	return true;
 }
 
+/* False when memory is out. */
 static bool prepare(struct writer *writer)
 {
 	int64_t start_ns = writer->info->start_ns;
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(writer->trace, &count);
 
 	writer->base_ns = start_ns > 0 ? start_ns / BASE_GRID_NS * BASE_GRID_NS : 0;
-	return ops_fragments_init(&writer->names, writer->trace, ops_trace_string_count(writer->trace), make_name) &&
-	       ops_fragments_init(&writer->inputs, writer->trace, ops_trace_inputs_count(writer->trace), make_inputs) &&
-	       prepare_tracks(writer);
+	writer->tracks = ops_alloc_zeroed(count, sizeof(*writer->tracks));
+	writer->lanes = ops_alloc_zeroed(count, sizeof(*writer->lanes));
+	if (!writer->tracks || !writer->lanes)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!prepare_track(writer, i, &tracks[i]))
+			return false;
+	writer->overlaps = ops_overlap_marks(writer->trace, writer->lanes, writer->threads.count);
+	return writer->overlaps &&
+	       ops_fragments_init(&writer->names, writer->trace, ops_trace_string_count(writer->trace), make_name) &&
+	       ops_fragments_init(&writer->inputs, writer->trace, ops_trace_inputs_count(writer->trace), make_inputs);
+}
+
+static void release(struct writer *writer)
+{
+	ops_fragments_release(&writer->names);
+	ops_fragments_release(&writer->inputs);
+	ops_arena_release(&writer->arena);
+	ops_intern_release(&writer->threads);
+	ops_free(writer->tracks);
+	ops_free(writer->lanes);
+	ops_free(writer->overlaps);
+	ops_buffer_release(&writer->text);
 }
 
 /* False when memory ran out. */
@@ -545,10 +621,6 @@ enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *p
 		ops_sink_abandon(writer.sink);
 	else
 		code = ops_sink_close(writer.sink, error);
-	ops_fragments_release(&writer.names);
-	ops_fragments_release(&writer.inputs);
-	ops_arena_release(&writer.arena);
-	ops_free(writer.tracks);
-	ops_buffer_release(&writer.text);
+	release(&writer);
 	return code;
 }

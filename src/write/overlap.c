@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Spans that do not nest; see overlap.h. One sweep over the rows, which come in order of their start, with a stack of what
+ * is open for each lane.
+ */
+#include "write/overlap.h"
+
+#include "base/alloc.h"
+#include "base/array.h"
+
+/* Rows that are open, the outer ones first: each ends no later than the one before. */
+struct lane {
+	uint32_t *items;
+	size_t count;
+	size_t capacity;
+};
+
+static bool is_async(const struct ops_events *events, uint32_t row)
+{
+	return events->flags[row] & OPS_EVENT_ASYNC;
+}
+
+static void mark(uint8_t *marks, uint32_t row)
+{
+	marks[row / 8] |= (uint8_t)(1 << row % 8);
+}
+
+/* Opens the row in its lane or marks it. What is asynchronous gives way. False when memory is out. */
+static bool place(const struct ops_events *events, struct lane *lane, uint32_t row, uint8_t *marks)
+{
+	uint32_t *top;
+
+	while (lane->count && events->end_ns[lane->items[lane->count - 1]] <= events->start_ns[row])
+		lane->count--;
+	while (lane->count && events->end_ns[lane->items[lane->count - 1]] < events->end_ns[row]) {
+		uint32_t outer = lane->items[lane->count - 1];
+
+		if (is_async(events, row) || !is_async(events, outer)) {
+			mark(marks, row);
+			return true;
+		}
+		mark(marks, outer);
+		lane->count--;
+	}
+	top = OPS_ARRAY_PUSH(lane);
+	if (top)
+		*top = row;
+	return top;
+}
+
+uint8_t *ops_overlap_marks(const struct ops_trace *trace, const uint32_t *lanes, size_t lane_count)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	struct lane *open = ops_alloc_zeroed(lane_count, sizeof(*open));
+	uint8_t *marks = ops_alloc_zeroed(events->count / 8 + 1, 1);
+	bool whole = open && marks;
+
+	for (size_t row = 0; row < events->count && whole; row++)
+		if (events->kind[row] != OPS_EVENT_CPU_INSTANT)
+			whole = place(events, &open[lanes[events->track[row]]], (uint32_t)row, marks);
+	for (size_t i = 0; open && i < lane_count; i++)
+		OPS_ARRAY_RELEASE(&open[i]);
+	ops_free(open);
+	if (whole)
+		return marks;
+	ops_free(marks);
+	return NULL;
+}
