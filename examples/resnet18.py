@@ -90,10 +90,10 @@ def profile_training(step, directory):
     return path
 
 
-def compare_cost(step, rounds=12, steps=4):
+def compare_cost(step, rounds=10, steps=3):
     """Best time of one step in ms without and with a profile, and how much the first would differ if taken twice.
 
-    They are taken in turns, so that all meet the same noise.
+    They are taken in turns, so that all meet the same noise, and on one thread, which makes less of it.
     """
 
     def time_steps():
@@ -102,6 +102,7 @@ def compare_cost(step, rounds=12, steps=4):
             step()
         return (time.perf_counter() - begin) / steps * 1e3
 
+    torch.set_num_threads(1)
     plain, profiled = [], []
     for _ in range(rounds):
         plain.append(time_steps())
@@ -127,7 +128,7 @@ def main():
 
     plain, profiled, noise = compare_cost(step)
     print(
-        f"cost of recording: {plain:.2f} ms a step without, {profiled:.2f} ms with a profile: "
+        f"cost of recording, on one thread: {plain:.2f} ms a step without, {profiled:.2f} ms with a profile: "
         f"{(profiled / plain - 1) * 100:+.1f} %, where chance alone makes ±{noise * 100:.1f} %"
     )
     print(

@@ -194,7 +194,7 @@ static size_t size_count(const struct ops_input *item)
 static int compare_shapes(struct ops_string a, struct ops_string b)
 {
 	struct ops_input_cursor a_at = ops_inputs_open(a.bytes, a.size), b_at = ops_inputs_open(b.bytes, b.size);
-	struct ops_input a_item, b_item;
+	struct ops_input a_item = {0}, b_item = {0}; /* gcc does not see that they are always filled */
 
 	for (;;) {
 		int a_more = ops_inputs_next(&a_at, &a_item), b_more = ops_inputs_next(&b_at, &b_item);

@@ -12,7 +12,7 @@ static void read_event(struct ops_builder *builder, uint32_t track, uint64_t id)
 {
 	struct ops_new_event event = {OPS_NEW_EVENT, .track = track, .id = id, .kind = OPS_EVENT_CPU_OP};
 	char *text;
-	size_t size;
+	size_t size = 0;
 
 	event.start_ns = read_int();
 	event.end_ns = read_int();
