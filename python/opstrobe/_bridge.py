@@ -14,6 +14,7 @@ import platform
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -186,6 +187,27 @@ def _build_and_load(torch: ModuleType, sources: _Sources, target: Path) -> None:
     _core.load_bridge(str(target))
 
 
+def _is_whole(path: Path) -> bool:
+    """Whether a library ends where its header says; to load one that was cut off can kill the process."""
+    with open(path, "rb") as file:
+        header = file.read(64)
+    if len(header) < 64 or header[:6] != b"\x7fELF\x02\x01":
+        return False
+    (sections,) = struct.unpack_from("<Q", header, 40)
+    size, count = struct.unpack_from("<HH", header, 58)
+    return path.stat().st_size >= sections + size * count
+
+
+def _try_to_load(path: Path) -> bool:
+    try:
+        if not path.is_file() or not _is_whole(path):
+            return False
+        _core.load_bridge(str(path))
+    except (OSError, ImportError):
+        return False
+    return True
+
+
 def load() -> None:
     """Loads the bridge for the torch that this process has, building it if need be. Does nothing the second time."""
     if _core.bridge_info() is not None:
@@ -194,15 +216,12 @@ def load() -> None:
 
     sources = _sources()
     name = _file_name(torch, sources)
-    for path in (_PACKAGE / "bridge" / name, cache_directory() / name):
-        if path.is_file():
-            try:
-                _core.load_bridge(str(path))
-                return
-            except ImportError:  # damaged: make it again
-                with contextlib.suppress(OSError):
-                    path.unlink()
-    _build_and_load(torch, sources, cache_directory() / name)
+    cached = cache_directory() / name
+    if _try_to_load(_PACKAGE / "bridge" / name) or _try_to_load(cached):
+        return
+    with contextlib.suppress(OSError):
+        cached.unlink()  # damaged, if it is there at all
+    _build_and_load(torch, sources, cached)
 
 
 def info() -> dict[str, Any]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import importlib.util
 import os
@@ -48,8 +49,10 @@ def trace_path(output: str | None) -> str:
 class RunRecorder:
     """One per process. `arm`, then run the program; the rest happens by itself."""
 
-    def __init__(self, path: str, *, steps: range | None, table_rows: int | None, **what: bool) -> None:
+    def __init__(self, path: str, *, steps: range | None, table_rows: int | None, **what: Any) -> None:
         self._path = path
+        relative = os.path.relpath(path)  # to where the user is, wherever the program goes
+        self._shown_path = path if relative.startswith("..") else relative
         self._steps = steps
         self._table_rows = table_rows
         self._what = what
@@ -109,7 +112,10 @@ class RunRecorder:
 
     def _step(self) -> None:
         if self._profile is not None and not self._written:
-            self._profile.step()
+            try:
+                self._profile.step()
+            except Exception as error:
+                self._give_up(error)
 
     # --- forks -------------------------------------------------------------------------------------------------------
 
@@ -145,10 +151,15 @@ class RunRecorder:
         except KeyboardInterrupt:
             _say(f"interrupted while writing '{self._path}'")
         except Exception as error:
-            _say(f"no trace was written: {error}")
+            self._give_up(error)
         if self._deadly_signal is not None:
             signal.signal(self._deadly_signal, signal.SIG_DFL)
             signal.raise_signal(self._deadly_signal)
+
+    def _give_up(self, error: Exception) -> None:
+        """The program must not suffer for it."""
+        self._written = True
+        _say(f"no trace was written: {error}")
 
     def _stop(self) -> None:
         if self._profile is None:
@@ -169,17 +180,13 @@ class RunRecorder:
         profile.export_chrome_trace(self._path)
         if self._table_rows is not None:
             averages = profile.key_averages(group_by_input_shape=self._what["record_shapes"])
-            print(averages.table(sort_by="self_cpu_time_total", row_limit=self._table_rows), file=sys.stderr)
-        _say(self._summary(profile))
-
-    def _summary(self, profile: opstrobe.profile) -> str:
-        trace = profile.profiler.trace
+            _print(averages.table(sort_by="self_cpu_time_total", row_limit=self._table_rows))
+        recording = profile.profiler
+        assert recording is not None and recording.trace is not None
+        lost = f"{recording.trace.lost:,} LOST for want of memory" if recording.trace.lost else "none lost"
         size = _size_text(os.path.getsize(self._path))
-        lost = f"{trace.lost:,} LOST for want of memory" if trace.lost else "none lost"
-        shown = os.path.relpath(self._path)
-        if shown.startswith(".."):
-            shown = self._path
-        return f"wrote {shown}: {trace.event_count:,} events, {lost}, {size}; open it in ui.perfetto.dev"
+        events = f"{recording.trace.event_count:,} events, {lost}, {size}"
+        _say(f"wrote {self._shown_path}: {events}; open it in ui.perfetto.dev")
 
 
 def _size_text(size: int) -> str:
@@ -191,11 +198,14 @@ def _size_text(size: int) -> str:
     return f"{scaled:.1f} GB"
 
 
+def _print(text: str) -> None:
+    # The program may have closed standard error, and what follows matters more.
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(text, file=sys.stderr, flush=True)
+
+
 def _say(message: str) -> None:
-    try:
-        print(f"opstrobe: {message}", file=sys.stderr, flush=True)
-    except (OSError, ValueError, AttributeError):
-        pass  # the program closed standard error
+    _print(f"opstrobe: {message}")
 
 
 class _TorchImport(MetaPathFinder):
@@ -254,4 +264,4 @@ def _count_steps(stepped: Callable[[], None]) -> None:
 
         return step
 
-    Optimizer.profile_hook_step = staticmethod(profile_hook_step)
+    Optimizer.profile_hook_step = staticmethod(profile_hook_step)  # type: ignore[assignment, method-assign]

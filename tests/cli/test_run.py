@@ -301,9 +301,17 @@ def test_a_trace_that_cannot_be_written_is_told_and_the_status_kept(tmp_path, pr
     assert "opstrobe: no trace was written: " in process.stderr
 
 
+def test_steps_that_cannot_be_written_do_not_hurt_the_program(tmp_path, program, opstrobe):
+    (tmp_path / "gone").mkdir()
+    name = program("import os\nos.rmdir('gone')\n" + TRAINING)
+    process = opstrobe("run", "--steps", "2", "-o", "gone/trace.json", name)
+    assert (process.stdout, process.returncode) == ("0\n1\n2\n3\n4\n5\n", 0)
+    assert process.stderr.count("opstrobe: no trace was written: ") == 1
+
+
 def test_a_closed_standard_error_is_no_hindrance(tmp_path, program, opstrobe):
     name = program(WORK + "import sys\nsys.stderr.close()\nsys.exit(4)\n")
-    assert opstrobe("run", "-o", "trace.json", name).returncode == 4
+    assert opstrobe("run", "--table", "-o", "trace.json", name).returncode == 4
     assert "aten::add" in names(tmp_path / "trace.json")
 
 
