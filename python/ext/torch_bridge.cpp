@@ -104,8 +104,6 @@ constexpr size_t name_count = 512; /* a power of two */
 struct recorder {
 	ops_thread *thread;
 	uint64_t epoch; /* of the ids in `names` */
-	char *spare;    /* OPS_PAYLOAD_MAX bytes, made when first needed */
-	bool spare_taken;
 	name_entry names[name_count];
 };
 
@@ -118,7 +116,6 @@ void free_recorder(recorder *self)
 {
 	for (name_entry &entry : self->names)
 		std::free(entry.words);
-	std::free(self->spare);
 	std::free(self);
 }
 
@@ -222,19 +219,26 @@ inline uint32_t schema_name(recorder *self, const RecordFunction &fn, const char
 
 /* --- payloads: built from their end downwards, so that each can be written before its size is known ---------------- */
 
-/* The bounds of a payload in the making. The put_… functions write below `at` and return where what they wrote begins, or
- * NULL when it does not fit. */
-struct bounds {
+/* Where a payload is being made. The put_… functions write below `at` and return where what they wrote begins, or NULL when
+ * that cannot be: there is no room, or the place is not free any more. A tensor may compute its sizes with operators, and
+ * those are recorded where we are writing; so nothing may be written once they have reserved a slot. */
+struct place {
 	char *low;
+	const ops_thread *thread; /* whose block this is */
+	const ops_block *block;   /* its block and slots when the payload was begun */
+	uint32_t slots;
 	bool short_lists; /* leave out tensor lists of more than OPS_INPUT_LIST_MAX */
 };
 
-inline char *take(bounds to, char *at, size_t bytes)
+inline char *take(const place &to, char *at, size_t bytes)
 {
-	return OPS_LIKELY(static_cast<size_t>(at - to.low) >= bytes) ? at - bytes : nullptr;
+	if (OPS_UNLIKELY(static_cast<size_t>(at - to.low) < bytes || to.thread->reserved_slots != to.slots ||
+	                 to.thread->block != to.block))
+		return nullptr;
+	return at - bytes;
 }
 
-inline char *put_item(bounds to, char *at, uint8_t tag, size_t n = 0, const void *data = nullptr, size_t bytes = 0,
+inline char *put_item(const place &to, char *at, uint8_t tag, size_t n = 0, const void *data = nullptr, size_t bytes = 0,
                       uint8_t dtype = 0)
 {
 	const ops_input_head head = {tag, dtype, static_cast<uint16_t>(n)};
@@ -259,7 +263,7 @@ inline uint8_t dtype_of(const at::TensorImpl *tensor)
 	return static_cast<uint8_t>(tensor->dtype().toScalarType());
 }
 
-OPS_INLINE char *put_strided(bounds to, char *at, const at::TensorImpl *tensor)
+OPS_INLINE char *put_strided(const place &to, char *at, const at::TensorImpl *tensor)
 {
 	const auto sizes = tensor->sizes();
 	const auto strides = tensor->strides();
@@ -278,7 +282,7 @@ OPS_INLINE char *put_strided(bounds to, char *at, const at::TensorImpl *tensor)
 	return at;
 }
 
-inline char *put_plain_tensor(bounds to, char *at, const at::TensorImpl *tensor)
+inline char *put_plain_tensor(const place &to, char *at, const at::TensorImpl *tensor)
 {
 	if (OPS_LIKELY(tensor->layout() == c10::kStrided))
 		return put_strided(to, at, tensor);
@@ -291,12 +295,12 @@ inline char *put_plain_tensor(bounds to, char *at, const at::TensorImpl *tensor)
 constexpr auto odd_keys = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks | c10::python_ks |
                           c10::DispatchKeySet(c10::DispatchKey::NestedTensor);
 
-OPS_COLD char *put_odd_tensor(bounds to, char *at, const at::TensorImpl *tensor)
+OPS_COLD char *put_odd_tensor(const place &to, char *at, const at::TensorImpl *tensor)
 {
 	return is_plain(tensor) ? put_plain_tensor(to, at, tensor) : put_item(to, at, OPS_INPUT_NONE);
 }
 
-OPS_INLINE char *put_tensor(bounds to, char *at, const at::TensorImpl *tensor)
+OPS_INLINE char *put_tensor(const place &to, char *at, const at::TensorImpl *tensor)
 {
 	if (OPS_UNLIKELY(tensor->key_set().has_any(odd_keys) || tensor->has_symbolic_sizes_strides() ||
 	                 tensor == c10::UndefinedTensorImpl::singleton()))
@@ -305,7 +309,7 @@ OPS_INLINE char *put_tensor(bounds to, char *at, const at::TensorImpl *tensor)
 }
 
 /* NONE for whatever is not a scalar. */
-inline char *put_scalar(bounds to, char *at, const c10::IValue &value)
+inline char *put_scalar(const place &to, char *at, const c10::IValue &value)
 {
 	if (value.isInt()) {
 		const int64_t number = value.toInt();
@@ -324,7 +328,7 @@ inline char *put_scalar(bounds to, char *at, const c10::IValue &value)
 	return put_item(to, at, OPS_INPUT_NONE);
 }
 
-char *put_tensor_list(bounds to, char *at, c10::ArrayRef<c10::IValue> items)
+char *put_tensor_list(const place &to, char *at, c10::ArrayRef<c10::IValue> items)
 {
 	if (items.size() > UINT16_MAX || (to.short_lists && items.size() > OPS_INPUT_LIST_MAX))
 		return put_item(to, at, OPS_INPUT_NONE);
@@ -336,7 +340,7 @@ char *put_tensor_list(bounds to, char *at, c10::ArrayRef<c10::IValue> items)
 	return at ? put_item(to, at, OPS_INPUT_TENSOR_LIST, items.size()) : nullptr;
 }
 
-char *put_int_list(bounds to, char *at, c10::ArrayRef<c10::IValue> items)
+char *put_int_list(const place &to, char *at, c10::ArrayRef<c10::IValue> items)
 {
 	int64_t numbers[OPS_INPUT_LIST_MAX];
 
@@ -345,7 +349,7 @@ char *put_int_list(bounds to, char *at, c10::ArrayRef<c10::IValue> items)
 	return put_item(to, at, OPS_INPUT_INT_LIST, items.size(), numbers, items.size() * sizeof(numbers[0]));
 }
 
-char *put_scalar_list(bounds to, char *at, c10::ArrayRef<c10::IValue> items)
+char *put_scalar_list(const place &to, char *at, c10::ArrayRef<c10::IValue> items)
 {
 	bool ints = true;
 
@@ -364,7 +368,7 @@ char *put_scalar_list(bounds to, char *at, c10::ArrayRef<c10::IValue> items)
 }
 
 /* Everything but tensors. */
-__attribute__((noinline)) char *put_other(bounds to, char *at, const c10::IValue &value)
+__attribute__((noinline)) char *put_other(const place &to, char *at, const c10::IValue &value)
 {
 	if (OPS_LIKELY(!value.isList()))
 		return put_scalar(to, at, value);
@@ -372,7 +376,7 @@ __attribute__((noinline)) char *put_other(bounds to, char *at, const c10::IValue
 	return value.isTensorList() ? put_tensor_list(to, at, items) : put_scalar_list(to, at, items);
 }
 
-OPS_INLINE char *put_value(bounds to, char *at, const c10::IValue &value)
+OPS_INLINE char *put_value(const place &to, char *at, const c10::IValue &value)
 {
 	if (OPS_LIKELY(value.isTensor()))
 		return put_tensor(to, at, value.toTensor().unsafeGetTensorImpl());
@@ -384,7 +388,7 @@ OPS_INLINE char *put_value(bounds to, char *at, const c10::IValue &value)
 }
 
 /* An input list (inputs.h). */
-OPS_HOT char *put_inputs(bounds to, char *at, c10::ArrayRef<const c10::IValue> inputs)
+OPS_HOT char *put_inputs(const place &to, char *at, c10::ArrayRef<const c10::IValue> inputs)
 {
 	const uint32_t count = static_cast<uint32_t>(inputs.size());
 
@@ -409,7 +413,7 @@ struct text {
 };
 constexpr size_t inline_max = 2048; /* longer ones are interned: a block should hold many records */
 
-char *put_text(bounds to, char *at, text text)
+char *put_text(const place &to, char *at, text text)
 {
 	const uint32_t length = static_cast<uint32_t>(text.size);
 
@@ -432,7 +436,7 @@ struct record {
 	uint8_t kind;
 };
 
-OPS_INLINE char *put_payload(bounds to, char *at, const record &what)
+OPS_INLINE char *put_payload(const place &to, char *at, const record &what)
 {
 	if (what.inputs)
 		at = put_inputs(to, at, what.inputs->inputs());
@@ -452,28 +456,29 @@ inline uint16_t payload_flags(const record &what)
  * much for any block. */
 OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 {
-	constexpr size_t spare_bytes = OPS_PAYLOAD_MAX & ~size_t{3};
-	const bool nested = self->spare_taken; /* a tensor computes its sizes with operators, and this is one of those */
+	const ops_thread nobody = {};
+	char small[2 * (inline_max + sizeof(uint32_t))]; /* enough without inputs */
+	const size_t large_bytes = OPS_PAYLOAD_MAX & ~size_t{3};
+	char *const large = what->inputs ? static_cast<char *>(std::malloc(large_bytes)) : nullptr;
+	place to = {large ? large : small, &nobody, nullptr, 0, false};
+	char *const end = large ? large + large_bytes : small + sizeof(small);
+	char *at = nullptr;
 
-	if (!self->spare)
-		self->spare = static_cast<char *>(std::malloc(spare_bytes));
-	if (!self->spare || nested)
-		what->inputs = nullptr;
-	char small[2 * (inline_max + sizeof(uint32_t))];
-	char *const low = what->inputs ? self->spare : small;
-	char *const end = what->inputs ? low + spare_bytes : small + sizeof(small);
-	self->spare_taken = true;
-	char *at = put_payload({low, false}, end, *what);
-	if (!at)
-		at = put_payload({low, true}, end, *what);
+	if (large) {
+		at = put_payload(to, end, *what);
+		to.short_lists = true;
+		if (!at)
+			at = put_payload(to, end, *what);
+	}
 	if (!at) {
 		what->inputs = nullptr;
-		at = put_payload({low, true}, end, *what);
+		at = put_payload(to, end, *what);
 	}
-	self->spare_taken = nested;
-	ops_slot *slot = ops_reserve(attached.collector, self->thread, epoch, static_cast<size_t>(end - at));
-	if (slot)
-		std::memcpy(ops_slot_payload(self->thread, slot), at, static_cast<size_t>(end - at));
+	const size_t bytes = static_cast<size_t>(end - at);
+	ops_slot *slot = ops_reserve(attached.collector, self->thread, epoch, bytes);
+	if (slot && bytes)
+		std::memcpy(ops_slot_payload(self->thread, slot), at, bytes);
+	std::free(large);
 	return slot;
 }
 
@@ -481,16 +486,15 @@ OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 OPS_INLINE ops_slot *reserve_with_payload(recorder *self, uint64_t epoch, record *what)
 {
 	ops_thread *thread = self->thread;
-	ops_block *block = thread->block;
-	const uint32_t slots = thread->reserved_slots;
-	const size_t front = offsetof(ops_block, slots) + (size_t{slots} + 1) * sizeof(ops_slot);
+	const size_t front = offsetof(ops_block, slots) + (size_t{thread->reserved_slots} + 1) * sizeof(ops_slot);
 
 	if (OPS_LIKELY(thread->epoch == epoch && front <= thread->payload_start)) {
-		char *const base = reinterpret_cast<char *>(block);
+		char *const base = reinterpret_cast<char *>(thread->block);
 		char *const end = base + thread->payload_start;
-		char *const at = put_payload({base + front, false}, end, *what);
-		if (OPS_LIKELY(at && thread->reserved_slots == slots && thread->block == block))
-			return ops_reserve(attached.collector, thread, epoch, static_cast<size_t>(end - at));
+		const place to = {base + front, thread, thread->block, thread->reserved_slots, false};
+		char *const at = put_payload(to, end, *what);
+		if (OPS_LIKELY(at != nullptr))
+			return ops_reserve(attached.collector, self->thread, epoch, static_cast<size_t>(end - at));
 	}
 	return reserve_by_copy(self, epoch, what);
 }
@@ -527,7 +531,7 @@ inline void close(ops_slot *slot)
 
 bool is_live(bool global);
 void leave_thread() noexcept;
-void ensure_memory_reports() noexcept;
+void ensure_state() noexcept;
 
 /* Paused, to be checked, or over. */
 OPS_COLD uint64_t epoch_if_live(uint64_t epoch, bool global)
@@ -571,7 +575,7 @@ __attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
 	if (OPS_UNLIKELY(!self))
 		return nullptr;
 	if (Global && attached.options.profile_memory)
-		ensure_memory_reports();
+		ensure_state();
 
 	const char *name = fn.name();
 	record what = {};
@@ -667,16 +671,18 @@ void range_end(const RecordFunction &, ObserverContext *context) noexcept
 		static_cast<range_context *>(context)->end();
 }
 
-/* --- memory ---------------------------------------------------------------------------------------------------------- */
+/* --- the profiler state --------------------------------------------------------------------------------------------- */
 
-/* Torch's allocators report to whatever stands in the thread's PROFILER_STATE, which torch carries to other threads as it
- * does with callbacks. Other code in torch takes what stands there for its own ProfilerStateBase, a class derived from
- * the same base whose header is not for us: _profiler_enabled(), which torch.utils.data calls, reads its config's state,
- * and _profiler_type() calls its one virtual function more. So this class has zeros behind the base, which read as an
- * unlocked mutex and as ProfilerState::Disabled, and one virtual function more, which says ActiveProfilerType::NONE. */
-class memory_reporter final : public c10::MemoryReportingInfoBase {
+/* What stands in the thread's PROFILER_STATE while a session records, and is carried to other threads by torch as callbacks
+ * are. Allocators report to it, and torch's own fast ranges (_RecordFunctionFast) run only where there is one.
+ *
+ * Other code in torch takes what stands there for its own ProfilerStateBase, a class derived from the same base whose
+ * header is not for us: _profiler_enabled(), which torch.utils.data calls, reads its config's state, and _profiler_type()
+ * calls its one virtual function more. So this class has zeros behind the base, which read as an unlocked mutex and as
+ * ProfilerState::Disabled, and one virtual function more, which says ActiveProfilerType::NONE. */
+class profiler_state final : public c10::MemoryReportingInfoBase {
 public:
-	explicit memory_reporter(uint64_t reporter_session) : session(reporter_session) {}
+	profiler_state(uint64_t of_session, bool with_memory) : session(of_session), memory(with_memory) {}
 	void reportMemoryUsage(void *address, int64_t bytes, size_t total_allocated, size_t total_reserved,
 	                       c10::Device device) override
 	{
@@ -688,7 +694,7 @@ public:
 	}
 	bool memoryProfilingEnabled() const override
 	{
-		return live() && ops_collector_epoch(attached.collector) == session;
+		return memory && live() && ops_collector_epoch(attached.collector) == session;
 	}
 	virtual int profiler_type()
 	{
@@ -723,26 +729,26 @@ private:
 
 	[[maybe_unused]] char zeros[2048] = {};
 	const uint64_t session;
+	const bool memory;
 };
 
 const auto state_kind = c10::DebugInfoKind::PROFILER_STATE;
 
-/* Puts the reporter of the attached session into this thread's state, unless a profiler stands there. */
-void push_memory_reporter(uint64_t session)
+void push_state(uint64_t session)
 {
-	ThreadLocalDebugInfo::_push(state_kind, std::make_shared<memory_reporter>(session));
+	ThreadLocalDebugInfo::_push(state_kind, std::make_shared<profiler_state>(session, attached.options.profile_memory));
 }
 
-/* Threads that record because all do have not inherited the reporter: they are given it with their first operator, and
- * again when a scope that torch restores behind itself has taken it away. When the session is over it stays behind, dead,
- * in threads other than the one that stops, for no thread can reach into another's state: such a thread cannot start
- * torch.profiler itself ("already enabled on this thread") before it has once started a session of ours. */
-void ensure_memory_reports() noexcept
+/* For memory in all threads. Those that record because all do have not inherited the state: they are given it with their
+ * first operator, and again when a scope that torch restores behind itself has taken it away. When the session is over it
+ * stays behind, dead, in threads other than the one that stops, for no thread can reach into another's state: such a thread
+ * cannot start torch.profiler itself ("already enabled on this thread") before it has once started a session of ours. */
+void ensure_state() noexcept
 {
 	try {
-		const auto *present = dynamic_cast<memory_reporter *>(ThreadLocalDebugInfo::get(state_kind));
+		const auto *present = dynamic_cast<profiler_state *>(ThreadLocalDebugInfo::get(state_kind));
 		if (OPS_UNLIKELY(!present || !present->live()) && (present || !ThreadLocalDebugInfo::get(state_kind)))
-			push_memory_reporter(attached_session());
+			push_state(attached_session());
 	} catch (...) { /* no memory: this thread's reports are missing */
 	}
 }
@@ -801,8 +807,8 @@ void leave_thread() noexcept
 		}
 		while (count > 0)
 			at::removeCallback(stale[--count]);
-		const auto *reporter = dynamic_cast<memory_reporter *>(ThreadLocalDebugInfo::get(state_kind));
-		if (reporter && !reporter->live())
+		const auto *state = dynamic_cast<profiler_state *>(ThreadLocalDebugInfo::get(state_kind));
+		if (state && !state->live())
 			ThreadLocalDebugInfo::_pop(state_kind); /* throws if something was pushed over it: then it stays */
 	} catch (...) {
 	}
@@ -886,8 +892,7 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 		attached.options = *options;
 		attached.reach = options->all_threads ? all_threads : left_behind ? inheriting_checked : inheriting;
 		const uint64_t session = ops_collector_epoch(collector);
-		if (options->profile_memory)
-			push_memory_reporter(session);
+		push_state(session);
 		add_callbacks();
 		__atomic_store_n(&attached.session, session, __ATOMIC_RELEASE);
 		return nullptr;

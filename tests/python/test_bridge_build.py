@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding and building the torch bridge: the cache, what can be missing, several processes at once."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from opstrobe import _bridge, _core  # noqa: E402
+
+RECORD = """
+import torch
+from opstrobe import _bridge, _core
+_bridge.load()
+session = _core.Session()
+session.start()
+torch.ones(2) + 1
+assert "aten::add" in [e.name for e in session.stop().function_events()]
+print(_core.bridge_info()["path"])
+"""
+
+
+def start(cache, program=RECORD, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(cache), **environment},
+    )
+
+
+def run(cache, program=RECORD, **environment):
+    """Exit code, output, errors."""
+    process = start(cache, program, **environment)
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out.strip(), err
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """A cache with a bridge in it."""
+    folder = tmp_path_factory.mktemp("cache")
+    code, _, err = run(folder)
+    assert code == 0, err
+    return folder
+
+
+@pytest.fixture
+def copy(cache, tmp_path):
+    shutil.copytree(cache, tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+def bridges(cache):
+    return sorted(Path(cache).glob("opstrobe/bridge/*.so"))
+
+
+def test_it_is_built_once(cache):
+    (built,) = bridges(cache)
+    stamp = built.stat()
+    code, out, err = run(cache, CXX="/bin/false")
+    assert code == 0, err
+    assert Path(out) == built
+    assert built.stat().st_mtime_ns == stamp.st_mtime_ns
+    assert built.stat().st_mode & 0o022 == 0
+    assert built.parent.stat().st_mode & 0o077 == 0
+
+
+def test_its_name_says_what_it_is_for(cache):
+    (built,) = bridges(cache)
+    assert f"torch{torch.__version__}-" in built.name
+    assert sys.implementation.cache_tag in built.name
+    assert f"abi{int(torch.compiled_with_cxx11_abi())}" in built.name
+
+
+def test_what_changes_its_name(monkeypatch):
+    def name():
+        return _bridge._file_name(torch, _bridge._sources())
+
+    names = {name()}
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "__version__", "2.99.0+test")
+        names.add(name())
+        assert _bridge._standard(torch) == "c++20"
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "compiled_with_cxx11_abi", lambda: False)
+        names.add(name())
+    with monkeypatch.context() as patch:
+        patch.setattr(_bridge, "_version", lambda: "99")
+        names.add(name())
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", lambda self: b"another source")
+        names.add(name())
+    assert len(names) == 5
+    assert name() in names
+
+
+def test_several_processes_at_once(tmp_path):
+    processes = [start(tmp_path) for _ in range(4)]
+    results = [process.communicate(timeout=300) for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, results
+    (built,) = bridges(tmp_path)
+    assert {out.strip() for out, _ in results} == {str(built)}
+    assert not [name for name in os.listdir(built.parent) if name.startswith("tmp")]
+
+
+def test_a_damaged_bridge_is_made_again(copy):
+    (built,) = bridges(copy)
+    whole = built.read_bytes()
+    for damaged in (b"", whole[:-100]):
+        built.write_bytes(damaged)
+        code, out, err = run(copy)
+        assert code == 0, err
+        assert Path(out) == built
+        assert built.stat().st_size == len(whole)
+
+
+def test_no_compiler(tmp_path):
+    code, _, err = run(tmp_path, CXX="", PATH="/nowhere")
+    assert code == 1
+    assert "BridgeError" in err and "apt-get install g++" in err and "CXX" in err
+
+
+def test_a_compiler_that_is_not_there(tmp_path):
+    code, _, err = run(tmp_path, CXX="no-such-compiler -O1")
+    assert code == 1
+    assert "CXX names 'no-such-compiler'" in err
+
+
+def test_a_compiler_that_fails(tmp_path):
+    compiler = tmp_path / "compiler"
+    compiler.write_text("#!/bin/sh\necho this went wrong >&2\nexit 3\n")
+    compiler.chmod(0o755)
+    code, _, err = run(tmp_path / "cache", CXX=str(compiler))
+    assert code == 1
+    assert "did not compile for torch" in err and "this went wrong" in err
+    assert bridges(tmp_path / "cache") == []
+    assert not [name for name in os.listdir(tmp_path / "cache/opstrobe/bridge") if name.endswith(".so")]
+
+
+def test_a_cache_that_cannot_be_written(tmp_path):
+    """Then it is built for the one process."""
+    (tmp_path / "opstrobe").write_text("a file where the folder should be")
+    code, out, err = run(tmp_path)
+    assert code == 0, err
+    assert not os.path.exists(out)
+
+
+def test_a_relative_cache_home_is_ignored(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert _bridge.cache_directory() == Path.home() / ".cache" / "opstrobe" / "bridge"
+
+
+def test_a_bridge_of_another_interface(tmp_path):
+    source = tmp_path / "other.c"
+    source.write_text(
+        'static struct { unsigned a, b; const char *v; } x = {77, 1, "2.0"};\n'
+        "void *ops_torch_bridge_get(void) { return &x; }\n"
+    )
+    library = tmp_path / "other.so"
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
+    program = """
+import sys, torch
+from opstrobe import _core
+for path in sys.argv[1:]:
+    try:
+        _core.load_bridge(path)
+    except ImportError as error:
+        print(error)
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", program, library, "/no/such.so", torch._C.__file__],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second, third = process.stdout.splitlines()
+    assert "another version of opstrobe" in first and "77" in first
+    assert "/no/such.so" in second
+    assert "is not a torch bridge" in third
+
+
+def test_loading_is_idempotent():
+    _bridge.load()
+    before = _core.bridge_info()
+    _core.load_bridge("/no/such.so")
+    _bridge.load()
+    assert _core.bridge_info() == before
+    assert before["torch_version"] == torch.__version__
+    with pytest.raises(TypeError):
+        _core.load_bridge(3)
+
+
+def test_info():
+    info = _bridge.info()
+    assert info["torch"] == torch.__version__
+    assert info["loaded"] is None or info["loaded"]["torch_version"] == torch.__version__
+    assert info["cached"].startswith(info["cache"])
+    assert "compiler" in info or "compiler_error" in info
+
+
+def test_importing_the_package_leaves_torch_alone():
+    program = "import sys, opstrobe; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
