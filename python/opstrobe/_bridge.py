@@ -127,7 +127,7 @@ def _compiler() -> list[str]:
 
 def _compile(torch: ModuleType, sources: _Sources, target: Path) -> None:
     """Makes `target` whole or not at all."""
-    home = Path(torch.__file__).resolve().parent
+    home = Path(str(torch.__file__)).resolve().parent
     if not (home / "include" / "ATen" / "record_function.h").is_file():
         raise BridgeError(f"the torch bridge cannot be compiled: torch in {home} comes without its C++ headers")
     handle, scratch = tempfile.mkstemp(suffix=".so", dir=target.parent)
@@ -195,7 +195,7 @@ def _is_whole(path: Path) -> bool:
         return False
     (sections,) = struct.unpack_from("<Q", header, 40)
     size, count = struct.unpack_from("<HH", header, 58)
-    return path.stat().st_size >= sections + size * count
+    return path.stat().st_size >= int(sections + size * count)
 
 
 def _try_to_load(path: Path) -> bool:
