@@ -41,9 +41,9 @@ def check_json(key: Any, value: Any) -> str:
 
 
 def json_of_text(key: Any, value: Any) -> str:
-    """The text `value` as JSON."""
+    """The text `value` as JSON. Lone surrogates are spelled out, as in names: strict readers refuse a file for one."""
     _check_key(key)
-    return json.dumps(_check_text("value", value))
+    return json.dumps(_check_text("value", value).encode("utf-8", "backslashreplace").decode())
 
 
 def of_environment() -> dict[str, str]:

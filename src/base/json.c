@@ -59,17 +59,11 @@ static unsigned copy_plain(char *out, const char *from)
 
 #endif
 
-static char *put_hex_escape(char *out, unsigned unit)
+static char *put_hex(char *out, unsigned value, unsigned digits)
 {
-	static const char digits[] = "0123456789abcdef";
-
-	out[0] = '\\';
-	out[1] = 'u';
-	out[2] = digits[unit >> 12 & 15];
-	out[3] = digits[unit >> 8 & 15];
-	out[4] = digits[unit >> 4 & 15];
-	out[5] = digits[unit & 15];
-	return out + 6;
+	while (digits--)
+		*out++ = "0123456789abcdef"[value >> digits * 4 & 15];
+	return out;
 }
 
 static char *put_ascii(char *out, uint8_t byte)
@@ -85,7 +79,8 @@ static char *put_ascii(char *out, uint8_t byte)
 		*out++ = '\\';
 		*out++ = short_escapes[byte];
 	} else {
-		out = put_hex_escape(out, byte);
+		memcpy(out, "\\u", 2);
+		out = put_hex(out + 2, byte, 4);
 	}
 	return out;
 }
@@ -117,10 +112,22 @@ static char *put_character(char *out, const char **at, const char *end)
 	surrogate = encoded_surrogate(byte, (size_t)(end - *at));
 	if (surrogate) {
 		*at += 3;
-		return put_hex_escape(out, surrogate);
+		memcpy(out, "\\\\u", 3);
+		return put_hex(out + 3, surrogate, 4);
 	}
 	*at += 1;
-	return put_hex_escape(out, 0xdc00u | *byte);
+	memcpy(out, "\\\\x", 3);
+	return put_hex(out + 3, *byte, 2);
+}
+
+/* A backslash at the very end, written as \\ just before, becomes \u005c: Perfetto's reader takes the quote behind the
+ * former for an escaped one and refuses the file. */
+static char *spell_last(char *out, const char *bytes, size_t size)
+{
+	if (size == 0 || bytes[size - 1] != '\\')
+		return out;
+	memcpy(out - 2, "\\u005c", 6);
+	return out + 4;
 }
 
 char *ops_json_string_to(char *out, const char *bytes, size_t size)
@@ -139,6 +146,7 @@ char *ops_json_string_to(char *out, const char *bytes, size_t size)
 	}
 	while (at < end)
 		out = put_character(out, &at, end);
+	out = spell_last(out, bytes, size);
 	*out++ = '"';
 	return out;
 }
@@ -166,6 +174,8 @@ void ops_json_string(struct ops_buffer *buffer, const char *bytes, size_t size)
 			if (plain < STEP)
 				out = put_character(out, &at, end);
 		}
+		if (at == end)
+			out = spell_last(out, bytes, size);
 		buffer->size = (size_t)(out - buffer->bytes);
 	}
 	ops_buffer_append(buffer, "\"", 1);

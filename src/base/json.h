@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON text: escaping, numbers, and a validator. Whatever bytes a string holds come out as valid JSON and whole:
- * control characters, quotes and backslashes escaped; UTF-8 as it is; an encoded surrogate (a Python string's lone
- * surrogate) as \uD8xx…\uDFxx; a byte that is no UTF-8 as \udc80…\udcff, which Python's surrogateescape turns back.
+ * JSON text: escaping, numbers, and a validator. Whatever bytes a string holds come out as JSON that every reader takes,
+ * and in full: control characters, quotes and backslashes escaped; UTF-8 as it is. What no JSON string can hold is spelled
+ * out as by Python's "backslashreplace": an encoded surrogate (a Python string's lone surrogate) as the six characters
+ * \ud800, a byte that is no UTF-8 as the four characters \xff. Escapes of lone surrogates would be grammatical, but strict
+ * readers refuse the whole text for one of them, and Perfetto's hangs.
  */
 #ifndef OPS_BASE_JSON_H
 #define OPS_BASE_JSON_H

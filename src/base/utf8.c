@@ -4,8 +4,8 @@
  */
 #include "base/utf8.h"
 
-#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 static bool is_between(uint8_t byte, uint8_t low, uint8_t high)
 {
@@ -47,4 +47,22 @@ size_t ops_utf8_length(const char *at, const char *end)
 		if (!is_between(byte[i], 0x80, 0xbf))
 			return 0;
 	return length;
+}
+
+bool ops_utf8_valid(const char *bytes, size_t size)
+{
+	const char *end = bytes + size;
+
+	while (bytes < end) {
+		uint64_t word = UINT64_MAX;
+		size_t length;
+
+		if (end - bytes >= (ptrdiff_t)sizeof(word))
+			memcpy(&word, bytes, sizeof(word));
+		length = word & UINT64_C(0x8080808080808080) ? ops_utf8_length(bytes, end) : sizeof(word);
+		if (length == 0)
+			return false;
+		bytes += length;
+	}
+	return true;
 }

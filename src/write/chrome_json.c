@@ -18,11 +18,13 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/bits.h"
 #include "base/buffer.h"
 #include "base/fault.h"
 #include "base/intern.h"
 #include "base/json.h"
 #include "base/sink.h"
+#include "base/utf8.h"
 #include "trace/inputs.h"
 #include "write/fragments.h"
 #include "write/overlap.h"
@@ -30,6 +32,11 @@
 /* Time stamps count from a grid of about three months, so that a double holds them to the nanosecond. Kineto's grid: files
  * of many processes, and files of both profilers, share it. */
 #define BASE_GRID_NS (INT64_C(7889238) * 1000000000)
+/* Where a reader's double arithmetic errs: from 2^42 µs on a double is off by up to 0.49 ns, and times a thousand it is
+ * rounded to half nanoseconds below 2^52 ns. Between the two one in four times comes out a nanosecond late, and children
+ * stick out of their parents. */
+#define FUZZY_FROM_NS ((INT64_C(1) << 42) * 1000)
+#define FUZZY_TO_NS (INT64_C(1) << 52)
 
 #define LEVEL_DEFAULT 6
 #define ROWS_BETWEEN_CHECKS 4096u
@@ -50,6 +57,7 @@ struct writer {
 	uint32_t *lanes;             /* track → its thread, by process and number */
 	struct ops_intern threads;   /* the threads: {pid, tid} */
 	uint8_t *overlaps;           /* rows that are written as a pair, see overlap.h */
+	uint8_t *ill_formed;         /* strings that are no UTF-8; NULL when all are */
 	struct ops_buffer text;      /* rows off the hot path are made here */
 	bool cancelled;
 };
@@ -91,6 +99,13 @@ static char *put_place(struct writer *writer, char *at, uint32_t track, int64_t 
 	return ops_json_us_to(at, time_ns - writer->base_ns);
 }
 
+/* What was made as text, into the sink. */
+static void write_text(struct writer *writer)
+{
+	ops_sink_write(writer->sink, writer->text.bytes, writer->text.size);
+	writer->text.size = 0;
+}
+
 /* Whether to go on: not when memory or the disk is full, nor when the caller has had enough. */
 static bool go_on(struct writer *writer, size_t row)
 {
@@ -98,7 +113,7 @@ static bool go_on(struct writer *writer, size_t row)
 
 	if (row % ROWS_BETWEEN_CHECKS)
 		return true;
-	if (writer->names.scratch.failed || writer->inputs.scratch.failed || ops_sink_failed(writer->sink))
+	if (writer->text.failed || writer->names.scratch.failed || writer->inputs.scratch.failed || ops_sink_failed(writer->sink))
 		return false;
 	if (options && options->progress)
 		writer->cancelled |= options->progress(options->progress_context, ops_sink_total(writer->sink)) != 0;
@@ -166,6 +181,28 @@ static char *put_span_args(struct writer *writer, char *at, size_t row)
 	return at;
 }
 
+/* A name that is no UTF-8 reads as json.h spells it; here are its bytes, each as the character of that number. */
+static char *put_raw_name(struct writer *writer, char *at, uint32_t string)
+{
+	struct ops_string name = ops_trace_string(writer->trace, string);
+	struct ops_buffer characters = {0};
+
+	for (size_t i = 0; i < name.size; i++) {
+		uint8_t byte = (uint8_t)name.bytes[i];
+		char wide[2] = {(char)(0xc0 | byte >> 6), (char)(0x80 | (byte & 0x3f))};
+
+		ops_buffer_append(&characters, byte < 0x80 ? &name.bytes[i] : wide, byte < 0x80 ? 1 : 2);
+	}
+	ops_buffer_append_text(&writer->text, "\"Raw name\":");
+	ops_json_string(&writer->text, characters.bytes, characters.size);
+	ops_buffer_append_text(&writer->text, ",");
+	writer->text.failed |= characters.failed;
+	ops_buffer_release(&characters);
+	end_row(writer, at);
+	write_text(writer);
+	return begin_row(writer);
+}
+
 static char *put_args(struct writer *writer, char *at, size_t row)
 {
 	const struct ops_events *events = writer->events;
@@ -180,6 +217,8 @@ static char *put_args(struct writer *writer, char *at, size_t row)
 		at = put_name(writer, at, events->args[row]);
 		at = PUT(at, "\",");
 	}
+	if (writer->ill_formed && ops_bit(writer->ill_formed, events->name[row]))
+		at = put_raw_name(writer, at, events->name[row]);
 	if (events->flags[row] & OPS_EVENT_UNFINISHED)
 		at = PUT(at, "\"finished\":false,");
 	at = PUT(at, "\"Ev Idx\":");
@@ -224,7 +263,7 @@ static void write_event(struct writer *writer, size_t row)
 {
 	if (writer->events->kind[row] == OPS_EVENT_CPU_INSTANT)
 		write_instant(writer, row);
-	else if (ops_overlap_marked(writer->overlaps, row))
+	else if (ops_bit(writer->overlaps, row))
 		write_pair(writer, row);
 	else
 		write_span(writer, row);
@@ -325,12 +364,6 @@ static void write_links(struct writer *writer)
 }
 
 /* --- what stands once in a file: made as text, then written --------------------------------------------------------- */
-
-static void write_text(struct writer *writer)
-{
-	ops_sink_write(writer->sink, writer->text.bytes, writer->text.size);
-	writer->text.size = 0;
-}
 
 static void add_string(struct writer *writer, const char *text)
 {
@@ -537,14 +570,42 @@ static bool prepare_track(struct writer *writer, size_t i, const struct ops_trac
 	return true;
 }
 
+/* The point of the grid before the start; for a recording in the 29 hours of each quarter that are fuzzy, half a grid
+ * later. */
+static int64_t choose_base(const struct ops_trace_info *info)
+{
+	int64_t base_ns = info->start_ns > 0 ? info->start_ns / BASE_GRID_NS * BASE_GRID_NS : 0;
+	bool fuzzy = info->start_ns - base_ns < FUZZY_TO_NS && info->stop_ns - base_ns >= FUZZY_FROM_NS;
+
+	return fuzzy && info->start_ns - base_ns >= BASE_GRID_NS / 2 ? base_ns + BASE_GRID_NS / 2 : base_ns;
+}
+
+/* False when memory is out. */
+static bool find_ill_formed(struct writer *writer)
+{
+	size_t count = ops_trace_string_count(writer->trace);
+
+	for (size_t i = 0; i < count; i++) {
+		struct ops_string string = ops_trace_string(writer->trace, (uint32_t)i);
+
+		if (ops_utf8_valid(string.bytes, string.size))
+			continue;
+		if (!writer->ill_formed)
+			writer->ill_formed = ops_alloc_zeroed(count / 8 + 1, 1);
+		if (!writer->ill_formed)
+			return false;
+		ops_bit_set(writer->ill_formed, i);
+	}
+	return true;
+}
+
 /* False when memory is out. */
 static bool prepare(struct writer *writer)
 {
-	int64_t start_ns = writer->info->start_ns;
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(writer->trace, &count);
 
-	writer->base_ns = start_ns > 0 ? start_ns / BASE_GRID_NS * BASE_GRID_NS : 0;
+	writer->base_ns = choose_base(writer->info);
 	writer->tracks = ops_alloc_zeroed(count, sizeof(*writer->tracks));
 	writer->lanes = ops_alloc_zeroed(count, sizeof(*writer->lanes));
 	if (!writer->tracks || !writer->lanes)
@@ -553,7 +614,7 @@ static bool prepare(struct writer *writer)
 		if (!prepare_track(writer, i, &tracks[i]))
 			return false;
 	writer->overlaps = ops_overlap_marks(writer->trace, writer->lanes, writer->threads.count);
-	return writer->overlaps &&
+	return writer->overlaps && find_ill_formed(writer) &&
 	       ops_fragments_init(&writer->names, writer->trace, ops_trace_string_count(writer->trace), make_name) &&
 	       ops_fragments_init(&writer->inputs, writer->trace, ops_trace_inputs_count(writer->trace), make_inputs);
 }
@@ -567,6 +628,7 @@ static void release(struct writer *writer)
 	ops_free(writer->tracks);
 	ops_free(writer->lanes);
 	ops_free(writer->overlaps);
+	ops_free(writer->ill_formed);
 	ops_buffer_release(&writer->text);
 }
 

@@ -5,8 +5,11 @@
  */
 #include "write/overlap.h"
 
+#include <stdbool.h>
+
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/bits.h"
 
 /* Rows that are open, the outer ones first: each ends no later than the one before. */
 struct lane {
@@ -20,11 +23,6 @@ static bool is_async(const struct ops_events *events, uint32_t row)
 	return events->flags[row] & OPS_EVENT_ASYNC;
 }
 
-static void mark(uint8_t *marks, uint32_t row)
-{
-	marks[row / 8] |= (uint8_t)(1 << row % 8);
-}
-
 /* Opens the row in its lane or marks it. What is asynchronous gives way. False when memory is out. */
 static bool place(const struct ops_events *events, struct lane *lane, uint32_t row, uint8_t *marks)
 {
@@ -36,10 +34,10 @@ static bool place(const struct ops_events *events, struct lane *lane, uint32_t r
 		uint32_t outer = lane->items[lane->count - 1];
 
 		if (is_async(events, row) || !is_async(events, outer)) {
-			mark(marks, row);
+			ops_bit_set(marks, row);
 			return true;
 		}
-		mark(marks, outer);
+		ops_bit_set(marks, outer);
 		lane->count--;
 	}
 	top = OPS_ARRAY_PUSH(lane);

@@ -11,19 +11,13 @@
 #ifndef OPS_WRITE_OVERLAP_H
 #define OPS_WRITE_OVERLAP_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <opstrobe/trace.h>
 
-/* One bit for each row of the trace, set for spans that were marked so that the others nest. `lanes` says for each track
+/* One bit (base/bits.h) for each row of the trace, set for spans that were marked so that the others nest. `lanes` says for each track
  * on which of `lane_count` rows of the viewer it is shown. NULL when memory is out; freed with ops_free. Linear. */
 uint8_t *ops_overlap_marks(const struct ops_trace *trace, const uint32_t *lanes, size_t lane_count);
-
-static inline bool ops_overlap_marked(const uint8_t *marks, size_t row)
-{
-	return marks[row / 8] >> row % 8 & 1;
-}
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "failing.h"
 
 static uint64_t seed = 1;
@@ -38,17 +39,18 @@ static unsigned read_hex(const char *at)
 	return (unsigned)strtoul(digits, NULL, 16);
 }
 
-/* What one escape stands for, against the bytes it was made from: gives how many bytes that were. */
-static size_t match_unit(unsigned unit, const unsigned char *from, size_t left)
+/* Whether the bytes from `from` on are spelled out at `at`, as \\ud800 or \\xff: gives how many, 0 for none. */
+static size_t match_spelled(const char *at, const unsigned char *from, size_t left)
 {
-	if (unit >= 0xd800 && unit <= 0xdfff && left >= 3 && from[0] == 0xed && from[1] == (0x80 | (unit >> 6 & 63)) &&
-	    from[2] == (0x80 | (unit & 63)))
-		return 3;
-	if (unit >= 0xdc80 && unit <= 0xdcff && from[0] == (unit & 0xff))
-		return 1;
-	assert_true(unit < 0x20);
-	assert_int_equal(from[0], unit);
-	return 1;
+	unsigned unit;
+
+	if (memcmp(at, "\\\\x", 3) == 0 && ops_utf8_length((const char *)from, (const char *)from + left) == 0)
+		return strtoul((char[]){at[3], at[4], 0}, NULL, 16) == from[0];
+	unit = memcmp(at, "\\\\u", 3) == 0 ? read_hex(at + 3) : 0;
+	return left >= 3 && unit >= 0xd800 && unit <= 0xdfff && from[0] == 0xed && from[1] == (0x80 | (unit >> 6 & 63)) &&
+	                       from[2] == (0x80 | (unit & 63))
+	               ? 3
+	               : 0;
 }
 
 /* Reads the JSON string and the original side by side. */
@@ -63,11 +65,18 @@ static void assert_same(const char *json, size_t json_size, const char *original
 	if (ops_json_validate(json, json_size, &error) != OPS_OK)
 		fail_msg("%s: %.*s", error.text, (int)json_size, json);
 	while (at < json + json_size - 1) {
+		size_t spelled;
+
 		assert_true(from < end);
-		if (*at != '\\') {
+		spelled = match_spelled(at, from, (size_t)(end - from));
+		if (spelled) {
+			at += spelled == 1 ? 5 : 7;
+			from += spelled;
+		} else if (*at != '\\') {
 			assert_int_equal((unsigned char)*at++, *from++);
 		} else if (at[1] == 'u') {
-			from += match_unit(read_hex(at + 2), from, (size_t)(end - from));
+			assert_true(read_hex(at + 2) < 0x20 || (*from == '\\' && from + 1 == end));
+			assert_int_equal(read_hex(at + 2), *from++);
 			at += 6;
 		} else {
 			const char *found = NULL;
@@ -120,15 +129,17 @@ static void known_strings(void **state)
 	expect_escaped("", 0, "\"\"");
 	expect_escaped("aten::mm", 8, "\"aten::mm\"");
 	expect_escaped("a\"b\\c/d", 7, "\"a\\\"b\\\\c/d\"");
+	expect_escaped("\\", 1, "\"\\u005c\"");
+	expect_escaped("C:\\dir\\\\", 8, "\"C:\\\\dir\\\\\\u005c\"");
 	expect_escaped("\b\f\n\r\t", 5, "\"\\b\\f\\n\\r\\t\"");
 	expect_escaped("\0\x01\x1f\x7f", 4, "\"\\u0000\\u0001\\u001f\x7f\"");
 	expect_escaped("caf\xc3\xa9 \xf0\x9f\x98\x80", 10, "\"caf\xc3\xa9 \xf0\x9f\x98\x80\"");
-	expect_escaped("\xed\xa0\xbd", 3, "\"\\ud83d\"");
-	expect_escaped("\xed\xbf\xbf", 3, "\"\\udfff\"");
-	expect_escaped("\xff", 1, "\"\\udcff\"");
-	expect_escaped("\xc3", 1, "\"\\udcc3\"");
-	expect_escaped("\xf0\x9f\x98", 3, "\"\\udcf0\\udc9f\\udc98\"");
-	expect_escaped("\xc0\x80", 2, "\"\\udcc0\\udc80\"");
+	expect_escaped("\xed\xa0\xbd", 3, "\"\\\\ud83d\"");
+	expect_escaped("\xed\xbf\xbf", 3, "\"\\\\udfff\"");
+	expect_escaped("\xff", 1, "\"\\\\xff\"");
+	expect_escaped("\xc3", 1, "\"\\\\xc3\"");
+	expect_escaped("\xf0\x9f\x98", 3, "\"\\\\xf0\\\\x9f\\\\x98\"");
+	expect_escaped("\xc0\x80", 2, "\"\\\\xc0\\\\x80\"");
 }
 
 /* Every byte value at every place of a text that spans the steps of the fast scan. */
@@ -157,8 +168,8 @@ static void every_surrogate(void **state)
 
 		check_string(text, sizeof(text));
 		*ops_json_string_to(out, text, sizeof(text)) = '\0';
-		assert_int_equal(strlen(out), 10);
-		assert_int_equal(read_hex(out + 4), unit);
+		assert_int_equal(strlen(out), 11);
+		assert_int_equal(read_hex(out + 5), unit);
 	}
 }
 

@@ -67,11 +67,39 @@ static void ill_formed(void **state)
 	assert_int_equal(ops_utf8_length("", ""), 0);
 }
 
+static void whole_texts(void **state)
+{
+	static const char text[] = "0123456789 caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 and the rest of it";
+	const size_t size = sizeof(text) - 1;
+	char changed[sizeof(text)];
+
+	(void)state;
+	assert_true(ops_utf8_valid(NULL, 0));
+	for (size_t start = 0; start < size; start++)
+		for (size_t end = start; end <= size; end++) {
+			bool whole = true;
+
+			for (size_t at = start; at < end && whole;) {
+				size_t length = ops_utf8_length(text + at, text + end);
+
+				whole = length;
+				at += length;
+			}
+			assert_int_equal(ops_utf8_valid(text + start, end - start), whole);
+		}
+	for (size_t at = 0; at < size; at++) {
+		memcpy(changed, text, size);
+		changed[at] = (char)0xff;
+		assert_false(ops_utf8_valid(changed, size));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_code_point),
 		cmocka_unit_test(ill_formed),
+		cmocka_unit_test(whole_texts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -258,7 +258,7 @@ static void a_thread_is_named_once(void **state)
 	assert_int_equal(count_inside(&whole, "\"name\":\"thread_name\""), 3);
 	assert_int_equal(count_inside(&whole, "\"name\":\"thread_sort_index\""), 3);
 	expect_inside(&whole, "\"tid\":5,\"args\":{\"name\":\"thread 5 (first)\"}}");
-	expect_inside(&whole, "\"tid\":6,\"args\":{\"name\":\"thread 6 (a\\\"b\\udcff)\"}}");
+	expect_inside(&whole, "\"tid\":6,\"args\":{\"name\":\"thread 6 (a\\\"b\\\\xff)\"}}");
 	expect_inside(&whole, "\"tid\":7,\"args\":{\"name\":\"thread 7\"}}");
 	expect_inside(&whole, "\"tid\":0,\"args\":{\"name\":\"py\\\"thon\"}}");
 	ops_buffer_release(&whole);
@@ -308,6 +308,34 @@ static void times_count_from_the_grid(void **state)
 	ops_buffer_release(&whole);
 }
 
+/* In the hours where doubles are too coarse another point of the grid is taken, for starts and stops alike. */
+static void fuzzy_times_have_another_base(void **state)
+{
+	static const struct {
+		int64_t start_us;
+		int64_t length_us;
+		const char *base;
+	} cases[] = {
+		{4398046511103, 0, "1790857026000000000"},         {4398046511103, 1, "1794801645000000000"},
+		{4403974000000, 1000, "1794801645000000000"},      {4503599627370, 1000, "1794801645000000000"},
+		{4503599627371, 1000, "1790857026000000000"},      {3944619000000, 500000000000, "1794801645000000000"},
+		{3944618999999, 500000000000, "1790857026000000000"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int64_t start_ns = 1790857026000000000 + cases[i].start_us * 1000;
+		struct ops_builder *builder = ops_builder_new();
+		struct ops_buffer whole;
+
+		ops_builder_info(builder, &(struct ops_trace_info){.start_ns = start_ns,
+		                                                   .stop_ns = start_ns + cases[i].length_us * 1000});
+		whole = write_whole(finish(builder));
+		expect_inside(&whole, cases[i].base);
+		ops_buffer_release(&whole);
+	}
+}
+
 /* --- names --------------------------------------------------------------------------------------------------------- */
 
 static void hostile_names_come_out_whole(void **state)
@@ -327,8 +355,27 @@ static void hostile_names_come_out_whole(void **state)
 	ops_builder_counter(builder, &(struct ops_counter_record){.name = quote});
 	whole = write_whole(finish(builder));
 	expect_inside(&whole, "\"name\":\"a\\u0000b.q\\\"\\\\/\\n\\t\\u0001\",");
-	expect_inside(&whole, "\"Overload Name\":\"q\\\"\\\\/\\n\\t\\u0001\",\"Args\":\"caf\xc3\xa9 \\udcff \\ud83d\",");
+	expect_inside(&whole, "\"Overload Name\":\"q\\\"\\\\/\\n\\t\\u0001\",\"Args\":\"caf\xc3\xa9 \\\\xff \\\\ud83d\",");
 	expect_inside(&whole, "{\"ph\":\"C\",\"name\":\"q\\\"\\\\/\\n\\t\\u0001\",");
+	ops_buffer_release(&whole);
+}
+
+/* The bytes of a name that no JSON string can hold, spelled out and to be had back. */
+static void ill_formed_names_keep_their_bytes(void **state)
+{
+	struct ops_builder *builder = one_thread();
+	struct ops_buffer whole;
+	uint32_t names[] = {string(builder, "a\"\xff\xc3\xa9"), string(builder, "\xed\xa0\xbd"), string(builder, "caf\xc3\xa9")};
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		ops_builder_event(builder, &(struct ops_new_event){OPS_NEW_EVENT, .start_ns = i, .end_ns = i, .name = names[i]});
+	whole = write_whole(finish(builder));
+	expect_inside(&whole, "\"name\":\"a\\\"\\\\xff\xc3\xa9\",");
+	expect_inside(&whole, "\"Raw name\":\"a\\\"\xc3\xbf\xc3\x83\xc2\xa9\",");
+	expect_inside(&whole, "\"name\":\"\\\\ud83d\",");
+	expect_inside(&whole, "\"Raw name\":\"\xc3\xad\xc2\xa0\xc2\xbd\",");
+	assert_int_equal(count_inside(&whole, "\"Raw name\""), 2);
 	ops_buffer_release(&whole);
 }
 
@@ -431,7 +478,9 @@ int main(void)
 		IN_FOLDER(a_thread_is_named_once),
 		IN_FOLDER(metadata_as_it_was_set),
 		IN_FOLDER(times_count_from_the_grid),
+		IN_FOLDER(fuzzy_times_have_another_base),
 		IN_FOLDER(hostile_names_come_out_whole),
+		IN_FOLDER(ill_formed_names_keep_their_bytes),
 		IN_FOLDER(long_names_come_out_whole),
 		IN_FOLDER(many_names_come_out_whole),
 		IN_FOLDER(gz_holds_the_same),

@@ -11,6 +11,7 @@
 
 #include "../base/failing.h"
 #include "../trace/random.h"
+#include "base/bits.h"
 #include "trace/builder.h"
 #include "write/overlap.h"
 
@@ -40,7 +41,7 @@ static void expect_marks(const struct span *spans, size_t count)
 	uint8_t *marks = ops_overlap_marks(trace, &(uint32_t){0}, 1);
 
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(ops_overlap_marked(marks, i), spans[i].expected == 'x');
+		assert_int_equal(ops_bit(marks, i), spans[i].expected == 'x');
 	ops_free(marks);
 	ops_trace_unref(trace);
 }
@@ -77,9 +78,9 @@ static void threads_are_apart(void **state)
 	assert_int_equal(ops_builder_finish(builder, &trace, NULL), OPS_OK);
 	/* The first track and the third are one row of the viewer. */
 	marks = ops_overlap_marks(trace, (const uint32_t[]){0, 1, 0}, 2);
-	assert_false(ops_overlap_marked(marks, 0));
-	assert_false(ops_overlap_marked(marks, 1));
-	assert_true(ops_overlap_marked(marks, 2));
+	assert_false(ops_bit(marks, 0));
+	assert_false(ops_bit(marks, 1));
+	assert_true(ops_bit(marks, 2));
 	ops_free(marks);
 	ops_trace_unref(trace);
 }
@@ -106,7 +107,7 @@ static void what_is_left_nests(void **state)
 		marks = ops_overlap_marks(trace, &(uint32_t){0}, 1);
 		for (size_t a = 0; a < count; a++)
 			for (size_t b = a + 1; b < count; b++)
-				if (!ops_overlap_marked(marks, a) && !ops_overlap_marked(marks, b))
+				if (!ops_bit(marks, a) && !ops_bit(marks, b))
 					assert_true(events->start_ns[b] >= events->end_ns[a] ||
 					            events->end_ns[b] <= events->end_ns[a]);
 		ops_free(marks);
