@@ -84,12 +84,10 @@ struct name_entry {
 	uint32_t last_word;
 	uint32_t id;
 
-	bool matches(const char *name) const
+	bool has_text(const char *name) const
 	{
 		uint64_t word;
 
-		if (key != name)
-			return false;
 		for (uint32_t i = 0; i < last_word; i++) {
 			std::memcpy(&word, name + i * sizeof(word), sizeof(word));
 			if (word != words[i])
@@ -99,12 +97,14 @@ struct name_entry {
 		return ((word ^ words[last_word]) & last) == 0;
 	}
 };
-constexpr size_t name_count = 512; /* a power of two */
+constexpr size_t name_bits = 10;
+constexpr size_t name_count = size_t{1} << name_bits;
+constexpr size_t name_probes = 4; /* open addressing; what finds no place puts out the first */
 
 struct recorder {
 	ops_thread *thread;
 	uint64_t epoch; /* of the ids in `names` */
-	name_entry names[name_count];
+	name_entry names[name_count + name_probes - 1];
 };
 
 /* In the thread's static block: one load. A pointer fits into what the loader sets aside for libraries loaded late. */
@@ -157,15 +157,15 @@ inline recorder *current_recorder()
 	return OPS_LIKELY(this_recorder != nullptr) ? this_recorder : make_recorder();
 }
 
-inline name_entry *name_slot(recorder *self, const char *key)
+inline name_entry *first_place(recorder *self, const char *key)
 {
-	return &self->names[(reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15u) >> 55];
+	return &self->names[(reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15u) >> (64 - name_bits)];
 }
-static_assert(name_count == 1u << (64 - 55), "the hash has as many bits as the table needs");
 
 void remember_name(recorder *self, const char *key, uint32_t id)
 {
-	name_entry *entry = name_slot(self, key);
+	name_entry *const first = first_place(self, key);
+	name_entry *entry = first;
 	const size_t bytes = std::strlen(key) + 1;
 	const size_t words = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
 	uint64_t last = 0;
@@ -177,6 +177,10 @@ void remember_name(recorder *self, const char *key, uint32_t id)
 		return;
 	std::memcpy(text, key, bytes);
 	std::memset(&last, 0xff, bytes - (words - 1) * sizeof(uint64_t));
+	while (entry < first + name_probes - 1 && entry->key && entry->key != key)
+		entry++;
+	if (entry->key && entry->key != key)
+		entry = first;
 	std::free(entry->words);
 	*entry = {key, text, last, static_cast<uint32_t>(words - 1), id};
 }
@@ -188,32 +192,36 @@ void forget_names(recorder *self, uint64_t epoch)
 	self->epoch = epoch;
 }
 
-/* The id of an operator's name met for the first time; 0 when this is no operator but a function with a name of its
- * own, or when there is no memory for it. */
-OPS_COLD uint32_t find_schema_name(recorder *self, const RecordFunction &fn, const char *name,
-                                                    uint64_t epoch)
+/* The id of an operator's name that is not remembered; 0 when this is no operator but a function with a name of its own, or
+ * when there is no memory for it. With overload names every operator comes here, for its name alone says too little. */
+OPS_COLD uint32_t find_schema_name(recorder *self, const RecordFunction &fn, const char *name, uint64_t epoch) noexcept
 {
-	auto schema = fn.operator_name();
-	bool overload = attached.options.capture_overload_names;
-
-	if (!schema)
+	try {
+		const auto schema = fn.operator_name();
+		const bool overload = attached.options.capture_overload_names;
+		if (!schema)
+			return 0;
+		if (self->epoch != epoch)
+			forget_names(self, epoch);
+		const uint32_t id = attached.collector->intern(self->thread, name, std::strlen(name),
+		                                               overload ? schema->overload_name.data() : nullptr,
+		                                               overload ? schema->overload_name.size() : 0);
+		if (id && !overload)
+			remember_name(self, name, id);
+		return id;
+	} catch (...) {
 		return 0;
-	if (self->epoch != epoch)
-		forget_names(self, epoch);
-	uint32_t id = attached.collector->intern(self->thread, name, std::strlen(name),
-	                                         overload ? schema->overload_name.data() : nullptr,
-	                                         overload ? schema->overload_name.size() : 0);
-	if (id)
-		remember_name(self, name, id);
-	return id;
+	}
 }
 
-inline uint32_t schema_name(recorder *self, const RecordFunction &fn, const char *name, uint64_t epoch)
+OPS_INLINE uint32_t schema_name(recorder *self, const RecordFunction &fn, const char *name, uint64_t epoch)
 {
-	const name_entry *entry = name_slot(self, name);
-
-	if (OPS_LIKELY(self->epoch == epoch && entry->matches(name)))
-		return entry->id;
+	if (OPS_LIKELY(self->epoch == epoch)) {
+		const name_entry *const first = first_place(self, name);
+		for (const name_entry *entry = first; entry < first + name_probes && entry->key; entry++)
+			if (entry->key == name && entry->has_text(name))
+				return entry->id;
+	}
 	return find_schema_name(self, fn, name, epoch);
 }
 
