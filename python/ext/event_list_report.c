@@ -166,7 +166,52 @@ static int convert_width(PyObject *object, void *result)
 		*(int64_t *)result = INT64_MAX;
 		return 1;
 	}
-	return convert_number(object, result);
+	if (!convert_number(object, result))
+		return 0;
+	if (*(int64_t *)result < 0) {
+		PyErr_SetString(PyExc_ValueError, "the width of a column must not be negative");
+		return 0;
+	}
+	return 1;
+}
+
+/* A copy of a list of events, sorted as torch sorts: descending by any attribute that events have. */
+static PyObject *sorted_by_attribute(PyObject *list, const char *name)
+{
+	PyObject *operators = PyImport_ImportModule("operator");
+	PyObject *getter = operators ? PyObject_CallMethod(operators, "attrgetter", "s", name) : NULL;
+	PyObject *kwargs = getter ? Py_BuildValue("{s:O,s:O}", "key", getter, "reverse", Py_True) : NULL;
+	PyObject *copy = kwargs ? PySequence_GetSlice(list, 0, PY_SSIZE_T_MAX) : NULL;
+	PyObject *sort = copy ? PyObject_GetAttrString(copy, "sort") : NULL;
+	PyObject *none = sort ? PyObject_VectorcallDict(sort, NULL, 0, kwargs) : NULL;
+
+	if (!none)
+		Py_CLEAR(copy);
+	Py_XDECREF(none);
+	Py_XDECREF(sort);
+	Py_XDECREF(kwargs);
+	Py_XDECREF(getter);
+	Py_XDECREF(operators);
+	return copy;
+}
+
+/* The table; the C core sorts by what rows have, other attributes of events are sorted by here. */
+static PyObject *table_text(PyObject *list, struct ops_table_options *options)
+{
+	struct event_list_object *self = (struct event_list_object *)list;
+	PyObject *text = ops_ext_event_list_text(self, options);
+	PyObject *sorted;
+
+	if (text || self->kind != LIST_EVENTS || !options->sort_by || !PyErr_ExceptionMatches(PyExc_AttributeError))
+		return text;
+	PyErr_Clear();
+	sorted = sorted_by_attribute(list, options->sort_by);
+	if (!sorted)
+		return NULL;
+	options->sort_by = NULL;
+	text = ops_ext_event_list_text((struct event_list_object *)sorted, options);
+	Py_DECREF(sorted);
+	return text;
 }
 
 PyObject *ops_ext_event_list_table(PyObject *object, PyObject *args, PyObject *kwargs)
@@ -196,7 +241,7 @@ PyObject *ops_ext_event_list_table(PyObject *object, PyObject *args, PyObject *k
 		options.time_unit = PyUnicode_AsUTF8(time_unit);
 		PyErr_Clear(); /* anything but s, ms and us is ignored */
 	}
-	text = ops_ext_event_list_text((struct event_list_object *)object, &options);
+	text = table_text(object, &options);
 	Py_XDECREF(header_bytes);
 	return text;
 }

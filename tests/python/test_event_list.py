@@ -531,3 +531,20 @@ def test_threads_share_a_list():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_a_table_sorts_events_by_any_attribute(events):
+    def names(table):
+        return [line.split()[0] for line in table.splitlines()[3:] if not line.startswith(("-", "Self"))]
+
+    descending = sorted(events, key=lambda event: event.id, reverse=True)
+    assert names(events.table(sort_by="id", row_limit=-1, max_name_column_width=None)) == [e.key for e in descending]
+    with pytest.raises(AttributeError):
+        events.table(sort_by="no_such_attribute")
+    with pytest.raises(TypeError):
+        events.table(sort_by="cpu_parent")
+
+
+def test_a_width_is_not_negative(events):
+    with pytest.raises(ValueError, match="negative"):
+        events.table(max_name_column_width=-1)
