@@ -23,6 +23,6 @@ inputs=(meson.build meson.options pyproject.toml README.md LICENSE include src p
 if changed package "$version" "${inputs[@]}" || [ ! -x .venv/bin/opstrobe ]; then
 	say "building opstrobe"
 	.venv/bin/python -m pip install -qq --no-build-isolation --no-deps --no-index --force-reinstall \
-		-C build-dir=build/package -C compile-args="-j$JOBS" .
+		--config-settings=build-dir=build/package --config-settings=compile-args="-j$JOBS" .
 	stamp package "$version" "${inputs[@]}"
 fi

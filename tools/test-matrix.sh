@@ -10,6 +10,10 @@ system_packages gcc g++ libc6-dev pkg-config zlib1g-dev
 logs=build/matrix
 mkdir -p "$logs"
 
+# Tests that compare the interface with that of the torch we follow; a newer or older one has other names.
+same_torch=2.13
+interface='names_of_torch or signatures_of_torch or methods_of_torch or every_attribute_is_compared or refused_by_name'
+
 find_python() {
 	command -v "python$1" && return
 	ls -d "$HOME"/.pyenv/versions/"$1".*/bin/python 2>/dev/null | tail -n 1 | grep . ||
@@ -21,9 +25,11 @@ run_pair() {
 	[ -e "$home" ] || "$python" -m venv "$home"
 	"$home/bin/python" -m pip install -qq "torch==$torch" numpy pytest hypothesis viztracer meson meson-python ninja
 	PATH=$PWD/$home/bin:$PATH "$home/bin/python" -m pip install -qq --no-build-isolation --no-deps --no-index \
-		--force-reinstall -C build-dir="$home/opstrobe" -C compile-args="-j$JOBS" .
+		--force-reinstall --config-settings=build-dir="$home/opstrobe" --config-settings=compile-args="-j$JOBS" .
 	"$home/bin/opstrobe" doctor
-	PATH=$PWD/$home/bin:$PATH "$home/bin/python" -m pytest -q -ra tests/python tests/cli
+	local choice=()
+	[ "${torch%.*}" = "$same_torch" ] || choice=(-k "not ($interface)")
+	PATH=$PWD/$home/bin:$PATH "$home/bin/python" -m pytest -q -ra "${choice[@]}" tests/python tests/cli
 }
 
 failed=0
@@ -36,7 +42,7 @@ for pair in $pairs; do
 		continue
 	fi
 	say "$name"
-	if bash -c "$(declare -f); set -euo pipefail; run_pair $python $torch $logs/$name" >"$logs/$name.log" 2>&1; then
+	if bash -c "$(declare -f; declare -p same_torch interface); set -euo pipefail; run_pair $python $torch $logs/$name" >"$logs/$name.log" 2>&1; then
 		result=passed
 	else
 		result=FAILED
