@@ -18,7 +18,7 @@ extern "C" {
 
 /* Zero means default. */
 struct ops_chrome_json_options {
-	int compression_level; /* gzip level 1–9 when the path ends in ".gz"; default 6 */
+	int compression_level; /* gzip level 1–9 when the path ends in ".gz"; default 4 */
 	/* Called from time to time with bytes of JSON made so far; a non-zero answer cancels (OPS_STATE). NULL: never. */
 	int (*progress)(void *context, uint64_t bytes);
 	void *progress_context;

@@ -298,7 +298,7 @@ static PyObject *trace_export_chrome_trace(PyObject *object, PyObject *args, PyO
 {
 	static char *names[] = {"path", "compression_level", NULL};
 	struct trace_object *self = (struct trace_object *)object;
-	struct ops_chrome_json_options options = {.compression_level = 6};
+	struct ops_chrome_json_options options = {.compression_level = 4};
 	struct ops_error error;
 	enum ops_code code;
 	PyObject *path;
@@ -352,7 +352,7 @@ static PyMethodDef trace_methods[] = {
 	{"function_events", (PyCFunction)(void (*)(void))trace_function_events, METH_VARARGS | METH_KEYWORDS,
 	 "function_events(*, use_device=None, profile_memory=False, with_flops=False)\n--\n\nThe events as an EventList."},
 	{"export_chrome_trace", (PyCFunction)(void (*)(void))trace_export_chrome_trace, METH_VARARGS | METH_KEYWORDS,
-	 "export_chrome_trace(path, *, compression_level=6)\n--\n\nWrites the trace as Chrome JSON, compressed when the path "
+	 "export_chrome_trace(path, *, compression_level=4)\n--\n\nWrites the trace as Chrome JSON, compressed when the path "
 	 "ends in .gz."},
 	{"check", trace_check, METH_NOARGS, "Checks every invariant of the trace; ValueError names the first one broken."},
 	{"__reduce__", ops_ext_trace_reduce, METH_NOARGS, NULL},

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of a Chrome trace, see chrome_rows.h. A row is put together from finished pieces: constant text, the escaped name,
+ * the thread, the projection of the inputs, and numbers in between. The pieces come from fragments.h; nothing is formatted
+ * in the loop.
+ */
+#include "write/chrome_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/json.h"
+
+#define ROWS_BETWEEN_CHECKS 4096u
+
+/* --- putting a row together ---------------------------------------------------------------------------------------- */
+
+/* A row fits the sink's room: constant text and numbers take less than 1 KiB, and of its few fragments the long ones go
+ * around the room. */
+static char *begin_row(struct ops_chrome_rows *rows)
+{
+	return rows->row = ops_sink_room(rows->sink);
+}
+
+static void end_row(struct ops_chrome_rows *rows, const char *at)
+{
+	ops_sink_advance(rows->sink, (size_t)(at - rows->row));
+}
+
+static char *put_fragment(struct ops_chrome_rows *rows, char *at, struct ops_string fragment)
+{
+	if (fragment.size <= OPS_FRAGMENT_KEPT_MAX)
+		return ops_fragment_put(at, fragment);
+	end_row(rows, at);
+	ops_sink_write(rows->sink, fragment.bytes, fragment.size);
+	return begin_row(rows);
+}
+
+static char *put_name(struct ops_chrome_rows *rows, char *at, uint32_t string)
+{
+	return put_fragment(rows, at, ops_fragments_get(&rows->names, string));
+}
+
+/* Closes the name's quotes; then process, thread and time. */
+static char *put_place(struct ops_chrome_rows *rows, char *at, uint32_t track, int64_t time_ns)
+{
+	at = ops_fragment_put(at, rows->tracks[track]);
+	return ops_json_us_to(at, time_ns - rows->base_ns);
+}
+
+/* Whether to go on: not when memory or the disk is full, nor when the caller has had enough. */
+static bool go_on(struct ops_chrome_rows *rows, size_t row)
+{
+	const struct ops_chrome_json_options *options = rows->options;
+
+	if (row % ROWS_BETWEEN_CHECKS)
+		return true;
+	if (ops_chrome_rows_failed(rows) || ops_sink_failed(rows->sink))
+		return false;
+	if (options && options->progress)
+		rows->cancelled |= options->progress(options->progress_context, ops_sink_total(rows->sink)) != 0;
+	return !rows->cancelled;
+}
+
+/* --- events -------------------------------------------------------------------------------------------------------- */
+
+#define HEAD_PHASE 9 /* where a head says "X" */
+static const struct ops_string span_heads[] = {
+#define HEAD(category) ",\n{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\""
+#define SPAN_HEAD(name, category) {HEAD(category), sizeof(HEAD(category)) - 1},
+	OPS_EVENT_KINDS(SPAN_HEAD)
+#undef SPAN_HEAD
+#undef HEAD
+};
+
+static bool has_overload(const struct ops_chrome_rows *rows, size_t row)
+{
+	const uint32_t *overload = rows->events->overload;
+
+	return overload && ops_trace_string(rows->trace, overload[row]).size;
+}
+
+/* Phase, category, name, place and time. As in Kineto's files an overload is appended to the name. */
+static char *put_head(struct ops_chrome_rows *rows, char *at, size_t row, char phase, int64_t time_ns)
+{
+	const struct ops_events *events = rows->events;
+	struct ops_string head = span_heads[events->kind[row]];
+
+	memcpy(at, head.bytes, head.size);
+	at[HEAD_PHASE] = phase;
+	at = put_name(rows, at + head.size, events->name[row]);
+	if (has_overload(rows, row)) {
+		*at++ = '.';
+		at = put_name(rows, at, events->overload[row]);
+	}
+	return put_place(rows, at, events->track[row], time_ns);
+}
+
+/* Members of args that spans have and instants have not. */
+static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
+{
+	const struct ops_events *events = rows->events;
+	uint64_t id = events->id ? events->id[row] : row + 1;
+
+	if (id) {
+		at = OPS_PUT(at, "\"External id\":");
+		at = ops_json_uint_to(at, id);
+		*at++ = ',';
+	}
+	if (events->sequence_nr[row] >= 0) {
+		at = OPS_PUT(at, "\"Sequence number\":");
+		at = ops_json_int_to(at, events->sequence_nr[row]);
+		at = OPS_PUT(at, ",\"Fwd thread id\":");
+		at = ops_json_uint_to(at, events->forward_thread[row]);
+		*at++ = ',';
+	}
+	at = OPS_PUT(at, "\"Record function id\":0,");
+	if (has_overload(rows, row)) {
+		at = OPS_PUT(at, "\"Overload Name\":\"");
+		at = put_name(rows, at, events->overload[row]);
+		at = OPS_PUT(at, "\",");
+	}
+	return at;
+}
+
+/* A name that is no UTF-8 reads as json.h spells it; here are its bytes, each as the character of that number. */
+static char *put_raw_name(struct ops_chrome_rows *rows, char *at, uint32_t string)
+{
+	struct ops_string name = ops_trace_string(rows->trace, string);
+	struct ops_buffer characters = {0};
+	struct ops_buffer member = {0};
+
+	for (size_t i = 0; i < name.size; i++) {
+		uint8_t byte = (uint8_t)name.bytes[i];
+		char wide[2] = {(char)(0xc0 | byte >> 6), (char)(0x80 | (byte & 0x3f))};
+
+		ops_buffer_append(&characters, byte < 0x80 ? &name.bytes[i] : wide, byte < 0x80 ? 1 : 2);
+	}
+	ops_buffer_append_text(&member, "\"Raw name\":");
+	ops_json_string(&member, characters.bytes, characters.size);
+	ops_buffer_append_text(&member, ",");
+	rows->out_of_memory |= characters.failed || member.failed;
+	end_row(rows, at);
+	ops_sink_write(rows->sink, member.bytes, member.size);
+	ops_buffer_release(&characters);
+	ops_buffer_release(&member);
+	return begin_row(rows);
+}
+
+static char *put_args(struct ops_chrome_rows *rows, char *at, size_t row)
+{
+	const struct ops_events *events = rows->events;
+
+	at = OPS_PUT(at, ",\"args\":{");
+	if (events->kind[row] != OPS_EVENT_CPU_INSTANT)
+		at = put_span_args(rows, at, row);
+	if (events->inputs[row] != OPS_NONE)
+		at = put_fragment(rows, at, ops_fragments_get(&rows->inputs, events->inputs[row]));
+	if (events->args && events->args[row] != OPS_NONE) {
+		at = OPS_PUT(at, "\"Args\":\"");
+		at = put_name(rows, at, events->args[row]);
+		at = OPS_PUT(at, "\",");
+	}
+	if (rows->ill_formed && ops_bit(rows->ill_formed, events->name[row]))
+		at = put_raw_name(rows, at, events->name[row]);
+	if (events->flags[row] & OPS_EVENT_UNFINISHED)
+		at = OPS_PUT(at, "\"finished\":false,");
+	at = OPS_PUT(at, "\"Ev Idx\":");
+	at = ops_json_uint_to(at, row);
+	return OPS_PUT(at, "}}");
+}
+
+static void write_span(struct ops_chrome_rows *rows, size_t row)
+{
+	const struct ops_events *events = rows->events;
+	char *at = put_head(rows, begin_row(rows), row, 'X', events->start_ns[row]);
+
+	at = OPS_PUT(at, ",\"dur\":");
+	at = ops_json_us_to(at, events->end_ns[row] - events->start_ns[row]);
+	end_row(rows, put_args(rows, at, row));
+}
+
+static void write_instant(struct ops_chrome_rows *rows, size_t row)
+{
+	char *at = put_head(rows, begin_row(rows), row, 'i', rows->events->start_ns[row]);
+
+	at = OPS_PUT(at, ",\"s\":\"t\"");
+	end_row(rows, put_args(rows, at, row));
+}
+
+/* A span that would cut through the boxes of its thread: an asynchronous pair, which viewers show on a row of its own. */
+static void write_pair(struct ops_chrome_rows *rows, size_t row)
+{
+	const struct ops_events *events = rows->events;
+	char *at = put_head(rows, begin_row(rows), row, 'b', events->start_ns[row]);
+
+	at = OPS_PUT(at, ",\"id\":");
+	at = ops_json_uint_to(at, row + 1);
+	end_row(rows, put_args(rows, at, row));
+	at = put_head(rows, begin_row(rows), row, 'e', events->end_ns[row]);
+	at = OPS_PUT(at, ",\"id\":");
+	at = ops_json_uint_to(at, row + 1);
+	end_row(rows, OPS_PUT(at, "}"));
+}
+
+static void write_event(struct ops_chrome_rows *rows, size_t row)
+{
+	if (rows->events->kind[row] == OPS_EVENT_CPU_INSTANT)
+		write_instant(rows, row);
+	else if (ops_bit(rows->overlaps, row))
+		write_pair(rows, row);
+	else
+		write_span(rows, row);
+}
+
+void ops_chrome_write_events(struct ops_chrome_rows *rows)
+{
+	for (size_t row = 0; row < rows->events->count && go_on(rows, row); row++)
+		write_event(rows, row);
+}
+
+/* --- memory, counters, arrows -------------------------------------------------------------------------------------- */
+
+static void write_memory_record(struct ops_chrome_rows *rows, const struct ops_memory_record *record, size_t index)
+{
+	char *at = begin_row(rows);
+
+	if (record->out_of_memory)
+		at = OPS_PUT(at, ",\n{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[OutOfMemory]");
+	else
+		at = OPS_PUT(at, ",\n{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]");
+	at = put_place(rows, at, record->track, record->time_ns);
+	at = OPS_PUT(at, ",\"args\":{\"Total Reserved\":");
+	at = ops_json_uint_to(at, record->total_reserved);
+	at = OPS_PUT(at, ",\"Total Allocated\":");
+	at = ops_json_uint_to(at, record->total_allocated);
+	at = OPS_PUT(at, ",\"Bytes\":");
+	at = ops_json_int_to(at, record->bytes);
+	at = OPS_PUT(at, ",\"Device Id\":");
+	at = ops_json_int_to(at, record->device_index);
+	at = OPS_PUT(at, ",\"Device Type\":");
+	at = ops_json_uint_to(at, record->device_type);
+	if (!record->out_of_memory) {
+		at = OPS_PUT(at, ",\"Addr\":");
+		at = ops_json_uint_to(at, record->address);
+	}
+	at = OPS_PUT(at, ",\"Ev Idx\":");
+	at = ops_json_uint_to(at, rows->events->count + index);
+	end_row(rows, OPS_PUT(at, "}}"));
+}
+
+void ops_chrome_write_memory(struct ops_chrome_rows *rows)
+{
+	size_t count;
+	const struct ops_memory_record *records = ops_trace_memory(rows->trace, &count);
+
+	for (size_t i = 0; i < count && go_on(rows, i); i++)
+		write_memory_record(rows, &records[i], i);
+}
+
+/* JSON has no word for these; as strings viewers and float() take them. */
+static char *put_value(char *at, double value)
+{
+	if (isnan(value))
+		return OPS_PUT(at, "\"NaN\"");
+	if (isinf(value))
+		return value < 0 ? OPS_PUT(at, "\"-Infinity\"") : OPS_PUT(at, "\"Infinity\"");
+	return ops_json_double_to(at, value);
+}
+
+void ops_chrome_write_counters(struct ops_chrome_rows *rows)
+{
+	size_t count;
+	const struct ops_counter_record *records = ops_trace_counters(rows->trace, &count);
+
+	for (size_t i = 0; i < count && go_on(rows, i); i++) {
+		char *at = OPS_PUT(begin_row(rows), ",\n{\"ph\":\"C\",\"name\":\"");
+
+		at = put_name(rows, at, records[i].name);
+		at = put_place(rows, at, records[i].track, records[i].time_ns);
+		at = OPS_PUT(at, ",\"args\":{\"value\":");
+		at = put_value(at, records[i].value);
+		end_row(rows, OPS_PUT(at, "}}"));
+	}
+}
+
+static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, size_t id, uint32_t row)
+{
+	at = put_place(rows, at, rows->events->track[row], rows->events->start_ns[row]);
+	at = OPS_PUT(at, ",\"id\":");
+	return ops_json_uint_to(at, id);
+}
+
+/* From forward operators to their backward nodes. Both ends carry the start of their slice, which binds them to it. */
+void ops_chrome_write_links(struct ops_chrome_rows *rows)
+{
+	size_t count;
+	const struct ops_link *links = ops_trace_links(rows->trace, &count);
+
+	for (size_t i = 0; i < count && go_on(rows, i); i++) {
+		char *at = OPS_PUT(begin_row(rows), ",\n{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd");
+
+		at = put_arrow_end(rows, at, i + 1, links[i].from);
+		at = OPS_PUT(at, "},\n{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd");
+		at = put_arrow_end(rows, at, i + 1, links[i].to);
+		end_row(rows, OPS_PUT(at, "}"));
+	}
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rows of a Chrome trace that there may be millions of: events, memory reports, counters, arrows. chrome_json.c puts
+ * the document around them.
+ */
+#ifndef OPS_WRITE_CHROME_ROWS_H
+#define OPS_WRITE_CHROME_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <opstrobe/write.h>
+
+#include "base/buffer.h"
+#include "base/sink.h"
+#include "write/fragments.h"
+
+/* What the rows are made from. All is borrowed but the buffers. */
+struct ops_chrome_rows {
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	const struct ops_chrome_json_options *options; /* may be NULL */
+	struct ops_sink *sink;
+	char *row; /* the row in the making begins here, in the sink's room */
+	int64_t base_ns;
+	struct ops_fragments names;      /* string id → JSON text without the quotes */
+	struct ops_fragments inputs;     /* input list id → members of args, with a comma behind */
+	const struct ops_string *tracks; /* track → `","pid":1,"tid":2,"ts":`, with padding behind */
+	const uint8_t *overlaps;         /* bits: rows that are written as a pair, see overlap.h */
+	const uint8_t *ill_formed;       /* bits: strings that are no UTF-8; NULL when all are */
+	bool out_of_memory; /* see ops_chrome_rows_failed */
+	bool cancelled;
+};
+
+#define OPS_PUT(at, literal) ((char *)memcpy(at, literal, sizeof(literal) - 1) + sizeof(literal) - 1)
+
+/* Whether memory has run out. */
+static inline bool ops_chrome_rows_failed(const struct ops_chrome_rows *rows)
+{
+	return rows->out_of_memory || rows->names.scratch.failed || rows->inputs.scratch.failed;
+}
+
+/* Every row begins with a comma and a new line. Once memory is out, the disk is full or the caller has cancelled, they
+ * stop early. */
+void ops_chrome_write_events(struct ops_chrome_rows *rows);
+void ops_chrome_write_memory(struct ops_chrome_rows *rows);
+void ops_chrome_write_counters(struct ops_chrome_rows *rows);
+void ops_chrome_write_links(struct ops_chrome_rows *rows);
+
+#endif
