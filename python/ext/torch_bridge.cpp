@@ -268,7 +268,8 @@ inline bool is_plain(const at::TensorImpl *tensor)
 
 inline uint8_t dtype_of(const at::TensorImpl *tensor)
 {
-	return static_cast<uint8_t>(tensor->dtype().toScalarType());
+	caffe2::TypeMeta type = tensor->dtype(); /* a copy: torch 2.4 asks for one it may change */
+	return static_cast<uint8_t>(type.toScalarType());
 }
 
 OPS_INLINE char *put_strided(const place &to, char *at, const at::TensorImpl *tensor)
