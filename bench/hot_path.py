@@ -14,7 +14,7 @@ from floor import empty_callbacks
 
 import opstrobe
 
-CALLS = 10_000  # of the operator, a round
+CALLS = 2_000  # of the operator, a round: short, so that some rounds are undisturbed
 
 
 def _torch_profiler(**options: Any) -> contextlib.AbstractContextManager[Any]:
