@@ -127,6 +127,8 @@ def _compiler() -> list[str]:
 
 def _compile(torch: ModuleType, sources: _Sources, target: Path) -> None:
     """Makes `target` whole or not at all."""
+    if sys.stderr is not None and sys.stderr.isatty():  # somebody is waiting
+        print(f"opstrobe: compiling the bridge to torch {torch.__version__}, once ...", file=sys.stderr)
     home = Path(str(torch.__file__)).resolve().parent
     if not (home / "include" / "ATen" / "record_function.h").is_file():
         raise BridgeError(f"the torch bridge cannot be compiled: torch in {home} comes without its C++ headers")
