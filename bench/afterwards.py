@@ -144,7 +144,7 @@ def measure(which: str, events: int, *, shapes: bool = False, export: bool = Fal
     `export` those of the trace file, without those of all that comes before it."""
     command = [sys.executable, __file__, which, str(events)]
     command += ["--shapes"] * shapes + ["--export"] * export
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
 

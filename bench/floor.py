@@ -19,7 +19,9 @@ _SOURCE = Path(__file__).with_name("floor.cpp")
 
 
 def _build() -> Path:
-    key = hashlib.sha256(_SOURCE.read_bytes() + Path(__file__).read_bytes() + torch.__version__.encode()).hexdigest()[:16]
+    key = hashlib.sha256(_SOURCE.read_bytes() + Path(__file__).read_bytes() + torch.__version__.encode()).hexdigest()[
+        :16
+    ]
     library = Path(tempfile.gettempdir()) / f"opstrobe-bench-{os.getuid()}" / f"floor-{key}.so"
     if not library.exists():
         library.parent.mkdir(mode=0o700, exist_ok=True)

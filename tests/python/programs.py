@@ -23,7 +23,10 @@ class Resnet(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.stem = torch.nn.Sequential(
-            torch.nn.Conv2d(3, 8, 7, stride=2, padding=3), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.MaxPool2d(3, 2, 1)
+            torch.nn.Conv2d(3, 8, 7, stride=2, padding=3),
+            torch.nn.BatchNorm2d(8),
+            torch.nn.ReLU(),
+            torch.nn.MaxPool2d(3, 2, 1),
         )
         self.blocks = torch.nn.Sequential(Block(8), Block(8))
         self.head = torch.nn.Linear(8, 5)

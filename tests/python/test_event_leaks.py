@@ -8,8 +8,9 @@ import resource
 import sys
 import tracemalloc
 
-import opstrobe
 import pytest
+
+import opstrobe
 from opstrobe import EventList, FunctionEventAvg, record_function
 
 
@@ -23,7 +24,9 @@ def profiled(count=20):
 
 def alive(name):
     gc.collect()
-    return sum(type(thing).__name__ == name and type(thing).__module__.startswith("opstrobe") for thing in gc.get_objects())
+    return sum(
+        type(thing).__name__ == name and type(thing).__module__.startswith("opstrobe") for thing in gc.get_objects()
+    )
 
 
 def read_all(events):
@@ -47,13 +50,26 @@ def change(events):
 
 
 def misuse(events):
-    for wrong in (lambda: events[10**6], lambda: events["a"], lambda: events.append(3), lambda: EventList([3]),
-                  lambda: events.table(sort_by="nothing"), lambda: events.table(row_limit="a"),
-                  lambda: events.key_averages().key_averages(), lambda: FunctionEventAvg().add(3),
-                  lambda: events.key_averages()[0].add(events[1]), lambda: events[0].nothing,
-                  lambda: setattr(events[0], "name", 1), lambda: events.index(3), lambda: events.remove(3),
-                  lambda: events.export_chrome_trace("/nonexistent/x"), lambda: events.export_stacks("a", "b"),
-                  lambda: events.sort(key=lambda event: 1 / 0), lambda: events + 3, lambda: hash(events)):
+    for wrong in (
+        lambda: events[10**6],
+        lambda: events["a"],
+        lambda: events.append(3),
+        lambda: EventList([3]),
+        lambda: events.table(sort_by="nothing"),
+        lambda: events.table(row_limit="a"),
+        lambda: events.key_averages().key_averages(),
+        lambda: FunctionEventAvg().add(3),
+        lambda: events.key_averages()[0].add(events[1]),
+        lambda: events[0].nothing,
+        lambda: setattr(events[0], "name", 1),
+        lambda: events.index(3),
+        lambda: events.remove(3),
+        lambda: events.export_chrome_trace("/nonexistent/x"),
+        lambda: events.export_stacks("a", "b"),
+        lambda: events.sort(key=lambda event: 1 / 0),
+        lambda: events + 3,
+        lambda: hash(events),
+    ):
         with pytest.raises(Exception):
             wrong()
 
@@ -93,8 +109,21 @@ def test_everything_is_freed(use):
 @pytest.mark.parametrize("use", USES)
 def test_references_balance(use):
     events = profiled().events()
-    watched = [None, True, False, "step", 0, -1, EventList, FunctionEventAvg, type(events[0]), type(events[0].time_range),
-               opstrobe.DeviceType.CPU, events[0].name, events.use_device]
+    watched = [
+        None,
+        True,
+        False,
+        "step",
+        0,
+        -1,
+        EventList,
+        FunctionEventAvg,
+        type(events[0]),
+        type(events[0].time_range),
+        opstrobe.DeviceType.CPU,
+        events[0].name,
+        events.use_device,
+    ]
     use(events)
     gc.collect()
     before = [sys.getrefcount(thing) for thing in watched]

@@ -8,8 +8,9 @@ import json
 import threading
 import warnings
 
-import opstrobe
 import pytest
+
+import opstrobe
 from opstrobe import EventList, FunctionEvent, FunctionEventAvg, Interval, Kernel, record_function
 
 
@@ -68,8 +69,20 @@ def test_one_profile_gives_one_list(profile):
     assert profile.events() is profile.events()
 
 
-@pytest.mark.parametrize("bounds", [slice(None), slice(2, 5), slice(None, None, -1), slice(-4, None), slice(9, 2, -3),
-                                    slice(5, 5), slice(100, 200), slice(None, None, 5)], ids=str)
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        slice(None),
+        slice(2, 5),
+        slice(None, None, -1),
+        slice(-4, None),
+        slice(9, 2, -3),
+        slice(5, 5),
+        slice(100, 200),
+        slice(None, None, 5),
+    ],
+    ids=str,
+)
 def test_slices(events, bounds):
     part = events[bounds]
     assert type(part) is EventList
@@ -226,7 +239,9 @@ def test_steps_have_one_name():
     assert [step.trace_name for step in steps] == [f"ProfilerStep#{i}" for i in (1, 2, 3)]
 
 
-@pytest.mark.parametrize("name", ["", "a\0b", 'quote " back \\ slash', "ümlaut 汉字 🐍", "lone \udc80 \ud83d", "x" * 100_000])
+@pytest.mark.parametrize(
+    "name", ["", "a\0b", 'quote " back \\ slash', "ümlaut 汉字 🐍", "lone \udc80 \ud83d", "x" * 100_000]
+)
 def test_names_come_back(name):
     def work():
         with record_function(name):
@@ -344,8 +359,12 @@ def test_averages(events):
 
 
 def test_grouping_arguments(events):
-    for arguments in ({"group_by_input_shapes": True}, {"group_by_stack_n": -5}, {"group_by_stack_n": 10**30},
-                      {"group_by_overload_name": True}):
+    for arguments in (
+        {"group_by_input_shapes": True},
+        {"group_by_stack_n": -5},
+        {"group_by_stack_n": 10**30},
+        {"group_by_overload_name": True},
+    ):
         assert len(events.key_averages(**arguments)) == 4
     assert events.key_averages(True)[0].input_shapes == []
     for bad in ({"group_by_input_shape": True}, {"group_by_stack_n": "a"}, {"nothing": 1}):
@@ -418,8 +437,14 @@ def test_table_arguments(events):
     for key in ("nothing", "", "name\0"):
         with pytest.raises((AttributeError, ValueError)):
             events.table(sort_by=key)
-    for bad in ({"sort_by": "device_type"}, {"sort_by": "cpu_parent"}, {"sort_by": 3}, {"row_limit": "a"},
-                {"header": 3}, {"unknown": 1}):
+    for bad in (
+        {"sort_by": "device_type"},
+        {"sort_by": "cpu_parent"},
+        {"sort_by": 3},
+        {"row_limit": "a"},
+        {"header": 3},
+        {"unknown": 1},
+    ):
         with pytest.raises(TypeError):
             events.table(**bad)
 

@@ -7,8 +7,9 @@ import random
 import subprocess
 import sys
 
-import opstrobe
 import pytest
+
+import opstrobe
 from opstrobe import EventList, FunctionEventAvg, Interval, Kernel, record_function
 
 
@@ -84,7 +85,10 @@ def test_averages(profile, grouping):
     for arguments in ({}, {"sort_by": "count"}, {"top_level_events_only": True}):
         assert back.table(**arguments) == averages.table(**arguments)
     for a, b in zip(back, averages):
-        assert vars(a) | {"cpu_children": None, "cpu_parent": None} == vars(b) | {"cpu_children": None, "cpu_parent": None}
+        assert vars(a) | {"cpu_children": None, "cpu_parent": None} == vars(b) | {
+            "cpu_children": None,
+            "cpu_parent": None,
+        }
         assert getattr(a.cpu_parent, "name", None) == getattr(b.cpu_parent, "name", None)
     back[0].add(averages[0])
     assert back[0].count == 2 * averages[0].count
@@ -165,8 +169,10 @@ def test_to_a_process_that_has_imported_nothing(tmp_path):
 
 def test_damaged_pickles_do_not_crash(profile):
     rng = random.Random(1)
-    pickles = [pickle.dumps(thing) for thing in (profile.events(), profile.key_averages(), profile.events()[0],
-                                                 profile.key_averages()[0])]
+    pickles = [
+        pickle.dumps(thing)
+        for thing in (profile.events(), profile.key_averages(), profile.events()[0], profile.key_averages()[0])
+    ]
     loaded = refused = 0
     for _ in range(3000):
         data = bytearray(rng.choice(pickles))

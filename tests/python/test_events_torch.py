@@ -8,8 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import opstrobe  # noqa: E402
 from programs import Programs  # noqa: E402
+
+import opstrobe  # noqa: E402
 
 # Memory records that no event encloses; torch leaves most of their attributes None.
 SYNTHETIC = {"[memory]", "[OutOfMemory]"}
@@ -68,11 +69,34 @@ def test_attribute_of_events(pairs, name):
 
 
 def test_every_attribute_is_compared_or_known_to_differ(pairs):
-    elsewhere = {"id", "external_id", "time_range", "sequence_nr", "flow_id", "cpu_parent", "cpu_children", "device_type",
-                 "device_index", "flops", "metadata_json", "cpu_time", "cpu_time_total", "self_cpu_time_total",
-                 "cpu_time_str", "cpu_time_total_str", "self_cpu_time_total_str", "device_time_total_str",
-                 "self_device_time_total_str", "cuda_time", "cuda_time_total", "self_cuda_time_total",
-                 "self_cuda_memory_usage", "append_cpu_child", "append_kernel", "set_cpu_parent"}
+    elsewhere = {
+        "id",
+        "external_id",
+        "time_range",
+        "sequence_nr",
+        "flow_id",
+        "cpu_parent",
+        "cpu_children",
+        "device_type",
+        "device_index",
+        "flops",
+        "metadata_json",
+        "cpu_time",
+        "cpu_time_total",
+        "self_cpu_time_total",
+        "cpu_time_str",
+        "cpu_time_total_str",
+        "self_cpu_time_total_str",
+        "device_time_total_str",
+        "self_device_time_total_str",
+        "cuda_time",
+        "cuda_time_total",
+        "self_cuda_time_total",
+        "self_cuda_memory_usage",
+        "append_cpu_child",
+        "append_kernel",
+        "set_cpu_parent",
+    }
     ours, theirs = pairs[0]
     names = {name for name in dir(theirs) if not name.startswith("_")}
     assert names == set(PLAIN) | set(OF_EVENTS) | elsewhere
@@ -151,8 +175,13 @@ def test_repr(pairs):
 
 # --- averages -----------------------------------------------------------------------------------------------------------
 
-GROUPINGS = [{}, {"group_by_input_shape": True}, {"group_by_stack_n": 5}, {"group_by_overload_name": True},
-             {"group_by_input_shape": True, "group_by_overload_name": True}]
+GROUPINGS = [
+    {},
+    {"group_by_input_shape": True},
+    {"group_by_stack_n": 5},
+    {"group_by_overload_name": True},
+    {"group_by_input_shape": True, "group_by_overload_name": True},
+]
 SUMS = """count cpu_memory_usage device_memory_usage self_cpu_memory_usage self_device_memory_usage device_time_total
     self_device_time_total device_time""".split()
 DESCRIPTION = """key node_id is_async is_remote use_device stack scope device_type is_legacy is_user_annotation
