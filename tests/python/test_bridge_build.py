@@ -89,7 +89,8 @@ def test_what_changes_its_name(monkeypatch):
         names.add(name())
         assert _bridge._standard(torch) == "c++20"
     with monkeypatch.context() as patch:
-        patch.setattr(torch, "compiled_with_cxx11_abi", lambda: False)
+        other = not torch.compiled_with_cxx11_abi()
+        patch.setattr(torch, "compiled_with_cxx11_abi", lambda: other)
         names.add(name())
     with monkeypatch.context() as patch:
         patch.setattr(_bridge, "_version", lambda: "99")

@@ -21,7 +21,8 @@ def record(module, program):
         program()
         with module.profile(record_shapes=True) as prof:
             program()
-    return [(e.name, *(getattr(e, column) for column in COLUMNS)) for e in prof.events()]
+    # An older torch has not all of the columns.
+    return [(e.name, *(getattr(e, column, None) for column in COLUMNS)) for e in prof.events()]
 
 
 def dtypes():
@@ -253,7 +254,7 @@ def test_inputs_equal_torch(program):
     assert [e[0] for e in ours] == [e[0] for e in theirs]
     for mine, other in zip(ours, theirs):
         for column, a, b in zip(COLUMNS, mine[1:], other[1:]):
-            assert repr(a) == repr(b), f"{mine[0]}: {column}"
+            assert b is None or repr(a) == repr(b), f"{mine[0]}: {column}"
 
 
 def test_sizes_that_python_computes():
