@@ -11,7 +11,6 @@ from decimal import Decimal
 
 import pytest
 import torch
-from torch.profiler._trace_validator import validate_trace
 from trace_processor import TraceProcessor
 
 import opstrobe
@@ -129,7 +128,8 @@ def test_arrows_join_forward_and_backward(recorded, load, tmp_path):
 def test_torch_validator(recorded, tmp_path, end):
     path = tmp_path / f"t.{end}"
     recorded.export_chrome_trace(path)
-    assert validate_trace(str(path)) == (True, [])
+    validator = pytest.importorskip("torch.profiler._trace_validator", reason="this torch has no validator")
+    assert validator.validate_trace(str(path)) == (True, [])
 
 
 def test_same_shape_as_torch(tmp_path):
