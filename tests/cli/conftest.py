@@ -2,10 +2,14 @@
 """How the command is called in these tests: the one beside this Python, in a process of its own."""
 
 import os
+import signal
 import subprocess
 
 import pytest
 from installed import OPSTROBE
+
+# Background jobs of a shell ignore Ctrl-C, and so would all that is started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):

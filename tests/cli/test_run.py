@@ -325,9 +325,12 @@ def test_a_signal_in_the_middle_of_work(tmp_path, program, environment, number):
     with subprocess.Popen(
         words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(number)
-        process.communicate(timeout=120)
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            process.send_signal(number)
+            process.communicate(timeout=120)
+        finally:
+            process.kill()
     assert process.returncode == -number
     assert "aten::add" in names(tmp_path / "trace.json")
 
