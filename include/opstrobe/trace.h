@@ -11,6 +11,7 @@
 #ifndef OPSTROBE_TRACE_H
 #define OPSTROBE_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,13 +27,28 @@ extern "C" {
 
 struct ops_trace;
 
-/* One list of event kinds: enum and Kineto's category text (`cat` in Chrome JSON). Device kinds come later with their
- * collectors and readers: append, never reorder. */
+/* One list of event kinds: enum and Kineto's category text (`cat` in Chrome JSON). A file may say it in other words
+ * ("Kernel", "mtia_runtime"): then the category column has them. Append, never reorder.
+ *
+ * RUNTIME and DRIVER are calls on the host that hand work to a device, whatever its make; KERNEL, GPU_MEMCPY and GPU_MEMSET
+ * are that work, on a stream; TRACE is the span of a session, MARK an instant without category such as "Record Window
+ * End"; OTHER is all that a file has besides. */
 #define OPS_EVENT_KINDS(X)                                                                         \
 	X(CPU_OP, "cpu_op")                                                                        \
 	X(USER_ANNOTATION, "user_annotation")                                                      \
 	X(PYTHON_FUNCTION, "python_function")                                                      \
-	X(CPU_INSTANT, "cpu_instant_event")
+	X(CPU_INSTANT, "cpu_instant_event")                                                        \
+	X(KERNEL, "kernel")                                                                        \
+	X(GPU_MEMCPY, "gpu_memcpy")                                                                \
+	X(GPU_MEMSET, "gpu_memset")                                                                \
+	X(GPU_USER_ANNOTATION, "gpu_user_annotation")                                              \
+	X(RUNTIME, "cuda_runtime")                                                                 \
+	X(DRIVER, "cuda_driver")                                                                   \
+	X(SYNC, "cuda_sync")                                                                       \
+	X(OVERHEAD, "overhead")                                                                    \
+	X(TRACE, "Trace")                                                                          \
+	X(MARK, "")                                                                                \
+	X(OTHER, "")
 
 enum ops_event_kind {
 #define OPS_EVENT_KIND_ENUM(name, category) OPS_EVENT_##name,
@@ -44,7 +60,8 @@ enum ops_event_kind {
 enum ops_event_flag {
 	OPS_EVENT_ASYNC = 1,      /* said to be asynchronous, or ended on another thread; takes no part in the tree */
 	OPS_EVENT_UNFINISHED = 2, /* still open when the session stopped; end_ns is the stop */
-	OPS_EVENT_HIDDEN = 4,     /* bookkeeping that tables and events() leave out (spec 2.2 rule 1); not in the tree */
+	OPS_EVENT_HIDDEN = 4,     /* bookkeeping that tables and events() leave out (spec 2.2 rule 1), TRACE and MARK
+	                           * among it; not in the tree */
 	OPS_EVENT_FOLDED = 8,     /* only child of an operator of the same name; merged into it in tree and tables */
 };
 
@@ -67,18 +84,47 @@ struct ops_events {
 	const uint32_t *overload;        /* optional: string id of the overload name ("" when none) */
 	const uint32_t *end_track;       /* optional: where it ended */
 	const uint32_t *args;            /* optional: string id of a range's argument text, or OPS_NONE */
-	const uint64_t *id;              /* optional: the file's "External id"; without it the id is row + 1 */
+	const uint64_t *id;              /* optional: the file's "External id"; without it the id is row + 1. That of what
+	                                  * runs for an operator (RUNTIME, KERNEL, …) is the operator's */
+
+	/* All optional, and only in traces that were read from a file. */
+	const int64_t *correlation;      /* what a RUNTIME or DRIVER call and its device work have in common; -1 none */
+	const uint32_t *category;        /* string id of a category that is not the kind's own, or OPS_NONE */
+	const uint32_t *call_stack;      /* string id: frames, innermost first, each with a ';' behind; or OPS_NONE */
+	const uint32_t *python_id;       /* of a PYTHON_FUNCTION, OPS_NONE none */
+	const uint32_t *python_parent;   /* the caller's python_id, OPS_NONE none */
+	const uint32_t *python_module;   /* number of the nn.Module whose call this is, OPS_NONE none */
+	const uint32_t *extra;           /* string id: what else the file's args say, as members of a JSON object without
+	                                  * the braces; or OPS_NONE. See ops_event_arg */
+	const uint32_t *index;           /* place in the file's traceEvents, from 0; OPS_NONE unknown */
 };
 
 enum ops_track_kind { OPS_TRACK_THREAD, OPS_TRACK_STREAM };
 
+/* Files have rows that belong to no process or thread and name a text instead ("Spans", "PyTorch Profiler"). */
+enum ops_track_flag {
+	OPS_TRACK_PID_TEXT = 1, /* `pid` is the id of a string */
+	OPS_TRACK_TID_TEXT = 2, /* likewise */
+};
+
 /* A thread or a device stream. */
 struct ops_track {
 	enum ops_track_kind kind;
+	uint32_t flags;  /* enum ops_track_flag */
 	int64_t pid;     /* process id; device ordinal for a stream */
 	int64_t tid;     /* Linux thread id; stream id */
 	uint32_t number; /* torch's logical thread number (1, 2, …), unique in the trace; 0 for streams */
 	uint32_t name;   /* string id; "" when unknown */
+};
+
+/* What a file says of a process or device. Only in traces that were read from a file. */
+struct ops_process {
+	uint32_t flags; /* OPS_TRACK_PID_TEXT */
+	uint32_t name;  /* string ids, OPS_NONE when not said */
+	uint32_t labels;
+	uint32_t has_sort_index;
+	int64_t pid;
+	int64_t sort_index; /* where viewers show it */
 };
 
 /* An allocator report, in time order. `track` is the thread that reported. */
@@ -99,14 +145,53 @@ struct ops_counter_record {
 	double value;
 	uint32_t name;
 	uint32_t track;
+	uint32_t series; /* string id: which of the values a counter has in a file; "" for the one called "value" */
 };
 
-/* An arrow from one event to another, both as rows, `from` above `to`. Sorted by `from`; no two share an end. */
-enum ops_link_kind { OPS_LINK_FORWARD_BACKWARD };
+/* An arrow from one event to another, both as rows. Sorted by `from`, then `to`. In a recorded trace `from` is above `to`
+ * and no two share an end; a trace that was read from a file has the arrows that its file draws. */
+enum ops_link_kind {
+	OPS_LINK_FORWARD_BACKWARD, /* "fwdbwd": a forward operator to its backward node */
+	OPS_LINK_LAUNCH,           /* "ac2g": a RUNTIME or DRIVER call to what it started on the device */
+	OPS_LINK_OTHER,
+};
 struct ops_link {
 	uint32_t from;
 	uint32_t to;
 	enum ops_link_kind kind;
+	uint32_t category; /* string id of a category that is not the kind's own, or OPS_NONE */
+};
+
+/* What a reader met that is not as it should be and went on: once for each thing that is, in order of this list. */
+#define OPS_NOTES(X)                                                                               \
+	X(TRUNCATED, "the text ends early; what came before is read")                              \
+	X(GZIP_TRUNCATED, "the compressed data end early")                                         \
+	X(GZIP_TRAILING, "bytes behind the end of the compressed data")                            \
+	X(COMMA, "a comma too many")                                                               \
+	X(CONTROL_CHARACTER, "a control character in a string that should be escaped")             \
+	X(NOT_UTF8, "a string that is not UTF-8")                                                  \
+	X(BARE_WORD, "NaN, Infinity or N/A without quotes")                                        \
+	X(TRAILING_TEXT, "text behind the end of the document")                                    \
+	X(NOT_AN_EVENT, "an entry of traceEvents that is no event; left out")                      \
+	X(UNKNOWN_PHASE, "an event of an unknown phase; left out")                                 \
+	X(BAD_TIME, "an event without a usable time; left out")                                    \
+	X(BAD_DURATION, "a duration that is negative or no number; taken for 0")                   \
+	X(UNMATCHED_END, "the end of an event that did not begin; left out")                       \
+	X(UNMATCHED_BEGIN, "an event that does not end; ended with the trace")                     \
+	X(UNMATCHED_ARROW, "an arrow with an end that is on no event; left out")                   \
+	X(BAD_VALUE, "a counter's value that is no number; left out")                              \
+	X(BAD_METADATA, "a row of metadata that says nothing usable; left out")
+
+enum ops_note_kind {
+#define OPS_NOTE_ENUM(name, text) OPS_NOTE_##name,
+	OPS_NOTES(OPS_NOTE_ENUM)
+#undef OPS_NOTE_ENUM
+	OPS_NOTE_COUNT
+};
+struct ops_note {
+	enum ops_note_kind kind;
+	uint64_t count; /* how often */
+	uint64_t byte;  /* where first, in the (uncompressed) text */
 };
 
 /* What was recorded and when. */
@@ -142,6 +227,16 @@ const struct ops_track *ops_trace_tracks(const struct ops_trace *trace, size_t *
 const struct ops_memory_record *ops_trace_memory(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_counter_record *ops_trace_counters(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_link *ops_trace_links(const struct ops_trace *trace, size_t *ret_count);
+const struct ops_process *ops_trace_processes(const struct ops_trace *trace, size_t *ret_count);
+const struct ops_note *ops_trace_notes(const struct ops_trace *trace, size_t *ret_count);
+/* "a comma too many". Static. */
+const char *ops_note_text(enum ops_note_kind kind);
+
+/* The category of an event: that of its kind unless its file says otherwise. */
+struct ops_string ops_event_category(const struct ops_trace *trace, uint32_t row);
+/* Finds an argument that no column has; `*ret_json` is its value as JSON text, borrowed. False when there is none. Linear
+ * in the event's arguments; equal ids of `extra` have equal arguments. */
+bool ops_event_arg(const struct ops_trace *trace, uint32_t row, const char *key, struct ops_string *ret_json);
 
 /* An input list in the form of inputs.h (equal lists have equal ids); id must be in range. Their number second. */
 struct ops_string ops_trace_inputs(const struct ops_trace *trace, uint32_t id);

@@ -18,6 +18,8 @@
 
 struct ops_builder {
 	struct ops_trace *trace;
+	OPS_ARRAY(struct ops_new_flow) flows;
+	bool links_given;
 	bool failed;
 };
 
@@ -59,8 +61,10 @@ struct ops_builder *ops_builder_new(void)
 
 void ops_builder_free(struct ops_builder *builder)
 {
-	if (builder)
-		ops_trace_unref(builder->trace);
+	if (!builder)
+		return;
+	ops_trace_unref(builder->trace);
+	OPS_ARRAY_RELEASE(&builder->flows);
 	ops_free(builder);
 }
 
@@ -91,7 +95,7 @@ static bool reserve_rows(struct ops_columns *c, size_t capacity)
 		return false;
 	OPS_COLUMNS(RESIZE_COLUMN)
 #undef RESIZE_COLUMN
-#define RESIZE_USED_COLUMN(type, name)                                                             \
+#define RESIZE_USED_COLUMN(type, name, ...)                                                          \
 	if (c->name && !resize(&c->name, capacity, sizeof(type)))                                  \
 		return false;
 	OPS_OPTIONAL_COLUMNS(RESIZE_USED_COLUMN)
@@ -101,50 +105,35 @@ static bool reserve_rows(struct ops_columns *c, size_t capacity)
 }
 
 /* Makes an optional column when its first value comes; the rows so far get what a row without one has. */
-static bool use_overload(struct ops_columns *c)
-{
-	c->overload = ops_alloc_zeroed(c->capacity, sizeof(*c->overload));
-	return c->overload != NULL;
-}
-
-static bool use_end_track(struct ops_columns *c)
-{
-	c->end_track = ops_realloc_array(NULL, c->capacity, sizeof(*c->end_track));
-	if (c->end_track)
-		memcpy(c->end_track, c->track, c->count * sizeof(*c->end_track));
-	return c->end_track != NULL;
-}
-
-static bool use_args(struct ops_columns *c)
-{
-	c->args = ops_realloc_array(NULL, c->capacity, sizeof(*c->args));
-	for (size_t row = 0; c->args && row < c->count; row++)
-		c->args[row] = OPS_NONE;
-	return c->args != NULL;
-}
-
-static bool use_id(struct ops_columns *c)
-{
-	c->id = ops_alloc_zeroed(c->capacity, sizeof(*c->id));
-	return c->id != NULL;
-}
+#define USE_COLUMN(type, name, none)                                                               \
+	static bool use_##name(struct ops_columns *c)                                              \
+	{                                                                                          \
+		c->name = ops_realloc_array(NULL, c->capacity, sizeof(type));                      \
+		for (size_t row = 0; c->name && row < c->count; row++)                             \
+			c->name[row] = none;                                                       \
+		return c->name != NULL;                                                            \
+	}
+OPS_OPTIONAL_COLUMNS(USE_COLUMN)
+#undef USE_COLUMN
 
 static bool set_optional(struct ops_columns *c, const struct ops_new_event *event, size_t row)
 {
-	bool elsewhere = event->end_track != OPS_NONE && event->end_track != event->track;
-
-	if ((event->overload && !c->overload && !use_overload(c)) || (elsewhere && !c->end_track && !use_end_track(c)) ||
-	    (event->args != OPS_NONE && !c->args && !use_args(c)) || (event->id && !c->id && !use_id(c)))
-		return false;
-	if (c->overload)
-		c->overload[row] = event->overload;
-	if (c->end_track)
-		c->end_track[row] = elsewhere ? event->end_track : event->track;
-	if (c->args)
-		c->args[row] = event->args;
-	if (c->id)
-		c->id[row] = event->id;
+#define SET_COLUMN(type, name, none)                                                               \
+	if (event->name != none && !c->name && !use_##name(c))                                     \
+		return false;                                                                      \
+	if (c->name)                                                                               \
+		c->name[row] = event->name;
+	OPS_OPTIONAL_COLUMNS(SET_COLUMN)
+#undef SET_COLUMN
 	return true;
+}
+
+/* The end track of rows that end where they started. */
+static void fill_end_tracks(struct ops_columns *c)
+{
+	for (size_t row = 0; c->end_track && row < c->count; row++)
+		if (c->end_track[row] == OPS_NONE)
+			c->end_track[row] = c->track[row];
 }
 
 /* --- filling -------------------------------------------------------------------------------------------------------- */
@@ -166,6 +155,13 @@ uint32_t ops_builder_string(struct ops_builder *builder, const char *bytes, size
 	if (id == OPS_INTERN_NONE)
 		builder->failed = true;
 	return id;
+}
+
+struct ops_string ops_builder_text(const struct ops_builder *builder, uint32_t id)
+{
+	const struct ops_intern_entry *entry = &builder->trace->strings.entries[id];
+
+	return (struct ops_string){entry->bytes, entry->size};
 }
 
 uint32_t ops_builder_inputs(struct ops_builder *builder, const char *bytes, size_t size)
@@ -242,6 +238,72 @@ void ops_builder_set_sequence(struct ops_builder *builder, uint32_t row, int64_t
 	builder->trace->columns.forward_thread[row] = forward_thread;
 }
 
+void ops_builder_set_end(struct ops_builder *builder, uint32_t row, int64_t end_ns, uint16_t flags)
+{
+	if (builder->failed)
+		return;
+	assert(end_ns >= builder->trace->columns.start_ns[row]);
+	builder->trace->columns.end_ns[row] = end_ns;
+	builder->trace->columns.flags[row] |= flags;
+}
+
+void ops_builder_shift(struct ops_builder *builder, int64_t offset_ns)
+{
+	struct ops_trace *trace = builder->trace;
+
+	for (size_t row = 0; row < trace->columns.count; row++) {
+		trace->columns.start_ns[row] += offset_ns;
+		trace->columns.end_ns[row] += offset_ns;
+	}
+	for (size_t i = 0; i < trace->memory.count; i++)
+		trace->memory.items[i].time_ns += offset_ns;
+	for (size_t i = 0; i < trace->counters.count; i++)
+		trace->counters.items[i].time_ns += offset_ns;
+	for (size_t i = 0; i < builder->flows.count; i++)
+		builder->flows.items[i].time_ns += offset_ns;
+}
+
+void ops_builder_link(struct ops_builder *builder, const struct ops_link *link)
+{
+	struct ops_link *added = OPS_ARRAY_PUSH(&builder->trace->links);
+
+	if (added)
+		*added = *link;
+	else
+		builder->failed = true;
+}
+
+void ops_builder_flow(struct ops_builder *builder, const struct ops_new_flow *flow)
+{
+	struct ops_new_flow *added = OPS_ARRAY_PUSH(&builder->flows);
+
+	if (added)
+		*added = *flow;
+	else
+		builder->failed = true;
+}
+
+void ops_builder_links_given(struct ops_builder *builder)
+{
+	builder->links_given = true;
+}
+
+void ops_builder_process(struct ops_builder *builder, const struct ops_process *process)
+{
+	struct ops_process *added = OPS_ARRAY_PUSH(&builder->trace->processes);
+
+	if (added)
+		*added = *process;
+	else
+		builder->failed = true;
+}
+
+void ops_builder_notes(struct ops_builder *builder, enum ops_note_kind kind, uint64_t count, uint64_t byte)
+{
+	if (!ops_trace_note(builder->trace, kind, count, byte))
+		builder->failed = true;
+}
+
 void ops_builder_memory(struct ops_builder *builder, const struct ops_memory_record *record)
 {
 	struct ops_memory_record *added = OPS_ARRAY_PUSH(&builder->trace->memory);
@@ -304,7 +366,7 @@ static bool counter_before(const void *context, uint32_t a, uint32_t b)
 
 static bool reorder_columns(struct ops_columns *c, const uint32_t *order)
 {
-#define REORDER_COLUMN(type, name)                                                                 \
+#define REORDER_COLUMN(type, name, ...)                                                              \
 	if (c->name && !ops_reorder(&c->name, c->count, sizeof(type), order))                      \
 		return false;
 	OPS_COLUMNS(REORDER_COLUMN)
@@ -313,13 +375,47 @@ static bool reorder_columns(struct ops_columns *c, const uint32_t *order)
 	return true;
 }
 
-static bool sort_events(struct ops_columns *c)
+/* Where the rows are that were added as 0, 1, … Given only when they moved and arrows name them. */
+static bool find_places(const uint32_t *order, size_t count, uint32_t **ret_places)
 {
-	uint32_t *order;
+	uint32_t *places = ops_realloc_array(NULL, count, sizeof(*places));
+
+	for (size_t row = 0; places && row < count; row++)
+		places[order[row]] = (uint32_t)row;
+	*ret_places = places;
+	return places != NULL;
+}
+
+/* Sorts the rows; arrows and their ends name them by their new places. */
+static bool sort_events(struct ops_builder *builder)
+{
+	struct ops_trace *trace = builder->trace;
+	struct ops_columns *c = &trace->columns;
+	uint32_t *order, *places = NULL;
 	bool ok = ops_find_order(c->count, event_before, c, &order) && (!order || reorder_columns(c, order));
 
+	if (ok && order && (trace->links.count || builder->flows.count))
+		ok = find_places(order, c->count, &places);
+	for (size_t i = 0; ok && places && i < trace->links.count; i++) {
+		trace->links.items[i].from = places[trace->links.items[i].from];
+		trace->links.items[i].to = places[trace->links.items[i].to];
+	}
+	for (size_t i = 0; ok && places && i < builder->flows.count; i++)
+		if (builder->flows.items[i].row != OPS_NONE)
+			builder->flows.items[i].row = places[builder->flows.items[i].row];
+	ops_free(places);
 	ops_free(order);
 	return ok;
+}
+
+/* Makes the tree and the arrows. */
+static bool connect_events(struct ops_builder *builder)
+{
+	struct ops_trace *trace = builder->trace;
+	struct ops_tree tree = {trace->columns.parent, trace->columns.self_ns, trace->columns.flags};
+
+	return ops_tree_build(trace, &tree) && (builder->links_given || ops_links_build(trace)) &&
+	       ops_flows_join(trace, builder->flows.items, builder->flows.count) && ops_links_sort(trace);
 }
 
 static bool sort_records(struct ops_trace *trace)
@@ -343,7 +439,7 @@ static void trim(struct ops_trace *trace)
 	struct ops_columns *c = &trace->columns;
 	size_t rows = c->count ? c->count : 1;
 
-#define TRIM_COLUMN(type, name)                                                                    \
+#define TRIM_COLUMN(type, name, ...)                                                                 \
 	if (c->name)                                                                               \
 		(void)resize(&c->name, rows, sizeof(type));
 	OPS_COLUMNS(TRIM_COLUMN)
@@ -358,20 +454,16 @@ static void trim(struct ops_trace *trace)
 enum ops_code ops_builder_finish(struct ops_builder *take_builder, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct ops_trace *trace = take_builder->trace;
-	bool ok = !take_builder->failed && sort_events(&trace->columns) && sort_records(trace);
 
-	if (ok) {
-		struct ops_tree tree = {trace->columns.parent, trace->columns.self_ns, trace->columns.flags};
-
-		ok = ops_tree_build(trace, &tree) && ops_links_build(trace);
-	}
-	if (!ok) {
+	fill_end_tracks(&trace->columns);
+	if (take_builder->failed || !sort_events(take_builder) || !sort_records(trace) || !connect_events(take_builder)) {
 		ops_builder_free(take_builder);
 		return ops_fault_memory(error);
 	}
 	trim(trace);
 	ops_trace_seal(trace);
-	ops_free(take_builder);
+	take_builder->trace = NULL;
+	ops_builder_free(take_builder);
 	*ret_trace = trace;
 	return OPS_OK;
 }

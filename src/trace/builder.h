@@ -11,6 +11,8 @@
  *     ops_builder_info(b, &info);
  *     code = ops_builder_finish(b, &trace, error);          // takes the builder in every case
  *
+ * Forward and backward operators are linked by their sequence numbers, unless arrows are given by themselves.
+ *
  * Running out of memory is sticky: what follows does nothing, and ops_builder_finish tells. Rows that come nearly in
  * order (a merge of threads, or one thread after the other) are sorted in linear time.
  */
@@ -38,12 +40,35 @@ struct ops_new_event {
 	uint32_t overload; /* string id, 0 (the empty string) for none */
 	uint32_t end_track; /* OPS_NONE: where it started. Elsewhere makes the event asynchronous */
 	uint32_t args;     /* string id or OPS_NONE */
+	int64_t correlation; /* -1 none; the rest as in struct ops_events, OPS_NONE none */
+	uint32_t category;
+	uint32_t call_stack;
+	uint32_t python_id;
+	uint32_t python_parent;
+	uint32_t python_module;
+	uint32_t extra;
+	uint32_t index;
 	uint16_t flags;    /* OPS_EVENT_ASYNC, OPS_EVENT_UNFINISHED */
 	uint8_t kind;
 	uint8_t scope;
 };
-/* What a row has when nothing is said, as first initialiser; who has something to say assigns these four afterwards. */
-#define OPS_NEW_EVENT .sequence_nr = -1, .inputs = OPS_NONE, .end_track = OPS_NONE, .args = OPS_NONE
+/* What a row has when nothing is said, as first initialiser; who has something to say assigns these afterwards. */
+#define OPS_NEW_EVENT                                                                              \
+	.sequence_nr = -1, .inputs = OPS_NONE, .end_track = OPS_NONE, .args = OPS_NONE, .correlation = -1,      \
+	.category = OPS_NONE, .call_stack = OPS_NONE, .python_id = OPS_NONE, .python_parent = OPS_NONE,         \
+	.python_module = OPS_NONE, .extra = OPS_NONE, .index = OPS_NONE
+
+/* One end of an arrow, as files have them: arrows are the points of one kind, category and id, in order of time. */
+struct ops_new_flow {
+	int64_t time_ns;
+	uint64_t id;
+	uint32_t category; /* string id, OPS_NONE: the kind's own */
+	uint32_t track;
+	uint32_t row;  /* the place, in order of adding, of the event it is on, OPS_NONE: found by track and time */
+	uint8_t kind;  /* enum ops_link_kind */
+	uint8_t phase; /* enum ops_flow_phase */
+};
+enum ops_flow_phase { OPS_FLOW_START, OPS_FLOW_STEP, OPS_FLOW_FINISH };
 
 struct ops_builder *ops_builder_new(void);
 void ops_builder_free(struct ops_builder *builder); /* gives up; NULL is allowed */
@@ -53,6 +78,8 @@ void ops_builder_expect(struct ops_builder *builder, size_t events, size_t memor
 
 /* The id of a string, added if new. "" is 0. OPS_NONE when memory is out. */
 uint32_t ops_builder_string(struct ops_builder *builder, const char *bytes, size_t size);
+/* The string of an id. */
+struct ops_string ops_builder_text(const struct ops_builder *builder, uint32_t id);
 /* The id of an input list in the form of opstrobe/inputs.h. OPS_NONE when memory is out or the list is malformed. */
 uint32_t ops_builder_inputs(struct ops_builder *builder, const char *bytes, size_t size);
 /* Adds a track and gives its index. A thread's `number` may be set later, see ops_builder_number_track. */
@@ -63,6 +90,21 @@ void ops_builder_number_track(struct ops_builder *builder, uint32_t track, uint3
 uint32_t ops_builder_event(struct ops_builder *builder, const struct ops_new_event *event);
 /* Changes an added row's sequence number and forward thread. */
 void ops_builder_set_sequence(struct ops_builder *builder, uint32_t row, int64_t sequence_nr, uint32_t forward_thread);
+
+/* Ends an added row elsewhere than it said: at `end_ns`, not before its start. */
+void ops_builder_set_end(struct ops_builder *builder, uint32_t row, int64_t end_ns, uint16_t flags);
+/* Adds `offset_ns` to the times of everything added so far. */
+void ops_builder_shift(struct ops_builder *builder, int64_t offset_ns);
+
+/* Adds an arrow between rows by their places in order of adding, the last of which may come later, or an end of one. */
+void ops_builder_link(struct ops_builder *builder, const struct ops_link *link);
+void ops_builder_flow(struct ops_builder *builder, const struct ops_new_flow *flow);
+/* Sequence numbers give no arrows: those from forward to backward operators are given, all of them. */
+void ops_builder_links_given(struct ops_builder *builder);
+
+void ops_builder_process(struct ops_builder *builder, const struct ops_process *process);
+/* Counts more of these; the first tells the byte. */
+void ops_builder_notes(struct ops_builder *builder, enum ops_note_kind kind, uint64_t count, uint64_t byte);
 
 void ops_builder_memory(struct ops_builder *builder, const struct ops_memory_record *record);
 void ops_builder_counter(struct ops_builder *builder, const struct ops_counter_record *record);

@@ -22,6 +22,11 @@ static enum ops_code bad_row(struct ops_error *error, size_t row, const char *wh
 	return ops_fault(error, OPS_CORRUPT, "event %zu: %s", row, what);
 }
 
+static bool is_string_or_none(const struct ops_trace *trace, const uint32_t *column, size_t row)
+{
+	return !column || column[row] == OPS_NONE || column[row] < trace->strings.count;
+}
+
 static enum ops_code check_ids(const struct ops_trace *trace, size_t row, struct ops_error *error)
 {
 	const struct ops_events *e = &trace->events;
@@ -44,6 +49,9 @@ static enum ops_code check_ids(const struct ops_trace *trace, size_t row, struct
 		return bad_row(error, row, "argument text is not a string of the trace");
 	if (e->end_track && e->end_track[row] >= tracks)
 		return bad_row(error, row, "end track is not one of the trace");
+	if (!is_string_or_none(trace, e->category, row) || !is_string_or_none(trace, e->call_stack, row) ||
+	    !is_string_or_none(trace, e->extra, row))
+		return bad_row(error, row, "category, call stack or further arguments are not a string of the trace");
 	return OPS_OK;
 }
 
@@ -59,7 +67,7 @@ static enum ops_code check_row(const struct ops_trace *trace, size_t row, struct
 		return bad_row(error, row, "starts with the event above it and is longer");
 	if (e->sequence_nr[row] < -1)
 		return bad_row(error, row, "sequence number below -1");
-	if (e->kind[row] == OPS_EVENT_CPU_INSTANT && e->end_ns[row] != e->start_ns[row])
+	if ((e->kind[row] == OPS_EVENT_CPU_INSTANT || e->kind[row] == OPS_EVENT_MARK) && e->end_ns[row] != e->start_ns[row])
 		return bad_row(error, row, "an instant that lasts");
 	if ((e->flags[row] & OPS_EVENT_UNFINISHED) && e->end_ns[row] != trace->info.stop_ns)
 		return bad_row(error, row, "unfinished, but does not end with the session");
@@ -136,14 +144,29 @@ static enum ops_code check_link(const struct ops_trace *trace, size_t i, struct 
 	const struct ops_events *e = &trace->events;
 	const struct ops_link *link = &trace->links.items[i];
 
-	if (link->kind != OPS_LINK_FORWARD_BACKWARD)
+	if ((unsigned)link->kind > OPS_LINK_OTHER)
 		return bad_link(error, i, "unknown kind");
 	if (link->from >= e->count || link->to >= e->count)
 		return bad_link(error, i, "end is not an event of the trace");
+	if (link->category != OPS_NONE && link->category >= trace->strings.count)
+		return bad_link(error, i, "category is not a string of the trace");
+	if (i && (link->from < link[-1].from || (link->from == link[-1].from && link->to < link[-1].to)))
+		return bad_link(error, i, "not in order of 'from' and 'to'");
+	return OPS_OK;
+}
+
+/* What holds for the arrows that a recording has. */
+static enum ops_code check_recorded_link(const struct ops_trace *trace, size_t i, struct ops_error *error)
+{
+	const struct ops_events *e = &trace->events;
+	const struct ops_link *link = &trace->links.items[i];
+
+	if (link->kind != OPS_LINK_FORWARD_BACKWARD)
+		return bad_link(error, i, "unknown kind");
 	if (link->from >= link->to)
 		return bad_link(error, i, "points backwards");
-	if (i && link->from <= trace->links.items[i - 1].from)
-		return bad_link(error, i, "not in order of 'from', or the second from its event");
+	if (i && link->from == link[-1].from)
+		return bad_link(error, i, "the second from its event");
 	if (e->kind[link->from] != OPS_EVENT_CPU_OP || e->kind[link->to] != OPS_EVENT_CPU_OP)
 		return bad_link(error, i, "end is not an operator");
 	if (e->forward_thread[link->from] != 0 || e->sequence_nr[link->from] < 0)
@@ -158,12 +181,15 @@ static enum ops_code check_links(const struct ops_trace *trace, struct ops_error
 {
 	uint8_t *ended = ops_alloc_zeroed(trace->events.count / 8 + 1, 1); /* a bit a row: a link ends there */
 	enum ops_code code = ended ? OPS_OK : ops_fault_memory(error);
+	bool recorded = !trace->events.index;
 
 	for (size_t i = 0; !code && i < trace->links.count; i++) {
 		uint32_t to = trace->links.items[i].to;
 
 		code = check_link(trace, i, error);
-		if (!code && ended[to / 8] & 1 << to % 8)
+		if (!code && recorded)
+			code = check_recorded_link(trace, i, error);
+		if (!code && recorded && ended[to / 8] & 1 << to % 8)
 			code = bad_link(error, i, "the second to its event");
 		if (!code)
 			ended[to / 8] |= (uint8_t)(1 << to % 8);
@@ -214,6 +240,9 @@ static enum ops_code check_tracks(const struct ops_trace *trace, struct ops_erro
 			return ops_fault(error, OPS_CORRUPT, "track %zu: unknown kind", i);
 		if (track->name >= trace->strings.count)
 			return ops_fault(error, OPS_CORRUPT, "track %zu: name is not a string of the trace", i);
+		if (((track->flags & OPS_TRACK_PID_TEXT) && (uint64_t)track->pid >= trace->strings.count) ||
+		    ((track->flags & OPS_TRACK_TID_TEXT) && (uint64_t)track->tid >= trace->strings.count))
+			return ops_fault(error, OPS_CORRUPT, "track %zu: process or thread is not a string of the trace", i);
 	}
 	return check_numbers(trace, error);
 }
@@ -235,10 +264,25 @@ static enum ops_code check_records(const struct ops_trace *trace, struct ops_err
 
 		if (record->track >= trace->tracks.count)
 			return ops_fault(error, OPS_CORRUPT, "counter record %zu: track is not one of the trace", i);
-		if (record->name >= trace->strings.count)
+		if (record->name >= trace->strings.count || record->series >= trace->strings.count)
 			return ops_fault(error, OPS_CORRUPT, "counter record %zu: name is not a string of the trace", i);
 		if (i && record->time_ns < record[-1].time_ns)
 			return ops_fault(error, OPS_CORRUPT, "counter record %zu: earlier than the one above it", i);
+	}
+	return OPS_OK;
+}
+
+static enum ops_code check_processes(const struct ops_trace *trace, struct ops_error *error)
+{
+	size_t strings = trace->strings.count;
+
+	for (size_t i = 0; i < trace->processes.count; i++) {
+		const struct ops_process *process = &trace->processes.items[i];
+
+		if ((process->name != OPS_NONE && process->name >= strings) ||
+		    (process->labels != OPS_NONE && process->labels >= strings) ||
+		    ((process->flags & OPS_TRACK_PID_TEXT) && (uint64_t)process->pid >= strings))
+			return ops_fault(error, OPS_CORRUPT, "process %zu: a text is not a string of the trace", i);
 	}
 	return OPS_OK;
 }
@@ -266,6 +310,8 @@ enum ops_code ops_trace_check(const struct ops_trace *trace, struct ops_error *e
 
 	if (!code)
 		code = check_tracks(trace, error);
+	if (!code)
+		code = check_processes(trace, error);
 	if (!code)
 		code = check_records(trace, error);
 	if (!code)

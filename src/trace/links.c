@@ -150,7 +150,7 @@ static bool link_chain(struct links *links, struct ops_trace *trace, uint32_t fi
 
 			if (!link)
 				return false;
-			*link = (struct ops_link){forward, row, OPS_LINK_FORWARD_BACKWARD};
+			*link = (struct ops_link){forward, row, OPS_LINK_FORWARD_BACKWARD, OPS_NONE};
 			forward = OPS_NONE;
 		}
 	}
@@ -178,11 +178,11 @@ static bool leaves_earlier_row(const void *context, uint32_t a, uint32_t b)
 {
 	const struct ops_link *links = context;
 
-	return links[a].from < links[b].from;
+	return links[a].from < links[b].from || (links[a].from == links[b].from && links[a].to < links[b].to);
 }
 
-/* Puts the arrows in order of `from`; they come nearly so. */
-static bool sort_links(struct ops_trace *trace)
+/* They come nearly in order. */
+bool ops_links_sort(struct ops_trace *trace)
 {
 	uint32_t *order;
 	bool ok = ops_find_order(trace->links.count, leaves_earlier_row, trace->links.items, &order) &&
@@ -204,5 +204,5 @@ bool ops_links_build(struct ops_trace *trace)
 	OPS_ARRAY_RELEASE(&links.rows);
 	ops_free(links.next);
 	ops_free(links.slots);
-	return ok && sort_links(trace);
+	return ok;
 }

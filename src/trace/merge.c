@@ -21,6 +21,7 @@ struct merge {
 	size_t event_count;
 	size_t memory_count;
 	bool keep_ids;
+	bool links_given; /* some part was read from a file, so that arrows are copied and not found anew */
 };
 
 /* One part's numbers in the new trace. */
@@ -30,6 +31,7 @@ struct copier {
 	uint32_t *strings; /* each OPS_NONE until needed */
 	uint32_t *inputs;
 	uint32_t *tracks;
+	uint32_t *rows; /* places of the rows in the new trace; only to copy arrows */
 	size_t track_count;
 	const struct ops_track *old_tracks;
 	const struct ops_memory_record *memory;
@@ -37,6 +39,17 @@ struct copier {
 	int64_t stop_ns; /* of the new trace */
 	bool own_tracks;
 };
+
+static uint32_t copy_string(struct merge *merge, struct copier *copier, uint32_t id)
+{
+	if (id == OPS_NONE)
+		return OPS_NONE;
+	if (copier->strings[id] == OPS_NONE) {
+		struct ops_string text = ops_trace_string(copier->trace, id);
+		copier->strings[id] = ops_builder_string(merge->builder, text.bytes, text.size);
+	}
+	return copier->strings[id];
+}
 
 /* --- tracks --------------------------------------------------------------------------------------------------------- */
 
@@ -52,19 +65,22 @@ static bool number_taken(const struct merge *merge, uint32_t number)
  * a time in a process, so it is the same one twice) share no tracks: their events would nest in one another. */
 static uint32_t copy_track(struct merge *merge, struct copier *copier, const struct ops_track *old)
 {
-	struct ops_string name = ops_trace_string(copier->trace, old->name);
 	struct ops_track track = *old;
 	uint32_t added;
 
+	if (track.flags & OPS_TRACK_PID_TEXT)
+		track.pid = copy_string(merge, copier, (uint32_t)old->pid);
+	if (track.flags & OPS_TRACK_TID_TEXT)
+		track.tid = copy_string(merge, copier, (uint32_t)old->tid);
 	for (size_t i = 0; !copier->own_tracks && i < merge->track_count; i++) {
 		const struct ops_track *known = &merge->tracks[i];
-		if (known->kind == old->kind && known->pid == old->pid && known->tid == old->tid &&
-		    known->number == old->number)
+		if (known->kind == track.kind && known->flags == track.flags && known->pid == track.pid &&
+		    known->tid == track.tid && known->number == track.number)
 			return (uint32_t)i;
 	}
 	while (track.kind == OPS_TRACK_THREAD && number_taken(merge, track.number))
 		track.number++;
-	track.name = ops_builder_string(merge->builder, name.bytes, name.size);
+	track.name = copy_string(merge, copier, old->name);
 	added = ops_builder_track(merge->builder, &track);
 	if (added != OPS_NONE)
 		merge->tracks[merge->track_count++] = track;
@@ -81,17 +97,6 @@ static uint32_t copy_thread_number(const struct merge *merge, const struct copie
 
 /* --- one part ------------------------------------------------------------------------------------------------------- */
 
-static uint32_t copy_string(struct merge *merge, struct copier *copier, uint32_t id)
-{
-	if (id == OPS_NONE)
-		return OPS_NONE;
-	if (copier->strings[id] == OPS_NONE) {
-		struct ops_string text = ops_trace_string(copier->trace, id);
-		copier->strings[id] = ops_builder_string(merge->builder, text.bytes, text.size);
-	}
-	return copier->strings[id];
-}
-
 static uint32_t copy_inputs(struct merge *merge, struct copier *copier, uint32_t id)
 {
 	if (id == OPS_NONE)
@@ -101,6 +106,28 @@ static uint32_t copy_inputs(struct merge *merge, struct copier *copier, uint32_t
 		copier->inputs[id] = ops_builder_inputs(merge->builder, list.bytes, list.size);
 	}
 	return copier->inputs[id];
+}
+
+/* What only a row has that was read from a file. */
+static void copy_file_columns(struct merge *merge, struct copier *copier, uint32_t row, struct ops_new_event *event)
+{
+	const struct ops_events *e = copier->events;
+
+	if (e->correlation)
+		event->correlation = e->correlation[row];
+	if (e->category)
+		event->category = copy_string(merge, copier, e->category[row]);
+	if (e->call_stack)
+		event->call_stack = copy_string(merge, copier, e->call_stack[row]);
+	if (e->python_id)
+		event->python_id = e->python_id[row];
+	if (e->python_parent)
+		event->python_parent = e->python_parent[row];
+	if (e->python_module)
+		event->python_module = e->python_module[row];
+	if (e->extra)
+		event->extra = copy_string(merge, copier, e->extra[row]);
+	event->index = e->index[row];
 }
 
 static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
@@ -127,10 +154,47 @@ static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
 		event.args = copy_string(merge, copier, e->args[row]);
 	if (e->id && merge->keep_ids)
 		event.id = e->id[row];
+	if (e->index)
+		copy_file_columns(merge, copier, row, &event);
+	if (copier->rows)
+		copier->rows[row] = (uint32_t)merge->event_count;
 	if (event.end_ns != copier->stop_ns) /* unfinished means: ends with the session, which is a longer one now */
 		event.flags &= (uint16_t)~OPS_EVENT_UNFINISHED;
 	ops_builder_event(merge->builder, &event);
 	merge->event_count++;
+}
+
+/* The arrows between events that were copied. */
+static void copy_links(struct merge *merge, struct copier *copier)
+{
+	size_t count;
+	const struct ops_link *links = ops_trace_links(copier->trace, &count);
+
+	for (size_t i = 0; copier->rows && i < count; i++) {
+		struct ops_link link = links[i];
+
+		link.from = copier->rows[link.from];
+		link.to = copier->rows[link.to];
+		link.category = copy_string(merge, copier, link.category);
+		if (link.from != OPS_NONE && link.to != OPS_NONE)
+			ops_builder_link(merge->builder, &link);
+	}
+}
+
+static void copy_processes(struct merge *merge, struct copier *copier)
+{
+	size_t count;
+	const struct ops_process *processes = ops_trace_processes(copier->trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct ops_process process = processes[i];
+
+		if (process.flags & OPS_TRACK_PID_TEXT)
+			process.pid = copy_string(merge, copier, (uint32_t)process.pid);
+		process.name = copy_string(merge, copier, process.name);
+		process.labels = copy_string(merge, copier, process.labels);
+		ops_builder_process(merge->builder, &process);
+	}
 }
 
 static void copy_memory(struct merge *merge, struct copier *copier, size_t i)
@@ -150,6 +214,7 @@ static void copy_counters(struct merge *merge, struct copier *copier)
 	for (size_t i = 0; i < count; i++) {
 		struct ops_counter_record record = counters[i];
 		record.name = copy_string(merge, copier, record.name);
+		record.series = copy_string(merge, copier, record.series);
 		record.track = copier->tracks[record.track];
 		ops_builder_counter(merge->builder, &record);
 	}
@@ -181,6 +246,14 @@ static void copy_part(struct merge *merge, struct copier *copier, const struct o
 	}
 }
 
+/* What is taken of a part. */
+static void copy_all(struct merge *merge, struct copier *copier, const struct ops_trace_part *part, uint32_t *places)
+{
+	copy_part(merge, copier, part, places);
+	copy_links(merge, copier);
+	copy_processes(merge, copier);
+}
+
 static bool overlaps_earlier(const struct ops_trace_part *parts, size_t part)
 {
 	const struct ops_trace_info *info = ops_trace_info(parts[part].trace);
@@ -209,6 +282,12 @@ static bool copier_init(struct copier *copier, struct merge *merge, const struct
 		return false;
 	memset(copier->strings, 0xff, strings * sizeof(*copier->strings));
 	memset(copier->inputs, 0xff, inputs * sizeof(*copier->inputs));
+	if (merge->links_given) {
+		copier->rows = ops_realloc_array(NULL, copier->events->count + 1, sizeof(*copier->rows));
+		if (!copier->rows)
+			return false;
+		memset(copier->rows, 0xff, copier->events->count * sizeof(*copier->rows));
+	}
 	for (size_t i = 0; i < copier->track_count; i++) {
 		copier->tracks[i] = copy_track(merge, copier, &copier->old_tracks[i]);
 		if (copier->tracks[i] == OPS_NONE)
@@ -222,6 +301,7 @@ static void copier_release(struct copier *copier)
 	ops_free(copier->strings);
 	ops_free(copier->inputs);
 	ops_free(copier->tracks);
+	ops_free(copier->rows);
 }
 
 /* --- where things are afterwards ------------------------------------------------------------------------------------ */
@@ -343,7 +423,7 @@ static bool copy_parts(struct merge *merge, const struct ops_trace_part *parts, 
 
 		ok = copier_init(&copier, merge, parts[p].trace, stop_ns, overlaps_earlier(parts, p));
 		if (ok)
-			copy_part(merge, &copier, &parts[p], places);
+			copy_all(merge, &copier, &parts[p], places);
 		copier_release(&copier);
 		places += parts[p].ref_count;
 	}
@@ -361,6 +441,7 @@ static bool merge_init(struct merge *merge, const struct ops_trace_part *parts, 
 		ops_trace_tracks(parts[p].trace, &track_count);
 		ops_trace_memory(parts[p].trace, &memory_count);
 		tracks += track_count;
+		merge->links_given |= ops_trace_events(parts[p].trace)->index != NULL;
 		events += parts[p].whole ? ops_trace_events(parts[p].trace)->count : parts[p].ref_count;
 		memory += parts[p].whole ? memory_count : 0;
 	}
@@ -368,6 +449,8 @@ static bool merge_init(struct merge *merge, const struct ops_trace_part *parts, 
 	merge->builder = ops_builder_new();
 	if (!merge->tracks || !merge->builder)
 		return false;
+	if (merge->links_given)
+		ops_builder_links_given(merge->builder);
 	ops_builder_expect(merge->builder, events, memory);
 	return !ops_builder_failed(merge->builder);
 }

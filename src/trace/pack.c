@@ -3,7 +3,7 @@
  * A trace as one run of bytes and back. Nothing that follows from the rows is written: unpacking builds the trace anew
  * and checks it, so that whatever bytes come in, what comes out is a trace that keeps its promises.
  *
- *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ counters │ columns
+ *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ counters │ processes │ notes │ links │ columns
  *
  * A text is its size (uint32_t) and its bytes. Numbers are in the machine's byte order; nothing is aligned.
  */
@@ -34,7 +34,15 @@
 	X(uint32_t, overload)                                                                      \
 	X(uint32_t, end_track)                                                                     \
 	X(uint32_t, args)                                                                          \
-	X(uint64_t, id)
+	X(uint64_t, id)                                                                            \
+	X(int64_t, correlation)                                                                    \
+	X(uint32_t, category)                                                                      \
+	X(uint32_t, call_stack)                                                                    \
+	X(uint32_t, python_id)                                                                     \
+	X(uint32_t, python_parent)                                                                 \
+	X(uint32_t, python_module)                                                                 \
+	X(uint32_t, extra)                                                                         \
+	X(uint32_t, index)
 
 struct pack_head {
 	uint64_t magic;
@@ -44,15 +52,17 @@ struct pack_head {
 	uint64_t track_count;
 	uint64_t memory_count;
 	uint64_t counter_count;
+	uint64_t process_count;
+	uint64_t note_count;
+	uint64_t link_count; /* of a trace that was read: its arrows are those of its file */
 	uint64_t event_count;
 	uint64_t lost;
 	int64_t start_ns;
 	int64_t stop_ns;
 	int64_t pid;
-	uint8_t has_overload;
-	uint8_t has_end_track;
-	uint8_t has_args;
-	uint8_t has_id;
+#define HAS_COLUMN(type, name) uint8_t has_##name;
+	PACKED_OPTIONAL_COLUMNS(HAS_COLUMN)
+#undef HAS_COLUMN
 	uint8_t unused[4];
 };
 
@@ -90,10 +100,13 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 {
 	const struct ops_trace_info *info = ops_trace_info(trace);
 	const struct ops_events *events = ops_trace_events(trace);
-	size_t tracks, memory, counters;
+	size_t tracks, memory, counters, processes, notes, links;
 	const struct ops_track *track_rows = ops_trace_tracks(trace, &tracks);
 	const struct ops_memory_record *memory_rows = ops_trace_memory(trace, &memory);
 	const struct ops_counter_record *counter_rows = ops_trace_counters(trace, &counters);
+	const struct ops_process *process_rows = ops_trace_processes(trace, &processes);
+	const struct ops_note *note_rows = ops_trace_notes(trace, &notes);
+	const struct ops_link *link_rows = ops_trace_links(trace, &links);
 	struct pack_head head = {
 		.magic = PACK_MAGIC,
 		.string_count = ops_trace_string_count(trace),
@@ -102,15 +115,17 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 		.track_count = tracks,
 		.memory_count = memory,
 		.counter_count = counters,
+		.process_count = processes,
+		.note_count = notes,
+		.link_count = events->index ? links : 0,
 		.event_count = events->count,
 		.lost = info->lost,
 		.start_ns = info->start_ns,
 		.stop_ns = info->stop_ns,
 		.pid = info->pid,
-		.has_overload = events->overload != NULL,
-		.has_end_track = events->end_track != NULL,
-		.has_args = events->args != NULL,
-		.has_id = events->id != NULL,
+#define HAS_COLUMN(type, name) .has_##name = events->name != NULL,
+		PACKED_OPTIONAL_COLUMNS(HAS_COLUMN)
+#undef HAS_COLUMN
 	};
 	struct ops_buffer out = {0};
 
@@ -119,6 +134,9 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 	ops_buffer_append(&out, track_rows, tracks * sizeof(*track_rows));
 	ops_buffer_append(&out, memory_rows, memory * sizeof(*memory_rows));
 	ops_buffer_append(&out, counter_rows, counters * sizeof(*counter_rows));
+	ops_buffer_append(&out, process_rows, processes * sizeof(*process_rows));
+	ops_buffer_append(&out, note_rows, notes * sizeof(*note_rows));
+	ops_buffer_append(&out, link_rows, head.link_count * sizeof(*link_rows));
 #define PUT_COLUMN(type, name) ops_buffer_append(&out, events->name, events->count * sizeof(type));
 	PACKED_COLUMNS(PUT_COLUMN)
 #undef PUT_COLUMN
@@ -203,6 +221,12 @@ static uint32_t moved_id(struct unpacker *in, uint32_t id, const uint32_t *ids, 
 	return 0;
 }
 
+static int64_t moved_text(struct unpacker *in, int64_t id)
+{
+	return moved_id(in, id >= 0 && id < UINT32_MAX ? (uint32_t)id : UINT32_MAX, in->strings, in->head.string_count,
+	                false);
+}
+
 static bool take_head(struct unpacker *in)
 {
 	const char *at = take(in, 1, sizeof(in->head));
@@ -249,6 +273,10 @@ static void take_records(struct unpacker *in)
 		struct ops_track track;
 		memcpy(&track, at + i * sizeof(track), sizeof(track));
 		track.name = moved_id(in, track.name, in->strings, in->head.string_count, false);
+		if (track.flags & OPS_TRACK_PID_TEXT)
+			track.pid = moved_text(in, track.pid);
+		if (track.flags & OPS_TRACK_TID_TEXT)
+			track.tid = moved_text(in, track.tid);
 		if (track.kind != OPS_TRACK_THREAD && track.kind != OPS_TRACK_STREAM)
 			refuse(in, "an unknown kind of track");
 		ops_builder_track(in->builder, &track);
@@ -265,9 +293,47 @@ static void take_records(struct unpacker *in)
 		struct ops_counter_record record;
 		memcpy(&record, at + i * sizeof(record), sizeof(record));
 		record.name = moved_id(in, record.name, in->strings, in->head.string_count, false);
+		record.series = moved_id(in, record.series, in->strings, in->head.string_count, false);
 		record.track = moved_id(in, record.track, NULL, in->head.track_count, false);
 		ops_builder_counter(in->builder, &record);
 	}
+}
+
+/* What only a trace has that was read from a file. */
+static void take_file_records(struct unpacker *in)
+{
+	const struct pack_head *head = &in->head;
+	const char *at = take(in, head->process_count, sizeof(struct ops_process));
+
+	for (uint64_t i = 0; at && i < head->process_count; i++) {
+		struct ops_process process;
+		memcpy(&process, at + i * sizeof(process), sizeof(process));
+		process.name = moved_id(in, process.name, in->strings, head->string_count, true);
+		process.labels = moved_id(in, process.labels, in->strings, head->string_count, true);
+		if (process.flags & OPS_TRACK_PID_TEXT)
+			process.pid = moved_text(in, process.pid);
+		ops_builder_process(in->builder, &process);
+	}
+	at = take(in, head->note_count, sizeof(struct ops_note));
+	for (uint64_t i = 0; at && i < head->note_count; i++) {
+		struct ops_note note;
+		memcpy(&note, at + i * sizeof(note), sizeof(note));
+		if ((unsigned)note.kind < OPS_NOTE_COUNT)
+			ops_builder_notes(in->builder, note.kind, note.count, note.byte);
+		else
+			refuse(in, "an unknown note");
+	}
+	at = take(in, head->link_count, sizeof(struct ops_link));
+	for (uint64_t i = 0; at && i < head->link_count; i++) {
+		struct ops_link link;
+		memcpy(&link, at + i * sizeof(link), sizeof(link));
+		link.from = moved_id(in, link.from, NULL, head->event_count, false);
+		link.to = moved_id(in, link.to, NULL, head->event_count, false);
+		link.category = moved_id(in, link.category, in->strings, head->string_count, true);
+		ops_builder_link(in->builder, &link);
+	}
+	if (head->has_index)
+		ops_builder_links_given(in->builder);
 }
 
 /* Where the columns begin; NULL for those that are not there. */
@@ -294,6 +360,9 @@ static void take_event(struct unpacker *in, const struct packed_columns *c, uint
 	event.inputs = moved_id(in, event.inputs, in->inputs, head->inputs_count, true);
 	event.end_track = moved_id(in, event.end_track, NULL, head->track_count, true);
 	event.args = moved_id(in, event.args, in->strings, head->string_count, true);
+	event.category = moved_id(in, event.category, in->strings, head->string_count, true);
+	event.call_stack = moved_id(in, event.call_stack, in->strings, head->string_count, true);
+	event.extra = moved_id(in, event.extra, in->strings, head->string_count, true);
 	if (c->overload)
 		event.overload = moved_id(in, event.overload, in->strings, head->string_count, false);
 	event.flags &= OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED;
@@ -368,6 +437,7 @@ enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace 
 		                                  .host_name = take_name(&in, &host),
 		                                  .process_name = take_name(&in, &process)};
 		take_records(&in);
+		take_file_records(&in);
 		take_events(&in);
 	}
 	if (!code && in.failure)

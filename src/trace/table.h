@@ -30,17 +30,26 @@
 	X(uint16_t, flags)                                                                         \
 	X(uint8_t, kind)                                                                           \
 	X(uint8_t, scope)
+/* Of these also what a row without one has; for end_track the builder puts the row's own track in its place. */
 #define OPS_OPTIONAL_COLUMNS(X)                                                                    \
-	X(uint32_t, overload)                                                                      \
-	X(uint32_t, end_track)                                                                     \
-	X(uint32_t, args)                                                                          \
-	X(uint64_t, id)
+	X(uint32_t, overload, 0)                                                                   \
+	X(uint32_t, end_track, OPS_NONE)                                                           \
+	X(uint32_t, args, OPS_NONE)                                                                \
+	X(uint64_t, id, 0)                                                                         \
+	X(int64_t, correlation, -1)                                                                \
+	X(uint32_t, category, OPS_NONE)                                                            \
+	X(uint32_t, call_stack, OPS_NONE)                                                          \
+	X(uint32_t, python_id, OPS_NONE)                                                           \
+	X(uint32_t, python_parent, OPS_NONE)                                                       \
+	X(uint32_t, python_module, OPS_NONE)                                                       \
+	X(uint32_t, extra, OPS_NONE)                                                               \
+	X(uint32_t, index, OPS_NONE)
 
 /* The columns while they are written; each is its own allocation of `capacity` items. */
 struct ops_columns {
 	size_t count;
 	size_t capacity;
-#define OPS_COLUMN_FIELD(type, name) type *name;
+#define OPS_COLUMN_FIELD(type, name, ...) type *name;
 	OPS_COLUMNS(OPS_COLUMN_FIELD)
 	OPS_OPTIONAL_COLUMNS(OPS_COLUMN_FIELD)
 #undef OPS_COLUMN_FIELD
@@ -64,9 +73,14 @@ struct ops_trace {
 	OPS_ARRAY(struct ops_memory_record) memory;
 	OPS_ARRAY(struct ops_counter_record) counters;
 	OPS_ARRAY(struct ops_link) links;
+	OPS_ARRAY(struct ops_process) processes;
+	OPS_ARRAY(struct ops_note) notes;
 	OPS_ARRAY(struct ops_metadata_entry) metadata;
 	struct ops_trace_info info; /* its texts are strings of the trace */
 };
+
+/* Counts notes of a kind. False when memory is out. */
+bool ops_trace_note(struct ops_trace *trace, enum ops_note_kind kind, uint64_t count, uint64_t byte);
 
 /* Lets `events` point at the columns. */
 void ops_trace_seal(struct ops_trace *trace);
@@ -100,5 +114,15 @@ bool ops_tree_build(const struct ops_trace *trace, const struct ops_tree *tree);
 /* Fills trace->links with the arrows from forward operators to their backward nodes (spec 3.7), ascending by `from`.
  * False when memory is out. Linear in practice. */
 bool ops_links_build(struct ops_trace *trace);
+/* Puts the arrows in order. False when memory is out. */
+bool ops_links_sort(struct ops_trace *trace);
+
+/* --- flows.c ------------------------------------------------------------------------------------------------------ */
+
+struct ops_new_flow;
+
+/* Adds the arrows whose ends these are to trace->links, and a note for those without another end or event. The rows are
+ * sorted and have their tree; `flows` are moved about. False when memory is out. */
+bool ops_flows_join(struct ops_trace *trace, struct ops_new_flow *flows, size_t count);
 
 #endif

@@ -15,7 +15,7 @@
 void ops_trace_seal(struct ops_trace *trace)
 {
 	trace->events.count = trace->columns.count;
-#define POINT_AT(type, name) trace->events.name = trace->columns.name;
+#define POINT_AT(type, name, ...) trace->events.name = trace->columns.name;
 	OPS_COLUMNS(POINT_AT)
 	OPS_OPTIONAL_COLUMNS(POINT_AT)
 #undef POINT_AT
@@ -25,7 +25,7 @@ void ops_trace_seal(struct ops_trace *trace)
 
 static void trace_free(struct ops_trace *trace)
 {
-#define FREE_COLUMN(type, name) ops_free(trace->columns.name);
+#define FREE_COLUMN(type, name, ...) ops_free(trace->columns.name);
 	OPS_COLUMNS(FREE_COLUMN)
 	OPS_OPTIONAL_COLUMNS(FREE_COLUMN)
 #undef FREE_COLUMN
@@ -34,6 +34,8 @@ static void trace_free(struct ops_trace *trace)
 		ops_free(trace->metadata.items[i].json);
 	}
 	OPS_ARRAY_RELEASE(&trace->metadata);
+	OPS_ARRAY_RELEASE(&trace->processes);
+	OPS_ARRAY_RELEASE(&trace->notes);
 	OPS_ARRAY_RELEASE(&trace->links);
 	OPS_ARRAY_RELEASE(&trace->counters);
 	OPS_ARRAY_RELEASE(&trace->memory);
@@ -54,6 +56,24 @@ void ops_trace_unref(struct ops_trace *trace)
 	/* Release: this owner's last reads; acquire: all the others' before the memory goes. */
 	if (trace && __atomic_sub_fetch(&trace->references, 1, __ATOMIC_ACQ_REL) == 0)
 		trace_free(trace);
+}
+
+/* Notes are few: one a kind, in order of kinds. */
+bool ops_trace_note(struct ops_trace *trace, enum ops_note_kind kind, uint64_t count, uint64_t byte)
+{
+	size_t at = 0;
+
+	while (at < trace->notes.count && trace->notes.items[at].kind < kind)
+		at++;
+	if (at == trace->notes.count || trace->notes.items[at].kind != kind) {
+		if (!OPS_ARRAY_RESERVE(&trace->notes, 1))
+			return false;
+		memmove(trace->notes.items + at + 1, trace->notes.items + at,
+		        (trace->notes.count++ - at) * sizeof(*trace->notes.items));
+		trace->notes.items[at] = (struct ops_note){kind, 0, byte};
+	}
+	trace->notes.items[at].count += count;
+	return true;
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
@@ -123,6 +143,30 @@ const struct ops_link *ops_trace_links(const struct ops_trace *trace, size_t *re
 	return trace->links.items;
 }
 
+const struct ops_process *ops_trace_processes(const struct ops_trace *trace, size_t *ret_count)
+{
+	*ret_count = trace->processes.count;
+	return trace->processes.items;
+}
+
+const struct ops_note *ops_trace_notes(const struct ops_trace *trace, size_t *ret_count)
+{
+	*ret_count = trace->notes.count;
+	return trace->notes.items;
+}
+
+const char *ops_note_text(enum ops_note_kind kind)
+{
+	static const char *const texts[] = {
+#define TEXT(name, text) [OPS_NOTE_##name] = text,
+		OPS_NOTES(TEXT)
+#undef TEXT
+	};
+
+	assert(kind < OPS_NOTE_COUNT);
+	return texts[kind];
+}
+
 const char *ops_event_kind_category(enum ops_event_kind kind)
 {
 	static const char *const categories[] = {
@@ -133,6 +177,64 @@ const char *ops_event_kind_category(enum ops_event_kind kind)
 
 	assert(kind < OPS_EVENT_KIND_COUNT);
 	return categories[kind];
+}
+
+struct ops_string ops_event_category(const struct ops_trace *trace, uint32_t row)
+{
+	const struct ops_events *events = &trace->events;
+	const char *category;
+
+	assert(row < events->count);
+	if (events->category && events->category[row] != OPS_NONE)
+		return ops_trace_string(trace, events->category[row]);
+	category = ops_event_kind_category(events->kind[row]);
+	return (struct ops_string){category, strlen(category)};
+}
+
+/* The end of a JSON value, which is known to be well-formed: at a comma, a colon or the end of the text. */
+static const char *value_end(const char *at, const char *end)
+{
+	size_t depth = 0;
+	bool in_string = false;
+
+	for (; at < end; at++) {
+		if (in_string && *at == '\\')
+			at++;
+		else if (*at == '"')
+			in_string = !in_string;
+		else if (!in_string && (*at == '[' || *at == '{'))
+			depth++;
+		else if (!in_string && (*at == ']' || *at == '}'))
+			depth--;
+		else if (!in_string && depth == 0 && (*at == ',' || *at == ':'))
+			break;
+	}
+	return at;
+}
+
+bool ops_event_arg(const struct ops_trace *trace, uint32_t row, const char *key, struct ops_string *ret_json)
+{
+	const struct ops_events *events = &trace->events;
+	struct ops_string extra;
+	size_t key_size = strlen(key);
+	const char *at, *end;
+
+	assert(row < events->count);
+	if (!events->extra || events->extra[row] == OPS_NONE)
+		return false;
+	extra = ops_trace_string(trace, events->extra[row]);
+	end = extra.bytes + extra.size;
+	for (at = extra.bytes; at < end;) {
+		const char *colon = value_end(at, end);
+		const char *comma = colon < end ? value_end(colon + 1, end) : end;
+
+		if ((size_t)(colon - at) == key_size + 2 && memcmp(at + 1, key, key_size) == 0) {
+			*ret_json = (struct ops_string){colon + 1, (size_t)(comma - colon - 1)};
+			return true;
+		}
+		at = comma + 1;
+	}
+	return false;
 }
 
 /* --- metadata ------------------------------------------------------------------------------------------------------- */

@@ -8,10 +8,12 @@
 
 #define OUTSIDE (-1) /* in `self_ns` for a while: the row takes no part in the tree */
 
-/* Only an operator's own names are bookkeeping: what a user calls the same stays. */
+/* Only an operator's own names are bookkeeping: what a user calls the same stays. Sessions and their marks are none of the
+ * program's events. */
 static bool is_hidden(const struct ops_columns *c, size_t row)
 {
-	return c->name[row] - 1 < OPS_HIDDEN_NAME_COUNT && c->kind[row] == OPS_EVENT_CPU_OP;
+	return c->kind[row] == OPS_EVENT_TRACE || c->kind[row] == OPS_EVENT_MARK ||
+	       (c->name[row] - 1 < OPS_HIDDEN_NAME_COUNT && c->kind[row] == OPS_EVENT_CPU_OP);
 }
 
 /* Finds parents and hidden rows, and for now counts children in `self_ns`. `top` holds the innermost open row of each
@@ -63,7 +65,8 @@ static void settle(const struct ops_columns *c, const struct ops_tree *tree)
 {
 	for (size_t row = 0; row < c->count; row++) {
 		uint32_t parent = tree->parent[row];
-		int64_t duration = c->end_ns[row] - c->start_ns[row];
+		/* Children that overlap each other may add up to more than a number holds: it wraps. */
+		uint64_t duration = (uint64_t)c->end_ns[row] - (uint64_t)c->start_ns[row];
 
 		if (parent != OPS_NONE && (tree->flags[parent] & OPS_EVENT_FOLDED))
 			tree->parent[row] = parent = tree->parent[parent];
@@ -71,9 +74,9 @@ static void settle(const struct ops_columns *c, const struct ops_tree *tree)
 			tree->self_ns[row] = 0;
 			continue;
 		}
-		tree->self_ns[row] = duration;
+		tree->self_ns[row] = (int64_t)duration;
 		if (parent != OPS_NONE)
-			tree->self_ns[parent] -= duration;
+			tree->self_ns[parent] = (int64_t)((uint64_t)tree->self_ns[parent] - duration);
 	}
 }
 

@@ -114,7 +114,8 @@ static void solve(struct oracle *o)
 
 		o->parent[i] = OPS_NONE;
 		o->removed[i] = false;
-		o->hidden[i] = event->kind == OPS_EVENT_CPU_OP && event->name == o->aten_is_leaf;
+		o->hidden[i] = (event->kind == OPS_EVENT_CPU_OP && event->name == o->aten_is_leaf) ||
+		               event->kind == OPS_EVENT_TRACE || event->kind == OPS_EVENT_MARK;
 		o->takes[i] = !o->hidden[i] && event->kind != OPS_EVENT_CPU_INSTANT && !(event->flags & OPS_EVENT_ASYNC) &&
 		              !elsewhere(event);
 	}
@@ -147,7 +148,7 @@ static struct ops_new_event random_event(struct random *random, const uint32_t *
 	uint32_t longest = (uint32_t)(STOP_NS - event.start_ns);
 
 	event.end_ns = event.start_ns + (random_below(random, 6) ? random_below(random, longest + 1) : 0);
-	if (event.kind == OPS_EVENT_CPU_INSTANT)
+	if (event.kind == OPS_EVENT_CPU_INSTANT || event.kind == OPS_EVENT_MARK)
 		event.end_ns = event.start_ns;
 	else if (random_below(random, 12) == 0)
 		event.end_ns = STOP_NS, event.flags |= OPS_EVENT_UNFINISHED;

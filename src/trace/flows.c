@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The arrows of a file. It draws them as points: a place in time on a track, with an id that the points of an arrow have in
+ * common. Each point is on an event; which one is often known, else it is the innermost that encloses the point, and among
+ * those that start right there the one that the arrow can be about.
+ *
+ *     launch  ├─ cudaLaunchKernel ─┤
+ *             s (ac2g 7)
+ *     stream          ├─ kernel ─┤
+ *                     f (ac2g 7)
+ */
+#include "base/alloc.h"
+#include "trace/builder.h"
+#include "trace/order.h"
+#include "trace/table.h"
+
+/* How far out to look among events that start together. */
+#define LOOK_OUT_MAX 64
+
+/* --- on which event ------------------------------------------------------------------------------------------------- */
+
+/* Whether the arrow can be about the row. */
+static bool suits(const struct ops_columns *c, uint32_t row, const struct ops_new_flow *flow)
+{
+	if (flow->kind == OPS_LINK_FORWARD_BACKWARD)
+		return c->sequence_nr[row] >= 0;
+	return c->correlation && c->correlation[row] >= 0 && (uint64_t)c->correlation[row] == flow->id;
+}
+
+/* The row the point is on, given the innermost one open at its time. */
+static uint32_t row_at(const struct ops_columns *c, uint32_t innermost, const struct ops_new_flow *flow)
+{
+	uint32_t row = innermost;
+
+	for (int i = 0; i < LOOK_OUT_MAX && row != OPS_NONE && c->start_ns[row] == flow->time_ns; i++) {
+		if (suits(c, row, flow))
+			return row;
+		row = c->parent[row];
+	}
+	return innermost;
+}
+
+static bool earlier_flow(const void *context, uint32_t a, uint32_t b)
+{
+	const struct ops_new_flow *flows = context;
+
+	return flows[a].time_ns < flows[b].time_ns;
+}
+
+static bool in_tree(const struct ops_columns *c, size_t row)
+{
+	return !(c->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) && c->kind[row] != OPS_EVENT_CPU_INSTANT;
+}
+
+/* Walks points and rows in order of time. `open` has the innermost row of each track; what ended is passed for good. */
+static void place_flows(const struct ops_columns *c, struct ops_new_flow *flows, size_t count, const uint32_t *order,
+                        uint32_t *open)
+{
+	size_t row = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct ops_new_flow *flow = &flows[order ? order[i] : i];
+		uint32_t *top = &open[flow->track];
+
+		for (; row < c->count && c->start_ns[row] <= flow->time_ns; row++)
+			if (in_tree(c, row))
+				open[c->track[row]] = (uint32_t)row;
+		while (*top != OPS_NONE && c->end_ns[*top] < flow->time_ns)
+			*top = c->parent[*top];
+		if (flow->row == OPS_NONE)
+			flow->row = row_at(c, *top, flow);
+	}
+}
+
+/* False when memory is out. */
+static bool find_rows(const struct ops_trace *trace, struct ops_new_flow *flows, size_t count)
+{
+	uint32_t *open, *order;
+	bool missing = false;
+
+	for (size_t i = 0; i < count; i++)
+		missing |= flows[i].row == OPS_NONE;
+	if (!missing)
+		return true;
+	open = ops_realloc_array(NULL, trace->tracks.count + 1, sizeof(*open));
+	for (size_t track = 0; open && track < trace->tracks.count; track++)
+		open[track] = OPS_NONE;
+	if (!open || !ops_find_order(count, earlier_flow, flows, &order)) {
+		ops_free(open);
+		return false;
+	}
+	place_flows(&trace->columns, flows, count, order, open);
+	ops_free(order);
+	ops_free(open);
+	return true;
+}
+
+/* --- which belong together ------------------------------------------------------------------------------------------ */
+
+static int compare_arrows(const struct ops_new_flow *a, const struct ops_new_flow *b)
+{
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->category != b->category)
+		return a->category < b->category ? -1 : 1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* By arrow, then by time, starts first. */
+static bool flow_before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct ops_new_flow *left = (const struct ops_new_flow *)context + a;
+	const struct ops_new_flow *right = (const struct ops_new_flow *)context + b;
+	int order = compare_arrows(left, right);
+
+	if (order)
+		return order < 0;
+	return left->time_ns != right->time_ns ? left->time_ns < right->time_ns : left->phase < right->phase;
+}
+
+static bool add_link(struct ops_trace *trace, const struct ops_new_flow *from, const struct ops_new_flow *to)
+{
+	struct ops_link *link;
+
+	if (from->row == OPS_NONE || to->row == OPS_NONE || from->row == to->row)
+		return ops_trace_note(trace, OPS_NOTE_UNMATCHED_ARROW, 1, 0);
+	link = OPS_ARRAY_PUSH(&trace->links);
+	if (link)
+		*link = (struct ops_link){from->row, to->row, from->kind, from->category};
+	return link;
+}
+
+/* Draws the arrows of the points first … last - 1 of one id: to each finish from the start before it; where device clocks
+ * are off and a finish comes first, from the first start. */
+static bool join(struct ops_trace *trace, const struct ops_new_flow *flows, const uint32_t *order, size_t first,
+                 size_t last)
+{
+	const struct ops_new_flow *start = NULL;
+
+	for (size_t i = first; !start && i < last; i++)
+		if (flows[order ? order[i] : i].phase == OPS_FLOW_START)
+			start = &flows[order ? order[i] : i];
+	if (!start || last - first == 1)
+		return ops_trace_note(trace, OPS_NOTE_UNMATCHED_ARROW, last - first, 0);
+	for (size_t i = first; i < last; i++) {
+		const struct ops_new_flow *flow = &flows[order ? order[i] : i];
+
+		if (flow->phase != OPS_FLOW_START && !add_link(trace, start, flow))
+			return false;
+		if (flow->phase != OPS_FLOW_FINISH)
+			start = flow;
+	}
+	return true;
+}
+
+bool ops_flows_join(struct ops_trace *trace, struct ops_new_flow *flows, size_t count)
+{
+	uint32_t *order;
+	bool ok;
+
+	if (count == 0)
+		return true;
+	if (!find_rows(trace, flows, count) || !ops_find_order(count, flow_before, flows, &order))
+		return false;
+	ok = true;
+	for (size_t first = 0, last; ok && first < count; first = last) {
+		for (last = first + 1; last < count; last++)
+			if (compare_arrows(&flows[order ? order[first] : first], &flows[order ? order[last] : last]))
+				break;
+		ok = join(trace, flows, order, first, last);
+	}
+	ops_free(order);
+	return ok;
+}
