@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/read.h: everything that makes a trace. Recordings now; trace files join here.
+ * opstrobe/read.h: everything that makes a trace: recordings, and trace files.
  */
 #ifndef OPSTROBE_READ_H
 #define OPSTROBE_READ_H
+
+#include <stddef.h>
+#include <stdint.h>
 
 #include <opstrobe/error.h>
 #include <opstrobe/record.h>
@@ -19,6 +22,30 @@ extern "C" {
  * left behind. The caller owns one reference to `*ret_trace`. */
 enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, struct ops_trace **ret_trace,
                                        struct ops_error *error);
+
+/* Zero means default. */
+struct ops_read_options {
+	/* Called from time to time with the bytes of the file read so far and its size (0: unknown); a non-zero answer
+	 * cancels (OPS_STATE). NULL: never. */
+	int (*progress)(void *context, uint64_t done, uint64_t total);
+	void *progress_context;
+};
+
+/* Reads a trace file: Chrome JSON as torch.profiler of any age and Opstrobe write it, an object or the bare array of its
+ * events, plain or gzip (told by its content). What is not as it should be and can be understood all the same is read, and
+ * noted (ops_trace_notes); else OPS_CORRUPT names the file, the byte of the (uncompressed) text, and what is wrong there.
+ * OPS_IO with errno when the file cannot be read. Memory beyond the trace is bounded.
+ *
+ * Events come in the order of their start and know their place in the file (`index`). Times are exact to the nanosecond.
+ * Of a file that Opstrobe wrote of a recording, what comes out is what was recorded. Not kept: what tells about the file
+ * (traceName, displayTimeUnit) or only its order (Ev Idx, thread_sort_index), and names of arrows.
+ *
+ * `options` may be NULL. The caller owns one reference to `*ret_trace`. */
+enum ops_code ops_trace_read(const char *path, const struct ops_read_options *options, struct ops_trace **ret_trace,
+                             struct ops_error *error);
+/* The same from memory, which is borrowed for the time of the call. */
+enum ops_code ops_trace_read_memory(const char *bytes, size_t size, const struct ops_read_options *options,
+                                    struct ops_trace **ret_trace, struct ops_error *error);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

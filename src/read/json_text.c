@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The window, and objects taken apart; see json_text.h.
+ */
+#include "read/json_text.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#define WINDOW_BYTES (512u << 10)
+
+/* --- the window ----------------------------------------------------------------------------------------------------- */
+
+enum ops_code ops_json_window_open(struct ops_json_window *window, struct ops_source *source, struct ops_error *error)
+{
+	*window = (struct ops_json_window){.source = source, .capacity = WINDOW_BYTES};
+	window->bytes = window->at = window->end = ops_alloc(WINDOW_BYTES + OPS_JSON_PADDING);
+	if (!window->bytes)
+		return ops_fault_memory(error);
+	memset(window->bytes, 0, OPS_JSON_PADDING);
+	return OPS_OK;
+}
+
+void ops_json_window_release(struct ops_json_window *window)
+{
+	ops_free(window->bytes);
+	*window = (struct ops_json_window){0};
+}
+
+/* Makes the window twice as large when what is left fills more than half of it. */
+static enum ops_code grow(struct ops_json_window *window, struct ops_error *error)
+{
+	size_t left = (size_t)(window->end - window->at);
+	char *grown;
+
+	if (left <= window->capacity / 2)
+		return OPS_OK;
+	if (window->capacity >= OPS_JSON_VALUE_MAX)
+		return ops_fault(error, OPS_CORRUPT, "byte %llu: a value of more than %u MiB",
+		                 (unsigned long long)ops_json_offset(window, window->at), OPS_JSON_VALUE_MAX >> 20);
+	grown = ops_realloc_array(window->bytes, window->capacity * 2 + OPS_JSON_PADDING, 1);
+	if (!grown)
+		return ops_fault_memory(error);
+	window->bytes = window->at = grown;
+	window->end = grown + left;
+	window->capacity *= 2;
+	return OPS_OK;
+}
+
+enum ops_code ops_json_window_more(struct ops_json_window *window, struct ops_error *error)
+{
+	size_t left = (size_t)(window->end - window->at);
+	enum ops_code code;
+	size_t size = 1;
+
+	window->offset += (uint64_t)(window->at - window->bytes);
+	memmove(window->bytes, window->at, left);
+	window->at = window->bytes;
+	window->end = window->bytes + left;
+	code = grow(window, error);
+	while (!code && size && window->end < window->bytes + window->capacity) {
+		code = ops_source_read(window->source, window->end,
+		                       (size_t)(window->bytes + window->capacity - window->end), &size, error);
+		if (!code)
+			window->end += size;
+	}
+	if (!code) {
+		window->last = size == 0;
+		memset(window->end, 0, OPS_JSON_PADDING);
+	}
+	return code;
+}
+
+/* --- scanning ------------------------------------------------------------------------------------------------------- */
+
+#if defined(__SSE2__)
+
+#define STEP 16
+/* Where among the next STEP bytes quotes and backslashes are, brackets and quotes, bytes beyond ASCII, and control
+ * characters: a bit each. */
+static inline unsigned find_string_marks(const char *at, unsigned *ret_high, unsigned *ret_control)
+{
+	__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+	__m128i marks = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+	                             _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+
+	/* As signed numbers bytes beyond ASCII are negative, and so below the control characters. */
+	*ret_high = (unsigned)_mm_movemask_epi8(bytes);
+	*ret_control = (unsigned)_mm_movemask_epi8(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20))) & ~*ret_high;
+	return (unsigned)_mm_movemask_epi8(marks);
+}
+
+static inline unsigned find_brackets(const char *at)
+{
+	__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+	/* With this bit set [ and { are the same, and so are ] and }. */
+	__m128i folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+	__m128i marks = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+	                             _mm_or_si128(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{')),
+	                                          _mm_cmpeq_epi8(folded, _mm_set1_epi8('}'))));
+
+	return (unsigned)_mm_movemask_epi8(marks);
+}
+
+#else
+
+#define STEP 8
+static inline unsigned find_string_marks(const char *at, unsigned *ret_high, unsigned *ret_control)
+{
+	unsigned marks = 0;
+
+	*ret_high = *ret_control = 0;
+	for (unsigned i = 0; i < STEP; i++) {
+		unsigned char byte = (unsigned char)at[i];
+		marks |= (unsigned)(byte == '"' || byte == '\\') << i;
+		*ret_high |= (unsigned)(byte >= 0x80) << i;
+		*ret_control |= (unsigned)(byte < 0x20) << i;
+	}
+	return marks;
+}
+
+static inline unsigned find_brackets(const char *at)
+{
+	unsigned marks = 0;
+
+	for (unsigned i = 0; i < STEP; i++) {
+		char folded = (char)(at[i] | 0x20);
+		marks |= (unsigned)(at[i] == '"' || folded == '{' || folded == '}') << i;
+	}
+	return marks;
+}
+
+#endif
+
+/* The quote that ends the string whose first character `at` is, or NULL when the text ends before. */
+static const char *string_end(const char *at, const char *end, uint8_t *flags)
+{
+	while (at < end) {
+		unsigned high, control;
+		unsigned marks = find_string_marks(at, &high, &control);
+		unsigned before = marks ? (marks & -marks) - 1 : ~0u;
+
+		if (high & before)
+			*flags |= OPS_JSON_HIGH;
+		if (control & before)
+			*flags |= OPS_JSON_CONTROL;
+		if (!marks) {
+			at += STEP;
+			continue;
+		}
+		at += __builtin_ctz(marks);
+		if (*at == '"')
+			return at < end ? at : NULL;
+		*flags |= OPS_JSON_ESCAPED;
+		at += 2;
+	}
+	return NULL;
+}
+
+/* Behind the bracket that closes the one at `at`, or NULL when the text ends before. What is in between is not looked at. */
+static const char *nested_end(const char *at, const char *end, uint8_t *flags)
+{
+	size_t depth = 0;
+
+	while (at < end) {
+		unsigned marks = find_brackets(at);
+		const char *from = at;
+
+		at += STEP;
+		for (; marks; marks &= marks - 1) {
+			const char *mark = from + __builtin_ctz(marks);
+
+			if (mark >= end)
+				return NULL;
+			if (*mark == '"') {
+				mark = string_end(mark + 1, end, flags);
+				if (!mark)
+					return NULL;
+				at = mark + 1;
+				break;
+			}
+			if (*mark == '[' || *mark == '{')
+				depth++;
+			else if (--depth == 0)
+				return mark + 1;
+		}
+	}
+	return NULL;
+}
+
+/* Characters of numbers (1) and of words, numbers of other languages among them (2). */
+static const uint8_t of_token[256] = {
+	['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1, ['8'] = 1, ['9'] = 1,
+	['-'] = 1, ['+'] = 1, ['.'] = 1, ['e'] = 1, ['E'] = 1, ['a'] = 2, ['b'] = 2, ['c'] = 2, ['d'] = 2, ['f'] = 2,
+	['g'] = 2, ['h'] = 2, ['i'] = 2, ['j'] = 2, ['k'] = 2, ['l'] = 2, ['m'] = 2, ['n'] = 2, ['o'] = 2, ['p'] = 2,
+	['q'] = 2, ['r'] = 2, ['s'] = 2, ['t'] = 2, ['u'] = 2, ['v'] = 2, ['w'] = 2, ['x'] = 2, ['y'] = 2, ['z'] = 2,
+	['A'] = 2, ['B'] = 2, ['C'] = 2, ['D'] = 2, ['F'] = 2, ['G'] = 2, ['H'] = 2, ['I'] = 2, ['J'] = 2, ['K'] = 2,
+	['L'] = 2, ['M'] = 2, ['N'] = 2, ['O'] = 2, ['P'] = 2, ['Q'] = 2, ['R'] = 2, ['S'] = 2, ['T'] = 2, ['U'] = 2,
+	['V'] = 2, ['W'] = 2, ['X'] = 2, ['Y'] = 2, ['Z'] = 2, ['/'] = 2, ['#'] = 2,
+};
+#define WORD_MAX 16
+
+static enum ops_json_result bad(struct ops_json_cursor *cursor, const char *failure)
+{
+	if (cursor->at >= cursor->end)
+		return OPS_JSON_MORE;
+	cursor->failure = failure;
+	return OPS_JSON_BAD;
+}
+
+static enum ops_json_result take_token(struct ops_json_cursor *cursor, struct ops_json_member *value)
+{
+	const char *at = cursor->at;
+	uint8_t seen = 0;
+
+	for (; of_token[(uint8_t)*at]; at++)
+		seen |= of_token[(uint8_t)*at];
+	if (at >= cursor->end)
+		return OPS_JSON_MORE;
+	if (at == cursor->at || ((seen & 2) && at - cursor->at > WORD_MAX))
+		return bad(cursor, "a value is expected");
+	value->type = seen & 2 ? OPS_JSON_WORD : OPS_JSON_NUMBER;
+	value->value = cursor->at;
+	value->value_size = (uint32_t)(at - cursor->at);
+	cursor->at = at;
+	return OPS_JSON_DONE;
+}
+
+enum ops_json_result ops_json_take_value(struct ops_json_cursor *cursor, struct ops_json_member *value)
+{
+	const char *last;
+
+	value->flags = 0;
+	if (*cursor->at == '"') {
+		last = string_end(cursor->at + 1, cursor->end, &value->flags);
+		value->value = cursor->at + 1;
+	} else if (*cursor->at == '[' || *cursor->at == '{') {
+		last = nested_end(cursor->at, cursor->end, &value->flags);
+		value->value = cursor->at;
+	} else {
+		return take_token(cursor, value);
+	}
+	if (!last)
+		return OPS_JSON_MORE;
+	value->type = (uint8_t)*cursor->at;
+	value->value_size = (uint32_t)(last - value->value);
+	cursor->at = last + (value->type == '"');
+	return OPS_JSON_DONE;
+}
+
+/* --- objects -------------------------------------------------------------------------------------------------------- */
+
+/* Key, colon, and the white space behind. */
+static enum ops_json_result take_key(struct ops_json_cursor *cursor, struct ops_json_member *member)
+{
+	uint8_t flags = 0;
+	const char *last = string_end(cursor->at + 1, cursor->end, &flags);
+
+	if (!last)
+		return OPS_JSON_MORE;
+	member->key = cursor->at + 1;
+	member->key_size = (uint32_t)(last - member->key);
+	cursor->at = last + 1;
+	ops_json_skip_space(cursor);
+	if (*cursor->at != ':')
+		return bad(cursor, "':' is expected");
+	cursor->at++;
+	ops_json_skip_space(cursor);
+	return OPS_JSON_DONE;
+}
+
+static bool is_args(const struct ops_json_member *member)
+{
+	return member->key_size == 4 && memcmp(member->key, "args", 4) == 0;
+}
+
+static enum ops_json_result take_members(struct ops_json_cursor *cursor, struct ops_json_object *object, bool of_args)
+{
+	struct ops_json_member *members = of_args ? object->args : object->members;
+	uint32_t count = 0;
+	bool comma = true; /* whether a member may come */
+
+	cursor->at++;
+	for (;;) {
+		struct ops_json_member *member = &members[count];
+		enum ops_json_result result;
+
+		ops_json_skip_space(cursor);
+		if (*cursor->at == ',' || (*cursor->at == '}' && comma && count)) {
+			if (comma && object->commas++ == 0)
+				object->comma = cursor->at;
+			comma = true;
+		}
+		if (*cursor->at == '}')
+			break;
+		if (*cursor->at == ',') {
+			cursor->at++;
+			continue;
+		}
+		if (*cursor->at != '"' || !comma)
+			return bad(cursor, comma ? "a name in quotes is expected" : "',' or '}' is expected");
+		if (count == OPS_JSON_MEMBERS_MAX)
+			return bad(cursor, "an object of too many members");
+		result = take_key(cursor, member);
+		if (result)
+			return result;
+		if (!of_args && *cursor->at == '{' && is_args(member)) {
+			result = take_members(cursor, object, true);
+		} else {
+			result = ops_json_take_value(cursor, member);
+			count++;
+		}
+		if (result)
+			return result;
+		comma = false;
+	}
+	cursor->at++;
+	*(of_args ? &object->arg_count : &object->count) = count;
+	return OPS_JSON_DONE;
+}
+
+enum ops_json_result ops_json_take_object(struct ops_json_cursor *cursor, struct ops_json_object *object)
+{
+	object->count = object->arg_count = object->commas = 0;
+	return take_members(cursor, object, false);
+}

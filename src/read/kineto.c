@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Chrome trace JSON, the document: an object with traceEvents and metadata around, or the bare array of events.
+ */
+#include "read/kineto.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+/* --- the text comes in pieces --------------------------------------------------------------------------------------- */
+
+static bool fail(struct kineto_reader *reader, const char *at, const char *failure)
+{
+	reader->code = ops_fault(reader->error, OPS_CORRUPT, "byte %" PRIu64 ": %s",
+	                         ops_json_offset(&reader->window, at), failure);
+	return false;
+}
+
+static bool fail_memory(struct kineto_reader *reader)
+{
+	reader->code = ops_fault_memory(reader->error);
+	return false;
+}
+
+/* More text behind what is left of the window; false when there is none, or `code` says why not. */
+static bool more(struct kineto_reader *reader)
+{
+	const struct ops_read_options *options = reader->options;
+
+	if (reader->window.last)
+		return false;
+	reader->code = ops_json_window_more(&reader->window, reader->error);
+	if (!reader->code && options && options->progress &&
+	    options->progress(options->progress_context, __atomic_load_n(&reader->source->done, __ATOMIC_RELAXED),
+	                      reader->source->total))
+		reader->code = ops_fault(reader->error, OPS_STATE, "cancelled");
+	return reader->code == OPS_OK;
+}
+
+/* The next character that is no white space; 0 at the end of the text. */
+static char next_character(struct kineto_reader *reader)
+{
+	struct ops_json_window *window = &reader->window;
+
+	for (;;) {
+		struct ops_json_cursor cursor = {window->at, window->end, NULL};
+
+		ops_json_skip_space(&cursor);
+		window->at = (char *)cursor.at;
+		if (cursor.at < cursor.end)
+			return *cursor.at;
+		if (!more(reader))
+			return 0;
+	}
+}
+
+static void note_here(struct kineto_reader *reader, enum ops_note_kind kind, const char *at)
+{
+	ops_builder_notes(reader->builder, kind, 1, ops_json_offset(&reader->window, at));
+}
+
+/* The text has ended where it should not. That is all right once there are events. */
+static bool end_early(struct kineto_reader *reader)
+{
+	if (reader->code)
+		return false;
+	if (!reader->has_events)
+		return fail(reader, reader->window.end, "the text ends before its events");
+	note_here(reader, OPS_NOTE_TRUNCATED, reader->window.end);
+	return true;
+}
+
+/* --- events --------------------------------------------------------------------------------------------------------- */
+
+enum step { STEP_ON, STEP_END, STEP_FAIL };
+
+/* One element of traceEvents; the window is at its first character. */
+static enum step take_element(struct kineto_reader *reader)
+{
+	struct ops_json_window *window = &reader->window;
+	struct ops_json_object *object = reader->object;
+
+	for (;;) {
+		struct ops_json_cursor cursor = {window->at, window->end, NULL};
+		struct ops_json_member other;
+		bool is_event = *cursor.at == '{';
+		enum ops_json_result result =
+			is_event ? ops_json_take_object(&cursor, object) : ops_json_take_value(&cursor, &other);
+
+		if (result == OPS_JSON_BAD)
+			return fail(reader, cursor.at, cursor.failure), STEP_FAIL;
+		if (result == OPS_JSON_MORE) {
+			if (!more(reader))
+				return end_early(reader) ? STEP_END : STEP_FAIL;
+			continue;
+		}
+		reader->byte = ops_json_offset(window, window->at);
+		if (!is_event) {
+			kineto_note(reader, OPS_NOTE_NOT_AN_EVENT);
+		} else {
+			if (object->commas)
+				ops_builder_notes(reader->builder, OPS_NOTE_COMMA, object->commas,
+				                  ops_json_offset(window, object->comma));
+			if (!kineto_take_event(reader))
+				return reader->failure ? fail(reader, window->at, reader->failure) : fail_memory(reader),
+				       STEP_FAIL;
+		}
+		window->at = (char *)cursor.at;
+		reader->index++;
+		return STEP_ON;
+	}
+}
+
+/* The elements up to the closing bracket. False when reading is over, for good or ill. */
+static bool take_events(struct kineto_reader *reader)
+{
+	bool comma = true;
+
+	reader->has_events = true;
+	reader->window.at++;
+	for (;;) {
+		char first = next_character(reader);
+		enum step step;
+
+		if (first == 0 && reader->window.at == reader->window.end)
+			return end_early(reader), false;
+		if (first == ',' || first == ']') {
+			if (comma && (first == ',' || reader->index))
+				note_here(reader, OPS_NOTE_COMMA, reader->window.at);
+			comma = true;
+			reader->window.at++;
+			if (first == ']')
+				return true;
+			continue;
+		}
+		if (!comma)
+			return fail(reader, reader->window.at, "',' or ']' is expected behind an event");
+		comma = false;
+		step = take_element(reader);
+		if (step != STEP_ON)
+			return false;
+	}
+}
+
+/* --- metadata ------------------------------------------------------------------------------------------------------- */
+
+/* What Opstrobe says of its own files. */
+static void take_own(struct kineto_reader *reader, const struct ops_json_member *value)
+{
+	struct ops_json_cursor cursor = {value->value, value->value + value->value_size, NULL};
+	struct ops_json_object *object = reader->object;
+	int64_t number;
+
+	if (value->type != '{' || reader->index || ops_json_take_object(&cursor, object) != OPS_JSON_DONE)
+		return;
+	reader->own = true;
+	for (uint32_t i = 0; i < object->count; i++) {
+		const struct ops_json_member *member = &object->members[i];
+		const char *key = member->key;
+		size_t size = member->key_size;
+
+		if (KINETO_IS(key, size, "recorded"))
+			reader->recorded = member->value[0] == 't';
+		else if (KINETO_IS(key, size, "row_ids"))
+			reader->row_ids = member->value[0] == 't';
+		else if (KINETO_IS(key, size, "tracks"))
+			kineto_take_own_tracks(reader, member);
+		else if (!kineto_integer(member, &number))
+			continue;
+		else if (KINETO_IS(key, size, "lost") && number >= 0)
+			reader->lost += (uint64_t)number;
+		else if (KINETO_IS(key, size, "pid"))
+			reader->pid = number, reader->has_pid = true;
+		else if (KINETO_IS(key, size, "start_ns"))
+			reader->start_ns = number;
+		else if (KINETO_IS(key, size, "stop_ns"))
+			reader->stop_ns = number, reader->has_session = true;
+	}
+	if (!reader->has_session || reader->stop_ns < reader->start_ns)
+		reader->has_session = reader->recorded = false;
+}
+
+/* Keeps the pair for when there is a trace to set it in. */
+static bool keep_metadata(struct kineto_reader *reader, const struct ops_json_member *member)
+{
+	struct ops_json_member key = {.value = member->key, .value_size = member->key_size, .flags = OPS_JSON_ESCAPED};
+	bool quoted = member->type == '"';
+	struct kineto_metadata *kept;
+	const char *failure;
+	bool words = false;
+
+	if (member->flags & (OPS_JSON_HIGH | OPS_JSON_CONTROL))
+		kineto_note_text(reader, member);
+	reader->text.size = 0;
+	failure = ops_json_clean(&reader->text, member->value - quoted, member->value_size + 2 * quoted, false, &words);
+	if (failure)
+		return fail(reader, member->value, failure);
+	if (words)
+		kineto_note(reader, OPS_NOTE_BARE_WORD);
+	if (KINETO_IS(member->key, member->key_size, "deviceProperties") && reader->text.size == 2)
+		return true; /* [], as every file has it that has none */
+	kept = OPS_ARRAY_PUSH(&reader->metadata);
+	if (!kept || reader->text.failed)
+		return fail_memory(reader);
+	kept->json = ops_builder_string(reader->builder, reader->text.bytes, reader->text.size);
+	kept->key = kineto_string(reader, &key);
+	return !ops_builder_failed(reader->builder) || fail_memory(reader);
+}
+
+/* A member of the document other than its events. What tells about the file and not about the trace is not kept. */
+static bool take_metadata(struct kineto_reader *reader, const struct ops_json_member *member)
+{
+	const char *key = member->key;
+	size_t size = member->key_size;
+
+	if (KINETO_IS(key, size, "baseTimeNanoseconds")) {
+		if (!ops_json_decimal(member->value, member->value_size, 0, KINETO_TIME_MAX, &reader->base_ns))
+			kineto_note(reader, OPS_NOTE_BAD_METADATA);
+		return true;
+	}
+	if (KINETO_IS(key, size, "opstrobe")) {
+		take_own(reader, member);
+		return !ops_builder_failed(reader->builder) || fail_memory(reader);
+	}
+	if (KINETO_IS(key, size, "host_name") && member->type == '"') {
+		reader->host_name = kineto_string(reader, member);
+		return !ops_builder_failed(reader->builder) || fail_memory(reader);
+	}
+	if (KINETO_IS(key, size, "schemaVersion") || KINETO_IS(key, size, "displayTimeUnit") ||
+	    KINETO_IS(key, size, "traceName"))
+		return true;
+	return keep_metadata(reader, member);
+}
+
+/* Key and value; the window is at the quote. False when reading is over. */
+static bool take_member(struct kineto_reader *reader)
+{
+	struct ops_json_window *window = &reader->window;
+
+	for (;;) {
+		struct ops_json_cursor cursor = {window->at, window->end, NULL};
+		struct ops_json_member key, member;
+		enum ops_json_result result = ops_json_take_value(&cursor, &key);
+
+		ops_json_skip_space(&cursor);
+		if (!result && cursor.at < cursor.end && *cursor.at != ':')
+			return fail(reader, cursor.at, "':' is expected");
+		cursor.at++;
+		ops_json_skip_space(&cursor);
+		if (cursor.at >= cursor.end)
+			result = OPS_JSON_MORE;
+		reader->byte = ops_json_offset(window, window->at);
+		if (!result && *cursor.at == '[' && KINETO_IS(key.value, key.value_size, "traceEvents")) {
+			window->at = (char *)cursor.at;
+			return take_events(reader);
+		}
+		if (!result)
+			result = ops_json_take_value(&cursor, &member);
+		if (result == OPS_JSON_BAD)
+			return fail(reader, cursor.at, cursor.failure);
+		if (result == OPS_JSON_DONE) {
+			member.key = key.value;
+			member.key_size = key.value_size;
+			if (!take_metadata(reader, &member))
+				return false;
+			window->at = (char *)cursor.at;
+			return true;
+		}
+		if (!more(reader))
+			return end_early(reader), false;
+	}
+}
+
+/* --- the document --------------------------------------------------------------------------------------------------- */
+
+static bool take_members(struct kineto_reader *reader)
+{
+	bool comma = true;
+
+	reader->window.at++;
+	for (size_t count = 0;;) {
+		char first = next_character(reader);
+
+		if (first == 0 && reader->window.at == reader->window.end)
+			return end_early(reader), false;
+		if (first == ',' || first == '}') {
+			if (comma && (first == ',' || count))
+				note_here(reader, OPS_NOTE_COMMA, reader->window.at);
+			comma = true;
+			reader->window.at++;
+			if (first == '}')
+				return true;
+			continue;
+		}
+		if (first != '"' || !comma)
+			return fail(reader, reader->window.at, comma ? "a name in quotes is expected"
+			                                             : "',' or '}' is expected");
+		comma = false;
+		count++;
+		if (!take_member(reader))
+			return false;
+	}
+}
+
+static void take_document(struct kineto_reader *reader)
+{
+	static const char byte_order_mark[] = "\xef\xbb\xbf";
+	char first;
+	bool whole;
+
+	if (!more(reader))
+		return;
+	if (memcmp(reader->window.at, byte_order_mark, 3) == 0)
+		reader->window.at += 3;
+	first = next_character(reader);
+	if (reader->code)
+		return;
+	if (first != '{' && first != '[') {
+		fail(reader, reader->window.at, first || reader->window.at < reader->window.end
+		                                        ? "not a trace: neither '{' nor '['" : "the file is empty");
+		return;
+	}
+	whole = first == '{' ? take_members(reader) : take_events(reader);
+	if (!whole)
+		return;
+	if (!reader->has_events)
+		fail(reader, reader->window.at, "not a trace: no traceEvents");
+	else if (next_character(reader) || reader->window.at < reader->window.end)
+		note_here(reader, OPS_NOTE_TRAILING_TEXT, reader->window.at);
+}
+
+static void tell_info(struct kineto_reader *reader)
+{
+	int64_t earliest, latest;
+	struct ops_trace_info info = {
+		.pid = reader->pid,
+		.lost = reader->lost,
+		.host_name = ops_builder_text(reader->builder, reader->host_name).bytes,
+		.process_name = ops_builder_text(reader->builder, reader->process_name).bytes,
+	};
+
+	kineto_end_events(reader);
+	earliest = reader->first_ns < reader->start_ns ? reader->first_ns : reader->start_ns;
+	latest = reader->last_ns > reader->stop_ns ? reader->last_ns : reader->stop_ns;
+	/* A base that leads out of all time is none. */
+	if (__builtin_add_overflow(latest, reader->base_ns, &latest) ||
+	    __builtin_add_overflow(earliest, reader->base_ns, &earliest)) {
+		kineto_note(reader, OPS_NOTE_BAD_METADATA);
+		reader->base_ns = 0;
+	}
+	ops_builder_shift(reader->builder, reader->base_ns);
+	info.start_ns = reader->start_ns + reader->base_ns;
+	info.stop_ns = reader->stop_ns + reader->base_ns;
+	ops_builder_info(reader->builder, &info);
+}
+
+static enum ops_code finish(struct kineto_reader *reader, struct ops_trace **ret_trace)
+{
+	struct ops_trace *trace = NULL;
+	enum ops_code code = reader->code;
+
+	if (!code && reader->first_ns > reader->last_ns)
+		reader->first_ns = reader->last_ns = 0;
+	if (reader->source->flags & OPS_SOURCE_TRUNCATED)
+		note_here(reader, OPS_NOTE_GZIP_TRUNCATED, reader->window.end);
+	if (reader->source->flags & OPS_SOURCE_TRAILING)
+		note_here(reader, OPS_NOTE_GZIP_TRAILING, reader->window.end);
+	if (code)
+		return code;
+	tell_info(reader);
+	kineto_end_tracks(reader);
+	code = ops_builder_finish(reader->builder, &trace, reader->error);
+	reader->builder = NULL;
+	for (size_t i = 0; !code && i < reader->metadata.count; i++) {
+		struct ops_string key = ops_trace_string(trace, reader->metadata.items[i].key);
+		struct ops_string json = ops_trace_string(trace, reader->metadata.items[i].json);
+
+		code = ops_trace_set_metadata(trace, key.bytes, key.size, json.bytes, json.size, reader->error);
+	}
+	if (code)
+		ops_trace_unref(trace);
+	else
+		*ret_trace = trace;
+	return code;
+}
+
+static void release(struct kineto_reader *reader)
+{
+	ops_builder_free(reader->builder);
+	ops_free(reader->object);
+	ops_json_window_release(&reader->window);
+	ops_intern_release(&reader->lanes);
+	ops_intern_release(&reader->process_keys);
+	ops_intern_release(&reader->inputs_texts);
+	ops_intern_release(&reader->extra_texts);
+	ops_intern_release(&reader->pair_keys);
+	OPS_ARRAY_RELEASE(&reader->metadata);
+	OPS_ARRAY_RELEASE(&reader->lane_tracks);
+	OPS_ARRAY_RELEASE(&reader->tracks);
+	OPS_ARRAY_RELEASE(&reader->processes);
+	OPS_ARRAY_RELEASE(&reader->inputs);
+	OPS_ARRAY_RELEASE(&reader->extras);
+	OPS_ARRAY_RELEASE(&reader->opens);
+	OPS_ARRAY_RELEASE(&reader->pairs);
+	OPS_ARRAY_RELEASE(&reader->unfinished);
+	ops_buffer_release(&reader->scratch);
+	ops_buffer_release(&reader->text);
+	ops_buffer_release(&reader->list);
+	ops_source_close(reader->source);
+	ops_free(reader);
+}
+
+/* --- from where ----------------------------------------------------------------------------------------------------- */
+
+/* Puts the decompressor before a source of gzip data. The first bytes tell, not the name. */
+static enum ops_code open_window(struct kineto_reader *reader)
+{
+	struct ops_json_window *window = &reader->window;
+	enum ops_code code = ops_json_window_open(window, reader->source, reader->error);
+	size_t size = 0, got = 1;
+
+	while (!code && got && size < 4) {
+		code = ops_source_read(reader->source, window->bytes + size, 4 - size, &got, reader->error);
+		size += got;
+	}
+	window->end += size;
+	if (code || size < 2)
+		return code;
+	if (memcmp(window->bytes, "\x1f\x8b", 2) == 0) {
+		struct ops_source *inner = reader->source;
+
+		reader->source = NULL;
+		code = ops_source_open_gzip(inner, window->bytes, size, &reader->source, reader->error);
+		window->source = reader->source;
+		window->end = window->bytes;
+	} else if (size == 4 && memcmp(window->bytes, "\x28\xb5\x2f\xfd", 4) == 0) {
+		code = ops_fault(reader->error, OPS_UNSUPPORTED, "compressed with zstd: decompress it first (zstd -d)");
+	}
+	return code;
+}
+
+static enum ops_code read_source(struct ops_source *take_source, const struct ops_read_options *options,
+                                 struct ops_trace **ret_trace, struct ops_error *error)
+{
+	struct kineto_reader *reader = ops_alloc_zeroed(1, sizeof(*reader));
+	enum ops_code code;
+
+	if (!reader) {
+		ops_source_close(take_source);
+		return ops_fault_memory(error);
+	}
+	*reader = (struct kineto_reader){.source = take_source, .options = options, .error = error,
+	                                 .builder = ops_builder_new(),
+	                                 .object = ops_alloc(sizeof(*reader->object)),
+	                                 .first_ns = INT64_MAX, .last_ns = INT64_MIN, .last_row = OPS_NONE};
+	code = reader->builder && reader->object ? open_window(reader) : ops_fault_memory(error);
+	if (!code) {
+		take_document(reader);
+		code = finish(reader, ret_trace);
+	}
+	release(reader);
+	return code;
+}
+
+enum ops_code ops_trace_read(const char *path, const struct ops_read_options *options, struct ops_trace **ret_trace,
+                             struct ops_error *error)
+{
+	struct ops_source *source;
+	enum ops_code code = ops_source_open_file(path, &source, error);
+
+	if (!code)
+		code = read_source(source, options, ret_trace, error);
+	return code ? ops_fault_context(error, code, "cannot read trace '%s'", path) : OPS_OK;
+}
+
+enum ops_code ops_trace_read_memory(const char *bytes, size_t size, const struct ops_read_options *options,
+                                    struct ops_trace **ret_trace, struct ops_error *error)
+{
+	struct ops_source *source;
+	enum ops_code code = ops_source_open_memory(bytes, size, &source, error);
+
+	if (!code)
+		code = read_source(source, options, ret_trace, error);
+	return code ? ops_fault_context(error, code, "cannot read trace") : OPS_OK;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The arguments of an event: those that have a column go there, the rest is kept as text. Texts repeat from event to event,
+ * so what a text turned into is looked up by its bytes, and only new ones are looked into.
+ */
+#include "read/kineto.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Tables of texts are started over when they hold this much: a file where every event has its own would fill memory. */
+#define TEXTS_MAX 65536u
+
+enum arg {
+	ARG_EXTRA, /* one that has no column */
+	ARG_DIMS,
+	ARG_TYPES,
+	ARG_STRIDES,
+	ARG_CONCRETE,
+	ARG_EXTERNAL_ID,
+	ARG_CORRELATION,
+	ARG_SEQUENCE,
+	ARG_FORWARD_THREAD,
+	ARG_PYTHON_ID,
+	ARG_PYTHON_PARENT,
+	ARG_PYTHON_MODULE,
+	ARG_CALL_STACK,
+	ARG_OVERLOAD,
+	ARG_TEXT,
+	ARG_RECORD_FUNCTION_ID,
+	ARG_ROW,
+	ARG_FINISHED,
+	ARG_SCOPE,
+	ARG_ASYNC,
+	ARG_END_TRACK,
+	ARG_RAW_NAME,
+};
+
+#define FIRST_INPUT ARG_DIMS
+#define INPUT_COUNT 4
+
+static const struct {
+	const char *name;
+	uint8_t size;
+	uint8_t arg;
+	bool own; /* means something in Opstrobe's own files alone */
+} arg_names[] = {
+#define NAME(text) text, sizeof(text) - 1
+	{NAME("Input Dims"), ARG_DIMS, false},
+	{NAME("Input dims"), ARG_DIMS, false},
+	{NAME("Input type"), ARG_TYPES, false},
+	{NAME("Input Strides"), ARG_STRIDES, false},
+	{NAME("Concrete Inputs"), ARG_CONCRETE, false},
+	{NAME("External id"), ARG_EXTERNAL_ID, false},
+	{NAME("external id"), ARG_EXTERNAL_ID, false},
+	{NAME("correlation"), ARG_CORRELATION, false},
+	{NAME("Sequence number"), ARG_SEQUENCE, false},
+	{NAME("Fwd thread id"), ARG_FORWARD_THREAD, false},
+	{NAME("Python id"), ARG_PYTHON_ID, false},
+	{NAME("Python parent id"), ARG_PYTHON_PARENT, false},
+	{NAME("Python module id"), ARG_PYTHON_MODULE, false},
+	{NAME("Call stack"), ARG_CALL_STACK, false},
+	{NAME("Overload Name"), ARG_OVERLOAD, false},
+	{NAME("Record function id"), ARG_RECORD_FUNCTION_ID, false},
+	{NAME("Ev Idx"), ARG_ROW, false},
+	{NAME("Profiler Event Index"), ARG_ROW, false},
+	{NAME("finished"), ARG_FINISHED, true},
+	{NAME("Args"), ARG_TEXT, true},
+	{NAME("Scope"), ARG_SCOPE, true},
+	{NAME("Async"), ARG_ASYNC, true},
+	{NAME("End track"), ARG_END_TRACK, true},
+	{NAME("Raw name"), ARG_RAW_NAME, true},
+#undef NAME
+};
+
+static enum arg arg_of(const struct kineto_reader *reader, const struct ops_json_member *member)
+{
+	for (size_t i = 0; i < sizeof(arg_names) / sizeof(arg_names[0]); i++) {
+		if (arg_names[i].size == member->key_size && memcmp(arg_names[i].name, member->key, member->key_size) == 0 &&
+		    (reader->own || !arg_names[i].own))
+			return arg_names[i].arg;
+	}
+	return ARG_EXTRA;
+}
+
+const struct ops_json_member *kineto_find_arg(const struct kineto_reader *reader, const char *key)
+{
+	const struct ops_json_object *object = reader->object;
+
+	for (uint32_t i = 0; i < object->arg_count; i++)
+		if (kineto_is(object->args[i].key, object->args[i].key_size, key, strlen(key)))
+			return &object->args[i];
+	return NULL;
+}
+
+/* --- columns -------------------------------------------------------------------------------------------------------- */
+
+/* A whole number from `low` to `high`. */
+static bool take_number(const struct ops_json_member *member, int64_t low, int64_t high, int64_t *ret_value)
+{
+	int64_t value;
+
+	if (!kineto_integer(member, &value) || value < low || value > high)
+		return false;
+	*ret_value = value;
+	return true;
+}
+
+static bool take_id(const struct ops_json_member *member, uint32_t *ret_id)
+{
+	int64_t value;
+
+	if (!take_number(member, 0, (int64_t)OPS_NONE - 1, &value))
+		return false;
+	*ret_id = (uint32_t)value;
+	return true;
+}
+
+static bool is_null(const struct ops_json_member *member)
+{
+	return member->type == OPS_JSON_WORD && KINETO_IS(member->value, member->value_size, "null");
+}
+
+static bool take_text(struct kineto_reader *reader, const struct ops_json_member *member, uint32_t *ret_string)
+{
+	if (member->type != '"')
+		return false;
+	*ret_string = kineto_string(reader, member);
+	return true;
+}
+
+/* The bytes of a name that is no UTF-8, each written as the character of that number. */
+static bool take_raw_name(struct kineto_reader *reader, const struct ops_json_member *member, uint32_t *ret_name)
+{
+	struct ops_buffer *text = &reader->scratch;
+	size_t size = 0;
+
+	text->size = 0;
+	ops_json_decode(text, member->value, member->value_size);
+	for (size_t i = 0; i < text->size && !text->failed; i++) {
+		uint8_t byte = (uint8_t)text->bytes[i];
+
+		if ((byte == 0xc2 || byte == 0xc3) && i + 1 < text->size)
+			byte = (uint8_t)(byte << 6 | ((uint8_t)text->bytes[++i] & 0x3f));
+		text->bytes[size++] = (char)byte;
+	}
+	*ret_name = ops_builder_string(reader->builder, text->bytes, size);
+	return member->type == '"';
+}
+
+static bool take_own_column(struct kineto_reader *reader, enum arg arg, const struct ops_json_member *member,
+                            struct ops_new_event *event, struct kineto_own_args *own)
+{
+	int64_t value;
+
+	switch (arg) {
+	case ARG_FINISHED:
+		own->unfinished = member->value[0] == 'f';
+		return member->type == OPS_JSON_WORD;
+	case ARG_ASYNC:
+		own->async = member->value[0] == 't';
+		return member->type == OPS_JSON_WORD;
+	case ARG_TEXT:
+		return take_text(reader, member, &event->args);
+	case ARG_RAW_NAME:
+		return take_raw_name(reader, member, &own->name);
+	case ARG_SCOPE:
+		if (!take_number(member, 0, UINT8_MAX, &value))
+			return false;
+		event->scope = (uint8_t)value;
+		return true;
+	case ARG_END_TRACK:
+		return take_number(member, 0, (int64_t)reader->tracks.count - 1, &value) &&
+		       take_id(member, &event->end_track);
+	default:
+		return false;
+	}
+}
+
+/* Puts the argument into its column; false when it does not fit there, and is kept as text. */
+static bool take_column(struct kineto_reader *reader, enum arg arg, const struct ops_json_member *member,
+                        struct ops_new_event *event, struct kineto_own_args *own)
+{
+	int64_t value;
+
+	switch (arg) {
+	case ARG_EXTERNAL_ID:
+		if (!take_number(member, 0, INT64_MAX, &value))
+			return false;
+		event->id = (uint64_t)value;
+		return true;
+	case ARG_CORRELATION:
+		return take_number(member, 0, INT64_MAX, &event->correlation);
+	case ARG_SEQUENCE:
+		return take_number(member, 0, INT64_MAX, &event->sequence_nr);
+	case ARG_FORWARD_THREAD:
+		return take_id(member, &event->forward_thread);
+	case ARG_PYTHON_ID:
+		return take_id(member, &event->python_id);
+	case ARG_PYTHON_PARENT:
+		return is_null(member) || take_id(member, &event->python_parent);
+	case ARG_PYTHON_MODULE:
+		return take_id(member, &event->python_module);
+	case ARG_CALL_STACK:
+		return take_text(reader, member, &event->call_stack);
+	case ARG_OVERLOAD:
+		return take_text(reader, member, &event->overload);
+	case ARG_RECORD_FUNCTION_ID:
+		return take_number(member, 0, 0, &value);
+	case ARG_ROW: /* where the writer had the event: every writer numbers its own */
+		return kineto_integer(member, &value);
+	default:
+		return take_own_column(reader, arg, member, event, own);
+	}
+}
+
+/* --- inputs --------------------------------------------------------------------------------------------------------- */
+
+static void append_member(struct ops_buffer *out, const struct ops_json_member *member)
+{
+	const char *quote = member->type == '"' ? "\"" : "";
+
+	if (out->size)
+		ops_buffer_append(out, ",", 1);
+	ops_buffer_append(out, "\"", 1);
+	ops_buffer_append(out, member->key, member->key_size);
+	ops_buffer_append(out, "\":", 2);
+	ops_buffer_append_text(out, quote);
+	ops_buffer_append(out, member->value, member->value_size);
+	ops_buffer_append_text(out, quote);
+}
+
+/* Finds or makes the input list; what it does not hold is kept in `text`. False when memory is out. */
+static bool take_inputs(struct kineto_reader *reader, const struct ops_json_member *const arrays[INPUT_COUNT],
+                        struct ops_new_event *event)
+{
+	struct kineto_inputs *inputs;
+	uint32_t text;
+
+	reader->text.size = 0;
+	for (int i = 0; i < INPUT_COUNT; i++)
+		if (arrays[i])
+			append_member(&reader->text, arrays[i]);
+	if (reader->text.failed)
+		return false;
+	text = ops_intern_find(&reader->inputs_texts, reader->text.bytes, reader->text.size);
+	if (text == OPS_INTERN_NONE) {
+		struct kineto_inputs made = kineto_convert_inputs(reader, arrays);
+
+		if (reader->inputs_texts.count >= TEXTS_MAX) {
+			ops_intern_release(&reader->inputs_texts);
+			reader->inputs.count = 0;
+		}
+		text = ops_intern_add(&reader->inputs_texts, reader->text.bytes, reader->text.size);
+		inputs = text == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&reader->inputs);
+		if (!inputs)
+			return false;
+		*inputs = made;
+	}
+	inputs = &reader->inputs.items[text];
+	event->inputs = inputs->id;
+	if (!inputs->keep_text)
+		reader->text.size = 0;
+	return true;
+}
+
+/* --- the rest ------------------------------------------------------------------------------------------------------- */
+
+/* The string of the members in `text` as they should be written. False when memory is out or they make no sense. */
+static bool keep_text(struct kineto_reader *reader, uint32_t *ret_string)
+{
+	uint32_t text = ops_intern_find(&reader->extra_texts, reader->text.bytes, reader->text.size);
+	struct kineto_extra *extra;
+	bool words = false;
+
+	if (text != OPS_INTERN_NONE) {
+		*ret_string = reader->extras.items[text].string;
+		if (reader->extras.items[text].words)
+			kineto_note(reader, OPS_NOTE_BARE_WORD);
+		return true;
+	}
+	reader->scratch.size = 0;
+	reader->failure = ops_json_clean(&reader->scratch, reader->text.bytes, reader->text.size, true, &words);
+	if (reader->failure || reader->scratch.failed)
+		return false;
+	if (words)
+		kineto_note(reader, OPS_NOTE_BARE_WORD);
+	*ret_string = ops_builder_string(reader->builder, reader->scratch.bytes, reader->scratch.size);
+	if (reader->extra_texts.count >= TEXTS_MAX) {
+		ops_intern_release(&reader->extra_texts);
+		reader->extras.count = 0;
+	}
+	text = ops_intern_add(&reader->extra_texts, reader->text.bytes, reader->text.size);
+	extra = text == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&reader->extras);
+	if (!extra)
+		return false;
+	*extra = (struct kineto_extra){*ret_string, words};
+	return true;
+}
+
+bool kineto_take_args(struct kineto_reader *reader, struct ops_new_event *event, struct kineto_own_args *own)
+{
+	const struct ops_json_object *object = reader->object;
+	const struct ops_json_member *inputs[INPUT_COUNT] = {0};
+	const struct ops_json_member *rest[OPS_JSON_MEMBERS_MAX];
+	uint32_t rest_count = 0;
+	bool has_inputs = false;
+
+	*own = (struct kineto_own_args){.async = -1, .name = OPS_NONE};
+	for (uint32_t i = 0; i < object->arg_count; i++) {
+		const struct ops_json_member *member = &object->args[i];
+		enum arg arg = arg_of(reader, member);
+
+		if (member->flags & (OPS_JSON_HIGH | OPS_JSON_CONTROL))
+			kineto_note_text(reader, member);
+		if (arg - FIRST_INPUT < INPUT_COUNT && !inputs[arg - FIRST_INPUT]) {
+			inputs[arg - FIRST_INPUT] = member;
+			has_inputs = true;
+		} else if (arg == ARG_EXTRA || !take_column(reader, arg, member, event, own)) {
+			rest[rest_count++] = member;
+		}
+	}
+	reader->text.size = 0;
+	if (has_inputs && !take_inputs(reader, inputs, event))
+		return false;
+	for (uint32_t i = 0; i < rest_count; i++)
+		append_member(&reader->text, rest[i]);
+	if (reader->text.failed)
+		return false;
+	return reader->text.size == 0 || keep_text(reader, &event->extra);
+}

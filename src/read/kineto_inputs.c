@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The four arrays that tell an operator's inputs, as an input list (opstrobe/inputs.h). Files before 2023 have fewer arrays
+ * or other words in them: then the list has what it can hold (shapes, as a rule), and the arrays are kept as text.
+ */
+#include "read/kineto.h"
+
+#include <string.h>
+
+#include "trace/inputs.h"
+
+enum { DIMS, TYPES, STRIDES, CONCRETE, ARRAYS };
+
+/* A type that torch has and this version does not know. */
+#define DTYPE_UNKNOWN UINT8_MAX
+#define ITEMS_MAX UINT16_MAX
+
+/* A walk along an array. */
+static bool next_element(struct ops_json_cursor *cursor, struct ops_json_member *value)
+{
+	ops_json_skip_space(cursor);
+	if (cursor->at < cursor->end && *cursor->at == ',')
+		cursor->at++;
+	ops_json_skip_space(cursor);
+	return cursor->at < cursor->end && *cursor->at != ']' && ops_json_take_value(cursor, value) == OPS_JSON_DONE;
+}
+
+static struct ops_json_cursor open_array(const struct ops_json_member *array)
+{
+	if (!array || array->type != '[')
+		return (struct ops_json_cursor){"", "", NULL};
+	return (struct ops_json_cursor){array->value + 1, array->value + array->value_size, NULL};
+}
+
+static void put_head(struct ops_buffer *out, uint8_t tag, uint8_t dtype, size_t n)
+{
+	struct ops_input_head head = {tag, dtype, (uint16_t)n};
+
+	ops_buffer_append(out, &head, sizeof(head));
+}
+
+/* --- tensors -------------------------------------------------------------------------------------------------------- */
+
+/* Appends the array's integers; gives how many, or -1 when something else is in it. */
+static int put_ints(struct ops_buffer *out, const struct ops_json_member *array)
+{
+	struct ops_json_cursor cursor = open_array(array);
+	struct ops_json_member element;
+	int count = 0;
+
+	while (next_element(&cursor, &element)) {
+		int64_t value;
+
+		if (!kineto_integer(&element, &value) || count == ITEMS_MAX)
+			return -1;
+		ops_buffer_append(out, &value, sizeof(value));
+		count++;
+	}
+	return count;
+}
+
+/* A tensor of these sizes and, if there are as many, strides. */
+static bool put_tensor(struct ops_buffer *out, uint8_t dtype, const struct ops_json_member *sizes,
+                       const struct ops_json_member *strides)
+{
+	struct ops_input_head head = {OPS_INPUT_TENSOR, dtype, 0};
+	size_t start = out->size;
+	int count, stride_count;
+	size_t end;
+
+	put_head(out, OPS_INPUT_TENSOR, dtype, 0);
+	count = put_ints(out, sizes);
+	if (count < 0)
+		return false;
+	end = out->size;
+	stride_count = strides && strides->type == '[' ? put_ints(out, strides) : -1;
+	if (stride_count != count) {
+		head.tag = OPS_INPUT_TENSOR_PLAIN;
+		out->size = end;
+	}
+	head.n = (uint16_t)count;
+	if (!out->failed)
+		memcpy(out->bytes + start, &head, sizeof(head));
+	return true;
+}
+
+static bool put_tensor_list(struct ops_buffer *out, const struct ops_json_member *sizes,
+                            const struct ops_json_member *strides)
+{
+	struct ops_json_cursor size_cursor = open_array(sizes), stride_cursor = open_array(strides);
+	struct ops_json_member size, stride;
+	size_t start = out->size;
+	size_t count = 0;
+
+	put_head(out, OPS_INPUT_TENSOR_LIST, 0, 0);
+	for (; next_element(&size_cursor, &size); count++) {
+		bool has_stride = next_element(&stride_cursor, &stride);
+
+		if (count == ITEMS_MAX || size.type != '[' || !put_tensor(out, 0, &size, has_stride ? &stride : NULL))
+			return false;
+	}
+	if (!out->failed)
+		memcpy(out->bytes + start + offsetof(struct ops_input_head, n), &(uint16_t){(uint16_t)count}, 2);
+	return true;
+}
+
+/* --- scalars -------------------------------------------------------------------------------------------------------- */
+
+/* "1.5-2.j": where the second part begins, or NULL. */
+static const char *imaginary_part(const char *text, size_t size)
+{
+	for (size_t i = size - 1; i > 0; i--)
+		if ((text[i] == '+' || text[i] == '-') && (text[i - 1] | 0x20) != 'e')
+			return text + i;
+	return NULL;
+}
+
+static bool put_complex(struct ops_buffer *out, const char *text, size_t size)
+{
+	const char *second = imaginary_part(text, size);
+	double parts[2];
+
+	if (!second || !ops_json_double(text, (size_t)(second - text), &parts[0]) ||
+	    !ops_json_double(second, (size_t)(text + size - 1 - second), &parts[1]))
+		return false;
+	put_head(out, OPS_INPUT_COMPLEX, 0, 0);
+	ops_buffer_append(out, parts, sizeof(parts));
+	return true;
+}
+
+/* A scalar as torch writes it: "1", "True", "0.5", "1.", "1.+2.j". */
+static bool put_scalar(struct ops_buffer *out, const char *text, size_t size)
+{
+	struct ops_json_member number = {.value = text, .value_size = (uint32_t)size, .type = OPS_JSON_NUMBER};
+	int64_t whole;
+	double value;
+
+	if (size == 0)
+		return false;
+	if (KINETO_IS(text, size, "True") || KINETO_IS(text, size, "False")) {
+		put_head(out, OPS_INPUT_BOOL, 0, text[0] == 'T');
+	} else if (kineto_integer(&number, &whole)) {
+		put_head(out, OPS_INPUT_INT, 0, 0);
+		ops_buffer_append(out, &whole, sizeof(whole));
+	} else if (text[size - 1] == 'j') {
+		return put_complex(out, text, size);
+	} else if (ops_json_double(text, size, &value)) {
+		put_head(out, OPS_INPUT_DOUBLE, 0, 0);
+		ops_buffer_append(out, &value, sizeof(value));
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* "[1, 1]". Whole numbers alone make an INT_LIST. */
+static bool put_scalar_list(struct ops_buffer *out, const char *text, size_t size)
+{
+	size_t start = out->size;
+	const char *end = text + size - 1;
+	size_t count = 0;
+	bool whole = true;
+
+	if (size < 2 || text[0] != '[' || *end != ']')
+		return false;
+	put_head(out, OPS_INPUT_SCALAR_LIST, 0, 0);
+	for (text++; text < end; count++) {
+		const char *comma = memchr(text, ',', (size_t)(end - text));
+		size_t item = out->size;
+
+		if (!comma)
+			comma = end;
+		if (count == OPS_INPUT_LIST_MAX || !put_scalar(out, text, (size_t)(comma - text)))
+			return false;
+		whole &= !out->failed && out->bytes[item] == OPS_INPUT_INT;
+		text = comma + 1;
+		text += text < end && *text == ' ';
+	}
+	if (out->failed)
+		return true;
+	if (whole) /* without the heads */
+		for (size_t i = 0; i < count; i++)
+			memmove(out->bytes + start + 4 + i * 8, out->bytes + start + 8 + i * 12, 8);
+	out->size = whole ? start + 4 + count * 8 : out->size;
+	memcpy(out->bytes + start,
+	       &(struct ops_input_head){whole ? OPS_INPUT_INT_LIST : OPS_INPUT_SCALAR_LIST, 0, (uint16_t)count}, 4);
+	return true;
+}
+
+/* --- the list ------------------------------------------------------------------------------------------------------- */
+
+static bool find_dtype(const struct ops_json_member *type, uint8_t *ret_dtype)
+{
+	for (unsigned dtype = 0; *ops_dtype_name((uint8_t)dtype); dtype++) {
+		const char *name = ops_dtype_name((uint8_t)dtype);
+
+		if (kineto_is(type->value, type->value_size, name, strlen(name))) {
+			*ret_dtype = (uint8_t)dtype;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* One input; where its words say nothing the list can hold, one without type or value. */
+static void put_item(struct ops_buffer *out, const struct ops_json_member items[ARRAYS])
+{
+	const struct ops_json_member *type = &items[TYPES], *dims = &items[DIMS], *value = &items[CONCRETE];
+	const struct ops_json_member *strides = items[STRIDES].value ? &items[STRIDES] : NULL;
+	size_t start = out->size;
+	uint8_t dtype = DTYPE_UNKNOWN;
+	bool done = false;
+
+	if (type->value && find_dtype(type, &dtype))
+		done = put_tensor(out, dtype, dims, strides);
+	else if (type->value && KINETO_IS(type->value, type->value_size, "TensorList"))
+		done = put_tensor_list(out, dims, strides);
+	else if (type->value && value->value && KINETO_IS(type->value, type->value_size, "Scalar"))
+		done = put_scalar(out, value->value, value->value_size);
+	else if (type->value && value->value && KINETO_IS(type->value, type->value_size, "ScalarList"))
+		done = put_scalar_list(out, value->value, value->value_size);
+	else if (dims->value && dims->value_size > 2 && dims->value[1] == '[')
+		done = put_tensor_list(out, dims, strides);
+	else if (dims->value && dims->value_size > 2)
+		done = put_tensor(out, dtype, dims, strides);
+	if (!done) {
+		out->size = start;
+		put_head(out, OPS_INPUT_NONE, 0, 0);
+	}
+}
+
+static bool put_list(struct ops_buffer *out, const struct ops_json_member *const arrays[ARRAYS])
+{
+	struct ops_json_cursor cursors[ARRAYS];
+	uint32_t count = 0;
+
+	for (int i = 0; i < ARRAYS; i++)
+		cursors[i] = open_array(arrays[i]);
+	out->size = 0;
+	ops_buffer_append(out, &count, sizeof(count));
+	for (;; count++) {
+		struct ops_json_member items[ARRAYS] = {0};
+
+		/* As many as there are shapes; where there are none, types. */
+		for (int i = 0; i < ARRAYS; i++)
+			if (!next_element(&cursors[i], &items[i]))
+				items[i] = (struct ops_json_member){0};
+		if (!items[DIMS].value && !items[TYPES].value)
+			break;
+		if (count == ITEMS_MAX || (items[DIMS].value && items[DIMS].type != '['))
+			return false;
+		put_item(out, items);
+	}
+	if (!out->failed)
+		memcpy(out->bytes, &count, sizeof(count));
+	return !out->failed;
+}
+
+/* Whether writing the array gives the same text, but for white space between values. */
+static bool same_text(struct kineto_reader *reader, const struct ops_json_member *array, struct ops_string list,
+                      void (*write)(struct ops_buffer *out, struct ops_string inputs))
+{
+	size_t written;
+
+	if (!array)
+		return false;
+	reader->scratch.size = 0;
+	write(&reader->scratch, list);
+	written = reader->scratch.size;
+	if (ops_json_clean(&reader->scratch, array->value, array->value_size, false, NULL) || reader->scratch.failed)
+		return false;
+	return reader->scratch.size == 2 * written &&
+	       memcmp(reader->scratch.bytes, reader->scratch.bytes + written, written) == 0;
+}
+
+struct kineto_inputs kineto_convert_inputs(struct kineto_reader *reader, const struct ops_json_member *const arrays[ARRAYS])
+{
+	static void (*const writers[ARRAYS])(struct ops_buffer *, struct ops_string) = {
+		ops_inputs_json_dims, ops_inputs_json_types, ops_inputs_json_strides, ops_inputs_json_concrete,
+	};
+	struct kineto_inputs inputs = {OPS_NONE, true};
+	struct ops_string list;
+
+	if (!put_list(&reader->list, arrays))
+		return inputs;
+	list = (struct ops_string){reader->list.bytes, reader->list.size};
+	if (ops_inputs_count(list.bytes, list.size))
+		inputs.id = ops_builder_inputs(reader->builder, list.bytes, list.size);
+	inputs.keep_text = false;
+	for (int i = 0; i < ARRAYS; i++)
+		inputs.keep_text |= !same_text(reader, arrays[i], list, writers[i]);
+	return inputs;
+}

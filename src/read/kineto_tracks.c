@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Threads, streams and processes of a file. A track is known by its process and thread as the file names them: numbers,
+ * numbers in quotes, "stream 7", or any text.
+ */
+#include "read/kineto.h"
+
+#include <string.h>
+
+static bool starts_with(const char *text, size_t size, const char *prefix)
+{
+	size_t prefix_size = strlen(prefix);
+
+	return size >= prefix_size && memcmp(text, prefix, prefix_size) == 0;
+}
+
+/* --- places --------------------------------------------------------------------------------------------------------- */
+
+/* A process or thread: its number, or the id of its text and `text_flag`. `*ret_stream` is set by "stream 7". */
+static int64_t take_name(struct kineto_reader *reader, const struct ops_json_member *value, unsigned text_flag,
+                         struct kineto_place *place, bool *ret_stream)
+{
+	struct ops_json_member number;
+	int64_t id;
+
+	if (!value || kineto_integer(value, &id))
+		return value ? id : 0;
+	number = *value;
+	if (starts_with(value->value, value->value_size, "stream ")) {
+		number.value += 7;
+		number.value_size -= 7;
+	}
+	number.type = OPS_JSON_NUMBER;
+	if (value->type == '"' && kineto_integer(&number, &id)) {
+		*ret_stream |= number.value != value->value;
+		return id;
+	}
+	if (value->type != '"')
+		return 0;
+	place->flags |= text_flag;
+	return kineto_string(reader, value);
+}
+
+/* The track of a place, new if need be. */
+static uint32_t place_track(struct kineto_reader *reader, const struct kineto_place *place)
+{
+	uint32_t lane = ops_intern_add(&reader->lanes, place, sizeof(*place));
+	struct kineto_track *track;
+	uint32_t *index;
+
+	if (lane < reader->lane_tracks.count) {
+		reader->last_place = *place;
+		return reader->last_lane = reader->lane_tracks.items[lane];
+	}
+	track = lane == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&reader->tracks);
+	index = track ? OPS_ARRAY_PUSH(&reader->lane_tracks) : NULL;
+	if (!index)
+		return OPS_NONE;
+	*track = (struct kineto_track){
+		.track = {.pid = place->pid, .tid = place->tid, .flags = (uint32_t)place->flags},
+	};
+	*index = (uint32_t)(track - reader->tracks.items);
+	return *index;
+}
+
+uint32_t kineto_track(struct kineto_reader *reader, const struct ops_json_member *pid, const struct ops_json_member *tid)
+{
+	struct kineto_place place = {0};
+	bool stream = false;
+	uint32_t track;
+
+	place.pid = take_name(reader, pid, OPS_TRACK_PID_TEXT, &place, &stream);
+	place.tid = take_name(reader, tid, OPS_TRACK_TID_TEXT, &place, &stream);
+	if (reader->tracks.count && memcmp(&place, &reader->last_place, sizeof(place)) == 0)
+		track = reader->last_lane;
+	else
+		track = place_track(reader, &place);
+	if (stream && track != OPS_NONE)
+		reader->tracks.items[track].track.kind = OPS_TRACK_STREAM;
+	return track;
+}
+
+/* --- names ---------------------------------------------------------------------------------------------------------- */
+
+/* "thread 12 (worker)" is called "worker", "thread 12" and "stream 7 " have no name of their own. */
+static void name_track(struct kineto_reader *reader, struct ops_track *track, const struct ops_json_member *value)
+{
+	struct ops_json_member name = *value;
+	size_t size = name.value_size;
+	size_t at = 7;
+
+	if (reader->own) /* which says so at its head */
+		return;
+	if (starts_with(name.value, size, "thread ") || starts_with(name.value, size, "stream ")) {
+		if (name.value[0] == 's')
+			track->kind = OPS_TRACK_STREAM;
+		at += at < size && name.value[at] == '-';
+		while (at < size && name.value[at] >= '0' && name.value[at] <= '9')
+			at++;
+		while (at < size && name.value[at] == ' ')
+			at++;
+		if (at + 1 < size && name.value[at] == '(' && name.value[size - 1] == ')') {
+			name.value += at + 1;
+			name.value_size = (uint32_t)(size - at - 2);
+		} else if (at == size) {
+			return;
+		}
+	}
+	track->name = kineto_string(reader, &name);
+}
+
+static struct ops_process *find_process(struct kineto_reader *reader, const struct ops_json_member *pid)
+{
+	struct kineto_place key = {0};
+	struct ops_process *process;
+	bool stream = false;
+	uint32_t index;
+
+	key.pid = take_name(reader, pid, OPS_TRACK_PID_TEXT, &key, &stream);
+	index = ops_intern_add(&reader->process_keys, &key, sizeof(key));
+	if (index < reader->processes.count)
+		return &reader->processes.items[index];
+	process = index == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&reader->processes);
+	if (process)
+		*process = (struct ops_process){.pid = key.pid, .flags = (uint32_t)key.flags, .name = OPS_NONE,
+		                                .labels = OPS_NONE};
+	return process;
+}
+
+static void take_process_row(struct kineto_reader *reader, const struct ops_json_member *name,
+                             const struct ops_json_member *pid)
+{
+	const struct ops_json_member *text = kineto_find_arg(reader, "name");
+	const struct ops_json_member *labels = kineto_find_arg(reader, "labels");
+	const struct ops_json_member *sort_index = kineto_find_arg(reader, "sort_index");
+	struct ops_process *process = find_process(reader, pid);
+
+	if (!process)
+		return;
+	if (text && text->type == '"' && KINETO_IS(name->value, name->value_size, "process_name")) {
+		process->name = kineto_string(reader, text);
+		if (reader->process_name == 0)
+			reader->process_name = process->name;
+	} else if (labels && labels->type == '"') {
+		process->labels = kineto_string(reader, labels);
+	} else if (sort_index && kineto_integer(sort_index, &process->sort_index)) {
+		process->has_sort_index = true;
+	} else {
+		kineto_note(reader, OPS_NOTE_BAD_METADATA);
+	}
+}
+
+void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member *name,
+                      const struct ops_json_member *pid, const struct ops_json_member *tid)
+{
+	const struct ops_json_member *text = kineto_find_arg(reader, "name");
+
+	if (name && starts_with(name->value, name->value_size, "process_")) {
+		take_process_row(reader, name, pid);
+	} else if (name && KINETO_IS(name->value, name->value_size, "thread_name") && text && text->type == '"') {
+		uint32_t track = kineto_track(reader, pid, tid);
+		if (track != OPS_NONE)
+			name_track(reader, &reader->tracks.items[track].track, text);
+	} else if (!name || !KINETO_IS(name->value, name->value_size, "thread_sort_index")) {
+		kineto_note(reader, OPS_NOTE_BAD_METADATA);
+	}
+}
+
+/* --- tracks of own files -------------------------------------------------------------------------------------------- */
+
+/* Takes the next element of the row; false when there is none. */
+static bool next_element(struct ops_json_cursor *cursor, struct ops_json_member *value)
+{
+	ops_json_skip_space(cursor);
+	if (cursor->at < cursor->end && *cursor->at == ',')
+		cursor->at++;
+	ops_json_skip_space(cursor);
+	return cursor->at < cursor->end && *cursor->at != ']' && ops_json_take_value(cursor, value) == OPS_JSON_DONE;
+}
+
+static bool take_own_track(struct kineto_reader *reader, const struct ops_json_member *row)
+{
+	struct ops_json_cursor cursor = {row->value + 1, row->value + row->value_size, NULL};
+	struct ops_json_member kind, pid, tid, shown, number, name;
+	struct kineto_place place = {0};
+	struct kineto_track *track;
+	int64_t kind_number, number_number;
+	bool stream = false;
+	uint32_t lane;
+
+	if (row->type != '[' || !next_element(&cursor, &kind) || !next_element(&cursor, &pid) ||
+	    !next_element(&cursor, &tid) || !next_element(&cursor, &shown) || !next_element(&cursor, &number) ||
+	    !next_element(&cursor, &name) || !kineto_integer(&kind, &kind_number) || name.type != '"' ||
+	    !kineto_integer(&number, &number_number) || number_number < 0 || number_number > INT32_MAX)
+		return false;
+	place.pid = take_name(reader, &pid, OPS_TRACK_PID_TEXT, &place, &stream);
+	place.tid = take_name(reader, &shown, OPS_TRACK_TID_TEXT, &place, &stream);
+	track = OPS_ARRAY_PUSH(&reader->tracks);
+	if (!track)
+		return false;
+	*track = (struct kineto_track){.track = {.kind = kind_number ? OPS_TRACK_STREAM : OPS_TRACK_THREAD,
+	                                         .pid = place.pid, .tid = place.tid, .flags = (uint32_t)place.flags,
+	                                         .number = (uint32_t)number_number}};
+	if (!(place.flags & OPS_TRACK_TID_TEXT) && !kineto_integer(&tid, &track->track.tid))
+		return false;
+	track->track.name = kineto_string(reader, &name);
+	/* Of several that are shown as one the first is found by its place, the others name themselves. */
+	lane = ops_intern_add(&reader->lanes, &place, sizeof(place));
+	if (lane == reader->lane_tracks.count) {
+		uint32_t *index = OPS_ARRAY_PUSH(&reader->lane_tracks);
+		if (index)
+			*index = (uint32_t)(track - reader->tracks.items);
+	}
+	return true;
+}
+
+void kineto_take_own_tracks(struct kineto_reader *reader, const struct ops_json_member *array)
+{
+	struct ops_json_cursor cursor = {array->value + 1, array->value + array->value_size, NULL};
+	struct ops_json_member row;
+
+	if (reader->tracks.count || array->type != '[')
+		return;
+	while (next_element(&cursor, &row) && take_own_track(reader, &row))
+		;
+}
+
+/* --- the end -------------------------------------------------------------------------------------------------------- */
+
+/* Whether this is the thread a process starts with: torch's number 1, as a rule. */
+static bool is_main(const struct kineto_track *track)
+{
+	return track->has_events && track->track.pid == track->track.tid && !track->track.flags;
+}
+
+/* Numbers that a file gave stay if they are no one else's; main threads come first, then those with events. */
+static void number_tracks(struct kineto_reader *reader)
+{
+	struct ops_intern taken = {0};
+	uint32_t next = 1;
+
+	for (size_t i = 0; i < reader->tracks.count; i++) {
+		struct ops_track *track = &reader->tracks.items[i].track;
+		size_t known = taken.count;
+
+		if (track->kind == OPS_TRACK_STREAM)
+			track->number = 0;
+		if (track->number && ops_intern_add(&taken, &track->number, sizeof(track->number)) != known)
+			track->number = 0;
+		if (track->number >= next)
+			next = track->number + 1;
+	}
+	ops_intern_release(&taken);
+	for (int pass = 0; pass < 3; pass++) {
+		for (size_t i = 0; i < reader->tracks.count; i++) {
+			struct kineto_track *track = &reader->tracks.items[i];
+
+			if (track->track.number == 0 && track->track.kind == OPS_TRACK_THREAD &&
+			    (pass == 2 || (pass == 0 ? is_main(track) : track->has_events)))
+				track->track.number = next++;
+		}
+	}
+}
+
+void kineto_end_tracks(struct kineto_reader *reader)
+{
+	number_tracks(reader);
+	for (size_t i = 0; i < reader->tracks.count; i++)
+		ops_builder_track(reader->builder, &reader->tracks.items[i].track);
+	for (size_t i = 0; i < reader->processes.count && !reader->recorded; i++)
+		ops_builder_process(reader->builder, &reader->processes.items[i]);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bytes of memory and of files; see source.h. A file is read and not mapped: another program may cut it short meanwhile.
+ */
+#include "read/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+/* --- memory --------------------------------------------------------------------------------------------------------- */
+
+struct memory_source {
+	struct ops_source base;
+	const char *bytes;
+};
+
+static enum ops_code memory_read(struct ops_source *base, char *out, size_t room, size_t *ret_size,
+                                 struct ops_error *error)
+{
+	struct memory_source *source = (struct memory_source *)base;
+	size_t size = (size_t)(base->total - base->done);
+
+	(void)error;
+	if (size > room)
+		size = room;
+	if (size)
+		memcpy(out, source->bytes + base->done, size);
+	base->done += size;
+	*ret_size = size;
+	return OPS_OK;
+}
+
+static void memory_close(struct ops_source *source)
+{
+	ops_free(source);
+}
+
+static const struct ops_source_type memory_type = {memory_read, memory_close};
+
+enum ops_code ops_source_open_memory(const char *bytes, size_t size, struct ops_source **ret_source,
+                                     struct ops_error *error)
+{
+	struct memory_source *source = ops_alloc_zeroed(1, sizeof(*source));
+
+	if (!source)
+		return ops_fault_memory(error);
+	source->base.type = &memory_type;
+	source->base.total = size;
+	source->bytes = bytes;
+	*ret_source = &source->base;
+	return OPS_OK;
+}
+
+/* --- file ----------------------------------------------------------------------------------------------------------- */
+
+struct file_source {
+	struct ops_source base;
+	int descriptor;
+};
+
+static enum ops_code file_read(struct ops_source *base, char *out, size_t room, size_t *ret_size,
+                               struct ops_error *error)
+{
+	struct file_source *source = (struct file_source *)base;
+	ssize_t size;
+
+	do {
+		size = read(source->descriptor, out, room);
+	} while (size < 0 && errno == EINTR);
+	if (size < 0)
+		return ops_fault_errno(error, errno, "cannot read byte %llu", (unsigned long long)base->done);
+	__atomic_store_n(&base->done, base->done + (uint64_t)size, __ATOMIC_RELAXED);
+	*ret_size = (size_t)size;
+	return OPS_OK;
+}
+
+static void file_close(struct ops_source *base)
+{
+	close(((struct file_source *)base)->descriptor);
+	ops_free(base);
+}
+
+static const struct ops_source_type file_type = {file_read, file_close};
+
+enum ops_code ops_source_open_file(const char *path, struct ops_source **ret_source, struct ops_error *error)
+{
+	struct file_source *source = ops_alloc_zeroed(1, sizeof(*source));
+	struct stat status;
+
+	if (!source)
+		return ops_fault_memory(error);
+	source->base.type = &file_type;
+	source->descriptor = open(path, O_RDONLY | O_CLOEXEC);
+	if (source->descriptor < 0) {
+		int failure = errno;
+
+		ops_free(source);
+		return ops_fault_errno(error, failure, "cannot open");
+	}
+	if (fstat(source->descriptor, &status) == 0 && S_ISREG(status.st_mode))
+		source->base.total = (uint64_t)status.st_size;
+	*ret_source = &source->base;
+	return OPS_OK;
+}

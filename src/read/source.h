@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where read bytes come from: memory, a file, or either of them decompressed. One small table of functions a kind, so that
+ * tests and fuzzers feed bytes without files.
+ */
+#ifndef OPS_READ_SOURCE_H
+#define OPS_READ_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+
+struct ops_source;
+
+struct ops_source_type {
+	/* Puts up to `room` (not 0) bytes at `out`; no byte means the end. */
+	enum ops_code (*read)(struct ops_source *source, char *out, size_t room, size_t *ret_size,
+	                      struct ops_error *error);
+	void (*close)(struct ops_source *source);
+};
+
+/* What went wrong and was got over. */
+enum ops_source_flag {
+	OPS_SOURCE_TRUNCATED = 1, /* the compressed data end early */
+	OPS_SOURCE_TRAILING = 2,  /* bytes behind the compressed data */
+};
+
+/* The first member of every kind. */
+struct ops_source {
+	const struct ops_source_type *type;
+	uint64_t done;  /* bytes taken from the file or memory so far; may be read while another thread reads */
+	uint64_t total; /* of these, 0 unknown */
+	unsigned flags; /* enum ops_source_flag; valid when read has told the end */
+};
+
+/* `bytes` are borrowed until close. */
+enum ops_code ops_source_open_memory(const char *bytes, size_t size, struct ops_source **ret_source,
+                                     struct ops_error *error);
+enum ops_code ops_source_open_file(const char *path, struct ops_source **ret_source, struct ops_error *error);
+
+/* Decompresses gzip data of `take_inner`, whose first bytes `head` have been read already. A thread of its own works ahead.
+ * On failure `take_inner` is closed, too. */
+enum ops_code ops_source_open_gzip(struct ops_source *take_inner, const char *head, size_t head_size,
+                                   struct ops_source **ret_source, struct ops_error *error);
+
+static inline enum ops_code ops_source_read(struct ops_source *source, char *out, size_t room, size_t *ret_size,
+                                            struct ops_error *error)
+{
+	return source->type->read(source, out, room, ret_size, error);
+}
+
+/* NULL is allowed. */
+static inline void ops_source_close(struct ops_source *source)
+{
+	if (source)
+		source->type->close(source);
+}
+
+#endif
