@@ -182,9 +182,8 @@ static void tensor_text(struct ops_buffer *out, const struct ops_input *item, en
 		ops_buffer_append_text(out, "[]");
 }
 
-/* One entry an item; a TensorList of at most `list_max` tensors as the list of theirs, others as []. */
-static void axis_text(struct ops_buffer *out, struct ops_string inputs, enum axis axis, size_t list_max,
-                      const char *comma)
+/* One entry an item; a TensorList as the list of those of its tensors. */
+static void axis_text(struct ops_buffer *out, struct ops_string inputs, enum axis axis, const char *comma)
 {
 	struct ops_input_cursor outer = ops_inputs_open(inputs.bytes, inputs.size);
 	struct ops_input item;
@@ -193,7 +192,7 @@ static void axis_text(struct ops_buffer *out, struct ops_string inputs, enum axi
 	ops_buffer_append_text(out, "[");
 	for (; ops_inputs_next(&outer, &item); outer_comma = comma) {
 		ops_buffer_append_text(out, outer_comma);
-		if (item.tag == OPS_INPUT_TENSOR_LIST && item.n <= list_max) {
+		if (item.tag == OPS_INPUT_TENSOR_LIST) {
 			struct ops_input_cursor list = ops_input_items(&item);
 			struct ops_input tensor;
 			const char *list_comma = "";
@@ -213,19 +212,19 @@ static void axis_text(struct ops_buffer *out, struct ops_string inputs, enum axi
 
 void ops_inputs_shapes_text(struct ops_buffer *out, struct ops_string inputs)
 {
-	axis_text(out, inputs, SIZES, SIZE_MAX, ", ");
+	axis_text(out, inputs, SIZES, ", ");
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
 void ops_inputs_json_dims(struct ops_buffer *out, struct ops_string inputs)
 {
-	axis_text(out, inputs, SIZES, OPS_INPUT_LIST_MAX, ",");
+	axis_text(out, inputs, SIZES, ",");
 }
 
 void ops_inputs_json_strides(struct ops_buffer *out, struct ops_string inputs)
 {
-	axis_text(out, inputs, STRIDES, OPS_INPUT_LIST_MAX, ",");
+	axis_text(out, inputs, STRIDES, ",");
 }
 
 static void type_text(struct ops_buffer *out, const struct ops_input *item)

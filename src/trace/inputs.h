@@ -23,7 +23,7 @@ bool ops_inputs_valid(const char *bytes, size_t size);
 void ops_inputs_shapes_text(struct ops_buffer *out, struct ops_string inputs);
 
 /* The values of "Input Dims", "Input Strides", "Input type" and "Concrete Inputs" (spec 3.6), each a JSON array without
- * white space. */
+ * white space. Torch writes [] for a list of more than 30 tensors; here it is whole, so that nothing is lost. */
 void ops_inputs_json_dims(struct ops_buffer *out, struct ops_string inputs);
 void ops_inputs_json_strides(struct ops_buffer *out, struct ops_string inputs);
 void ops_inputs_json_types(struct ops_buffer *out, struct ops_string inputs);

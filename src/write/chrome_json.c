@@ -7,6 +7,9 @@
  *     process and thread names · events · memory reports · counters · arrows · the span and its marks
  *     ],"traceName":"…"}
  *
+ * Of a trace that was read from a file, rows say again what its file's rows said. The member "opstrobe" has what Kineto's
+ * conventions have no place for, so that a recording read back is the recording (read/kineto.h).
+ *
  * The rows in the middle are chrome_rows.c's; here is what stands once in a file.
  */
 #include <opstrobe/write.h>
@@ -47,7 +50,8 @@ struct writer {
 	struct ops_string *tracks; /* of rows, and owned */
 	struct ops_arena arena;    /* their texts */
 	uint32_t *lanes;           /* track → its thread, by process and number */
-	struct ops_intern threads; /* the threads: {pid, tid} */
+	struct ops_intern threads; /* the threads: {pid, tid, flags} */
+	size_t row_count;          /* of processes that were read */
 	uint8_t *overlaps;         /* of rows, and owned */
 	uint8_t *ill_formed;       /* of rows, and owned */
 };
@@ -85,6 +89,55 @@ static bool is_reserved(struct ops_string key)
 	return false;
 }
 
+/* Kineto writes negative thread ids without their sign. */
+static int64_t shown_tid(const struct writer *writer, const struct ops_track *track)
+{
+	return !writer->rows.was_read && track->tid < 0 && track->tid > INT64_MIN ? -track->tid : track->tid;
+}
+
+/* A process or thread: a number, or a text in quotes. */
+static void add_id(struct writer *writer, int64_t id, bool is_text)
+{
+	struct ops_string text;
+
+	if (is_text) {
+		text = ops_trace_string(writer->rows.trace, (uint32_t)id);
+		ops_json_string(&writer->text, text.bytes, text.size);
+	} else {
+		ops_buffer_append_int(&writer->text, id);
+	}
+}
+
+/* What a file says of its trace beyond Kineto's conventions: whether it is a recording, and its ids are its rows'. Times are in ns from the base. A track is [kind, process,
+ * thread, thread as rows have it, torch's number, name]; rows of several that look the same say which in "track". */
+static void add_own_member(struct writer *writer)
+{
+	const struct ops_trace_info *info = writer->info;
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(writer->rows.trace, &count);
+
+	ops_buffer_printf(&writer->text,
+	                  ",\n\"opstrobe\":{\"version\":\"" OPS_VERSION "\",\"lost\":%" PRIu64 ",\"recorded\":%s,\"row_ids\":%s,\"pid\":%" PRId64
+	                  ",\"start_ns\":%" PRId64 ",\"stop_ns\":%" PRId64 ",\"tracks\":[",
+	                  info->lost, writer->rows.was_read ? "false" : "true",
+	                  writer->rows.was_read || writer->rows.events->id ? "false" : "true", info->pid,
+	                  info->start_ns - writer->rows.base_ns, info->stop_ns - writer->rows.base_ns);
+	for (size_t i = 0; i < count; i++) {
+		struct ops_string name = ops_trace_string(writer->rows.trace, tracks[i].name);
+
+		ops_buffer_printf(&writer->text, "%s[%d,", i ? "," : "", tracks[i].kind);
+		add_id(writer, tracks[i].pid, tracks[i].flags & OPS_TRACK_PID_TEXT);
+		ops_buffer_append_text(&writer->text, ",");
+		add_id(writer, tracks[i].tid, tracks[i].flags & OPS_TRACK_TID_TEXT);
+		ops_buffer_append_text(&writer->text, ",");
+		add_id(writer, shown_tid(writer, &tracks[i]), tracks[i].flags & OPS_TRACK_TID_TEXT);
+		ops_buffer_printf(&writer->text, ",%" PRIu32 ",", tracks[i].number);
+		ops_json_string(&writer->text, name.bytes, name.size);
+		ops_buffer_append_text(&writer->text, "]");
+	}
+	ops_buffer_append_text(&writer->text, "]}");
+}
+
 /* The members before the events, and the opening of these. */
 static void write_head(struct writer *writer)
 {
@@ -114,10 +167,10 @@ static void write_head(struct writer *writer)
 		ops_buffer_append_text(&writer->text, ",\n\"host_name\":");
 		add_string(writer, writer->info->host_name);
 	}
+	add_own_member(writer);
 	ops_buffer_printf(&writer->text,
-	                  ",\n\"opstrobe\":{\"version\":\"" OPS_VERSION "\",\"lost\":%" PRIu64 "},\n"
-	                  "\"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":%" PRId64 ",\n\"traceEvents\":[\n",
-	                  writer->info->lost, writer->rows.base_ns);
+	                  ",\n\"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":%" PRId64 ",\n\"traceEvents\":[\n",
+	                  writer->rows.base_ns);
 	write_text(writer);
 }
 
@@ -129,10 +182,48 @@ static void add_meta_row(struct writer *writer, const char *name, int64_t pid, i
 	ops_buffer_printf(&writer->text, ",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"args\":{\"%s\":", pid, tid, key);
 }
 
+/* Opens a row of a process that was read. */
+static void add_process_row(struct writer *writer, const struct ops_process *process, const char *name, const char *key)
+{
+	ops_buffer_printf(&writer->text, "%s{\"ph\":\"M\",\"name\":\"%s\",\"ts\":", writer->row_count++ ? ",\n" : "", name);
+	add_time(writer, writer->info->start_ns - writer->rows.base_ns);
+	ops_buffer_append_text(&writer->text, ",\"pid\":");
+	add_id(writer, process->pid, process->flags & OPS_TRACK_PID_TEXT);
+	ops_buffer_printf(&writer->text, ",\"tid\":0,\"args\":{\"%s\":", key);
+}
+
+static void write_read_processes(struct writer *writer, const struct ops_process *processes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct ops_process *process = &processes[i];
+
+		if (process->name != OPS_NONE) {
+			add_process_row(writer, process, "process_name", "name");
+			add_id(writer, process->name, true);
+			ops_buffer_append_text(&writer->text, "}}");
+		}
+		if (process->labels != OPS_NONE) {
+			add_process_row(writer, process, "process_labels", "labels");
+			add_id(writer, process->labels, true);
+			ops_buffer_append_text(&writer->text, "}}");
+		}
+		if (process->has_sort_index) {
+			add_process_row(writer, process, "process_sort_index", "sort_index");
+			ops_buffer_printf(&writer->text, "%" PRId64 "}}", process->sort_index);
+		}
+		write_text(writer);
+	}
+}
+
 static void write_process_rows(struct writer *writer)
 {
 	int64_t pid = writer->info->pid;
+	size_t count;
+	const struct ops_process *processes = ops_trace_processes(writer->rows.trace, &count);
 
+	write_read_processes(writer, processes, count);
+	if (writer->row_count)
+		return;
 	if (writer->info->process_name[0]) {
 		add_meta_row(writer, "process_name", pid, 0, "name");
 		add_string(writer, writer->info->process_name);
@@ -145,12 +236,6 @@ static void write_process_rows(struct writer *writer)
 	write_text(writer);
 }
 
-/* Kineto writes negative thread ids without their sign. */
-static int64_t shown_tid(const struct ops_track *track)
-{
-	return track->tid < 0 && track->tid > INT64_MIN ? -track->tid : track->tid;
-}
-
 /* "thread 123 (worker)", or "stream 7 " as Kineto has it. */
 static bool add_track_name(struct writer *writer, const struct ops_track *track)
 {
@@ -161,8 +246,11 @@ static bool add_track_name(struct writer *writer, const struct ops_track *track)
 	if (track->kind == OPS_TRACK_STREAM)
 		ops_buffer_printf(&label, "stream %" PRId64 " ", track->tid);
 	else
-		ops_buffer_printf(&label, "thread %" PRId64, shown_tid(track));
-	if (name.size) {
+		ops_buffer_printf(&label, "thread %" PRId64, shown_tid(writer, track));
+	if (track->flags & OPS_TRACK_TID_TEXT) {
+		label.size = 0;
+		ops_buffer_append(&label, name.bytes, name.size);
+	} else if (name.size) {
 		ops_buffer_append_text(&label, " (");
 		ops_buffer_append(&label, name.bytes, name.size);
 		ops_buffer_append_text(&label, ")");
@@ -174,6 +262,17 @@ static bool add_track_name(struct writer *writer, const struct ops_track *track)
 	return made;
 }
 
+/* Opens a row of a thread. What its events have in common is framed by a quote and the key of the time. */
+static void add_thread_row(struct writer *writer, size_t i, const char *name, const char *key)
+{
+	struct ops_string place = writer->tracks[i];
+
+	ops_buffer_printf(&writer->text, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"ts\":", name);
+	add_time(writer, writer->info->start_ns - writer->rows.base_ns);
+	ops_buffer_append(&writer->text, place.bytes + 1, place.size - 1 - strlen(",\"ts\":"));
+	ops_buffer_printf(&writer->text, ",\"args\":{\"%s\":", key);
+}
+
 /* Two rows for every thread: the number of one that ended may come back as another's, and is then named once, by the
  * first. False when memory is out. */
 static bool write_thread_rows(struct writer *writer)
@@ -183,18 +282,19 @@ static bool write_thread_rows(struct writer *writer)
 	size_t named = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int64_t tid = shown_tid(&tracks[i]);
-
 		if (writer->lanes[i] < named)
 			continue;
 		named++;
-		ops_buffer_append_text(&writer->text, ",\n");
-		add_meta_row(writer, "thread_name", tracks[i].pid, tid, "name");
+		if ((tracks[i].flags & OPS_TRACK_TID_TEXT) && tracks[i].name == 0)
+			continue;
+		add_thread_row(writer, i, "thread_name", "name");
 		if (!add_track_name(writer, &tracks[i]))
 			return false;
-		ops_buffer_append_text(&writer->text, "}},\n");
-		add_meta_row(writer, "thread_sort_index", tracks[i].pid, tid, "sort_index");
-		ops_buffer_printf(&writer->text, "%" PRId64 "}}", tid);
+		ops_buffer_append_text(&writer->text, "}}");
+		if (!(tracks[i].flags & OPS_TRACK_TID_TEXT)) {
+			add_thread_row(writer, i, "thread_sort_index", "sort_index");
+			ops_buffer_printf(&writer->text, "%" PRId64 "}}", shown_tid(writer, &tracks[i]));
+		}
 		write_text(writer);
 	}
 	return true;
@@ -251,17 +351,30 @@ static void make_inputs(struct ops_buffer *out, const struct ops_trace *trace, u
 /* False when memory is out. */
 static bool prepare_track(struct writer *writer, size_t i, const struct ops_track *track)
 {
-	int64_t thread[2] = {track->pid, shown_tid(track)};
-	char *start = ops_arena_alloc(&writer->arena, 80 + OPS_FRAGMENT_PADDING);
-	char *at = start;
+	int64_t thread[3] = {track->pid, shown_tid(writer, track), track->flags};
+	size_t lanes = writer->threads.count;
+	size_t size;
+	char *copy;
 
 	writer->lanes[i] = ops_intern_add(&writer->threads, thread, sizeof(thread));
-	if (!start || writer->lanes[i] == OPS_INTERN_NONE)
+	if (writer->lanes[i] == OPS_INTERN_NONE)
 		return false;
-	at = ops_json_int_to(OPS_PUT(at, "\",\"pid\":"), thread[0]);
-	at = ops_json_int_to(OPS_PUT(at, ",\"tid\":"), thread[1]);
-	at = OPS_PUT(at, ",\"ts\":");
-	writer->tracks[i] = (struct ops_string){start, (size_t)(at - start)};
+	ops_buffer_append_text(&writer->text, "\"");
+	if (writer->lanes[i] < lanes)
+		ops_buffer_printf(&writer->text, ",\"track\":%zu", i);
+	ops_buffer_append_text(&writer->text, ",\"pid\":");
+	add_id(writer, thread[0], track->flags & OPS_TRACK_PID_TEXT);
+	ops_buffer_append_text(&writer->text, ",\"tid\":");
+	add_id(writer, thread[1], track->flags & OPS_TRACK_TID_TEXT);
+	ops_buffer_append_text(&writer->text, ",\"ts\":");
+	size = writer->text.size;
+	copy = ops_arena_alloc(&writer->arena, size + OPS_FRAGMENT_PADDING);
+	if (!copy || writer->text.failed)
+		return false;
+	memcpy(copy, writer->text.bytes, size);
+	memset(copy + size, 0, OPS_FRAGMENT_PADDING);
+	writer->text.size = 0;
+	writer->tracks[i] = (struct ops_string){copy, size};
 	return true;
 }
 
@@ -343,8 +456,9 @@ static bool write_document(struct writer *writer, const char *path)
 	ops_chrome_write_memory(&writer->rows);
 	ops_chrome_write_counters(&writer->rows);
 	ops_chrome_write_links(&writer->rows);
-	write_marks(writer);
-	ops_buffer_append_text(&writer->text, "}\n],\n\"traceName\":");
+	if (!writer->rows.was_read)
+		write_marks(writer);
+	ops_buffer_append_text(&writer->text, writer->rows.was_read ? "\n],\n\"traceName\":" : "}\n],\n\"traceName\":");
 	add_string(writer, path);
 	ops_buffer_append_text(&writer->text, "\n}\n");
 	write_text(writer);
@@ -362,7 +476,8 @@ enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *p
                                     const struct ops_chrome_json_options *options, struct ops_error *error)
 {
 	struct writer writer = {
-		.rows = {.trace = trace, .events = ops_trace_events(trace), .options = options},
+		.rows = {.trace = trace, .events = ops_trace_events(trace), .options = options,
+		         .was_read = ops_trace_events(trace)->index != NULL},
 		.info = ops_trace_info(trace),
 	};
 	int level = options && options->compression_level ? options->compression_level : LEVEL_DEFAULT;

@@ -13,6 +13,7 @@
 #include "base/json.h"
 
 #define ROWS_BETWEEN_CHECKS 4096u
+#define SCOPE_USER 7 /* at::RecordScope */
 
 /* --- putting a row together ---------------------------------------------------------------------------------------- */
 
@@ -81,15 +82,38 @@ static bool has_overload(const struct ops_chrome_rows *rows, size_t row)
 	return overload && ops_trace_string(rows->trace, overload[row]).size;
 }
 
+/* Phase and category, up to the name. */
+static char *put_category(struct ops_chrome_rows *rows, char *at, size_t row, char phase)
+{
+	const struct ops_events *events = rows->events;
+	struct ops_string head = span_heads[events->kind[row]];
+	char *start = at;
+
+	if (events->kind[row] >= OPS_EVENT_MARK || (events->category && events->category[row] != OPS_NONE)) {
+		at = OPS_PUT(at, ",\n{\"ph\":\"X\",\"");
+		if (events->category && events->category[row] != OPS_NONE) {
+			at[-1] = '"';
+			at = OPS_PUT(at, "cat\":\"");
+			start[HEAD_PHASE] = phase;
+			at = put_name(rows, at, events->category[row]);
+			return OPS_PUT(at, "\",\"name\":\"");
+		}
+		at = OPS_PUT(at, "name\":\"");
+	} else {
+		memcpy(at, head.bytes, head.size);
+		at += head.size;
+	}
+	start[HEAD_PHASE] = phase;
+	return at;
+}
+
 /* Phase, category, name, place and time. As in Kineto's files an overload is appended to the name. */
 static char *put_head(struct ops_chrome_rows *rows, char *at, size_t row, char phase, int64_t time_ns)
 {
 	const struct ops_events *events = rows->events;
-	struct ops_string head = span_heads[events->kind[row]];
 
-	memcpy(at, head.bytes, head.size);
-	at[HEAD_PHASE] = phase;
-	at = put_name(rows, at + head.size, events->name[row]);
+	at = put_category(rows, at, row, phase);
+	at = put_name(rows, at, events->name[row]);
 	if (has_overload(rows, row)) {
 		*at++ = '.';
 		at = put_name(rows, at, events->overload[row]);
@@ -97,11 +121,24 @@ static char *put_head(struct ops_chrome_rows *rows, char *at, size_t row, char p
 	return put_place(rows, at, events->track[row], time_ns);
 }
 
+static bool is_instant(const struct ops_chrome_rows *rows, size_t row)
+{
+	return rows->events->kind[row] == OPS_EVENT_CPU_INSTANT || rows->events->kind[row] == OPS_EVENT_MARK;
+}
+
+/* Whether a span is written as a pair: in a recording, where it would not nest, in what was read, where it was one. */
+static bool is_pair(const struct ops_chrome_rows *rows, size_t row)
+{
+	if (is_instant(rows, row))
+		return false;
+	return rows->was_read ? rows->events->flags[row] & OPS_EVENT_ASYNC : ops_bit(rows->overlaps, row);
+}
+
 /* Members of args that spans have and instants have not. */
 static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
 	const struct ops_events *events = rows->events;
-	uint64_t id = events->id ? events->id[row] : row + 1;
+	uint64_t id = events->id ? events->id[row] : rows->was_read ? 0 : row + 1;
 
 	if (id) {
 		at = OPS_PUT(at, "\"External id\":");
@@ -115,7 +152,8 @@ static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = ops_json_uint_to(at, events->forward_thread[row]);
 		*at++ = ',';
 	}
-	at = OPS_PUT(at, "\"Record function id\":0,");
+	if (!rows->was_read)
+		at = OPS_PUT(at, "\"Record function id\":0,");
 	if (has_overload(rows, row)) {
 		at = OPS_PUT(at, "\"Overload Name\":\"");
 		at = put_name(rows, at, events->overload[row]);
@@ -148,14 +186,89 @@ static char *put_raw_name(struct ops_chrome_rows *rows, char *at, uint32_t strin
 	return begin_row(rows);
 }
 
+static char *put_number_arg(char *at, const char *key, uint64_t value)
+{
+	size_t size = strlen(key);
+
+	memcpy(at, key, size);
+	at = ops_json_uint_to(at + size, value);
+	*at++ = ',';
+	return at;
+}
+
+/* What the event's file said of it. */
+static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
+{
+	const struct ops_events *events = rows->events;
+
+	if (events->correlation && events->correlation[row] >= 0)
+		at = put_number_arg(at, "\"correlation\":", (uint64_t)events->correlation[row]);
+	if (events->python_parent && events->python_parent[row] != OPS_NONE)
+		at = put_number_arg(at, "\"Python parent id\":", events->python_parent[row]);
+	if (events->python_id && events->python_id[row] != OPS_NONE)
+		at = put_number_arg(at, "\"Python id\":", events->python_id[row]);
+	if (events->python_module && events->python_module[row] != OPS_NONE)
+		at = put_number_arg(at, "\"Python module id\":", events->python_module[row]);
+	if (events->call_stack && events->call_stack[row] != OPS_NONE) {
+		at = OPS_PUT(at, "\"Call stack\":\"");
+		at = put_name(rows, at, events->call_stack[row]);
+		at = OPS_PUT(at, "\",");
+	}
+	if (events->extra && events->extra[row] != OPS_NONE) {
+		struct ops_string extra = ops_trace_string(rows->trace, events->extra[row]);
+
+		end_row(rows, at);
+		ops_sink_write(rows->sink, extra.bytes, extra.size);
+		at = begin_row(rows);
+		*at++ = ',';
+	}
+	return at;
+}
+
+/* What Kineto's conventions have no word for: that a range is asynchronous, or (in a pair) is not; where it ended; a scope
+ * that does not follow from the kind. */
+static char *put_own_args(struct ops_chrome_rows *rows, char *at, size_t row)
+{
+	const struct ops_events *events = rows->events;
+	bool async = events->flags[row] & OPS_EVENT_ASYNC;
+
+	if (async != is_pair(rows, row))
+		at = async ? OPS_PUT(at, "\"Async\":true,") : OPS_PUT(at, "\"Async\":false,");
+	if (events->end_track && events->end_track[row] != events->track[row])
+		at = put_number_arg(at, "\"End track\":", events->end_track[row]);
+	if (events->scope[row] != (events->kind[row] == OPS_EVENT_USER_ANNOTATION ? SCOPE_USER : 0))
+		at = put_number_arg(at, "\"Scope\":", events->scope[row]);
+	return at;
+}
+
+/* Whether the arguments that are kept as text have the inputs: then these do not say all. */
+static bool has_inputs_text(const struct ops_chrome_rows *rows, size_t row)
+{
+	static const char *const keys[] = {"\"Input Dims\":", "\"Input dims\":", "\"Input type\":", "\"Input Strides\":",
+	                                   "\"Concrete Inputs\":"};
+	const uint32_t *extra = rows->events->extra;
+	struct ops_string text;
+
+	if (!extra || extra[row] == OPS_NONE)
+		return false;
+	text = ops_trace_string(rows->trace, extra[row]);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (text.size >= strlen(keys[i]) && memcmp(text.bytes, keys[i], strlen(keys[i])) == 0)
+			return true;
+	return false;
+}
+
 static char *put_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
 	const struct ops_events *events = rows->events;
 
 	at = OPS_PUT(at, ",\"args\":{");
-	if (events->kind[row] != OPS_EVENT_CPU_INSTANT)
+	if (rows->was_read || events->kind[row] != OPS_EVENT_CPU_INSTANT)
 		at = put_span_args(rows, at, row);
-	if (events->inputs[row] != OPS_NONE)
+	at = put_own_args(rows, at, row);
+	if (rows->was_read)
+		at = put_file_args(rows, at, row);
+	if (events->inputs[row] != OPS_NONE && !has_inputs_text(rows, row))
 		at = put_fragment(rows, at, ops_fragments_get(&rows->inputs, events->inputs[row]));
 	if (events->args && events->args[row] != OPS_NONE) {
 		at = OPS_PUT(at, "\"Args\":\"");
@@ -185,7 +298,7 @@ static void write_instant(struct ops_chrome_rows *rows, size_t row)
 {
 	char *at = put_head(rows, begin_row(rows), row, 'i', rows->events->start_ns[row]);
 
-	at = OPS_PUT(at, ",\"s\":\"t\"");
+	at = rows->events->kind[row] == OPS_EVENT_MARK ? OPS_PUT(at, ",\"s\":\"g\"") : OPS_PUT(at, ",\"s\":\"t\"");
 	end_row(rows, put_args(rows, at, row));
 }
 
@@ -206,9 +319,9 @@ static void write_pair(struct ops_chrome_rows *rows, size_t row)
 
 static void write_event(struct ops_chrome_rows *rows, size_t row)
 {
-	if (rows->events->kind[row] == OPS_EVENT_CPU_INSTANT)
+	if (is_instant(rows, row))
 		write_instant(rows, row);
-	else if (ops_bit(rows->overlaps, row))
+	else if (is_pair(rows, row))
 		write_pair(rows, row);
 	else
 		write_span(rows, row);
@@ -279,31 +392,53 @@ void ops_chrome_write_counters(struct ops_chrome_rows *rows)
 
 		at = put_name(rows, at, records[i].name);
 		at = put_place(rows, at, records[i].track, records[i].time_ns);
-		at = OPS_PUT(at, ",\"args\":{\"value\":");
+		at = OPS_PUT(at, ",\"args\":{\"");
+		at = records[i].series ? put_name(rows, at, records[i].series) : OPS_PUT(at, "value");
+		at = OPS_PUT(at, "\":");
 		at = put_value(at, records[i].value);
 		end_row(rows, OPS_PUT(at, "}}"));
 	}
 }
 
-static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, size_t id, uint32_t row)
+/* Category and name are the same. Arrows that were read name the row they are on, for it need not be the one that its
+ * place tells. */
+static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, const struct ops_link *link, size_t id, uint32_t row)
 {
+	static const char *const names[] = {"fwdbwd", "ac2g", ""};
+	const char *name = names[link->kind];
+
+	at = OPS_PUT(at, ",\"cat\":\"");
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			at = OPS_PUT(at, "\",\"name\":\"");
+		if (link->category != OPS_NONE)
+			at = put_name(rows, at, link->category);
+		else
+			at = (char *)memcpy(at, name, strlen(name)) + strlen(name);
+	}
 	at = put_place(rows, at, rows->events->track[row], rows->events->start_ns[row]);
 	at = OPS_PUT(at, ",\"id\":");
-	return ops_json_uint_to(at, id);
+	at = ops_json_uint_to(at, id);
+	if (rows->was_read) {
+		at = OPS_PUT(at, ",\"args\":{\"Ev Idx\":");
+		at = ops_json_uint_to(at, row);
+		*at++ = '}';
+	}
+	return at;
 }
 
-/* From forward operators to their backward nodes. Both ends carry the start of their slice, which binds them to it. */
+/* Such as those from forward operators to their backward nodes. Both ends carry the start of their slice, which binds them to it. */
 void ops_chrome_write_links(struct ops_chrome_rows *rows)
 {
 	size_t count;
 	const struct ops_link *links = ops_trace_links(rows->trace, &count);
 
 	for (size_t i = 0; i < count && go_on(rows, i); i++) {
-		char *at = OPS_PUT(begin_row(rows), ",\n{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd");
+		char *at = OPS_PUT(begin_row(rows), ",\n{\"ph\":\"s\"");
 
-		at = put_arrow_end(rows, at, i + 1, links[i].from);
-		at = OPS_PUT(at, "},\n{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd");
-		at = put_arrow_end(rows, at, i + 1, links[i].to);
+		at = put_arrow_end(rows, at, &links[i], i + 1, links[i].from);
+		at = OPS_PUT(at, "},\n{\"ph\":\"f\",\"bp\":\"e\"");
+		at = put_arrow_end(rows, at, &links[i], i + 1, links[i].to);
 		end_row(rows, OPS_PUT(at, "}"));
 	}
 }

@@ -87,29 +87,25 @@ static void test_args(void **state)
 	assert_text(ops_inputs_shapes_text, &list, "[]");
 }
 
-/* More than 30 tensors are left out of the trace file; tables and structured_input_shapes have them. */
+/* Torch leaves more than 30 tensors out of its files; here they are told. */
 static void test_long_tensor_list(void **state)
 {
 	struct list list;
-	char shapes[256];
+	char shapes[256] = "[[[1]", json[256] = "[[[1]";
 
 	(void)state;
-	for (uint16_t n = 30; n <= 31; n++) {
-		list_open(&list, 1);
-		put_head(&list, OPS_INPUT_TENSOR_LIST, 0, n);
-		strcpy(shapes, "[[[1]");
-		for (uint16_t i = 0; i < n; i++)
-			put_tensor(&list, 6, 1, I64(1, 1));
-		for (uint16_t i = 1; i < n; i++)
-			strcat(shapes, ", [1]");
-		strcat(shapes, "]]");
-		assert_text(ops_inputs_shapes_text, &list, shapes);
-		if (n == 31) {
-			assert_text(ops_inputs_json_dims, &list, "[[]]");
-			assert_text(ops_inputs_json_strides, &list, "[[]]");
-			assert_text(ops_inputs_json_types, &list, "[\"TensorList\"]");
-		}
+	list_open(&list, 1);
+	put_head(&list, OPS_INPUT_TENSOR_LIST, 0, 31);
+	for (uint16_t i = 0; i < 31; i++)
+		put_tensor(&list, 6, 1, I64(1, 1));
+	for (uint16_t i = 1; i < 31; i++) {
+		strcat(shapes, ", [1]");
+		strcat(json, ",[1]");
 	}
+	assert_text(ops_inputs_shapes_text, &list, strcat(shapes, "]]"));
+	assert_text(ops_inputs_json_dims, &list, strcat(json, "]]"));
+	assert_text(ops_inputs_json_strides, &list, json);
+	assert_text(ops_inputs_json_types, &list, "[\"TensorList\"]");
 	list_open(&list, 1);
 	put_head(&list, OPS_INPUT_TENSOR_LIST, 0, 1);
 	put_tensor(&list, 6, 0, I64(0));

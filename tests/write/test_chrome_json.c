@@ -95,7 +95,8 @@ static struct ops_builder *one_thread(void)
 
 static const char rich_text[] =
 	"{\n\"schemaVersion\":1,\n\"trace_id\":\"AB\",\n\"deviceProperties\":[],\n\"host_name\":\"host\",\n"
-	"\"opstrobe\":{\"version\":\"" OPS_VERSION "\",\"lost\":3},\n\"displayTimeUnit\":\"ms\",\n"
+	"\"opstrobe\":{\"version\":\"" OPS_VERSION "\",\"lost\":3,\"recorded\":true,\"row_ids\":false,\"pid\":9,\"start_ns\":0,"
+	"\"stop_ns\":1000,\"tracks\":[[0,9,9,9,1,\"main\"],[0,9,10,10,2,\"\"],[1,0,7,7,0,\"\"]]},\n\"displayTimeUnit\":\"ms\",\n"
 	"\"baseTimeNanoseconds\":0,\n\"traceEvents\":[\n"
 	"{\"ph\":\"M\",\"name\":\"process_labels\",\"ts\":0.000,\"pid\":9,\"tid\":0,\"args\":{\"labels\":\"CPU\"}},\n"
 	"{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":0.000,\"pid\":9,\"tid\":0,\"args\":{\"sort_index\":9}},\n"
@@ -117,9 +118,10 @@ static const char rich_text[] =
 	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::is_leaf\"," PLACE "\"ts\":0.095,\"dur\":0.001,\"args\":{"
 	"\"Record function id\":0,\"Ev Idx\":4}},\n"
 	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"AddBackward0\",\"pid\":9,\"tid\":10,\"ts\":0.200,\"dur\":0.100,"
-	"\"args\":{\"External id\":77,\"Sequence number\":5,\"Fwd thread id\":1,\"Record function id\":0,\"Ev Idx\":5}},\n"
+	"\"args\":{\"External id\":77,\"Sequence number\":5,\"Fwd thread id\":1,\"Record function id\":0,\"Scope\":1,"
+	"\"Ev Idx\":5}},\n"
 	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"load\"," PLACE "\"ts\":0.250,\"dur\":0.150,"
-	"\"args\":{\"Record function id\":0,\"Ev Idx\":6}},\n"
+	"\"args\":{\"Record function id\":0,\"Async\":true,\"End track\":1,\"Ev Idx\":6}},\n"
 	"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"mark\"," PLACE "\"ts\":0.500,\"s\":\"t\","
 	"\"args\":{\"Ev Idx\":7}},\n"
 	"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\"," PLACE "\"ts\":0.050,\"args\":{"
@@ -230,7 +232,7 @@ static void spans_that_cut_others_are_pairs(void **state)
 	(void)state;
 	ops_builder_event(builder, &(struct ops_new_event){OPS_NEW_EVENT, .start_ns = 0, .end_ns = 100,
 	                                                   .name = string(builder, "load"), .flags = OPS_EVENT_ASYNC,
-	                                                   .kind = OPS_EVENT_USER_ANNOTATION});
+	                                                   .kind = OPS_EVENT_USER_ANNOTATION, .scope = 7});
 	ops_builder_event(builder, &(struct ops_new_event){OPS_NEW_EVENT, .start_ns = 50, .end_ns = 150,
 	                                                   .name = string(builder, "op")});
 	whole = write_whole(finish(builder));

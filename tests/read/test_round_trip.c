@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What was written is read back as it was: recordings, traces made by hand, traces that were read from another's file.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <opstrobe/analyze.h>
+#include <opstrobe/read.h>
+#include <opstrobe/record.h>
+#include <opstrobe/write.h>
+
+#include "../trace/rich.h"
+#include "../write/folder.h"
+#include "compare.h"
+#include "sample.h"
+
+static struct ops_trace *write_and_read(const struct ops_trace *trace, const char *path)
+{
+	struct ops_trace *again = NULL;
+	struct ops_error error;
+	size_t notes;
+
+	if (ops_write_chrome_json(trace, path, NULL, &error) || ops_trace_read(path, NULL, &again, &error) ||
+	    ops_trace_check(again, &error))
+		fail_msg("%s", error.text);
+	ops_trace_notes(again, &notes);
+	assert_int_equal(notes, 0);
+	return again;
+}
+
+/* Read back it is the same, and so it is written again. */
+static void assert_comes_back(const struct ops_trace *trace)
+{
+	struct ops_trace *again = write_and_read(trace, "trace.json");
+	struct ops_buffer first = read_whole("trace.json"), second;
+
+	assert_same_trace(trace, again);
+	assert_int_equal(ops_write_chrome_json(again, "trace.json", NULL, NULL), OPS_OK);
+	second = read_whole("trace.json");
+	assert_string_equal(first.bytes, second.bytes);
+	ops_buffer_release(&first);
+	ops_buffer_release(&second);
+	ops_trace_unref(again);
+	again = write_and_read(trace, "trace.json.gz");
+	assert_same_trace(trace, again);
+	ops_trace_unref(again);
+}
+
+static struct ops_trace *finish(struct ops_builder *builder)
+{
+	struct ops_trace *trace = NULL;
+
+	assert_int_equal(ops_builder_finish(builder, &trace, NULL), OPS_OK);
+	return trace;
+}
+
+/* --- by hand -------------------------------------------------------------------------------------------------------- */
+
+static void one_of_everything(void **state)
+{
+	struct ops_trace *trace = finish(rich_builder());
+
+	(void)state;
+	assert_int_equal(ops_trace_set_metadata(trace, "a", 1, "{\"b\":[1,null]}", 14, NULL), OPS_OK);
+	assert_comes_back(trace);
+	ops_trace_unref(trace);
+}
+
+static void of_another_file(void **state)
+{
+	struct ops_trace *trace = NULL;
+
+	(void)state;
+	assert_int_equal(ops_trace_read_memory(sample, sizeof(sample) - 1, NULL, &trace, NULL), OPS_OK);
+	assert_comes_back(trace);
+	ops_trace_unref(trace);
+}
+
+/* Threads whose number the system gave anew, names of any bytes, ranges that cut others, scopes, spans to another thread. */
+static void odd_recordings(void **state)
+{
+	struct ops_builder *b = ops_builder_new();
+	struct ops_trace *trace;
+	struct ops_new_event event;
+
+	(void)state;
+	ops_builder_track(b, &(struct ops_track){.pid = 1, .tid = 5, .number = 2, .name = rich_string(b, "a\"b)")});
+	ops_builder_track(b, &(struct ops_track){.pid = 1, .tid = -6, .number = 1});
+	ops_builder_track(b, &(struct ops_track){.pid = 1, .tid = 5, .number = 9, .name = rich_string(b, "again")});
+	for (uint32_t i = 0; i < 60; i++) {
+		event = (struct ops_new_event){OPS_NEW_EVENT, .start_ns = i * 10, .end_ns = i * 10 + i % 7 * 9,
+		                               .name = i % 3 ? rich_string(b, "x\\") : ops_builder_string(b, "a\xff\0\xc3", 4),
+		                               .track = i % 3, .kind = i % 2 ? OPS_EVENT_USER_ANNOTATION : OPS_EVENT_CPU_OP,
+		                               .scope = i % 9, .flags = i % 5 ? 0 : OPS_EVENT_ASYNC};
+		if (i % 11 == 0)
+			event.end_track = (i + 1) % 3;
+		if (i % 4 == 0)
+			event.sequence_nr = i / 8, event.forward_thread = i % 8 ? i % 3 : 0;
+		if (i % 13 == 0)
+			event.overload = rich_string(b, "out");
+		ops_builder_event(b, &event);
+		ops_builder_memory(b, &(struct ops_memory_record){.time_ns = i * 10, .bytes = i, .track = i % 3,
+		                                                  .address = UINT64_MAX >> 1, .device_type = 1});
+		ops_builder_counter(b, &(struct ops_counter_record){.time_ns = i, .value = i / 3.0, .track = i % 3,
+		                                                    .name = rich_string(b, "c")});
+	}
+	ops_builder_info(b, &(struct ops_trace_info){.start_ns = -5, .stop_ns = 5000, .pid = 1, .lost = 3,
+	                                             .host_name = "h", .process_name = "p"});
+	trace = finish(b);
+	assert_comes_back(trace);
+	ops_trace_unref(trace);
+}
+
+/* --- recorded ------------------------------------------------------------------------------------------------------- */
+
+static void *work(void *context)
+{
+	(void)context;
+	for (int i = 0; i < 50; i++) {
+		struct ops_range outer = ops_range_begin("outer", 5);
+		struct ops_range inner = ops_range_begin_args(i % 2 ? "inner" : "other", 5, "an \"argument\"", 13);
+
+		ops_counter("loss", 4, 1.0 / (i + 1));
+		ops_instant("mark", 4);
+		ops_range_end(inner);
+		ops_range_end(outer);
+	}
+	return NULL;
+}
+
+static char *table_of(const struct ops_trace *trace)
+{
+	struct ops_averages_options by_name = {0};
+	struct ops_event_costs costs;
+	struct ops_average *rows;
+	uint32_t *refs;
+	size_t count, row_count;
+	struct ops_buffer text = {0};
+
+	assert_int_equal(ops_event_costs_init(&costs, trace, true, NULL), OPS_OK);
+	assert_int_equal(ops_function_events(trace, &refs, &count, NULL), OPS_OK);
+	assert_int_equal(ops_averages(trace, &costs, refs, count, &by_name, &rows, &row_count, NULL), OPS_OK);
+	for (size_t i = 0; i < row_count; i++) {
+		struct ops_string name = ops_average_name(trace, &rows[i]);
+		ops_buffer_printf(&text, "%.*s %llu %lld %lld\n", (int)name.size, name.bytes, (unsigned long long)rows[i].count,
+		                  (long long)rows[i].cpu_time_total_ns, (long long)rows[i].self_cpu_time_total_ns);
+	}
+	ops_free_averages(rows);
+	ops_free_refs(refs);
+	ops_event_costs_release(&costs);
+	return text.bytes;
+}
+
+static void a_recording(void **state)
+{
+	struct ops_session *session = NULL;
+	struct ops_recording *recording = NULL;
+	struct ops_trace *trace = NULL, *again;
+	char *before, *after;
+	pthread_t threads[3];
+
+	(void)state;
+	assert_int_equal(ops_session_start(NULL, &session, NULL), OPS_OK);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, work, NULL), 0);
+	work(NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(ops_session_stop(session, &recording, NULL), OPS_OK);
+	assert_int_equal(ops_trace_from_recording(recording, &trace, NULL), OPS_OK);
+	assert_int_equal(ops_trace_events(trace)->count, 600);
+	assert_comes_back(trace);
+	again = write_and_read(trace, "again.json");
+	before = table_of(trace);
+	after = table_of(again);
+	assert_string_equal(before, after);
+	free(before);
+	free(after);
+	ops_trace_unref(again);
+	ops_trace_unref(trace);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_FOLDER(one_of_everything),
+		IN_FOLDER(of_another_file),
+		IN_FOLDER(odd_recordings),
+		IN_FOLDER(a_recording),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
