@@ -247,12 +247,13 @@ static PyObject *get_scope(PyObject *object, void *closure)
 static PyObject *get_activity_type(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
-	enum ops_event_kind kind = OPS_EVENT_CPU_INSTANT;
+	struct ops_string category;
 
 	(void)closure;
-	if (!(self->ref & OPS_MEMORY_REF))
-		kind = columns(self)->kind[self->ref];
-	return PyUnicode_FromString(ops_event_kind_category(kind));
+	if (self->ref & OPS_MEMORY_REF)
+		return PyUnicode_FromString(ops_event_kind_category(OPS_EVENT_CPU_INSTANT));
+	category = ops_event_category(self->trace->trace, self->ref);
+	return ops_ext_text(category.bytes, category.size);
 }
 
 static PyObject *get_is_kind(PyObject *object, void *closure)
@@ -318,7 +319,7 @@ static PyObject *get_cpu_children(PyObject *object, void *closure)
 	return list;
 }
 
-/* The arrow from a forward operator to its backward node: both ends have its number. */
+/* The arrow at an event, such as that from a forward operator to its backward node: both ends have its number. */
 static PyObject *get_flow(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
@@ -335,7 +336,8 @@ static PyObject *get_flow(PyObject *object, void *closure)
 	case 'i':
 		return PyLong_FromUnsignedLong(flow);
 	case 't':
-		return PyLong_FromLong(flow != 0);
+		links = ops_trace_links(self->trace->trace, &count);
+		return PyLong_FromLong(flow ? (long)links[flow - 1].kind + 1 : 0);
 	default:
 		links = ops_trace_links(self->trace->trace, &count);
 		return PyBool_FromLong(flow && links[flow - 1].from == self->ref);
@@ -419,8 +421,8 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"kwinputs", get_neutral, NULL, "Keyword arguments.", (void *)NEUTRAL_DICT},
 	{"stack", get_neutral, NULL, "Python stack.", (void *)NEUTRAL_LIST},
 	{"event_metadata", get_neutral, NULL, "Details of a device event.", (void *)NEUTRAL_NONE},
-	{"flow_id", get_flow, NULL, "Number of the arrow from forward to backward, 0 none.", (void *)'i'},
-	{"flow_type", get_flow, NULL, "1 for such an arrow, 0 none.", (void *)'t'},
+	{"flow_id", get_flow, NULL, "Number of the arrow that begins or ends here, 0 none.", (void *)'i'},
+	{"flow_type", get_flow, NULL, "1 from forward to backward, 2 from launch to kernel, 3 any other, 0 none.", (void *)'t'},
 	{"flow_start", get_flow, NULL, "Whether it starts here.", (void *)'s'},
 	{"python_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
 	{"python_parent_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},

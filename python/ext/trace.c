@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include <opstrobe/read.h>
 #include <opstrobe/write.h>
 
 PyObject *ops_ext_trace_new(PyObject *module, struct ops_trace *take)
@@ -325,9 +326,100 @@ static PyObject *trace_check(PyObject *object, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
+static PyObject *trace_notes(PyObject *object, PyObject *unused)
+{
+	size_t count;
+	const struct ops_note *notes = ops_trace_notes(((struct trace_object *)object)->trace, &count);
+	PyObject *list = PyList_New((Py_ssize_t)count);
+
+	(void)unused;
+	for (size_t i = 0; list && i < count; i++) {
+		PyObject *note = Py_BuildValue("(sKK)", ops_note_text(notes[i].kind), (unsigned long long)notes[i].count,
+		                               (unsigned long long)notes[i].byte);
+		if (note)
+			PyList_SET_ITEM(list, (Py_ssize_t)i, note);
+		else
+			Py_CLEAR(list);
+	}
+	return list;
+}
+
+static PyObject *make_row(struct trace_object *self, const struct ops_events *events, uint32_t row)
+{
+	struct ops_string category = ops_event_category(self->trace, row);
+	uint32_t index = events->index ? events->index[row] : row;
+	PyObject *name = ops_ext_trace_name(self, events->name[row]);
+	PyObject *text = name ? ops_ext_text(category.bytes, category.size) : NULL;
+
+	if (!text) {
+		Py_XDECREF(name);
+		return NULL;
+	}
+	return Py_BuildValue("(INNLL)", index, text, name, (long long)events->start_ns[row], (long long)events->end_ns[row]);
+}
+
+static PyObject *trace_rows(PyObject *object, PyObject *unused)
+{
+	struct trace_object *self = (struct trace_object *)object;
+	const struct ops_events *events = ops_trace_events(self->trace);
+	PyObject *list = PyList_New((Py_ssize_t)events->count);
+
+	(void)unused;
+	for (size_t i = 0; list && i < events->count; i++) {
+		PyObject *row = make_row(self, events, (uint32_t)i);
+		if (row)
+			PyList_SET_ITEM(list, (Py_ssize_t)i, row);
+		else
+			Py_CLEAR(list);
+	}
+	return list;
+}
+
+/* --- reading a file ----------------------------------------------------------------------------------------------- */
+
+/* Calls the progress function, with the GIL; not 0 when it raised, which ends the reading. */
+static int call_progress(void *context, uint64_t done, uint64_t total)
+{
+	PyGILState_STATE state = PyGILState_Ensure();
+	PyObject *result = context ? PyObject_CallFunction(context, "KK", (unsigned long long)done, (unsigned long long)total)
+	                           : Py_NewRef(Py_None);
+	int failed = !result || PyErr_CheckSignals() < 0;
+
+	Py_XDECREF(result);
+	PyGILState_Release(state);
+	return failed;
+}
+
+static PyObject *module_read_trace(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"path", "progress", NULL};
+	struct ops_read_options options = {.progress = call_progress};
+	PyObject *path, *progress = Py_None;
+	struct ops_trace *trace = NULL;
+	struct ops_error error;
+	enum ops_code code;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$O:read_trace", names, PyUnicode_FSConverter, &path, &progress))
+		return NULL;
+	options.progress_context = progress == Py_None ? NULL : progress;
+	OPS_EXT_WITHOUT_GIL(code = ops_trace_read(PyBytes_AS_STRING(path), &options, &trace, &error));
+	Py_DECREF(path);
+	if (code)
+		return PyErr_Occurred() ? NULL : ops_ext_raise(&error);
+	return ops_ext_trace_new(module, trace);
+}
+
+static PyMethodDef module_methods[] = {
+	{"read_trace", (PyCFunction)(void (*)(void))module_read_trace, METH_VARARGS | METH_KEYWORDS,
+	 "read_trace(path, *, progress=None)\n--\n\nReads a trace file; progress(bytes_done, bytes_total) is called while it "
+	 "does."},
+	{NULL, NULL, 0, NULL},
+};
+
 static PyObject *get_number(PyObject *object, void *closure)
 {
 	const struct ops_trace_info *info = ops_trace_info(((struct trace_object *)object)->trace);
+	size_t count;
 
 	switch ((intptr_t)closure) {
 	case 's':
@@ -338,6 +430,9 @@ static PyObject *get_number(PyObject *object, void *closure)
 		return PyLong_FromLongLong(info->pid);
 	case 'l':
 		return PyLong_FromUnsignedLongLong(info->lost);
+	case 'm':
+		ops_trace_memory(((struct trace_object *)object)->trace, &count);
+		return PyBool_FromLong(count != 0);
 	default:
 		return PyLong_FromSize_t(ops_trace_events(((struct trace_object *)object)->trace)->count);
 	}
@@ -355,6 +450,10 @@ static PyMethodDef trace_methods[] = {
 	 "export_chrome_trace(path, *, compression_level=4)\n--\n\nWrites the trace as Chrome JSON, compressed when the path "
 	 "ends in .gz."},
 	{"check", trace_check, METH_NOARGS, "Checks every invariant of the trace; ValueError names the first one broken."},
+	{"rows", trace_rows, METH_NOARGS,
+	 "Every event as (place in its file, category, name, start_ns, end_ns), also those that tables leave out."},
+	{"notes", trace_notes, METH_NOARGS,
+	 "What was not as it should be in the file that this was read from: (what, how often, byte of the first)."},
 	{"__reduce__", ops_ext_trace_reduce, METH_NOARGS, NULL},
 	{"__setstate__", ops_ext_trace_setstate, METH_O, NULL},
 	{"_unpack", ops_ext_trace_unpack, METH_VARARGS | METH_CLASS, NULL},
@@ -366,6 +465,7 @@ static PyGetSetDef trace_getsets[] = {
 	{"stop_ns", get_number, NULL, "Its stop.", (void *)'e'},
 	{"pid", get_number, NULL, "Process id.", (void *)'p'},
 	{"lost", get_number, NULL, "Records that could not be kept.", (void *)'l'},
+	{"has_memory", get_number, NULL, "Whether it has memory records.", (void *)'m'},
 	{"event_count", get_number, NULL, "Events, hidden ones included.", (void *)'n'},
 	{NULL, NULL, NULL, NULL, NULL},
 };
@@ -389,5 +489,7 @@ static PyType_Spec trace_spec = {
 
 int ops_ext_add_trace(PyObject *module)
 {
+	if (PyModule_AddFunctions(module, module_methods) < 0)
+		return -1;
 	return ops_ext_add_type(module, &trace_spec, &ops_ext_state_of_module(module)->trace);
 }

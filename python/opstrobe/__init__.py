@@ -10,6 +10,8 @@ from opstrobe._core import Kernel as Kernel
 from opstrobe._core import record_function
 from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity
 from opstrobe._enums import RecordScope as RecordScope
+from opstrobe._file import TraceFile as TraceFile
+from opstrobe._file import read as read
 from opstrobe._handlers import tensorboard_trace_handler
 from opstrobe._schedule import schedule
 from opstrobe.profiler import (

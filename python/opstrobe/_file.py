@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trace that was read from a file, with what a profile gives of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from opstrobe import _core
+
+
+class TraceFile:
+    """The trace of a file, as a finished profile shows it."""
+
+    def __init__(self, path: str | os.PathLike[str], trace: _core.Trace) -> None:
+        self.path = os.fspath(path)
+        self.trace = trace
+        self._events: _core.EventList | None = None
+
+    def events(self) -> _core.EventList:
+        """All events, as `profile.events()`."""
+        if self._events is None:
+            self._events = self.trace.function_events(profile_memory=self.trace.has_memory, with_flops=True)
+        return self._events
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> _core.EventList:
+        """The events summed up by name, as `profile.key_averages()`."""
+        return self.events().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes the trace as Chrome JSON, compressed when the path ends in .gz."""
+        self.trace.export_chrome_trace(os.fspath(path))
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the file says beside its events: key to JSON text."""
+        return self.trace.metadata()
+
+    @property
+    def notes(self) -> list[tuple[str, int, int]]:
+        """What was not as it should be in the file: (what, how often, byte of the first)."""
+        return self.trace.notes()
+
+    def __repr__(self) -> str:
+        return f"<opstrobe.TraceFile {self.path!r}: {self.trace.event_count} events>"
+
+
+def read(path: str | os.PathLike[str], *, progress: Callable[[int, int], object] | None = None) -> TraceFile:
+    """Reads a trace file of torch.profiler or Opstrobe: Chrome JSON, plain or gzip.
+
+    ValueError names the byte that cannot be understood, OSError why the file cannot be read. `progress` is called
+    with the bytes read so far and the size of the file.
+    """
+    return TraceFile(path, _core.read_trace(path, progress=progress))
