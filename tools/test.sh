@@ -22,7 +22,7 @@ meson_build() {
 	ninja -C "$folder" -j "$JOBS"
 }
 meson_test() {
-	meson test -C "$1" --no-rebuild --print-errorlogs --num-processes "$JOBS" "${@:2}"
+	meson test -C "$1" --no-rebuild --print-errorlogs --timeout-multiplier 10 --num-processes "$JOBS" "${@:2}"
 }
 
 # gcc finds things that are not there in code that a sanitizer has been through, so warnings are errors in the others.
