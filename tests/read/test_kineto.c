@@ -293,7 +293,7 @@ static void old_inputs(void **state)
 		"\"Input dims\":[[2, 3], [], [[1], [2]]],\"Input type\":[\"Float\",\"Int\",\"GenericList\"],\"external id\":0}}]");
 	const struct ops_events *e = ops_trace_events(trace);
 	struct ops_input_cursor cursor;
-	struct ops_input item;
+	struct ops_input item = {0}; /* gcc does not see that it is always filled */
 	struct ops_string list;
 
 	(void)state;
