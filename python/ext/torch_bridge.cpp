@@ -666,6 +666,7 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 	if (!slot)
 		return nullptr;
 	fill(slot, fn, what);
+	/* Only ranges: torch calls no other function asynchronous, and to ask is a call. */
 	slot->flags |= static_cast<uint16_t>((args.bytes ? OPS_SLOT_HAS_ARGS : 0) | (fn.isAsync() ? OPS_SLOT_ASYNC : 0));
 	slot->owner = nullptr;
 	slot->start_ticks = ops_ticks(attached.collector->tsc);
@@ -859,6 +860,8 @@ RecordFunctionCallback range_callback(RecordFunctionCallback::StartCallback star
 	return RecordFunctionCallback(start, range_end).needsInputs(true).scopes({RecordScope::USER_SCOPE});
 }
 
+/* Until `session` is set they take themselves for stale; no operator runs on this thread meanwhile, and other threads, who
+ * may see global ones, do not find them in their state to remove. */
 void add_callbacks()
 {
 	const auto &options = attached.options;
