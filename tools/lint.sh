@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `make lint`: style and types of the Python code, formatting of the C code. Warnings of the compilers are errors in
-# `make test`.
+# `make lint`: style, format and types of the Python code, syntax of the scripts. The C code has no formatter: its look is
+# described in CONTRIBUTING.md, and the compilers' warnings are errors in `make test`.
 . "$(dirname "$0")/common.sh"
 
 [ -e .venv ] || tools/build.sh
