@@ -44,13 +44,17 @@ c_gcc_release() {
 }
 python_tests() { python -m pytest -q -ra tests/python; }
 command_tests() { python -m pytest -q -ra tests/cli; }
+wheel() {
+	tools/wheel.sh
+	python -m pytest -q -ra tests/wheel
+}
 demo() { python examples/resnet18.py --output build/test-demo; }
 lint() { tools/lint.sh; }
 
 passed=0
 failed=0
 summary=()
-for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests command_tests demo lint; do
+for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests command_tests wheel demo lint; do
 	say "$step"
 	begin=$SECONDS
 	# In a shell of its own, for -e has no effect in what a condition runs.

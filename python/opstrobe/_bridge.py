@@ -177,6 +177,16 @@ def _build(torch: ModuleType, sources: _Sources, target: Path) -> None:
             _compile(torch, sources, target)
 
 
+def build_into(folder: str) -> str:
+    """Compiles the bridge to the torch that this process has, to be packed beside the package; returns its path."""
+    import torch
+
+    sources = _sources()
+    target = Path(folder) / _file_name(torch, sources)
+    _build(torch, sources, target)
+    return str(target)
+
+
 def _build_and_load(torch: ModuleType, sources: _Sources, target: Path) -> None:
     try:
         _build(torch, sources, target)

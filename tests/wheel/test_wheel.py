@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `make wheel` leaves in dist/, installed where there is no compiler and where there is one."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+DIST = Path(__file__).resolve().parents[2] / "dist"
+PROFILE = """
+import sys
+import torch, opstrobe
+from opstrobe import _core
+assert opstrobe.__file__.startswith(sys.prefix), opstrobe.__file__
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+with opstrobe.profile(record_shapes=True, profile_memory=True) as prof:
+    model(torch.ones(2, 8)).sum().backward()
+names = {event.name for event in prof.events()}
+assert {"aten::linear", "aten::relu", "AddmmBackward0"} <= names, names
+assert "aten::addmm" in prof.key_averages().table()
+prof.export_chrome_trace("trace.json")
+print(_core.bridge_info()["path"])
+"""
+
+
+def only(pattern):
+    (path,) = DIST.glob(pattern)
+    return path
+
+
+class Installed:
+    """The wheel in an environment of its own, which sees the torch of this one."""
+
+    def __init__(self, home, wheel):
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+        self.home = home
+        (self.package,) = (path / "opstrobe" for path in home.glob("lib/python*/site-packages"))
+        seen = home / "seen"
+        seen.mkdir()
+        for folder in (Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")):
+            for item in folder.iterdir():
+                if not item.name.startswith("opstrobe") and item.suffix != ".pth" and not (seen / item.name).exists():
+                    (seen / item.name).symlink_to(item)
+        (self.package.parent / "seen.pth").write_text(f"{seen}\n")
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            home / "bin" / "python",
+            "install",
+            "-q",
+            "--no-index",
+            "--no-deps",
+        ]
+        subprocess.run([*pip, wheel], check=True)
+
+    def run(self, *command, cache, path=None):
+        """Exit code, output, errors; `path`: what is on PATH beside the environment's own programs."""
+        environment = {k: v for k, v in os.environ.items() if k not in ("CXX", "CC", "PYTHONPATH")}
+        environment.update(
+            PATH=os.pathsep.join([str(self.home / "bin"), *([path] if path else [])]), XDG_CACHE_HOME=str(cache)
+        )
+        done = subprocess.run(
+            command, cwd=self.home, env=environment, capture_output=True, text=True, timeout=300, errors="replace"
+        )
+        return done.returncode, done.stdout.strip(), done.stderr
+
+    def profile(self, **where):
+        return self.run(self.home / "bin" / "python", "-c", PROFILE, **where)
+
+
+@pytest.fixture
+def installed(tmp_path):
+    return Installed(tmp_path / "venv", only("*.whl"))
+
+
+def test_names_say_where_it_runs():
+    wheel = only("*.whl").name
+    tag = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    assert f"-{tag}-{tag}-manylinux_2_" in wheel, wheel
+
+
+def test_it_needs_nothing_that_is_not_on_every_linux():
+    names = zipfile.ZipFile(only("*.whl")).namelist()
+    assert not [name for name in names if name.startswith("opstrobe.libs/")], "a library had to be taken along"
+    assert not [name for name in names if "test" in name]
+
+
+def test_it_profiles_without_a_compiler(installed, tmp_path):
+    assert shutil.which("c++", path=str(installed.home / "bin")) is None
+    code, bridge, errors = installed.profile(cache=tmp_path / "cache")
+    assert code == 0, errors
+    assert Path(bridge).parent == installed.package / "bridge"
+    assert not (tmp_path / "cache").exists(), "nothing was compiled"
+    assert (installed.home / "trace.json").stat().st_size > 1000
+
+    code, said, errors = installed.run("opstrobe", "doctor", cache=tmp_path / "cache")
+    assert code == 0, said + errors
+    assert f"{installed.package}/bridge/" in said and "recording works" in said
+
+    code, said, errors = installed.run(
+        "opstrobe", "run", "--table", "-c", "import torch; torch.ones(2) + 1", cache=tmp_path / "cache"
+    )
+    assert code == 0 and "aten::add" in said + errors, said + errors
+
+
+def test_without_a_bridge_of_its_own_it_compiles_one_once(installed, tmp_path):
+    for bridge in installed.package.glob("bridge/*.so"):
+        bridge.unlink()
+    cache = tmp_path / "cache"
+
+    code, said, errors = installed.profile(cache=cache)
+    assert code != 0
+    message = errors.strip().splitlines()[-1]
+    assert message.startswith(
+        "opstrobe._bridge.BridgeError: the torch bridge has to be compiled once for this torch"
+    ), errors
+    assert "apt-get install g++" in message and "CXX" in message
+
+    code, said, errors = installed.run("opstrobe", "doctor", cache=cache)
+    assert code != 0 and "apt-get install g++" in said + errors, said + errors
+
+    code, compiled, errors = installed.profile(cache=cache, path=os.environ["PATH"])
+    assert code == 0, errors
+    assert cache in Path(compiled).parents
+
+    code, bridge, errors = installed.profile(cache=cache)
+    assert (code, bridge) == (0, compiled), errors
+
+
+def test_the_source_distribution_holds_what_is_needed_to_build(tmp_path):
+    sources = list(DIST.glob("*.tar.gz"))
+    if not sources:
+        assert not (DIST.parent / ".git").exists(), "make wheel packs one from a checkout"
+        return
+    with tarfile.open(sources[0]) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (tree,) = tmp_path.iterdir()
+    environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "out", tree]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+    (wheel,) = (tmp_path / "out").glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "opstrobe/bridge/torch_bridge.cpp" in names
+    assert not [name for name in names if name.startswith("opstrobe/bridge/torch2")], "no bridge was asked for"
+    assert (tree / "LICENSE").is_file() and (tree / "docs" / "compatibility.md").is_file()

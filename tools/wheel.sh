@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `make wheel`: dist/ with a manylinux wheel for this Python and a source distribution. In the wheel is the bridge to the
+# torch of .venv, compiled; with any other torch it is compiled where it is used, from the source that the wheel has too.
+#
+# The wheel is made from this tree, the source distribution from the last commit. How old a system the wheel runs on
+# follows from the C library here; for an older one, build where that is older.
+. "$(dirname "$0")/common.sh"
+
+tools/build.sh
+python_packages wheel tools/requirements-wheel.txt
+work=build/wheel
+rm -rf dist "$work/plain"
+mkdir -p dist "$work/bridge"
+
+say "compiling the bridge to torch $(.venv/bin/python -c 'import torch; print(torch.__version__)')"
+bridge=$(.venv/bin/python -c 'import sys; from opstrobe import _bridge; print(_bridge.build_into(sys.argv[1]))' "$work/bridge")
+
+say "building the wheel"
+.venv/bin/python -m build --wheel --no-isolation --outdir "$work/plain" -Cbuild-dir="$work/build" \
+	-Csetup-args="-Dbridge=$PWD/$bridge" -Ccompile-args="-j$JOBS" . >"$work/wheel.log" 2>&1 ||
+	die "the wheel could not be built: $(tail -n 20 "$work/wheel.log")"
+# The torch libraries are in the process already when the bridge is loaded.
+.venv/bin/auditwheel repair --exclude libc10.so --exclude libtorch_cpu.so --wheel-dir dist "$work"/plain/*.whl \
+	>"$work/auditwheel.log" 2>&1 || die "the wheel is not portable: $(tail -n 20 "$work/auditwheel.log")"
+
+if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
+	say "packing the source distribution"
+	[ -z "$(git status --porcelain)" ] || say "this tree has changes that are not committed: they are in the wheel alone"
+	.venv/bin/python -m build --sdist --no-isolation --outdir dist . >"$work/sdist.log" 2>&1 ||
+		die "the source distribution could not be packed: $(tail -n 20 "$work/sdist.log")"
+else
+	say "no source distribution: it is made from a git commit, and this is no checkout"
+fi
+ls dist/*
