@@ -65,6 +65,11 @@ enum ops_event_flag {
 	OPS_EVENT_FOLDED = 8,     /* only child of an operator of the same name; merged into it in tree and tables */
 };
 
+struct ops_string {
+	const char *bytes; /* any bytes, also NUL; not necessarily UTF-8; a NUL follows the last */
+	size_t size;
+};
+
 /* The columns. Rows are sorted by start_ns ascending, then end_ns descending, then recording order. NULL for an optional
  * column that this trace does not have. */
 struct ops_events {
@@ -87,13 +92,18 @@ struct ops_events {
 	const uint64_t *id;              /* optional: the file's "External id"; without it the id is row + 1. That of what
 	                                  * runs for an operator (RUNTIME, KERNEL, …) is the operator's */
 
+	/* Python calls; all optional. The stack of an event is the walk up `parent` through the PYTHON_FUNCTION rows. */
+	const uint32_t *function;        /* of a PYTHON_FUNCTION: index into ops_trace_functions, OPS_NONE unknown */
+	const uint32_t *call_line;       /* of any event: the line of the enclosing Python function's source that called it;
+	                                  * 0 unknown */
+	const uint32_t *python_id;       /* of a PYTHON_FUNCTION: 1, 2, … in order of rows in a recording; OPS_NONE none */
+	const uint32_t *python_parent;   /* the caller's python_id, OPS_NONE none */
+	const uint32_t *python_module;   /* number of the nn.Module whose call this is, OPS_NONE none */
+
 	/* All optional, and only in traces that were read from a file. */
 	const int64_t *correlation;      /* what a RUNTIME or DRIVER call and its device work have in common; -1 none */
 	const uint32_t *category;        /* string id of a category that is not the kind's own, or OPS_NONE */
 	const uint32_t *call_stack;      /* string id: frames, innermost first, each with a ';' behind; or OPS_NONE */
-	const uint32_t *python_id;       /* of a PYTHON_FUNCTION, OPS_NONE none */
-	const uint32_t *python_parent;   /* the caller's python_id, OPS_NONE none */
-	const uint32_t *python_module;   /* number of the nn.Module whose call this is, OPS_NONE none */
 	const uint32_t *extra;           /* string id: what else the file's args say, as members of a JSON object without
 	                                  * the braces; or OPS_NONE. See ops_event_arg */
 	const uint32_t *index;           /* place in the file's traceEvents, from 0; OPS_NONE unknown */
@@ -125,6 +135,22 @@ struct ops_process {
 	uint32_t has_sort_index;
 	int64_t pid;
 	int64_t sort_index; /* where viewers show it */
+};
+
+/* A function that was called: one of Python, or a C function called from Python. No two are equal. Rows of PYTHON_FUNCTION
+ * are named "path(line): name", the path as short as sys.path allows, or "<built-in function len>"; and besides, without
+ * a function, "Python GC". */
+struct ops_function {
+	uint32_t name; /* string id: "Class.method" */
+	uint32_t file; /* string id: of the whole path, or "<string>"; "" for a C function */
+	uint32_t line; /* the first, 0 unknown */
+};
+
+/* What is known of a row's function; the texts are borrowed, and no NUL follows them. */
+struct ops_function_text {
+	struct ops_string name;
+	struct ops_string file;
+	uint32_t line;
 };
 
 /* An allocator report, in time order. `track` is the thread that reported. */
@@ -204,11 +230,6 @@ struct ops_trace_info {
 	const char *process_name; /* name of the executable, "" when unknown */
 };
 
-struct ops_string {
-	const char *bytes; /* any bytes, also NUL; not necessarily UTF-8; a NUL follows the last */
-	size_t size;
-};
-
 /* --- life ------------------------------------------------------------------------------------------------------- */
 
 /* Atomic reference count; NULL is allowed in unref and then ignored. */
@@ -227,6 +248,7 @@ const struct ops_track *ops_trace_tracks(const struct ops_trace *trace, size_t *
 const struct ops_memory_record *ops_trace_memory(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_counter_record *ops_trace_counters(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_link *ops_trace_links(const struct ops_trace *trace, size_t *ret_count);
+const struct ops_function *ops_trace_functions(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_process *ops_trace_processes(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_note *ops_trace_notes(const struct ops_trace *trace, size_t *ret_count);
 /* "a comma too many". Static. */
@@ -234,6 +256,13 @@ const char *ops_note_text(enum ops_note_kind kind);
 
 /* The category of an event: that of its kind unless its file says otherwise. */
 struct ops_string ops_event_category(const struct ops_trace *trace, uint32_t row);
+/* The function that a PYTHON_FUNCTION calls, by its column or, in a trace that has none, taken from its name. False when
+ * neither tells. */
+bool ops_event_function(const struct ops_trace *trace, uint32_t row, struct ops_function_text *ret_function);
+/* Takes a row's name, "path(line): name", apart: the path as the name has it. False for names of another form. */
+bool ops_function_parse(struct ops_string row_name, struct ops_function_text *ret_function);
+/* The row of the Python function (not a C function) that called an event: the nearest above it; OPS_NONE when none did. */
+uint32_t ops_event_caller(const struct ops_trace *trace, uint32_t row);
 /* Finds an argument that no column has; `*ret_json` is its value as JSON text, borrowed. False when there is none. Linear
  * in the event's arguments; equal ids of `extra` have equal arguments. */
 bool ops_event_arg(const struct ops_trace *trace, uint32_t row, const char *key, struct ops_string *ret_json);

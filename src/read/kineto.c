@@ -168,6 +168,8 @@ static void take_own(struct kineto_reader *reader, const struct ops_json_member 
 			reader->row_ids = member->value[0] == 't';
 		else if (KINETO_IS(key, size, "tracks"))
 			kineto_take_own_tracks(reader, member);
+		else if (KINETO_IS(key, size, "functions"))
+			kineto_take_functions(reader, member);
 		else if (!kineto_integer(member, &number))
 			continue;
 		else if (KINETO_IS(key, size, "lost") && number >= 0)
@@ -400,6 +402,7 @@ static void release(struct kineto_reader *reader)
 	OPS_ARRAY_RELEASE(&reader->metadata);
 	OPS_ARRAY_RELEASE(&reader->lane_tracks);
 	OPS_ARRAY_RELEASE(&reader->tracks);
+	OPS_ARRAY_RELEASE(&reader->functions);
 	OPS_ARRAY_RELEASE(&reader->processes);
 	OPS_ARRAY_RELEASE(&reader->inputs);
 	OPS_ARRAY_RELEASE(&reader->extras);

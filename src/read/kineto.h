@@ -4,7 +4,7 @@
  *
  *     source ─▶ window ─▶ object taken apart ─▶ kineto_event.c ─▶ builder
  *                                                 kineto_args.c: arguments, inputs
- *                                                 kineto_tracks.c: threads, streams, processes
+ *                                                 kineto_tracks.c: threads, streams, processes, functions
  *
  * One event at a time; beyond the trace itself only small tables are kept: of texts met before and what became of them.
  */
@@ -106,6 +106,7 @@ struct kineto_reader {
 	uint32_t last_lane;
 	OPS_ARRAY(struct kineto_track) tracks;
 	OPS_ARRAY(struct ops_process) processes;
+	OPS_ARRAY(uint32_t) functions;        /* of an own file: indexes in the trace */
 	struct ops_intern process_keys;
 	struct ops_intern inputs_texts;
 	OPS_ARRAY(struct kineto_inputs) inputs;
@@ -183,6 +184,8 @@ void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member
                       const struct ops_json_member *pid, const struct ops_json_member *tid);
 /* The tracks of an own file, in its words: [[kind, pid, tid, shown tid, number, "name"], …]. */
 void kineto_take_own_tracks(struct kineto_reader *reader, const struct ops_json_member *array);
+/* The functions of an own file: [["name", "path", line], …]. */
+void kineto_take_functions(struct kineto_reader *reader, const struct ops_json_member *array);
 /* Numbers the threads and hands all to the builder. */
 void kineto_end_tracks(struct kineto_reader *reader);
 

@@ -35,6 +35,8 @@ enum arg {
 	ARG_ASYNC,
 	ARG_END_TRACK,
 	ARG_RAW_NAME,
+	ARG_FUNCTION,
+	ARG_CALL_FROM,
 };
 
 #define FIRST_INPUT ARG_DIMS
@@ -71,6 +73,8 @@ static const struct {
 	{NAME("Async"), ARG_ASYNC, true},
 	{NAME("End track"), ARG_END_TRACK, true},
 	{NAME("Raw name"), ARG_RAW_NAME, true},
+	{NAME("Function"), ARG_FUNCTION, true},
+	{NAME("CallFrom"), ARG_CALL_FROM, false},
 #undef NAME
 };
 
@@ -149,6 +153,23 @@ static bool take_raw_name(struct kineto_reader *reader, const struct ops_json_me
 	return member->type == '"';
 }
 
+/* "file:line", of which a recording's file follows from its rows. */
+static bool take_call_from(const struct kineto_reader *reader, const struct ops_json_member *member,
+                           struct ops_new_event *event)
+{
+	const char *end = member->value + member->value_size;
+	struct ops_json_member line = {.value = end, .type = OPS_JSON_NUMBER};
+	int64_t value;
+
+	while (line.value > member->value && line.value[-1] >= '0' && line.value[-1] <= '9')
+		line.value--;
+	line.value_size = (size_t)(end - line.value);
+	if (member->type == '"' && line.value > member->value && line.value[-1] == ':' &&
+	    take_number(&line, 1, UINT32_MAX, &value))
+		event->call_line = (uint32_t)value;
+	return reader->recorded && event->call_line;
+}
+
 static bool take_own_column(struct kineto_reader *reader, enum arg arg, const struct ops_json_member *member,
                             struct ops_new_event *event, struct kineto_own_args *own)
 {
@@ -173,6 +194,12 @@ static bool take_own_column(struct kineto_reader *reader, enum arg arg, const st
 	case ARG_END_TRACK:
 		return take_number(member, 0, (int64_t)reader->tracks.count - 1, &value) &&
 		       take_id(member, &event->end_track);
+	case ARG_FUNCTION:
+		if (event->kind != OPS_EVENT_PYTHON_FUNCTION ||
+		    !take_number(member, 0, (int64_t)reader->functions.count - 1, &value))
+			return false;
+		event->function = reader->functions.items[value];
+		return true;
 	default:
 		return false;
 	}
@@ -208,6 +235,8 @@ static bool take_column(struct kineto_reader *reader, enum arg arg, const struct
 		return take_text(reader, member, &event->overload);
 	case ARG_RECORD_FUNCTION_ID:
 		return take_number(member, 0, 0, &value);
+	case ARG_CALL_FROM:
+		return take_call_from(reader, member, event);
 	case ARG_ROW: /* where the writer had the event: every writer numbers its own */
 		return kineto_integer(member, &value);
 	default:

@@ -225,6 +225,39 @@ void kineto_take_own_tracks(struct kineto_reader *reader, const struct ops_json_
 		;
 }
 
+static bool take_function(struct kineto_reader *reader, const struct ops_json_member *row)
+{
+	struct ops_json_cursor cursor = {row->value + 1, row->value + row->value_size, NULL};
+	struct ops_json_member name, file, line;
+	struct ops_function function;
+	int64_t first;
+	uint32_t *index;
+
+	if (row->type != '[' || !next_element(&cursor, &name) || !next_element(&cursor, &file) ||
+	    !next_element(&cursor, &line) || name.type != '"' || file.type != '"' || !kineto_integer(&line, &first) ||
+	    first < 0 || first > UINT32_MAX)
+		return false;
+	function.name = kineto_string(reader, &name);
+	function.file = kineto_string(reader, &file);
+	function.line = (uint32_t)first;
+	index = OPS_ARRAY_PUSH(&reader->functions);
+	if (!index)
+		return false;
+	*index = ops_builder_function(reader->builder, &function);
+	return true;
+}
+
+void kineto_take_functions(struct kineto_reader *reader, const struct ops_json_member *array)
+{
+	struct ops_json_cursor cursor = {array->value + 1, array->value + array->value_size, NULL};
+	struct ops_json_member row;
+
+	if (reader->functions.count || array->type != '[')
+		return;
+	while (next_element(&cursor, &row) && take_function(reader, &row))
+		;
+}
+
 /* --- the end -------------------------------------------------------------------------------------------------------- */
 
 /* Whether this is the thread a process starts with: torch's number 1, as a rule. */

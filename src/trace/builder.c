@@ -19,6 +19,7 @@
 struct ops_builder {
 	struct ops_trace *trace;
 	OPS_ARRAY(struct ops_new_flow) flows;
+	struct ops_intern functions; /* struct ops_function, as bytes: finds those of the trace */
 	bool links_given;
 	bool failed;
 };
@@ -65,6 +66,7 @@ void ops_builder_free(struct ops_builder *builder)
 		return;
 	ops_trace_unref(builder->trace);
 	OPS_ARRAY_RELEASE(&builder->flows);
+	ops_intern_release(&builder->functions);
 	ops_free(builder);
 }
 
@@ -200,6 +202,23 @@ void ops_builder_number_track(struct ops_builder *builder, uint32_t track, uint3
 {
 	if (!builder->failed)
 		builder->trace->tracks.items[track].number = number;
+}
+
+uint32_t ops_builder_function(struct ops_builder *builder, const struct ops_function *function)
+{
+	size_t known = builder->trace->functions.count;
+	uint32_t id = ops_intern_add(&builder->functions, function, sizeof(*function));
+	struct ops_function *added;
+
+	if (id < known)
+		return id;
+	added = id == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&builder->trace->functions);
+	if (!added) {
+		builder->failed = true;
+		return OPS_NONE;
+	}
+	*added = *function;
+	return id;
 }
 
 uint32_t ops_builder_event(struct ops_builder *builder, const struct ops_new_event *event)

@@ -43,6 +43,8 @@ struct ops_new_event {
 	int64_t correlation; /* -1 none; the rest as in struct ops_events, OPS_NONE none */
 	uint32_t category;
 	uint32_t call_stack;
+	uint32_t function;
+	uint32_t call_line; /* 0 none */
 	uint32_t python_id;
 	uint32_t python_parent;
 	uint32_t python_module;
@@ -55,8 +57,8 @@ struct ops_new_event {
 /* What a row has when nothing is said, as first initialiser; who has something to say assigns these afterwards. */
 #define OPS_NEW_EVENT                                                                              \
 	.sequence_nr = -1, .inputs = OPS_NONE, .end_track = OPS_NONE, .args = OPS_NONE, .correlation = -1,      \
-	.category = OPS_NONE, .call_stack = OPS_NONE, .python_id = OPS_NONE, .python_parent = OPS_NONE,         \
-	.python_module = OPS_NONE, .extra = OPS_NONE, .index = OPS_NONE
+	.category = OPS_NONE, .call_stack = OPS_NONE, .function = OPS_NONE, .python_id = OPS_NONE,              \
+	.python_parent = OPS_NONE, .python_module = OPS_NONE, .extra = OPS_NONE, .index = OPS_NONE
 
 /* One end of an arrow, as files have them: arrows are the points of one kind, category and id, in order of time. */
 struct ops_new_flow {
@@ -85,6 +87,9 @@ uint32_t ops_builder_inputs(struct ops_builder *builder, const char *bytes, size
 /* Adds a track and gives its index. A thread's `number` may be set later, see ops_builder_number_track. */
 uint32_t ops_builder_track(struct ops_builder *builder, const struct ops_track *track);
 void ops_builder_number_track(struct ops_builder *builder, uint32_t track, uint32_t number);
+
+/* The index of a function, added if new. OPS_NONE when memory is out. */
+uint32_t ops_builder_function(struct ops_builder *builder, const struct ops_function *function);
 
 /* Adds a row; gives its place in order of adding (for ops_builder_set_sequence), OPS_NONE when memory is out. */
 uint32_t ops_builder_event(struct ops_builder *builder, const struct ops_new_event *event);

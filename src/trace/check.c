@@ -52,6 +52,10 @@ static enum ops_code check_ids(const struct ops_trace *trace, size_t row, struct
 	if (!is_string_or_none(trace, e->category, row) || !is_string_or_none(trace, e->call_stack, row) ||
 	    !is_string_or_none(trace, e->extra, row))
 		return bad_row(error, row, "category, call stack or further arguments are not a string of the trace");
+	if (e->function && e->function[row] != OPS_NONE && e->function[row] >= trace->functions.count)
+		return bad_row(error, row, "function is not one of the trace");
+	if (e->function && e->function[row] != OPS_NONE && e->kind[row] != OPS_EVENT_PYTHON_FUNCTION)
+		return bad_row(error, row, "has a function, but is no Python call");
 	return OPS_OK;
 }
 
@@ -287,6 +291,17 @@ static enum ops_code check_processes(const struct ops_trace *trace, struct ops_e
 	return OPS_OK;
 }
 
+static enum ops_code check_functions(const struct ops_trace *trace, struct ops_error *error)
+{
+	for (size_t i = 0; i < trace->functions.count; i++) {
+		const struct ops_function *function = &trace->functions.items[i];
+
+		if (function->name >= trace->strings.count || function->file >= trace->strings.count)
+			return ops_fault(error, OPS_CORRUPT, "function %zu: name or file is not a string of the trace", i);
+	}
+	return OPS_OK;
+}
+
 static enum ops_code check_tables(const struct ops_trace *trace, struct ops_error *error)
 {
 	for (size_t i = 0; i < trace->inputs.count; i++)
@@ -312,6 +327,8 @@ enum ops_code ops_trace_check(const struct ops_trace *trace, struct ops_error *e
 		code = check_tracks(trace, error);
 	if (!code)
 		code = check_processes(trace, error);
+	if (!code)
+		code = check_functions(trace, error);
 	if (!code)
 		code = check_records(trace, error);
 	if (!code)

@@ -20,6 +20,7 @@ struct merge {
 	size_t track_count;
 	size_t event_count;
 	size_t memory_count;
+	uint32_t python_id; /* the highest so far */
 	bool keep_ids;
 	bool links_given; /* some part was read from a file, so that arrows are copied and not found anew */
 };
@@ -30,12 +31,14 @@ struct copier {
 	const struct ops_events *events;
 	uint32_t *strings; /* each OPS_NONE until needed */
 	uint32_t *inputs;
+	uint32_t *functions;
 	uint32_t *tracks;
 	uint32_t *rows; /* places of the rows in the new trace; only to copy arrows */
 	size_t track_count;
 	const struct ops_track *old_tracks;
 	const struct ops_memory_record *memory;
 	size_t memory_count;
+	uint32_t first_python_id; /* what is added to the part's */
 	int64_t stop_ns; /* of the new trace */
 	bool own_tracks;
 };
@@ -108,6 +111,49 @@ static uint32_t copy_inputs(struct merge *merge, struct copier *copier, uint32_t
 	return copier->inputs[id];
 }
 
+static uint32_t copy_function(struct merge *merge, struct copier *copier, uint32_t id)
+{
+	size_t count;
+	struct ops_function function;
+
+	if (id == OPS_NONE)
+		return OPS_NONE;
+	if (copier->functions[id] == OPS_NONE) {
+		function = ops_trace_functions(copier->trace, &count)[id];
+		function.name = copy_string(merge, copier, function.name);
+		function.file = copy_string(merge, copier, function.file);
+		copier->functions[id] = ops_builder_function(merge->builder, &function);
+	}
+	return copier->functions[id];
+}
+
+/* Each part counts its calls from 1 on: those of later parts are moved behind. */
+static uint32_t copy_python_id(struct merge *merge, const struct copier *copier, uint32_t id)
+{
+	if (id >= OPS_NONE - copier->first_python_id) /* OPS_NONE too */
+		return OPS_NONE;
+	id += copier->first_python_id;
+	if (id > merge->python_id)
+		merge->python_id = id;
+	return id;
+}
+
+static void copy_python_columns(struct merge *merge, struct copier *copier, uint32_t row, struct ops_new_event *event)
+{
+	const struct ops_events *e = copier->events;
+
+	if (e->function)
+		event->function = copy_function(merge, copier, e->function[row]);
+	if (e->call_line)
+		event->call_line = e->call_line[row];
+	if (e->python_id)
+		event->python_id = copy_python_id(merge, copier, e->python_id[row]);
+	if (e->python_parent)
+		event->python_parent = copy_python_id(merge, copier, e->python_parent[row]);
+	if (e->python_module)
+		event->python_module = e->python_module[row];
+}
+
 /* What only a row has that was read from a file. */
 static void copy_file_columns(struct merge *merge, struct copier *copier, uint32_t row, struct ops_new_event *event)
 {
@@ -119,12 +165,6 @@ static void copy_file_columns(struct merge *merge, struct copier *copier, uint32
 		event->category = copy_string(merge, copier, e->category[row]);
 	if (e->call_stack)
 		event->call_stack = copy_string(merge, copier, e->call_stack[row]);
-	if (e->python_id)
-		event->python_id = e->python_id[row];
-	if (e->python_parent)
-		event->python_parent = e->python_parent[row];
-	if (e->python_module)
-		event->python_module = e->python_module[row];
 	if (e->extra)
 		event->extra = copy_string(merge, copier, e->extra[row]);
 	event->index = e->index[row];
@@ -154,6 +194,7 @@ static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
 		event.args = copy_string(merge, copier, e->args[row]);
 	if (e->id && merge->keep_ids)
 		event.id = e->id[row];
+	copy_python_columns(merge, copier, row, &event);
 	if (e->index)
 		copy_file_columns(merge, copier, row, &event);
 	if (copier->rows)
@@ -270,16 +311,21 @@ static bool copier_init(struct copier *copier, struct merge *merge, const struct
                         bool own_tracks)
 {
 	size_t strings = ops_trace_string_count(trace), inputs = ops_trace_inputs_count(trace);
+	size_t functions;
 
 	*copier = (struct copier){.trace = trace, .events = ops_trace_events(trace), .stop_ns = stop_ns,
 	                          .own_tracks = own_tracks};
 	copier->old_tracks = ops_trace_tracks(trace, &copier->track_count);
 	copier->memory = ops_trace_memory(trace, &copier->memory_count);
+	copier->first_python_id = merge->python_id;
+	ops_trace_functions(trace, &functions);
 	copier->strings = ops_realloc_array(NULL, strings + 1, sizeof(*copier->strings));
 	copier->inputs = ops_realloc_array(NULL, inputs + 1, sizeof(*copier->inputs));
+	copier->functions = ops_realloc_array(NULL, functions + 1, sizeof(*copier->functions));
 	copier->tracks = ops_realloc_array(NULL, copier->track_count + 1, sizeof(*copier->tracks));
-	if (!copier->strings || !copier->inputs || !copier->tracks)
+	if (!copier->strings || !copier->inputs || !copier->functions || !copier->tracks)
 		return false;
+	memset(copier->functions, 0xff, functions * sizeof(*copier->functions));
 	memset(copier->strings, 0xff, strings * sizeof(*copier->strings));
 	memset(copier->inputs, 0xff, inputs * sizeof(*copier->inputs));
 	if (merge->links_given) {
@@ -300,6 +346,7 @@ static void copier_release(struct copier *copier)
 {
 	ops_free(copier->strings);
 	ops_free(copier->inputs);
+	ops_free(copier->functions);
 	ops_free(copier->tracks);
 	ops_free(copier->rows);
 }

@@ -3,7 +3,7 @@
  * A trace as one run of bytes and back. Nothing that follows from the rows is written: unpacking builds the trace anew
  * and checks it, so that whatever bytes come in, what comes out is a trace that keeps its promises.
  *
- *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ counters │ processes │ notes │ links │ columns
+ *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ counters │ processes │ notes │ links │ functions │ columns
  *
  * A text is its size (uint32_t) and its bytes. Numbers are in the machine's byte order; nothing is aligned.
  */
@@ -38,6 +38,8 @@
 	X(int64_t, correlation)                                                                    \
 	X(uint32_t, category)                                                                      \
 	X(uint32_t, call_stack)                                                                    \
+	X(uint32_t, function)                                                                      \
+	X(uint32_t, call_line)                                                                     \
 	X(uint32_t, python_id)                                                                     \
 	X(uint32_t, python_parent)                                                                 \
 	X(uint32_t, python_module)                                                                 \
@@ -55,6 +57,7 @@ struct pack_head {
 	uint64_t process_count;
 	uint64_t note_count;
 	uint64_t link_count; /* of a trace that was read: its arrows are those of its file */
+	uint64_t function_count;
 	uint64_t event_count;
 	uint64_t lost;
 	int64_t start_ns;
@@ -63,7 +66,7 @@ struct pack_head {
 #define HAS_COLUMN(type, name) uint8_t has_##name;
 	PACKED_OPTIONAL_COLUMNS(HAS_COLUMN)
 #undef HAS_COLUMN
-	uint8_t unused[4];
+	uint8_t unused[2];
 };
 
 /* --- packing -------------------------------------------------------------------------------------------------------- */
@@ -100,13 +103,14 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 {
 	const struct ops_trace_info *info = ops_trace_info(trace);
 	const struct ops_events *events = ops_trace_events(trace);
-	size_t tracks, memory, counters, processes, notes, links;
+	size_t tracks, memory, counters, processes, notes, links, functions;
 	const struct ops_track *track_rows = ops_trace_tracks(trace, &tracks);
 	const struct ops_memory_record *memory_rows = ops_trace_memory(trace, &memory);
 	const struct ops_counter_record *counter_rows = ops_trace_counters(trace, &counters);
 	const struct ops_process *process_rows = ops_trace_processes(trace, &processes);
 	const struct ops_note *note_rows = ops_trace_notes(trace, &notes);
 	const struct ops_link *link_rows = ops_trace_links(trace, &links);
+	const struct ops_function *function_rows = ops_trace_functions(trace, &functions);
 	struct pack_head head = {
 		.magic = PACK_MAGIC,
 		.string_count = ops_trace_string_count(trace),
@@ -118,6 +122,7 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 		.process_count = processes,
 		.note_count = notes,
 		.link_count = events->index ? links : 0,
+		.function_count = functions,
 		.event_count = events->count,
 		.lost = info->lost,
 		.start_ns = info->start_ns,
@@ -137,6 +142,7 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 	ops_buffer_append(&out, process_rows, processes * sizeof(*process_rows));
 	ops_buffer_append(&out, note_rows, notes * sizeof(*note_rows));
 	ops_buffer_append(&out, link_rows, head.link_count * sizeof(*link_rows));
+	ops_buffer_append(&out, function_rows, functions * sizeof(*function_rows));
 #define PUT_COLUMN(type, name) ops_buffer_append(&out, events->name, events->count * sizeof(type));
 	PACKED_COLUMNS(PUT_COLUMN)
 #undef PUT_COLUMN
@@ -171,6 +177,7 @@ struct unpacker {
 	struct ops_builder *builder;
 	uint32_t *strings; /* ids in the builder */
 	uint32_t *inputs;
+	uint32_t *functions;
 	struct ops_trace_info info;
 };
 
@@ -336,6 +343,24 @@ static void take_file_records(struct unpacker *in)
 		ops_builder_links_given(in->builder);
 }
 
+/* False when memory is out. */
+static bool take_functions(struct unpacker *in)
+{
+	const char *at = take(in, in->head.function_count, sizeof(struct ops_function));
+
+	if (!at)
+		return true;
+	in->functions = ops_realloc_array(NULL, in->head.function_count + 1, sizeof(*in->functions));
+	for (uint64_t i = 0; in->functions && i < in->head.function_count; i++) {
+		struct ops_function function;
+		memcpy(&function, at + i * sizeof(function), sizeof(function));
+		function.name = moved_id(in, function.name, in->strings, in->head.string_count, false);
+		function.file = moved_id(in, function.file, in->strings, in->head.string_count, false);
+		in->functions[i] = ops_builder_function(in->builder, &function);
+	}
+	return in->functions != NULL;
+}
+
 /* Where the columns begin; NULL for those that are not there. */
 struct packed_columns {
 #define COLUMN_FIELD(type, name) const char *name;
@@ -363,6 +388,7 @@ static void take_event(struct unpacker *in, const struct packed_columns *c, uint
 	event.category = moved_id(in, event.category, in->strings, head->string_count, true);
 	event.call_stack = moved_id(in, event.call_stack, in->strings, head->string_count, true);
 	event.extra = moved_id(in, event.extra, in->strings, head->string_count, true);
+	event.function = moved_id(in, event.function, in->functions, head->function_count, true);
 	if (c->overload)
 		event.overload = moved_id(in, event.overload, in->strings, head->string_count, false);
 	event.flags &= OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED;
@@ -438,7 +464,10 @@ enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace 
 		                                  .process_name = take_name(&in, &process)};
 		take_records(&in);
 		take_file_records(&in);
-		take_events(&in);
+		if (!take_functions(&in))
+			code = ops_fault_memory(error);
+		else
+			take_events(&in);
 	}
 	if (!code && in.failure)
 		code = ops_fault(error, OPS_CORRUPT, "cannot unpack a trace: byte %zu: %s", (size_t)(in.next - in.start),
@@ -465,5 +494,6 @@ enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace 
 	ops_buffer_release(&process);
 	ops_free(in.strings);
 	ops_free(in.inputs);
+	ops_free(in.functions);
 	return code;
 }

@@ -39,6 +39,8 @@
 	X(int64_t, correlation, -1)                                                                \
 	X(uint32_t, category, OPS_NONE)                                                            \
 	X(uint32_t, call_stack, OPS_NONE)                                                          \
+	X(uint32_t, function, OPS_NONE)                                                            \
+	X(uint32_t, call_line, 0)                                                                  \
 	X(uint32_t, python_id, OPS_NONE)                                                           \
 	X(uint32_t, python_parent, OPS_NONE)                                                       \
 	X(uint32_t, python_module, OPS_NONE)                                                       \
@@ -73,6 +75,7 @@ struct ops_trace {
 	OPS_ARRAY(struct ops_memory_record) memory;
 	OPS_ARRAY(struct ops_counter_record) counters;
 	OPS_ARRAY(struct ops_link) links;
+	OPS_ARRAY(struct ops_function) functions;
 	OPS_ARRAY(struct ops_process) processes;
 	OPS_ARRAY(struct ops_note) notes;
 	OPS_ARRAY(struct ops_metadata_entry) metadata;

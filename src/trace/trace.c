@@ -34,6 +34,7 @@ static void trace_free(struct ops_trace *trace)
 		ops_free(trace->metadata.items[i].json);
 	}
 	OPS_ARRAY_RELEASE(&trace->metadata);
+	OPS_ARRAY_RELEASE(&trace->functions);
 	OPS_ARRAY_RELEASE(&trace->processes);
 	OPS_ARRAY_RELEASE(&trace->notes);
 	OPS_ARRAY_RELEASE(&trace->links);
@@ -141,6 +142,12 @@ const struct ops_link *ops_trace_links(const struct ops_trace *trace, size_t *re
 {
 	*ret_count = trace->links.count;
 	return trace->links.items;
+}
+
+const struct ops_function *ops_trace_functions(const struct ops_trace *trace, size_t *ret_count)
+{
+	*ret_count = trace->functions.count;
+	return trace->functions.items;
 }
 
 const struct ops_process *ops_trace_processes(const struct ops_trace *trace, size_t *ret_count)

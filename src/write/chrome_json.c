@@ -108,8 +108,28 @@ static void add_id(struct writer *writer, int64_t id, bool is_text)
 	}
 }
 
-/* What a file says of its trace beyond Kineto's conventions: whether it is a recording, and its ids are its rows'. Times are in ns from the base. A track is [kind, process,
- * thread, thread as rows have it, torch's number, name]; rows of several that look the same say which in "track". */
+/* [name, path, first line] of each. */
+static void add_functions(struct writer *writer)
+{
+	size_t count;
+	const struct ops_function *functions = ops_trace_functions(writer->rows.trace, &count);
+
+	if (count == 0)
+		return;
+	ops_buffer_append_text(&writer->text, ",\"functions\":[");
+	for (size_t i = 0; i < count; i++) {
+		ops_buffer_append_text(&writer->text, i ? ",[" : "[");
+		add_id(writer, functions[i].name, true);
+		ops_buffer_append_text(&writer->text, ",");
+		add_id(writer, functions[i].file, true);
+		ops_buffer_printf(&writer->text, ",%" PRIu32 "]", functions[i].line);
+	}
+	ops_buffer_append_text(&writer->text, "]");
+}
+
+/* What a file says of its trace beyond Kineto's conventions: whether it is a recording, and its ids are its rows'. Times
+ * are in ns from the base. A track is [kind, process, thread, thread as rows have it, torch's number, name]; rows of several
+ * that look the same say which in "track". Rows name their function by its place. */
 static void add_own_member(struct writer *writer)
 {
 	const struct ops_trace_info *info = writer->info;
@@ -135,7 +155,9 @@ static void add_own_member(struct writer *writer)
 		ops_json_string(&writer->text, name.bytes, name.size);
 		ops_buffer_append_text(&writer->text, "]");
 	}
-	ops_buffer_append_text(&writer->text, "]}");
+	ops_buffer_append_text(&writer->text, "]");
+	add_functions(writer);
+	ops_buffer_append_text(&writer->text, "}");
 }
 
 /* The members before the events, and the opening of these. */

@@ -138,7 +138,8 @@ static bool is_pair(const struct ops_chrome_rows *rows, size_t row)
 static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
 	const struct ops_events *events = rows->events;
-	uint64_t id = events->id ? events->id[row] : rows->was_read ? 0 : row + 1;
+	bool is_python = events->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
+	uint64_t id = events->id ? events->id[row] : rows->was_read || is_python ? 0 : row + 1;
 
 	if (id) {
 		at = OPS_PUT(at, "\"External id\":");
@@ -152,7 +153,7 @@ static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = ops_json_uint_to(at, events->forward_thread[row]);
 		*at++ = ',';
 	}
-	if (!rows->was_read)
+	if (!rows->was_read && !is_python)
 		at = OPS_PUT(at, "\"Record function id\":0,");
 	if (has_overload(rows, row)) {
 		at = OPS_PUT(at, "\"Overload Name\":\"");
@@ -196,6 +197,46 @@ static char *put_number_arg(char *at, const char *key, uint64_t value)
 	return at;
 }
 
+/* Where the event was called: file, as the caller's name has it, and line. What a file said of it is said again as text. */
+static char *put_call_from(struct ops_chrome_rows *rows, char *at, size_t row)
+{
+	uint32_t line = rows->events->call_line[row];
+	struct ops_function_text function;
+	struct ops_string json;
+	uint32_t caller;
+
+	if (line == 0 || (rows->was_read && ops_event_arg(rows->trace, (uint32_t)row, "CallFrom", &json)))
+		return at;
+	at = OPS_PUT(at, "\"CallFrom\":\"");
+	caller = ops_event_caller(rows->trace, (uint32_t)row);
+	if (caller != OPS_NONE) {
+		struct ops_string name = ops_fragments_get(&rows->names, rows->events->name[caller]);
+
+		/* What escaping changes in a path, it changes in the name that begins with it. */
+		if (ops_function_parse(name, &function))
+			at = put_fragment(rows, at, (struct ops_string){name.bytes, function.file.size});
+	}
+	*at++ = ':';
+	at = ops_json_uint_to(at, line);
+	return OPS_PUT(at, "\",");
+}
+
+/* What is known of Python calls. */
+static char *put_python_args(struct ops_chrome_rows *rows, char *at, size_t row)
+{
+	const struct ops_events *events = rows->events;
+
+	if (events->python_parent && events->python_parent[row] != OPS_NONE)
+		at = put_number_arg(at, "\"Python parent id\":", events->python_parent[row]);
+	if (events->python_id && events->python_id[row] != OPS_NONE)
+		at = put_number_arg(at, "\"Python id\":", events->python_id[row]);
+	if (events->python_module && events->python_module[row] != OPS_NONE)
+		at = put_number_arg(at, "\"Python module id\":", events->python_module[row]);
+	if (events->function && events->function[row] != OPS_NONE)
+		at = put_number_arg(at, "\"Function\":", events->function[row]);
+	return events->call_line ? put_call_from(rows, at, row) : at;
+}
+
 /* What the event's file said of it. */
 static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
@@ -203,12 +244,6 @@ static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
 
 	if (events->correlation && events->correlation[row] >= 0)
 		at = put_number_arg(at, "\"correlation\":", (uint64_t)events->correlation[row]);
-	if (events->python_parent && events->python_parent[row] != OPS_NONE)
-		at = put_number_arg(at, "\"Python parent id\":", events->python_parent[row]);
-	if (events->python_id && events->python_id[row] != OPS_NONE)
-		at = put_number_arg(at, "\"Python id\":", events->python_id[row]);
-	if (events->python_module && events->python_module[row] != OPS_NONE)
-		at = put_number_arg(at, "\"Python module id\":", events->python_module[row]);
 	if (events->call_stack && events->call_stack[row] != OPS_NONE) {
 		at = OPS_PUT(at, "\"Call stack\":\"");
 		at = put_name(rows, at, events->call_stack[row]);
@@ -266,6 +301,7 @@ static char *put_args(struct ops_chrome_rows *rows, char *at, size_t row)
 	if (rows->was_read || events->kind[row] != OPS_EVENT_CPU_INSTANT)
 		at = put_span_args(rows, at, row);
 	at = put_own_args(rows, at, row);
+	at = put_python_args(rows, at, row);
 	if (rows->was_read)
 		at = put_file_args(rows, at, row);
 	if (events->inputs[row] != OPS_NONE && !has_inputs_text(rows, row))

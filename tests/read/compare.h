@@ -50,6 +50,8 @@ static inline void assert_same_events(const struct ops_trace *a, const struct op
 		SAME_NUMBER(end_track);
 		SAME_NUMBER(id);
 		SAME_NUMBER(correlation);
+		SAME_NUMBER(function);
+		SAME_NUMBER(call_line);
 		SAME_NUMBER(python_id);
 		SAME_NUMBER(python_parent);
 		SAME_NUMBER(python_module);
@@ -133,6 +135,19 @@ static inline void assert_same_processes(const struct ops_trace *a, const struct
 	}
 }
 
+static inline void assert_same_functions(const struct ops_trace *a, const struct ops_trace *b)
+{
+	size_t count_a, count_b;
+	const struct ops_function *x = ops_trace_functions(a, &count_a), *y = ops_trace_functions(b, &count_b);
+
+	assert_int_equal(count_a, count_b);
+	for (size_t i = 0; i < count_a; i++) {
+		assert_same_string(a, x[i].name, b, y[i].name);
+		assert_same_string(a, x[i].file, b, y[i].file);
+		assert_int_equal(x[i].line, y[i].line);
+	}
+}
+
 static inline void assert_same_trace(const struct ops_trace *a, const struct ops_trace *b)
 {
 	const struct ops_trace_info *x = ops_trace_info(a), *y = ops_trace_info(b);
@@ -144,6 +159,7 @@ static inline void assert_same_trace(const struct ops_trace *a, const struct ops
 	assert_string_equal(x->host_name, y->host_name);
 	assert_string_equal(x->process_name, y->process_name);
 	assert_same_tracks(a, b);
+	assert_same_functions(a, b);
 	assert_same_events(a, b);
 	assert_same_records(a, b);
 	assert_same_processes(a, b);

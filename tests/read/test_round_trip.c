@@ -19,6 +19,7 @@
 #include <opstrobe/record.h>
 #include <opstrobe/write.h>
 
+#include "../trace/calls.h"
 #include "../trace/rich.h"
 #include "../write/folder.h"
 #include "compare.h"
@@ -73,6 +74,48 @@ static void one_of_everything(void **state)
 	(void)state;
 	assert_int_equal(ops_trace_set_metadata(trace, "a", 1, "{\"b\":[1,null]}", 14, NULL), OPS_OK);
 	assert_comes_back(trace);
+	ops_trace_unref(trace);
+}
+
+static void python_calls(void **state)
+{
+	struct ops_trace *trace = finish(calls_builder());
+	struct ops_buffer text;
+
+	(void)state;
+	assert_comes_back(trace);
+	assert_int_equal(ops_write_chrome_json(trace, "trace.json", NULL, NULL), OPS_OK);
+	text = read_whole("trace.json");
+	assert_non_null(strstr(text.bytes, "\"args\":{\"Python id\":1,\"Function\":0,\"Ev Idx\":0}"));
+	assert_non_null(strstr(text.bytes, "\"args\":{\"Python parent id\":1,\"Python id\":2,\"Function\":1,"
+	                                   "\"CallFrom\":\"a \\\"b\\\"(1).py:6\",\"Ev Idx\":2}"));
+	assert_non_null(strstr(text.bytes, "\"Python module id\":4"));
+	ops_buffer_release(&text);
+	ops_trace_unref(trace);
+}
+
+/* As torch 2.15 writes them: the caller is kept as it is said, and its line known. */
+static void calls_of_torch(void **state)
+{
+	static const char text[] =
+		"{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"a.py(3): f\",\"pid\":1,\"tid\":1,"
+		"\"ts\":1,\"dur\":9,\"args\":{\"Python id\":1,\"CallFrom\":\"c:/b.py:12\",\"Ev Idx\":0}},"
+		"{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"b.py(3): g\",\"pid\":1,\"tid\":1,"
+		"\"ts\":2,\"dur\":1,\"args\":{\"Python id\":2,\"Python parent id\":1,\"CallFrom\":\"odd\",\"Ev Idx\":1}}]}";
+	struct ops_function_text function;
+	struct ops_trace *trace = NULL, *again;
+	struct ops_string json;
+
+	(void)state;
+	assert_int_equal(ops_trace_read_memory(text, sizeof(text) - 1, NULL, &trace, NULL), OPS_OK);
+	assert_int_equal(ops_trace_events(trace)->call_line[0], 12);
+	assert_int_equal(ops_trace_events(trace)->call_line[1], 0);
+	assert_true(ops_event_arg(trace, 0, "CallFrom", &json));
+	assert_true(ops_event_function(trace, 1, &function));
+	assert_int_equal(function.line, 3);
+	again = write_and_read(trace, "trace.json");
+	assert_same_events(trace, again);
+	ops_trace_unref(again);
 	ops_trace_unref(trace);
 }
 
@@ -196,6 +239,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(one_of_everything),
+		IN_FOLDER(python_calls),
+		IN_FOLDER(calls_of_torch),
 		IN_FOLDER(of_another_file),
 		IN_FOLDER(odd_recordings),
 		IN_FOLDER(a_recording),

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions of Python rows. A recording has them in a table; other files have them in their rows' names alone,
+ * "path(line): name".
+ */
+#include <string.h>
+
+#include "trace/table.h"
+
+/* The digits that end at `end`, as a number; `*ret_start` is where they begin. False when there are none, or too many. */
+static bool digits_before(const char *start, const char *end, const char **ret_start, uint32_t *ret_number)
+{
+	uint32_t number = 0, scale = 1;
+	const char *at = end;
+
+	for (; at > start && at[-1] >= '0' && at[-1] <= '9' && end - at < 9; at--) {
+		number += (uint32_t)(at[-1] - '0') * scale;
+		scale *= 10;
+	}
+	*ret_start = at;
+	*ret_number = number;
+	return at < end;
+}
+
+/* The last "(line): " is what divides the name: a path may hold anything. */
+bool ops_function_parse(struct ops_string text, struct ops_function_text *ret_function)
+{
+	const char *start = text.bytes, *end = text.bytes + text.size;
+
+	for (const char *at = end - 3; text.size > 3 && at > start; at--) {
+		const char *open;
+		uint32_t line;
+
+		if (memcmp(at, "): ", 3) || !digits_before(start, at, &open, &line) || open == start || open[-1] != '(')
+			continue;
+		*ret_function = (struct ops_function_text){
+			.name = {at + 3, (size_t)(end - at - 3)},
+			.file = {start, (size_t)(open - 1 - start)},
+			.line = line,
+		};
+		return true;
+	}
+	return false;
+}
+
+bool ops_event_function(const struct ops_trace *trace, uint32_t row, struct ops_function_text *ret_function)
+{
+	const struct ops_events *e = &trace->events;
+
+	if (e->kind[row] != OPS_EVENT_PYTHON_FUNCTION)
+		return false;
+	if (e->function && e->function[row] != OPS_NONE) {
+		const struct ops_function *function = &trace->functions.items[e->function[row]];
+
+		*ret_function = (struct ops_function_text){
+			.name = ops_trace_string(trace, function->name),
+			.file = ops_trace_string(trace, function->file),
+			.line = function->line,
+		};
+		return true;
+	}
+	return ops_function_parse(ops_trace_string(trace, e->name[row]), ret_function);
+}
+
+uint32_t ops_event_caller(const struct ops_trace *trace, uint32_t row)
+{
+	const struct ops_events *e = &trace->events;
+	struct ops_function_text function;
+
+	do
+		row = e->parent[row];
+	while (row != OPS_NONE && !(ops_event_function(trace, row, &function) && function.file.size));
+	return row;
+}
