@@ -37,7 +37,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define OPS_COLLECTOR_ABI 1u
+#define OPS_COLLECTOR_ABI 2u
 
 #define OPS_BLOCK_BYTES 65536u
 #define OPS_BLOCK_MAGIC 0x4b4c424fu /* "OBLK" in memory order on little endian */
@@ -50,6 +50,7 @@ enum ops_slot_kind {
 	OPS_SLOT_COUNTER = 4, /* a named value at a time; the double's bits stand in sequence_nr */
 	OPS_SLOT_MEMORY = 5,  /* struct ops_memory_slot: an allocator report */
 	OPS_SLOT_OOM = 6,     /* struct ops_memory_slot: an allocation that failed */
+	OPS_SLOT_ROLE = 7,    /* what a storage is for: its name, and as argument text a struct ops_storage */
 };
 
 enum ops_slot_flag {
@@ -58,6 +59,8 @@ enum ops_slot_flag {
 	OPS_SLOT_HAS_INPUTS = 4,  /* the payload (after the name, if any) is an input list: see inputs.h */
 	OPS_SLOT_HAS_ARGS = 8,    /* a range has an argument text. With NAME_INLINE it follows the name in the same form
 	                           * (length, bytes, padded); else it is the second text interned under `name` */
+	OPS_SLOT_HAS_STORAGES = 16, /* the payload's inputs are preceded by a text (length, bytes) that is an array of
+	                             * struct ops_storage: see storage.h */
 };
 
 struct ops_slot {

@@ -26,6 +26,7 @@
 
 #include <opstrobe/collector.h>
 #include <opstrobe/error.h>
+#include <opstrobe/storage.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,6 +76,9 @@ void ops_range_end(struct ops_range range);
 
 void ops_instant(const char *name, size_t name_bytes);
 void ops_counter(const char *name, size_t name_bytes, double value);
+
+/* Says what the program holds a storage for, at this moment, and what it is called ("encoder.weight"). */
+void ops_storage_role(const char *name, size_t name_bytes, const struct ops_storage *storage);
 
 /* Names a thread of this process (Linux thread id, 0 for the caller) in the session's trace; copied. Ignored while no
  * session runs. */

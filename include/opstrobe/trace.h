@@ -17,6 +17,7 @@
 
 #include <opstrobe/error.h>
 #include <opstrobe/inputs.h>
+#include <opstrobe/storage.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -89,6 +90,7 @@ struct ops_events {
 	const uint32_t *overload;        /* optional: string id of the overload name ("" when none) */
 	const uint32_t *end_track;       /* optional: where it ended */
 	const uint32_t *args;            /* optional: string id of a range's argument text, or OPS_NONE */
+	const uint32_t *storages;        /* optional: string id of the storages of its inputs, see ops_event_storage; OPS_NONE */
 	const uint64_t *id;              /* optional: the file's "External id"; without it the id is row + 1. That of what
 	                                  * runs for an operator (RUNTIME, KERNEL, …) is the operator's */
 
@@ -164,6 +166,14 @@ struct ops_memory_record {
 	int16_t device_index; /* -1 for the CPU */
 	uint8_t device_type;  /* c10::DeviceType, spec 1.1 */
 	uint8_t out_of_memory;
+};
+
+/* What the program said that it holds a storage for (`storage.role`), in time order. */
+struct ops_role_record {
+	int64_t time_ns;
+	struct ops_storage storage;
+	uint32_t name; /* string id, "" when it has none */
+	uint32_t track;
 };
 
 struct ops_counter_record {
@@ -246,6 +256,7 @@ size_t ops_trace_string_count(const struct ops_trace *trace);
 uint32_t ops_trace_find_string(const struct ops_trace *trace, const char *bytes, size_t size);
 const struct ops_track *ops_trace_tracks(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_memory_record *ops_trace_memory(const struct ops_trace *trace, size_t *ret_count);
+const struct ops_role_record *ops_trace_roles(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_counter_record *ops_trace_counters(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_link *ops_trace_links(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_function *ops_trace_functions(const struct ops_trace *trace, size_t *ret_count);
@@ -266,6 +277,9 @@ uint32_t ops_event_caller(const struct ops_trace *trace, uint32_t row);
 /* Finds an argument that no column has; `*ret_json` is its value as JSON text, borrowed. False when there is none. Linear
  * in the event's arguments; equal ids of `extra` have equal arguments. */
 bool ops_event_arg(const struct ops_trace *trace, uint32_t row, const char *key, struct ops_string *ret_json);
+
+/* Storage `i` of an event's inputs; false when there are no more. */
+bool ops_event_storage(const struct ops_trace *trace, uint32_t row, size_t i, struct ops_storage *ret_storage);
 
 /* An input list in the form of inputs.h (equal lists have equal ids); id must be in range. Their number second. */
 struct ops_string ops_trace_inputs(const struct ops_trace *trace, uint32_t id);

@@ -46,6 +46,7 @@ int ops_ext_add_function_event_avg(PyObject *module);
 int ops_ext_add_interval(PyObject *module);
 int ops_ext_add_session(PyObject *module);
 int ops_ext_add_bridge(PyObject *module);
+int ops_ext_add_memory(PyObject *module);
 int ops_ext_add_record_function(PyObject *module);
 
 /* A new `_core.Trace` that takes the reference to `take`, also on failure (NULL with an exception set). */

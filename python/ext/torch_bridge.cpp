@@ -20,6 +20,7 @@
  */
 #include "torch_bridge.h"
 
+#include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -33,6 +34,7 @@
 #include <new>
 
 #include <opstrobe/inputs.h>
+#include <opstrobe/storage.h>
 
 /* The path of every operator. Its cache lines are cold each time an operator comes, so what counts is how many there are:
  * few functions, no calls into other libraries but for the name, the rare cases elsewhere. */
@@ -81,6 +83,7 @@ struct name_entry {
 	const char *key;
 	uint64_t *words; /* the text with its NUL, padded with zeros; owned */
 	uint64_t last;   /* which bits of the last word are text or NUL */
+	uint64_t writes; /* which arguments the operator may write to */
 	uint32_t last_word;
 	uint32_t id;
 
@@ -162,7 +165,7 @@ inline name_entry *first_place(recorder *self, const char *key)
 	return &self->names[(reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15u) >> (64 - name_bits)];
 }
 
-void remember_name(recorder *self, const char *key, uint32_t id)
+void remember_name(recorder *self, const char *key, uint32_t id, uint64_t writes)
 {
 	name_entry *const first = first_place(self, key);
 	name_entry *entry = first;
@@ -182,7 +185,7 @@ void remember_name(recorder *self, const char *key, uint32_t id)
 	if (entry->key && entry->key != key)
 		entry = first;
 	std::free(entry->words);
-	*entry = {key, text, last, static_cast<uint32_t>(words - 1), id};
+	*entry = {key, text, last, writes, static_cast<uint32_t>(words - 1), id};
 }
 
 void forget_names(recorder *self, uint64_t epoch)
@@ -192,35 +195,57 @@ void forget_names(recorder *self, uint64_t epoch)
 	self->epoch = epoch;
 }
 
-/* The id of an operator's name that is not remembered; 0 when this is no operator but a function with a name of its own, or
- * when there is no memory for it. With overload names every operator comes here, for its name alone says too little. */
-OPS_COLD uint32_t find_schema_name(recorder *self, const RecordFunction &fn, const char *name, uint64_t epoch) noexcept
+/* Which arguments an operator's schema says it writes to: bit i for argument i. */
+uint64_t find_writes(const RecordFunction &fn)
+{
+	const auto schema = fn.operator_schema(); /* a copy */
+	uint64_t writes = 0;
+
+	for (size_t i = 0; schema && i < schema->arguments().size() && i < 64; i++) {
+		const c10::AliasInfo *alias = schema->arguments()[i].alias_info();
+		if (alias && alias->isWrite())
+			writes |= uint64_t{1} << i;
+	}
+	return writes;
+}
+
+/* What the bridge knows of an operator by its schema's name; all zero when this is no operator but a function with a name
+ * of its own, or when there is no memory for it. */
+struct operator_name {
+	uint32_t id;
+	uint64_t writes;
+};
+
+/* That of an operator that is not remembered. With overload names every operator comes here, for its name alone says too
+ * little. */
+OPS_COLD operator_name find_schema_name(recorder *self, const RecordFunction &fn, const char *name, uint64_t epoch) noexcept
 {
 	try {
 		const auto schema = fn.operator_name();
 		const bool overload = attached.options.capture_overload_names;
 		if (!schema)
-			return 0;
+			return {};
 		if (self->epoch != epoch)
 			forget_names(self, epoch);
+		const uint64_t writes = attached.options.profile_memory ? find_writes(fn) : 0;
 		const uint32_t id = attached.collector->intern(self->thread, name, std::strlen(name),
 		                                               overload ? schema->overload_name.data() : nullptr,
 		                                               overload ? schema->overload_name.size() : 0);
 		if (id && !overload)
-			remember_name(self, name, id);
-		return id;
+			remember_name(self, name, id, writes);
+		return {id, writes};
 	} catch (...) {
-		return 0;
+		return {};
 	}
 }
 
-OPS_INLINE uint32_t schema_name(recorder *self, const RecordFunction &fn, const char *name, uint64_t epoch)
+OPS_INLINE operator_name schema_name(recorder *self, const RecordFunction &fn, const char *name, uint64_t epoch)
 {
 	if (OPS_LIKELY(self->epoch == epoch)) {
 		const name_entry *const first = first_place(self, name);
 		for (const name_entry *entry = first; entry < first + name_probes && entry->key; entry++)
 			if (entry->key == name && entry->has_text(name))
-				return entry->id;
+				return {entry->id, entry->writes};
 	}
 	return find_schema_name(self, fn, name, epoch);
 }
@@ -415,6 +440,58 @@ OPS_HOT char *put_inputs(const place &to, char *at, c10::ArrayRef<const c10::IVa
 	return at;
 }
 
+/* The storages of the tensors in an input list (storage.h). A list that is too long is left out as it is there. */
+inline char *put_storage(const place &to, char *at, const at::TensorImpl *tensor, bool written)
+{
+	if (!tensor->has_storage())
+		return at;
+	const c10::StorageImpl *memory = tensor->unsafe_storage().unsafeGetStorageImpl();
+	const void *address;
+	size_t bytes;
+	try {
+		address = memory->data();
+		bytes = memory->nbytes();
+	} catch (...) { /* a tensor that has none but in name */
+		return at;
+	}
+	if (!address)
+		return at;
+	ops_storage storage = {};
+	storage.address = reinterpret_cast<uintptr_t>(address);
+	storage.bytes = bytes & OPS_STORAGE_BYTES_MAX;
+	const c10::Device device = memory->device();
+	storage.device_type = static_cast<uint8_t>(device.type()) & 63;
+	storage.device_index = static_cast<uint8_t>(device.index() + 1);
+	storage.written = written;
+	at = take(to, at, sizeof(storage));
+	if (at)
+		std::memcpy(at, &storage, sizeof(storage));
+	return at;
+}
+
+OPS_HOT char *put_storages(const place &to, char *at, c10::ArrayRef<const c10::IValue> inputs, uint64_t writes)
+{
+	char *const end = at;
+
+	for (size_t i = inputs.size(); at && i-- > 0;) {
+		const bool written = i < 64 && (writes >> i & 1);
+		if (inputs[i].isTensor()) {
+			at = put_storage(to, at, inputs[i].toTensor().unsafeGetTensorImpl(), written);
+		} else if (inputs[i].isTensorList()) {
+			const auto items = inputs[i].toListRef();
+			if (to.short_lists && items.size() > OPS_INPUT_LIST_MAX)
+				continue;
+			for (size_t k = items.size(); at && k-- > 0;)
+				at = put_storage(to, at, items[k].toTensor().unsafeGetTensorImpl(), written);
+		}
+	}
+	const uint32_t bytes = at ? static_cast<uint32_t>(end - at) : 0;
+	at = at ? take(to, at, sizeof(bytes)) : nullptr;
+	if (at)
+		std::memcpy(at, &bytes, sizeof(bytes));
+	return at;
+}
+
 /* A text: length, bytes, padding to 4. */
 struct text {
 	const char *bytes;
@@ -441,14 +518,18 @@ struct record {
 	text name;
 	text args;
 	const RecordFunction *inputs; /* NULL: without its inputs */
+	uint64_t writes; /* which of the inputs it may write to */
 	uint32_t id;
 	uint8_t kind;
+	bool storages; /* with its inputs' storages */
 };
 
 OPS_INLINE char *put_payload(const place &to, char *at, const record &what)
 {
 	if (what.inputs)
 		at = put_inputs(to, at, what.inputs->inputs());
+	if (at && what.inputs && what.storages)
+		at = put_storages(to, at, what.inputs->inputs(), what.writes);
 	if (at && what.args.bytes)
 		at = put_text(to, at, what.args);
 	return at && what.name.bytes ? put_text(to, at, what.name) : at;
@@ -458,7 +539,8 @@ inline uint16_t payload_flags(const record &what)
 {
 	return static_cast<uint16_t>((what.name.bytes ? OPS_SLOT_NAME_INLINE : 0) |
 	                             (what.args.bytes ? OPS_SLOT_HAS_ARGS : 0) |
-	                             (what.inputs ? OPS_SLOT_HAS_INPUTS : 0));
+	                             (what.inputs ? OPS_SLOT_HAS_INPUTS : 0) |
+	                             (what.inputs && what.storages ? OPS_SLOT_HAS_STORAGES : 0));
 }
 
 /* By way of a buffer: into a new block, or when writing in place was disturbed. Clears `what->inputs` if they are too
@@ -575,7 +657,10 @@ struct op_context final : ObserverContext {
 };
 static_assert(sizeof(op_context) == sizeof(ops_slot::owner) && offsetof(ops_slot, owner) == 0, "the slot's first word");
 
-template <bool Inputs, bool Global>
+/* How much of an operator is recorded. */
+enum detail { with_name, with_inputs, with_storages };
+
+template <detail Detail, bool Global>
 __attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
 {
 	const uint64_t epoch = epoch_to_record<Global>();
@@ -588,9 +673,12 @@ __attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
 
 	const char *name = fn.name();
 	record what = {};
+	const operator_name schema = schema_name(self, fn, name, epoch);
 	what.kind = OPS_SLOT_OP;
-	what.inputs = Inputs ? &fn : nullptr;
-	what.id = schema_name(self, fn, name, epoch);
+	what.inputs = Detail != with_name ? &fn : nullptr;
+	what.storages = Detail == with_storages;
+	what.writes = schema.writes;
+	what.id = schema.id;
 	if (OPS_UNLIKELY(!what.id)) {
 		what.name = {name, std::strlen(name)};
 		if (OPS_UNLIKELY(what.name.size > inline_max)) {
@@ -637,7 +725,7 @@ inline text args_of(const RecordFunction &fn)
 	return {args.data(), args.size()};
 }
 
-template <bool Inputs, bool Global>
+template <detail Detail, bool Global>
 context_ptr range_start(const RecordFunction &fn) noexcept
 {
 	const uint64_t epoch = epoch_to_record<Global>();
@@ -653,7 +741,7 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 	const char *name = fn.name();
 	const text args = args_of(fn);
 	what.kind = OPS_SLOT_RANGE;
-	what.inputs = Inputs ? &fn : nullptr;
+	what.inputs = Detail != with_name ? &fn : nullptr;
 	what.name = {name, std::strlen(name)};
 	what.args = args;
 	if (what.name.size > inline_max || args.size > inline_max) {
@@ -769,17 +857,24 @@ struct callback_pair {
 	RecordFunctionCallback::StartCallback op;
 	RecordFunctionCallback::StartCallback range;
 };
-/* By record_shapes and all_threads. */
-const callback_pair callbacks[2][2] = {
-	{{op_start<false, false>, range_start<false, false>}, {op_start<false, true>, range_start<false, true>}},
-	{{op_start<true, false>, range_start<true, false>}, {op_start<true, true>, range_start<true, true>}},
+/* By detail and all_threads. */
+template <detail Detail>
+constexpr callback_pair callbacks_of[2] = {
+	{op_start<Detail, false>, range_start<Detail, false>},
+	{op_start<Detail, true>, range_start<Detail, true>},
 };
+const callback_pair *const callbacks[] = {callbacks_of<with_name>, callbacks_of<with_inputs>, callbacks_of<with_storages>};
+
+detail detail_of(const ops_torch_options &options)
+{
+	return !options.record_shapes ? with_name : options.profile_memory ? with_storages : with_inputs;
+}
 
 bool is_ours(RecordFunctionCallback::StartCallback start)
 {
-	for (const auto &by_threads : callbacks)
-		for (const callback_pair &pair : by_threads)
-			if (start == pair.op || start == pair.range)
+	for (const callback_pair *by_threads : callbacks)
+		for (const callback_pair *pair = by_threads; pair < by_threads + 2; pair++)
+			if (start == pair->op || start == pair->range)
 				return true;
 	return false;
 }
@@ -865,7 +960,7 @@ RecordFunctionCallback range_callback(RecordFunctionCallback::StartCallback star
 void add_callbacks()
 {
 	const auto &options = attached.options;
-	const callback_pair &pair = callbacks[options.record_shapes][options.all_threads];
+	const callback_pair &pair = callbacks[detail_of(options)][options.all_threads];
 	const auto add = options.all_threads ? at::addGlobalCallback : at::addThreadLocalCallback;
 
 	attached.op_handle = add(op_callback(pair.op));

@@ -20,12 +20,12 @@ extern "C" {
 #endif
 
 /* Raised with every change in this file. */
-#define OPS_TORCH_BRIDGE_ABI 1u
+#define OPS_TORCH_BRIDGE_ABI 2u
 #define OPS_TORCH_BRIDGE_SYMBOL "ops_torch_bridge_get"
 
 /* What a session wants recorded. */
 struct ops_torch_options {
-	bool record_shapes;          /* operators' inputs: sizes, strides, dtypes, scalars */
+	bool record_shapes;          /* operators' inputs: sizes, strides, dtypes, scalars; with memory their storages too */
 	bool profile_memory;         /* allocator reports */
 	bool all_threads;            /* every thread, not only the caller's and those that inherit torch's thread state */
 	bool capture_overload_names; /* "Tensor" of aten::add.Tensor beside the name */

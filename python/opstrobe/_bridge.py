@@ -56,6 +56,7 @@ def _sources() -> _Sources:
             main / "torch_bridge.h",
             include / "opstrobe" / "collector.h",
             include / "opstrobe" / "inputs.h",
+            include / "opstrobe" / "storage.h",
         )
         if all(file.is_file() for file in files):
             return _Sources(files[0], (main, include), files)

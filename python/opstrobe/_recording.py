@@ -13,6 +13,7 @@ from opstrobe._warn import warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from opstrobe._memory import TensorWatch
     from opstrobe._stats import _ProfilerStats
 
 # The recording under way, so that interpreter exit can end it. Weak: one that is dropped ends by itself.
@@ -56,6 +57,7 @@ class Recording:
         self.use_device: str | None = None  # device collectors will say
         self.profile_memory = profile_memory
         self.with_flops = with_flops
+        self._watch: TensorWatch | None = None
         self.trace: _core.Trace | None = None
         self._events: _core.EventList | None = None
         self._duration_ns = {"prepare": 0, "enable": 0, "disable": 0, "build": 0}
@@ -64,6 +66,10 @@ class Recording:
             from opstrobe import _bridge  # slow to import, and of no use without torch
 
             _bridge.load()
+            if profile_memory:
+                from opstrobe._memory import TensorWatch
+
+                self._watch = TensorWatch()
         self._session: _core.Session | None = _core.Session(
             record_shapes=record_shapes or with_flops,
             profile_memory=profile_memory,
@@ -84,7 +90,11 @@ class Recording:
         global _running
         begin = time.perf_counter_ns()
         assert self._session is not None
+        if self._watch is not None:
+            self._watch.prepare()
         self._session.start()
+        if self._watch is not None:
+            self._watch.start()
         _running = weakref.ref(self)
         _name_threads()
         self._duration_ns["enable"] = time.perf_counter_ns() - begin
@@ -100,12 +110,16 @@ class Recording:
             return
         begin = time.perf_counter_ns()
         _name_threads()
+        if self._watch is not None:
+            self._watch.stop()
         self.trace = session.stop()
         self._duration_ns["disable"] = time.perf_counter_ns() - begin
         self._warn_of_gaps(self.trace)
 
     def discard(self) -> None:
         """Ends the window without a trace."""
+        if self._watch is not None:
+            self._watch.cancel()
         self._session = None
 
     def _warn_of_gaps(self, trace: _core.Trace) -> None:

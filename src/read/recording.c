@@ -328,6 +328,14 @@ static bool describe(struct reader *reader, struct lane *lane, struct ops_new_ev
 		event->args = second;
 	else if (second != OPS_NONE)
 		event->overload = second;
+	if (slot->flags & OPS_SLOT_HAS_STORAGES) {
+		struct ops_string storages;
+
+		if (!take_text(&payload, &storages))
+			return false;
+		if (storages.size)
+			event->storages = ops_builder_string(reader->builder, storages.bytes, storages.size);
+	}
 	if (!(slot->flags & OPS_SLOT_HAS_INPUTS))
 		return true;
 	event->inputs = ops_builder_inputs(reader->builder, payload.at, payload.size);
@@ -422,6 +430,26 @@ static void take_counter(struct reader *reader, struct lane *lane)
 	ops_builder_counter(reader->builder, &record);
 }
 
+static void take_role(struct reader *reader, struct lane *lane)
+{
+	struct ops_role_record record = {.time_ns = lane->start_ns, .track = lane->track};
+	struct ops_new_event event = {OPS_NEW_EVENT};
+	struct ops_string storage;
+
+	if (!describe(reader, lane, &event)) {
+		reader->lost++;
+		return;
+	}
+	storage = ops_builder_text(reader->builder, event.overload);
+	if (storage.size != sizeof(record.storage)) {
+		reader->lost++;
+		return;
+	}
+	memcpy(&record.storage, storage.bytes, sizeof(record.storage));
+	record.name = event.name;
+	ops_builder_role(reader->builder, &record);
+}
+
 static void take_slot(struct reader *reader, struct lane *lane)
 {
 	switch (lane->slot->kind) {
@@ -433,6 +461,9 @@ static void take_slot(struct reader *reader, struct lane *lane)
 	case OPS_SLOT_MEMORY:
 	case OPS_SLOT_OOM:
 		take_memory(reader, lane);
+		break;
+	case OPS_SLOT_ROLE:
+		take_role(reader, lane);
 		break;
 	case OPS_SLOT_COUNTER:
 		take_counter(reader, lane);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The C API's ranges, instants and counters: a collector of its own beside the torch bridge.
+ * The C API's ranges, instants, counters and roles of storages: a collector of its own beside the torch bridge.
  */
 #include <opstrobe/record.h>
 
@@ -124,6 +124,13 @@ void ops_counter(const char *name, size_t name_bytes, double value)
 
 	memcpy(&bits, &value, sizeof(bits));
 	record(OPS_SLOT_COUNTER, (struct text){name, name_bytes}, NULL, bits);
+}
+
+void ops_storage_role(const char *name, size_t name_bytes, const struct ops_storage *storage)
+{
+	const struct text text = {(const char *)storage, sizeof(*storage)};
+
+	record(OPS_SLOT_ROLE, (struct text){name, name_bytes}, &text, -1);
 }
 
 const char *ops_recording_clock(void)

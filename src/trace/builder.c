@@ -276,6 +276,8 @@ void ops_builder_shift(struct ops_builder *builder, int64_t offset_ns)
 	}
 	for (size_t i = 0; i < trace->memory.count; i++)
 		trace->memory.items[i].time_ns += offset_ns;
+	for (size_t i = 0; i < trace->roles.count; i++)
+		trace->roles.items[i].time_ns += offset_ns;
 	for (size_t i = 0; i < trace->counters.count; i++)
 		trace->counters.items[i].time_ns += offset_ns;
 	for (size_t i = 0; i < builder->flows.count; i++)
@@ -333,6 +335,16 @@ void ops_builder_memory(struct ops_builder *builder, const struct ops_memory_rec
 		builder->failed = true;
 }
 
+void ops_builder_role(struct ops_builder *builder, const struct ops_role_record *record)
+{
+	struct ops_role_record *added = OPS_ARRAY_PUSH(&builder->trace->roles);
+
+	if (added)
+		*added = *record;
+	else
+		builder->failed = true;
+}
+
 void ops_builder_counter(struct ops_builder *builder, const struct ops_counter_record *record)
 {
 	struct ops_counter_record *added = OPS_ARRAY_PUSH(&builder->trace->counters);
@@ -372,6 +384,13 @@ static bool event_before(const void *context, uint32_t a, uint32_t b)
 static bool memory_before(const void *context, uint32_t a, uint32_t b)
 {
 	const struct ops_memory_record *records = context;
+
+	return records[a].time_ns < records[b].time_ns;
+}
+
+static bool role_before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct ops_role_record *records = context;
 
 	return records[a].time_ns < records[b].time_ns;
 }
@@ -443,6 +462,10 @@ static bool sort_records(struct ops_trace *trace)
 	bool ok = ops_find_order(trace->memory.count, memory_before, trace->memory.items, &order) &&
 	          (!order || ops_reorder(&trace->memory.items, trace->memory.count, sizeof(*trace->memory.items), order));
 
+	ops_free(order);
+	order = NULL;
+	ok = ok && ops_find_order(trace->roles.count, role_before, trace->roles.items, &order) &&
+	     (!order || ops_reorder(&trace->roles.items, trace->roles.count, sizeof(*trace->roles.items), order));
 	ops_free(order);
 	order = NULL;
 	ok = ok && ops_find_order(trace->counters.count, counter_before, trace->counters.items, &order) &&

@@ -40,6 +40,7 @@ struct ops_new_event {
 	uint32_t overload; /* string id, 0 (the empty string) for none */
 	uint32_t end_track; /* OPS_NONE: where it started. Elsewhere makes the event asynchronous */
 	uint32_t args;     /* string id or OPS_NONE */
+	uint32_t storages; /* string id or OPS_NONE */
 	int64_t correlation; /* -1 none; the rest as in struct ops_events, OPS_NONE none */
 	uint32_t category;
 	uint32_t call_stack;
@@ -56,9 +57,10 @@ struct ops_new_event {
 };
 /* What a row has when nothing is said, as first initialiser; who has something to say assigns these afterwards. */
 #define OPS_NEW_EVENT                                                                              \
-	.sequence_nr = -1, .inputs = OPS_NONE, .end_track = OPS_NONE, .args = OPS_NONE, .correlation = -1,      \
-	.category = OPS_NONE, .call_stack = OPS_NONE, .function = OPS_NONE, .python_id = OPS_NONE,              \
-	.python_parent = OPS_NONE, .python_module = OPS_NONE, .extra = OPS_NONE, .index = OPS_NONE
+	.sequence_nr = -1, .inputs = OPS_NONE, .end_track = OPS_NONE, .args = OPS_NONE, .storages = OPS_NONE,   \
+	.correlation = -1, .category = OPS_NONE, .call_stack = OPS_NONE, .function = OPS_NONE,                  \
+	.python_id = OPS_NONE, .python_parent = OPS_NONE, .python_module = OPS_NONE, .extra = OPS_NONE,         \
+	.index = OPS_NONE
 
 /* One end of an arrow, as files have them: arrows are the points of one kind, category and id, in order of time. */
 struct ops_new_flow {
@@ -112,6 +114,7 @@ void ops_builder_process(struct ops_builder *builder, const struct ops_process *
 void ops_builder_notes(struct ops_builder *builder, enum ops_note_kind kind, uint64_t count, uint64_t byte);
 
 void ops_builder_memory(struct ops_builder *builder, const struct ops_memory_record *record);
+void ops_builder_role(struct ops_builder *builder, const struct ops_role_record *record);
 void ops_builder_counter(struct ops_builder *builder, const struct ops_counter_record *record);
 /* Copies the texts; NULL stands for "". */
 void ops_builder_info(struct ops_builder *builder, const struct ops_trace_info *info);

@@ -49,6 +49,8 @@ static enum ops_code check_ids(const struct ops_trace *trace, size_t row, struct
 		return bad_row(error, row, "argument text is not a string of the trace");
 	if (e->end_track && e->end_track[row] >= tracks)
 		return bad_row(error, row, "end track is not one of the trace");
+	if (!is_string_or_none(trace, e->storages, row))
+		return bad_row(error, row, "storages are not a string of the trace");
 	if (!is_string_or_none(trace, e->category, row) || !is_string_or_none(trace, e->call_stack, row) ||
 	    !is_string_or_none(trace, e->extra, row))
 		return bad_row(error, row, "category, call stack or further arguments are not a string of the trace");
@@ -262,6 +264,14 @@ static enum ops_code check_records(const struct ops_trace *trace, struct ops_err
 			return ops_fault(error, OPS_CORRUPT, "memory record %zu: earlier than the one above it", i);
 		if (record->out_of_memory > 1)
 			return ops_fault(error, OPS_CORRUPT, "memory record %zu: unknown flag", i);
+	}
+	for (size_t i = 0; i < trace->roles.count; i++) {
+		const struct ops_role_record *record = &trace->roles.items[i];
+
+		if (record->track >= trace->tracks.count || record->name >= trace->strings.count)
+			return ops_fault(error, OPS_CORRUPT, "role %zu: track or name is not one of the trace", i);
+		if (i && record->time_ns < record[-1].time_ns)
+			return ops_fault(error, OPS_CORRUPT, "role %zu: earlier than the one above it", i);
 	}
 	for (size_t i = 0; i < trace->counters.count; i++) {
 		const struct ops_counter_record *record = &trace->counters.items[i];

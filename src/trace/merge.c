@@ -192,6 +192,8 @@ static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
 		event.end_track = copier->tracks[e->end_track[row]];
 	if (e->args)
 		event.args = copy_string(merge, copier, e->args[row]);
+	if (e->storages)
+		event.storages = copy_string(merge, copier, e->storages[row]);
 	if (e->id && merge->keep_ids)
 		event.id = e->id[row];
 	copy_python_columns(merge, copier, row, &event);
@@ -247,6 +249,19 @@ static void copy_memory(struct merge *merge, struct copier *copier, size_t i)
 	merge->memory_count++;
 }
 
+static void copy_roles(struct merge *merge, struct copier *copier)
+{
+	size_t count;
+	const struct ops_role_record *roles = ops_trace_roles(copier->trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct ops_role_record record = roles[i];
+		record.name = copy_string(merge, copier, record.name);
+		record.track = copier->tracks[record.track];
+		ops_builder_role(merge->builder, &record);
+	}
+}
+
 static void copy_counters(struct merge *merge, struct copier *copier)
 {
 	size_t count;
@@ -271,6 +286,7 @@ static void copy_part(struct merge *merge, struct copier *copier, const struct o
 			copy_event(merge, copier, (uint32_t)row);
 		for (size_t i = 0; i < copier->memory_count; i++)
 			copy_memory(merge, copier, i);
+		copy_roles(merge, copier);
 		copy_counters(merge, copier);
 	}
 	for (size_t i = 0; i < part->ref_count; i++) {

@@ -3,7 +3,7 @@
  * A trace as one run of bytes and back. Nothing that follows from the rows is written: unpacking builds the trace anew
  * and checks it, so that whatever bytes come in, what comes out is a trace that keeps its promises.
  *
- *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ counters │ processes │ notes │ links │ functions │ columns
+ *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ roles │ counters │ processes │ notes │ links │ functions │ columns
  *
  * A text is its size (uint32_t) and its bytes. Numbers are in the machine's byte order; nothing is aligned.
  */
@@ -34,6 +34,7 @@
 	X(uint32_t, overload)                                                                      \
 	X(uint32_t, end_track)                                                                     \
 	X(uint32_t, args)                                                                          \
+	X(uint32_t, storages)                                                                      \
 	X(uint64_t, id)                                                                            \
 	X(int64_t, correlation)                                                                    \
 	X(uint32_t, category)                                                                      \
@@ -53,6 +54,7 @@ struct pack_head {
 	uint64_t metadata_count;
 	uint64_t track_count;
 	uint64_t memory_count;
+	uint64_t role_count;
 	uint64_t counter_count;
 	uint64_t process_count;
 	uint64_t note_count;
@@ -66,7 +68,7 @@ struct pack_head {
 #define HAS_COLUMN(type, name) uint8_t has_##name;
 	PACKED_OPTIONAL_COLUMNS(HAS_COLUMN)
 #undef HAS_COLUMN
-	uint8_t unused[2];
+	uint8_t unused[1];
 };
 
 /* --- packing -------------------------------------------------------------------------------------------------------- */
@@ -103,9 +105,10 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 {
 	const struct ops_trace_info *info = ops_trace_info(trace);
 	const struct ops_events *events = ops_trace_events(trace);
-	size_t tracks, memory, counters, processes, notes, links, functions;
+	size_t tracks, memory, roles, counters, processes, notes, links, functions;
 	const struct ops_track *track_rows = ops_trace_tracks(trace, &tracks);
 	const struct ops_memory_record *memory_rows = ops_trace_memory(trace, &memory);
+	const struct ops_role_record *role_rows = ops_trace_roles(trace, &roles);
 	const struct ops_counter_record *counter_rows = ops_trace_counters(trace, &counters);
 	const struct ops_process *process_rows = ops_trace_processes(trace, &processes);
 	const struct ops_note *note_rows = ops_trace_notes(trace, &notes);
@@ -118,6 +121,7 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 		.metadata_count = ops_trace_metadata_count(trace),
 		.track_count = tracks,
 		.memory_count = memory,
+		.role_count = roles,
 		.counter_count = counters,
 		.process_count = processes,
 		.note_count = notes,
@@ -138,6 +142,7 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 	put_texts(&out, trace, &head, info);
 	ops_buffer_append(&out, track_rows, tracks * sizeof(*track_rows));
 	ops_buffer_append(&out, memory_rows, memory * sizeof(*memory_rows));
+	ops_buffer_append(&out, role_rows, roles * sizeof(*role_rows));
 	ops_buffer_append(&out, counter_rows, counters * sizeof(*counter_rows));
 	ops_buffer_append(&out, process_rows, processes * sizeof(*process_rows));
 	ops_buffer_append(&out, note_rows, notes * sizeof(*note_rows));
@@ -295,6 +300,14 @@ static void take_records(struct unpacker *in)
 		record.track = moved_id(in, record.track, NULL, in->head.track_count, false);
 		ops_builder_memory(in->builder, &record);
 	}
+	at = take(in, in->head.role_count, sizeof(struct ops_role_record));
+	for (uint64_t i = 0; at && i < in->head.role_count; i++) {
+		struct ops_role_record record;
+		memcpy(&record, at + i * sizeof(record), sizeof(record));
+		record.name = moved_id(in, record.name, in->strings, in->head.string_count, false);
+		record.track = moved_id(in, record.track, NULL, in->head.track_count, false);
+		ops_builder_role(in->builder, &record);
+	}
 	at = take(in, in->head.counter_count, sizeof(struct ops_counter_record));
 	for (uint64_t i = 0; at && i < in->head.counter_count; i++) {
 		struct ops_counter_record record;
@@ -385,6 +398,7 @@ static void take_event(struct unpacker *in, const struct packed_columns *c, uint
 	event.inputs = moved_id(in, event.inputs, in->inputs, head->inputs_count, true);
 	event.end_track = moved_id(in, event.end_track, NULL, head->track_count, true);
 	event.args = moved_id(in, event.args, in->strings, head->string_count, true);
+	event.storages = moved_id(in, event.storages, in->strings, head->string_count, true);
 	event.category = moved_id(in, event.category, in->strings, head->string_count, true);
 	event.call_stack = moved_id(in, event.call_stack, in->strings, head->string_count, true);
 	event.extra = moved_id(in, event.extra, in->strings, head->string_count, true);

@@ -35,6 +35,7 @@
 	X(uint32_t, overload, 0)                                                                   \
 	X(uint32_t, end_track, OPS_NONE)                                                           \
 	X(uint32_t, args, OPS_NONE)                                                                \
+	X(uint32_t, storages, OPS_NONE)                                                            \
 	X(uint64_t, id, 0)                                                                         \
 	X(int64_t, correlation, -1)                                                                \
 	X(uint32_t, category, OPS_NONE)                                                            \
@@ -73,6 +74,7 @@ struct ops_trace {
 	struct ops_intern inputs;
 	OPS_ARRAY(struct ops_track) tracks;
 	OPS_ARRAY(struct ops_memory_record) memory;
+	OPS_ARRAY(struct ops_role_record) roles;
 	OPS_ARRAY(struct ops_counter_record) counters;
 	OPS_ARRAY(struct ops_link) links;
 	OPS_ARRAY(struct ops_function) functions;

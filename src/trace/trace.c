@@ -40,6 +40,7 @@ static void trace_free(struct ops_trace *trace)
 	OPS_ARRAY_RELEASE(&trace->links);
 	OPS_ARRAY_RELEASE(&trace->counters);
 	OPS_ARRAY_RELEASE(&trace->memory);
+	OPS_ARRAY_RELEASE(&trace->roles);
 	OPS_ARRAY_RELEASE(&trace->tracks);
 	ops_intern_release(&trace->inputs);
 	ops_intern_release(&trace->strings);
@@ -132,6 +133,12 @@ const struct ops_memory_record *ops_trace_memory(const struct ops_trace *trace, 
 	return trace->memory.items;
 }
 
+const struct ops_role_record *ops_trace_roles(const struct ops_trace *trace, size_t *ret_count)
+{
+	*ret_count = trace->roles.count;
+	return trace->roles.items;
+}
+
 const struct ops_counter_record *ops_trace_counters(const struct ops_trace *trace, size_t *ret_count)
 {
 	*ret_count = trace->counters.count;
@@ -196,6 +203,21 @@ struct ops_string ops_event_category(const struct ops_trace *trace, uint32_t row
 		return ops_trace_string(trace, events->category[row]);
 	category = ops_event_kind_category(events->kind[row]);
 	return (struct ops_string){category, strlen(category)};
+}
+
+bool ops_event_storage(const struct ops_trace *trace, uint32_t row, size_t i, struct ops_storage *ret_storage)
+{
+	const uint32_t *ids = trace->events.storages;
+	struct ops_string list;
+
+	assert(row < trace->events.count);
+	if (!ids || ids[row] == OPS_NONE)
+		return false;
+	list = ops_trace_string(trace, ids[row]);
+	if (i >= list.size / sizeof(*ret_storage))
+		return false;
+	memcpy(ret_storage, list.bytes + i * sizeof(*ret_storage), sizeof(*ret_storage));
+	return true;
 }
 
 /* The end of a JSON value, which is known to be well-formed: at a comma, a colon or the end of the text. */
