@@ -27,6 +27,10 @@ extern "C" {
  * `*ret_refs` with ops_free_refs. */
 enum ops_code ops_function_events(const struct ops_trace *trace, uint32_t **ret_refs, size_t *ret_count,
                                   struct ops_error *error);
+/* The same, given up when the monotonic clock passes `deadline_ns`: then `*ret_complete` is false, and the list holds the
+ * first events only. A deadline that is over at the call gives none. */
+enum ops_code ops_function_events_until(const struct ops_trace *trace, int64_t deadline_ns, uint32_t **ret_refs,
+                                        size_t *ret_count, bool *ret_complete, struct ops_error *error);
 void ops_free_refs(uint32_t *refs);
 
 /* --- averages ---------------------------------------------------------------------------------------------------- */

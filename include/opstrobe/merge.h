@@ -36,6 +36,14 @@ struct ops_trace_part {
 enum ops_code ops_trace_merge(const struct ops_trace_part *parts, size_t count, uint32_t *ret_refs,
                               struct ops_trace **ret_trace, struct ops_error *error);
 
+/* What ops_trace_select leaves out: bit 1u << kind for events of a kind, and the allocator's reports. */
+#define OPS_SELECT_MEMORY (1u << 31)
+
+/* Makes a trace without what `left_out` names. Parents, self times and links are as if it had not been recorded; event ids
+ * stay, counters are left out. The caller owns one reference to `*ret_trace`. */
+enum ops_code ops_trace_select(const struct ops_trace *trace, uint32_t left_out, struct ops_trace **ret_trace,
+                               struct ops_error *error);
+
 /* The trace as one run of bytes, about 45 bytes an event, for another process of the same machine type and the same
  * version of the library: no file format. `*ret_bytes` is freed with ops_free_packed. */
 enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, size_t *ret_size, struct ops_error *error);

@@ -4,6 +4,8 @@
  */
 #include <opstrobe/analyze.h>
 
+#include <time.h>
+
 #include "analyze/visible.h"
 #include "base/alloc.h"
 #include "base/fault.h"
@@ -17,7 +19,21 @@ struct merge {
 	int64_t *covered_until_ns; /* by track: the latest end of the rows passed so far */
 	uint32_t *refs;
 	size_t count;
+	int64_t deadline_ns;
 };
+
+/* Rows between two looks at the clock. */
+#define ROWS_A_LOOK 4096
+
+static bool is_over(int64_t deadline_ns)
+{
+	struct timespec now;
+
+	if (deadline_ns == INT64_MAX)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec >= deadline_ns;
+}
 
 /* A record belongs to every event of its own thread whose closed interval holds it (D15), so it is alone when all rows
  * that started by then have ended. */
@@ -32,7 +48,8 @@ static void take_memory(struct merge *merge, size_t i)
 		merge->refs[merge->count++] = (uint32_t)i | OPS_MEMORY_REF;
 }
 
-static void take_all(struct merge *merge)
+/* False when time was up. */
+static bool take_all(struct merge *merge)
 {
 	const struct ops_events *events = merge->events;
 	size_t at = 0;
@@ -40,6 +57,8 @@ static void take_all(struct merge *merge)
 	for (size_t row = 0; row < events->count; row++) {
 		int64_t *covered_until_ns = &merge->covered_until_ns[events->track[row]];
 
+		if (row % ROWS_A_LOOK == 0 && is_over(merge->deadline_ns))
+			return false;
 		if (!ops_event_visible(events, row))
 			continue;
 		while (at < merge->memory_count && merge->memory[at].time_ns < events->start_ns[row])
@@ -48,14 +67,25 @@ static void take_all(struct merge *merge)
 		if (events->end_ns[row] > *covered_until_ns)
 			*covered_until_ns = events->end_ns[row];
 	}
+	if (is_over(merge->deadline_ns))
+		return false;
 	while (at < merge->memory_count)
 		take_memory(merge, at++);
+	return true;
 }
 
 enum ops_code ops_function_events(const struct ops_trace *trace, uint32_t **ret_refs, size_t *ret_count,
 				  struct ops_error *error)
 {
-	struct merge merge = {.trace = trace, .events = ops_trace_events(trace)};
+	bool complete;
+
+	return ops_function_events_until(trace, INT64_MAX, ret_refs, ret_count, &complete, error);
+}
+
+enum ops_code ops_function_events_until(const struct ops_trace *trace, int64_t deadline_ns, uint32_t **ret_refs,
+					size_t *ret_count, bool *ret_complete, struct ops_error *error)
+{
+	struct merge merge = {.trace = trace, .events = ops_trace_events(trace), .deadline_ns = deadline_ns};
 	size_t track_count;
 	uint32_t *fitted;
 
@@ -70,7 +100,7 @@ enum ops_code ops_function_events(const struct ops_trace *trace, uint32_t **ret_
 	}
 	for (size_t track = 0; track < track_count; track++)
 		merge.covered_until_ns[track] = INT64_MIN;
-	take_all(&merge);
+	*ret_complete = take_all(&merge);
 	ops_free(merge.covered_until_ns);
 	/* Most memory records lie in some event; a list that cannot be made smaller is as good. */
 	fitted = ops_realloc_array(merge.refs, merge.count + 1, sizeof(*merge.refs));

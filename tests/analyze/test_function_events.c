@@ -97,6 +97,35 @@ static void failed_allocations_are_always_listed(void **state)
 	assert_refs(b, (const uint32_t[]){0, MEMORY(0), 1}, 3);
 }
 
+/* More rows than lie between two looks at the clock. */
+static struct ops_trace *many_events(void)
+{
+	struct ops_builder *b = scene_open();
+
+	for (int64_t i = 0; i < 10000; i++)
+		scene_op(b, 0, "a", 10 * i, 10 * i + 5);
+	return scene_close(b);
+}
+
+static void a_deadline_cuts_the_list_short(void **state)
+{
+	struct ops_trace *trace = many_events();
+	bool complete = true;
+	uint32_t *refs;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(ops_function_events_until(trace, 0, &refs, &count, &complete, NULL), OPS_OK);
+	assert_int_equal(count, 0);
+	assert_false(complete);
+	ops_free_refs(refs);
+	assert_int_equal(ops_function_events_until(trace, INT64_MAX - 1, &refs, &count, &complete, NULL), OPS_OK);
+	assert_int_equal(count, 10000);
+	assert_true(complete);
+	ops_free_refs(refs);
+	ops_trace_unref(trace);
+}
+
 static void list_events(void *context)
 {
 	struct ops_trace *trace = context;
@@ -137,6 +166,7 @@ int main(void)
 		cmocka_unit_test(a_short_event_does_not_uncover_a_long_one),
 		cmocka_unit_test(bookkeeping_covers_nothing),
 		cmocka_unit_test(failed_allocations_are_always_listed),
+		cmocka_unit_test(a_deadline_cuts_the_list_short),
 		cmocka_unit_test(survives_failing_allocations),
 	};
 

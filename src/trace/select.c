@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A trace without some kinds of events: the rest is merged alone, which makes tree and links anew.
+ */
+#include <opstrobe/merge.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#define MEMORY_REF 0x80000000u /* OPS_MEMORY_REF of opstrobe/analyze.h, which this layer does not see */
+
+_Static_assert(OPS_EVENT_KIND_COUNT < 31, "a bit for each kind beside OPS_SELECT_MEMORY");
+
+enum ops_code ops_trace_select(const struct ops_trace *trace, uint32_t left_out, struct ops_trace **ret_trace,
+			       struct ops_error *error)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t memory_count;
+	uint32_t *refs;
+	struct ops_trace_part part = {.trace = trace};
+	enum ops_code code;
+
+	ops_trace_memory(trace, &memory_count);
+	refs = ops_realloc_array(NULL, events->count + memory_count + 1, sizeof(*refs));
+	if (!refs)
+		return ops_fault_memory(error);
+	for (size_t row = 0; row < events->count; row++) {
+		if (!(left_out & 1u << events->kind[row]))
+			refs[part.ref_count++] = (uint32_t)row;
+	}
+	for (size_t i = 0; !(left_out & OPS_SELECT_MEMORY) && i < memory_count; i++)
+		refs[part.ref_count++] = (uint32_t)i | MEMORY_REF;
+	part.refs = refs;
+	code = ops_trace_merge(&part, 1, NULL, ret_trace, error);
+	ops_free(refs);
+	return code;
+}
