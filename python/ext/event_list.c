@@ -364,6 +364,8 @@ static PyMemberDef list_members[] = {
 	{"profile_memory", T_BOOL, offsetof(struct event_list_object, options.profile_memory), READONLY,
 	 "Tables show memory."},
 	{"with_flops", T_BOOL, offsetof(struct event_list_object, options.with_flops), READONLY, "Tables show FLOPs."},
+	{"timed_out", T_BOOL, offsetof(struct event_list_object, timed_out), READONLY,
+	 "Whether post_processing_timeout_s cut it short: then later events are missing."},
 	{NULL, 0, 0, 0, NULL},
 };
 

@@ -7,7 +7,9 @@
 #include "views.h"
 
 #include <string.h>
+#include <time.h>
 
+#include <opstrobe/merge.h>
 #include <opstrobe/read.h>
 #include <opstrobe/write.h>
 
@@ -274,24 +276,60 @@ static PyObject *trace_metadata(PyObject *object, PyObject *unused)
 	return dict;
 }
 
+/* The function events that can be found in `timeout` seconds. */
+static PyObject *events_within(struct ops_ext_state *state, struct trace_object *self,
+                               const struct view_options *options, PyObject *timeout)
+{
+	double limit_s = PyFloat_AsDouble(timeout);
+	uint32_t *found = NULL, *refs;
+	struct timespec now;
+	struct ops_error error;
+	enum ops_code code;
+	bool complete;
+	size_t count = 0;
+	PyObject *list;
+
+	if (limit_s == -1.0 && PyErr_Occurred())
+		return NULL;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	limit_s = limit_s < 1e9 ? limit_s : 1e9; /* thirty years, also for infinity */
+	OPS_EXT_WITHOUT_GIL(code = ops_function_events_until(
+		self->trace, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec + (int64_t)(limit_s * 1e9), &found, &count,
+		&complete, &error));
+	if (code)
+		return ops_ext_raise(&error);
+	refs = PyMem_New(uint32_t, count + 1);
+	if (refs)
+		memcpy(refs, found, count * sizeof(*refs));
+	ops_free_refs(found);
+	if (!refs)
+		return PyErr_NoMemory();
+	list = ops_ext_event_list_of_refs(state, self, options, refs, count);
+	if (list)
+		((struct event_list_object *)list)->timed_out = !complete;
+	return list;
+}
+
 static PyObject *trace_function_events(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"use_device", "profile_memory", "with_flops", NULL};
+	static char *names[] = {"use_device", "profile_memory", "with_flops", "timeout_s", NULL};
 	struct trace_object *self = (struct trace_object *)object;
 	struct ops_ext_state *state = ops_ext_state_of(object);
-	PyObject *use_device = Py_None;
+	PyObject *use_device = Py_None, *timeout = Py_None;
 	int profile_memory = 0, with_flops = 0;
 	struct view_options options;
 
-	if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "|$Opp:function_events", names, &use_device,
-	                                           &profile_memory, &with_flops))
+	if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "|$OppO:function_events", names, &use_device,
+	                                           &profile_memory, &with_flops, &timeout))
 		return NULL;
 	if (use_device != Py_None && !PyUnicode_Check(use_device))
 		return PyErr_Format(PyExc_TypeError, "use_device must be a str or None");
-	if (ops_ext_trace_need_refs(self) < 0)
-		return NULL;
 	options = (struct view_options){.use_device = use_device, .profile_memory = (char)profile_memory,
 	                                .with_flops = (char)with_flops};
+	if (timeout != Py_None)
+		return events_within(state, self, &options, timeout);
+	if (ops_ext_trace_need_refs(self) < 0)
+		return NULL;
 	return ops_ext_event_list_of_refs(state, self, &options, NULL, self->ref_count);
 }
 
@@ -312,6 +350,57 @@ static PyObject *trace_export_chrome_trace(PyObject *object, PyObject *args, PyO
 	if (code)
 		return ops_ext_raise(&error);
 	Py_RETURN_NONE;
+}
+
+/* The kinds whose categories are among `categories`, as bits. */
+static int kinds_of(PyObject *categories, uint32_t *ret_kinds)
+{
+	*ret_kinds = 0;
+	for (int kind = 0; kind < OPS_EVENT_KIND_COUNT; kind++) {
+		PyObject *category = PyUnicode_FromString(ops_event_kind_category(kind));
+		int found = category ? PySequence_Contains(categories, category) : -1;
+
+		Py_XDECREF(category);
+		if (found < 0)
+			return -1;
+		*ret_kinds |= found ? 1u << kind : 0;
+	}
+	return 0;
+}
+
+static PyObject *trace_without(PyObject *object, PyObject *args)
+{
+	struct trace_object *self = (struct trace_object *)object;
+	struct ops_ext_state *state = ops_ext_state_of(object);
+	struct ops_trace *selected = NULL;
+	PyObject *categories;
+	struct ops_error error;
+	enum ops_code code;
+	uint32_t left_out;
+
+	if (!state || !PyArg_ParseTuple(args, "O:without", &categories) || kinds_of(categories, &left_out) < 0)
+		return NULL;
+	if (left_out & 1u << OPS_EVENT_CPU_INSTANT)
+		left_out |= OPS_SELECT_MEMORY;
+	OPS_EXT_WITHOUT_GIL(code = ops_trace_select(self->trace, left_out, &selected, &error));
+	return code ? ops_ext_raise(&error) : ops_ext_trace_make(state, selected);
+}
+
+static PyObject *trace_followed_by(PyObject *object, PyObject *other)
+{
+	struct ops_ext_state *state = ops_ext_state_of(object);
+	struct ops_trace_part parts[2] = {{.trace = ((struct trace_object *)object)->trace, .whole = true}};
+	struct ops_trace *merged = NULL;
+	struct ops_error error;
+	enum ops_code code;
+
+	if (!state)
+		return NULL;
+	if (!PyObject_TypeCheck(other, state->trace))
+		return PyErr_Format(PyExc_TypeError, "a Trace is needed, not %.200s", Py_TYPE(other)->tp_name);
+	parts[1] = (struct ops_trace_part){.trace = ((struct trace_object *)other)->trace, .whole = true};
+	OPS_EXT_WITHOUT_GIL(code = ops_trace_merge(parts, 2, NULL, &merged, &error));
+	return code ? ops_ext_raise(&error) : ops_ext_trace_make(state, merged);
 }
 
 static PyObject *trace_check(PyObject *object, PyObject *unused)
@@ -445,7 +534,13 @@ static PyMethodDef trace_methods[] = {
 	 "check_metadata(key, json_text)\n--\n\nThe ValueError that set_metadata would raise, without a trace."},
 	{"metadata", trace_metadata, METH_NOARGS, "All metadata: key to JSON text."},
 	{"function_events", (PyCFunction)(void (*)(void))trace_function_events, METH_VARARGS | METH_KEYWORDS,
-	 "function_events(*, use_device=None, profile_memory=False, with_flops=False)\n--\n\nThe events as an EventList."},
+	 "function_events(*, use_device=None, profile_memory=False, with_flops=False, timeout_s=None)\n--\n\nThe events as an "
+	 "EventList; with a limit in seconds those that could be found in time."},
+	{"without", trace_without, METH_VARARGS,
+	 "without(categories)\n--\n\nA trace without the events of these categories, as if they had not been recorded; "
+	 "\"cpu_instant_event\" stands for memory records too."},
+	{"followed_by", trace_followed_by, METH_O,
+	 "followed_by(other)\n--\n\nOne trace of this one and another recording of the process, each at its own time."},
 	{"export_chrome_trace", (PyCFunction)(void (*)(void))trace_export_chrome_trace, METH_VARARGS | METH_KEYWORDS,
 	 "export_chrome_trace(path, *, compression_level=4)\n--\n\nWrites the trace as Chrome JSON, compressed when the path "
 	 "ends in .gz."},

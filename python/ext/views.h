@@ -78,6 +78,7 @@ struct event_list_object {
 	PyObject *items;          /* ITEMS */
 	bool by_input_shape;      /* how the averages were grouped */
 	bool by_overload_name;
+	char timed_out;           /* made under a time limit, which cut it short */
 };
 
 /* --- trace.c ------------------------------------------------------------------------------------------------------ */

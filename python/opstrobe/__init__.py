@@ -14,6 +14,7 @@ from opstrobe._file import TraceFile as TraceFile
 from opstrobe._file import read as read
 from opstrobe._handlers import tensorboard_trace_handler
 from opstrobe._schedule import schedule
+from opstrobe._step_tracker import KinetoStepTracker as KinetoStepTracker
 from opstrobe.profiler import (
     ExecutionTraceObserver,
     kineto_available,
@@ -37,3 +38,12 @@ __all__ = [
     "record_function",
     "ExecutionTraceObserver",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """What is slow to import, or rarely asked for."""
+    if name in ("ProfilerActivityConfig", "PerformanceMetricsConfig", "CuspyConfig"):
+        from opstrobe import _activity_configs
+
+        return getattr(_activity_configs, name)
+    raise AttributeError(f"module 'opstrobe' has no attribute {name!r}")

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a profile was asked to do, checked: activities and the experimental configuration."""
+"""The experimental configuration: torch's fields, and what each of them comes to here."""
 
 from __future__ import annotations
 
-from opstrobe._enums import ProfilerActivity, as_member
+from opstrobe._warn import warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from typing import Any
 
 # Field and default, in the order of the positional arguments.
@@ -27,17 +26,33 @@ _FIELDS: dict[str, Any] = {
     "adjust_timestamps": False,
     "trace_only": False,
 }
-_SUPPORTED = frozenset({"profile_all_threads", "capture_overload_names"})
+# What torch 2.15 no longer has in front: there the first positional argument is `verbose`.
+_REMOVED = ("profiler_metrics", "profiler_measure_per_kernel")
+_MISSING = ("performance_events", "record_python_gc_info")
 
 
 class _ExperimentalConfig:
-    """Settings that torch keeps apart as experimental."""
+    """Settings that torch keeps apart as experimental. Docs: the manual says what each does here."""
 
+    profiler_metrics: list[str]
+    profiler_measure_per_kernel: bool
+    verbose: bool
+    performance_events: list[str]
+    enable_cuda_sync_events: bool
+    adjust_profiler_step: bool
+    disable_external_correlation: bool
     profile_all_threads: bool
     capture_overload_names: bool
+    record_python_gc_info: bool
+    expose_kineto_event_metadata: bool
+    custom_profiler_config: str
+    adjust_timestamps: bool
+    trace_only: bool
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         names = list(_FIELDS)
+        if args and isinstance(args[0], bool):  # positional as in torch 2.15
+            names = names[len(_REMOVED) :]
         if len(args) > len(names):
             raise TypeError(f"_ExperimentalConfig takes at most {len(names)} arguments, got {len(args)}")
         given = dict(zip(names, args))
@@ -76,47 +91,56 @@ def _values_of_torch(config: Any) -> dict[str, Any]:
     return values
 
 
-def experimental_options(config: Any) -> dict[str, bool]:
-    """The options of a session that an experimental configuration, ours or torch's, stands for."""
+def values_of(config: Any) -> dict[str, Any]:
+    """All fields of an experimental configuration, ours or torch's; the defaults for None."""
     if config is None:
-        return {}
+        return dict(_FIELDS)
     if isinstance(config, _ExperimentalConfig):
-        values = vars(config)
-    elif type(config).__name__ == "_ExperimentalConfig":
-        values = _values_of_torch(config)
-    else:
-        raise AttributeError(f"experimental_config must be an _ExperimentalConfig, not {type(config).__name__}")
-    missing = [name for name, value in values.items() if name not in _SUPPORTED and value != _FIELDS[name]]
+        return {name: getattr(config, name) for name in _FIELDS}
+    if type(config).__name__ == "_ExperimentalConfig":
+        return {**_FIELDS, **_values_of_torch(config)}
+    raise AttributeError(f"experimental_config must be an _ExperimentalConfig, not {type(config).__name__}")
+
+
+def without_trace_only(config: Any) -> Any:
+    """A copy that makes events."""
+    return _ExperimentalConfig(**{**values_of(config), "trace_only": False})
+
+
+def check_experimental(values: dict[str, Any], *, with_cpu: bool) -> None:
+    """Refuses by name what cannot be had, and warns of what has no effect here.
+
+    Without a device there is nothing that enable_cuda_sync_events, disable_external_correlation and adjust_timestamps
+    could change, and stacks need no `verbose`: these four are taken as they are.
+    """
+    missing = [name for name in _MISSING if values[name]]
     if missing:
         raise NotImplementedError(f"_ExperimentalConfig: not implemented yet: {', '.join(missing)}")
-    return {
-        "all_threads": bool(values.get("profile_all_threads")),
-        "capture_overload_names": bool(values.get("capture_overload_names")),
-    }
+    for name in _REMOVED:
+        if values[name]:
+            warn(f"_ExperimentalConfig: {name} has no effect: it measures kernels, and no device is recorded")
+    if values["adjust_profiler_step"]:
+        warn(
+            "_ExperimentalConfig: adjust_profiler_step is deprecated and has no effect: ranges nest in Python functions",
+            FutureWarning,
+        )
+    if values["custom_profiler_config"]:
+        _check_custom_config(values["custom_profiler_config"], with_cpu)
 
 
-def parse_activities(given: Iterable[Any] | None, default: set[ProfilerActivity]) -> set[ProfilerActivity]:
-    """The activities asked for, as ours; `default` for None. Torch's members are taken too."""
-    if given is None:
-        return set(default)
-    items = list(given)
-    groups: list[ProfilerActivity] = []
-    strangers = []
-    for item in items:
-        member = as_member(ProfilerActivity, item)
-        if member is not None:
-            groups.append(member)
-        elif isinstance(item, dict):
-            groups += _groups_of_filter(item)
-        else:
-            strangers.append(item)
-    if strangers and groups:
-        raise TypeError(f"Expected ProfilerActivity or dict, got {type(strangers[0])}")
-    for i, group in enumerate(groups):
-        if group in groups[:i]:
-            raise ValueError(f"Activity {group} specified more than once")
-    return set(groups)
+def _check_custom_config(text: str, with_cpu: bool) -> None:
+    import json
 
-
-def _groups_of_filter(item: Mapping[Any, Any]) -> list[ProfilerActivity]:
-    raise NotImplementedError(f"filters by kind of activity are not implemented yet: {item!r}")
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = None
+    options: dict[str, Any] = given if isinstance(given, dict) else {}
+    backend = options.get("backend")
+    if backend in ("cuspy", "cupti_monitor"):
+        if not with_cpu:
+            raise ValueError(f"custom_profiler_config: the {backend} backend needs ProfilerActivity.CPU")
+        raise RuntimeError(f"custom_profiler_config: the {backend} backend needs an NVIDIA device, and there is none")
+    if options.get("cuspy_async_export"):
+        raise ValueError("custom_profiler_config: cuspy_async_export needs the cuspy backend")
+    warn("custom_profiler_config has no effect: it is for plugins of Kineto, and there are none here")

@@ -2,7 +2,7 @@
 # The C extension, as type checkers see it.
 
 import os
-from collections.abc import Callable, Iterable, MutableSequence
+from collections.abc import Callable, Container, Iterable, MutableSequence
 from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias, TypeVar, final, overload
 
@@ -48,8 +48,15 @@ class Trace:
     def check_metadata(key: str, json_text: str, /) -> None: ...
     def metadata(self) -> dict[str, str]: ...
     def function_events(
-        self, *, use_device: str | None = None, profile_memory: bool = False, with_flops: bool = False
+        self,
+        *,
+        use_device: str | None = None,
+        profile_memory: bool = False,
+        with_flops: bool = False,
+        timeout_s: float | None = None,
     ) -> EventList: ...
+    def without(self, categories: Container[str], /) -> Trace: ...
+    def followed_by(self, other: Trace, /) -> Trace: ...
     def export_chrome_trace(self, path: str, *, compression_level: int = 4) -> None: ...
     def check(self) -> None: ...
     def rows(self) -> list[tuple[int, str, str, int, int]]: ...
@@ -177,6 +184,7 @@ class EventList(MutableSequence[Any]):
     use_device: str | None
     profile_memory: bool
     with_flops: bool
+    timed_out: bool
     @property
     def self_cpu_time_total(self) -> float: ...
     def key_averages(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import time
 import weakref
@@ -40,47 +41,69 @@ def _name_threads() -> None:
 
 
 class Recording:
-    """Prepared when made; then `start`, `stop`, and the results. For one window only."""
+    """`prepare`, `start`, `stop`, and the results. For one window only.
+
+    `left_out` are categories that are not kept, `timeout_s` limits the making of the list of events, and `earlier` is
+    the trace of the windows before this one whose events are listed too.
+    """
 
     def __init__(
         self,
         *,
-        trace_id: str,
         record_shapes: bool = False,
         profile_memory: bool = False,
         with_flops: bool = False,
         all_threads: bool = False,
         capture_overload_names: bool = False,
+        trace_only: bool = False,
+        left_out: frozenset[str] = frozenset(),
+        timeout_s: float | None = None,
+        earlier: _core.Trace | None = None,
     ) -> None:
-        begin = time.perf_counter_ns()
-        self.trace_id = trace_id
+        self.trace_id = ""
         self.use_device: str | None = None  # device collectors will say
+        self.record_shapes = record_shapes or with_flops
         self.profile_memory = profile_memory
         self.with_flops = with_flops
         self._watch: TensorWatch | None = None
         self.trace: _core.Trace | None = None
+        self.trace_only = trace_only
+        self._all_threads = all_threads
+        self._capture_overload_names = capture_overload_names
+        self._left_out = left_out
+        self._timeout_s = timeout_s
+        self._earlier = earlier
+        self._whole: _core.Trace | None = None
         self._events: _core.EventList | None = None
         self._duration_ns = {"prepare": 0, "enable": 0, "disable": 0, "build": 0}
+        self._with_torch = False
+        self._session: _core.Session | None = None
+        self._ended = False
+
+    def prepare(self, trace_id: str) -> None:
+        """Gets everything ready, so that `start` is quick."""
+        begin = time.perf_counter_ns()
+        self.trace_id = trace_id
         self._with_torch = sys.modules.get("torch") is not None
         if self._with_torch:
             from opstrobe import _bridge  # slow to import, and of no use without torch
 
             _bridge.load()
-            if profile_memory:
+            if self.profile_memory:
                 from opstrobe._memory import TensorWatch
 
                 self._watch = TensorWatch()
-        self._session: _core.Session | None = _core.Session(
-            record_shapes=record_shapes or with_flops,
-            profile_memory=profile_memory,
-            all_threads=all_threads,
-            capture_overload_names=capture_overload_names,
+        self._session = _core.Session(
+            record_shapes=self.record_shapes,
+            profile_memory=self.profile_memory,
+            all_threads=self._all_threads,
+            capture_overload_names=self._capture_overload_names,
         )
         self._duration_ns["prepare"] = time.perf_counter_ns() - begin
 
     @property
     def finished(self) -> bool:
-        return self._session is None
+        return self._ended
 
     @property
     def running(self) -> bool:
@@ -105,14 +128,16 @@ class Recording:
 
     def stop(self) -> None:
         """Ends the window. There is no trace afterwards if none was begun, or in a process forked since."""
-        session, self._session = self._session, None
+        session, self._session, self._ended = self._session, None, True
         if session is None or not session.running:
             return
         begin = time.perf_counter_ns()
         _name_threads()
         if self._watch is not None:
             self._watch.stop()
-        self.trace = session.stop()
+        trace = session.stop()
+        self.trace = trace.without(self._left_out) if self._left_out else trace
+        self._events = None  # there may be a list of the earlier windows alone
         self._duration_ns["disable"] = time.perf_counter_ns() - begin
         self._warn_of_gaps(self.trace)
 
@@ -120,7 +145,7 @@ class Recording:
         """Ends the window without a trace."""
         if self._watch is not None:
             self._watch.cancel()
-        self._session = None
+        self._session, self._ended = None, True
 
     def _warn_of_gaps(self, trace: _core.Trace) -> None:
         if trace.lost:
@@ -131,20 +156,92 @@ class Recording:
                 "import torch before the profile starts"
             )
 
+    # --- results -----------------------------------------------------------------------------------------------------
+
+    @property
+    def whole_trace(self) -> _core.Trace | None:
+        """The trace, behind that of the earlier windows if these are kept; None as long as there is none at all."""
+        if self.trace is None or self._earlier is None:
+            return self.trace or self._earlier
+        if self._whole is None:
+            self._whole = self._earlier.followed_by(self.trace)
+        return self._whole
+
     @property
     def function_events(self) -> _core.EventList:
         """The events, made at the first call; an empty list as long as there is no trace."""
-        if self.trace is None:
+        if self.trace_only:
+            raise RuntimeError("this profile has no events: it was made with trace_only")
+        trace = self.whole_trace
+        if trace is None:
             return _core.EventList(
                 use_device=self.use_device, profile_memory=self.profile_memory, with_flops=self.with_flops
             )
         if self._events is None:
             begin = time.perf_counter_ns()
-            self._events = self.trace.function_events(
-                use_device=self.use_device, profile_memory=self.profile_memory, with_flops=self.with_flops
-            )
+            self._events = self._list(trace, self._timeout_s)
             self._duration_ns["build"] = time.perf_counter_ns() - begin
+            if self._events.timed_out:
+                self._warn_of_timeout()
         return self._events
+
+    def _list(self, trace: _core.Trace, timeout_s: float | None = None) -> _core.EventList:
+        return trace.function_events(
+            use_device=self.use_device,
+            profile_memory=self.profile_memory,
+            with_flops=self.with_flops,
+            timeout_s=timeout_s,
+        )
+
+    def _warn_of_timeout(self) -> None:
+        import logging
+
+        message = (
+            f"events() was given up after post_processing_timeout_s={self._timeout_s}: later events are missing from "
+            "it, though not from the trace"
+        )
+        logging.getLogger("torch.autograd.profiler").warning(message)  # where torch says it
+        warn(message)
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = True,
+    ) -> _core.EventList:
+        """The events summed by name, and by what else is asked for.
+
+        Without Python functions, their own time counts for the operator or range that they run in.
+        """
+        events, trace = self.function_events, self.whole_trace
+        if not include_python_functions and trace is not None and not events.timed_out:
+            if group_by_stack_n > 0:  # the functions are the stacks, so that they have to stay in the tree
+                events = _core.EventList(
+                    (event for event in events if not event.is_python_function),
+                    use_device=self.use_device,
+                    profile_memory=self.profile_memory,
+                    with_flops=self.with_flops,
+                )
+            else:
+                events = self._list(trace.without(("python_function",)))
+        return events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def total_average(self) -> _core.FunctionEventAvg:
+        """The sum of all events."""
+        return self.function_events.total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Sum of the events' own CPU time, in us."""
+        return self.function_events.self_cpu_time_total
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Writes the trace of this window, in the format that the path's ending says."""
+        if self.trace is None:
+            state = "is still recording" if self.running else "has recorded nothing"
+            raise RuntimeError(f"cannot export a trace: this profile {state}")
+        self.trace.export_chrome_trace(os.fspath(path))
 
     @property
     def _stats(self) -> _ProfilerStats:

@@ -6,23 +6,27 @@ from __future__ import annotations
 import os
 
 from opstrobe import _metadata
-from opstrobe._config import _ExperimentalConfig, experimental_options, parse_activities
+from opstrobe._activities import filters_of, parse_activities, refuse_extensions
+from opstrobe._config import _ExperimentalConfig, check_experimental, values_of, without_trace_only
 from opstrobe._core import EventList, record_function
 from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, RecordScope, as_member
 from opstrobe._handlers import tensorboard_trace_handler
-from opstrobe._recording import Recording
 from opstrobe._schedule import schedule
+from opstrobe._step_tracker import KinetoStepTracker
 from opstrobe._warn import warn
+from opstrobe.autograd_profiler import check_graph_options, kineto_available
+from opstrobe.autograd_profiler import profile as _Window
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
     from typing import Any, NoReturn
 
+    from opstrobe._activity_configs import ProfilerActivityConfig
     from opstrobe._stats import _ProfilerStats
 
-    Activities = Iterable[ProfilerActivity | dict[ProfilerActivity, list[str]]]
+    Activities = Iterable[ProfilerActivity | Mapping[ProfilerActivity, list[str] | ProfilerActivityConfig | None]]
 
 __all__ = [
     "DeviceType",
@@ -53,11 +57,6 @@ _DEVICES = {
 def supported_activities() -> set[ProfilerActivity]:
     """What this machine and this build can record."""
     return {ProfilerActivity.CPU}
-
-
-def kineto_available() -> bool:
-    """Whether profiles can be recorded; torch's name for the question."""
-    return True
 
 
 def _missing(what: str) -> NoReturn:
@@ -106,29 +105,39 @@ class _KinetoProfile:
             ("with_stack", with_stack),
             ("with_modules", with_modules),
             ("execution_trace_observer", execution_trace_observer),
-            ("acc_events", acc_events),
         ):
             if value:
                 _missing(f"{name}={value!r}")
-        self.activities = parse_activities(activities, supported_activities())
-        self.activity_filters: dict[ProfilerActivity, list[str]] = {}
+        self.activities, self.activity_configs = parse_activities(activities, supported_activities())
         self.record_shapes = record_shapes
         self.profile_memory = profile_memory
         self.with_stack = with_stack
         self.with_flops = with_flops
         self.with_modules = with_modules
+        values = values_of(experimental_config)
+        if values["trace_only"] and with_stack:
+            warn("trace_only is switched off: with_stack needs the events that it leaves out")
+            experimental_config = without_trace_only(experimental_config)
+        check_experimental(values, with_cpu=ProfilerActivity.CPU in self.activities)
         self.experimental_config = experimental_config
-        self._session_options = experimental_options(experimental_config)
         self.execution_trace_observer = execution_trace_observer
         self.acc_events = acc_events
         self.custom_trace_id_callback = custom_trace_id_callback
         self.post_processing_timeout_s = post_processing_timeout_s
-        self.use_device = next((name for device, name in _DEVICES.items() if device in self.activities), None)
-        self.profiler: Recording | None = None
+        self.use_device = self._first_device()
+        self.profiler: _Window | None = None
         self.has_cudagraphs = False
         self.mem_tl = None
         self.preset_metadata: dict[str, str] = {}
         self._metadata: dict[str, str] = {}
+
+    def _first_device(self) -> str | None:
+        return next((name for device, name in _DEVICES.items() if device in self.activities), None)
+
+    @property
+    def activity_filters(self) -> dict[ProfilerActivity, set[str]]:
+        """The kinds to record, of those groups where they were named."""
+        return filters_of(self.activity_configs)
 
     # --- recording ---------------------------------------------------------------------------------------------------
 
@@ -145,19 +154,30 @@ class _KinetoProfile:
         """Gets everything ready, so that `start_trace` is quick. Drops the results of an earlier recording."""
         if self.profiler is not None and self.profiler.running:
             raise RuntimeError("this profile is recording already")
-        self._check_devices()
-        timeout = self.post_processing_timeout_s
-        if timeout is not None and timeout < 0:
-            raise ValueError("post_processing_timeout_s must be non-negative")
-        if self.profiler is not None:
+        if not self.activities:
+            raise AssertionError("No activities specified for the profiler")
+        refuse_extensions(self.activity_configs)
+        earlier = self.profiler
+        if earlier is not None and not self.acc_events:
             _warn_of_replacement()
-        self.profiler = Recording(
-            trace_id=self._new_trace_id(),
+        window = _Window(
+            use_cpu=ProfilerActivity.CPU in self.activities,
+            use_device=self.use_device,
             record_shapes=self.record_shapes,
-            profile_memory=self.profile_memory,
             with_flops=self.with_flops,
-            **self._session_options,
+            profile_memory=self.profile_memory,
+            with_stack=self.with_stack,
+            with_modules=self.with_modules,
+            use_kineto=True,
+            experimental_config=self.experimental_config,
+            acc_events=self.acc_events,
+            custom_trace_id_callback=self.custom_trace_id_callback,
+            post_processing_timeout_s=self.post_processing_timeout_s,
+            activity_filters=self.activity_filters,
+            _earlier=earlier.whole_trace if earlier is not None and self.acc_events else None,
         )
+        window._prepare_trace()
+        self.profiler = window
 
     def start_trace(self) -> None:
         """Starts recording what `prepare_trace` got ready."""
@@ -165,7 +185,7 @@ class _KinetoProfile:
             raise AssertionError("Profiler must be initialized before starting trace")
         if self.profiler.finished:
             self.prepare_trace()
-        self.profiler.start()
+        self.profiler._start_trace()
 
     def stop_trace(self) -> None:
         """Ends the recording and makes its trace."""
@@ -179,24 +199,6 @@ class _KinetoProfile:
             for key, text in self._all_metadata(self.profiler.trace_id).items():
                 trace.set_metadata(key, text)
 
-    def _check_devices(self) -> None:
-        for device, name in _DEVICES.items():
-            if device in self.activities:
-                word = name.upper()
-                warn(f"{word} is not available, disabling {word} profiling")
-        if ProfilerActivity.CPU not in self.activities:
-            raise AssertionError("No activities specified for the profiler")
-
-    def _new_trace_id(self) -> str:
-        if self.custom_trace_id_callback is None:
-            import uuid
-
-            return uuid.uuid4().hex.upper()
-        trace_id = self.custom_trace_id_callback()
-        if not isinstance(trace_id, str):
-            raise TypeError(f"custom_trace_id_callback must return str, not {type(trace_id).__name__}")
-        return trace_id
-
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
         _missing("toggle_collection_dynamic()")
 
@@ -207,25 +209,42 @@ class _KinetoProfile:
         return self._recorded("accessing events").function_events
 
     def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = True,
     ) -> EventList:
-        """The events summed by name, and by what else is asked for."""
-        return self._recorded("getting key averages").function_events.key_averages(
-            group_by_input_shapes=group_by_input_shape,
-            group_by_stack_n=group_by_stack_n,
-            group_by_overload_name=group_by_overload_name,
+        """The events summed by name, and by what else is asked for.
+
+        `include_python_functions=False`, the rule of torch 2.15, leaves the calls of Python functions out of the rows;
+        their own time then counts for the operator or range they ran in.
+        """
+        return self._recorded("getting key averages").key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name, include_python_functions
         )
 
-    def export_chrome_trace(self, path: str | os.PathLike[str], use_python_export: bool = False) -> None:
+    def export_chrome_trace(
+        self,
+        path: str | os.PathLike[str],
+        use_python_export: bool = False,
+        cuda_graph_annotations: Mapping[Any, Any] | None = None,
+        graph_lanes: str = "none",
+        default_stream: int = 7,
+    ) -> None:
         """Writes the trace as Chrome JSON, compressed if `path` ends in `.gz`; as often as wanted.
 
-        There is one exporter: `use_python_export` is taken for torch's sake.
+        There is one exporter: `use_python_export` is taken for torch's sake, and so are the last three arguments, which
+        are about kernels in graphs: no device is recorded.
         """
-        recording = self._recorded("exporting chrome trace")
-        if recording.trace is None:
-            state = "is still recording" if recording.running else "has recorded nothing"
-            raise RuntimeError(f"cannot export a trace: this profile {state}")
-        recording.trace.export_chrome_trace(os.fspath(path))
+        check_graph_options(cuda_graph_annotations, graph_lanes)
+        self._recorded("exporting chrome trace").export(path)
+
+    def wait_for_exports(self) -> None:
+        """Returns when all files are written: at once, since each is when `export_chrome_trace` returns."""
+
+    def take_pending_cuspy_export(self) -> None:
+        """None: torch's collector cuspy is not used."""
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         self._recorded("exporting stacks")
@@ -241,7 +260,7 @@ class _KinetoProfile:
         """What profiling itself took; None before the first recording."""
         return None if self.profiler is None else self.profiler._stats
 
-    def _recorded(self, doing: str) -> Recording:
+    def _recorded(self, doing: str) -> _Window:
         if self.profiler is None:
             raise AssertionError(f"Profiler must be initialized before {doing}")
         return self.profiler
@@ -307,6 +326,7 @@ _TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], str] = {
     (_A.RECORD_AND_SAVE, _A.RECORD_AND_SAVE): "xtpg",
     (_A.RECORD_AND_SAVE, None): "xt",
 }
+_STEP_REQUESTER = "ProfilerStep"
 _INCORRECT = {(_A.WARMUP, _A.NONE), (_A.RECORD, _A.NONE), (_A.RECORD, _A.WARMUP)}
 
 
@@ -353,6 +373,9 @@ class profile(_KinetoProfile):
         )
         if use_cuda is not None:
             warn("`use_cuda` is deprecated, use `activities` argument instead", FutureWarning)
+            change = self.activities.add if use_cuda else self.activities.discard
+            change(ProfilerActivity.CUDA)
+            self.use_device = self._first_device()
         if not self.activities:
             raise AssertionError("No valid profiler activities found")
         if os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE") == "1":
@@ -365,6 +388,12 @@ class profile(_KinetoProfile):
         self.step_rec_fn: record_function | None = None
         self._started = False
         self._in_transition = False
+
+    @property
+    def action_map(self) -> dict[tuple[ProfilerAction, ProfilerAction | None], list[Callable[[], Any]]]:
+        """What is done from one action to the next (None: the end), in order."""
+        calls = {"p": self.prepare_trace, "g": self.start_trace, "x": self.stop_trace, "t": self._trace_ready}
+        return {key: [calls[letter] for letter in letters] for key, letters in _TRANSITIONS.items()}
 
     def _action_of(self, step: int) -> ProfilerAction:
         given = self.schedule(step)
@@ -382,7 +411,10 @@ class profile(_KinetoProfile):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.stop()
+        try:
+            self.stop()
+        finally:
+            KinetoStepTracker.erase_step_count(_STEP_REQUESTER)
 
     def start(self) -> None:
         """Starts the profile. RuntimeError when it, or another one, records already."""
@@ -419,6 +451,8 @@ class profile(_KinetoProfile):
             return
         try:
             self._transit_action(previous, action)
+            if os.environ.get("KINETO_USE_DAEMON"):
+                KinetoStepTracker.increment_step(_STEP_REQUESTER)
         finally:
             self._open_step()
 

@@ -43,7 +43,6 @@ def run(code):
         (dict(activities=[ProfilerActivity.CPU, "cpu"]), TypeError, "Expected ProfilerActivity or dict"),
         (dict(activities=[ProfilerActivity.CPU] * 2), ValueError, "ProfilerActivity.CPU"),
         (dict(activities=5), TypeError, "iterable"),
-        (dict(activities=[{ProfilerActivity.CPU: ["CPU_OP"]}]), NotImplementedError, "filters"),
         (dict(schedule=3), TypeError, "callable"),
         (dict(schedule=lambda step: ProfilerAction.DEVICE_STOPPED), ValueError, "DEVICE_STOPPED"),
         (dict(schedule=lambda step: None), ValueError, "None"),
@@ -52,7 +51,6 @@ def run(code):
         (dict(unknown=1), TypeError, "unknown"),
         (dict(with_stack=True), NotImplementedError, "with_stack"),
         (dict(with_modules=True), NotImplementedError, "with_modules"),
-        (dict(acc_events=True), NotImplementedError, "acc_events"),
         (dict(execution_trace_observer=object()), NotImplementedError, "execution_trace_observer"),
     ],
 )
@@ -94,29 +92,12 @@ def test_kineto_profile_without_activities():
         prof.start()
 
 
-CONFIG = dict(
-    profiler_metrics=["m"],
-    profiler_measure_per_kernel=True,
-    verbose=True,
-    performance_events=["e"],
-    enable_cuda_sync_events=True,
-    adjust_profiler_step=True,
-    disable_external_correlation=True,
-    record_python_gc_info=True,
-    expose_kineto_event_metadata=True,
-    custom_profiler_config="c",
-    adjust_timestamps=True,
-    trace_only=True,
-)
-
-
-@pytest.mark.parametrize("field", CONFIG)
+@pytest.mark.parametrize("field", ["performance_events", "record_python_gc_info"])
 def test_experimental_fields_are_refused_by_name(field):
-    ours = opstrobe._ExperimentalConfig(**{field: CONFIG[field]})
-    assert getattr(ours, field) == CONFIG[field]
+    value = ["e"] if field == "performance_events" else True
     with pytest.raises(NotImplementedError, match=field):
-        opstrobe.profile(experimental_config=ours)
-    theirs = pytest.importorskip("torch.profiler")._ExperimentalConfig(**{field: CONFIG[field]})
+        opstrobe.profile(experimental_config=opstrobe._ExperimentalConfig(**{field: value}))
+    theirs = pytest.importorskip("torch.profiler")._ExperimentalConfig(**{field: value})
     with pytest.raises(NotImplementedError, match=f": {field}$"):
         opstrobe.profile(experimental_config=theirs)
 
@@ -302,9 +283,6 @@ def test_negative_timeout():
     prof = opstrobe.profile(post_processing_timeout_s=-1)
     with pytest.raises(ValueError, match="post_processing_timeout_s"):
         prof.start()
-    with opstrobe.profile(post_processing_timeout_s=0.0) as prof:
-        enter("kept")
-    assert names(prof) == ["kept"]
 
 
 # --- several profiles ---------------------------------------------------------------------------------------------------

@@ -80,7 +80,8 @@ def test_methods_of_torch():
         ours = getattr(opstrobe.profile, name)
         assert list(inspect.signature(ours).parameters)[:1] == ["self"]
         if name not in ("_trace_ready", "_transit_action"):
-            assert list(inspect.signature(ours).parameters) == list(inspect.signature(method).parameters), name
+            theirs = list(inspect.signature(method).parameters)
+            assert list(inspect.signature(ours).parameters)[: len(theirs)] == theirs, name  # later torches have more
 
 
 def test_available():

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to record: the groups of activities, and which kinds of each."""
+
+from __future__ import annotations
+
+from opstrobe._enums import ProfilerActivity, as_member
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from opstrobe._activity_configs import ProfilerActivityConfig
+
+    Configs = dict[ProfilerActivity, ProfilerActivityConfig]
+
+_DEVICE = frozenset({"GPU_MEMCPY", "GPU_MEMSET", "CONCURRENT_KERNEL"})
+_CUDA_CALLS = frozenset({"CUDA_RUNTIME", "CUDA_DRIVER"})
+_XPU_CALLS = frozenset({"XPU_RUNTIME", "XPU_DRIVER"})
+_PRIVATE_CALLS = frozenset({"PRIVATEUSE1_RUNTIME", "PRIVATEUSE1_DRIVER"})
+# The kinds that we record ourselves, all of the host.
+_RECORDED = frozenset({"CPU_OP", "CPU_INSTANT_EVENT", "USER_ANNOTATION", "PYTHON_FUNCTION"})
+# The kinds of each group, in the names of Kineto. Those of XPU are not checked: unknown ones are hardware counters.
+_KINDS: dict[ProfilerActivity, frozenset[str]] = {
+    ProfilerActivity.CPU: _RECORDED | _XPU_CALLS | _CUDA_CALLS | _PRIVATE_CALLS | {"EXTERNAL_CORRELATION"},
+    ProfilerActivity.CUDA: _DEVICE | _CUDA_CALLS | {"GPU_USER_ANNOTATION", "OVERHEAD", "CUDA_SYNC"},
+    ProfilerActivity.MTIA: frozenset(
+        {"MTIA_CCP_EVENTS", "MTIA_RUNTIME", "MTIA_INSIGHT", "MTIA_COUNTERS", "COLLECTIVE_COMM"}
+    ),
+    ProfilerActivity.HPU: frozenset({"HPU_OP"}),
+    ProfilerActivity.PrivateUse1: _DEVICE | _PRIVATE_CALLS | {"GPU_USER_ANNOTATION"},
+}
+
+
+def parse_activities(
+    given: Iterable[Any] | None, default: set[ProfilerActivity]
+) -> tuple[set[ProfilerActivity], Configs]:
+    """The activities asked for, and the configurations of those that have one. Torch's members and classes are taken too."""
+    if given is None:
+        return set(default), {}
+    groups: list[ProfilerActivity] = []
+    configs: Configs = {}
+    strangers = []
+    for item in given:
+        member = as_member(ProfilerActivity, item)
+        if member is not None:
+            groups.append(member)
+        elif isinstance(item, dict):
+            found = _parse_configs(item)
+            groups += found
+            configs.update(found)
+        else:
+            strangers.append(item)
+    if strangers and groups:
+        raise TypeError(f"Expected ProfilerActivity or dict, got {type(strangers[0])}")
+    for i, group in enumerate(groups):
+        if group in groups[:i]:
+            raise ValueError(f"Activity {group} specified more than once")
+    _check_extensions(configs, set(groups))
+    return set(groups), configs
+
+
+def _parse_configs(item: Mapping[Any, Any]) -> Configs:
+    from opstrobe._activity_configs import as_config
+
+    found: Configs = {}
+    for key, value in item.items():
+        group = as_member(ProfilerActivity, key)
+        if group is None:
+            raise TypeError(f"Expected ProfilerActivity as key, got {type(key)}")
+        found[group] = as_config(value)
+    return found
+
+
+def _check_extensions(configs: Configs, groups: set[ProfilerActivity]) -> None:
+    """Extensions belong to CUDA; elsewhere torch ignores one and asks for a driver with the other."""
+    for group, config in configs.items():
+        for extension in config.profiler_configs:
+            kind = type(extension).__name__
+            if kind not in ("PerformanceMetricsConfig", "CuspyConfig"):
+                raise TypeError(f"profiler_configs takes PerformanceMetricsConfig and CuspyConfig, not {kind}")
+            if group is not ProfilerActivity.CUDA:
+                raise ValueError(f"{kind} belongs to ProfilerActivity.CUDA, not to {group}")
+            if kind == "CuspyConfig" and ProfilerActivity.CPU not in groups:
+                raise ValueError("CuspyConfig needs ProfilerActivity.CPU beside ProfilerActivity.CUDA")
+
+
+def filters_of(configs: Configs) -> dict[ProfilerActivity, set[str]]:
+    """The kinds asked for by name, of those groups where some were."""
+    return {group: set(config.activity_types) for group, config in configs.items() if config.activity_types is not None}
+
+
+def left_out_by(filters: Mapping[Any, Iterable[str]]) -> frozenset[str]:
+    """The categories that filters leave out. RuntimeError for a kind that is none of its group's."""
+    left_out: frozenset[str] = frozenset()
+    for key, names in filters.items():
+        group = as_member(ProfilerActivity, key)
+        kinds, wanted = _KINDS.get(group) if group is not None else None, frozenset(names)
+        for name in sorted(wanted):
+            if kinds is not None and name not in kinds:
+                raise RuntimeError(f"'{name}' is no activity type of {key}; there are {', '.join(sorted(kinds))}")
+        if group is ProfilerActivity.CPU:
+            left_out = frozenset(name.lower() for name in _RECORDED - wanted)
+    return left_out
+
+
+def refuse_extensions(configs: Configs) -> None:
+    """RuntimeError for the first extension: all of them need a device."""
+    for config in configs.values():
+        for extension in config.profiler_configs:
+            raise RuntimeError(f"{type(extension).__name__} needs an NVIDIA device, and there is none")

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What torch.autograd.profiler has: a profile of one window, without steps, and the parts that profiles are made of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+
+from opstrobe import _metadata
+from opstrobe._activities import left_out_by
+from opstrobe._config import check_experimental, values_of
+from opstrobe._core import EventList, FunctionEvent, Trace, record_function
+from opstrobe._recording import Recording
+from opstrobe._step_tracker import KinetoStepTracker
+from opstrobe._warn import warn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+__all__ = [
+    "profile",
+    "record_function",
+    "load_nvprof",
+    "EnforceUnique",
+    "parse_nvprof_trace",
+    "KinetoStepTracker",
+    "EventList",
+    "FunctionEvent",
+    "MemRecordsAcc",
+]
+
+_DEVICES = ("cuda", "xpu", "mtia", "hpu", "privateuseone")
+_GRAPH_LANES = ("none", "all")
+
+
+def kineto_available() -> bool:
+    """Whether profiles can be recorded; torch's name for the question."""
+    return True
+
+
+def check_graph_options(annotations: Mapping[Any, Any] | None, lanes: str) -> None:
+    """What torch 2.15 says of wrong options for graphs of kernels. There are no kernels that they could be about."""
+    if lanes not in _GRAPH_LANES:
+        raise ValueError(f"graph_lanes must be one of {', '.join(map(repr, _GRAPH_LANES))}, got {lanes!r}")
+    if lanes == "all" and not annotations:
+        raise ValueError("graph_lanes='all' needs cuda_graph_annotations")
+
+
+class profile(Recording):
+    """Records what runs inside it: a context manager, to be entered once. It also holds what was recorded."""
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: Any = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
+        activity_filters: Mapping[Any, Iterable[str]] | None = None,
+        _earlier: Trace | None = None,
+    ) -> None:
+        self.enabled = enabled
+        self._values = values_of(experimental_config)
+        if use_cuda:
+            warn("`use_cuda` is deprecated, use `use_device='cuda'` instead", FutureWarning)
+            use_device = "cuda"
+        super().__init__(
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_flops=with_flops,
+            all_threads=self._values["profile_all_threads"],
+            capture_overload_names=self._values["capture_overload_names"],
+            trace_only=self._values["trace_only"],
+            left_out=left_out_by(activity_filters or {}),
+            timeout_s=post_processing_timeout_s,
+            earlier=_earlier,
+        )
+        self.use_cuda = use_cuda
+        self.use_cpu = use_cpu
+        self.entered = False
+        self.with_stack = with_stack
+        self.with_modules = with_modules
+        self.acc_events = acc_events
+        self.experimental_config = experimental_config
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
+        self.activity_filters = activity_filters
+        if enabled:
+            self._check_device(use_device, use_cpu, use_kineto)
+
+    @staticmethod
+    def _check_device(name: str | None, use_cpu: bool, use_kineto: bool) -> None:
+        if name == "mtia" and not use_kineto:
+            raise AssertionError("Legacy MTIA profiling is not supported: it needs use_kineto=True and an MTIA device")
+        if not use_cpu and not use_kineto:
+            raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
+        if name in _DEVICES:
+            word = name.upper()
+            warn(f"{word} is not available, disabling {word} profiling")
+        elif name is not None:
+            warn(f"The {name} is not a valid device option.")
+        if not use_cpu:
+            raise AssertionError("No activities specified for the profiler")
+
+    def default_trace_id(self) -> str:
+        import uuid
+
+        return uuid.uuid4().hex.upper()
+
+    def create_trace_id(self) -> str:
+        if self.custom_trace_id_callback is None:
+            return self.default_trace_id()
+        trace_id = self.custom_trace_id_callback()
+        if not isinstance(trace_id, str):
+            raise TypeError(f"custom_trace_id_callback must return str, not {type(trace_id).__name__}")
+        return trace_id
+
+    def _prepare_trace(self) -> None:
+        self.entered = True
+        timeout = self.post_processing_timeout_s
+        if timeout is not None and timeout < 0:
+            raise ValueError("post_processing_timeout_s must be non-negative")
+        self.prepare(self.create_trace_id())
+
+    def _start_trace(self) -> None:
+        self.start()
+
+    def __enter__(self) -> profile | None:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        check_experimental(self._values, with_cpu=self.use_cpu)
+        self._prepare_trace()
+        self._start_trace()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.enabled:
+            self.stop()
+
+    # --- results -----------------------------------------------------------------------------------------------------
+
+    def events(self) -> EventList:
+        """All events; torch calls them `function_events`."""
+        return self.function_events
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
+        """The events as a table."""
+        return self.function_events.table(
+            sort_by,
+            row_limit,
+            max_src_column_width,
+            max_name_column_width,
+            max_shapes_column_width,
+            header,
+            top_level_events_only,
+        )
+
+    def export_chrome_trace(
+        self,
+        path: str | os.PathLike[str],
+        metadata: Mapping[str, str] | None = None,
+        use_python_export: bool = False,
+        cuda_graph_annotations: Mapping[Any, Any] | None = None,
+        graph_lanes: str = "none",
+        default_stream: int = 7,
+    ) -> None:
+        """Writes the trace, as `opstrobe.profile.export_chrome_trace`; `metadata` holds JSON texts to add to it."""
+        check_graph_options(cuda_graph_annotations, graph_lanes)
+        if self.trace is not None:
+            for key, text in (metadata or {}).items():
+                self.trace.set_metadata(key, _metadata.check_json(key, text))
+        self.export(path)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Writes the stacks with the time spent in each, for flame graphs."""
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        self.function_events.export_stacks(os.fspath(path), metric)
+
+    @property
+    def profiling_start_time_ns(self) -> int:
+        return self.trace.start_ns if self.trace is not None else 0
+
+    @property
+    def profiling_end_time_ns(self) -> int:
+        return self.trace.stop_ns if self.trace is not None else 0
+
+    def __repr__(self) -> str:
+        return "<unfinished torch.autograd.profile>" if self.trace is None else repr(self.function_events)
+
+    def __str__(self) -> str:
+        return "<unfinished torch.autograd.profile>" if self.trace is None else str(self.function_events)
+
+
+class EnforceUnique:
+    """Raises RuntimeError when a key is seen twice."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[Any, ...]] = set()
+
+    def see(self, *key: Any) -> None:
+        if key in self.seen:
+            raise RuntimeError("duplicate key: " + str(key))
+        self.seen.add(key)
+
+
+class MemRecordsAcc:
+    """Memory records by the time they were made at: pairs of an object with `start_ns()` and anything else."""
+
+    def __init__(self, mem_records: Iterable[Any]) -> None:
+        self._mem_records = list(mem_records)
+        order = sorted((record[0].start_ns(), place) for place, record in enumerate(self._mem_records))
+        self._start_nses = [start_ns for start_ns, _ in order]
+        self._indices = [place for _, place in order]
+
+    def in_interval(self, start_us: float, end_us: float) -> Iterable[Any]:
+        """Those made from `start_us` to `end_us`, both included."""
+        import bisect
+
+        first = bisect.bisect_left(self._start_nses, start_us * 1000)
+        last = bisect.bisect_right(self._start_nses, end_us * 1000)
+        for place in self._indices[first:last]:
+            yield self._mem_records[place]
+
+
+def parse_nvprof_trace(path: str | os.PathLike[str]) -> EventList:
+    """The ranges and kernels of a file of nvprof. sqlite3.OperationalError when it is missing or is no such file."""
+    from opstrobe import _nvprof  # with sqlite3, slow to import
+
+    return _nvprof.parse_nvprof_trace(path)
+
+
+def load_nvprof(path: str | os.PathLike[str]) -> EventList:
+    """The same; torch's other name for it."""
+    return parse_nvprof_trace(path)
