@@ -51,6 +51,7 @@ enum ops_slot_kind {
 	OPS_SLOT_MEMORY = 5,  /* struct ops_memory_slot: an allocator report */
 	OPS_SLOT_OOM = 6,     /* struct ops_memory_slot: an allocation that failed */
 	OPS_SLOT_ROLE = 7,    /* what a storage is for: its name, and as argument text a struct ops_storage */
+	OPS_SLOT_MODULE = 8,  /* a call of an nn.Module; sequence_nr is its id, see ops_recording_set_modules */
 };
 
 enum ops_slot_flag {

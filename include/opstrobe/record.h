@@ -58,6 +58,33 @@ void ops_session_resume(struct ops_session *session);
  * could not be kept are counted as lost. The caller owns `*ret_recording`. */
 enum ops_code ops_session_stop(struct ops_session *session, struct ops_recording **ret_recording, struct ops_error *error);
 
+struct ops_text {
+	const char *bytes;
+	size_t size;
+};
+
+/* A module whose calls are slots of kind OPS_SLOT_MODULE; the fields as in struct ops_module (opstrobe/trace.h). */
+struct ops_recorded_module {
+	int64_t id; /* the slots' number for it; -1: it was not called */
+	struct ops_text name;
+	struct ops_text class_name;
+	struct ops_text path;
+	const struct ops_text *aliases; /* further paths */
+	size_t alias_count;
+	uint32_t parent;    /* index of the module that holds it, which is lower; UINT32_MAX none */
+	uint32_t number;    /* of the modules of its class; UINT32_MAX if it was not called */
+	uint64_t address;
+	uint64_t parameter_count;
+	uint64_t parameter_bytes;
+	uint64_t own_parameter_count;
+	uint64_t own_parameter_bytes;
+};
+
+/* Says what the recording's module slots mean; copies all. At most once for a recording. OPS_NO_MEMORY, and then the calls of
+ * modules count as lost. */
+enum ops_code ops_recording_set_modules(struct ops_recording *recording, const struct ops_recorded_module *modules,
+                                        size_t count, struct ops_error *error);
+
 /* Frees a recording that was not handed to ops_trace_from_recording. NULL is allowed. */
 void ops_recording_free(struct ops_recording *recording);
 

@@ -101,6 +101,8 @@ struct ops_events {
 	const uint32_t *python_id;       /* of a PYTHON_FUNCTION: 1, 2, … in order of rows in a recording; OPS_NONE none */
 	const uint32_t *python_parent;   /* the caller's python_id, OPS_NONE none */
 	const uint32_t *python_module;   /* number of the nn.Module whose call this is, OPS_NONE none */
+	const uint32_t *module;          /* index into ops_trace_modules of the module that python_module numbers, OPS_NONE
+	                                  * unknown: numbers count the modules of a class, and classes may share a name */
 
 	/* All optional, and only in traces that were read from a file. */
 	const int64_t *correlation;      /* what a RUNTIME or DRIVER call and its device work have in common; -1 none */
@@ -184,6 +186,31 @@ struct ops_counter_record {
 	uint32_t series; /* string id: which of the values a counter has in a file; "" for the one called "value" */
 };
 
+/* A torch.nn.Module that was called while recording, or that belongs to one that was. A module stands above those that it
+ * holds, these in order of their definition. What it holds is as it was when the recording stopped, or when the module was
+ * last seen. */
+struct ops_module {
+	uint32_t name;       /* string ids: the name of its rows, "nn.Module: Linear_0"; "" if it was not called */
+	uint32_t class_name; /* with its module: "torch.nn.modules.linear.Linear" */
+	uint32_t path;       /* by attributes: "encoder.layers.0"; the name of its class for one that no other module
+	                      * holds. What stands for the module that it wraps (DDP, FSDP, torch.compile) has the path
+	                      * of that module */
+	uint32_t parent;     /* index of the module that holds it, which is lower; OPS_NONE none */
+	uint32_t number;     /* "Python module id" of its rows, OPS_NONE if it was not called */
+	uint32_t unused;
+	uint64_t address;
+	uint64_t parameter_count; /* elements of the parameters in it and in all below, what is shared counted once */
+	uint64_t parameter_bytes;
+	uint64_t own_parameter_count; /* of the parameters that it holds itself */
+	uint64_t own_parameter_bytes;
+};
+
+/* A further path to a module that is held more than once. In order of modules. */
+struct ops_module_alias {
+	uint32_t module;
+	uint32_t path;
+};
+
 /* An arrow from one event to another, both as rows. Sorted by `from`, then `to`. In a recorded trace `from` is above `to`
  * and no two share an end; a trace that was read from a file has the arrows that its file draws. */
 enum ops_link_kind {
@@ -261,6 +288,8 @@ const struct ops_counter_record *ops_trace_counters(const struct ops_trace *trac
 const struct ops_link *ops_trace_links(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_function *ops_trace_functions(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_process *ops_trace_processes(const struct ops_trace *trace, size_t *ret_count);
+const struct ops_module *ops_trace_modules(const struct ops_trace *trace, size_t *ret_count);
+const struct ops_module_alias *ops_trace_module_aliases(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_note *ops_trace_notes(const struct ops_trace *trace, size_t *ret_count);
 /* "a comma too many". Static. */
 const char *ops_note_text(enum ops_note_kind kind);

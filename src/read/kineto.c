@@ -170,6 +170,8 @@ static void take_own(struct kineto_reader *reader, const struct ops_json_member 
 			kineto_take_own_tracks(reader, member);
 		else if (KINETO_IS(key, size, "functions"))
 			kineto_take_functions(reader, member);
+		else if (KINETO_IS(key, size, "modules"))
+			kineto_take_own_modules(reader, member);
 		else if (!kineto_integer(member, &number))
 			continue;
 		else if (KINETO_IS(key, size, "lost") && number >= 0)

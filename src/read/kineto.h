@@ -92,6 +92,7 @@ struct kineto_reader {
 	int64_t pid;
 	bool has_pid;
 	uint64_t lost;
+	uint32_t module_count;
 	uint32_t host_name;   /* string ids */
 	uint32_t process_name;
 	OPS_ARRAY(struct kineto_metadata) metadata;
@@ -182,10 +183,14 @@ uint32_t kineto_track(struct kineto_reader *reader, const struct ops_json_member
 /* A row of metadata. */
 void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member *name,
                       const struct ops_json_member *pid, const struct ops_json_member *tid);
+/* Takes the next element of an array; false when there is none. */
+bool kineto_next_element(struct ops_json_cursor *cursor, struct ops_json_member *value);
 /* The tracks of an own file, in its words: [[kind, pid, tid, shown tid, number, "name"], …]. */
 void kineto_take_own_tracks(struct kineto_reader *reader, const struct ops_json_member *array);
 /* The functions of an own file: [["name", "path", line], …]. */
 void kineto_take_functions(struct kineto_reader *reader, const struct ops_json_member *array);
+/* The modules of an own file. */
+void kineto_take_own_modules(struct kineto_reader *reader, const struct ops_json_member *array);
 /* Numbers the threads and hands all to the builder. */
 void kineto_end_tracks(struct kineto_reader *reader);
 

@@ -37,6 +37,7 @@ enum arg {
 	ARG_RAW_NAME,
 	ARG_FUNCTION,
 	ARG_CALL_FROM,
+	ARG_MODULE,
 };
 
 #define FIRST_INPUT ARG_DIMS
@@ -75,6 +76,7 @@ static const struct {
 	{NAME("Raw name"), ARG_RAW_NAME, true},
 	{NAME("Function"), ARG_FUNCTION, true},
 	{NAME("CallFrom"), ARG_CALL_FROM, false},
+	{NAME("Module"), ARG_MODULE, true},
 #undef NAME
 };
 
@@ -191,6 +193,8 @@ static bool take_own_column(struct kineto_reader *reader, enum arg arg, const st
 			return false;
 		event->scope = (uint8_t)value;
 		return true;
+	case ARG_MODULE:
+		return take_number(member, 0, (int64_t)reader->module_count - 1, &value) && take_id(member, &event->module);
 	case ARG_END_TRACK:
 		return take_number(member, 0, (int64_t)reader->tracks.count - 1, &value) &&
 		       take_id(member, &event->end_track);

@@ -168,8 +168,7 @@ void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member
 
 /* --- tracks of own files -------------------------------------------------------------------------------------------- */
 
-/* Takes the next element of the row; false when there is none. */
-static bool next_element(struct ops_json_cursor *cursor, struct ops_json_member *value)
+bool kineto_next_element(struct ops_json_cursor *cursor, struct ops_json_member *value)
 {
 	ops_json_skip_space(cursor);
 	if (cursor->at < cursor->end && *cursor->at == ',')
@@ -188,9 +187,9 @@ static bool take_own_track(struct kineto_reader *reader, const struct ops_json_m
 	bool stream = false;
 	uint32_t lane;
 
-	if (row->type != '[' || !next_element(&cursor, &kind) || !next_element(&cursor, &pid) ||
-	    !next_element(&cursor, &tid) || !next_element(&cursor, &shown) || !next_element(&cursor, &number) ||
-	    !next_element(&cursor, &name) || !kineto_integer(&kind, &kind_number) || name.type != '"' ||
+	if (row->type != '[' || !kineto_next_element(&cursor, &kind) || !kineto_next_element(&cursor, &pid) ||
+	    !kineto_next_element(&cursor, &tid) || !kineto_next_element(&cursor, &shown) || !kineto_next_element(&cursor, &number) ||
+	    !kineto_next_element(&cursor, &name) || !kineto_integer(&kind, &kind_number) || name.type != '"' ||
 	    !kineto_integer(&number, &number_number) || number_number < 0 || number_number > INT32_MAX)
 		return false;
 	place.pid = take_name(reader, &pid, OPS_TRACK_PID_TEXT, &place, &stream);
@@ -221,7 +220,7 @@ void kineto_take_own_tracks(struct kineto_reader *reader, const struct ops_json_
 
 	if (reader->tracks.count || array->type != '[')
 		return;
-	while (next_element(&cursor, &row) && take_own_track(reader, &row))
+	while (kineto_next_element(&cursor, &row) && take_own_track(reader, &row))
 		;
 }
 
@@ -233,8 +232,8 @@ static bool take_function(struct kineto_reader *reader, const struct ops_json_me
 	int64_t first;
 	uint32_t *index;
 
-	if (row->type != '[' || !next_element(&cursor, &name) || !next_element(&cursor, &file) ||
-	    !next_element(&cursor, &line) || name.type != '"' || file.type != '"' || !kineto_integer(&line, &first) ||
+	if (row->type != '[' || !kineto_next_element(&cursor, &name) || !kineto_next_element(&cursor, &file) ||
+	    !kineto_next_element(&cursor, &line) || name.type != '"' || file.type != '"' || !kineto_integer(&line, &first) ||
 	    first < 0 || first > UINT32_MAX)
 		return false;
 	function.name = kineto_string(reader, &name);
@@ -254,7 +253,7 @@ void kineto_take_functions(struct kineto_reader *reader, const struct ops_json_m
 
 	if (reader->functions.count || array->type != '[')
 		return;
-	while (next_element(&cursor, &row) && take_function(reader, &row))
+	while (kineto_next_element(&cursor, &row) && take_function(reader, &row))
 		;
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "read/recording_modules.h"
 #include "record/recording.h"
 #include "trace/builder.h"
 
@@ -57,6 +58,7 @@ struct reader {
 	uint32_t *by_number; /* lane indexes in order of share->number */
 	struct lane **heap;
 	size_t heap_count;
+	struct ops_called_modules modules;
 	uint32_t number_max; /* the highest of torch's thread numbers seen anywhere */
 	uint64_t lost;
 };
@@ -197,7 +199,7 @@ static void load_head(const struct reader *reader, struct lane *lane)
 
 	lane->start_ns = lane->end_ns = to_ns(reader, slot->start_ticks);
 	lane->unfinished = false;
-	if (slot->kind != OPS_SLOT_OP && slot->kind != OPS_SLOT_RANGE)
+	if (slot->kind != OPS_SLOT_OP && slot->kind != OPS_SLOT_RANGE && slot->kind != OPS_SLOT_MODULE)
 		return;
 	end_ticks = ops_slot_end(slot);
 	lane->unfinished = end_ticks == 0 || end_ticks > reader->recording->stop.ticks;
@@ -398,6 +400,24 @@ static void take_event(struct reader *reader, struct lane *lane)
 		complete_wrapper(reader, lane, row);
 }
 
+/* A call of a module. It ends on the thread that began it. */
+static void take_module_call(struct reader *reader, const struct lane *lane)
+{
+	struct ops_new_event event = {
+		OPS_NEW_EVENT,
+		.start_ns = lane->start_ns,
+		.end_ns = lane->end_ns,
+		.track = lane->track,
+		.kind = OPS_EVENT_PYTHON_FUNCTION,
+		.flags = lane->unfinished ? OPS_EVENT_UNFINISHED : 0,
+	};
+
+	if (ops_called_modules_describe(&reader->modules, lane->slot->sequence_nr, &event))
+		ops_builder_event(reader->builder, &event);
+	else
+		reader->lost++;
+}
+
 static void take_memory(struct reader *reader, const struct lane *lane)
 {
 	const struct ops_memory_slot *slot = (const struct ops_memory_slot *)(const void *)lane->slot;
@@ -458,6 +478,9 @@ static void take_slot(struct reader *reader, struct lane *lane)
 	case OPS_SLOT_INSTANT:
 		take_event(reader, lane);
 		break;
+	case OPS_SLOT_MODULE:
+		take_module_call(reader, lane);
+		break;
 	case OPS_SLOT_MEMORY:
 	case OPS_SLOT_OOM:
 		take_memory(reader, lane);
@@ -508,7 +531,7 @@ static void set_info(struct reader *reader)
 
 static bool read_all(struct reader *reader)
 {
-	if (!open_lanes(reader))
+	if (!open_lanes(reader) || !ops_called_modules_init(&reader->modules, reader->recording, reader->builder))
 		return false;
 	ops_builder_expect(reader->builder, reader->recording->slot_count, 0);
 	merge_lanes(reader);
@@ -532,6 +555,7 @@ enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, str
 	ok = reader.builder && read_all(&reader);
 	for (size_t i = 0; i < reader.lane_count; i++)
 		ops_free(reader.lanes[i].names);
+	ops_called_modules_release(&reader.modules);
 	ops_free(reader.lanes);
 	ops_free(reader.by_number);
 	ops_free(reader.heap);

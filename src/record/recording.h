@@ -18,7 +18,9 @@
 #include <stdint.h>
 
 #include <opstrobe/collector.h>
+#include <opstrobe/record.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/intern.h"
 
@@ -52,6 +54,9 @@ struct ops_recording {
 	size_t slot_count;        /* in all shares */
 	size_t share_count;
 	struct ops_share *shares; /* linked by `next`, in no particular order */
+	struct ops_recorded_module *modules; /* they and what they point to lie in module_arena */
+	size_t module_count;
+	struct ops_arena module_arena;
 };
 
 /* The end of a slot in ticks, 0 while open. Pairs with ops_slot_close. Not for memory slots. */

@@ -59,6 +59,7 @@ void ops_recording_free(struct ops_recording *recording)
 			ops_share_drop_block(share);
 		ops_share_free(share);
 	}
+	ops_arena_release(&recording->module_arena);
 	ops_free(recording);
 	pthread_mutex_lock(&ops_recorder.lock);
 	idle = !ops_recorder.session;

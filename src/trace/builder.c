@@ -325,6 +325,26 @@ void ops_builder_notes(struct ops_builder *builder, enum ops_note_kind kind, uin
 		builder->failed = true;
 }
 
+void ops_builder_module(struct ops_builder *builder, const struct ops_module *module)
+{
+	struct ops_module *added = OPS_ARRAY_PUSH(&builder->trace->modules);
+
+	if (added)
+		*added = *module;
+	else
+		builder->failed = true;
+}
+
+void ops_builder_module_alias(struct ops_builder *builder, const struct ops_module_alias *alias)
+{
+	struct ops_module_alias *added = OPS_ARRAY_PUSH(&builder->trace->aliases);
+
+	if (added)
+		*added = *alias;
+	else
+		builder->failed = true;
+}
+
 void ops_builder_memory(struct ops_builder *builder, const struct ops_memory_record *record)
 {
 	struct ops_memory_record *added = OPS_ARRAY_PUSH(&builder->trace->memory);

@@ -49,6 +49,7 @@ struct ops_new_event {
 	uint32_t python_id;
 	uint32_t python_parent;
 	uint32_t python_module;
+	uint32_t module;
 	uint32_t extra;
 	uint32_t index;
 	uint16_t flags;    /* OPS_EVENT_ASYNC, OPS_EVENT_UNFINISHED */
@@ -59,7 +60,7 @@ struct ops_new_event {
 #define OPS_NEW_EVENT                                                                              \
 	.sequence_nr = -1, .inputs = OPS_NONE, .end_track = OPS_NONE, .args = OPS_NONE, .storages = OPS_NONE,   \
 	.correlation = -1, .category = OPS_NONE, .call_stack = OPS_NONE, .function = OPS_NONE,                  \
-	.python_id = OPS_NONE, .python_parent = OPS_NONE, .python_module = OPS_NONE, .extra = OPS_NONE,         \
+	.python_id = OPS_NONE, .python_parent = OPS_NONE, .python_module = OPS_NONE, .module = OPS_NONE, .extra = OPS_NONE,         \
 	.index = OPS_NONE
 
 /* One end of an arrow, as files have them: arrows are the points of one kind, category and id, in order of time. */
@@ -112,6 +113,10 @@ void ops_builder_links_given(struct ops_builder *builder);
 void ops_builder_process(struct ops_builder *builder, const struct ops_process *process);
 /* Counts more of these; the first tells the byte. */
 void ops_builder_notes(struct ops_builder *builder, enum ops_note_kind kind, uint64_t count, uint64_t byte);
+
+/* Adds a module, after its parent; or a further path to one, in order of modules. */
+void ops_builder_module(struct ops_builder *builder, const struct ops_module *module);
+void ops_builder_module_alias(struct ops_builder *builder, const struct ops_module_alias *alias);
 
 void ops_builder_memory(struct ops_builder *builder, const struct ops_memory_record *record);
 void ops_builder_role(struct ops_builder *builder, const struct ops_role_record *record);

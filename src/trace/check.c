@@ -51,6 +51,8 @@ static enum ops_code check_ids(const struct ops_trace *trace, size_t row, struct
 		return bad_row(error, row, "end track is not one of the trace");
 	if (!is_string_or_none(trace, e->storages, row))
 		return bad_row(error, row, "storages are not a string of the trace");
+	if (e->module && e->module[row] != OPS_NONE && e->module[row] >= trace->modules.count)
+		return bad_row(error, row, "module is not one of the trace");
 	if (!is_string_or_none(trace, e->category, row) || !is_string_or_none(trace, e->call_stack, row) ||
 	    !is_string_or_none(trace, e->extra, row))
 		return bad_row(error, row, "category, call stack or further arguments are not a string of the trace");
@@ -312,6 +314,36 @@ static enum ops_code check_functions(const struct ops_trace *trace, struct ops_e
 	return OPS_OK;
 }
 
+static enum ops_code check_module(const struct ops_trace *trace, size_t i, struct ops_error *error)
+{
+	const struct ops_module *module = &trace->modules.items[i];
+	size_t strings = trace->strings.count;
+
+	if (module->name >= strings || module->class_name >= strings || module->path >= strings)
+		return ops_fault(error, OPS_CORRUPT, "module %zu: a text is not a string of the trace", i);
+	if (module->parent != OPS_NONE && module->parent >= i)
+		return ops_fault(error, OPS_CORRUPT, "module %zu: parent is not above it", i);
+	return OPS_OK;
+}
+
+static enum ops_code check_modules(const struct ops_trace *trace, struct ops_error *error)
+{
+	size_t count = trace->modules.count;
+	enum ops_code code = OPS_OK;
+
+	for (size_t i = 0; !code && i < count; i++)
+		code = check_module(trace, i, error);
+	for (size_t i = 0; !code && i < trace->aliases.count; i++) {
+		const struct ops_module_alias *alias = &trace->aliases.items[i];
+
+		if (alias->module >= count || alias->path >= trace->strings.count)
+			code = ops_fault(error, OPS_CORRUPT, "further path %zu of a module: not of the trace", i);
+		else if (i && alias->module < alias[-1].module)
+			code = ops_fault(error, OPS_CORRUPT, "further path %zu of a module: out of order", i);
+	}
+	return code;
+}
+
 static enum ops_code check_tables(const struct ops_trace *trace, struct ops_error *error)
 {
 	for (size_t i = 0; i < trace->inputs.count; i++)
@@ -339,6 +371,8 @@ enum ops_code ops_trace_check(const struct ops_trace *trace, struct ops_error *e
 		code = check_processes(trace, error);
 	if (!code)
 		code = check_functions(trace, error);
+	if (!code)
+		code = check_modules(trace, error);
 	if (!code)
 		code = check_records(trace, error);
 	if (!code)

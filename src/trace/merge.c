@@ -21,6 +21,7 @@ struct merge {
 	size_t event_count;
 	size_t memory_count;
 	uint32_t python_id; /* the highest so far */
+	size_t module_count;
 	bool keep_ids;
 	bool links_given; /* some part was read from a file, so that arrows are copied and not found anew */
 };
@@ -39,6 +40,7 @@ struct copier {
 	const struct ops_memory_record *memory;
 	size_t memory_count;
 	uint32_t first_python_id; /* what is added to the part's */
+	uint32_t first_module; /* number of the part's first module in the new trace */
 	int64_t stop_ns; /* of the new trace */
 	bool own_tracks;
 };
@@ -152,6 +154,8 @@ static void copy_python_columns(struct merge *merge, struct copier *copier, uint
 		event->python_parent = copy_python_id(merge, copier, e->python_parent[row]);
 	if (e->python_module)
 		event->python_module = e->python_module[row];
+	if (e->module && e->module[row] != OPS_NONE)
+		event->module = copier->first_module + e->module[row];
 }
 
 /* What only a row has that was read from a file. */
@@ -240,6 +244,33 @@ static void copy_processes(struct merge *merge, struct copier *copier)
 	}
 }
 
+static void copy_modules(struct merge *merge, struct copier *copier)
+{
+	size_t count;
+	const struct ops_module *modules = ops_trace_modules(copier->trace, &count);
+	size_t alias_count;
+	const struct ops_module_alias *aliases = ops_trace_module_aliases(copier->trace, &alias_count);
+
+	copier->first_module = (uint32_t)merge->module_count;
+	for (size_t i = 0; i < count; i++) {
+		struct ops_module module = modules[i];
+
+		module.name = copy_string(merge, copier, module.name);
+		module.class_name = copy_string(merge, copier, module.class_name);
+		module.path = copy_string(merge, copier, module.path);
+		if (module.parent != OPS_NONE)
+			module.parent += copier->first_module;
+		ops_builder_module(merge->builder, &module);
+	}
+	for (size_t i = 0; i < alias_count; i++) {
+		struct ops_module_alias alias = {copier->first_module + aliases[i].module,
+		                                 copy_string(merge, copier, aliases[i].path)};
+
+		ops_builder_module_alias(merge->builder, &alias);
+	}
+	merge->module_count += count;
+}
+
 static void copy_memory(struct merge *merge, struct copier *copier, size_t i)
 {
 	struct ops_memory_record record = copier->memory[i];
@@ -306,6 +337,7 @@ static void copy_part(struct merge *merge, struct copier *copier, const struct o
 /* What is taken of a part. */
 static void copy_all(struct merge *merge, struct copier *copier, const struct ops_trace_part *part, uint32_t *places)
 {
+	copy_modules(merge, copier);
 	copy_part(merge, copier, part, places);
 	copy_links(merge, copier);
 	copy_processes(merge, copier);

@@ -3,7 +3,8 @@
  * A trace as one run of bytes and back. Nothing that follows from the rows is written: unpacking builds the trace anew
  * and checks it, so that whatever bytes come in, what comes out is a trace that keeps its promises.
  *
- *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ roles │ counters │ processes │ notes │ links │ functions │ columns
+ *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ roles │ counters │ processes │ notes │ links │ functions │ modules │
+ *     columns
  *
  * A text is its size (uint32_t) and its bytes. Numbers are in the machine's byte order; nothing is aligned.
  */
@@ -44,6 +45,7 @@
 	X(uint32_t, python_id)                                                                     \
 	X(uint32_t, python_parent)                                                                 \
 	X(uint32_t, python_module)                                                                 \
+	X(uint32_t, module)                                                                        \
 	X(uint32_t, extra)                                                                         \
 	X(uint32_t, index)
 
@@ -60,6 +62,8 @@ struct pack_head {
 	uint64_t note_count;
 	uint64_t link_count; /* of a trace that was read: its arrows are those of its file */
 	uint64_t function_count;
+	uint64_t module_count;
+	uint64_t alias_count;
 	uint64_t event_count;
 	uint64_t lost;
 	int64_t start_ns;
@@ -68,7 +72,6 @@ struct pack_head {
 #define HAS_COLUMN(type, name) uint8_t has_##name;
 	PACKED_OPTIONAL_COLUMNS(HAS_COLUMN)
 #undef HAS_COLUMN
-	uint8_t unused[1];
 };
 
 /* --- packing -------------------------------------------------------------------------------------------------------- */
@@ -105,7 +108,7 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 {
 	const struct ops_trace_info *info = ops_trace_info(trace);
 	const struct ops_events *events = ops_trace_events(trace);
-	size_t tracks, memory, roles, counters, processes, notes, links, functions;
+	size_t tracks, memory, roles, counters, processes, notes, links, functions, modules, aliases;
 	const struct ops_track *track_rows = ops_trace_tracks(trace, &tracks);
 	const struct ops_memory_record *memory_rows = ops_trace_memory(trace, &memory);
 	const struct ops_role_record *role_rows = ops_trace_roles(trace, &roles);
@@ -114,6 +117,8 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 	const struct ops_note *note_rows = ops_trace_notes(trace, &notes);
 	const struct ops_link *link_rows = ops_trace_links(trace, &links);
 	const struct ops_function *function_rows = ops_trace_functions(trace, &functions);
+	const struct ops_module *module_rows = ops_trace_modules(trace, &modules);
+	const struct ops_module_alias *alias_rows = ops_trace_module_aliases(trace, &aliases);
 	struct pack_head head = {
 		.magic = PACK_MAGIC,
 		.string_count = ops_trace_string_count(trace),
@@ -127,6 +132,8 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 		.note_count = notes,
 		.link_count = events->index ? links : 0,
 		.function_count = functions,
+		.module_count = modules,
+		.alias_count = aliases,
 		.event_count = events->count,
 		.lost = info->lost,
 		.start_ns = info->start_ns,
@@ -148,6 +155,8 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 	ops_buffer_append(&out, note_rows, notes * sizeof(*note_rows));
 	ops_buffer_append(&out, link_rows, head.link_count * sizeof(*link_rows));
 	ops_buffer_append(&out, function_rows, functions * sizeof(*function_rows));
+	ops_buffer_append(&out, module_rows, modules * sizeof(*module_rows));
+	ops_buffer_append(&out, alias_rows, aliases * sizeof(*alias_rows));
 #define PUT_COLUMN(type, name) ops_buffer_append(&out, events->name, events->count * sizeof(type));
 	PACKED_COLUMNS(PUT_COLUMN)
 #undef PUT_COLUMN
@@ -374,6 +383,30 @@ static bool take_functions(struct unpacker *in)
 	return in->functions != NULL;
 }
 
+static void take_modules(struct unpacker *in)
+{
+	const struct pack_head *head = &in->head;
+	const char *at = take(in, head->module_count, sizeof(struct ops_module));
+
+	for (uint64_t i = 0; at && i < head->module_count; i++) {
+		struct ops_module module;
+		memcpy(&module, at + i * sizeof(module), sizeof(module));
+		module.name = moved_id(in, module.name, in->strings, head->string_count, false);
+		module.class_name = moved_id(in, module.class_name, in->strings, head->string_count, false);
+		module.path = moved_id(in, module.path, in->strings, head->string_count, false);
+		module.parent = moved_id(in, module.parent, NULL, i, true);
+		ops_builder_module(in->builder, &module);
+	}
+	at = take(in, head->alias_count, sizeof(struct ops_module_alias));
+	for (uint64_t i = 0; at && i < head->alias_count; i++) {
+		struct ops_module_alias alias;
+		memcpy(&alias, at + i * sizeof(alias), sizeof(alias));
+		alias.module = moved_id(in, alias.module, NULL, head->module_count, false);
+		alias.path = moved_id(in, alias.path, in->strings, head->string_count, false);
+		ops_builder_module_alias(in->builder, &alias);
+	}
+}
+
 /* Where the columns begin; NULL for those that are not there. */
 struct packed_columns {
 #define COLUMN_FIELD(type, name) const char *name;
@@ -397,6 +430,7 @@ static void take_event(struct unpacker *in, const struct packed_columns *c, uint
 	event.track = moved_id(in, event.track, NULL, head->track_count, false);
 	event.inputs = moved_id(in, event.inputs, in->inputs, head->inputs_count, true);
 	event.end_track = moved_id(in, event.end_track, NULL, head->track_count, true);
+	event.module = moved_id(in, event.module, NULL, head->module_count, true);
 	event.args = moved_id(in, event.args, in->strings, head->string_count, true);
 	event.storages = moved_id(in, event.storages, in->strings, head->string_count, true);
 	event.category = moved_id(in, event.category, in->strings, head->string_count, true);
@@ -480,7 +514,8 @@ enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace 
 		take_file_records(&in);
 		if (!take_functions(&in))
 			code = ops_fault_memory(error);
-		else
+		take_modules(&in);
+		if (!code)
 			take_events(&in);
 	}
 	if (!code && in.failure)

@@ -45,6 +45,7 @@
 	X(uint32_t, python_id, OPS_NONE)                                                           \
 	X(uint32_t, python_parent, OPS_NONE)                                                       \
 	X(uint32_t, python_module, OPS_NONE)                                                       \
+	X(uint32_t, module, OPS_NONE)                                                              \
 	X(uint32_t, extra, OPS_NONE)                                                               \
 	X(uint32_t, index, OPS_NONE)
 
@@ -79,6 +80,8 @@ struct ops_trace {
 	OPS_ARRAY(struct ops_link) links;
 	OPS_ARRAY(struct ops_function) functions;
 	OPS_ARRAY(struct ops_process) processes;
+	OPS_ARRAY(struct ops_module) modules;
+	OPS_ARRAY(struct ops_module_alias) aliases;
 	OPS_ARRAY(struct ops_note) notes;
 	OPS_ARRAY(struct ops_metadata_entry) metadata;
 	struct ops_trace_info info; /* its texts are strings of the trace */

@@ -36,6 +36,8 @@ static void trace_free(struct ops_trace *trace)
 	OPS_ARRAY_RELEASE(&trace->metadata);
 	OPS_ARRAY_RELEASE(&trace->functions);
 	OPS_ARRAY_RELEASE(&trace->processes);
+	OPS_ARRAY_RELEASE(&trace->modules);
+	OPS_ARRAY_RELEASE(&trace->aliases);
 	OPS_ARRAY_RELEASE(&trace->notes);
 	OPS_ARRAY_RELEASE(&trace->links);
 	OPS_ARRAY_RELEASE(&trace->counters);
@@ -161,6 +163,18 @@ const struct ops_process *ops_trace_processes(const struct ops_trace *trace, siz
 {
 	*ret_count = trace->processes.count;
 	return trace->processes.items;
+}
+
+const struct ops_module *ops_trace_modules(const struct ops_trace *trace, size_t *ret_count)
+{
+	*ret_count = trace->modules.count;
+	return trace->modules.items;
+}
+
+const struct ops_module_alias *ops_trace_module_aliases(const struct ops_trace *trace, size_t *ret_count)
+{
+	*ret_count = trace->aliases.count;
+	return trace->aliases.items;
 }
 
 const struct ops_note *ops_trace_notes(const struct ops_trace *trace, size_t *ret_count)

@@ -27,6 +27,7 @@
 #include "base/sink.h"
 #include "base/utf8.h"
 #include "trace/inputs.h"
+#include "write/chrome_modules.h"
 #include "write/chrome_rows.h"
 #include "write/overlap.h"
 
@@ -157,6 +158,7 @@ static void add_own_member(struct writer *writer)
 	}
 	ops_buffer_append_text(&writer->text, "]");
 	add_functions(writer);
+	ops_chrome_add_modules(&writer->text, writer->rows.trace);
 	ops_buffer_append_text(&writer->text, "}");
 }
 

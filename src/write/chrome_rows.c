@@ -232,6 +232,8 @@ static char *put_python_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = put_number_arg(at, "\"Python id\":", events->python_id[row]);
 	if (events->python_module && events->python_module[row] != OPS_NONE)
 		at = put_number_arg(at, "\"Python module id\":", events->python_module[row]);
+	if (events->module && events->module[row] != OPS_NONE)
+		at = put_number_arg(at, "\"Module\":", events->module[row]);
 	if (events->function && events->function[row] != OPS_NONE)
 		at = put_number_arg(at, "\"Function\":", events->function[row]);
 	return events->call_line ? put_call_from(rows, at, row) : at;

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The modules of a trace in its Chrome JSON.
+ */
+#ifndef OPS_WRITE_CHROME_MODULES_H
+#define OPS_WRITE_CHROME_MODULES_H
+
+#include <opstrobe/trace.h>
+
+#include "base/buffer.h"
+
+/* Appends `,"modules":[…]` for the member that Opstrobe's files have to themselves; nothing when there are no modules. A
+ * module is [name, number, class, path, parent, address, parameters, their bytes, own parameters, their bytes, [further
+ * path, …]], with null for none. */
+void ops_chrome_add_modules(struct ops_buffer *out, const struct ops_trace *trace);
+
+#endif
