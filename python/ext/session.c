@@ -10,12 +10,14 @@
 #include <opstrobe/record.h>
 
 #include "bridge.h"
+#include "module_calls.h"
 
 struct session_object {
 	PyObject_HEAD
 	struct ops_session *session; /* NULL unless running */
 	pid_t pid;                   /* the process that it runs in: a fork's child has this object and no session */
 	bool attached;               /* the bridge records into it */
+	bool modules;                /* calls of modules are wanted */
 	struct ops_record_options record;
 	struct ops_torch_options torch;
 };
@@ -33,15 +35,16 @@ static int to_bytes(PyObject *value, void *ret_bytes)
 static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
 	static char *keywords[] = {"record_shapes", "profile_memory", "all_threads", "capture_overload_names",
-				   "max_bytes",     "prefault_bytes", NULL};
+				   "modules",       "max_bytes",      "prefault_bytes", NULL};
 	struct session_object *self = (struct session_object *)object;
-	int shapes = 0, memory = 0, all = 0, overloads = 0;
+	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0;
 	struct ops_record_options record = {0};
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppO&O&:Session", keywords, &shapes, &memory, &all, &overloads,
-					 to_bytes, &record.max_bytes, to_bytes, &record.prefault_bytes))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$pppppO&O&:Session", keywords, &shapes, &memory, &all, &overloads,
+					 &modules, to_bytes, &record.max_bytes, to_bytes, &record.prefault_bytes))
 		return -1;
 	self->record = record;
+	self->modules = modules;
 	self->torch = (struct ops_torch_options){
 		.record_shapes = shapes,
 		.profile_memory = memory,
@@ -67,6 +70,7 @@ static struct ops_recording *end_session(struct session_object *self, struct ops
 		ops_ext_bridge()->detach();
 	self->attached = false;
 	ops_session_stop(session, &recording, error);
+	ops_ext_modules_end(recording);
 	return recording;
 }
 
@@ -87,6 +91,10 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 		return ops_ext_raise(&error);
 	self->session = session;
 	self->pid = getpid();
+	if (ops_ext_modules_begin(self->modules) < 0) {
+		ops_recording_free(end_session(self, &error));
+		return NULL;
+	}
 	refusal = bridge ? bridge->attach(ops_collector_get(), &self->torch) : NULL;
 	if (refusal) {
 		ops_recording_free(end_session(self, &error));
@@ -171,7 +179,7 @@ static PyGetSetDef session_properties[] = {
 
 static PyType_Slot session_slots[] = {
 	{Py_tp_doc, "Session(*, record_shapes=False, profile_memory=False, all_threads=False, capture_overload_names=False, "
-		    "max_bytes=0, prefault_bytes=0)\n--\n\n"
+		    "modules=False, max_bytes=0, prefault_bytes=0)\n--\n\n"
 		    "A recording of this process. One records at a time. Dropped while it runs, it ends and is lost."},
 	{Py_tp_init, session_init},
 	{Py_tp_new, PyType_GenericNew},

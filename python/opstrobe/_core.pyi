@@ -21,6 +21,7 @@ class Session:
         profile_memory: bool = False,
         all_threads: bool = False,
         capture_overload_names: bool = False,
+        modules: bool = False,
         max_bytes: int = 0,
         prefault_bytes: int = 0,
     ) -> None: ...

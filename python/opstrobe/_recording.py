@@ -59,6 +59,7 @@ class Recording:
         left_out: frozenset[str] = frozenset(),
         timeout_s: float | None = None,
         earlier: _core.Trace | None = None,
+        with_modules: bool = False,
     ) -> None:
         self.trace_id = ""
         self.use_device: str | None = None  # device collectors will say
@@ -68,6 +69,7 @@ class Recording:
         self._watch: TensorWatch | None = None
         self.trace: _core.Trace | None = None
         self.trace_only = trace_only
+        self._with_modules = with_modules
         self._all_threads = all_threads
         self._capture_overload_names = capture_overload_names
         self._left_out = left_out
@@ -98,6 +100,7 @@ class Recording:
             profile_memory=self.profile_memory,
             all_threads=self._all_threads,
             capture_overload_names=self._capture_overload_names,
+            modules=self._with_modules,
         )
         self._duration_ns["prepare"] = time.perf_counter_ns() - begin
 

@@ -80,6 +80,7 @@ class profile(Recording):
             record_shapes=record_shapes,
             profile_memory=profile_memory,
             with_flops=with_flops,
+            with_modules=with_modules or with_stack,
             all_threads=self._values["profile_all_threads"],
             capture_overload_names=self._values["capture_overload_names"],
             trace_only=self._values["trace_only"],

@@ -103,7 +103,6 @@ class _KinetoProfile:
     ) -> None:
         for name, value in (
             ("with_stack", with_stack),
-            ("with_modules", with_modules),
             ("execution_trace_observer", execution_trace_observer),
         ):
             if value:

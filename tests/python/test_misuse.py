@@ -50,7 +50,6 @@ def run(code):
         (dict(experimental_config={}), AttributeError, "_ExperimentalConfig"),
         (dict(unknown=1), TypeError, "unknown"),
         (dict(with_stack=True), NotImplementedError, "with_stack"),
-        (dict(with_modules=True), NotImplementedError, "with_modules"),
         (dict(execution_trace_observer=object()), NotImplementedError, "execution_trace_observer"),
     ],
 )

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recording calls of torch.nn.Module; see module_calls.h.
+ *
+ * torch.nn.Module.__call__ is the function Module._wrapped_call_impl. While a session records modules, what that function
+ * object does when C code calls it (its vectorcall) is the function below: it opens a slot, calls what was there before,
+ * and closes the slot, whether or not there was an exception. Nothing that Python code can look at changes: attributes,
+ * code, hooks and classes are as they were, so that torch.compile, pickling, subclasses and other people's patches see
+ * what they always see. An instance is called through its type's slot, which is C code, so that no call is missed.
+ *
+ * Where Python code calls the function object itself (super().__call__(x)), Python 3.11 alone enters it without a look at
+ * its vectorcall. So there _call_impl, which it goes on to call by way of C, is watched too.
+ */
+#include "module_calls.h"
+
+#include <opstrobe/collector.h>
+
+#define WATCH_CALL_IMPL (PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030c0000)
+
+/* A function whose vectorcall is ours. */
+struct watched {
+	PyFunctionObject *function; /* strong; NULL: none */
+	vectorcallfunc original;
+};
+
+static struct {
+	bool recording;
+	const struct ops_collector *collector;
+	struct module_registry registry;
+	struct watched call;      /* Module._wrapped_call_impl */
+	struct watched call_impl; /* Module._call_impl, if WATCH_CALL_IMPL */
+} calls;
+
+/* The module whose _wrapped_call_impl is about to call its _call_impl: that call is recorded already. */
+static __thread PyObject *entered;
+
+/* --- a call --------------------------------------------------------------------------------------------------------- */
+
+/* NULL when the call is not to be recorded. */
+static struct ops_slot *open_call(PyObject *module)
+{
+	uint64_t epoch = ops_collector_epoch(calls.collector);
+	struct ops_thread *thread;
+	struct ops_slot *slot;
+	uint32_t index;
+
+	if (!epoch || !calls.recording)
+		return NULL;
+	index = module_registry_find(&calls.registry, module);
+	if (OPS_UNLIKELY(index == MODULE_NONE || calls.registry.entries[index].number == MODULE_NONE)) {
+		index = module_registry_call(&calls.registry, module);
+		if (index == MODULE_NONE)
+			return NULL;
+	}
+	thread = calls.collector->thread();
+	slot = thread ? ops_reserve(calls.collector, thread, epoch, 0) : NULL;
+	if (OPS_UNLIKELY(!slot))
+		return NULL;
+	slot->owner = NULL;
+	slot->sequence_nr = index;
+	slot->name = 0;
+	slot->forward_thread = 0;
+	slot->end_thread = thread->number;
+	slot->kind = OPS_SLOT_MODULE;
+	slot->scope = 0;
+	slot->flags = 0;
+	slot->end_ticks = 0;
+	slot->start_ticks = ops_ticks(calls.collector->tsc);
+	ops_publish(thread);
+	return slot;
+}
+
+static void close_call(struct ops_slot *slot)
+{
+	if (slot)
+		ops_slot_close(slot, ops_ticks(calls.collector->tsc), slot->end_thread);
+}
+
+static PyObject *watched_call(PyObject *function, PyObject *const *args, size_t flagged_count, PyObject *names)
+{
+	struct ops_slot *slot = PyVectorcall_NARGS(flagged_count) ? open_call(args[0]) : NULL;
+	PyObject *result;
+
+	entered = slot ? args[0] : NULL;
+	result = calls.call.original(function, args, flagged_count, names);
+	entered = NULL;
+	close_call(slot);
+	return result;
+}
+
+#if WATCH_CALL_IMPL
+static PyObject *watched_call_impl(PyObject *function, PyObject *const *args, size_t flagged_count, PyObject *names)
+{
+	PyObject *module = PyVectorcall_NARGS(flagged_count) ? args[0] : NULL;
+	struct ops_slot *slot = module && module != entered ? open_call(module) : NULL;
+	PyObject *result;
+
+	entered = NULL;
+	result = calls.call_impl.original(function, args, flagged_count, names);
+	close_call(slot);
+	return result;
+}
+#endif
+
+/* --- watching ------------------------------------------------------------------------------------------------------- */
+
+static void set_vectorcall(PyFunctionObject *function, vectorcallfunc vectorcall)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+	PyFunction_SetVectorcall(function, vectorcall); /* code that the interpreter specialised for the function goes */
+#else
+	function->vectorcall = vectorcall;
+#endif
+}
+
+/* Lets calls of the class's function of that name go through `vectorcall`. 0, or -1 with an exception set. */
+static int watch(struct watched *watched, PyObject *type, const char *name, vectorcallfunc vectorcall)
+{
+	PyObject *function = PyObject_GetAttrString(type, name);
+
+	if (!function)
+		return -1;
+	if (!PyFunction_Check(function)) {
+		Py_DECREF(function);
+		PyErr_Format(PyExc_RuntimeError, "cannot record modules: torch.nn.Module.%s is no function", name);
+		return -1;
+	}
+	watched->function = (PyFunctionObject *)function;
+	watched->original = watched->function->vectorcall;
+	set_vectorcall(watched->function, vectorcall);
+	return 0;
+}
+
+/* Calls under way hold `original` no longer than they run; it stays what it was, for someone may have put his own call on
+ * top of ours. */
+static void unwatch(struct watched *watched, vectorcallfunc vectorcall)
+{
+	if (watched->function && watched->function->vectorcall == vectorcall)
+		set_vectorcall(watched->function, watched->original);
+	Py_CLEAR(watched->function);
+}
+
+static int watch_all(PyObject *module_type)
+{
+	if (watch(&calls.call, module_type, "_wrapped_call_impl", watched_call) < 0)
+		return -1;
+#if WATCH_CALL_IMPL
+	if (watch(&calls.call_impl, module_type, "_call_impl", watched_call_impl) < 0) {
+		unwatch(&calls.call, watched_call);
+		return -1;
+	}
+#endif
+	return 0;
+}
+
+static void unwatch_all(void)
+{
+	unwatch(&calls.call, watched_call);
+#if WATCH_CALL_IMPL
+	unwatch(&calls.call_impl, watched_call_impl);
+#endif
+}
+
+/* --- a session ------------------------------------------------------------------------------------------------------ */
+
+/* torch.nn.Module, if torch is imported; NULL if not, and when there is an exception. */
+static PyObject *find_module_type(void)
+{
+	PyObject *name = PyUnicode_FromString("torch.nn.modules.module");
+	PyObject *module = name ? PyImport_GetModule(name) : NULL;
+	PyObject *type = module ? PyObject_GetAttrString(module, "Module") : NULL;
+
+	Py_XDECREF(name);
+	Py_XDECREF(module);
+	return type;
+}
+
+int ops_ext_modules_begin(bool wanted)
+{
+	PyObject *type;
+
+	ops_ext_modules_end(NULL); /* what a session of the parent process left */
+	type = wanted ? find_module_type() : NULL;
+	if (!type)
+		return PyErr_Occurred() ? -1 : 0;
+	calls.collector = ops_collector_get();
+	if (module_registry_init(&calls.registry, type) < 0 || watch_all(type) < 0) {
+		module_registry_release(&calls.registry);
+		Py_DECREF(type);
+		return -1;
+	}
+	Py_DECREF(type);
+	calls.recording = true;
+	return 0;
+}
+
+void ops_ext_modules_end(struct ops_recording *recording)
+{
+	PyObject *type, *error, *traceback;
+
+	if (!calls.recording)
+		return;
+	calls.recording = false;
+	unwatch_all();
+	PyErr_Fetch(&type, &error, &traceback);
+	if (recording) {
+		module_registry_refresh(&calls.registry);
+		if (module_table_give(&calls.registry, recording) < 0)
+			PyErr_Clear();
+	}
+	module_registry_release(&calls.registry);
+	PyErr_Restore(type, error, traceback);
+}
+
+PyObject *ops_ext_module_code(void)
+{
+	return calls.recording ? calls.call.function->func_code : NULL;
+}

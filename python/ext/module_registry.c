@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The modules of a session; see module_calls.h.
+ *
+ *     entries    Net ─┬─ encoder ─┬─ 0        holdings   (Net, encoder), (encoder, 0), (encoder, 1), (Net, head), …
+ *                     │           └─ 1
+ *                     └─ head
+ *
+ * A module is met when it is called, and with it all below, so that paths and parameters are known even of those that are
+ * gone by the end. Entries and holdings are told by index and not by pointer: looking at a module may run Python code, in
+ * which other modules are called.
+ */
+#include "module_calls.h"
+
+#include <string.h>
+
+#define FIRST_SLOTS 256u
+
+/* --- the table ------------------------------------------------------------------------------------------------------ */
+
+int module_registry_init(struct module_registry *registry, PyObject *module_type)
+{
+	*registry = (struct module_registry){.slot_count = FIRST_SLOTS};
+	registry->slots = PyMem_Calloc(FIRST_SLOTS, sizeof(*registry->slots));
+	if (!registry->slots) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	registry->module_type = Py_NewRef(module_type);
+	registry->type_counts = PyDict_New();
+	return registry->type_counts ? 0 : -1;
+}
+
+void module_registry_release(struct module_registry *registry)
+{
+	struct module_registry old = *registry;
+
+	*registry = (struct module_registry){0}; /* dropping references may run code that looks at it */
+	for (uint32_t i = 0; i < old.count; i++) {
+		Py_DECREF(old.entries[i].ref);
+		Py_DECREF(old.entries[i].type);
+		PyMem_Free(old.entries[i].parameters);
+	}
+	for (uint32_t i = 0; i < old.holding_count; i++)
+		Py_DECREF(old.holdings[i].name);
+	PyMem_Free(old.entries);
+	PyMem_Free(old.holdings);
+	PyMem_Free(old.slots);
+	Py_XDECREF(old.type_counts);
+	Py_XDECREF(old.module_type);
+}
+
+/* Makes room for one more item behind `count`. False when memory is out. */
+static bool make_room(void *items_field, uint32_t count, uint32_t *capacity, size_t bytes_each)
+{
+	void **items = items_field;
+	uint32_t wanted = *capacity ? *capacity * 2 : 64;
+	void *moved;
+
+	if (count < *capacity)
+		return true;
+	if (wanted > INT32_MAX)
+		return false;
+	moved = PyMem_Realloc(*items, wanted * bytes_each);
+	if (!moved)
+		return false;
+	*items = moved;
+	*capacity = wanted;
+	return true;
+}
+
+static void place(struct module_registry *registry, uint32_t index)
+{
+	uintptr_t address = (uintptr_t)registry->entries[index].address;
+	uint32_t mask = registry->slot_count - 1;
+	uint32_t at = (uint32_t)((address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+
+	while (registry->slots[at & mask])
+		at++;
+	registry->slots[at & mask] = index + 1;
+}
+
+static bool grow_slots(struct module_registry *registry)
+{
+	uint32_t *slots, *old = registry->slots;
+
+	if (registry->count < registry->slot_count / 2)
+		return true;
+	slots = PyMem_Calloc((size_t)registry->slot_count * 2, sizeof(*slots));
+	if (!slots)
+		return false;
+	registry->slots = slots;
+	registry->slot_count *= 2;
+	for (uint32_t i = 0; i < registry->count; i++)
+		place(registry, i);
+	PyMem_Free(old);
+	return true;
+}
+
+/* The entry of a module, made if there is none. MODULE_NONE when that cannot be, with an exception set. */
+static uint32_t take_in(struct module_registry *registry, PyObject *module)
+{
+	PyObject *ref = PyWeakref_NewRef(module, NULL);
+	uint32_t index;
+
+	if (!ref)
+		return MODULE_NONE;
+	index = module_registry_find(registry, module);
+	if (index != MODULE_NONE) {
+		Py_DECREF(ref);
+		return index;
+	}
+	if (!make_room(&registry->entries, registry->count, &registry->capacity, sizeof(*registry->entries)) ||
+	    !grow_slots(registry)) {
+		Py_DECREF(ref);
+		PyErr_NoMemory();
+		return MODULE_NONE;
+	}
+	index = registry->count++;
+	registry->entries[index] = (struct module_entry){
+		.address = module,
+		.ref = ref,
+		.type = (PyTypeObject *)Py_NewRef(Py_TYPE(module)),
+		.number = MODULE_NONE,
+		.holder = MODULE_NONE,
+		.last_holder = MODULE_NONE,
+	};
+	place(registry, index);
+	return index;
+}
+
+/* --- parameters ----------------------------------------------------------------------------------------------------- */
+
+/* What a method without arguments says, 0 when it says no number. */
+static uint64_t ask(PyObject *tensor, const char *method)
+{
+	PyObject *answer = PyObject_CallMethod(tensor, method, NULL);
+	long long number = answer && PyLong_Check(answer) ? PyLong_AsLongLong(answer) : 0;
+
+	Py_XDECREF(answer);
+	PyErr_Clear(); /* a parameter that is not initialised yet, a shape with symbols */
+	return number > 0 ? (uint64_t)number : 0;
+}
+
+/* The values of a dict, or (modules of TorchScript) of something like one, as a list. NULL and no exception for none. */
+static PyObject *list_of(PyObject *module, const char *attribute, bool items)
+{
+	PyObject *holder = PyObject_GetAttrString(module, attribute);
+	PyObject *list = NULL;
+
+	if (holder && PyDict_Check(holder))
+		list = items ? PyDict_Items(holder) : PyDict_Values(holder);
+	else if (holder)
+		list = items ? PyMapping_Items(holder) : PyMapping_Values(holder);
+	Py_XDECREF(holder);
+	PyErr_Clear();
+	return list;
+}
+
+static void read_parameters(struct module_registry *registry, uint32_t index, PyObject *module)
+{
+	PyObject *list = list_of(module, "_parameters", false);
+	Py_ssize_t size = list ? PyList_GET_SIZE(list) : 0;
+	struct module_parameter *parameters = size ? PyMem_Calloc((size_t)size, sizeof(*parameters)) : NULL;
+	size_t count = 0;
+
+	for (Py_ssize_t i = 0; parameters && i < size; i++) {
+		PyObject *tensor = PyList_GET_ITEM(list, i);
+		uint64_t numbers = tensor != Py_None ? ask(tensor, "numel") : 0;
+
+		if (numbers)
+			parameters[count++] = (struct module_parameter){tensor, numbers, numbers * ask(tensor, "element_size")};
+	}
+	Py_XDECREF(list);
+	PyMem_Free(registry->entries[index].parameters);
+	registry->entries[index].parameters = parameters;
+	registry->entries[index].parameter_count = count;
+}
+
+/* --- who holds whom ------------------------------------------------------------------------------------------------- */
+
+/* Whether `above` is `index` or above it, by first holdings. */
+static bool is_above(const struct module_registry *registry, uint32_t above, uint32_t index)
+{
+	for (uint32_t holding; index != above; index = registry->holdings[holding].parent) {
+		holding = registry->entries[index].holder;
+		if (holding == MODULE_NONE)
+			return false;
+	}
+	return true;
+}
+
+static bool is_held(const struct module_registry *registry, uint32_t parent, uint32_t child, PyObject *name)
+{
+	uint32_t at = registry->entries[child].holder;
+
+	while (at != MODULE_NONE && (registry->holdings[at].parent != parent ||
+	                             PyUnicode_Compare(registry->holdings[at].name, name) != 0))
+		at = registry->holdings[at].next;
+	return at != MODULE_NONE;
+}
+
+/* Notes that `parent` holds `child`; not if it is known, nor if that would close a circle. */
+static void hold(struct module_registry *registry, uint32_t parent, uint32_t child, PyObject *name)
+{
+	struct module_entry *entry = &registry->entries[child];
+	uint32_t index = registry->holding_count;
+
+	if (is_above(registry, child, parent) || is_held(registry, parent, child, name) ||
+	    !make_room(&registry->holdings, index, &registry->holding_capacity, sizeof(*registry->holdings)))
+		return;
+	registry->holding_count++;
+	registry->holdings[index] = (struct module_holding){parent, child, MODULE_NONE, Py_NewRef(name)};
+	if (entry->holder == MODULE_NONE)
+		entry->holder = index;
+	else
+		registry->holdings[entry->last_holder].next = index;
+	entry->last_holder = index;
+}
+
+/* Reads what the module holds, and what that holds. With `again` also what is known already. */
+static void explore(struct module_registry *registry, uint32_t index, PyObject *module, bool again)
+{
+	PyObject *items;
+
+	if (Py_EnterRecursiveCall(" while looking at modules")) {
+		PyErr_Clear();
+		return;
+	}
+	read_parameters(registry, index, module);
+	items = list_of(module, "_modules", true);
+	for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items); i++) {
+		PyObject *item = PyList_GET_ITEM(items, i);
+		PyObject *name = NULL, *child = NULL;
+		uint32_t known = registry->count, at;
+
+		if (!PyTuple_Check(item) || !PyArg_UnpackTuple(item, "item", 2, 2, &name, &child) ||
+		    !PyUnicode_Check(name) || PyObject_IsInstance(child, registry->module_type) != 1)
+			continue;
+		at = take_in(registry, child);
+		if (at == MODULE_NONE)
+			continue;
+		hold(registry, index, at, name);
+		/* Below its first holder each is looked at once. */
+		if (at >= known || (again && registry->entries[at].holder != MODULE_NONE &&
+		                    registry->holdings[registry->entries[at].holder].parent == index))
+			explore(registry, at, child, again);
+	}
+	PyErr_Clear();
+	Py_XDECREF(items);
+	Py_LeaveRecursiveCall();
+}
+
+/* The number of the next module of this class. MODULE_NONE with an exception set. */
+static uint32_t next_number(struct module_registry *registry, PyTypeObject *type)
+{
+	PyObject *key = PyLong_FromVoidPtr(type);
+	PyObject *known = key ? PyDict_GetItemWithError(registry->type_counts, key) : NULL;
+	uint32_t number = known ? (uint32_t)PyLong_AsUnsignedLong(known) : 0;
+	PyObject *next = key && !PyErr_Occurred() ? PyLong_FromUnsignedLong(number + 1) : NULL;
+	bool set = next && PyDict_SetItem(registry->type_counts, key, next) == 0;
+
+	Py_XDECREF(key);
+	Py_XDECREF(next);
+	return set ? number : MODULE_NONE;
+}
+
+uint32_t module_registry_call(struct module_registry *registry, PyObject *module)
+{
+	uint32_t known = registry->count;
+	uint32_t index = take_in(registry, module);
+
+	if (index != MODULE_NONE && index >= known)
+		explore(registry, index, module, false);
+	if (index != MODULE_NONE && registry->entries[index].number == MODULE_NONE) {
+		uint32_t number = next_number(registry, Py_TYPE(module));
+
+		registry->entries[index].number = number;
+		if (number == MODULE_NONE)
+			index = MODULE_NONE;
+	}
+	PyErr_Clear();
+	return index;
+}
+
+void module_registry_refresh(struct module_registry *registry)
+{
+	uint32_t count = registry->count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		PyObject *module = ((PyWeakReference *)registry->entries[i].ref)->wr_object;
+
+		if (registry->entries[i].holder != MODULE_NONE || module == Py_None)
+			continue;
+		Py_INCREF(module);
+		explore(registry, i, module, true);
+		Py_DECREF(module);
+	}
+}
