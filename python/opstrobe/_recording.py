@@ -40,6 +40,13 @@ def _name_threads() -> None:
             _core.thread_name(thread.native_id, thread.name)
 
 
+def _tell_torch(recording: bool) -> None:
+    """Torch annotates what it compiles while it thinks that a profiler records."""
+    profiler = sys.modules.get("torch.autograd.profiler")
+    if profiler is not None:
+        profiler._set_is_profiler_enabled(recording)
+
+
 class Recording:
     """`prepare`, `start`, `stop`, and the results. For one window only.
 
@@ -121,6 +128,7 @@ class Recording:
         self._session.start()
         if self._watch is not None:
             self._watch.start()
+        _tell_torch(True)
         _running = weakref.ref(self)
         _name_threads()
         self._duration_ns["enable"] = time.perf_counter_ns() - begin
@@ -135,6 +143,7 @@ class Recording:
         if session is None or not session.running:
             return
         begin = time.perf_counter_ns()
+        _tell_torch(False)
         _name_threads()
         if self._watch is not None:
             self._watch.stop()

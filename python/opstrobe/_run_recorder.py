@@ -15,14 +15,13 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import FrameType, ModuleType
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import opstrobe
 from opstrobe import ProfilerAction, _bridge
+from opstrobe._torch_import import call_when_imported
 
 # Signals that end a program which does not handle them, and that can be caught. Python itself turns SIGINT into an
 # exception.
@@ -68,7 +67,7 @@ class RunRecorder:
         if importlib.util.find_spec("torch") is None:
             self._start()  # there are still the program's own ranges
         else:
-            sys.meta_path.insert(0, _TorchImport(self._torch_imported))
+            call_when_imported(self._torch_imported)
         atexit.register(self._finish)
         for number in _FATAL_SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:
@@ -206,30 +205,6 @@ def _print(text: str) -> None:
 
 def _say(message: str) -> None:
     _print(f"opstrobe: {message}")
-
-
-class _TorchImport(MetaPathFinder):
-    """Calls `then` once, at the end of the program's import of torch."""
-
-    def __init__(self, then: Callable[[], None]) -> None:
-        self._then = then
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name != "torch":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                self._then()
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
 
 
 def _count_steps(stepped: Callable[[], None]) -> None:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from opstrobe._patch import patch_at_import
 from opstrobe._program import Program, UsageError
 from opstrobe._run_recorder import CannotRecord, RunRecorder, trace_path
 
@@ -54,6 +56,12 @@ def _parser() -> argparse.ArgumentParser:
         const=20,
         help="print the N operators with the largest self time (default 20; --table=N) to standard error",
     )
+    parser.add_argument(
+        "--patch",
+        action="store_true",
+        help="record nothing by itself: let what the program does with torch.profiler be done by opstrobe, in this "
+        "process and in those that it starts (as OPSTROBE_PATCH=1 does); no other option goes with it",
+    )
     return parser
 
 
@@ -93,9 +101,24 @@ def _fail(message: str, status: int) -> NoReturn:
     raise SystemExit(status)
 
 
+def _run_patched(ours: Sequence[str], theirs: Sequence[str]) -> None:
+    if len(ours) > 1:
+        _fail("--patch goes with no other option; see 'opstrobe run --help'", 2)
+    try:
+        program = Program(theirs)
+    except (UsageError, OSError) as error:
+        _fail(f"{error}; see 'opstrobe run --help'", 2)
+    os.environ["OPSTROBE_PATCH"] = "1"
+    patch_at_import()
+    program.run()
+
+
 def main() -> None:
     ours, theirs = _split(sys.argv[1:])
     options = _parser().parse_args(ours)
+    if options.patch:
+        _run_patched(ours, theirs)
+        return
     try:
         program = Program(theirs)
         path = trace_path(options.output)

@@ -352,3 +352,29 @@ def test_run_as_a_module(tmp_path, program, environment):
         [PYTHON, "-m", "opstrobe.run", *words], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert ours.stdout == python.stdout
+
+
+def test_patch_lets_the_programs_own_profiles_be_ours(tmp_path, program, opstrobe):
+    name = program(
+        """
+        import subprocess, sys, torch
+        with torch.profiler.profile() as prof:
+            torch.ones(2)
+        prof.export_chrome_trace("own.json")
+        print(type(prof).__module__, sys.argv[1:], flush=True)
+        if sys.argv[1:] == ["-o"]:
+            subprocess.run([sys.executable, __file__])
+            sys.exit(7)
+        """
+    )
+    result = opstrobe("run", "--patch", name, "-o")
+    assert result.stdout.splitlines() == ["opstrobe.profiler ['-o']", "opstrobe.profiler []"]
+    assert (result.returncode, result.stderr) == (7, "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.json", name]
+    assert "aten::ones" in names(tmp_path / "own.json")
+
+
+def test_patch_goes_alone(tmp_path, program, opstrobe):
+    result = opstrobe("run", "--patch", "--memory", program("pass"))
+    assert result.returncode == 2
+    assert "--patch goes with no other option" in result.stderr

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opstrobe under torch's own names, for programs that import torch.profiler."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType, TracebackType
+    from typing import Any
+
+# Where torch has the names, and which. A name that this torch does not have is left alone, and so is what torch's own
+# classes use inside: a program may have taken them out of their modules before. For other reasons three stay torch's:
+# record_function, which torch.compile knows by identity and the recorder sees anyway; and ProfilerActivity, RecordScope
+# and _ExperimentalConfig, which torch's C++ takes and Opstrobe does too.
+_NAMES = {
+    "torch.profiler": (
+        "profile",
+        "_KinetoProfile",
+        "schedule",
+        "supported_activities",
+        "tensorboard_trace_handler",
+        "kineto_available",
+        "ProfilerAction",
+        "DeviceType",
+        "ExecutionTraceObserver",
+        "KinetoStepTracker",
+        "ProfilerActivityConfig",
+        "PerformanceMetricsConfig",
+        "CuspyConfig",
+    ),
+    "torch.profiler.profiler": ("profile", "_KinetoProfile", "schedule", "tensorboard_trace_handler"),
+    "torch.autograd": ("DeviceType",),
+    "torch.autograd.profiler": ("profile", "KinetoStepTracker", "EnforceUnique", "load_nvprof", "parse_nvprof_trace"),
+}
+# Types of results, which torch's own classes make as well: only type checks are to see ours.
+_TYPES = {
+    "torch.autograd.profiler": ("EventList", "FunctionEvent"),
+    "torch.autograd.profiler_util": ("EventList", "FunctionEvent", "FunctionEventAvg"),
+}
+
+_lock = threading.Lock()
+_active: list[Patch] = []
+_replaced: list[tuple[ModuleType, str, Any, Any]] = []  # module, name, torch's, ours
+
+
+def _ours(module: str, name: str) -> Any:
+    import opstrobe
+    import opstrobe.autograd_profiler
+    import opstrobe.profiler
+
+    if module.startswith("torch.autograd"):
+        places: tuple[ModuleType, ...] = (opstrobe.autograd_profiler, opstrobe)
+    else:
+        places = (opstrobe, opstrobe.profiler)
+    for place in places:
+        if hasattr(place, name):
+            return getattr(place, name)
+    raise AttributeError(f"opstrobe has no {name}")
+
+
+def _both(theirs: Any, ours: type) -> type:
+    """Torch's class, except that ours pass for it too."""
+
+    class Both(type):
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            return theirs(*args, **kwargs)
+
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, (theirs, ours))
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, (theirs, ours))
+
+    return Both(theirs.__name__, (theirs,), {"__module__": theirs.__module__, "__doc__": theirs.__doc__})
+
+
+class _Unpatched:
+    """torch.autograd.profiler as it was, for torch's own torch.profiler.profile."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.__dict__.update({name: theirs for where, name, theirs, _ in _replaced if where is module})
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
+def _put(module: ModuleType, name: str, ours: Any) -> None:
+    _replaced.append((module, name, vars(module)[name], ours))
+    setattr(module, name, ours)
+
+
+def _replace() -> None:
+    import importlib
+
+    import opstrobe
+
+    for table in (_NAMES, _TYPES):
+        for module_name, names in table.items():
+            module = importlib.import_module(module_name)
+            for name in names:
+                if name not in vars(module):
+                    continue
+                ours = (
+                    _ours(module_name, name) if table is _NAMES else _both(vars(module)[name], getattr(opstrobe, name))
+                )
+                _put(module, name, ours)
+    inside = importlib.import_module("torch.profiler.profiler")
+    _put(inside, "prof", _Unpatched(inside.prof))
+
+
+def _restore() -> None:
+    """Gives torch its own again, except where somebody else has put something in the place of ours."""
+    while _replaced:
+        module, name, theirs, ours = _replaced.pop()
+        if vars(module).get(name) is ours:
+            setattr(module, name, theirs)
+
+
+class Patch:
+    """What `patch_torch` returns: the patch lasts until `undo`, or until the end of a `with` over it."""
+
+    def undo(self) -> None:
+        """Gives torch its own names back, when this is the last patch there is. A second call does nothing."""
+        with _lock:
+            if self in _active:
+                _active.remove(self)
+                if not _active:
+                    _restore()
+
+    def __enter__(self) -> Patch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.undo()
+
+    def __repr__(self) -> str:
+        return f"<opstrobe.patch_torch(): {'in force' if self in _active else 'undone'}>"
+
+
+def patch_torch() -> Patch:
+    """Puts Opstrobe in the place of torch.profiler and torch.autograd.profiler, for all that asks these modules.
+
+    What `from torch.profiler import profile` took out of them before keeps torch's, which goes on to work. Imports torch.
+    """
+    patch = Patch()
+    with _lock:
+        if not _active:
+            try:
+                _replace()
+            except BaseException:
+                _restore()
+                raise
+        _active.append(patch)
+    return patch
+
+
+def patch_at_import() -> None:
+    """Patches torch as soon as the program has imported it: what OPSTROBE_PATCH=1 asks for."""
+    from opstrobe._torch_import import call_when_imported
+
+    if "torch" in sys.modules:
+        patch_torch()
+    else:
+        call_when_imported(_patch_for_good)
+
+
+def _patch_for_good() -> None:
+    patch_torch()
