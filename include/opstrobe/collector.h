@@ -57,11 +57,23 @@ enum ops_slot_kind {
 enum ops_slot_flag {
 	OPS_SLOT_ASYNC = 1,       /* said by its maker to be asynchronous */
 	OPS_SLOT_NAME_INLINE = 2, /* the payload begins with the name: uint32_t length, then the bytes, padded to 4 */
-	OPS_SLOT_HAS_INPUTS = 4,  /* the payload (after the name, if any) is an input list: see inputs.h */
+	OPS_SLOT_HAS_INPUTS = 4,  /* the payload (after all that the other flags name) is an input list: see inputs.h */
 	OPS_SLOT_HAS_ARGS = 8,    /* a range has an argument text. With NAME_INLINE it follows the name in the same form
 	                           * (length, bytes, padded); else it is the second text interned under `name` */
 	OPS_SLOT_HAS_STORAGES = 16, /* the payload's inputs are preceded by a text (length, bytes) that is an array of
 	                             * struct ops_storage: see storage.h */
+	OPS_SLOT_HAS_VALUES = 32, /* behind those texts: uint32_t count, then as many named values: the name as a text, a
+	                           * uint32_t enum ops_value_kind, and the value */
+};
+
+/* What a named value is, and what stands for it. */
+enum ops_value_kind {
+	OPS_VALUE_INT,       /* int64_t, aligned to 4 like all in a payload */
+	OPS_VALUE_DOUBLE,    /* double */
+	OPS_VALUE_BOOL,      /* uint32_t, 0 or 1 */
+	OPS_VALUE_TEXT,      /* a text */
+	OPS_VALUE_TEXT_LIST, /* uint32_t count, then as many texts */
+	OPS_VALUE_COUNT,     /* int64_t: of a counter, known only once the slot is closed */
 };
 
 struct ops_slot {

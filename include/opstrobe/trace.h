@@ -94,6 +94,10 @@ struct ops_events {
 	const uint64_t *id;              /* optional: the file's "External id"; without it the id is row + 1. That of what
 	                                  * runs for an operator (RUNTIME, KERNEL, …) is the operator's */
 
+	const uint32_t *extra;           /* optional, string id: named values that were recorded with an event, or what else
+	                                  * a file's args say, as members of a JSON object without the braces; or OPS_NONE.
+	                                  * See ops_event_arg */
+
 	/* Python calls; all optional. The stack of an event is the walk up `parent` through the PYTHON_FUNCTION rows. */
 	const uint32_t *function;        /* of a PYTHON_FUNCTION: index into ops_trace_functions, OPS_NONE unknown */
 	const uint32_t *call_line;       /* of any event: the line of the enclosing Python function's source that called it;
@@ -108,8 +112,6 @@ struct ops_events {
 	const int64_t *correlation;      /* what a RUNTIME or DRIVER call and its device work have in common; -1 none */
 	const uint32_t *category;        /* string id of a category that is not the kind's own, or OPS_NONE */
 	const uint32_t *call_stack;      /* string id: frames, innermost first, each with a ';' behind; or OPS_NONE */
-	const uint32_t *extra;           /* string id: what else the file's args say, as members of a JSON object without
-	                                  * the braces; or OPS_NONE. See ops_event_arg */
 	const uint32_t *index;           /* place in the file's traceEvents, from 0; OPS_NONE unknown */
 };
 

@@ -47,6 +47,7 @@ int ops_ext_add_interval(PyObject *module);
 int ops_ext_add_session(PyObject *module);
 int ops_ext_add_bridge(PyObject *module);
 int ops_ext_add_memory(PyObject *module);
+int ops_ext_add_execution_trace(PyObject *module);
 int ops_ext_add_record_function(PyObject *module);
 
 /* A new `_core.Trace` that takes the reference to `take`, also on failure (NULL with an exception set). */

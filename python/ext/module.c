@@ -27,6 +27,7 @@ static int module_exec(PyObject *module)
 		ops_ext_add_event_list, ops_ext_add_trace,          ops_ext_add_session,
 		ops_ext_add_bridge,     ops_ext_add_record_function,
 		ops_ext_add_memory,
+		ops_ext_add_execution_trace,
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {

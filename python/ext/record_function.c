@@ -9,13 +9,22 @@
 
 #include <opstrobe/record.h>
 
+#include "bridge.h"
+
+/* Also a range of torch's while somebody observes those (torch_bridge.h). */
+struct open_range {
+	struct ops_range range;
+	void *observed;
+};
+
 struct range_object {
 	PyObject_HEAD
 	PyObject *name;
 	PyObject *args;         /* None when there are none */
 	Py_ssize_t depth;       /* times entered and not yet exited */
-	struct ops_range range; /* the innermost of those, all zero when nothing recorded */
-	struct ops_range *outer; /* the others, outermost first; NULL unless entered inside itself */
+	struct open_range range;  /* the innermost of those, all zero when nothing recorded */
+	struct open_range *outer; /* the others, outermost first; NULL unless entered inside itself */
+	bool run_callbacks_on_exit; /* cleared when a future is to end the range; torch's word */
 };
 
 /* --- construction ----------------------------------------------------------------------------------------------- */
@@ -56,6 +65,7 @@ static PyObject *range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	(void)args, (void)kwargs;
 	if (!self)
 		return NULL;
+	self->run_callbacks_on_exit = true;
 	self->name = PyUnicode_FromStringAndSize(NULL, 0);
 	self->args = Py_NewRef(Py_None);
 	if (!self->name)
@@ -70,6 +80,7 @@ static PyObject *range_make(PyTypeObject *type, PyObject *name, PyObject *args)
 	if (!self)
 		return NULL;
 	memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
+	self->run_callbacks_on_exit = true;
 	if (range_set(self, name, args))
 		Py_CLEAR(self);
 	return (PyObject *)self;
@@ -105,11 +116,18 @@ static PyObject *range_vectorcall(PyObject *type, PyObject *const *args, size_t 
 	return range_make((PyTypeObject *)type, args[0], count == 2 ? args[1] : Py_None);
 }
 
+static void end_range(struct open_range range)
+{
+	if (range.range.slot)
+		ops_range_end(range.range);
+	if (range.observed)
+		ops_ext_bridge()->range_end(range.observed);
+}
+
 /* Ends the innermost range; what was around it is the innermost then. */
 static void range_close(struct range_object *self)
 {
-	if (self->range.slot)
-		ops_range_end(self->range);
+	end_range(self->range);
 	if (--self->depth > 0)
 		self->range = self->outer[self->depth - 1];
 }
@@ -145,16 +163,37 @@ static const char *text_bytes(PyObject *text, Py_ssize_t *ret_size, PyObject **r
 	return PyBytes_AS_STRING(*ret_keep);
 }
 
+/* Whether somebody observes torch's ranges. */
+static bool is_observed(void)
+{
+	const struct ops_torch_bridge *bridge = ops_ext_bridge();
+
+	return bridge && __atomic_load_n(bridge->observed, __ATOMIC_RELAXED) != 0;
+}
+
+static struct open_range begin_range(const char *name, size_t name_size, const char *args, size_t args_size)
+{
+	struct open_range range = {0};
+	bool recorded = false;
+
+	if (is_observed())
+		range.observed = ops_ext_bridge()->range_begin(name, args, args_size, &recorded);
+	if (recorded)
+		return range;
+	range.range = args ? ops_range_begin_args(name, name_size, args, args_size) : ops_range_begin(name, name_size);
+	return range;
+}
+
 static int range_begin(struct range_object *self)
 {
 	PyObject *keep_name = NULL, *keep_args = NULL;
-	Py_ssize_t name_size, args_size;
+	Py_ssize_t name_size, args_size = 0;
 	const char *name = text_bytes(self->name, &name_size, &keep_name), *args = NULL;
 
-	if (name && self->args == Py_None)
-		self->range = ops_range_begin(name, (size_t)name_size);
-	else if (name && (args = text_bytes(self->args, &args_size, &keep_args)))
-		self->range = ops_range_begin_args(name, (size_t)name_size, args, (size_t)args_size);
+	if (name && self->args != Py_None)
+		args = text_bytes(self->args, &args_size, &keep_args);
+	if (name && (args || self->args == Py_None))
+		self->range = begin_range(name, (size_t)name_size, args, (size_t)args_size);
 	Py_XDECREF(keep_name);
 	Py_XDECREF(keep_args);
 	return name && (args || self->args == Py_None) ? 0 : -1;
@@ -166,20 +205,21 @@ static PyObject *range_enter(PyObject *object, PyObject *unused)
 
 	(void)unused;
 	if (self->depth > 0) {
-		struct ops_range *outer = PyMem_Realloc(self->outer, (size_t)self->depth * sizeof(*outer));
+		struct open_range *outer = PyMem_Realloc(self->outer, (size_t)self->depth * sizeof(*outer));
 
 		if (!outer)
 			return PyErr_NoMemory();
 		self->outer = outer;
 		outer[self->depth - 1] = self->range;
 	}
-	self->range = (struct ops_range){0};
-	if (ops_recording_active() && range_begin(self)) {
+	self->range = (struct open_range){0};
+	if ((ops_recording_active() || is_observed()) && range_begin(self)) {
 		if (self->depth > 0)
 			self->range = self->outer[self->depth - 1];
 		return NULL;
 	}
 	self->depth++;
+	self->run_callbacks_on_exit = true;
 	return Py_NewRef(object);
 }
 
@@ -225,11 +265,79 @@ static PyObject *range_call(PyObject *object, PyObject *args, PyObject *kwargs)
 	return wrapped;
 }
 
+/* --- futures ---------------------------------------------------------------------------------------------------- */
+
+#define RANGE_CAPSULE "opstrobe._core.open_range"
+
+/* Ends the capsule's range, once. */
+static void end_in_capsule(PyObject *capsule)
+{
+	struct open_range *range = PyCapsule_GetPointer(capsule, RANGE_CAPSULE);
+	struct open_range last = *range;
+
+	*range = (struct open_range){0};
+	end_range(last);
+}
+
+/* A future that never completes ends the range when it goes. */
+static void free_capsule(PyObject *capsule)
+{
+	end_in_capsule(capsule);
+	PyMem_Free(PyCapsule_GetPointer(capsule, RANGE_CAPSULE));
+}
+
+static PyObject *end_and_pass_on(PyObject *capsule, PyObject *future)
+{
+	end_in_capsule(capsule);
+	return PyObject_CallMethod(future, "value", NULL);
+}
+
+static PyMethodDef end_method = {"end_range", end_and_pass_on, METH_O, "Ends a range; gives the future's value."};
+
+/* A callback that ends `range`, which is the callback's from then on. */
+static PyObject *make_callback(struct open_range range)
+{
+	struct open_range *kept = PyMem_Malloc(sizeof(*kept));
+	PyObject *capsule = kept ? PyCapsule_New(kept, RANGE_CAPSULE, free_capsule) : NULL;
+	PyObject *callback;
+
+	if (!capsule) {
+		PyMem_Free(kept);
+		end_range(range);
+		return kept ? NULL : PyErr_NoMemory();
+	}
+	*kept = range;
+	callback = PyCFunction_New(&end_method, capsule);
+	Py_DECREF(capsule);
+	return callback;
+}
+
 static PyObject *range_end_on_future(PyObject *object, PyObject *future)
 {
-	(void)object, (void)future;
-	PyErr_SetString(PyExc_NotImplementedError, "record_function: futures are not implemented yet");
-	return NULL;
+	struct range_object *self = (struct range_object *)object;
+	PyObject *callback, *after;
+
+	if (!self->run_callbacks_on_exit) {
+		PyErr_SetString(PyExc_RuntimeError, "_call_end_callbacks_on_future can only be called once.");
+		return NULL;
+	}
+	self->run_callbacks_on_exit = false;
+	callback = make_callback(self->range);
+	self->range = (struct open_range){0};
+	if (!callback)
+		return NULL;
+	after = PyObject_CallMethod(future, "then", "O", callback);
+	Py_DECREF(callback);
+	return after;
+}
+
+/* The open range, for those who ask whether there is one. */
+static PyObject *range_get_record(PyObject *object, void *ignored)
+{
+	struct range_object *self = (struct range_object *)object;
+
+	(void)ignored;
+	return Py_NewRef(self->depth > 0 ? object : Py_None);
 }
 
 /* --- type ------------------------------------------------------------------------------------------------------- */
@@ -245,7 +353,14 @@ static PyMethodDef range_methods[] = {
 static PyMemberDef range_members[] = {
 	{"name", T_OBJECT, offsetof(struct range_object, name), READONLY, "The range's name."},
 	{"args", T_OBJECT, offsetof(struct range_object, args), READONLY, "A text shown with the range, or None."},
+	{"run_callbacks_on_exit", T_BOOL, offsetof(struct range_object, run_callbacks_on_exit), READONLY,
+	 "Whether the range ends with its block, and not with a future."},
 	{NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef range_properties[] = {
+	{"record", range_get_record, NULL, "The range while it is open, else None.", NULL},
+	{0},
 };
 
 static const char range_doc[] =
@@ -262,6 +377,7 @@ static PyType_Slot range_slots[] = {
 	{Py_tp_call, range_call},
 	{Py_tp_methods, range_methods},
 	{Py_tp_members, range_members},
+	{Py_tp_getset, range_properties},
 	{0, NULL},
 };
 

@@ -35,13 +35,13 @@ static int to_bytes(PyObject *value, void *ret_bytes)
 static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
 	static char *keywords[] = {"record_shapes", "profile_memory", "all_threads", "capture_overload_names",
-				   "modules",       "max_bytes",      "prefault_bytes", NULL};
+				   "modules",       "record_ids",     "max_bytes", "prefault_bytes", NULL};
 	struct session_object *self = (struct session_object *)object;
-	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0;
+	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0;
 	struct ops_record_options record = {0};
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$pppppO&O&:Session", keywords, &shapes, &memory, &all, &overloads,
-					 &modules, to_bytes, &record.max_bytes, to_bytes, &record.prefault_bytes))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&:Session", keywords, &shapes, &memory, &all, &overloads,
+					 &modules, &ids, to_bytes, &record.max_bytes, to_bytes, &record.prefault_bytes))
 		return -1;
 	self->record = record;
 	self->modules = modules;
@@ -50,6 +50,7 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 		.profile_memory = memory,
 		.all_threads = all,
 		.capture_overload_names = overloads,
+		.record_ids = ids,
 	};
 	return 0;
 }

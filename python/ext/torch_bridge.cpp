@@ -19,6 +19,7 @@
  * of its own: an end callback, and a context on the heap.
  */
 #include "torch_bridge.h"
+#include "torch_observer.hpp"
 
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
@@ -32,6 +33,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
+#include <vector>
 
 #include <opstrobe/inputs.h>
 #include <opstrobe/storage.h>
@@ -511,6 +514,26 @@ char *put_text(const place &to, char *at, text text)
 	return at;
 }
 
+/* One named value: the id that torch gave a RecordFunction. */
+char *put_record_id(const place &to, char *at, uint64_t id)
+{
+	static constexpr char name[] = "Record function id";
+	const int64_t value = static_cast<int64_t>(id);
+	const uint32_t kind = OPS_VALUE_INT;
+	const uint32_t count = 1;
+	const auto put = [&](const void *bytes, size_t size) {
+		at = at ? take(to, at, size) : nullptr;
+		if (at)
+			std::memcpy(at, bytes, size);
+	};
+
+	put(&value, sizeof(value));
+	put(&kind, sizeof(kind));
+	at = at ? put_text(to, at, {name, sizeof(name) - 1}) : nullptr;
+	put(&count, sizeof(count));
+	return at;
+}
+
 /* --- slots ---------------------------------------------------------------------------------------------------------- */
 
 /* What is to be recorded. Name and args are to go into the payload; their bytes are NULL where they are not. */
@@ -519,6 +542,7 @@ struct record {
 	text args;
 	const RecordFunction *inputs; /* NULL: without its inputs */
 	uint64_t writes; /* which of the inputs it may write to */
+	uint64_t record_id; /* of its RecordFunction, 0: without */
 	uint32_t id;
 	uint8_t kind;
 	bool storages; /* with its inputs' storages */
@@ -530,6 +554,8 @@ OPS_INLINE char *put_payload(const place &to, char *at, const record &what)
 		at = put_inputs(to, at, what.inputs->inputs());
 	if (at && what.inputs && what.storages)
 		at = put_storages(to, at, what.inputs->inputs(), what.writes);
+	if (OPS_UNLIKELY(at && what.record_id))
+		at = put_record_id(to, at, what.record_id);
 	if (at && what.args.bytes)
 		at = put_text(to, at, what.args);
 	return at && what.name.bytes ? put_text(to, at, what.name) : at;
@@ -540,7 +566,8 @@ inline uint16_t payload_flags(const record &what)
 	return static_cast<uint16_t>((what.name.bytes ? OPS_SLOT_NAME_INLINE : 0) |
 	                             (what.args.bytes ? OPS_SLOT_HAS_ARGS : 0) |
 	                             (what.inputs ? OPS_SLOT_HAS_INPUTS : 0) |
-	                             (what.inputs && what.storages ? OPS_SLOT_HAS_STORAGES : 0));
+	                             (what.inputs && what.storages ? OPS_SLOT_HAS_STORAGES : 0) |
+	                             (what.record_id ? OPS_SLOT_HAS_VALUES : 0));
 }
 
 /* By way of a buffer: into a new block, or when writing in place was disturbed. Clears `what->inputs` if they are too
@@ -548,7 +575,7 @@ inline uint16_t payload_flags(const record &what)
 OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 {
 	const ops_thread nobody = {};
-	char small[2 * (inline_max + sizeof(uint32_t))]; /* enough without inputs */
+	char small[2 * (inline_max + sizeof(uint32_t)) + 64]; /* enough without inputs: two texts and an id */
 	const size_t large_bytes = OPS_PAYLOAD_MAX & ~size_t{3};
 	char *const large = what->inputs ? static_cast<char *>(std::malloc(large_bytes)) : nullptr;
 	place to = {large ? large : small, &nobody, nullptr, 0, false};
@@ -592,7 +619,7 @@ OPS_INLINE ops_slot *reserve_with_payload(recorder *self, uint64_t epoch, record
 
 OPS_INLINE ops_slot *reserve(recorder *self, uint64_t epoch, record *what)
 {
-	if (what->inputs || what->name.bytes)
+	if (what->inputs || what->name.bytes || OPS_UNLIKELY(what->record_id))
 		return reserve_with_payload(self, epoch, what);
 	return ops_reserve(attached.collector, self->thread, epoch, 0);
 }
@@ -660,6 +687,12 @@ static_assert(sizeof(op_context) == sizeof(ops_slot::owner) && offsetof(ops_slot
 /* How much of an operator is recorded. */
 enum detail { with_name, with_inputs, with_storages };
 
+/* The id that torch gave, which it does when an observer asks. */
+inline uint64_t record_id(const RecordFunction &fn)
+{
+	return OPS_UNLIKELY(__atomic_load_n(&observing::observed, __ATOMIC_RELAXED) != 0) ? fn.handle() : 0;
+}
+
 template <detail Detail, bool Global>
 __attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
 {
@@ -679,6 +712,7 @@ __attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
 	what.storages = Detail == with_storages;
 	what.writes = schema.writes;
 	what.id = schema.id;
+	what.record_id = record_id(fn);
 	if (OPS_UNLIKELY(!what.id)) {
 		what.name = {name, std::strlen(name)};
 		if (OPS_UNLIKELY(what.name.size > inline_max)) {
@@ -697,6 +731,8 @@ __attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
 	ops_publish(self->thread);
 	return context;
 }
+
+thread_local bool range_recorded = false; /* a range was taken down on this thread */
 
 /* Closes its slot at end(), or when it is destroyed without. */
 struct range_context final : ObserverContext {
@@ -750,6 +786,7 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 			return nullptr;
 		what.name = what.args = {};
 	}
+	what.record_id = record_id(fn);
 	ops_slot *slot = reserve(self, epoch, &what);
 	if (!slot)
 		return nullptr;
@@ -760,6 +797,7 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 	slot->start_ticks = ops_ticks(attached.collector->tsc);
 	ops_publish(self->thread);
 	context->slot = slot;
+	range_recorded = true;
 	return context;
 }
 
@@ -851,6 +889,34 @@ void ensure_state() noexcept
 	}
 }
 
+/* --- own ranges, observed ------------------------------------------------------------------------------------------- */
+
+struct own_range {
+	std::vector<c10::IValue> args;
+	RecordFunction function{RecordScope::USER_SCOPE};
+};
+
+void *own_range_begin(const char *name, const char *args, size_t args_size, bool *ret_recorded) noexcept
+{
+	try {
+		auto range = std::make_unique<own_range>();
+		if (args)
+			range->args.emplace_back(std::string(args, args_size));
+		range_recorded = false;
+		if (range->function.isActive())
+			range->function.before(name, &range->args);
+		*ret_recorded = range_recorded;
+		return range.release();
+	} catch (...) {
+		return nullptr;
+	}
+}
+
+void own_range_end(void *range) noexcept
+{
+	delete static_cast<own_range *>(range);
+}
+
 /* --- attach and detach ----------------------------------------------------------------------------------------------- */
 
 struct callback_pair {
@@ -931,6 +997,9 @@ void remove_global_callbacks()
 void detach() noexcept
 {
 	__atomic_store_n(&attached.session, 0, __ATOMIC_RELEASE);
+	if (attached.options.record_ids)
+		__atomic_sub_fetch(&observing::observed, 1, __ATOMIC_RELAXED);
+	attached.options.record_ids = false;
 	left_behind = left_behind || (attached.reach != all_threads && !thread_holds(attached.op_handle));
 	try {
 		remove_global_callbacks();
@@ -997,6 +1066,8 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 		if (ThreadLocalDebugInfo::get(state_kind))
 			return "torch.profiler (or another profiler that uses torch's profiler state) is recording on this thread";
 		attached.options = *options;
+		if (options->record_ids)
+			__atomic_add_fetch(&observing::observed, 1, __ATOMIC_RELAXED);
 		attached.reach = options->all_threads ? all_threads : left_behind ? inheriting_checked : inheriting;
 		const uint64_t session = ops_collector_epoch(collector);
 		push_state(session);
@@ -1009,7 +1080,11 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 	}
 }
 
-const ops_torch_bridge bridge = {OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach};
+const ops_torch_bridge bridge = {
+	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach,
+	observing::open, observing::begin, observing::pause, observing::close,
+	&observing::observed, own_range_begin, own_range_end,
+};
 
 } // namespace
 

@@ -11,9 +11,11 @@
 #define OPS_TORCH_BRIDGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <opstrobe/collector.h>
+#include <opstrobe/execution_trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +31,14 @@ struct ops_torch_options {
 	bool profile_memory;         /* allocator reports */
 	bool all_threads;            /* every thread, not only the caller's and those that inherit torch's thread state */
 	bool capture_overload_names; /* "Tensor" of aten::add.Tensor beside the name */
+	bool record_ids;             /* torch's RecordFunction ids, for which an observer has asked; without this they are
+	                              * recorded while one of the bridge's own observers runs */
+};
+
+/* Who takes the nodes that an observer makes. Called from any thread, one node at a time. */
+struct ops_node_sink {
+	void (*take)(void *context, const struct ops_node *node);
+	void *context;
 };
 
 /* Never changes and lives for ever. No function lets an exception out. */
@@ -45,6 +55,25 @@ struct ops_torch_bridge {
 	/* Ends it, from any thread. What the attaching thread still holds of the bridge then does nothing, and goes away
 	 * with its next operator. */
 	void (*detach)(void);
+
+	/* Observers make a node of every operator on every thread, profile or not, while they run. Several may at once. The
+	 * four are called by one thread at a time. */
+
+	/* Makes an observer that does not run yet; `*ret_observer` is its number, never 0. NULL, or why not: static text. */
+	const char *(*observer_open)(const struct ops_node_sink *sink, uint64_t *ret_observer);
+	/* Begins, and pauses; both do nothing when it is so already. An operator that began before the pause is still taken
+	 * down. NULL, or why it cannot begin. */
+	const char *(*observer_start)(uint64_t observer);
+	void (*observer_stop)(uint64_t observer);
+	/* Adds the last node and lets go of the sink. */
+	void (*observer_close)(uint64_t observer);
+
+	/* Ranges of our own, for those who observe torch's: its RecordFunction of scope USER_SCOPE. To be used only while
+	 * `*observed` is not 0 (relaxed), for without observers a range needs no torch. NULL when there is no memory.
+	 * `*ret_recorded` is set when the session has taken the range down too. `args` NULL: none. */
+	const int *observed;
+	void *(*range_begin)(const char *name, const char *args, size_t args_size, bool *ret_recorded);
+	void (*range_end)(void *range);
 };
 
 const struct ops_torch_bridge *ops_torch_bridge_get(void);

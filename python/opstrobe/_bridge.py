@@ -54,7 +54,10 @@ def _sources() -> _Sources:
         files = (
             main / "torch_bridge.cpp",
             main / "torch_bridge.h",
+            main / "torch_observer.hpp",
             include / "opstrobe" / "collector.h",
+            include / "opstrobe" / "error.h",
+            include / "opstrobe" / "execution_trace.h",
             include / "opstrobe" / "inputs.h",
             include / "opstrobe" / "storage.h",
         )

@@ -67,6 +67,7 @@ class Recording:
         timeout_s: float | None = None,
         earlier: _core.Trace | None = None,
         with_modules: bool = False,
+        record_ids: bool = False,
     ) -> None:
         self.trace_id = ""
         self.use_device: str | None = None  # device collectors will say
@@ -78,6 +79,7 @@ class Recording:
         self.trace_only = trace_only
         self._with_modules = with_modules
         self._all_threads = all_threads
+        self._record_ids = record_ids
         self._capture_overload_names = capture_overload_names
         self._left_out = left_out
         self._timeout_s = timeout_s
@@ -108,6 +110,7 @@ class Recording:
             all_threads=self._all_threads,
             capture_overload_names=self._capture_overload_names,
             modules=self._with_modules,
+            record_ids=self._record_ids,
         )
         self._duration_ns["prepare"] = time.perf_counter_ns() - begin
 

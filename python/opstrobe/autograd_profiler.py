@@ -70,6 +70,7 @@ class profile(Recording):
         post_processing_timeout_s: float | None = None,
         activity_filters: Mapping[Any, Iterable[str]] | None = None,
         _earlier: Trace | None = None,
+        _record_ids: bool = False,
     ) -> None:
         self.enabled = enabled
         self._values = values_of(experimental_config)
@@ -87,6 +88,7 @@ class profile(Recording):
             left_out=left_out_by(activity_filters or {}),
             timeout_s=post_processing_timeout_s,
             earlier=_earlier,
+            record_ids=_record_ids,
         )
         self.use_cuda = use_cuda
         self.use_cpu = use_cpu

@@ -10,6 +10,7 @@ from opstrobe._activities import filters_of, parse_activities, refuse_extensions
 from opstrobe._config import _ExperimentalConfig, check_experimental, values_of, without_trace_only
 from opstrobe._core import EventList, record_function
 from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, RecordScope, as_member
+from opstrobe._execution_trace import ExecutionTraceObserver
 from opstrobe._handlers import tensorboard_trace_handler
 from opstrobe._schedule import schedule
 from opstrobe._step_tracker import KinetoStepTracker
@@ -73,13 +74,6 @@ def _warn_of_replacement() -> None:
         warn("Profiler clears events at the end of each cycle: take the results of each in on_trace_ready")
 
 
-class ExecutionTraceObserver:
-    """Not implemented yet."""
-
-    def __init__(self) -> None:
-        _missing("ExecutionTraceObserver")
-
-
 class _KinetoProfile:
     """A profile without steps: `start` and `stop`, then the results.
 
@@ -103,7 +97,6 @@ class _KinetoProfile:
     ) -> None:
         for name, value in (
             ("with_stack", with_stack),
-            ("execution_trace_observer", execution_trace_observer),
         ):
             if value:
                 _missing(f"{name}={value!r}")
@@ -174,6 +167,7 @@ class _KinetoProfile:
             post_processing_timeout_s=self.post_processing_timeout_s,
             activity_filters=self.activity_filters,
             _earlier=earlier.whole_trace if earlier is not None and self.acc_events else None,
+            _record_ids=bool(self.execution_trace_observer),
         )
         window._prepare_trace()
         self.profiler = window
@@ -184,7 +178,14 @@ class _KinetoProfile:
             raise AssertionError("Profiler must be initialized before starting trace")
         if self.profiler.finished:
             self.prepare_trace()
-        self.profiler._start_trace()
+        if self.execution_trace_observer:
+            self.execution_trace_observer.start()
+        try:
+            self.profiler._start_trace()
+        except BaseException:
+            if self.execution_trace_observer:
+                self.execution_trace_observer.stop()
+            raise
 
     def stop_trace(self) -> None:
         """Ends the recording and makes its trace."""
@@ -192,6 +193,8 @@ class _KinetoProfile:
             raise AssertionError("Profiler must be initialized before stopping trace")
         if self.profiler.finished:
             return
+        if self.execution_trace_observer:
+            self.execution_trace_observer.stop()
         self.profiler.stop()
         trace = self.profiler.trace
         if trace is not None:
@@ -365,7 +368,8 @@ class profile(_KinetoProfile):
             with_flops=with_flops,
             with_modules=with_modules,
             experimental_config=experimental_config,
-            execution_trace_observer=execution_trace_observer,
+            execution_trace_observer=execution_trace_observer
+            or ExecutionTraceObserver.build_execution_trace_obs_from_env(),
             acc_events=acc_events,
             custom_trace_id_callback=custom_trace_id_callback,
             post_processing_timeout_s=post_processing_timeout_s,
@@ -377,8 +381,6 @@ class profile(_KinetoProfile):
             self.use_device = self._first_device()
         if not self.activities:
             raise AssertionError("No valid profiler activities found")
-        if os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE") == "1":
-            warn("ENABLE_PYTORCH_EXECUTION_TRACE: execution traces are not implemented yet")
         self.schedule = schedule or _always_record
         self.record_steps = schedule is not None
         self.on_trace_ready = on_trace_ready
@@ -414,6 +416,8 @@ class profile(_KinetoProfile):
             self.stop()
         finally:
             KinetoStepTracker.erase_step_count(_STEP_REQUESTER)
+            if self.execution_trace_observer:
+                self.execution_trace_observer.cleanup()
 
     def start(self) -> None:
         """Starts the profile. RuntimeError when it, or another one, records already."""

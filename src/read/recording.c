@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "read/recording_modules.h"
+#include "read/slot_values.h"
 #include "record/recording.h"
 #include "trace/builder.h"
 
@@ -61,6 +62,7 @@ struct reader {
 	struct ops_called_modules modules;
 	uint32_t number_max; /* the highest of torch's thread numbers seen anywhere */
 	uint64_t lost;
+	struct ops_buffer text; /* scratch */
 };
 
 static bool is_wrapper(const char *name, size_t size)
@@ -263,32 +265,8 @@ static void sink_lane(struct reader *reader, size_t at)
 
 /* --- slots ---------------------------------------------------------------------------------------------------------- */
 
-/* What is left of a slot's payload. */
-struct payload {
-	const char *at;
-	size_t size;
-};
-
-/* Takes a text (length, bytes, padding) off the payload; false when it is cut short. */
-static bool take_text(struct payload *payload, struct ops_string *ret_text)
-{
-	uint32_t size;
-	size_t padded;
-
-	if (payload->size < sizeof(size))
-		return false;
-	memcpy(&size, payload->at, sizeof(size));
-	padded = ((size_t)size + 3) & ~(size_t)3;
-	if (payload->size - sizeof(size) < padded)
-		return false;
-	*ret_text = (struct ops_string){payload->at + sizeof(size), size};
-	payload->at += sizeof(size) + padded;
-	payload->size -= sizeof(size) + padded;
-	return true;
-}
-
 /* Finds the slot's name, and in `*ret_second` its overload name or argument text. */
-static bool take_names(struct reader *reader, struct lane *lane, struct payload *payload, uint32_t *ret_name,
+static bool take_names(struct reader *reader, struct lane *lane, struct ops_payload *payload, uint32_t *ret_name,
                        uint32_t *ret_second)
 {
 	const struct ops_slot *slot = lane->slot;
@@ -303,24 +281,38 @@ static bool take_names(struct reader *reader, struct lane *lane, struct payload 
 		lane->named_wrapper = lane->names[slot->name - 1].wrapper;
 		return true;
 	}
-	if (!take_text(payload, &text))
+	if (!ops_payload_text(payload, &text))
 		return false;
 	*ret_name = ops_builder_string(reader->builder, text.bytes, text.size);
 	lane->named_wrapper = is_wrapper(text.bytes, text.size);
 	if (!(slot->flags & OPS_SLOT_HAS_ARGS))
 		return true;
-	if (!take_text(payload, &text))
+	if (!ops_payload_text(payload, &text))
 		return false;
 	*ret_second = ops_builder_string(reader->builder, text.bytes, text.size);
 	return true;
 }
 
-/* Name, overload, argument text and inputs. False when the slot makes no sense: then it counts as lost. */
+/* Named values, of which those of counters are known once the slot is closed. */
+static bool take_values(struct reader *reader, const struct lane *lane, struct ops_payload *payload,
+                        struct ops_new_event *event)
+{
+	struct ops_buffer *text = &reader->text;
+
+	text->size = 0;
+	if (!ops_payload_values(payload, !lane->unfinished, text) || text->failed)
+		return false;
+	if (text->size)
+		event->extra = ops_builder_string(reader->builder, text->bytes, text->size);
+	return true;
+}
+
+/* Name, overload, argument text, named values and inputs. False when the slot makes no sense: then it counts as lost. */
 static bool describe(struct reader *reader, struct lane *lane, struct ops_new_event *event)
 {
 	const struct ops_slot *slot = lane->slot;
 	const struct ops_block *block = lane->share->blocks;
-	struct payload payload = {(const char *)block + slot->payload, slot->payload_bytes};
+	struct ops_payload payload = {(const char *)block + slot->payload, slot->payload_bytes};
 	uint32_t second;
 
 	if ((uint64_t)slot->payload + slot->payload_bytes > block->bytes ||
@@ -330,10 +322,12 @@ static bool describe(struct reader *reader, struct lane *lane, struct ops_new_ev
 		event->args = second;
 	else if (second != OPS_NONE)
 		event->overload = second;
+	if ((slot->flags & OPS_SLOT_HAS_VALUES) && !take_values(reader, lane, &payload, event))
+		return false;
 	if (slot->flags & OPS_SLOT_HAS_STORAGES) {
 		struct ops_string storages;
 
-		if (!take_text(&payload, &storages))
+		if (!ops_payload_text(&payload, &storages))
 			return false;
 		if (storages.size)
 			event->storages = ops_builder_string(reader->builder, storages.bytes, storages.size);
@@ -559,6 +553,7 @@ enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, str
 	ops_free(reader.lanes);
 	ops_free(reader.by_number);
 	ops_free(reader.heap);
+	ops_buffer_release(&reader.text);
 	ops_recording_free(take_recording);
 	if (ok) {
 		code = ops_builder_finish(reader.builder, ret_trace, error);

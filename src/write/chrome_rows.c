@@ -134,6 +134,19 @@ static bool is_pair(const struct ops_chrome_rows *rows, size_t row)
 	return rows->was_read ? rows->events->flags[row] & OPS_EVENT_ASYNC : ops_bit(rows->overlaps, row);
 }
 
+/* Whether the arguments kept as text begin with the id that torch gave, which it does when an observer asks. */
+static bool has_record_id(const struct ops_chrome_rows *rows, size_t row)
+{
+	static const char key[] = "\"Record function id\":";
+	const uint32_t *extra = rows->events->extra;
+	struct ops_string text;
+
+	if (!extra || extra[row] == OPS_NONE)
+		return false;
+	text = ops_trace_string(rows->trace, extra[row]);
+	return text.size >= sizeof(key) - 1 && memcmp(text.bytes, key, sizeof(key) - 1) == 0;
+}
+
 /* Members of args that spans have and instants have not. */
 static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
@@ -153,7 +166,7 @@ static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = ops_json_uint_to(at, events->forward_thread[row]);
 		*at++ = ',';
 	}
-	if (!rows->was_read && !is_python)
+	if (!rows->was_read && !is_python && !has_record_id(rows, row))
 		at = OPS_PUT(at, "\"Record function id\":0,");
 	if (has_overload(rows, row)) {
 		at = OPS_PUT(at, "\"Overload Name\":\"");
@@ -239,7 +252,7 @@ static char *put_python_args(struct ops_chrome_rows *rows, char *at, size_t row)
 	return events->call_line ? put_call_from(rows, at, row) : at;
 }
 
-/* What the event's file said of it. */
+/* What the event's file said of it, and what was recorded as text. */
 static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
 	const struct ops_events *events = rows->events;
@@ -304,8 +317,7 @@ static char *put_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = put_span_args(rows, at, row);
 	at = put_own_args(rows, at, row);
 	at = put_python_args(rows, at, row);
-	if (rows->was_read)
-		at = put_file_args(rows, at, row);
+	at = put_file_args(rows, at, row);
 	if (events->inputs[row] != OPS_NONE && !has_inputs_text(rows, row))
 		at = put_fragment(rows, at, ops_fragments_get(&rows->inputs, events->inputs[row]));
 	if (events->args && events->args[row] != OPS_NONE) {

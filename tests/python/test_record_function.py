@@ -247,9 +247,64 @@ def test_subclass_without_init():
         assert (careless.name, careless.args) == ("", None)
 
 
-def test_futures_come_later():
-    with pytest.raises(NotImplementedError, match="future"):
-        record_function("x")._call_end_callbacks_on_future(None)
+def completed_later(record, value):
+    """A range that a future ends, which another thread completes; what the future gives."""
+    torch = pytest.importorskip("torch")
+    future = torch.futures.Future()
+    with record:
+        after = record._call_end_callbacks_on_future(future)
+    assert record.run_callbacks_on_exit is False and not after.done()
+    with record_function("between"):
+        pass
+    thread = threading.Thread(target=value, args=(future,))
+    thread.start()
+    thread.join()
+    return after
+
+
+def test_spec_1_10_future_ends_the_range():
+    with opstrobe.profile() as prof:
+        record = record_function("waits")
+        assert record.record is None and record.run_callbacks_on_exit is True
+        assert completed_later(record, lambda future: future.set_result(5)).wait() == 5
+        with pytest.raises(RuntimeError, match="once"):
+            record._call_end_callbacks_on_future(None)
+    events = {event.name: event for event in prof.events()}
+    assert events["waits"].is_async
+    assert events["waits"].time_range.end > events["between"].time_range.end
+    prof.profiler.trace.check()
+
+
+def test_spec_1_10_future_with_an_error_ends_the_range():
+    with opstrobe.profile() as prof:
+        after = completed_later(record_function("fails"), lambda future: future.set_exception(KeyError("x")))
+        with pytest.raises(RuntimeError, match="KeyError"):  # so torch passes errors on
+            after.wait()
+    (event,) = [event for event in prof.events() if event.name == "fails"]
+    assert event.time_range.end > event.time_range.start
+
+
+def test_spec_1_10_future_that_never_completes():
+    torch = pytest.importorskip("torch")
+    with opstrobe.profile() as prof:
+        future = torch.futures.Future()
+        with record_function("forgotten") as record:
+            record._call_end_callbacks_on_future(future)
+        del future
+    prof.profiler.trace.check()
+    assert [event.name for event in prof.events()] == ["forgotten"]
+
+
+def test_spec_1_10_future_of_a_jit_fork():
+    torch = pytest.importorskip("torch")
+    function = torch.jit.trace(lambda x: x + 1, torch.ones(2))
+    with opstrobe.profile() as prof:
+        with record_function("forks") as record:
+            after = record._call_end_callbacks_on_future(torch.jit.fork(function, torch.ones(2)))
+        assert torch.equal(after.wait(), torch.full((2,), 2.0))
+    assert "forks" in [event.name for event in prof.events()]
+    prof.profiler.trace.check()
+
 
 
 HOSTILE = [

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/execution_trace.h: execution traces in the Chakra schema: every operator as a node of a graph, with the values it
+ * was called with and what it returned. A collector in the profiled process adds nodes, in a compact form; the JSON is
+ * made when the trace is written.
+ *
+ *     struct ops_execution_trace *et = ops_execution_trace_new();
+ *     ops_execution_trace_add(et, &node);                 // from any thread
+ *     code = ops_execution_trace_write(et, "trace.json", &error);
+ *     ops_execution_trace_free(et);
+ *
+ * Values come as a run of items, each a head {tag, dtype, n} and its data, which is padded to 8 bytes:
+ *
+ *     tag     n              data                                        "types"
+ *     NONE    0              –                                           "None"
+ *     INT     0              int64                                       "Int"
+ *     DOUBLE  0              double                                      "Double"
+ *     BOOL    0 or 1         –                                           "Bool"
+ *     STRING  bytes          the bytes                                   "String"
+ *     DEVICE  bytes          the bytes ("cpu", "cuda:0")                 "Device"
+ *     OTHER   bytes          what it is ("Generator"), shown in brackets  the same
+ *     TENSOR  dimensions     struct ops_node_tensor, int64 sizes[n], int64 strides[n]   "Tensor(float)"
+ *     LIST    items          n items                                     "GenericList[Int,Int]"
+ *     TUPLE   items          n items                                     "Tuple[Int,Int]"
+ *
+ * The layout is part of OPS_TORCH_BRIDGE_ABI, for the torch bridge is built at another time than the library.
+ */
+#ifndef OPSTROBE_EXECUTION_TRACE_H
+#define OPSTROBE_EXECUTION_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+enum ops_node_tag {
+	OPS_NODE_NONE,
+	OPS_NODE_INT,
+	OPS_NODE_DOUBLE,
+	OPS_NODE_BOOL,
+	OPS_NODE_STRING,
+	OPS_NODE_DEVICE,
+	OPS_NODE_OTHER,
+	OPS_NODE_TENSOR,
+	OPS_NODE_LIST,
+	OPS_NODE_TUPLE,
+	OPS_NODE_TAG_COUNT
+};
+
+struct ops_node_head {
+	uint8_t tag;   /* enum ops_node_tag */
+	uint8_t dtype; /* c10::ScalarType of a tensor */
+	uint16_t unused;
+	uint32_t n;
+};
+
+/* A tensor, its sizes and strides apart. Ids are those of objects in this trace. */
+struct ops_node_tensor {
+	uint64_t id;
+	uint64_t storage_id; /* 0: none */
+	int64_t offset;      /* of the first element in the storage, in elements */
+	int64_t elements;
+	int64_t element_bytes;
+	char device[24]; /* NUL-terminated */
+};
+
+struct ops_node_text {
+	const char *bytes;
+	size_t size;
+};
+
+/* One node. Its texts and values are borrowed for the call. */
+struct ops_node {
+	uint64_t id;
+	uint64_t parent;    /* the node it runs in: "ctrl_deps" */
+	uint64_t record_id; /* of torch's RecordFunction, as "Record function id" in the profile; 0 none */
+	uint64_t forward_parent; /* what its forward thread was doing, 0 when it is no backward node */
+	int64_t sequence_nr;     /* -1 none */
+	uint64_t thread;         /* torch's logical thread number */
+	uint64_t forward_thread; /* 0 none */
+	uint64_t scope;          /* at::RecordScope */
+	struct ops_node_text name;
+	struct ops_node_text schema; /* empty when it is no operator */
+	struct ops_node_text kernel_backend;
+	struct ops_node_text kernel_file;
+	struct ops_node_text inputs; /* values */
+	struct ops_node_text outputs;
+};
+
+struct ops_execution_trace;
+
+/* Notes the time. NULL when memory is out. */
+struct ops_execution_trace *ops_execution_trace_new(void);
+/* NULL is allowed. */
+void ops_execution_trace_free(struct ops_execution_trace *trace);
+
+/* Adds a copy of a node, in order of coming. Without memory for it, it counts as lost. Any thread. */
+void ops_execution_trace_add(struct ops_execution_trace *trace, const struct ops_node *node);
+/* Nodes added and not lost, and those lost. */
+void ops_execution_trace_counts(struct ops_execution_trace *trace, uint64_t *ret_nodes, uint64_t *ret_lost);
+
+/* Writes the file, whole or not at all; compressed if the path ends in ".gz". As often as wanted. OPS_IO with errno on any
+ * failure of the file system. */
+enum ops_code ops_execution_trace_write(struct ops_execution_trace *trace, const char *path, struct ops_error *error);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+static_assert(sizeof(struct ops_node_head) == 8 && sizeof(struct ops_node_tensor) == 64, "value layout");
+#else
+_Static_assert(sizeof(struct ops_node_head) == 8 && sizeof(struct ops_node_tensor) == 64, "value layout");
+#endif
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The torch bridge's other half: observers, which make a node of an execution trace of every operator, with all its inputs
+ * and outputs (opstrobe/execution_trace.h). Part of torch_bridge.cpp, apart for its length.
+ *
+ * Each observer has a place of its own, with a pair of global callbacks made for that place, for torch passes callbacks no
+ * context. An operator's inputs are taken down at its start, into the ObserverContext that torch keeps for it, and its
+ * outputs at its end, when the node is whole and handed over. A context knows the number of the observer it was made for, so
+ * that one that outlives it does nothing.
+ *
+ * An observer's lock is held for moments: never while a tensor is asked for its sizes, which may run Python.
+ */
+#ifndef OPS_TORCH_OBSERVER_HPP
+#define OPS_TORCH_OBSERVER_HPP
+
+#include "torch_bridge.h"
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace observing {
+
+using at::RecordFunction;
+using at::RecordScope;
+
+constexpr size_t place_count = 8;
+constexpr size_t text_max = 8192;    /* longer strings are cut */
+constexpr int depth_max = 16;        /* of lists in lists */
+constexpr char process_name[] = "[pytorch|profiler|execution_trace|process]";
+constexpr char thread_name[] = "[pytorch|profiler|execution_trace|thread]";
+constexpr uint64_t process_id = 1;
+
+struct place {
+	std::mutex lock; /* for all below */
+	uint64_t number = 0; /* of the observer that has the place, 0 none */
+	bool running = false;
+	ops_node_sink sink = {};
+	at::CallbackHandle handle = 0;
+	uint64_t last_id = 0;
+	std::unordered_map<const void *, uint64_t> objects;  /* ids of tensors, and of storages' bytes, by address */
+	std::unordered_map<uint64_t, uint64_t> current; /* what a thread is doing, by torch's number: a node's id */
+
+	uint64_t id_of(const void *object)
+	{
+		uint64_t &id = objects[object];
+		if (!id)
+			id = ++last_id;
+		return id;
+	}
+};
+inline place places[place_count];
+inline uint64_t last_number = 0;
+inline int observed = 0; /* observers that run, and sessions beside which one of torch's own does; relaxed */
+
+inline ops_node_text text_of(const std::string &text)
+{
+	return {text.data(), text.size()};
+}
+
+inline void hand_over(const place &at, const ops_node &node)
+{
+	at.sink.take(at.sink.context, &node);
+}
+
+inline void add_root(const place &at, uint64_t id, uint64_t thread, const char *name)
+{
+	ops_node node = {};
+
+	node.id = id;
+	node.parent = process_id;
+	node.sequence_nr = -1;
+	node.thread = thread;
+	node.scope = static_cast<uint64_t>(RecordScope::USER_SCOPE);
+	node.name = {name, std::strlen(name)};
+	hand_over(at, node);
+}
+
+/* --- values --------------------------------------------------------------------------------------------------------- */
+
+class encoder {
+public:
+	encoder(place &at, uint64_t number, std::string &out) : at_(at), number_(number), out_(out) {}
+
+	void put(const c10::IValue &value, int depth = 0)
+	{
+		if (value.isTensor())
+			put_tensor(value.toTensor());
+		else if (depth < depth_max && value.isTuple())
+			put_items(OPS_NODE_TUPLE, value.toTupleRef().elements(), depth);
+		else if (depth < depth_max && value.isList())
+			put_items(OPS_NODE_LIST, value.toListRef(), depth);
+		else
+			put_plain(value);
+	}
+
+	void put_int(int64_t value)
+	{
+		put_head(OPS_NODE_INT, 0);
+		put_bytes(&value, sizeof(value));
+	}
+
+private:
+	void put_bytes(const void *bytes, size_t size)
+	{
+		out_.append(static_cast<const char *>(bytes), size);
+		out_.append((8 - size % 8) % 8, '\0');
+	}
+	void put_head(uint8_t tag, size_t n, uint8_t dtype = 0)
+	{
+		const ops_node_head head = {tag, dtype, 0, static_cast<uint32_t>(n)};
+		put_bytes(&head, sizeof(head));
+	}
+	void put_text(uint8_t tag, const std::string &text)
+	{
+		const size_t size = std::min(text.size(), text_max);
+		put_head(tag, size);
+		put_bytes(text.data(), size);
+	}
+
+	template <class Items>
+	void put_items(uint8_t tag, const Items &items, int depth)
+	{
+		put_head(tag, items.size());
+		for (const c10::IValue &item : items)
+			put(item, depth + 1);
+	}
+
+	void put_plain(const c10::IValue &value)
+	{
+		if (value.isNone())
+			put_head(OPS_NODE_NONE, 0);
+		else if (value.isInt())
+			put_int(value.toInt());
+		else if (value.isBool())
+			put_head(OPS_NODE_BOOL, value.toBool());
+		else if (value.isString())
+			put_text(OPS_NODE_STRING, value.toStringRef());
+		else if (value.isDevice())
+			put_text(OPS_NODE_DEVICE, value.toDevice().str());
+		else if (value.isDouble())
+			put_double(value.toDouble());
+		else
+			put_text(OPS_NODE_OTHER, value.tagKind());
+	}
+
+	void put_double(double value)
+	{
+		put_head(OPS_NODE_DOUBLE, 0);
+		put_bytes(&value, sizeof(value));
+	}
+
+	void put_tensor(const at::Tensor &tensor)
+	{
+		const at::TensorImpl *impl = tensor.unsafeGetTensorImpl();
+		ops_node_tensor fixed = {};
+		std::string dimensions; /* sizes, then strides */
+
+		if (!tensor.defined()) {
+			put_head(OPS_NODE_TENSOR, 0, static_cast<uint8_t>(c10::ScalarType::Undefined));
+			std::strcpy(fixed.device, "cpu");
+			put_bytes(&fixed, sizeof(fixed));
+			return;
+		}
+		caffe2::TypeMeta type = impl->dtype();
+		const size_t n = describe(impl, &fixed, &dimensions);
+		take_ids(impl, &fixed);
+		put_head(OPS_NODE_TENSOR, n, static_cast<uint8_t>(type.toScalarType()));
+		put_bytes(&fixed, sizeof(fixed));
+		out_ += dimensions;
+	}
+
+	/* What a tensor without plain sizes says of itself is left at zero. Gives the number of dimensions. */
+	static size_t describe(const at::TensorImpl *impl, ops_node_tensor *fixed, std::string *dimensions)
+	{
+		try {
+			const std::string device = impl->device().str();
+			device.copy(fixed->device, sizeof(fixed->device) - 1);
+			fixed->element_bytes = static_cast<int64_t>(impl->itemsize());
+			if (impl->is_nested() || impl->has_symbolic_sizes_strides())
+				return 0;
+			const auto sizes = impl->sizes();
+			const bool strided = impl->layout() == c10::kStrided;
+			const auto strides = strided ? impl->strides() : sizes;
+			fixed->elements = impl->numel();
+			fixed->offset = strided ? impl->storage_offset() : 0;
+			dimensions->append(reinterpret_cast<const char *>(sizes.data()), sizes.size() * sizeof(int64_t));
+			if (strided)
+				dimensions->append(reinterpret_cast<const char *>(strides.data()), sizes.size() * sizeof(int64_t));
+			else
+				dimensions->append(sizes.size() * sizeof(int64_t), '\0');
+			return sizes.size();
+		} catch (...) {
+			dimensions->clear();
+			return 0;
+		}
+	}
+
+	void take_ids(const at::TensorImpl *impl, ops_node_tensor *fixed)
+	{
+		const std::lock_guard<std::mutex> held(at_.lock);
+		if (at_.number != number_)
+			return;
+		fixed->id = at_.id_of(impl);
+		if (impl->has_storage() && impl->unsafe_storage().unsafeGetStorageImpl())
+			fixed->storage_id = at_.id_of(impl->unsafe_storage().data());
+	}
+
+	place &at_;
+	const uint64_t number_;
+	std::string &out_;
+};
+
+/* --- operators ------------------------------------------------------------------------------------------------------ */
+
+struct context final : at::ObserverContext {
+	uint64_t number = 0;
+	uint64_t outer = 0; /* what the thread was doing before */
+	ops_node node = {};
+	std::string name;
+	std::string schema;
+	std::string kernel_backend;
+	std::string kernel_file;
+	std::string inputs;
+};
+
+/* Takes the operator's place among the others; false when the observer does not run any more. */
+inline bool enter(place &at, context *op, const RecordFunction &fn)
+{
+	const std::lock_guard<std::mutex> held(at.lock);
+	ops_node &node = op->node;
+
+	if (!at.number || !at.running)
+		return false;
+	op->number = at.number;
+	uint64_t &current = at.current[fn.threadId()];
+	if (!current) {
+		current = ++at.last_id;
+		add_root(at, current, fn.threadId(), thread_name);
+	}
+	node.id = ++at.last_id;
+	node.parent = op->outer = current;
+	node.record_id = fn.handle();
+	node.sequence_nr = fn.seqNr();
+	node.thread = fn.threadId();
+	node.forward_thread = fn.forwardThreadId();
+	node.scope = static_cast<uint64_t>(fn.scope());
+	if (fn.scope() == RecordScope::BACKWARD_FUNCTION) {
+		const auto forward = at.current.find(node.forward_thread);
+		node.forward_parent = forward == at.current.end() ? 0 : forward->second;
+	}
+	current = node.id;
+	return true;
+}
+
+inline const c10::IValue *find(const std::unordered_map<std::string, c10::IValue> &values, const char *key)
+{
+	const auto found = values.find(key);
+	return found == values.end() ? nullptr : &found->second;
+}
+
+/* A generated kernel says where it comes from in its keyword values. */
+inline void describe_kernel(context *op, const RecordFunction &fn, encoder &out)
+{
+	const auto values = fn.kwinputs();
+	const c10::IValue *const backend = find(values, "kernel_backend");
+	const c10::IValue *const file = find(values, "kernel_file");
+	const c10::IValue *const stream = find(values, "stream");
+
+	if (backend && backend->isString())
+		op->kernel_backend = backend->toStringRef();
+	if (file && file->isString()) {
+		const std::string &path = file->toStringRef();
+		op->kernel_file = path.substr(path.find_last_of('/') + 1);
+	}
+	if (backend && stream && stream->isInt())
+		out.put_int(stream->toInt());
+}
+
+/* The thread goes on with what it was doing before. The lock is held, and the observer is that of the operator. */
+inline void leave(place &at, const context *op)
+{
+	const auto current = at.current.find(op->node.thread);
+
+	if (current != at.current.end() && current->second == op->node.id)
+		current->second = op->outer;
+}
+
+template <size_t I>
+std::unique_ptr<at::ObserverContext> start(const RecordFunction &fn) noexcept
+{
+	place &at = places[I];
+	std::unique_ptr<context> op(new (std::nothrow) context);
+
+	try {
+		if (!op || !enter(at, op.get(), fn))
+			return nullptr;
+		op->name = fn.name();
+		if (const auto schema = fn.operator_schema())
+			op->schema = c10::toString(*schema);
+		encoder out(at, op->number, op->inputs);
+		for (const c10::IValue &value : fn.inputs())
+			out.put(value);
+		if (op->schema.empty())
+			describe_kernel(op.get(), fn, out);
+		return op;
+	} catch (...) { /* no memory: a node less */
+		const std::lock_guard<std::mutex> held(at.lock);
+		if (op->number && at.number == op->number)
+			leave(at, op.get());
+		return nullptr;
+	}
+}
+
+/* Also after a stop: what had begun before it is part of the trace. */
+template <size_t I>
+void end(const RecordFunction &fn, at::ObserverContext *given) noexcept
+{
+	place &at = places[I];
+	auto *op = static_cast<context *>(given);
+
+	if (!op)
+		return;
+	try {
+		std::string outputs;
+		encoder out(at, op->number, outputs);
+		for (const c10::IValue &value : fn.outputs())
+			out.put(value);
+		op->node.name = text_of(op->name);
+		op->node.schema = text_of(op->schema);
+		op->node.kernel_backend = text_of(op->kernel_backend);
+		op->node.kernel_file = text_of(op->kernel_file);
+		op->node.inputs = text_of(op->inputs);
+		op->node.outputs = text_of(outputs);
+		const std::lock_guard<std::mutex> held(at.lock);
+		if (at.number != op->number)
+			return;
+		leave(at, op);
+		hand_over(at, op->node);
+	} catch (...) {
+	}
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+template <size_t... I>
+at::RecordFunctionCallback make_callback(size_t place, std::index_sequence<I...>)
+{
+	static constexpr at::RecordFunctionCallback::StartCallback starts[] = {start<I>...};
+	static constexpr at::RecordFunctionCallback::EndCallback ends[] = {end<I>...};
+
+	return at::RecordFunctionCallback(starts[place], ends[place]).needsInputs(true).needsOutputs(true).needsIds(true);
+}
+
+inline place *place_of(uint64_t observer)
+{
+	for (place &at : places)
+		if (observer && at.number == observer)
+			return &at;
+	return nullptr;
+}
+
+/* The child of a fork has no observers; of the locks nobody knows who holds them. */
+inline void forked()
+{
+	for (place &at : places) {
+		new (&at.lock) std::mutex;
+		at.number = 0;
+		at.running = false;
+	}
+	observed = 0;
+}
+
+/* Takes back the callbacks that a parent left in the place. */
+inline void remove_callbacks(place &at) noexcept
+{
+	try {
+		if (at.handle)
+			at::removeCallback(at.handle);
+	} catch (...) {
+	}
+	at.handle = 0;
+}
+
+inline const char *open(const ops_node_sink *sink, uint64_t *ret_observer) noexcept
+{
+	static const bool fork_safe = pthread_atfork(nullptr, nullptr, forked) == 0;
+
+	if (!fork_safe)
+		return "out of memory";
+	for (place &at : places) {
+		if (!at.number)
+			remove_callbacks(at);
+		const std::lock_guard<std::mutex> held(at.lock);
+		if (at.number)
+			continue;
+		at.sink = *sink;
+		at.last_id = process_id;
+		at.objects.clear();
+		at.current.clear();
+		at.number = __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
+		*ret_observer = at.number;
+		return nullptr;
+	}
+	return "eight execution trace observers are registered already";
+}
+
+inline void pause(uint64_t observer) noexcept
+{
+	place *at = place_of(observer);
+
+	if (!at || !at->running)
+		return;
+	remove_callbacks(*at);
+	__atomic_sub_fetch(&observed, 1, __ATOMIC_RELAXED);
+	const std::lock_guard<std::mutex> held(at->lock);
+	at->running = false;
+}
+
+inline const char *begin(uint64_t observer) noexcept
+{
+	place *at = place_of(observer);
+
+	if (!at || at->running)
+		return nullptr;
+	try {
+		{
+			const std::lock_guard<std::mutex> held(at->lock);
+			at->running = true;
+		}
+		__atomic_add_fetch(&observed, 1, __ATOMIC_RELAXED);
+		at->handle = at::addGlobalCallback(
+			make_callback(static_cast<size_t>(at - places), std::make_index_sequence<place_count>()));
+		return nullptr;
+	} catch (...) {
+		pause(observer);
+		return "out of memory";
+	}
+}
+
+inline void close(uint64_t observer) noexcept
+{
+	place *at = place_of(observer);
+
+	if (!at)
+		return;
+	pause(observer);
+	const std::lock_guard<std::mutex> held(at->lock);
+	try {
+		add_root(*at, process_id, 0, process_name);
+	} catch (...) {
+	}
+	at->number = 0;
+	at->sink = {};
+}
+
+} // namespace observing
+
+#endif

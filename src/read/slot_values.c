@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Named values of a slot, see slot_values.h. Their names may be any text, so all goes through the JSON writer.
+ */
+#include "read/slot_values.h"
+
+#include <string.h>
+
+#include <opstrobe/collector.h>
+
+#include "base/json.h"
+
+static bool take(struct ops_payload *payload, void *out, size_t size)
+{
+	if (payload->size < size)
+		return false;
+	memcpy(out, payload->at, size);
+	payload->at += size;
+	payload->size -= size;
+	return true;
+}
+
+bool ops_payload_text(struct ops_payload *payload, struct ops_string *ret_text)
+{
+	uint32_t size;
+	size_t padded;
+
+	if (!take(payload, &size, sizeof(size)))
+		return false;
+	padded = ((size_t)size + 3) & ~(size_t)3;
+	if (payload->size < padded)
+		return false;
+	*ret_text = (struct ops_string){payload->at, size};
+	payload->at += padded;
+	payload->size -= padded;
+	return true;
+}
+
+static bool put_text(struct ops_payload *payload, struct ops_buffer *out)
+{
+	struct ops_string text;
+
+	if (!ops_payload_text(payload, &text))
+		return false;
+	ops_json_string(out, text.bytes, text.size);
+	return true;
+}
+
+static bool put_texts(struct ops_payload *payload, struct ops_buffer *out)
+{
+	uint32_t count;
+
+	if (!take(payload, &count, sizeof(count)))
+		return false;
+	ops_buffer_append_text(out, "[");
+	for (uint32_t i = 0; i < count; i++) {
+		if (i)
+			ops_buffer_append_text(out, ",");
+		if (!put_text(payload, out))
+			return false;
+	}
+	ops_buffer_append_text(out, "]");
+	return true;
+}
+
+static bool put_int(struct ops_payload *payload, struct ops_buffer *out)
+{
+	int64_t value;
+
+	if (!take(payload, &value, sizeof(value)))
+		return false;
+	ops_buffer_append_int(out, value);
+	return true;
+}
+
+/* JSON has no word for what is not finite: null. */
+static bool put_double(struct ops_payload *payload, struct ops_buffer *out)
+{
+	char text[32];
+	double value;
+
+	if (!take(payload, &value, sizeof(value)))
+		return false;
+	ops_buffer_append(out, text, (size_t)(ops_json_double_to(text, value) - text));
+	return true;
+}
+
+static bool put_value(struct ops_payload *payload, uint32_t kind, struct ops_buffer *out)
+{
+	uint32_t truth;
+
+	switch (kind) {
+	case OPS_VALUE_INT:
+	case OPS_VALUE_COUNT:
+		return put_int(payload, out);
+	case OPS_VALUE_DOUBLE:
+		return put_double(payload, out);
+	case OPS_VALUE_BOOL:
+		if (!take(payload, &truth, sizeof(truth)))
+			return false;
+		ops_buffer_append_text(out, truth ? "true" : "false");
+		return true;
+	case OPS_VALUE_TEXT:
+		return put_text(payload, out);
+	case OPS_VALUE_TEXT_LIST:
+		return put_texts(payload, out);
+	default:
+		return false;
+	}
+}
+
+bool ops_payload_values(struct ops_payload *payload, bool with_counts, struct ops_buffer *out)
+{
+	uint32_t count, kind;
+
+	if (!take(payload, &count, sizeof(count)))
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		struct ops_string name;
+		size_t before = out->size;
+
+		if (!ops_payload_text(payload, &name) || !take(payload, &kind, sizeof(kind)))
+			return false;
+		if (out->size)
+			ops_buffer_append_text(out, ",");
+		ops_json_string(out, name.bytes, name.size);
+		ops_buffer_append_text(out, ":");
+		if (!put_value(payload, kind, out))
+			return false;
+		if (kind == OPS_VALUE_COUNT && !with_counts)
+			out->size = before;
+	}
+	return true;
+}
