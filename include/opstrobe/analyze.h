@@ -33,6 +33,35 @@ enum ops_code ops_function_events_until(const struct ops_trace *trace, int64_t d
                                         size_t *ret_count, bool *ret_complete, struct ops_error *error);
 void ops_free_refs(uint32_t *refs);
 
+/* --- stacks -------------------------------------------------------------------------------------------------------- */
+
+/* A chain of frames is a frame and the chain of its callers; chains are numbers, 0 is that without frames. Callers have
+ * smaller numbers than what they call. */
+struct ops_frame {
+	uint32_t caller;
+	uint32_t name; /* see ops_stack_text */
+};
+
+/* The Python stack of each event: the functions that were open around it, but not itself. What runs in a backward node has
+ * the stack of the node's forward operator (spec 2.2 rule 7). The trace has to outlive it. */
+struct ops_stacks;
+enum ops_code ops_stacks_new(const struct ops_trace *trace, struct ops_stacks **ret_stacks, struct ops_error *error);
+void ops_stacks_free(struct ops_stacks *stacks); /* NULL is allowed */
+
+/* The chain of a function event; 0 for memory refs. */
+uint32_t ops_stack_of(const struct ops_stacks *stacks, uint32_t ref);
+const struct ops_frame *ops_stack_frames(const struct ops_stacks *stacks, size_t *ret_count);
+/* A frame's name, as in "train.py(3): step"; borrowed from trace or stacks. Names are numbers below the count. */
+struct ops_string ops_stack_text(const struct ops_stacks *stacks, uint32_t name);
+size_t ops_stack_name_count(const struct ops_stacks *stacks);
+
+/* Whether there is anything that stacks could be made from. */
+bool ops_trace_has_stacks(const struct ops_trace *trace);
+/* The rows that the stacks of these events are made from, the events' own included, ascending: a trace of just these has
+ * the same stacks. Caller frees `*ret_rows` with ops_free_refs. */
+enum ops_code ops_stack_rows(const struct ops_trace *trace, const uint32_t *refs, size_t count, uint32_t **ret_rows,
+                             size_t *ret_count, struct ops_error *error);
+
 /* --- averages ---------------------------------------------------------------------------------------------------- */
 
 /* One row of a table: an event, or the sum of a group of events. Times in ns, memory in bytes. */
@@ -51,6 +80,8 @@ struct ops_average {
 	uint32_t first;       /* ref of the group's first function event */
 	uint32_t overload;    /* string id, OPS_NONE unless grouped by overload name (or an event's own) */
 	uint32_t inputs;      /* input list id standing for the shape, OPS_NONE unless grouped by shape (or an event's own) */
+	uint32_t stack_frames; /* how many frames of the first event's stack it shows, innermost first; 0 unless grouped by
+	                        * stack, OPS_ALL_FRAMES for an event */
 	uint8_t device_type;  /* c10::DeviceType */
 	uint8_t scope;
 	uint8_t is_async;
@@ -66,9 +97,13 @@ enum ops_average_key {
 	OPS_KEY_TOTAL,        /* "Total" */
 };
 
+#define OPS_ALL_FRAMES UINT32_MAX
+
 struct ops_averages_options {
 	bool by_input_shape;
 	bool by_overload_name;
+	uint32_t by_stack_frames; /* by so many innermost frames; 0: not by stack */
+	const struct ops_stacks *stacks; /* needed for that, else NULL */
 };
 
 /* Memory of each event by the thread that reported it, children included (inclusive interval), and FLOPs, per row of
@@ -128,6 +163,7 @@ struct ops_table_options {
 	bool profile_memory;
 	bool with_flops;
 	const char *use_device; /* "cuda", …; NULL: none */
+	const struct ops_stacks *stacks; /* NULL: no row has a stack */
 };
 #define OPS_TABLE_OPTIONS_DEFAULT                                                                  \
 	{                                                                                          \
@@ -143,6 +179,18 @@ enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_row
                              const struct ops_table_options *options, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
 void ops_free_text(char *text);
+
+/* --- flame graphs -------------------------------------------------------------------------------------------------- */
+
+/* The time of rows under the frames around them: each event as the innermost frame below all that was open when it began
+ * (Python functions, ranges, operators), backward nodes below what called their forward operator; averages below the
+ * frames that they show (`stacks` may be NULL when they show none). Equal stacks are one. The trace has to outlive it. Files
+ * are made by opstrobe/write.h. */
+struct ops_flame;
+enum ops_stack_metric { OPS_STACKS_SELF_CPU, OPS_STACKS_SELF_DEVICE };
+enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
+                            enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error);
+void ops_flame_free(struct ops_flame *flame); /* NULL is allowed */
 
 /* The key as shown: name, "ProfilerStep*", "[memory]", "Total". Borrowed from the trace or static. */
 struct ops_string ops_average_name(const struct ops_trace *trace, const struct ops_average *row);

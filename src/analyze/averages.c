@@ -9,6 +9,7 @@
 
 #include "analyze/device.h"
 #include "analyze/flops.h"
+#include "analyze/frames.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/array.h"
@@ -132,6 +133,7 @@ void ops_average_of_event(const struct ops_trace *trace, const struct ops_event_
 	const struct adder adder = adder_of(trace, costs);
 
 	describe(trace, ref, ret_row);
+	ret_row->stack_frames = OPS_ALL_FRAMES;
 	if (!(ref & OPS_MEMORY_REF)) {
 		ret_row->inputs = adder.events->inputs[ref];
 		if (adder.events->overload)
@@ -164,6 +166,7 @@ struct group_slot {
 	uint32_t name_number;
 	uint32_t overload;
 	uint32_t shape;
+	uint32_t stack;
 	uint32_t group; /* OPS_NONE: the slot is free */
 };
 
@@ -178,6 +181,7 @@ struct grouping {
 	size_t inputs_count;
 	uint32_t *shape_of; /* by input list: number of its text in `shapes`; that of no list comes last */
 	struct ops_intern shapes;
+	uint32_t *stack_groups; /* by chain */
 	struct group_slot *slots; /* open addressing, a power of two; used when grouped by more than the name */
 	size_t slot_count;
 };
@@ -189,6 +193,7 @@ static void grouping_release(struct grouping *g)
 	ops_free(g->number_of_slot);
 	ops_free(g->shape_of);
 	ops_intern_release(&g->shapes);
+	ops_free(g->stack_groups);
 	ops_free(g->slots);
 }
 
@@ -229,6 +234,9 @@ static bool grouping_init(struct grouping *g)
 	memset(g->number_of_slot, 0xff, slots * sizeof(*g->number_of_slot));
 	memset(g->step_number, 0xff, sizeof(g->step_number));
 	if (g->adder.costs->with_flops && !(g->adder.formulas = ops_flops_formulas(g->adder.trace)))
+		return false;
+	if (g->options.by_stack_frames &&
+	    !(g->stack_groups = ops_stack_groups(g->options.stacks, g->options.by_stack_frames)))
 		return false;
 	return !g->options.by_input_shape || number_shapes(g);
 }
@@ -282,11 +290,12 @@ static struct group_slot *find_slot(const struct grouping *g, const struct group
 	size_t at;
 
 	hash = (hash ^ hash >> 32 ^ key->overload) * UINT64_C(0x9e3779b97f4a7c15);
+	hash = (hash ^ hash >> 32 ^ key->stack) * UINT64_C(0x9e3779b97f4a7c15);
 	for (at = hash >> 32;; at++) {
 		struct group_slot *slot = &g->slots[at & (g->slot_count - 1)];
 
 		if (slot->group == OPS_NONE || (slot->name_number == key->name_number && slot->shape == key->shape &&
-						slot->overload == key->overload))
+						slot->overload == key->overload && slot->stack == key->stack))
 			return slot;
 	}
 }
@@ -318,12 +327,14 @@ static uint32_t group_of(struct grouping *g, uint32_t ref)
 	uint32_t inputs = shown_inputs(g, ref);
 	struct group_slot *slot;
 
-	if (!g->options.by_overload_name && !g->options.by_input_shape)
+	if (!g->options.by_overload_name && !g->options.by_input_shape && !g->options.by_stack_frames)
 		return key.name_number;
 	if (g->rows.count * 2 >= g->slot_count && !grow_slots(g))
 		return OPS_NONE;
 	if (g->options.by_input_shape)
 		key.shape = g->shape_of[inputs == OPS_NONE ? g->inputs_count : inputs];
+	if (g->options.by_stack_frames)
+		key.stack = g->stack_groups[ops_stack_of(g->options.stacks, ref)];
 	slot = find_slot(g, &key);
 	if (slot->group == OPS_NONE) {
 		key.group = (uint32_t)g->rows.count;
@@ -345,6 +356,7 @@ static struct ops_average *row_of(struct grouping *g, uint32_t ref)
 		describe(g->adder.trace, ref, row);
 		row->overload = shown_overload(g, ref);
 		row->inputs = shown_inputs(g, ref);
+		row->stack_frames = g->options.by_stack_frames;
 	}
 	return row;
 }

@@ -38,6 +38,7 @@ enum column {
 	COLUMN_SELF_DEVICE_MEMORY,
 	COLUMN_COUNT,
 	COLUMN_SHAPES,
+	COLUMN_SOURCE,
 	COLUMN_FLOPS,
 	COLUMN_END
 };
@@ -60,6 +61,8 @@ static bool has_column(const struct ops_table *t, enum column column)
 		return t->has_device_memory;
 	case COLUMN_SHAPES:
 		return t->has_shapes;
+	case COLUMN_SOURCE:
+		return t->has_stacks;
 	case COLUMN_FLOPS:
 		return t->flops_unit != NULL;
 	default:
@@ -71,6 +74,8 @@ static size_t column_width(const struct ops_table *t, enum column column)
 {
 	if (column == COLUMN_NAME || column == COLUMN_OVERLOAD)
 		return t->name_width;
+	if (column == COLUMN_SOURCE)
+		return t->source_width;
 	return column == COLUMN_SHAPES ? t->shapes_width : COLUMN_WIDTH;
 }
 
@@ -97,6 +102,7 @@ static void append_title(struct ops_table *t, enum column column)
 		[COLUMN_SELF_DEVICE_MEMORY] = {"Self ", " Mem"},
 		[COLUMN_COUNT] = {"# of Calls", NULL},
 		[COLUMN_SHAPES] = {"Input Shapes", NULL},
+		[COLUMN_SOURCE] = {"Source Location", NULL},
 		[COLUMN_FLOPS] = {"Total ", ""},
 	};
 
@@ -126,6 +132,15 @@ static void append_cell(struct ops_table *t, struct ops_string text, size_t leng
 	if (length < width)
 		append_repeated(&t->out, ' ', width - length);
 	ops_buffer_append(&t->out, text.bytes, text.size);
+	ops_buffer_append_text(&t->out, GAP);
+}
+
+/* The same, to the left. */
+static void append_left_cell(struct ops_table *t, struct ops_string text, size_t length, size_t width)
+{
+	ops_buffer_append(&t->out, text.bytes, text.size);
+	if (length < width)
+		append_repeated(&t->out, ' ', width - length);
 	ops_buffer_append_text(&t->out, GAP);
 }
 
@@ -161,6 +176,27 @@ static void append_shapes_cell(struct ops_table *t, uint32_t inputs)
 	if (text.size > (uint64_t)t->options->max_shapes_column_width)
 		text.size = (size_t)t->options->max_shapes_column_width;
 	append_cell(t, text, text.size, t->shapes_width);
+}
+
+/* A frame, of which the end is kept; chain 0 is an empty cell. */
+static void append_source_cell(struct ops_table *t, uint32_t chain)
+{
+	struct ops_string text = {"", 0}, cut;
+	size_t length = 0, width = t->source_width;
+
+	if (chain != 0) {
+		text = ops_stack_text(t->options->stacks, t->frames[chain].name);
+		length = ops_table_frame_length(t, t->frames[chain].name);
+	}
+	if (length > width) {
+		cut = ops_text_prefix(text, length - width + (width > 3 ? 3 : 0));
+		t->scratch.size = 0;
+		ops_buffer_append_text(&t->scratch, width > 3 ? "..." : "");
+		ops_buffer_append(&t->scratch, text.bytes + cut.size, text.size - cut.size);
+		text = (struct ops_string){t->scratch.bytes, t->scratch.size};
+		length = width;
+	}
+	append_left_cell(t, text, length, width);
 }
 
 static double us(int64_t ns)
@@ -247,6 +283,8 @@ static void append_row(struct ops_table *t, const struct ops_average *row)
 			append_name_cell(t, name, ops_text_length(name));
 		} else if (column == COLUMN_SHAPES) {
 			append_shapes_cell(t, row->inputs);
+		} else if (column == COLUMN_SOURCE) {
+			append_source_cell(t, ops_table_stack(t, row));
 		} else {
 			format_number(t, column, row, cell);
 			text.size = strlen(cell);
@@ -254,6 +292,33 @@ static void append_row(struct ops_table *t, const struct ops_average *row)
 		}
 	}
 	ops_buffer_append_text(&t->out, "\n");
+}
+
+/* A line that is empty but for a frame; without one for chain 0. */
+static void append_source_line(struct ops_table *t, uint32_t chain)
+{
+	for (enum column column = 0; column < COLUMN_END; column++) {
+		if (!has_column(t, column))
+			continue;
+		if (column == COLUMN_SOURCE)
+			append_source_cell(t, chain);
+		else
+			append_cell(t, (struct ops_string){"", 0}, 0, column_width(t, column));
+	}
+	ops_buffer_append_text(&t->out, "\n");
+}
+
+/* The frames after the first, a line each, and an empty one. */
+static void append_stack(struct ops_table *t, const struct ops_average *row)
+{
+	uint32_t chain = ops_table_stack(t, row);
+
+	for (uint32_t i = 1; chain != 0 && i < row->stack_frames; i++) {
+		chain = t->frames[chain].caller;
+		if (chain != 0)
+			append_source_line(t, chain);
+	}
+	append_source_line(t, 0);
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
@@ -278,7 +343,10 @@ static void append_titles(struct ops_table *t)
 			continue;
 		append_title(t, column);
 		title = (struct ops_string){t->scratch.bytes, t->scratch.size};
-		append_cell(t, title, title.size, column_width(t, column));
+		if (column == COLUMN_SOURCE)
+			append_left_cell(t, title, title.size, column_width(t, column));
+		else
+			append_cell(t, title, title.size, column_width(t, column));
 	}
 	ops_buffer_append_text(&t->out, "\n");
 }
@@ -323,6 +391,8 @@ static void append_rows(struct ops_table *t, const uint32_t *order)
 			continue;
 		rows->get(rows->context, i, &row);
 		append_row(t, &row);
+		if (t->has_stacks)
+			append_stack(t, &row);
 		left -= left > 0;
 	}
 }
@@ -345,10 +415,11 @@ static enum ops_code make(struct ops_table *t, struct ops_error *error)
 	uint32_t *order = NULL;
 	enum ops_code code = OPS_OK;
 
-	if (t->options->max_name_column_width < 0 || t->options->max_shapes_column_width < 0)
+	if (t->options->max_name_column_width < 0 || t->options->max_shapes_column_width < 0 ||
+	    t->options->max_src_column_width < 0)
 		return ops_fault(error, OPS_INVALID, "the width of a column is negative");
 	if (t->options->sort_by)
-		code = ops_table_sort(t->trace, t->rows, t->options->sort_by, &order, error);
+		code = ops_table_sort(t->trace, t->options->stacks, t->rows, t->options->sort_by, &order, error);
 	if (code == OPS_OK)
 		code = ops_table_survey(t, error);
 	if (code == OPS_OK) {
@@ -382,6 +453,7 @@ enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_row
 	}
 	ops_free(t.name_lengths);
 	ops_free(t.shapes_lengths);
+	ops_free(t.frame_lengths);
 	ops_buffer_release(&t.scratch);
 	ops_buffer_release(&t.out);
 	return code;

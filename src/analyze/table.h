@@ -24,18 +24,23 @@ struct ops_table {
 	/* What the first pass finds. */
 	size_t name_length_max;
 	size_t shapes_length_max;
+	size_t frame_length_max;
 	int64_t self_cpu_ns;
 	int64_t self_device_ns;
 	int64_t flops_min; /* the smallest above zero; 0 when none is */
 	bool has_overloads;
 	bool has_shapes;
+	bool has_stacks;
 	bool has_device_time;
 	bool has_device_memory;
 	uint32_t *name_lengths;   /* by string id, UNKNOWN_LENGTH before they are asked for */
 	uint32_t *shapes_lengths; /* by input list */
+	uint32_t *frame_lengths;  /* by name of a frame; NULL without stacks */
+	const struct ops_frame *frames;
 
 	size_t name_width;
 	size_t shapes_width;
+	size_t source_width;
 	const char *flops_unit;
 	double flops_scale;
 
@@ -43,7 +48,7 @@ struct ops_table {
 	struct ops_buffer out;
 };
 
-/* The first pass over all rows: fills everything up to `scratch`. The caller frees the two arrays of lengths in any case.
+/* The first pass over all rows: fills everything up to `scratch`. The caller frees the arrays of lengths in any case.
  * OPS_STATE when rows have device times but no device is named. */
 enum ops_code ops_table_survey(struct ops_table *table, struct ops_error *error);
 
@@ -51,5 +56,8 @@ enum ops_code ops_table_survey(struct ops_table *table, struct ops_error *error)
 size_t ops_table_name_length(struct ops_table *table, const struct ops_average *row);
 /* The text of an input list's shapes, in `scratch`: good until that is used again. */
 struct ops_string ops_table_shapes_text(struct ops_table *table, uint32_t inputs);
+/* The chain of frames that a row shows, of which `stack_frames` at most; 0 none. */
+uint32_t ops_table_stack(const struct ops_table *table, const struct ops_average *row);
+size_t ops_table_frame_length(struct ops_table *table, uint32_t name);
 
 #endif

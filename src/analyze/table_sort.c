@@ -22,6 +22,7 @@ enum kind {
 	KIND_KEY,       /* name as shown */
 	KIND_OVERLOAD,  /* string id */
 	KIND_SHAPES,    /* input list id */
+	KIND_STACK,     /* chain of frames, and how many of them */
 	KIND_SAME,      /* one value for all rows: nothing to sort */
 	KIND_UNORDERED, /* Python cannot compare it */
 };
@@ -63,7 +64,7 @@ static const struct attribute {
 	{"self_device_memory_usage", KIND_INTEGER, AT(self_device_memory_usage)},
 	{"self_device_time_total", KIND_INTEGER, AT(self_device_time_total_ns)},
 	{"self_device_time_total_str", KIND_TIME_TEXT, AT(self_device_time_total_ns)},
-	{"stack", KIND_SAME, 0},
+	{"stack", KIND_STACK, 0},
 	{"use_device", KIND_UNORDERED, 0},
 #undef AT
 };
@@ -123,7 +124,8 @@ static double mean_us(int64_t ns, uint64_t count)
 	return count > 0 ? (double)ns / 1000.0 / (double)count + 0.0 : 0;
 }
 
-static uint64_t number_of(const struct attribute *attribute, const struct ops_average *row)
+static uint64_t number_of(const struct attribute *attribute, const struct ops_stacks *stacks,
+			  const struct ops_average *row)
 {
 	const char *field = (const char *)row + attribute->offset;
 	int64_t integer;
@@ -156,6 +158,8 @@ static uint64_t number_of(const struct attribute *attribute, const struct ops_av
 	case KIND_SHAPES:
 		memcpy(&id, field, sizeof(id));
 		return id;
+	case KIND_STACK:
+		return stacks && row->stack_frames ? (uint64_t)row->stack_frames << 32 | ops_stack_of(stacks, row->first) : 0;
 	default:
 		return 0;
 	}
@@ -163,6 +167,7 @@ static uint64_t number_of(const struct attribute *attribute, const struct ops_av
 
 struct comparison {
 	const struct ops_trace *trace;
+	const struct ops_stacks *stacks;
 	enum kind kind;
 };
 
@@ -215,6 +220,25 @@ static int compare_shapes(struct ops_string a, struct ops_string b)
 	}
 }
 
+/* As Python compares lists of texts: a chain's frames, the innermost first, at most as many as the upper half says. */
+static int compare_stacks(const struct ops_stacks *stacks, uint64_t a, uint64_t b)
+{
+	size_t count;
+	const struct ops_frame *frames = ops_stack_frames(stacks, &count);
+	uint32_t x = (uint32_t)a, y = (uint32_t)b, x_left = (uint32_t)(a >> 32), y_left = (uint32_t)(b >> 32);
+
+	for (;; x = frames[x].caller, y = frames[y].caller, x_left--, y_left--) {
+		bool x_more = x != 0 && x_left > 0, y_more = y != 0 && y_left > 0;
+		int order;
+
+		if (!x_more || !y_more)
+			return x_more - y_more;
+		order = compare_bytes(ops_stack_text(stacks, frames[x].name), ops_stack_text(stacks, frames[y].name));
+		if (order != 0)
+			return order;
+	}
+}
+
 static struct ops_string key_of(const struct ops_trace *trace, uint64_t number)
 {
 	struct ops_average row = {.key = (uint8_t)(number >> 32), .name = (uint32_t)number};
@@ -247,6 +271,8 @@ static int compare_items(const void *a, const void *b, void *context)
 		order = compare_bytes(overload_of(trace, x->number), overload_of(trace, y->number));
 	else if (comparison->kind == KIND_SHAPES)
 		order = compare_shapes(inputs_of(trace, x->number), inputs_of(trace, y->number));
+	else if (comparison->kind == KIND_STACK)
+		order = compare_stacks(comparison->stacks, x->number, y->number);
 	else if (comparison->kind == KIND_TIME_TEXT || comparison->kind == KIND_MEAN_TEXT)
 		order = compare_time_texts(x->number, y->number);
 	else
@@ -256,11 +282,11 @@ static int compare_items(const void *a, const void *b, void *context)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
-enum ops_code ops_table_sort(const struct ops_trace *trace, const struct ops_rows *rows, const char *sort_by,
-			     uint32_t **ret_order, struct ops_error *error)
+enum ops_code ops_table_sort(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
+			     const char *sort_by, uint32_t **ret_order, struct ops_error *error)
 {
 	const struct attribute *attribute = find_attribute(sort_by);
-	struct comparison comparison = {.trace = trace};
+	struct comparison comparison = {.trace = trace, .stacks = stacks};
 	struct item *items;
 	uint32_t *order;
 
@@ -280,7 +306,7 @@ enum ops_code ops_table_sort(const struct ops_trace *trace, const struct ops_row
 		struct ops_average row;
 
 		rows->get(rows->context, i, &row);
-		items[i] = (struct item){number_of(attribute, &row), (uint32_t)i};
+		items[i] = (struct item){number_of(attribute, stacks, &row), (uint32_t)i};
 	}
 	qsort_r(items, rows->count, sizeof(*items), compare_items, &comparison);
 	for (size_t i = 0; i < rows->count; i++)

@@ -51,6 +51,34 @@ static size_t shapes_length(struct ops_table *t, uint32_t inputs)
 	return *length;
 }
 
+uint32_t ops_table_stack(const struct ops_table *t, const struct ops_average *row)
+{
+	return t->frames && row->stack_frames > 0 ? ops_stack_of(t->options->stacks, row->first) : 0;
+}
+
+size_t ops_table_frame_length(struct ops_table *t, uint32_t name)
+{
+	uint32_t *length = &t->frame_lengths[name];
+
+	if (*length == UNKNOWN_LENGTH)
+		*length = (uint32_t)ops_text_length(ops_stack_text(t->options->stacks, name));
+	return *length;
+}
+
+static void survey_stack(struct ops_table *t, const struct ops_average *row)
+{
+	uint32_t chain = ops_table_stack(t, row);
+
+	t->has_stacks |= chain != 0;
+	for (uint32_t i = 0; chain != 0 && i < row->stack_frames; i++) {
+		size_t length = ops_table_frame_length(t, t->frames[chain].name);
+
+		if (length > t->frame_length_max)
+			t->frame_length_max = length;
+		chain = t->frames[chain].caller;
+	}
+}
+
 /* Work on a device shows as rows of the device's own, and in the fallback without a device tracer as rows of operators. */
 static bool holds_device_time(const struct ops_average *row)
 {
@@ -89,6 +117,7 @@ static void survey_row(struct ops_table *t, const struct ops_average *row)
 		if (length > t->shapes_length_max)
 			t->shapes_length_max = length;
 	}
+	survey_stack(t, row);
 }
 
 static uint32_t *unknown_lengths(size_t count)
@@ -118,7 +147,14 @@ enum ops_code ops_table_survey(struct ops_table *t, struct ops_error *error)
 {
 	const char *device = t->options->use_device ? t->options->use_device : "";
 	struct ops_average row;
+	size_t chain_count;
 
+	if (t->options->stacks) {
+		t->frames = ops_stack_frames(t->options->stacks, &chain_count);
+		t->frame_lengths = unknown_lengths(ops_stack_name_count(t->options->stacks));
+		if (!t->frame_lengths)
+			return ops_fault_memory(error);
+	}
 	t->name_lengths = unknown_lengths(ops_trace_string_count(t->trace));
 	t->shapes_lengths = unknown_lengths(ops_trace_inputs_count(t->trace));
 	if (!t->name_lengths || !t->shapes_lengths)
@@ -133,6 +169,7 @@ enum ops_code ops_table_survey(struct ops_table *t, struct ops_error *error)
 		t->device[i] = (char)toupper((unsigned char)device[i]);
 	t->name_width = text_width(t->name_length_max, t->options->max_name_column_width);
 	t->shapes_width = text_width(t->shapes_length_max, t->options->max_shapes_column_width);
+	t->source_width = text_width(t->frame_length_max, t->options->max_src_column_width);
 	t->has_device_memory = t->has_device_memory && t->options->profile_memory && t->options->use_device;
 	if (t->options->with_flops && t->flops_min > 0)
 		choose_flops_unit(t);

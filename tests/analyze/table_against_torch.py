@@ -47,6 +47,8 @@ flops = st.one_of(
 )
 letters = st.characters(codec=None) | st.sampled_from('aé\n\t"\\ \U0001f600\0\ud800') | st.characters(codec="ascii")
 names = st.one_of(st.text(letters, min_size=0, max_size=12), st.text("ab:", min_size=0, max_size=70))
+frames = st.text(letters, min_size=1, max_size=12) | st.text("ab:", min_size=1, max_size=30)
+stacks = st.lists(frames.map(lambda frame: frame.replace(";", "_")), max_size=4)
 shapes = st.lists(st.one_of(st.none(), st.lists(st.integers(0, 2**40) | st.integers(0, 9), max_size=5)), max_size=6)
 limits = st.one_of(st.integers(0, 12), st.integers(0, 100), st.just(2**40))
 ATTRIBUTES = [
@@ -109,6 +111,8 @@ rows = st.fixed_dictionaries(
         "is_user_annotation": st.booleans(),
         "is_legacy": st.just(False) | st.booleans(),
         "has_parent": st.booleans(),
+        "stack": stacks,
+        "hidden_frames": st.lists(st.just("outer"), max_size=2),
     }
 )
 tables = st.fixed_dictionaries(
@@ -130,7 +134,7 @@ tables = st.fixed_dictionaries(
 parts = st.fixed_dictionaries(
     {
         name: st.booleans()
-        for name in ["device_times", "device_memory", "overloads", "shapes", "flops", "only_cpu", "zero"]
+        for name in ["device_times", "device_memory", "overloads", "shapes", "flops", "stacks", "only_cpu", "zero"]
     }
 )
 
@@ -150,8 +154,10 @@ def shown(row, part, use_device):
         row["overload"] = None
     if not part["shapes"]:
         row["shapes"] = None
-    if not part["flops"]:
+    if part["stacks"] or not part["flops"]:  # where torch shows both, each stands in the other's column
         row["flops"] = 0
+    if not part["stacks"]:
+        row["stack"] = []
     if part["only_cpu"]:
         row["device_type"] = DeviceType.CPU
     return row
@@ -165,7 +171,7 @@ def torch_row(row, use_device):
     average.use_device = use_device
     average.overload_name = row["overload"] or ""
     average.input_shapes = [sizes or [] for sizes in row["shapes"] or []]
-    average.stack = []
+    average.stack = row["stack"]
     average.cpu_time_total, average.self_cpu_time_total, average.device_time_total, average.self_device_time_total = (
         time / 1000 for time in row["times"]
     )
@@ -240,6 +246,8 @@ def from_ours(rows, options):
             row["is_user_annotation"],
             row["is_legacy"],
             row["has_parent"],
+            len(row["stack"]),
+            "".join(frame + ";" for frame in row["stack"] + row["hidden_frames"]) or None,
         ]
     status, text = FILTER.ask(words)
     return status, text.decode("utf-8", "surrogatepass") if status == "OK" else None
@@ -276,6 +284,8 @@ def test_shares():
         "is_user_annotation": False,
         "is_legacy": True,
         "has_parent": False,
+        "stack": [],
+        "hidden_frames": [],
     }
     for total in [20000, 160000, 60000, 700000]:
         sizes = [total // 20000 * part for part in range(1, 190, 2)]

@@ -59,11 +59,22 @@ static uint32_t read_inputs(struct ops_builder *builder)
 	return id;
 }
 
-static void read_row(struct ops_builder *builder, struct table_row *row)
+/* The frames of a row are the call stack of an event that comes `i`th. */
+static void read_stack(struct ops_builder *builder, struct ops_average *average, uint32_t i)
+{
+	struct ops_new_event event = {OPS_NEW_EVENT, .start_ns = i, .end_ns = i};
+
+	average->first = i;
+	average->stack_frames = (uint32_t)read_int();
+	event.call_stack = read_string(builder);
+	ops_builder_event(builder, &event);
+}
+
+static void read_row(struct ops_builder *builder, struct table_row *row, uint32_t i)
 {
 	struct ops_average *a = &row->average;
 
-	*a = (struct ops_average){.first = OPS_NONE};
+	*a = (struct ops_average){0};
 	a->key = (uint8_t)read_int();
 	a->name = read_string(builder);
 	a->overload = read_string(builder);
@@ -84,6 +95,7 @@ static void read_row(struct ops_builder *builder, struct table_row *row)
 	a->is_user_annotation = (uint8_t)read_int();
 	a->is_legacy = (uint8_t)read_int();
 	row->has_parent = read_int() != 0;
+	read_stack(builder, a, i);
 }
 
 static void get(const void *context, size_t i, struct ops_average *ret_row)
@@ -121,6 +133,7 @@ int main(void)
 		struct ops_table_options options = OPS_TABLE_OPTIONS_DEFAULT;
 		struct ops_rows rows = {.get = get, .has_parent = has_parent};
 		struct ops_builder *builder = ops_builder_new();
+		struct ops_stacks *stacks = NULL;
 		struct ops_trace *trace;
 		struct table_row *items;
 
@@ -128,10 +141,14 @@ int main(void)
 		rows.count = (size_t)read_int();
 		rows.context = items = calloc(rows.count + 1, sizeof(*items));
 		require(builder && items, "out of memory");
+		ops_builder_track(builder, &(struct ops_track){.number = 1});
 		for (size_t i = 0; i < rows.count; i++)
-			read_row(builder, &items[i]);
+			read_row(builder, &items[i], (uint32_t)i);
 		require(ops_builder_finish(builder, &trace, NULL) == OPS_OK, "no trace");
+		require(ops_stacks_new(trace, &stacks, NULL) == OPS_OK, "no stacks");
+		options.stacks = stacks;
 		answer(trace, &rows, &options);
+		ops_stacks_free(stacks);
 		ops_trace_unref(trace);
 		free(items);
 		free_options(&options);

@@ -25,7 +25,7 @@ struct grouped {
 
 static struct grouped group(struct ops_builder *take_builder, bool by_input_shape, bool by_overload_name)
 {
-	struct ops_averages_options options = {by_input_shape, by_overload_name};
+	struct ops_averages_options options = {.by_input_shape = by_input_shape, .by_overload_name = by_overload_name};
 	struct grouped g = {.trace = scene_close(take_builder)};
 
 	assert_int_equal(ops_function_events(g.trace, &g.refs, &g.ref_count, NULL), OPS_OK);
@@ -330,7 +330,7 @@ static void flops_are_summed_when_asked_for(void **state)
 static void average_events(void *context)
 {
 	struct grouped *g = context;
-	struct ops_averages_options options = {true, true};
+	struct ops_averages_options options = {.by_input_shape = true, .by_overload_name = true};
 	struct ops_average *rows = NULL;
 	struct ops_error error;
 	size_t count = 77;

@@ -149,7 +149,7 @@ static bool same_group(const struct ops_trace *trace, const struct ops_average *
 static void check_averages(const struct ops_trace *trace, const struct ops_event_costs *costs, const uint32_t *refs,
                            size_t count)
 {
-	const struct ops_averages_options options = {false, false};
+	const struct ops_averages_options options = {0};
 	struct ops_average *rows;
 	size_t row_count, events = 0;
 

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a flame graph shows: each event under all that was open around it (functions, ranges, operators), itself included,
+ * with its own time; equal ones are one. A backward node stands where its forward operator was called; where that is not
+ * known it stays where it ran. Averages stand under the frames they are grouped by.
+ */
+#include "analyze/flame.h"
+
+#include <string.h>
+
+#include "analyze/sum.h"
+#include "analyze/visible.h"
+#include "base/alloc.h"
+#include "base/bits.h"
+#include "base/fault.h"
+
+/* --- where the rows of a trace stand ------------------------------------------------------------------------------ */
+
+struct placing {
+	struct ops_frames *frames;
+	const struct ops_events *events;
+	uint32_t *forward; /* ops_forward_rows */
+	uint32_t *chains;  /* by row, the result; owned by the caller */
+	uint32_t *labels;  /* by string: the name as shown, OPS_NONE before it is met */
+	uint8_t *framed;   /* bits by row: has Python functions around it or is one */
+};
+
+/* Names are shown as in tables: steps have one for them all. */
+static uint32_t label_of(const struct placing *p, uint32_t string)
+{
+	struct ops_average row = {.key = OPS_KEY_NAME, .name = string};
+
+	if (p->labels[string] == OPS_NONE)
+		p->labels[string] = ops_frames_name(p->frames, ops_average_name(p->frames->trace, &row));
+	return p->labels[string];
+}
+
+/* False when memory is out. */
+static bool place_row(const struct placing *p, uint32_t row)
+{
+	const struct ops_events *events = p->events;
+	uint32_t around = 0, host = events->parent[row];
+	bool framed = events->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
+
+	if (p->forward[row] < OPS_ROW_PLAIN) {
+		host = p->forward[row];
+		around = p->frames->frames.items[p->chains[host]].caller;
+	} else if (host != OPS_NONE) {
+		around = p->chains[host];
+	}
+	framed |= host != OPS_NONE && ops_bit(p->framed, host);
+	if (!framed && events->call_stack && events->call_stack[row] != OPS_NONE) {
+		around = ops_frames_add_text(p->frames, around,
+		                             ops_trace_string(p->frames->trace, events->call_stack[row]), NULL);
+		framed = true;
+	}
+	if (framed)
+		ops_bit_set(p->framed, row);
+	p->chains[row] = ops_frames_add(p->frames, around, label_of(p, events->name[row]));
+	return p->chains[row] != OPS_NONE;
+}
+
+/* The chain of each visible row, itself included; NULL when memory is out. */
+static uint32_t *place_rows(struct ops_frames *frames)
+{
+	struct placing p = {.frames = frames, .events = ops_trace_events(frames->trace)};
+	size_t count = p.events->count, strings = ops_trace_string_count(frames->trace);
+	bool ok;
+
+	p.forward = ops_forward_rows(frames->trace);
+	p.chains = ops_alloc_zeroed(count + 1, sizeof(*p.chains));
+	p.labels = ops_realloc_array(NULL, strings + 1, sizeof(*p.labels));
+	p.framed = ops_alloc_zeroed(count / 8 + 1, 1);
+	ok = p.forward && p.chains && p.labels && p.framed;
+	if (ok)
+		memset(p.labels, 0xff, (strings + 1) * sizeof(*p.labels));
+	for (size_t row = 0; ok && row < count; row++)
+		if (ops_event_visible(p.events, row))
+			ok = place_row(&p, (uint32_t)row);
+	ops_free(p.forward);
+	ops_free(p.labels);
+	ops_free(p.framed);
+	if (ok)
+		return p.chains;
+	ops_free(p.chains);
+	return NULL;
+}
+
+/* --- sums --------------------------------------------------------------------------------------------------------- */
+
+struct summing {
+	struct ops_flame *flame;
+	const struct ops_stacks *stacks;
+	const struct ops_events *events;
+	const struct ops_track *tracks;
+	enum ops_stack_metric metric;
+	uint32_t *chains; /* by row; NULL before the first event is met */
+	uint32_t *names;  /* room for the frames of an average */
+	size_t name_room;
+};
+
+/* The chain of an average: the frames it shows, and its name below them. */
+static uint32_t chain_of_average(struct summing *s, const struct ops_average *row)
+{
+	struct ops_frames *frames = &s->flame->frames;
+	size_t count, depth = 0;
+	const struct ops_frame *of_stacks = s->stacks ? ops_stack_frames(s->stacks, &count) : NULL;
+	uint32_t chain = 0, at = s->stacks ? ops_stack_of(s->stacks, row->first) : 0;
+
+	for (; at != 0 && depth < row->stack_frames; at = of_stacks[at].caller) {
+		if (depth == s->name_room) {
+			uint32_t *grown = ops_realloc_array(s->names, s->name_room * 2 + 64, sizeof(*grown));
+
+			if (!grown)
+				return OPS_NONE;
+			s->names = grown;
+			s->name_room = s->name_room * 2 + 64;
+		}
+		s->names[depth++] = of_stacks[at].name;
+	}
+	while (depth-- > 0)
+		chain = ops_frames_add(frames, chain, ops_frames_name(frames, ops_stack_text(s->stacks, s->names[depth])));
+	return ops_frames_add(frames, chain, ops_frames_name(frames, ops_average_name(frames->trace, row)));
+}
+
+static uint32_t chain_of(struct summing *s, const struct ops_average *row)
+{
+	if (row->stack_frames != OPS_ALL_FRAMES || (row->first & OPS_MEMORY_REF))
+		return chain_of_average(s, row);
+	if (!s->chains)
+		s->chains = place_rows(&s->flame->frames);
+	return s->chains ? s->chains[row->first] : OPS_NONE;
+}
+
+/* What runs on a device is no time of the CPU. */
+static int64_t value_of(const struct summing *s, const struct ops_average *row)
+{
+	if (s->metric == OPS_STACKS_SELF_DEVICE)
+		return row->self_device_time_total_ns;
+	if (!(row->first & OPS_MEMORY_REF) && s->tracks[s->events->track[row->first]].kind == OPS_TRACK_STREAM)
+		return 0;
+	return row->self_cpu_time_total_ns;
+}
+
+static bool grow_sums(struct ops_flame *flame)
+{
+	while (flame->self_ns.count < flame->frames.frames.count) {
+		int64_t *sum = OPS_ARRAY_PUSH(&flame->self_ns);
+
+		if (!sum)
+			return false;
+		*sum = 0;
+	}
+	return true;
+}
+
+static bool add_row(struct summing *s, const struct ops_average *row)
+{
+	int64_t value = value_of(s, row);
+	uint32_t chain;
+
+	if (value == 0)
+		return true;
+	chain = chain_of(s, row);
+	if (chain == OPS_NONE || !grow_sums(s->flame))
+		return false;
+	s->flame->self_ns.items[chain] = ops_sum(s->flame->self_ns.items[chain], value);
+	return true;
+}
+
+enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
+                            enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error)
+{
+	struct ops_flame *flame = ops_alloc_zeroed(1, sizeof(*flame));
+	struct summing s = {.flame = flame, .stacks = stacks, .events = ops_trace_events(trace), .metric = metric};
+	struct ops_average row;
+	size_t track_count;
+	bool ok = flame && ops_frames_init(&flame->frames, trace);
+
+	s.tracks = ops_trace_tracks(trace, &track_count);
+	for (size_t i = 0; ok && i < rows->count; i++) {
+		rows->get(rows->context, i, &row);
+		ok = add_row(&s, &row);
+	}
+	ok = ok && grow_sums(flame);
+	ops_free(s.chains);
+	ops_free(s.names);
+	if (ok) {
+		*ret_flame = flame;
+		return OPS_OK;
+	}
+	ops_flame_free(flame);
+	return ops_fault_memory(error);
+}
+
+void ops_flame_free(struct ops_flame *flame)
+{
+	if (!flame)
+		return;
+	ops_frames_release(&flame->frames);
+	OPS_ARRAY_RELEASE(&flame->self_ns);
+	ops_free(flame);
+}

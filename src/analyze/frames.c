@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Chains of frames; see frames.h.
+ */
+#include "analyze/frames.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define SLOTS_MIN 1024u
+#define SCOPE_BACKWARD 1 /* at::RecordScope::BACKWARD_FUNCTION */
+
+bool ops_frames_init(struct ops_frames *frames, const struct ops_trace *trace)
+{
+	struct ops_frame *none;
+
+	*frames = (struct ops_frames){.trace = trace};
+	frames->slots = ops_alloc_zeroed(SLOTS_MIN, sizeof(*frames->slots));
+	none = frames->slots ? OPS_ARRAY_PUSH(&frames->frames) : NULL;
+	if (!none)
+		return false;
+	frames->slot_count = SLOTS_MIN;
+	*none = (struct ops_frame){OPS_NONE, OPS_NONE};
+	return true;
+}
+
+void ops_frames_release(struct ops_frames *frames)
+{
+	ops_intern_release(&frames->names);
+	OPS_ARRAY_RELEASE(&frames->frames);
+	ops_free(frames->slots);
+	*frames = (struct ops_frames){0};
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+uint32_t ops_frames_name(struct ops_frames *frames, struct ops_string text)
+{
+	uint32_t name = ops_trace_find_string(frames->trace, text.bytes, text.size);
+
+	if (name != OPS_NONE)
+		return name;
+	name = ops_intern_add(&frames->names, text.bytes, text.size);
+	return name == OPS_INTERN_NONE ? OPS_NONE : (uint32_t)ops_trace_string_count(frames->trace) + name;
+}
+
+struct ops_string ops_frames_text(const struct ops_frames *frames, uint32_t name)
+{
+	size_t string_count = ops_trace_string_count(frames->trace);
+	const struct ops_intern_entry *entry;
+
+	if (name < string_count)
+		return ops_trace_string(frames->trace, name);
+	entry = &frames->names.entries[name - string_count];
+	return (struct ops_string){entry->bytes, entry->size};
+}
+
+/* --- chains ------------------------------------------------------------------------------------------------------- */
+
+/* The frame's slot, or the free one that it belongs in. */
+static uint32_t *find_slot(const struct ops_frames *frames, struct ops_frame frame)
+{
+	uint64_t hash = ((uint64_t)frame.caller << 32 | frame.name) * UINT64_C(0x9e3779b97f4a7c15);
+
+	for (size_t at = hash >> 32 ^ hash >> 20;; at++) {
+		uint32_t *slot = &frames->slots[at & (frames->slot_count - 1)];
+		const struct ops_frame *found = &frames->frames.items[*slot];
+
+		if (*slot == 0 || (found->caller == frame.caller && found->name == frame.name))
+			return slot;
+	}
+}
+
+/* Keeps the table at most half full. */
+static bool grow_slots(struct ops_frames *frames)
+{
+	uint32_t *old = frames->slots;
+
+	if (frames->frames.count * 2 < frames->slot_count)
+		return true;
+	frames->slots = ops_alloc_zeroed(frames->slot_count * 2, sizeof(*frames->slots));
+	if (!frames->slots) {
+		frames->slots = old;
+		return false;
+	}
+	frames->slot_count *= 2;
+	for (size_t i = 1; i < frames->frames.count; i++)
+		*find_slot(frames, frames->frames.items[i]) = (uint32_t)i;
+	ops_free(old);
+	return true;
+}
+
+uint32_t ops_frames_add(struct ops_frames *frames, uint32_t caller, uint32_t name)
+{
+	struct ops_frame frame = {caller, name}, *added;
+	uint32_t *slot;
+
+	if (caller == OPS_NONE || name == OPS_NONE || !grow_slots(frames))
+		return OPS_NONE;
+	slot = find_slot(frames, frame);
+	if (*slot == 0) {
+		added = OPS_ARRAY_PUSH(&frames->frames);
+		if (!added)
+			return OPS_NONE;
+		*added = frame;
+		*slot = (uint32_t)(frames->frames.count - 1);
+	}
+	return *slot;
+}
+
+uint32_t ops_frames_add_text(struct ops_frames *frames, uint32_t caller, struct ops_string text,
+                             bool (*skip)(struct ops_string frame))
+{
+	size_t end = text.size;
+
+	/* The outermost frame comes last. */
+	while (end > 0 && caller != OPS_NONE) {
+		const char *before = memrchr(text.bytes, ';', end);
+		size_t start = before ? (size_t)(before - text.bytes) + 1 : 0;
+		struct ops_string frame = {text.bytes + start, end - start};
+
+		if (frame.size > 0 && !(skip && skip(frame)))
+			caller = ops_frames_add(frames, caller, ops_frames_name(frames, frame));
+		end = start > 0 ? start - 1 : 0;
+	}
+	return caller;
+}
+
+/* --- what is around a row ----------------------------------------------------------------------------------------- */
+
+uint32_t *ops_python_callers(const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t track_count;
+	uint32_t *callers, *open; /* by track: the innermost call that has not returned yet */
+
+	ops_trace_tracks(trace, &track_count);
+	callers = ops_realloc_array(NULL, events->count + 1, sizeof(*callers));
+	open = ops_realloc_array(NULL, track_count + 1, sizeof(*open));
+	if (!callers || !open) {
+		ops_free(callers);
+		ops_free(open);
+		return NULL;
+	}
+	memset(open, 0xff, (track_count + 1) * sizeof(*open));
+	for (size_t row = 0; row < events->count; row++) {
+		uint32_t *caller = &open[events->track[row]];
+
+		while (*caller != OPS_NONE && events->start_ns[row] >= events->end_ns[*caller])
+			*caller = callers[*caller];
+		callers[row] = *caller;
+		if (events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
+			*caller = (uint32_t)row;
+	}
+	ops_free(open);
+	return callers;
+}
+
+/* Files do not say which operators are backward nodes; but each is in an operator that has its name behind these words. */
+#define ENGINE "autograd::engine::evaluate_function: "
+
+static bool is_node_by_name(const struct ops_trace *trace, const struct ops_events *events, size_t row)
+{
+	uint32_t parent = events->parent[row];
+	struct ops_string outer, name;
+
+	if (events->kind[row] != OPS_EVENT_CPU_OP || parent == OPS_NONE)
+		return false;
+	outer = ops_trace_string(trace, events->name[parent]);
+	name = ops_trace_string(trace, events->name[row]);
+	return outer.size == strlen(ENGINE) + name.size && memcmp(outer.bytes, ENGINE, strlen(ENGINE)) == 0 &&
+	       memcmp(outer.bytes + strlen(ENGINE), name.bytes, name.size) == 0;
+}
+
+uint32_t *ops_forward_rows(const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t link_count;
+	const struct ops_link *links = ops_trace_links(trace, &link_count);
+	uint32_t *forward = ops_realloc_array(NULL, events->count + 1, sizeof(*forward));
+
+	if (!forward)
+		return NULL;
+	for (size_t row = 0; row < events->count; row++) {
+		bool is_node = events->scope[row] == SCOPE_BACKWARD || is_node_by_name(trace, events, row);
+
+		forward[row] = is_node ? OPS_NONE : OPS_ROW_PLAIN;
+	}
+	for (size_t i = 0; i < link_count; i++)
+		if (links[i].kind == OPS_LINK_FORWARD_BACKWARD && links[i].from < links[i].to)
+			forward[links[i].to] = links[i].from;
+	return forward;
+}
