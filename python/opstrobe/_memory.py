@@ -24,6 +24,9 @@ _DEVICE_TYPES = {name.lower(): member.value for name, member in DeviceType.__mem
 
 def _role(torch: Any, name: str, tensor: Any, role: int) -> list[Role]:
     """The role of a tensor's storage; none for a tensor without memory."""
+    fake = sys.modules.get("torch._subclasses.fake_tensor")
+    if fake is not None and isinstance(tensor, fake.FakeTensor):
+        return []  # torch warns when somebody asks for its address, which happens while it compiles a model
     try:
         storage = torch._C.TensorBase.untyped_storage(tensor)
         address, device = storage.data_ptr(), storage.device
