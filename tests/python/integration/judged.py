@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every profile of a real program has to hold to. Also imported by the programs that run in processes of their own."""
+
+import json
+
+import opstrobe
+
+ALL_OPTIONS = {
+    "activities": [opstrobe.ProfilerActivity.CPU],
+    "record_shapes": True,
+    "profile_memory": True,
+    "with_flops": True,
+    "with_modules": True,
+}
+
+
+def names_of(profile):
+    return {event.name for event in profile.events()}
+
+
+def judge(profile, path):
+    """Writes the trace to `path`; the document. Tables and trace are there, whole, and the same after reading back."""
+    events = profile.events()
+    assert len(events) > 0
+    profile.export_chrome_trace(str(path))
+    with open(path) as file:
+        document = json.load(file, parse_constant=_refuse)
+    slices = sum(row["ph"] == "X" for row in document["traceEvents"])
+    assert slices >= sum(event.name != "[memory]" for event in events)
+
+    again = opstrobe.read(str(path))
+    for group in ({}, {"group_by_input_shape": True}):
+        table = profile.key_averages(**group).table(sort_by="cpu_time_total", row_limit=-1)
+        assert len(table.splitlines()) > 6
+        assert again.key_averages(**group).table(sort_by="cpu_time_total", row_limit=-1) == table
+    return document
+
+
+def _refuse(constant):
+    raise AssertionError(f"{constant} is not JSON")
