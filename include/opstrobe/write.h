@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include <opstrobe/analyze.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
 
@@ -28,6 +29,13 @@ struct ops_chrome_json_options {
  * OPS_IO with errno on any failure of the file system. `options` may be NULL. */
 enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *path,
                                     const struct ops_chrome_json_options *options, struct ops_error *error);
+
+/* A flame graph's data; the end of the path's name says the form:
+ *   .speedscope.json  what speedscope.app reads
+ *   .svg              the flame graph itself, a picture
+ *   anything else     collapsed stacks for flamegraph.pl and its like: frames with ';' between, a space, whole nanoseconds
+ * Only stacks with time of their own are written. OPS_IO with errno on any failure of the file system. */
+enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, struct ops_error *error);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

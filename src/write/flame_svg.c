@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A flame graph as a picture: no script, the whole name and time of a frame shows when the mouse rests on it. Frames stand
+ * on what called them; those that would be narrower than half a pixel are left out.
+ */
+#include "write/stack_files.h"
+
+#include <string.h>
+
+#include "analyze/sum.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/utf8.h"
+
+#define WIDTH 1200.0
+#define MARGIN 10.0
+#define ROW 17
+#define HEAD 30
+#define LETTER 6.6 /* width of one, at the size of the labels */
+#define NARROWEST 0.5
+
+struct box {
+	int64_t total_ns;
+	int64_t left_ns;
+	int64_t next_ns; /* where the next callee begins */
+	uint32_t depth;
+};
+
+struct picture {
+	const struct ops_flame *flame;
+	struct box *boxes; /* by chain; that of chain 0 is the whole */
+	uint32_t depth;    /* of the highest box shown */
+	struct ops_buffer text;
+};
+
+/* --- layout ------------------------------------------------------------------------------------------------------- */
+
+static double pixels(const struct picture *picture, int64_t ns)
+{
+	return (double)ns / (double)picture->boxes[0].total_ns * (WIDTH - 2 * MARGIN);
+}
+
+static bool is_shown(const struct picture *picture, size_t chain)
+{
+	return picture->boxes[chain].total_ns > 0 && pixels(picture, picture->boxes[chain].total_ns) >= NARROWEST;
+}
+
+/* Callers stand before their callees in the array: sums go down it, places go up. */
+static void lay_out(struct picture *picture)
+{
+	const struct ops_frame *frames = picture->flame->frames.frames.items;
+	size_t count = picture->flame->self_ns.count;
+	struct box *boxes = picture->boxes;
+
+	for (size_t i = count; i-- > 1;) {
+		int64_t self_ns = picture->flame->self_ns.items[i];
+
+		if (self_ns > 0)
+			boxes[i].total_ns = ops_sum(boxes[i].total_ns, self_ns);
+		boxes[frames[i].caller].total_ns = ops_sum(boxes[frames[i].caller].total_ns, boxes[i].total_ns);
+	}
+	for (size_t i = 1; i < count; i++) {
+		struct box *caller = &boxes[frames[i].caller];
+
+		boxes[i].left_ns = boxes[i].next_ns = caller->next_ns;
+		boxes[i].depth = caller->depth + 1;
+		caller->next_ns = ops_sum(caller->next_ns, boxes[i].total_ns);
+		if (is_shown(picture, i) && boxes[i].depth > picture->depth)
+			picture->depth = boxes[i].depth;
+	}
+}
+
+/* --- text --------------------------------------------------------------------------------------------------------- */
+
+static bool is_control(const char *at, size_t length)
+{
+	return (length == 1 && (uint8_t)*at < ' ') || (length == 3 && memcmp(at, "\xef\xbf", 2) == 0 && (uint8_t)at[2] >= 0xbe);
+}
+
+/* At most `letters` characters of the name; what XML has no place for is spelled out. */
+static void put_name(struct ops_buffer *out, struct ops_string name, size_t letters)
+{
+	const char *at = name.bytes, *end = name.bytes + name.size;
+
+	for (size_t n = 0; at < end && n < letters; n++) {
+		size_t length = ops_utf8_length(at, end);
+
+		if (length == 0 || is_control(at, length))
+			ops_buffer_printf(out, "\\x%02x", (uint8_t)*at);
+		else if (*at == '<')
+			ops_buffer_append_text(out, "&lt;");
+		else if (*at == '>')
+			ops_buffer_append_text(out, "&gt;");
+		else if (*at == '&')
+			ops_buffer_append_text(out, "&amp;");
+		else
+			ops_buffer_append(out, at, length);
+		at += length ? length : 1;
+	}
+	if (at < end)
+		ops_buffer_append_text(out, "..");
+}
+
+/* Functions of Python are warm, those of C and modules in between, operators and ranges cool. */
+static char class_of(struct ops_string name, bool is_python)
+{
+	static const struct {
+		const char *start;
+		char class;
+	} classes[] = {{"<built-in", 'c'}, {"nn.Module: ", 'm'}, {"Python GC", 'c'}};
+
+	if (is_python)
+		return 'p';
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (name.size >= strlen(classes[i].start) && memcmp(name.bytes, classes[i].start, strlen(classes[i].start)) == 0)
+			return classes[i].class;
+	return 'o';
+}
+
+static void put_box(struct picture *picture, size_t chain)
+{
+	const struct box *box = &picture->boxes[chain];
+	struct ops_string name = ops_frames_text(&picture->flame->frames, picture->flame->frames.frames.items[chain].name);
+	struct ops_function_text function = {.name = name};
+	bool is_python = ops_function_parse(name, &function);
+	double x = MARGIN + pixels(picture, box->left_ns), width = pixels(picture, box->total_ns);
+	unsigned y = HEAD + (picture->depth - box->depth) * ROW;
+	size_t letters = (size_t)((width - 4) / LETTER > 0 ? (width - 4) / LETTER : 0);
+
+	ops_buffer_append_text(&picture->text, "<g><title>");
+	put_name(&picture->text, name, SIZE_MAX);
+	ops_buffer_printf(&picture->text, " (%.3f ms, %.2f %%)</title><rect class=\"%c\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>",
+	                  (double)box->total_ns / 1e6, (double)box->total_ns * 100 / (double)picture->boxes[0].total_ns,
+	                  class_of(name, is_python), x, y, width, ROW - 1);
+	if (letters > 3) {
+		ops_buffer_printf(&picture->text, "<text x=\"%.1f\" y=\"%u\">", x + 3, y + 12);
+		put_name(&picture->text, function.name, letters - (letters < function.name.size ? 2 : 0));
+		ops_buffer_append_text(&picture->text, "</text>");
+	}
+	ops_buffer_append_text(&picture->text, "</g>\n");
+}
+
+static void put_head(struct picture *picture)
+{
+	unsigned height = HEAD + (picture->depth + 1) * ROW;
+
+	ops_buffer_printf(&picture->text,
+	                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%u\" viewBox=\"0 0 %.0f %u\">\n"
+	                  "<style>text{font:11px monospace;fill:#111}rect{stroke:#fff;stroke-width:.5}.p{fill:#f6b26b}"
+	                  ".c{fill:#ffe08a}.m{fill:#b6d7a8}.o{fill:#8fb8de}g:hover rect{stroke:#111}</style>\n"
+	                  "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+	                  "<text x=\"%.0f\" y=\"18\">%.3f ms</text>",
+	                  WIDTH, height, WIDTH, height, MARGIN, (double)picture->boxes[0].total_ns / 1e6);
+	ops_buffer_printf(&picture->text, "<g transform=\"translate(%.0f 8)\">", WIDTH - 420);
+	for (int i = 0; i < 4; i++)
+		ops_buffer_printf(&picture->text,
+		                  "<rect class=\"%c\" x=\"%d\" width=\"12\" height=\"12\"/><text x=\"%d\" y=\"10\">%s</text>",
+		                  "pcmo"[i], i * 100, i * 100 + 16,
+		                  (const char *const[]){"Python", "C function", "module", "operator, range"}[i]);
+	ops_buffer_append_text(&picture->text, "</g>\n");
+}
+
+bool ops_put_flame_svg(const struct ops_flame *flame, struct ops_sink *sink)
+{
+	struct picture picture = {.flame = flame};
+	bool ok;
+
+	picture.boxes = ops_alloc_zeroed(flame->self_ns.count, sizeof(*picture.boxes));
+	if (!picture.boxes)
+		return false;
+	lay_out(&picture);
+	put_head(&picture);
+	for (size_t i = 1; i < flame->self_ns.count; i++) {
+		if (is_shown(&picture, i))
+			put_box(&picture, i);
+		ops_sink_write(sink, picture.text.bytes, picture.text.size);
+		picture.text.size = 0;
+	}
+	ops_buffer_append_text(&picture.text, "</svg>\n");
+	ops_sink_write(sink, picture.text.bytes, picture.text.size);
+	ok = !picture.text.failed;
+	ops_buffer_release(&picture.text);
+	ops_free(picture.boxes);
+	return ok;
+}
