@@ -271,6 +271,14 @@ static PyObject *get_inputs(PyObject *object, void *closure)
 	return ops_ext_inputs(self->trace, inputs, (enum inputs_view)(intptr_t)closure);
 }
 
+static PyObject *get_stack(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+
+	(void)closure;
+	return ops_ext_trace_stack(self->trace, self->ref, OPS_ALL_FRAMES);
+}
+
 static PyObject *get_use_device(PyObject *object, void *closure)
 {
 	(void)closure;
@@ -419,7 +427,7 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"linked_correlation_id", get_neutral, NULL, "0", (void *)NEUTRAL_0},
 	{"kernels", get_neutral, NULL, "Device kernels launched.", (void *)NEUTRAL_LIST},
 	{"kwinputs", get_neutral, NULL, "Keyword arguments.", (void *)NEUTRAL_DICT},
-	{"stack", get_neutral, NULL, "Python stack.", (void *)NEUTRAL_LIST},
+	{"stack", get_stack, NULL, "Python functions around it, the innermost first; of a backward event, those around its forward operator.", NULL},
 	{"event_metadata", get_neutral, NULL, "Details of a device event.", (void *)NEUTRAL_NONE},
 	{"flow_id", get_flow, NULL, "Number of the arrow that begins or ends here, 0 none.", (void *)'i'},
 	{"flow_type", get_flow, NULL, "1 from forward to backward, 2 from launch to kernel, 3 any other, 0 none.", (void *)'t'},

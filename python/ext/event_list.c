@@ -334,13 +334,14 @@ static PyObject *list_copy(PyObject *object, PyObject *unused)
 static PyMethodDef list_methods[] = {
 	LIST_METHOD(key_averages,
 	            "key_averages(group_by_input_shapes=False, group_by_stack_n=0, group_by_overload_name=False)\n--\n\n"
-	            "Averages over the events of one name (and shapes, overload)."),
+	            "Averages over the events of one name (and shapes, innermost frames, overload)."),
 	LIST_METHOD(total_average, "total_average()\n--\n\nThe sum of all events."),
 	LIST_METHOD(table, "table(sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=55, "
 	                   "max_shapes_column_width=80, header=None, top_level_events_only=False, time_unit=None)\n--\n\n"
 	                   "The events as a table."),
 	LIST_METHOD(export_chrome_trace, "export_chrome_trace(path)\n--\n\nWrites the whole trace the events come from."),
-	LIST_METHOD(export_stacks, "export_stacks(path, metric)\n--\n\nNot there yet."),
+	LIST_METHOD(export_stacks, "export_stacks(path, metric)\n--\n\nWrites stacks and their own time for a flame graph: "
+	                           "collapsed, or for speedscope or as a picture when the path ends in .speedscope.json or .svg."),
 	LIST_METHOD(supported_export_stacks_metrics, "supported_export_stacks_metrics()\n--\n\nMetrics of export_stacks."),
 	LIST_METHOD(append, NULL),
 	LIST_METHOD(clear, NULL),

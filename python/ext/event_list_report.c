@@ -94,6 +94,16 @@ static bool source_has_parent(const void *context, size_t i)
 	return ops_trace_events(source->trace->trace)->parent[ref] != OPS_NONE;
 }
 
+/* Whether a row may have a stack to show, so that a trace without any need not be searched for them. */
+static bool source_shows_stacks(const struct row_source *source)
+{
+	bool found = !source->rows;
+
+	for (size_t i = 0; !found && i < source->count; i++)
+		found = source->rows[i].stack_frames > 0;
+	return found && ops_trace_has_stacks(source->trace->trace);
+}
+
 /* --- table ------------------------------------------------------------------------------------------------------- */
 
 /* The exceptions that torch raises for a key it cannot sort by. */
@@ -121,6 +131,11 @@ PyObject *ops_ext_event_list_text(struct event_list_object *self, struct ops_tab
 		return NULL;
 	options->profile_memory = self->options.profile_memory;
 	options->with_flops = self->options.with_flops;
+	if (source.trace && source_shows_stacks(&source) && ops_ext_trace_need_stacks(source.trace) < 0) {
+		source_release(&source);
+		return NULL;
+	}
+	options->stacks = source.trace ? source.trace->stacks : NULL;
 	options->use_device = self->options.use_device == Py_None ? NULL : PyUnicode_AsUTF8(self->options.use_device);
 	rows = (struct ops_rows){.count = source.count, .get = source_get, .has_parent = source_has_parent,
 	                         .context = &source};
@@ -255,7 +270,7 @@ PyObject *ops_ext_event_list_key_averages(PyObject *object, PyObject *args, PyOb
 	struct ops_ext_state *state = ops_ext_state_of(object);
 	struct ops_averages_options options;
 	int by_shape = 0, by_overload = 0;
-	int64_t stack_n = 0; /* no event has a stack yet: any depth groups as 0 does */
+	int64_t stack_n = 0;
 	struct ops_average *rows = NULL;
 	struct row_source source;
 	struct ops_error error;
@@ -269,6 +284,14 @@ PyObject *ops_ext_event_list_key_averages(PyObject *object, PyObject *args, PyOb
 	if (source_init(&source, self) < 0)
 		return NULL;
 	options = (struct ops_averages_options){.by_input_shape = by_shape, .by_overload_name = by_overload};
+	if (stack_n > 0 && source.trace) {
+		if (ops_ext_trace_need_stacks(source.trace) < 0) {
+			source_release(&source);
+			return NULL;
+		}
+		options.by_stack_frames = stack_n < OPS_ALL_FRAMES ? (uint32_t)stack_n : OPS_ALL_FRAMES - 1;
+		options.stacks = source.trace->stacks;
+	}
 	if (self->kind != LIST_EVENTS) {
 		PyErr_SetString(PyExc_AssertionError, "key_averages needs a list of events, this one holds averages");
 	} else if (!source.trace) {
@@ -380,21 +403,58 @@ PyObject *ops_ext_event_list_supported_export_stacks_metrics(PyObject *object, P
 	return Py_BuildValue("[ssss]", stack_metrics[0], stack_metrics[1], stack_metrics[2], stack_metrics[3]);
 }
 
+/* Which of the metrics it is: the first is the CPU's, the others the device's; -1 with an exception set for none. */
+static int find_metric(PyObject *metric)
+{
+	for (int i = 0; PyUnicode_Check(metric) && stack_metrics[i]; i++)
+		if (PyUnicode_CompareWithASCIIString(metric, stack_metrics[i]) == 0)
+			return i;
+	PyErr_Format(PyExc_ValueError, "metric should be one of: ['%s', '%s', '%s', '%s']", stack_metrics[0],
+	             stack_metrics[1], stack_metrics[2], stack_metrics[3]);
+	return -1;
+}
+
+static enum ops_code write_stacks(const struct row_source *source, enum ops_stack_metric metric, const char *path,
+                                  struct ops_error *error)
+{
+	const struct ops_rows rows = {.count = source->count, .get = source_get, .context = source};
+	struct ops_flame *flame;
+	enum ops_code code =
+		ops_flame_new(source->trace->trace, source->trace->stacks, &rows, metric, &flame, error);
+
+	if (code)
+		return code;
+	code = ops_write_flame(flame, path, error);
+	ops_flame_free(flame);
+	return code;
+}
+
 PyObject *ops_ext_event_list_export_stacks(PyObject *object, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"path", "metric", NULL};
-	PyObject *path;
-	const char *metric;
+	PyObject *path, *metric, *path_bytes = NULL;
+	struct row_source source;
+	struct ops_error error;
+	enum ops_code code = OPS_OK;
+	int number;
 
-	(void)object;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os:export_stacks", names, &path, &metric))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:export_stacks", names, &path, &metric))
 		return NULL;
-	for (size_t i = 0; stack_metrics[i]; i++) {
-		if (strcmp(metric, stack_metrics[i]) == 0)
-			return PyErr_Format(PyExc_NotImplementedError,
-			                    "export_stacks needs Python stacks (with_stack), which are not recorded yet");
+	number = find_metric(metric);
+	if (number < 0 || !PyUnicode_FSConverter(path, &path_bytes))
+		return NULL;
+	if (source_init(&source, (struct event_list_object *)object) < 0) {
+		Py_DECREF(path_bytes);
+		return NULL;
 	}
-	return PyErr_Format(PyExc_ValueError,
-	                    "metric should be one of: ['self_cpu_time_total', 'self_cuda_time_total', "
-	                    "'self_xpu_time_total', 'self_privateuse1_time_total']");
+	if (!source.trace)
+		PyErr_SetString(PyExc_RuntimeError, "an empty list of no trace cannot be exported");
+	else if (!source.rows || ops_ext_trace_need_stacks(source.trace) == 0)
+		OPS_EXT_WITHOUT_GIL(code = write_stacks(&source, number ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU,
+		                                        PyBytes_AS_STRING(path_bytes), &error));
+	if (code)
+		ops_ext_raise(&error);
+	source_release(&source);
+	Py_DECREF(path_bytes);
+	return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }

@@ -148,10 +148,14 @@ static PyObject *get_overload_name(PyObject *object, void *closure)
 
 static PyObject *get_stack(PyObject *object, void *closure)
 {
+	struct function_event_avg_object *self = (struct function_event_avg_object *)object;
+
 	(void)closure;
-	if (((struct function_event_avg_object *)object)->empty)
+	if (self->empty)
 		Py_RETURN_NONE;
-	return PyList_New(0);
+	if (!self->trace || self->row.stack_frames == 0)
+		return PyList_New(0);
+	return ops_ext_trace_stack(self->trace, self->row.first, self->row.stack_frames);
 }
 
 static PyObject *get_scope(PyObject *object, void *closure)
@@ -217,7 +221,7 @@ static PyGetSetDef avg_getsets[] = {
 	{"use_device", get_use_device, NULL, "Device word of the profile, or None.", NULL},
 	{"input_shapes", get_input_shapes, NULL, "Sizes of the arguments when grouped by them, else \"\".", NULL},
 	{"overload_name", get_overload_name, NULL, "Overload of the operator when grouped by it, else \"\".", NULL},
-	{"stack", get_stack, NULL, "Python stack.", NULL},
+	{"stack", get_stack, NULL, "As many innermost frames as it is grouped by.", NULL},
 	{"scope", get_scope, NULL, "RecordScope of the first event.", NULL},
 	{"device_type", get_device_type, NULL, "DeviceType.", NULL},
 	{"is_user_annotation", get_average_field, NULL, "A range of the user's.", (void *)FIELD_IS_USER_ANNOTATION},

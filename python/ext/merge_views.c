@@ -63,6 +63,25 @@ static int origins_init(struct origins *origins, const struct located *views, si
 	return 0;
 }
 
+static int compare_refs(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Sorts the refs of a part and keeps one of each: an event taken twice would be inside itself. */
+static size_t sort_refs(uint32_t *refs, size_t count)
+{
+	size_t kept = 0;
+
+	qsort(refs, count, sizeof(*refs), compare_refs);
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || refs[i] != refs[i - 1])
+			refs[kept++] = refs[i];
+	return kept;
+}
+
 /* Merges the origins; `parts` take their refs from `views`, sorted by trace. On success views[i].ref is that in the new
  * trace. A new reference, or NULL with an exception set. */
 static struct trace_object *merge(struct ops_ext_state *state, const struct origins *origins, struct located *views,
@@ -81,22 +100,27 @@ static struct trace_object *merge(struct ops_ext_state *state, const struct orig
 		goto out;
 	}
 	for (size_t p = 0; p < origins->trace_count; p++) {
+		size_t first = n;
+
 		parts[p] = (struct ops_trace_part){.trace = origins->traces[p]->trace, .refs = refs + n, .whole = whole};
 		for (size_t i = 0; i < count; i++)
 			if (origins->which[i] == p)
 				refs[n++] = views[i].ref;
-		parts[p].ref_count = (size_t)(refs + n - parts[p].refs);
+		parts[p].ref_count = sort_refs(refs + first, n - first);
+		n = first + parts[p].ref_count;
 	}
 	OPS_EXT_WITHOUT_GIL(code = ops_trace_merge(parts, origins->trace_count, moved, &trace, &error));
 	if (code) {
 		ops_ext_raise(&error);
 		goto out;
 	}
-	n = 0;
-	for (size_t p = 0; p < origins->trace_count; p++)
-		for (size_t i = 0; i < count; i++)
-			if (origins->which[i] == p)
-				views[i].ref = moved[n++];
+	for (size_t i = 0; i < count; i++) {
+		const struct ops_trace_part *part = origins->which[i] == OPS_NONE ? NULL : &parts[origins->which[i]];
+
+		if (part)
+			views[i].ref = moved[(uint32_t *)bsearch(&views[i].ref, part->refs, part->ref_count, sizeof(*refs),
+			                                         compare_refs) - refs];
+	}
 	object = ops_ext_trace_make(state, trace);
 out:
 	PyMem_Free(moved);
@@ -173,7 +197,7 @@ fail:
 
 /* --- averages ----------------------------------------------------------------------------------------------------- */
 
-/* Each row's first event, and behind them their parents: what a row needs of its trace. */
+/* Each row's first event, and behind them their parents: what a row needs of its trace beside the stack. */
 static size_t list_needs(struct trace_object *const *traces, const struct ops_average *rows, size_t count,
                          struct located *ret_needs)
 {
@@ -190,6 +214,54 @@ static size_t list_needs(struct trace_object *const *traces, const struct ops_av
 			ret_needs[n++] = (struct located){.trace = traces[i], .ref = first};
 	}
 	return n;
+}
+
+/* Appends what the stacks of the rows of one trace need. 0, or -1 with an exception set. */
+static int add_stack_needs(struct trace_object *trace, struct trace_object *const *traces,
+                           const struct ops_average *rows, size_t count, struct located **needs, size_t *need_count)
+{
+	uint32_t *firsts = PyMem_New(uint32_t, count), *needed = NULL;
+	struct located *grown;
+	struct ops_error error;
+	size_t n = 0, needed_count;
+	enum ops_code code = OPS_OK;
+
+	if (!firsts) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (traces[i] == trace && rows[i].stack_frames > 0)
+			firsts[n++] = rows[i].first;
+	if (n > 0)
+		OPS_EXT_WITHOUT_GIL(code = ops_stack_rows(trace->trace, firsts, n, &needed, &needed_count, &error));
+	PyMem_Free(firsts);
+	if (code) {
+		ops_ext_raise(&error);
+		return -1;
+	}
+	if (!needed)
+		return 0;
+	grown = PyMem_Realloc(*needs, (*need_count + needed_count + 1) * sizeof(*grown));
+	if (grown) {
+		*needs = grown;
+		for (size_t i = 0; i < needed_count; i++)
+			grown[(*need_count)++] = (struct located){trace, needed[i]};
+	} else {
+		PyErr_NoMemory();
+	}
+	ops_free_refs(needed);
+	return grown ? 0 : -1;
+}
+
+/* Adds to the needs of the rows, one trace after the other, those of their stacks; the needs' origins are known. */
+static int need_stacks(const struct origins *origins, struct trace_object *const *traces, const struct ops_average *rows,
+                       size_t count, struct located **needs, size_t *need_count)
+{
+	for (size_t p = 0; p < origins->trace_count; p++)
+		if (add_stack_needs(origins->traces[p], traces, rows, count, needs, need_count) < 0)
+			return -1;
+	return 0;
 }
 
 /* Names and inputs of a row in its new trace: those of its first event. */
@@ -225,6 +297,11 @@ int ops_ext_merge_rows(struct ops_ext_state *state, struct trace_object *const *
 	if (origins_init(&origins, needs, need_count) < 0)
 		goto out;
 	if (origins.trace_count > 1 || (origins.trace_count && apart)) {
+		if (need_stacks(&origins, traces, rows, count, &needs, &need_count) < 0)
+			goto out;
+		origins_release(&origins);
+		if (origins_init(&origins, needs, need_count) < 0)
+			goto out;
 		trace = merge(state, &origins, needs, need_count, false);
 		if (!trace)
 			goto out;

@@ -57,6 +57,12 @@ static void trace_dealloc(PyObject *object)
 			Py_XDECREF(self->names[i]);
 		PyMem_Free(self->names);
 	}
+	if (self->frames) {
+		for (size_t i = ops_stack_name_count(self->stacks); i-- > 0;)
+			Py_XDECREF(self->frames[i]);
+		PyMem_Free(self->frames);
+	}
+	ops_stacks_free(self->stacks);
 	PyMem_RawFree(self->flows);
 	PyMem_RawFree(self->child_start);
 	PyMem_RawFree(self->child_rows);
@@ -187,6 +193,64 @@ int ops_ext_trace_need_flows(struct trace_object *self)
 		self->flows[links[i].to] = (uint32_t)i + 1;
 	}
 	return 0;
+}
+
+int ops_ext_trace_need_stacks(struct trace_object *self)
+{
+	struct ops_stacks *stacks;
+	struct ops_error error;
+	enum ops_code code;
+
+	if (self->stacks)
+		return 0;
+	OPS_EXT_WITHOUT_GIL(code = ops_stacks_new(self->trace, &stacks, &error));
+	if (code) {
+		ops_ext_raise(&error);
+		return -1;
+	}
+	if (self->stacks)
+		ops_stacks_free(stacks);
+	else
+		self->stacks = stacks;
+	return 0;
+}
+
+/* A new reference to the str of a frame's name. */
+static PyObject *frame_text(struct trace_object *self, uint32_t name)
+{
+	struct ops_string text;
+
+	if (!self->frames[name]) {
+		text = ops_stack_text(self->stacks, name);
+		self->frames[name] = ops_ext_text(text.bytes, text.size);
+	}
+	return Py_XNewRef(self->frames[name]);
+}
+
+PyObject *ops_ext_trace_stack(struct trace_object *self, uint32_t ref, uint32_t most)
+{
+	const struct ops_frame *chains;
+	size_t chain_count;
+	PyObject *list;
+
+	if (ops_ext_trace_need_stacks(self) < 0)
+		return NULL;
+	if (!self->frames) {
+		self->frames = PyMem_Calloc(ops_stack_name_count(self->stacks), sizeof(*self->frames));
+		if (!self->frames)
+			return PyErr_NoMemory();
+	}
+	chains = ops_stack_frames(self->stacks, &chain_count);
+	list = PyList_New(0);
+	for (uint32_t chain = ops_stack_of(self->stacks, ref); list && chain != 0 && most > 0; most--) {
+		PyObject *text = frame_text(self, chains[chain].name);
+
+		if (!text || PyList_Append(list, text) < 0)
+			Py_CLEAR(list);
+		Py_XDECREF(text);
+		chain = chains[chain].caller;
+	}
+	return list;
 }
 
 uint64_t ops_ext_trace_id_max(struct trace_object *self)

@@ -26,6 +26,8 @@ struct trace_object {
 	uint32_t *child_start;        /* children of row i: child_rows[child_start[i] … child_start[i + 1]) */
 	uint32_t *child_rows;
 	uint32_t *flows;   /* per event: number of its arrow to or from another event, 0 none; NULL before it is asked for */
+	struct ops_stacks *stacks; /* NULL before they are asked for */
+	PyObject **frames;         /* one str per name of a frame, made when asked for */
 	uint64_t id_max;   /* highest event id, 0 before it is asked for */
 	PyObject **names;  /* one str per string id, made when asked for */
 	struct function_event_object *views; /* all there are, linked */
@@ -90,9 +92,12 @@ int ops_ext_trace_need_refs(struct trace_object *self);
 int ops_ext_trace_need_costs(struct trace_object *self);
 int ops_ext_trace_need_children(struct trace_object *self);
 int ops_ext_trace_need_flows(struct trace_object *self);
+int ops_ext_trace_need_stacks(struct trace_object *self);
 uint64_t ops_ext_trace_id_max(struct trace_object *self);
 /* The costs for one list or event; need_costs first. */
 struct ops_event_costs ops_ext_trace_costs(const struct trace_object *self, bool with_flops);
+/* A new list of the innermost frames of an event's stack, `most` of them. */
+PyObject *ops_ext_trace_stack(struct trace_object *self, uint32_t ref, uint32_t most);
 /* A new reference to the str of a string id, decoded once. */
 PyObject *ops_ext_trace_name(struct trace_object *self, uint32_t id);
 

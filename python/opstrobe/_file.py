@@ -33,6 +33,10 @@ class TraceFile:
         """Writes the trace as Chrome JSON, compressed when the path ends in .gz."""
         self.trace.export_chrome_trace(os.fspath(path))
 
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Writes stacks for a flame graph, as `profile.export_stacks()`."""
+        self.events().export_stacks(path, metric)
+
     @property
     def metadata(self) -> dict[str, str]:
         """What the file says beside its events: key to JSON text."""

@@ -253,10 +253,13 @@ class Recording:
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace of this window, in the format that the path's ending says."""
-        if self.trace is None:
+        self._finished(self.trace, "export a trace").export_chrome_trace(os.fspath(path))
+
+    def _finished(self, trace: _core.Trace | None, doing: str) -> _core.Trace:
+        if trace is None:
             state = "is still recording" if self.running else "has recorded nothing"
-            raise RuntimeError(f"cannot export a trace: this profile {state}")
-        self.trace.export_chrome_trace(os.fspath(path))
+            raise RuntimeError(f"cannot {doing}: this profile {state}")
+        return trace
 
     @property
     def _stats(self) -> _ProfilerStats:

@@ -200,10 +200,11 @@ class profile(Recording):
         self.export(path)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-        """Writes the stacks with the time spent in each, for flame graphs."""
+        """Writes every stack and the time of its own, as `opstrobe.profile.export_stacks`."""
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
-        self.function_events.export_stacks(os.fspath(path), metric)
+        self._finished(self.whole_trace, "export stacks")
+        self.function_events.export_stacks(path, metric)
 
     @property
     def profiling_start_time_ns(self) -> int:

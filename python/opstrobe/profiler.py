@@ -248,9 +248,13 @@ class _KinetoProfile:
     def take_pending_cuspy_export(self) -> None:
         """None: torch's collector cuspy is not used."""
 
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        self._recorded("exporting stacks")
-        _missing("export_stacks()")
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Writes every stack and the time of its own, in nanoseconds, for a flame graph.
+
+        The end of the name says the form: `.speedscope.json`, `.svg` for a picture, else collapsed stacks for
+        flamegraph.pl and its like.
+        """
+        self._recorded("exporting stacks").export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         _missing("export_memory_timeline()")

@@ -463,13 +463,13 @@ def test_export(events, tmp_path):
         events.export_chrome_trace(3)
 
 
-def test_stacks_are_not_there_yet(events, tmp_path):
+def test_spec_2_4_metrics_of_stacks(events, tmp_path):
     metrics = events.supported_export_stacks_metrics()
     assert metrics == [f"self_{device}_time_total" for device in ("cpu", "cuda", "xpu", "privateuse1")]
-    with pytest.raises(NotImplementedError, match="with_stack"):
-        events.export_stacks(str(tmp_path / "x"), metrics[0])
-    with pytest.raises(ValueError, match="self_cpu_time_total"):
-        events.export_stacks(str(tmp_path / "x"), "nothing")
+    for wrong in ("nothing", "", None, 3, "self_cpu_time_total\0"):
+        with pytest.raises(ValueError, match="self_cpu_time_total.*self_privateuse1_time_total"):
+            events.export_stacks(tmp_path / "x", wrong)
+    assert not (tmp_path / "x").exists()
 
 
 # --- several traces -----------------------------------------------------------------------------------------------------
