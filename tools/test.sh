@@ -6,6 +6,7 @@
 tools/build.sh
 system_packages clang libclang-rt-14-dev libcmocka-dev
 python_packages test tools/requirements-test.txt
+python_packages programs tools/requirements-programs.txt
 logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
@@ -42,7 +43,8 @@ c_gcc_release() {
 	meson_build build/gcc -Dwerror=true -Dbuildtype=release -Dextension=enabled -Dtests=enabled
 	meson_test build/gcc
 }
-python_tests() { python -m pytest -q -ra tests/python; }
+python_tests() { python -m pytest -q -ra tests/python --ignore=tests/python/integration; }
+programs() { python -m pytest -q -ra tests/python/integration; }
 command_tests() { python -m pytest -q -ra tests/cli; }
 wheel() {
 	tools/wheel.sh
@@ -54,7 +56,7 @@ lint() { tools/lint.sh; }
 passed=0
 failed=0
 summary=()
-for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests command_tests wheel demo lint; do
+for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests wheel demo lint; do
 	say "$step"
 	begin=$SECONDS
 	# In a shell of its own, for -e has no effect in what a condition runs.
