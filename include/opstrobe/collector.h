@@ -37,7 +37,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define OPS_COLLECTOR_ABI 2u
+#define OPS_COLLECTOR_ABI 4u
 
 #define OPS_BLOCK_BYTES 65536u
 #define OPS_BLOCK_MAGIC 0x4b4c424fu /* "OBLK" in memory order on little endian */
@@ -52,6 +52,8 @@ enum ops_slot_kind {
 	OPS_SLOT_OOM = 6,     /* struct ops_memory_slot: an allocation that failed */
 	OPS_SLOT_ROLE = 7,    /* what a storage is for: its name, and as argument text a struct ops_storage */
 	OPS_SLOT_MODULE = 8,  /* a call of an nn.Module; sequence_nr is its id, see ops_recording_set_modules */
+	OPS_SLOT_PYTHON = 9,  /* a call of a Python function, or from Python of a C function: `name` is the function's number,
+	                       * see ops_recording_add_function */
 };
 
 enum ops_slot_flag {
@@ -64,6 +66,7 @@ enum ops_slot_flag {
 	                             * struct ops_storage: see storage.h */
 	OPS_SLOT_HAS_VALUES = 32, /* behind those texts: uint32_t count, then as many named values: the name as a text, a
 	                           * uint32_t enum ops_value_kind, and the value */
+	OPS_SLOT_DROPPED = 64,    /* of a Python call: it is not wanted after all */
 };
 
 /* What a named value is, and what stands for it. */
@@ -76,16 +79,18 @@ enum ops_value_kind {
 	OPS_VALUE_COUNT,     /* int64_t: of a counter, known only once the slot is closed */
 };
 
+/* Offsets in a block and sizes of payloads are less than OPS_BLOCK_BYTES. */
 struct ops_slot {
 	void *owner;          /* free for whoever opened the slot; the torch bridge keeps a C++ object's vtable here */
 	uint64_t start_ticks; /* ops_ticks() at the start */
 	uint64_t end_ticks;   /* 0 while open; written with release order, see ops_slot_close */
 	int64_t sequence_nr;  /* autograd sequence number, -1 for none */
 	uint32_t name;        /* id from ops_collector.intern for this thread; 0 with OPS_SLOT_NAME_INLINE */
-	uint32_t payload;     /* offset in the block, 0 when there is none */
-	uint32_t payload_bytes;
+	uint32_t call_line;   /* in the source of the Python function that this was called from; 0 unknown */
 	uint32_t forward_thread; /* torch's logical thread number of the forward operator, 0 for none */
 	uint32_t end_thread;     /* `number` of the thread that closed the slot, 0 when unknown */
+	uint16_t payload;        /* offset in the block, 0 when there is none */
+	uint16_t payload_bytes;
 	uint8_t kind;            /* enum ops_slot_kind */
 	uint8_t scope;           /* at::RecordScope; 7 (USER_SCOPE) for ranges */
 	uint16_t flags;          /* enum ops_slot_flag */
@@ -148,6 +153,9 @@ struct ops_collector {
 	 * own cache. Ids hold for one epoch only: load the epoch first, intern, then reserve with that epoch. */
 	uint32_t (*intern)(struct ops_thread *thread, const char *name, size_t name_bytes, const char *overload,
 	                   size_t overload_bytes);
+
+	/* What tells the calling thread's line, see ops_call_line; NULL while nobody can. */
+	uint32_t (*const *call_line)(void);
 };
 
 #if defined(__GNUC__)
@@ -178,6 +186,15 @@ static inline uint64_t ops_collector_epoch(const struct ops_collector *collector
 	return __atomic_load_n(collector->epoch, __ATOMIC_ACQUIRE);
 }
 
+/* Which line of the Python function that runs on this thread makes the call that is to be recorded; 0 unknown. Without the
+ * GIL, for Python functions stand still while they call. */
+static inline uint32_t ops_call_line(const struct ops_collector *collector)
+{
+	uint32_t (*tell)(void) = __atomic_load_n(collector->call_line, __ATOMIC_ACQUIRE);
+
+	return OPS_UNLIKELY(tell != NULL) ? tell() : 0;
+}
+
 /* The largest payload of one slot: more is always a loss. */
 #define OPS_PAYLOAD_MAX (OPS_BLOCK_BYTES - sizeof(struct ops_block) - sizeof(struct ops_slot))
 
@@ -195,8 +212,8 @@ static inline struct ops_slot *ops_reserve(const struct ops_collector *collector
 		return collector->reserve_slow(thread, epoch, payload_bytes);
 	slot = &thread->block->slots[thread->reserved_slots++];
 	thread->payload_start -= (uint32_t)payload_bytes;
-	slot->payload = payload_bytes ? thread->payload_start : 0;
-	slot->payload_bytes = (uint32_t)payload_bytes;
+	slot->payload = (uint16_t)(payload_bytes ? thread->payload_start : 0);
+	slot->payload_bytes = (uint16_t)payload_bytes;
 	return slot;
 }
 
@@ -217,6 +234,9 @@ static inline void *ops_slot_payload(struct ops_thread *thread, struct ops_slot 
 {
 	return (char *)thread->block + slot->payload;
 }
+
+/* Sets or, with NULL, unsets what ops_call_line calls. */
+void ops_set_call_line(uint32_t (*tell)(void));
 
 /* The core's collector. Collectors inside the core use it directly, others are handed the pointer. */
 const struct ops_collector *ops_collector_get(void);

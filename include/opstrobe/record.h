@@ -85,6 +85,21 @@ struct ops_recorded_module {
 enum ops_code ops_recording_set_modules(struct ops_recording *recording, const struct ops_recorded_module *modules,
                                         size_t count, struct ops_error *error);
 
+/* A function whose calls were recorded: how its rows are called, its qualified name and the path of its source (NULL for
+ * none), and its first line, 0 for none. Borrowed. */
+struct ops_recorded_function {
+	const char *row_name;
+	size_t row_name_bytes;
+	const char *name;
+	size_t name_bytes;
+	const char *file;
+	size_t file_bytes;
+	uint32_t line;
+};
+
+/* Tells a recording the next function that slots of kind OPS_SLOT_PYTHON name: 1, 2, … False when memory is out. */
+bool ops_recording_add_function(struct ops_recording *recording, const struct ops_recorded_function *function);
+
 /* Frees a recording that was not handed to ops_trace_from_recording. NULL is allowed. */
 void ops_recording_free(struct ops_recording *recording);
 

@@ -59,6 +59,7 @@ static struct ops_slot *open_call(PyObject *module)
 	slot->owner = NULL;
 	slot->sequence_nr = index;
 	slot->name = 0;
+	slot->call_line = ops_call_line(calls.collector);
 	slot->forward_thread = 0;
 	slot->end_thread = thread->number;
 	slot->kind = OPS_SLOT_MODULE;

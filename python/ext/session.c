@@ -10,6 +10,7 @@
 #include <opstrobe/record.h>
 
 #include "bridge.h"
+#include "python_calls.h"
 #include "module_calls.h"
 
 struct session_object {
@@ -20,6 +21,8 @@ struct session_object {
 	bool modules;                /* calls of modules are wanted */
 	struct ops_record_options record;
 	struct ops_torch_options torch;
+	bool with_stack;
+	struct ops_python_options python; /* the filter is owned until the start takes it */
 };
 
 static int to_bytes(PyObject *value, void *ret_bytes)
@@ -32,17 +35,55 @@ static int to_bytes(PyObject *value, void *ret_bytes)
 	return 1;
 }
 
+/* "O&": a tuple of str, taken over by the filter. */
+static int to_texts(PyObject *value, void *ret_texts)
+{
+	if (!PyTuple_Check(value)) {
+		PyErr_Format(PyExc_TypeError, "paths must be a tuple of str, not %.100s", Py_TYPE(value)->tp_name);
+		return 0;
+	}
+	for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++) {
+		if (!PyUnicode_Check(PyTuple_GET_ITEM(value, i))) {
+			PyErr_SetString(PyExc_TypeError, "paths must be str");
+			return 0;
+		}
+	}
+	Py_XSETREF(*(PyObject **)ret_texts, Py_NewRef(value));
+	return 1;
+}
+
+static void filter_clear(struct ops_python_filter *filter)
+{
+	Py_CLEAR(filter->path_prefixes);
+	Py_CLEAR(filter->include);
+	Py_CLEAR(filter->exclude);
+	Py_CLEAR(filter->hide);
+}
+
 static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-	static char *keywords[] = {"record_shapes", "profile_memory", "all_threads", "capture_overload_names",
-				   "modules",       "record_ids",     "max_bytes", "prefault_bytes", NULL};
+	static char *keywords[] = {"record_shapes", "profile_memory", "all_threads",     "capture_overload_names",
+				   "modules",       "record_ids",     "max_bytes",       "prefault_bytes",
+				   "stack",         "gc",             "path_prefixes",   "include",
+				   "exclude",       "hide",           "max_depth",       "min_duration_ns",
+				   NULL};
 	struct session_object *self = (struct session_object *)object;
-	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0;
+	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0;
 	struct ops_record_options record = {0};
+	struct ops_python_options python = {0};
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&:Session", keywords, &shapes, &memory, &all, &overloads,
-					 &modules, &ids, to_bytes, &record.max_bytes, to_bytes, &record.prefault_bytes))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&:Session", keywords, &shapes, &memory,
+					 &all, &overloads, &modules, &ids, to_bytes, &record.max_bytes, to_bytes,
+					 &record.prefault_bytes, &stack, &gc, to_texts, &python.filter.path_prefixes,
+					 to_texts, &python.filter.include, to_texts, &python.filter.exclude,
+					 to_texts, &python.filter.hide, &python.max_depth, to_bytes, &python.min_duration_ns)) {
+		filter_clear(&python.filter);
 		return -1;
+	}
+	filter_clear(&self->python.filter);
+	python.record_gc = gc;
+	self->with_stack = stack;
+	self->python = python;
 	self->record = record;
 	self->modules = modules;
 	self->torch = (struct ops_torch_options){
@@ -71,6 +112,12 @@ static struct ops_recording *end_session(struct session_object *self, struct ops
 		ops_ext_bridge()->detach();
 	self->attached = false;
 	ops_session_stop(session, &recording, error);
+	if (!ops_python_calls_stop(recording)) {
+		ops_recording_free(recording);
+		recording = NULL;
+		if (error)
+			*error = (struct ops_error){.code = OPS_NO_MEMORY};
+	}
 	ops_ext_modules_end(recording);
 	return recording;
 }
@@ -83,6 +130,7 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 	const char *refusal;
 	struct ops_error error;
 	enum ops_code code;
+	uint64_t start_ticks;
 
 	(void)ignored;
 	Py_BEGIN_ALLOW_THREADS
@@ -90,6 +138,7 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 	Py_END_ALLOW_THREADS
 	if (code)
 		return ops_ext_raise(&error);
+	start_ticks = ops_ticks(ops_collector_get()->tsc);
 	self->session = session;
 	self->pid = getpid();
 	if (ops_ext_modules_begin(self->modules) < 0) {
@@ -102,6 +151,10 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 		return PyErr_Format(PyExc_RuntimeError, "cannot start a session: %s", refusal);
 	}
 	self->attached = bridge != NULL;
+	if (self->with_stack && ops_python_calls_start(&self->python, start_ticks) < 0) {
+		ops_recording_free(end_session(self, &error));
+		return NULL;
+	}
 	Py_RETURN_NONE;
 }
 
@@ -159,6 +212,7 @@ static void session_dealloc(PyObject *object)
 
 	if (is_running(self))
 		ops_recording_free(end_session(self, NULL));
+	filter_clear(&self->python.filter);
 	type->tp_free(object);
 	Py_DECREF(type);
 }

@@ -630,6 +630,7 @@ inline void fill(ops_slot *slot, const RecordFunction &fn, const record &what)
 	slot->end_ticks = 0;
 	slot->sequence_nr = fn.seqNr();
 	slot->name = what.id;
+	slot->call_line = ops_call_line(attached.collector);
 	slot->forward_thread = static_cast<uint32_t>(fn.forwardThreadId());
 	slot->end_thread = 0;
 	slot->kind = what.kind;

@@ -15,6 +15,7 @@ from opstrobe._file import read as read
 from opstrobe._handlers import tensorboard_trace_handler
 from opstrobe._patch import patch_torch as patch_torch
 from opstrobe._schedule import schedule
+from opstrobe._stack import StackOptions as StackOptions
 from opstrobe._step_tracker import KinetoStepTracker as KinetoStepTracker
 from opstrobe.profiler import (
     ExecutionTraceObserver,

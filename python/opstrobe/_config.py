@@ -28,7 +28,7 @@ _FIELDS: dict[str, Any] = {
 }
 # What torch 2.15 no longer has in front: there the first positional argument is `verbose`.
 _REMOVED = ("profiler_metrics", "profiler_measure_per_kernel")
-_MISSING = ("performance_events", "record_python_gc_info")
+_MISSING = ("performance_events",)
 
 
 class _ExperimentalConfig:

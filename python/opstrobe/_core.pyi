@@ -25,6 +25,14 @@ class Session:
         record_ids: bool = False,
         max_bytes: int = 0,
         prefault_bytes: int = 0,
+        stack: bool = False,
+        gc: bool = False,
+        path_prefixes: tuple[str, ...] = (),
+        include: tuple[str, ...] = (),
+        exclude: tuple[str, ...] = (),
+        hide: tuple[str, ...] = (),
+        max_depth: int = 0,
+        min_duration_ns: int = 0,
     ) -> None: ...
     def start(self) -> None: ...
     def pause(self) -> None: ...

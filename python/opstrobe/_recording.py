@@ -10,6 +10,7 @@ import time
 import weakref
 
 from opstrobe import _core
+from opstrobe._stack import StackOptions, session_options
 from opstrobe._warn import warn
 
 TYPE_CHECKING = False
@@ -68,6 +69,8 @@ class Recording:
         earlier: _core.Trace | None = None,
         with_modules: bool = False,
         record_ids: bool = False,
+        with_stack: bool | StackOptions = False,
+        record_gc: bool = False,
     ) -> None:
         self.trace_id = ""
         self.use_device: str | None = None  # device collectors will say
@@ -78,6 +81,8 @@ class Recording:
         self.trace: _core.Trace | None = None
         self.trace_only = trace_only
         self._with_modules = with_modules
+        self._stack = with_stack
+        self._record_gc = record_gc
         self._all_threads = all_threads
         self._record_ids = record_ids
         self._capture_overload_names = capture_overload_names
@@ -111,6 +116,7 @@ class Recording:
             capture_overload_names=self._capture_overload_names,
             modules=self._with_modules,
             record_ids=self._record_ids,
+            **session_options(self._stack, self._record_gc),
         )
         self._duration_ns["prepare"] = time.perf_counter_ns() - begin
 

@@ -11,6 +11,7 @@ from opstrobe._activities import left_out_by
 from opstrobe._config import check_experimental, values_of
 from opstrobe._core import EventList, FunctionEvent, Trace, record_function
 from opstrobe._recording import Recording
+from opstrobe._stack import StackOptions
 from opstrobe._step_tracker import KinetoStepTracker
 from opstrobe._warn import warn
 
@@ -60,7 +61,7 @@ class profile(Recording):
         record_shapes: bool = False,
         with_flops: bool = False,
         profile_memory: bool = False,
-        with_stack: bool = False,
+        with_stack: bool | StackOptions = False,
         with_modules: bool = False,
         use_kineto: bool = False,
         use_cpu: bool = True,
@@ -81,7 +82,9 @@ class profile(Recording):
             record_shapes=record_shapes,
             profile_memory=profile_memory,
             with_flops=with_flops,
-            with_modules=with_modules or with_stack,
+            with_modules=with_modules or bool(with_stack),
+            with_stack=with_stack,
+            record_gc=self._values["record_python_gc_info"],
             all_threads=self._values["profile_all_threads"],
             capture_overload_names=self._values["capture_overload_names"],
             trace_only=self._values["trace_only"],

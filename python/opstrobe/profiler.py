@@ -13,6 +13,7 @@ from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, Record
 from opstrobe._execution_trace import ExecutionTraceObserver
 from opstrobe._handlers import tensorboard_trace_handler
 from opstrobe._schedule import schedule
+from opstrobe._stack import StackOptions
 from opstrobe._step_tracker import KinetoStepTracker
 from opstrobe._warn import warn
 from opstrobe.autograd_profiler import check_graph_options, kineto_available
@@ -86,7 +87,7 @@ class _KinetoProfile:
         activities: Activities | None = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
-        with_stack: bool = False,
+        with_stack: bool | StackOptions = False,
         with_flops: bool = False,
         with_modules: bool = False,
         experimental_config: Any = None,
@@ -95,11 +96,6 @@ class _KinetoProfile:
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
     ) -> None:
-        for name, value in (
-            ("with_stack", with_stack),
-        ):
-            if value:
-                _missing(f"{name}={value!r}")
         self.activities, self.activity_configs = parse_activities(activities, supported_activities())
         self.record_shapes = record_shapes
         self.profile_memory = profile_memory
@@ -354,7 +350,7 @@ class profile(_KinetoProfile):
         on_trace_ready: Callable[..., Any] | None = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
-        with_stack: bool = False,
+        with_stack: bool | StackOptions = False,
         with_flops: bool = False,
         with_modules: bool = False,
         experimental_config: Any = None,

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "read/recording_calls.h"
 #include "read/recording_modules.h"
 #include "read/slot_values.h"
 #include "record/recording.h"
@@ -44,6 +45,7 @@ struct lane {
 	uint32_t track;
 	int64_t start_ns; /* of the head */
 	int64_t end_ns;
+	struct ops_open_calls calls; /* of Python */
 	bool unfinished;
 	bool named_wrapper; /* the head's name begins with wrapper_prefix; set by describe */
 	uint32_t wrapper; /* row of an evaluate_function that the thread's next operator may complete, or OPS_NONE */
@@ -57,12 +59,14 @@ struct reader {
 	struct lane *lanes; /* by track; those with torch's numbers first */
 	size_t lane_count;
 	uint32_t *by_number; /* lane indexes in order of share->number */
+	struct ops_called_functions functions;
 	struct lane **heap;
 	size_t heap_count;
 	struct ops_called_modules modules;
 	uint32_t number_max; /* the highest of torch's thread numbers seen anywhere */
 	uint64_t lost;
 	struct ops_buffer text; /* scratch */
+	bool failed; /* memory is out */
 };
 
 static bool is_wrapper(const char *name, size_t size)
@@ -201,7 +205,8 @@ static void load_head(const struct reader *reader, struct lane *lane)
 
 	lane->start_ns = lane->end_ns = to_ns(reader, slot->start_ticks);
 	lane->unfinished = false;
-	if (slot->kind != OPS_SLOT_OP && slot->kind != OPS_SLOT_RANGE && slot->kind != OPS_SLOT_MODULE)
+	if (slot->kind != OPS_SLOT_OP && slot->kind != OPS_SLOT_RANGE && slot->kind != OPS_SLOT_PYTHON &&
+	    slot->kind != OPS_SLOT_MODULE)
 		return;
 	end_ticks = ops_slot_end(slot);
 	lane->unfinished = end_ticks == 0 || end_ticks > reader->recording->stop.ticks;
@@ -377,6 +382,7 @@ static void take_event(struct reader *reader, struct lane *lane)
 		ops_builder_event(reader->builder, &event);
 		return;
 	}
+	event.call_line = slot->call_line;
 	event.sequence_nr = slot->sequence_nr < 0 ? -1 : slot->sequence_nr;
 	event.forward_thread = slot->forward_thread;
 	if (slot->forward_thread > reader->number_max)
@@ -394,9 +400,10 @@ static void take_event(struct reader *reader, struct lane *lane)
 		complete_wrapper(reader, lane, row);
 }
 
-/* A call of a module. It ends on the thread that began it. */
-static void take_module_call(struct reader *reader, const struct lane *lane)
+/* A call of Python or of a module, which ends on the thread that began it. */
+static void take_call(struct reader *reader, struct lane *lane)
 {
+	const struct ops_slot *slot = lane->slot;
 	struct ops_new_event event = {
 		OPS_NEW_EVENT,
 		.start_ns = lane->start_ns,
@@ -406,10 +413,18 @@ static void take_module_call(struct reader *reader, const struct lane *lane)
 		.flags = lane->unfinished ? OPS_EVENT_UNFINISHED : 0,
 	};
 
-	if (ops_called_modules_describe(&reader->modules, lane->slot->sequence_nr, &event))
+	if (slot->flags & OPS_SLOT_DROPPED)
+		return;
+	event.call_line = slot->call_line;
+	if (slot->kind == OPS_SLOT_MODULE ? !ops_called_modules_describe(&reader->modules, slot->sequence_nr, &event)
+	                                  : !ops_called_functions_describe(&reader->functions, slot->name, &event)) {
+		reader->lost++;
+		return;
+	}
+	if (ops_open_calls_add(&lane->calls, &reader->functions, &event))
 		ops_builder_event(reader->builder, &event);
 	else
-		reader->lost++;
+		reader->failed = true;
 }
 
 static void take_memory(struct reader *reader, const struct lane *lane)
@@ -473,7 +488,8 @@ static void take_slot(struct reader *reader, struct lane *lane)
 		take_event(reader, lane);
 		break;
 	case OPS_SLOT_MODULE:
-		take_module_call(reader, lane);
+	case OPS_SLOT_PYTHON:
+		take_call(reader, lane);
 		break;
 	case OPS_SLOT_MEMORY:
 	case OPS_SLOT_OOM:
@@ -497,7 +513,7 @@ static void merge_lanes(struct reader *reader)
 			reader->heap[reader->heap_count++] = &reader->lanes[i];
 	for (size_t i = reader->heap_count; i-- > 0;)
 		sink_lane(reader, i);
-	while (reader->heap_count && !ops_builder_failed(reader->builder)) {
+	while (reader->heap_count && !reader->failed && !ops_builder_failed(reader->builder)) {
 		take_slot(reader, reader->heap[0]);
 		if (!advance(reader, reader->heap[0]))
 			reader->heap[0] = reader->heap[--reader->heap_count];
@@ -525,13 +541,14 @@ static void set_info(struct reader *reader)
 
 static bool read_all(struct reader *reader)
 {
-	if (!open_lanes(reader) || !ops_called_modules_init(&reader->modules, reader->recording, reader->builder))
+	if (!open_lanes(reader) || !ops_called_modules_init(&reader->modules, reader->recording, reader->builder) ||
+	    !ops_called_functions_init(&reader->functions, reader->recording, reader->builder))
 		return false;
 	ops_builder_expect(reader->builder, reader->recording->slot_count, 0);
 	merge_lanes(reader);
 	number_tracks(reader);
 	set_info(reader);
-	return !ops_builder_failed(reader->builder);
+	return !reader->failed && !ops_builder_failed(reader->builder);
 }
 
 enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, struct ops_trace **ret_trace,
@@ -547,9 +564,12 @@ enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, str
 
 	reader.stop_ns = ops_clock_to_ns(&reader.clock, take_recording->stop.ticks);
 	ok = reader.builder && read_all(&reader);
-	for (size_t i = 0; i < reader.lane_count; i++)
+	for (size_t i = 0; i < reader.lane_count; i++) {
 		ops_free(reader.lanes[i].names);
+		ops_open_calls_release(&reader.lanes[i].calls);
+	}
 	ops_called_modules_release(&reader.modules);
+	ops_called_functions_release(&reader.functions);
 	ops_free(reader.lanes);
 	ops_free(reader.by_number);
 	ops_free(reader.heap);

@@ -79,6 +79,7 @@ static inline struct ops_slot *record(uint8_t kind, struct text name, const stru
 		return NULL;
 	slot->owner = NULL;
 	slot->sequence_nr = sequence_nr;
+	slot->call_line = ops_call_line(&ops_recorder_collector);
 	slot->forward_thread = 0;
 	slot->end_thread = thread->number;
 	slot->kind = kind;

@@ -60,7 +60,8 @@ static void copy_slot(struct ops_slot *to, const struct ops_slot *from, uint32_t
 	to->end_ticks = end_ticks;
 	to->sequence_nr = from->sequence_nr;
 	to->name = from->name;
-	to->payload = from->payload ? from->payload - shift : 0;
+	to->call_line = from->call_line;
+	to->payload = (uint16_t)(from->payload ? from->payload - shift : 0);
 	to->payload_bytes = from->payload_bytes;
 	to->forward_thread = from->forward_thread;
 	to->end_thread = end_ticks ? from->end_thread : 0;

@@ -21,6 +21,7 @@
 #include <opstrobe/record.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/intern.h"
 
@@ -46,6 +47,14 @@ struct ops_share {
 	size_t slot_count;          /* in all blocks, those taken included */
 };
 
+/* See ops_recording_add_function: ids in the recording's `texts`, OPS_INTERN_NONE for none. */
+struct ops_function_names {
+	uint32_t row_name;
+	uint32_t name;
+	uint32_t file;
+	uint32_t line;
+};
+
 struct ops_recording {
 	struct ops_clock_pair start;
 	struct ops_clock_pair stop;
@@ -57,6 +66,8 @@ struct ops_recording {
 	struct ops_recorded_module *modules; /* they and what they point to lie in module_arena */
 	size_t module_count;
 	struct ops_arena module_arena;
+	struct ops_intern texts;
+	OPS_ARRAY(struct ops_function_names) functions;
 };
 
 /* The end of a slot in ticks, 0 while open. Pairs with ops_slot_close. Not for memory slots. */

@@ -46,6 +46,29 @@ void ops_share_drop_block(struct ops_share *share)
 	}
 }
 
+bool ops_recording_add_function(struct ops_recording *recording, const struct ops_recorded_function *function)
+{
+	struct ops_function_names names = {
+		.row_name = ops_intern_add(&recording->texts, function->row_name, function->row_name_bytes),
+		.name = OPS_INTERN_NONE,
+		.file = OPS_INTERN_NONE,
+		.line = function->line,
+	};
+	struct ops_function_names *added;
+
+	if (function->name)
+		names.name = ops_intern_add(&recording->texts, function->name, function->name_bytes);
+	if (function->file)
+		names.file = ops_intern_add(&recording->texts, function->file, function->file_bytes);
+	if (names.row_name == OPS_INTERN_NONE || (function->name && names.name == OPS_INTERN_NONE) ||
+	    (function->file && names.file == OPS_INTERN_NONE))
+		return false;
+	added = OPS_ARRAY_PUSH(&recording->functions);
+	if (added)
+		*added = names;
+	return added != NULL;
+}
+
 void ops_recording_free(struct ops_recording *recording)
 {
 	struct ops_share *share;
@@ -60,6 +83,8 @@ void ops_recording_free(struct ops_recording *recording)
 		ops_share_free(share);
 	}
 	ops_arena_release(&recording->module_arena);
+	ops_intern_release(&recording->texts);
+	OPS_ARRAY_RELEASE(&recording->functions);
 	ops_free(recording);
 	pthread_mutex_lock(&ops_recorder.lock);
 	idle = !ops_recorder.session;

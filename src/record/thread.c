@@ -32,13 +32,20 @@ static uint32_t intern(struct ops_thread *hot, const char *name, size_t name_byt
 __attribute__((aligned(64))) uint64_t ops_recorder_epoch;
 struct recorder ops_recorder = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static uint32_t (*call_line)(void);
 struct ops_collector ops_recorder_collector = {
 	.abi = OPS_COLLECTOR_ABI,
 	.epoch = &ops_recorder_epoch,
 	.thread = collector_thread,
 	.reserve_slow = reserve_slow,
 	.intern = intern,
+	.call_line = &call_line,
 };
+
+void ops_set_call_line(uint32_t (*tell)(void))
+{
+	__atomic_store_n(&call_line, tell, __ATOMIC_RELEASE); /* pairs with the acquire load in ops_call_line */
+}
 
 static pthread_key_t exit_key;
 __thread struct recorder_thread *ops_this_thread;

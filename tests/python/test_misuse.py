@@ -49,7 +49,6 @@ def run(code):
         (dict(schedule=lambda step: 2), ValueError, "2"),
         (dict(experimental_config={}), AttributeError, "_ExperimentalConfig"),
         (dict(unknown=1), TypeError, "unknown"),
-        (dict(with_stack=True), NotImplementedError, "with_stack"),
     ],
 )
 def test_constructor(arguments, error, text):
@@ -90,7 +89,7 @@ def test_kineto_profile_without_activities():
         prof.start()
 
 
-@pytest.mark.parametrize("field", ["performance_events", "record_python_gc_info"])
+@pytest.mark.parametrize("field", ["performance_events"])
 def test_experimental_fields_are_refused_by_name(field):
     value = ["e"] if field == "performance_events" else True
     with pytest.raises(NotImplementedError, match=field):

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The interpreter's frames, CPython 3.10 to 3.14: which one runs on a thread, who called it, and where it stands. From 3.11
+ * on these are the interpreter's own records, of which its frame objects are made; to make one for each call would cost
+ * more than all that we do. The one place that reads CPython's internal headers.
+ */
+#ifndef OPS_EXT_FRAMES_H
+#define OPS_EXT_FRAMES_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <frameobject.h>
+
+#if PY_VERSION_HEX >= 0x030b0000
+#define Py_BUILD_CORE 1
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#pragma GCC diagnostic ignored "-Wold-style-definition"
+#include <internal/pycore_frame.h>
+#pragma GCC diagnostic pop
+#undef Py_BUILD_CORE
+typedef struct _PyInterpreterFrame ops_frame;
+#else
+typedef PyFrameObject ops_frame;
+#endif
+
+/* Without those that only mark where C code called the interpreter. */
+static inline ops_frame *ops_frame_of_python(ops_frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030e0000
+	while (frame && frame->owner >= FRAME_OWNED_BY_INTERPRETER)
+		frame = frame->previous;
+#elif PY_VERSION_HEX >= 0x030c0000
+	while (frame && frame->owner == FRAME_OWNED_BY_CSTACK)
+		frame = frame->previous;
+#endif
+	return frame;
+}
+
+static inline ops_frame *ops_frame_current(PyThreadState *thread)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+	return ops_frame_of_python(thread->current_frame);
+#elif PY_VERSION_HEX >= 0x030b0000
+	return ops_frame_of_python(thread->cframe->current_frame);
+#else
+	return thread->frame;
+#endif
+}
+
+static inline ops_frame *ops_frame_caller(ops_frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+	return ops_frame_of_python(frame->previous);
+#else
+	return frame->f_back;
+#endif
+}
+
+/* Borrowed. */
+static inline PyCodeObject *ops_frame_code(ops_frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+	return _PyFrame_GetCode(frame);
+#else
+	return frame->f_code;
+#endif
+}
+
+/* Where it stands: the offset of its instruction in bytes, negative before the first. */
+static inline int ops_frame_offset(ops_frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+	return _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT);
+#else
+	return frame->f_lasti * (int)sizeof(_Py_CODEUNIT);
+#endif
+}
+
+/* The frame of a frame object that runs. */
+static inline ops_frame *ops_frame_of_object(PyFrameObject *object)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+	return object->f_frame;
+#else
+	return object;
+#endif
+}
+
+#endif

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The Python calls of a session. A call is one slot of its thread, open as long as it runs:
+ *
+ *     thread ─▶ calls ┌──────────────┬──────────────┬─────────────────────┐
+ *                     │ main         │ train        │ <built-in … backward>│ innermost last
+ *                     └─ slot, frame ┴─ slot, frame ┴─ slot, frame of train┘
+ *
+ * The interpreter says what begins and ends, but not all of it: another profiler may take a hook away for a while, greenlets
+ * change stacks. So an end is that of the call with its frame, with all above it; and a call whose frame is not among
+ * those that lead to the one that begins has ended already.
+ *
+ * All with the GIL, but for current_line. A thread's calls are touched by that thread alone, and at the stop.
+ */
+#include "ext.h"
+#include "python_calls.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define C_CALL 1u  /* in call.frame: a C function, called by the frame */
+#define HIDDEN 2u  /* nothing below it is recorded */
+#define OPEN_TICKS UINT64_MAX /* later than any stop */
+
+struct call {
+	uintptr_t frame;       /* and C_CALL, HIDDEN */
+	struct ops_slot *slot; /* NULL: lost or hidden */
+	uint32_t line;         /* of the caller's source, as in the slot */
+};
+
+/* A line that was looked up. */
+struct line {
+	const PyCodeObject *code;
+	int32_t offset;
+	uint32_t line;
+};
+#define LINE_COUNT 256u
+
+/* Kept from session to session until the thread ends. */
+struct calls_thread {
+	struct calls_thread *previous, *next;
+	struct ops_thread *recorder;
+	uint64_t session; /* serial number of the session that all below is of */
+	struct call *calls;
+	uint32_t count, capacity;
+	struct line lines[LINE_COUNT];
+};
+
+static struct {
+	struct ops_python_functions functions;
+	const struct ops_collector *collector;
+	uint64_t session; /* serial number, 0 while none records calls; relaxed atomic */
+	uint64_t last_session;
+	uint64_t start_ticks;
+	uint64_t min_ticks;
+	uint32_t max_depth;
+	PyObject *gc_callback; /* in gc.callbacks; NULL unless collections are recorded */
+	struct ops_python_function *gc_function;
+	pthread_mutex_t threads_lock; /* of the list; never held while the GIL is waited for */
+	struct calls_thread *threads;
+} recorder = {.threads_lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* In the thread's static block: one load. */
+static __thread struct calls_thread *this_thread __attribute__((tls_model("initial-exec")));
+static pthread_key_t exit_key;
+
+/* --- lines ---------------------------------------------------------------------------------------------------------- */
+
+/* The line where a frame stands. The code is held by its frame; that of an earlier session is forgotten with it. */
+static uint32_t line_of(struct calls_thread *thread, ops_frame *frame)
+{
+	PyCodeObject *code = ops_frame_code(frame);
+	int offset = ops_frame_offset(frame);
+	struct line *known = &thread->lines[(((uintptr_t)code >> 5) ^ (uint32_t)offset / 2) % LINE_COUNT];
+
+	if (known->code != code || known->offset != offset) {
+		int line = PyCode_Addr2Line(code, offset);
+		*known = (struct line){code, offset, line > 0 ? (uint32_t)line : 0};
+	}
+	return known->line;
+}
+
+static ops_frame *frame_of(const struct call *call)
+{
+	return (ops_frame *)(call->frame & ~(uintptr_t)(C_CALL | HIDDEN)); /* frames are aligned to words */
+}
+
+/* What ops_call_line asks, mostly without the GIL: the thread's own calls, and frames that stand still because the thread
+ * is here. A call that has ended unnoticed has no frame any more, so it is looked for first. */
+static uint32_t current_line(void)
+{
+	struct calls_thread *thread = this_thread;
+	const struct call *call;
+	PyThreadState *state;
+	ops_frame *frame;
+
+	if (!thread || !__atomic_load_n(&thread->session, __ATOMIC_RELAXED) || !thread->count)
+		return 0;
+	call = &thread->calls[thread->count - 1];
+	if (call->frame & (C_CALL | HIDDEN))
+		return call->line;
+	state = PyGILState_GetThisThreadState();
+	frame = state ? ops_frame_current(state) : NULL;
+	while (frame && frame != frame_of(call))
+		frame = ops_frame_caller(frame);
+	return frame ? line_of(thread, frame) : 0;
+}
+
+/* --- threads -------------------------------------------------------------------------------------------------------- */
+
+/* A call that is still open gets no end within the session, and its block can go. The list is locked. */
+static void abandon_calls(struct calls_thread *thread)
+{
+	for (uint32_t i = 0; thread->session && i < thread->count; i++)
+		if (thread->calls[i].slot)
+			ops_slot_close(thread->calls[i].slot, OPEN_TICKS, 0);
+	__atomic_store_n(&thread->session, 0, __ATOMIC_RELAXED);
+}
+
+static void thread_exit(void *argument)
+{
+	struct calls_thread *thread = argument;
+
+	pthread_mutex_lock(&recorder.threads_lock);
+	if (thread->previous)
+		thread->previous->next = thread->next;
+	else
+		recorder.threads = thread->next;
+	if (thread->next)
+		thread->next->previous = thread->previous;
+	abandon_calls(thread);
+	pthread_mutex_unlock(&recorder.threads_lock);
+	this_thread = NULL;
+	PyMem_RawFree(thread->calls);
+	PyMem_RawFree(thread);
+}
+
+static struct calls_thread *new_thread(void)
+{
+	struct ops_thread *of_core = recorder.collector->thread();
+	struct calls_thread *thread = of_core ? PyMem_RawCalloc(1, sizeof(*thread)) : NULL;
+
+	if (!thread || pthread_setspecific(exit_key, thread) != 0) {
+		PyMem_RawFree(thread);
+		return NULL;
+	}
+	thread->recorder = of_core;
+	pthread_mutex_lock(&recorder.threads_lock);
+	thread->next = recorder.threads;
+	if (thread->next)
+		thread->next->previous = thread;
+	recorder.threads = thread;
+	pthread_mutex_unlock(&recorder.threads_lock);
+	return this_thread = thread;
+}
+
+/* --- calls ---------------------------------------------------------------------------------------------------------- */
+
+/* Opens a call; the caller has seen to the calls below it. */
+static void push(struct calls_thread *thread, const struct ops_python_function *function, uintptr_t frame, uint32_t line,
+                 uint64_t start_ticks)
+{
+	const struct ops_collector *collector = recorder.collector;
+	uint64_t epoch = ops_collector_epoch(collector);
+	struct ops_slot *slot = NULL;
+
+	if (thread->count == thread->capacity) {
+		uint32_t capacity = thread->capacity ? thread->capacity * 2 : 128;
+		struct call *calls = PyMem_RawRealloc(thread->calls, capacity * sizeof(*calls));
+
+		if (!calls) {
+			__atomic_store_n(&thread->recorder->lost, thread->recorder->lost + 1, __ATOMIC_RELAXED);
+			return;
+		}
+		thread->calls = calls;
+		thread->capacity = capacity;
+	}
+	if (function->rule == OPS_PYTHON_HIDE)
+		frame |= HIDDEN;
+	else if (epoch)
+		slot = ops_reserve(collector, thread->recorder, epoch, 0);
+	thread->calls[thread->count++] = (struct call){frame, slot, line};
+	if (!slot)
+		return;
+	slot->owner = NULL;
+	slot->end_ticks = 0;
+	slot->sequence_nr = -1;
+	slot->name = function->number;
+	slot->call_line = line;
+	slot->forward_thread = 0;
+	slot->end_thread = 0;
+	slot->kind = OPS_SLOT_PYTHON;
+	slot->scope = 0;
+	slot->flags = 0;
+	slot->start_ticks = start_ticks ? start_ticks : ops_ticks(collector->tsc);
+	ops_publish(thread->recorder);
+}
+
+/* What was too short is not kept: as the thread's last record it makes room, else it is marked. No stop looks at the slot
+ * meanwhile, for that takes the GIL. */
+static void drop(struct ops_thread *thread, struct ops_slot *slot)
+{
+	if (thread->reserved_slots && slot == &thread->block->slots[thread->reserved_slots - 1]) {
+		thread->reserved_slots--;
+		ops_publish(thread);
+	} else {
+		slot->flags |= OPS_SLOT_DROPPED;
+	}
+}
+
+static void pop(struct calls_thread *thread)
+{
+	struct ops_slot *slot = thread->calls[--thread->count].slot;
+	uint64_t ticks;
+
+	if (!slot)
+		return;
+	ticks = ops_ticks(recorder.collector->tsc);
+	ops_slot_close(slot, ticks, thread->recorder->number);
+	if (OPS_UNLIKELY(recorder.min_ticks != 0) && ticks - slot->start_ticks < recorder.min_ticks)
+		drop(thread->recorder, slot);
+}
+
+static struct ops_python_function *function_of(PyCodeObject *code, ops_frame *frame)
+{
+	struct ops_python_function *function = ops_python_find(&recorder.functions, code, NULL);
+
+	return OPS_LIKELY(function != NULL) ? function : ops_python_add_code(&recorder.functions, code, frame);
+}
+
+/* Opens the calls of `frame` and of those that led to it, as of the session's start: these were running before anyone told
+ * of them. */
+static void open_frames(struct calls_thread *thread, ops_frame *innermost_frame)
+{
+	size_t count = 0;
+	ops_frame **frames;
+
+	for (ops_frame *frame = innermost_frame; frame; frame = ops_frame_caller(frame))
+		count++;
+	frames = PyMem_RawMalloc((count + 1) * sizeof(ops_frame *));
+	if (!frames)
+		return;
+	for (ops_frame *frame = innermost_frame; frame; frame = ops_frame_caller(frame))
+		frames[--count] = frame;
+	do {
+		struct ops_python_function *function;
+
+		if (!innermost_frame || (recorder.max_depth && thread->count >= recorder.max_depth))
+			break;
+		function = function_of(ops_frame_code(frames[count]), frames[count]);
+		if (function && function->rule == OPS_PYTHON_RECORD) /* what hides has what it hides below it already */
+			push(thread, function, (uintptr_t)frames[count],
+			     thread->count ? line_of(thread, frame_of(&thread->calls[thread->count - 1])) : 0,
+			     recorder.start_ticks);
+	} while (frames[count++] != innermost_frame);
+	PyMem_RawFree(frames);
+}
+
+/* This thread's calls, NULL when nothing is to be recorded. On first sight those of `open` and its callers are open. */
+static inline struct calls_thread *current_thread(ops_frame *open)
+{
+	struct calls_thread *thread = this_thread;
+
+	if (OPS_LIKELY(thread && thread->session == recorder.session))
+		return thread;
+	if (!recorder.session || (!thread && !(thread = new_thread())))
+		return NULL;
+	thread->session = recorder.session;
+	thread->count = 0;
+	memset(thread->lines, 0, sizeof(thread->lines));
+	open_frames(thread, open);
+	return thread;
+}
+
+static inline struct call *innermost(struct calls_thread *thread)
+{
+	return thread->count ? &thread->calls[thread->count - 1] : NULL;
+}
+
+/* Whether a frame called, or is, the one at `from`. */
+static bool leads_to(const ops_frame *frame, ops_frame *from)
+{
+	while (from && from != frame)
+		from = ops_frame_caller(from);
+	return from != NULL;
+}
+
+/* Finds the innermost call whose frame leads to what `caller` does now, and gives the line where it does; ends those above
+ * it, of which nobody told the end. */
+static uint32_t settle(struct calls_thread *thread, ops_frame *caller)
+{
+	struct call *call;
+
+	while ((call = innermost(thread)) && !leads_to(frame_of(call), caller))
+		pop(thread);
+	if (!call)
+		return 0;
+	return call->frame & C_CALL ? call->line : line_of(thread, frame_of(call));
+}
+
+/* The line from which `caller` calls now. */
+static inline uint32_t calling_line(struct calls_thread *thread, ops_frame *caller)
+{
+	struct call *call = innermost(thread);
+
+	if (OPS_LIKELY(call && frame_of(call) == caller))
+		return call->frame & C_CALL ? call->line : line_of(thread, caller);
+	return settle(thread, caller);
+}
+
+static inline bool is_too_deep(struct calls_thread *thread)
+{
+	struct call *call = innermost(thread);
+
+	return (call && (call->frame & HIDDEN)) ||
+	       OPS_UNLIKELY(recorder.max_depth != 0 && thread->count >= recorder.max_depth);
+}
+
+void ops_python_enter(ops_frame *frame, PyCodeObject *code)
+{
+	ops_frame *caller = ops_frame_caller(frame);
+	struct calls_thread *thread = current_thread(caller);
+	struct ops_python_function *function;
+
+	if (OPS_UNLIKELY(!thread || is_too_deep(thread)))
+		return;
+	function = function_of(code, frame);
+	if (OPS_UNLIKELY(!function || function->rule == OPS_PYTHON_SKIP))
+		return;
+	push(thread, function, (uintptr_t)frame, calling_line(thread, caller), 0);
+}
+
+/* Ends the call of `frame` and all above it, if it is open. */
+static void leave_any(struct calls_thread *thread, uintptr_t frame)
+{
+	uint32_t at = thread->count;
+
+	while (at && (thread->calls[at - 1].frame & ~(uintptr_t)HIDDEN) != frame)
+		at--;
+	while (at && thread->count >= at)
+		pop(thread);
+}
+
+void ops_python_leave(ops_frame *frame)
+{
+	struct calls_thread *thread = current_thread(frame);
+	struct call *call = thread ? innermost(thread) : NULL;
+
+	if (OPS_LIKELY(call && call->frame == (uintptr_t)frame))
+		pop(thread);
+	else if (call)
+		leave_any(thread, (uintptr_t)frame);
+}
+
+/* The C function that is called, NULL if it is none. */
+static struct ops_python_function *method_of(PyObject *callable)
+{
+	PyMethodDef *method;
+	PyTypeObject *type;
+	struct ops_python_function *function;
+
+	if (PyCFunction_Check(callable)) {
+		PyObject *self = ((PyCFunctionObject *)callable)->m_self;
+
+		method = ((PyCFunctionObject *)callable)->m_ml;
+		type = self && !PyModule_Check(self) ? Py_TYPE(self) : NULL;
+	} else if (Py_IS_TYPE(callable, &PyMethodDescr_Type)) {
+		method = ((PyMethodDescrObject *)callable)->d_method;
+		type = PyDescr_TYPE(callable);
+	} else {
+		return NULL;
+	}
+	function = ops_python_find(&recorder.functions, method, type);
+	return OPS_LIKELY(function != NULL) ? function : ops_python_add_method(&recorder.functions, method, type);
+}
+
+/* Whether the calls of a frame's code are not wanted. */
+static bool is_skipped(ops_frame *frame)
+{
+	struct ops_python_function *function = function_of(ops_frame_code(frame), frame);
+
+	return !function || function->rule != OPS_PYTHON_RECORD;
+}
+
+void ops_python_call(ops_frame *frame, PyObject *callable)
+{
+	struct calls_thread *thread = current_thread(frame);
+	struct ops_python_function *function;
+	struct call *call;
+
+	if (OPS_UNLIKELY(!thread || is_too_deep(thread)))
+		return;
+	function = method_of(callable);
+	if (!function || function->rule != OPS_PYTHON_RECORD)
+		return;
+	call = innermost(thread);
+	if (OPS_UNLIKELY(!call || call->frame != (uintptr_t)frame)) {
+		if (is_skipped(frame))
+			return;
+		leave_any(thread, (uintptr_t)frame | C_CALL); /* one that never came back */
+	}
+	push(thread, function, (uintptr_t)frame | C_CALL, calling_line(thread, frame), 0);
+}
+
+void ops_python_return(ops_frame *frame)
+{
+	struct calls_thread *thread = current_thread(frame);
+	struct call *call = thread ? innermost(thread) : NULL;
+
+	if (OPS_LIKELY(call && call->frame == ((uintptr_t)frame | C_CALL)))
+		pop(thread);
+}
+
+/* --- garbage collection --------------------------------------------------------------------------------------------- */
+
+/* gc.callbacks calls it as (phase, info). A collection is a C function that the running frame calls. */
+static PyObject *on_collection(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+	ops_frame *frame = ops_frame_current(PyThreadState_Get());
+	struct calls_thread *thread = current_thread(frame);
+
+	(void)self;
+	if (!thread || count < 1 || !PyUnicode_Check(args[0]))
+		Py_RETURN_NONE;
+	if (PyUnicode_CompareWithASCIIString(args[0], "stop") == 0)
+		leave_any(thread, (uintptr_t)frame | C_CALL);
+	else if (recorder.gc_function && !is_too_deep(thread))
+		push(thread, recorder.gc_function, (uintptr_t)frame | C_CALL, current_line(), 0);
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef collection_method = {"opstrobe_collection", (PyCFunction)(void (*)(void))on_collection, METH_FASTCALL,
+					NULL};
+
+static PyObject *gc_callbacks(void)
+{
+	PyObject *gc = PyImport_ImportModule("gc");
+	PyObject *callbacks = gc ? PyObject_GetAttrString(gc, "callbacks") : NULL;
+
+	Py_XDECREF(gc);
+	return callbacks;
+}
+
+static int watch_collections(void)
+{
+	PyObject *callbacks = gc_callbacks();
+	PyObject *callback = callbacks ? PyCFunction_New(&collection_method, NULL) : NULL;
+
+	recorder.gc_function = ops_python_add_other(&recorder.functions, &collection_method, "Python GC");
+	if (callback && PyList_Check(callbacks) && PyList_Append(callbacks, callback) == 0)
+		recorder.gc_callback = Py_NewRef(callback);
+	Py_XDECREF(callback);
+	Py_XDECREF(callbacks);
+	return recorder.gc_callback ? 0 : -1;
+}
+
+static void unwatch_collections(void)
+{
+	PyObject *callbacks = recorder.gc_callback ? gc_callbacks() : NULL;
+
+	for (Py_ssize_t i = callbacks && PyList_Check(callbacks) ? PyList_GET_SIZE(callbacks) : 0; i-- > 0;)
+		if (PyList_GET_ITEM(callbacks, i) == recorder.gc_callback)
+			PySequence_DelItem(callbacks, i);
+	Py_XDECREF(callbacks);
+	Py_CLEAR(recorder.gc_callback);
+	recorder.gc_function = NULL;
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+/* Ticks are what a duration is compared in. */
+static uint64_t ticks_of(uint64_t duration_ns)
+{
+	struct timespec before, after;
+	uint64_t first, last, passed_ns;
+
+	if (!duration_ns || !recorder.collector->tsc)
+		return duration_ns;
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	first = ops_ticks(1);
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &after);
+		last = ops_ticks(1);
+		passed_ns = (uint64_t)(after.tv_sec - before.tv_sec) * 1000000000u + (uint64_t)after.tv_nsec -
+		            (uint64_t)before.tv_nsec;
+	} while (passed_ns < 1000000);
+	return (uint64_t)((double)duration_ns * (double)(last - first) / (double)passed_ns);
+}
+
+/* In a child of fork there is no session, and of the threads the calling one alone. */
+static PyObject *after_fork(PyObject *self, PyObject *ignored)
+{
+	(void)self, (void)ignored;
+	pthread_mutex_init(&recorder.threads_lock, NULL);
+	ops_python_calls_stop(NULL);
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef fork_method = {"opstrobe_after_fork", after_fork, METH_NOARGS, NULL};
+
+/* Once in a process. */
+static int prepare(void)
+{
+	static bool prepared;
+	PyObject *os, *callback, *keywords, *none, *done = NULL;
+
+	if (prepared)
+		return 0;
+	if (pthread_key_create(&exit_key, thread_exit) != 0) {
+		PyErr_SetString(PyExc_RuntimeError, "cannot record Python calls: the process has no thread key left");
+		return -1;
+	}
+	os = PyImport_ImportModule("os");
+	callback = PyCFunction_New(&fork_method, NULL);
+	keywords = callback ? Py_BuildValue("{sO}", "after_in_child", callback) : NULL;
+	none = PyTuple_New(0);
+	if (os && keywords && none) {
+		PyObject *method = PyObject_GetAttrString(os, "register_at_fork");
+
+		done = method ? PyObject_Call(method, none, keywords) : NULL;
+		Py_XDECREF(method);
+	}
+	Py_XDECREF(os);
+	Py_XDECREF(callback);
+	Py_XDECREF(keywords);
+	Py_XDECREF(none);
+	Py_XDECREF(done);
+	prepared = done != NULL;
+	return prepared ? 0 : -1;
+}
+
+int ops_python_calls_start(struct ops_python_options *options, uint64_t start_ticks)
+{
+	struct ops_python_filter filter = options->filter;
+
+	options->filter = (struct ops_python_filter){0};
+	recorder.functions.filter = filter;
+	recorder.collector = ops_collector_get();
+	if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+		PyErr_SetString(PyExc_RuntimeError, "Python calls can be recorded in the main interpreter alone");
+		goto failed;
+	}
+	if (prepare() < 0)
+		goto failed;
+	recorder.start_ticks = start_ticks;
+	recorder.min_ticks = ticks_of(options->min_duration_ns);
+	recorder.max_depth = options->max_depth;
+	__atomic_store_n(&recorder.session, ++recorder.last_session, __ATOMIC_RELAXED);
+	current_thread(ops_frame_current(PyThreadState_Get())); /* what led here is open */
+	if ((options->record_gc && watch_collections() < 0) || ops_python_hooks_install() < 0)
+		goto failed;
+	ops_set_call_line(current_line);
+	return 0;
+failed:
+	ops_python_calls_stop(NULL);
+	return -1;
+}
+
+bool ops_python_calls_stop(struct ops_recording *recording)
+{
+	PyObject *type, *value, *traceback;
+	bool told = true;
+
+	PyErr_Fetch(&type, &value, &traceback);
+	if (recorder.session) {
+		ops_set_call_line(NULL);
+		__atomic_store_n(&recorder.session, 0, __ATOMIC_RELAXED);
+		ops_python_hooks_remove();
+		unwatch_collections();
+		pthread_mutex_lock(&recorder.threads_lock);
+		for (struct calls_thread *thread = recorder.threads; thread; thread = thread->next)
+			abandon_calls(thread);
+		pthread_mutex_unlock(&recorder.threads_lock);
+		if (recording)
+			told = ops_python_tell(&recorder.functions, recording);
+	}
+	ops_python_forget(&recorder.functions);
+	PyErr_Restore(type, value, traceback);
+	return told;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names of functions and what is to be recorded of them; see python_functions.h.
+ */
+#include "ext.h"
+#include "module_calls.h"
+#include "python_functions.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+/* --- the table ------------------------------------------------------------------------------------------------------ */
+
+static void put(struct ops_python_functions *functions, struct ops_python_function *function)
+{
+	size_t at = ops_python_hash(function->key, function->key_type);
+
+	while (functions->slots[at & (functions->slot_count - 1)])
+		at++;
+	functions->slots[at & (functions->slot_count - 1)] = function;
+}
+
+/* Room for one more; a quarter of the slots are in use at most. */
+static bool reserve(struct ops_python_functions *functions)
+{
+	size_t capacity = functions->capacity ? functions->capacity * 2 : 512;
+	struct ops_python_function **list, **slots;
+
+	if (functions->count < functions->capacity)
+		return true;
+	list = PyMem_RawRealloc(functions->list, capacity * sizeof(*list));
+	if (!list)
+		return false;
+	functions->list = list;
+	slots = PyMem_RawCalloc(capacity * 4, sizeof(*slots));
+	if (!slots)
+		return false;
+	PyMem_RawFree(functions->slots);
+	functions->slots = slots;
+	functions->slot_count = capacity * 4;
+	functions->capacity = capacity;
+	for (size_t i = 0; i < functions->count; i++)
+		put(functions, functions->list[i]);
+	return true;
+}
+
+/* Takes the reference to `take_name`, which may be NULL: then memory is out. */
+static struct ops_python_function *add(struct ops_python_functions *functions, struct ops_python_function values,
+                                       PyObject *take_name)
+{
+	struct ops_python_function *function = take_name && reserve(functions) ? PyMem_RawMalloc(sizeof(*function)) : NULL;
+
+	if (!function) {
+		Py_XDECREF(take_name);
+		return NULL;
+	}
+	*function = values;
+	function->name = take_name;
+	Py_XINCREF(function->owner);
+	functions->list[functions->count++] = function;
+	function->number = (uint32_t)functions->count;
+	put(functions, function);
+	return function;
+}
+
+void ops_python_forget(struct ops_python_functions *functions)
+{
+	struct ops_python_functions old = *functions;
+
+	memset(functions, 0, sizeof(*functions)); /* what is let go may run Python */
+	for (size_t i = 0; i < old.count; i++) {
+		Py_XDECREF(old.list[i]->owner);
+		Py_XDECREF(old.list[i]->name);
+		PyMem_RawFree(old.list[i]);
+	}
+	PyMem_RawFree(old.list);
+	PyMem_RawFree(old.slots);
+	Py_XDECREF(old.filter.path_prefixes);
+	Py_XDECREF(old.filter.include);
+	Py_XDECREF(old.filter.exclude);
+	Py_XDECREF(old.filter.hide);
+}
+
+/* --- rules ---------------------------------------------------------------------------------------------------------- */
+
+/* A text of ours or the interpreter's; "" when it is none. */
+static const char *text_of(PyObject *text)
+{
+	const char *bytes = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
+
+	if (!bytes)
+		PyErr_Clear();
+	return bytes ? bytes : "";
+}
+
+static bool matches(PyObject *patterns, const char *path)
+{
+	for (Py_ssize_t i = 0; patterns && i < PyTuple_GET_SIZE(patterns); i++) {
+		const char *pattern = text_of(PyTuple_GET_ITEM(patterns, i));
+
+		if (strpbrk(pattern, "*?[") ? fnmatch(pattern, path, 0) == 0 : strncmp(pattern, path, strlen(pattern)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t size = strlen(text), end_size = strlen(end);
+
+	return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+/* Torch's record_function begins its range within __enter__ and ends it within __exit__: these calls would cut through it. */
+static bool is_range_method(const char *path, const char *name)
+{
+	return ends_with(path, "torch/autograd/profiler.py") && (!strcmp(name, "__enter__") || !strcmp(name, "__exit__"));
+}
+
+static enum ops_python_rule rule_of_code(const struct ops_python_filter *filter, PyCodeObject *code)
+{
+	const char *path = text_of(code->co_filename);
+
+	if (is_range_method(path, text_of(code->co_name)) || matches(filter->hide, path))
+		return OPS_PYTHON_HIDE;
+	if ((PyObject *)code == ops_ext_module_code())
+		return OPS_PYTHON_SKIP; /* a row of its own stands for it */
+	if (matches(filter->exclude, path) || (filter->include && PyTuple_GET_SIZE(filter->include) &&
+	                                       !matches(filter->include, path)))
+		return OPS_PYTHON_SKIP;
+	return OPS_PYTHON_RECORD;
+}
+
+/* Ranges, ours and torch's fast ones, and the profiler itself. */
+static enum ops_python_rule rule_of_type(const PyTypeObject *type)
+{
+	if (type && (strncmp(type->tp_name, "opstrobe.", 9) == 0 || strstr(type->tp_name, "RecordFunctionFast")))
+		return OPS_PYTHON_SKIP;
+	return OPS_PYTHON_RECORD;
+}
+
+/* --- names ---------------------------------------------------------------------------------------------------------- */
+
+#if PY_VERSION_HEX >= 0x030b0000
+static PyObject *qualified_name(PyCodeObject *code, ops_frame *frame)
+{
+	(void)frame;
+	return Py_NewRef(code->co_qualname);
+}
+#else
+/* Whether an attribute of a class is made of this code: a function, or what property and its like make of one. */
+static bool is_made_of(PyObject *attribute, PyCodeObject *code)
+{
+	if (PyFunction_Check(attribute))
+		return PyFunction_GET_CODE(attribute) == (PyObject *)code;
+	if (Py_IS_TYPE(attribute, &PyProperty_Type)) {
+		PyObject *getter = PyObject_GetAttrString(attribute, "fget");
+		bool same = getter && PyFunction_Check(getter) && PyFunction_GET_CODE(getter) == (PyObject *)code;
+
+		Py_XDECREF(getter);
+		return same;
+	}
+	if (Py_IS_TYPE(attribute, &PyStaticMethod_Type) || Py_IS_TYPE(attribute, &PyClassMethod_Type)) {
+		PyObject *function = PyObject_GetAttrString(attribute, "__func__");
+		bool same = function && PyFunction_Check(function) && PyFunction_GET_CODE(function) == (PyObject *)code;
+
+		Py_XDECREF(function);
+		return same;
+	}
+	return false;
+}
+
+/* Code does not know its class before 3.11: that of its first argument does, or one of the bases. */
+static PyObject *qualified_name(PyCodeObject *code, ops_frame *frame)
+{
+	PyObject *first = frame && code->co_argcount > 0 ? frame->f_localsplus[0] : NULL;
+	PyTypeObject *type = NULL;
+
+	if (first && PyCell_Check(first))
+		first = PyCell_GET(first);
+	if (first)
+		type = PyType_Check(first) ? (PyTypeObject *)first : Py_TYPE(first);
+	for (Py_ssize_t i = 0; type && type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++) {
+		PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(type->tp_mro, i);
+		PyObject *attribute = base->tp_dict ? PyDict_GetItemWithError(base->tp_dict, code->co_name) : NULL;
+
+		if (attribute && PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE) && is_made_of(attribute, code))
+			return PyUnicode_FromFormat("%U.%U", ((PyHeapTypeObject *)base)->ht_qualname, code->co_name);
+	}
+	PyErr_Clear();
+	return Py_NewRef(code->co_name);
+}
+#endif
+
+struct ops_python_function *ops_python_add_code(struct ops_python_functions *functions, PyCodeObject *code,
+                                                ops_frame *frame)
+{
+	struct ops_python_function values = {
+		.key = code,
+		.owner = (PyObject *)code,
+		.rule = rule_of_code(&functions->filter, code),
+	};
+	struct ops_python_function *function = add(functions, values, qualified_name(code, frame));
+
+	PyErr_Clear();
+	return function;
+}
+
+/* What functions made by pybind11 have for a self is no object of the program. */
+static bool is_binding(const PyTypeObject *type)
+{
+	return strcmp(type->tp_name, "PyCapsule") == 0 || strncmp(type->tp_name, "pybind11_", 9) == 0;
+}
+
+struct ops_python_function *ops_python_add_method(struct ops_python_functions *functions, const PyMethodDef *method,
+                                                  PyTypeObject *type)
+{
+	struct ops_python_function values = {
+		.key = method,
+		.key_type = type,
+		.owner = (PyObject *)type,
+		.rule = rule_of_type(type),
+	};
+	PyObject *name = type && !is_binding(type)
+		? PyUnicode_FromFormat("<built-in method %s of %s>", method->ml_name, type->tp_name)
+		: PyUnicode_FromFormat("<built-in function %s>", method->ml_name);
+	struct ops_python_function *function = add(functions, values, name);
+
+	PyErr_Clear();
+	return function;
+}
+
+struct ops_python_function *ops_python_add_other(struct ops_python_functions *functions, const void *key,
+                                                 const char *name)
+{
+	struct ops_python_function values = {.key = key};
+	struct ops_python_function *function = add(functions, values, PyUnicode_FromString(name));
+
+	PyErr_Clear();
+	return function;
+}
+
+/* --- telling -------------------------------------------------------------------------------------------------------- */
+
+/* The path without the longest prefix that it has; a new reference. */
+static PyObject *shortened(const struct ops_python_filter *filter, PyObject *path)
+{
+	for (Py_ssize_t i = 0; filter->path_prefixes && i < PyTuple_GET_SIZE(filter->path_prefixes); i++) {
+		PyObject *prefix = PyTuple_GET_ITEM(filter->path_prefixes, i);
+
+		if (PyUnicode_Tailmatch(path, prefix, 0, PY_SSIZE_T_MAX, -1) == 1)
+			return PyUnicode_Substring(path, PyUnicode_GET_LENGTH(prefix), PY_SSIZE_T_MAX);
+	}
+	return Py_NewRef(path);
+}
+
+static bool tell_code(const struct ops_python_functions *functions, const struct ops_python_function *function,
+                      struct ops_recording *recording)
+{
+	PyCodeObject *code = (PyCodeObject *)function->owner;
+	PyObject *path = shortened(&functions->filter, code->co_filename);
+	PyObject *row = path ? PyUnicode_FromFormat("%U(%d): %U", path, code->co_firstlineno, function->name) : NULL;
+	PyObject *row_bytes = row ? ops_ext_text_bytes(row) : NULL;
+	PyObject *name_bytes = row_bytes ? ops_ext_text_bytes(function->name) : NULL;
+	PyObject *file_bytes = name_bytes ? ops_ext_text_bytes(code->co_filename) : NULL;
+	bool told = file_bytes && ops_recording_add_function(recording, &(struct ops_recorded_function){
+		.row_name = PyBytes_AS_STRING(row_bytes),
+		.row_name_bytes = (size_t)PyBytes_GET_SIZE(row_bytes),
+		.name = PyBytes_AS_STRING(name_bytes),
+		.name_bytes = (size_t)PyBytes_GET_SIZE(name_bytes),
+		.file = PyBytes_AS_STRING(file_bytes),
+		.file_bytes = (size_t)PyBytes_GET_SIZE(file_bytes),
+		.line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0,
+	});
+
+	Py_XDECREF(path);
+	Py_XDECREF(row);
+	Py_XDECREF(row_bytes);
+	Py_XDECREF(name_bytes);
+	Py_XDECREF(file_bytes);
+	return told;
+}
+
+/* What is neither of Python nor a C function ("Python GC") is a row without a function. */
+static bool tell_other(const struct ops_python_function *function, struct ops_recording *recording)
+{
+	PyObject *bytes = ops_ext_text_bytes(function->name);
+	struct ops_recorded_function told = {0};
+	bool ok;
+
+	if (!bytes)
+		return false;
+	told.row_name = PyBytes_AS_STRING(bytes);
+	told.row_name_bytes = (size_t)PyBytes_GET_SIZE(bytes);
+	if (told.row_name[0] == '<') {
+		told.name = told.row_name;
+		told.name_bytes = told.row_name_bytes;
+	}
+	ok = ops_recording_add_function(recording, &told);
+	Py_DECREF(bytes);
+	return ok;
+}
+
+bool ops_python_tell(const struct ops_python_functions *functions, struct ops_recording *recording)
+{
+	for (size_t i = 0; i < functions->count; i++) {
+		const struct ops_python_function *function = functions->list[i];
+		bool is_code = function->owner && PyCode_Check(function->owner);
+
+		if (is_code ? !tell_code(functions, function, recording) : !tell_other(function, recording)) {
+			PyErr_Clear();
+			return false;
+		}
+	}
+	return true;
+}

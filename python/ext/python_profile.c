@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hooks before CPython 3.12: a C profile function on every thread. There is one place for such a function on a
+ * thread: what stood there before is called behind ours, and stands there again afterwards. Threads that come later are
+ * known by the head of the interpreter's list of threads, which every event looks at.
+ */
+#include "python_calls.h"
+
+#if PY_VERSION_HEX < 0x030c0000
+
+#include <string.h>
+
+#include "ext.h"
+
+/* What a thread had for a profile function when ours was put there. */
+struct hooked {
+	PyThreadState *state;
+	uint64_t id; /* of the state: addresses come again */
+	Py_tracefunc chained;
+};
+
+static struct {
+	struct hooked *threads;
+	size_t count, capacity;
+	uint64_t newest; /* id of the state at the head of the interpreter's list when it was last looked at */
+	bool chains;     /* some thread has a function to be called behind ours */
+	bool on;
+} profile;
+
+static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argument);
+
+static struct hooked *find(const PyThreadState *state)
+{
+	for (size_t i = 0; i < profile.count; i++)
+		if (profile.threads[i].state == state && profile.threads[i].id == state->id)
+			return &profile.threads[i];
+	return NULL;
+}
+
+/* The object may be the very one that stands there and nobody else holds. */
+static int set_profile(PyThreadState *state, Py_tracefunc function, PyObject *object)
+{
+	int done;
+
+	Py_XINCREF(object);
+	done = _PyEval_SetProfile(state, function, object);
+	Py_XDECREF(object);
+	return done;
+}
+
+/* Puts the hook on a thread, in front of what is there. The object of the other function stays in its place, so that
+ * sys.getprofile() gives what it gave. */
+static int hook_thread(PyThreadState *state)
+{
+	struct hooked *known = find(state);
+
+	if (state->c_profilefunc == hook)
+		return 0;
+	if (!known && profile.count == profile.capacity) {
+		size_t capacity = profile.capacity ? profile.capacity * 2 : 16;
+		struct hooked *threads = PyMem_RawRealloc(profile.threads, capacity * sizeof(*threads));
+
+		if (!threads) {
+			PyErr_NoMemory();
+			return -1;
+		}
+		profile.threads = threads;
+		profile.capacity = capacity;
+	}
+	if (!known)
+		known = &profile.threads[profile.count++];
+	*known = (struct hooked){state, state->id, state->c_profilefunc};
+	profile.chains |= known->chained != NULL;
+	return set_profile(state, hook, state->c_profileobj);
+}
+
+/* Looks at all threads if there is a new one. */
+static int hook_threads(void)
+{
+	PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+	int done = 0;
+
+	if (state->id == profile.newest)
+		return 0;
+	profile.newest = state->id;
+	for (; state && done == 0; state = PyThreadState_Next(state))
+		done = hook_thread(state);
+	return done;
+}
+
+static int call_chained(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
+{
+	const struct hooked *hooked = find(PyThreadState_Get());
+
+	return hooked && hooked->chained ? hooked->chained(object, frame, what, argument) : 0;
+}
+
+static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
+{
+	ops_frame *of = ops_frame_of_object(frame);
+
+	switch (what) {
+	case PyTrace_CALL:
+		ops_python_enter(of, ops_frame_code(of));
+		break;
+	case PyTrace_RETURN:
+		ops_python_leave(of);
+		break;
+	case PyTrace_C_CALL:
+		ops_python_call(of, argument);
+		break;
+	case PyTrace_C_RETURN:
+	case PyTrace_C_EXCEPTION:
+		ops_python_return(of);
+		break;
+	}
+	if (PyInterpreterState_ThreadHead(PyInterpreterState_Main())->id != profile.newest && hook_threads() < 0)
+		PyErr_Clear();
+	return OPS_UNLIKELY(profile.chains) ? call_chained(object, frame, what, argument) : 0;
+}
+
+int ops_python_hooks_install(void)
+{
+	profile.on = true;
+	return hook_threads();
+}
+
+void ops_python_hooks_remove(void)
+{
+	PyThreadState *state = profile.on ? PyInterpreterState_ThreadHead(PyInterpreterState_Main()) : NULL;
+
+	for (; state; state = PyThreadState_Next(state)) {
+		const struct hooked *hooked = find(state);
+
+		if (state->c_profilefunc == hook &&
+		    set_profile(state, hooked ? hooked->chained : NULL,
+		                hooked && hooked->chained ? state->c_profileobj : NULL) < 0)
+			PyErr_Clear();
+	}
+	PyMem_RawFree(profile.threads);
+	memset(&profile, 0, sizeof(profile));
+}
+
+#endif

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which Python calls are recorded, and how their files are shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+
+class StackOptions:
+    """Says, as `with_stack=StackOptions(…)`, which Python calls to record; `with_stack=True` records all.
+
+    `include` and `exclude` are paths of source files: patterns as of `fnmatch` ("*/torch/*"), or without a wildcard
+    the beginnings of paths. What a function that is left out calls appears under the function's caller.
+    Calls shorter than `min_duration_us` are dropped, and so are calls below `max_depth` others.
+    """
+
+    __slots__ = ("include", "exclude", "min_duration_us", "max_depth")
+
+    def __init__(
+        self,
+        *,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        min_duration_us: float = 0,
+        max_depth: int = 0,
+    ) -> None:
+        for name, paths in (("include", include), ("exclude", exclude)):
+            if isinstance(paths, (str, bytes)):
+                raise TypeError(f"{name} must be paths, not one: [{paths!r}]")
+        self.include = tuple(os.fspath(path) for path in include)
+        self.exclude = tuple(os.fspath(path) for path in exclude)
+        if min_duration_us < 0 or max_depth < 0:
+            raise ValueError("min_duration_us and max_depth must not be negative")
+        self.min_duration_us = min_duration_us
+        self.max_depth = max_depth
+
+    def __repr__(self) -> str:
+        return f"StackOptions({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+
+
+def _path_prefixes() -> tuple[str, ...]:
+    """What is cut off the paths of source files, the longest first: where modules are found."""
+    import site
+
+    paths = [*sys.path, *site.getsitepackages(), site.getuserbase(), site.getusersitepackages()]
+    torch = sys.modules.get("torch")
+    if torch is not None and getattr(torch, "__file__", None):
+        paths.append(os.path.dirname(os.path.dirname(torch.__file__)))
+    prefixes = {os.path.join(os.path.abspath(path), "") for path in paths if path}
+    return tuple(sorted(prefixes, key=len, reverse=True))
+
+
+# What these call is the profiler's own work; the package's other files call the program's functions.
+_HIDDEN = ("_activities.py", "_bridge.py", "_config.py", "_handlers.py", "_memory.py", "_metadata.py", "_recording.py")
+_HIDDEN += ("_stats.py", "autograd_profiler.py", "profiler.py")
+
+
+def session_options(with_stack: bool | StackOptions, record_gc: bool) -> dict[str, Any]:
+    """The options of a session for these stacks."""
+    if not with_stack:
+        return {}
+    package = os.path.dirname(__file__)
+    options = with_stack if isinstance(with_stack, StackOptions) else StackOptions()
+    return {
+        "stack": True,
+        "gc": record_gc,
+        "path_prefixes": _path_prefixes(),
+        "include": options.include,
+        "exclude": (*options.exclude, os.path.join(package, "")),
+        "hide": tuple(os.path.join(package, name) for name in _HIDDEN),
+        "min_duration_ns": round(options.min_duration_us * 1000),
+        "max_depth": options.max_depth,
+    }

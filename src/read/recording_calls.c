@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Python calls of a recording; see recording_calls.h.
+ */
+#include "read/recording_calls.h"
+
+#include "base/alloc.h"
+
+/* --- functions ------------------------------------------------------------------------------------------------------ */
+
+static void translate(const struct ops_function_names *names, const uint32_t *strings, struct ops_builder *builder,
+                      struct ops_called_function *ret_function)
+{
+	struct ops_function function = {.line = names->line};
+
+	*ret_function = (struct ops_called_function){strings[names->row_name], OPS_NONE};
+	if (names->name == OPS_INTERN_NONE)
+		return;
+	function.name = strings[names->name];
+	function.file = names->file == OPS_INTERN_NONE ? 0 : strings[names->file];
+	ret_function->function = ops_builder_function(builder, &function);
+}
+
+bool ops_called_functions_init(struct ops_called_functions *called, const struct ops_recording *recording,
+                               struct ops_builder *builder)
+{
+	const struct ops_intern *texts = &recording->texts;
+	uint32_t *strings = ops_realloc_array(NULL, texts->count + 1, sizeof(*strings));
+
+	*called = (struct ops_called_functions){.count = recording->functions.count};
+	called->items = ops_realloc_array(NULL, called->count + 1, sizeof(*called->items));
+	if (!strings || !called->items) {
+		ops_free(strings);
+		return false;
+	}
+	for (size_t i = 0; i < texts->count; i++)
+		strings[i] = ops_builder_string(builder, texts->entries[i].bytes, texts->entries[i].size);
+	for (size_t i = 0; i < called->count; i++)
+		translate(&recording->functions.items[i], strings, builder, &called->items[i]);
+	ops_free(strings);
+	return !ops_builder_failed(builder);
+}
+
+void ops_called_functions_release(struct ops_called_functions *called)
+{
+	ops_free(called->items);
+}
+
+bool ops_called_functions_describe(const struct ops_called_functions *called, uint32_t number, struct ops_new_event *event)
+{
+	if (number - 1 >= called->count)
+		return false;
+	event->name = called->items[number - 1].row_name;
+	event->function = called->items[number - 1].function;
+	return true;
+}
+
+/* --- nesting -------------------------------------------------------------------------------------------------------- */
+
+bool ops_open_calls_add(struct ops_open_calls *calls, struct ops_called_functions *called, struct ops_new_event *event)
+{
+	struct ops_open_call *call;
+
+	while (calls->open.count && calls->open.items[calls->open.count - 1].end_ns <= event->start_ns)
+		calls->open.count--;
+	if (calls->open.count)
+		event->python_parent = calls->open.items[calls->open.count - 1].python_id;
+	event->python_id = ++called->last_id;
+	call = OPS_ARRAY_PUSH(&calls->open);
+	if (call)
+		*call = (struct ops_open_call){event->end_ns, event->python_id};
+	return call != NULL;
+}
+
+void ops_open_calls_release(struct ops_open_calls *calls)
+{
+	OPS_ARRAY_RELEASE(&calls->open);
+}
