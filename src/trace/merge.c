@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/intern.h"
 #include "trace/builder.h"
 #include "trace/order.h"
 
@@ -21,7 +22,7 @@ struct merge {
 	size_t event_count;
 	size_t memory_count;
 	uint32_t python_id; /* the highest so far */
-	size_t module_count;
+	struct ops_intern modules; /* struct module_key, of those added to the builder */
 	bool keep_ids;
 	bool links_given; /* some part was read from a file, so that arrows are copied and not found anew */
 };
@@ -40,7 +41,7 @@ struct copier {
 	const struct ops_memory_record *memory;
 	size_t memory_count;
 	uint32_t first_python_id; /* what is added to the part's */
-	uint32_t first_module; /* number of the part's first module in the new trace */
+	uint32_t *modules; /* the place of each in the new trace */
 	int64_t stop_ns; /* of the new trace */
 	bool own_tracks;
 };
@@ -155,7 +156,7 @@ static void copy_python_columns(struct merge *merge, struct copier *copier, uint
 	if (e->python_module)
 		event->python_module = e->python_module[row];
 	if (e->module && e->module[row] != OPS_NONE)
-		event->module = copier->first_module + e->module[row];
+		event->module = copier->modules[e->module[row]];
 }
 
 /* What only a row has that was read from a file. */
@@ -244,31 +245,44 @@ static void copy_processes(struct merge *merge, struct copier *copier)
 	}
 }
 
-static void copy_modules(struct merge *merge, struct copier *copier)
-{
-	size_t count;
-	const struct ops_module *modules = ops_trace_modules(copier->trace, &count);
-	size_t alias_count;
-	const struct ops_module_alias *aliases = ops_trace_module_aliases(copier->trace, &alias_count);
+/* What tells modules apart: a module of several parts is one, whatever number it had in each. */
+struct module_key {
+	uint64_t address;
+	uint32_t class_name; /* in the new trace, as the others */
+	uint32_t path;
+	uint32_t parent;
+	uint32_t unused;
+};
 
-	copier->first_module = (uint32_t)merge->module_count;
+/* False when memory is out. */
+static bool copy_modules(struct merge *merge, struct copier *copier)
+{
+	size_t count, alias_count;
+	const struct ops_module *modules = ops_trace_modules(copier->trace, &count);
+	const struct ops_module_alias *aliases = ops_trace_module_aliases(copier->trace, &alias_count);
+	size_t alias = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		struct ops_module module = modules[i];
+		size_t known = merge->modules.count;
+		struct module_key key = {.address = module.address};
 
+		key.class_name = module.class_name = copy_string(merge, copier, module.class_name);
+		key.path = module.path = copy_string(merge, copier, module.path);
+		key.parent = module.parent = module.parent == OPS_NONE ? OPS_NONE : copier->modules[module.parent];
 		module.name = copy_string(merge, copier, module.name);
-		module.class_name = copy_string(merge, copier, module.class_name);
-		module.path = copy_string(merge, copier, module.path);
-		if (module.parent != OPS_NONE)
-			module.parent += copier->first_module;
-		ops_builder_module(merge->builder, &module);
+		copier->modules[i] = ops_intern_add(&merge->modules, &key, sizeof(key));
+		if (copier->modules[i] == OPS_INTERN_NONE)
+			return false;
+		if (copier->modules[i] == known)
+			ops_builder_module(merge->builder, &module);
+		for (; alias < alias_count && aliases[alias].module == i; alias++)
+			if (copier->modules[i] == known)
+				ops_builder_module_alias(merge->builder, &(struct ops_module_alias){
+										 (uint32_t)known,
+										 copy_string(merge, copier, aliases[alias].path)});
 	}
-	for (size_t i = 0; i < alias_count; i++) {
-		struct ops_module_alias alias = {copier->first_module + aliases[i].module,
-		                                 copy_string(merge, copier, aliases[i].path)};
-
-		ops_builder_module_alias(merge->builder, &alias);
-	}
-	merge->module_count += count;
+	return true;
 }
 
 static void copy_memory(struct merge *merge, struct copier *copier, size_t i)
@@ -335,12 +349,14 @@ static void copy_part(struct merge *merge, struct copier *copier, const struct o
 }
 
 /* What is taken of a part. */
-static void copy_all(struct merge *merge, struct copier *copier, const struct ops_trace_part *part, uint32_t *places)
+static bool copy_all(struct merge *merge, struct copier *copier, const struct ops_trace_part *part, uint32_t *places)
 {
-	copy_modules(merge, copier);
+	if (!copy_modules(merge, copier))
+		return false;
 	copy_part(merge, copier, part, places);
 	copy_links(merge, copier);
 	copy_processes(merge, copier);
+	return true;
 }
 
 static bool overlaps_earlier(const struct ops_trace_part *parts, size_t part)
@@ -359,7 +375,7 @@ static bool copier_init(struct copier *copier, struct merge *merge, const struct
                         bool own_tracks)
 {
 	size_t strings = ops_trace_string_count(trace), inputs = ops_trace_inputs_count(trace);
-	size_t functions;
+	size_t functions, modules;
 
 	*copier = (struct copier){.trace = trace, .events = ops_trace_events(trace), .stop_ns = stop_ns,
 	                          .own_tracks = own_tracks};
@@ -367,11 +383,13 @@ static bool copier_init(struct copier *copier, struct merge *merge, const struct
 	copier->memory = ops_trace_memory(trace, &copier->memory_count);
 	copier->first_python_id = merge->python_id;
 	ops_trace_functions(trace, &functions);
+	ops_trace_modules(trace, &modules);
 	copier->strings = ops_realloc_array(NULL, strings + 1, sizeof(*copier->strings));
 	copier->inputs = ops_realloc_array(NULL, inputs + 1, sizeof(*copier->inputs));
 	copier->functions = ops_realloc_array(NULL, functions + 1, sizeof(*copier->functions));
 	copier->tracks = ops_realloc_array(NULL, copier->track_count + 1, sizeof(*copier->tracks));
-	if (!copier->strings || !copier->inputs || !copier->functions || !copier->tracks)
+	copier->modules = ops_realloc_array(NULL, modules + 1, sizeof(*copier->modules));
+	if (!copier->modules || !copier->strings || !copier->inputs || !copier->functions || !copier->tracks)
 		return false;
 	memset(copier->functions, 0xff, functions * sizeof(*copier->functions));
 	memset(copier->strings, 0xff, strings * sizeof(*copier->strings));
@@ -395,6 +413,7 @@ static void copier_release(struct copier *copier)
 	ops_free(copier->strings);
 	ops_free(copier->inputs);
 	ops_free(copier->functions);
+	ops_free(copier->modules);
 	ops_free(copier->tracks);
 	ops_free(copier->rows);
 }
@@ -517,8 +536,7 @@ static bool copy_parts(struct merge *merge, const struct ops_trace_part *parts, 
 		struct copier copier;
 
 		ok = copier_init(&copier, merge, parts[p].trace, stop_ns, overlaps_earlier(parts, p));
-		if (ok)
-			copy_all(merge, &copier, &parts[p], places);
+		ok = ok && copy_all(merge, &copier, &parts[p], places);
 		copier_release(&copier);
 		places += parts[p].ref_count;
 	}
@@ -581,6 +599,7 @@ enum ops_code ops_trace_merge(const struct ops_trace_part *parts, size_t count, 
 	}
 	ops_trace_unref(trace);
 	ops_builder_free(merge.builder);
+	ops_intern_release(&merge.modules);
 	ops_free(merge.tracks);
 	ops_free(places);
 	return code;

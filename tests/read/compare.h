@@ -55,6 +55,7 @@ static inline void assert_same_events(const struct ops_trace *a, const struct op
 		SAME_NUMBER(python_id);
 		SAME_NUMBER(python_parent);
 		SAME_NUMBER(python_module);
+		SAME_NUMBER(module);
 		SAME_STRING(name);
 		SAME_STRING(overload);
 		SAME_STRING(args);
@@ -135,6 +136,34 @@ static inline void assert_same_processes(const struct ops_trace *a, const struct
 	}
 }
 
+static inline void assert_same_modules(const struct ops_trace *a, const struct ops_trace *b)
+{
+	size_t count_a, count_b;
+	const struct ops_module *x = ops_trace_modules(a, &count_a), *y = ops_trace_modules(b, &count_b);
+	const struct ops_module_alias *k, *l;
+
+	assert_int_equal(count_a, count_b);
+	for (size_t i = 0; i < count_a; i++) {
+		assert_same_string(a, x[i].name, b, y[i].name);
+		assert_same_string(a, x[i].class_name, b, y[i].class_name);
+		assert_same_string(a, x[i].path, b, y[i].path);
+		assert_int_equal(x[i].parent, y[i].parent);
+		assert_int_equal(x[i].number, y[i].number);
+		assert_int_equal(x[i].address, y[i].address);
+		assert_int_equal(x[i].parameter_count, y[i].parameter_count);
+		assert_int_equal(x[i].parameter_bytes, y[i].parameter_bytes);
+		assert_int_equal(x[i].own_parameter_count, y[i].own_parameter_count);
+		assert_int_equal(x[i].own_parameter_bytes, y[i].own_parameter_bytes);
+	}
+	k = ops_trace_module_aliases(a, &count_a);
+	l = ops_trace_module_aliases(b, &count_b);
+	assert_int_equal(count_a, count_b);
+	for (size_t i = 0; i < count_a; i++) {
+		assert_int_equal(k[i].module, l[i].module);
+		assert_same_string(a, k[i].path, b, l[i].path);
+	}
+}
+
 static inline void assert_same_functions(const struct ops_trace *a, const struct ops_trace *b)
 {
 	size_t count_a, count_b;
@@ -160,6 +189,7 @@ static inline void assert_same_trace(const struct ops_trace *a, const struct ops
 	assert_string_equal(x->process_name, y->process_name);
 	assert_same_tracks(a, b);
 	assert_same_functions(a, b);
+	assert_same_modules(a, b);
 	assert_same_events(a, b);
 	assert_same_records(a, b);
 	assert_same_processes(a, b);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Modules in a trace: what the check says of bad ones, and how they fare in packing and merging.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <opstrobe/merge.h>
+
+#include "../base/failing.h"
+#include "../read/compare.h"
+#include "modules.h"
+#include "trace/table.h"
+
+static struct ops_trace *modules_trace(void)
+{
+	struct ops_trace *trace = NULL;
+
+	assert_int_equal(ops_builder_finish(modules_builder(), &trace, NULL), OPS_OK);
+	assert_int_equal(ops_trace_check(trace, NULL), OPS_OK);
+	return trace;
+}
+
+static void assert_refused(struct ops_trace *trace, const char *text)
+{
+	struct ops_error error;
+
+	assert_int_equal(ops_trace_check(trace, &error), OPS_CORRUPT);
+	if (!strstr(error.text, text))
+		fail_msg("'%s' instead of '%s'", error.text, text);
+}
+
+static void bad_ones_are_found(void **state)
+{
+	struct ops_trace *trace = modules_trace();
+	struct ops_module *modules = trace->modules.items;
+	uint32_t *rows = trace->columns.module;
+
+	(void)state;
+	rows[0] = 6;
+	assert_refused(trace, "event 0: module is not one");
+	rows[0] = NET;
+	modules[LINEAR].path = UINT32_MAX;
+	assert_refused(trace, "module 2: a text");
+	modules[LINEAR].path = 0;
+	modules[LINEAR].parent = LINEAR;
+	assert_refused(trace, "module 2: parent is not above");
+	modules[LINEAR].parent = LAYERS;
+	trace->aliases.items[1].module = 6;
+	assert_refused(trace, "further path 1");
+	trace->aliases.items[1].module = NET;
+	assert_refused(trace, "further path 1 of a module: out of order");
+	trace->aliases.items[1].module = LINEAR;
+	assert_int_equal(ops_trace_check(trace, NULL), OPS_OK);
+	ops_trace_unref(trace);
+}
+
+static void packed_and_unpacked(void **state)
+{
+	struct ops_trace *trace = modules_trace(), *again = NULL;
+	size_t size;
+	char *bytes;
+
+	(void)state;
+	assert_int_equal(ops_trace_pack(trace, &bytes, &size, NULL), OPS_OK);
+	assert_int_equal(ops_trace_unpack(bytes, size, &again, NULL), OPS_OK);
+	assert_same_trace(trace, again);
+	ops_trace_unref(again);
+	for (size_t cut = 0; cut < size; cut += 7)
+		assert_int_equal(ops_trace_unpack(bytes, cut, &again, NULL), OPS_CORRUPT);
+	ops_free_packed(bytes);
+	ops_trace_unref(trace);
+}
+
+/* The modules of a trace that is joined with itself are the same modules; those of another one are not. */
+static void joined(void **state)
+{
+	struct ops_trace *trace = modules_trace(), *other = modules_trace(), *both = NULL;
+	struct ops_trace_part parts[2] = {{.trace = trace, .whole = true}, {.trace = trace, .whole = true}};
+	const struct ops_events *events;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(ops_trace_merge(parts, 2, NULL, &both, NULL), OPS_OK);
+	assert_int_equal(ops_trace_check(both, NULL), OPS_OK);
+	assert_same_modules(trace, both);
+	ops_trace_unref(both);
+	other->modules.items[NET].address++;
+	parts[1].trace = other;
+	assert_int_equal(ops_trace_merge(parts, 2, NULL, &both, NULL), OPS_OK);
+	assert_int_equal(ops_trace_check(both, NULL), OPS_OK);
+	ops_trace_modules(both, &count);
+	assert_int_equal(count, 6 + 5); /* the loss is no part of Net */
+	ops_trace_module_aliases(both, &count);
+	assert_int_equal(count, 3 + 3);
+	events = ops_trace_events(both);
+	count = 0;
+	for (size_t row = 0; row < events->count; row++)
+		count += events->module[row] != OPS_NONE && events->module[row] > LOSS;
+	assert_int_equal(count, 4);
+	ops_trace_unref(both);
+	ops_trace_unref(other);
+	ops_trace_unref(trace);
+}
+
+static void make_pack_and_join(void *context)
+{
+	struct ops_trace *trace = NULL, *again = NULL;
+	struct ops_builder *builder = modules_builder();
+	char *bytes = NULL;
+	size_t size;
+
+	(void)context;
+	if (!builder || ops_builder_finish(builder, &trace, NULL))
+		return;
+	if (ops_trace_pack(trace, &bytes, &size, NULL) == OPS_OK &&
+	    ops_trace_unpack(bytes, size, &again, NULL) == OPS_OK) {
+		struct ops_trace_part parts[2] = {{.trace = trace, .whole = true}, {.trace = again, .whole = true}};
+		struct ops_trace *both = NULL;
+
+		if (ops_trace_merge(parts, 2, NULL, &both, NULL) == OPS_OK)
+			assert_int_equal(ops_trace_events(both)->count, 30);
+		ops_trace_unref(both);
+	}
+	ops_free_packed(bytes);
+	ops_trace_unref(again);
+	ops_trace_unref(trace);
+}
+
+static void without_memory(void **state)
+{
+	(void)state;
+	assert_true(fail_each(make_pack_and_join, NULL) > 50);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_ones_are_found),
+		cmocka_unit_test(packed_and_unpacked),
+		cmocka_unit_test(joined),
+		cmocka_unit_test(without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
