@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See module_costs.h.
+ *
+ *     thread 1   ├ Net ─────────────────────────────────┤      units: 0 Net, 1 Linear
+ *                  ├ Linear ───┤   ├ aten::relu ┤
+ *                   ├ addmm ┤╌╌╌╌╌╌╌╌╌╌╌┊╌╌╌╌╌╌╌╌╌╌╌╌╌┐ link
+ *     thread 2                          └╌╌┐          ┊           2 (for Net), 3 and 4 (for Linear)
+ *                                 ├ evaluate: Relu ┤├ evaluate: Addmm ┤├ evaluate: AccumulateGrad ┤
+ */
+#include "analyze/module_costs.h"
+
+#include <string.h>
+
+#include "analyze/flops.h"
+#include "analyze/sum.h"
+#include "base/alloc.h"
+
+#define SCOPE_BACKWARD_FUNCTION 1 /* at::RecordScope */
+
+static const char wrapper_prefix[] = "autograd::engine::evaluate_function: ";
+static const char accumulation[] = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad";
+
+/* --- units ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_call(const struct ops_events *events, size_t event)
+{
+	return events->python_module && events->python_module[event] != OPS_NONE &&
+	       events->kind[event] == OPS_EVENT_PYTHON_FUNCTION && !(events->flags[event] & OPS_EVENT_ASYNC);
+}
+
+/* What autograd's engine runs around a node; and a node by itself, in files where there is nothing around it. */
+static bool is_backward_node(const struct module_costs *costs, size_t event, const uint8_t *wrappers, uint32_t outer)
+{
+	const struct ops_events *events = costs->events;
+
+	if (events->kind[event] != OPS_EVENT_CPU_OP || (events->flags[event] & OPS_EVENT_ASYNC))
+		return false;
+	if (wrappers[events->name[event]])
+		return true;
+	return events->scope[event] == SCOPE_BACKWARD_FUNCTION && (outer == OPS_NONE || !costs->units.items[outer].backward);
+}
+
+/* By string: 1 for the names of what the engine runs around nodes. NULL when memory is out. */
+static uint8_t *find_wrappers(const struct ops_trace *trace)
+{
+	size_t count = ops_trace_string_count(trace);
+	uint8_t *wrappers = ops_alloc_zeroed(count + 1, 1);
+
+	for (size_t i = 0; wrappers && i < count; i++) {
+		struct ops_string name = ops_trace_string(trace, (uint32_t)i);
+
+		wrappers[i] = name.size >= sizeof(wrapper_prefix) - 1 &&
+		              memcmp(name.bytes, wrapper_prefix, sizeof(wrapper_prefix) - 1) == 0;
+	}
+	return wrappers;
+}
+
+static bool add_unit(struct module_costs *costs, size_t event, uint32_t outer, bool backward)
+{
+	struct module_unit *unit = OPS_ARRAY_PUSH(&costs->units);
+	struct ops_module_call *call;
+
+	if (!unit)
+		return false;
+	*unit = (struct module_unit){.event = (uint32_t)event, .outer = outer, .call = OPS_NONE, .backward = backward};
+	if (backward)
+		return true;
+	unit->call = (uint32_t)costs->calls.count;
+	call = OPS_ARRAY_PUSH(&costs->calls);
+	if (!call)
+		return false;
+	*call = (struct ops_module_call){.event = (uint32_t)event, .row = OPS_NONE, .outer = OPS_NONE};
+	while (outer != OPS_NONE && costs->units.items[outer].backward)
+		outer = costs->units.items[outer].outer;
+	if (outer != OPS_NONE)
+		call->outer = costs->units.items[outer].call;
+	return true;
+}
+
+/* Divides the events. An event's parent stands above it, so that its unit is known. */
+static bool find_units(struct module_costs *costs, const uint8_t *wrappers)
+{
+	const struct ops_events *events = costs->events;
+
+	for (size_t event = 0; event < events->count; event++) {
+		uint32_t parent = events->parent[event];
+		uint32_t unit = parent == OPS_NONE ? OPS_NONE : costs->unit_of[parent];
+		bool call = is_call(events, event);
+
+		if (call || is_backward_node(costs, event, wrappers, unit)) {
+			if (!add_unit(costs, event, unit, !call))
+				return false;
+			unit = (uint32_t)costs->units.count - 1;
+		}
+		costs->unit_of[event] = unit;
+	}
+	return true;
+}
+
+/* --- whose backward it is ------------------------------------------------------------------------------------------- */
+
+/* Links come by their forward operator, so that of an operator that itself runs in a backward node it is known for whom. */
+static void follow_links(struct module_costs *costs)
+{
+	size_t count;
+	const struct ops_link *links = ops_trace_links(costs->trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t from = costs->unit_of[links[i].from], to = costs->unit_of[links[i].to];
+
+		if (links[i].kind == OPS_LINK_FORWARD_BACKWARD && from != OPS_NONE && to != OPS_NONE &&
+		    costs->units.items[to].backward && costs->units.items[to].call == OPS_NONE)
+			costs->units.items[to].call = costs->units.items[from].call;
+	}
+}
+
+/* The accumulation of a gradient follows the node that made it. False when memory is out. */
+static bool assign_accumulations(struct module_costs *costs)
+{
+	uint32_t name = ops_trace_find_string(costs->trace, accumulation, sizeof(accumulation) - 1);
+	size_t track_count;
+	uint32_t *last; /* by track: the call of the node before, + 1 */
+
+	ops_trace_tracks(costs->trace, &track_count);
+	last = ops_alloc_zeroed(track_count + 1, sizeof(*last));
+	for (size_t i = 0; last && i < costs->units.count; i++) {
+		struct module_unit *unit = &costs->units.items[i];
+		uint32_t *before = &last[costs->events->track[unit->event]];
+
+		if (!unit->backward)
+			continue;
+		if (unit->call == OPS_NONE && costs->events->name[unit->event] == name)
+			unit->call = *before - 1;
+		else
+			*before = unit->call + 1; /* OPS_NONE becomes 0 */
+	}
+	ops_free(last);
+	return last != NULL;
+}
+
+/* --- costs ---------------------------------------------------------------------------------------------------------- */
+
+static void add(struct module_costs *costs, uint32_t unit, enum ops_module_metric forward, enum ops_module_metric backward,
+                int64_t value)
+{
+	const struct module_unit *to = unit == OPS_NONE ? NULL : &costs->units.items[unit];
+	int64_t *sum;
+
+	if (!to || to->call == OPS_NONE)
+		return;
+	sum = &costs->costs[to->call].self[to->backward ? backward : forward];
+	*sum = ops_sum(*sum, value);
+}
+
+/* A call's time less that of the calls right inside it, and a node's less that of all units right inside it. */
+static void add_times(struct module_costs *costs)
+{
+	const struct ops_events *events = costs->events;
+
+	for (uint32_t i = 0; i < costs->units.count; i++) {
+		const struct module_unit *unit = &costs->units.items[i];
+		int64_t duration_ns = ops_difference(events->end_ns[unit->event], events->start_ns[unit->event]);
+		uint32_t outer = unit->backward ? OPS_NONE : costs->calls.items[unit->call].outer;
+
+		add(costs, i, OPS_MODULE_HOST, OPS_MODULE_BACKWARD, duration_ns);
+		if (outer != OPS_NONE)
+			costs->costs[outer].self[OPS_MODULE_HOST] =
+				ops_difference(costs->costs[outer].self[OPS_MODULE_HOST], duration_ns);
+		if (unit->outer != OPS_NONE && costs->units.items[unit->outer].backward)
+			add(costs, unit->outer, OPS_MODULE_HOST, OPS_MODULE_BACKWARD, -duration_ns);
+	}
+}
+
+static bool add_flops(struct module_costs *costs)
+{
+	uint8_t *formulas = ops_flops_formulas(costs->trace);
+
+	for (size_t event = 0; formulas && event < costs->events->count; event++)
+		if (costs->unit_of[event] != OPS_NONE && costs->events->kind[event] == OPS_EVENT_CPU_OP)
+			add(costs, costs->unit_of[event], OPS_MODULE_FLOPS, OPS_MODULE_BACKWARD_FLOPS,
+			    ops_flops_of(costs->trace, (uint32_t)event, formulas));
+	ops_free(formulas);
+	return formulas != NULL;
+}
+
+static void add_device_times(struct module_costs *costs)
+{
+	const struct ops_events *events = costs->events;
+	size_t count;
+	const struct ops_link *links = ops_trace_links(costs->trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (links[i].kind == OPS_LINK_LAUNCH)
+			add(costs, costs->unit_of[links[i].from], OPS_MODULE_DEVICE, OPS_MODULE_BACKWARD_DEVICE,
+			    ops_difference(events->end_ns[links[i].to], events->start_ns[links[i].to]));
+}
+
+bool module_costs_init(struct module_costs *costs, const struct ops_trace *trace)
+{
+	uint8_t *wrappers = find_wrappers(trace);
+	bool ok;
+
+	*costs = (struct module_costs){.trace = trace, .events = ops_trace_events(trace)};
+	costs->unit_of = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->unit_of));
+	ok = wrappers && costs->unit_of && find_units(costs, wrappers);
+	ops_free(wrappers);
+	if (!ok)
+		return false;
+	costs->costs = ops_alloc_zeroed(costs->calls.count + 1, sizeof(*costs->costs));
+	if (!costs->costs)
+		return false;
+	follow_links(costs);
+	if (!assign_accumulations(costs))
+		return false;
+	add_times(costs);
+	add_device_times(costs);
+	return add_flops(costs) && module_costs_add_memory(costs);
+}
+
+void module_costs_release(struct module_costs *costs)
+{
+	OPS_ARRAY_RELEASE(&costs->units);
+	OPS_ARRAY_RELEASE(&costs->calls);
+	ops_free(costs->costs);
+	ops_free(costs->unit_of);
+	*costs = (struct module_costs){0};
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What calls cost (module_costs.h), summed by module and by class; see opstrobe/modules.h.
+ */
+#include "analyze/module_tree.h"
+
+#include <string.h>
+
+#include "analyze/sum.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/intern.h"
+
+static const char name_prefix[] = "nn.Module: ";
+
+/* --- rows ----------------------------------------------------------------------------------------------------------- */
+
+/* Files of other profilers name a class in the name of its modules' rows alone: "nn.Module: Linear_0" is a Linear. */
+static void split_name(struct ops_string name, struct ops_string *ret_short, struct ops_string *ret_class)
+{
+	size_t prefix = sizeof(name_prefix) - 1;
+	size_t size;
+
+	if (name.size >= prefix && memcmp(name.bytes, name_prefix, prefix) == 0) {
+		name.bytes += prefix;
+		name.size -= prefix;
+	}
+	*ret_short = name;
+	size = name.size;
+	while (size && name.bytes[size - 1] >= '0' && name.bytes[size - 1] <= '9')
+		size--;
+	if (size > 1 && size < name.size && name.bytes[size - 1] == '_')
+		name.size = size - 1;
+	*ret_class = name;
+}
+
+static bool add_known_modules(struct ops_module_tree *tree)
+{
+	size_t count;
+	const struct ops_module *modules = ops_trace_modules(tree->trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct ops_module_row *row = OPS_ARRAY_PUSH(&tree->rows);
+
+		if (!row)
+			return false;
+		*row = (struct ops_module_row){
+			.name = ops_trace_string(tree->trace, modules[i].name),
+			.path = ops_trace_string(tree->trace, modules[i].path),
+			.class_name = ops_trace_string(tree->trace, modules[i].class_name),
+			.module = (uint32_t)i,
+			.parent = modules[i].parent,
+			.depth = modules[i].parent == OPS_NONE ? 0 : tree->rows.items[modules[i].parent].depth + 1,
+			.parameter_count = modules[i].parameter_count,
+			.parameter_bytes = modules[i].parameter_bytes,
+		};
+	}
+	return true;
+}
+
+/* A module that only its calls tell of: what its name and number are is what it is. */
+struct key {
+	uint32_t name;
+	uint32_t number;
+};
+
+/* The row of a call's module, added if it is new. OPS_NONE when memory is out. */
+static uint32_t row_of_call(struct ops_module_tree *tree, struct ops_intern *keys, size_t known,
+                            const struct ops_module_call *call)
+{
+	const struct ops_events *events = ops_trace_events(tree->trace);
+	struct key key = {events->name[call->event], events->python_module[call->event]};
+	struct ops_module_row *row;
+	uint32_t index;
+
+	if (events->module && events->module[call->event] != OPS_NONE)
+		return events->module[call->event];
+	index = ops_intern_add(keys, &key, sizeof(key));
+	if (index == OPS_INTERN_NONE || known + index < tree->rows.count)
+		return index == OPS_INTERN_NONE ? OPS_NONE : (uint32_t)known + index;
+	row = OPS_ARRAY_PUSH(&tree->rows);
+	if (!row)
+		return OPS_NONE;
+	*row = (struct ops_module_row){.module = OPS_NONE, .parent = OPS_NONE,
+	                               .name = ops_trace_string(tree->trace, key.name)};
+	split_name(row->name, &row->path, &row->class_name);
+	if (call->outer != OPS_NONE) {
+		row->parent = tree->calls.items[call->outer].row;
+		row->depth = tree->rows.items[row->parent].depth + 1;
+	}
+	return (uint32_t)known + index;
+}
+
+/* False when memory is out. */
+static bool find_rows(struct ops_module_tree *tree)
+{
+	struct ops_intern keys = {0};
+	size_t known;
+	bool ok = add_known_modules(tree);
+
+	known = tree->rows.count;
+	for (size_t i = 0; ok && i < tree->calls.count; i++) {
+		struct ops_module_call *call = &tree->calls.items[i];
+
+		call->row = row_of_call(tree, &keys, known, call);
+		ok = call->row != OPS_NONE;
+		if (ok && tree->rows.items[call->row].name.size == 0) /* of joined traces, where the first had no call of it */
+			tree->rows.items[call->row].name =
+				ops_trace_string(tree->trace, ops_trace_events(tree->trace)->name[call->event]);
+	}
+	ops_intern_release(&keys);
+	return ok;
+}
+
+/* Adds the classes of modules that were called; `of_row` gets the class of each. False when memory is out. */
+static bool find_classes(struct ops_module_tree *tree, uint32_t *of_row)
+{
+	struct ops_intern names = {0};
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < tree->calls.count; i++) {
+		const struct ops_module_row *row = &tree->rows.items[tree->calls.items[i].row];
+		uint32_t class = ops_intern_add(&names, row->class_name.bytes, row->class_name.size);
+		struct ops_module_row *added;
+
+		of_row[tree->calls.items[i].row] = class;
+		if (class < tree->classes.count)
+			continue;
+		added = class == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&tree->classes);
+		ok = added != NULL;
+		if (ok)
+			*added = (struct ops_module_row){.name = {"", 0}, .path = row->class_name, .class_name = row->class_name,
+			                                 .module = OPS_NONE, .parent = OPS_NONE};
+	}
+	ops_intern_release(&names);
+	return ok;
+}
+
+/* --- sums ----------------------------------------------------------------------------------------------------------- */
+
+static void add_values(int64_t *to, const int64_t *from)
+{
+	for (int metric = 0; metric < OPS_MODULE_METRIC_COUNT; metric++)
+		to[metric] = ops_sum(to[metric], from[metric]);
+}
+
+/* Whether the call is made inside another one of the same group. */
+static bool is_repeated(const struct ops_module_tree *tree, uint32_t call, const uint32_t *group_of)
+{
+	uint32_t group = group_of[tree->calls.items[call].row];
+	uint32_t outer = tree->calls.items[call].outer;
+
+	while (outer != OPS_NONE && group_of[tree->calls.items[outer].row] != group)
+		outer = tree->calls.items[outer].outer;
+	return outer != OPS_NONE;
+}
+
+static void add_peak(int64_t *peak_bytes, int64_t bytes)
+{
+	if (bytes > *peak_bytes)
+		*peak_bytes = bytes;
+}
+
+/* Sums what calls cost by themselves and, `totals`, with those inside. */
+static void sum_calls(const struct ops_module_tree *tree, const struct module_cost *costs, struct ops_module_row *groups,
+                      const uint32_t *group_of, bool totals)
+{
+	for (uint32_t i = 0; i < tree->calls.count; i++) {
+		struct ops_module_row *group = &groups[group_of[tree->calls.items[i].row]];
+
+		if (!totals) {
+			group->calls++;
+			add_values(group->self, costs[i].self);
+			add_peak(&group->cpu_peak_bytes, costs[i].peak_bytes[0]);
+			add_peak(&group->device_peak_bytes, costs[i].peak_bytes[1]);
+		} else if (!is_repeated(tree, i, group_of)) {
+			add_values(group->total, costs[i].self);
+		}
+	}
+}
+
+/* From here on what a call cost is with all inside it. Inner calls come later. */
+static void take_inner_calls_in(const struct ops_module_tree *tree, struct module_cost *costs)
+{
+	for (size_t i = tree->calls.count; i-- > 0;)
+		if (tree->calls.items[i].outer != OPS_NONE)
+			add_values(costs[tree->calls.items[i].outer].self, costs[i].self);
+}
+
+/* A module that only holds others shows what these have in total. */
+static void fill_holders(struct ops_module_tree *tree)
+{
+	for (size_t i = tree->rows.count; i-- > 0;) {
+		const struct ops_module_row *row = &tree->rows.items[i];
+		struct ops_module_row *parent = row->parent == OPS_NONE ? NULL : &tree->rows.items[row->parent];
+
+		if (!parent || parent->calls)
+			continue;
+		add_values(parent->total, row->total);
+		add_peak(&parent->cpu_peak_bytes, row->cpu_peak_bytes);
+		add_peak(&parent->device_peak_bytes, row->device_peak_bytes);
+	}
+}
+
+static void sum_all(struct ops_module_tree *tree, struct module_cost *costs, const uint32_t *itself, const uint32_t *class_of)
+{
+	for (int totals = 0; totals < 2; totals++) {
+		sum_calls(tree, costs, tree->rows.items, itself, totals);
+		sum_calls(tree, costs, tree->classes.items, class_of, totals);
+		if (!totals)
+			take_inner_calls_in(tree, costs);
+	}
+	for (size_t i = 0; i < tree->rows.count; i++) {
+		tree->rows.items[i].modules = tree->rows.items[i].calls > 0;
+		if (tree->rows.items[i].calls)
+			tree->classes.items[class_of[i]].modules++;
+	}
+	fill_holders(tree);
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------------ */
+
+/* False when memory is out. */
+static bool make_tree(struct ops_module_tree *tree, struct module_costs *costs)
+{
+	uint32_t *itself = NULL, *class_of = NULL;
+	bool ok = module_costs_init(costs, tree->trace);
+
+	if (ok) {
+		tree->calls = costs->calls;
+		costs->calls = (struct module_calls){0};
+		ok = find_rows(tree);
+	}
+	if (ok) {
+		itself = ops_realloc_array(NULL, tree->rows.count + 1, sizeof(*itself));
+		class_of = ops_realloc_array(NULL, tree->rows.count + 1, sizeof(*class_of));
+		ok = itself && class_of && find_classes(tree, class_of);
+	}
+	if (ok) {
+		for (uint32_t i = 0; i < tree->rows.count; i++)
+			itself[i] = i;
+		sum_all(tree, costs->costs, itself, class_of);
+	}
+	ops_free(itself);
+	ops_free(class_of);
+	return ok;
+}
+
+enum ops_code ops_module_tree_new(const struct ops_trace *trace, struct ops_module_tree **ret_tree, struct ops_error *error)
+{
+	struct ops_module_tree *tree = ops_alloc_zeroed(1, sizeof(*tree));
+	struct module_costs costs = {0};
+	bool ok = tree != NULL;
+
+	if (ok) {
+		tree->trace = trace;
+		ok = make_tree(tree, &costs);
+	}
+	module_costs_release(&costs);
+	if (!ok) {
+		ops_module_tree_free(tree);
+		return ops_fault_memory(error);
+	}
+	*ret_tree = tree;
+	return OPS_OK;
+}
+
+void ops_module_tree_free(struct ops_module_tree *tree)
+{
+	if (!tree)
+		return;
+	OPS_ARRAY_RELEASE(&tree->rows);
+	OPS_ARRAY_RELEASE(&tree->classes);
+	OPS_ARRAY_RELEASE(&tree->calls);
+	ops_free(tree);
+}
+
+const struct ops_module_row *ops_module_tree_rows(const struct ops_module_tree *tree, size_t *ret_count)
+{
+	*ret_count = tree->rows.count;
+	return tree->rows.items;
+}
+
+const struct ops_module_row *ops_module_tree_classes(const struct ops_module_tree *tree, size_t *ret_count)
+{
+	*ret_count = tree->classes.count;
+	return tree->classes.items;
+}
+
+const struct ops_module_call *ops_module_tree_calls(const struct ops_module_tree *tree, size_t *ret_count)
+{
+	*ret_count = tree->calls.count;
+	return tree->calls.items;
+}
