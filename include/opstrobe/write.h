@@ -37,6 +37,18 @@ enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *p
  * Only stacks with time of their own are written. OPS_IO with errno on any failure of the file system. */
 enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, struct ops_error *error);
 
+/* Zero means default. */
+struct ops_pftrace_options {
+	int compression_level; /* as above */
+	int (*progress)(void *context, uint64_t bytes);
+	void *progress_context;
+};
+
+/* Perfetto's own format, which its viewer and its trace processor read: events with their arguments, threads, arrows,
+ * memory and counters as curves. Times are ns since the epoch. As above otherwise. */
+enum ops_code ops_write_pftrace(const struct ops_trace *trace, const char *path, const struct ops_pftrace_options *options,
+                                struct ops_error *error);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -416,6 +416,25 @@ static PyObject *trace_export_chrome_trace(PyObject *object, PyObject *args, PyO
 	Py_RETURN_NONE;
 }
 
+static PyObject *trace_export_pftrace(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"path", "compression_level", NULL};
+	struct trace_object *self = (struct trace_object *)object;
+	struct ops_pftrace_options options = {0};
+	struct ops_error error;
+	enum ops_code code;
+	PyObject *path;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$i:export_pftrace", names, PyUnicode_FSConverter, &path,
+	                                 &options.compression_level))
+		return NULL;
+	OPS_EXT_WITHOUT_GIL(code = ops_write_pftrace(self->trace, PyBytes_AS_STRING(path), &options, &error));
+	Py_DECREF(path);
+	if (code)
+		return ops_ext_raise(&error);
+	Py_RETURN_NONE;
+}
+
 /* The kinds whose categories are among `categories`, as bits. */
 static int kinds_of(PyObject *categories, uint32_t *ret_kinds)
 {
@@ -608,6 +627,9 @@ static PyMethodDef trace_methods[] = {
 	{"export_chrome_trace", (PyCFunction)(void (*)(void))trace_export_chrome_trace, METH_VARARGS | METH_KEYWORDS,
 	 "export_chrome_trace(path, *, compression_level=4)\n--\n\nWrites the trace as Chrome JSON, compressed when the path "
 	 "ends in .gz."},
+	{"export_pftrace", (PyCFunction)(void (*)(void))trace_export_pftrace, METH_VARARGS | METH_KEYWORDS,
+	 "export_pftrace(path, *, compression_level=4)\n--\n\nWrites the trace in Perfetto's own format, compressed when the "
+	 "path ends in .gz."},
 	{"check", trace_check, METH_NOARGS, "Checks every invariant of the trace; ValueError names the first one broken."},
 	{"rows", trace_rows, METH_NOARGS,
 	 "Every event as (place in its file, category, name, start_ns, end_ns), also those that tables leave out."},

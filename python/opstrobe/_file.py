@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 
 from opstrobe import _core
+from opstrobe._recording import export_trace
 
 
 class TraceFile:
@@ -30,8 +31,8 @@ class TraceFile:
         return self.events().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the trace as Chrome JSON, compressed when the path ends in .gz."""
-        self.trace.export_chrome_trace(os.fspath(path))
+        """Writes the trace as Chrome JSON, or in Perfetto's format (.pftrace); compressed when the path ends in .gz."""
+        export_trace(self.trace, path)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Writes stacks for a flame graph, as `profile.export_stacks()`."""

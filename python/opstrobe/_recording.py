@@ -41,6 +41,15 @@ def _name_threads() -> None:
             _core.thread_name(thread.native_id, thread.name)
 
 
+def export_trace(trace: _core.Trace, path: str | os.PathLike[str]) -> None:
+    """Writes Perfetto's own format if the path ends in `.pftrace` or `.pftrace.gz`, else Chrome JSON."""
+    text = os.fspath(path)
+    if isinstance(text, str) and text.endswith((".pftrace", ".pftrace.gz")):
+        trace.export_pftrace(text)
+    else:
+        trace.export_chrome_trace(text)
+
+
 def _tell_torch(recording: bool) -> None:
     """Torch annotates what it compiles while it thinks that a profiler records."""
     profiler = sys.modules.get("torch.autograd.profiler")
@@ -259,7 +268,7 @@ class Recording:
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace of this window, in the format that the path's ending says."""
-        self._finished(self.trace, "export a trace").export_chrome_trace(os.fspath(path))
+        export_trace(self._finished(self.trace, "export a trace"), path)
 
     def _finished(self, trace: _core.Trace | None, doing: str) -> _core.Trace:
         if trace is None:

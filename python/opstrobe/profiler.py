@@ -230,7 +230,8 @@ class _KinetoProfile:
         graph_lanes: str = "none",
         default_stream: int = 7,
     ) -> None:
-        """Writes the trace as Chrome JSON, compressed if `path` ends in `.gz`; as often as wanted.
+        """Writes the trace as Chrome JSON, or in Perfetto's own format if `path` ends in `.pftrace`; compressed if it ends
+        in `.gz`; as often as wanted.
 
         There is one exporter: `use_python_export` is taken for torch's sake, and so are the last three arguments, which
         are about kernels in graphs: no device is recorded.
