@@ -26,6 +26,7 @@ struct ops_ext_state {
 	PyTypeObject *function_event;     /* function_event.c */
 	PyTypeObject *function_event_avg; /* function_event_avg.c */
 	PyTypeObject *interval;           /* interval.c */
+	PyTypeObject *module_summary;     /* module_summary.c */
 	PyTypeObject *session;            /* session.c */
 	PyTypeObject *record_function;    /* record_function.c */
 	PyObject *device_types[OPS_EXT_DEVICE_TYPES]; /* function_event.c: the package's enum members, fetched when asked */
@@ -44,6 +45,7 @@ int ops_ext_add_event_list(PyObject *module);
 int ops_ext_add_function_event(PyObject *module);
 int ops_ext_add_function_event_avg(PyObject *module);
 int ops_ext_add_interval(PyObject *module);
+int ops_ext_add_module_summary(PyObject *module);
 int ops_ext_add_session(PyObject *module);
 int ops_ext_add_bridge(PyObject *module);
 int ops_ext_add_memory(PyObject *module);

@@ -28,6 +28,7 @@ static int module_exec(PyObject *module)
 		ops_ext_add_bridge,     ops_ext_add_record_function,
 		ops_ext_add_memory,
 		ops_ext_add_execution_trace,
+		ops_ext_add_module_summary,
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -46,6 +47,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->function_event);
 	Py_VISIT(state->function_event_avg);
 	Py_VISIT(state->interval);
+	Py_VISIT(state->module_summary);
 	Py_VISIT(state->session);
 	Py_VISIT(state->record_function);
 	for (size_t i = 0; i < OPS_EXT_DEVICE_TYPES; i++)
@@ -62,6 +64,7 @@ static int module_clear(PyObject *module)
 	Py_CLEAR(state->function_event);
 	Py_CLEAR(state->function_event_avg);
 	Py_CLEAR(state->interval);
+	Py_CLEAR(state->module_summary);
 	Py_CLEAR(state->session);
 	Py_CLEAR(state->record_function);
 	for (size_t i = 0; i < OPS_EXT_DEVICE_TYPES; i++)

@@ -8,7 +8,7 @@ import os
 from opstrobe import _metadata
 from opstrobe._activities import filters_of, parse_activities, refuse_extensions
 from opstrobe._config import _ExperimentalConfig, check_experimental, values_of, without_trace_only
-from opstrobe._core import EventList, record_function
+from opstrobe._core import EventList, ModuleSummary, record_function
 from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, RecordScope, as_member
 from opstrobe._execution_trace import ExecutionTraceObserver
 from opstrobe._handlers import tensorboard_trace_handler
@@ -244,6 +244,16 @@ class _KinetoProfile:
 
     def take_pending_cuspy_export(self) -> None:
         """None: torch's collector cuspy is not used."""
+
+    def module_summary(self) -> ModuleSummary:
+        """Where time, FLOPs and memory went, by module: prints as a table, and has it as data."""
+        recording = self._recorded("summing up modules")
+        if not (self.with_modules or self.with_stack):
+            raise RuntimeError("module_summary() needs a profile made with with_modules=True")
+        if recording.whole_trace is None:
+            state = "is still recording" if recording.running else "has recorded nothing"
+            raise RuntimeError(f"there are no modules to sum up: this profile {state}")
+        return ModuleSummary(recording.whole_trace)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Writes every stack and the time of its own, in nanoseconds, for a flame graph.
