@@ -172,7 +172,9 @@ struct ops_memory_record {
 	uint8_t out_of_memory;
 };
 
-/* What the program said that it holds a storage for (`storage.role`), in time order. */
+/* What the program said that it holds a storage for (`storage.role`), in time order. Two records have the address 0: with
+ * OPS_ROLE_TENSOR the program had named all its tensors by then, so what turns up later is new; with OPS_ROLE_NONE it names
+ * all from then on, so what it does not is gone. */
 struct ops_role_record {
 	int64_t time_ns;
 	struct ops_storage storage;

@@ -28,6 +28,7 @@ struct ops_ext_state {
 	PyTypeObject *interval;           /* interval.c */
 	PyTypeObject *module_summary;     /* module_summary.c */
 	PyTypeObject *session;            /* session.c */
+	PyTypeObject *memory_timeline;    /* memory_view.c */
 	PyTypeObject *record_function;    /* record_function.c */
 	PyObject *device_types[OPS_EXT_DEVICE_TYPES]; /* function_event.c: the package's enum members, fetched when asked */
 };
@@ -49,6 +50,7 @@ int ops_ext_add_module_summary(PyObject *module);
 int ops_ext_add_session(PyObject *module);
 int ops_ext_add_bridge(PyObject *module);
 int ops_ext_add_memory(PyObject *module);
+int ops_ext_add_memory_view(PyObject *module);
 int ops_ext_add_execution_trace(PyObject *module);
 int ops_ext_add_record_function(PyObject *module);
 

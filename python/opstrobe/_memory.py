@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _PARAMETER, _OPTIMIZER_STATE, _GRADIENT, _BUFFER, _TENSOR = range(1, 6)
 
+# A storage that turns up after the first without an allocation is new; one that is not named after the second is gone.
+_ALL_NAMED = ("", 0, 0, 0, -1, _TENSOR)
+_ALL_FOLLOW = ("", 0, 0, 0, -1, 0)
+
 _DEVICE_TYPES = {name.lower(): member.value for name, member in DeviceType.__members__.items()}
 
 
@@ -101,11 +105,10 @@ class TensorWatch:
 
     def prepare(self) -> None:
         """Looks at all tensors, before the recording starts: this takes a while."""
-        self._before = self._roles(everything=True)
+        self._before = self._roles()
 
     def start(self) -> None:
-        # The last says that all have been said: a storage that turns up later without an allocation is a new one.
-        _core.storage_roles([*self._before, ("", 0, 0, 0, -1, _TENSOR)])
+        _core.storage_roles([*self._before, _ALL_NAMED])
         self._before = []
         optimizer = sys.modules.get("torch.optim.optimizer")
         if optimizer is not None:
@@ -113,7 +116,7 @@ class TensorWatch:
 
     def stop(self) -> None:
         self.cancel()
-        _core.storage_roles(self._roles(everything=False))
+        _core.storage_roles([_ALL_FOLLOW, *self._roles()])
 
     def cancel(self) -> None:
         if self._hook is not None:
@@ -124,7 +127,7 @@ class TensorWatch:
         with self._torch._C.DisableTorchFunctionSubclass():
             _core.storage_roles(_of_optimizer(self._torch, optimizer, self._names))
 
-    def _roles(self, everything: bool) -> list[Role]:
+    def _roles(self) -> list[Role]:
         torch = self._torch
         roles: list[Role] = []
         with torch._C.DisableTorchFunctionSubclass():
@@ -139,6 +142,6 @@ class TensorWatch:
             for item in found:
                 if issubclass(type(item), torch.nn.Parameter) and id(item) not in self._names:
                     roles += _of_parameter(torch, "", item)
-                elif everything and issubclass(type(item), torch.Tensor):
+                elif issubclass(type(item), torch.Tensor):
                     roles += _role(torch, "", item, _TENSOR)
         return roles

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from opstrobe._activity_configs import ProfilerActivityConfig
+    from opstrobe._memory_profiler import MemoryPeak, MemoryProfile, MemoryProfileTimeline
     from opstrobe._stats import _ProfilerStats
 
     Activities = Iterable[ProfilerActivity | Mapping[ProfilerActivity, list[str] | ProfilerActivityConfig | None]]
@@ -115,7 +116,7 @@ class _KinetoProfile:
         self.use_device = self._first_device()
         self.profiler: _Window | None = None
         self.has_cudagraphs = False
-        self.mem_tl = None
+        self.mem_tl: MemoryProfileTimeline | None = None
         self.preset_metadata: dict[str, str] = {}
         self._metadata: dict[str, str] = {}
 
@@ -264,10 +265,44 @@ class _KinetoProfile:
         self._recorded("exporting stacks").export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
-        _missing("export_memory_timeline()")
+        """Writes what held memory over time, by category: a page for `.html`, else JSON, with `raw.json` every change
+        by itself; compressed if `path` ends in `.gz`. Of one device, such as "cpu" or "cuda:0"."""
+        from opstrobe._memory_profiler import export, parse_device
 
-    def _memory_profile(self) -> NoReturn:
-        _missing("_memory_profile()")
+        where = parse_device(self._default_memory_device() if device is None else device)
+        self.mem_tl = self._memory_timeline("exporting memory timeline")
+        export(self.mem_tl.timeline, path, where)
+
+    def memory_peak(self, device: str | None = None, top: int = 10) -> MemoryPeak:
+        """What holds the memory of a device when most is held: print it, or take its data with `as_dict()`."""
+        from opstrobe._memory_profiler import MemoryPeak, parse_device
+
+        where = parse_device(self._default_memory_device() if device is None else device)
+        return MemoryPeak(self._memory_timeline("explaining the peak of memory").timeline, where, top)
+
+    def _memory_profile(self) -> MemoryProfile:
+        """Torch's view of the same; ValueError without all that torch needs for it."""
+        from opstrobe._memory_profiler import MemoryProfile
+
+        missing = [flag for flag in ("record_shapes", "profile_memory", "with_stack") if not getattr(self, flag)]
+        if missing:
+            raise ValueError(f"{', '.join(missing)} required for memory profiling.")
+        return MemoryProfile(self._memory_timeline("memory profiling").timeline)
+
+    def _memory_timeline(self, doing: str) -> MemoryProfileTimeline:
+        from opstrobe._memory_profiler import MemoryProfileTimeline
+
+        trace = self._recorded(doing).trace
+        if trace is None:
+            raise AssertionError(f"Profiler must have recorded something before {doing}")
+        if not self.profile_memory:
+            raise ValueError(f"profile_memory=True required for {doing}")
+        return MemoryProfileTimeline.of_trace(trace)
+
+    def _default_memory_device(self) -> str:
+        if self.use_device is None:
+            return "cpu"
+        return f"{self.use_device}:0"
 
     def _stats(self) -> _ProfilerStats | None:
         """What profiling itself took; None before the first recording."""

@@ -256,8 +256,6 @@ def test_unknown_sort_by(sort_by):
 @pytest.mark.parametrize(
     ("method", "text"),
     [
-        (lambda p: p.export_memory_timeline("/nowhere"), "export_memory_timeline"),
-        (lambda p: p._memory_profile(), "_memory_profile"),
         (lambda p: p.toggle_collection_dynamic(True, [ProfilerActivity.CPU]), "toggle_collection_dynamic"),
     ],
 )

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/memory.h: what holds memory, over time. The allocator's reports of a trace become blocks, each the life of one
+ * storage; the operators that read and write them, and what the program said of them, give each block a category:
+ *
+ *     struct ops_memory_timeline *timeline = NULL;
+ *     ops_memory_timeline_new(trace, &timeline, &error);
+ *     ops_write_memory_timeline(timeline, "memory.html", OPS_MEMORY_HTML, NULL, &error);
+ *     ops_memory_timeline_free(timeline);
+ *
+ * A timeline does not change; it may be read by several threads. It keeps a reference to its trace.
+ */
+#ifndef OPSTROBE_MEMORY_H
+#define OPSTROBE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+#include <opstrobe/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Name, and colour in plots (light, dark background). The order is that of torch's exports (spec 4.3).
+ *
+ * PARAMETER         of a model, or of an optimizer; without either, what is used to compute and then changed by a gradient
+ * OPTIMIZER_STATE   what an optimizer keeps from step to step
+ * INPUT             what the model computes with that does not come from parameters: data, targets, masks, buffers
+ * TEMPORARY         made and freed within one operator, or within one step of an optimizer; or made from gradients
+ * ACTIVATION        computed from parameters, outside the backward pass
+ * GRADIENT          what is accumulated into a leaf's .grad
+ * AUTOGRAD_DETAIL   everything else that the backward pass makes
+ * UNKNOWN           the rest
+ */
+#define OPS_MEMORY_CATEGORIES(X)                                                                   \
+	X(PARAMETER, "#2a7d4f", "#4fb37c")                                                         \
+	X(OPTIMIZER_STATE, "#c98a1b", "#e0ab4a")                                                   \
+	X(INPUT, "#4a4f57", "#b9bec7")                                                             \
+	X(TEMPORARY, "#8d6bc4", "#a98be0")                                                         \
+	X(ACTIVATION, "#c8453b", "#e8746b")                                                        \
+	X(GRADIENT, "#2457b3", "#5b8def")                                                          \
+	X(AUTOGRAD_DETAIL, "#4aa3c7", "#7cc6e4")                                                   \
+	X(UNKNOWN, "#a3a7ad", "#6b7078")
+
+enum ops_memory_category {
+#define OPS_MEMORY_CATEGORY_ENUM(name, light, dark) OPS_MEMORY_##name,
+	OPS_MEMORY_CATEGORIES(OPS_MEMORY_CATEGORY_ENUM)
+#undef OPS_MEMORY_CATEGORY_ENUM
+	OPS_MEMORY_CATEGORY_COUNT
+};
+const char *ops_memory_category_name(enum ops_memory_category category); /* "PARAMETER"; static */
+
+enum ops_memory_action {
+	OPS_MEMORY_PREEXISTING = 1, /* was there when the recording began; time -1 */
+	OPS_MEMORY_CREATE = 2,
+	OPS_MEMORY_INCREMENT_VERSION = 3, /* changed in place */
+	OPS_MEMORY_DESTROY = 4,
+};
+
+/* The life of a storage. */
+struct ops_memory_block {
+	int64_t start_ns; /* INT64_MIN: before the recording */
+	int64_t end_ns;   /* INT64_MAX: not within the recording */
+	uint64_t address;
+	int64_t bytes;        /* >= 0 */
+	uint32_t row;         /* the innermost event that allocated it, OPS_NONE unknown */
+	uint32_t name;        /* string id of what the program calls it, "" when it does not */
+	uint8_t category;     /* enum ops_memory_category; the last, where it changes */
+	uint8_t device_type;  /* c10::DeviceType */
+	int16_t device_index; /* -1 for the CPU */
+};
+
+/* A moment at which memory changes. */
+struct ops_memory_step {
+	int64_t time_ns; /* -1 for PREEXISTING */
+	uint32_t block;
+	uint32_t version; /* of the block before an INCREMENT_VERSION, else the one that there is */
+	uint8_t action;
+	uint8_t category;
+	uint8_t next_category; /* that of the version behind an INCREMENT_VERSION, else as `category` */
+};
+
+/* What the trace does not have, so that categories are missing. */
+enum ops_memory_gap {
+	OPS_MEMORY_NO_RECORDS = 1, /* no memory: there is nothing to show */
+	OPS_MEMORY_NO_STORAGES = 2, /* no shapes: INPUT and ACTIVATION are UNKNOWN, and only gradients that an optimizer saw
+	                             * or that lived at the end are known */
+	OPS_MEMORY_NO_ROLES = 4,    /* nobody said what parameters and optimizer states are */
+};
+const char *ops_memory_gap_text(enum ops_memory_gap gap); /* one line; static */
+
+struct ops_memory_timeline {
+	struct ops_trace *trace;
+	struct ops_memory_block *blocks; /* in order of first sight */
+	struct ops_memory_step *steps;   /* by time, then action */
+	size_t block_count;
+	size_t step_count;
+	uint32_t gaps; /* enum ops_memory_gap */
+};
+
+/* Works out the timeline of a trace. Linear in the trace but for the sorting of the steps. */
+enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory_timeline **ret_timeline,
+                                      struct ops_error *error);
+/* What is held of each category after a step, from what was held before it. */
+void ops_memory_apply(const struct ops_memory_timeline *timeline, const struct ops_memory_step *step,
+                      int64_t held[OPS_MEMORY_CATEGORY_COUNT]);
+void ops_memory_timeline_free(struct ops_memory_timeline *timeline); /* NULL is allowed */
+
+/* Which blocks: those of one device. */
+struct ops_memory_device {
+	uint8_t type;  /* c10::DeviceType */
+	int16_t index; /* -1 for the CPU */
+};
+static inline bool ops_memory_on_device(const struct ops_memory_block *block, struct ops_memory_device device)
+{
+	return block->device_type == device.type && block->device_index == device.index;
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------- */
+
+enum ops_memory_format {
+	OPS_MEMORY_HTML, /* a page with a plot, for a browser without a network */
+	OPS_MEMORY_JSON, /* [times in µs, bytes of 0 and each category], as torch (spec 4.4) */
+	OPS_MEMORY_RAW,  /* a list of [time in ns, action, signed bytes, category], as torch */
+};
+
+/* Writes one device's timeline; compressed when the path ends in ".gz". OPS_IO with errno on failures of the file system. */
+enum ops_code ops_write_memory_timeline(const struct ops_memory_timeline *timeline, const char *path,
+                                        enum ops_memory_format format, struct ops_memory_device device,
+                                        struct ops_error *error);
+
+/* --- the peak ----------------------------------------------------------------------------------------------------- */
+
+/* Bytes of one key at the peak. */
+struct ops_memory_share {
+	int64_t bytes;
+	struct ops_string name; /* of a line, its file; "" for what has none. Borrowed from the trace */
+	uint32_t line;          /* 0 but for lines */
+	uint32_t blocks;        /* how many */
+};
+
+/* The moment at which most is held, and what holds it. Lists are by bytes, most first. */
+struct ops_memory_peak {
+	struct ops_memory_device device;
+	int64_t time_ns;      /* -1: before anything was recorded */
+	int64_t bytes;
+	uint32_t row;         /* innermost event of the allocation that made the peak, OPS_NONE */
+	int64_t by_category[OPS_MEMORY_CATEGORY_COUNT];
+	uint32_t *blocks;     /* those that live then, into the timeline's */
+	size_t block_count;
+	struct ops_memory_share *operators; /* outermost operators that allocated */
+	size_t operator_count;
+	struct ops_memory_share *modules;   /* innermost modules; empty without their calls */
+	size_t module_count;
+	struct ops_memory_share *lines;     /* innermost lines outside of torch; empty without Python calls */
+	size_t line_count;
+};
+enum ops_code ops_memory_peak_of(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
+                                 struct ops_memory_peak *ret_peak, struct ops_error *error);
+/* Who allocated a block: the outermost operator, module or line around it, as in the lists of the peak. */
+struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline, uint32_t block);
+struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, uint32_t block);
+struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, uint32_t block, uint32_t *ret_line);
+void ops_memory_peak_release(struct ops_memory_peak *peak); /* zeroed or released ones are allowed */
+
+/* The peak as text for people, or as one JSON object; `top` limits each list, 0 none. Caller frees with ops_memory_free_text. */
+enum ops_code ops_memory_peak_text(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak,
+                                   size_t top, bool json, char **ret_text, size_t *ret_size, struct ops_error *error);
+void ops_memory_free_text(char *text);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

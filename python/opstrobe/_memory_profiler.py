@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory timeline in Python: torch's names for it, its files, and the peak explained. All is worked out in C."""
+
+from __future__ import annotations
+
+import enum
+import os
+from typing import NamedTuple
+
+from opstrobe import _core
+from opstrobe._enums import DeviceType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Where = tuple[int, int]  # device type and index, -1 for none
+
+_DEVICE_NAMES = {member.value: name.lower() for name, member in DeviceType.__members__.items()}
+_DEVICE_TYPES = {name: value for value, name in _DEVICE_NAMES.items()}
+
+
+class Category(enum.Enum):
+    """What memory is held for; see docs/manual/memory.md."""
+
+    INPUT = 1
+    TEMPORARY = 2
+    ACTIVATION = 3
+    GRADIENT = 4
+    AUTOGRAD_DETAIL = 5
+    PARAMETER = 6
+    OPTIMIZER_STATE = 7
+
+
+class Action(enum.Enum):
+    PREEXISTING = 1
+    CREATE = 2
+    INCREMENT_VERSION = 3
+    DESTROY = 4
+
+
+class _Storage(NamedTuple):
+    ptr: int
+    allocation_id: int
+
+
+class TensorKey(NamedTuple):
+    """A storage over its life."""
+
+    device: str
+    id: int
+    storage: _Storage
+
+
+def parse_device(device: Any) -> Where:
+    """A device such as "cuda:0", as torch writes it. RuntimeError when there is no such kind."""
+    name, colon, index = str(device).partition(":")
+    if name == "privateuse1":
+        name = "privateuseone"
+    if name == "privateuseone":
+        kind = int(DeviceType.PrivateUse1)
+    elif name in _DEVICE_TYPES:
+        kind = _DEVICE_TYPES[name]
+    else:
+        kind = -1
+    if kind < 0 or (colon and not index.isdecimal()):
+        raise RuntimeError(f"Invalid device string: '{device}'")
+    return kind, int(index) if colon else -1
+
+
+def export(timeline: _core.MemoryTimeline, path: str, where: Where) -> None:
+    """Writes the timeline in the format that the path's ending stands for."""
+    path = os.fspath(path)
+    plain = path[: -len(".gz")] if path.endswith(".gz") else path
+    format = "html" if plain.endswith(".html") else "raw" if plain.endswith("raw.json") else "json"
+    timeline.export(path, format, *where)
+
+
+class MemoryProfile:
+    """What torch's private interface of this name shows: every change of memory."""
+
+    def __init__(self, timeline: _core.MemoryTimeline) -> None:
+        self._timeline = timeline
+
+    @property
+    def timeline(self) -> tuple[tuple[int, Action, tuple[TensorKey, int], int], ...]:
+        """(time in ns, -1 for what was there before; action; (key, version); bytes), by time."""
+
+        def make_key(number: int, address: int, device_type: int, device_index: int) -> TensorKey:
+            device = _DEVICE_NAMES.get(device_type, "unknown")
+            if device_index >= 0:
+                device += f":{device_index}"
+            return TensorKey(device, number, _Storage(address, number))
+
+        return self._timeline.steps((None, *Action), make_key)
+
+
+class MemoryProfileTimeline:
+    """A memory timeline to be written; torch's name and methods."""
+
+    def __init__(self, memory_profile: MemoryProfile) -> None:
+        self.timeline = memory_profile._timeline
+
+    @classmethod
+    def of_trace(cls, trace: _core.Trace) -> MemoryProfileTimeline:
+        return cls(MemoryProfile(_core.MemoryTimeline(trace)))
+
+    def export_memory_timeline(self, path: str, device_str: str) -> None:
+        self.timeline.export(path, "json", *parse_device(device_str))
+
+    def export_memory_timeline_raw(self, path: str, device_str: str) -> None:
+        self.timeline.export(path, "raw", *parse_device(device_str))
+
+    def export_memory_timeline_html(self, path: str, device_str: str) -> None:
+        self.timeline.export(path, "html", *parse_device(device_str))
+
+
+class MemoryPeak:
+    """The moment at which most memory is held, and who holds it. `print` it, or take its data with `as_dict`."""
+
+    def __init__(self, timeline: _core.MemoryTimeline, where: Where, top: int = 10) -> None:
+        self._timeline = timeline
+        self._where = where
+        self._top = top
+
+    def __str__(self) -> str:
+        return self._timeline.peak(*self._where, self._top, False)
+
+    __repr__ = __str__
+
+    def as_dict(self, top: int = 0) -> dict[str, Any]:
+        """Bytes, time, categories, operators, modules, lines, allocations, and what is missing; `top` limits each list."""
+        import json
+
+        data: dict[str, Any] = json.loads(self._timeline.peak(*self._where, top, True))
+        return data

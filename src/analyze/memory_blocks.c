@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Following storages through time. Events, the allocator's reports and what the program said are taken in one order of
+ * time; a table from addresses to the block that was there last tells which storage an address means at each moment.
+ *
+ * Not all memory is reported. What was allocated before the recording shows when the program names it or an operator uses
+ * it; what another library allocated (NumPy, a loader's shared memory) shows when an operator uses it. Both are taken to
+ * live until their last use, unless the program still names them at the end. An address that is allocated anew was freed in between, whether anyone said so or not.
+ */
+#include "analyze/memory_flow.h"
+
+#include <string.h>
+
+#include "analyze/device.h"
+#include "base/alloc.h"
+
+struct follower {
+	struct memory_flow *flow;
+	uint32_t *table;     /* by hash of address and device: block + 1, 0 free; open addressing */
+	size_t table_mask;
+	uint32_t *open_row;  /* by track: the innermost event open, as far as we are */
+	int64_t first_ns;    /* when the program had named all tensors there were, INT64_MAX never */
+	int64_t last_ns;     /* when it began to name all for the last time, INT64_MAX never */
+	uint32_t detach;     /* names, OPS_NONE where the trace has none */
+	uint32_t add;
+};
+
+static bool same_place(const struct ops_memory_block *block, uint64_t address, uint8_t device_type)
+{
+	return block->address == address && block->device_type == device_type;
+}
+
+/* The entry for an address: that of its last block, or a free one. */
+static uint32_t *find_entry(const struct follower *follower, uint64_t address, uint8_t device_type)
+{
+	size_t at = ((address ^ (uint64_t)device_type << 56) * 0x9e3779b97f4a7c15u) >> 16;
+
+	for (;; at++) {
+		uint32_t *entry = &follower->table[at & follower->table_mask];
+
+		if (*entry == 0 || same_place(&follower->flow->blocks.items[*entry - 1], address, device_type))
+			return entry;
+	}
+}
+
+static bool grow_table(struct follower *follower)
+{
+	const struct memory_flow *flow = follower->flow;
+	uint32_t *old = follower->table;
+	size_t old_size = old ? follower->table_mask + 1 : 0;
+	size_t size = old ? old_size * 2 : 1024;
+
+	follower->table = ops_alloc_zeroed(size, sizeof(*follower->table));
+	if (!follower->table) {
+		follower->table = old;
+		return false;
+	}
+	follower->table_mask = size - 1;
+	for (size_t i = 0; i < old_size; i++)
+		if (old[i])
+			*find_entry(follower, flow->blocks.items[old[i] - 1].address,
+			            flow->blocks.items[old[i] - 1].device_type) = old[i];
+	ops_free(old);
+	return true;
+}
+
+static struct ops_memory_block *block_at(const struct follower *follower, uint64_t address, uint8_t device_type)
+{
+	uint32_t entry = *find_entry(follower, address, device_type);
+
+	return entry ? &follower->flow->blocks.items[entry - 1] : NULL;
+}
+
+static bool is_live(const struct ops_memory_block *block)
+{
+	return block->end_ns == INT64_MAX;
+}
+
+/* Gives a block a new value. False when memory is out. */
+static bool add_value(struct memory_flow *flow, uint32_t block, int64_t time_ns)
+{
+	struct memory_life *life = &flow->lives.items[block];
+	struct memory_value *value = OPS_ARRAY_PUSH(&flow->values);
+
+	if (!value)
+		return false;
+	*value = (struct memory_value){
+		.time_ns = time_ns,
+		.block = block,
+		.previous = life->value,
+		.number = life->value == OPS_NONE ? 0 : flow->values.items[life->value].number + 1,
+		.category = OPS_MEMORY_UNKNOWN,
+	};
+	life->value = (uint32_t)flow->values.count - 1;
+	return true;
+}
+
+static bool add_edge(struct memory_flow *flow, uint32_t node, uint32_t value, bool write)
+{
+	struct memory_edge *edge;
+
+	if (node == OPS_NONE)
+		return true;
+	edge = OPS_ARRAY_PUSH(&flow->edges);
+	if (edge)
+		*edge = (struct memory_edge){node, value, write};
+	return edge != NULL;
+}
+
+static uint32_t node_of(const struct memory_flow *flow, uint32_t row)
+{
+	return row == OPS_NONE ? OPS_NONE : flow->rows.node[row];
+}
+
+/* Ends a block that was gone before a time, as nobody told: one that was not reported either with its last use. */
+static void end_untold(struct memory_flow *flow, uint32_t number, int64_t time_ns)
+{
+	struct ops_memory_block *block = &flow->blocks.items[number];
+	const struct memory_life *life = &flow->lives.items[number];
+
+	block->end_ns = time_ns - (time_ns > block->start_ns); /* not at once with what came in its place */
+	if (!life->reported && life->last_use_ns < block->end_ns)
+		block->end_ns = life->last_use_ns;
+}
+
+/* A new block at an address, `made` but for what all have. What was there is over. NULL when memory is out. */
+static struct ops_memory_block *add_block(struct follower *follower, const struct ops_memory_block *made, bool reported)
+{
+	struct memory_flow *flow = follower->flow;
+	struct ops_memory_block *block;
+	struct memory_life *life;
+	int64_t start_ns = made->start_ns;
+	uint32_t *entry, number = (uint32_t)flow->blocks.count;
+
+	if (!OPS_ARRAY_RESERVE(&flow->blocks, 1) || number >= INT32_MAX ||
+	    ((number + 1) * 2 > follower->table_mask && !grow_table(follower)))
+		return NULL;
+	entry = find_entry(follower, made->address, made->device_type);
+	if (*entry && is_live(&flow->blocks.items[*entry - 1]))
+		end_untold(flow, *entry - 1, start_ns);
+	life = OPS_ARRAY_PUSH(&flow->lives);
+	if (!life)
+		return NULL;
+	*life = (struct memory_life){start_ns, INT64_MIN, OPS_NONE, OPS_NONE, OPS_ROLE_NONE, reported};
+	block = &flow->blocks.items[flow->blocks.count++];
+	*block = *made;
+	block->end_ns = INT64_MAX;
+	*entry = number + 1;
+	if (!add_value(flow, number, start_ns) || !add_edge(flow, node_of(flow, made->row), life->value, true))
+		return NULL;
+	life->written_by = node_of(flow, made->row);
+	return block;
+}
+
+/* --- the allocator's reports ---------------------------------------------------------------------------------------- */
+
+/* The innermost event of a track that holds a time which no event before ours is behind. */
+static uint32_t innermost(struct follower *follower, uint32_t track, int64_t time_ns)
+{
+	const struct ops_events *e = follower->flow->events;
+	uint32_t row = follower->open_row[track];
+
+	while (row != OPS_NONE && e->end_ns[row] < time_ns)
+		row = e->parent[row];
+	follower->open_row[track] = row;
+	return row;
+}
+
+static bool take_record(struct follower *follower, const struct ops_memory_record *record)
+{
+	struct ops_memory_block *block = block_at(follower, record->address, record->device_type);
+	const struct ops_memory_block made = {
+		.start_ns = record->bytes < 0 ? INT64_MIN : record->time_ns,
+		.address = record->address,
+		.bytes = record->bytes < 0 ? (record->bytes == INT64_MIN ? INT64_MAX : -record->bytes) : record->bytes,
+		.row = record->bytes < 0 ? OPS_NONE : innermost(follower, record->track, record->time_ns),
+		.device_type = record->device_type,
+		.device_index = record->device_index,
+	};
+
+	if (record->out_of_memory || record->bytes == 0)
+		return true;
+	if (record->bytes > 0)
+		return add_block(follower, &made, true) != NULL;
+	if (!block) /* nobody knew of it, so it was there before */
+		block = add_block(follower, &made, true);
+	if (!block)
+		return false;
+	if (is_live(block))
+		block->end_ns = record->time_ns;
+	return true;
+}
+
+/* --- storages: of operators, of the program's roles ------------------------------------------------------------------- */
+
+/* The block that a storage is at a time. One that nobody reported is new then, or (`before`) was there all along.
+ * NULL when memory is out. */
+static struct ops_memory_block *block_of(struct follower *follower, const struct ops_storage *storage, int64_t time_ns,
+                                         bool before, uint32_t row)
+{
+	struct memory_flow *flow = follower->flow;
+	struct ops_memory_block *block = block_at(follower, storage->address, storage->device_type);
+	bool known = block != NULL;
+	const struct ops_memory_block made = {
+		.start_ns = before && !known ? INT64_MIN : time_ns,
+		.address = storage->address,
+		.bytes = (int64_t)storage->bytes,
+		.row = before && !known ? OPS_NONE : row,
+		.device_type = (uint8_t)storage->device_type,
+		.device_index = (int16_t)((int)storage->device_index - 1),
+	};
+
+	/* A reported block is at least as large as its storage. One that is smaller is another, whose end was not told. */
+	if (known && is_live(block) && flow->lives.items[block - flow->blocks.items].reported &&
+	    (int64_t)storage->bytes > block->bytes)
+		end_untold(flow, (uint32_t)(block - flow->blocks.items), time_ns);
+	if (!known || !is_live(block))
+		return add_block(follower, &made, false);
+	if ((int64_t)storage->bytes > block->bytes)
+		block->bytes = (int64_t)storage->bytes;
+	return block;
+}
+
+static void touch(struct memory_life *life, int64_t time_ns)
+{
+	if (time_ns > life->last_use_ns)
+		life->last_use_ns = time_ns;
+}
+
+static uint8_t rank_of(uint8_t role)
+{
+	static const uint8_t ranks[] = {
+		[OPS_ROLE_TENSOR] = 1,   [OPS_ROLE_BUFFER] = 2,    [OPS_ROLE_GRADIENT] = 3,
+		[OPS_ROLE_OPTIMIZER_STATE] = 4, [OPS_ROLE_PARAMETER] = 5,
+	};
+
+	return role < sizeof(ranks) ? ranks[role] : 0;
+}
+
+static void set_role(struct memory_flow *flow, uint32_t block, uint8_t role, uint32_t name)
+{
+	uint8_t *present = &flow->lives.items[block].role;
+
+	if (rank_of(role) > rank_of(*present)) {
+		*present = role;
+		if (name != 0)
+			flow->blocks.items[block].name = name;
+	} else if (flow->blocks.items[block].name == 0 && role == *present) {
+		flow->blocks.items[block].name = name;
+	}
+}
+
+static bool take_role(struct follower *follower, const struct ops_role_record *record)
+{
+	struct memory_flow *flow = follower->flow;
+	struct ops_memory_block *block;
+	uint32_t number;
+
+	flow->has_roles = true;
+	if (record->storage.address == 0) {
+		*(record->storage.role == OPS_ROLE_TENSOR ? &follower->first_ns : &follower->last_ns) = record->time_ns;
+		return true;
+	}
+	block = block_of(follower, &record->storage, record->time_ns, follower->first_ns == INT64_MAX, OPS_NONE);
+	if (!block)
+		return false;
+	number = (uint32_t)(block - flow->blocks.items);
+	set_role(flow, number, (uint8_t)record->storage.role, record->name);
+	touch(&flow->lives.items[number], record->time_ns);
+	flow->lives.items[number].last_named_ns = record->time_ns;
+	return true;
+}
+
+/* A storage among an event's inputs. */
+static bool take_use(struct follower *follower, uint32_t row, const struct ops_storage *storage)
+{
+	struct memory_flow *flow = follower->flow;
+	const struct ops_events *e = flow->events;
+	bool before = follower->first_ns == INT64_MAX || flow->rows.context[row] & MEMORY_IN_BACKWARD;
+	struct ops_memory_block *block = block_of(follower, storage, e->start_ns[row], before, row);
+	uint32_t node = flow->rows.node[row], number;
+	struct memory_life *life;
+
+	if (!block)
+		return false;
+	number = (uint32_t)(block - flow->blocks.items);
+	life = &flow->lives.items[number];
+	touch(life, e->end_ns[row]);
+	if (node == OPS_NONE || life->written_by == node)
+		return true; /* no node, or one among its own */
+	if (!add_edge(flow, node, life->value, false))
+		return false;
+	if (!storage->written)
+		return true;
+	life->written_by = node;
+	return add_value(flow, number, e->start_ns[node]) && add_edge(flow, node, life->value, true);
+}
+
+/* Autograd takes a gradient over by detaching it, or adds it to the one there is. */
+static void note_gradient(struct follower *follower, uint32_t row, const struct ops_storage *first)
+{
+	const struct memory_flow *flow = follower->flow;
+	const struct ops_events *e = flow->events;
+	uint32_t parent = e->parent[row];
+
+	if ((e->name[row] == follower->detach || e->name[row] == follower->add) && parent != OPS_NONE &&
+	    flow->rows.context[parent] & MEMORY_IN_ACCUMULATE && flow->rows.region[parent] == parent)
+		set_role(follower->flow, *find_entry(follower, first->address, (uint8_t)first->device_type) - 1,
+		         OPS_ROLE_GRADIENT, 0);
+}
+
+static bool take_row(struct follower *follower, uint32_t row)
+{
+	const struct memory_flow *flow = follower->flow;
+	const struct ops_events *e = flow->events;
+	struct ops_storage storage;
+
+	if (!(e->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_HIDDEN)))
+		follower->open_row[e->track[row]] = row;
+	for (size_t i = 0; ops_event_storage(flow->trace, row, i, &storage); i++) {
+		if (storage.address == 0)
+			continue;
+		if (!take_use(follower, row, &storage))
+			return false;
+		if (i == 0)
+			note_gradient(follower, row, &storage);
+	}
+	return true;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------------ */
+
+/* Unreported blocks that the program does not name at the end are gone with their last use. */
+static void end_unreported(const struct follower *follower)
+{
+	struct memory_flow *flow = follower->flow;
+
+	for (size_t i = 0; i < flow->blocks.count; i++) {
+		struct ops_memory_block *block = &flow->blocks.items[i];
+		const struct memory_life *life = &flow->lives.items[i];
+		bool named = life->role > OPS_ROLE_NONE;
+
+		if (follower->last_ns != INT64_MAX)
+			named = life->last_named_ns >= follower->last_ns;
+		if (!life->reported && is_live(block) && !named &&
+		    (block->start_ns != INT64_MIN || follower->last_ns != INT64_MAX))
+			block->end_ns = life->last_use_ns;
+	}
+}
+
+static bool follow(struct follower *follower)
+{
+	const struct memory_flow *flow = follower->flow;
+	const struct ops_events *e = flow->events;
+	size_t record_count, role_count, at = 0, role = 0;
+	const struct ops_memory_record *records = ops_trace_memory(flow->trace, &record_count);
+	const struct ops_role_record *roles = ops_trace_roles(flow->trace, &role_count);
+
+	for (size_t row = 0; row <= e->count; row++) {
+		int64_t until_ns = row < e->count ? e->start_ns[row] : INT64_MAX;
+
+		while ((at < record_count && records[at].time_ns < until_ns) ||
+		       (role < role_count && roles[role].time_ns < until_ns)) {
+			bool report = at < record_count &&
+			              (role == role_count || records[at].time_ns <= roles[role].time_ns);
+
+			if (report ? !take_record(follower, &records[at++]) : !take_role(follower, &roles[role++]))
+				return false;
+		}
+		if (row < e->count && !take_row(follower, (uint32_t)row))
+			return false;
+	}
+	return true;
+}
+
+bool ops_memory_follow(struct memory_flow *flow)
+{
+	struct follower follower = {
+		.flow = flow,
+		.first_ns = INT64_MAX,
+		.last_ns = INT64_MAX,
+		.detach = ops_trace_find_string(flow->trace, "aten::detach", strlen("aten::detach")),
+		.add = ops_trace_find_string(flow->trace, "aten::add_", strlen("aten::add_")),
+	};
+	size_t track_count;
+	bool ok;
+
+	ops_trace_tracks(flow->trace, &track_count);
+	follower.open_row = ops_realloc_array(NULL, track_count + 1, sizeof(*follower.open_row));
+	ok = follower.open_row && grow_table(&follower);
+	for (size_t track = 0; ok && track < track_count; track++)
+		follower.open_row[track] = OPS_NONE;
+	ok = ok && follow(&follower);
+	if (ok)
+		end_unreported(&follower);
+	ops_free(follower.open_row);
+	ops_free(follower.table);
+	return ok;
+}

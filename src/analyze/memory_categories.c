@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What each value in memory is. First what is known of blocks: roles that the program told, gradients that autograd was
+ * seen to accumulate, what did not outlive its operator. Then what follows from the flow of data, node by node:
+ *
+ *     parameters ─┐
+ *     data ───────┴▶ node ──▶ ACTIVATION ──▶ node ──▶ …        whatever comes from parameters, in the forward pass
+ *       ▲
+ *       └── what such nodes read that does not: INPUT, and so what that was made from
+ */
+#include "analyze/memory_flow.h"
+
+#include "base/alloc.h"
+
+/* The edges by node: those of node n stand at start[n] … start[n + 1]. */
+struct edges_by_node {
+	struct memory_edge *items;
+	uint32_t *start;
+};
+
+static bool group_edges(struct edges_by_node *edges, const struct memory_flow *flow)
+{
+	size_t rows = flow->events->count;
+
+	edges->items = ops_realloc_array(NULL, flow->edges.count + 1, sizeof(*edges->items));
+	edges->start = ops_alloc_zeroed(rows + 2, sizeof(*edges->start));
+	if (!edges->items || !edges->start || flow->edges.count > UINT32_MAX)
+		return false;
+	for (size_t i = 0; i < flow->edges.count; i++)
+		edges->start[flow->edges.items[i].node + 1]++;
+	for (size_t row = 0; row < rows; row++)
+		edges->start[row + 1] += edges->start[row];
+	/* Filling moves each start to its node's end, which is the next one's start: so from behind, downwards. */
+	for (size_t i = flow->edges.count; i-- > 0;)
+		edges->items[--edges->start[flow->edges.items[i].node + 1]] = flow->edges.items[i];
+	for (size_t row = 0; row < rows; row++)
+		edges->start[row] = edges->start[row + 1];
+	edges->start[rows] = (uint32_t)flow->edges.count;
+	return true;
+}
+
+/* The edges of a node. */
+static const struct memory_edge *edges_of(const struct edges_by_node *edges, size_t node, size_t *ret_count)
+{
+	*ret_count = edges->start[node + 1] - edges->start[node];
+	return edges->items + edges->start[node];
+}
+
+static uint8_t role_of(const struct memory_flow *flow, const struct memory_value *value)
+{
+	return flow->lives.items[value->block].role;
+}
+
+static bool is_forward(const struct memory_flow *flow, size_t node)
+{
+	return !(flow->rows.context[node] & (MEMORY_IN_BACKWARD | MEMORY_IN_OPTIMIZER));
+}
+
+/* --- what follows from roles and lives --------------------------------------------------------------------------- */
+
+/* What autograd made while it accumulated a gradient, and left behind, is that gradient. */
+static void find_gradients(struct memory_flow *flow)
+{
+	for (size_t i = 0; i < flow->blocks.count; i++) {
+		uint32_t row = flow->blocks.items[i].row;
+		uint8_t *role = &flow->lives.items[i].role;
+
+		if (row != OPS_NONE && (flow->rows.context[row] & MEMORY_IN_ACCUMULATE) &&
+		    flow->blocks.items[i].end_ns > flow->events->end_ns[flow->rows.region[row]] &&
+		    (*role == OPS_ROLE_NONE || *role == OPS_ROLE_TENSOR))
+			*role = OPS_ROLE_GRADIENT;
+	}
+}
+
+/* Made and freed within one operator, or within one step of an optimizer. */
+static bool is_temporary(const struct memory_flow *flow, const struct ops_memory_block *block)
+{
+	uint32_t row = block->row, around;
+
+	if (row == OPS_NONE)
+		return false;
+	around = flow->rows.context[row] & MEMORY_IN_OPTIMIZER ? flow->rows.region[row] : flow->rows.node[row];
+	return around != OPS_NONE && block->end_ns <= flow->events->end_ns[around];
+}
+
+/* --- what follows from the flow ------------------------------------------------------------------------------------ */
+
+/* What a node reads. */
+struct sources {
+	bool parameters; /* or what comes from them */
+	bool gradients;  /* or what was made from them */
+};
+
+static struct sources sources_of(const struct memory_flow *flow, const struct memory_edge *edges, size_t count)
+{
+	struct sources sources = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		const struct memory_value *value = &flow->values.items[edges[i].value];
+
+		if (edges[i].write)
+			continue;
+		sources.parameters |= value->derived || role_of(flow, value) == OPS_ROLE_PARAMETER;
+		sources.gradients |= value->from_gradient || role_of(flow, value) == OPS_ROLE_GRADIENT;
+	}
+	return sources;
+}
+
+/* Programs without modules and optimizers have parameters too: what the forward pass computes with, and what a gradient,
+ * or something made from it, is then written into. Such updates run without autograd, which the forward pass does not: so
+ * what an update wrote into counts as made from gradients for other updates alone. */
+enum trail {
+	TRAIL_GRADIENT = 1, /* made from a gradient */
+	TRAIL_UPDATED = 2,  /* there before, and written to with one */
+};
+
+static bool node_reads_gradients(const struct memory_flow *flow, const uint8_t *trails, const struct memory_edge *edges,
+                                 size_t count)
+{
+	bool update = count && flow->events->sequence_nr[edges[0].node] < 0;
+	bool found = false;
+
+	for (size_t i = 0; i < count; i++)
+		found |= !edges[i].write &&
+		         (role_of(flow, &flow->values.items[edges[i].value]) == OPS_ROLE_GRADIENT ||
+		          (trails[edges[i].value] & (TRAIL_GRADIENT | (update ? TRAIL_UPDATED : 0))));
+	return found;
+}
+
+/* Follows the trails; gives for each block whether the forward pass read it, and whether it was updated. */
+static void follow_trails(struct memory_flow *flow, const struct edges_by_node *edges, uint8_t *trails, uint8_t *read,
+                          uint8_t *updated)
+{
+	for (size_t node = 0; node < flow->events->count; node++) {
+		size_t count;
+		const struct memory_edge *own = edges_of(edges, node, &count);
+		bool gradients = node_reads_gradients(flow, trails, own, count);
+
+		for (size_t i = 0; i < count && is_forward(flow, node); i++) {
+			const struct memory_value *value = &flow->values.items[own[i].value];
+
+			if (!own[i].write) {
+				read[value->block] |= !gradients;
+			} else if (gradients) {
+				trails[own[i].value] = value->previous == OPS_NONE ? TRAIL_GRADIENT : TRAIL_UPDATED;
+				updated[value->block] |= value->previous != OPS_NONE;
+			}
+		}
+	}
+}
+
+static bool find_parameters(struct memory_flow *flow, const struct edges_by_node *edges)
+{
+	uint8_t *trails = ops_alloc_zeroed(flow->values.count + 1, sizeof(*trails));
+	uint8_t *read = ops_alloc_zeroed(flow->blocks.count + 1, sizeof(*read));
+	uint8_t *updated = ops_alloc_zeroed(flow->blocks.count + 1, sizeof(*updated));
+	bool ok = trails && read && updated;
+
+	if (ok)
+		follow_trails(flow, edges, trails, read, updated);
+	for (size_t i = 0; ok && i < flow->blocks.count; i++) {
+		uint8_t *role = &flow->lives.items[i].role;
+
+		if (read[i] && updated[i] && (*role == OPS_ROLE_NONE || *role == OPS_ROLE_TENSOR))
+			*role = OPS_ROLE_PARAMETER;
+	}
+	ops_free(trails);
+	ops_free(read);
+	ops_free(updated);
+	return ok;
+}
+
+/* The category of what a node wrote, if the block has no role. */
+static uint8_t written_category(const struct memory_flow *flow, size_t node, const struct memory_value *value,
+                                struct sources sources)
+{
+	uint8_t context = flow->rows.context[node];
+	uint8_t before = value->previous == OPS_NONE ? OPS_MEMORY_UNKNOWN : flow->values.items[value->previous].category;
+
+	if (context & MEMORY_IN_OPTIMIZER)
+		return value->previous == OPS_NONE ? OPS_MEMORY_OPTIMIZER_STATE : before;
+	if (context & MEMORY_IN_BACKWARD)
+		return before == OPS_MEMORY_UNKNOWN ? OPS_MEMORY_AUTOGRAD_DETAIL : before;
+	if (sources.gradients)
+		return value->previous == OPS_NONE ? OPS_MEMORY_TEMPORARY : before;
+	return sources.parameters ? OPS_MEMORY_ACTIVATION : before;
+}
+
+static void flow_forward(struct memory_flow *flow, const struct edges_by_node *edges)
+{
+	for (size_t node = 0; node < flow->events->count; node++) {
+		size_t count;
+		const struct memory_edge *own = edges_of(edges, node, &count);
+		struct sources sources = sources_of(flow, own, count);
+		bool derives = sources.parameters && !sources.gradients && is_forward(flow, node);
+
+		for (size_t i = 0; i < count; i++) {
+			struct memory_value *value = &flow->values.items[own[i].value];
+
+			if (own[i].write) {
+				value->category = written_category(flow, node, value, sources);
+				value->derived = sources.parameters || (flow->rows.context[node] & MEMORY_IN_BACKWARD);
+				value->from_gradient = sources.gradients && is_forward(flow, node) &&
+				                       role_of(flow, value) != OPS_ROLE_PARAMETER;
+			} else if (derives && !value->derived) {
+				value->wanted = true;
+			}
+		}
+	}
+}
+
+/* What wanted values were made from is wanted. */
+static void flow_back(struct memory_flow *flow, const struct edges_by_node *edges)
+{
+	for (size_t node = flow->events->count; node-- > 0;) {
+		size_t count;
+		const struct memory_edge *own = edges_of(edges, node, &count);
+		bool wanted = false;
+
+		for (size_t i = 0; i < count && is_forward(flow, node); i++)
+			wanted |= own[i].write && flow->values.items[own[i].value].wanted;
+		for (size_t i = 0; wanted && i < count; i++) {
+			struct memory_value *value = &flow->values.items[own[i].value];
+
+			value->wanted |= !value->derived && !value->from_gradient;
+		}
+	}
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------------ */
+
+static uint8_t category_of(const struct memory_flow *flow, const struct memory_value *value)
+{
+	switch (role_of(flow, value)) {
+	case OPS_ROLE_PARAMETER:
+		return OPS_MEMORY_PARAMETER;
+	case OPS_ROLE_OPTIMIZER_STATE:
+		return OPS_MEMORY_OPTIMIZER_STATE;
+	case OPS_ROLE_GRADIENT:
+		return OPS_MEMORY_GRADIENT;
+	case OPS_ROLE_BUFFER:
+		return OPS_MEMORY_INPUT;
+	default:
+		break;
+	}
+	if (is_temporary(flow, &flow->blocks.items[value->block]))
+		return OPS_MEMORY_TEMPORARY;
+	if (value->category == OPS_MEMORY_UNKNOWN && value->wanted && !value->derived && !value->from_gradient)
+		return OPS_MEMORY_INPUT;
+	return value->category;
+}
+
+bool ops_memory_categorize(struct memory_flow *flow)
+{
+	struct edges_by_node edges = {0};
+	bool ok = group_edges(&edges, flow);
+
+	if (ok) {
+		find_gradients(flow);
+		ok = find_parameters(flow, &edges);
+	}
+	if (ok) {
+		flow_forward(flow, &edges);
+		flow_back(flow, &edges);
+		for (size_t i = 0; i < flow->values.count; i++)
+			flow->values.items[i].category = category_of(flow, &flow->values.items[i]);
+		for (size_t i = 0; i < flow->blocks.count; i++)
+			flow->blocks.items[i].category = flow->values.items[flow->lives.items[i].value].category;
+	}
+	ops_free(edges.items);
+	ops_free(edges.start);
+	return ok;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How data flow through memory: between memory_context.c, memory_blocks.c, memory_categories.c and memory_timeline.c alone.
+ *
+ * A node is an outermost operator or backward function, with all that runs below it. A value is a block in one of its
+ * versions: it gets a new one when a node writes to it in place. An edge says that a node reads or writes a value.
+ *
+ *     value ──read──▶ node ──write──▶ value
+ */
+#ifndef OPS_ANALYZE_MEMORY_FLOW_H
+#define OPS_ANALYZE_MEMORY_FLOW_H
+
+#include <opstrobe/memory.h>
+
+#include "base/array.h"
+
+/* What an event is part of. */
+enum memory_context {
+	MEMORY_IN_BACKWARD = 1,
+	MEMORY_IN_OPTIMIZER = 2,  /* a step of one */
+	MEMORY_IN_ACCUMULATE = 4, /* autograd adds a gradient to a leaf's */
+};
+
+struct memory_rows {
+	uint8_t *context;
+	uint32_t *node;   /* the row of the node that an event is part of, OPS_NONE */
+	uint32_t *region; /* the innermost optimizer step or accumulation around an event, OPS_NONE */
+};
+
+/* A block while it is followed. */
+struct memory_life {
+	int64_t last_use_ns;   /* by an operator, or named by the program */
+	int64_t last_named_ns; /* INT64_MIN never */
+	uint32_t value;      /* its present one */
+	uint32_t written_by; /* the node that made the present one */
+	uint8_t role;        /* enum ops_role */
+	bool reported;       /* by an allocator */
+};
+
+struct memory_value {
+	int64_t time_ns;
+	uint32_t block;
+	uint32_t previous; /* the value before this one, OPS_NONE for the first */
+	uint32_t number;   /* 0, 1, … in its block */
+	uint8_t category;
+	bool derived;      /* comes from parameters */
+	bool from_gradient;
+	bool wanted;       /* parameters are used with it, or with what comes of it */
+};
+
+struct memory_edge {
+	uint32_t node;
+	uint32_t value;
+	bool write;
+};
+
+struct memory_flow {
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	struct memory_rows rows;
+	OPS_ARRAY(struct ops_memory_block) blocks;
+	OPS_ARRAY(struct memory_life) lives; /* one a block */
+	OPS_ARRAY(struct memory_value) values;
+	OPS_ARRAY(struct memory_edge) edges;
+	bool has_roles;
+};
+
+/* Each in turn; false when memory is out. */
+bool ops_memory_rows_init(struct memory_rows *rows, const struct ops_trace *trace);
+void ops_memory_rows_release(struct memory_rows *rows);
+bool ops_memory_follow(struct memory_flow *flow);
+bool ops_memory_categorize(struct memory_flow *flow);
+
+#endif

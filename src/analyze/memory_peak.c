@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The moment at which most memory is held, and who holds it: what lives then, summed by who allocated it. An allocation
+ * carries the row of its innermost event, so its operator, module, line and stack come from the tree.
+ */
+#include <opstrobe/memory.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/fault.h"
+
+static const struct ops_string nothing = {"", 0};
+
+/* --- who allocated ------------------------------------------------------------------------------------------------- */
+
+struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline, uint32_t block)
+{
+	static const char wrapper[] = "autograd::engine::evaluate_function: ";
+	const struct ops_events *e = ops_trace_events(timeline->trace);
+	struct ops_string found = nothing;
+
+	for (uint32_t row = timeline->blocks[block].row; row != OPS_NONE; row = e->parent[row]) {
+		struct ops_string name = ops_trace_string(timeline->trace, e->name[row]);
+
+		if (e->kind[row] == OPS_EVENT_CPU_OP &&
+		    !(name.size >= sizeof(wrapper) - 1 && memcmp(name.bytes, wrapper, sizeof(wrapper) - 1) == 0))
+			found = name;
+	}
+	return found;
+}
+
+struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, uint32_t block)
+{
+	const struct ops_events *e = ops_trace_events(timeline->trace);
+	size_t count;
+	const struct ops_module *modules = ops_trace_modules(timeline->trace, &count);
+
+	for (uint32_t row = timeline->blocks[block].row; row != OPS_NONE && e->python_module; row = e->parent[row])
+		if (e->python_module[row] != OPS_NONE)
+			return ops_trace_string(timeline->trace, e->module && e->module[row] != OPS_NONE
+			                                                 ? modules[e->module[row]].path
+			                                                 : e->name[row]);
+	return nothing;
+}
+
+/* Whether a file is torch's own: the line that a user looks for is the one that called it. */
+static bool is_torch(struct ops_string file)
+{
+	return (file.size >= 6 && memcmp(file.bytes, "torch/", 6) == 0) || memmem(file.bytes, file.size, "/torch/", 7) ||
+	       (file.size && file.bytes[0] == '<');
+}
+
+struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, uint32_t block, uint32_t *ret_line)
+{
+	const struct ops_events *e = ops_trace_events(timeline->trace);
+	struct ops_function_text function;
+	uint32_t row = timeline->blocks[block].row, line = 0;
+
+	*ret_line = 0;
+	for (; row != OPS_NONE; row = e->parent[row]) {
+		if (e->kind[row] == OPS_EVENT_PYTHON_FUNCTION && ops_event_function(timeline->trace, row, &function) &&
+		    function.file.size && !is_torch(function.file)) {
+			*ret_line = line ? line : function.line;
+			return function.file;
+		}
+		if (e->call_line && e->call_line[row])
+			line = e->call_line[row];
+	}
+	return nothing;
+}
+
+/* --- sums ------------------------------------------------------------------------------------------------------------ */
+
+static int compare_text(struct ops_string a, struct ops_string b)
+{
+	size_t size = a.size < b.size ? a.size : b.size;
+	int order = size ? memcmp(a.bytes, b.bytes, size) : 0;
+
+	return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct ops_memory_share *left = a, *right = b;
+	int order = compare_text(left->name, right->name);
+
+	return order ? order : (left->line > right->line) - (left->line < right->line);
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+	const struct ops_memory_share *left = a, *right = b;
+
+	if (left->bytes != right->bytes)
+		return left->bytes < right->bytes ? 1 : -1;
+	return compare_keys(a, b);
+}
+
+/* Sums shares of one key up; gives how many there are. */
+static size_t sum_up(struct ops_memory_share *shares, size_t count)
+{
+	size_t sums = 0;
+
+	qsort(shares, count, sizeof(*shares), compare_keys);
+	for (size_t i = 0; i < count; i++) {
+		if (sums && compare_keys(&shares[sums - 1], &shares[i]) == 0) {
+			shares[sums - 1].bytes += shares[i].bytes;
+			shares[sums - 1].blocks++;
+		} else {
+			shares[sums++] = shares[i];
+		}
+	}
+	qsort(shares, sums, sizeof(*shares), compare_bytes);
+	return sums;
+}
+
+enum key { BY_OPERATOR, BY_MODULE, BY_LINE };
+
+/* The live blocks by one key; what has none stands under "", unless nothing has one. False when memory is out. */
+static bool share_out(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak, enum key key,
+                      struct ops_memory_share **ret_shares, size_t *ret_count)
+{
+	struct ops_memory_share *shares = ops_realloc_array(NULL, peak->block_count + 1, sizeof(*shares));
+
+	if (!shares)
+		return false;
+	for (size_t i = 0; i < peak->block_count; i++) {
+		uint32_t block = peak->blocks[i];
+
+		shares[i] = (struct ops_memory_share){.bytes = timeline->blocks[block].bytes, .blocks = 1};
+		shares[i].name = key == BY_OPERATOR ? ops_memory_operator(timeline, block)
+		                 : key == BY_MODULE ? ops_memory_module(timeline, block)
+		                                    : ops_memory_line(timeline, block, &shares[i].line);
+	}
+	*ret_count = sum_up(shares, peak->block_count);
+	if (*ret_count == 1 && shares[0].name.size == 0)
+		*ret_count = 0;
+	*ret_shares = shares;
+	return true;
+}
+
+/* --- the moment -------------------------------------------------------------------------------------------------------- */
+
+static int64_t sum_of(const int64_t held[OPS_MEMORY_CATEGORY_COUNT])
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
+		sum = (int64_t)((uint64_t)sum + (uint64_t)held[i]);
+	return sum;
+}
+
+/* Finds when most is held; gives the number of steps until then, with that of the peak. */
+static size_t find_moment(const struct ops_memory_timeline *timeline, struct ops_memory_peak *peak)
+{
+	int64_t held[OPS_MEMORY_CATEGORY_COUNT] = {0};
+	uint32_t row = OPS_NONE;
+	size_t steps = 0;
+
+	for (size_t i = 0; i < timeline->step_count; i++) {
+		const struct ops_memory_step *step = &timeline->steps[i];
+		const struct ops_memory_block *block = &timeline->blocks[step->block];
+
+		if (ops_memory_on_device(block, peak->device)) {
+			ops_memory_apply(timeline, step, held);
+			if (step->action == OPS_MEMORY_CREATE)
+				row = block->row;
+		}
+		if (i + 1 < timeline->step_count && timeline->steps[i + 1].time_ns == step->time_ns)
+			continue;
+		if (sum_of(held) > peak->bytes) {
+			peak->bytes = sum_of(held);
+			peak->time_ns = step->time_ns;
+			peak->row = row;
+			memcpy(peak->by_category, held, sizeof(held));
+			steps = i + 1;
+		}
+	}
+	return steps;
+}
+
+struct by_size {
+	int64_t bytes;
+	uint32_t block;
+};
+
+static int compare_sizes(const void *a, const void *b)
+{
+	const struct by_size *left = a, *right = b;
+
+	if (left->bytes != right->bytes)
+		return left->bytes < right->bytes ? 1 : -1;
+	return left->block < right->block ? -1 : left->block > right->block;
+}
+
+/* What lives after the first `steps` steps, largest first. */
+static bool find_blocks(const struct ops_memory_timeline *timeline, size_t steps, struct ops_memory_peak *peak)
+{
+	uint8_t *lives = ops_alloc_zeroed(timeline->block_count + 1, sizeof(*lives));
+	OPS_ARRAY(struct by_size) found = {0};
+	bool ok = lives != NULL;
+
+	for (size_t i = 0; ok && i < steps; i++)
+		lives[timeline->steps[i].block] = timeline->steps[i].action != OPS_MEMORY_DESTROY;
+	for (size_t i = 0; ok && i < timeline->block_count; i++) {
+		if (!lives[i] || !ops_memory_on_device(&timeline->blocks[i], peak->device))
+			continue;
+		struct by_size *item = OPS_ARRAY_PUSH(&found);
+		ok = item != NULL;
+		if (ok)
+			*item = (struct by_size){timeline->blocks[i].bytes, (uint32_t)i};
+	}
+	if (ok && found.count)
+		qsort(found.items, found.count, sizeof(*found.items), compare_sizes);
+	peak->blocks = ok ? ops_realloc_array(NULL, found.count + 1, sizeof(*peak->blocks)) : NULL;
+	for (size_t i = 0; peak->blocks && i < found.count; i++)
+		peak->blocks[i] = found.items[i].block;
+	peak->block_count = found.count;
+	OPS_ARRAY_RELEASE(&found);
+	ops_free(lives);
+	return peak->blocks != NULL;
+}
+
+enum ops_code ops_memory_peak_of(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
+                                 struct ops_memory_peak *ret_peak, struct ops_error *error)
+{
+	struct ops_memory_peak peak = {.device = device, .time_ns = -1, .row = OPS_NONE};
+	size_t steps = find_moment(timeline, &peak);
+
+	if (!find_blocks(timeline, steps, &peak) ||
+	    !share_out(timeline, &peak, BY_OPERATOR, &peak.operators, &peak.operator_count) ||
+	    !share_out(timeline, &peak, BY_MODULE, &peak.modules, &peak.module_count) ||
+	    !share_out(timeline, &peak, BY_LINE, &peak.lines, &peak.line_count)) {
+		ops_memory_peak_release(&peak);
+		return ops_fault_memory(error);
+	}
+	*ret_peak = peak;
+	return OPS_OK;
+}
+
+void ops_memory_peak_release(struct ops_memory_peak *peak)
+{
+	ops_free(peak->blocks);
+	ops_free(peak->operators);
+	ops_free(peak->modules);
+	ops_free(peak->lines);
+	*peak = (struct ops_memory_peak){0};
+}

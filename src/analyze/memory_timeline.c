@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The timeline of a trace: its blocks, and the steps in which memory grows, changes hands and shrinks.
+ */
+#include "analyze/memory_flow.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "trace/order.h"
+
+const char *ops_memory_category_name(enum ops_memory_category category)
+{
+	static const char *const names[] = {
+#define NAME(name, light, dark) #name,
+		OPS_MEMORY_CATEGORIES(NAME)
+#undef NAME
+	};
+
+	return category < OPS_MEMORY_CATEGORY_COUNT ? names[category] : "";
+}
+
+const char *ops_memory_gap_text(enum ops_memory_gap gap)
+{
+	switch (gap) {
+	case OPS_MEMORY_NO_RECORDS:
+		return "no memory was recorded (profile_memory=True)";
+	case OPS_MEMORY_NO_STORAGES:
+		return "without the operators' inputs (record_shapes=True) it is not known what is INPUT and what ACTIVATION: "
+		       "both are UNKNOWN";
+	case OPS_MEMORY_NO_ROLES:
+		return "it is not known which tensors are parameters and optimizer state";
+	}
+	return "";
+}
+
+static bool step_before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct ops_memory_step *steps = context;
+
+	return steps[a].time_ns < steps[b].time_ns ||
+	       (steps[a].time_ns == steps[b].time_ns && steps[a].action < steps[b].action);
+}
+
+static bool sort_steps(struct ops_memory_timeline *timeline)
+{
+	uint32_t *order;
+	bool ok = timeline->step_count <= INT32_MAX &&
+	          ops_find_order(timeline->step_count, step_before, timeline->steps, &order);
+
+	if (!ok)
+		return false;
+	ok = !order || ops_reorder(&timeline->steps, timeline->step_count, sizeof(*timeline->steps), order);
+	ops_free(order);
+	return ok;
+}
+
+/* A step for each value: the first of a block makes it, later ones change it. And one for each end. */
+static bool make_steps(struct ops_memory_timeline *timeline, const struct memory_flow *flow)
+{
+	struct ops_memory_step *step;
+
+	timeline->steps = ops_realloc_array(NULL, flow->values.count + flow->blocks.count + 1, sizeof(*timeline->steps));
+	if (!timeline->steps)
+		return false;
+	step = timeline->steps;
+	for (size_t i = 0; i < flow->values.count; i++) {
+		const struct memory_value *value = &flow->values.items[i];
+		const struct ops_memory_block *block = &flow->blocks.items[value->block];
+
+		*step = (struct ops_memory_step){value->time_ns, value->block, value->number, OPS_MEMORY_CREATE,
+		                                 value->category, value->category};
+		if (value->previous != OPS_NONE) {
+			step->action = OPS_MEMORY_INCREMENT_VERSION;
+			step->version--;
+			step->category = flow->values.items[value->previous].category;
+		} else if (block->start_ns == INT64_MIN) {
+			step->action = OPS_MEMORY_PREEXISTING;
+			step->time_ns = -1;
+		}
+		if (step->time_ns < block->start_ns)
+			step->time_ns = block->start_ns;
+		if (step->time_ns > block->end_ns) /* an operator that runs longer than what it was given lives */
+			step->time_ns = block->end_ns;
+		step++;
+	}
+	for (size_t i = 0; i < flow->blocks.count; i++) {
+		const struct ops_memory_block *block = &flow->blocks.items[i];
+		const struct memory_value *last = &flow->values.items[flow->lives.items[i].value];
+
+		if (block->end_ns != INT64_MAX)
+			*step++ = (struct ops_memory_step){block->end_ns, (uint32_t)i, last->number, OPS_MEMORY_DESTROY,
+			                                   last->category, last->category};
+	}
+	timeline->step_count = (size_t)(step - timeline->steps);
+	return sort_steps(timeline);
+}
+
+static uint32_t find_gaps(const struct memory_flow *flow)
+{
+	size_t record_count;
+
+	ops_trace_memory(flow->trace, &record_count);
+	return (record_count == 0 ? OPS_MEMORY_NO_RECORDS : 0u) | (flow->events->storages ? 0u : OPS_MEMORY_NO_STORAGES) |
+	       (flow->has_roles ? 0u : OPS_MEMORY_NO_ROLES);
+}
+
+enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory_timeline **ret_timeline,
+                                      struct ops_error *error)
+{
+	struct memory_flow flow = {.trace = trace, .events = ops_trace_events(trace)};
+	struct ops_memory_timeline *timeline = ops_alloc_zeroed(1, sizeof(*timeline));
+	bool ok = timeline && ops_memory_rows_init(&flow.rows, trace) && ops_memory_follow(&flow) &&
+	          ops_memory_categorize(&flow) && make_steps(timeline, &flow);
+
+	if (ok) {
+		timeline->trace = ops_trace_ref(trace);
+		timeline->gaps = find_gaps(&flow);
+		timeline->blocks = flow.blocks.items;
+		timeline->block_count = flow.blocks.count;
+		flow.blocks.items = NULL;
+		*ret_timeline = timeline;
+	} else {
+		ops_memory_timeline_free(timeline);
+	}
+	OPS_ARRAY_RELEASE(&flow.blocks);
+	OPS_ARRAY_RELEASE(&flow.lives);
+	OPS_ARRAY_RELEASE(&flow.values);
+	OPS_ARRAY_RELEASE(&flow.edges);
+	ops_memory_rows_release(&flow.rows);
+	return ok ? OPS_OK : ops_fault_memory(error);
+}
+
+void ops_memory_timeline_free(struct ops_memory_timeline *timeline)
+{
+	if (!timeline)
+		return;
+	ops_trace_unref(timeline->trace);
+	ops_free(timeline->blocks);
+	ops_free(timeline->steps);
+	ops_free(timeline);
+}
+
+void ops_memory_apply(const struct ops_memory_timeline *timeline, const struct ops_memory_step *step,
+                      int64_t held[OPS_MEMORY_CATEGORY_COUNT])
+{
+	int64_t bytes = timeline->blocks[step->block].bytes;
+
+	if (step->action == OPS_MEMORY_DESTROY || step->action == OPS_MEMORY_INCREMENT_VERSION)
+		held[step->category] = (int64_t)((uint64_t)held[step->category] - (uint64_t)bytes);
+	if (step->action != OPS_MEMORY_DESTROY)
+		held[step->next_category] = (int64_t)((uint64_t)held[step->next_category] + (uint64_t)bytes);
+}
