@@ -75,6 +75,7 @@ void ops_python_forget(struct ops_python_functions *functions)
 	}
 	PyMem_RawFree(old.list);
 	PyMem_RawFree(old.slots);
+	Py_XDECREF(old.nested);
 	Py_XDECREF(old.filter.path_prefixes);
 	Py_XDECREF(old.filter.include);
 	Py_XDECREF(old.filter.exclude);
@@ -142,9 +143,9 @@ static enum ops_python_rule rule_of_type(const PyTypeObject *type)
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
 #if PY_VERSION_HEX >= 0x030b0000
-static PyObject *qualified_name(PyCodeObject *code, ops_frame *frame)
+static PyObject *qualified_name(struct ops_python_functions *functions, PyCodeObject *code, ops_frame *frame)
 {
-	(void)frame;
+	(void)functions, (void)frame;
 	return Py_NewRef(code->co_qualname);
 }
 #else
@@ -170,8 +171,35 @@ static bool is_made_of(PyObject *attribute, PyCodeObject *code)
 	return false;
 }
 
-/* Code does not know its class before 3.11: that of its first argument does, or one of the bases. */
-static PyObject *qualified_name(PyCodeObject *code, ops_frame *frame)
+/* Before 3.11 the name is not the code's, but it stands behind it among the constants of the code that makes the function.
+ * That code is held, and with it what it makes. */
+static void note_nested(struct ops_python_functions *functions, PyCodeObject *code)
+{
+	if (!functions->nested && !(functions->nested = PyDict_New()))
+		return;
+	for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(code->co_consts); i++) {
+		PyObject *made = PyTuple_GET_ITEM(code->co_consts, i), *name = PyTuple_GET_ITEM(code->co_consts, i + 1);
+		PyObject *key = PyCode_Check(made) && PyUnicode_Check(name) ? PyLong_FromVoidPtr(made) : NULL;
+
+		if (key && PyUnicode_Tailmatch(name, ((PyCodeObject *)made)->co_name, 0, PY_SSIZE_T_MAX, 1) == 1)
+			PyDict_SetItem(functions->nested, key, name);
+		Py_XDECREF(key);
+	}
+}
+
+/* A new reference if the code that makes this one was met, else NULL. */
+static PyObject *nested_name(const struct ops_python_functions *functions, PyCodeObject *code)
+{
+	PyObject *key = functions->nested ? PyLong_FromVoidPtr(code) : NULL;
+	PyObject *name = key ? PyDict_GetItemWithError(functions->nested, key) : NULL;
+
+	Py_XDECREF(key);
+	Py_XINCREF(name);
+	return name;
+}
+
+/* A method's class is found by its first argument. */
+static PyObject *method_name(PyCodeObject *code, ops_frame *frame)
 {
 	PyObject *first = frame && code->co_argcount > 0 ? frame->f_localsplus[0] : NULL;
 	PyTypeObject *type = NULL;
@@ -187,8 +215,18 @@ static PyObject *qualified_name(PyCodeObject *code, ops_frame *frame)
 		if (attribute && PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE) && is_made_of(attribute, code))
 			return PyUnicode_FromFormat("%U.%U", ((PyHeapTypeObject *)base)->ht_qualname, code->co_name);
 	}
+	return NULL;
+}
+
+static PyObject *qualified_name(struct ops_python_functions *functions, PyCodeObject *code, ops_frame *frame)
+{
+	PyObject *name = nested_name(functions, code);
+
+	if (!name)
+		name = method_name(code, frame);
+	note_nested(functions, code);
 	PyErr_Clear();
-	return Py_NewRef(code->co_name);
+	return name ? name : Py_NewRef(code->co_name);
 }
 #endif
 
@@ -200,7 +238,7 @@ struct ops_python_function *ops_python_add_code(struct ops_python_functions *fun
 		.owner = (PyObject *)code,
 		.rule = rule_of_code(&functions->filter, code),
 	};
-	struct ops_python_function *function = add(functions, values, qualified_name(code, frame));
+	struct ops_python_function *function = add(functions, values, qualified_name(functions, code, frame));
 
 	PyErr_Clear();
 	return function;

@@ -41,6 +41,7 @@ struct ops_python_functions {
 	struct ops_python_filter filter;
 	struct ops_python_function **slots; /* open addressing by key; a power of two of them */
 	struct ops_python_function **list;  /* by number - 1 */
+	PyObject *nested;       /* dict: address of a code object → its qualified name. Only before CPython 3.11 */
 	size_t slot_count;
 	size_t count;
 	size_t capacity;
