@@ -269,6 +269,8 @@ struct ops_trace_info {
 	uint64_t lost;            /* records that could not be kept */
 	const char *host_name;    /* "" when unknown */
 	const char *process_name; /* name of the executable, "" when unknown */
+	int64_t base_ns;          /* what the times of the file count from; 0 when it was read from none */
+	uint64_t file_events;     /* entries of its traceEvents, of whatever kind; 0 likewise */
 };
 
 /* --- life ------------------------------------------------------------------------------------------------------- */

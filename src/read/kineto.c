@@ -358,6 +358,8 @@ static void tell_info(struct kineto_reader *reader)
 	ops_builder_shift(reader->builder, reader->base_ns);
 	info.start_ns = reader->start_ns + reader->base_ns;
 	info.stop_ns = reader->stop_ns + reader->base_ns;
+	info.base_ns = reader->base_ns;
+	info.file_events = reader->index;
 	ops_builder_info(reader->builder, &info);
 }
 
