@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looking into small JSON values.
+ */
+#include "base/json_walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *skip_space(const char *at, const char *end)
+{
+	while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r' || *at == ','))
+		at++;
+	return at;
+}
+
+/* Behind the closing quote of the string whose opening one is at `at`. */
+static const char *skip_string(const char *at, const char *end)
+{
+	for (at++; at < end && *at != '"'; at++)
+		if (*at == '\\' && at + 1 < end)
+			at++;
+	return at < end ? at + 1 : end;
+}
+
+/* Behind the value: at a comma or bracket that closes what is around it, or at the end. */
+static const char *skip_value(const char *at, const char *end)
+{
+	size_t depth = 0;
+
+	while (at < end) {
+		if (*at == '"') {
+			at = skip_string(at, end);
+			continue;
+		}
+		if (*at == '{' || *at == '[')
+			depth++;
+		else if (depth == 0 && (*at == ',' || *at == '}' || *at == ']'))
+			break;
+		else if (*at == '}' || *at == ']')
+			depth--;
+		at++;
+	}
+	return at;
+}
+
+struct ops_json_walk ops_json_walk(const char *text, size_t size)
+{
+	struct ops_json_walk cursor = {text, text + size};
+
+	cursor.at = skip_space(cursor.at, cursor.end);
+	if (cursor.at < cursor.end && (*cursor.at == '{' || *cursor.at == '['))
+		cursor.at++;
+	return cursor;
+}
+
+bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_json_slice *ret_value)
+{
+	const char *start = skip_space(cursor->at, cursor->end);
+	const char *end = skip_value(start, cursor->end);
+
+	cursor->at = end;
+	while (end > start && (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\t' || end[-1] == '\r'))
+		end--;
+	if (end == start)
+		return false;
+	*ret_value = (struct ops_json_slice){start, (size_t)(end - start)};
+	return true;
+}
+
+bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_json_slice *ret_key, struct ops_json_slice *ret_value)
+{
+	const char *start = skip_space(cursor->at, cursor->end);
+	const char *end;
+
+	if (start == cursor->end || *start != '"')
+		return false;
+	end = skip_string(start, cursor->end);
+	cursor->at = skip_space(end, cursor->end);
+	if (cursor->at == cursor->end || *cursor->at != ':' || end < start + 2)
+		return false;
+	cursor->at++;
+	*ret_key = (struct ops_json_slice){start + 1, (size_t)(end - start) - 2};
+	return ops_json_next_element(cursor, ret_value);
+}
+
+bool ops_json_slice_is(struct ops_json_slice slice, const char *text)
+{
+	return slice.size == strlen(text) && memcmp(slice.bytes, text, slice.size) == 0;
+}
+
+bool ops_json_slice_number(struct ops_json_slice slice, double *ret_value)
+{
+	char text[64];
+	char *end;
+	double value;
+
+	if (slice.size >= 2 && slice.bytes[0] == '"')
+		slice = (struct ops_json_slice){slice.bytes + 1, slice.size - 2};
+	if (slice.size == 0 || slice.size >= sizeof(text) || !strchr("-0123456789", slice.bytes[0]))
+		return false;
+	memcpy(text, slice.bytes, slice.size);
+	text[slice.size] = '\0';
+	value = strtod(text, &end);
+	if (*end)
+		return false;
+	*ret_value = value;
+	return true;
+}
+
+bool ops_json_slice_integer(struct ops_json_slice slice, int64_t *ret_value)
+{
+	double value;
+
+	if (!ops_json_slice_number(slice, &value) || !(value > -9e15 && value < 9e15) || value != (double)(int64_t)value)
+		return false;
+	*ret_value = (int64_t)value;
+	return true;
+}

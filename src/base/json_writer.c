@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * JSON documents, piece by piece.
+ */
+#include "base/json_writer.h"
+
+#include <string.h>
+
+#include "base/json.h"
+
+#define NUMBER_ROOM 40
+
+static void before_value(struct ops_json_writer *json)
+{
+	if (json->comma)
+		ops_buffer_append(json->out, ",", 1);
+	json->comma = true;
+}
+
+void ops_json_open(struct ops_json_writer *json, char bracket)
+{
+	before_value(json);
+	ops_buffer_append(json->out, &bracket, 1);
+	json->comma = false;
+}
+
+void ops_json_close(struct ops_json_writer *json, char bracket)
+{
+	ops_buffer_append(json->out, &bracket, 1);
+	json->comma = true;
+}
+
+void ops_json_key_of(struct ops_json_writer *json, const char *bytes, size_t size)
+{
+	before_value(json);
+	ops_json_string(json->out, bytes, size);
+	ops_buffer_append(json->out, ":", 1);
+	json->comma = false;
+}
+
+void ops_json_key(struct ops_json_writer *json, const char *key)
+{
+	ops_json_key_of(json, key, strlen(key));
+}
+
+void ops_json_text(struct ops_json_writer *json, const char *bytes, size_t size)
+{
+	before_value(json);
+	ops_json_string(json->out, bytes, size);
+}
+
+void ops_json_raw(struct ops_json_writer *json, const char *text, size_t size)
+{
+	before_value(json);
+	ops_buffer_append(json->out, text, size);
+}
+
+void ops_json_integer(struct ops_json_writer *json, int64_t value)
+{
+	before_value(json);
+	ops_buffer_append_int(json->out, value);
+}
+
+void ops_json_number(struct ops_json_writer *json, double value)
+{
+	char *room;
+
+	before_value(json);
+	room = ops_buffer_room(json->out, NUMBER_ROOM);
+	if (room)
+		json->out->size += (size_t)(ops_json_double_to(room, value) - room);
+}
+
+void ops_json_us(struct ops_json_writer *json, int64_t ns)
+{
+	char *room, *end;
+
+	before_value(json);
+	room = ops_buffer_room(json->out, NUMBER_ROOM);
+	if (!room)
+		return;
+	end = ops_json_us_to(room, ns);
+	while (end[-1] == '0')
+		end--;
+	if (end[-1] == '.')
+		end--;
+	json->out->size += (size_t)(end - room);
+}
+
+void ops_json_bool(struct ops_json_writer *json, bool value)
+{
+	before_value(json);
+	ops_buffer_append_text(json->out, value ? "true" : "false");
+}
+
+void ops_json_null(struct ops_json_writer *json)
+{
+	before_value(json);
+	ops_buffer_append_text(json->out, "null");
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * JSON documents, piece by piece: the writer knows where commas belong. Keys are constants of the program, values any
+ * bytes. What could not be written for want of memory is told by the buffer.
+ *
+ *     struct ops_json_writer json = {.out = &buffer};
+ *     ops_json_open(&json, '{');
+ *     ops_json_key(&json, "count");
+ *     ops_json_integer(&json, 3);
+ *     ops_json_close(&json, '}');
+ */
+#ifndef OPS_BASE_JSON_WRITER_H
+#define OPS_BASE_JSON_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+struct ops_json_writer {
+	struct ops_buffer *out;
+	bool comma; /* the next value has one before it */
+};
+
+/* '{' or '[', and '}' or ']'. */
+void ops_json_open(struct ops_json_writer *json, char bracket);
+void ops_json_close(struct ops_json_writer *json, char bracket);
+void ops_json_key(struct ops_json_writer *json, const char *key);
+void ops_json_key_of(struct ops_json_writer *json, const char *bytes, size_t size);
+void ops_json_text(struct ops_json_writer *json, const char *bytes, size_t size);
+void ops_json_integer(struct ops_json_writer *json, int64_t value);
+/* Shortest text that reads back the same; infinities and NaN are null. */
+void ops_json_number(struct ops_json_writer *json, double value);
+/* Nanoseconds as microseconds, without zeros behind. */
+void ops_json_us(struct ops_json_writer *json, int64_t ns);
+void ops_json_bool(struct ops_json_writer *json, bool value);
+void ops_json_null(struct ops_json_writer *json);
+/* A value that is JSON already. */
+void ops_json_raw(struct ops_json_writer *json, const char *text, size_t size);
+
+#endif
