@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/views.h: what a trace looks like, at a glance: steps and where their time goes, devices, operators, kernels,
+ * memory, modules, communication, and what differs between two traces. The figures and names are those of PyTorch's
+ * former TensorBoard plugin, its flaws put right.
+ *
+ * Every function takes finished traces, leaves them as they are, and gives one JSON object: times in microseconds (exact
+ * to the nanosecond), memory in bytes, percent as `…_pct`, fractions as `…_ratio`. The text has a NUL behind and is freed
+ * with ops_free_views. Any thread may call them.
+ */
+#ifndef OPSTROBE_VIEWS_H
+#define OPSTROBE_VIEWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+#include <opstrobe/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* One of the traces of a run: what ran one worker. */
+struct ops_worker {
+	const struct ops_trace *trace;
+	const char *name; /* "host_1234"; "node_0" is process 0 of a node */
+	int64_t span;     /* which of the worker's profiling cycles, from 1; 0: it has but one */
+};
+
+/* The views of one trace. OPS_NO_MEMORY is all that can go wrong. */
+enum ops_code ops_views_json(const struct ops_trace *trace, char **ret_text, size_t *ret_size, struct ops_error *error);
+
+/* What the workers of a run say together (each with the same span): devices, computation and communication, who waits for
+ * whom, operations. `null` when they do not communicate, or not all of them. */
+enum ops_code ops_distributed_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
+                                   struct ops_error *error);
+
+/* All of a run: of one trace its views, of several a list of them as "traces"; each with its worker and span, and behind
+ * them what they say together as "distributed" (a list where there are several spans). */
+enum ops_code ops_run_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
+                           struct ops_error *error);
+
+/* The most important of it to be read on a terminal, at most 80 columns. */
+enum ops_code ops_views_text(const struct ops_trace *trace, char **ret_text, size_t *ret_size, struct ops_error *error);
+
+/* --- two traces --------------------------------------------------------------------------------------------------- */
+
+enum ops_diff_format { OPS_DIFF_JSON, OPS_DIFF_TEXT, OPS_DIFF_MARKDOWN };
+
+/* Zero means default. */
+struct ops_diff_options {
+	enum ops_diff_format format;
+	double gate_ratio; /* what a step may take longer without being a regression; 0.03 is 3 % */
+};
+
+/* Whether steps take longer than before, and than their noise explains. */
+struct ops_diff_verdict {
+	double change_ratio; /* of the average step; 0 when there is none */
+	double noise_ratio;  /* two standard errors of that difference, from step to step; 0 with fewer than two steps */
+	bool regression;     /* the change is beyond the gate and the noise */
+};
+
+/* What differs between two traces: the steps of each side by side, cut into loaders, modules, optimizer steps and what is
+ * between, and each operator of both. `options` and `ret_verdict` may be NULL. */
+enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *experiment,
+                       const struct ops_diff_options *options, char **ret_text, size_t *ret_size,
+                       struct ops_diff_verdict *ret_verdict, struct ops_error *error);
+
+void ops_free_views(char *text);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Collective operations (3.6): the host's part by name, the device's by external id or by what launched it. A kernel that
+ * NCCL names its own communicates also where no host part is known (F07).
+ */
+#include <string.h>
+
+#include "analyze/views/view_map.h"
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+
+/* Bytes of an element by c10::ScalarType, as far as collectives have them. */
+static int64_t element_bytes(uint8_t dtype)
+{
+	static const uint8_t bytes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2};
+
+	if (dtype < sizeof(bytes))
+		return bytes[dtype];
+	return dtype >= 23 && dtype <= 26 ? 1 : 0; /* the 8-bit floats */
+}
+
+static int64_t tensor_bytes(const struct ops_input *item)
+{
+	int64_t bytes = element_bytes(item->dtype);
+
+	for (uint16_t i = 0; i < item->n; i++)
+		if (__builtin_mul_overflow(bytes, ops_input_int(item, i), &bytes))
+			return 0;
+	return bytes < 0 ? 0 : bytes;
+}
+
+/* Sum over all tensors, those in lists too (C10). */
+static int64_t inputs_bytes(struct ops_input_cursor cursor)
+{
+	struct ops_input item;
+	int64_t bytes = 0;
+
+	while (ops_inputs_next(&cursor, &item)) {
+		int64_t more = 0;
+
+		if (item.tag == OPS_INPUT_TENSOR || item.tag == OPS_INPUT_TENSOR_PLAIN) {
+			more = tensor_bytes(&item);
+		} else if (item.tag == OPS_INPUT_TENSOR_LIST) {
+			struct ops_input_cursor inner = ops_input_items(&item);
+			struct ops_input tensor;
+
+			while (ops_inputs_next(&inner, &tensor))
+				if (__builtin_add_overflow(more, tensor_bytes(&tensor), &more))
+					more = 0;
+		}
+		if (__builtin_add_overflow(bytes, more, &bytes))
+			return 0;
+	}
+	return bytes;
+}
+
+static int64_t row_bytes(const struct ops_views *views, uint32_t row)
+{
+	uint32_t inputs = views->events->inputs[row];
+	struct ops_string list;
+
+	if (inputs == OPS_NONE)
+		return 0;
+	list = ops_trace_inputs(views->trace, inputs);
+	return inputs_bytes(ops_inputs_open(list.bytes, list.size));
+}
+
+/* A later event of the same external id takes the earlier one's place. */
+static bool add_collective(struct ops_views *views, struct view_map *by_id, uint32_t row)
+{
+	uint64_t id = views->events->id ? views->events->id[row] : 0;
+	uint32_t at = (uint32_t)views->collectives.count;
+	struct view_collective *collective;
+
+	if (id) {
+		uint32_t *known = view_map_slot(by_id, id, at);
+
+		if (!known)
+			return false;
+		at = *known;
+	}
+	collective = at < views->collectives.count ? &views->collectives.items[at] : OPS_ARRAY_PUSH(&views->collectives);
+	if (!collective)
+		return false;
+	*collective = (struct view_collective){.row = row, .step = OPS_NONE, .id = id, .bytes = row_bytes(views, row)};
+	views->nodes.items[views->node_of[row]].collective = at;
+	return true;
+}
+
+/* A node inside a collective is part of it. */
+static void spread(struct ops_views *views)
+{
+	for (size_t i = 0; i < views->nodes.count; i++) {
+		struct view_node *node = &views->nodes.items[i];
+
+		if (node->collective == OPS_NONE && node->parent != OPS_NONE)
+			node->collective = views->nodes.items[node->parent].collective;
+	}
+}
+
+static void assign_kernels(struct ops_views *views, const struct view_map *by_id)
+{
+	for (size_t i = 0; i < views->device_events.count; i++) {
+		struct view_device_event *event = &views->device_events.items[i];
+		uint64_t id = views->events->id ? views->events->id[event->row] : 0;
+		uint32_t collective = id ? view_map_find(by_id, id) : OPS_NONE;
+
+		if (event->part != VIEW_KERNEL)
+			continue;
+		if (collective == OPS_NONE && event->node != OPS_NONE)
+			collective = views->nodes.items[event->node].collective;
+		/* Gloo's work is the host's. */
+		if (collective != OPS_NONE &&
+		    (views->names[views->events->name[views->collectives.items[collective].row]] & VIEW_NAME_GLOO))
+			collective = OPS_NONE;
+		event->collective = collective;
+		event->communicates = collective != OPS_NONE ||
+		                      (views->names[views->events->name[event->row]] & VIEW_NAME_NCCL_KERNEL);
+	}
+}
+
+/* Each one's host event, then its kernels in order of time. */
+static bool make_ranges(struct ops_views *views)
+{
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < views->collectives.count; i++)
+		views->collectives.items[i].count = 1;
+	for (size_t i = 0; i < views->device_events.count; i++)
+		if (views->device_events.items[i].collective != OPS_NONE)
+			views->collectives.items[views->device_events.items[i].collective].count++;
+	for (size_t i = 0; i < views->collectives.count; i++) {
+		struct view_collective *collective = &views->collectives.items[i];
+
+		collective->first = at;
+		at += collective->count;
+		collective->count = 1;
+		for (uint32_t k = collective->first; k < at; k++)
+			if (!view_spans_push(&views->ranges, view_start(views, collective->row), view_end(views, collective->row)))
+				return false;
+	}
+	for (size_t i = 0; i < views->device_events.count; i++) {
+		const struct view_device_event *event = &views->device_events.items[i];
+		struct view_collective *collective;
+
+		if (event->collective == OPS_NONE)
+			continue;
+		collective = &views->collectives.items[event->collective];
+		views->ranges.items[collective->first + collective->count++] =
+			(struct view_span){view_start(views, event->row), view_end(views, event->row)};
+	}
+	return true;
+}
+
+bool view_collectives_find(struct ops_views *views)
+{
+	struct view_map by_id = {0};
+	bool done = true;
+
+	for (uint32_t row = 0; done && views->has_collectives && row < views->events->count; row++)
+		if ((views->parts[row] == VIEW_OPERATOR || views->parts[row] == VIEW_LABEL) &&
+		    (views->names[views->events->name[row]] & VIEW_NAME_COLLECTIVE))
+			done = add_collective(views, &by_id, row);
+	if (done) {
+		spread(views);
+		assign_kernels(views, &by_id);
+		done = make_ranges(views);
+	}
+	view_map_release(&by_id);
+	return done;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Communication of one worker (12): how much of it computation hides in each step, and what each operation took. An
+ * operation's time is that of its kernels; only where it has none, as with Gloo, is it the host's (F08).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/view_communication.h"
+#include "base/alloc.h"
+
+struct operation {
+	uint32_t name;
+	uint64_t calls;
+	int64_t bytes;
+	struct view_spans ranges;
+};
+
+bool view_overlaps_init(struct view_overlaps *overlaps, const struct ops_views *views)
+{
+	/* Without a device the host computes. */
+	*overlaps = (struct view_overlaps){
+		.computing = &views->times[views->has_kernels ? VIEW_TIME_KERNEL : VIEW_TIME_CPU],
+		.talking = &views->times[VIEW_TIME_COMMUNICATION],
+	};
+	return view_spans_intersect(overlaps->computing, overlaps->talking, &overlaps->both);
+}
+
+void view_overlaps_release(struct view_overlaps *overlaps)
+{
+	view_spans_release(&overlaps->both);
+}
+
+struct view_overlap view_overlaps_next(struct view_overlaps *overlaps, const struct view_step *step)
+{
+	int64_t start_ns = step->start_ns, end_ns = step->end_ns;
+	int64_t computing_ns = view_spans_within(overlaps->computing, start_ns, end_ns, &overlaps->cursors[0]);
+	int64_t talking_ns = view_spans_within(overlaps->talking, start_ns, end_ns, &overlaps->cursors[1]);
+	int64_t both_ns = view_spans_within(&overlaps->both, start_ns, end_ns, &overlaps->cursors[2]);
+
+	return (struct view_overlap){computing_ns - both_ns, both_ns, talking_ns - both_ns,
+	                             end_ns - start_ns + both_ns - computing_ns - talking_ns};
+}
+
+void view_write_overlap(struct ops_json_writer *json, const struct view_overlap *overlap)
+{
+	ops_json_key(json, "computation_only");
+	ops_json_us(json, overlap->computation_only_ns);
+	ops_json_key(json, "overlap");
+	ops_json_us(json, overlap->overlap_ns);
+	ops_json_key(json, "communication_only");
+	ops_json_us(json, overlap->communication_only_ns);
+	ops_json_key(json, "other");
+	ops_json_us(json, overlap->other_ns);
+}
+
+static bool write_overlaps(const struct ops_views *views, struct ops_json_writer *json)
+{
+	struct view_overlaps overlaps;
+	bool done = view_overlaps_init(&overlaps, views);
+
+	ops_json_key(json, "overlap_per_step");
+	ops_json_open(json, '[');
+	for (size_t i = 0; done && i < views->steps.count; i++) {
+		const struct view_step *step = &views->steps.items[i];
+		struct view_overlap overlap = view_overlaps_next(&overlaps, step);
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "step");
+		ops_json_text(json, step->name.bytes, step->name.size);
+		view_write_overlap(json, &overlap);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+	view_overlaps_release(&overlaps);
+	return done;
+}
+
+/* --- operations ----------------------------------------------------------------------------------------------------- */
+
+static struct operation *find(struct operation *operations, size_t *count, uint32_t name)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (operations[i].name == name)
+			return &operations[i];
+	operations[*count] = (struct operation){.name = name};
+	return &operations[(*count)++];
+}
+
+static bool collect(const struct ops_views *views, struct operation *operations, size_t *count)
+{
+	for (size_t i = 0; i < views->collectives.count; i++) {
+		const struct view_collective *collective = &views->collectives.items[i];
+		struct operation *operation = find(operations, count, views->events->name[collective->row]);
+
+		operation->calls++;
+		if (__builtin_add_overflow(operation->bytes, collective->bytes, &operation->bytes))
+			operation->bytes = INT64_MAX;
+		for (uint32_t k = collective->count > 1; k < collective->count; k++) {
+			const struct view_span *range = &views->ranges.items[collective->first + k];
+
+			if (!view_spans_push(&operation->ranges, range->start_ns, range->end_ns))
+				return false;
+		}
+	}
+	for (size_t i = 0; i < *count; i++)
+		view_spans_settle(&operations[i].ranges);
+	return true;
+}
+
+static int compare(const void *a, const void *b, void *context)
+{
+	const struct ops_trace *trace = context;
+	struct ops_string left = ops_trace_string(trace, ((const struct operation *)a)->name);
+	struct ops_string right = ops_trace_string(trace, ((const struct operation *)b)->name);
+	int order = memcmp(left.bytes, right.bytes, left.size < right.size ? left.size : right.size);
+
+	return order ? order : (left.size > right.size) - (left.size < right.size);
+}
+
+static void write_operations(const struct ops_views *views, struct ops_json_writer *json,
+                             const struct operation *operations, size_t count)
+{
+	ops_json_key(json, "ops");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < count; i++) {
+		struct ops_string name = ops_trace_string(views->trace, operations[i].name);
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "name");
+		ops_json_text(json, name.bytes, name.size);
+		ops_json_key(json, "calls");
+		ops_json_integer(json, (int64_t)operations[i].calls);
+		ops_json_key(json, "total_bytes");
+		ops_json_integer(json, operations[i].bytes);
+		ops_json_key(json, "total_latency");
+		ops_json_us(json, view_spans_length(&operations[i].ranges));
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+/* As many operations as there are names of them, which are few. */
+static bool write_ops(const struct ops_views *views, struct ops_json_writer *json)
+{
+	size_t count = 0;
+	struct operation *operations = ops_alloc_zeroed(views->collectives.count + 1, sizeof(*operations));
+	bool done = operations && collect(views, operations, &count);
+
+	if (done) {
+		qsort_r(operations, count, sizeof(*operations), compare, (void *)views->trace);
+		write_operations(views, json, operations, count);
+	}
+	for (size_t i = 0; operations && i < count; i++)
+		view_spans_release(&operations[i].ranges);
+	ops_free(operations);
+	return done;
+}
+
+/* --- by step -------------------------------------------------------------------------------------------------------- */
+
+/* Of the collectives of one step, which stand together in `order`. Host parts included, as the wait is told from it (12). */
+static bool write_latency(const struct ops_views *views, struct ops_json_writer *json, const uint32_t *order, size_t count)
+{
+	uint32_t step = views->collectives.items[order[0]].step;
+	struct ops_string name = step == OPS_NONE ? (struct ops_string){"None", 4} : views->steps.items[step].name;
+	struct view_spans ranges = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < count; i++) {
+		const struct view_collective *collective = &views->collectives.items[order[i]];
+
+		for (uint32_t k = 0; done && k < collective->count; k++) {
+			const struct view_span *range = &views->ranges.items[collective->first + k];
+
+			done = view_spans_push(&ranges, range->start_ns, range->end_ns);
+		}
+	}
+	view_spans_settle(&ranges);
+	ops_json_key_of(json, name.bytes, name.size);
+	ops_json_us(json, view_spans_length(&ranges));
+	view_spans_release(&ranges);
+	return done;
+}
+
+static int compare_steps(const void *a, const void *b, void *context)
+{
+	const struct ops_views *views = context;
+	uint32_t left = views->collectives.items[*(const uint32_t *)a].step;
+	uint32_t right = views->collectives.items[*(const uint32_t *)b].step;
+
+	return (left > right) - (left < right);
+}
+
+static bool write_latencies(struct ops_views *views, struct ops_json_writer *json)
+{
+	size_t count = views->collectives.count;
+	uint32_t *order = ops_realloc_array(NULL, count, sizeof(*order));
+	bool done = order != NULL;
+
+	ops_json_key(json, "latency_per_step");
+	ops_json_open(json, '{');
+	for (uint32_t i = 0; done && i < count; i++)
+		order[i] = i;
+	if (done)
+		qsort_r(order, count, sizeof(*order), compare_steps, views);
+	for (size_t i = 0, next; done && i < count; i = next) {
+		next = i + 1;
+		while (next < count && compare_steps(&order[i], &order[next], views) == 0)
+			next++;
+		done = write_latency(views, json, order + i, next - i);
+	}
+	ops_json_close(json, '}');
+	ops_free(order);
+	return done;
+}
+
+bool view_write_communication(struct ops_views *views, struct ops_json_writer *json)
+{
+	bool done;
+
+	ops_json_key(json, "communication");
+	if (!views->collectives.count) {
+		ops_json_null(json);
+		return true;
+	}
+	ops_json_open(json, '{');
+	ops_json_key(json, "nodes");
+	ops_json_integer(json, (int64_t)views->collectives.count);
+	done = write_overlaps(views, json) && write_ops(views, json) && write_latencies(views, json);
+	ops_json_close(json, '}');
+	return done;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the view of one worker's communication and that of all workers share.
+ */
+#ifndef OPS_ANALYZE_VIEW_COMMUNICATION_H
+#define OPS_ANALYZE_VIEW_COMMUNICATION_H
+
+#include "analyze/views/views.h"
+
+/* A step's time; the four add up to it. */
+struct view_overlap {
+	int64_t computation_only_ns;
+	int64_t overlap_ns;
+	int64_t communication_only_ns;
+	int64_t other_ns;
+};
+
+/* Goes through the steps in order. */
+struct view_overlaps {
+	const struct view_spans *computing;
+	const struct view_spans *talking;
+	struct view_spans both;
+	size_t cursors[3];
+};
+bool view_overlaps_init(struct view_overlaps *overlaps, const struct ops_views *views);
+void view_overlaps_release(struct view_overlaps *overlaps); /* also after init failed */
+struct view_overlap view_overlaps_next(struct view_overlaps *overlaps, const struct view_step *step);
+void view_write_overlap(struct ops_json_writer *json, const struct view_overlap *overlap);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a file says of its devices ("deviceProperties") and of each kernel (its arguments). Kernels repeat, so arguments are
+ * looked into once a text.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+#include "base/intern.h"
+#include "base/json_walk.h"
+
+/* --- deviceProperties ----------------------------------------------------------------------------------------------- */
+
+static bool add_device(struct ops_views *views, struct ops_json_slice object)
+{
+	struct view_device *device = OPS_ARRAY_PUSH(&views->devices);
+	struct ops_json_walk walk = ops_json_walk(object.bytes, object.size);
+	struct ops_json_slice key, value;
+
+	if (!device)
+		return false;
+	*device = (struct view_device){.id = (int64_t)views->devices.count - 1, .memory_bytes = -1, .major = -1,
+	                               .minor = -1, .sm_count = -1};
+	while (ops_json_next_member(&walk, &key, &value)) {
+		if (ops_json_slice_is(key, "id"))
+			ops_json_slice_integer(value, &device->id);
+		else if (ops_json_slice_is(key, "name"))
+			device->name_json = (struct ops_string){value.bytes, value.size};
+		else if (ops_json_slice_is(key, "totalGlobalMem"))
+			ops_json_slice_integer(value, &device->memory_bytes);
+		else if (ops_json_slice_is(key, "computeMajor"))
+			ops_json_slice_integer(value, &device->major);
+		else if (ops_json_slice_is(key, "computeMinor"))
+			ops_json_slice_integer(value, &device->minor);
+		else if (ops_json_slice_is(key, "numSms"))
+			ops_json_slice_integer(value, &device->sm_count);
+	}
+	return true;
+}
+
+bool view_devices_read(struct ops_views *views)
+{
+	for (size_t i = 0; i < ops_trace_metadata_count(views->trace); i++) {
+		struct ops_string key, json;
+		struct ops_json_slice object;
+		struct ops_json_walk walk;
+
+		ops_trace_metadata(views->trace, i, &key, &json);
+		if (key.size != strlen("deviceProperties") || memcmp(key.bytes, "deviceProperties", key.size) != 0)
+			continue;
+		walk = ops_json_walk(json.bytes, json.size);
+		while (ops_json_next_element(&walk, &object))
+			if (object.bytes[0] == '{' && !add_device(views, object))
+				return false;
+	}
+	return true;
+}
+
+/* --- kernels' arguments --------------------------------------------------------------------------------------------- */
+
+/* "[320, 1, 1]" of "[320,1,1]". */
+static bool take_list(struct ops_views *views, struct ops_json_slice value, uint32_t *ret_text)
+{
+	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
+	struct ops_buffer text = {0};
+	struct ops_json_slice element;
+	bool done;
+
+	while (ops_json_next_element(&walk, &element)) {
+		ops_buffer_append_text(&text, text.size ? ", " : "[");
+		ops_buffer_append(&text, element.bytes, element.size);
+	}
+	ops_buffer_append_text(&text, text.size ? "]" : "[]");
+	done = !text.failed;
+	if (done)
+		*ret_text = ops_intern_add(views->texts, text.bytes, text.size);
+	ops_buffer_release(&text);
+	return done && *ret_text != OPS_INTERN_NONE;
+}
+
+static bool take_argument(struct ops_views *views, struct view_kernel *kernel, struct ops_json_slice key,
+                          struct ops_json_slice value)
+{
+	if (ops_json_slice_is(key, "blocks per SM"))
+		ops_json_slice_number(value, &kernel->blocks_per_sm);
+	else if (ops_json_slice_is(key, "est. achieved occupancy %"))
+		ops_json_slice_number(value, &kernel->occupancy_pct);
+	else if (ops_json_slice_is(key, "registers per thread"))
+		ops_json_slice_integer(value, &kernel->registers);
+	else if (ops_json_slice_is(key, "shared memory"))
+		ops_json_slice_integer(value, &kernel->shared_memory);
+	else if (ops_json_slice_is(key, "device"))
+		ops_json_slice_integer(value, &kernel->device);
+	else if (ops_json_slice_is(key, "grid"))
+		return take_list(views, value, &kernel->grid);
+	else if (ops_json_slice_is(key, "block"))
+		return take_list(views, value, &kernel->block);
+	return true;
+}
+
+static bool add_kernel(struct ops_views *views, struct ops_string arguments)
+{
+	struct view_kernel kernel = {.blocks_per_sm = (double)NAN, .occupancy_pct = (double)NAN, .registers = -1,
+	                             .shared_memory = -1, .device = -1, .grid = OPS_NONE, .block = OPS_NONE};
+	struct ops_json_walk walk = ops_json_walk(arguments.bytes, arguments.size);
+	struct ops_json_slice key, value;
+	struct view_kernel *made;
+
+	while (ops_json_next_member(&walk, &key, &value))
+		if (!take_argument(views, &kernel, key, value))
+			return false;
+	made = OPS_ARRAY_PUSH(&views->kernels);
+	if (made)
+		*made = kernel;
+	return made != NULL;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Keeps one of each, ascending. */
+static void settle(int64_t *items, size_t *count)
+{
+	size_t kept = 0;
+
+	if (*count)
+		qsort(items, *count, sizeof(*items), compare_ids);
+	for (size_t i = 0; i < *count; i++)
+		if (kept == 0 || items[i] != items[kept - 1])
+			items[kept++] = items[i];
+	*count = kept;
+}
+
+/* Lists stay short by leaving out what the event before had. */
+static bool add_id(void *array, int64_t id)
+{
+	OPS_ARRAY(int64_t) *ids = array;
+	int64_t *pushed;
+
+	if (ids->count && ids->items[ids->count - 1] == id)
+		return true;
+	if (ids->count >= 4096)
+		settle(ids->items, &ids->count);
+	pushed = OPS_ARRAY_PUSH(ids);
+	if (pushed)
+		*pushed = id;
+	return pushed != NULL;
+}
+
+/* Files without the argument `device` (C03) have the device for a process. */
+static bool place(struct ops_views *views, struct view_device_event *event)
+{
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(views->trace, &count);
+	const struct ops_track *track = &tracks[views->events->track[event->row]];
+	int64_t pid = track->flags & OPS_TRACK_PID_TEXT ? 0 : track->pid;
+
+	event->device = views->kernels.items[event->arguments].device;
+	if (event->device < 0)
+		event->device = pid;
+	return add_id(&views->used, pid) && (event->part != VIEW_KERNEL || add_id(&views->gpus, event->device));
+}
+
+bool view_kernels_describe(struct ops_views *views)
+{
+	const uint32_t *extra = views->events->extra;
+	uint32_t *known;
+	bool done;
+
+	if (!views->device_events.count)
+		return true;
+	known = ops_realloc_array(NULL, ops_trace_string_count(views->trace) + 1, sizeof(*known));
+	if (!known)
+		return false;
+	memset(known, 0xff, (ops_trace_string_count(views->trace) + 1) * sizeof(*known));
+	done = add_kernel(views, (struct ops_string){"", 0});
+	for (size_t i = 0; done && i < views->device_events.count; i++) {
+		struct view_device_event *event = &views->device_events.items[i];
+		uint32_t name = views->events->name[event->row];
+		uint32_t text = extra ? extra[event->row] : OPS_NONE;
+
+		if (event->part == VIEW_KERNEL && view_kernel_uses_tensor_cores(ops_trace_string(views->trace, name)))
+			views->names[name] |= VIEW_NAME_TENSOR_CORES;
+		if (text != OPS_NONE && known[text] == OPS_NONE) {
+			known[text] = (uint32_t)views->kernels.count;
+			done = add_kernel(views, ops_trace_string(views->trace, text));
+		}
+		event->arguments = text == OPS_NONE ? 0 : known[text];
+		done = done && place(views, event);
+	}
+	ops_free(known);
+	settle(views->gpus.items, &views->gpus.count);
+	settle(views->used.items, &views->used.count);
+	return done;
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two traces side by side (13). The steps' nodes of each side's main thread make one sequence; loaders, modules, optimizer
+ * steps and steps are anchors, each matched with the first later one of the same kind and name on the other side. What
+ * stands between two matches is one pair of lists, and what is in a matched pair is compared likewise.
+ */
+#include "analyze/views/view_diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/view_map.h"
+#include "base/alloc.h"
+#include "base/intern.h"
+
+/* The tree of a side, downwards, and names that both sides have in common. */
+struct side {
+	struct ops_views *views;
+	uint32_t *first; /* child by node */
+	uint32_t *next;  /* sibling */
+	uint32_t *keys;  /* by node: kind and name of an anchor, OPS_NONE of others */
+	uint32_t *marks; /* by string: the last list that has an operator of this name */
+	uint32_t mark;
+};
+
+struct list {
+	uint32_t *items;
+	size_t count;
+	size_t capacity;
+};
+
+/* Two nodes that match, whose children are still to be compared. */
+struct task {
+	uint32_t nodes[2];
+	size_t pair; /* of the root's, whose children are counted; SIZE_MAX: further down */
+};
+
+#define ROOT (SIZE_MAX - 1) /* in the place of a pair */
+
+struct comparer {
+	struct side sides[2];
+	struct ops_intern keys;
+	uint32_t *later;   /* by position on the right: the next one of the same key */
+	uint32_t *head;    /* by key: its first position not passed yet */
+	size_t later_capacity, head_capacity;
+	OPS_ARRAY(struct task) tasks;
+	struct view_diff *diff;
+};
+
+static bool is_anchor(const struct view_node *node)
+{
+	return node->part == VIEW_LOADER || node->part == VIEW_MODULE || node->part == VIEW_OPTIMIZER || node->part == VIEW_STEP;
+}
+
+static bool find_key(struct comparer *comparer, struct side *side, uint32_t at)
+{
+	const struct view_node *node = &side->views->nodes.items[at];
+	struct ops_string name;
+	struct ops_buffer key = {0};
+
+	side->keys[at] = OPS_NONE;
+	if (!is_anchor(node))
+		return true;
+	name = view_row_name(side->views, node->row);
+	ops_buffer_append(&key, &node->part, 1);
+	ops_buffer_append(&key, name.bytes, name.size);
+	if (!key.failed)
+		side->keys[at] = ops_intern_add(&comparer->keys, key.bytes, key.size);
+	ops_buffer_release(&key);
+	return side->keys[at] != OPS_NONE;
+}
+
+static bool side_init(struct comparer *comparer, struct side *side, struct ops_views *views)
+{
+	size_t count = views->nodes.count + 1, strings = ops_trace_string_count(views->trace) + 1;
+
+	side->views = views;
+	side->first = ops_realloc_array(NULL, count, sizeof(*side->first));
+	side->next = ops_realloc_array(NULL, count, sizeof(*side->next));
+	side->keys = ops_realloc_array(NULL, count, sizeof(*side->keys));
+	side->marks = ops_alloc_zeroed(strings, sizeof(*side->marks));
+	if (!side->first || !side->next || !side->keys || !side->marks)
+		return false;
+	memset(side->first, 0xff, count * sizeof(*side->first));
+	memset(side->next, 0xff, count * sizeof(*side->next));
+	for (size_t i = views->nodes.count; i-- > 0;) {
+		const struct view_node *node = &views->nodes.items[i];
+
+		if (!find_key(comparer, side, (uint32_t)i))
+			return false;
+		if (node->kept != i || node->parent == OPS_NONE)
+			continue;
+		side->next[i] = side->first[node->parent];
+		side->first[node->parent] = (uint32_t)i;
+	}
+	return true;
+}
+
+static void side_release(struct side *side)
+{
+	ops_free(side->first);
+	ops_free(side->next);
+	ops_free(side->keys);
+	ops_free(side->marks);
+}
+
+/* --- lists of nodes ------------------------------------------------------------------------------------------------- */
+
+static bool push(struct list *list, uint32_t node)
+{
+	uint32_t *pushed = OPS_ARRAY_PUSH(list);
+
+	if (pushed)
+		*pushed = node;
+	return pushed != NULL;
+}
+
+static bool push_children(const struct side *side, uint32_t node, struct list *list)
+{
+	for (uint32_t child = side->first[node]; child != OPS_NONE; child = side->next[child])
+		if (!push(list, child))
+			return false;
+	return true;
+}
+
+/* The thread that has the steps; without any, the one whose nodes take the longest. */
+static uint32_t main_track(const struct ops_views *views, bool *ret_has_steps)
+{
+	size_t tracks;
+	uint32_t best = OPS_NONE;
+	int64_t *lengths_ns;
+
+	*ret_has_steps = false;
+	for (size_t i = 0; i < views->nodes.count; i++)
+		if (views->nodes.items[i].part == VIEW_STEP) {
+			*ret_has_steps = true;
+			return views->events->track[views->nodes.items[i].row];
+		}
+	ops_trace_tracks(views->trace, &tracks);
+	lengths_ns = ops_alloc_zeroed(tracks + 1, sizeof(*lengths_ns));
+	for (size_t i = 0; lengths_ns && i < views->nodes.count; i++) {
+		const struct view_node *node = &views->nodes.items[i];
+
+		if (node->parent == OPS_NONE)
+			lengths_ns[views->events->track[node->row]] += view_duration(views, node->row);
+	}
+	for (uint32_t i = 0; lengths_ns && i < tracks; i++)
+		if (lengths_ns[i] > 0 && (best == OPS_NONE || lengths_ns[i] > lengths_ns[best]))
+			best = i;
+	ops_free(lengths_ns);
+	return best;
+}
+
+/* What is in all steps, or on the thread where there are none. */
+static bool root_list(const struct side *side, struct list *list)
+{
+	const struct ops_views *views = side->views;
+	bool has_steps;
+	uint32_t track = main_track(views, &has_steps);
+
+	for (uint32_t i = 0; i < views->nodes.count; i++) {
+		const struct view_node *node = &views->nodes.items[i];
+
+		if (node->kept != i || views->events->track[node->row] != track)
+			continue;
+		if (has_steps && node->part == VIEW_STEP && !push_children(side, i, list))
+			return false;
+		if (!has_steps && node->parent == OPS_NONE && !push(list, i))
+			return false;
+	}
+	return true;
+}
+
+static bool add_operator(struct comparer *comparer, int which, const struct view_node *node, struct view_map *table)
+{
+	const struct ops_views *views = comparer->sides[which].views;
+	struct view_diff *diff = comparer->diff;
+	struct ops_string name = view_row_name(views, node->row);
+	uint32_t key = ops_intern_add(&comparer->keys, name.bytes, name.size);
+	uint32_t *at = key == OPS_INTERN_NONE ? NULL : view_map_slot(table, key, (uint32_t)diff->operators.count);
+	struct view_diff_operator *operator;
+
+	if (!at)
+		return false;
+	if (*at == diff->operators.count) {
+		operator = OPS_ARRAY_PUSH(&diff->operators);
+		if (!operator)
+			return false;
+		*operator = (struct view_diff_operator){.name = name};
+	}
+	operator = &diff->operators.items[*at];
+	operator->sides[which].calls++;
+	operator->sides[which].host_total_ns += view_duration(views, node->row);
+	operator->sides[which].host_self_ns += view_host_self_ns(views, node);
+	operator->sides[which].device_total_ns += node->device_total_ns;
+	operator->sides[which].device_self_ns += node->device_self_ns;
+	return true;
+}
+
+/* Counts the names of operators among the nodes and in them; into the table of operators, too, if that is given. */
+static bool count_operators(struct comparer *comparer, int which, const uint32_t *items, size_t count,
+                            struct view_map *table, size_t *ret_names)
+{
+	struct side *side = &comparer->sides[which];
+	const struct ops_views *views = side->views;
+	struct list todo = {0};
+	bool done = true;
+
+	side->mark++;
+	*ret_names = 0;
+	for (size_t i = 0; done && i < count; i++)
+		done = push(&todo, items[i]);
+	while (done && todo.count) {
+		const struct view_node *node = &views->nodes.items[todo.items[--todo.count]];
+		uint32_t name = views->events->name[node->row];
+
+		done = push_children(side, node->kept, &todo);
+		if (!view_is_operator(views, node))
+			continue;
+		*ret_names += side->marks[name] != side->mark;
+		side->marks[name] = side->mark;
+		done = done && (!table || add_operator(comparer, which, node, table));
+	}
+	OPS_ARRAY_RELEASE(&todo);
+	return done;
+}
+
+static bool describe(struct comparer *comparer, int which, const uint32_t *items, size_t count, struct view_map *table,
+                     struct view_diff_side *ret_side)
+{
+	const struct ops_views *views = comparer->sides[which].views;
+
+	*ret_side = (struct view_diff_side){.name = {"CompositeNodes", strlen("CompositeNodes")}};
+	if (count == 0)
+		ret_side->name = (struct ops_string){"Blank", strlen("Blank")};
+	if (count == 1 && !table)
+		ret_side->name = view_row_name(views, views->nodes.items[items[0]].row);
+	for (size_t i = 0; i < count; i++) {
+		const struct view_node *node = &views->nodes.items[items[i]];
+		int64_t host_ns = view_duration(views, node->row);
+
+		ret_side->host_ns += host_ns;
+		ret_side->device_ns += node->device_total_ns;
+		ret_side->total_ns += node->device_total_ns ? node->device_total_ns : host_ns;
+	}
+	return count_operators(comparer, which, items, count, table, &ret_side->operators);
+}
+
+/* --- matching ------------------------------------------------------------------------------------------------------- */
+
+/* Chains the right side's anchors of each key in order. */
+static bool chain(struct comparer *comparer, const struct list *left, const struct list *right)
+{
+	size_t keys = comparer->keys.count + 1;
+	const uint32_t *left_key = comparer->sides[0].keys, *key = comparer->sides[1].keys;
+
+	if (!ops_array_reserve(&comparer->later, &comparer->later_capacity, 0, right->count + 1, sizeof(*comparer->later)) ||
+	    !ops_array_reserve(&comparer->head, &comparer->head_capacity, 0, keys, sizeof(*comparer->head)))
+		return false;
+	for (size_t i = 0; i < left->count; i++)
+		if (left_key[left->items[i]] != OPS_NONE)
+			comparer->head[left_key[left->items[i]]] = OPS_NONE;
+	for (size_t i = 0; i < right->count; i++)
+		if (key[right->items[i]] != OPS_NONE)
+			comparer->head[key[right->items[i]]] = OPS_NONE;
+	for (size_t i = right->count; i-- > 0;) {
+		uint32_t k = key[right->items[i]];
+
+		if (k == OPS_NONE)
+			continue;
+		comparer->later[i] = comparer->head[k];
+		comparer->head[k] = (uint32_t)i;
+	}
+	return true;
+}
+
+/* The right anchor that matches the left one, from `from` on; the end of the list if none does. */
+static size_t match(struct comparer *comparer, const struct list *right, uint32_t key, size_t from)
+{
+	uint32_t at = comparer->head[key];
+
+	while (at != OPS_NONE && at < from)
+		at = comparer->later[at];
+	comparer->head[key] = at;
+	return at == OPS_NONE ? right->count : at;
+}
+
+/* A pair of the root's list is described, one further down is counted. */
+static bool add_pair(struct comparer *comparer, size_t parent, const struct list *left, size_t left_from, size_t left_to,
+                     const struct list *right, size_t right_from, size_t right_to)
+{
+	struct view_diff *diff = comparer->diff;
+	struct view_diff_pair *pair;
+
+	diff->nodes++;
+	if (parent != ROOT) {
+		if (parent != SIZE_MAX)
+			diff->pairs.items[parent].children++;
+		return true;
+	}
+	diff->root.children++;
+	pair = OPS_ARRAY_PUSH(&diff->pairs);
+	if (!pair)
+		return false;
+	*pair = (struct view_diff_pair){0};
+	return describe(comparer, 0, left->items + left_from, left_to - left_from, NULL, &pair->sides[0]) &&
+	       describe(comparer, 1, right->items + right_from, right_to - right_from, NULL, &pair->sides[1]);
+}
+
+static bool has_anchors(const struct side *side, const struct list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (side->keys[list->items[i]] != OPS_NONE)
+			return true;
+	return false;
+}
+
+/* Compares two lists: a pair for each match and one for what is between two. Matched nodes go on the list of tasks. Without
+ * any anchors there is nothing to tell apart. */
+static bool compare_lists(struct comparer *comparer, const struct list *left, const struct list *right, size_t parent)
+{
+	const uint32_t *left_keys = comparer->sides[0].keys;
+	size_t l = 0, r = 0;
+
+	if (!has_anchors(&comparer->sides[0], left) && !has_anchors(&comparer->sides[1], right))
+		return true;
+	if (!chain(comparer, left, right))
+		return false;
+	for (size_t i = 0; i < left->count; i++) {
+		uint32_t key = left_keys[left->items[i]];
+		size_t at = key == OPS_NONE ? right->count : match(comparer, right, key, r);
+		struct task *task;
+
+		if (at == right->count)
+			continue;
+		if ((i > l || at > r) && !add_pair(comparer, parent, left, l, i, right, r, at))
+			return false;
+		if (!add_pair(comparer, parent, left, i, i + 1, right, at, at + 1))
+			return false;
+		task = OPS_ARRAY_PUSH(&comparer->tasks);
+		if (!task)
+			return false;
+		*task = (struct task){{left->items[i], right->items[at]},
+		                      parent == ROOT ? comparer->diff->pairs.count - 1 : SIZE_MAX};
+		l = i + 1;
+		r = at + 1;
+	}
+	return (l == left->count && r == right->count) ||
+	       add_pair(comparer, parent, left, l, left->count, right, r, right->count);
+}
+
+static bool compare_children(struct comparer *comparer, const struct task *task)
+{
+	struct list left = {0}, right = {0};
+	bool done = push_children(&comparer->sides[0], task->nodes[0], &left) &&
+	            push_children(&comparer->sides[1], task->nodes[1], &right) &&
+	            compare_lists(comparer, &left, &right, task->pair);
+
+	OPS_ARRAY_RELEASE(&left);
+	OPS_ARRAY_RELEASE(&right);
+	return done;
+}
+
+static bool compare_roots(struct comparer *comparer)
+{
+	struct view_diff *diff = comparer->diff;
+	struct view_map table = {0};
+	struct list left = {0}, right = {0};
+	bool done = root_list(&comparer->sides[0], &left) && root_list(&comparer->sides[1], &right) &&
+	            describe(comparer, 0, left.items, left.count, &table, &diff->root.sides[0]) &&
+	            describe(comparer, 1, right.items, right.count, &table, &diff->root.sides[1]);
+
+	diff->nodes = 1;
+	done = done && compare_lists(comparer, &left, &right, ROOT);
+	while (done && comparer->tasks.count) {
+		struct task task = comparer->tasks.items[--comparer->tasks.count];
+
+		done = compare_children(comparer, &task);
+	}
+	OPS_ARRAY_RELEASE(&left);
+	OPS_ARRAY_RELEASE(&right);
+	view_map_release(&table);
+	return done;
+}
+
+static int compare_operators(const void *a, const void *b)
+{
+	const struct view_diff_operator *left = a, *right = b;
+	size_t shorter = left->name.size < right->name.size ? left->name.size : right->name.size;
+	int order = memcmp(left->name.bytes, right->name.bytes, shorter);
+
+	return order ? order : (left->name.size > right->name.size) - (left->name.size < right->name.size);
+}
+
+/* --- steps ---------------------------------------------------------------------------------------------------------- */
+
+static struct view_diff_noise noise_of(const struct ops_views *views)
+{
+	struct view_diff_noise noise = {.steps = views->steps.count, .mean_ns = view_step_average_ns(views, VIEW_TIME_COUNT)};
+	double squares = 0;
+
+	for (size_t i = 0; i < noise.steps; i++) {
+		const struct view_step *step = &views->steps.items[i];
+		double off_ns = (double)(step->end_ns - step->start_ns) - noise.mean_ns;
+
+		squares += off_ns * off_ns;
+	}
+	if (noise.steps > 1)
+		noise.deviation_ns = sqrt(squares / (double)(noise.steps - 1));
+	return noise;
+}
+
+/* The noise of a difference of means: two standard errors, about 95 % of differences between equal programs. */
+static void judge(struct view_diff *diff, const struct ops_diff_options *options)
+{
+	double gate = options ? options->gate_ratio : 0, error = 0;
+	struct ops_diff_verdict *verdict = &diff->verdict;
+
+	for (int side = 0; side < 2; side++) {
+		const struct view_diff_noise *noise = &diff->steps[side];
+
+		if (noise->steps)
+			error += noise->deviation_ns * noise->deviation_ns / (double)noise->steps;
+	}
+	if (!(diff->steps[0].mean_ns > 0))
+		return;
+	verdict->change_ratio = diff->steps[1].mean_ns / diff->steps[0].mean_ns - 1;
+	verdict->noise_ratio = 2 * sqrt(error) / diff->steps[0].mean_ns;
+	verdict->regression = verdict->change_ratio > gate && verdict->change_ratio > verdict->noise_ratio;
+}
+
+bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const struct ops_trace *experiment,
+                    const struct ops_diff_options *options)
+{
+	struct comparer comparer = {.diff = diff};
+	bool done;
+
+	*diff = (struct view_diff){0};
+	done = ops_views_init(&diff->views[0], base);
+	done = ops_views_init(&diff->views[1], experiment) && done;
+	done = done && side_init(&comparer, &comparer.sides[0], &diff->views[0]) &&
+	       side_init(&comparer, &comparer.sides[1], &diff->views[1]) && compare_roots(&comparer);
+	if (done && diff->operators.count)
+		qsort(diff->operators.items, diff->operators.count, sizeof(*diff->operators.items), compare_operators);
+	for (int side = 0; side < 2; side++)
+		diff->steps[side] = noise_of(&diff->views[side]);
+	judge(diff, options);
+	side_release(&comparer.sides[0]);
+	side_release(&comparer.sides[1]);
+	ops_intern_release(&comparer.keys);
+	ops_free(comparer.later);
+	ops_free(comparer.head);
+	OPS_ARRAY_RELEASE(&comparer.tasks);
+	return done;
+}
+
+void view_diff_release(struct view_diff *diff)
+{
+	ops_views_release(&diff->views[0]);
+	ops_views_release(&diff->views[1]);
+	OPS_ARRAY_RELEASE(&diff->pairs);
+	OPS_ARRAY_RELEASE(&diff->operators);
+}

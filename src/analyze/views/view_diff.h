@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two traces side by side (13): what is shared by the diff and those who print it.
+ */
+#ifndef OPS_ANALYZE_VIEW_DIFF_H
+#define OPS_ANALYZE_VIEW_DIFF_H
+
+#include <opstrobe/views.h>
+
+#include "analyze/views/views.h"
+
+/* One side of a pair of lists of nodes. */
+struct view_diff_side {
+	struct ops_string name; /* of the one node; "CompositeNodes" of several, "Blank" of none */
+	int64_t host_ns;
+	int64_t device_ns;
+	int64_t total_ns;       /* of each node the device's time, or the host's where it has none */
+	size_t operators;       /* distinct names, at any depth */
+};
+
+struct view_diff_pair {
+	struct view_diff_side sides[2];
+	size_t children; /* pairs below */
+};
+
+/* An operator's name on both sides. */
+struct view_diff_operator {
+	struct ops_string name;
+	struct {
+		uint64_t calls;
+		int64_t host_total_ns;
+		int64_t host_self_ns;
+		int64_t device_total_ns;
+		int64_t device_self_ns;
+	} sides[2];
+};
+
+struct view_diff_noise {
+	size_t steps;
+	double mean_ns;
+	double deviation_ns; /* standard deviation of a sample; 0 of fewer than two steps */
+};
+
+struct view_diff {
+	struct ops_views views[2]; /* base, experiment */
+	size_t nodes;              /* pairs in all, the root included */
+	struct view_diff_pair root;
+	OPS_ARRAY(struct view_diff_pair) pairs; /* right below the root */
+	OPS_ARRAY(struct view_diff_operator) operators; /* by name */
+	struct view_diff_noise steps[2];
+	struct ops_diff_verdict verdict;
+};
+
+/* Released in any case. False when memory is out. */
+bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const struct ops_trace *experiment,
+                    const struct ops_diff_options *options);
+void view_diff_release(struct view_diff *diff);
+
+#endif

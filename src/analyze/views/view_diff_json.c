@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A diff as JSON.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/views/view_diff.h"
+#include "analyze/views/view_diff_write.h"
+
+static void write_side(struct ops_json_writer *json, const char *key, const struct view_diff_side *side)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '{');
+	ops_json_key(json, "name");
+	ops_json_text(json, side->name.bytes, side->name.size);
+	ops_json_key(json, "host_duration");
+	ops_json_us(json, side->host_ns);
+	ops_json_key(json, "device_duration");
+	ops_json_us(json, side->device_ns);
+	ops_json_key(json, "total_duration");
+	ops_json_us(json, side->total_ns);
+	ops_json_key(json, "distinct_ops");
+	ops_json_integer(json, (int64_t)side->operators);
+	ops_json_close(json, '}');
+}
+
+static void write_operator(struct ops_json_writer *json, const struct view_diff_operator *operator)
+{
+	ops_json_open(json, '{');
+	ops_json_key(json, "name");
+	ops_json_text(json, operator->name.bytes, operator->name.size);
+	for (int side = 0; side < 2; side++) {
+		ops_json_key(json, side ? "right" : "left");
+		if (!operator->sides[side].calls) {
+			ops_json_null(json);
+			continue;
+		}
+		ops_json_open(json, '{');
+		ops_json_key(json, "calls");
+		ops_json_integer(json, (int64_t)operator->sides[side].calls);
+		ops_json_key(json, "host_total");
+		ops_json_us(json, operator->sides[side].host_total_ns);
+		ops_json_key(json, "host_self");
+		ops_json_us(json, operator->sides[side].host_self_ns);
+		ops_json_key(json, "device_total");
+		ops_json_us(json, operator->sides[side].device_total_ns);
+		ops_json_key(json, "device_self");
+		ops_json_us(json, operator->sides[side].device_self_ns);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, '}');
+}
+
+static void write_steps(struct ops_json_writer *json, const struct view_diff *diff)
+{
+	ops_json_key(json, "steps");
+	ops_json_open(json, '{');
+	for (int side = 0; side < 2; side++) {
+		ops_json_key(json, side ? "right" : "left");
+		ops_json_open(json, '{');
+		ops_json_key(json, "steps");
+		ops_json_integer(json, (int64_t)diff->steps[side].steps);
+		ops_json_key(json, "mean");
+		ops_json_number(json, diff->steps[side].mean_ns / 1000);
+		ops_json_key(json, "deviation");
+		ops_json_number(json, diff->steps[side].deviation_ns / 1000);
+		ops_json_close(json, '}');
+	}
+	ops_json_key(json, "change_ratio");
+	ops_json_number(json, diff->verdict.change_ratio);
+	ops_json_key(json, "noise_ratio");
+	ops_json_number(json, diff->verdict.noise_ratio);
+	ops_json_key(json, "regression");
+	ops_json_bool(json, diff->verdict.regression);
+	ops_json_close(json, '}');
+}
+
+void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out)
+{
+	struct ops_json_writer json = {.out = out};
+
+	ops_json_open(&json, '{');
+	write_steps(&json, diff);
+	ops_json_key(&json, "nodes");
+	ops_json_integer(&json, (int64_t)diff->nodes);
+	ops_json_key(&json, "root");
+	ops_json_open(&json, '{');
+	write_side(&json, "left", &diff->root.sides[0]);
+	write_side(&json, "right", &diff->root.sides[1]);
+	ops_json_close(&json, '}');
+	ops_json_key(&json, "children");
+	ops_json_open(&json, '[');
+	for (size_t i = 0; i < diff->pairs.count; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "0-%zu", i);
+		ops_json_open(&json, '{');
+		ops_json_key(&json, "path");
+		ops_json_text(&json, path, strlen(path));
+		write_side(&json, "left", &diff->pairs.items[i].sides[0]);
+		write_side(&json, "right", &diff->pairs.items[i].sides[1]);
+		ops_json_key(&json, "children");
+		ops_json_integer(&json, (int64_t)diff->pairs.items[i].children);
+		ops_json_close(&json, '}');
+	}
+	ops_json_close(&json, ']');
+	ops_json_key(&json, "root_operators");
+	ops_json_open(&json, '[');
+	for (size_t i = 0; i < diff->operators.count; i++)
+		write_operator(&json, &diff->operators.items[i]);
+	ops_json_close(&json, ']');
+	ops_json_close(&json, '}');
+}

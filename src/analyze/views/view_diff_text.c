@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A diff for people: the verdict, the stretches of the steps, and the operators whose time changed most.
+ */
+#include <opstrobe/views.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/view_diff_write.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#define ROWS_MAX 15
+#define NAME_WIDTH 40
+
+static int64_t operator_ns(const struct view_diff_operator *operator, int side)
+{
+	return operator->sides[side].device_self_ns + operator->sides[side].host_self_ns;
+}
+
+static int64_t change_ns(const struct view_diff_operator *operator)
+{
+	int64_t change = operator_ns(operator, 1) - operator_ns(operator, 0);
+
+	return change < 0 ? -change : change;
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t left = change_ns(*(const struct view_diff_operator *const *)a);
+	int64_t right = change_ns(*(const struct view_diff_operator *const *)b);
+
+	if (left != right)
+		return left < right ? 1 : -1;
+	return a < b ? -1 : a > b;
+}
+
+/* A pipe would end a cell of markdown, and a line break the row. */
+static void append_name(struct ops_buffer *out, struct ops_string name, bool markdown)
+{
+	size_t shown = name.size > NAME_WIDTH && !markdown ? NAME_WIDTH - 1 : name.size;
+
+	for (size_t i = 0; i < shown; i++) {
+		char c = (unsigned char)name.bytes[i] < ' ' ? ' ' : name.bytes[i];
+
+		if (markdown && c == '|')
+			ops_buffer_append(out, "\\", 1);
+		ops_buffer_append(out, &c, 1);
+	}
+	if (shown < name.size)
+		ops_buffer_append(out, "~", 1);
+	for (size_t i = shown + (shown < name.size); !markdown && i < NAME_WIDTH; i++)
+		ops_buffer_append(out, " ", 1);
+}
+
+static void append_row(struct ops_buffer *out, bool markdown, struct ops_string name, int64_t left_ns, int64_t right_ns)
+{
+	char change[32] = "new";
+
+	if (left_ns)
+		snprintf(change, sizeof(change), "%+.1f %%", 100 * ((double)right_ns / (double)left_ns - 1));
+	else if (!right_ns)
+		snprintf(change, sizeof(change), "0.0 %%");
+	ops_buffer_append_text(out, markdown ? "| " : "");
+	append_name(out, name, markdown);
+	ops_buffer_printf(out, markdown ? " | %.3f | %.3f | %s |\n" : " %11.3f %11.3f  %10s\n", (double)left_ns / 1e6,
+	                  (double)right_ns / 1e6, change);
+}
+
+static void append_head(struct ops_buffer *out, bool markdown, const char *what)
+{
+	if (markdown)
+		ops_buffer_printf(out, "\n| %s | base ms | new ms | change |\n|---|---:|---:|---:|\n", what);
+	else
+		ops_buffer_printf(out, "\n%-*s %11s %11s  %10s\n", NAME_WIDTH, what, "base ms", "new ms", "change");
+}
+
+static void append_verdict(struct ops_buffer *out, const struct view_diff *diff, bool markdown)
+{
+	const char *bold = markdown ? "**" : "";
+
+	if (!diff->steps[0].steps || !diff->steps[1].steps) {
+		ops_buffer_printf(out, "%sno steps to compare%s\n", bold, bold);
+		return;
+	}
+	ops_buffer_printf(out, "%sa step: %.3f ms -> %.3f ms, %+.1f %%%s", bold, diff->steps[0].mean_ns / 1e6,
+	                  diff->steps[1].mean_ns / 1e6, 100 * diff->verdict.change_ratio, bold);
+	if (diff->steps[0].steps > 1 || diff->steps[1].steps > 1)
+		ops_buffer_printf(out, " (noise %.1f %%, %zu and %zu steps)", 100 * diff->verdict.noise_ratio,
+		                  diff->steps[0].steps, diff->steps[1].steps);
+	ops_buffer_printf(out, "\n%s\n", diff->verdict.regression ? "regression" : "no regression");
+}
+
+void view_diff_write_text(const struct view_diff *diff, bool markdown, struct ops_buffer *out)
+{
+	const struct view_diff_operator **order = ops_realloc_array(NULL, diff->operators.count + 1, sizeof(*order));
+
+	out->failed |= !order;
+	append_verdict(out, diff, markdown);
+	append_head(out, markdown, "in the steps");
+	for (size_t i = 0; i < diff->pairs.count && i < ROWS_MAX; i++) {
+		const struct view_diff_pair *pair = &diff->pairs.items[i];
+		const struct view_diff_side *named = &pair->sides[strncmp(pair->sides[0].name.bytes, "Blank", 5) == 0];
+
+		append_row(out, markdown, named->name, pair->sides[0].total_ns, pair->sides[1].total_ns);
+	}
+	append_head(out, markdown, "operators that changed most (self)");
+	for (size_t i = 0; order && i < diff->operators.count; i++)
+		order[i] = &diff->operators.items[i];
+	if (order && diff->operators.count)
+		qsort(order, diff->operators.count, sizeof(*order), compare);
+	for (size_t i = 0; order && i < diff->operators.count && i < ROWS_MAX && change_ns(order[i]); i++)
+		append_row(out, markdown, order[i]->name, operator_ns(order[i], 0), operator_ns(order[i], 1));
+	ops_free(order);
+}
+
+enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *experiment,
+                       const struct ops_diff_options *options, char **ret_text, size_t *ret_size,
+                       struct ops_diff_verdict *ret_verdict, struct ops_error *error)
+{
+	struct ops_buffer out = {0};
+	struct view_diff diff;
+	bool done = view_diff_init(&diff, base, experiment, options);
+	enum ops_diff_format format = options ? options->format : OPS_DIFF_JSON;
+
+	if (done && format == OPS_DIFF_JSON)
+		view_diff_write_json(&diff, &out);
+	else if (done)
+		view_diff_write_text(&diff, format == OPS_DIFF_MARKDOWN, &out);
+	ops_buffer_append(&out, "", 1);
+	if (done && !out.failed && ret_verdict)
+		*ret_verdict = diff.verdict;
+	view_diff_release(&diff);
+	if (!done || out.failed) {
+		ops_buffer_release(&out);
+		return ops_fault_memory(error);
+	}
+	*ret_text = out.bytes;
+	*ret_size = out.size - 1;
+	return OPS_OK;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A diff as text of each form. Running out of memory is told by the buffer.
+ */
+#ifndef OPS_ANALYZE_VIEW_DIFF_WRITE_H
+#define OPS_ANALYZE_VIEW_DIFF_WRITE_H
+
+#include "analyze/views/view_diff.h"
+#include "base/buffer.h"
+
+void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out);
+/* As a table for people, or for a pull request. */
+void view_diff_write_text(const struct view_diff *diff, bool markdown, struct ops_buffer *out);
+
+#endif

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * All workers of a run together (12). Collectives are matched by order: the shortest of one operation's ranges is what the
+ * transfer took, at the end of each worker's own; what a worker's range is longer, it waited. Ranges are the host's event
+ * and each kernel. Where workers differ in number of collectives the plugin showed nothing (F09); here `shown` tells, and
+ * what has a counterpart is matched.
+ */
+#include <opstrobe/views.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/view_communication.h"
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#define GIB (1024.0 * 1024.0 * 1024.0)
+
+struct worker {
+	const struct ops_worker *about;
+	struct ops_views views;
+	struct view_spans transfers; /* as views.ranges, each cut to what the transfer took */
+	struct view_overlap *overlaps; /* by step */
+	struct step_wait *waits;
+	uint32_t *order; /* collectives by step or by name */
+};
+
+struct step_wait {
+	int64_t transfer_ns;
+	int64_t synchronizing_ns;
+};
+
+struct run {
+	struct worker *workers;
+	size_t count;
+	bool shown;
+};
+
+/* --- who waits ------------------------------------------------------------------------------------------------------ */
+
+static bool has_range(const struct worker *worker, size_t collective, uint32_t range)
+{
+	const struct ops_views *views = &worker->views;
+
+	return collective < views->collectives.count && range < views->collectives.items[collective].count;
+}
+
+static int64_t shortest_ns(const struct run *run, size_t collective, uint32_t range)
+{
+	int64_t shortest = INT64_MAX;
+
+	for (size_t w = 0; w < run->count; w++) {
+		const struct ops_views *views = &run->workers[w].views;
+		const struct view_span *span;
+
+		if (!has_range(&run->workers[w], collective, range))
+			continue;
+		span = &views->ranges.items[views->collectives.items[collective].first + range];
+		if (span->end_ns - span->start_ns < shortest)
+			shortest = span->end_ns - span->start_ns;
+	}
+	return shortest;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct view_span *left = a, *right = b;
+
+	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+/* Ranges are matched in order of time, whatever they are of. */
+static void sort_ranges(struct ops_views *views)
+{
+	for (size_t i = 0; i < views->collectives.count; i++) {
+		const struct view_collective *collective = &views->collectives.items[i];
+
+		qsort(views->ranges.items + collective->first, collective->count, sizeof(*views->ranges.items), compare_spans);
+	}
+}
+
+/* Every worker's transfers have the shape of its ranges, so they are copied and then cut. */
+static bool find_transfers(struct run *run)
+{
+	size_t longest = 0;
+
+	for (size_t w = 0; w < run->count; w++) {
+		const struct view_spans *ranges = &run->workers[w].views.ranges;
+
+		sort_ranges(&run->workers[w].views);
+		for (size_t i = 0; i < ranges->count; i++)
+			if (!view_spans_push(&run->workers[w].transfers, ranges->items[i].start_ns, ranges->items[i].end_ns))
+				return false;
+		if (run->workers[w].views.collectives.count > longest)
+			longest = run->workers[w].views.collectives.count;
+	}
+	for (size_t i = 0; i < longest; i++) {
+		bool more = true;
+
+		for (uint32_t range = 0; more; range++) {
+			int64_t transfer_ns = shortest_ns(run, i, range);
+
+			more = false;
+			for (size_t w = 0; w < run->count; w++) {
+				struct worker *worker = &run->workers[w];
+				struct view_span *span;
+
+				if (!has_range(worker, i, range))
+					continue;
+				more = true;
+				span = &worker->transfers.items[worker->views.collectives.items[i].first + range];
+				span->start_ns = span->end_ns - transfer_ns;
+			}
+		}
+	}
+	return true;
+}
+
+/* The time that the spans of these collectives cover. */
+static bool covered_ns(const struct worker *worker, const struct view_spans *spans, const uint32_t *order, size_t count,
+                       int64_t *ret_ns)
+{
+	struct view_spans all = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < count; i++) {
+		const struct view_collective *collective = &worker->views.collectives.items[order[i]];
+
+		for (uint32_t k = 0; done && k < collective->count; k++) {
+			const struct view_span *span = &spans->items[collective->first + k];
+
+			done = view_spans_push(&all, span->start_ns, span->end_ns);
+		}
+	}
+	if (done) {
+		view_spans_settle(&all);
+		*ret_ns = view_spans_length(&all);
+	}
+	view_spans_release(&all);
+	return done;
+}
+
+static int compare_steps(const void *a, const void *b, void *context)
+{
+	const struct view_collective *collectives = context;
+	uint32_t left = collectives[*(const uint32_t *)a].step, right = collectives[*(const uint32_t *)b].step;
+
+	return (left > right) - (left < right);
+}
+
+static bool measure_waits(struct worker *worker)
+{
+	struct ops_views *views = &worker->views;
+	size_t count = views->collectives.count;
+
+	qsort_r(worker->order, count, sizeof(*worker->order), compare_steps, views->collectives.items);
+	for (size_t i = 0, next; i < count; i = next) {
+		uint32_t step = views->collectives.items[worker->order[i]].step;
+		int64_t ranges_ns, transfers_ns;
+
+		next = i + 1;
+		while (next < count && views->collectives.items[worker->order[next]].step == step)
+			next++;
+		if (step == OPS_NONE)
+			continue;
+		if (!covered_ns(worker, &views->ranges, worker->order + i, next - i, &ranges_ns) ||
+		    !covered_ns(worker, &worker->transfers, worker->order + i, next - i, &transfers_ns))
+			return false;
+		worker->waits[step] = (struct step_wait){transfers_ns, ranges_ns - transfers_ns};
+	}
+	return true;
+}
+
+static bool measure_worker(struct worker *worker)
+{
+	const struct ops_views *views = &worker->views;
+	struct view_overlaps overlaps;
+	bool done;
+
+	worker->overlaps = ops_alloc_zeroed(views->steps.count + 1, sizeof(*worker->overlaps));
+	worker->waits = ops_alloc_zeroed(views->steps.count + 1, sizeof(*worker->waits));
+	worker->order = ops_realloc_array(NULL, views->collectives.count + 1, sizeof(*worker->order));
+	if (!worker->overlaps || !worker->waits || !worker->order)
+		return false;
+	for (uint32_t i = 0; i < views->collectives.count; i++)
+		worker->order[i] = i;
+	done = view_overlaps_init(&overlaps, views);
+	for (size_t i = 0; done && i < views->steps.count; i++)
+		worker->overlaps[i] = view_overlaps_next(&overlaps, &views->steps.items[i]);
+	view_overlaps_release(&overlaps);
+	return done && measure_waits(worker);
+}
+
+/* --- devices -------------------------------------------------------------------------------------------------------- */
+
+/* "node_3" is process 3 of the node; else the whole name is the node, and processes are counted. */
+static size_t node_size(const char *name, const char **ret_process)
+{
+	const char *line = strrchr(name, '_');
+
+	*ret_process = NULL;
+	if (!line || !line[1] || strspn(line + 1, "0123456789") != strlen(line + 1))
+		return strlen(name);
+	*ret_process = line + 1;
+	return (size_t)(line - name);
+}
+
+static void write_gpu(struct ops_json_writer *json, const struct view_device *device)
+{
+	char text[64];
+
+	ops_json_open(json, '{');
+	ops_json_key(json, "Name");
+	if (device->name_json.size)
+		ops_json_raw(json, device->name_json.bytes, device->name_json.size);
+	else
+		ops_json_null(json);
+	ops_json_key(json, "Memory");
+	snprintf(text, sizeof(text), "%.2f GB", (double)device->memory_bytes / GIB);
+	ops_json_text(json, text, strlen(text));
+	ops_json_key(json, "Memory Raw");
+	ops_json_integer(json, device->memory_bytes);
+	ops_json_key(json, "Compute Capability");
+	snprintf(text, sizeof(text), "%lld.%lld", (long long)device->major, (long long)device->minor);
+	ops_json_text(json, text, strlen(text));
+	ops_json_close(json, '}');
+}
+
+/* Devices are numbered by their place in the list. */
+static void write_process(struct ops_json_writer *json, const struct worker *worker, const char *process, size_t number)
+{
+	const struct ops_views *views = &worker->views;
+	char text[64];
+
+	snprintf(text, sizeof(text), "Process %zu", number);
+	if (process)
+		snprintf(text, sizeof(text), "Process %s", process);
+	ops_json_key(json, text);
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < views->used.count; i++) {
+		int64_t id = views->used.items[i];
+
+		if (id < 0 || (uint64_t)id >= views->devices.count)
+			continue;
+		snprintf(text, sizeof(text), "GPU%lld", (long long)id);
+		ops_json_key(json, text);
+		write_gpu(json, &views->devices.items[id]);
+	}
+	ops_json_close(json, '}');
+}
+
+static bool same_node(const struct worker *a, const struct worker *b)
+{
+	const char *process;
+	size_t left = node_size(a->about->name, &process), right = node_size(b->about->name, &process);
+
+	return left == right && memcmp(a->about->name, b->about->name, left) == 0;
+}
+
+static bool has_devices(const struct worker *worker)
+{
+	return worker->views.used.count && worker->views.devices.count;
+}
+
+/* A node is written with its first worker. */
+static void write_devices(const struct run *run, struct ops_json_writer *json)
+{
+	bool any = false;
+
+	ops_json_key(json, "gpu_info");
+	for (size_t w = 0; w < run->count; w++)
+		any |= has_devices(&run->workers[w]);
+	if (!any) {
+		ops_json_null(json);
+		return;
+	}
+	ops_json_open(json, '{');
+	for (size_t w = 0; w < run->count; w++) {
+		const char *process;
+		size_t size = node_size(run->workers[w].about->name, &process), number = 0;
+		bool known = false;
+
+		for (size_t before = 0; before < w && !known; before++)
+			known = has_devices(&run->workers[before]) && same_node(&run->workers[before], &run->workers[w]);
+		if (known || !has_devices(&run->workers[w]))
+			continue;
+		ops_json_key_of(json, run->workers[w].about->name, size);
+		ops_json_open(json, '{');
+		for (size_t other = w; other < run->count; other++) {
+			if (!has_devices(&run->workers[other]) || !same_node(&run->workers[w], &run->workers[other]))
+				continue;
+			node_size(run->workers[other].about->name, &process);
+			write_process(json, &run->workers[other], process, number++);
+		}
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, '}');
+}
+
+/* --- by step -------------------------------------------------------------------------------------------------------- */
+
+static const struct view_step *find_step(const struct worker *worker, struct ops_string name, size_t hint)
+{
+	const struct ops_views *views = &worker->views;
+
+	for (size_t i = 0; i < views->steps.count; i++) {
+		const struct view_step *step = &views->steps.items[(hint + i) % views->steps.count];
+
+		if (step->name.size == name.size && memcmp(step->name.bytes, name.bytes, name.size) == 0)
+			return step;
+	}
+	return NULL;
+}
+
+static void write_step_overlap(struct ops_json_writer *json, const struct worker *worker, size_t step)
+{
+	view_write_overlap(json, &worker->overlaps[step]);
+}
+
+static void write_wait(struct ops_json_writer *json, int64_t transfer_ns, int64_t synchronizing_ns)
+{
+	ops_json_key(json, "data_transfer");
+	ops_json_us(json, transfer_ns);
+	ops_json_key(json, "synchronizing");
+	ops_json_us(json, synchronizing_ns);
+}
+
+static void write_step_wait(struct ops_json_writer *json, const struct worker *worker, size_t step)
+{
+	write_wait(json, worker->waits[step].transfer_ns, worker->waits[step].synchronizing_ns);
+}
+
+/* Means are cut to whole microseconds. */
+static int64_t mean_ns(int64_t sum_ns, size_t count)
+{
+	return count ? sum_ns / (int64_t)count / 1000 * 1000 : 0;
+}
+
+static void write_mean_overlap(struct ops_json_writer *json, const struct worker *worker)
+{
+	struct view_overlap sum = {0};
+	size_t count = worker->views.steps.count;
+
+	for (size_t i = 0; i < count; i++) {
+		sum.computation_only_ns += worker->overlaps[i].computation_only_ns;
+		sum.overlap_ns += worker->overlaps[i].overlap_ns;
+		sum.communication_only_ns += worker->overlaps[i].communication_only_ns;
+		sum.other_ns += worker->overlaps[i].other_ns;
+	}
+	view_write_overlap(json, &(struct view_overlap){mean_ns(sum.computation_only_ns, count),
+	                                                mean_ns(sum.overlap_ns, count),
+	                                                mean_ns(sum.communication_only_ns, count),
+	                                                mean_ns(sum.other_ns, count)});
+}
+
+static void write_mean_wait(struct ops_json_writer *json, const struct worker *worker)
+{
+	struct step_wait sum = {0};
+	size_t count = worker->views.steps.count;
+
+	for (size_t i = 0; i < count; i++) {
+		sum.transfer_ns += worker->waits[i].transfer_ns;
+		sum.synchronizing_ns += worker->waits[i].synchronizing_ns;
+	}
+	write_wait(json, mean_ns(sum.transfer_ns, count), mean_ns(sum.synchronizing_ns, count));
+}
+
+/* {"all": {worker: …}, step: {worker: …}}. */
+static void write_by_step(const struct run *run, struct ops_json_writer *json, const char *key,
+                          void (*mean)(struct ops_json_writer *json, const struct worker *worker),
+                          void (*one)(struct ops_json_writer *json, const struct worker *worker, size_t step))
+{
+	const struct ops_views *first = &run->workers[0].views;
+
+	ops_json_key(json, key);
+	ops_json_open(json, '{');
+	ops_json_key(json, "all");
+	ops_json_open(json, '{');
+	for (size_t w = 0; w < run->count; w++) {
+		ops_json_key(json, run->workers[w].about->name);
+		ops_json_open(json, '{');
+		mean(json, &run->workers[w]);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, '}');
+	for (size_t i = 0; i < first->steps.count; i++) {
+		struct ops_string name = first->steps.items[i].name;
+
+		ops_json_key_of(json, name.bytes, name.size);
+		ops_json_open(json, '{');
+		for (size_t w = 0; w < run->count; w++) {
+			const struct view_step *step = find_step(&run->workers[w], name, i);
+
+			if (!step)
+				continue;
+			ops_json_key(json, run->workers[w].about->name);
+			ops_json_open(json, '{');
+			one(json, &run->workers[w], (size_t)(step - run->workers[w].views.steps.items));
+			ops_json_close(json, '}');
+		}
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, '}');
+}
+
+/* --- by operation --------------------------------------------------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b, void *context)
+{
+	const struct worker *worker = context;
+	const struct view_collective *collectives = worker->views.collectives.items;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	uint32_t left_name = worker->views.events->name[collectives[left].row];
+	uint32_t right_name = worker->views.events->name[collectives[right].row];
+
+	if (left_name != right_name)
+		return left_name < right_name ? -1 : 1;
+	return (left > right) - (left < right);
+}
+
+static void write_average(struct ops_json_writer *json, const char *key, int64_t value, size_t count)
+{
+	ops_json_key(json, key);
+	ops_json_integer(json, (int64_t)rint((double)value / (double)count));
+}
+
+/* Of the `count` collectives of one name. */
+static bool write_operation(const struct worker *worker, struct ops_json_writer *json, const uint32_t *order, size_t count)
+{
+	const struct ops_views *views = &worker->views;
+	struct ops_string name = view_row_name(views, views->collectives.items[order[0]].row);
+	int64_t bytes = 0, latency_ns, transfer_ns;
+
+	if (!covered_ns(worker, &views->ranges, order, count, &latency_ns) ||
+	    !covered_ns(worker, &worker->transfers, order, count, &transfer_ns))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (__builtin_add_overflow(bytes, views->collectives.items[order[i]].bytes, &bytes))
+			bytes = INT64_MAX;
+	ops_json_open(json, '{');
+	ops_json_key(json, "name");
+	ops_json_text(json, name.bytes, name.size);
+	ops_json_key(json, "calls");
+	ops_json_integer(json, (int64_t)count);
+	ops_json_key(json, "total_bytes");
+	ops_json_integer(json, bytes);
+	write_average(json, "avg_bytes", bytes, count);
+	ops_json_key(json, "total_latency");
+	ops_json_us(json, latency_ns);
+	write_average(json, "avg_latency", latency_ns, count * 1000);
+	ops_json_key(json, "data_transfer");
+	ops_json_us(json, transfer_ns);
+	write_average(json, "avg_data_transfer", transfer_ns, count * 1000);
+	ops_json_close(json, '}');
+	return true;
+}
+
+static bool write_operations(const struct run *run, struct ops_json_writer *json)
+{
+	ops_json_key(json, "ops");
+	ops_json_open(json, '{');
+	for (size_t w = 0; w < run->count; w++) {
+		struct worker *worker = &run->workers[w];
+		const struct ops_views *views = &worker->views;
+		size_t count = views->collectives.count;
+
+		qsort_r(worker->order, count, sizeof(*worker->order), compare_names, worker);
+		ops_json_key(json, worker->about->name);
+		ops_json_open(json, '[');
+		for (size_t i = 0, next; i < count; i = next) {
+			uint32_t name = views->events->name[views->collectives.items[worker->order[i]].row];
+
+			next = i + 1;
+			while (next < count &&
+			       views->events->name[views->collectives.items[worker->order[next]].row] == name)
+				next++;
+			if (!write_operation(worker, json, worker->order + i, next - i))
+				return false;
+		}
+		ops_json_close(json, ']');
+	}
+	ops_json_close(json, '}');
+	return true;
+}
+
+/* --- all ------------------------------------------------------------------------------------------------------------ */
+
+static bool write_run(const struct run *run, struct ops_json_writer *json)
+{
+	ops_json_open(json, '{');
+	ops_json_key(json, "workers");
+	ops_json_open(json, '[');
+	for (size_t w = 0; w < run->count; w++)
+		ops_json_text(json, run->workers[w].about->name, strlen(run->workers[w].about->name));
+	ops_json_close(json, ']');
+	ops_json_key(json, "span");
+	if (run->workers[0].about->span)
+		ops_json_integer(json, run->workers[0].about->span);
+	else
+		ops_json_null(json);
+	ops_json_key(json, "shown");
+	ops_json_bool(json, run->shown);
+	write_devices(run, json);
+	write_by_step(run, json, "overlap", write_mean_overlap, write_step_overlap);
+	write_by_step(run, json, "wait", write_mean_wait, write_step_wait);
+	if (!write_operations(run, json))
+		return false;
+	ops_json_close(json, '}');
+	return true;
+}
+
+static bool measure(struct run *run, const struct ops_worker *workers, size_t count, bool *ret_communicates)
+{
+	run->workers = ops_alloc_zeroed(count + 1, sizeof(*run->workers));
+	if (!run->workers)
+		return false;
+	*ret_communicates = run->shown = count > 0;
+	for (; run->count < count; run->count++) {
+		struct worker *worker = &run->workers[run->count];
+
+		worker->about = &workers[run->count];
+		if (!ops_views_init(&worker->views, worker->about->trace)) {
+			run->count++;
+			return false;
+		}
+		*ret_communicates &= worker->views.collectives.count > 0;
+		run->shown &= worker->views.collectives.count == run->workers[0].views.collectives.count;
+	}
+	if (!*ret_communicates)
+		return true;
+	if (!find_transfers(run))
+		return false;
+	for (size_t w = 0; w < count; w++)
+		if (!measure_worker(&run->workers[w]))
+			return false;
+	return true;
+}
+
+static void release(struct run *run)
+{
+	for (size_t w = 0; w < run->count; w++) {
+		struct worker *worker = &run->workers[w];
+
+		ops_views_release(&worker->views);
+		view_spans_release(&worker->transfers);
+		ops_free(worker->overlaps);
+		ops_free(worker->waits);
+		ops_free(worker->order);
+	}
+	ops_free(run->workers);
+}
+
+enum ops_code ops_distributed_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
+                                   struct ops_error *error)
+{
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	struct run run = {0};
+	bool communicates = false;
+	bool done = measure(&run, workers, count, &communicates);
+
+	if (done && communicates)
+		done = write_run(&run, &json);
+	else
+		ops_json_null(&json);
+	ops_buffer_append(&out, "", 1);
+	release(&run);
+	if (!done || out.failed) {
+		ops_buffer_release(&out);
+		return ops_fault_memory(error);
+	}
+	*ret_text = out.bytes;
+	*ret_size = out.size - 1;
+	return OPS_OK;
+}

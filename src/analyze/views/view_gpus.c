@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Each device that ran a kernel (4.2): how much of all steps it was busy, how far its multiprocessors were taken and
+ * occupied, and how busy it was over time (4.3).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+
+#define BUCKETS_MAX 100
+
+struct gpu {
+	struct ops_views *views;
+	int64_t id;
+	struct view_spans busy;
+	struct view_span steps; /* all of them, gaps included */
+	uint64_t with_blocks, with_occupancy;
+	uint64_t stretches;
+	struct view_gpu_figures figures;
+};
+
+/* A kernel begins or ends. */
+struct edge {
+	int64_t time_ns;
+	uint64_t order; /* among equal times: beginnings first, then as they came */
+	double blocks;  /* that begin; negative: that end */
+};
+
+static int compare_edges(const void *a, const void *b)
+{
+	const struct edge *left = a, *right = b;
+
+	if (left->time_ns != right->time_ns)
+		return left->time_ns < right->time_ns ? -1 : 1;
+	return (left->order > right->order) - (left->order < right->order);
+}
+
+static double cut_ns(const struct view_span *steps, int64_t start_ns, int64_t end_ns)
+{
+	int64_t from_ns = start_ns > steps->start_ns ? start_ns : steps->start_ns;
+	int64_t to_ns = end_ns < steps->end_ns ? end_ns : steps->end_ns;
+
+	return to_ns > from_ns ? (double)(to_ns - from_ns) : 0;
+}
+
+/* Blocks of all kernels that run at a moment share the multiprocessors: 1 is all of them. */
+static void sweep(struct gpu *gpu, struct edge *edges, size_t count)
+{
+	double taken = count ? edges[0].blocks : 0, sum = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		if (edges[i].time_ns > edges[i - 1].time_ns && taken > 0) {
+			gpu->stretches++;
+			sum += (taken < 1 ? taken : 1) * cut_ns(&gpu->steps, edges[i - 1].time_ns, edges[i].time_ns);
+		}
+		taken += edges[i].blocks;
+	}
+	gpu->figures.sm_efficiency_ratio = sum > 0 ? sum / (double)(gpu->steps.end_ns - gpu->steps.start_ns) : (double)NAN;
+}
+
+static bool measure_efficiency(struct gpu *gpu)
+{
+	struct ops_views *views = gpu->views;
+	OPS_ARRAY(struct edge) edges = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < views->device_events.count; i++) {
+		const struct view_device_event *event = &views->device_events.items[i];
+		double blocks = views->kernels.items[event->arguments].blocks_per_sm;
+
+		if (event->part != VIEW_KERNEL || event->device != gpu->id || !(blocks > 0))
+			continue;
+		gpu->with_blocks++;
+		done = OPS_ARRAY_RESERVE(&edges, 2);
+		if (!done)
+			break;
+		edges.items[edges.count++] = (struct edge){view_start(views, event->row), i, blocks};
+		edges.items[edges.count++] = (struct edge){view_end(views, event->row), UINT64_C(1) << 32 | i, -blocks};
+	}
+	if (done && edges.count)
+		qsort(edges.items, edges.count, sizeof(*edges.items), compare_edges);
+	if (done)
+		sweep(gpu, edges.items, edges.count);
+	OPS_ARRAY_RELEASE(&edges);
+	return done;
+}
+
+static bool measure_use(struct gpu *gpu)
+{
+	struct ops_views *views = gpu->views;
+	double length_ns = (double)(gpu->steps.end_ns - gpu->steps.start_ns);
+	double weighted = 0, weight = 0, tensor = 0, linked = 0;
+	struct view_spans steps = {&gpu->steps, 1, 0};
+
+	for (size_t i = 0; i < views->device_events.count; i++) {
+		const struct view_device_event *event = &views->device_events.items[i];
+		double occupancy = views->kernels.items[event->arguments].occupancy_pct;
+		int64_t start_ns = view_start(views, event->row), end_ns = view_end(views, event->row);
+
+		if (event->part != VIEW_KERNEL || event->device != gpu->id)
+			continue;
+		if (!view_spans_merge(&gpu->busy, start_ns, end_ns))
+			return false;
+		if (occupancy >= 0) {
+			gpu->with_occupancy++;
+			weighted += occupancy * cut_ns(&gpu->steps, start_ns, end_ns);
+			weight += cut_ns(&gpu->steps, start_ns, end_ns);
+		}
+		if (event->in_tree) {
+			linked += (double)(end_ns - start_ns);
+			if (views->names[views->events->name[event->row]] & VIEW_NAME_TENSOR_CORES)
+				tensor += (double)(end_ns - start_ns);
+		}
+	}
+	gpu->figures.utilization_ratio = length_ns > 0 ? (double)view_spans_common(&gpu->busy, &steps) / length_ns : 0;
+	gpu->figures.occupancy_pct = weight > 0 ? weighted / weight : (double)NAN;
+	gpu->figures.tensor_core_time_ratio = linked > 0 ? tensor / linked : (double)NAN;
+	return true;
+}
+
+static bool measure(struct gpu *gpu)
+{
+	const struct ops_views *views = gpu->views;
+
+	if (views->steps.count)
+		gpu->steps = (struct view_span){views->steps.items[0].start_ns,
+		                                views->steps.items[views->steps.count - 1].end_ns};
+	return measure_use(gpu) && measure_efficiency(gpu);
+}
+
+bool view_gpu_figures(struct ops_views *views, int64_t id, struct view_gpu_figures *ret_figures)
+{
+	struct gpu gpu = {.views = views, .id = id};
+	bool done = measure(&gpu);
+
+	if (done)
+		*ret_figures = gpu.figures;
+	view_spans_release(&gpu.busy);
+	return done;
+}
+
+/* --- over time ------------------------------------------------------------------------------------------------------ */
+
+/* The session, or all there is. */
+static struct view_span range_of(const struct ops_views *views)
+{
+	struct view_span range = {views->first_ns, views->last_ns};
+
+	for (uint32_t row = 0; row < views->events->count; row++) {
+		struct ops_string name;
+
+		if (views->parts[row] != VIEW_WINDOW)
+			continue;
+		name = view_row_name(views, row);
+		if (name.size == strlen("PyTorch Profiler (0)") && memcmp(name.bytes, "PyTorch Profiler (0)", name.size) == 0)
+			return (struct view_span){view_start(views, row), view_end(views, row)};
+	}
+	return range;
+}
+
+static void write_width(struct ops_json_writer *json, int64_t width_us)
+{
+	char text[48];
+	int size;
+
+	if (width_us >= 1000000)
+		size = snprintf(text, sizeof(text), "%lld s", (long long)(width_us / 1000000));
+	else if (width_us >= 1000)
+		size = snprintf(text, sizeof(text), "%lld ms", (long long)(width_us / 1000));
+	else
+		size = snprintf(text, sizeof(text), "%lld us", (long long)width_us);
+	ops_json_text(json, text, (size_t)size);
+}
+
+/* The last bucket takes what is left of the range. */
+static void write_timeline(const struct gpu *gpu, struct ops_json_writer *json)
+{
+	struct view_span range = range_of(gpu->views);
+	int64_t length_ns = range.end_ns - range.start_ns;
+	int64_t width_ns = 1000, count;
+	size_t cursor = 0;
+
+	while (length_ns / BUCKETS_MAX > width_ns || (length_ns / BUCKETS_MAX == width_ns && length_ns % BUCKETS_MAX))
+		width_ns *= 10;
+	count = length_ns / width_ns;
+	ops_json_key(json, "utilization_timeline");
+	ops_json_open(json, '{');
+	ops_json_key(json, "bucket");
+	write_width(json, width_ns / 1000);
+	ops_json_key(json, "start");
+	ops_json_us(json, range.start_ns - gpu->views->base_ns);
+	ops_json_key(json, "end");
+	ops_json_us(json, range.end_ns - gpu->views->base_ns);
+	ops_json_key(json, "values");
+	ops_json_open(json, '[');
+	for (int64_t i = 0; i < count; i++) {
+		int64_t start_ns = range.start_ns + i * width_ns;
+		int64_t end_ns = i + 1 < count ? start_ns + width_ns : range.end_ns;
+
+		ops_json_number(json, (double)view_spans_within(&gpu->busy, start_ns, end_ns, &cursor) /
+		                              (double)(end_ns - start_ns));
+	}
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
+static bool write_gpu(struct gpu *gpu, struct ops_json_writer *json)
+{
+	if (!measure(gpu))
+		return false;
+	ops_json_open(json, '{');
+	ops_json_key(json, "id");
+	ops_json_integer(json, gpu->id);
+	ops_json_key(json, "utilization_ratio");
+	ops_json_number(json, gpu->figures.utilization_ratio);
+	ops_json_key(json, "est_sm_efficiency_ratio");
+	ops_json_number(json, gpu->figures.sm_efficiency_ratio);
+	ops_json_key(json, "est_achieved_occupancy_pct");
+	ops_json_number(json, gpu->figures.occupancy_pct);
+	ops_json_key(json, "tensor_core_time_ratio");
+	ops_json_number(json, gpu->figures.tensor_core_time_ratio);
+	ops_json_key(json, "kernels_with_blocks_per_sm");
+	ops_json_integer(json, (int64_t)gpu->with_blocks);
+	ops_json_key(json, "kernels_with_occupancy");
+	ops_json_integer(json, (int64_t)gpu->with_occupancy);
+	write_timeline(gpu, json);
+	ops_json_key(json, "sm_efficiency_ranges");
+	ops_json_integer(json, (int64_t)gpu->stretches);
+	ops_json_close(json, '}');
+	return true;
+}
+
+bool view_write_gpus(struct ops_views *views, struct ops_json_writer *json)
+{
+	bool done = true;
+
+	ops_json_key(json, "gpus");
+	ops_json_open(json, '[');
+	for (size_t i = 0; done && i < views->gpus.count; i++) {
+		struct gpu gpu = {.views = views, .id = views->gpus.items[i]};
+
+		done = write_gpu(&gpu, json);
+		view_spans_release(&gpu.busy);
+	}
+	ops_json_close(json, ']');
+	return done;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernels (7): by name, and by name, operator and launch properties. The second has every kernel whose origin is known at
+ * all: those of no operator are under the label around their launch, or under the root of the thread (F05).
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/view_map.h"
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+#include "base/intern.h"
+
+#define TOP_KERNELS 30
+
+struct row {
+	uint32_t name;
+	uint32_t operator; /* text, OPS_NONE in the table by name */
+	uint32_t kernel;   /* whose properties, index into views->kernels */
+	bool eligible;
+	uint64_t calls;
+	int64_t total_ns;
+	int64_t max_ns;
+	int64_t min_ns;
+	double blocks;    /* weighted by duration, as the next */
+	double occupancy;
+};
+
+struct table {
+	struct ops_views *views;
+	struct ops_intern keys;
+	OPS_ARRAY(struct row) rows;
+	bool by_operator;
+	bool has_blocks, has_occupancy;
+};
+
+/* What makes a row, without holes, for it is hashed. */
+struct key {
+	uint32_t name;
+	uint32_t operator;
+	uint32_t grid;
+	uint32_t block;
+	int64_t registers;
+	int64_t shared_memory;
+};
+
+static bool intern_operator(struct ops_views *views, const struct view_device_event *event, uint32_t *ret_text)
+{
+	struct ops_string text = {"CallTreeRoot", strlen("CallTreeRoot")};
+
+	if (event->node != OPS_NONE)
+		text = view_row_name(views, views->nodes.items[event->node].row);
+	else if (event->label != OPS_NONE)
+		text = ops_trace_string(views->trace, event->label);
+	*ret_text = ops_intern_add(views->texts, text.bytes, text.size);
+	return *ret_text != OPS_INTERN_NONE;
+}
+
+static struct row *row_of(struct table *table, const struct view_device_event *event)
+{
+	struct ops_views *views = table->views;
+	const struct view_kernel *kernel = &views->kernels.items[event->arguments];
+	struct key key = {.name = views->events->name[event->row], .operator = OPS_NONE};
+	uint32_t at;
+	struct row *row;
+
+	if (table->by_operator) {
+		key = (struct key){key.name, 0, kernel->grid, kernel->block, kernel->registers, kernel->shared_memory};
+		if (!intern_operator(views, event, &key.operator))
+			return NULL;
+	}
+	at = ops_intern_add(&table->keys, &key, sizeof(key));
+	if (at == OPS_INTERN_NONE)
+		return NULL;
+	if (at < table->rows.count)
+		return &table->rows.items[at];
+	row = OPS_ARRAY_PUSH(&table->rows);
+	if (row)
+		*row = (struct row){.name = key.name, .operator = key.operator, .kernel = event->arguments,
+		                    .min_ns = INT64_MAX};
+	return row;
+}
+
+/* By its own name alone: what is in it launched other kernels. */
+static bool is_eligible(const struct ops_views *views, uint32_t node)
+{
+	return views->names[views->events->name[views->nodes.items[node].row]] & VIEW_NAME_ELIGIBLE;
+}
+
+static bool sum(struct table *table)
+{
+	struct ops_views *views = table->views;
+
+	for (size_t i = 0; i < views->device_events.count; i++) {
+		const struct view_device_event *event = &views->device_events.items[i];
+		const struct view_kernel *kernel = &views->kernels.items[event->arguments];
+		int64_t duration_ns = view_duration(views, event->row);
+		struct row *row;
+
+		if (event->part != VIEW_KERNEL)
+			continue;
+		table->has_blocks |= !isnan(kernel->blocks_per_sm);
+		table->has_occupancy |= !isnan(kernel->occupancy_pct);
+		if (table->by_operator && !event->in_tree)
+			continue;
+		row = row_of(table, event);
+		if (!row)
+			return false;
+		row->calls++;
+		row->total_ns += duration_ns;
+		row->max_ns = duration_ns > row->max_ns ? duration_ns : row->max_ns;
+		row->min_ns = duration_ns < row->min_ns ? duration_ns : row->min_ns;
+		row->blocks += isnan(kernel->blocks_per_sm) ? 0 : kernel->blocks_per_sm * (double)duration_ns;
+		row->occupancy += isnan(kernel->occupancy_pct) ? 0 : kernel->occupancy_pct * (double)duration_ns;
+		row->eligible |= event->node != OPS_NONE && is_eligible(views, event->node);
+	}
+	return true;
+}
+
+static struct ops_string text_of(const struct ops_views *views, uint32_t text)
+{
+	return (struct ops_string){views->texts->entries[text].bytes, views->texts->entries[text].size};
+}
+
+static struct ops_string text_or_none(const struct ops_views *views, uint32_t text)
+{
+	return text == OPS_NONE ? (struct ops_string){"None", 4} : text_of(views, text);
+}
+
+static int compare_strings(struct ops_string a, struct ops_string b)
+{
+	int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
+
+	return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+/* By total, the largest first, then by name, operator, grid and block. */
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const struct ops_views *views = context;
+	const struct row *left = a, *right = b;
+	const struct view_kernel *left_kernel = &views->kernels.items[left->kernel];
+	const struct view_kernel *right_kernel = &views->kernels.items[right->kernel];
+	int order = (left->total_ns < right->total_ns) - (left->total_ns > right->total_ns);
+
+	if (!order)
+		order = compare_strings(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
+	if (order || left->operator == OPS_NONE)
+		return order;
+	order = compare_strings(text_of(views, left->operator), text_of(views, right->operator));
+	if (!order)
+		order = compare_strings(text_or_none(views, left_kernel->grid), text_or_none(views, right_kernel->grid));
+	if (!order)
+		order = compare_strings(text_or_none(views, left_kernel->block), text_or_none(views, right_kernel->block));
+	if (!order)
+		order = (left->kernel > right->kernel) - (left->kernel < right->kernel);
+	return order;
+}
+
+static void write_count(struct ops_json_writer *json, const char *key, int64_t value)
+{
+	ops_json_key(json, key);
+	if (value < 0)
+		ops_json_null(json);
+	else
+		ops_json_integer(json, value);
+}
+
+static void write_properties(const struct table *table, struct ops_json_writer *json, const struct row *row)
+{
+	const struct ops_views *views = table->views;
+	const struct view_kernel *kernel = &views->kernels.items[row->kernel];
+	struct ops_string operator = text_of(views, row->operator);
+	struct ops_string grid = text_or_none(views, kernel->grid), block = text_or_none(views, kernel->block);
+
+	ops_json_key(json, "operator");
+	ops_json_text(json, operator.bytes, operator.size);
+	ops_json_key(json, "grid");
+	ops_json_text(json, grid.bytes, grid.size);
+	ops_json_key(json, "block");
+	ops_json_text(json, block.bytes, block.size);
+	write_count(json, "registers_per_thread", kernel->registers);
+	write_count(json, "shared_memory", kernel->shared_memory);
+	ops_json_key(json, "op_tc_eligible");
+	ops_json_bool(json, row->eligible);
+}
+
+static void write_row(const struct table *table, struct ops_json_writer *json, const struct row *row)
+{
+	const struct ops_views *views = table->views;
+	struct ops_string name = ops_trace_string(views->trace, row->name);
+	double total_ns = (double)row->total_ns;
+
+	ops_json_open(json, '{');
+	ops_json_key(json, "name");
+	ops_json_text(json, name.bytes, name.size);
+	if (table->by_operator)
+		write_properties(table, json, row);
+	ops_json_key(json, "tensor_cores");
+	ops_json_bool(json, views->names[row->name] & VIEW_NAME_TENSOR_CORES);
+	ops_json_key(json, "calls");
+	ops_json_integer(json, (int64_t)row->calls);
+	ops_json_key(json, "total");
+	ops_json_us(json, row->total_ns);
+	ops_json_key(json, "mean");
+	ops_json_number(json, total_ns / (double)row->calls / 1000);
+	ops_json_key(json, "max");
+	ops_json_us(json, row->max_ns);
+	ops_json_key(json, "min");
+	ops_json_us(json, row->min_ns);
+	ops_json_key(json, "mean_blocks_per_sm");
+	ops_json_number(json, !table->has_blocks ? (double)NAN : total_ns > 0 ? row->blocks / total_ns : 0);
+	ops_json_key(json, "mean_est_occupancy_pct");
+	ops_json_number(json, !table->has_occupancy ? (double)NAN : total_ns > 0 ? row->occupancy / total_ns : 0);
+	ops_json_close(json, '}');
+}
+
+static void write_table(const struct table *table, struct ops_json_writer *json)
+{
+	uint64_t calls = 0;
+	int64_t total_ns = 0;
+
+	for (size_t i = 0; i < table->rows.count; i++) {
+		calls += table->rows.items[i].calls;
+		total_ns += table->rows.items[i].total_ns;
+	}
+	ops_json_open(json, '{');
+	ops_json_key(json, "distinct");
+	ops_json_integer(json, (int64_t)table->rows.count);
+	ops_json_key(json, "calls");
+	ops_json_integer(json, (int64_t)calls);
+	if (!table->by_operator) {
+		ops_json_key(json, "total");
+		ops_json_us(json, total_ns);
+	}
+	ops_json_key(json, table->by_operator ? "top" : "rows");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < table->rows.count && (!table->by_operator || i < TOP_KERNELS); i++)
+		write_row(table, json, &table->rows.items[i]);
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
+static bool write_kernels(struct ops_views *views, struct ops_json_writer *json, bool by_operator)
+{
+	struct table table = {.views = views, .by_operator = by_operator};
+	bool done;
+
+	ops_json_key(json, by_operator ? "kernels_by_op" : "kernels");
+	if (!views->has_kernels) {
+		ops_json_null(json);
+		return true;
+	}
+	done = sum(&table);
+	if (done && table.rows.count)
+		qsort_r(table.rows.items, table.rows.count, sizeof(*table.rows.items), compare_rows, views);
+	if (done)
+		write_table(&table, json);
+	ops_intern_release(&table.keys);
+	OPS_ARRAY_RELEASE(&table.rows);
+	return done;
+}
+
+bool view_write_kernels(struct ops_views *views, struct ops_json_writer *json)
+{
+	return write_kernels(views, json, false) && write_kernels(views, json, true);
+}

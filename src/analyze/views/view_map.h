@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From 64-bit numbers of a file (external ids, correlations) to indexes. Zero-initialised is empty.
+ */
+#ifndef OPS_ANALYZE_VIEW_MAP_H
+#define OPS_ANALYZE_VIEW_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct view_map_slot {
+	uint64_t key;
+	uint32_t value;
+	uint32_t used;
+};
+
+struct view_map {
+	struct view_map_slot *slots; /* open addressing; a power of two of them */
+	size_t slot_count;
+	size_t count;
+};
+
+/* Keeps the value that a key has already. False when memory is out. */
+bool view_map_add(struct view_map *map, uint64_t key, uint32_t value);
+/* The slot of a key, added with `value` if it is new, to be changed; NULL when memory is out. Good until the next add. */
+uint32_t *view_map_slot(struct view_map *map, uint64_t key, uint32_t value);
+/* OPS_NONE when there is none. */
+uint32_t view_map_find(const struct view_map *map, uint64_t key);
+void view_map_release(struct view_map *map);
+
+#endif

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory (9): who allocated what, the curve, and each allocation with its release. A device at a time: allocations and
+ * releases are paired by address on one device alone (F10). A record belongs to the operator that runs innermost on its
+ * thread; in a step, a module or nothing at all it belongs to nobody.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/view_map.h"
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+
+#define DEVICE_CPU 0
+#define DEVICE_CUDA 1
+#define LARGEST 10
+#define CURVE_POINTS_MAX 10240
+
+struct amounts {
+	int64_t increase;
+	int64_t count;
+	int64_t size;
+};
+
+/* Of an operator's name on one device. */
+struct row {
+	uint32_t name;
+	uint64_t calls;
+	struct amounts self;
+	struct amounts all;
+};
+
+struct event {
+	uint32_t node; /* of the allocation, else of the release */
+	int64_t size;
+	int64_t allocated_ns; /* INT64_MIN: before the trace */
+	int64_t freed_ns;     /* INT64_MIN: not in the trace */
+};
+
+struct device {
+	struct ops_views *views;
+	const struct ops_memory_record *records;
+	const uint32_t *owners;
+	size_t count;
+	int key; /* -1 the CPU, else the GPU's number */
+	struct amounts *sums; /* by node */
+	OPS_ARRAY(struct row) rows;
+	OPS_ARRAY(struct event) events;
+	/* The curve. */
+	uint64_t points;
+	const struct ops_memory_record *first, *last;
+	uint64_t allocated_max, reserved_max;
+};
+
+static int key_of(const struct ops_memory_record *record)
+{
+	if (record->device_type == DEVICE_CPU)
+		return -1;
+	return record->device_type == DEVICE_CUDA && record->device_index >= 0 ? record->device_index : -2;
+}
+
+static bool is_of(const struct device *device, const struct ops_memory_record *record)
+{
+	return key_of(record) == device->key && !record->out_of_memory;
+}
+
+/* --- owners --------------------------------------------------------------------------------------------------------- */
+
+static uint32_t innermost(const struct ops_views *views, uint32_t node, int64_t time_ns)
+{
+	while (node != OPS_NONE && view_end(views, views->nodes.items[node].row) <= time_ns)
+		node = views->nodes.items[node].parent;
+	return node;
+}
+
+/* Nodes and records go by in time together. */
+static bool find_owners(const struct ops_views *views, const struct ops_memory_record *records, size_t count,
+                        uint32_t *owners)
+{
+	size_t tracks, node = 0;
+	uint32_t *open;
+
+	ops_trace_tracks(views->trace, &tracks);
+	open = ops_realloc_array(NULL, tracks + 1, sizeof(*open));
+	if (!open)
+		return false;
+	memset(open, 0xff, (tracks + 1) * sizeof(*open));
+	for (size_t i = 0; i < count; i++) {
+		uint32_t owner;
+
+		for (; node < views->nodes.count &&
+		       view_start(views, views->nodes.items[node].row) <= records[i].time_ns; node++)
+			open[views->events->track[views->nodes.items[node].row]] = views->nodes.items[node].kept;
+		owner = open[records[i].track] = innermost(views, open[records[i].track], records[i].time_ns);
+		if (owner != OPS_NONE && !view_is_operator(views, &views->nodes.items[owner]))
+			owner = OPS_NONE;
+		owners[i] = owner;
+	}
+	ops_free(open);
+	return true;
+}
+
+/* --- statistics ----------------------------------------------------------------------------------------------------- */
+
+static void add_record(struct amounts *to, int64_t bytes)
+{
+	to->increase += bytes;
+	to->count += bytes > 0;
+	to->size += bytes > 0 ? bytes : 0;
+}
+
+static void add_amounts(struct amounts *to, const struct amounts *from)
+{
+	to->increase += from->increase;
+	to->count += from->count;
+	to->size += from->size;
+}
+
+static bool has_amounts(const struct amounts *amounts)
+{
+	return amounts->increase || amounts->count || amounts->size;
+}
+
+static struct row *row_of(struct device *device, struct view_map *names, uint32_t name)
+{
+	uint32_t *at = view_map_slot(names, name, (uint32_t)device->rows.count);
+	struct row *row;
+
+	if (!at)
+		return NULL;
+	if (*at < device->rows.count)
+		return &device->rows.items[*at];
+	row = OPS_ARRAY_PUSH(&device->rows);
+	if (row)
+		*row = (struct row){.name = name};
+	return row;
+}
+
+/* First what each node has itself, then from the last node to the first what is in it. */
+static bool sum(struct device *device)
+{
+	struct ops_views *views = device->views;
+	struct view_node *nodes = views->nodes.items;
+	struct view_map names = {0};
+	struct row *row = NULL;
+	bool done = true;
+
+	memset(device->sums, 0, (views->nodes.count + 1) * sizeof(*device->sums));
+	for (size_t i = 0; i < device->count; i++)
+		if (is_of(device, &device->records[i]) && device->owners[i] != OPS_NONE)
+			add_record(&device->sums[device->owners[i]], device->records[i].bytes);
+	for (size_t i = 0; done && i < views->nodes.count; i++) {
+		if (nodes[i].kept != i || !view_is_operator(views, &nodes[i]))
+			continue;
+		row = row_of(device, &names, views->events->name[nodes[i].row]);
+		done = row != NULL;
+		if (!done)
+			break;
+		row->calls++;
+		add_amounts(&row->self, &device->sums[i]);
+	}
+	for (size_t i = views->nodes.count; i-- > 0;)
+		if (nodes[i].kept == i && nodes[i].parent != OPS_NONE)
+			add_amounts(&device->sums[nodes[i].parent], &device->sums[i]);
+	for (size_t i = 0; done && i < views->nodes.count; i++)
+		if (nodes[i].kept == i && view_is_operator(views, &nodes[i]))
+			add_amounts(&row_of(device, &names, views->events->name[nodes[i].row])->all, &device->sums[i]);
+	view_map_release(&names);
+	return done;
+}
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const struct ops_views *views = context;
+	const struct row *left = a, *right = b;
+	struct ops_string x = ops_trace_string(views->trace, left->name), y = ops_trace_string(views->trace, right->name);
+	int order = (left->self.increase < right->self.increase) - (left->self.increase > right->self.increase);
+
+	if (!order)
+		order = memcmp(x.bytes, y.bytes, x.size < y.size ? x.size : y.size);
+	return order ? order : (x.size > y.size) - (x.size < y.size);
+}
+
+/* Rows that say nothing are not shown. */
+static void settle_rows(struct device *device)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < device->rows.count; i++)
+		if (has_amounts(&device->rows.items[i].self) || has_amounts(&device->rows.items[i].all))
+			device->rows.items[kept++] = device->rows.items[i];
+	device->rows.count = kept;
+	if (kept)
+		qsort_r(device->rows.items, kept, sizeof(*device->rows.items), compare_rows, device->views);
+}
+
+/* --- curve and events ----------------------------------------------------------------------------------------------- */
+
+static void trace_curve(struct device *device)
+{
+	bool totals = false;
+
+	for (size_t i = 0; i < device->count; i++) {
+		const struct ops_memory_record *record = &device->records[i];
+
+		if (!is_of(device, record))
+			continue;
+		totals |= record->total_allocated || record->total_reserved;
+		device->points++;
+		if (!device->first)
+			device->first = record;
+		device->last = record;
+		if (record->total_allocated > device->allocated_max)
+			device->allocated_max = record->total_allocated;
+		if (record->total_reserved > device->reserved_max)
+			device->reserved_max = record->total_reserved;
+	}
+	if (!totals) /* torch before 1.10 does not say */
+		device->points = 0;
+}
+
+static struct event *add_event(struct device *device, size_t record)
+{
+	struct event *event = OPS_ARRAY_PUSH(&device->events);
+	int64_t bytes = device->records[record].bytes;
+
+	if (event)
+		*event = (struct event){device->owners[record], bytes < 0 && bytes > INT64_MIN ? -bytes : bytes, INT64_MIN,
+		                        INT64_MIN};
+	return event;
+}
+
+static bool pair_event(struct device *device, struct view_map *open, size_t i)
+{
+	const struct ops_memory_record *record = &device->records[i];
+	uint32_t *at = view_map_slot(open, record->address, OPS_NONE);
+	struct event *event;
+
+	if (!at)
+		return false;
+	if (record->bytes <= 0 && *at != OPS_NONE) {
+		device->events.items[*at].freed_ns = record->time_ns;
+		*at = OPS_NONE;
+		return true;
+	}
+	event = add_event(device, i);
+	if (!event)
+		return false;
+	if (record->bytes > 0) {
+		event->allocated_ns = record->time_ns;
+		*at = (uint32_t)device->events.count - 1;
+	} else {
+		event->freed_ns = record->time_ns;
+	}
+	return true;
+}
+
+/* The 2021 files have no addresses: then nothing can be paired. */
+static bool pair_events(struct device *device)
+{
+	struct view_map open = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < device->count; i++)
+		if (is_of(device, &device->records[i]) && device->records[i].address)
+			done = pair_event(device, &open, i);
+	view_map_release(&open);
+	return done;
+}
+
+static int64_t known_ns(const struct event *event)
+{
+	return event->allocated_ns == INT64_MIN ? event->freed_ns : event->allocated_ns;
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct event *left = a, *right = b;
+
+	if (left->size != right->size)
+		return left->size < right->size ? 1 : -1;
+	return (known_ns(left) > known_ns(right)) - (known_ns(left) < known_ns(right));
+}
+
+/* --- output --------------------------------------------------------------------------------------------------------- */
+
+static void write_device_key(const struct device *device, struct ops_json_writer *json)
+{
+	char text[32] = "CPU";
+
+	if (device->key >= 0)
+		snprintf(text, sizeof(text), "GPU%d", device->key);
+	ops_json_key(json, text);
+}
+
+static void write_default(struct ops_json_writer *json, int key)
+{
+	char text[32] = "CPU";
+
+	if (key >= 0)
+		snprintf(text, sizeof(text), "GPU%d", key);
+	ops_json_key(json, "default_device");
+	ops_json_text(json, text, strlen(text));
+}
+
+static void write_rows(const struct device *device, struct ops_json_writer *json)
+{
+	write_device_key(device, json);
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < device->rows.count; i++) {
+		const struct row *row = &device->rows.items[i];
+		struct ops_string name = ops_trace_string(device->views->trace, row->name);
+		const struct {
+			const char *key;
+			int64_t value;
+		} members[] = {
+			{"calls", (int64_t)row->calls}, {"increase", row->all.increase},
+			{"self_increase", row->self.increase}, {"alloc_count", row->all.count},
+			{"self_alloc_count", row->self.count}, {"alloc_size", row->all.size},
+			{"self_alloc_size", row->self.size},
+		};
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "name");
+		ops_json_text(json, name.bytes, name.size);
+		for (size_t m = 0; m < sizeof(members) / sizeof(members[0]); m++) {
+			ops_json_key(json, members[m].key);
+			ops_json_integer(json, members[m].value);
+		}
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+static void write_point(const struct device *device, struct ops_json_writer *json, const char *key,
+                        const struct ops_memory_record *record)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '[');
+	ops_json_us(json, record->time_ns - device->views->first_ns);
+	ops_json_integer(json, (int64_t)record->total_allocated);
+	ops_json_integer(json, (int64_t)record->total_reserved);
+	ops_json_close(json, ']');
+}
+
+static void write_curve(const struct device *device, struct ops_json_writer *json)
+{
+	write_device_key(device, json);
+	ops_json_open(json, '{');
+	ops_json_key(json, "points");
+	ops_json_integer(json, (int64_t)device->points);
+	write_point(device, json, "first", device->first);
+	write_point(device, json, "last", device->last);
+	ops_json_key(json, "max_allocated");
+	ops_json_integer(json, (int64_t)device->allocated_max);
+	ops_json_key(json, "max_reserved");
+	ops_json_integer(json, (int64_t)device->reserved_max);
+	ops_json_close(json, '}');
+}
+
+static void write_peak(const struct device *device, struct ops_json_writer *json)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "Peak Memory Usage: %.1fKB", (double)device->allocated_max / 1024);
+	write_device_key(device, json);
+	ops_json_text(json, text, strlen(text));
+}
+
+/* What aten::empty allocates is for whoever calls it. */
+static void write_owner(const struct device *device, struct ops_json_writer *json, uint32_t node)
+{
+	const struct ops_views *views = device->views;
+	const struct view_node *owner = node == OPS_NONE ? NULL : &views->nodes.items[node];
+	struct ops_string name = owner ? view_row_name(views, owner->row) : (struct ops_string){"<unknown>", 9};
+	const struct view_node *parent = owner && owner->parent != OPS_NONE ? &views->nodes.items[owner->parent] : NULL;
+	struct ops_buffer text = {0};
+
+	if (parent && (views->names[views->events->name[owner->row]] & VIEW_NAME_EMPTY)) {
+		struct ops_string outer = view_row_name(views, parent->row);
+
+		ops_buffer_append(&text, outer.bytes, outer.size);
+		ops_buffer_append(&text, " (", 2);
+		ops_buffer_append(&text, name.bytes, name.size);
+		ops_buffer_append(&text, ")", 1);
+		json->out->failed |= text.failed;
+		name = (struct ops_string){text.bytes, text.size};
+	}
+	ops_json_key(json, "operator");
+	ops_json_text(json, name.bytes, name.size);
+	ops_buffer_release(&text);
+}
+
+static void write_time(struct ops_json_writer *json, const char *key, int64_t time_ns, int64_t origin_ns)
+{
+	ops_json_key(json, key);
+	if (time_ns == INT64_MIN || origin_ns == INT64_MIN)
+		ops_json_null(json);
+	else
+		ops_json_us(json, time_ns - origin_ns);
+}
+
+static void write_events(const struct device *device, struct ops_json_writer *json)
+{
+	int64_t origin_ns = device->views->first_ns;
+	uint64_t allocated = 0, freed = 0;
+
+	for (size_t i = 0; i < device->events.count; i++) {
+		allocated += device->events.items[i].freed_ns == INT64_MIN;
+		freed += device->events.items[i].allocated_ns == INT64_MIN;
+	}
+	write_device_key(device, json);
+	ops_json_open(json, '{');
+	ops_json_key(json, "rows");
+	ops_json_integer(json, (int64_t)device->events.count);
+	ops_json_key(json, "paired");
+	ops_json_integer(json, (int64_t)(device->events.count - allocated - freed));
+	ops_json_key(json, "alloc_only");
+	ops_json_integer(json, (int64_t)allocated);
+	ops_json_key(json, "free_only");
+	ops_json_integer(json, (int64_t)freed);
+	ops_json_key(json, "largest");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < device->events.count && i < LARGEST; i++) {
+		const struct event *event = &device->events.items[i];
+
+		ops_json_open(json, '{');
+		write_owner(device, json, event->node);
+		ops_json_key(json, "size");
+		ops_json_integer(json, event->size);
+		write_time(json, "alloc_ts", event->allocated_ns, origin_ns);
+		write_time(json, "free_ts", event->freed_ns, origin_ns);
+		write_time(json, "duration", event->freed_ns, event->allocated_ns);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
+struct memory {
+	OPS_ARRAY(struct device) devices;
+	uint32_t *owners;
+	struct amounts *sums;
+	uint64_t records;
+};
+
+static void write_stats(const struct memory *memory, struct ops_json_writer *json)
+{
+	int key = -1;
+
+	for (size_t i = memory->devices.count; i-- > 0;)
+		if (memory->devices.items[i].key >= 0 && memory->devices.items[i].rows.count)
+			key = memory->devices.items[i].key;
+	ops_json_key(json, "stats");
+	ops_json_open(json, '{');
+	write_default(json, key);
+	ops_json_key(json, "rows");
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < memory->devices.count; i++)
+		if (memory->devices.items[i].rows.count)
+			write_rows(&memory->devices.items[i], json);
+	ops_json_close(json, '}');
+	ops_json_close(json, '}');
+}
+
+static void write_display_points(const struct device *device, struct ops_json_writer *json)
+{
+	uint64_t points = device->points * 2 - 1;
+
+	write_device_key(device, json);
+	ops_json_integer(json, points > CURVE_POINTS_MAX ? CURVE_POINTS_MAX : (int64_t)points);
+}
+
+static void write_peak_bytes(const struct device *device, struct ops_json_writer *json)
+{
+	write_device_key(device, json);
+	ops_json_integer(json, (int64_t)device->allocated_max);
+}
+
+static void write_curves(const struct memory *memory, struct ops_json_writer *json, const char *key,
+                         void (*write)(const struct device *device, struct ops_json_writer *json))
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < memory->devices.count; i++)
+		if (memory->devices.items[i].points)
+			write(&memory->devices.items[i], json);
+	ops_json_close(json, '}');
+}
+
+static void write_all(const struct memory *memory, struct ops_json_writer *json)
+{
+	int key = -1;
+
+	for (size_t i = memory->devices.count; i-- > 0;)
+		if (memory->devices.items[i].key >= 0 && memory->devices.items[i].points)
+			key = memory->devices.items[i].key;
+	ops_json_open(json, '{');
+	ops_json_key(json, "records");
+	ops_json_integer(json, (int64_t)memory->records);
+	write_curves(memory, json, "peaks", write_peak_bytes);
+	write_stats(memory, json);
+	ops_json_key(json, "curve");
+	ops_json_open(json, '{');
+	write_default(json, key);
+	write_curves(memory, json, "devices", write_curve);
+	write_curves(memory, json, "display_points", write_display_points);
+	write_curves(memory, json, "peak_text", write_peak);
+	ops_json_close(json, '}');
+	ops_json_key(json, "events");
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < memory->devices.count; i++)
+		if (memory->devices.items[i].events.count)
+			write_events(&memory->devices.items[i], json);
+	ops_json_close(json, '}');
+	ops_json_close(json, '}');
+}
+
+static int compare_devices(const void *a, const void *b)
+{
+	return ((const struct device *)a)->key - ((const struct device *)b)->key;
+}
+
+static bool find_devices(struct memory *memory, const struct ops_memory_record *records, size_t count)
+{
+	struct view_map keys = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < count; i++) {
+		int key = key_of(&records[i]);
+		size_t before = keys.count;
+		struct device *device;
+
+		memory->records += !records[i].out_of_memory;
+		if (key < -1 || records[i].out_of_memory)
+			continue;
+		done = view_map_add(&keys, (uint64_t)(key + 1), 0);
+		if (!done || keys.count == before)
+			continue;
+		device = OPS_ARRAY_PUSH(&memory->devices);
+		done = device != NULL;
+		if (done)
+			*device = (struct device){.records = records, .count = count, .key = key};
+	}
+	view_map_release(&keys);
+	if (done && memory->devices.count)
+		qsort(memory->devices.items, memory->devices.count, sizeof(*memory->devices.items), compare_devices);
+	return done;
+}
+
+static bool look(struct ops_views *views, struct memory *memory, const struct ops_memory_record *records, size_t count)
+{
+	if (!find_devices(memory, records, count))
+		return false;
+	memory->owners = ops_realloc_array(NULL, count + 1, sizeof(*memory->owners));
+	memory->sums = ops_realloc_array(NULL, views->nodes.count + 1, sizeof(*memory->sums));
+	if (!memory->owners || !memory->sums || !find_owners(views, records, count, memory->owners))
+		return false;
+	for (size_t i = 0; i < memory->devices.count; i++) {
+		struct device *device = &memory->devices.items[i];
+
+		device->views = views;
+		device->owners = memory->owners;
+		device->sums = memory->sums;
+		if (!sum(device) || !pair_events(device))
+			return false;
+		settle_rows(device);
+		trace_curve(device);
+		if (device->events.count)
+			qsort(device->events.items, device->events.count, sizeof(*device->events.items), compare_events);
+	}
+	return true;
+}
+
+bool view_write_memory(struct ops_views *views, struct ops_json_writer *json)
+{
+	size_t count;
+	const struct ops_memory_record *records = ops_trace_memory(views->trace, &count);
+	struct memory memory = {0};
+	bool done = look(views, &memory, records, count);
+
+	ops_json_key(json, "memory");
+	if (done && memory.records)
+		write_all(&memory, json);
+	else
+		ops_json_null(json);
+	for (size_t i = 0; i < memory.devices.count; i++) {
+		OPS_ARRAY_RELEASE(&memory.devices.items[i].rows);
+		OPS_ARRAY_RELEASE(&memory.devices.items[i].events);
+	}
+	OPS_ARRAY_RELEASE(&memory.devices);
+	ops_free(memory.owners);
+	ops_free(memory.sums);
+	return done;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The part each row plays (section 2), by kind and name, and the order in which the rest of the model is made.
+ */
+#include <string.h>
+
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+#include "base/intern.h"
+
+/* --- names ---------------------------------------------------------------------------------------------------------- */
+
+static bool starts(struct ops_string text, const char *with)
+{
+	size_t size = strlen(with);
+
+	return text.size >= size && memcmp(text.bytes, with, size) == 0;
+}
+
+static bool ends(struct ops_string text, const char *with)
+{
+	size_t size = strlen(with);
+
+	return text.size >= size && memcmp(text.bytes + text.size - size, with, size) == 0;
+}
+
+static bool equals(struct ops_string text, const char *other)
+{
+	return text.size == strlen(other) && memcmp(text.bytes, other, text.size) == 0;
+}
+
+/* The plugin knew the first five; torch names the others since (F07). */
+static bool is_collective(struct ops_string operation)
+{
+	static const char *const operations[] = {
+		"broadcast", "reduce", "all_reduce", "all_gather", "reduce_scatter",
+		"_all_gather_base", "_reduce_scatter_base", "all_gather_into_tensor_coalesced", "reduce_scatter_tensor_coalesced",
+		"all_reduce_coalesced", "allreduce_coalesced", "all_gather_coalesced", "all_to_all", "all_to_allv", "all_reduce_sparse",
+		"allreduce_sparse", "_all_reduce_sparse", "_broadcast_oop", "_reduce_oop", "coalesced", "gather", "scatter", "send",
+		"recv", "recv_any_source", "barrier", "all_reduce_barrier", "alltoall", "alltoall_base", "allgather", "allreduce",
+	};
+
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (equals(operation, operations[i]))
+			return true;
+	/* Point to point: "send 0->1", "recv 1<-0". */
+	return starts(operation, "send ") || starts(operation, "recv ");
+}
+
+static uint16_t name_bits(struct ops_string name)
+{
+	uint16_t bits = VIEW_NAME_KNOWN;
+
+	if (starts(name, "ProfilerStep#"))
+		bits |= VIEW_NAME_STEP;
+	if ((starts(name, "enumerate(DataLoader)#") && ends(name, ".__next__")) || starts(name, "enumerate(DataPipe)#"))
+		bits |= VIEW_NAME_LOADER;
+	if (starts(name, "Optimizer."))
+		bits |= VIEW_NAME_OPTIMIZER | (starts(name, "Optimizer.step") ? VIEW_NAME_OPTIMIZER_STEP : 0);
+	if (starts(name, "nccl:") && is_collective((struct ops_string){name.bytes + 5, name.size - 5}))
+		bits |= VIEW_NAME_NCCL;
+	if (starts(name, "gloo:") && is_collective((struct ops_string){name.bytes + 5, name.size - 5}))
+		bits |= VIEW_NAME_GLOO;
+	if (equals(name, "DataParallel.forward"))
+		bits |= VIEW_NAME_DP;
+	if (equals(name, "DistributedDataParallel.forward"))
+		bits |= VIEW_NAME_DDP;
+	if (starts(name, "aten::empty"))
+		bits |= VIEW_NAME_EMPTY;
+	if (starts(name, "[pl][module]"))
+		bits |= VIEW_NAME_LIGHTNING_MODULE;
+	if (starts(name, "[pl][profile]"))
+		bits |= VIEW_NAME_LIGHTNING_HOOK;
+	if (starts(name, "ncclKernel") || starts(name, "ncclDevKernel"))
+		bits |= VIEW_NAME_NCCL_KERNEL;
+	if (view_operator_is_eligible(name))
+		bits |= VIEW_NAME_ELIGIBLE;
+	return bits;
+}
+
+uint16_t view_name_of(struct ops_views *views, uint32_t string)
+{
+	if (!views->names[string])
+		views->names[string] = name_bits(ops_trace_string(views->trace, string));
+	return views->names[string];
+}
+
+/* --- parts ---------------------------------------------------------------------------------------------------------- */
+
+static uint8_t part_of_operator(const struct ops_views *views, uint16_t name)
+{
+	if (name & VIEW_NAME_STEP)
+		return VIEW_STEP;
+	if (name & VIEW_NAME_LOADER)
+		return VIEW_LOADER;
+	if (name & VIEW_NAME_OPTIMIZER_STEP)
+		return VIEW_OPTIMIZER;
+	if (views->lightning && (name & VIEW_NAME_LIGHTNING_MODULE))
+		return VIEW_LIGHTNING_MODULE;
+	if (views->lightning && (name & VIEW_NAME_LIGHTNING_HOOK))
+		return VIEW_LIGHTNING_HOOK;
+	return VIEW_OPERATOR;
+}
+
+static uint8_t part_of_function(const struct ops_views *views, uint32_t row)
+{
+	const struct ops_events *events = views->events;
+
+	if (events->category && events->category[row] != OPS_NONE)
+		return VIEW_OLD_PYTHON; /* there is one other category of this kind */
+	if (views->lightning)
+		return VIEW_NOTHING;
+	return events->python_module && events->python_module[row] != OPS_NONE ? VIEW_MODULE : VIEW_FUNCTION;
+}
+
+static uint8_t part_of(struct ops_views *views, uint32_t row)
+{
+	uint16_t name = view_name_of(views, views->events->name[row]);
+	uint8_t part;
+
+	switch (views->events->kind[row]) {
+	case OPS_EVENT_CPU_OP:
+		return part_of_operator(views, name);
+	case OPS_EVENT_USER_ANNOTATION:
+		part = part_of_operator(views, name);
+		return part == VIEW_OPERATOR || part >= VIEW_LIGHTNING_MODULE ? VIEW_LABEL : part;
+	case OPS_EVENT_GPU_USER_ANNOTATION: /* no steps on devices' rows (F02), nor time of the host (F06) */
+		return VIEW_DEVICE_LABEL;
+	case OPS_EVENT_PYTHON_FUNCTION:
+		return part_of_function(views, row);
+	case OPS_EVENT_RUNTIME:
+	case OPS_EVENT_DRIVER: /* F04 */
+		return VIEW_LAUNCH;
+	case OPS_EVENT_KERNEL:
+		return VIEW_KERNEL;
+	case OPS_EVENT_GPU_MEMCPY:
+		return VIEW_COPY;
+	case OPS_EVENT_GPU_MEMSET:
+		return VIEW_FILL;
+	case OPS_EVENT_TRACE:
+		return VIEW_WINDOW;
+	default:
+		return VIEW_NOTHING;
+	}
+}
+
+static void see(struct ops_views *views, int64_t start_ns, int64_t end_ns)
+{
+	if (views->parsed++ == 0 || start_ns < views->first_ns)
+		views->first_ns = start_ns;
+	if (views->parsed == 1 || end_ns > views->last_ns)
+		views->last_ns = end_ns;
+}
+
+/* Marks that a name leaves on the whole trace. */
+static void mark(struct ops_views *views, uint8_t part, uint16_t name)
+{
+	views->has_launches |= part == VIEW_LAUNCH;
+	views->has_kernels |= part == VIEW_KERNEL;
+	views->has_copies |= part == VIEW_COPY || part == VIEW_FILL;
+	views->has_modules |= part == VIEW_MODULE || part == VIEW_LIGHTNING_MODULE;
+	if (part == VIEW_OPERATOR || part == VIEW_LABEL) {
+		views->has_nccl |= (name & VIEW_NAME_NCCL) != 0;
+		views->has_gloo |= (name & VIEW_NAME_GLOO) != 0;
+		views->has_dp |= (name & VIEW_NAME_DP) != 0;
+		views->has_ddp |= (name & VIEW_NAME_DDP) != 0;
+	}
+}
+
+static void find_parts(struct ops_views *views)
+{
+	const struct ops_events *events = views->events;
+	const struct ops_memory_record *records;
+	size_t count;
+
+	for (uint32_t row = 0; row < events->count; row++) {
+		uint8_t part = part_of(views, row);
+
+		views->parts[row] = part;
+		/* Driver calls were no part of the plugin's count, which has to agree. */
+		if (part == VIEW_NOTHING || events->kind[row] == OPS_EVENT_DRIVER) {
+			mark(views, part, 0);
+			continue;
+		}
+		mark(views, part, views->names[events->name[row]]);
+		see(views, events->start_ns[row], events->end_ns[row]);
+	}
+	views->has_collectives = views->has_nccl || views->has_gloo;
+	records = ops_trace_memory(views->trace, &count);
+	for (size_t i = 0; i < count; i++)
+		if (!records[i].out_of_memory)
+			see(views, records[i].time_ns, records[i].time_ns);
+}
+
+/* --- the model ------------------------------------------------------------------------------------------------------ */
+
+static bool is_lightning(const struct ops_trace *trace)
+{
+	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
+		struct ops_string key, json;
+
+		ops_trace_metadata(trace, i, &key, &json);
+		if (equals(key, "Framework"))
+			return equals(json, "\"pytorch-lightning\"");
+	}
+	return false;
+}
+
+bool ops_views_init(struct ops_views *views, const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+
+	*views = (struct ops_views){.trace = trace, .events = events, .base_ns = ops_trace_info(trace)->base_ns,
+	                            .lightning = is_lightning(trace)};
+	views->names = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, sizeof(*views->names));
+	views->parts = ops_alloc_zeroed(events->count + 1, sizeof(*views->parts));
+	views->node_of = ops_realloc_array(NULL, events->count + 1, sizeof(*views->node_of));
+	views->texts = ops_alloc_zeroed(1, sizeof(*views->texts));
+	if (!views->names || !views->parts || !views->node_of || !views->texts)
+		return false;
+	find_parts(views);
+	if (!view_tree_build(views) || !view_launches_link(views) || !view_kernels_describe(views) ||
+	    !view_devices_read(views) || !view_collectives_find(views))
+		return false;
+	view_tree_sum(views);
+	return view_steps_find(views);
+}
+
+void ops_views_release(struct ops_views *views)
+{
+	ops_free(views->names);
+	ops_free(views->parts);
+	ops_free(views->node_of);
+	if (views->texts)
+		ops_intern_release(views->texts);
+	ops_free(views->texts);
+	OPS_ARRAY_RELEASE(&views->nodes);
+	OPS_ARRAY_RELEASE(&views->launches);
+	OPS_ARRAY_RELEASE(&views->device_events);
+	OPS_ARRAY_RELEASE(&views->kernels);
+	OPS_ARRAY_RELEASE(&views->steps);
+	OPS_ARRAY_RELEASE(&views->collectives);
+	OPS_ARRAY_RELEASE(&views->devices);
+	OPS_ARRAY_RELEASE(&views->gpus);
+	OPS_ARRAY_RELEASE(&views->used);
+	view_spans_release(&views->ranges);
+	view_spans_release(&views->all_kernels);
+	for (int i = 0; i < VIEW_TIME_COUNT; i++)
+		view_spans_release(&views->times[i]);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Modules (10) and Lightning's (11). Which module calls which is told by the Python calls between them, or by Lightning's
+ * dotted names; calls with the same name, number and calls below are one node. Times are those of all calls of a name and
+ * number.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/view_map.h"
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+#include "base/intern.h"
+
+struct figures {
+	uint64_t occurrences;
+	uint64_t operators;
+	int64_t host_total_ns;
+	int64_t host_self_ns;
+	int64_t device_total_ns;
+	int64_t device_self_ns;
+};
+
+/* A call that stands for all like it. */
+struct module {
+	struct ops_string name;
+	int64_t number;
+	uint32_t figures;
+	uint32_t first; /* child */
+	uint32_t next;  /* sibling */
+};
+
+struct modules {
+	struct ops_views *views;
+	OPS_ARRAY(struct module) items;
+	OPS_ARRAY(struct figures) figures;
+	struct ops_intern keys; /* name and number → figures */
+	OPS_ARRAY(uint32_t) roots;
+};
+
+static struct ops_string cut(struct ops_string name, const char *prefix)
+{
+	size_t size = strlen(prefix);
+
+	if (name.size >= size && memcmp(name.bytes, prefix, size) == 0)
+		return (struct ops_string){name.bytes + size, name.size - size};
+	return name;
+}
+
+/* --- figures -------------------------------------------------------------------------------------------------------- */
+
+/* "torch.nn.modules.linear.Linear: net.0" is net.0. */
+static struct ops_string module_name(const struct ops_views *views, uint32_t row)
+{
+	struct ops_string name = view_row_name(views, row);
+	const char *colon;
+
+	if (views->parts[row] == VIEW_MODULE)
+		return cut(name, "nn.Module: ");
+	name = cut(name, "[pl][module]");
+	colon = memmem(name.bytes, name.size, ": ", 2);
+	if (!colon)
+		return name;
+	return (struct ops_string){colon + 2, name.size - (size_t)(colon + 2 - name.bytes)};
+}
+
+static int64_t module_number(const struct ops_views *views, uint32_t row)
+{
+	return views->parts[row] == VIEW_MODULE ? (int64_t)views->events->python_module[row] : 0;
+}
+
+/* The entry of a name and number; added if new. OPS_NONE when memory is out. */
+static uint32_t figures_of(struct modules *modules, uint32_t row)
+{
+	struct ops_string name = module_name(modules->views, row);
+	int64_t number = module_number(modules->views, row);
+	struct ops_buffer key = {0};
+	struct figures *made;
+	uint32_t at = OPS_NONE;
+
+	ops_buffer_append(&key, &number, sizeof(number));
+	ops_buffer_append(&key, name.bytes, name.size);
+	if (!key.failed)
+		at = ops_intern_add(&modules->keys, key.bytes, key.size);
+	ops_buffer_release(&key);
+	if (at == OPS_NONE || at < modules->figures.count)
+		return at;
+	made = OPS_ARRAY_PUSH(&modules->figures);
+	if (!made)
+		return OPS_NONE;
+	*made = (struct figures){0};
+	return at;
+}
+
+static bool sum(struct modules *modules)
+{
+	const struct ops_views *views = modules->views;
+
+	for (size_t i = 0; i < views->nodes.count; i++) {
+		const struct view_node *node = &views->nodes.items[i];
+		struct figures *figures;
+		uint32_t at;
+
+		if (node->part != VIEW_MODULE && node->part != VIEW_LIGHTNING_MODULE)
+			continue;
+		at = figures_of(modules, node->row);
+		if (at == OPS_NONE)
+			return false;
+		figures = &modules->figures.items[at];
+		figures->occurrences++;
+		figures->operators += node->operators;
+		figures->host_total_ns += view_duration(views, node->row);
+		figures->host_self_ns += view_host_self_ns(views, node);
+		figures->device_total_ns += node->device_total_ns;
+		figures->device_self_ns += node->device_self_ns + node->operators_device_ns;
+	}
+	return true;
+}
+
+/* --- calls ---------------------------------------------------------------------------------------------------------- */
+
+/* Scratch of the calls' tree, by row. */
+struct calls {
+	uint32_t *module; /* the innermost module call around, itself included */
+	uint32_t *first;  /* module call below it */
+	uint32_t *next;
+	uint32_t *kind;   /* of module calls: what is equal is the same kind */
+	struct view_map ids;
+	struct ops_intern kinds;
+};
+
+static bool calls_alloc(struct calls *calls, size_t count)
+{
+	uint32_t **const columns[] = {&calls->module, &calls->first, &calls->next, &calls->kind};
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		*columns[i] = ops_realloc_array(NULL, count + 1, sizeof(**columns[i]));
+		if (!*columns[i])
+			return false;
+		memset(*columns[i], 0xff, (count + 1) * sizeof(**columns[i]));
+	}
+	return true;
+}
+
+static void calls_release(struct calls *calls)
+{
+	ops_free(calls->module);
+	ops_free(calls->first);
+	ops_free(calls->next);
+	ops_free(calls->kind);
+	view_map_release(&calls->ids);
+	ops_intern_release(&calls->kinds);
+}
+
+/* The row of the caller, by its Python id, or by the tree where a file has none. */
+static uint32_t caller_of(const struct ops_views *views, const struct calls *calls, uint32_t row)
+{
+	const struct ops_events *events = views->events;
+
+	if (!events->python_parent || !events->python_id || events->python_id[row] == OPS_NONE)
+		return events->parent[row];
+	return events->python_parent[row] == OPS_NONE ? OPS_NONE : view_map_find(&calls->ids, events->python_parent[row]);
+}
+
+static bool is_call(const struct ops_views *views, uint32_t row)
+{
+	return views->parts[row] == VIEW_MODULE || views->parts[row] == VIEW_FUNCTION;
+}
+
+/* Callers stand before what they call, so one pass finds the module around each call. */
+static bool find_callers(const struct ops_views *views, struct calls *calls, uint32_t *outer)
+{
+	const struct ops_events *events = views->events;
+
+	for (uint32_t row = 0; row < events->count; row++) {
+		uint32_t caller;
+
+		if (!is_call(views, row))
+			continue;
+		if (events->python_id && events->python_id[row] != OPS_NONE &&
+		    !view_map_add(&calls->ids, events->python_id[row], row))
+			return false;
+		caller = caller_of(views, calls, row);
+		while (caller != OPS_NONE && !is_call(views, caller))
+			caller = events->parent[caller];
+		outer[row] = caller == OPS_NONE || caller >= row ? OPS_NONE : calls->module[caller];
+		calls->module[row] = views->parts[row] == VIEW_MODULE ? row : outer[row];
+	}
+	return true;
+}
+
+/* What the call is equal to: its name, number and the kinds of the calls below. */
+static bool find_kind(struct modules *modules, struct calls *calls, uint32_t row)
+{
+	struct ops_buffer text = {0};
+	uint32_t figures = figures_of(modules, row);
+
+	ops_buffer_append(&text, &figures, sizeof(figures));
+	for (uint32_t child = calls->first[row]; child != OPS_NONE; child = calls->next[child])
+		ops_buffer_append(&text, &calls->kind[child], sizeof(calls->kind[child]));
+	if (!text.failed && figures != OPS_NONE)
+		calls->kind[row] = ops_intern_add(&calls->kinds, text.bytes, text.size);
+	ops_buffer_release(&text);
+	return calls->kind[row] != OPS_NONE;
+}
+
+/* Copies the calls below a root, level by level without recursion: a program may nest deep. */
+static bool add_calls(struct modules *modules, const struct calls *calls, uint32_t root)
+{
+	struct pair {
+		uint32_t row, at;
+	};
+	OPS_ARRAY(struct pair) todo = {0};
+	struct pair *pushed = OPS_ARRAY_PUSH(&todo);
+	bool done = pushed != NULL;
+
+	if (done)
+		*pushed = (struct pair){root, OPS_NONE};
+	while (done && todo.count) {
+		struct pair pair = todo.items[--todo.count];
+		uint32_t at = (uint32_t)modules->items.count, before = OPS_NONE;
+		struct module *module = OPS_ARRAY_PUSH(&modules->items);
+
+		done = module != NULL;
+		if (!done)
+			break;
+		*module = (struct module){module_name(modules->views, pair.row), module_number(modules->views, pair.row),
+		                          figures_of(modules, pair.row), OPS_NONE, OPS_NONE};
+		/* The last child comes off first, and goes before those that are there. */
+		if (pair.at != OPS_NONE) {
+			before = modules->items.items[pair.at].first;
+			modules->items.items[pair.at].first = at;
+			modules->items.items[at].next = before;
+		}
+		for (uint32_t child = calls->first[pair.row]; done && child != OPS_NONE; child = calls->next[child]) {
+			pushed = OPS_ARRAY_PUSH(&todo);
+			done = pushed != NULL;
+			if (done)
+				*pushed = (struct pair){child, at};
+		}
+	}
+	OPS_ARRAY_RELEASE(&todo);
+	return done;
+}
+
+static bool add_root(struct modules *modules, uint32_t at)
+{
+	uint32_t *root = OPS_ARRAY_PUSH(&modules->roots);
+
+	if (root)
+		*root = at;
+	return root != NULL;
+}
+
+/* From the last row to the first, calls are whole when it is their turn, and lists come out in order. */
+static bool find_kinds(struct modules *modules, struct calls *calls, const uint32_t *outer)
+{
+	const struct ops_views *views = modules->views;
+
+	for (size_t row = views->events->count; row-- > 0;) {
+		if (views->parts[row] != VIEW_MODULE)
+			continue;
+		if (!find_kind(modules, calls, (uint32_t)row))
+			return false;
+		if (outer[row] == OPS_NONE)
+			continue;
+		calls->next[row] = calls->first[outer[row]];
+		calls->first[outer[row]] = (uint32_t)row;
+	}
+	return true;
+}
+
+static bool collect_calls(struct modules *modules)
+{
+	const struct ops_views *views = modules->views;
+	size_t count = views->events->count;
+	struct calls calls = {0};
+	struct view_map seen = {0};
+	uint32_t *outer = ops_realloc_array(NULL, count + 1, sizeof(*outer));
+	bool done = outer && calls_alloc(&calls, count) && find_callers(views, &calls, outer) &&
+	            find_kinds(modules, &calls, outer);
+
+	for (uint32_t row = 0; done && row < count; row++) {
+		size_t before = seen.count;
+
+		if (views->parts[row] != VIEW_MODULE || outer[row] != OPS_NONE)
+			continue;
+		done = view_map_add(&seen, calls.kind[row], 0);
+		if (done && seen.count > before)
+			done = add_root(modules, (uint32_t)modules->items.count) && add_calls(modules, &calls, row);
+	}
+	view_map_release(&seen);
+	calls_release(&calls);
+	ops_free(outer);
+	return done;
+}
+
+/* --- Lightning ------------------------------------------------------------------------------------------------------ */
+
+/* The module whose name is this one's without the last part. */
+static uint32_t dotted_parent(const struct ops_intern *names, struct ops_string name)
+{
+	while (name.size && name.bytes[name.size - 1] != '.')
+		name.size--;
+	return name.size ? ops_intern_find(names, name.bytes, name.size - 1) : OPS_INTERN_NONE;
+}
+
+static bool collect_names(struct modules *modules)
+{
+	const struct ops_views *views = modules->views;
+	struct ops_intern names = {0};
+	bool done = true;
+
+	for (uint32_t row = 0; done && row < views->events->count; row++) {
+		struct ops_string name;
+		struct module *module;
+
+		if (views->parts[row] != VIEW_LIGHTNING_MODULE)
+			continue;
+		name = module_name(views, row);
+		done = ops_intern_add(&names, name.bytes, name.size) != OPS_INTERN_NONE;
+		if (!done || names.count == modules->items.count)
+			continue;
+		module = OPS_ARRAY_PUSH(&modules->items);
+		done = module != NULL;
+		if (done)
+			*module = (struct module){name, 0, figures_of(modules, row), OPS_NONE, OPS_NONE};
+	}
+	for (size_t i = modules->items.count; done && i-- > 0;) {
+		struct module *module = &modules->items.items[i];
+		uint32_t parent = dotted_parent(&names, module->name);
+
+		if (parent == OPS_INTERN_NONE) {
+			done = add_root(modules, (uint32_t)i);
+			continue;
+		}
+		module->next = modules->items.items[parent].first;
+		modules->items.items[parent].first = (uint32_t)i;
+	}
+	ops_intern_release(&names);
+	return done;
+}
+
+/* --- output --------------------------------------------------------------------------------------------------------- */
+
+static int compare_roots(const void *a, const void *b, void *context)
+{
+	const struct modules *modules = context;
+	const struct module *left = &modules->items.items[*(const uint32_t *)a];
+	const struct module *right = &modules->items.items[*(const uint32_t *)b];
+	size_t shorter = left->name.size < right->name.size ? left->name.size : right->name.size;
+	int order = memcmp(left->name.bytes, right->name.bytes, shorter);
+
+	if (!order)
+		order = (left->name.size > right->name.size) - (left->name.size < right->name.size);
+	return order ? order : (left > right) - (left < right);
+}
+
+static void write_figures(const struct modules *modules, struct ops_json_writer *json, const struct module *module)
+{
+	const struct figures *figures = &modules->figures.items[module->figures];
+	int64_t total_ns = figures->device_total_ns > 0 ? figures->device_total_ns : figures->host_total_ns;
+
+	ops_json_key(json, "name");
+	ops_json_text(json, module->name.bytes, module->name.size);
+	ops_json_key(json, "module_id");
+	ops_json_integer(json, module->number);
+	ops_json_key(json, "occurrences");
+	ops_json_integer(json, (int64_t)figures->occurrences);
+	ops_json_key(json, "operators");
+	ops_json_integer(json, (int64_t)figures->operators);
+	ops_json_key(json, "host_total");
+	ops_json_us(json, figures->host_total_ns);
+	ops_json_key(json, "host_self");
+	ops_json_us(json, figures->host_self_ns);
+	ops_json_key(json, "device_total");
+	ops_json_us(json, figures->device_total_ns);
+	ops_json_key(json, "device_self");
+	ops_json_us(json, figures->device_self_ns);
+	ops_json_key(json, "avg_duration");
+	ops_json_number(json, figures->occurrences ? (double)total_ns / (double)figures->occurrences / 1000 : (double)NAN);
+}
+
+/* Goes down to first children and on to siblings; `path` holds the modules that are open. */
+static bool write_module(const struct modules *modules, struct ops_json_writer *json, uint32_t at)
+{
+	OPS_ARRAY(uint32_t) path = {0};
+	bool done = true;
+
+	while (done) {
+		uint32_t *pushed = OPS_ARRAY_PUSH(&path);
+
+		done = pushed != NULL;
+		if (!done)
+			break;
+		*pushed = at;
+		ops_json_open(json, '{');
+		write_figures(modules, json, &modules->items.items[at]);
+		ops_json_key(json, "children");
+		ops_json_open(json, '[');
+		at = modules->items.items[at].first;
+		while (at == OPS_NONE && path.count) {
+			ops_json_close(json, ']');
+			ops_json_close(json, '}');
+			at = modules->items.items[path.items[--path.count]].next;
+			if (path.count == 0)
+				at = OPS_NONE;
+		}
+		if (at == OPS_NONE)
+			break;
+	}
+	OPS_ARRAY_RELEASE(&path);
+	return done;
+}
+
+bool view_write_modules(struct ops_views *views, struct ops_json_writer *json)
+{
+	struct modules modules = {.views = views};
+	bool done = true;
+
+	ops_json_key(json, "modules");
+	if (!views->has_modules) {
+		ops_json_null(json);
+		return true;
+	}
+	done = sum(&modules) && (views->lightning ? collect_names(&modules) : collect_calls(&modules));
+	if (done && modules.roots.count)
+		qsort_r(modules.roots.items, modules.roots.count, sizeof(*modules.roots.items), compare_roots, &modules);
+	ops_json_open(json, '[');
+	for (size_t i = 0; done && i < modules.roots.count; i++)
+		done = write_module(&modules, json, modules.roots.items[i]);
+	ops_json_close(json, ']');
+	OPS_ARRAY_RELEASE(&modules.items);
+	OPS_ARRAY_RELEASE(&modules.figures);
+	OPS_ARRAY_RELEASE(&modules.roots);
+	ops_intern_release(&modules.keys);
+	return done;
+}

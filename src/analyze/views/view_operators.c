@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operators (6): by name, by name and input shapes, and the stacks they were called from. All calls of all threads, also
+ * outside of steps; nested calls of a name add up.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/view_map.h"
+#include "analyze/views/view_shapes.h"
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+#include "base/intern.h"
+
+#define TOP_SHAPES 30
+
+struct row {
+	uint32_t name;
+	uint32_t shapes; /* text, or OPS_NONE */
+	uint64_t calls;
+	int64_t host_total_ns;
+	int64_t host_self_ns;
+	int64_t device_total_ns;
+	int64_t device_self_ns;
+	int64_t tensor_self_ns;
+	int64_t tensor_total_ns;
+	bool eligible;
+};
+
+struct table {
+	struct ops_views *views;
+	struct view_map keys;
+	OPS_ARRAY(struct row) rows;
+	uint32_t *shapes; /* text by input list; OPS_NONE unknown yet. NULL: by name alone */
+};
+
+/* --- shapes --------------------------------------------------------------------------------------------------------- */
+
+static void append_tensor(struct ops_buffer *out, const struct ops_input *item)
+{
+	ops_buffer_append(out, "[", 1);
+	for (uint16_t i = 0; i < item->n; i++) {
+		if (i)
+			ops_buffer_append(out, ", ", 2);
+		ops_buffer_append_int(out, ops_input_int(item, i));
+	}
+	ops_buffer_append(out, "]", 1);
+}
+
+static void append_items(struct ops_buffer *out, struct ops_input_cursor cursor)
+{
+	struct ops_input item;
+	bool comma = false;
+
+	ops_buffer_append(out, "[", 1);
+	while (ops_inputs_next(&cursor, &item)) {
+		if (comma)
+			ops_buffer_append(out, ", ", 2);
+		comma = true;
+		if (item.tag == OPS_INPUT_TENSOR_LIST)
+			append_items(out, ops_input_items(&item));
+		else if (item.tag == OPS_INPUT_TENSOR || item.tag == OPS_INPUT_TENSOR_PLAIN)
+			append_tensor(out, &item);
+		else
+			ops_buffer_append(out, "[]", 2);
+	}
+	ops_buffer_append(out, "]", 1);
+}
+
+void view_shapes_text(const struct ops_trace *trace, uint32_t inputs, struct ops_buffer *out)
+{
+	struct ops_string list;
+
+	if (inputs == OPS_NONE) {
+		ops_buffer_append(out, "[]", 2);
+		return;
+	}
+	list = ops_trace_inputs(trace, inputs);
+	append_items(out, ops_inputs_open(list.bytes, list.size));
+}
+
+/* Input lists that differ in types or strides have the same text. Slot 0 is for those without inputs. */
+static bool shapes_of(struct table *table, uint32_t inputs, uint32_t *ret_text)
+{
+	uint32_t *known = &table->shapes[inputs == OPS_NONE ? 0 : inputs + 1];
+
+	if (*known == OPS_NONE) {
+		struct ops_buffer text = {0};
+
+		view_shapes_text(table->views->trace, inputs, &text);
+		if (!text.failed)
+			*known = ops_intern_add(table->views->texts, text.bytes, text.size);
+		ops_buffer_release(&text);
+	}
+	*ret_text = *known;
+	return *known != OPS_NONE;
+}
+
+/* --- sums ----------------------------------------------------------------------------------------------------------- */
+
+static struct row *row_of(struct table *table, const struct view_node *node)
+{
+	const struct ops_events *events = table->views->events;
+	uint32_t name = events->name[node->row], shapes = OPS_NONE;
+	uint32_t *at;
+	struct row *row;
+
+	if (table->shapes && !shapes_of(table, events->inputs[node->row], &shapes))
+		return NULL;
+	at = view_map_slot(&table->keys, (uint64_t)name << 32 | shapes, (uint32_t)table->rows.count);
+	if (!at)
+		return NULL;
+	if (*at < table->rows.count)
+		return &table->rows.items[*at];
+	row = OPS_ARRAY_PUSH(&table->rows);
+	if (row)
+		*row = (struct row){.name = name, .shapes = shapes};
+	return row;
+}
+
+static bool sum(struct table *table)
+{
+	struct ops_views *views = table->views;
+
+	for (size_t i = 0; i < views->nodes.count; i++) {
+		const struct view_node *node = &views->nodes.items[i];
+		struct row *row;
+
+		if (node->kept != i || !view_is_operator(views, node))
+			continue;
+		row = row_of(table, node);
+		if (!row)
+			return false;
+		row->calls++;
+		row->host_total_ns += view_duration(views, node->row);
+		row->host_self_ns += view_host_self_ns(views, node);
+		row->device_total_ns += node->device_total_ns;
+		row->device_self_ns += node->device_self_ns;
+		row->tensor_self_ns += node->tensor_self_ns;
+		row->tensor_total_ns += node->tensor_total_ns;
+		row->eligible |= node->eligible;
+	}
+	return true;
+}
+
+/* --- order ---------------------------------------------------------------------------------------------------------- */
+
+static int compare_strings(struct ops_string a, struct ops_string b)
+{
+	int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
+
+	return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static struct ops_string shapes_text(const struct ops_views *views, uint32_t shapes)
+{
+	const struct ops_intern_entry *entry = &views->texts->entries[shapes];
+
+	return (struct ops_string){entry->bytes, entry->size};
+}
+
+/* By device self, else host self, the largest first; then by name and shapes. */
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const struct ops_views *views = context;
+	const struct row *left = a, *right = b;
+	int order = (left->device_self_ns < right->device_self_ns) - (left->device_self_ns > right->device_self_ns);
+
+	if (!order)
+		order = (left->host_self_ns < right->host_self_ns) - (left->host_self_ns > right->host_self_ns);
+	if (!order)
+		order = compare_strings(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
+	if (!order && left->shapes != OPS_NONE)
+		order = compare_strings(shapes_text(views, left->shapes), shapes_text(views, right->shapes));
+	return order;
+}
+
+static void sort(struct table *table)
+{
+	if (table->rows.count)
+		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), compare_rows, table->views);
+}
+
+/* --- output --------------------------------------------------------------------------------------------------------- */
+
+static double percent(int64_t part_ns, int64_t whole_ns)
+{
+	return whole_ns ? 100 * (double)part_ns / (double)whole_ns : 0;
+}
+
+static void write_row(const struct ops_views *views, struct ops_json_writer *json, const struct row *row)
+{
+	struct ops_string name = ops_trace_string(views->trace, row->name);
+
+	ops_json_open(json, '{');
+	ops_json_key(json, "name");
+	ops_json_text(json, name.bytes, name.size);
+	if (row->shapes != OPS_NONE) {
+		struct ops_string shapes = shapes_text(views, row->shapes);
+
+		ops_json_key(json, "input_shape");
+		ops_json_text(json, shapes.bytes, shapes.size);
+	}
+	ops_json_key(json, "calls");
+	ops_json_integer(json, (int64_t)row->calls);
+	ops_json_key(json, "host_total");
+	ops_json_us(json, row->host_total_ns);
+	ops_json_key(json, "host_self");
+	ops_json_us(json, row->host_self_ns);
+	ops_json_key(json, "device_total");
+	ops_json_us(json, row->device_total_ns);
+	ops_json_key(json, "device_self");
+	ops_json_us(json, row->device_self_ns);
+	ops_json_key(json, "tc_eligible");
+	ops_json_bool(json, row->eligible);
+	ops_json_key(json, "tc_self_pct");
+	ops_json_number(json, percent(row->tensor_self_ns, row->device_self_ns));
+	ops_json_key(json, "tc_total_pct");
+	ops_json_number(json, percent(row->tensor_total_ns, row->device_total_ns));
+	ops_json_close(json, '}');
+}
+
+static void write_by_name(const struct table *table, struct ops_json_writer *json)
+{
+	const struct ops_views *views = table->views;
+	struct row all = {0};
+
+	for (size_t i = 0; i < table->rows.count; i++) {
+		all.calls += table->rows.items[i].calls;
+		all.host_self_ns += table->rows.items[i].host_self_ns;
+		all.device_self_ns += table->rows.items[i].device_self_ns;
+	}
+	ops_json_key(json, "operators");
+	ops_json_open(json, '{');
+	ops_json_key(json, "distinct");
+	ops_json_integer(json, (int64_t)table->rows.count);
+	ops_json_key(json, "calls");
+	ops_json_integer(json, (int64_t)all.calls);
+	ops_json_key(json, "sort");
+	ops_json_text(json, views->has_kernels || views->has_copies ? "device_self" : "host_self",
+	              views->has_kernels || views->has_copies ? 11 : 9);
+	ops_json_key(json, "sum_host_self");
+	ops_json_us(json, all.host_self_ns);
+	ops_json_key(json, "sum_device_self");
+	ops_json_us(json, all.device_self_ns);
+	ops_json_key(json, "rows");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < table->rows.count; i++)
+		write_row(views, json, &table->rows.items[i]);
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
+static void write_by_shapes(const struct table *table, struct ops_json_writer *json)
+{
+	ops_json_key(json, "operators_by_input_shape");
+	ops_json_open(json, '{');
+	ops_json_key(json, "distinct");
+	ops_json_integer(json, (int64_t)table->rows.count);
+	ops_json_key(json, "top");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < table->rows.count && i < TOP_SHAPES; i++)
+		write_row(table->views, json, &table->rows.items[i]);
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
+static void release(struct table *table)
+{
+	view_map_release(&table->keys);
+	OPS_ARRAY_RELEASE(&table->rows);
+	ops_free(table->shapes);
+}
+
+bool view_write_operators(struct ops_views *views, struct ops_json_writer *json)
+{
+	struct table by_name = {.views = views}, by_shapes = {.views = views};
+	size_t lists = ops_trace_inputs_count(views->trace) + 1;
+	bool done = sum(&by_name);
+
+	if (done) {
+		sort(&by_name);
+		write_by_name(&by_name, json);
+		by_shapes.shapes = ops_realloc_array(NULL, lists, sizeof(*by_shapes.shapes));
+		done = by_shapes.shapes != NULL;
+	}
+	if (done) {
+		memset(by_shapes.shapes, 0xff, lists * sizeof(*by_shapes.shapes));
+		done = sum(&by_shapes);
+	}
+	if (done) {
+		sort(&by_shapes);
+		write_by_shapes(&by_shapes, json);
+	}
+	release(&by_name);
+	release(&by_shapes);
+	return done;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What kind of a trace it is (4): marks, views that have something to show, devices.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/views/views.h"
+
+#define DAY_NS INT64_C(86400000000000)
+
+static void write_flag(struct ops_json_writer *json, const char *key, bool value)
+{
+	ops_json_key(json, key);
+	ops_json_bool(json, value);
+}
+
+static void write_word(struct ops_json_writer *json, const char *word)
+{
+	ops_json_text(json, word, strlen(word));
+}
+
+static void write_flags(const struct ops_views *views, struct ops_json_writer *json)
+{
+	ops_json_key(json, "flags");
+	ops_json_open(json, '{');
+	write_flag(json, "has_runtime", views->has_launches);
+	write_flag(json, "has_kernel", views->has_kernels);
+	write_flag(json, "has_memcpy_or_memset", views->has_copies);
+	write_flag(json, "has_communication", views->has_collectives);
+	ops_json_key(json, "comm_libs");
+	ops_json_open(json, '[');
+	if (views->has_gloo)
+		write_word(json, "Gloo");
+	if (views->has_nccl)
+		write_word(json, "Nccl");
+	ops_json_close(json, ']');
+	write_flag(json, "uses_dp", views->has_dp);
+	write_flag(json, "uses_ddp", views->has_ddp);
+	ops_json_key(json, "used_devices");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < views->used.count; i++)
+		ops_json_integer(json, views->used.items[i]);
+	ops_json_close(json, ']');
+	write_flag(json, "lightning", views->lightning);
+	ops_json_close(json, '}');
+}
+
+static void write_names(const struct ops_views *views, struct ops_json_writer *json)
+{
+	size_t records;
+
+	ops_trace_memory(views->trace, &records);
+	ops_json_key(json, "views");
+	ops_json_open(json, '[');
+	write_word(json, "Overview");
+	write_word(json, "Operator");
+	if (views->has_kernels)
+		write_word(json, "Kernel");
+	write_word(json, "Trace");
+	if (records)
+		write_word(json, "Memory");
+	if (views->has_modules)
+		write_word(json, views->lightning ? "Lightning" : "Module");
+	ops_json_close(json, ']');
+}
+
+static void write_number(struct ops_json_writer *json, const char *key, int64_t value)
+{
+	ops_json_key(json, key);
+	if (value < 0)
+		ops_json_null(json);
+	else
+		ops_json_integer(json, value);
+}
+
+static void write_devices(const struct ops_views *views, struct ops_json_writer *json)
+{
+	ops_json_key(json, "devices");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < views->devices.count; i++) {
+		const struct view_device *device = &views->devices.items[i];
+		char capability[48];
+
+		ops_json_open(json, '{');
+		write_number(json, "id", device->id);
+		ops_json_key(json, "name");
+		if (device->name_json.size)
+			ops_json_raw(json, device->name_json.bytes, device->name_json.size);
+		else
+			ops_json_null(json);
+		write_number(json, "total_memory", device->memory_bytes);
+		ops_json_key(json, "compute_capability");
+		snprintf(capability, sizeof(capability), "%lld.%lld", (long long)device->major, (long long)device->minor);
+		if (device->major >= 0 && device->minor >= 0)
+			write_word(json, capability);
+		else
+			ops_json_null(json);
+		write_number(json, "sm_count", device->sm_count);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+/* A mark that says the window ended more than a day after the last iteration began is a clock gone wrong, and no event of
+ * the trace. (The plugin meant a day and wrote 86 s: F22.) */
+static uint64_t stray_marks(const struct ops_views *views)
+{
+	const struct ops_events *events = views->events;
+	int64_t start_ns = INT64_MIN;
+
+	for (uint32_t row = (uint32_t)events->count; row-- > 0;) {
+		struct ops_string name;
+
+		if (events->kind[row] != OPS_EVENT_MARK)
+			continue;
+		name = view_row_name(views, row);
+		if (name.size > 16 && memcmp(name.bytes, "Iteration Start:", 16) == 0) {
+			start_ns = events->start_ns[row];
+			break;
+		}
+	}
+	for (uint32_t row = (uint32_t)events->count; row-- > 0 && start_ns != INT64_MIN;) {
+		struct ops_string name = view_row_name(views, row);
+
+		if (events->kind[row] == OPS_EVENT_MARK && name.size == strlen("Record Window End") &&
+		    memcmp(name.bytes, "Record Window End", name.size) == 0)
+			return events->start_ns[row] - start_ns > DAY_NS;
+	}
+	return 0;
+}
+
+bool view_write_overview(struct ops_views *views, struct ops_json_writer *json)
+{
+	const struct ops_trace_info *info = ops_trace_info(views->trace);
+	size_t records;
+
+	ops_trace_memory(views->trace, &records);
+	ops_json_key(json, "trace_events");
+	ops_json_integer(json, (int64_t)(info->file_events ? info->file_events - stray_marks(views)
+	                                              : views->events->count + records));
+	ops_json_key(json, "parsed_events");
+	ops_json_integer(json, (int64_t)views->parsed);
+	ops_json_key(json, "lost_events");
+	ops_json_integer(json, (int64_t)info->lost);
+	ops_json_key(json, "profiler_start_ts");
+	if (views->parsed)
+		ops_json_us(json, views->first_ns - views->base_ns);
+	else
+		ops_json_null(json);
+	write_flags(views, json);
+	write_names(views, json);
+	write_devices(views, json);
+	return true;
+}

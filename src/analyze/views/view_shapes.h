@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The text of an input list's shapes as the views show it: "[[32, 3, 224, 224], []]", a scalar being "[]".
+ */
+#ifndef OPS_ANALYZE_VIEW_SHAPES_H
+#define OPS_ANALYZE_VIEW_SHAPES_H
+
+#include <opstrobe/trace.h>
+
+#include "base/buffer.h"
+
+void view_shapes_text(const struct ops_trace *trace, uint32_t inputs, struct ops_buffer *out);
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps (3.4) and where their time goes (3.5, 4.1). A step lasts until the last device work it launched is done; work of a
+ * category of higher rank hides that of the others.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* --- host steps ----------------------------------------------------------------------------------------------------- */
+
+static bool add_step(struct ops_views *views, struct ops_string name, int64_t start_ns, int64_t end_ns)
+{
+	struct view_step *step = OPS_ARRAY_PUSH(&views->steps);
+
+	if (!step)
+		return false;
+	*step = (struct view_step){.name = name, .host_start_ns = start_ns, .host_end_ns = end_ns, .start_ns = start_ns,
+	                           .end_ns = end_ns};
+	return true;
+}
+
+/* Without steps all is one: all of the host's work, or of what there is if that is none. Nothing but memory is no step
+ * (F25). */
+static bool add_whole(struct ops_views *views)
+{
+	int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
+	bool host = false;
+
+	for (int pass = 0; pass < 2 && !host; pass++)
+		for (uint32_t row = 0; row < views->events->count; row++) {
+			uint8_t part = views->parts[row];
+			bool taken = pass ? part != VIEW_NOTHING && part != VIEW_WINDOW
+			                  : part == VIEW_OPERATOR || part == VIEW_OLD_PYTHON || part == VIEW_LOADER ||
+			                            part == VIEW_OPTIMIZER;
+
+			if (!taken)
+				continue;
+			host = true;
+			start_ns = start_ns < view_start(views, row) ? start_ns : view_start(views, row);
+			end_ns = later(end_ns, view_end(views, row));
+		}
+	return !host || add_step(views, (struct ops_string){"0", 1}, start_ns, end_ns);
+}
+
+static bool find_host_steps(struct ops_views *views)
+{
+	for (uint32_t row = 0; row < views->events->count; row++) {
+		struct ops_string name;
+
+		if (views->parts[row] != VIEW_STEP)
+			continue;
+		name = view_row_name(views, row);
+		name.bytes += strlen("ProfilerStep#");
+		name.size -= strlen("ProfilerStep#");
+		if (!add_step(views, name, view_start(views, row), view_end(views, row)))
+			return false;
+	}
+	return views->steps.count || add_whole(views);
+}
+
+/* --- the device's share --------------------------------------------------------------------------------------------- */
+
+static void add_device_event(const struct ops_views *views, struct view_step *step, uint32_t row)
+{
+	if (step->device_events++ == 0 || view_start(views, row) < step->device_start_ns)
+		step->device_start_ns = view_start(views, row);
+	if (step->device_events == 1 || view_end(views, row) > step->device_end_ns)
+		step->device_end_ns = view_end(views, row);
+}
+
+/* Adds to the steps what each of their calls launched. Both are in order of start: `first` goes on with the steps. A call
+ * within the first step that contains it whole; steps of one program do not overlap. */
+static void add_launches(struct ops_views *views, uint8_t *in_step)
+{
+	size_t step = 0;
+
+	for (size_t i = 0; i < views->launches.count; i++) {
+		const struct view_launch *launch = &views->launches.items[i];
+		int64_t start_ns = view_start(views, launch->row);
+
+		while (step + 1 < views->steps.count && views->steps.items[step + 1].host_start_ns <= start_ns)
+			step++;
+		for (size_t s = step; s < views->steps.count && s + 2 > step; s--) {
+			struct view_step *in = &views->steps.items[s];
+
+			if (start_ns < in->host_start_ns || view_end(views, launch->row) > in->host_end_ns)
+				continue;
+			for (uint32_t e = launch->first; e != OPS_NONE; e = views->device_events.items[e].next) {
+				in_step[e] = 1;
+				add_device_event(views, in, views->device_events.items[e].row);
+			}
+			break;
+		}
+	}
+}
+
+/* Where the first step starts: not before earlier work on the device is done. */
+static int64_t first_start(const struct ops_views *views, const uint8_t *in_step)
+{
+	const struct view_step *first = &views->steps.items[0];
+	int64_t start_ns = first->host_start_ns;
+
+	if (!first->device_events)
+		return start_ns;
+	for (size_t i = 0; i < views->device_events.count; i++) {
+		int64_t end_ns = view_end(views, views->device_events.items[i].row);
+
+		if (!in_step[i] && end_ns < first->device_start_ns)
+			start_ns = later(start_ns, end_ns);
+	}
+	return start_ns;
+}
+
+/* Trailing steps whose device work was not seen to its end are dropped. */
+static void drop_last(struct ops_views *views)
+{
+	size_t *count = &views->steps.count;
+	const struct view_step *steps = views->steps.items;
+
+	while (*count > 1 && steps[*count - 1].device_events == 0)
+		--*count;
+	if (*count > 1 && (double)steps[*count - 2].device_events * 0.8 > (double)steps[*count - 1].device_events)
+		--*count;
+}
+
+static bool stretch(struct ops_views *views)
+{
+	uint8_t *in_step = ops_alloc_zeroed(views->device_events.count + 1, sizeof(*in_step));
+	bool any = false;
+	int64_t at_ns;
+
+	if (!in_step)
+		return false;
+	add_launches(views, in_step);
+	for (size_t i = 0; i < views->steps.count; i++)
+		any |= views->steps.items[i].device_events != 0;
+	if (any) {
+		at_ns = first_start(views, in_step);
+		for (size_t i = 0; i < views->steps.count; i++) {
+			struct view_step *step = &views->steps.items[i];
+
+			step->start_ns = later(at_ns, step->host_start_ns);
+			step->end_ns = later(step->host_end_ns, step->device_events ? step->device_end_ns : step->start_ns);
+			step->end_ns = later(step->end_ns, step->start_ns);
+			at_ns = step->end_ns;
+		}
+		drop_last(views);
+	}
+	ops_free(in_step);
+	return true;
+}
+
+/* --- categories ----------------------------------------------------------------------------------------------------- */
+
+static enum view_category category_of(const struct ops_views *views, uint32_t row)
+{
+	switch (views->parts[row]) {
+	case VIEW_KERNEL:
+		return VIEW_TIME_KERNEL;
+	case VIEW_COPY:
+		return VIEW_TIME_MEMCPY;
+	case VIEW_FILL:
+		return VIEW_TIME_MEMSET;
+	case VIEW_LAUNCH:
+		return VIEW_TIME_RUNTIME;
+	case VIEW_LOADER:
+		return VIEW_TIME_LOADER;
+	case VIEW_OPERATOR:
+	case VIEW_LABEL:
+		return views->names[views->events->name[row]] & VIEW_NAME_COLLECTIVE ? VIEW_TIME_COMMUNICATION : VIEW_TIME_CPU;
+	case VIEW_OLD_PYTHON:
+	case VIEW_OPTIMIZER:
+		return VIEW_TIME_CPU;
+	default:
+		return VIEW_TIME_COUNT;
+	}
+}
+
+static bool collect_times(struct ops_views *views)
+{
+	uint32_t next = 0; /* device events are rows in order, too */
+
+	for (uint32_t row = 0; row < views->events->count; row++) {
+		enum view_category category = category_of(views, row);
+		int64_t start_ns = view_start(views, row), end_ns = view_end(views, row);
+
+		if (category <= VIEW_TIME_MEMSET && category != VIEW_TIME_COUNT) {
+			const struct view_device_event *event = &views->device_events.items[next++];
+
+			if (event->communicates)
+				category = VIEW_TIME_COMMUNICATION;
+			if (event->part == VIEW_KERNEL && !view_spans_merge(&views->all_kernels, start_ns, end_ns))
+				return false;
+		}
+		if (category != VIEW_TIME_COUNT && !view_spans_merge(&views->times[category], start_ns, end_ns))
+			return false;
+	}
+	return true;
+}
+
+/* Adds to each step its part of these spans. */
+static void share_out(struct ops_views *views, const struct view_spans *spans, enum view_category category)
+{
+	size_t cursor = 0;
+
+	for (size_t i = 0; i < views->steps.count; i++) {
+		struct view_step *step = &views->steps.items[i];
+
+		step->time_ns[category] = view_spans_within(spans, step->start_ns, step->end_ns, &cursor);
+	}
+}
+
+static bool break_down(struct ops_views *views)
+{
+	struct view_spans free_spans = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < views->steps.count; i++)
+		done = view_spans_merge(&free_spans, views->steps.items[i].start_ns, views->steps.items[i].end_ns);
+	for (int category = 0; done && category < VIEW_TIME_OTHER; category++) {
+		struct view_spans taken = {0}, left = {0};
+
+		done = view_spans_intersect(&views->times[category], &free_spans, &taken) &&
+		       view_spans_subtract(&free_spans, &views->times[category], &left);
+		share_out(views, &taken, (enum view_category)category);
+		view_spans_release(&taken);
+		view_spans_release(&free_spans);
+		free_spans = left; /* empty is empty, and stays so (F01) */
+	}
+	share_out(views, &free_spans, VIEW_TIME_OTHER);
+	view_spans_release(&free_spans);
+	return done;
+}
+
+/* A collective is of the step that has the host's part of it whole. Both are in order of start. */
+static void assign_collectives(struct ops_views *views)
+{
+	for (size_t i = 0; i < views->collectives.count; i++) {
+		struct view_collective *collective = &views->collectives.items[i];
+		size_t low = 0, high = views->steps.count;
+
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (views->steps.items[middle].start_ns <= view_start(views, collective->row))
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low && view_end(views, collective->row) <= views->steps.items[low - 1].end_ns)
+			collective->step = (uint32_t)(low - 1);
+	}
+}
+
+bool view_steps_find(struct ops_views *views)
+{
+	if (!find_host_steps(views) || !stretch(views) || !collect_times(views) || !break_down(views))
+		return false;
+	assign_collectives(views);
+	return true;
+}
+
+/* --- figures -------------------------------------------------------------------------------------------------------- */
+
+static int64_t step_ns(const struct view_step *step, enum view_category category)
+{
+	return category == VIEW_TIME_COUNT ? step->end_ns - step->start_ns : step->time_ns[category];
+}
+
+double view_step_average_ns(const struct ops_views *views, enum view_category category)
+{
+	double sum_ns = 0;
+
+	for (size_t i = 0; i < views->steps.count; i++)
+		sum_ns += (double)step_ns(&views->steps.items[i], category);
+	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
+}
+
+static const char *const names[] = {"kernel", "memcpy", "memset", "communication", "runtime",
+                                    "dataloader", "cpu_exec", "other", "total"};
+
+bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
+{
+	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
+
+	ops_json_key(json, "steps");
+	ops_json_open(json, '{');
+	ops_json_key(json, "names");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < views->steps.count; i++)
+		ops_json_text(json, views->steps.items[i].name.bytes, views->steps.items[i].name.size);
+	ops_json_close(json, ']');
+	ops_json_key(json, "rows");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < views->steps.count; i++) {
+		const struct view_step *step = &views->steps.items[i];
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "name");
+		ops_json_text(json, step->name.bytes, step->name.size);
+		for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
+			ops_json_key(json, names[c]);
+			ops_json_us(json, step_ns(step, (enum view_category)c));
+		}
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+	ops_json_key(json, "average");
+	ops_json_open(json, '{');
+	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
+		ops_json_key(json, names[c]);
+		ops_json_number(json, view_step_average_ns(views, (enum view_category)c) / 1000);
+	}
+	ops_json_close(json, '}');
+	ops_json_key(json, "average_pct");
+	ops_json_open(json, '{');
+	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
+		double average_ns = view_step_average_ns(views, (enum view_category)c);
+
+		ops_json_key(json, names[c]);
+		ops_json_number(json, total_ns > 0 ? rint(10000 * average_ns / total_ns) / 100 : (double)NAN);
+	}
+	ops_json_close(json, '}');
+	ops_json_close(json, '}');
+	return true;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tensor cores (7.3, 7.4): which kernels use them and which operators could, by name, and the shares of time. The plugin's
+ * list is of 2021; behind it stand the names of the kernels of Hopper and later (F18).
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/views/views.h"
+
+bool view_kernel_uses_tensor_cores(struct ops_string name)
+{
+	static const char *const parts[] = {
+		"h884", "s884", "h1688", "s1688", "hmma", "i8816", "16816", "dgrad_1x1_stride_2x2", "first_layer_wgrad_kernel",
+		"conv1x1", "conv2d_c1_k1", "direct_group", "xmma_implicit_gemm", "xmma_sparse_conv",
+		"xmma_warp_specialized_implicit_gemm", "xmma_gemm", "xmma_sparse_gemm", "c1688",
+		"nvjet_", "tensorop", "wgmma", "flash_fwd_kernel", "flash_bwd_",
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (memmem(name.bytes, name.size, parts[i], strlen(parts[i])))
+			return true;
+	return false;
+}
+
+/* In order of strcmp. */
+static const char *const eligible[] = {
+	"AddbmmBackward", "AddmmBackward", "AddmvBackward", "BmmBackward0", "CudnnConvolutionBackward",
+	"CudnnConvolutionTransposeBackward", "MmBackward", "MvBackward", "aten::_convolution",
+	"aten::_thnn_fused_gru_cell", "aten::_thnn_fused_lstm_cell", "aten::addbmm", "aten::addmm", "aten::addmm_",
+	"aten::addmv", "aten::addr", "aten::baddbmm", "aten::bmm", "aten::chain_matmul", "aten::conv1d", "aten::conv2d",
+	"aten::conv3d", "aten::conv_tbc", "aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d",
+	"aten::convolution", "aten::cudnn_convolution", "aten::cudnn_convolution_backward",
+	"aten::cudnn_convolution_backward_input", "aten::cudnn_convolution_backward_weight",
+	"aten::cudnn_convolution_transpose", "aten::cudnn_convolution_transpose_backward",
+	"aten::cudnn_convolution_transpose_backward_input", "aten::cudnn_convolution_transpose_backward_weight",
+	"aten::gru_cell", "aten::linalg_multi_dot", "aten::linear", "aten::lstm_cell", "aten::matmul", "aten::mm", "aten::mv",
+	"aten::prelu", "aten::rnn_relu_cell", "aten::rnn_tanh_cell",
+};
+
+static int compare(const void *key, const void *entry)
+{
+	const struct ops_string *name = key;
+	const char *other = *(const char *const *)entry;
+	size_t size = strlen(other);
+	int order = memcmp(name->bytes, other, name->size < size ? name->size : size);
+
+	return order ? order : (name->size > size) - (name->size < size);
+}
+
+bool view_operator_is_eligible(struct ops_string name)
+{
+	return bsearch(&name, eligible, sizeof(eligible) / sizeof(eligible[0]), sizeof(eligible[0]), compare) != NULL;
+}
+
+double view_tensor_cores_used(const struct ops_views *views)
+{
+	double all_ns = 0, used_ns = 0;
+
+	for (size_t i = 0; i < views->device_events.count; i++) {
+		const struct view_device_event *event = &views->device_events.items[i];
+		double duration_ns = (double)view_duration(views, event->row);
+
+		if (event->part != VIEW_KERNEL)
+			continue;
+		all_ns += duration_ns;
+		if (views->names[views->events->name[event->row]] & VIEW_NAME_TENSOR_CORES)
+			used_ns += duration_ns;
+	}
+	if (all_ns > 0)
+		return used_ns / all_ns;
+	return views->has_kernels ? 0 : (double)NAN;
+}
+
+double view_tensor_cores_eligible(const struct ops_views *views)
+{
+	double all_ns = 0, eligible_ns = 0;
+
+	for (size_t i = 0; i < views->nodes.count; i++) {
+		const struct view_node *node = &views->nodes.items[i];
+
+		if (node->kept != i || !view_is_operator(views, node))
+			continue;
+		all_ns += (double)node->kernel_self_ns;
+		if (node->eligible && !node->eligible_below)
+			eligible_ns += (double)node->kernel_self_ns;
+	}
+	return all_ns > 0 ? eligible_ns / all_ns : 0;
+}
+
+bool view_write_tensor_cores(struct ops_views *views, struct ops_json_writer *json)
+{
+	ops_json_key(json, "tensor_cores");
+	ops_json_open(json, '{');
+	ops_json_key(json, "used_ratio");
+	ops_json_number(json, view_tensor_cores_used(views));
+	ops_json_key(json, "eligible_ops_kernel_ratio");
+	ops_json_number(json, view_tensor_cores_eligible(views));
+	ops_json_close(json, '}');
+	return true;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The host tree of each thread (3.1): which node is in which, the only child of the same name folded into its parent, and
+ * the sums of every node (3.3). Nodes that only partly overlap stand side by side, and none is lost (F15).
+ */
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+
+/* Labels are nodes only where they are collectives (F05 speaks of the others). */
+static bool is_node(const struct ops_views *views, uint32_t row)
+{
+	uint8_t part = views->parts[row];
+
+	if (part == VIEW_LABEL)
+		return views->names[views->events->name[row]] & VIEW_NAME_COLLECTIVE;
+	return part == VIEW_OPERATOR || part == VIEW_OLD_PYTHON || (part >= VIEW_MODULE && part <= VIEW_LIGHTNING_HOOK);
+}
+
+/* Adds the row below the innermost open node of its thread that has it whole. */
+static bool add_node(struct ops_views *views, uint32_t row, uint32_t *top)
+{
+	uint32_t at = (uint32_t)views->nodes.count;
+	struct view_node *node = OPS_ARRAY_PUSH(&views->nodes);
+	uint32_t *open = &top[views->events->track[row]];
+	uint32_t parent = *open;
+
+	if (!node)
+		return false;
+	*node = (struct view_node){.row = row, .parent = OPS_NONE, .kept = at, .calls_of = at, .collective = OPS_NONE,
+	                           .last_child = OPS_NONE, .part = views->parts[row]};
+	views->node_of[row] = at;
+	if (views->events->flags[row] & OPS_EVENT_ASYNC)
+		return true;
+	while (parent != OPS_NONE) {
+		int64_t end_ns = view_end(views, views->nodes.items[parent].row);
+
+		if (view_start(views, row) < end_ns && view_end(views, row) <= end_ns)
+			break;
+		parent = views->nodes.items[parent].parent;
+	}
+	node->parent = parent;
+	if (parent != OPS_NONE) {
+		views->nodes.items[parent].children++;
+		views->nodes.items[parent].last_child = at;
+	}
+	*open = at;
+	return true;
+}
+
+/* An operator whose only child is an operator of the same name takes that child's place in the tree: the child's children
+ * and calls are its own. */
+static void fold(struct ops_views *views)
+{
+	struct view_node *nodes = views->nodes.items;
+	const uint32_t *names = views->events->name;
+
+	for (uint32_t i = 0; i < views->nodes.count; i++) {
+		struct view_node *node = &nodes[i];
+		struct view_node *child;
+
+		if (node->kept != i)
+			continue;
+		while (node->children == 1) {
+			child = &nodes[node->last_child];
+			if (node->part != VIEW_OPERATOR || child->part != VIEW_OPERATOR ||
+			    names[node->row] != names[child->row])
+				break;
+			child->kept = i;
+			node->calls_of = node->last_child;
+			node->children = child->children;
+			node->last_child = child->last_child;
+		}
+	}
+	for (uint32_t i = 0; i < views->nodes.count; i++)
+		if (nodes[i].parent != OPS_NONE)
+			nodes[i].parent = nodes[nodes[i].parent].kept;
+}
+
+bool view_tree_build(struct ops_views *views)
+{
+	size_t tracks;
+	uint32_t *top;
+	bool done = true;
+
+	ops_trace_tracks(views->trace, &tracks);
+	top = ops_realloc_array(NULL, tracks + 1, sizeof(*top));
+	if (!top)
+		return false;
+	for (size_t i = 0; i < tracks; i++)
+		top[i] = OPS_NONE;
+	for (uint32_t row = 0; done && row < views->events->count; row++) {
+		views->node_of[row] = OPS_NONE;
+		if (is_node(views, row))
+			done = add_node(views, row, top);
+	}
+	ops_free(top);
+	if (done)
+		fold(views);
+	return done;
+}
+
+/* --- sums ----------------------------------------------------------------------------------------------------------- */
+
+/* What a node launched itself. Calls of a node whose only child was folded into it do not count: the child's do. */
+static void add_own(struct ops_views *views)
+{
+	struct view_node *nodes = views->nodes.items;
+
+	for (size_t i = 0; i < views->launches.count; i++) {
+		const struct view_launch *launch = &views->launches.items[i];
+		struct view_node *node;
+
+		if (launch->node == OPS_NONE)
+			continue;
+		node = &nodes[launch->node];
+		node->launch_ns += view_duration(views, launch->row);
+		for (uint32_t e = launch->first; e != OPS_NONE; e = views->device_events.items[e].next) {
+			const struct view_device_event *event = &views->device_events.items[e];
+			int64_t duration_ns = view_duration(views, event->row);
+
+			node->device_self_ns += duration_ns;
+			if (event->part != VIEW_KERNEL)
+				continue;
+			node->kernel_self_ns += duration_ns;
+			if (views->names[views->events->name[event->row]] & VIEW_NAME_TENSOR_CORES)
+				node->tensor_self_ns += duration_ns;
+		}
+	}
+}
+
+/* Gives what a node has in all to its parent. */
+static void add_to_parent(struct ops_views *views, const struct view_node *node)
+{
+	struct view_node *parent = &views->nodes.items[node->parent];
+
+	parent->children_ns += view_duration(views, node->row);
+	parent->device_total_ns += node->device_total_ns;
+	parent->tensor_total_ns += node->tensor_total_ns;
+	parent->eligible_below |= node->eligible || node->eligible_below;
+	if (parent->part == VIEW_OPERATOR)
+		parent->eligible |= node->eligible;
+	if (view_is_operator(views, node)) {
+		parent->operators++;
+		parent->operators_device_ns += node->device_total_ns;
+	}
+}
+
+void view_tree_sum(struct ops_views *views)
+{
+	struct view_node *nodes = views->nodes.items;
+
+	add_own(views);
+	for (uint32_t i = 0; i < views->nodes.count; i++) {
+		struct view_node *node = &nodes[i];
+
+		if (node->kept == i && node->calls_of != i) {
+			const struct view_node *from = &nodes[node->calls_of];
+
+			node->launch_ns = from->launch_ns;
+			node->device_self_ns = from->device_self_ns;
+			node->kernel_self_ns = from->kernel_self_ns;
+			node->tensor_self_ns = from->tensor_self_ns;
+		}
+	}
+	for (size_t i = views->nodes.count; i-- > 0;) {
+		struct view_node *node = &nodes[i];
+
+		if (node->kept != i)
+			continue;
+		node->eligible |= node->part == VIEW_OPERATOR && (node->tensor_self_ns > 0 ||
+		                  (views->names[views->events->name[node->row]] & VIEW_NAME_ELIGIBLE));
+		node->device_total_ns += node->device_self_ns;
+		node->tensor_total_ns += node->tensor_self_ns;
+		if (node->parent != OPS_NONE)
+			add_to_parent(views, node);
+	}
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the views share: which row plays which part, the host tree, which operator launched what on a device, and the
+ * steps. Section numbers are those of the specification of the TensorBoard plugin's views; F01…F28 are its flaws.
+ *
+ *     view_model.c      ops_views_init: parts, then tree, launches, steps, all below
+ *     view_tree.c       host nodes of each thread, nested by time (3.1), sums (3.3)
+ *     view_launches.c   device work → launching call → node (3.2)
+ *     view_steps.c      steps (3.4) and where their time goes (3.5, 4.1)
+ *     view_*.c          a view each, which writes itself
+ *
+ * Times are nanoseconds. A node, launch or device event is an index into its array; OPS_NONE is the root of a thread or
+ * nothing at all.
+ */
+#ifndef OPS_ANALYZE_VIEWS_H
+#define OPS_ANALYZE_VIEWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opstrobe/trace.h>
+
+#include "analyze/views/view_spans.h"
+#include "base/array.h"
+#include "base/json_writer.h"
+
+/* What a row is to the views (section 2). */
+enum view_part {
+	VIEW_NOTHING,
+	VIEW_OPERATOR,
+	VIEW_LABEL,        /* a range of the user's, or of torch's */
+	VIEW_DEVICE_LABEL, /* its copy on a device's row */
+	VIEW_OLD_PYTHON,   /* category "python" of 2020 */
+	VIEW_FUNCTION,     /* a Python call that is no module's */
+	VIEW_MODULE,
+	VIEW_STEP,
+	VIEW_LOADER,
+	VIEW_OPTIMIZER,
+	VIEW_LIGHTNING_MODULE,
+	VIEW_LIGHTNING_HOOK,
+	VIEW_LAUNCH, /* runtime or driver call */
+	VIEW_KERNEL,
+	VIEW_COPY,
+	VIEW_FILL,
+	VIEW_WINDOW, /* the span of a session */
+};
+
+/* What a name says; worked out once a string. */
+enum view_name {
+	VIEW_NAME_KNOWN = 1, /* the others are worked out */
+	VIEW_NAME_STEP = 2,
+	VIEW_NAME_LOADER = 4,
+	VIEW_NAME_OPTIMIZER_STEP = 8,
+	VIEW_NAME_OPTIMIZER = 16, /* anything of an optimizer */
+	VIEW_NAME_NCCL = 32,
+	VIEW_NAME_GLOO = 64,
+	VIEW_NAME_DP = 128,
+	VIEW_NAME_DDP = 256,
+	VIEW_NAME_TENSOR_CORES = 512, /* of a kernel that uses them */
+	VIEW_NAME_ELIGIBLE = 1024,    /* of an operator that could */
+	VIEW_NAME_EMPTY = 2048,       /* aten::empty… */
+	VIEW_NAME_LIGHTNING_MODULE = 4096,
+	VIEW_NAME_LIGHTNING_HOOK = 8192,
+	VIEW_NAME_NCCL_KERNEL = 16384,
+};
+#define VIEW_NAME_COLLECTIVE (VIEW_NAME_NCCL | VIEW_NAME_GLOO)
+
+/* A host node. Rows are in order of start, so parents stand before their children, and a thread's nodes are in the order
+ * of a walk through its tree. */
+struct view_node {
+	uint32_t row;
+	uint32_t parent;     /* folded nodes skipped */
+	uint32_t kept;       /* the node it is folded into, or itself */
+	uint32_t calls_of;   /* whose launching calls are its own: a folded node's stand for the kept one's */
+	uint32_t collective; /* index of the collective whose host part it is or is in, OPS_NONE none */
+	uint32_t children;   /* direct ones */
+	uint32_t last_child;
+	uint8_t part;
+	bool eligible;       /* for tensor cores, itself or a child */
+	bool eligible_below; /* some descendant is */
+	int64_t children_ns; /* sum of the direct children's durations */
+	int64_t launch_ns;   /* sum of its own launching calls' durations */
+	int64_t device_self_ns;
+	int64_t device_total_ns;
+	int64_t tensor_self_ns;
+	int64_t tensor_total_ns;
+	int64_t kernel_self_ns; /* kernels alone */
+	int64_t operators_device_ns; /* device total of direct operator children */
+	uint32_t operators;          /* direct operator children */
+};
+
+struct view_launch {
+	uint32_t row;
+	uint32_t node;
+	uint32_t first; /* device event, chained by `next` */
+};
+
+/* What a kernel's arguments say; NAN and OPS_NONE where they do not. */
+struct view_kernel {
+	double blocks_per_sm;
+	double occupancy_pct;
+	int64_t registers; /* -1 none */
+	int64_t shared_memory;
+	int64_t device;
+	uint32_t grid; /* texts, interned in ops_views.texts */
+	uint32_t block;
+};
+
+struct view_device_event {
+	uint32_t row;
+	uint32_t launch;     /* OPS_NONE: unknown */
+	uint32_t next;       /* of the same launch */
+	uint32_t node;       /* that launched it */
+	uint32_t label;      /* string id of the innermost label around the launch outside any operator, or OPS_NONE */
+	uint32_t arguments;  /* index into `kernels` */
+	uint32_t collective; /* OPS_NONE: none that is known */
+	uint8_t part;
+	bool in_tree;        /* counts in the tables by operator */
+	bool communicates;
+	int64_t device;
+};
+
+enum view_category {
+	VIEW_TIME_KERNEL,
+	VIEW_TIME_MEMCPY,
+	VIEW_TIME_MEMSET,
+	VIEW_TIME_COMMUNICATION,
+	VIEW_TIME_RUNTIME,
+	VIEW_TIME_LOADER,
+	VIEW_TIME_CPU,
+	VIEW_TIME_OTHER,
+	VIEW_TIME_COUNT
+};
+
+struct view_step {
+	struct ops_string name;
+	int64_t host_start_ns;
+	int64_t host_end_ns;
+	int64_t start_ns;
+	int64_t end_ns;
+	uint64_t device_events; /* launched inside */
+	int64_t device_start_ns;
+	int64_t device_end_ns;
+	int64_t time_ns[VIEW_TIME_COUNT];
+};
+
+/* Host part and device parts of one collective operation (3.6). */
+struct view_collective {
+	uint32_t row;
+	uint32_t step; /* OPS_NONE: in none */
+	uint32_t first; /* range of the host event in `ranges`; its kernels follow */
+	uint32_t count;
+	uint64_t id;
+	int64_t bytes;
+};
+
+/* What a trace says of a device, from "deviceProperties". */
+struct view_device {
+	int64_t id;
+	struct ops_string name_json; /* "" when not said */
+	int64_t memory_bytes;        /* -1 not said, and so below */
+	int64_t major;
+	int64_t minor;
+	int64_t sm_count;
+};
+
+struct ops_views {
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	int64_t base_ns;  /* what the file's times count from */
+	int64_t first_ns; /* earliest start of all that the views take, and latest end */
+	int64_t last_ns;
+	uint64_t parsed;  /* rows and memory records that the views take */
+	bool lightning;
+	uint16_t *names;      /* enum view_name by string id */
+	uint8_t *parts;       /* by row */
+	uint32_t *node_of;    /* by row */
+	OPS_ARRAY(struct view_node) nodes;
+	OPS_ARRAY(struct view_launch) launches;
+	OPS_ARRAY(struct view_device_event) device_events;
+	OPS_ARRAY(struct view_kernel) kernels;
+	OPS_ARRAY(struct view_step) steps;
+	OPS_ARRAY(struct view_collective) collectives;
+	struct view_spans ranges; /* of collectives; not merged */
+	OPS_ARRAY(struct view_device) devices;
+	OPS_ARRAY(int64_t) gpus;  /* that ran a kernel, ascending */
+	OPS_ARRAY(int64_t) used;  /* devices of all device events, ascending */
+	struct view_spans times[VIEW_TIME_COUNT]; /* merged */
+	struct view_spans all_kernels;
+	struct ops_intern *texts;
+	bool has_launches, has_kernels, has_copies, has_collectives, has_nccl, has_gloo, has_dp, has_ddp, has_modules;
+	int64_t memory_peak_bytes; /* of the first accelerator that is near its limit, see view_advice.c */
+};
+
+/* Everything up to the steps. `views` is released by ops_views_release in any case. Linear in the trace but for sorting of
+ * what has to be. */
+bool ops_views_init(struct ops_views *views, const struct ops_trace *trace);
+void ops_views_release(struct ops_views *views);
+
+bool view_tree_build(struct ops_views *views);
+/* Sums of every node, when the launches are linked. */
+void view_tree_sum(struct ops_views *views);
+bool view_launches_link(struct ops_views *views);
+bool view_kernels_describe(struct ops_views *views);
+bool view_collectives_find(struct ops_views *views);
+bool view_steps_find(struct ops_views *views);
+bool view_devices_read(struct ops_views *views);
+
+static inline int64_t view_start(const struct ops_views *views, uint32_t row)
+{
+	return views->events->start_ns[row];
+}
+
+static inline int64_t view_end(const struct ops_views *views, uint32_t row)
+{
+	return views->events->end_ns[row];
+}
+
+static inline int64_t view_duration(const struct ops_views *views, uint32_t row)
+{
+	return views->events->end_ns[row] - views->events->start_ns[row];
+}
+
+uint16_t view_name_of(struct ops_views *views, uint32_t string);
+/* Whether a name is that of a kernel on tensor cores, or of an operator that could use them (7.3). */
+bool view_kernel_uses_tensor_cores(struct ops_string name);
+bool view_operator_is_eligible(struct ops_string name);
+
+/* An operator in the sense of all tables (3.1). */
+static inline bool view_is_operator(const struct ops_views *views, const struct view_node *node)
+{
+	uint16_t name = views->names[views->events->name[node->row]];
+
+	return node->part == VIEW_OPERATOR && !(name & (VIEW_NAME_DP | VIEW_NAME_DDP | VIEW_NAME_OPTIMIZER));
+}
+
+static inline struct ops_string view_row_name(const struct ops_views *views, uint32_t row)
+{
+	return ops_trace_string(views->trace, views->events->name[row]);
+}
+
+static inline int64_t view_host_self_ns(const struct ops_views *views, const struct view_node *node)
+{
+	return view_duration(views, node->row) - node->children_ns - node->launch_ns;
+}
+
+/* --- the views: each writes its members; false when memory is out ------------------------------------------------- */
+
+bool view_write_overview(struct ops_views *views, struct ops_json_writer *json);
+bool view_write_steps(struct ops_views *views, struct ops_json_writer *json);
+bool view_write_gpus(struct ops_views *views, struct ops_json_writer *json);
+bool view_write_tensor_cores(struct ops_views *views, struct ops_json_writer *json);
+bool view_write_operators(struct ops_views *views, struct ops_json_writer *json);
+bool view_write_call_stacks(struct ops_views *views, struct ops_json_writer *json);
+bool view_write_kernels(struct ops_views *views, struct ops_json_writer *json);
+bool view_write_memory(struct ops_views *views, struct ops_json_writer *json);
+bool view_write_modules(struct ops_views *views, struct ops_json_writer *json);
+bool view_write_communication(struct ops_views *views, struct ops_json_writer *json);
+bool view_write_recommendations(struct ops_views *views, struct ops_json_writer *json);
+
+/* Figures that advice needs and more than one view works out. */
+struct view_gpu_figures {
+	double utilization_ratio;
+	double sm_efficiency_ratio;    /* NAN: no kernel says */
+	double occupancy_pct;          /* likewise */
+	double tensor_core_time_ratio; /* NAN: no kernel hangs on an operator */
+};
+bool view_gpu_figures(struct ops_views *views, int64_t gpu, struct view_gpu_figures *ret_figures);
+/* Shares of 7.4; NAN without kernels, and 0. */
+double view_tensor_cores_used(const struct ops_views *views);
+double view_tensor_cores_eligible(const struct ops_views *views);
+double view_step_average_ns(const struct ops_views *views, enum view_category category); /* COUNT: all of it */
+
+
+#endif
