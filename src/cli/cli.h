@@ -10,11 +10,14 @@ enum cli_exit {
 	CLI_EXIT_OK = 0,
 	CLI_EXIT_FAILED = 1,
 	CLI_EXIT_USAGE = 2,
+	CLI_EXIT_REGRESSION = 3, /* of `diff`, when it is asked to tell */
 };
 
 /* Each takes its own arguments: arguments[0] is the command's name, and a NULL ends them. */
 int cli_run(char **arguments);
 int cli_doctor(char **arguments);
+int cli_views(char **arguments);
+int cli_diff(char **arguments);
 
 /* Replaces this process by Python running `main` of the module `module` with arguments[1…]. Returns CLI_EXIT_FAILED,
  * after saying why, when there is no Python to be had. */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trace files of a run: those of a directory by the names that torch gives them, "<worker>[.<stamp>].pt.trace.json[.gz]".
+ */
+#include "files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* How much of the name stands before ".pt.trace.json" or ".json", which may have ".gz" behind; 0 for no trace. */
+static size_t stem_size(const char *name, bool any_json)
+{
+	size_t size = strlen(name);
+
+	if (size > 3 && !strcmp(name + size - 3, ".gz"))
+		size -= 3;
+	if (size > 14 && !strncmp(name + size - 14, ".pt.trace.json", 14))
+		return size - 14;
+	return any_json && size > 5 && !strncmp(name + size - 5, ".json", 5) ? size - 5 : 0;
+}
+
+/* "worker0.1623143089861" is the worker "worker0" at some time. */
+static void split(struct cli_file *file, const char *name, size_t size)
+{
+	size_t dot = size;
+
+	while (dot > 0 && name[dot - 1] >= '0' && name[dot - 1] <= '9')
+		dot--;
+	if (dot < size && dot > 1 && name[dot - 1] == '.') {
+		file->stamp = strndup(name + dot, size - dot);
+		size = dot - 1;
+	} else {
+		file->stamp = strdup("");
+	}
+	file->worker = strndup(name, size);
+}
+
+/* `path` is the folder's, with the name behind, or the file's own. */
+static int add_file(struct cli_files *files, const char *path, const char *name, size_t stem, bool in_folder)
+{
+	struct cli_file *grown = realloc(files->items, (files->count + 1) * sizeof(*grown));
+	struct cli_file *file;
+	size_t room = strlen(path) + strlen(name) + 2;
+
+	if (!grown)
+		return ENOMEM;
+	files->items = grown;
+	file = &files->items[files->count++];
+	*file = (struct cli_file){.path = malloc(room)};
+	split(file, name, stem);
+	if (!file->path || !file->worker || !file->stamp)
+		return ENOMEM;
+	snprintf(file->path, room, in_folder ? "%s/%s" : "%s", path, name);
+	return 0;
+}
+
+/* Stamps are numbers: the shorter is the smaller (F26). */
+static int compare_stamps(const char *a, const char *b)
+{
+	size_t left = strlen(a), right = strlen(b);
+
+	return left != right ? (left > right) - (left < right) : strcmp(a, b);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct cli_file *left = a, *right = b;
+	int order = strcmp(left->worker, right->worker);
+
+	return order ? order : compare_stamps(left->stamp, right->stamp);
+}
+
+/* Spans of a worker are numbered from 1 in order of time; a file without a stamp has none. */
+static void number_spans(struct cli_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		struct cli_file *file = &files->items[i];
+
+		if (!*file->stamp)
+			continue;
+		file->span = 1;
+		if (i && !strcmp(files->items[i - 1].worker, file->worker))
+			file->span = files->items[i - 1].span + 1;
+	}
+}
+
+static int add_folder(struct cli_files *files, const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+	int failure = 0;
+
+	if (!folder)
+		return errno;
+	while (!failure && (entry = readdir(folder))) {
+		size_t stem = stem_size(entry->d_name, false);
+
+		if (stem)
+			failure = add_file(files, path, entry->d_name, stem, true);
+	}
+	closedir(folder);
+	if (!failure && files->count)
+		qsort(files->items, files->count, sizeof(*files->items), compare_files);
+	return failure;
+}
+
+bool cli_files_find(struct cli_files *files, const char *path)
+{
+	struct stat about;
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	size_t stem = stem_size(name, true);
+	int failure;
+
+	*files = (struct cli_files){0};
+	files->is_folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+	failure = files->is_folder ? add_folder(files, path)
+	                           : add_file(files, path, name, stem ? stem : strlen(name), false);
+	if (failure)
+		fprintf(stderr, "opstrobe: cannot read '%s': %s\n", path, strerror(failure));
+	else if (!files->count)
+		fprintf(stderr, "opstrobe: there is no trace (*.pt.trace.json, *.pt.trace.json.gz) in '%s'\n", path);
+	if (!failure)
+		number_spans(files);
+	return !failure && files->count;
+}
+
+void cli_files_release(struct cli_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		free(files->items[i].path);
+		free(files->items[i].worker);
+		free(files->items[i].stamp);
+	}
+	free(files->items);
+	*files = (struct cli_files){0};
+}

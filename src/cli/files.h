@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The trace files that a path on the command line stands for: itself, or those in a directory.
+ */
+#ifndef OPS_CLI_FILES_H
+#define OPS_CLI_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cli_file {
+	char *path;
+	char *worker; /* "worker0" of "worker0.1623143089861.pt.trace.json" */
+	char *stamp;  /* "1623143089861", or "" */
+	int64_t span; /* which of the worker's files, from 1; 0: it has no stamp */
+};
+
+struct cli_files {
+	struct cli_file *items; /* by worker and time */
+	size_t count;
+	bool is_folder;
+};
+
+/* False, after saying why, when there is none. Released in any case. */
+bool cli_files_find(struct cli_files *files, const char *path);
+void cli_files_release(struct cli_files *files);
+
+#endif
