@@ -7,6 +7,8 @@
  */
 #include "views.h"
 
+#include <string.h>
+
 static const struct ops_events *columns(const struct function_event_object *self)
 {
 	return ops_trace_events(self->trace->trace);
@@ -64,6 +66,19 @@ static PyObject *get_neutral(PyObject *object, void *closure)
 	default:
 		return PyLong_FromLong(-1);
 	}
+}
+
+/* Numbers of Python calls; which, tells the closure: a place in struct ops_events. */
+static PyObject *get_python_id(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+	const uint32_t *column = NULL;
+
+	if (!(self->ref & OPS_MEMORY_REF))
+		memcpy(&column, (const char *)columns(self) + (size_t)(uintptr_t)closure, sizeof(column));
+	if (!column || column[self->ref] == OPS_NONE)
+		return PyLong_FromLong(-1);
+	return PyLong_FromUnsignedLong(column[self->ref]);
 }
 
 /* -1 until set, and then among the user's own attributes. */
@@ -432,9 +447,12 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"flow_id", get_flow, NULL, "Number of the arrow that begins or ends here, 0 none.", (void *)'i'},
 	{"flow_type", get_flow, NULL, "1 from forward to backward, 2 from launch to kernel, 3 any other, 0 none.", (void *)'t'},
 	{"flow_start", get_flow, NULL, "Whether it starts here.", (void *)'s'},
-	{"python_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
-	{"python_parent_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
-	{"python_module_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
+	{"python_id", get_python_id, NULL, "Number of the Python call, -1 for other events.",
+	 (void *)offsetof(struct ops_events, python_id)},
+	{"python_parent_id", get_python_id, NULL, "python_id of the call around it, -1 for none.",
+	 (void *)offsetof(struct ops_events, python_parent)},
+	{"python_module_id", get_python_id, NULL, "Number, within its class, of the module whose call this is, else -1.",
+	 (void *)offsetof(struct ops_events, python_module)},
 	{"self_cpu_percent", get_percent, set_percent, "-1 until set: torch's own tables note their text here.",
 	 (void *)"self_cpu_percent"},
 	{"total_cpu_percent", get_percent, set_percent, "Likewise.", (void *)"total_cpu_percent"},
