@@ -48,13 +48,16 @@ def trace_path(output: str | None) -> str:
 class RunRecorder:
     """One per process. `arm`, then run the program; the rest happens by itself."""
 
-    def __init__(self, path: str, *, steps: range | None, table_rows: int | None, **what: Any) -> None:
+    def __init__(
+        self, path: str, *, steps: range | None, table_rows: int | None, module_depth: int | None, **what: Any
+    ) -> None:
         self._path = path
         relative = os.path.relpath(path)  # to where the user is, wherever the program goes
         self._shown_path = path if relative.startswith("..") else relative
         self._steps = steps
         self._table_rows = table_rows
-        self._what = what
+        self._module_depth = module_depth  # None: no modules; 0: all levels
+        self._what = {**what, "with_modules": module_depth is not None}
         self._pid = os.getpid()
         self._profile: opstrobe.profile | None = None
         self._written = False
@@ -180,6 +183,8 @@ class RunRecorder:
         if self._table_rows is not None:
             averages = profile.key_averages(group_by_input_shape=self._what["record_shapes"])
             _print(averages.table(sort_by="self_cpu_time_total", row_limit=self._table_rows))
+        if self._module_depth is not None:
+            _print(profile.module_summary().table(depth=self._module_depth or None))
         recording = profile.profiler
         assert recording is not None and recording.trace is not None
         lost = f"{recording.trace.lost:,} LOST for want of memory" if recording.trace.lost else "none lost"

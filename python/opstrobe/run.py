@@ -57,6 +57,15 @@ def _parser() -> argparse.ArgumentParser:
         help="print the N operators with the largest self time (default 20; --table=N) to standard error",
     )
     parser.add_argument(
+        "--with-modules",
+        metavar="DEPTH",
+        nargs="?",
+        type=_parse_depth,
+        const=0,
+        help="record the calls of nn.Module, and print what each module took, DEPTH levels of them (default all; "
+        "--with-modules=DEPTH), to standard error",
+    )
+    parser.add_argument(
         "--patch",
         action="store_true",
         help="record nothing by itself: let what the program does with torch.profiler be done by opstrobe, in this "
@@ -84,6 +93,16 @@ def _parse_rows(text: str) -> int:
     if rows < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of rows")
     return rows
+
+
+def _parse_depth(text: str) -> int:
+    try:
+        depth = int(text)
+    except ValueError:
+        depth = 0
+    if depth < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of levels")
+    return depth
 
 
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -128,6 +147,7 @@ def main() -> None:
         path,
         steps=options.steps,
         table_rows=options.table,
+        module_depth=options.with_modules,
         record_shapes=options.record_shapes,
         profile_memory=options.memory,
         with_flops=options.flops,

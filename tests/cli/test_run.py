@@ -378,3 +378,35 @@ def test_patch_goes_alone(tmp_path, program, opstrobe):
     result = opstrobe("run", "--patch", "--memory", program("pass"))
     assert result.returncode == 2
     assert "--patch goes with no other option" in result.stderr
+
+
+# --- modules ------------------------------------------------------------------------------------------------------------
+
+MODEL = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    def forward(self, x):
+        return self.body(x)
+def main():
+    net = Net()  # gone when the program ends
+    net(torch.ones(2)).sum().backward()
+main()
+"""
+
+
+def test_spec_6_7_modules(program, opstrobe):
+    program(MODEL)
+    done = opstrobe("run", "--with-modules", "-o", "all.json", "program.py")
+    assert [line.split()[:3] for line in done.stderr.splitlines()[1:5]] == [
+        ["Net", "Net", "1"],
+        ["body", "Sequential", "1"],
+        ["0", "Linear", "1"],
+        ["1", "ReLU", "1"],
+    ]
+    done = opstrobe("run", "--with-modules=1", "-o", "one.json", "program.py")
+    assert [line.split()[0] for line in done.stderr.splitlines()[:2]] == ["Module", "Net"]
+    assert "body" not in done.stderr
+    assert opstrobe("run", "--with-modules=x", "program.py").returncode == 2
