@@ -76,8 +76,9 @@ enum ops_value_kind {
 	OPS_VALUE_BOOL,      /* uint32_t, 0 or 1 */
 	OPS_VALUE_TEXT,      /* a text */
 	OPS_VALUE_TEXT_LIST, /* uint32_t count, then as many texts */
-	OPS_VALUE_COUNT,     /* int64_t: of a counter, known only once the slot is closed */
+	OPS_VALUE_COUNT,     /* int64_t: of a counter, known only once the slot is closed, and then perhaps not */
 };
+#define OPS_COUNT_UNKNOWN INT64_MIN
 
 /* Offsets in a block and sizes of payloads are less than OPS_BLOCK_BYTES. */
 struct ops_slot {

@@ -294,6 +294,15 @@ static PyObject *get_stack(PyObject *object, void *closure)
 	return ops_ext_trace_stack(self->trace, self->ref, OPS_ALL_FRAMES);
 }
 
+static PyObject *get_named_values(PyObject *object, void *closure)
+{
+	struct function_event_object *self = (struct function_event_object *)object;
+
+	if (self->ref & OPS_MEMORY_REF)
+		return PyDict_New();
+	return ops_ext_named_values(self->trace, self->ref, closure != NULL);
+}
+
 static PyObject *get_use_device(PyObject *object, void *closure)
 {
 	(void)closure;
@@ -441,7 +450,9 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"external_id", get_external_id, NULL, "The id; 0 for memory events.", NULL},
 	{"linked_correlation_id", get_neutral, NULL, "0", (void *)NEUTRAL_0},
 	{"kernels", get_neutral, NULL, "Device kernels launched.", (void *)NEUTRAL_LIST},
-	{"kwinputs", get_neutral, NULL, "Keyword arguments.", (void *)NEUTRAL_DICT},
+	{"kwinputs", get_named_values, NULL, "Keyword arguments.", NULL},
+	{"performance_counters", get_named_values, NULL, "What was counted in it, by the names of performance_events.",
+	 (void *)1},
 	{"stack", get_stack, NULL, "Python functions around it, the innermost first; of a backward event, those around its forward operator.", NULL},
 	{"event_metadata", get_neutral, NULL, "Details of a device event.", (void *)NEUTRAL_NONE},
 	{"flow_id", get_flow, NULL, "Number of the arrow that begins or ends here, 0 none.", (void *)'i'},

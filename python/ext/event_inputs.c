@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An operator's inputs (opstrobe/inputs.h) as the Python lists that torch shows: one entry an argument.
+ * An operator's inputs (opstrobe/inputs.h) as the Python lists that torch shows: one entry an argument. And the named values
+ * that were recorded with it.
  */
 #include "views.h"
 
 #include <string.h>
+
+#include <opstrobe/counters.h>
 
 struct cursor {
 	const char *next;
@@ -162,4 +165,60 @@ PyObject *ops_ext_inputs(struct trace_object *trace, uint32_t inputs, enum input
 		Py_XDECREF(item);
 	}
 	return list;
+}
+
+/* --- named values ------------------------------------------------------------------------------------------------- */
+
+/* What a file's arguments or a recording have as text beside keyword values. */
+static bool is_other(const char *name)
+{
+	static const char *const others[] = {
+		"Record function id", "Call stack", "Module Hierarchy", "CallFrom", "Python thread", "Profiler Event Index",
+		"Collective name", "dtype", "In msg nelems", "Out msg nelems", "In split size", "Out split size",
+		"Global rank start", "Global rank stride", "Group size", "Process Group Name", "Process Group Description",
+		"Process Group Ranks", "Rank", "Src Rank", "Dst Rank", "Seq", "Comms Id", "Input Tensors start",
+		"Output Tensors start", "Is asynchronized op", "Input Dims", "Input type", "Input Strides", "Concrete Inputs",
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(others[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* The members of a JSON object, without its braces, as a dict. */
+static PyObject *members(struct ops_string text)
+{
+	PyObject *json = PyImport_ImportModule("json"), *braces = ops_ext_text(text.bytes, text.size), *dict = NULL;
+	PyObject *object = braces ? PyUnicode_FromFormat("{%U}", braces) : NULL;
+
+	if (json && object)
+		dict = PyObject_CallMethod(json, "loads", "O", object);
+	Py_XDECREF(json);
+	Py_XDECREF(braces);
+	Py_XDECREF(object);
+	return dict;
+}
+
+PyObject *ops_ext_named_values(struct trace_object *trace, uint32_t row, bool counters)
+{
+	const struct ops_events *events = ops_trace_events(trace->trace);
+	PyObject *all, *wanted = PyDict_New(), *name, *value;
+	Py_ssize_t at = 0;
+
+	if (!wanted || !events->extra || events->extra[row] == OPS_NONE || events->kind[row] != OPS_EVENT_CPU_OP)
+		return wanted;
+	all = members(ops_trace_string(trace->trace, events->extra[row]));
+	while (all && PyDict_Next(all, &at, &name, &value)) {
+		Py_ssize_t size;
+		const char *bytes = PyUnicode_AsUTF8AndSize(name, &size);
+
+		if (!bytes || (ops_counters_known(bytes, (size_t)size) == counters && !is_other(bytes) &&
+			       PyDict_SetItem(wanted, name, value) < 0))
+			Py_CLEAR(all);
+	}
+	if (!all)
+		Py_CLEAR(wanted);
+	Py_XDECREF(all);
+	return wanted;
 }

@@ -4,8 +4,10 @@
  */
 #include "ext.h"
 
+#include <string.h>
 #include <unistd.h>
 
+#include <opstrobe/counters.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 
@@ -19,6 +21,8 @@ struct session_object {
 	pid_t pid;                   /* the process that it runs in: a fork's child has this object and no session */
 	bool attached;               /* the bridge records into it */
 	bool modules;                /* calls of modules are wanted */
+	PyObject *events;            /* tuple of names of what to count, NULL none */
+	PyObject *refused;           /* list of those that the system does not let us count, and why; NULL none */
 	struct ops_record_options record;
 	struct ops_torch_options torch;
 	bool with_stack;
@@ -66,17 +70,19 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 				   "modules",       "record_ids",     "max_bytes",       "prefault_bytes",
 				   "stack",         "gc",             "path_prefixes",   "include",
 				   "exclude",       "hide",           "max_depth",       "min_duration_ns",
-				   NULL};
+				   "performance_events", NULL};
 	struct session_object *self = (struct session_object *)object;
 	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0;
 	struct ops_record_options record = {0};
 	struct ops_python_options python = {0};
+	PyObject *events = NULL;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&:Session", keywords, &shapes, &memory,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!:Session", keywords, &shapes, &memory,
 					 &all, &overloads, &modules, &ids, to_bytes, &record.max_bytes, to_bytes,
 					 &record.prefault_bytes, &stack, &gc, to_texts, &python.filter.path_prefixes,
 					 to_texts, &python.filter.include, to_texts, &python.filter.exclude,
-					 to_texts, &python.filter.hide, &python.max_depth, to_bytes, &python.min_duration_ns)) {
+					 to_texts, &python.filter.hide, &python.max_depth, to_bytes, &python.min_duration_ns,
+					 &PyTuple_Type, &events)) {
 		filter_clear(&python.filter);
 		return -1;
 	}
@@ -84,6 +90,8 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	python.record_gc = gc;
 	self->with_stack = stack;
 	self->python = python;
+	Py_XINCREF(events);
+	Py_XSETREF(self->events, events);
 	self->record = record;
 	self->modules = modules;
 	self->torch = (struct ops_torch_options){
@@ -111,6 +119,9 @@ static struct ops_recording *end_session(struct session_object *self, struct ops
 	if (self->attached)
 		ops_ext_bridge()->detach();
 	self->attached = false;
+	if (self->torch.counters)
+		ops_counters_close();
+	self->torch.counters = NULL;
 	ops_session_stop(session, &recording, error);
 	if (!ops_python_calls_stop(recording)) {
 		ops_recording_free(recording);
@@ -120,6 +131,46 @@ static struct ops_recording *end_session(struct session_object *self, struct ops
 	}
 	ops_ext_modules_end(recording);
 	return recording;
+}
+
+/* Notes the refused names, and why the first was. */
+static int note_refused(struct session_object *self, uint32_t refused, int os_errno)
+{
+	PyObject *list = PyList_New(0);
+	PyObject *why = list ? PyUnicode_FromString(strerror(os_errno)) : NULL;
+
+	for (Py_ssize_t i = 0; why && i < PyTuple_GET_SIZE(self->events); i++)
+		if (refused >> i & 1 && PyList_Append(list, PyTuple_GET_ITEM(self->events, i)) < 0)
+			Py_CLEAR(why);
+	Py_XSETREF(self->refused, why ? Py_BuildValue("(NN)", list, why) : NULL);
+	if (!why)
+		Py_XDECREF(list);
+	return self->refused ? 0 : -1;
+}
+
+/* Opens the counters asked for. */
+static int open_counters(struct session_object *self)
+{
+	const char *names[OPS_COUNTERS_MAX + 1] = {0};
+	Py_ssize_t count = self->events ? PyTuple_GET_SIZE(self->events) : 0;
+	const struct ops_counters *counters;
+	struct ops_error error;
+	uint32_t refused;
+	int os_errno = 0;
+
+	Py_CLEAR(self->refused);
+	for (Py_ssize_t i = 0; i < count && i <= OPS_COUNTERS_MAX; i++) {
+		names[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(self->events, i));
+		if (!names[i])
+			return -1;
+	}
+	if (count == 0)
+		return 0;
+	if (ops_counters_open(names, (size_t)count, &counters, &refused, &os_errno, &error))
+		return ops_ext_raise(&error), -1;
+	if (counters->count)
+		self->torch.counters = counters;
+	return refused ? note_refused(self, refused, os_errno) : 0;
 }
 
 static PyObject *session_start(PyObject *object, PyObject *ignored)
@@ -141,7 +192,7 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 	start_ticks = ops_ticks(ops_collector_get()->tsc);
 	self->session = session;
 	self->pid = getpid();
-	if (ops_ext_modules_begin(self->modules) < 0) {
+	if (open_counters(self) < 0 || ops_ext_modules_begin(self->modules) < 0) {
 		ops_recording_free(end_session(self, &error));
 		return NULL;
 	}
@@ -205,6 +256,14 @@ static PyObject *session_get_running(PyObject *object, void *ignored)
 	return PyBool_FromLong(is_running((struct session_object *)object));
 }
 
+static PyObject *session_get_refused(PyObject *object, void *ignored)
+{
+	PyObject *refused = ((struct session_object *)object)->refused;
+
+	(void)ignored;
+	return Py_NewRef(refused ? refused : Py_None);
+}
+
 static void session_dealloc(PyObject *object)
 {
 	struct session_object *self = (struct session_object *)object;
@@ -213,6 +272,8 @@ static void session_dealloc(PyObject *object)
 	if (is_running(self))
 		ops_recording_free(end_session(self, NULL));
 	filter_clear(&self->python.filter);
+	Py_XDECREF(self->events);
+	Py_XDECREF(self->refused);
 	type->tp_free(object);
 	Py_DECREF(type);
 }
@@ -228,6 +289,8 @@ static PyMethodDef session_methods[] = {
 };
 
 static PyGetSetDef session_properties[] = {
+	{"refused_events", session_get_refused, NULL,
+	 "Names of the performance events that cannot be counted here, and why; None when there are none.", NULL},
 	{"running", session_get_running, NULL, "Whether it was started and not stopped, in this process.", NULL},
 	{0},
 };

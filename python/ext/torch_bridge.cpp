@@ -65,6 +65,7 @@ struct alignas(64) attachment {
 	const ops_collector *collector; /* set by the first attach, the same ever after */
 	uint64_t session;               /* epoch of the attached session, 0 none; release store, acquire load */
 	enum reach reach;
+	int observed; /* observers that run, and sessions beside which one of torch's own does; relaxed */
 	ops_torch_options options;
 	uint64_t op_handle;             /* the callbacks of that session */
 	uint64_t range_handle;
@@ -502,11 +503,16 @@ struct text {
 };
 constexpr size_t inline_max = 2048; /* longer ones are interned: a block should hold many records */
 
+constexpr size_t text_bytes(size_t size)
+{
+	return sizeof(uint32_t) + ((size + 3) & ~size_t{3});
+}
+
 char *put_text(const place &to, char *at, text text)
 {
 	const uint32_t length = static_cast<uint32_t>(text.size);
 
-	at = take(to, at, sizeof(length) + ((text.size + 3) & ~size_t{3}));
+	at = take(to, at, text_bytes(text.size));
 	if (!at)
 		return nullptr;
 	std::memcpy(at, &length, sizeof(length));
@@ -514,23 +520,39 @@ char *put_text(const place &to, char *at, text text)
 	return at;
 }
 
-/* One named value: the id that torch gave a RecordFunction. */
-char *put_record_id(const place &to, char *at, uint64_t id)
-{
-	static constexpr char name[] = "Record function id";
-	const int64_t value = static_cast<int64_t>(id);
-	const uint32_t kind = OPS_VALUE_INT;
-	const uint32_t count = 1;
-	const auto put = [&](const void *bytes, size_t size) {
-		at = at ? take(to, at, size) : nullptr;
-		if (at)
-			std::memcpy(at, bytes, size);
-	};
+/* Named values: the id that torch gave a RecordFunction, and counters, whose values are filled in at the end. */
+struct named_values {
+	uint64_t record_id;           /* 0: without */
+	const ops_counters *counters; /* NULL: none */
+};
 
-	put(&value, sizeof(value));
-	put(&kind, sizeof(kind));
-	at = at ? put_text(to, at, {name, sizeof(name) - 1}) : nullptr;
-	put(&count, sizeof(count));
+constexpr char record_id_name[] = "Record function id";
+
+char *put_number(const place &to, char *at, const char *name, uint32_t kind, int64_t value)
+{
+	char bytes[sizeof(kind) + sizeof(value)];
+
+	at = at ? take(to, at, sizeof(bytes)) : nullptr;
+	if (!at)
+		return nullptr;
+	std::memcpy(at, &kind, sizeof(kind));
+	std::memcpy(at + sizeof(kind), &value, sizeof(value));
+	return put_text(to, at, {name, std::strlen(name)});
+}
+
+OPS_COLD char *put_values(const place &to, char *at, const named_values &values)
+{
+	uint32_t count = values.counters ? values.counters->count : 0;
+
+	for (uint32_t i = count; i-- > 0;)
+		at = put_number(to, at, values.counters->names[i], OPS_VALUE_COUNT, OPS_COUNT_UNKNOWN);
+	if (values.record_id) {
+		at = put_number(to, at, record_id_name, OPS_VALUE_INT, static_cast<int64_t>(values.record_id));
+		count++;
+	}
+	at = at ? take(to, at, sizeof(count)) : nullptr;
+	if (at)
+		std::memcpy(at, &count, sizeof(count));
 	return at;
 }
 
@@ -542,11 +564,16 @@ struct record {
 	text args;
 	const RecordFunction *inputs; /* NULL: without its inputs */
 	uint64_t writes; /* which of the inputs it may write to */
-	uint64_t record_id; /* of its RecordFunction, 0: without */
+	named_values values;
 	uint32_t id;
 	uint8_t kind;
 	bool storages; /* with its inputs' storages */
 };
+
+inline bool has_values(const record &what)
+{
+	return what.values.record_id || what.values.counters;
+}
 
 OPS_INLINE char *put_payload(const place &to, char *at, const record &what)
 {
@@ -554,8 +581,8 @@ OPS_INLINE char *put_payload(const place &to, char *at, const record &what)
 		at = put_inputs(to, at, what.inputs->inputs());
 	if (at && what.inputs && what.storages)
 		at = put_storages(to, at, what.inputs->inputs(), what.writes);
-	if (OPS_UNLIKELY(at && what.record_id))
-		at = put_record_id(to, at, what.record_id);
+	if (OPS_UNLIKELY(at && has_values(what)))
+		at = put_values(to, at, what.values);
 	if (at && what.args.bytes)
 		at = put_text(to, at, what.args);
 	return at && what.name.bytes ? put_text(to, at, what.name) : at;
@@ -567,7 +594,7 @@ inline uint16_t payload_flags(const record &what)
 	                             (what.args.bytes ? OPS_SLOT_HAS_ARGS : 0) |
 	                             (what.inputs ? OPS_SLOT_HAS_INPUTS : 0) |
 	                             (what.inputs && what.storages ? OPS_SLOT_HAS_STORAGES : 0) |
-	                             (what.record_id ? OPS_SLOT_HAS_VALUES : 0));
+	                             (has_values(what) ? OPS_SLOT_HAS_VALUES : 0));
 }
 
 /* By way of a buffer: into a new block, or when writing in place was disturbed. Clears `what->inputs` if they are too
@@ -575,7 +602,7 @@ inline uint16_t payload_flags(const record &what)
 OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 {
 	const ops_thread nobody = {};
-	char small[2 * (inline_max + sizeof(uint32_t)) + 64]; /* enough without inputs: two texts and an id */
+	char small[2 * (inline_max + sizeof(uint32_t)) + 512]; /* enough without inputs */
 	const size_t large_bytes = OPS_PAYLOAD_MAX & ~size_t{3};
 	char *const large = what->inputs ? static_cast<char *>(std::malloc(large_bytes)) : nullptr;
 	place to = {large ? large : small, &nobody, nullptr, 0, false};
@@ -619,7 +646,7 @@ OPS_INLINE ops_slot *reserve_with_payload(recorder *self, uint64_t epoch, record
 
 OPS_INLINE ops_slot *reserve(recorder *self, uint64_t epoch, record *what)
 {
-	if (what->inputs || what->name.bytes || OPS_UNLIKELY(what->record_id))
+	if (what->inputs || what->name.bytes || OPS_UNLIKELY(has_values(*what)))
 		return reserve_with_payload(self, epoch, what);
 	return ops_reserve(attached.collector, self->thread, epoch, 0);
 }
@@ -688,10 +715,62 @@ static_assert(sizeof(op_context) == sizeof(ops_slot::owner) && offsetof(ops_slot
 /* How much of an operator is recorded. */
 enum detail { with_name, with_inputs, with_storages };
 
+/* An operator in which something is counted: read at its start and at its end, on one thread. */
+struct counted_context final : ObserverContext {
+	ops_slot *slot = nullptr;
+	char *values = nullptr; /* the first counter, in the slot's payload */
+	const ops_counters *counters = nullptr;
+	const recorder *self = nullptr;
+	uint64_t session = 0; /* the counters are those of this session; 0: not read at the start */
+	int64_t start[OPS_COUNTERS_MAX] = {};
+
+	~counted_context() override
+	{
+		int64_t now[OPS_COUNTERS_MAX];
+		char *at = values;
+
+		if (session && session == attached_session() && self == this_recorder && counters->read(now)) {
+			for (uint32_t i = 0; i < counters->count; i++) {
+				const int64_t value = now[i] - start[i];
+				at += text_bytes(std::strlen(counters->names[i])) + sizeof(uint32_t);
+				std::memcpy(at, &value, sizeof(value));
+				at += sizeof(value);
+			}
+		}
+		close(slot);
+	}
+};
+
+OPS_COLD context_ptr open_counted(const RecordFunction &fn, recorder *self, ops_slot *slot, const record &what) noexcept
+{
+	std::unique_ptr<counted_context> context(new (std::nothrow) counted_context);
+	char *at = static_cast<char *>(ops_slot_payload(self->thread, slot));
+
+	fill(slot, fn, what);
+	slot->owner = nullptr;
+	if (what.name.bytes)
+		at += text_bytes(what.name.size);
+	at += sizeof(uint32_t);
+	if (what.values.record_id)
+		at += text_bytes(std::strlen(record_id_name)) + sizeof(uint32_t) + sizeof(int64_t);
+	slot->start_ticks = ops_ticks(attached.collector->tsc);
+	if (!context)
+		slot->end_ticks = slot->start_ticks; /* no memory to know the end */
+	ops_publish(self->thread);
+	if (!context)
+		return nullptr;
+	context->slot = slot;
+	context->values = at;
+	context->counters = what.values.counters;
+	context->self = self;
+	context->session = what.values.counters->read(context->start) ? attached_session() : 0;
+	return context;
+}
+
 /* The id that torch gave, which it does when an observer asks. */
 inline uint64_t record_id(const RecordFunction &fn)
 {
-	return OPS_UNLIKELY(__atomic_load_n(&observing::observed, __ATOMIC_RELAXED) != 0) ? fn.handle() : 0;
+	return OPS_UNLIKELY(__atomic_load_n(&attached.observed, __ATOMIC_RELAXED) != 0) ? fn.handle() : 0;
 }
 
 template <detail Detail, bool Global>
@@ -713,7 +792,7 @@ __attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
 	what.storages = Detail == with_storages;
 	what.writes = schema.writes;
 	what.id = schema.id;
-	what.record_id = record_id(fn);
+	what.values.record_id = record_id(fn);
 	if (OPS_UNLIKELY(!what.id)) {
 		what.name = {name, std::strlen(name)};
 		if (OPS_UNLIKELY(what.name.size > inline_max)) {
@@ -723,9 +802,12 @@ __attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
 			what.name = {};
 		}
 	}
+	what.values.counters = attached.options.counters;
 	ops_slot *slot = reserve(self, epoch, &what);
 	if (OPS_UNLIKELY(!slot))
 		return nullptr;
+	if (OPS_UNLIKELY(what.values.counters != nullptr))
+		return open_counted(fn, self, slot, what);
 	context_ptr context(new (slot) op_context);
 	fill(slot, fn, what);
 	slot->start_ticks = ops_ticks(attached.collector->tsc);
@@ -787,7 +869,7 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 			return nullptr;
 		what.name = what.args = {};
 	}
-	what.record_id = record_id(fn);
+	what.values.record_id = record_id(fn);
 	ops_slot *slot = reserve(self, epoch, &what);
 	if (!slot)
 		return nullptr;
@@ -999,7 +1081,7 @@ void detach() noexcept
 {
 	__atomic_store_n(&attached.session, 0, __ATOMIC_RELEASE);
 	if (attached.options.record_ids)
-		__atomic_sub_fetch(&observing::observed, 1, __ATOMIC_RELAXED);
+		observing::count_observers(-1);
 	attached.options.record_ids = false;
 	left_behind = left_behind || (attached.reach != all_threads && !thread_holds(attached.op_handle));
 	try {
@@ -1068,7 +1150,7 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 			return "torch.profiler (or another profiler that uses torch's profiler state) is recording on this thread";
 		attached.options = *options;
 		if (options->record_ids)
-			__atomic_add_fetch(&observing::observed, 1, __ATOMIC_RELAXED);
+			observing::count_observers(1);
 		attached.reach = options->all_threads ? all_threads : left_behind ? inheriting_checked : inheriting;
 		const uint64_t session = ops_collector_epoch(collector);
 		push_state(session);
@@ -1084,10 +1166,15 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 const ops_torch_bridge bridge = {
 	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach,
 	observing::open, observing::begin, observing::pause, observing::close,
-	&observing::observed, own_range_begin, own_range_end,
+	&attached.observed, own_range_begin, own_range_end,
 };
 
 } // namespace
+
+void observing::count_observers(int change)
+{
+	__atomic_add_fetch(&attached.observed, change, __ATOMIC_RELAXED);
+}
 
 extern "C" __attribute__((visibility("default"))) const ops_torch_bridge *ops_torch_bridge_get(void)
 {

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <opstrobe/collector.h>
+#include <opstrobe/counters.h>
 #include <opstrobe/execution_trace.h>
 
 #ifdef __cplusplus
@@ -33,6 +34,7 @@ struct ops_torch_options {
 	bool capture_overload_names; /* "Tensor" of aten::add.Tensor beside the name */
 	bool record_ids;             /* torch's RecordFunction ids, for which an observer has asked; without this they are
 	                              * recorded while one of the bridge's own observers runs */
+	const struct ops_counters *counters; /* what to count in each operator; NULL: nothing */
 };
 
 /* Who takes the nodes that an observer makes. Called from any thread, one node at a time. */

@@ -62,7 +62,8 @@ struct place {
 };
 inline place places[place_count];
 inline uint64_t last_number = 0;
-inline int observed = 0; /* observers that run, and sessions beside which one of torch's own does; relaxed */
+/* Keeps count of those who want torch's RecordFunctions as they are. */
+void count_observers(int change);
 
 inline ops_node_text text_of(const std::string &text)
 {
@@ -376,10 +377,11 @@ inline void forked()
 {
 	for (place &at : places) {
 		new (&at.lock) std::mutex;
+		if (at.running)
+			count_observers(-1);
 		at.number = 0;
 		at.running = false;
 	}
-	observed = 0;
 }
 
 /* Takes back the callbacks that a parent left in the place. */
@@ -423,7 +425,7 @@ inline void pause(uint64_t observer) noexcept
 	if (!at || !at->running)
 		return;
 	remove_callbacks(*at);
-	__atomic_sub_fetch(&observed, 1, __ATOMIC_RELAXED);
+	count_observers(-1);
 	const std::lock_guard<std::mutex> held(at->lock);
 	at->running = false;
 }
@@ -439,7 +441,7 @@ inline const char *begin(uint64_t observer) noexcept
 			const std::lock_guard<std::mutex> held(at->lock);
 			at->running = true;
 		}
-		__atomic_add_fetch(&observed, 1, __ATOMIC_RELAXED);
+		count_observers(1);
 		at->handle = at::addGlobalCallback(
 			make_callback(static_cast<size_t>(at - places), std::make_index_sequence<place_count>()));
 		return nullptr;

@@ -219,6 +219,8 @@ enum inputs_view {
 	INPUT_CONCRETE,          /* scalars and lists of them; None elsewhere */
 };
 PyObject *ops_ext_inputs(struct trace_object *trace, uint32_t inputs, enum inputs_view view);
+/* A dict of the named values that were recorded with an operator: those of counters, or all others. */
+PyObject *ops_ext_named_values(struct trace_object *trace, uint32_t row, bool counters);
 
 /* --- average_fields.c: the attributes that events and averages have in common ------------------------------------------ */
 

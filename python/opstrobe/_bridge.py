@@ -56,6 +56,7 @@ def _sources() -> _Sources:
             main / "torch_bridge.h",
             main / "torch_observer.hpp",
             include / "opstrobe" / "collector.h",
+            include / "opstrobe" / "counters.h",
             include / "opstrobe" / "error.h",
             include / "opstrobe" / "execution_trace.h",
             include / "opstrobe" / "inputs.h",

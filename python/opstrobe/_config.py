@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 from opstrobe._warn import warn
 
 TYPE_CHECKING = False
@@ -28,7 +30,6 @@ _FIELDS: dict[str, Any] = {
 }
 # What torch 2.15 no longer has in front: there the first positional argument is `verbose`.
 _REMOVED = ("profiler_metrics", "profiler_measure_per_kernel")
-_MISSING = ("performance_events",)
 
 
 class _ExperimentalConfig:
@@ -88,6 +89,8 @@ def _values_of_torch(config: Any) -> dict[str, Any]:
         for i, value in enumerate(probe):
             if value != untouched[i]:
                 values[name] = state[i]
+                if isinstance(default, list):  # of bytes, where torch pickles its strings
+                    values[name] = [os.fsdecode(text) for text in state[i]]
     return values
 
 
@@ -108,14 +111,11 @@ def without_trace_only(config: Any) -> Any:
 
 
 def check_experimental(values: dict[str, Any], *, with_cpu: bool) -> None:
-    """Refuses by name what cannot be had, and warns of what has no effect here.
+    """Warns of what has no effect here.
 
     Without a device there is nothing that enable_cuda_sync_events, disable_external_correlation and adjust_timestamps
     could change, and stacks need no `verbose`: these four are taken as they are.
     """
-    missing = [name for name in _MISSING if values[name]]
-    if missing:
-        raise NotImplementedError(f"_ExperimentalConfig: not implemented yet: {', '.join(missing)}")
     for name in _REMOVED:
         if values[name]:
             warn(f"_ExperimentalConfig: {name} has no effect: it measures kernels, and no device is recorded")

@@ -14,6 +14,8 @@ _Event: TypeAlias = "FunctionEvent | FunctionEventAvg"
 @final
 class Session:
     running: bool
+    @property
+    def refused_events(self) -> tuple[list[str], str] | None: ...
     def __init__(
         self,
         *,
@@ -33,6 +35,7 @@ class Session:
         hide: tuple[str, ...] = (),
         max_depth: int = 0,
         min_duration_ns: int = 0,
+        performance_events: tuple[str, ...] = (),
     ) -> None: ...
     def start(self) -> None: ...
     def pause(self) -> None: ...
@@ -176,6 +179,7 @@ class FunctionEvent(_Average):
     input_dtypes: list[str]
     concrete_inputs: list[Any]
     kwinputs: dict[str, Any]
+    performance_counters: dict[str, int]
     external_id: int
     linked_correlation_id: int
     kernels: list[Kernel]

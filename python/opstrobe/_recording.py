@@ -80,6 +80,7 @@ class Recording:
         record_ids: bool = False,
         with_stack: bool | StackOptions = False,
         record_gc: bool = False,
+        performance_events: tuple[str, ...] = (),
     ) -> None:
         self.trace_id = ""
         self.use_device: str | None = None  # device collectors will say
@@ -94,6 +95,7 @@ class Recording:
         self._record_gc = record_gc
         self._all_threads = all_threads
         self._record_ids = record_ids
+        self._performance_events = performance_events
         self._capture_overload_names = capture_overload_names
         self._left_out = left_out
         self._timeout_s = timeout_s
@@ -126,6 +128,7 @@ class Recording:
             modules=self._with_modules,
             record_ids=self._record_ids,
             **session_options(self._stack, self._record_gc),
+            performance_events=self._performance_events,
         )
         self._duration_ns["prepare"] = time.perf_counter_ns() - begin
 
@@ -144,12 +147,23 @@ class Recording:
         if self._watch is not None:
             self._watch.prepare()
         self._session.start()
+        if self._session.refused_events is not None:
+            names, why = self._session.refused_events
+            warn(f"performance events that cannot be counted here and are left out: {', '.join(names)} ({why})")
         if self._watch is not None:
             self._watch.start()
         _tell_torch(True)
         _running = weakref.ref(self)
         _name_threads()
         self._duration_ns["enable"] = time.perf_counter_ns() - begin
+
+    def toggle(self, enable: bool) -> None:
+        """Pauses or resumes the recording under way."""
+        if self._session is not None:
+            if enable:
+                self._session.resume()
+            else:
+                self._session.pause()
 
     def name_threads(self) -> None:
         if self.running:

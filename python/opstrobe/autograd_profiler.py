@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 from opstrobe import _metadata
-from opstrobe._activities import left_out_by
+from opstrobe._activities import left_out_by, parse_activities
 from opstrobe._config import check_experimental, values_of
 from opstrobe._core import EventList, FunctionEvent, Trace, record_function
+from opstrobe._enums import ProfilerActivity
 from opstrobe._recording import Recording
 from opstrobe._stack import StackOptions
 from opstrobe._step_tracker import KinetoStepTracker
@@ -92,6 +93,7 @@ class profile(Recording):
             timeout_s=post_processing_timeout_s,
             earlier=_earlier,
             record_ids=_record_ids,
+            performance_events=tuple(self._values["performance_events"]),
         )
         self.use_cuda = use_cuda
         self.use_cpu = use_cpu
@@ -119,6 +121,11 @@ class profile(Recording):
             warn(f"The {name} is not a valid device option.")
         if not use_cpu:
             raise AssertionError("No activities specified for the profiler")
+
+    def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Pauses (False) and resumes (True) the recording of the activities that are named. Nothing while none runs."""
+        if ProfilerActivity.CPU in parse_activities(activities, set())[0]:
+            self.toggle(bool(enabled))
 
     def default_trace_id(self) -> str:
         import uuid

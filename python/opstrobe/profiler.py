@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
-    from typing import Any, NoReturn
+    from typing import Any
 
     from opstrobe._activity_configs import ProfilerActivityConfig
     from opstrobe._memory_profiler import MemoryPeak, MemoryProfile, MemoryProfileTimeline
@@ -62,10 +62,6 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU}
 
 
-def _missing(what: str) -> NoReturn:
-    raise NotImplementedError(f"{what} is not implemented yet")
-
-
 _warned_of_replacement = False
 
 
@@ -79,7 +75,6 @@ def _warn_of_replacement() -> None:
 class _KinetoProfile:
     """A profile without steps: `start` and `stop`, then the results.
 
-    What was not recorded because it is not implemented yet is refused when it is asked for, never left out.
     """
 
     def __init__(
@@ -199,7 +194,9 @@ class _KinetoProfile:
                 trace.set_metadata(key, text)
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
-        _missing("toggle_collection_dynamic()")
+        """Pauses (False) and resumes (True) the recording of the activities that are named. Nothing while none runs."""
+        if self.profiler is not None:
+            self.profiler.toggle_collection_dynamic(enable, activities)
 
     # --- results -----------------------------------------------------------------------------------------------------
 

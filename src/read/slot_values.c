@@ -85,13 +85,26 @@ static bool put_double(struct ops_payload *payload, struct ops_buffer *out)
 	return true;
 }
 
+/* Puts nothing for one that is not known. */
+static bool put_count(struct ops_payload *payload, bool known, struct ops_buffer *out, size_t before)
+{
+	int64_t value;
+
+	if (!take(payload, &value, sizeof(value)))
+		return false;
+	if (known && value != OPS_COUNT_UNKNOWN)
+		ops_buffer_append_int(out, value);
+	else
+		out->size = before;
+	return true;
+}
+
 static bool put_value(struct ops_payload *payload, uint32_t kind, struct ops_buffer *out)
 {
 	uint32_t truth;
 
 	switch (kind) {
 	case OPS_VALUE_INT:
-	case OPS_VALUE_COUNT:
 		return put_int(payload, out);
 	case OPS_VALUE_DOUBLE:
 		return put_double(payload, out);
@@ -125,10 +138,8 @@ bool ops_payload_values(struct ops_payload *payload, bool with_counts, struct op
 			ops_buffer_append_text(out, ",");
 		ops_json_string(out, name.bytes, name.size);
 		ops_buffer_append_text(out, ":");
-		if (!put_value(payload, kind, out))
+		if (kind == OPS_VALUE_COUNT ? !put_count(payload, with_counts, out, before) : !put_value(payload, kind, out))
 			return false;
-		if (kind == OPS_VALUE_COUNT && !with_counts)
-			out->size = before;
 	}
 	return true;
 }

@@ -89,16 +89,6 @@ def test_kineto_profile_without_activities():
         prof.start()
 
 
-@pytest.mark.parametrize("field", ["performance_events"])
-def test_experimental_fields_are_refused_by_name(field):
-    value = ["e"] if field == "performance_events" else True
-    with pytest.raises(NotImplementedError, match=field):
-        opstrobe.profile(experimental_config=opstrobe._ExperimentalConfig(**{field: value}))
-    theirs = pytest.importorskip("torch.profiler")._ExperimentalConfig(**{field: value})
-    with pytest.raises(NotImplementedError, match=f": {field}$"):
-        opstrobe.profile(experimental_config=theirs)
-
-
 def test_experimental_config():
     import pickle
 
@@ -251,19 +241,6 @@ def test_unknown_sort_by(sort_by):
     with pytest.raises(AttributeError):
         prof.key_averages().table(sort_by=sort_by)
     assert prof.key_averages().table(time_unit="h") == prof.key_averages().table()
-
-
-@pytest.mark.parametrize(
-    ("method", "text"),
-    [
-        (lambda p: p.toggle_collection_dynamic(True, [ProfilerActivity.CPU]), "toggle_collection_dynamic"),
-    ],
-)
-def test_what_is_missing_is_named(method, text):
-    with opstrobe.profile() as prof:
-        pass
-    with pytest.raises(NotImplementedError, match=text):
-        method(prof)
 
 
 def test_negative_timeout():

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""toggle_collection_dynamic: pausing and resuming while a profile records."""
+
+import torch
+
+import opstrobe
+from opstrobe import ProfilerActivity, profile, record_function
+
+CPU = [ProfilerActivity.CPU]
+
+
+def names(prof):
+    return [event.name for event in prof.events() if event.cpu_parent is None]
+
+
+def test_spec_1_4_toggle_collection_dynamic():
+    with profile(profile_memory=True) as prof:
+        torch.ones(2)
+        prof.toggle_collection_dynamic(False, CPU)
+        torch.eye(2)
+        with record_function("unseen"):
+            torch.zeros(2)
+        prof.toggle_collection_dynamic(False, CPU)
+        prof.toggle_collection_dynamic(True, CPU)
+        with record_function("seen"):
+            torch.zeros(2)
+    found = names(prof)
+    assert "aten::ones" in found and "seen" in found
+    assert "aten::eye" not in found and "unseen" not in found and "aten::zeros" not in found
+    prof.profiler.trace.check()
+
+
+def test_spec_1_4_toggle_of_another_activity_changes_nothing():
+    with profile() as prof:
+        prof.toggle_collection_dynamic(False, [ProfilerActivity.CUDA])
+        torch.ones(2)
+    assert names(prof) == ["aten::ones"]
+
+
+def test_spec_1_4_toggle_takes_torch_members_and_open_ranges():
+    with profile() as prof:
+        with record_function("open"):
+            prof.toggle_collection_dynamic(False, [torch.profiler.ProfilerActivity.CPU])
+            torch.ones(2)
+        prof.toggle_collection_dynamic(True, CPU)
+    (event,) = prof.events()
+    assert event.name == "open" and event.time_range.end > event.time_range.start
+
+
+def test_spec_1_4_toggle_without_a_recording_does_nothing(capfd):
+    prof = profile()
+    prof.toggle_collection_dynamic(False, CPU)
+    with prof:
+        torch.ones(2)
+    prof.toggle_collection_dynamic(False, CPU)
+    assert names(prof) == ["aten::ones"]
+    assert capfd.readouterr().err == ""
+
+
+def test_spec_1_4_stopped_while_paused():
+    with profile() as prof:
+        torch.ones(2)
+        prof.toggle_collection_dynamic(False, CPU)
+    assert names(prof) == ["aten::ones"]
+    with opstrobe.profile() as after:
+        torch.ones(2)
+    assert names(after) == ["aten::ones"]
