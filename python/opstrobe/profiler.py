@@ -73,9 +73,7 @@ def _warn_of_replacement() -> None:
 
 
 class _KinetoProfile:
-    """A profile without steps: `start` and `stop`, then the results.
-
-    """
+    """A profile without steps: `start` and `stop`, then the results."""
 
     def __init__(
         self,
