@@ -376,32 +376,6 @@ static PyObject *get_flow(PyObject *object, void *closure)
 	}
 }
 
-/* Names that torch warns about, and what stands behind them. */
-struct old_name {
-	const char *warning;
-	int field; /* -1: metadata_json */
-};
-static const struct old_name old_cuda_time = {"`cuda_time` is deprecated, please use `device_time` instead.",
-                                              FIELD_DEVICE_TIME};
-static const struct old_name old_cuda_time_total = {
-	"`cuda_time_total` is deprecated. Use `device_time_total` instead.", FIELD_DEVICE_TIME_TOTAL};
-static const struct old_name old_self_cuda_time_total = {
-	"`self_cuda_time_total` is deprecated. Use `self_device_time_total` instead.", FIELD_SELF_DEVICE_TIME_TOTAL};
-static const struct old_name old_self_cuda_memory_usage = {
-	"`self_cuda_memory_usage` is deprecated. Use `self_device_memory_usage` instead.", FIELD_SELF_DEVICE_MEMORY};
-static const struct old_name old_metadata_json = {"`metadata_json` is deprecated. Use `event_metadata` instead.", -1};
-
-static PyObject *get_old_name(PyObject *object, void *closure)
-{
-	const struct old_name *old = closure;
-
-	if (PyErr_WarnEx(PyExc_FutureWarning, old->warning, 1) < 0)
-		return NULL;
-	if (old->field < 0)
-		return PyUnicode_FromString("");
-	return get_average_field(object, (void *)(intptr_t)old->field);
-}
-
 /* What torch's events have in their __dict__, and so what vars() shows. */
 static const char *const plain_names[] = {
 	"id", "node_id", "name", "overload_name", "trace_name", "time_range", "thread", "fwd_thread", "kernels", "count",
@@ -469,11 +443,12 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"total_cpu_percent", get_percent, set_percent, "Likewise.", (void *)"total_cpu_percent"},
 	{"total_device_percent", get_percent, set_percent, "Likewise.", (void *)"total_device_percent"},
 	OPS_EXT_AVERAGE_GETSETS(get_average_field),
-	{"cuda_time", get_old_name, NULL, "Deprecated.", (void *)&old_cuda_time},
-	{"cuda_time_total", get_old_name, NULL, "Deprecated.", (void *)&old_cuda_time_total},
-	{"self_cuda_time_total", get_old_name, NULL, "Deprecated.", (void *)&old_self_cuda_time_total},
-	{"self_cuda_memory_usage", get_old_name, NULL, "Deprecated.", (void *)&old_self_cuda_memory_usage},
-	{"metadata_json", get_old_name, NULL, "Deprecated.", (void *)&old_metadata_json},
+	OPS_EXT_OTHER_NAMES,
+	{"start", ops_ext_other_name, NULL, "Another name of time_range.start.", (void *)OTHER_START},
+	{"end", ops_ext_other_name, NULL, "Another name of time_range.end.", (void *)OTHER_END},
+	{"metadata", ops_ext_event_metadata, NULL, "Its numbers in the trace file, by their names there; None for memory.",
+	 NULL},
+	{"metadata_json", ops_ext_event_metadata_json, NULL, "Deprecated.", NULL},
 	{"__dict__", get_dict, NULL, NULL, NULL},
 	{NULL, NULL, NULL, NULL, NULL},
 };

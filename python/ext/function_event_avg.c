@@ -193,14 +193,6 @@ static PyObject *get_use_device(PyObject *object, void *closure)
 	return Py_NewRef(((struct function_event_avg_object *)object)->use_device);
 }
 
-static PyObject *get_cuda_time(PyObject *object, void *closure)
-{
-	(void)closure;
-	if (PyErr_WarnEx(PyExc_FutureWarning, "`cuda_time` is deprecated, please use `device_time` instead.", 1) < 0)
-		return NULL;
-	return get_average_field(object, (void *)FIELD_DEVICE_TIME);
-}
-
 static const char *const plain_names[] = {
 	"key", "count", "node_id", "is_async", "is_remote", "use_device", "cpu_time_total", "device_time_total",
 	"self_cpu_time_total", "self_device_time_total", "input_shapes", "overload_name", "stack", "scope",
@@ -228,7 +220,7 @@ static PyGetSetDef avg_getsets[] = {
 	{"cpu_children", get_of_first, NULL, "Children of the first event.", (void *)"cpu_children"},
 	{"cpu_parent", get_of_first, NULL, "Parent of the first event.", (void *)"cpu_parent"},
 	OPS_EXT_AVERAGE_GETSETS(get_average_field),
-	{"cuda_time", get_cuda_time, NULL, "Deprecated.", NULL},
+	OPS_EXT_OTHER_NAMES,
 	{"__dict__", get_dict, NULL, NULL, NULL},
 	{NULL, NULL, NULL, NULL, NULL},
 };

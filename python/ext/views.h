@@ -271,6 +271,36 @@ PyObject *ops_ext_average_field(const struct ops_average *row, int field);
 	{"cpu_time_str", get, NULL, NULL, (void *)(FIELD_CPU_TIME | FIELD_AS_TEXT)},                                        \
 	{"device_time_str", get, NULL, NULL, (void *)(FIELD_DEVICE_TIME | FIELD_AS_TEXT)}
 
+/* --- event_names.c: names of other ages --------------------------------------------------------------------------------- */
+
+enum other_name_id {
+	OTHER_CUDA_TIME,
+	OTHER_CUDA_TIME_TOTAL,
+	OTHER_SELF_CUDA_TIME_TOTAL,
+	OTHER_SELF_CUDA_TIME,
+	OTHER_CUDA_MEMORY_USAGE,
+	OTHER_SELF_CUDA_MEMORY_USAGE,
+	OTHER_SELF_CPU_TIME,
+	OTHER_PARENT,
+	OTHER_CHILDREN,
+	OTHER_START,
+	OTHER_END,
+};
+PyObject *ops_ext_other_name(PyObject *object, void *closure);
+PyObject *ops_ext_event_metadata(PyObject *object, void *closure);
+PyObject *ops_ext_event_metadata_json(PyObject *object, void *closure);
+
+#define OPS_EXT_OTHER_NAMES                                                                                            \
+	{"cuda_time", ops_ext_other_name, NULL, "Deprecated.", (void *)OTHER_CUDA_TIME},                               \
+	{"cuda_time_total", ops_ext_other_name, NULL, "Deprecated.", (void *)OTHER_CUDA_TIME_TOTAL},                   \
+	{"self_cuda_time_total", ops_ext_other_name, NULL, "Deprecated.", (void *)OTHER_SELF_CUDA_TIME_TOTAL},         \
+	{"self_cuda_time", ops_ext_other_name, NULL, "Deprecated.", (void *)OTHER_SELF_CUDA_TIME},                     \
+	{"cuda_memory_usage", ops_ext_other_name, NULL, "Deprecated.", (void *)OTHER_CUDA_MEMORY_USAGE},               \
+	{"self_cuda_memory_usage", ops_ext_other_name, NULL, "Deprecated.", (void *)OTHER_SELF_CUDA_MEMORY_USAGE},     \
+	{"self_cpu_time", ops_ext_other_name, NULL, "Another name of self_cpu_time_total.", (void *)OTHER_SELF_CPU_TIME}, \
+	{"parent", ops_ext_other_name, NULL, "Another name of cpu_parent.", (void *)OTHER_PARENT},                     \
+	{"children", ops_ext_other_name, NULL, "Another name of cpu_children.", (void *)OTHER_CHILDREN}
+
 /* Releases the GIL around `statement`, for C work that grows with the trace. */
 #define OPS_EXT_WITHOUT_GIL(statement)                                                             \
 	do {                                                                                       \

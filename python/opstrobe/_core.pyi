@@ -159,7 +159,16 @@ class _Average:
     self_device_time_total_str: str
     cpu_children: list[FunctionEvent]
     cpu_parent: FunctionEvent | None
+    # Names of other ages.
     cuda_time: float
+    cuda_time_total: float
+    self_cuda_time_total: float
+    self_cuda_time: float
+    cuda_memory_usage: int
+    self_cuda_memory_usage: int
+    self_cpu_time: float
+    parent: FunctionEvent | None
+    children: list[FunctionEvent]
 
 @final
 class FunctionEvent(_Average):
@@ -193,9 +202,9 @@ class FunctionEvent(_Average):
     self_cpu_percent: Any
     total_cpu_percent: Any
     total_device_percent: Any
-    cuda_time_total: float
-    self_cuda_time_total: float
-    self_cuda_memory_usage: int
+    start: float
+    end: float
+    metadata: dict[str, int] | None
     metadata_json: str
 
 @final

@@ -6,7 +6,6 @@ import copy
 import gc
 import json
 import threading
-import warnings
 
 import pytest
 
@@ -284,31 +283,6 @@ def test_vars(events):
     assert vars(events[0])["name"] == "step" and "cpu_children" in vars(events[0])
     assert vars(events.key_averages()[0])["key"] == "step"
     assert "name" in dir(events[0]) and "mark" not in dir(events[0])
-
-
-OLD_NAMES = ["cuda_time", "cuda_time_total", "self_cuda_time_total", "self_cuda_memory_usage", "metadata_json"]
-
-
-@pytest.mark.parametrize("name", OLD_NAMES)
-def test_old_names(events, name):
-    with pytest.warns(FutureWarning, match=f"`{name}` is deprecated"):
-        assert getattr(events[0], name) in (0, "")
-    average = events.key_averages()[0]
-    if name == "cuda_time":
-        with pytest.warns(FutureWarning):
-            assert average.cuda_time == 0
-    else:
-        assert not hasattr(average, name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(FutureWarning):
-            getattr(events[0], name)
-
-
-def test_names_that_never_were(events):
-    for name in ("self_cpu_time", "start", "end", "parent", "children", "cuda_memory_usage"):
-        assert not hasattr(events[0], name)
-    assert not hasattr(events.key_averages()[0], "name")
 
 
 def test_times(events):

@@ -297,7 +297,7 @@ def test_spec_1_11_any_object_will_do():
 
 def test_spec_1_11_own_ranges_are_nodes(tmp_path):
     def program():
-        with opstrobe.record_function("outer \"quoted\"\n", "its args"):
+        with opstrobe.record_function('outer "quoted"\n', "its args"):
             torch.ones(2)
 
     trace = observe(tmp_path / "et.json", program)

@@ -306,7 +306,6 @@ def test_spec_1_10_future_of_a_jit_fork():
     prof.profiler.trace.check()
 
 
-
 HOSTILE = [
     "",
     "\0",
