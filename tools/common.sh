@@ -71,6 +71,8 @@ system_packages() {
 has_package() {
 	case $1 in
 	gcc | g++ | clang) command -v "$1" >/dev/null ;;
+	nodejs) command -v node >/dev/null ;;
+	npm) command -v npm >/dev/null ;;
 	pkg-config) command -v pkg-config >/dev/null ;;
 	zlib1g-dev) pkg-config --exists zlib 2>/dev/null ;;
 	libcmocka-dev) pkg-config --exists cmocka 2>/dev/null ;;

@@ -6,6 +6,7 @@ import gc
 import pickle
 import resource
 import sys
+import tempfile
 import tracemalloc
 
 import pytest
@@ -92,9 +93,27 @@ def two(events):
     EventList([*events.key_averages(), *both.key_averages()]).table()
 
 
+def called(depth):
+    with record_function("called"):
+        if depth:
+            called(depth - 1)
+
+
+def with_stacks(events):
+    with opstrobe.profile(with_stack=True) as profile:
+        called(3)
+    read_all(profile.events())
+    averages = profile.key_averages(group_by_stack_n=2)
+    pickle.loads(pickle.dumps([averages, averages[0], *profile.events()[:2]]))
+    EventList([*averages, *events.key_averages()]).table()
+    for end in ("", ".svg", ".speedscope.json"):
+        profile.export_stacks(f"{FOLDER.name}/x{end}")
+
+
+FOLDER = tempfile.TemporaryDirectory()
 clear_caches = getattr(sys, "_clear_internal_caches", None) or sys._clear_type_cache
 
-USES = [read_all, change, misuse, pickled, two]
+USES = [read_all, change, misuse, pickled, two, with_stacks]
 
 
 @pytest.mark.parametrize("use", [*USES, mark])

@@ -25,6 +25,17 @@ events, others = profiled(), profiled()
 averages = events.key_averages(True)
 pickled = pickle.dumps([events, averages, events[0], averages[0]])
 
+def called(depth):
+    with record_function("called"):
+        if depth:
+            called(depth - 1)
+
+with opstrobe.profile(with_stack=True) as profile:
+    called(2)
+calls = profile.events()
+pickled_calls = pickle.dumps(calls)
+groups = calls.key_averages(group_by_stack_n=2)
+
 by_id = operator.attrgetter("id")
 
 def fresh():
@@ -56,6 +67,13 @@ uses = [
     lambda: FunctionEventAvg().add(events[0]),
     lambda: copy.copy(averages[0]),
     lambda: events == others,
+    lambda: [event.stack for event in pickle.loads(pickled_calls)],
+    lambda: [row.stack for row in calls.key_averages(group_by_stack_n=3)],
+    lambda: calls.table(),
+    lambda: groups.table(),
+    lambda: pickle.dumps(groups),
+    lambda: EventList([*groups, *averages]).table(),
+    lambda: calls.export_stacks("/dev/null", "self_cpu_time_total"),
     mark,
 ]
 for number, use in enumerate(uses):

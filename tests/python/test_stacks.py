@@ -3,6 +3,7 @@
 the file. Then what is made of stacks: groups, the table's column, files for flame graphs."""
 
 import collections
+import contextlib
 import json
 import pickle
 import re
@@ -124,6 +125,71 @@ def test_spec_6_3_no_stacks_without_python_functions():
     assert all(event.stack == [] for event in prof.events())
     assert "Source Location" not in prof.events().table()
     assert len(prof.key_averages(group_by_stack_n=5)) == len(prof.key_averages())
+
+
+# --- recorded by both ----------------------------------------------------------------------------------------------------
+
+
+def frame_of_both(frame):
+    """What the two profilers' names have in common: no classes, and no type of a method, where torch has the first's."""
+    frame = re.sub(r"(<built-in (method|function) \w+).*>", r"\1>", frame)
+    return re.sub(r"(\(\d+\): ).*\.(\w+|<\w+>)$", r"\1\2", frame)
+
+
+def stacks_of_operators(profile, program):
+    """Up to the program: what was open at the start has another line with torch."""
+    stacks = []
+    for event in profile.events():
+        if event.activity_type == "cpu_op":
+            frames = [frame_of_both(frame) for frame in event.stack]
+            ends = [i for i, frame in enumerate(frames) if frame.endswith(f": {program}")]
+            stacks.append((event, frames[: ends[0] + 1] if ends else frames))
+    return stacks
+
+
+@pytest.mark.parametrize("program", Programs.NAMES)
+def test_spec_6_3_recorded_stacks_are_those_of_torch(program):
+    """The second profile has no private flag."""
+    run = getattr(Programs(), program)
+    run(contextlib.nullcontext)
+    config = torch._C._profiler._ExperimentalConfig(verbose=True)
+    with torch.profiler.profile(
+        activities=[ProfilerActivity.CPU], with_stack=True, experimental_config=config
+    ) as theirs:
+        run(contextlib.nullcontext)
+    with opstrobe.profile(with_stack=True) as ours:
+        run(contextlib.nullcontext)
+    expected, found = stacks_of_operators(theirs, program), stacks_of_operators(ours, program)
+    assert [event.name for event, _ in found] == [event.name for event, _ in expected]
+    for (event, stack), (_, torch_stack) in zip(found, expected):
+        node = backward_node(event)
+        if node is None or node.name != "NativeBatchNormBackward0":
+            assert stack == torch_stack, event.name
+    assert all(stack for event, stack in found if backward_node(event) is None)
+
+
+@pytest.mark.parametrize("program", ["forward_backward", "training", "nested_ranges"])
+def test_spec_6_5_recorded_time_is_all_there(program, tmp_path):
+    """No private flag, no time lost, none below zero (D7, D8, D9)."""
+    run = getattr(Programs(), program)
+    with opstrobe.profile(with_stack=True) as prof:
+        run(opstrobe.record_function)
+    prof.export_stacks(str(tmp_path / "stacks.txt"))
+    stacks = collapsed(tmp_path / "stacks.txt")
+    assert min(event.self_cpu_time_total for event in prof.events()) >= 0
+    assert sum(stacks.values()) == round(prof.events().self_cpu_time_total * 1000)
+    assert any(re.search(rf"programs\.py\(\d+\):_Programs\.{program};", stack) for stack in stacks)
+    for name in {event.name for event in prof.events() if event.is_user_annotation}:
+        assert any(spelled(name) in stack.split(";") for stack in stacks)
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    opstrobe.read(tmp_path / "trace.json").export_stacks(tmp_path / "again.txt")
+    assert (tmp_path / "again.txt").read_text() == (tmp_path / "stacks.txt").read_text()
+
+
+def test_spec_6_5_no_stacks_while_recording(tmp_path):
+    with opstrobe.profile(with_stack=True) as prof:
+        with pytest.raises(RuntimeError, match="cannot export stacks: this profile is still recording"):
+            prof.export_stacks(tmp_path / "x")
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------------
