@@ -3,7 +3,7 @@
 
 Run as a program it does one profiler in a process of its own and prints one JSON object, so that memory is told apart; times are thread CPU time:
 
-    python bench/afterwards.py opstrobe|torch EVENTS [--shapes] [--export]
+    python bench/afterwards.py opstrobe|torch EVENTS [--shapes] [--export | --stacks]
 """
 
 from __future__ import annotations
@@ -113,6 +113,42 @@ def _measure_export(which: str, events: int, shapes: bool) -> dict[str, float]:
     return best
 
 
+def _profiler_of_stacks(which: str) -> Any:
+    """With stacks on operators, for which torch needs its private flag."""
+    if which == "torch":
+        import torch
+
+        config = torch._C._profiler._ExperimentalConfig(verbose=True)
+        return torch.profiler.profile(
+            activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True, experimental_config=config
+        )
+    import opstrobe
+
+    return opstrobe.profile(with_stack=True)
+
+
+def _measure_stacks(which: str, events: int) -> dict[str, float]:
+    """Grouping by stack, which finds the stacks first, and the file of stacks; the list of events is there before."""
+    step = _training_step()
+    step()
+    with _profiler_of_stacks(which) as profiler:
+        step()
+    steps = max(1, events // len(profiler.events()))
+    with _profiler_of_stacks(which) as profiler:
+        for _ in range(steps):
+            step()
+    figures: dict[str, float] = {"events": len(profiler.events())}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, work in (
+            ("key_averages(group_by_stack_n=5)", lambda: profiler.key_averages(group_by_stack_n=5)),
+            ("export_stacks()", lambda: profiler.export_stacks(os.path.join(folder, "stacks"))),
+        ):
+            begin = time.thread_time()
+            work()
+            figures[name] = time.thread_time() - begin
+    return figures
+
+
 def _measure(which: str, events: int, shapes: bool) -> dict[str, float]:
     step = _training_step()
     _warm_up(which, shapes, step)
@@ -139,11 +175,13 @@ def _measure(which: str, events: int, shapes: bool) -> dict[str, float]:
     return figures
 
 
-def measure(which: str, events: int, *, shapes: bool = False, export: bool = False) -> dict[str, float]:
+def measure(
+    which: str, events: int, *, shapes: bool = False, export: bool = False, stacks: bool = False
+) -> dict[str, float]:
     """The figures of one profiler on about `events` events, taken in a process of its own: CPU seconds, bytes, counts. With
-    `export` those of the trace file, without those of all that comes before it."""
+    `export` those of the trace file, with `stacks` those of stacks, without those of all that comes before it."""
     command = [sys.executable, __file__, which, str(events)]
-    command += ["--shapes"] * shapes + ["--export"] * export
+    command += ["--shapes"] * shapes + ["--export"] * export + ["--stacks"] * stacks
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
@@ -160,6 +198,10 @@ if __name__ == "__main__":
     parser.add_argument("events", type=int)
     parser.add_argument("--shapes", action="store_true")
     parser.add_argument("--export", action="store_true")
+    parser.add_argument("--stacks", action="store_true")
     options = parser.parse_args()
-    taken = (_measure_export if options.export else _measure)(options.which, options.events, options.shapes)
+    if options.stacks:
+        taken = _measure_stacks(options.which, options.events)
+    else:
+        taken = (_measure_export if options.export else _measure)(options.which, options.events, options.shapes)
     print(json.dumps(taken))

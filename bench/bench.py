@@ -18,6 +18,7 @@ from hot_path import operator_costs, range_costs  # noqa: E402
 
 BUDGET_EVENTS = 851_040
 EXPORT_EVENTS = 100_000
+STACK_EVENTS = 250_000
 TORCH_EVENTS = 50_000  # torch needs about two minutes and 6 GB for BUDGET_EVENTS
 
 
@@ -93,6 +94,20 @@ def _afterwards(report: Report, full: bool) -> None:
     report.line("  torch", f"{rates[1]:.0f} MB/s")
 
 
+def _stacks(report: Report, full: bool) -> None:
+    ours = measure("opstrobe", STACK_EVENTS, stacks=True)
+    theirs = measure("torch", STACK_EVENTS if full else TORCH_EVENTS, stacks=True)
+    report.title(
+        f"Stacks of {ours['events']:,.0f} events, Python calls among them (torch: {theirs['events']:,.0f} events, with its "
+        "private flag)"
+    )
+    for name in ("key_averages(group_by_stack_n=5)", "export_stacks()"):
+        ours_ns, theirs_ns = (figures[name] / figures["events"] * 1e9 for figures in (ours, theirs))
+        report.line(
+            f"{name}, an event", f"{ours_ns:.0f} ns, torch {theirs_ns / 1e3:.1f} us = 1/{theirs_ns / ours_ns:.0f}"
+        )
+
+
 def _growth(report: Report) -> None:
     report.title("Growth (opstrobe): stop + events() + key_averages() + table(), an event")
     for events in (10_000, 100_000, 1_000_000, 10_000_000):
@@ -114,6 +129,7 @@ def main() -> None:
     report = Report()
     _hot_path(report, options.rounds)
     _afterwards(report, options.full)
+    _stacks(report, options.full)
     _growth(report)
     print(f"\n{report.missed} lines of the budget missed" if report.missed else "\nevery line of the budget kept")
 
