@@ -43,5 +43,7 @@ void ops_python_return(ops_frame *frame);
 int ops_python_hooks_install(void);
 /* No more, and everything is as it was. Leaves no exception. */
 void ops_python_hooks_remove(void);
+/* Whether another profiler took their place on some thread since they were installed. */
+bool ops_python_hooks_displaced(void);
 
 #endif

@@ -146,4 +146,9 @@ void ops_python_hooks_remove(void)
 	tool = -1;
 }
 
+bool ops_python_hooks_displaced(void)
+{
+	return false;
+}
+
 #endif

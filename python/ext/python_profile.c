@@ -2,7 +2,9 @@
  *
  * The hooks before CPython 3.12: a C profile function on every thread. There is one place for such a function on a
  * thread: what stood there before is called behind ours, and stands there again afterwards. Threads that come later are
- * known by the head of the interpreter's list of threads, which every event looks at.
+ * known by the head of the interpreter's list of threads, which every event looks at. That somebody else puts his function
+ * in our place, an audit hook hears just before; ours goes in front again as soon as the main thread runs. Until then a
+ * thread that sits there with another's function is not heard, so the session says that calls may be missing.
  */
 #include "python_calls.h"
 
@@ -23,9 +25,13 @@ static struct {
 	struct hooked *threads;
 	size_t count, capacity;
 	uint64_t newest; /* id of the state at the head of the interpreter's list when it was last looked at */
+	bool setting;    /* we do it ourselves */
+	bool displaced;  /* some thread was without the hook, for longer than a moment */
 	bool chains;     /* some thread has a function to be called behind ours */
 	bool on;
 } profile;
+
+static unsigned long main_thread;
 
 static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argument);
 
@@ -43,7 +49,9 @@ static int set_profile(PyThreadState *state, Py_tracefunc function, PyObject *ob
 	int done;
 
 	Py_XINCREF(object);
+	profile.setting = true;
 	done = _PyEval_SetProfile(state, function, object);
+	profile.setting = false;
 	Py_XDECREF(object);
 	return done;
 }
@@ -74,18 +82,35 @@ static int hook_thread(PyThreadState *state)
 	return set_profile(state, hook, state->c_profileobj);
 }
 
-/* Looks at all threads if there is a new one. */
 static int hook_threads(void)
 {
 	PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
 	int done = 0;
 
-	if (state->id == profile.newest)
-		return 0;
 	profile.newest = state->id;
 	for (; state && done == 0; state = PyThreadState_Next(state))
 		done = hook_thread(state);
 	return done;
+}
+
+static int hook_again(void *ignored)
+{
+	(void)ignored;
+	if (profile.on && hook_threads() < 0)
+		PyErr_Clear();
+	return 0;
+}
+
+/* Hears of every change of a profile function, with the GIL and before it is made. */
+static int audit(const char *event, PyObject *arguments, void *ignored)
+{
+	(void)arguments, (void)ignored;
+	if (!profile.on || profile.setting || strcmp(event, "sys.setprofile") != 0)
+		return 0;
+	/* Pending calls are the main thread's. */
+	if (Py_AddPendingCall(hook_again, NULL) < 0 || PyThread_get_thread_ident() != main_thread)
+		profile.displaced = true;
+	return 0;
 }
 
 static int call_chained(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
@@ -119,10 +144,36 @@ static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argu
 	return OPS_UNLIKELY(profile.chains) ? call_chained(object, frame, what, argument) : 0;
 }
 
+/* The identity of the thread that runs pending calls; -1 with an exception set. */
+static int find_main_thread(void)
+{
+	PyObject *threading = PyImport_ImportModule("threading");
+	PyObject *main = threading ? PyObject_CallMethod(threading, "main_thread", NULL) : NULL;
+	PyObject *ident = main ? PyObject_GetAttrString(main, "ident") : NULL;
+
+	if (ident)
+		main_thread = PyLong_AsUnsignedLong(ident);
+	Py_XDECREF(threading);
+	Py_XDECREF(main);
+	Py_XDECREF(ident);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
 int ops_python_hooks_install(void)
 {
+	static bool audited; /* for good: audit hooks cannot be removed */
+
+	if (find_main_thread() < 0 || (!audited && PySys_AddAuditHook(audit, NULL) < 0))
+		return -1;
+	audited = true;
+	profile.displaced = false;
 	profile.on = true;
 	return hook_threads();
+}
+
+bool ops_python_hooks_displaced(void)
+{
+	return profile.displaced;
 }
 
 void ops_python_hooks_remove(void)
@@ -138,7 +189,9 @@ void ops_python_hooks_remove(void)
 			PyErr_Clear();
 	}
 	PyMem_RawFree(profile.threads);
-	memset(&profile, 0, sizeof(profile));
+	profile.threads = NULL;
+	profile.count = profile.capacity = 0;
+	profile.chains = profile.on = false;
 }
 
 #endif

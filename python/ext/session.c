@@ -264,6 +264,12 @@ static PyObject *session_get_refused(PyObject *object, void *ignored)
 	return Py_NewRef(refused ? refused : Py_None);
 }
 
+static PyObject *session_get_displaced(PyObject *object, void *ignored)
+{
+	(void)ignored;
+	return PyBool_FromLong(((struct session_object *)object)->with_stack && ops_python_hooks_displaced());
+}
+
 static void session_dealloc(PyObject *object)
 {
 	struct session_object *self = (struct session_object *)object;
@@ -291,6 +297,8 @@ static PyMethodDef session_methods[] = {
 static PyGetSetDef session_properties[] = {
 	{"refused_events", session_get_refused, NULL,
 	 "Names of the performance events that cannot be counted here, and why; None when there are none.", NULL},
+	{"displaced", session_get_displaced, NULL,
+	 "Whether another profiler took the place of the hooks, so that Python calls may be missing.", NULL},
 	{"running", session_get_running, NULL, "Whether it was started and not stopped, in this process.", NULL},
 	{0},
 };

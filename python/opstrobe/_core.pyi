@@ -13,6 +13,7 @@ _Event: TypeAlias = "FunctionEvent | FunctionEventAvg"
 
 @final
 class Session:
+    displaced: bool
     running: bool
     @property
     def refused_events(self) -> tuple[list[str], str] | None: ...

@@ -183,7 +183,7 @@ class Recording:
         self.trace = trace.without(self._left_out) if self._left_out else trace
         self._events = None  # there may be a list of the earlier windows alone
         self._duration_ns["disable"] = time.perf_counter_ns() - begin
-        self._warn_of_gaps(self.trace)
+        self._warn_of_gaps(self.trace, session.displaced)
 
     def discard(self) -> None:
         """Ends the window without a trace."""
@@ -191,7 +191,12 @@ class Recording:
             self._watch.cancel()
         self._session, self._ended = None, True
 
-    def _warn_of_gaps(self, trace: _core.Trace) -> None:
+    def _warn_of_gaps(self, trace: _core.Trace, displaced: bool) -> None:
+        if displaced:
+            warn(
+                "another profiler was set on a thread while this profile recorded: "
+                "Python calls of that thread may be missing (before Python 3.12)"
+            )
         if trace.lost:
             warn(f"{trace.lost} records did not fit into memory and are missing from the profile")
         if not self._with_torch and sys.modules.get("torch") is not None:
