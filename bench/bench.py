@@ -15,6 +15,7 @@ os.environ["KINETO_LOG_LEVEL"] = "99"  # torch.profiler prints two lines a sessi
 import torch  # noqa: E402
 from afterwards import after_recording, measure  # noqa: E402
 from hot_path import operator_costs, range_costs  # noqa: E402
+from module_calls import module_costs  # noqa: E402
 
 BUDGET_EVENTS = 851_040
 EXPORT_EVENTS = 100_000
@@ -58,6 +59,13 @@ def _hot_path(report: Report, rounds: int) -> None:
     report.line("torch, no profiler running", f"{ranges['torch, idle'] / 1000:.3f} us")
     report.line("opstrobe, recording", f"{ranges['opstrobe, recording'] / 1000:.3f} us")
     report.line("torch, recording", f"{ranges['torch, recording'] / 1000:.3f} us")
+
+
+def _modules(report: Report, rounds: int) -> None:
+    costs = module_costs(rounds)
+    report.title(f"One call of a module (Identity, {costs.pop('base'):.0f} ns unprofiled): ns that recording adds")
+    for name, ns in costs.items():
+        report.line(name, f"{ns:.0f} ns")
 
 
 def _afterwards(report: Report, full: bool) -> None:
@@ -128,6 +136,7 @@ def main() -> None:
     print(f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()}")
     report = Report()
     _hot_path(report, options.rounds)
+    _modules(report, min(options.rounds, 20))
     _afterwards(report, options.full)
     _stacks(report, options.full)
     _growth(report)
