@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ResNet-18 under Opstrobe: a table of its inference, a trace of some training steps, and what recording cost.
+"""A ResNet-18 under Opstrobe: a table of its inference, what its modules take, a trace of some training steps, and what
+recording cost.
 
 The profile is used as torch's own is; only the import differs.
 """
@@ -74,6 +75,12 @@ def make_training_step(model):
     return step
 
 
+def profile_modules(step):
+    with opstrobe.profile(with_modules=True, with_flops=True, profile_memory=True) as prof:
+        step()
+    print(prof.module_summary().table(depth=2))
+
+
 def profile_training(step, directory):
     """The path of the trace: three steps, after one that is left out and one that warms up."""
     before = set(glob.glob(os.path.join(directory, "*")))
@@ -123,6 +130,9 @@ def main():
     profile_inference(model)
 
     step = make_training_step(model)
+    step()
+    print("a training step on 8 images of 64×64, by module:\n")
+    profile_modules(step)
     path = profile_training(step, directory)
     print(f"trace of 3 training steps: {path} ({os.path.getsize(path) / 1000:.0f} kB)")
 

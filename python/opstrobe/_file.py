@@ -38,6 +38,10 @@ class TraceFile:
         """Writes stacks for a flame graph, as `profile.export_stacks()`."""
         self.events().export_stacks(path, metric)
 
+    def module_summary(self) -> _core.ModuleSummary:
+        """Where time, FLOPs and memory went, by module, as `profile.module_summary()`."""
+        return _core.ModuleSummary(self.trace)
+
     @property
     def metadata(self) -> dict[str, str]:
         """What the file says beside its events: key to JSON text."""

@@ -9,16 +9,18 @@ import subprocess
 import sys
 import textwrap
 import threading
+import warnings
 import weakref
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-import opstrobe  # noqa: E402
-from opstrobe import _core  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.profiler import ProfilerActivity  # noqa: E402
+
+import opstrobe  # noqa: E402
+from opstrobe import _core  # noqa: E402
 
 
 def block_class():
@@ -116,7 +118,9 @@ def work_of_all_kinds():
     return work
 
 
-@pytest.mark.parametrize("options", [{"with_stack": True}, {"with_modules": True}, {"with_stack": True, "with_modules": True}])
+@pytest.mark.parametrize(
+    "options", [{"with_stack": True}, {"with_modules": True}, {"with_stack": True, "with_modules": True}]
+)
 def test_spec_6_3_rows_are_those_of_torch(tmp_path, options):
     with torch.profiler.profile(activities=[ProfilerActivity.CPU], with_stack=True) as theirs:
         work_of_all_kinds()()
@@ -130,7 +134,11 @@ def test_spec_6_3_rows_are_those_of_torch(tmp_path, options):
 def test_spec_2_1_module_events():
     net = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     events = module_events(profiled(lambda: (net(X), net(X))))
-    assert [event.name for event in events[:3]] == ["nn.Module: Sequential_0", "nn.Module: Linear_0", "nn.Module: ReLU_0"]
+    assert [event.name for event in events[:3]] == [
+        "nn.Module: Sequential_0",
+        "nn.Module: Linear_0",
+        "nn.Module: ReLU_0",
+    ]
     outer, linear = events[:2]
     assert (linear.python_module_id, linear.python_parent_id) == (0, outer.python_id)
     assert (outer.python_id, outer.python_parent_id) == (1, -1)
@@ -147,6 +155,12 @@ def test_spec_6_7_nothing_without_it():
     assert module_events(prof) == []
     with pytest.raises(RuntimeError, match="with_modules=True"):
         prof.module_summary()
+
+
+def test_spec_2_15_no_warning_of_with_modules():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        profiled(lambda: nn.ReLU()(X))
 
 
 def test_spec_6_7_exceptions_end_calls():
@@ -340,8 +354,7 @@ def test_spec_6_7_times_add_up():
     nodes = sum(
         round(event.time_range.elapsed_us() * 1000)
         for event in prof.events()
-        if event.name.startswith("autograd::engine::evaluate_function: ")
-        and not event.name.endswith("SumBackward0")
+        if event.name.startswith("autograd::engine::evaluate_function: ") and not event.name.endswith("SumBackward0")
     )
     assert rows[0]["backward_ns"] == nodes == sum(row["self_backward_ns"] for row in rows)
     assert rows[3]["path"] == "layers.0.fc" and rows[3]["backward_ns"] > 0
@@ -437,7 +450,7 @@ def test_spec_6_7_summary_of_the_file_is_the_same(tmp_path):
         again = _core.read_trace(tmp_path / name)
         again.check()
         assert _core.ModuleSummary(again).rows() == prof.module_summary().rows()
-        assert str(_core.ModuleSummary(again)) == str(prof.module_summary())
+        assert str(opstrobe.read(tmp_path / name).module_summary()) == str(prof.module_summary())
 
 
 def test_spec_6_7_summary_of_a_file_of_torch(tmp_path):
@@ -479,7 +492,11 @@ def test_spec_6_7_summary_of_several_windows():
 
 def state_of_torch():
     module = torch.nn.modules.module
-    hooks = {name: len(value) for name, value in vars(module).items() if name.startswith("_global") and hasattr(value, "__len__")}
+    hooks = {
+        name: len(value)
+        for name, value in vars(module).items()
+        if name.startswith("_global") and hasattr(value, "__len__")
+    }
     return dict(vars(nn.Module)), dict(vars(Net)), hooks
 
 
@@ -519,11 +536,15 @@ def test_spec_6_7_no_references_leak():
     net = Net()
     profiled(lambda: net(X)).module_summary().tree()
     gc.collect()
-    counts = [sys.getrefcount(thing) for thing in (net, Net, nn.Module._wrapped_call_impl, None.__class__, net.head.weight)]
+    counts = [
+        sys.getrefcount(thing) for thing in (net, Net, nn.Module._wrapped_call_impl, None.__class__, net.head.weight)
+    ]
     for _ in range(20):
         profiled(lambda: net(X)).module_summary().tree()
     gc.collect()
-    assert counts == [sys.getrefcount(thing) for thing in (net, Net, nn.Module._wrapped_call_impl, None.__class__, net.head.weight)]
+    assert counts == [
+        sys.getrefcount(thing) for thing in (net, Net, nn.Module._wrapped_call_impl, None.__class__, net.head.weight)
+    ]
 
 
 def test_spec_6_7_patches_of_others_work():
