@@ -33,7 +33,15 @@ _NAMES = {
     ),
     "torch.profiler.profiler": ("profile", "_KinetoProfile", "schedule", "tensorboard_trace_handler"),
     "torch.autograd": ("DeviceType",),
-    "torch.autograd.profiler": ("profile", "KinetoStepTracker", "EnforceUnique", "load_nvprof", "parse_nvprof_trace"),
+    "torch.autograd.profiler": (
+        "profile",
+        "emit_itt",
+        "emit_nvtx",
+        "KinetoStepTracker",
+        "EnforceUnique",
+        "load_nvprof",
+        "parse_nvprof_trace",
+    ),
 }
 # Types of results, which torch's own classes make as well: only type checks are to see ours.
 _TYPES = {

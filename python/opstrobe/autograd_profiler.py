@@ -10,6 +10,7 @@ from opstrobe import _metadata
 from opstrobe._activities import left_out_by, parse_activities
 from opstrobe._config import check_experimental, values_of
 from opstrobe._core import EventList, FunctionEvent, Trace, record_function
+from opstrobe._emit import emit_itt, emit_nvtx
 from opstrobe._enums import ProfilerActivity
 from opstrobe._recording import Recording
 from opstrobe._stack import StackOptions
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = [
     "profile",
     "record_function",
+    "emit_itt",
+    "emit_nvtx",
     "load_nvprof",
     "EnforceUnique",
     "parse_nvprof_trace",
@@ -252,12 +255,12 @@ class MemRecordsAcc:
         self._start_nses = [start_ns for start_ns, _ in order]
         self._indices = [place for _, place in order]
 
-    def in_interval(self, start_us: float, end_us: float) -> Iterable[Any]:
-        """Those made from `start_us` to `end_us`, both included."""
+    def in_interval(self, start_ns: float, end_ns: float) -> Iterable[Any]:
+        """Those made from `start_ns` to `end_ns`, both included."""
         import bisect
 
-        first = bisect.bisect_left(self._start_nses, start_us * 1000)
-        last = bisect.bisect_right(self._start_nses, end_us * 1000)
+        first = bisect.bisect_left(self._start_nses, start_ns)
+        last = bisect.bisect_right(self._start_nses, end_ns)
         for place in self._indices[first:last]:
             yield self._mem_records[place]
 

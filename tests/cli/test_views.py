@@ -146,7 +146,10 @@ def check_bug(bug, found):
     elif right == "no step (only memory records)":
         assert found["steps"]["rows"] == []
     elif where.startswith("operators.rows") and "aten::relu" in str(right):
-        assert (rows(found, "operators")["aten::relu"]["calls"], rows(found, "operators")["aten::relu"]["host_total"]) == (1, 100)
+        assert (
+            rows(found, "operators")["aten::relu"]["calls"],
+            rows(found, "operators")["aten::relu"]["host_total"],
+        ) == (1, 100)
     elif str(right).startswith("one step over all events"):
         (step,) = found["steps"]["rows"]
         assert (step["total"], step["communication"]) == (71, 71)

@@ -609,7 +609,9 @@ def test_nothing_is_left_behind():
 
 
 def test_steps():
-    with profile(with_stack=True, schedule=opstrobe.schedule(wait=1, warmup=1, active=2), on_trace_ready=lambda p: None) as p:
+    with profile(
+        with_stack=True, schedule=opstrobe.schedule(wait=1, warmup=1, active=2), on_trace_ready=lambda p: None
+    ) as p:
         for _ in range(4):
             leaf()
             p.step()
@@ -711,7 +713,9 @@ def test_deep_recursion():
 
 trees = st.recursive(
     st.just(()),
-    lambda children: st.lists(st.tuples(st.sampled_from(["call", "c", "raise", "generator", "range"]), children), max_size=4),
+    lambda children: st.lists(
+        st.tuples(st.sampled_from(["call", "c", "raise", "generator", "range"]), children), max_size=4
+    ),
     max_leaves=25,
 )
 
