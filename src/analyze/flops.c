@@ -6,7 +6,7 @@
  * answer: aten::conv2d carries the value and the aten::convolution inside it none, as in torch.profiler; where the
  * arguments do not tell (padding given as a string is not recorded) the value stands at the operator inside. Composite
  * operators have no formula: aten::linear's stands at its aten::addmm, that of the "math" form of attention at its
- * aten::bmm's.
+ * aten::bmm's, aten::lstm's at what its layers run.
  *
  * Differs from torch.profiler on purpose (D26): pointwise operators count the elements of the broadcast result, also in
  * place; sub, div, vector products, all convolutions, fused attention and the backward operators have formulas; lists of
@@ -55,6 +55,17 @@ static int64_t elements(const struct ops_input *tensor, size_t from, size_t to)
 	for (size_t i = from; i < to; i++)
 		product = ops_product(product, ops_input_int(tensor, i));
 	return product;
+}
+
+/* Sizes of -1 and the like, which only a file can hold, would make nonsense of the products. */
+static bool has_negative_size(const struct ops_input *argument)
+{
+	if (argument->tag != OPS_INPUT_TENSOR && argument->tag != OPS_INPUT_TENSOR_PLAIN)
+		return false;
+	for (size_t i = 0; i < argument->n; i++)
+		if (ops_input_int(argument, i) < 0)
+			return true;
+	return false;
 }
 
 /* The ith number of a list of integers, of which one number stands for all. False when there is no such list. */
@@ -209,6 +220,84 @@ static int64_t convolution_backward(const struct call *call, const uint8_t *wher
 	return ops_product(gradients, convolution(call, where));
 }
 
+/* Every weight once for every row of the input, which are all its dimensions but the last. where: arguments of the input and
+ * of up to two weights (0: none), and how many times (0: once). */
+static int64_t weight_product(const struct call *call, const uint8_t *where)
+{
+	const struct ops_input *input = &call->arguments[where[0]];
+	int64_t weights = 0;
+
+	if (!is_tensor(call, where[0], false) || input->n == 0)
+		return UNKNOWN;
+	for (size_t i = 1; i <= 2 && where[i]; i++) {
+		const struct ops_input *weight = &call->arguments[where[i]];
+
+		if (!is_tensor(call, where[i], false))
+			return UNKNOWN;
+		weights = ops_sum(weights, elements(weight, 0, weight->n));
+	}
+	weights = ops_product(weights, where[3] ? where[3] : 1);
+	return ops_product(2, ops_product(elements(input, 0, input->n - 1u), weights));
+}
+
+/* (input, weights, …): a whole stack of layers, each of whose matrices every step of every sequence is multiplied with once.
+ * Biases are vectors. */
+static int64_t recurrent(const struct call *call, const uint8_t *where)
+{
+	const struct ops_input *input = &call->arguments[0];
+	struct ops_input_cursor cursor;
+	struct ops_input weight;
+	int64_t weights = 0;
+
+	(void)where;
+	if (!is_tensor(call, 0, true) || input->n == 0 || call->count < 2 ||
+	    call->arguments[1].tag != OPS_INPUT_TENSOR_LIST)
+		return UNKNOWN;
+	cursor = ops_input_items(&call->arguments[1]);
+	while (ops_inputs_next(&cursor, &weight)) {
+		if (has_negative_size(&weight))
+			return UNKNOWN;
+		if (weight.n == 2)
+			weights = ops_sum(weights, elements(&weight, 0, 2));
+	}
+	return ops_product(2, ops_product(elements(input, 0, input->n - 1u), weights));
+}
+
+/* One operation an element of each tensor in a list. */
+static int64_t each(const struct call *call, const uint8_t *where)
+{
+	struct ops_input_cursor cursor;
+	struct ops_input tensor;
+	int64_t sum = 0;
+
+	(void)where;
+	if (call->count < 2 || call->arguments[0].tag != OPS_INPUT_TENSOR_LIST)
+		return UNKNOWN;
+	cursor = ops_input_items(&call->arguments[0]);
+	while (ops_inputs_next(&cursor, &tensor)) {
+		if (has_negative_size(&tensor))
+			return UNKNOWN;
+		sum = ops_sum(sum, elements(&tensor, 0, tensor.n));
+	}
+	return sum;
+}
+
+/* inductor's operators, alone (X, W, …) or with another tensor fused in (X, other, W, …), which has `where[0]` arguments
+ * at least. What is fused in is not counted. */
+static int64_t fused_convolution(const struct call *call, const uint8_t *where)
+{
+	static const uint8_t alone[6] = {0, 1, 4, 3, 5}, with_other[6] = {0, 2, 5, 4, 6};
+
+	return convolution(call, call->count >= where[0] ? with_other : alone);
+}
+
+static int64_t fused_linear(const struct call *call, const uint8_t *where)
+{
+	static const uint8_t alone[6] = {0, 1}, with_other[6] = {0, 2};
+
+	return weight_product(call, call->count <= where[0] ? with_other : alone);
+}
+
 /* Fused attention: for every pair of a query and a key, matrix products of the lengths of a query and of a value, `times`
  * of each. where: argument of the query (key and value follow), dimension of the heads, dimension of the sequence, times
  * for queries, times for values, an argument that makes the batch ragged when it is given (0: none). */
@@ -228,8 +317,8 @@ static int64_t attention(const struct call *call, const uint8_t *where)
 	return ops_product(2, ops_product(pairs, length));
 }
 
-/* Sources: [P] what torch.profiler gives, [F] what torch.utils.flop_counter gives; others by the definition of the
- * operator in the same way of counting. Names are without "aten::". */
+/* Names are without "aten::". Sources: [P] what torch.profiler gives, [F] what torch.utils.flop_counter gives; others by the definition of the
+ * operator in the same way of counting. */
 static const struct formula {
 	const char *name;
 	int64_t (*evaluate)(const struct call *call, const uint8_t *where);
@@ -287,6 +376,31 @@ static const struct formula {
 	/* (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, mask) [F]. */
 	{"convolution_backward", convolution_backward, {1, 2, 4, 5, 6, 7}},
 
+	/* Lists of tensors, as the operators for one. */
+	{"_foreach_add", each, {0}},
+	{"_foreach_add_", each, {0}},
+	{"_foreach_sub", each, {0}},
+	{"_foreach_sub_", each, {0}},
+	{"_foreach_mul", each, {0}},
+	{"_foreach_mul_", each, {0}},
+	{"_foreach_div", each, {0}},
+	{"_foreach_div_", each, {0}},
+
+	/* Recurrent layers in one operator: their matrix products. */
+	{"_cudnn_rnn", recurrent, {0}},
+	{"miopen_rnn", recurrent, {0}},
+	/* (input, w_ih, w_hh, …); backward the gradients of what is multiplied and of the weights. */
+	{"mkldnn_rnn_layer", weight_product, {0, 1, 2}},
+	{"mkldnn_rnn_layer_backward", weight_product, {0, 1, 2, 2}},
+
+	/* (self, weight, bias). */
+	{"mkldnn_linear", weight_product, {0, 1}},
+	{"mkldnn::_linear_pointwise", fused_linear, {5}},
+	/* (X, W, B, padding, stride, dilation, …); in place (other, X, W, B, padding, stride, dilation, …). */
+	{"mkldnn::_convolution_pointwise", fused_convolution, {12}},
+	{"mkldnn::_convolution_pointwise_", convolution, {1, 2, 5, 4, 6}},
+	{"mkldnn::_convolution_transpose_pointwise", transposed_convolution, {0}},
+
 	/* (query, key, value, …), each (batch, heads, length, size): scores and weighted values [F]. */
 	{"_scaled_dot_product_flash_attention", attention, {0, 1, 2, 1, 1}},
 	{"_scaled_dot_product_flash_attention_for_cpu", attention, {0, 1, 2, 1, 1}},
@@ -316,10 +430,14 @@ static uint8_t formula_number(struct ops_string name)
 	static const char prefix[] = "aten::";
 	static const size_t prefix_size = sizeof(prefix) - 1;
 
-	if (name.size <= prefix_size || memcmp(name.bytes, prefix, prefix_size) != 0)
+	static const char other_prefix[] = "mkldnn::"; /* which the table has with its names */
+
+	if (name.size > prefix_size && memcmp(name.bytes, prefix, prefix_size) == 0) {
+		name.bytes += prefix_size;
+		name.size -= prefix_size;
+	} else if (name.size < sizeof(other_prefix) || memcmp(name.bytes, other_prefix, sizeof(other_prefix) - 1) != 0) {
 		return 0;
-	name.bytes += prefix_size;
-	name.size -= prefix_size;
+	}
 	for (size_t i = 0; i < FORMULA_COUNT; i++)
 		if (formulas[i].name[0] == name.bytes[0] && strlen(formulas[i].name) == name.size &&
 		    memcmp(formulas[i].name, name.bytes, name.size) == 0)
@@ -335,17 +453,6 @@ uint8_t *ops_flops_formulas(const struct ops_trace *trace)
 	for (size_t id = 0; numbers && id < count; id++)
 		numbers[id] = formula_number(ops_trace_string(trace, (uint32_t)id));
 	return numbers;
-}
-
-/* Sizes of -1 and the like, which only a file can hold, would make nonsense of the products. */
-static bool has_negative_size(const struct ops_input *argument)
-{
-	if (argument->tag != OPS_INPUT_TENSOR && argument->tag != OPS_INPUT_TENSOR_PLAIN)
-		return false;
-	for (size_t i = 0; i < argument->n; i++)
-		if (ops_input_int(argument, i) < 0)
-			return true;
-	return false;
 }
 
 /* The formula's value for one event, whatever is around it. */

@@ -11,6 +11,7 @@ from inputs import Filter, input_list, plain_tensor, scalar, skip, tensor, tenso
 try:
     import torch
     import torch.nn.functional as F
+    import torch.utils.mkldnn
     from hypothesis import HealthCheck, assume, given, settings
     from hypothesis import strategies as st
     from torch.profiler import ProfilerActivity, profile
@@ -132,7 +133,7 @@ def test_where_it_differs():
         (lambda: F.conv2d(r(1, 3, 8, 8), r(4, 3, 3, 3), padding="same"), {"aten::convolution": 128 * 108}),
         (lambda: F.conv2d(r(1, 3, 8, 8), r(4, 3, 3, 3), padding="valid"), {"aten::convolution": 72 * 108}),
         (lambda: F.conv_transpose1d(r(3, 9), r(3, 4, 3)), {"aten::conv_transpose1d": 2 * 9 * 36}),
-        (lambda: torch._foreach_add([r(2, 3)], [r(2, 3)]), {"aten::add": 6}),
+        (lambda: torch._foreach_add([r(2, 3)], [r(2, 3)]), {"aten::_foreach_add": 6}),
     ]:
         assert ours(program, False) == expected, expected
 
@@ -266,6 +267,81 @@ def test_models():
             (y[0] if isinstance(y, tuple) else y).sum().backward()
 
         assert sum(ours(program).values()) == flop_counter(program) > 0
+
+
+def expected_of_layers(rows, gates, inputs, hidden, layers=1, directions=1):
+    widths = [inputs] + [hidden * directions] * (layers - 1)
+    return sum(2 * rows * directions * gates * hidden * (width + hidden) for width in widths)
+
+
+def test_recurrent():
+    """Fused or not, a layer's matrix products, once; flop_counter knows only those of layers that are not fused."""
+    x = r(7, 3, 4)
+    for kind, gates in [("LSTM", 4), ("GRU", 3), ("RNN", 1)]:
+        for options in [{}, dict(num_layers=2, bidirectional=True), dict(bias=False)]:
+            layer = getattr(torch.nn, kind)(4, 5, **options)
+            layers, directions = options.get("num_layers", 1), 1 + options.get("bidirectional", False)
+            expected = expected_of_layers(21, gates, 4, 5, layers, directions)
+            for program in [lambda: layer(x)]:
+                found = ours(program)
+                assert sum(found.values()) == expected, (kind, options, found)
+                assert "aten::mkldnn_rnn_layer" in found or flop_counter(program) == expected
+    weights = [tensor_list([(20, 4), (20, 5), (20,), (20,)])]
+    assert call("aten::_cudnn_rnn", [tensor((7, 3, 4)), *weights]) == expected_of_layers(21, 4, 4, 5)
+    assert call("aten::miopen_rnn", [tensor((14, 4)), *weights]) == expected_of_layers(14, 4, 4, 5)
+    assert call("aten::_cudnn_rnn", [tensor((7, 3, 4)), tensor((20, 4))]) == 0
+
+
+def test_recurrent_training():
+    layer = torch.nn.LSTM(4, 5)
+    forward = expected_of_layers(21, 4, 4, 5)
+    found = ours(lambda: layer(r(7, 3, 4).requires_grad_())[0].sum().backward())
+    assert sum(found.values()) == 3 * forward
+    weights = [tensor((20, 4)), tensor((20, 5))]
+    assert call("aten::mkldnn_rnn_layer", [tensor((7, 3, 4)), *weights]) == forward
+    assert call("aten::mkldnn_rnn_layer_backward", [tensor((7, 3, 4)), *weights]) == 2 * forward
+
+
+def test_lists_of_tensors():
+    a, b = [r(3), r(2, 5)], [r(3), r(2, 5)]
+
+    def program():
+        torch._foreach_add(a, b)
+        torch._foreach_sub_(a, b)
+        torch._foreach_mul_(a, 2.0)
+        torch._foreach_div(a, b)
+        torch._foreach_sqrt(a)
+
+    found = ours(program, without_pointwise=False)
+    assert found == dict.fromkeys(
+        ["aten::_foreach_add", "aten::_foreach_sub_", "aten::_foreach_mul_", "aten::_foreach_div"], 13
+    )
+
+
+def test_onednn():
+    x, linear, convolution = r(2, 8), torch.nn.Linear(8, 5), torch.nn.Conv2d(3, 4, 3, padding=1)
+    images = r(2, 3, 8, 8)
+    with torch.no_grad():
+        expected = flop_counter(lambda: convolution(images))
+        dense = torch.utils.mkldnn.to_mkldnn(torch.nn.Sequential(convolution).eval())
+        assert sum(ours(lambda: dense(images.to_mkldnn())).values()) == expected
+        dense = torch.utils.mkldnn.to_mkldnn(linear)
+        assert ours(lambda: dense(x.to_mkldnn())) == {"aten::mkldnn_linear": 2 * 2 * 8 * 5}
+        pointwise = torch.ops.mkldnn._linear_pointwise
+        weight, bias = linear.weight.to_mkldnn(), linear.bias
+        name = "mkldnn::_linear_pointwise"
+        assert ours(lambda: pointwise(x, weight, bias, "relu", [], "")) == {name: 160}
+        assert ours(lambda: pointwise.binary(x, r(2, 5), weight, bias, "add")) == {name: 160}
+        other, kernel = r(2, 4, 8, 8), convolution.weight.to_mkldnn()
+        where = [1, 1], [1, 1], [1, 1], 1
+        name = "mkldnn::_convolution_pointwise"
+        convolve = torch.ops.mkldnn._convolution_pointwise
+        assert ours(lambda: convolve(images, kernel, None, *where, "none", [], "")) == {name: expected}
+        binary = ("add", None, None, [], None)
+        assert ours(lambda: convolve.binary(images, other, kernel, None, *where, *binary)) == {name: expected}
+        in_place = torch.ops.mkldnn._convolution_pointwise_.binary
+        found = ours(lambda: in_place(other, images, kernel, None, *where, *binary))
+        assert found == {f"{name}_": expected}
 
 
 if __name__ == "__main__":
