@@ -12,6 +12,7 @@ import platform
 
 os.environ["KINETO_LOG_LEVEL"] = "99"  # torch.profiler prints two lines a session otherwise; read when torch loads
 
+import all_options  # noqa: E402
 import torch  # noqa: E402
 from afterwards import after_recording, measure  # noqa: E402
 from hot_path import operator_costs, range_costs  # noqa: E402
@@ -20,6 +21,8 @@ from module_calls import module_costs  # noqa: E402
 BUDGET_EVENTS = 851_040
 EXPORT_EVENTS = 100_000
 STACK_EVENTS = 250_000
+PYTHON_CALLS = 20_000
+MANY_PYTHON_CALLS = 5_000_000
 TORCH_EVENTS = 50_000  # torch needs about two minutes and 6 GB for BUDGET_EVENTS
 
 
@@ -116,6 +119,33 @@ def _stacks(report: Report, full: bool) -> None:
         )
 
 
+def _all_options(report: Report, rounds: int) -> None:
+    costs = all_options.step_costs(min(rounds, 15))
+    report.title(f"All options at once, a training step ({costs['base']:.0f} us unprofiled): us that recording adds")
+    ratio = costs["opstrobe"] / costs["torch"]
+    report.line(
+        "opstrobe",
+        f"{costs['opstrobe']:.0f} us = {ratio:.2f} x torch",
+        "<= 1/3 of torch",
+        ratio <= 1 / 3,
+    )
+    report.line("torch", f"{costs['torch']:.0f} us")
+
+    theirs = all_options.measure("torch", PYTHON_CALLS)
+    theirs_ns = (theirs["stop"] + theirs["events()"]) / theirs["calls"] * 1e9
+    report.title(f"stop + events() with all options, a Python call (torch: {theirs_ns / 1000:.1f} us)")
+    for calls in (PYTHON_CALLS, MANY_PYTHON_CALLS):
+        ours = all_options.measure("opstrobe", calls)
+        ours_ns = (ours["stop"] + ours["events()"]) / ours["calls"] * 1e9
+        report.line(
+            f"opstrobe, {calls:,} calls",
+            f"{ours_ns:.0f} ns = 1/{theirs_ns / ours_ns:.0f}, {ours['peak_bytes'] / calls:.0f} bytes",
+            "<= 1/500 of torch",
+            theirs_ns / ours_ns >= 500,
+        )
+    report.line("torch, memory", f"{theirs['peak_bytes'] / theirs['calls']:.0f} bytes")
+
+
 def _growth(report: Report) -> None:
     report.title("Growth (opstrobe): stop + events() + key_averages() + table(), an event")
     for events in (10_000, 100_000, 1_000_000, 10_000_000):
@@ -137,6 +167,7 @@ def main() -> None:
     report = Report()
     _hot_path(report, options.rounds)
     _modules(report, min(options.rounds, 20))
+    _all_options(report, options.rounds)
     _afterwards(report, options.full)
     _stacks(report, options.full)
     _growth(report)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All options at once (shapes, memory, stacks, modules, FLOPs): what they add to a training step, and what stop() and
+events() take after a program of many Python calls.
+
+Run as a program it does the second for one profiler, in a process of its own, and prints one JSON object; times are thread
+CPU time:
+
+    python bench/all_options.py opstrobe|torch CALLS
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from typing import Any
+
+from afterwards import _Peak, _training_step
+
+CALLS_AN_OPERATOR = 100
+STEPS = 3  # of training, a round
+
+
+def _profiler(which: str, **options: bool) -> contextlib.AbstractContextManager[Any]:
+    if which == "torch":
+        import torch.profiler as module
+    else:
+        import opstrobe as module  # type: ignore[no-redef]
+    options = options or dict.fromkeys(
+        ("record_shapes", "profile_memory", "with_stack", "with_modules", "with_flops"), True
+    )
+    return module.profile(activities=[module.ProfilerActivity.CPU], **options)
+
+
+def step_costs(rounds: int) -> dict[str, float]:
+    """Microseconds of one training step without a profiler (`base`), and what each profiler adds to it with all options.
+    The variants in turn, the least of all rounds."""
+    step = _training_step()
+    best = dict.fromkeys(("base", "opstrobe", "torch"), float("inf"))
+    for _ in range(rounds):
+        for which in best:
+            with contextlib.nullcontext() if which == "base" else _profiler(which):
+                step()
+                begin = time.thread_time_ns()
+                for _ in range(STEPS):
+                    step()
+                best[which] = min(best[which], (time.thread_time_ns() - begin) / STEPS / 1000)
+    return {which: us if which == "base" else us - best["base"] for which, us in best.items()}
+
+
+def _leaf(value: int) -> int:
+    return value
+
+
+def _program(calls: int) -> None:
+    import torch
+
+    x = torch.ones(4)
+    for _ in range(calls // CALLS_AN_OPERATOR):
+        for i in range(CALLS_AN_OPERATOR):
+            _leaf(i)
+        x + x
+
+
+def _measure(which: str, calls: int) -> dict[str, float]:
+    import torch  # noqa: F401  (before the profile that is to record it)
+
+    with _profiler(which) as profiler:
+        _program(1000)
+    len(profiler.events())
+    with _Peak() as peak:
+        profiler = _profiler(which)
+        profiler.start()
+        _program(calls)
+        begin = time.thread_time()
+        profiler.stop()
+        stopped = time.thread_time()
+        count = len(profiler.events())
+        ended = time.thread_time()
+    return {
+        "calls": calls,
+        "events": count,
+        "stop": stopped - begin,
+        "events()": ended - stopped,
+        "peak_bytes": peak.growth,
+    }
+
+
+def measure(which: str, calls: int) -> dict[str, float]:
+    """CPU seconds of stop() and events() after about so many Python calls, and the memory of all of it."""
+    done = subprocess.run([sys.executable, __file__, which, str(calls)], check=True, capture_output=True, text=True)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measure(sys.argv[1], int(sys.argv[2]))))
