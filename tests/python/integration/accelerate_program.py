@@ -14,10 +14,16 @@ def main(folder):
     tables = []
 
     def ready(profile):
-        tables.append(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=30))
+        tables.append(profile.key_averages(group_by_stack_n=3).table(sort_by="self_cpu_time_total", row_limit=-1))
         profile.export_chrome_trace(f"{folder}/cycle{len(tables)}.json")
 
-    options = {"record_shapes": True, "profile_memory": True, "with_flops": True, "with_modules": True}
+    options = {
+        "record_shapes": True,
+        "profile_memory": True,
+        "with_flops": True,
+        "with_stack": True,
+        "with_modules": True,
+    }
     accelerator = Accelerator(
         cpu=True,
         kwargs_handlers=[
@@ -48,7 +54,7 @@ def main(folder):
     plain = ProfileKwargs(activities=["cpu"], output_trace_dir=f"{folder}/out", **options)
     with accelerator.profile(plain) as profile:
         step()
-    tables.append(profile.key_averages(group_by_input_shape=True).table(row_limit=30))
+    tables.append(profile.key_averages(group_by_input_shape=True).table(row_limit=-1))
     Path(folder, "tables.txt").write_text("\n".join(tables))
 
 

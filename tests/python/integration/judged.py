@@ -11,6 +11,7 @@ ALL_OPTIONS = {
     "profile_memory": True,
     "with_flops": True,
     "with_modules": True,
+    "with_stack": True,
 }
 
 
@@ -25,7 +26,7 @@ def judge(profile, path):
     profile.export_chrome_trace(str(path))
     with open(path) as file:
         document = json.load(file, parse_constant=_refuse)
-    slices = sum(row["ph"] == "X" for row in document["traceEvents"])
+    slices = sum(row["ph"] in ("X", "b") for row in document["traceEvents"])
     assert slices >= sum(event.name != "[memory]" for event in events)
 
     again = opstrobe.read(str(path))

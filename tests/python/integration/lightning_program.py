@@ -34,7 +34,9 @@ def main(folder):
         record_shapes=True,
         profile_memory=True,
         with_flops=True,
+        with_stack=True,
         group_by_input_shapes=True,
+        row_limit=-1,
         record_module_names=True,
         table_kwargs={"max_name_column_width": 80},
     )

@@ -75,3 +75,5 @@ def test_transformers(run, perfetto):
         assert perfetto(folder / f"{name}.json") == {}
         names = names_of(folder / f"{name}.json")
         assert {operator, "ProfilerStep#2", "ProfilerStep#3", "Optimizer.step#AdamW.step"} <= names, sorted(names)
+        stacks = (folder / f"{name}.stacks").read_text().splitlines()
+        assert any("forward" in line and "aten::" in line for line in stacks), stacks[:3]

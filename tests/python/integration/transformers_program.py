@@ -46,7 +46,8 @@ class Words(torch.utils.data.Dataset):
 def train(model, labels, folder, name):
     def ready(profile):
         profile.export_chrome_trace(f"{folder}/{name}.json")
-        table = profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=20)
+        profile.export_stacks(f"{folder}/{name}.stacks", "self_cpu_time_total")
+        table = profile.key_averages(group_by_stack_n=5).table(sort_by="self_cpu_time_total", row_limit=20)
         Path(folder, f"{name}.txt").write_text(table)
 
     profile = torch.profiler.profile(
@@ -56,6 +57,7 @@ def train(model, labels, folder, name):
         record_shapes=True,
         profile_memory=True,
         with_flops=True,
+        with_stack=True,
         with_modules=True,
     )
     arguments = TrainingArguments(
