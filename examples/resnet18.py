@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ResNet-18 under Opstrobe: a table of its inference, what its modules take, a trace of some training steps, and what
-recording cost.
+"""A ResNet-18 under Opstrobe: a table of its inference, what its modules take, a trace of some training steps, a flame
+graph of one, and what recording cost.
 
 The profile is used as torch's own is; only the import differs.
 """
@@ -97,6 +97,18 @@ def profile_training(step, directory):
     return path
 
 
+def profile_stacks(step, directory):
+    """The path of the flame graph of one step: which line of the program the time goes to, forward and backward."""
+    with opstrobe.profile(activities=[ProfilerActivity.CPU], with_stack=True) as prof:
+        with record_function("training step"):
+            step()
+    path = os.path.join(directory, "resnet18.flame.svg")
+    prof.export_stacks(path)
+    prof.export_stacks(os.path.join(directory, "resnet18.stacks.txt"))  # for flamegraph.pl
+    prof.export_stacks(os.path.join(directory, "resnet18.speedscope.json"))  # for speedscope.app
+    return path
+
+
 def compare_cost(step, rounds=10, steps=3):
     """Best time of one step in ms without and with a profile, and how much the first would differ if taken twice.
 
@@ -135,6 +147,9 @@ def main():
     profile_modules(step)
     path = profile_training(step, directory)
     print(f"trace of 3 training steps: {path} ({os.path.getsize(path) / 1000:.0f} kB)")
+
+    path = profile_stacks(step, directory)
+    print(f"flame graph of one: {path} ({os.path.getsize(path) / 1000:.0f} kB), and beside it for speedscope.app")
 
     plain, profiled, noise = compare_cost(step)
     print(
