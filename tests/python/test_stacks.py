@@ -186,6 +186,27 @@ def test_spec_6_5_recorded_time_is_all_there(program, tmp_path):
     assert (tmp_path / "again.txt").read_text() == (tmp_path / "stacks.txt").read_text()
 
 
+@torch.jit.script
+def scripted(x):
+    return torch.relu(x) + 1
+
+
+def test_spec_6_3_script_operators(tmp_path):
+    """What torch says of lines of a script is read from its files; a recording has the functions around the script."""
+    warm = [scripted(torch.ones(2)) for _ in range(4)]
+    with torch.profiler.profile(activities=[ProfilerActivity.CPU], with_stack=True) as prof:
+        scripted(warm[0])
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    theirs = next(event for event in prof.events() if event.name == "aten::relu")
+    file = next(event for event in opstrobe.read(tmp_path / "trace.json").events() if event.name == "aten::relu")
+    assert re.search(r"test_stacks\.py\(\d+\)", theirs.stack[0])
+    assert file.stack == theirs.stack
+    with opstrobe.profile(with_stack=True) as prof:
+        scripted(warm[0])
+    ours = next(event for event in prof.events() if event.name == "aten::relu")
+    assert any(frame.endswith(": test_spec_6_3_script_operators") for frame in ours.stack)
+
+
 def test_spec_6_5_no_stacks_while_recording(tmp_path):
     with opstrobe.profile(with_stack=True) as prof:
         with pytest.raises(RuntimeError, match="cannot export stacks: this profile is still recording"):
