@@ -3,7 +3,7 @@
 
 Run as a program it does one profiler in a process of its own and prints one JSON object, so that memory is told apart; times are thread CPU time:
 
-    python bench/afterwards.py opstrobe|torch EVENTS [--shapes] [--export | --stacks]
+    python bench/afterwards.py opstrobe|torch EVENTS [--shapes] [--export | --stacks | --memory]
 """
 
 from __future__ import annotations
@@ -149,6 +149,24 @@ def _measure_stacks(which: str, events: int) -> dict[str, float]:
     return figures
 
 
+def _measure_memory(which: str, events: int) -> dict[str, float]:
+    """The memory timeline as JSON, everything that it is made from included."""
+    if which == "torch":
+        import torch.profiler as module
+    else:
+        import opstrobe as module  # type: ignore[no-redef]
+    options = {"profile_memory": True, "record_shapes": True, "with_stack": which == "torch"}  # torch needs all three
+    step = _training_step()
+    step()
+    with tempfile.TemporaryDirectory() as folder:
+        with module.profile(activities=[module.ProfilerActivity.CPU], **options) as profiler:
+            for _ in range(max(1, events // EVENTS_A_STEP)):
+                step()
+        begin = time.thread_time()
+        profiler.export_memory_timeline(os.path.join(folder, "memory.json"), device="cpu")
+        return {"events": events, "export_memory_timeline()": time.thread_time() - begin}
+
+
 def _measure(which: str, events: int, shapes: bool) -> dict[str, float]:
     step = _training_step()
     _warm_up(which, shapes, step)
@@ -176,12 +194,13 @@ def _measure(which: str, events: int, shapes: bool) -> dict[str, float]:
 
 
 def measure(
-    which: str, events: int, *, shapes: bool = False, export: bool = False, stacks: bool = False
+    which: str, events: int, *, shapes: bool = False, export: bool = False, stacks: bool = False, memory: bool = False
 ) -> dict[str, float]:
     """The figures of one profiler on about `events` events, taken in a process of its own: CPU seconds, bytes, counts. With
-    `export` those of the trace file, with `stacks` those of stacks, without those of all that comes before it."""
+    `export` those of the trace file, with `stacks` those of stacks, with `memory` that of
+    the memory timeline, without those of all that comes before it."""
     command = [sys.executable, __file__, which, str(events)]
-    command += ["--shapes"] * shapes + ["--export"] * export + ["--stacks"] * stacks
+    command += ["--shapes"] * shapes + ["--export"] * export + ["--stacks"] * stacks + ["--memory"] * memory
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
@@ -199,9 +218,12 @@ if __name__ == "__main__":
     parser.add_argument("--shapes", action="store_true")
     parser.add_argument("--export", action="store_true")
     parser.add_argument("--stacks", action="store_true")
+    parser.add_argument("--memory", action="store_true")
     options = parser.parse_args()
     if options.stacks:
         taken = _measure_stacks(options.which, options.events)
+    elif options.memory:
+        taken = _measure_memory(options.which, options.events)
     else:
         taken = (_measure_export if options.export else _measure)(options.which, options.events, options.shapes)
     print(json.dumps(taken))

@@ -23,6 +23,8 @@ EXPORT_EVENTS = 100_000
 STACK_EVENTS = 250_000
 PYTHON_CALLS = 20_000
 MANY_PYTHON_CALLS = 5_000_000
+MEMORY_EVENTS = 1_000_000
+TORCH_MEMORY_EVENTS = 20_000  # torch takes about 0.1 ms an event
 TORCH_EVENTS = 50_000  # torch needs about two minutes and 6 GB for BUDGET_EVENTS
 
 
@@ -146,6 +148,15 @@ def _all_options(report: Report, rounds: int) -> None:
     report.line("torch, memory", f"{theirs['peak_bytes'] / theirs['calls']:.0f} bytes")
 
 
+def _memory(report: Report) -> None:
+    ours = measure("opstrobe", MEMORY_EVENTS, memory=True)
+    theirs = measure("torch", TORCH_MEMORY_EVENTS, memory=True)
+    report.title(f"Memory timeline of {MEMORY_EVENTS:,} events (torch: {TORCH_MEMORY_EVENTS:,}, compared per event)")
+    name = "export_memory_timeline()"
+    ours_ns, theirs_ns = (figures[name] / figures["events"] * 1e9 for figures in (ours, theirs))
+    report.line(f"{name}, an event", f"{ours_ns:.0f} ns, torch {theirs_ns / 1e3:.1f} us = 1/{theirs_ns / ours_ns:.0f}")
+
+
 def _growth(report: Report) -> None:
     report.title("Growth (opstrobe): stop + events() + key_averages() + table(), an event")
     for events in (10_000, 100_000, 1_000_000, 10_000_000):
@@ -170,6 +181,7 @@ def main() -> None:
     _all_options(report, options.rounds)
     _afterwards(report, options.full)
     _stacks(report, options.full)
+    _memory(report)
     _growth(report)
     print(f"\n{report.missed} lines of the budget missed" if report.missed else "\nevery line of the budget kept")
 

@@ -11,11 +11,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from programs import Resnet
 from torch.utils.checkpoint import checkpoint
 
 import opstrobe
 from opstrobe._memory_profiler import Action, Category, MemoryProfileTimeline
-from programs import Resnet
 
 NAMES = (
     "PARAMETER", "OPTIMIZER_STATE", "INPUT", "TEMPORARY", "ACTIVATION", "GRADIENT", "AUTOGRAD_DETAIL", "UNKNOWN",
@@ -274,7 +274,9 @@ def test_spec_4_1_every_allocation_is_followed(moves):
     assert peak["bytes"] - before == most
     rows = timeline.steps((None, *Action), lambda *key: key)
     change = {Action.CREATE: 1, Action.DESTROY: -1}
-    recorded = [row for row in rows if row[0] != -1 and row[2][0][1] in {r[2][0][1] for r in rows if r[1] is Action.CREATE}]
+    recorded = [
+        row for row in rows if row[0] != -1 and row[2][0][1] in {r[2][0][1] for r in rows if r[1] is Action.CREATE}
+    ]
     assert sum(change.get(action, 0) * size for _, action, _, size in recorded) == 0
 
 
