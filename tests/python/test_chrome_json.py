@@ -132,6 +132,7 @@ def test_torch_validator(recorded, tmp_path, end):
     assert validator.validate_trace(str(path)) == (True, [])
 
 
+@pytest.mark.torch_like("2.13")
 def test_same_shape_as_torch(tmp_path):
     """Categories, phases, the members of rows and of args, and the values that do not depend on time."""
 

@@ -12,6 +12,7 @@ torch_profiler = pytest.importorskip("torch.profiler")
 NAMES = ["ProfilerActivity", "ProfilerAction", "DeviceType", "RecordScope"]
 
 
+@pytest.mark.torch_like("2.13", "2.15")
 @pytest.mark.parametrize("name", NAMES)
 def test_members(name):
     ours, theirs = getattr(opstrobe, name), getattr(torch_profiler, name)

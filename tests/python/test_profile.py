@@ -39,6 +39,7 @@ def spans(path):
 # --- the package --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch_like("2.13")
 def test_names_of_torch():
     torch_profiler = pytest.importorskip("torch.profiler")
     public = [
@@ -62,6 +63,7 @@ def test_names_of_torch():
     assert profile is opstrobe.profile
 
 
+@pytest.mark.torch_like("2.13")
 @pytest.mark.parametrize("name", ["profile", "_KinetoProfile", "schedule", "tensorboard_trace_handler"])
 def test_signatures_of_torch(name):
     torch_profiler = pytest.importorskip("torch.profiler")
@@ -71,6 +73,7 @@ def test_signatures_of_torch(name):
     ]
 
 
+@pytest.mark.torch_like("2.13")
 def test_methods_of_torch():
     torch_profiler = pytest.importorskip("torch.profiler")
     for name in dir(torch_profiler.profile):

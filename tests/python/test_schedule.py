@@ -61,6 +61,7 @@ def test_negative_step():
 number = st.integers(-1, 6) | st.floats(-1, 6)
 
 
+@pytest.mark.torch_like("2.13", "2.15")
 @given(wait=number, warmup=number, active=number, repeat=number, skip_first=number, skip_first_wait=st.integers(-1, 2))
 def test_equal_to_torch(**arguments):
     torch_schedule = pytest.importorskip("torch.profiler").schedule

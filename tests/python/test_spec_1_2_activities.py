@@ -65,6 +65,7 @@ def test_spec_1_3_what_is_left_has_the_tree_of_itself():
 @pytest.mark.parametrize(
     ("group", "kind"), [(CPU, "KERNEL"), (CPU, "cpu_op"), (CPU, "GPU_MEMCPY"), (CUDA, "CPU_OP"), (CPU, "")]
 )
+@pytest.mark.torch_like("2.13", "2.15")
 def test_spec_1_3_unknown_kind_is_named_at_start(group, kind):
     activities = [{CPU: [kind]}] if group is CPU else [CPU, {group: [kind]}]
     prof = opstrobe.profile(activities=activities)
@@ -91,6 +92,7 @@ def test_spec_1_3_names_of_other_groups():
             pass
 
 
+@pytest.mark.torch_like("2.13", "2.15")
 def test_spec_1_2_filters_as_attributes():
     filtered = opstrobe.profile(activities=[CPU, {CUDA: ["CONCURRENT_KERNEL"]}])
     theirs = torch.profiler.profile(
