@@ -101,6 +101,18 @@ class RecordScope(_Pybind):
     STATIC_RUNTIME_MODEL = 9
 
 
+class _EventType(_Pybind):
+    """What an event of the raw tree is."""
+
+    TorchOp = 0
+    Backend = 1
+    Vulkan = 2
+    Allocation = 3
+    PyCall = 5
+    PyCCall = 6
+    Kineto = 7
+
+
 def as_member(kind: type[_E], value: Any) -> _E | None:
     """`value` as a member of `kind` if it is one, or if it is the one of the same name of torch's; else None."""
     if type(value) is kind:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from opstrobe._kineto_results import _ProfilerResult
+
 __all__ = [
     "profile",
     "record_function",
@@ -218,6 +220,13 @@ class profile(Recording):
             raise AssertionError("export_stacks() requires with_stack=True")
         self._finished(self.whole_trace, "export stacks")
         self.function_events.export_stacks(path, metric)
+
+    @property
+    def kineto_results(self) -> _ProfilerResult | None:
+        """The recording as torch's C++ would show it; None as long as there is none."""
+        from opstrobe._kineto_results import _ProfilerResult
+
+        return None if self.trace is None else _ProfilerResult(self, self.trace)
 
     @property
     def profiling_start_time_ns(self) -> int:

@@ -302,7 +302,9 @@ def test_spec_6_1_as_torch_has_it():
         kept = []
         for depth, name in lines:
             path, _, function = without_addresses(name).rpartition("): ")
-            kept.append((depth, path.rpartition("(")[0], function.rpartition(".")[2]) if path else (depth, "", function))
+            kept.append(
+                (depth, path.rpartition("(")[0], function.rpartition(".")[2]) if path else (depth, "", function)
+            )
         return kept
 
     with torch_profile:
