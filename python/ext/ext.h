@@ -52,7 +52,11 @@ int ops_ext_add_bridge(PyObject *module);
 int ops_ext_add_memory(PyObject *module);
 int ops_ext_add_memory_view(PyObject *module);
 int ops_ext_add_execution_trace(PyObject *module);
+int ops_ext_add_fast_range(PyObject *module);
 int ops_ext_add_record_function(PyObject *module);
+
+/* Whether the session in progress, the last one if there is none, was asked for operators' inputs. Under the GIL. */
+bool ops_ext_records_shapes(void);
 
 /* A new `_core.Trace` that takes the reference to `take`, also on failure (NULL with an exception set). */
 PyObject *ops_ext_trace_new(PyObject *module, struct ops_trace *take);

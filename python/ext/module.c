@@ -27,7 +27,7 @@ static int module_exec(PyObject *module)
 		ops_ext_add_event_list, ops_ext_add_trace,          ops_ext_add_session,
 		ops_ext_add_bridge,     ops_ext_add_record_function,
 		ops_ext_add_memory,     ops_ext_add_memory_view,
-		ops_ext_add_execution_trace,
+		ops_ext_add_execution_trace, ops_ext_add_fast_range,
 		ops_ext_add_module_summary,
 	};
 

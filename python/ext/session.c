@@ -173,6 +173,13 @@ static int open_counters(struct session_object *self)
 	return refused ? note_refused(self, refused, os_errno) : 0;
 }
 
+static bool records_shapes; /* of the session started last */
+
+bool ops_ext_records_shapes(void)
+{
+	return records_shapes;
+}
+
 static PyObject *session_start(PyObject *object, PyObject *ignored)
 {
 	struct session_object *self = (struct session_object *)object;
@@ -192,6 +199,7 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 	start_ticks = ops_ticks(ops_collector_get()->tsc);
 	self->session = session;
 	self->pid = getpid();
+	records_shapes = self->torch.record_shapes;
 	if (open_counters(self) < 0 || ops_ext_modules_begin(self->modules) < 0) {
 		ops_recording_free(end_session(self, &error));
 		return NULL;

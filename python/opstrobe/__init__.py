@@ -7,6 +7,7 @@ from opstrobe._core import FunctionEvent as FunctionEvent
 from opstrobe._core import FunctionEventAvg as FunctionEventAvg
 from opstrobe._core import Interval as Interval
 from opstrobe._core import Kernel as Kernel
+from opstrobe._core import _RecordFunctionFast as _RecordFunctionFast
 from opstrobe._core import record_function
 from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity
 from opstrobe._enums import RecordScope as RecordScope

@@ -113,6 +113,19 @@ class record_function:
     def _call_end_callbacks_on_future(self, future: Any, /) -> Any: ...
 
 @final
+class _RecordFunctionFast:
+    def __init__(
+        self,
+        name: str,
+        input_values: list[Any] | tuple[Any, ...] | None = None,
+        keyword_values: dict[str, Any] | None = None,
+    ) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
+
+@final
 class Interval:
     @property
     def start(self) -> float: ...

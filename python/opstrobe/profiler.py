@@ -9,6 +9,7 @@ from opstrobe import _metadata
 from opstrobe._activities import filters_of, parse_activities, refuse_extensions
 from opstrobe._config import _ExperimentalConfig, check_experimental, values_of, without_trace_only
 from opstrobe._core import EventList, ModuleSummary, record_function
+from opstrobe._core import _RecordFunctionFast as _RecordFunctionFast
 from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, RecordScope, as_member
 from opstrobe._execution_trace import ExecutionTraceObserver
 from opstrobe._handlers import tensorboard_trace_handler

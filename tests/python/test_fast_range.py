@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""_RecordFunctionFast beside torch's own, and the low-level entry points around it."""
+
+import gc
+import json
+import threading
+import warnings
+
+import pytest
+import torch
+
+import opstrobe
+from opstrobe import _RecordFunctionFast, profile
+
+VALUES = {"i": 1, "f": 1.5, "b": True, "s": 'te "x"\n', "l": ["a", "b"], "é": "ü"}
+
+
+def row_of(prof, path, name):
+    prof.export_chrome_trace(str(path))
+    with open(path) as file:
+        (row,) = [row for row in json.load(file)["traceEvents"] if row.get("name") == name]
+    return row
+
+
+def test_spec_1_10_fast_range_with_values(tmp_path):
+    x = torch.ones(2, 3)
+    with profile(record_shapes=True) as prof:
+        with _RecordFunctionFast("fast", [x, 3, "s", None, 2.5, True, [1, 2], 1 << 70], VALUES):
+            torch.ones(2)
+    prof.profiler.trace.check()
+    (event,) = [event for event in prof.events() if event.name == "fast"]
+    assert event.scope == 0 and not event.is_user_annotation
+    assert event.kwinputs == VALUES and event.performance_counters == {}
+    assert event.input_shapes == [[2, 3], [], [], [], [], [], [], []]
+    assert event.concrete_inputs == [None, 3, None, None, 2.5, True, [1, 2], None]
+    assert event.input_dtypes[:2] == ["float", "Scalar"]
+    assert [child.name for child in event.cpu_children] == ["aten::ones"]
+    row = row_of(prof, tmp_path / "trace.json", "fast")
+    assert row["cat"] == "cpu_op" and {key: row["args"][key] for key in VALUES} == VALUES
+    again = opstrobe.read(tmp_path / "trace.json").events()
+    assert [event.kwinputs for event in again if event.name == "fast"] == [VALUES]
+
+
+def test_spec_1_10_fast_range_as_torch_shows_it(tmp_path):
+    values = {"i": 1, "f": 1.5, "b": True, "s": "text", "l": ["a", "b"]}
+    inputs = [torch.ones(2, 3), 3, 2.5, [1, 2], None]
+    with torch.profiler.profile(record_shapes=True) as theirs:
+        with torch._C._profiler._RecordFunctionFast("fast", inputs, values):
+            pass
+    with profile(record_shapes=True) as ours:
+        with _RecordFunctionFast("fast", inputs, values):
+            pass
+    (a,), (b,) = theirs.events(), ours.events()
+    for name in ("kwinputs", "input_shapes", "concrete_inputs", "input_dtypes", "structured_input_strides", "scope"):
+        if hasattr(a, name):
+            assert getattr(a, name) == getattr(b, name), name
+    a, b = row_of(theirs, tmp_path / "a.json", "fast"), row_of(ours, tmp_path / "b.json", "fast")
+    for row in (a, b):
+        for key in ("External id", "Ev Idx"):
+            del row["args"][key]
+    assert a["args"] == b["args"] and a["cat"] == b["cat"]
+
+
+def test_spec_1_10_fast_range_without_shapes_and_profile():
+    with _RecordFunctionFast("nothing", [1], {"a": 1}):
+        pass
+    with profile() as prof:
+        with _RecordFunctionFast("fast", [torch.ones(2)], {"a": 1}):
+            pass
+        plain = _RecordFunctionFast("plain")
+        for _ in range(2):
+            with plain:
+                pass
+    events = [event for event in prof.events() if not event.name.startswith("aten")]
+    assert [event.name for event in events] == ["fast", "plain", "plain"]
+    assert all(event.input_shapes == [] for event in events)
+
+
+def test_spec_1_10_fast_range_with_other_values():
+    with pytest.warns(UserWarning, match="keyword: t"):
+        record = _RecordFunctionFast("fast", keyword_values={"t": torch.ones(1), "i": 1})
+    with profile() as prof, record:
+        pass
+    (event,) = prof.events()
+    assert event.kwinputs == {"t": "NULL", "i": 1}
+
+
+def test_spec_1_10_fast_range_misuse():
+    for arguments in [(1,), ("x", 1), ("x", None, []), ("x", None, {1: 1})]:
+        with pytest.raises(TypeError):
+            _RecordFunctionFast(*arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning):
+            _RecordFunctionFast("x", None, {"a": object()})
+    with profile() as prof:
+        record = _RecordFunctionFast("x")
+        record.__exit__(None, None, None)
+        record.__enter__()
+        record.__enter__()
+        del record
+        gc.collect()
+    prof.profiler.trace.check()
+    assert [event.name for event in prof.events()] == ["x"]
+
+
+def test_spec_1_10_fast_range_too_large_keeps_its_name():
+    with profile() as prof:
+        with _RecordFunctionFast("large", None, {"text": "x" * 100_000}):
+            pass
+        with _RecordFunctionFast("threads"):
+            thread = threading.Thread(target=lambda: _RecordFunctionFast("other").__enter__())
+            thread.start()
+            thread.join()
+    assert {event.name for event in prof.events()} == {"large", "threads", "other"}
+
+
+def test_spec_1_10_record_function_with_args():
+    x = torch.ones(2, 3)
+    with profile(record_shapes=True) as prof:
+        handle = torch.autograd._record_function_with_args_enter("annotated", x, 3, "text")
+        torch.ones(2)
+        torch.autograd._record_function_with_args_exit(handle)
+    (event,) = [event for event in prof.events() if event.name == "annotated"]
+    assert event.is_user_annotation and event.scope == 7
+    assert event.input_shapes == [[2, 3], [], []] and event.concrete_inputs == [None, 3, None]
+    assert [child.name for child in event.cpu_children] == ["aten::ones"]
+
+
+def test_spec_1_10_argument_text_is_kept_and_shown(tmp_path):
+    with profile() as prof:
+        with opstrobe.record_function("ours", "own text"):
+            pass
+        with torch.profiler.record_function("theirs", "torch's text"):
+            pass
+    assert row_of(prof, tmp_path / "trace.json", "ours")["args"]["Args"] == "own text"
+    assert row_of(prof, tmp_path / "trace.json", "theirs")["args"]["Args"] == "torch's text"
