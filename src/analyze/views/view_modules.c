@@ -205,6 +205,17 @@ static bool find_kind(struct modules *modules, struct calls *calls, uint32_t row
 	return calls->kind[row] != OPS_NONE;
 }
 
+static bool add_module(struct modules *modules, uint32_t row)
+{
+	uint32_t figures = figures_of(modules, row);
+	struct module *module = figures == OPS_NONE ? NULL : OPS_ARRAY_PUSH(&modules->items);
+
+	if (module)
+		*module = (struct module){module_name(modules->views, row), module_number(modules->views, row), figures,
+		                          OPS_NONE, OPS_NONE};
+	return module != NULL;
+}
+
 /* Copies the calls below a root, level by level without recursion: a program may nest deep. */
 static bool add_calls(struct modules *modules, const struct calls *calls, uint32_t root)
 {
@@ -220,13 +231,10 @@ static bool add_calls(struct modules *modules, const struct calls *calls, uint32
 	while (done && todo.count) {
 		struct pair pair = todo.items[--todo.count];
 		uint32_t at = (uint32_t)modules->items.count, before = OPS_NONE;
-		struct module *module = OPS_ARRAY_PUSH(&modules->items);
 
-		done = module != NULL;
+		done = add_module(modules, pair.row);
 		if (!done)
 			break;
-		*module = (struct module){module_name(modules->views, pair.row), module_number(modules->views, pair.row),
-		                          figures_of(modules, pair.row), OPS_NONE, OPS_NONE};
 		/* The last child comes off first, and goes before those that are there. */
 		if (pair.at != OPS_NONE) {
 			before = modules->items.items[pair.at].first;
@@ -314,7 +322,6 @@ static bool collect_names(struct modules *modules)
 
 	for (uint32_t row = 0; done && row < views->events->count; row++) {
 		struct ops_string name;
-		struct module *module;
 
 		if (views->parts[row] != VIEW_LIGHTNING_MODULE)
 			continue;
@@ -322,10 +329,7 @@ static bool collect_names(struct modules *modules)
 		done = ops_intern_add(&names, name.bytes, name.size) != OPS_INTERN_NONE;
 		if (!done || names.count == modules->items.count)
 			continue;
-		module = OPS_ARRAY_PUSH(&modules->items);
-		done = module != NULL;
-		if (done)
-			*module = (struct module){name, 0, figures_of(modules, row), OPS_NONE, OPS_NONE};
+		done = add_module(modules, row);
 	}
 	for (size_t i = modules->items.count; done && i-- > 0;) {
 		struct module *module = &modules->items.items[i];

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/views/view_map: what was put in is found, the first value stays, and failures change nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <opstrobe/trace.h>
+
+#include "../../base/failing.h"
+#include "analyze/views/view_map.h"
+
+#define KEYS 5000u
+
+static void finds(void **state)
+{
+	struct view_map map = {0};
+
+	(void)state;
+	assert_int_equal(view_map_find(&map, 0), OPS_NONE);
+	for (uint32_t i = 0; i < KEYS; i++)
+		assert_true(view_map_add(&map, (uint64_t)i << 32, i));
+	for (uint32_t i = 0; i < KEYS; i++) {
+		assert_true(view_map_add(&map, (uint64_t)i << 32, 7));
+		assert_int_equal(view_map_find(&map, (uint64_t)i << 32), i);
+		assert_int_equal(view_map_find(&map, (uint64_t)i << 32 | 1), OPS_NONE);
+	}
+	assert_int_equal(map.count, KEYS);
+	*view_map_slot(&map, UINT64_MAX, 3) += 1;
+	assert_int_equal(view_map_find(&map, UINT64_MAX), 4);
+	view_map_release(&map);
+}
+
+static void fill(void *context)
+{
+	struct view_map map = {0};
+	size_t added = 0;
+
+	(void)context;
+	while (added < 200 && view_map_add(&map, added, (uint32_t)added))
+		added++;
+	for (size_t i = 0; i < added; i++)
+		assert_int_equal(view_map_find(&map, i), i);
+	view_map_release(&map);
+}
+
+static void survives_failures(void **state)
+{
+	(void)state;
+	assert_true(fail_each(fill, NULL) >= 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(finds), cmocka_unit_test(survives_failures)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

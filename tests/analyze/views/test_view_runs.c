@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/views: several workers together, and two traces side by side.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "view_scene.h"
+
+#define GLOO(ts, dur, id) VIEW_ROW("cpu_op", "gloo:all_reduce", 1, 2, ts, dur, "\"External id\":" #id)
+
+static const char first[] = VIEW_STEP(1, 0, 100) VIEW_OP("a", 0, 40, 1) GLOO(30, 40, 2);
+static const char second[] = VIEW_STEP(1, 0, 100) VIEW_OP("a", 0, 60, 1) GLOO(60, 10, 2);
+static const char alone[] = VIEW_STEP(1, 0, 100) VIEW_OP("a", 0, 60, 1);
+
+static struct ops_worker worker(const char *rows, const char *name)
+{
+	return (struct ops_worker){scene_read(rows, ""), name, 0};
+}
+
+static void release(const struct ops_worker *workers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		ops_trace_unref((struct ops_trace *)workers[i].trace);
+}
+
+/* The shorter of both took the transfer; the other waited. */
+static void spec_12_who_waits(void **state)
+{
+	const struct ops_worker workers[] = {worker(first, "n_0"), worker(second, "n_1")};
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_distributed_json(workers, 2, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_json_validate(text, size, NULL), OPS_OK);
+	assert_has(text, "\"shown\":true,\"gpu_info\":null");
+	assert_has(text, "\"1\":{\"n_0\":{\"data_transfer\":10,\"synchronizing\":30},\"n_1\":{\"data_transfer\":10,"
+	                 "\"synchronizing\":0}}");
+	assert_has(text, "\"1\":{\"n_0\":{\"computation_only\":30,\"overlap\":10,\"communication_only\":30,\"other\":30},"
+	                 "\"n_1\":{\"computation_only\":60,\"overlap\":0,\"communication_only\":10,\"other\":30}}");
+	ops_free_views(text);
+	release(workers, 2);
+}
+
+static void spec_12_workers_that_do_not_talk(void **state)
+{
+	const struct ops_worker workers[] = {worker(first, "n_0"), worker(alone, "n_1")};
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_distributed_json(workers, 2, &text, &size, NULL), OPS_OK);
+	assert_string_equal(text, "null");
+	ops_free_views(text);
+	assert_int_equal(ops_run_json(workers, 2, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_json_validate(text, size, NULL), OPS_OK);
+	assert_has(text, "{\"traces\":[{\"worker\":\"n_0\",\"span\":null,");
+	assert_has(text, "\"distributed\":null}");
+	ops_free_views(text);
+	release(workers, 2);
+}
+
+#define LOADER(ts, dur) VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, ts, dur, "")
+
+static const char base[] = VIEW_STEP(1, 0, 100) LOADER(0, 20) VIEW_OP("a", 30, 10, 1) VIEW_OP("b", 50, 10, 2)
+	VIEW_STEP(2, 100, 110) LOADER(100, 20) VIEW_OP("a", 130, 10, 3);
+static const char slower[] = VIEW_STEP(1, 0, 200) LOADER(0, 20) VIEW_OP("a", 30, 110, 1)
+	VIEW_STEP(2, 200, 210) LOADER(200, 20) VIEW_OP("c", 230, 10, 3);
+
+static void spec_13_pairs(void **state)
+{
+	struct ops_worker traces[] = {worker(base, ""), worker(slower, "")};
+	struct ops_diff_options options = {.gate_ratio = 0.5};
+	struct ops_diff_verdict verdict;
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
+	assert_int_equal(ops_json_validate(text, size, NULL), OPS_OK);
+	assert_has(text, "\"nodes\":5,");
+	assert_has(text, "\"path\":\"0-1\",\"left\":{\"name\":\"CompositeNodes\",\"host_duration\":20,\"device_duration\":0,"
+	                 "\"total_duration\":20,\"distinct_ops\":2},\"right\":{\"name\":\"a\",\"host_duration\":110,");
+	assert_has(text, "{\"name\":\"b\",\"left\":{\"calls\":1,\"host_total\":10,\"host_self\":10,\"device_total\":0,"
+	                 "\"device_self\":0},\"right\":null}");
+	assert_true(verdict.regression);
+	assert_float_equal((float)verdict.change_ratio, 410.0f / 210 - 1, 1e-6f);
+	ops_free_views(text);
+	options.gate_ratio = 1;
+	options.format = OPS_DIFF_MARKDOWN;
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
+	assert_false(verdict.regression);
+	assert_has(text, "| a | 0.020 | 0.110 | +450.0 % |");
+	assert_has(text, "| c | 0.000 | 0.010 | new |");
+	ops_free_views(text);
+	release(traces, 2);
+}
+
+static void work(void *context)
+{
+	const struct ops_worker *workers = context;
+	struct ops_diff_options options = {.format = OPS_DIFF_TEXT};
+	enum ops_code code;
+	char *text = NULL;
+	size_t size;
+
+	code = ops_run_json(workers, 2, &text, &size, NULL);
+	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
+	ops_free_views(text);
+	text = NULL;
+	code = ops_diff(workers[0].trace, workers[1].trace, NULL, &text, &size, NULL, NULL);
+	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
+	ops_free_views(text);
+	text = NULL;
+	code = ops_diff(workers[0].trace, workers[1].trace, &options, &text, &size, NULL, NULL);
+	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
+	ops_free_views(text);
+}
+
+static void survives_failures(void **state)
+{
+	struct ops_worker workers[] = {worker(first, "n_0"), worker(second, "n_1")};
+
+	(void)state;
+	assert_true(fail_each(work, workers) > 100);
+	release(workers, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spec_12_who_waits),
+		cmocka_unit_test(spec_12_workers_that_do_not_talk),
+		cmocka_unit_test(spec_13_pairs),
+		cmocka_unit_test(survives_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

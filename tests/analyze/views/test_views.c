@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/views: each view of small traces, worked out by hand, and every allocation failing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "view_scene.h"
+
+static void nothing_at_all(void **state)
+{
+	char *text = scene_views("", "");
+
+	(void)state;
+	assert_int_equal(ops_json_validate(text, strlen(text), NULL), OPS_OK);
+	assert_has(text, "\"steps\":{\"names\":[],\"rows\":[],");
+	assert_has(text, "\"memory\":null,\"modules\":null,\"communication\":null,\"recommendations\":[]");
+	ops_free_views(text);
+}
+
+/* 3.4: a late kernel lengthens its step and delays the next; a last step that lost its kernels is dropped. */
+static void spec_3_4_steps_end_with_their_kernels(void **state)
+{
+	char *text = scene_views(VIEW_STEP(1, 0, 100) VIEW_OP("a", 10, 20, 5) VIEW_CALL(15, 5, 5, 1) VIEW_KERNEL("k", 90, 30, 1)
+	                         VIEW_STEP(2, 100, 100) VIEW_OP("a", 110, 20, 6) VIEW_CALL(115, 5, 6, 2)
+	                         VIEW_KERNEL("k", 150, 10, 2) VIEW_STEP(3, 200, 100), "");
+
+	(void)state;
+	assert_has(text, "\"names\":[\"1\",\"2\"]");
+	assert_has(text, "{\"name\":\"1\",\"kernel\":30,\"memcpy\":0,\"memset\":0,\"communication\":0,\"runtime\":5,"
+	                 "\"dataloader\":0,\"cpu_exec\":15,\"other\":70,\"total\":120}");
+	assert_has(text, "{\"name\":\"2\",\"kernel\":10,\"memcpy\":0,\"memset\":0,\"communication\":0,\"runtime\":0,"
+	                 "\"dataloader\":0,\"cpu_exec\":10,\"other\":60,\"total\":80}");
+	ops_free_views(text);
+}
+
+/* F01: nothing is counted twice when a kernel takes all of the time. */
+static void spec_18_f01_saturated_steps_add_up(void **state)
+{
+	char *text = scene_views(VIEW_STEP(1, 0, 100) VIEW_OP("a", 0, 50, 5) VIEW_CALL(0, 5, 5, 1) VIEW_KERNEL("k", 0, 100, 1), "");
+
+	(void)state;
+	assert_has(text, "\"kernel\":100,\"memcpy\":0,\"memset\":0,\"communication\":0,\"runtime\":0,\"dataloader\":0,"
+	                 "\"cpu_exec\":0,\"other\":0,\"total\":100}");
+	ops_free_views(text);
+}
+
+/* 3.1: the only child of the same name takes its parent's place; 3.3: sums. */
+static void spec_3_1_folds_and_sums(void **state)
+{
+	char *text = scene_views(VIEW_OP("a", 0, 100, 1) VIEW_OP("a", 10, 80, 2) VIEW_OP("b", 20, 30, 3) VIEW_CALL(25, 5, 3, 9)
+	                         VIEW_KERNEL("k", 30, 40, 9), "");
+
+	(void)state;
+	assert_has(text, "{\"name\":\"b\",\"calls\":1,\"host_total\":30,\"host_self\":25,\"device_total\":40,\"device_self\":40,");
+	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":100,\"host_self\":70,\"device_total\":40,\"device_self\":0,");
+	ops_free_views(text);
+}
+
+/* F15: of two operators that overlap none is lost. */
+static void spec_18_f15_overlapping_operators_stay(void **state)
+{
+	char *text = scene_views(VIEW_OP("a", 0, 100, 1) VIEW_OP("b", 50, 100, 2) VIEW_OP("c", 60, 20, 3), "");
+
+	(void)state;
+	assert_has(text, "{\"name\":\"b\",\"calls\":1,\"host_total\":100,\"host_self\":80,");
+	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":100,\"host_self\":100,");
+	ops_free_views(text);
+}
+
+/* F03: ids that are correlations name nobody; what runs at the time does. */
+static void spec_18_f03_links_by_time(void **state)
+{
+	char *text = scene_views(VIEW_OP("a", 0, 50, 1) VIEW_CALL(10, 5, 70, 70) VIEW_KERNEL("k", 60, 10, 70)
+	                         VIEW_OP("b", 100, 50, 2) VIEW_CALL(110, 5, 71, 71) VIEW_KERNEL("k", 160, 20, 71), "");
+
+	(void)state;
+	assert_has(text, "{\"name\":\"b\",\"calls\":1,\"host_total\":50,\"host_self\":45,\"device_total\":20,\"device_self\":20,");
+	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":50,\"host_self\":45,\"device_total\":10,\"device_self\":10,");
+	ops_free_views(text);
+}
+
+/* F05: a kernel that a label launched is under the label. */
+static void spec_18_f05_labels_launch(void **state)
+{
+	char *text = scene_views(VIEW_ROW("user_annotation", "mine", 1, 1, 0, 50, "") VIEW_CALL(10, 5, 0, 3)
+	                         VIEW_KERNEL("k", 20, 10, 3) VIEW_CALL(60, 5, 0, 4) VIEW_KERNEL("k", 70, 10, 4), "");
+
+	(void)state;
+	assert_has(text, "\"operator\":\"mine\",\"grid\":\"None\"");
+	assert_has(text, "\"operator\":\"CallTreeRoot\",\"grid\":\"None\"");
+	ops_free_views(text);
+}
+
+/* 9: owners, statistics, and pairs by device and address (F10). */
+static void spec_9_memory(void **state)
+{
+	char *text = scene_views(VIEW_OP("a", 0, 100, 1) VIEW_OP("aten::empty", 10, 20, 2) VIEW_MEMORY(15, 64, 32, 64, 0, -1)
+	                         VIEW_MEMORY(50, 8, 32, 8, 1, 0) VIEW_MEMORY(200, -64, 32, 0, 0, -1), "");
+
+	(void)state;
+	assert_has(text, "\"peaks\":{\"CPU\":64,\"GPU0\":8}");
+	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"increase\":64,\"self_increase\":0,\"alloc_count\":1,"
+	                 "\"self_alloc_count\":0,\"alloc_size\":64,\"self_alloc_size\":0}");
+	assert_has(text, "{\"operator\":\"a (aten::empty)\",\"size\":64,\"alloc_ts\":15,\"free_ts\":200,\"duration\":185}");
+	assert_has(text, "{\"operator\":\"a\",\"size\":8,\"alloc_ts\":50,\"free_ts\":null,\"duration\":null}");
+	ops_free_views(text);
+}
+
+#define CALL(name, ts, dur, id, parent, module)                                                    \
+	VIEW_ROW("python_function", name, 1, 1, ts, dur,                                               \
+	         "\"Python id\":" #id ",\"Python parent id\":" #parent ",\"Python module id\":" #module)
+
+/* 10: equal calls are one node; functions between modules do not count. */
+static void spec_10_modules(void **state)
+{
+	char *text = scene_views(CALL("nn.Module: Net_0", 0, 100, 1, null, 0)
+	                         VIEW_ROW("python_function", "f", 1, 1, 5, 80, "\"Python id\":2,\"Python parent id\":1")
+	                         CALL("nn.Module: Linear_0", 10, 40, 3, 2, 4) VIEW_OP("a", 20, 10, 9)
+	                         CALL("nn.Module: Net_0", 200, 100, 11, null, 0) CALL("nn.Module: Linear_0", 210, 20, 13, 11, 4), "");
+
+	(void)state;
+	assert_has(text, "\"modules\":[{\"name\":\"Net_0\",\"module_id\":0,\"occurrences\":2,\"operators\":0,\"host_total\":200,"
+	                 "\"host_self\":140,\"device_total\":0,\"device_self\":0,\"avg_duration\":100,\"children\":[{"
+	                 "\"name\":\"Linear_0\",\"module_id\":4,\"occurrences\":2,\"operators\":1,\"host_total\":60,"
+	                 "\"host_self\":50,\"device_total\":0,\"device_self\":0,\"avg_duration\":30,\"children\":[]}]}]");
+	ops_free_views(text);
+}
+
+/* 5: exactly on a threshold nothing fires, just beyond it does. */
+static void spec_5_thresholds(void **state)
+{
+	char *text = scene_views(VIEW_STEP(1, 0, 1000)
+	                         VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 0, 50, ""), "");
+
+	(void)state;
+	assert_has(text, "\"recommendations\":[]");
+	ops_free_views(text);
+	text = scene_views(VIEW_STEP(1, 0, 1000)
+	                   VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 0, 51, ""), "");
+	assert_has(text, "\"recommendations\":[{\"id\":\"DATALOADER_BOUND\",\"percent\":5.1}]");
+	ops_free_views(text);
+}
+
+/* A trace in which everything occurs. */
+static const char everything[] =
+	VIEW_STEP(1, 0, 400) VIEW_OP("a", 0, 100, 1) VIEW_OP("aten::mm", 10, 20, 2) VIEW_CALL(12, 5, 2, 9)
+	VIEW_ROW("kernel", "k", 0, 7, 30, 40, "\"device\":0,\"correlation\":9,\"grid\":[1,2,3],\"block\":[4,5,6],"
+	         "\"blocks per SM\":0.5,\"est. achieved occupancy %\":50,\"registers per thread\":8,\"shared memory\":0")
+	VIEW_MEMORY(15, 64, 32, 64, 0, -1) VIEW_MEMORY(16, 64, 48, 64, 1, 0) VIEW_MEMORY(200, -64, 32, 0, 0, -1)
+	CALL("nn.Module: Net_0", 110, 100, 1, null, 0) CALL("nn.Module: Linear_0", 120, 20, 3, 1, 4)
+	VIEW_ROW("cpu_op", "nccl:all_reduce", 1, 2, 220, 50,
+	         "\"External id\":7,\"Input Dims\":[[8]],\"Input type\":[\"float\"],\"Call stack\":\"f.py(1): f\"")
+	VIEW_ROW("kernel", "ncclDevKernel", 0, 8, 230, 60, "\"device\":0,\"correlation\":11,\"External id\":7")
+	VIEW_ROW("cuda_runtime", "cudaLaunchKernel", 1, 2, 225, 5, "\"External id\":7,\"correlation\":11")
+	VIEW_STEP(2, 400, 400) VIEW_OP("a", 400, 100, 21) VIEW_CALL(412, 5, 21, 22) VIEW_KERNEL("k", 430, 40, 22);
+static const char devices[] =
+	"\"deviceProperties\":[{\"id\":0,\"name\":\"GPU\",\"totalGlobalMem\":100,\"computeMajor\":8,\"computeMinor\":0}],";
+
+static void spec_12_collectives_take_their_kernels_time(void **state)
+{
+	char *text = scene_views(everything, devices);
+
+	(void)state;
+	assert_has(text, "{\"name\":\"nccl:all_reduce\",\"calls\":1,\"total_bytes\":32,\"total_latency\":60}");
+	assert_has(text, "\"latency_per_step\":{\"1\":70}");
+	assert_has(text, "\"grid\":\"[1, 2, 3]\",\"block\":\"[4, 5, 6]\",\"registers_per_thread\":8,\"shared_memory\":0");
+	assert_has(text, "\"per_operator\":{\"nccl:all_reduce\":1}");
+	assert_int_equal(ops_json_validate(text, strlen(text), NULL), OPS_OK);
+	ops_free_views(text);
+}
+
+static void make_views(void *context)
+{
+	struct ops_error error = {0};
+	char *text = NULL;
+	size_t size;
+	enum ops_code code = ops_views_json(context, &text, &size, &error);
+
+	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
+	ops_free_views(text);
+	text = NULL;
+	code = ops_views_text(context, &text, &size, &error);
+	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
+	ops_free_views(text);
+}
+
+static void survives_failures(void **state)
+{
+	struct ops_trace *trace = scene_read(everything, devices);
+
+	(void)state;
+	assert_true(fail_each(make_views, trace) > 40);
+	ops_trace_unref(trace);
+}
+
+/* A tree of modules and operators as deep as it gets. */
+static void depth_is_no_matter(void **state)
+{
+	size_t room = 40000000, size = 0;
+	char *rows = malloc(room), *text;
+	struct ops_trace *trace;
+	struct ops_error error;
+
+	(void)state;
+	assert_non_null(rows);
+	size += (size_t)snprintf(rows, room, "[");
+	for (int i = 0; i < 50000; i++)
+		size += (size_t)snprintf(rows + size, room - size,
+		                         "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"nn.Module: M\",\"pid\":1,\"tid\":1,"
+		                         "\"ts\":%d,\"dur\":%d,\"args\":{\"Python id\":%d,\"Python parent id\":%d,"
+		                         "\"Python module id\":1}},"
+		                         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a%d\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":%d},",
+		                         i, 200000 - 2 * i, i + 1, i, i, i, 200000 - 2 * i);
+	assert_int_equal(ops_trace_read_memory(rows, size, NULL, &trace, &error), OPS_OK);
+	assert_int_equal(ops_views_json(trace, &text, &size, &error), OPS_OK);
+	assert_has(text, "\"operators\":{\"distinct\":50000,");
+	ops_free_views(text);
+	ops_trace_unref(trace);
+	free(rows);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_at_all),
+		cmocka_unit_test(spec_3_4_steps_end_with_their_kernels),
+		cmocka_unit_test(spec_18_f01_saturated_steps_add_up),
+		cmocka_unit_test(spec_3_1_folds_and_sums),
+		cmocka_unit_test(spec_18_f15_overlapping_operators_stay),
+		cmocka_unit_test(spec_18_f03_links_by_time),
+		cmocka_unit_test(spec_18_f05_labels_launch),
+		cmocka_unit_test(spec_9_memory),
+		cmocka_unit_test(spec_10_modules),
+		cmocka_unit_test(spec_5_thresholds),
+		cmocka_unit_test(spec_12_collectives_take_their_kernels_time),
+		cmocka_unit_test(survives_failures),
+		cmocka_unit_test(depth_is_no_matter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
