@@ -659,6 +659,8 @@ static PyMethodDef trace_methods[] = {
 	 "Every event as (place in its file, category, name, start_ns, end_ns), also those that tables leave out."},
 	{"notes", trace_notes, METH_NOARGS,
 	 "What was not as it should be in the file that this was read from: (what, how often, byte of the first)."},
+	{"views_json", ops_ext_trace_views_json, METH_NOARGS, "All views of the trace as the text of a JSON object."},
+	{"diff_json", ops_ext_trace_diff_json, METH_O, "What changed from this trace to another, likewise."},
 	{"__reduce__", ops_ext_trace_reduce, METH_NOARGS, NULL},
 	{"__setstate__", ops_ext_trace_setstate, METH_O, NULL},
 	{"_unpack", ops_ext_trace_unpack, METH_VARARGS | METH_CLASS, NULL},

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
+from typing import Any
 
 from opstrobe import _core
 from opstrobe._recording import export_trace
@@ -41,6 +43,11 @@ class TraceFile:
     def module_summary(self) -> _core.ModuleSummary:
         """Where time, FLOPs and memory went, by module, as `profile.module_summary()`."""
         return _core.ModuleSummary(self.trace)
+
+    def views(self) -> dict[str, Any]:
+        """Steps, devices, operators, kernels, memory, modules, communication and advice, as `profile.views()`."""
+        views: dict[str, Any] = json.loads(self.trace.views_json())
+        return views
 
     @property
     def metadata(self) -> dict[str, str]:

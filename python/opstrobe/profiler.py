@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from opstrobe import _metadata
@@ -251,6 +252,18 @@ class _KinetoProfile:
             state = "is still recording" if recording.running else "has recorded nothing"
             raise RuntimeError(f"there are no modules to sum up: this profile {state}")
         return ModuleSummary(recording.whole_trace)
+
+    def views(self) -> dict[str, Any]:
+        """Steps and where their time goes, devices, operators, kernels, memory, modules, communication and advice.
+
+        What `opstrobe views` prints as JSON: times in microseconds, memory in bytes.
+        """
+        recording = self._recorded("making views")
+        if recording.whole_trace is None:
+            state = "is still recording" if recording.running else "has recorded nothing"
+            raise RuntimeError(f"there is nothing to view: this profile {state}")
+        views: dict[str, Any] = json.loads(recording.whole_trace.views_json())
+        return views
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Writes every stack and the time of its own, in nanoseconds, for a flame graph.

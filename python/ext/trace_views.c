@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trace.views_json and trace_diff_json: the views as JSON text, which Python makes dicts of.
+ */
+#include "views.h"
+
+#include <opstrobe/views.h>
+
+/* A Python string of the text, which is freed. The text is UTF-8 whatever names hold. */
+static PyObject *take_text(enum ops_code code, char *text, size_t size, const struct ops_error *error)
+{
+	PyObject *result;
+
+	if (code)
+		return ops_ext_raise(error);
+	result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, NULL);
+	ops_free_views(text);
+	return result;
+}
+
+PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused)
+{
+	const struct ops_trace *trace = ((struct trace_object *)object)->trace;
+	struct ops_error error;
+	enum ops_code code;
+	char *text = NULL;
+	size_t size = 0;
+
+	(void)unused;
+	OPS_EXT_WITHOUT_GIL(code = ops_views_json(trace, &text, &size, &error));
+	return take_text(code, text, size, &error);
+}
+
+PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other)
+{
+	const struct ops_trace *base = ((struct trace_object *)object)->trace;
+	struct ops_error error;
+	enum ops_code code;
+	char *text = NULL;
+	size_t size = 0;
+
+	if (!PyObject_TypeCheck(other, Py_TYPE(object))) {
+		PyErr_SetString(PyExc_TypeError, "diff_json() takes a trace");
+		return NULL;
+	}
+	OPS_EXT_WITHOUT_GIL(code = ops_diff(base, ((struct trace_object *)other)->trace, NULL, &text, &size, NULL, &error));
+	return take_text(code, text, size, &error);
+}
