@@ -3,7 +3,10 @@
  * The inside of the reader of Chrome trace JSON, as Kineto of every age and Opstrobe write it:
  *
  *     source ─▶ window ─▶ object taken apart ─▶ kineto_event.c ─▶ builder
+ *                                                 kineto_values.c: numbers, times, strings
+ *                                                 kineto_categories.c: what an event is
  *                                                 kineto_args.c: arguments, inputs
+ *                                                 kineto_records.c: memory, counters, arrows
  *                                                 kineto_tracks.c: threads, streams, processes, functions
  *
  * One event at a time; beyond the trace itself only small tables are kept: of texts met before and what became of them.
@@ -145,12 +148,8 @@ static inline bool kineto_is(const char *text, size_t size, const char *other, s
 }
 #define KINETO_IS(text, size, literal) kineto_is(text, size, literal, sizeof(literal) - 1)
 
-/* --- kineto_event.c ------------------------------------------------------------------------------------------------- */
+/* --- kineto_values.c ------------------------------------------------------------------------------------------------ */
 
-/* Takes the event in reader->object. False when the reader cannot go on: memory is out, or `failure` says why. */
-bool kineto_take_event(struct kineto_reader *reader);
-/* Ends what has not ended, and tells the builder of the session. */
-void kineto_end_events(struct kineto_reader *reader);
 /* Notes what is wrong with the characters of a value. */
 void kineto_note_text(struct kineto_reader *reader, const struct ops_json_member *value);
 /* The string id of a raw string. */
@@ -158,6 +157,36 @@ uint32_t kineto_string(struct kineto_reader *reader, const struct ops_json_membe
 /* Microseconds as nanoseconds. */
 bool kineto_time(const struct ops_json_member *value, int64_t *ret_ns);
 bool kineto_integer(const struct ops_json_member *value, int64_t *ret_value);
+
+/* --- kineto_categories.c -------------------------------------------------------------------------------------------- */
+
+/* The category of the member cat, which may be NULL. */
+struct kineto_category kineto_category_of(struct kineto_reader *reader, const struct ops_json_member *cat);
+
+/* --- kineto_event.c ------------------------------------------------------------------------------------------------- */
+
+/* The members of an event that are looked at; NULL for those that are not there. */
+struct kineto_event {
+	const struct ops_json_member *ph, *cat, *name, *pid, *tid, *ts, *dur, *id, *track;
+};
+
+/* Takes the event in reader->object. False when the reader cannot go on: memory is out, or `failure` says why. */
+bool kineto_take_event(struct kineto_reader *reader);
+/* Ends what has not ended, and tells the builder of the session. */
+void kineto_end_events(struct kineto_reader *reader);
+/* Name, track and start. False, and a note, when it cannot be a row. */
+bool kineto_take_place(struct kineto_reader *reader, const struct kineto_event *e, struct ops_new_event *event);
+void kineto_see_time(struct kineto_reader *reader, int64_t start_ns, int64_t end_ns);
+
+/* --- kineto_records.c ----------------------------------------------------------------------------------------------- */
+
+/* The number of an argument, or `otherwise`. */
+int64_t kineto_number_arg(const struct kineto_reader *reader, const char *key, int64_t otherwise);
+bool kineto_is_memory(const struct kineto_reader *reader, const struct ops_json_member *name);
+/* Each false as kineto_take_event. */
+bool kineto_take_memory(struct kineto_reader *reader, const struct kineto_event *e);
+bool kineto_take_counter(struct kineto_reader *reader, const struct kineto_event *e);
+bool kineto_take_flow(struct kineto_reader *reader, const struct kineto_event *e, uint8_t phase);
 
 /* --- kineto_args.c -------------------------------------------------------------------------------------------------- */
 
