@@ -101,7 +101,8 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, struct op
 
 	out->failed |= !order;
 	append_verdict(out, diff, markdown);
-	append_head(out, markdown, "in the steps");
+	if (diff->pairs.count)
+		append_head(out, markdown, "in the steps");
 	for (size_t i = 0; i < diff->pairs.count && i < ROWS_MAX; i++) {
 		const struct view_diff_pair *pair = &diff->pairs.items[i];
 		const struct view_diff_side *named = &pair->sides[strncmp(pair->sides[0].name.bytes, "Blank", 5) == 0];
