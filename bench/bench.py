@@ -17,6 +17,7 @@ import torch  # noqa: E402
 from afterwards import after_recording, measure  # noqa: E402
 from hot_path import operator_costs, range_costs  # noqa: E402
 from module_calls import module_costs  # noqa: E402
+from python_calls import after_calls, python_costs  # noqa: E402
 
 BUDGET_EVENTS = 851_040
 EXPORT_EVENTS = 100_000
@@ -157,6 +158,22 @@ def _memory(report: Report) -> None:
     report.line(f"{name}, an event", f"{ours_ns:.0f} ns, torch {theirs_ns / 1e3:.1f} us = 1/{theirs_ns / ours_ns:.0f}")
 
 
+def _python_calls(report: Report, rounds: int) -> None:
+    report.title("One call from Python, with_stack=True: ns that recording adds")
+    for kind, costs in python_costs(rounds).items():
+        ratio = costs["opstrobe"] / costs["floor"]
+        budget = ("<= 1.4 x empty", ratio <= 1.4) if kind == "Python function" else ("", None)
+        report.line(f"{kind} ({costs['base']:.0f} ns), empty profile function", f"{costs['floor']:.0f} ns")
+        report.line("  opstrobe", f"{costs['opstrobe']:.0f} ns = {ratio:.2f} x empty", *budget)
+        report.line("  torch", f"{costs['torch']:.0f} ns = {costs['torch'] / costs['floor']:.2f} x empty")
+    for count in (20_000, 5_000_000):
+        figures = after_calls(count)
+        report.line(
+            f"stop after {count:,} calls, a call", f"{figures['stop_ns']:.0f} ns", "<= 60 ns", figures["stop_ns"] <= 60
+        )
+    report.line("  peak memory, a call", f"{figures['bytes']:.0f} bytes", "<= 100 bytes", figures["bytes"] <= 100)
+
+
 def _growth(report: Report) -> None:
     report.title("Growth (opstrobe): stop + events() + key_averages() + table(), an event")
     for events in (10_000, 100_000, 1_000_000, 10_000_000):
@@ -179,6 +196,7 @@ def main() -> None:
     _hot_path(report, options.rounds)
     _modules(report, min(options.rounds, 20))
     _all_options(report, options.rounds)
+    _python_calls(report, min(options.rounds, 30))
     _afterwards(report, options.full)
     _stacks(report, options.full)
     _memory(report)

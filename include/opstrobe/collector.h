@@ -200,7 +200,7 @@ static inline uint32_t ops_call_line(const struct ops_collector *collector)
 #define OPS_PAYLOAD_MAX (OPS_BLOCK_BYTES - sizeof(struct ops_block) - sizeof(struct ops_slot))
 
 /* Reserves the next slot of `thread` and `payload_bytes` (a multiple of 4; 0 for none) in its block. The caller holds
- * a non-zero `epoch` from ops_collector_epoch. Sets `payload` and `payload_bytes`; every other field is the
+ * a non-zero `epoch` from ops_collector_epoch. Sets `payload`, `payload_bytes` and, to 0, `call_line`; every other field is the
  * caller's to fill before ops_publish, `end_ticks` (0, or the start for what has no length) included. Nothing else is
  * reserved between the two. Only the thread itself may call this. */
 static inline struct ops_slot *ops_reserve(const struct ops_collector *collector, struct ops_thread *thread,
@@ -215,6 +215,7 @@ static inline struct ops_slot *ops_reserve(const struct ops_collector *collector
 	thread->payload_start -= (uint32_t)payload_bytes;
 	slot->payload = (uint16_t)(payload_bytes ? thread->payload_start : 0);
 	slot->payload_bytes = (uint16_t)payload_bytes;
+	slot->call_line = 0;
 	return slot;
 }
 

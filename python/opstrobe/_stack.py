@@ -49,16 +49,27 @@ def _path_prefixes() -> tuple[str, ...]:
     import site
 
     paths = [*sys.path, *site.getsitepackages(), site.getuserbase(), site.getusersitepackages()]
-    torch = sys.modules.get("torch")
-    if torch is not None and getattr(torch, "__file__", None):
-        paths.append(os.path.dirname(os.path.dirname(torch.__file__)))
+    torch = getattr(sys.modules.get("torch"), "__file__", None)
+    if torch:
+        paths.append(os.path.dirname(os.path.dirname(torch)))
     prefixes = {os.path.join(os.path.abspath(path), "") for path in paths if path}
     return tuple(sorted(prefixes, key=len, reverse=True))
 
 
 # What these call is the profiler's own work; the package's other files call the program's functions.
-_HIDDEN = ("_activities.py", "_bridge.py", "_config.py", "_handlers.py", "_memory.py", "_metadata.py", "_recording.py")
-_HIDDEN += ("_stats.py", "autograd_profiler.py", "profiler.py")
+_HIDDEN = (
+    "_activities.py",
+    "_bridge.py",
+    "_config.py",
+    "_execution_trace.py",
+    "_handlers.py",
+    "_memory.py",
+    "_metadata.py",
+    "_recording.py",
+    "_stats.py",
+    "autograd_profiler.py",
+    "profiler.py",
+)
 
 
 def session_options(with_stack: bool | StackOptions, record_gc: bool) -> dict[str, Any]:

@@ -211,7 +211,6 @@ def test_d17_all_tools_are_taken():
 
 
 def test_coverage_of_a_program(tmp_path):
-    pytest.importorskip("coverage")
     program = tmp_path / "program.py"
     program.write_text(
         "from opstrobe import profile\n\ndef f(x):\n    if x:\n        return 1\n    return 2\n\n"
