@@ -324,6 +324,21 @@ def test_spec_6_7_scripted_and_compiled_models():
     assert ("1.0", "Tanh", 0) in paths  # compiled away
 
 
+def test_spec_6_7_wrapped_modules_have_the_path_of_their_wrapper():
+    from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+
+    net = nn.Sequential(nn.ReLU(), checkpoint_wrapper(Block()))
+    rows = profiled(lambda: net(X)).module_summary().rows()
+    assert [(row["path"], row["class"].rpartition(".")[2]) for row in rows] == [
+        ("Sequential", "Sequential"),
+        ("0", "ReLU"),
+        ("1", "CheckpointWrapper"),
+        ("1", "Block"),
+        ("1.fc", "Linear"),
+        ("1.act", "ReLU"),
+    ]
+
+
 def test_spec_6_7_compiling_while_recording():
     """The compiler sees Module.__call__ as it always is: no break in the graph."""
     net = Net()
@@ -658,13 +673,16 @@ def test_spec_6_7_distributed_data_parallel(tmp_path):
     ]
 
 
+@pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6), reason="before torch 2.6 fully_shard takes a GPU"
+)
 def test_spec_6_7_fully_sharded(tmp_path):
     code = DISTRIBUTED.replace(
         "net = WRAP",
-        """import torch.distributed.fsdp as fsdp
+        """from torch.distributed.fsdp import fully_shard
         mesh = dist.init_device_mesh("cpu", (2,))
-        fsdp.fully_shard(net[1], mesh=mesh)
-        fsdp.fully_shard(net, mesh=mesh)""",
+        fully_shard(net[1], mesh=mesh)
+        fully_shard(net, mesh=mesh)""",
     )
     out = run(code, str(tmp_path / "store"))
     assert [line.split()[0] for line in out.splitlines()] == ["FSDPSequential", "0", "1", "1.0", "1.1"]
