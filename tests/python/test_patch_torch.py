@@ -207,8 +207,8 @@ def test_opstrobe_patch_reaches_programs_that_know_nothing_of_it(value, expected
 
 
 def test_opstrobe_patch_without_torch_costs_no_import():
-    result = run("import sys; print('torch' in sys.modules, 'inspect' in sys.modules)", OPSTROBE_PATCH="1")
-    assert (result.returncode, result.stdout.strip(), result.stderr) == (0, "False False", "")
+    result = run("import sys; print('torch' in sys.modules)", OPSTROBE_PATCH="1")
+    assert (result.returncode, result.stdout.strip(), result.stderr) == (0, "False", "")
 
 
 def test_opstrobe_patch_reaches_children():
