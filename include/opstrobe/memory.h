@@ -120,6 +120,10 @@ static inline bool ops_memory_on_device(const struct ops_memory_block *block, st
 	return block->device_type == device.type && block->device_index == device.index;
 }
 
+/* "cpu", "cuda:0" */
+#define OPS_MEMORY_DEVICE_ROOM 32
+void ops_memory_device_name(struct ops_memory_device device, char ret_name[OPS_MEMORY_DEVICE_ROOM]);
+
 /* --- files ------------------------------------------------------------------------------------------------------- */
 
 enum ops_memory_format {

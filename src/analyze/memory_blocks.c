@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "analyze/device.h"
 #include "base/alloc.h"
 
 struct follower {

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyze/device.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/fault.h"
@@ -21,15 +20,6 @@ struct teller {
 	size_t top;
 	struct ops_buffer out;
 };
-
-static const char *device_name(uint8_t type)
-{
-	static const char *const names[] = {"cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
-		                            "fpga", "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
-		                            "meta", "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone"};
-
-	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "unknown";
-}
 
 static size_t limited(const struct teller *teller, size_t count)
 {
@@ -121,11 +111,10 @@ static void put_head(struct teller *teller)
 {
 	const struct ops_memory_peak *peak = teller->peak;
 	const struct ops_trace *trace = teller->timeline->trace;
+	char device[OPS_MEMORY_DEVICE_ROOM];
 
-	ops_buffer_printf(&teller->out, "Peak memory of %s", device_name(peak->device.type));
-	if (peak->device.index >= 0)
-		ops_buffer_printf(&teller->out, ":%d", peak->device.index);
-	ops_buffer_append_text(&teller->out, ":");
+	ops_memory_device_name(peak->device, device);
+	ops_buffer_printf(&teller->out, "Peak memory of %s:", device);
 	put_bytes(teller, peak->bytes);
 	if (peak->time_ns >= 0)
 		ops_buffer_printf(&teller->out, ", %.3f ms after the start",
@@ -234,13 +223,12 @@ static void put_json_block(struct teller *teller, uint32_t number)
 static void tell_json(struct teller *teller)
 {
 	const struct ops_memory_peak *peak = teller->peak;
+	char device[OPS_MEMORY_DEVICE_ROOM];
 	bool first = true;
 
-	ops_buffer_printf(&teller->out, "{\"device\": \"%s", device_name(peak->device.type));
-	if (peak->device.index >= 0)
-		ops_buffer_printf(&teller->out, ":%d", peak->device.index);
-	ops_buffer_printf(&teller->out, "\", \"bytes\": %" PRId64 ", \"time_ns\": %" PRId64 ", \"categories\": {", peak->bytes,
-	                  peak->time_ns);
+	ops_memory_device_name(peak->device, device);
+	ops_buffer_printf(&teller->out, "{\"device\": \"%s\", \"bytes\": %" PRId64 ", \"time_ns\": %" PRId64 ", \"categories\": {",
+	                  device, peak->bytes, peak->time_ns);
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
 		ops_buffer_printf(&teller->out, "%s\"%s\": %" PRId64, i ? ", " : "", ops_memory_category_name(i),
 		                  peak->by_category[i]);

@@ -4,6 +4,7 @@
  */
 #include "analyze/memory_flow.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -33,6 +34,19 @@ const char *ops_memory_gap_text(enum ops_memory_gap gap)
 		return "it is not known which tensors are parameters and optimizer state";
 	}
 	return "";
+}
+
+void ops_memory_device_name(struct ops_memory_device device, char ret_name[OPS_MEMORY_DEVICE_ROOM])
+{
+	static const char *const names[] = {"cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
+		                            "fpga", "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
+		                            "meta", "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone"};
+	const char *name = device.type < sizeof(names) / sizeof(names[0]) ? names[device.type] : "unknown";
+
+	if (device.index < 0)
+		snprintf(ret_name, OPS_MEMORY_DEVICE_ROOM, "%s", name);
+	else
+		snprintf(ret_name, OPS_MEMORY_DEVICE_ROOM, "%s:%d", name, device.index);
 }
 
 static bool step_before(const void *context, uint32_t a, uint32_t b)

@@ -160,6 +160,7 @@ static void put_head(struct page *page)
 		OPS_MEMORY_CATEGORIES(COLOURS)
 #undef COLOURS
 	};
+	char device[OPS_MEMORY_DEVICE_ROOM];
 
 	put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Memory timeline</title>\n"
 	          "<meta name=\"viewport\" content=\"width=device-width\">\n");
@@ -169,7 +170,8 @@ static void put_head(struct page *page)
 	put(page, "\n@media(prefers-color-scheme:dark){");
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
 		ops_buffer_printf(&page->out, ".c%zu{fill:%s;background:%s}", i, colours[i][1], colours[i][1]);
-	put(page, "}\n</style></head><body>\n<h1>Memory timeline</h1>\n<p>Most is held ");
+	ops_memory_device_name(page->peak.device, device);
+	ops_buffer_printf(&page->out, "}\n</style></head><body>\n<h1>Memory timeline of %s</h1>\n<p>Most is held ", device);
 	if (page->peak.time_ns >= 0)
 		ops_buffer_printf(&page->out, "%.3f ms after the first change",
 		                  (double)(page->peak.time_ns - page->start_ns) / 1e6);
