@@ -74,11 +74,16 @@ struct module_registry {
 int module_registry_init(struct module_registry *registry, PyObject *module_type);
 void module_registry_release(struct module_registry *registry);
 
+static inline uint32_t module_registry_hash(const void *address)
+{
+	return (uint32_t)(((uintptr_t)address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
 /* The number of a module that was called before; MODULE_NONE when it was not. Fast, and runs no Python. */
 static inline uint32_t module_registry_find(const struct module_registry *registry, const void *address)
 {
 	uint32_t mask = registry->slot_count - 1;
-	uint32_t at = (uint32_t)(((uintptr_t)address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+	uint32_t at = module_registry_hash(address);
 
 	for (uint32_t slot; (slot = registry->slots[at & mask]); at++) {
 		const struct module_entry *entry = &registry->entries[slot - 1];

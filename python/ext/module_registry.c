@@ -71,9 +71,8 @@ static bool make_room(void *items_field, uint32_t count, uint32_t *capacity, siz
 
 static void place(struct module_registry *registry, uint32_t index)
 {
-	uintptr_t address = (uintptr_t)registry->entries[index].address;
 	uint32_t mask = registry->slot_count - 1;
-	uint32_t at = (uint32_t)((address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+	uint32_t at = module_registry_hash(registry->entries[index].address);
 
 	while (registry->slots[at & mask])
 		at++;
