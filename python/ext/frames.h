@@ -19,7 +19,11 @@
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #pragma GCC diagnostic ignored "-Wold-style-definition"
+#if PY_VERSION_HEX >= 0x030e0000
+#include <internal/pycore_interpframe.h>
+#else
 #include <internal/pycore_frame.h>
+#endif
 #pragma GCC diagnostic pop
 #undef Py_BUILD_CORE
 typedef struct _PyInterpreterFrame ops_frame;
@@ -80,7 +84,8 @@ static inline int ops_frame_offset(ops_frame *frame)
 #endif
 }
 
-/* The frame of a frame object that runs. */
+/* The frame of a frame object that runs. For profile functions, which are not used later. */
+#if PY_VERSION_HEX < 0x030c0000
 static inline ops_frame *ops_frame_of_object(PyFrameObject *object)
 {
 #if PY_VERSION_HEX >= 0x030b0000
@@ -89,5 +94,6 @@ static inline ops_frame *ops_frame_of_object(PyFrameObject *object)
 	return object;
 #endif
 }
+#endif
 
 #endif
