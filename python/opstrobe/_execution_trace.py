@@ -169,5 +169,6 @@ class ExecutionTraceObserver:
 
         groups = distributed.distributed_c10d._world.pg_config_info
         text = json.dumps(groups, default=lambda value: value.item() if hasattr(value, "item") else str(value))
-        handle = torch.autograd._record_function_with_args_enter("## process_group:init ##", text)
-        torch.autograd._record_function_with_args_exit(handle)
+        autograd: Any = torch.autograd
+        handle = autograd._record_function_with_args_enter("## process_group:init ##", text)
+        autograd._record_function_with_args_exit(handle)
