@@ -55,7 +55,7 @@ def test_a_program_gets_opstrobe(patched, tmp_path):
         schedule=torch.profiler.schedule(wait=0, warmup=1, active=2, repeat=1),
         on_trace_ready=handler,
         record_shapes=True,
-        experimental_config=torch.profiler._ExperimentalConfig(capture_overload_names=True),
+        experimental_config=torch.profiler._ExperimentalConfig(verbose=True),
     ) as prof:
         for _ in range(4):
             with torch.profiler.record_function("a range"):
@@ -65,7 +65,7 @@ def test_a_program_gets_opstrobe(patched, tmp_path):
     assert type(prof.profiler) is opstrobe.autograd_profiler.profile
     assert ready == [3]
     assert [row.count for row in prof.key_averages() if row.key == "a range"] == [2]
-    assert [e.overload_name for e in prof.events() if e.name == "aten::add"] == ["Tensor"] * 2
+    assert [e.name for e in prof.events()].count("aten::add") == 2
     (file,) = tmp_path.iterdir()
     assert "opstrobe" in json.loads(file.read_text())
 
@@ -113,7 +113,7 @@ def test_device_types_are_equal_from_either_side(patched):
 
 def test_what_was_bound_before_keeps_torchs(patched, tmp_path):
     """Torch's own classes find all they need in their modules, whatever was put there."""
-    with EARLY_PROFILE(activities=[CPU], schedule=EARLY_SCHEDULE(wait=0, warmup=1, active=1), acc_events=True) as prof:
+    with EARLY_PROFILE(activities=[CPU], schedule=EARLY_SCHEDULE(wait=0, warmup=1, active=1, repeat=1)) as prof:
         for _ in range(4):
             torch.ones(2)
             prof.step()

@@ -13,8 +13,6 @@ from opstrobe import autograd_profiler as ours
 theirs = pytest.importorskip("torch.autograd.profiler")
 import torch  # noqa: E402
 
-OF_213 = torch.__version__.startswith("2.13")
-
 
 def test_spec_1_13_names():
     assert set(theirs.__all__) - set(ours.__all__) == set()
@@ -22,7 +20,7 @@ def test_spec_1_13_names():
         assert getattr(ours, name) is not None
 
 
-@pytest.mark.skipif(not OF_213, reason="the version we follow")
+@pytest.mark.torch_like("2.13")
 @pytest.mark.parametrize("name", ["profile", "emit_itt", "emit_nvtx", "load_nvprof", "EnforceUnique", "MemRecordsAcc"])
 def test_spec_1_13_signatures(name):
     mine, torchs = (list(inspect.signature(getattr(m, name)).parameters.values()) for m in (ours, theirs))
@@ -30,7 +28,7 @@ def test_spec_1_13_signatures(name):
     assert [(p.name, p.kind, p.default) for p in public] == [(p.name, p.kind, p.default) for p in torchs]
 
 
-@pytest.mark.skipif(not OF_213, reason="the version we follow")
+@pytest.mark.torch_like("2.13")
 def test_spec_1_13_methods():
     with theirs.profile() as a, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -78,6 +76,7 @@ def test_spec_1_13_text(module):
         prof.export_stacks("/nowhere")
 
 
+@pytest.mark.torch_like("2.13")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -128,6 +127,7 @@ def test_spec_1_13_enforce_unique():
             unique.see(1, 2)
 
 
+@pytest.mark.torch_like("2.13")
 def test_spec_1_13_mem_records_acc():
     class At:
         def __init__(self, ns):
