@@ -191,10 +191,10 @@ static bool add_operator(struct comparer *comparer, int which, const struct view
 	}
 	operator = &diff->operators.items[*at];
 	operator->sides[which].calls++;
-	operator->sides[which].host_total_ns += view_duration(views, node->row);
-	operator->sides[which].host_self_ns += view_host_self_ns(views, node);
-	operator->sides[which].device_total_ns += node->device_total_ns;
-	operator->sides[which].device_self_ns += node->device_self_ns;
+	view_add(&operator->sides[which].host_total_ns, view_duration(views, node->row));
+	view_add(&operator->sides[which].host_self_ns, view_host_self_ns(views, node));
+	view_add(&operator->sides[which].device_total_ns, node->device_total_ns);
+	view_add(&operator->sides[which].device_self_ns, node->device_self_ns);
 	return true;
 }
 
@@ -240,9 +240,9 @@ static bool describe(struct comparer *comparer, int which, const uint32_t *items
 		const struct view_node *node = &views->nodes.items[items[i]];
 		int64_t host_ns = view_duration(views, node->row);
 
-		ret_side->host_ns += host_ns;
-		ret_side->device_ns += node->device_total_ns;
-		ret_side->total_ns += node->device_total_ns ? node->device_total_ns : host_ns;
+		view_add(&ret_side->host_ns, host_ns);
+		view_add(&ret_side->device_ns, node->device_total_ns);
+		view_add(&ret_side->total_ns, node->device_total_ns ? node->device_total_ns : host_ns);
 	}
 	return count_operators(comparer, which, items, count, table, &ret_side->operators);
 }

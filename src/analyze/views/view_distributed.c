@@ -345,10 +345,10 @@ static void write_mean_overlap(struct ops_json_writer *json, const struct worker
 	size_t count = worker->views.steps.count;
 
 	for (size_t i = 0; i < count; i++) {
-		sum.computation_only_ns += worker->overlaps[i].computation_only_ns;
-		sum.overlap_ns += worker->overlaps[i].overlap_ns;
-		sum.communication_only_ns += worker->overlaps[i].communication_only_ns;
-		sum.other_ns += worker->overlaps[i].other_ns;
+		view_add(&sum.computation_only_ns, worker->overlaps[i].computation_only_ns);
+		view_add(&sum.overlap_ns, worker->overlaps[i].overlap_ns);
+		view_add(&sum.communication_only_ns, worker->overlaps[i].communication_only_ns);
+		view_add(&sum.other_ns, worker->overlaps[i].other_ns);
 	}
 	view_write_overlap(json, &(struct view_overlap){mean_ns(sum.computation_only_ns, count),
 	                                                mean_ns(sum.overlap_ns, count),
@@ -362,8 +362,8 @@ static void write_mean_wait(struct ops_json_writer *json, const struct worker *w
 	size_t count = worker->views.steps.count;
 
 	for (size_t i = 0; i < count; i++) {
-		sum.transfer_ns += worker->waits[i].transfer_ns;
-		sum.synchronizing_ns += worker->waits[i].synchronizing_ns;
+		view_add(&sum.transfer_ns, worker->waits[i].transfer_ns);
+		view_add(&sum.synchronizing_ns, worker->waits[i].synchronizing_ns);
 	}
 	write_wait(json, mean_ns(sum.transfer_ns, count), mean_ns(sum.synchronizing_ns, count));
 }

@@ -180,7 +180,7 @@ static void write_width(struct ops_json_writer *json, int64_t width_us)
 static void write_timeline(const struct gpu *gpu, struct ops_json_writer *json)
 {
 	struct view_span range = range_of(gpu->views);
-	int64_t length_ns = range.end_ns - range.start_ns;
+	int64_t length_ns = ops_difference(range.end_ns, range.start_ns);
 	int64_t width_ns = 1000, count;
 	size_t cursor = 0;
 

@@ -108,7 +108,7 @@ static bool sum(struct table *table)
 		if (!row)
 			return false;
 		row->calls++;
-		row->total_ns += duration_ns;
+		view_add(&row->total_ns, duration_ns);
 		row->max_ns = duration_ns > row->max_ns ? duration_ns : row->max_ns;
 		row->min_ns = duration_ns < row->min_ns ? duration_ns : row->min_ns;
 		row->blocks += isnan(kernel->blocks_per_sm) ? 0 : kernel->blocks_per_sm * (double)duration_ns;
@@ -223,7 +223,7 @@ static void write_table(const struct table *table, struct ops_json_writer *json)
 
 	for (size_t i = 0; i < table->rows.count; i++) {
 		calls += table->rows.items[i].calls;
-		total_ns += table->rows.items[i].total_ns;
+		view_add(&total_ns, table->rows.items[i].total_ns);
 	}
 	ops_json_open(json, '{');
 	ops_json_key(json, "distinct");

@@ -105,16 +105,16 @@ static bool find_owners(const struct ops_views *views, const struct ops_memory_r
 
 static void add_record(struct amounts *to, int64_t bytes)
 {
-	to->increase += bytes;
+	view_add(&to->increase, bytes);
 	to->count += bytes > 0;
-	to->size += bytes > 0 ? bytes : 0;
+	view_add(&to->size, bytes > 0 ? bytes : 0);
 }
 
 static void add_amounts(struct amounts *to, const struct amounts *from)
 {
-	to->increase += from->increase;
+	view_add(&to->increase, from->increase);
 	to->count += from->count;
-	to->size += from->size;
+	view_add(&to->size, from->size);
 }
 
 static bool has_amounts(const struct amounts *amounts)

@@ -110,10 +110,10 @@ static bool sum(struct modules *modules)
 		figures = &modules->figures.items[at];
 		figures->occurrences++;
 		figures->operators += node->operators;
-		figures->host_total_ns += view_duration(views, node->row);
-		figures->host_self_ns += view_host_self_ns(views, node);
-		figures->device_total_ns += node->device_total_ns;
-		figures->device_self_ns += node->device_self_ns + node->operators_device_ns;
+		view_add(&figures->host_total_ns, view_duration(views, node->row));
+		view_add(&figures->host_self_ns, view_host_self_ns(views, node));
+		view_add(&figures->device_total_ns, node->device_total_ns);
+		view_add(&figures->device_self_ns, node->device_self_ns + node->operators_device_ns);
 	}
 	return true;
 }

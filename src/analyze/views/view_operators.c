@@ -132,12 +132,12 @@ static bool sum(struct table *table)
 		if (!row)
 			return false;
 		row->calls++;
-		row->host_total_ns += view_duration(views, node->row);
-		row->host_self_ns += view_host_self_ns(views, node);
-		row->device_total_ns += node->device_total_ns;
-		row->device_self_ns += node->device_self_ns;
-		row->tensor_self_ns += node->tensor_self_ns;
-		row->tensor_total_ns += node->tensor_total_ns;
+		view_add(&row->host_total_ns, view_duration(views, node->row));
+		view_add(&row->host_self_ns, view_host_self_ns(views, node));
+		view_add(&row->device_total_ns, node->device_total_ns);
+		view_add(&row->device_self_ns, node->device_self_ns);
+		view_add(&row->tensor_self_ns, node->tensor_self_ns);
+		view_add(&row->tensor_total_ns, node->tensor_total_ns);
 		row->eligible |= node->eligible;
 	}
 	return true;
@@ -227,8 +227,8 @@ static void write_by_name(const struct table *table, struct ops_json_writer *jso
 
 	for (size_t i = 0; i < table->rows.count; i++) {
 		all.calls += table->rows.items[i].calls;
-		all.host_self_ns += table->rows.items[i].host_self_ns;
-		all.device_self_ns += table->rows.items[i].device_self_ns;
+		view_add(&all.host_self_ns, table->rows.items[i].host_self_ns);
+		view_add(&all.device_self_ns, table->rows.items[i].device_self_ns);
 	}
 	ops_json_key(json, "operators");
 	ops_json_open(json, '{');

@@ -97,8 +97,8 @@ static bool append_operators(const struct ops_views *views, struct ops_buffer *o
 		if (node->kept != i || !view_is_operator(views, node))
 			continue;
 		entry->calls++;
-		entry->host_self_ns += view_host_self_ns(views, node);
-		entry->device_self_ns += node->device_self_ns;
+		view_add(&entry->host_self_ns, view_host_self_ns(views, node));
+		view_add(&entry->device_self_ns, node->device_self_ns);
 	}
 	for (uint32_t i = 0; i < strings; i++) {
 		if (!entries[i].calls)

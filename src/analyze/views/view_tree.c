@@ -113,17 +113,17 @@ static void add_own(struct ops_views *views)
 		if (launch->node == OPS_NONE)
 			continue;
 		node = &nodes[launch->node];
-		node->launch_ns += view_duration(views, launch->row);
+		view_add(&node->launch_ns, view_duration(views, launch->row));
 		for (uint32_t e = launch->first; e != OPS_NONE; e = views->device_events.items[e].next) {
 			const struct view_device_event *event = &views->device_events.items[e];
 			int64_t duration_ns = view_duration(views, event->row);
 
-			node->device_self_ns += duration_ns;
+			view_add(&node->device_self_ns, duration_ns);
 			if (event->part != VIEW_KERNEL)
 				continue;
-			node->kernel_self_ns += duration_ns;
+			view_add(&node->kernel_self_ns, duration_ns);
 			if (views->names[views->events->name[event->row]] & VIEW_NAME_TENSOR_CORES)
-				node->tensor_self_ns += duration_ns;
+				view_add(&node->tensor_self_ns, duration_ns);
 		}
 	}
 }
@@ -133,15 +133,15 @@ static void add_to_parent(struct ops_views *views, const struct view_node *node)
 {
 	struct view_node *parent = &views->nodes.items[node->parent];
 
-	parent->children_ns += view_duration(views, node->row);
-	parent->device_total_ns += node->device_total_ns;
-	parent->tensor_total_ns += node->tensor_total_ns;
+	view_add(&parent->children_ns, view_duration(views, node->row));
+	view_add(&parent->device_total_ns, node->device_total_ns);
+	view_add(&parent->tensor_total_ns, node->tensor_total_ns);
 	parent->eligible_below |= node->eligible || node->eligible_below;
 	if (parent->part == VIEW_OPERATOR)
 		parent->eligible |= node->eligible;
 	if (view_is_operator(views, node)) {
 		parent->operators++;
-		parent->operators_device_ns += node->device_total_ns;
+		view_add(&parent->operators_device_ns, node->device_total_ns);
 	}
 }
 
@@ -169,8 +169,8 @@ void view_tree_sum(struct ops_views *views)
 			continue;
 		node->eligible |= node->part == VIEW_OPERATOR && (node->tensor_self_ns > 0 ||
 		                  (views->names[views->events->name[node->row]] & VIEW_NAME_ELIGIBLE));
-		node->device_total_ns += node->device_self_ns;
-		node->tensor_total_ns += node->tensor_self_ns;
+		view_add(&node->device_total_ns, node->device_self_ns);
+		view_add(&node->tensor_total_ns, node->tensor_self_ns);
 		if (node->parent != OPS_NONE)
 			add_to_parent(views, node);
 	}

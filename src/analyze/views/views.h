@@ -20,6 +20,7 @@
 
 #include <opstrobe/trace.h>
 
+#include "analyze/sum.h"
 #include "analyze/views/view_spans.h"
 #include "base/array.h"
 #include "base/json_writer.h"
@@ -206,6 +207,12 @@ bool view_collectives_find(struct ops_views *views);
 bool view_steps_find(struct ops_views *views);
 bool view_devices_read(struct ops_views *views);
 
+/* Sums of a file's numbers stop at the ends of their type. */
+static inline void view_add(int64_t *to, int64_t more)
+{
+	*to = ops_sum(*to, more);
+}
+
 static inline int64_t view_start(const struct ops_views *views, uint32_t row)
 {
 	return views->events->start_ns[row];
@@ -241,7 +248,7 @@ static inline struct ops_string view_row_name(const struct ops_views *views, uin
 
 static inline int64_t view_host_self_ns(const struct ops_views *views, const struct view_node *node)
 {
-	return view_duration(views, node->row) - node->children_ns - node->launch_ns;
+	return ops_difference(ops_difference(view_duration(views, node->row), node->children_ns), node->launch_ns);
 }
 
 /* --- the views: each writes its members; false when memory is out ------------------------------------------------- */

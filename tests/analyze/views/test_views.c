@@ -200,6 +200,21 @@ static void survives_failures(void **state)
 	ops_trace_unref(trace);
 }
 
+#define HUGE_OP(tid) VIEW_ROW("cpu_op", "a", 1, tid, -3900000000000000, 3900000000000000, "")
+
+/* Sums stop at the ends of their type. */
+static void numbers_without_sense(void **state)
+{
+	char *text = scene_views(HUGE_OP(1) HUGE_OP(2) HUGE_OP(3) VIEW_MEMORY(5, 9223372036854775807, 1, 1, 0, -1)
+	                         VIEW_MEMORY(6, 9223372036854775807, 2, 1, 0, -1)
+	                         VIEW_ROW("kernel", "k", 0, 7, 3900000000000000, 3900000000000000, "\"device\":0"), "");
+
+	(void)state;
+	assert_int_equal(ops_json_validate(text, strlen(text), NULL), OPS_OK);
+	assert_has(text, "{\"name\":\"a\",\"calls\":3,\"host_total\":9223372036854775.807,");
+	ops_free_views(text);
+}
+
 /* A tree of modules and operators as deep as it gets. */
 static void depth_is_no_matter(void **state)
 {
@@ -241,6 +256,7 @@ int main(void)
 		cmocka_unit_test(spec_5_thresholds),
 		cmocka_unit_test(spec_12_collectives_take_their_kernels_time),
 		cmocka_unit_test(survives_failures),
+		cmocka_unit_test(numbers_without_sense),
 		cmocka_unit_test(depth_is_no_matter),
 	};
 
