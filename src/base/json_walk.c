@@ -101,6 +101,8 @@ bool ops_json_slice_number(struct ops_json_slice slice, double *ret_value)
 		return false;
 	memcpy(text, slice.bytes, slice.size);
 	text[slice.size] = '\0';
+	if (strspn(text, "-+.0123456789eE") != slice.size) /* strtod knows more, such as 0x10 */
+		return false;
 	value = strtod(text, &end);
 	if (*end)
 		return false;

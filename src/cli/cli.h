@@ -17,6 +17,7 @@ enum cli_exit {
 int cli_run(char **arguments);
 int cli_doctor(char **arguments);
 int cli_views(char **arguments);
+int cli_analyze(char **arguments);
 int cli_diff(char **arguments);
 
 /* Replaces this process by Python running `main` of the module `module` with arguments[1…]. Returns CLI_EXIT_FAILED,

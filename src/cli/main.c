@@ -17,6 +17,7 @@ struct command {
 static const struct command commands[] = {
 	{"run", cli_run, "run a Python program and record a trace of it"},
 	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …"},
+	{"analyze", cli_analyze, "ask a trace one question: idle time, launches, queues, …"},
 	{"diff", cli_diff, "show what changed from one trace to another"},
 	{"doctor", cli_doctor, "say whether recording works here, and what to do if not"},
 };

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/analyses.h: questions put to the traces of a run, each known by an id: where the time of each GPU goes, why it is
+ * idle, how long launches take, what is on the critical path, … Ids, options and columns are those of Holistic Trace
+ * Analysis, its flaws put right.
+ *
+ *     struct ops_rank ranks[] = {{.rank = 0, .trace = trace}};
+ *     ops_analyze("temporal_breakdown", ranks, 1, NULL, &text, &size, &error);
+ *
+ * Traces are finished and stay as they are. The text has a NUL behind and is freed with ops_free_analysis. Any thread may
+ * call these.
+ */
+#ifndef OPSTROBE_ANALYSES_H
+#define OPSTROBE_ANALYSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+#include <opstrobe/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* The trace of one process of a run. */
+struct ops_rank {
+	int64_t rank; /* no two are equal; of two traces that are compared it says nothing */
+	const struct ops_trace *trace; /* NULL: a file that is no trace, for analyses of other files */
+	const char *path;              /* where it was read from; NULL when from nowhere */
+};
+
+enum ops_analysis_inputs {
+	OPS_ANALYSIS_RANKS, /* traces of one run */
+	OPS_ANALYSIS_PAIR,  /* two traces: control and test */
+	OPS_ANALYSIS_FILES, /* paths: what it reads besides traces */
+};
+
+/* An option: its name, the value it has when not set, as JSON, and what it is. */
+struct ops_analysis_option {
+	const char *name;
+	const char *otherwise;
+	const char *summary;
+};
+
+struct ops_analysis {
+	const char *id;
+	const char *summary;
+	enum ops_analysis_inputs inputs;
+	const struct ops_analysis_option *options; /* ended by a NULL name */
+};
+
+/* All analyses. Static. */
+const struct ops_analysis *ops_analyses(size_t *ret_count);
+/* NULL when there is none of that id. */
+const struct ops_analysis *ops_analysis_find(const char *id);
+
+enum ops_analysis_format {
+	OPS_ANALYSIS_JSON, /* {"table": {"columns": […], "rows": […]}} or {"value": …}; times in microseconds */
+	OPS_ANALYSIS_TEXT,
+	OPS_ANALYSIS_CSV,
+	OPS_ANALYSIS_MARKDOWN,
+};
+
+/* Zero means default. */
+struct ops_analyze_options {
+	enum ops_analysis_format format;
+	bool round_to_us; /* shrink every event to whole microseconds, as the reference does, if its file has finer times */
+	const char *args; /* a JSON object of options by name; NULL: none */
+};
+
+/* OPS_INVALID for an unknown id, an unknown option, or one with a value that makes no sense. `options` may be NULL. */
+enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t count,
+                          const struct ops_analyze_options *options, char **ret_text, size_t *ret_size,
+                          struct ops_error *error);
+void ops_free_analysis(char *text);
+
+/* The rank that a trace says it is of ("distributedInfo"), or else the name of its file ("rank-3", "rank3_", "_3.");
+ * -1 when neither does. `path` may be NULL. */
+int64_t ops_trace_rank(const struct ops_trace *trace, const char *path);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

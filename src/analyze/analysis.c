@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of analyses, and how one is run.
+ */
+#include "analyze/analysis.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+static const struct ops_analysis_option no_options[] = {{0}};
+static const struct ops_analysis_option load_options[] = {
+	{"include_last_profiler_step", "false", "keep the last step, which is often cut short"},
+	{0},
+};
+
+/* One row an analysis, in the order of the specification. The options of `functions[i]` are those of `analyses[i]`. */
+#define ANALYSES(X)                                                                                \
+	X("discovery", RANKS, no_options, analysis_discovery, "which file is whose")               \
+	X("parse", RANKS, no_options, analysis_parse, "what a trace holds")                        \
+	X("load", RANKS, load_options, analysis_load, "what is left behind the step filter")       \
+	X("profiler_steps", RANKS, no_options, analysis_profiler_steps, "the steps that are kept")
+
+static const struct ops_analysis analyses[] = {
+#define ROW(id, inputs, options, function, summary) {id, summary, OPS_ANALYSIS_##inputs, options},
+	ANALYSES(ROW)
+#undef ROW
+};
+
+static analysis_function *const functions[] = {
+#define ROW(id, inputs, options, function, summary) function,
+	ANALYSES(ROW)
+#undef ROW
+};
+
+#define ANALYSIS_COUNT (sizeof(analyses) / sizeof(analyses[0]))
+
+const struct ops_analysis *ops_analyses(size_t *ret_count)
+{
+	*ret_count = ANALYSIS_COUNT;
+	return analyses;
+}
+
+const struct ops_analysis *ops_analysis_find(const char *id)
+{
+	for (size_t i = 0; i < ANALYSIS_COUNT; i++)
+		if (!strcmp(analyses[i].id, id))
+			return &analyses[i];
+	return NULL;
+}
+
+/* Options that every analysis takes: it is the result that they are for. */
+static const struct ops_analysis_option table_options[] = {
+	{"limit", "null", "keep so many rows of a table"},
+	{0},
+};
+
+static bool knows_option(const struct ops_analysis_option *option, struct ops_json_slice name)
+{
+	for (; option->name; option++)
+		if (ops_json_slice_is(name, option->name))
+			return true;
+	return false;
+}
+
+static enum ops_code check_args(struct analysis_run *run, const char *args)
+{
+	struct ops_json_walk cursor;
+	struct ops_json_slice key, value;
+	enum ops_code code;
+
+	if (!args)
+		return OPS_OK;
+	run->args = (struct ops_json_slice){args, strlen(args)};
+	code = ops_json_validate(run->args.bytes, run->args.size, run->error);
+	if (code)
+		return ops_fault_context(run->error, code, "options");
+	cursor = ops_json_walk(run->args.bytes, run->args.size);
+	if (cursor.at == args || cursor.at[-1] != '{')
+		return ops_fault(run->error, OPS_INVALID, "options must be a JSON object");
+	while (ops_json_next_member(&cursor, &key, &value))
+		if (!knows_option(run->analysis->options, key) && !knows_option(table_options, key))
+			return ops_fault(run->error, OPS_INVALID, "%s has no option '%.*s'", run->analysis->id,
+			                 (int)(key.size < 80 ? key.size : 80), key.bytes);
+	return OPS_OK;
+}
+
+static enum ops_code check_ranks(const struct analysis_run *run)
+{
+	size_t wanted = run->analysis->inputs == OPS_ANALYSIS_PAIR ? 2 : 1;
+
+	if (run->count < wanted || (wanted == 2 && run->count > 2))
+		return ops_fault(run->error, OPS_INVALID, "%s takes %s", run->analysis->id,
+		                 wanted == 2 ? "two traces: control and test" : "at least one trace");
+	for (size_t i = 0; i < run->count; i++)
+		if (!run->ranks[i].trace && run->analysis->inputs != OPS_ANALYSIS_FILES)
+			return ops_fault(run->error, OPS_INVALID, "'%s' is no trace", run->ranks[i].path ? run->ranks[i].path : "");
+	return OPS_OK;
+}
+
+/* Rows of a table beyond those asked for are not shown. */
+static enum ops_code cut(struct analysis_run *run)
+{
+	struct ops_json_slice limit = analysis_arg(run, "limit");
+	int64_t rows;
+	enum ops_code code = ops_json_slice_is(limit, "null") ? OPS_OK : analysis_integer(run, "limit", &rows);
+
+	if (!code && !ops_json_slice_is(limit, "null"))
+		result_table_cut(&run->result.table, rows < 0 ? 0 : (size_t)rows);
+	return code;
+}
+
+static enum ops_code answer(struct analysis_run *run, enum ops_analysis_format format, struct ops_buffer *out)
+{
+	bool include_last = false;
+	enum ops_code code = OPS_OK;
+
+	if (!strcmp(run->analysis->id, "load"))
+		code = analysis_bool(run, "include_last_profiler_step", &include_last);
+	if (code)
+		return code;
+	if (run->analysis->inputs != OPS_ANALYSIS_FILES &&
+	    !event_set_build(&run->events, run->ranks, run->count, run->round_to_us, include_last))
+		return ops_fault_memory(run->error);
+	code = functions[run->analysis - analyses](run);
+	if (!code)
+		code = cut(run);
+	if (!code && !result_write(&run->result, format, out))
+		code = ops_fault_memory(run->error);
+	return code;
+}
+
+enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t count,
+                          const struct ops_analyze_options *options, char **ret_text, size_t *ret_size,
+                          struct ops_error *error)
+{
+	static const struct ops_analyze_options defaults;
+	struct analysis_run run = {
+		.analysis = ops_analysis_find(id), .ranks = ranks, .count = count, .error = error};
+	struct ops_buffer out = {0};
+	enum ops_code code;
+
+	options = options ? options : &defaults;
+	run.round_to_us = options->round_to_us;
+	*ret_text = NULL;
+	*ret_size = 0;
+	if (!run.analysis)
+		return ops_fault(error, OPS_INVALID, "there is no analysis '%s'", id);
+	code = check_args(&run, options->args);
+	if (!code)
+		code = check_ranks(&run);
+	result_init(&run.result);
+	if (!code)
+		code = answer(&run, options->format, &out);
+	result_release(&run.result);
+	event_set_release(&run.events);
+	if (!code)
+		ops_buffer_append(&out, "", 1);
+	if (!code && out.failed)
+		code = ops_fault_memory(error);
+	if (code) {
+		ops_buffer_release(&out);
+		return code;
+	}
+	*ret_text = out.bytes;
+	*ret_size = out.size - 1;
+	return OPS_OK;
+}
+
+void ops_free_analysis(char *text)
+{
+	ops_free(text);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an analysis of opstrobe/analyses.h is to those who write one: a function that takes a run and fills a result, and a
+ * row in the table of analysis.c.
+ *
+ *     traces ─▶ event tables (events/) ─▶ analysis ─▶ result ─▶ text
+ *
+ * Sections are those of the specification of Holistic Trace Analysis; flaw 1…17 are those of its list of wrong results.
+ */
+#ifndef OPS_ANALYZE_ANALYSIS_H
+#define OPS_ANALYZE_ANALYSIS_H
+
+#include <opstrobe/analyses.h>
+
+#include "analyze/events/event_table.h"
+#include "analyze/result.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/json_walk.h"
+
+struct analysis_run {
+	const struct ops_analysis *analysis;
+	const struct ops_rank *ranks;
+	size_t count;
+	bool round_to_us;
+	struct ops_json_slice args; /* of an object that is checked; empty: none */
+	struct event_set events;    /* a table for each of `ranks`, in that order; none for analyses of files */
+	struct result result;
+	struct ops_error *error;
+};
+
+/* Fills run->result. Any failure but that of memory has set run->error. */
+typedef enum ops_code analysis_function(struct analysis_run *run);
+
+/* --- options: each must be one of the analysis's ------------------------------------------------------------------ */
+
+/* The value as JSON: that given, or the default. */
+struct ops_json_slice analysis_arg(const struct analysis_run *run, const char *name);
+/* OPS_INVALID when the value is of another type. */
+enum ops_code analysis_integer(const struct analysis_run *run, const char *name, int64_t *ret_value);
+enum ops_code analysis_number(const struct analysis_run *run, const char *name, double *ret_value);
+enum ops_code analysis_bool(const struct analysis_run *run, const char *name, bool *ret_value);
+/* Decoded, into a buffer of the caller's; null is empty. */
+enum ops_code analysis_text(const struct analysis_run *run, const char *name, struct ops_buffer *ret_text);
+/* The option `ranks`, as indexes of run->ranks in the order asked for: null is the lowest rank. Freed by the caller. */
+enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexes, size_t *ret_count);
+/* The option `rank`: an index of run->ranks. */
+enum ops_code analysis_rank(const struct analysis_run *run, size_t *ret_index);
+/* A rank as a member's name: writes the key. */
+void analysis_rank_key(struct ops_json_writer *json, int64_t rank);
+
+/* --- analyses ----------------------------------------------------------------------------------------------------- */
+
+analysis_function analysis_discovery;
+analysis_function analysis_parse;
+analysis_function analysis_load;
+analysis_function analysis_profiler_steps;
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Options of an analysis: those given, else those of its table.
+ */
+#include "analyze/analysis.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "read/json_text.h"
+
+struct ops_json_slice analysis_arg(const struct analysis_run *run, const char *name)
+{
+	struct ops_json_walk cursor = ops_json_walk(run->args.bytes, run->args.size);
+	struct ops_json_slice key, value, found = {"null", 4};
+	const struct ops_analysis_option *option = run->analysis->options;
+
+	for (; option && option->name; option++)
+		if (!strcmp(option->name, name))
+			found = (struct ops_json_slice){option->otherwise, strlen(option->otherwise)};
+	while (run->args.size && ops_json_next_member(&cursor, &key, &value))
+		if (ops_json_slice_is(key, name))
+			found = value;
+	return found;
+}
+
+static enum ops_code fail(const struct analysis_run *run, const char *name, const char *wanted)
+{
+	struct ops_json_slice value = analysis_arg(run, name);
+
+	return ops_fault(run->error, OPS_INVALID, "option '%s' of %s must be %s, not '%.*s'", name, run->analysis->id, wanted,
+	                 (int)(value.size < 80 ? value.size : 80), value.bytes);
+}
+
+enum ops_code analysis_integer(const struct analysis_run *run, const char *name, int64_t *ret_value)
+{
+	struct ops_json_slice value = analysis_arg(run, name);
+
+	if (value.bytes[0] == '"' || !ops_json_slice_integer(value, ret_value))
+		return fail(run, name, "a whole number");
+	return OPS_OK;
+}
+
+enum ops_code analysis_number(const struct analysis_run *run, const char *name, double *ret_value)
+{
+	struct ops_json_slice value = analysis_arg(run, name);
+
+	if (value.bytes[0] == '"' || !ops_json_slice_number(value, ret_value) || !isfinite(*ret_value))
+		return fail(run, name, "a number");
+	return OPS_OK;
+}
+
+enum ops_code analysis_bool(const struct analysis_run *run, const char *name, bool *ret_value)
+{
+	struct ops_json_slice value = analysis_arg(run, name);
+
+	*ret_value = ops_json_slice_is(value, "true");
+	return *ret_value || ops_json_slice_is(value, "false") ? OPS_OK : fail(run, name, "true or false");
+}
+
+enum ops_code analysis_text(const struct analysis_run *run, const char *name, struct ops_buffer *ret_text)
+{
+	struct ops_json_slice value = analysis_arg(run, name);
+
+	if (value.bytes[0] == '"')
+		ops_json_decode(ret_text, value.bytes + 1, value.size - 2);
+	else if (!ops_json_slice_is(value, "null"))
+		return fail(run, name, "a text");
+	return ret_text->failed ? ops_fault_memory(run->error) : OPS_OK;
+}
+
+static bool find_rank(const struct analysis_run *run, int64_t rank, size_t *ret_index)
+{
+	for (size_t i = 0; i < run->count; i++) {
+		if (run->ranks[i].rank == rank) {
+			*ret_index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static size_t lowest_rank(const struct analysis_run *run)
+{
+	size_t lowest = 0;
+
+	for (size_t i = 1; i < run->count; i++)
+		if (run->ranks[i].rank < run->ranks[lowest].rank)
+			lowest = i;
+	return lowest;
+}
+
+static enum ops_code fail_rank(const struct analysis_run *run, int64_t rank)
+{
+	return ops_fault(run->error, OPS_INVALID, "there is no rank %lld; the lowest is %lld", (long long)rank,
+	                 (long long)run->ranks[lowest_rank(run)].rank);
+}
+
+enum ops_code analysis_rank(const struct analysis_run *run, size_t *ret_index)
+{
+	int64_t rank;
+	enum ops_code code;
+
+	*ret_index = lowest_rank(run);
+	if (ops_json_slice_is(analysis_arg(run, "rank"), "null"))
+		return OPS_OK;
+	code = analysis_integer(run, "rank", &rank);
+	return code || find_rank(run, rank, ret_index) ? code : fail_rank(run, rank);
+}
+
+enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexes, size_t *ret_count)
+{
+	struct ops_json_slice list = analysis_arg(run, "ranks"), item;
+	struct ops_json_walk cursor = ops_json_walk(list.bytes, list.size);
+	size_t *indexes = ops_alloc_zeroed(list.size + 1, sizeof(*indexes)); /* a rank takes a digit at least */
+	enum ops_code code = OPS_OK;
+	int64_t rank;
+
+	*ret_indexes = indexes;
+	*ret_count = 0;
+	if (!indexes)
+		return ops_fault_memory(run->error);
+	if (ops_json_slice_is(list, "null"))
+		indexes[(*ret_count)++] = lowest_rank(run);
+	else if (list.bytes[0] != '[')
+		code = fail(run, "ranks", "a list of ranks");
+	while (!code && list.bytes[0] == '[' && ops_json_next_element(&cursor, &item)) {
+		if (!ops_json_slice_integer(item, &rank))
+			code = fail(run, "ranks", "a list of ranks");
+		else if (!find_rank(run, rank, &indexes[*ret_count]))
+			code = fail_rank(run, rank);
+		else
+			(*ret_count)++;
+	}
+	if (code) {
+		ops_free(indexes);
+		*ret_indexes = NULL;
+	}
+	return code;
+}
+
+void analysis_rank_key(struct ops_json_writer *json, int64_t rank)
+{
+	char text[24];
+
+	ops_json_key_of(json, text, (size_t)(ops_json_int_to(text, rank) - text));
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which call of the host launched which work on a device, by the correlation that they share (0.3).
+ */
+#include "analyze/events/event_table.h"
+
+#include "base/alloc.h"
+#include "trace/order.h"
+
+/* Of a correlation: the last host call and the last device work. */
+struct pair {
+	uint32_t host;
+	uint32_t device;
+};
+
+bool event_is_device_side(const struct event_table *table, const struct event_row *row)
+{
+	struct ops_string name;
+
+	if (row->kind != OPS_EVENT_SYNC || row->stream >= 0)
+		return row->stream >= 0 && row->correlation >= 0;
+	name = event_name(table, row);
+	return ops_string_is(name, "Event Sync") || ops_string_is(name, "Context Sync");
+}
+
+static bool before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct event_row *rows = context;
+
+	return rows[a].correlation < rows[b].correlation;
+}
+
+static void link(struct event_table *table, const uint32_t *rows, size_t count)
+{
+	struct pair last = {OPS_NONE, OPS_NONE};
+
+	for (size_t i = 0; i < count; i++) {
+		if (event_is_device_side(table, &table->rows[rows[i]]))
+			last.device = rows[i];
+		else
+			last.host = rows[i];
+	}
+	if (last.device == OPS_NONE || last.host == OPS_NONE)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		struct event_row *row = &table->rows[rows[i]];
+
+		row->partner = event_is_device_side(table, row) ? last.host : last.device;
+	}
+}
+
+/* The other way round: all that a call launched. */
+static bool list_launched(struct event_table *table)
+{
+	uint32_t *first = ops_alloc_zeroed(table->count + 2, sizeof(*first));
+
+	table->launched_first = first;
+	table->launched = ops_alloc_zeroed(table->count + 1, sizeof(*table->launched));
+	if (!first || !table->launched)
+		return false;
+	/* Counted one behind the place, so that filling moves each beginning to where it belongs. */
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i].on_device && table->rows[i].partner != OPS_NONE)
+			first[table->rows[i].partner + 2]++;
+	for (size_t i = 2; i < table->count + 2; i++)
+		first[i] += first[i - 1];
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i].on_device && table->rows[i].partner != OPS_NONE)
+			table->launched[first[table->rows[i].partner + 1]++] = (uint32_t)i;
+	return true;
+}
+
+bool event_links_build(struct event_table *table)
+{
+	uint32_t *order = ops_alloc_zeroed(table->count + 1, sizeof(*order));
+	size_t count = 0;
+
+	if (!order)
+		return false;
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i].correlation >= 0)
+			order[count++] = (uint32_t)i;
+	if (!ops_sort_rows(order, count, before, table->rows)) {
+		ops_free(order);
+		return false;
+	}
+	for (size_t i = 0, end; i < count; i = end) {
+		for (end = i + 1; end < count; end++)
+			if (table->rows[order[end]].correlation != table->rows[order[i]].correlation)
+				break;
+		link(table, order + i, end - i);
+	}
+	ops_free(order);
+	return list_launched(table);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which step everything belongs to, and the filter that leaves out the last step, which is seldom whole (0.7).
+ */
+#include "analyze/events/event_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "trace/order.h"
+
+/* The number of "ProfilerStep # 12"; false for other names. */
+static bool step_number(struct ops_string name, int64_t *ret_number)
+{
+	const char *at = name.bytes + 12, *end = name.bytes + name.size;
+	int64_t number = 0;
+	int digits = 0;
+
+	if (!ops_string_starts(name, "ProfilerStep"))
+		return false;
+	while (at < end && *at == ' ')
+		at++;
+	if (at == end || *at++ != '#')
+		return false;
+	while (at < end && *at == ' ')
+		at++;
+	for (; at < end && *at >= '0' && *at <= '9' && digits < 18; at++, digits++)
+		number = number * 10 + (*at - '0');
+	*ret_number = number;
+	return digits > 0;
+}
+
+/* --- iterations --------------------------------------------------------------------------------------------------- */
+
+/* Steps as stretches of time in which one of them counts: that which comes last in the file of those that run. */
+struct stretch {
+	int64_t start_ns;
+	uint32_t row; /* OPS_NONE: none */
+};
+
+struct stretches {
+	struct stretch *items;
+	size_t count;
+};
+
+static bool starts_before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct event_row *rows = context;
+
+	return rows[a].ts_ns < rows[b].ts_ns;
+}
+
+static void heap_swap(uint32_t *a, uint32_t *b)
+{
+	uint32_t kept = *a;
+
+	*a = *b;
+	*b = kept;
+}
+
+/* A heap of rows with the greatest, the last of the file, on top. */
+static void heap_push(uint32_t *heap, size_t *count, uint32_t row)
+{
+	size_t i = (*count)++;
+
+	heap[i] = row;
+	for (; i && heap[(i - 1) / 2] < heap[i]; i = (i - 1) / 2)
+		heap_swap(&heap[(i - 1) / 2], &heap[i]);
+}
+
+static void heap_pop(uint32_t *heap, size_t *count)
+{
+	size_t size = --*count;
+
+	heap[0] = heap[size];
+	for (size_t i = 0, child; (child = 2 * i + 1) < size; i = child) {
+		child += child + 1 < size && heap[child + 1] > heap[child];
+		if (heap[i] >= heap[child])
+			return;
+		heap_swap(&heap[i], &heap[child]);
+	}
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Goes through the times at which any step begins or ends. */
+static void sweep(const struct event_table *table, const uint32_t *by_start, const int64_t *times, uint32_t *heap,
+                  struct stretches *stretches)
+{
+	size_t steps = table->steps.count, begun = 0, running = 0;
+
+	for (size_t i = 0; i < 2 * steps; i++) {
+		if (i + 1 < 2 * steps && times[i] == times[i + 1])
+			continue;
+		for (; begun < steps && table->rows[by_start[begun]].ts_ns <= times[i]; begun++)
+			heap_push(heap, &running, by_start[begun]);
+		while (running && event_end(&table->rows[heap[0]]) <= times[i])
+			heap_pop(heap, &running);
+		stretches->items[stretches->count++] = (struct stretch){times[i], running ? heap[0] : OPS_NONE};
+	}
+}
+
+static bool find_stretches(struct event_table *table, struct stretches *stretches)
+{
+	size_t steps = table->steps.count;
+	uint32_t *by_start = ops_alloc_zeroed(2 * steps + 1, sizeof(*by_start));
+	int64_t *times = ops_alloc_zeroed(2 * steps + 1, sizeof(*times));
+	bool done;
+
+	stretches->items = ops_alloc_zeroed(2 * steps + 1, sizeof(*stretches->items));
+	done = by_start && times && stretches->items;
+	for (size_t i = 0; done && i < steps; i++) {
+		uint32_t row = by_start[i] = table->steps.items[i];
+
+		times[2 * i] = table->rows[row].ts_ns;
+		times[2 * i + 1] = event_end(&table->rows[row]);
+	}
+	done = done && ops_sort_rows(by_start, steps, starts_before, table->rows);
+	if (done) {
+		qsort(times, 2 * steps, sizeof(*times), compare_times);
+		sweep(table, by_start, times, by_start + steps, stretches);
+	}
+	ops_free(by_start);
+	ops_free(times);
+	return done;
+}
+
+static int64_t step_at(const struct event_table *table, const struct stretches *stretches, int64_t time_ns)
+{
+	size_t low = 0, high = stretches->count;
+	int64_t number = EVENT_NO_STEP;
+	uint32_t row;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (stretches->items[middle].start_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	row = low ? stretches->items[low - 1].row : OPS_NONE;
+	if (row != OPS_NONE)
+		step_number(event_name(table, &table->rows[row]), &number);
+	return number;
+}
+
+static bool collect_steps(struct event_table *table)
+{
+	int64_t number;
+
+	for (size_t i = 0; i < table->count; i++) {
+		uint32_t *step;
+
+		if (!step_number(event_name(table, &table->rows[i]), &number))
+			continue;
+		step = OPS_ARRAY_PUSH(&table->steps);
+		if (!step)
+			return false;
+		*step = (uint32_t)i;
+	}
+	return true;
+}
+
+/* The host's by time, device work by what launched it, on stream 0 too (flaw 7). */
+bool event_steps_assign(struct event_table *table)
+{
+	struct stretches stretches = {0};
+	bool done = collect_steps(table) && find_stretches(table, &stretches);
+
+	for (size_t i = 0; done && i < table->count; i++)
+		if (table->rows[i].stream < 0)
+			table->rows[i].step = step_at(table, &stretches, table->rows[i].ts_ns);
+	for (size_t i = 0; done && i < table->count; i++)
+		if (table->rows[i].stream >= 0 && table->rows[i].partner != OPS_NONE)
+			table->rows[i].step = table->rows[table->rows[i].partner].step;
+	ops_free(stretches.items);
+	return done;
+}
+
+/* --- the filter --------------------------------------------------------------------------------------------------- */
+
+static bool number_steps(struct event_set *set)
+{
+	int64_t *numbers;
+	size_t count = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct event_table *table = &set->tables[i];
+
+		if (!OPS_ARRAY_RESERVE(&set->steps, table->steps.count))
+			return false;
+		for (size_t at = 0; at < table->steps.count; at++)
+			step_number(event_name(table, &table->rows[table->steps.items[at]]), &set->steps.items[set->steps.count++]);
+	}
+	numbers = set->steps.items;
+	if (set->steps.count)
+		qsort(numbers, set->steps.count, sizeof(*numbers), compare_times);
+	for (size_t i = 0; i < set->steps.count; i++)
+		if (!count || numbers[i] != numbers[count - 1])
+			numbers[count++] = numbers[i];
+	set->steps.count = count;
+	return true;
+}
+
+size_t event_step_index(const struct event_set *set, int64_t number)
+{
+	size_t low = 0, high = set->steps.count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (set->steps.items[middle] < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < set->steps.count && set->steps.items[low] == number ? low : set->steps.count;
+}
+
+/* When the last step begins; of a trace without steps, when its host does. */
+static int64_t last_start(const struct event_table *table)
+{
+	int64_t start = INT64_MIN;
+
+	for (size_t i = 0; i < table->steps.count; i++) {
+		const struct event_row *row = &table->rows[table->steps.items[i]];
+
+		start = row->ts_ns > start ? row->ts_ns : start;
+	}
+	for (size_t i = 0; !table->steps.count && i < table->count; i++) {
+		const struct event_row *row = &table->rows[i];
+
+		if (row->stream < 0 && (start == INT64_MIN || row->ts_ns < start))
+			start = row->ts_ns;
+	}
+	return start;
+}
+
+/* Device rows stay with what launched them. */
+static void filter(struct event_table *table, int64_t end_ns)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct event_row *row = &table->rows[i];
+
+		if (event_is_device_side(table, row) && row->partner != OPS_NONE && table->rows[row->partner].ts_ns < end_ns)
+			table->kept[count++] = (uint32_t)i;
+	}
+	for (size_t i = 0; i < table->count; i++)
+		if (!event_is_device_side(table, &table->rows[i]) && table->rows[i].ts_ns < end_ns)
+			table->kept[count++] = (uint32_t)i;
+	table->kept_count = count;
+}
+
+static bool has_host_rows(const struct event_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i].stream < 0)
+			return true;
+	return false;
+}
+
+bool event_steps_filter(struct event_set *set, bool include_last)
+{
+	if (!number_steps(set))
+		return false;
+	for (size_t i = 0; i < set->count; i++) {
+		struct event_table *table = &set->tables[i];
+
+		table->kept = ops_alloc_zeroed(table->count + 1, sizeof(*table->kept));
+		if (!table->kept)
+			return false;
+		table->kept_count = table->count;
+		for (size_t row = 0; row < table->count; row++)
+			table->kept[row] = (uint32_t)row;
+		if (set->steps.count >= 2 && has_host_rows(table))
+			filter(table, include_last ? INT64_MAX : last_start(table));
+	}
+	return true;
+}

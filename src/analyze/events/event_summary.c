@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What there is to analyse: files and ranks (1), what each trace holds, and what is left of it behind the step filter (0.7).
+ */
+#include "analyze/analysis.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/intern.h"
+
+/* --- whose a trace is --------------------------------------------------------------------------------------------- */
+
+static bool digits(const char *text, int64_t *ret_number)
+{
+	int count = 0;
+
+	for (*ret_number = 0; text[count] >= '0' && text[count] <= '9' && count < 9; count++)
+		*ret_number = *ret_number * 10 + (text[count] - '0');
+	return count > 0;
+}
+
+static int64_t rank_of_name(const char *path)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const char *at = strstr(name, "rank");
+	int64_t number;
+
+	if (at) {
+		at += 4;
+		at += *at == '-' || *at == '_';
+		if (digits(at, &number))
+			return number;
+	}
+	for (at = name; *at; at++)
+		if (*at == '_' && digits(at + 1, &number) && at[1 + strspn(at + 1, "0123456789")] == '.')
+			return number;
+	return -1;
+}
+
+int64_t ops_trace_rank(const struct ops_trace *trace, const char *path)
+{
+	struct ops_json_slice member, value;
+	struct ops_string key, json;
+	int64_t rank;
+
+	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
+		struct ops_json_walk cursor;
+
+		ops_trace_metadata(trace, i, &key, &json);
+		if (!ops_string_is(key, "distributedInfo"))
+			continue;
+		cursor = ops_json_walk(json.bytes, json.size);
+		while (ops_json_next_member(&cursor, &member, &value))
+			if (ops_json_slice_is(member, "rank") && ops_json_slice_integer(value, &rank) && rank >= 0)
+				return rank;
+	}
+	return path ? rank_of_name(path) : -1;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+	const struct ops_rank *left = a, *right = b;
+
+	return (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+enum ops_code analysis_discovery(struct analysis_run *run)
+{
+	struct ops_json_writer *json = &run->result.json;
+	struct ops_rank *ranks = ops_alloc_zeroed(run->count, sizeof(*ranks));
+
+	if (!ranks)
+		return ops_fault_memory(run->error);
+	memcpy(ranks, run->ranks, run->count * sizeof(*ranks));
+	qsort(ranks, run->count, sizeof(*ranks), compare_ranks);
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < run->count; i++) {
+		const char *path = ranks[i].path ? ranks[i].path : "";
+		const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+		analysis_rank_key(json, ranks[i].rank);
+		ops_json_text(json, name, strlen(name));
+	}
+	ops_json_close(json, '}');
+	ops_free(ranks);
+	return OPS_OK;
+}
+
+/* --- counting ----------------------------------------------------------------------------------------------------- */
+
+/* Rows, or those at `kept`. */
+struct selection {
+	const struct event_table *table;
+	const uint32_t *kept; /* NULL: all */
+	size_t count;
+};
+
+static const struct event_row *row_at(const struct selection *rows, size_t i)
+{
+	return &rows->table->rows[rows->kept ? rows->kept[i] : i];
+}
+
+struct counted {
+	struct ops_string text;
+	int64_t number;
+	size_t count;
+};
+
+static int compare_counted(const void *a, const void *b)
+{
+	const struct counted *left = a, *right = b;
+	size_t size = left->text.size < right->text.size ? left->text.size : right->text.size;
+	int order = size ? memcmp(left->text.bytes, right->text.bytes, size) : 0;
+
+	if (order || left->text.size != right->text.size)
+		return order ? order : (left->text.size > right->text.size) - (left->text.size < right->text.size);
+	return (left->number > right->number) - (left->number < right->number);
+}
+
+/* {"cpu_op": 70, …}; `stamp` fills one item for each row. */
+static size_t count_equal(struct counted *items, size_t count)
+{
+	size_t distinct = 0;
+
+	if (count)
+		qsort(items, count, sizeof(*items), compare_counted);
+	for (size_t i = 0; i < count; i++) {
+		if (distinct && !compare_counted(&items[i], &items[distinct - 1]))
+			items[distinct - 1].count++;
+		else
+			items[distinct++] = (struct counted){items[i].text, items[i].number, 1};
+	}
+	return distinct;
+}
+
+static void write_categories(const struct selection *rows, struct counted *items, struct ops_json_writer *json)
+{
+	size_t distinct;
+
+	for (size_t i = 0; i < rows->count; i++)
+		items[i] = (struct counted){.text = ops_event_category(rows->table->trace, row_at(rows, i)->source)};
+	distinct = count_equal(items, rows->count);
+	ops_json_key(json, "rows_by_cat");
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < distinct; i++) {
+		ops_json_key_of(json, items[i].text.bytes, items[i].text.size);
+		ops_json_integer(json, (int64_t)items[i].count);
+	}
+	ops_json_close(json, '}');
+}
+
+static void write_steps(const struct selection *rows, struct counted *items, struct ops_json_writer *json)
+{
+	size_t distinct;
+
+	for (size_t i = 0; i < rows->count; i++)
+		items[i] = (struct counted){.number = row_at(rows, i)->step};
+	distinct = count_equal(items, rows->count);
+	ops_json_key(json, "rows_by_iteration");
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < distinct; i++) {
+		analysis_rank_key(json, items[i].number);
+		ops_json_integer(json, (int64_t)items[i].count);
+	}
+	ops_json_close(json, '}');
+}
+
+static void write_streams(const struct selection *rows, struct counted *items, struct ops_json_writer *json)
+{
+	size_t distinct;
+
+	for (size_t i = 0; i < rows->count; i++)
+		items[i] = (struct counted){.number = row_at(rows, i)->stream};
+	distinct = count_equal(items, rows->count);
+	ops_json_key(json, "streams");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < distinct; i++)
+		ops_json_integer(json, items[i].number);
+	ops_json_close(json, ']');
+}
+
+/* The distinct steps of the rows, without those that are in none. */
+static void write_iterations(const struct selection *rows, struct counted *items, struct ops_json_writer *json)
+{
+	size_t distinct;
+
+	for (size_t i = 0; i < rows->count; i++)
+		items[i] = (struct counted){.number = row_at(rows, i)->step};
+	distinct = count_equal(items, rows->count);
+	ops_json_key(json, "iterations");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < distinct; i++)
+		if (items[i].number >= 0)
+			ops_json_integer(json, items[i].number);
+	ops_json_close(json, ']');
+}
+
+static void write_links(const struct selection *rows, struct ops_json_writer *json)
+{
+	int64_t linked = 0, zero = 0;
+	size_t link_count;
+	const struct ops_link *links = ops_trace_links(rows->table->trace, &link_count);
+	int64_t backward = 0;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		linked += row_at(rows, i)->partner != OPS_NONE;
+		zero += row_at(rows, i)->partner == OPS_NONE && row_at(rows, i)->correlation >= 0;
+	}
+	ops_json_key(json, "index_correlation");
+	ops_json_open(json, '{');
+	ops_json_key(json, "linked");
+	ops_json_integer(json, linked);
+	ops_json_key(json, "zero");
+	ops_json_integer(json, zero);
+	ops_json_key(json, "minus1");
+	ops_json_integer(json, (int64_t)rows->count - linked - zero);
+	ops_json_close(json, '}');
+	for (size_t i = 0; i < link_count; i++)
+		backward += links[i].kind == OPS_LINK_FORWARD_BACKWARD;
+	ops_json_key(json, "fwdbwd_pairs");
+	ops_json_integer(json, backward);
+}
+
+static size_t distinct_names(const struct selection *rows, struct counted *items)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		items[i] = (struct counted){.number = row_at(rows, i)->name};
+	return count_equal(items, rows->count);
+}
+
+static int64_t on_streams(const struct selection *rows)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < rows->count; i++)
+		count += row_at(rows, i)->stream != -1;
+	return count;
+}
+
+struct extent {
+	int64_t first_ns, last_start_ns, last_ns, sum_ns;
+};
+
+static struct extent extent_of(const struct selection *rows)
+{
+	struct extent extent = {INT64_MAX, INT64_MIN, INT64_MIN, 0};
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct event_row *row = row_at(rows, i);
+
+		extent.first_ns = row->ts_ns < extent.first_ns ? row->ts_ns : extent.first_ns;
+		extent.last_start_ns = row->ts_ns > extent.last_start_ns ? row->ts_ns : extent.last_start_ns;
+		extent.last_ns = event_end(row) > extent.last_ns ? event_end(row) : extent.last_ns;
+		extent.sum_ns += row->dur_ns;
+	}
+	return rows->count ? extent : (struct extent){0};
+}
+
+/* --- parse -------------------------------------------------------------------------------------------------------- */
+
+static void write_number(struct ops_json_writer *json, const char *key, int64_t value)
+{
+	ops_json_key(json, key);
+	ops_json_integer(json, value);
+}
+
+static void write_us(struct ops_json_writer *json, const char *key, int64_t ns)
+{
+	ops_json_key(json, key);
+	ops_json_us(json, ns);
+}
+
+static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+{
+	ops_json_key(json, key);
+	ops_json_text(json, text, strlen(text));
+}
+
+enum ops_code analysis_parse(struct analysis_run *run)
+{
+	struct ops_json_writer *json = &run->result.json;
+
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < run->count; i++) {
+		struct selection rows = {&run->events.tables[i], NULL, run->events.tables[i].count};
+		struct counted *items = ops_alloc_zeroed(rows.count + 1, sizeof(*items));
+		struct extent extent = extent_of(&rows);
+
+		if (!items)
+			return ops_fault_memory(run->error);
+		analysis_rank_key(json, run->ranks[i].rank);
+		ops_json_open(json, '{');
+		write_number(json, "rows", (int64_t)rows.count);
+		write_text(json, "device_type", event_device_type_name(run->events.device));
+		write_categories(&rows, items, json);
+		write_number(json, "distinct_names", (int64_t)distinct_names(&rows, items));
+		write_us(json, "min_ts", extent.first_ns);
+		write_us(json, "max_end", extent.last_ns);
+		write_us(json, "sum_dur", extent.sum_ns);
+		write_number(json, "rows_stream_ne_minus1", on_streams(&rows));
+		write_streams(&rows, items, json);
+		write_links(&rows, json);
+		write_steps(&rows, items, json);
+		ops_json_close(json, '}');
+		ops_free(items);
+	}
+	ops_json_close(json, '}');
+	return OPS_OK;
+}
+
+/* --- load --------------------------------------------------------------------------------------------------------- */
+
+/* Distinct names and categories of all ranks together. */
+static bool count_symbols(const struct event_set *set, size_t *ret_count)
+{
+	struct ops_intern symbols = {0};
+	bool done = true;
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct event_table *table = &set->tables[i];
+
+		for (size_t row = 0; done && row < table->count; row++) {
+			struct ops_string name = event_name(table, &table->rows[row]);
+			struct ops_string category = ops_event_category(table->trace, table->rows[row].source);
+
+			done = ops_intern_add(&symbols, name.bytes, name.size) != OPS_INTERN_NONE &&
+			       ops_intern_add(&symbols, category.bytes, category.size) != OPS_INTERN_NONE;
+		}
+	}
+	*ret_count = symbols.count;
+	ops_intern_release(&symbols);
+	return done;
+}
+
+static bool write_load(const struct event_set *set, const struct event_table *table, struct ops_json_writer *json)
+{
+	struct selection rows = {table, table->kept, table->kept_count};
+	struct counted *items = ops_alloc_zeroed(rows.count + 1, sizeof(*items));
+	struct extent extent = extent_of(&rows);
+
+	if (!items)
+		return false;
+	analysis_rank_key(json, table->rank);
+	ops_json_open(json, '{');
+	write_number(json, "rows", (int64_t)rows.count);
+	write_number(json, "rows_stream_ne_minus1", on_streams(&rows));
+	write_categories(&rows, items, json);
+	write_us(json, "max_end", extent.last_ns - set->first_ns);
+	write_iterations(&rows, items, json);
+	write_us(json, "trace_duration", extent.last_start_ns - extent.first_ns);
+	ops_json_close(json, '}');
+	ops_free(items);
+	return true;
+}
+
+enum ops_code analysis_load(struct analysis_run *run)
+{
+	struct ops_json_writer *json = &run->result.json;
+	size_t symbols;
+
+	if (!count_symbols(&run->events, &symbols))
+		return ops_fault_memory(run->error);
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < run->count; i++)
+		if (!write_load(&run->events, &run->events.tables[i], json))
+			return ops_fault_memory(run->error);
+	write_us(json, "min_ts", run->events.first_ns);
+	write_number(json, "symbols", (int64_t)symbols);
+	write_text(json, "device_type", event_device_type_name(run->events.device));
+	ops_json_close(json, '}');
+	return OPS_OK;
+}
+
+/* Steps of which something is kept. */
+enum ops_code analysis_profiler_steps(struct analysis_run *run)
+{
+	struct ops_json_writer *json = &run->result.json;
+	const struct event_set *set = &run->events;
+	uint8_t *seen = ops_alloc_zeroed(set->steps.count + 1, 1);
+
+	if (!seen)
+		return ops_fault_memory(run->error);
+	for (size_t i = 0; i < set->count; i++) {
+		for (size_t at = 0; at < set->tables[i].kept_count; at++) {
+			size_t step = event_step_index(set, set->tables[i].rows[set->tables[i].kept[at]].step);
+
+			seen[step] = 1;
+		}
+	}
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < set->steps.count; i++)
+		if (seen[i])
+			ops_json_integer(json, set->steps.items[i]);
+	ops_json_close(json, ']');
+	ops_free(seen);
+	return OPS_OK;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rows of a trace that are spans (0.1), in order of its file, and their times (0.2).
+ */
+#include "analyze/events/event_table.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json_walk.h"
+
+#define NS_PER_US 1000
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+static int64_t stream_of(const struct ops_trace *trace, uint32_t row)
+{
+	struct ops_string json;
+	double number;
+
+	if (!ops_event_arg(trace, row, "stream", &json) ||
+	    !ops_json_slice_number((struct ops_json_slice){json.bytes, json.size}, &number) || !(fabs(number) < 9e15))
+		return -1;
+	return (int64_t)number;
+}
+
+static int64_t floor_us(int64_t ns)
+{
+	int64_t rest = ns % NS_PER_US;
+
+	return ns - (rest < 0 ? rest + NS_PER_US : rest);
+}
+
+/* Into whole microseconds: the reference shrinks an event to those that lie in it (0.2). */
+static void round_row(struct event_row *row)
+{
+	int64_t start = floor_us(row->ts_ns + NS_PER_US - 1);
+	int64_t end = floor_us(event_end(row));
+
+	row->ts_ns = start;
+	row->dur_ns = end - start;
+}
+
+/* Whether a row has a duration and a category: instants have none of the one, marks none of the other. */
+static bool is_span(const struct ops_trace *trace, uint32_t row)
+{
+	uint8_t kind = ops_trace_events(trace)->kind[row];
+
+	return kind != OPS_EVENT_CPU_INSTANT && kind != OPS_EVENT_MARK && kind != OPS_EVENT_TRACE &&
+	       ops_event_category(trace, row).size > 0;
+}
+
+/* Device work runs on a stream; that something waited there is none (flaw 3). */
+static bool is_work(const struct event_row *row)
+{
+	return row->stream >= 0 && row->kind != OPS_EVENT_SYNC && row->kind != OPS_EVENT_GPU_USER_ANNOTATION;
+}
+
+static void fill_row(struct event_table *table, uint32_t source, const uint8_t *classes, struct event_row *row)
+{
+	const struct ops_trace *trace = table->trace;
+	const struct ops_events *events = ops_trace_events(trace);
+	int64_t base_ns = ops_trace_info(trace)->base_ns;
+
+	*row = (struct event_row){
+		.ts_ns = (int64_t)((uint64_t)events->start_ns[source] - (uint64_t)base_ns),
+		.dur_ns = events->end_ns[source] - events->start_ns[source],
+		.stream = stream_of(trace, source),
+		.correlation = events->correlation ? events->correlation[source] : -1,
+		.step = EVENT_NO_STEP,
+		.source = source,
+		.index = events->index && events->index[source] != OPS_NONE ? events->index[source] : source,
+		.name = events->name[source],
+		.track = events->track[source],
+		.partner = OPS_NONE,
+		.kind = events->kind[source],
+		.class_ = classes[events->name[source]],
+	};
+	row->on_device = is_work(row);
+}
+
+/* Trace rows in order of the file: of a recording the trace's own. False when memory is out; freed by the caller. */
+static bool file_order(const struct ops_trace *trace, uint32_t **ret_rows)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t room = events->count + 1;
+	uint32_t *rows;
+	size_t count = 0;
+
+	for (size_t i = 0; events->index && i < events->count; i++)
+		if (events->index[i] != OPS_NONE && events->index[i] >= room)
+			room = (size_t)events->index[i] + 1;
+	rows = ops_alloc_zeroed(room, sizeof(*rows));
+	*ret_rows = rows;
+	if (!rows)
+		return false;
+	/* Row + 1 at its place, then the gaps closed. Places are distinct. */
+	for (size_t i = 0; i < events->count; i++)
+		rows[events->index && events->index[i] != OPS_NONE ? events->index[i] : i] = (uint32_t)i + 1;
+	for (size_t i = 0; i < room; i++)
+		if (rows[i])
+			rows[count++] = rows[i] - 1;
+	if (count == events->count)
+		return true;
+	for (size_t i = 0; i < events->count; i++) /* places that are not distinct are none */
+		rows[i] = (uint32_t)i;
+	return true;
+}
+
+static uint8_t *classify_names(const struct ops_trace *trace)
+{
+	size_t count = ops_trace_string_count(trace);
+	uint8_t *classes = ops_alloc_zeroed(count + 1, 1);
+	const struct ops_events *events = ops_trace_events(trace);
+	uint8_t *known;
+
+	known = ops_alloc_zeroed(count + 1, 1);
+	for (size_t i = 0; classes && known && i < events->count; i++) {
+		uint32_t name = events->name[i];
+
+		if (!known[name])
+			classes[name] = event_class_of(ops_trace_string(trace, name));
+		known[name] = 1;
+	}
+	if (!known) {
+		ops_free(classes);
+		classes = NULL;
+	}
+	ops_free(known);
+	return classes;
+}
+
+static bool take_rows(struct event_table *table, const uint32_t *order, const uint8_t *classes)
+{
+	const struct ops_events *events = ops_trace_events(table->trace);
+	int64_t base_ns = ops_trace_info(table->trace)->base_ns;
+
+	table->rows = ops_alloc_zeroed(events->count + 1, sizeof(*table->rows));
+	if (!table->rows)
+		return false;
+	for (size_t i = 0; i < events->count; i++) {
+		table->fractional = table->fractional ||
+		                    (int64_t)((uint64_t)events->start_ns[i] - (uint64_t)base_ns) % NS_PER_US != 0;
+		if (is_span(table->trace, order[i]))
+			fill_row(table, order[i], classes, &table->rows[table->count++]);
+	}
+	return true;
+}
+
+bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us)
+{
+	uint32_t *order = NULL;
+	uint8_t *classes = NULL;
+	bool done;
+
+	*table = (struct event_table){.trace = trace};
+	done = file_order(trace, &order) && (classes = classify_names(trace)) && take_rows(table, order, classes);
+	ops_free(order);
+	ops_free(classes);
+	for (size_t i = 0; done && round_to_us && table->fractional && i < table->count; i++)
+		round_row(&table->rows[i]);
+	return done && event_links_build(table) && event_steps_assign(table);
+}
+
+void event_table_release(struct event_table *table)
+{
+	ops_free(table->rows);
+	ops_free(table->kept);
+	ops_free(table->launched);
+	ops_free(table->launched_first);
+	OPS_ARRAY_RELEASE(&table->steps);
+	*table = (struct event_table){0};
+}
+
+/* --- all ranks ---------------------------------------------------------------------------------------------------- */
+
+static bool has_string(const struct event_set *set, const char *text)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (ops_trace_find_string(set->tables[i].trace, text, strlen(text)) != OPS_NONE)
+			return true;
+	return false;
+}
+
+static bool is_mtia(const struct ops_trace *trace)
+{
+	struct ops_string key, json;
+
+	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
+		ops_trace_metadata(trace, i, &key, &json);
+		if (ops_string_is(key, "distributedInfo") && ops_string_contains(json, "mtia:hccl"))
+			return true;
+	}
+	return false;
+}
+
+static enum event_device_type device_of(const struct event_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (is_mtia(set->tables[i].trace))
+			return EVENT_MTIA;
+	if (has_string(set, "cudaLaunchKernel"))
+		return EVENT_NVIDIA;
+	if (has_string(set, "hipLaunchKernel"))
+		return EVENT_AMD;
+	return has_string(set, "runFunction - job_prep_and_submit_for_execution") ? EVENT_MTIA : EVENT_UNKNOWN_DEVICE;
+}
+
+static int64_t first_start(const struct event_set *set)
+{
+	int64_t first_ns = INT64_MAX;
+
+	for (size_t i = 0; i < set->count; i++)
+		for (size_t row = 0; row < set->tables[i].count; row++)
+			if (set->tables[i].rows[row].ts_ns < first_ns)
+				first_ns = set->tables[i].rows[row].ts_ns;
+	return first_ns == INT64_MAX ? 0 : first_ns;
+}
+
+bool event_set_build(struct event_set *set, const struct ops_rank *ranks, size_t count, bool round_to_us,
+                     bool include_last_step)
+{
+	*set = (struct event_set){.tables = ops_alloc_zeroed(count + 1, sizeof(*set->tables))};
+	if (!set->tables)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		set->count++;
+		if (!event_table_build(&set->tables[i], ranks[i].trace, round_to_us))
+			return false;
+		set->tables[i].rank = ranks[i].rank;
+	}
+	set->first_ns = first_start(set);
+	set->device = device_of(set);
+	return event_steps_filter(set, include_last_step);
+}
+
+void event_set_release(struct event_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		event_table_release(&set->tables[i]);
+	ops_free(set->tables);
+	OPS_ARRAY_RELEASE(&set->steps);
+	*set = (struct event_set){0};
+}

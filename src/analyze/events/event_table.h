@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The event table: the spans of a trace as the analyses see them (section 0), in order of the file. Host calls know the
+ * device work they launched and the other way round, and everything knows the step that it belongs to.
+ *
+ *     event_table.c     the rows of a trace, rounded if asked for
+ *     event_links.c     launch ↔ device work, by correlation (0.3)
+ *     event_steps.c     iterations, and the filter that drops the last step (0.7)
+ *     event_classes.c   what kind of kernel a name tells of (0.8)
+ *
+ * Times are nanoseconds from what the file's times count from, rows are indexes of the table; OPS_NONE is none.
+ */
+#ifndef OPS_ANALYZE_EVENT_TABLE_H
+#define OPS_ANALYZE_EVENT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/analyses.h>
+#include <opstrobe/trace.h>
+
+#include "base/array.h"
+
+#define EVENT_NO_STEP (-1)
+
+/* What work on a device is for. */
+enum event_class {
+	EVENT_COMPUTATION,
+	EVENT_COMMUNICATION,
+	EVENT_MEMORY,
+	EVENT_OTHER_WORK,
+	EVENT_CLASS_COUNT,
+};
+
+struct event_row {
+	int64_t ts_ns;
+	int64_t dur_ns; /* below 0 for events that rounding turned inside out */
+	int64_t stream; /* -1: of the host */
+	int64_t correlation; /* -1 none */
+	int64_t step;   /* number of the ProfilerStep, or EVENT_NO_STEP */
+	uint32_t source; /* row of the trace */
+	uint32_t index; /* place in the file */
+	uint32_t name;  /* string id */
+	uint32_t track;
+	uint32_t partner; /* of the other side of its correlation: the last such row */
+	uint8_t kind;   /* enum ops_event_kind */
+	uint8_t class_; /* enum event_class, by its name */
+	bool on_device; /* has a stream and is device work: synchronisation is none (flaw 3) */
+};
+
+struct event_table {
+	const struct ops_trace *trace;
+	int64_t rank;
+	bool fractional;   /* the file's times are finer than microseconds */
+	struct event_row *rows;
+	size_t count;
+	/* The rows behind the step filter: with a stream first, then the others, each in order of the file. */
+	uint32_t *kept;
+	size_t kept_count;
+	OPS_ARRAY(uint32_t) steps; /* rows named "ProfilerStep…", in order of the file */
+	/* The rows that each row launched: `launched[launched_first[row]]` and on to that of the row behind. */
+	uint32_t *launched;
+	uint32_t *launched_first;
+};
+
+enum event_device_type { EVENT_NVIDIA, EVENT_AMD, EVENT_MTIA, EVENT_UNKNOWN_DEVICE };
+
+struct event_set {
+	struct event_table *tables;
+	size_t count;
+	int64_t first_ns; /* start of the earliest event of all, which the reference subtracts */
+	enum event_device_type device;
+	OPS_ARRAY(int64_t) steps; /* distinct step numbers of all ranks, ascending */
+};
+
+/* False when memory is out. `include_last_step` is for the step filter. Near linear. */
+bool event_set_build(struct event_set *set, const struct ops_rank *ranks, size_t count, bool round_to_us,
+                     bool include_last_step);
+void event_set_release(struct event_set *set);
+/* The place of a step's number in `steps`; their count when it is none of them. */
+size_t event_step_index(const struct event_set *set, int64_t number);
+
+bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us);
+void event_table_release(struct event_table *table);
+bool event_links_build(struct event_table *table);
+bool event_steps_assign(struct event_table *table);
+bool event_steps_filter(struct event_set *set, bool include_last);
+
+/* Whether a row stands on the device's side of its correlation (0.3). */
+bool event_is_device_side(const struct event_table *table, const struct event_row *row);
+
+/* 0.8; flaw 8 put right. */
+enum event_class event_class_of(struct ops_string name);
+/* "Memcpy HtoD", "Memset"; borrowed from the name or static. */
+struct ops_string event_memory_kind(struct ops_string name);
+const char *event_device_type_name(enum event_device_type type);
+const char *event_class_name(enum event_class class_);
+
+static inline int64_t event_end(const struct event_row *row)
+{
+	return row->ts_ns + row->dur_ns;
+}
+
+static inline struct ops_string event_name(const struct event_table *table, const struct event_row *row)
+{
+	return ops_trace_string(table->trace, row->name);
+}
+
+bool ops_string_is(struct ops_string string, const char *text);
+bool ops_string_starts(struct ops_string string, const char *text);
+bool ops_string_contains(struct ops_string string, const char *text);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Filling tables, and results as JSON.
+ */
+#include "analyze/result.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+void result_table_release(struct result_table *table)
+{
+	OPS_ARRAY_RELEASE(&table->columns);
+	OPS_ARRAY_RELEASE(&table->cells);
+	ops_arena_release(&table->arena);
+}
+
+size_t result_table_rows(const struct result_table *table)
+{
+	return table->columns.count ? table->cells.count / table->columns.count : 0;
+}
+
+void result_column(struct result_table *table, const char *name, enum result_type type)
+{
+	struct result_column *column = OPS_ARRAY_PUSH(&table->columns);
+
+	if (column)
+		*column = (struct result_column){name, type};
+	else
+		table->failed = true;
+}
+
+static void push(struct result_table *table, struct result_cell cell)
+{
+	struct result_cell *pushed = OPS_ARRAY_PUSH(&table->cells);
+
+	if (pushed)
+		*pushed = cell;
+	else
+		table->failed = true;
+}
+
+void result_integer(struct result_table *table, int64_t value)
+{
+	push(table, (struct result_cell){.integer = value});
+}
+
+void result_number(struct result_table *table, double value)
+{
+	push(table, (struct result_cell){.number = value, .is_null = isnan(value)});
+}
+
+void result_time(struct result_table *table, int64_t ns)
+{
+	push(table, (struct result_cell){.integer = ns});
+}
+
+void result_text(struct result_table *table, struct ops_string text)
+{
+	push(table, (struct result_cell){.text = text});
+}
+
+void result_text_copy(struct result_table *table, const char *bytes, size_t size)
+{
+	const char *copy = ops_arena_copy(&table->arena, bytes, size);
+
+	if (copy)
+		result_text(table, (struct ops_string){copy, size});
+	else
+		table->failed = true;
+}
+
+void result_null(struct result_table *table)
+{
+	push(table, (struct result_cell){.is_null = true});
+}
+
+void result_table_cut(struct result_table *table, size_t rows)
+{
+	size_t count = result_table_rows(table);
+
+	if (count <= rows)
+		return;
+	table->total_rows = count;
+	table->cells.count = rows * table->columns.count;
+}
+
+static void write_cell(const struct result_cell *cell, enum result_type type, struct ops_json_writer *json)
+{
+	if (cell->is_null)
+		ops_json_null(json);
+	else if (type == RESULT_INTEGER)
+		ops_json_integer(json, cell->integer);
+	else if (type == RESULT_TIME)
+		ops_json_us(json, cell->integer);
+	else if (type == RESULT_NUMBER)
+		ops_json_number(json, cell->number);
+	else
+		ops_json_text(json, cell->text.bytes, cell->text.size);
+}
+
+void result_table_json(const struct result_table *table, struct ops_json_writer *json)
+{
+	size_t width = table->columns.count;
+
+	ops_json_open(json, '{');
+	ops_json_key(json, "columns");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < width; i++)
+		ops_json_text(json, table->columns.items[i].name, strlen(table->columns.items[i].name));
+	ops_json_close(json, ']');
+	ops_json_key(json, "rows");
+	ops_json_open(json, '[');
+	for (size_t row = 0; row < result_table_rows(table); row++) {
+		ops_json_open(json, '[');
+		for (size_t i = 0; i < width; i++)
+			write_cell(&table->cells.items[row * width + i], table->columns.items[i].type, json);
+		ops_json_close(json, ']');
+	}
+	ops_json_close(json, ']');
+	if (table->total_rows) {
+		ops_json_key(json, "total_rows");
+		ops_json_integer(json, (int64_t)table->total_rows);
+	}
+	ops_json_close(json, '}');
+	if (table->failed)
+		json->out->failed = true;
+}
+
+void result_init(struct result *result)
+{
+	*result = (struct result){0};
+	result->json.out = &result->value;
+}
+
+void result_release(struct result *result)
+{
+	result_table_release(&result->table);
+	ops_buffer_release(&result->value);
+}
+
+double result_round(double value, int decimals)
+{
+	double scale = pow(10, decimals);
+
+	return fabs(value) < 1e15 ? nearbyint(value * scale) / scale : value;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an analysis answers: a table with typed columns, or a tree of values; and its forms as text.
+ *
+ * A table is filled row by row: all columns first, then the cells of each row in order. A tree is written as JSON. What
+ * could not be kept for want of memory is told once, by result_write.
+ */
+#ifndef OPS_ANALYZE_RESULT_H
+#define OPS_ANALYZE_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/analyses.h>
+#include <opstrobe/trace.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/json_writer.h"
+
+enum result_type {
+	RESULT_INTEGER,
+	RESULT_NUMBER,
+	RESULT_TIME, /* nanoseconds, shown as microseconds */
+	RESULT_TEXT,
+};
+
+struct result_column {
+	const char *name;
+	enum result_type type;
+};
+
+struct result_cell {
+	bool is_null;
+	union {
+		int64_t integer; /* and times */
+		double number;
+		struct ops_string text;
+	};
+};
+
+struct result_table {
+	struct ops_arena arena;
+	OPS_ARRAY(struct result_column) columns;
+	OPS_ARRAY(struct result_cell) cells;
+	size_t total_rows; /* before it was cut; 0: it was not */
+	bool failed;
+};
+
+struct result {
+	struct result_table table;  /* with columns if this is a table */
+	struct ops_buffer value;    /* else JSON text; empty: null */
+	struct ops_json_writer json; /* writes to `value` */
+};
+
+void result_table_release(struct result_table *table);
+size_t result_table_rows(const struct result_table *table);
+/* The name is borrowed. */
+void result_column(struct result_table *table, const char *name, enum result_type type);
+/* Texts are borrowed, and live as long as the result; or copied. */
+void result_integer(struct result_table *table, int64_t value);
+void result_number(struct result_table *table, double value); /* NaN is null */
+void result_time(struct result_table *table, int64_t ns);
+void result_text(struct result_table *table, struct ops_string text);
+void result_text_copy(struct result_table *table, const char *bytes, size_t size);
+void result_null(struct result_table *table);
+/* Keeps the first rows. */
+void result_table_cut(struct result_table *table, size_t rows);
+/* {"columns": […], "rows": […]}. */
+void result_table_json(const struct result_table *table, struct ops_json_writer *json);
+
+void result_init(struct result *result);
+void result_release(struct result *result);
+/* False when memory is out, now or before. */
+bool result_write(const struct result *result, enum ops_analysis_format format, struct ops_buffer *out);
+
+/* With so many decimals; halves go to the even neighbour. */
+double result_round(double value, int decimals);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Results as text for a terminal, as CSV and as Markdown. A tree of values becomes a table of its leaves first: where each
+ * stands, and what it is.
+ */
+#include "analyze/result.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/json_walk.h"
+
+#define NUMBER_ROOM 32
+#define TEXT_WIDTH_MAX 60 /* of a column on a terminal; names of kernels go on for thousands of characters */
+#define DEPTH_MAX 16
+
+/* --- trees -------------------------------------------------------------------------------------------------------- */
+
+struct leaves {
+	struct result_table *table;
+	struct ops_buffer path;
+};
+
+static void add_leaf(struct leaves *leaves, struct ops_json_slice value)
+{
+	bool is_text = value.size >= 2 && value.bytes[0] == '"';
+
+	if (leaves->path.failed) {
+		leaves->table->failed = true;
+		return;
+	}
+	result_text_copy(leaves->table, leaves->path.bytes ? leaves->path.bytes : "", leaves->path.size);
+	result_text_copy(leaves->table, value.bytes + is_text, value.size - 2 * is_text);
+}
+
+static void walk(struct leaves *leaves, struct ops_json_slice value, int depth);
+
+static void walk_into(struct leaves *leaves, struct ops_json_slice key, struct ops_json_slice value, int depth)
+{
+	size_t size = leaves->path.size;
+
+	if (size)
+		ops_buffer_append(&leaves->path, ".", 1);
+	ops_buffer_append(&leaves->path, key.bytes, key.size);
+	walk(leaves, value, depth + 1);
+	leaves->path.size = size;
+}
+
+static void walk(struct leaves *leaves, struct ops_json_slice value, int depth)
+{
+	char bracket = value.size ? value.bytes[0] : 0;
+	struct ops_json_walk cursor = ops_json_walk(value.bytes, value.size);
+	struct ops_json_slice key, item;
+	char number[NUMBER_ROOM];
+	int64_t count = 0;
+
+	if (depth < DEPTH_MAX && bracket == '{') {
+		while (ops_json_next_member(&cursor, &key, &item))
+			walk_into(leaves, key, item, depth);
+	} else if (depth < DEPTH_MAX && bracket == '[') {
+		while (ops_json_next_element(&cursor, &item)) {
+			key = (struct ops_json_slice){number, (size_t)(ops_json_int_to(number, count++) - number)};
+			walk_into(leaves, key, item, depth);
+		}
+	} else {
+		add_leaf(leaves, value);
+	}
+}
+
+static void table_of_value(const struct ops_buffer *value, struct result_table *table)
+{
+	struct leaves leaves = {.table = table};
+
+	result_column(table, "field", RESULT_TEXT);
+	result_column(table, "value", RESULT_TEXT);
+	walk(&leaves, (struct ops_json_slice){value->size ? value->bytes : "null", value->size ? value->size : 4}, 0);
+	ops_buffer_release(&leaves.path);
+}
+
+/* --- cells -------------------------------------------------------------------------------------------------------- */
+
+/* The text of a cell; numbers are written into `room`. */
+static struct ops_string cell_text(const struct result_cell *cell, enum result_type type, char room[NUMBER_ROOM])
+{
+	char *end = room;
+
+	if (cell->is_null)
+		return (struct ops_string){"", 0};
+	if (type == RESULT_TEXT)
+		return cell->text;
+	if (type == RESULT_NUMBER) {
+		end = ops_json_double_to(room, cell->number);
+	} else if (type == RESULT_TIME) {
+		end = ops_json_us_to(room, cell->integer);
+		while (end[-1] == '0')
+			end--;
+		end -= end[-1] == '.';
+	} else {
+		end = ops_json_int_to(room, cell->integer);
+	}
+	return (struct ops_string){room, (size_t)(end - room)};
+}
+
+static struct ops_string text_at(const struct result_table *table, size_t row, size_t column, char room[NUMBER_ROOM])
+{
+	return cell_text(&table->cells.items[row * table->columns.count + column], table->columns.items[column].type, room);
+}
+
+static size_t width_of(struct ops_string text)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < text.size; i++)
+		width += ((uint8_t)text.bytes[i] & 0xc0) != 0x80;
+	return width;
+}
+
+/* --- a terminal --------------------------------------------------------------------------------------------------- */
+
+static void append_spaces(struct ops_buffer *out, size_t count)
+{
+	for (; count; count--)
+		ops_buffer_append(out, " ", 1);
+}
+
+/* What would move the cursor is shown as a dot. */
+static void append_plain(struct ops_buffer *out, struct ops_string text, size_t width)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < text.size; i++) {
+		uint8_t byte = (uint8_t)text.bytes[i];
+
+		if ((byte & 0xc0) != 0x80 && shown++ == width)
+			break;
+		ops_buffer_append(out, byte < 0x20 || byte == 0x7f ? "." : &text.bytes[i], 1);
+	}
+}
+
+static void append_padded(struct ops_buffer *out, struct ops_string text, size_t width, bool right)
+{
+	size_t own = width_of(text);
+
+	if (right && own < width)
+		append_spaces(out, width - own);
+	if (own > width) {
+		append_plain(out, text, width - 1);
+		ops_buffer_append_text(out, "…");
+	} else {
+		append_plain(out, text, width);
+	}
+	if (!right && own < width)
+		append_spaces(out, width - own);
+}
+
+static struct ops_string heading(const struct result_table *table, size_t column)
+{
+	const char *name = table->columns.items[column].name;
+
+	return (struct ops_string){name, strlen(name)};
+}
+
+static size_t column_width(const struct result_table *table, size_t column)
+{
+	size_t width = width_of(heading(table, column));
+	char room[NUMBER_ROOM];
+
+	for (size_t row = 0; row < result_table_rows(table); row++) {
+		size_t own = width_of(text_at(table, row, column, room));
+
+		width = own > width ? own : width;
+	}
+	return width < TEXT_WIDTH_MAX ? width : TEXT_WIDTH_MAX;
+}
+
+static bool write_terminal(const struct result_table *table, struct ops_buffer *out)
+{
+	size_t count = table->columns.count, rows = result_table_rows(table);
+	size_t *widths = ops_alloc_zeroed(count + 1, sizeof(*widths));
+	char room[NUMBER_ROOM];
+
+	if (!widths)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		widths[i] = column_width(table, i);
+	for (size_t line = 0; line <= rows; line++) {
+		for (size_t i = 0; i < count; i++) {
+			struct ops_string text = line ? text_at(table, line - 1, i, room) : heading(table, i);
+			bool right = table->columns.items[i].type != RESULT_TEXT;
+
+			if (i)
+				append_spaces(out, 2);
+			append_padded(out, text, right || i + 1 < count || width_of(text) > widths[i] ? widths[i] : width_of(text),
+			              right);
+		}
+		ops_buffer_append(out, "\n", 1);
+	}
+	ops_free(widths);
+	return true;
+}
+
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+static void append_csv(struct ops_buffer *out, struct ops_string text)
+{
+	bool quoted = false;
+
+	for (size_t i = 0; i < text.size; i++)
+		quoted = quoted || strchr(",\"\r\n", text.bytes[i]);
+	if (!quoted) {
+		ops_buffer_append(out, text.bytes, text.size);
+		return;
+	}
+	ops_buffer_append(out, "\"", 1);
+	for (size_t i = 0; i < text.size; i++) {
+		ops_buffer_append(out, &text.bytes[i], 1);
+		if (text.bytes[i] == '"')
+			ops_buffer_append(out, "\"", 1);
+	}
+	ops_buffer_append(out, "\"", 1);
+}
+
+static void append_markdown(struct ops_buffer *out, struct ops_string text)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		char byte = text.bytes[i];
+
+		if (byte == '|' || byte == '\\' || byte == '<' || byte == '*' || byte == '_' || byte == '`')
+			ops_buffer_append(out, "\\", 1);
+		ops_buffer_append(out, byte == '\n' || byte == '\r' ? " " : &byte, 1);
+	}
+}
+
+static void write_lines(const struct result_table *table, bool markdown, struct ops_buffer *out)
+{
+	size_t count = table->columns.count, rows = result_table_rows(table);
+	char room[NUMBER_ROOM];
+
+	for (size_t line = 0; line <= rows; line++) {
+		ops_buffer_append_text(out, markdown ? "| " : "");
+		for (size_t i = 0; i < count; i++) {
+			struct ops_string text = line ? text_at(table, line - 1, i, room) : heading(table, i);
+
+			ops_buffer_append_text(out, !i ? "" : markdown ? " | " : ",");
+			(markdown ? append_markdown : append_csv)(out, text);
+		}
+		ops_buffer_append_text(out, markdown ? " |\n" : "\n");
+		for (size_t i = 0; markdown && !line && i < count; i++)
+			ops_buffer_append_text(out, table->columns.items[i].type == RESULT_TEXT ? "|---" : "|--:");
+		ops_buffer_append_text(out, markdown && !line ? "|\n" : "");
+	}
+}
+
+static bool write_table(const struct result_table *table, enum ops_analysis_format format, struct ops_buffer *out)
+{
+	if (format == OPS_ANALYSIS_TEXT)
+		return write_terminal(table, out) && !table->failed;
+	write_lines(table, format == OPS_ANALYSIS_MARKDOWN, out);
+	return !table->failed;
+}
+
+static void write_json(const struct result *result, struct ops_buffer *out)
+{
+	struct ops_json_writer json = {.out = out};
+	bool is_table = result->table.columns.count;
+
+	ops_json_open(&json, '{');
+	ops_json_key(&json, is_table ? "table" : "value");
+	if (is_table)
+		result_table_json(&result->table, &json);
+	else if (result->value.size)
+		ops_json_raw(&json, result->value.bytes, result->value.size);
+	else
+		ops_json_null(&json);
+	ops_json_close(&json, '}');
+	ops_buffer_append(out, "\n", 1);
+}
+
+bool result_write(const struct result *result, enum ops_analysis_format format, struct ops_buffer *out)
+{
+	struct result_table leaves = {0};
+	bool done = !result->table.failed && !result->value.failed;
+
+	if (!done)
+		return false;
+	if (format == OPS_ANALYSIS_JSON) {
+		write_json(result, out);
+	} else if (result->table.columns.count) {
+		done = write_table(&result->table, format, out);
+	} else {
+		table_of_value(&result->value, &leaves);
+		done = write_table(&leaves, format, out);
+	}
+	result_table_release(&leaves);
+	return done && !out->failed;
+}

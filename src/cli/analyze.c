@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `opstrobe analyze`: one question put to the traces of a run.
+ */
+#include "cli.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opstrobe/analyses.h>
+
+#include "arguments.h"
+#include "ranks.h"
+
+static const char usage[] =
+	"usage: opstrobe analyze ID [options] TRACE...|DIRECTORY\n"
+	"       opstrobe analyze --list\n"
+	"\n"
+	"Answers one question about the traces of a run, each trace one rank. Ids, options and\n"
+	"columns are those of Holistic Trace Analysis, its flaws put right.\n"
+	"\n"
+	"options:\n"
+	"  --list                           print the ids, and what each answers\n"
+	"  --format text|json|csv|markdown  text is the default\n"
+	"  --rounding ns|us                 us shrinks events to whole microseconds, as the\n"
+	"                                   reference does; ns, exact, is the default\n"
+	"  --args JSON                      the id's options at once: '{\"num_kernels\": 5}'\n"
+	"  --NAME VALUE                     one of them: --num-kernels 5, --ranks 0,1\n"
+	"  --limit N                        at most so many rows of a table\n"
+	"  --help                           print this; behind an id, also its options\n"
+	"\n"
+	"example:\n"
+	"  opstrobe analyze temporal_breakdown traces/\n";
+
+struct request {
+	const struct ops_analysis *analysis;
+	struct cli_arguments args;
+	const char *paths[CLI_PATHS_MAX];
+	size_t path_count;
+	enum ops_analysis_format format;
+	bool round_to_us;
+	bool help;
+	bool list;
+};
+
+static int list_analyses(void)
+{
+	size_t count;
+	const struct ops_analysis *analyses = ops_analyses(&count);
+
+	for (size_t i = 0; i < count; i++)
+		printf("%-36s %s\n", analyses[i].id, analyses[i].summary);
+	return CLI_EXIT_OK;
+}
+
+static int print_help(const struct ops_analysis *analysis)
+{
+	fputs(usage, stdout);
+	if (!analysis)
+		return CLI_EXIT_OK;
+	printf("\n%s: %s\n", analysis->id, analysis->summary);
+	for (const struct ops_analysis_option *option = analysis->options; option->name; option++)
+		printf("  %-30s %s (%s)\n", option->name, option->summary, option->otherwise);
+	return CLI_EXIT_OK;
+}
+
+static int fail(const char *what, const char *argument)
+{
+	fprintf(stderr, "opstrobe analyze: %s '%s'; 'opstrobe analyze --help' tells what there is\n", what, argument);
+	return CLI_EXIT_USAGE;
+}
+
+static int take_format(struct request *request, const char *value)
+{
+	static const char *const names[] = {"json", "text", "csv", "markdown"};
+
+	for (int i = 0; i < 4; i++) {
+		if (!strcmp(value, names[i])) {
+			request->format = (enum ops_analysis_format)i;
+			return CLI_EXIT_OK;
+		}
+	}
+	return fail("unknown format", value);
+}
+
+/* `name` is without its dashes. */
+static int take_option(struct request *request, const char *name, size_t size, const char *value)
+{
+	if (size == 6 && !memcmp(name, "format", size))
+		return take_format(request, value);
+	if (size == 8 && !memcmp(name, "rounding", size)) {
+		request->round_to_us = !strcmp(value, "us");
+		return request->round_to_us || !strcmp(value, "ns") ? CLI_EXIT_OK : fail("unknown rounding", value);
+	}
+	if (size == 4 && !memcmp(name, "args", size))
+		return cli_arguments_merge(&request->args, value) ? CLI_EXIT_OK : fail("no JSON object:", value);
+	return cli_arguments_set(&request->args, name, size, value) ? CLI_EXIT_OK : fail("out of memory at", value);
+}
+
+static int take_word(struct request *request, const char *word)
+{
+	if (!request->analysis) {
+		request->analysis = ops_analysis_find(word);
+		return request->analysis ? CLI_EXIT_OK : fail("there is no analysis", word);
+	}
+	if (request->path_count == CLI_PATHS_MAX)
+		return fail("too many traces:", word);
+	request->paths[request->path_count++] = word;
+	return CLI_EXIT_OK;
+}
+
+static int parse(struct request *request, char **arguments)
+{
+	int status = CLI_EXIT_OK;
+
+	for (size_t i = 1; !status && arguments[i]; i++) {
+		const char *word = arguments[i];
+		size_t size = strcspn(word, "=");
+
+		if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+			request->help = true;
+		else if (!strcmp(word, "--list"))
+			request->list = true;
+		else if (strncmp(word, "--", 2) != 0)
+			status = take_word(request, word);
+		else if (word[size] == '=')
+			status = take_option(request, word + 2, size - 2, word + size + 1);
+		else if (arguments[i + 1])
+			status = take_option(request, word + 2, size - 2, arguments[++i]);
+		else
+			status = fail("a value is missing behind", word);
+	}
+	return status;
+}
+
+static int analyze(const struct request *request)
+{
+	struct ops_analyze_options options = {
+		request->format, request->round_to_us, request->args.text ? request->args.text : NULL};
+	struct cli_ranks ranks;
+	struct ops_error error;
+	char *text = NULL;
+	size_t size = 0;
+	enum ops_code code;
+
+	if (!cli_ranks_read(&ranks, request->paths, request->path_count, request->analysis->inputs)) {
+		cli_ranks_release(&ranks);
+		return CLI_EXIT_FAILED;
+	}
+	code = ops_analyze(request->analysis->id, ranks.items, ranks.count, &options, &text, &size, &error);
+	if (code)
+		fprintf(stderr, "opstrobe analyze: %s\n", error.text);
+	else
+		fwrite(text, 1, size, stdout);
+	ops_free_analysis(text);
+	cli_ranks_release(&ranks);
+	return !code ? CLI_EXIT_OK : code == OPS_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
+}
+
+int cli_analyze(char **arguments)
+{
+	struct request request = {.format = OPS_ANALYSIS_TEXT};
+	int status = parse(&request, arguments);
+
+	if (!status && request.help)
+		status = print_help(request.analysis);
+	else if (!status && request.list)
+		status = list_analyses();
+	else if (!status && !request.analysis)
+		status = fail("an id is missing behind", "analyze");
+	else if (!status && !request.path_count)
+		status = fail("a trace is missing behind", request.analysis->id);
+	else if (!status)
+		status = analyze(&request);
+	cli_arguments_release(&request.args);
+	return status;
+}

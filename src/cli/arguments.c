@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Words of a command line as members of a JSON object.
+ */
+#include "arguments.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Puts `members`, text without braces, into the object. */
+static bool add(struct cli_arguments *arguments, const char *members, size_t size)
+{
+	size_t old = arguments->text ? strlen(arguments->text) - 1 : 0;
+	char *text;
+
+	if (!size)
+		return true;
+	text = realloc(arguments->text, old + size + 4);
+	if (!text)
+		return false;
+	arguments->text = text;
+	if (!old)
+		text[old++] = '{';
+	else
+		text[old++] = ',';
+	memcpy(text + old, members, size);
+	memcpy(text + old + size, "}", 2);
+	return true;
+}
+
+bool cli_arguments_merge(struct cli_arguments *arguments, const char *object)
+{
+	const char *end = object + strlen(object);
+
+	object += strspn(object, " \t\r\n");
+	while (end > object && strchr(" \t\r\n", end[-1]))
+		end--;
+	if (end - object < 2 || *object != '{' || end[-1] != '}')
+		return false;
+	object++;
+	object += strspn(object, " \t\r\n");
+	for (end--; end > object && strchr(" \t\r\n", end[-1]);)
+		end--;
+	return add(arguments, object, (size_t)(end - object));
+}
+
+static bool is_number(const char *value)
+{
+	char *end;
+
+	if (!strchr("-0123456789", *value) || !*value)
+		return false;
+	strtod(value, &end);
+	return !*end;
+}
+
+/* "0,1,5": as people write lists of ranks. */
+static bool is_list(const char *value)
+{
+	return strchr(value, ',') && strspn(value, "-0123456789,") == strlen(value);
+}
+
+static bool is_json(const char *value)
+{
+	return is_number(value) || !strcmp(value, "true") || !strcmp(value, "false") || !strcmp(value, "null") ||
+	       strchr("[{\"", *value);
+}
+
+static char *append_text(char *to, const char *value)
+{
+	*to++ = '"';
+	for (; *value; value++) {
+		if ((unsigned char)*value < 0x20)
+			to += sprintf(to, "\\u%04x", (unsigned)*value);
+		else if (*value == '"' || *value == '\\')
+			to += sprintf(to, "\\%c", *value);
+		else
+			*to++ = *value;
+	}
+	*to++ = '"';
+	return to;
+}
+
+bool cli_arguments_set(struct cli_arguments *arguments, const char *name, size_t size, const char *value)
+{
+	char *text = malloc(6 * (size + strlen(value)) + 16), *end;
+	bool done;
+
+	if (!text)
+		return false;
+	text[0] = '"';
+	for (size_t i = 0; i < size; i++)
+		text[1 + i] = name[i] == '-' ? '_' : name[i];
+	end = text + size + 1;
+	end += sprintf(end, "\":");
+	if (is_list(value) || (size == 5 && !memcmp(name, "ranks", 5) && is_number(value)))
+		end += sprintf(end, "[%s]", value);
+	else if (*value && is_json(value))
+		end += sprintf(end, "%s", value);
+	else
+		end = append_text(end, value);
+	done = add(arguments, text, (size_t)(end - text));
+	free(text);
+	return done;
+}
+
+void cli_arguments_release(struct cli_arguments *arguments)
+{
+	free(arguments->text);
+	arguments->text = NULL;
+}

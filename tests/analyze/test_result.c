@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Results in their forms.
+ */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "analyze/result.h"
+#include "base/alloc.h"
+
+static void fill(struct result *result)
+{
+	struct result_table *table = &result->table;
+
+	result_column(table, "name", RESULT_TEXT);
+	result_column(table, "rank", RESULT_INTEGER);
+	result_column(table, "time", RESULT_TIME);
+	result_column(table, "pctg", RESULT_NUMBER);
+	result_text(table, (struct ops_string){"a|\"b\",c", 7});
+	result_integer(table, -3);
+	result_time(table, 1500);
+	result_number(table, 12.5);
+	result_text_copy(table, "x\n", 2);
+	result_null(table);
+	result_time(table, 2000);
+	result_number(table, __builtin_nan(""));
+}
+
+static void assert_written(const struct result *result, enum ops_analysis_format format, const char *expected)
+{
+	struct ops_buffer out = {0};
+
+	assert_true(result_write(result, format, &out));
+	ops_buffer_append(&out, "", 1);
+	assert_string_equal(out.bytes, expected);
+	ops_buffer_release(&out);
+}
+
+static void test_forms_of_a_table(void **state)
+{
+	struct result result;
+
+	(void)state;
+	result_init(&result);
+	fill(&result);
+	assert_written(&result, OPS_ANALYSIS_JSON,
+	               "{\"table\":{\"columns\":[\"name\",\"rank\",\"time\",\"pctg\"],\"rows\":[[\"a|\\\"b\\\",c\",-3,1.5,12.5],"
+	               "[\"x\\n\",null,2,null]]}}\n");
+	assert_written(&result, OPS_ANALYSIS_TEXT,
+	               "name     rank  time  pctg\n"
+	               "a|\"b\",c    -3   1.5  12.5\n"
+	               "x.                2      \n");
+	assert_written(&result, OPS_ANALYSIS_CSV, "name,rank,time,pctg\n\"a|\"\"b\"\",c\",-3,1.5,12.5\n\"x\n\",,2,\n");
+	assert_written(&result, OPS_ANALYSIS_MARKDOWN,
+	               "| name | rank | time | pctg |\n|---|--:|--:|--:|\n| a\\|\"b\",c | -3 | 1.5 | 12.5 |\n"
+	               "| x  |  | 2 |  |\n");
+	result_table_cut(&result.table, 1);
+	assert_int_equal(result.table.total_rows, 2);
+	assert_int_equal(result_table_rows(&result.table), 1);
+	result_release(&result);
+}
+
+static void test_forms_of_a_tree(void **state)
+{
+	static const char tree[] = "{\"0\":{\"rows\":2,\"names\":[\"a\",\"b\"]}}";
+	struct result result;
+
+	(void)state;
+	result_init(&result);
+	assert_written(&result, OPS_ANALYSIS_JSON, "{\"value\":null}\n");
+	ops_json_raw(&result.json, tree, strlen(tree));
+	assert_written(&result, OPS_ANALYSIS_JSON, "{\"value\":{\"0\":{\"rows\":2,\"names\":[\"a\",\"b\"]}}}\n");
+	assert_written(&result, OPS_ANALYSIS_CSV, "field,value\n0.rows,2\n0.names.0,a\n0.names.1,b\n");
+	result_release(&result);
+}
+
+static void test_no_memory(void **state)
+{
+	bool done = false;
+
+	(void)state;
+	for (uint64_t nth = 1; !done; nth++) {
+		struct ops_buffer out = {0};
+		struct result result;
+
+		result_init(&result);
+		ops_alloc_fail_at(nth, false);
+		fill(&result);
+		done = result_write(&result, OPS_ANALYSIS_TEXT, &out);
+		ops_alloc_fail_at(0, false);
+		result_release(&result);
+		ops_buffer_release(&out);
+	}
+}
+
+static void test_rounding(void **state)
+{
+	(void)state;
+	assert_true(result_round(12.345678, 2) == 12.35);
+	assert_true(result_round(0.125, 2) == 0.12);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_forms_of_a_table),
+		cmocka_unit_test(test_forms_of_a_tree),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_rounding),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

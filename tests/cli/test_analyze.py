@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""opstrobe analyze: every figure of the shared traces' reference files.
+
+The shared traces lie beside the repository, or where OPSTROBE_TRACES says. The reference is Holistic Trace Analysis with its
+flaws (25.2 of the specification); where ours is another figure on purpose, FLAWS names the flaw, and what ours is then is
+checked against a plain oracle in test_analyze_flaws.py.
+"""
+
+import collections
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+from installed import OPSTROBE
+
+FOLDER = (
+    pathlib.Path(
+        os.environ.get("OPSTROBE_TRACES", pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "traces")
+    )
+    / "hta"
+)
+SETS = sorted(path.parent for path in FOLDER.glob("*/expected.json"))
+shared = pytest.mark.skipif(not SETS, reason=f"no shared traces in {FOLDER}; OPSTROBE_TRACES names their folder")
+
+# Where ours differs on purpose: flaw, set, id, figure.
+FLAWS = [
+    # The file's name says 70, and the reference does not look there.
+    ("1 discovery", r"large_integer", r"discovery", r"value\.0"),
+    ("7", r"amd_mi250|mi_normalization|vllm_decode_graph", r"parse", r"value\.0\.rows_by_iteration\..*"),
+    # What has no partner is taken for event 0's.
+    ("4", r"legacy_async_gpu", r"parse", r"value\.1\.index_correlation\..*"),
+    ("4", r"triton", r"parse", r"value\.0\.rows_by_iteration\.1"),
+    ("9", r".*", r"parse", r"value\.\d+\.fwdbwd_pairs"),
+    # Names of the reference's data frame, which is none of ours.
+    ("none", r".*", r"parse", r"value\.\d+\.columns"),
+]
+
+# Sets whose absolute, fractional times went through 64-bit floats in the reference: microseconds an event.
+FLOAT_US = 0.5
+
+
+@dataclasses.dataclass
+class Entry:
+    """One question and the reference's answer."""
+
+    set: str
+    mode: str
+    files: tuple
+    expected: dict
+
+    @property
+    def id(self):
+        return self.expected["id"]
+
+    def __str__(self):
+        args = json.dumps(self.expected["args"]) if self.expected["args"] else ""
+        return f"{self.set} {self.mode} {self.id} {args}"
+
+
+def rank_files(folder, document, name=None):
+    if name:  # "trace_diff_control" is control/, "execution_trace_kineto" the trace beside the execution trace
+        side = folder / name.rsplit("_", 1)[-1]
+        return tuple(sorted(str(path) for path in (side if side.is_dir() else folder).glob("[rt]*.json.gz")))
+    files = document.get("rank_files") or {}
+    return tuple(str(folder / path) for path in files.values())
+
+
+def extra_files(folder, entry, files):
+    """What some questions read besides, or instead of, the traces."""
+    if entry["id"].startswith("trace_diff."):
+        return (str(folder / "control"), str(folder / "test"))
+    if entry["id"] == "memory_timeline":
+        return (str(folder / "memory_timeline.raw.gz"),)
+    if entry["id"] == "execution_trace":
+        return (*files, str(folder / "et.json.gz"))
+    return files
+
+
+def entries_of(folder):
+    document = json.loads((folder / "expected.json").read_text())
+    runs = [(None, document["modes"]), *document.get("also", {}).items()]
+    for name, modes in runs:
+        files = rank_files(folder, document, name)
+        for mode, entries in modes.items():
+            for entry in entries:
+                yield Entry(name or folder.name, mode, extra_files(folder, entry, files), entry)
+
+
+def known_ids():
+    listed = subprocess.run([OPSTROBE, "analyze", "--list"], capture_output=True, text=True, check=True).stdout
+    return {line.split()[0] for line in listed.splitlines()}
+
+
+def ask(entry, *words):
+    rounding = ["--rounding", "us"] if entry.mode == "us" else []
+    call = [OPSTROBE, "analyze", entry.id, "--format", "json", "--args", json.dumps(entry.expected["args"])]
+    ended = subprocess.run([*call, *rounding, *words, *entry.files], capture_output=True, timeout=300)
+    assert ended.returncode == 0, f"{entry}: {ended.stderr.decode()}"
+    return json.loads(ended.stdout)
+
+
+def shortened(text):
+    """Long texts as the reference files have them (24)."""
+    for separator in ("|", " -> "):
+        if separator in text:
+            break
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return {"prefix": text[:200], "elements": len(text.split(separator)), "sha256": digest}
+
+
+class Comparison:
+    def __init__(self, entry):
+        self.entry = entry
+        self.agreed = 0
+        self.wrong = []  # (path, expected, found)
+        self.absolute = 1e-9 if entry.mode == "us" else 0.0015
+        self.absolute_float = entry.set == "ns_resolution"
+
+    def figure(self, path, expected, found):
+        if self.same(path, expected, found):
+            self.agreed += 1
+        else:
+            self.wrong.append((path, expected, found))
+
+    def same(self, path, expected, found):
+        numbers = (int, float)
+        if isinstance(expected, dict) and expected.keys() == {"prefix", "elements", "sha256"} and isinstance(found, str):
+            return expected == shortened(found)
+        if isinstance(expected, bool) or not isinstance(expected, numbers) or not isinstance(found, numbers):
+            return expected == found
+        allowed = max(self.absolute, 2e-9 * abs(expected))
+        if self.entry.mode == "us" and not self.absolute_float and isinstance(expected, int) and isinstance(found, int):
+            return expected == found or (abs(expected) > 1e9 and abs(expected - found) <= 2e-9 * abs(expected))
+        if self.absolute_float:
+            allowed = max(allowed, FLOAT_US, 5e-3 * abs(expected))
+        return abs(expected - found) <= allowed
+
+    def walk(self, expected, found, path=""):
+        if isinstance(expected, dict) and isinstance(expected.get("rows"), list) and isinstance(found, dict):
+            self.table(expected, found, path)
+        elif isinstance(expected, dict) and isinstance(found, dict):
+            for key, value in expected.items():
+                self.walk(value, found.get(key, "missing"), f"{path}.{key}")
+        elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+            for i, (one, other) in enumerate(zip(expected, found, strict=True)):
+                self.walk(one, other, f"{path}[{i}]")
+        else:
+            self.figure(path, expected, found)
+
+    def table(self, expected, found, path):
+        """By column name; rows in any order where names are equal."""
+        if not expected["rows"]:
+            self.figure(f"{path}.rows", 0, len(found.get("rows", [])))
+            return
+        if "total_rows" in expected:
+            total = found.get("total_rows", len(found.get("rows", [])))
+            self.figure(f"{path}.total_rows", expected["total_rows"], total)
+        self.figure(f"{path}.length", len(expected["rows"]), len(found.get("rows", [])))
+        rows = [dict(zip(found["columns"], row, strict=True)) for row in found.get("rows", [])]
+        for i, values in enumerate(expected["rows"]):
+            row = dict(zip(expected["columns"], values, strict=True))
+            ours = self.partner(row, rows)
+            for column, value in row.items():
+                self.figure(f"{path}[{i}].{column}", value, ours.get(column, "missing"))
+
+    @staticmethod
+    def partner(row, rows):
+        """Takes the row with the same texts, and of those the one with most figures in common."""
+        keys = [key for key, value in row.items() if isinstance(value, str) or key in ("rank", "stream")]
+        same = [other for other in rows if all(other.get(key) == row[key] for key in keys)]
+        if not same:
+            return {}
+        best = max(same, key=lambda other: sum(other.get(key) == value for key, value in row.items()))
+        rows.remove(best)
+        return best
+
+
+def compare(entry, found):
+    comparison = Comparison(entry)
+    expected = entry.expected
+    if expected["status"] == "ok":
+        kind = "table" if "table" in expected else "value"
+        comparison.walk(expected[kind], found.get(kind, found.get("value")), kind)
+    elif expected["status"] == "none":
+        table = found.get("table")
+        comparison.figure("none", True, found.get("value", 1) in (None, {}, []) or (table is not None and not table["rows"]))
+    return comparison
+
+
+def flaw_of(entry, figure):
+    for flaw, sets, ids, figures in FLAWS:
+        if re.fullmatch(sets, entry.set) and re.fullmatch(ids, entry.id) and re.fullmatch(figures, figure):
+            return flaw
+    return None
+
+
+COUNTS = collections.defaultdict(collections.Counter)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def print_counts():
+    yield
+    for name, counts in sorted(COUNTS.items()):
+        print(
+            f"\n{name}: {counts['agreed']} figures agreed, of {counts['figures']}; "
+            f"{counts['deliberate']} differ on purpose",
+            end="",
+        )
+        print(f"; not built: {counts['missing']} entries" if counts["missing"] else "", end="")
+    print()
+
+
+@shared
+@pytest.mark.parametrize("folder", SETS, ids=lambda path: path.name)
+def test_spec_24_every_figure_of_a_set(folder):
+    known = known_ids()
+    unexplained = []
+    for entry in entries_of(folder):
+        counts = COUNTS[entry.id]
+        if entry.id not in known:
+            counts["missing"] += 1
+            continue
+        comparison = compare(entry, ask(entry))
+        wrong = [figure for figure in comparison.wrong if not flaw_of(entry, figure[0])]
+        counts["agreed"] += comparison.agreed
+        counts["figures"] += comparison.agreed + len(comparison.wrong)
+        counts["deliberate"] += len(comparison.wrong) - len(wrong)
+        if wrong:
+            unexplained.append((str(entry), len(wrong), wrong[:4]))
+    assert not unexplained, "\n".join(map(str, unexplained))
+
+
+@shared
+def test_every_id_is_built():
+    asked = {entry.id for folder in SETS for entry in entries_of(folder)}
+    missing = asked - known_ids()
+    if missing:
+        pytest.xfail(f"not built: {', '.join(sorted(missing))}")
