@@ -37,7 +37,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define OPS_COLLECTOR_ABI 4u
+#define OPS_COLLECTOR_ABI 5u
 
 #define OPS_BLOCK_BYTES 65536u
 #define OPS_BLOCK_MAGIC 0x4b4c424fu /* "OBLK" in memory order on little endian */
@@ -67,6 +67,8 @@ enum ops_slot_flag {
 	OPS_SLOT_HAS_VALUES = 32, /* behind those texts: uint32_t count, then as many named values: the name as a text, a
 	                           * uint32_t enum ops_value_kind, and the value */
 	OPS_SLOT_DROPPED = 64,    /* of a Python call: it is not wanted after all */
+	OPS_SLOT_HAS_SCRIPT = 128, /* behind the named values: two uint32_t, ids from ops_collector.intern of TorchScript's call
+	                            * stack and module hierarchy, 0 none */
 };
 
 /* What a named value is, and what stands for it. */

@@ -97,6 +97,8 @@ struct ops_events {
 	const uint32_t *extra;           /* optional, string id: named values that were recorded with an event, or what else
 	                                  * a file's args say, as members of a JSON object without the braces; or OPS_NONE.
 	                                  * See ops_event_arg */
+	const uint32_t *call_stack;      /* optional, string id: what TorchScript, or its file, says of the event's stack:
+	                                  * frames, innermost first, each with a ';' behind; or OPS_NONE */
 
 	/* Python calls; all optional. The stack of an event is the walk up `parent` through the PYTHON_FUNCTION rows. */
 	const uint32_t *function;        /* of a PYTHON_FUNCTION: index into ops_trace_functions, OPS_NONE unknown */
@@ -111,7 +113,6 @@ struct ops_events {
 	/* All optional, and only in traces that were read from a file. */
 	const int64_t *correlation;      /* what a RUNTIME or DRIVER call and its device work have in common; -1 none */
 	const uint32_t *category;        /* string id of a category that is not the kind's own, or OPS_NONE */
-	const uint32_t *call_stack;      /* string id: frames, innermost first, each with a ';' behind; or OPS_NONE */
 	const uint32_t *index;           /* place in the file's traceEvents, from 0; OPS_NONE unknown */
 };
 

@@ -70,19 +70,19 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 				   "modules",       "record_ids",     "max_bytes",       "prefault_bytes",
 				   "stack",         "gc",             "path_prefixes",   "include",
 				   "exclude",       "hide",           "max_depth",       "min_duration_ns",
-				   "performance_events", NULL};
+				   "performance_events", "script_modules", NULL};
 	struct session_object *self = (struct session_object *)object;
-	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0;
+	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0, hierarchy = 0;
 	struct ops_record_options record = {0};
 	struct ops_python_options python = {0};
 	PyObject *events = NULL;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!:Session", keywords, &shapes, &memory,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!p:Session", keywords, &shapes, &memory,
 					 &all, &overloads, &modules, &ids, to_bytes, &record.max_bytes, to_bytes,
 					 &record.prefault_bytes, &stack, &gc, to_texts, &python.filter.path_prefixes,
 					 to_texts, &python.filter.include, to_texts, &python.filter.exclude,
 					 to_texts, &python.filter.hide, &python.max_depth, to_bytes, &python.min_duration_ns,
-					 &PyTuple_Type, &events)) {
+					 &PyTuple_Type, &events, &hierarchy)) {
 		filter_clear(&python.filter);
 		return -1;
 	}
@@ -98,6 +98,8 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 		.record_shapes = shapes,
 		.profile_memory = memory,
 		.all_threads = all,
+		.script_stacks = stack,
+		.script_modules = hierarchy,
 		.capture_overload_names = overloads,
 		.record_ids = ids,
 	};

@@ -20,6 +20,7 @@
  */
 #include "torch_bridge.h"
 #include "torch_observer.hpp"
+#include "torch_script.hpp"
 
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
@@ -556,6 +557,20 @@ OPS_COLD char *put_values(const place &to, char *at, const named_values &values)
 	return at;
 }
 
+/* Where in a script an operator runs: ids of interned texts, 0 none. As it stands in a payload. */
+struct script_place {
+	uint32_t call_stack;
+	uint32_t module_hierarchy;
+};
+
+inline char *put_script(const place &to, char *at, const script_place &script)
+{
+	at = take(to, at, sizeof(script));
+	if (at)
+		std::memcpy(at, &script, sizeof(script));
+	return at;
+}
+
 /* --- slots ---------------------------------------------------------------------------------------------------------- */
 
 /* What is to be recorded. Name and args are to go into the payload; their bytes are NULL where they are not. */
@@ -565,6 +580,7 @@ struct record {
 	const RecordFunction *inputs; /* NULL: without its inputs */
 	uint64_t writes; /* which of the inputs it may write to */
 	named_values values;
+	script_place script;
 	uint32_t id;
 	uint8_t kind;
 	bool storages; /* with its inputs' storages */
@@ -575,12 +591,19 @@ inline bool has_values(const record &what)
 	return what.values.record_id || what.values.counters;
 }
 
+inline bool has_script(const record &what)
+{
+	return what.script.call_stack || what.script.module_hierarchy;
+}
+
 OPS_INLINE char *put_payload(const place &to, char *at, const record &what)
 {
 	if (what.inputs)
 		at = put_inputs(to, at, what.inputs->inputs());
 	if (at && what.inputs && what.storages)
 		at = put_storages(to, at, what.inputs->inputs(), what.writes);
+	if (OPS_UNLIKELY(at && has_script(what)))
+		at = put_script(to, at, what.script);
 	if (OPS_UNLIKELY(at && has_values(what)))
 		at = put_values(to, at, what.values);
 	if (at && what.args.bytes)
@@ -594,7 +617,8 @@ inline uint16_t payload_flags(const record &what)
 	                             (what.args.bytes ? OPS_SLOT_HAS_ARGS : 0) |
 	                             (what.inputs ? OPS_SLOT_HAS_INPUTS : 0) |
 	                             (what.inputs && what.storages ? OPS_SLOT_HAS_STORAGES : 0) |
-	                             (has_values(what) ? OPS_SLOT_HAS_VALUES : 0));
+	                             (has_values(what) ? OPS_SLOT_HAS_VALUES : 0) |
+	                             (has_script(what) ? OPS_SLOT_HAS_SCRIPT : 0));
 }
 
 /* By way of a buffer: into a new block, or when writing in place was disturbed. Clears `what->inputs` if they are too
@@ -646,7 +670,7 @@ OPS_INLINE ops_slot *reserve_with_payload(recorder *self, uint64_t epoch, record
 
 OPS_INLINE ops_slot *reserve(recorder *self, uint64_t epoch, record *what)
 {
-	if (what->inputs || what->name.bytes || OPS_UNLIKELY(has_values(*what)))
+	if (what->inputs || what->name.bytes || OPS_UNLIKELY(has_values(*what) || has_script(*what)))
 		return reserve_with_payload(self, epoch, what);
 	return ops_reserve(attached.collector, self->thread, epoch, 0);
 }
@@ -773,6 +797,28 @@ inline uint64_t record_id(const RecordFunction &fn)
 	return OPS_UNLIKELY(__atomic_load_n(&attached.observed, __ATOMIC_RELAXED) != 0) ? fn.handle() : 0;
 }
 
+uint32_t intern_text(recorder *self, const std::string &text)
+{
+	return text.empty() ? 0 : attached.collector->intern(self->thread, text.data(), text.size(), nullptr, 0);
+}
+
+/* Backward nodes are called by the engine, not by a script. */
+OPS_COLD script_place find_script(recorder *self, const RecordFunction &fn) noexcept
+{
+	script_place script = {};
+
+	if (fn.scope() == RecordScope::BACKWARD_FUNCTION)
+		return script;
+	try {
+		if (attached.options.script_stacks)
+			script.call_stack = intern_text(self, scripting::call_stack());
+		if (attached.options.script_modules)
+			script.module_hierarchy = intern_text(self, scripting::module_hierarchy());
+	} catch (...) { /* no memory: without */
+	}
+	return script;
+}
+
 template <detail Detail, bool Global>
 __attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
 {
@@ -803,6 +849,8 @@ __attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
 		}
 	}
 	what.values.counters = attached.options.counters;
+	if (OPS_UNLIKELY(attached.options.script_stacks || attached.options.script_modules))
+		what.script = find_script(self, fn);
 	ops_slot *slot = reserve(self, epoch, &what);
 	if (OPS_UNLIKELY(!slot))
 		return nullptr;

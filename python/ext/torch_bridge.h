@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /* Raised with every change in this file. */
-#define OPS_TORCH_BRIDGE_ABI 2u
+#define OPS_TORCH_BRIDGE_ABI 3u
 #define OPS_TORCH_BRIDGE_SYMBOL "ops_torch_bridge_get"
 
 /* What a session wants recorded. */
@@ -31,6 +31,8 @@ struct ops_torch_options {
 	bool record_shapes;          /* operators' inputs: sizes, strides, dtypes, scalars; with memory their storages too */
 	bool profile_memory;         /* allocator reports */
 	bool all_threads;            /* every thread, not only the caller's and those that inherit torch's thread state */
+	bool script_stacks;          /* TorchScript: the lines of the script that an operator is called from */
+	bool script_modules;         /* likewise its modules around it */
 	bool capture_overload_names; /* "Tensor" of aten::add.Tensor beside the name */
 	bool record_ids;             /* torch's RecordFunction ids, for which an observer has asked; without this they are
 	                              * recorded while one of the bridge's own observers runs */

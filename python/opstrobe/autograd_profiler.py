@@ -88,7 +88,7 @@ class profile(Recording):
             record_shapes=record_shapes,
             profile_memory=profile_memory,
             with_flops=with_flops,
-            with_modules=with_modules or bool(with_stack),
+            with_modules=with_modules,
             with_stack=with_stack,
             record_gc=self._values["record_python_gc_info"],
             all_threads=self._values["profile_all_threads"],

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/json.h"
 #include "read/recording_calls.h"
 #include "read/recording_modules.h"
 #include "read/slot_values.h"
@@ -312,6 +313,38 @@ static bool take_values(struct reader *reader, const struct lane *lane, struct o
 	return true;
 }
 
+/* The text with a thread's id, OPS_NONE for 0; false when there is no such. */
+static bool find_text(const struct lane *lane, uint32_t id, uint32_t *ret_string)
+{
+	if (id > lane->share->names.count)
+		return false;
+	*ret_string = id ? lane->names[id - 1].first : OPS_NONE;
+	return true;
+}
+
+/* Where in a script an operator runs. The modules go behind the named values. */
+static bool take_script(struct reader *reader, const struct lane *lane, struct ops_payload *payload,
+                        struct ops_new_event *event)
+{
+	struct ops_string text;
+	uint32_t ids[2], hierarchy;
+
+	if (!ops_payload_take(payload, ids, sizeof(ids)) || !find_text(lane, ids[0], &event->call_stack) ||
+	    !find_text(lane, ids[1], &hierarchy))
+		return false;
+	if (hierarchy == OPS_NONE)
+		return true;
+	if (!(lane->slot->flags & OPS_SLOT_HAS_VALUES))
+		reader->text.size = 0;
+	if (reader->text.size)
+		ops_buffer_append_text(&reader->text, ",");
+	ops_buffer_append_text(&reader->text, "\"Module Hierarchy\":");
+	text = ops_builder_text(reader->builder, hierarchy);
+	ops_json_string(&reader->text, text.bytes, text.size);
+	event->extra = ops_builder_string(reader->builder, reader->text.bytes, reader->text.size);
+	return !reader->text.failed;
+}
+
 /* Name, overload, argument text, named values and inputs. False when the slot makes no sense: then it counts as lost. */
 static bool describe(struct reader *reader, struct lane *lane, struct ops_new_event *event)
 {
@@ -328,6 +361,8 @@ static bool describe(struct reader *reader, struct lane *lane, struct ops_new_ev
 	else if (second != OPS_NONE)
 		event->overload = second;
 	if ((slot->flags & OPS_SLOT_HAS_VALUES) && !take_values(reader, lane, &payload, event))
+		return false;
+	if ((slot->flags & OPS_SLOT_HAS_SCRIPT) && !take_script(reader, lane, &payload, event))
 		return false;
 	if (slot->flags & OPS_SLOT_HAS_STORAGES) {
 		struct ops_string storages;

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 
-static bool take(struct ops_payload *payload, void *out, size_t size)
+bool ops_payload_take(struct ops_payload *payload, void *out, size_t size)
 {
 	if (payload->size < size)
 		return false;
@@ -25,7 +25,7 @@ bool ops_payload_text(struct ops_payload *payload, struct ops_string *ret_text)
 	uint32_t size;
 	size_t padded;
 
-	if (!take(payload, &size, sizeof(size)))
+	if (!ops_payload_take(payload, &size, sizeof(size)))
 		return false;
 	padded = ((size_t)size + 3) & ~(size_t)3;
 	if (payload->size < padded)
@@ -50,7 +50,7 @@ static bool put_texts(struct ops_payload *payload, struct ops_buffer *out)
 {
 	uint32_t count;
 
-	if (!take(payload, &count, sizeof(count)))
+	if (!ops_payload_take(payload, &count, sizeof(count)))
 		return false;
 	ops_buffer_append_text(out, "[");
 	for (uint32_t i = 0; i < count; i++) {
@@ -67,7 +67,7 @@ static bool put_int(struct ops_payload *payload, struct ops_buffer *out)
 {
 	int64_t value;
 
-	if (!take(payload, &value, sizeof(value)))
+	if (!ops_payload_take(payload, &value, sizeof(value)))
 		return false;
 	ops_buffer_append_int(out, value);
 	return true;
@@ -79,7 +79,7 @@ static bool put_double(struct ops_payload *payload, struct ops_buffer *out)
 	char text[32];
 	double value;
 
-	if (!take(payload, &value, sizeof(value)))
+	if (!ops_payload_take(payload, &value, sizeof(value)))
 		return false;
 	ops_buffer_append(out, text, (size_t)(ops_json_double_to(text, value) - text));
 	return true;
@@ -90,7 +90,7 @@ static bool put_count(struct ops_payload *payload, bool known, struct ops_buffer
 {
 	int64_t value;
 
-	if (!take(payload, &value, sizeof(value)))
+	if (!ops_payload_take(payload, &value, sizeof(value)))
 		return false;
 	if (known && value != OPS_COUNT_UNKNOWN)
 		ops_buffer_append_int(out, value);
@@ -109,7 +109,7 @@ static bool put_value(struct ops_payload *payload, uint32_t kind, struct ops_buf
 	case OPS_VALUE_DOUBLE:
 		return put_double(payload, out);
 	case OPS_VALUE_BOOL:
-		if (!take(payload, &truth, sizeof(truth)))
+		if (!ops_payload_take(payload, &truth, sizeof(truth)))
 			return false;
 		ops_buffer_append_text(out, truth ? "true" : "false");
 		return true;
@@ -126,13 +126,13 @@ bool ops_payload_values(struct ops_payload *payload, bool with_counts, struct op
 {
 	uint32_t count, kind;
 
-	if (!take(payload, &count, sizeof(count)))
+	if (!ops_payload_take(payload, &count, sizeof(count)))
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		struct ops_string name;
 		size_t before = out->size;
 
-		if (!ops_payload_text(payload, &name) || !take(payload, &kind, sizeof(kind)))
+		if (!ops_payload_text(payload, &name) || !ops_payload_take(payload, &kind, sizeof(kind)))
 			return false;
 		if (out->size)
 			ops_buffer_append_text(out, ",");

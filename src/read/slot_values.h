@@ -18,6 +18,9 @@ struct ops_payload {
 	size_t size;
 };
 
+/* Takes `size` bytes off the payload; false when it is cut short. */
+bool ops_payload_take(struct ops_payload *payload, void *out, size_t size);
+
 /* Takes a text (length, bytes, padding) off the payload; false when it is cut short. */
 bool ops_payload_text(struct ops_payload *payload, struct ops_string *ret_text);
 

@@ -168,10 +168,6 @@ static void copy_file_columns(struct merge *merge, struct copier *copier, uint32
 		event->correlation = e->correlation[row];
 	if (e->category)
 		event->category = copy_string(merge, copier, e->category[row]);
-	if (e->call_stack)
-		event->call_stack = copy_string(merge, copier, e->call_stack[row]);
-	if (e->extra)
-		event->extra = copy_string(merge, copier, e->extra[row]);
 	event->index = e->index[row];
 }
 
@@ -199,6 +195,10 @@ static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
 		event.args = copy_string(merge, copier, e->args[row]);
 	if (e->storages)
 		event.storages = copy_string(merge, copier, e->storages[row]);
+	if (e->call_stack)
+		event.call_stack = copy_string(merge, copier, e->call_stack[row]);
+	if (e->extra)
+		event.extra = copy_string(merge, copier, e->extra[row]);
 	if (e->id && merge->keep_ids)
 		event.id = e->id[row];
 	copy_python_columns(merge, copier, row, &event);

@@ -295,6 +295,68 @@ static void test_thread_name(void **state)
 	ops_trace_unref(trace);
 }
 
+/* --- values and scripts --------------------------------------------------------------------------------------------- */
+
+/* An operator in a script, which stands at these ids; `flags` say what `values` are. */
+static void record_scripted(uint16_t flags, const void *values, size_t value_bytes, uint32_t stack, uint32_t hierarchy)
+{
+	const struct ops_collector *collector = ops_collector_get();
+	struct ops_thread *thread = collector->thread();
+	struct ops_slot *slot = ops_reserve(collector, thread, ops_collector_epoch(collector), value_bytes + 8);
+	char *at = ops_slot_payload(thread, slot);
+
+	memcpy(at, values, value_bytes);
+	memcpy(at + value_bytes, (uint32_t[]){stack, hierarchy}, 8);
+	slot->owner = NULL;
+	slot->sequence_nr = -1;
+	slot->name = collector->intern(thread, "op", 2, NULL, 0);
+	slot->forward_thread = 0;
+	slot->kind = OPS_SLOT_OP;
+	slot->scope = 0;
+	slot->flags = flags | OPS_SLOT_HAS_SCRIPT;
+	slot->start_ticks = slot->end_ticks = ops_ticks(collector->tsc);
+	ops_publish(thread);
+}
+
+static uint32_t intern(const char *text)
+{
+	const struct ops_collector *collector = ops_collector_get();
+
+	return collector->intern(collector->thread(), text, strlen(text), NULL, 0);
+}
+
+/* One value: "n": 7. */
+static const uint32_t one_value[] = {1, 1, 'n', OPS_VALUE_INT, 7, 0};
+
+static void test_script(void **state)
+{
+	struct ops_session *session = start();
+	const struct ops_events *e;
+	struct ops_trace *trace;
+	uint32_t stack, hierarchy;
+
+	(void)state;
+	stack = intern("a.py(1): f;");
+	hierarchy = intern("TOP(\"A\")::f.");
+	record_scripted(0, NULL, 0, stack, hierarchy);
+	record_scripted(OPS_SLOT_HAS_VALUES, one_value, sizeof(one_value), 0, hierarchy);
+	record_scripted(OPS_SLOT_HAS_VALUES, one_value, sizeof(one_value), stack, 0);
+	record_scripted(0, NULL, 0, 1000, 0);
+	record_scripted(0, NULL, 0, 0, 1000);
+	trace = read_trace(session);
+	e = ops_trace_events(trace);
+	assert_int_equal(e->count, 3);
+	assert_int_equal(ops_trace_info(trace)->lost, 2);
+	assert_string_equal(ops_trace_string(trace, e->call_stack[0]).bytes, "a.py(1): f;");
+	assert_string_equal(ops_trace_string(trace, e->extra[0]).bytes, "\"Module Hierarchy\":\"TOP(\\\"A\\\")::f.\"");
+	assert_int_equal(e->call_stack[1], OPS_NONE);
+	assert_string_equal(ops_trace_string(trace, e->extra[1]).bytes,
+	                    "\"n\":7,\"Module Hierarchy\":\"TOP(\\\"A\\\")::f.\"");
+	assert_int_equal(e->call_stack[2], e->call_stack[0]);
+	assert_string_equal(ops_trace_string(trace, e->extra[2]).bytes, "\"n\":7");
+	ops_trace_unref(trace);
+}
+
 /* --- out of memory -------------------------------------------------------------------------------------------------- */
 
 static struct ops_recording *small_recording(void)
@@ -303,6 +365,7 @@ static struct ops_recording *small_recording(void)
 	struct ops_session *session = start();
 
 	record(&worker);
+	record_scripted(OPS_SLOT_HAS_VALUES, one_value, sizeof(one_value), intern("a.py(1): f;"), intern("TOP(A)::f."));
 	return stop(session);
 }
 
@@ -344,6 +407,7 @@ int main(void)
 		cmocka_unit_test(test_ended_elsewhere),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_thread_name),
+		cmocka_unit_test(test_script),
 		cmocka_unit_test(test_out_of_memory),
 	};
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where TorchScript's interpreter stands on this thread, as texts: the lines of the script and the modules around them.
+ * Part of torch_bridge.cpp, apart because torch keeps the header for itself: without it there are no such texts.
+ */
+#ifndef OPS_TORCH_SCRIPT_HPP
+#define OPS_TORCH_SCRIPT_HPP
+
+#include <string>
+
+#if __has_include(<torch/csrc/jit/runtime/interpreter.h>)
+#include <torch/csrc/jit/runtime/interpreter.h>
+#define OPS_HAVE_TORCH_SCRIPT 1
+#endif
+
+namespace scripting {
+
+/* Frames, innermost first, each with a ';' behind; a frame without a file is left out. Empty outside of a script, and then
+ * as cheap as the question. */
+inline std::string call_stack()
+{
+	std::string text;
+#ifdef OPS_HAVE_TORCH_SCRIPT
+	for (const torch::jit::StackEntry &entry : torch::jit::currentCallstack()) {
+		const auto &source = entry.range.source();
+		if (!source || !source->filename())
+			continue;
+		const size_t line = source->starting_line_no() + source->lineno_for_offset(entry.range.start());
+		text += *source->filename() + "(" + std::to_string(line) + "): " + entry.filename + ";"; /* the function's name */
+	}
+#endif
+	return text;
+}
+
+/* "TOP(Net)::forward.layer(Linear)::forward.", the outermost first. Empty outside of a script. */
+inline std::string module_hierarchy()
+{
+	std::string text;
+#ifdef OPS_HAVE_TORCH_SCRIPT
+	for (const std::string &module : torch::jit::currentModuleHierarchy())
+		text += module + ".";
+#endif
+	return text;
+}
+
+} // namespace scripting
+
+#endif
