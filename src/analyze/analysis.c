@@ -14,12 +14,43 @@ static const struct ops_analysis_option load_options[] = {
 	{0},
 };
 
+static const struct ops_analysis_option kernel_type_options[] = {
+	{"num_kernels", "10", "means nothing here: the option of gpu_kernel_breakdown.by_kernel"},
+	{"duration_ratio", "0.8", "likewise"},
+	{"include_memory_kernels", "true", "copies and fills too"},
+	{0},
+};
+static const struct ops_analysis_option kernel_options[] = {
+	{"num_kernels", "10", "at most so many kernels of a rank and type; the rest are others"},
+	{"duration_ratio", "0.8", "and no more than make up this part of their time"},
+	{"include_memory_kernels", "true", "copies and fills too"},
+	{"order", "\"kernel_type,name,rank\"", "or \"rank,kernel_type,sum desc,name\""},
+	{0},
+};
+static const struct ops_analysis_option annotation_options[] = {
+	{"use_gpu_annotation", "true", "those on devices; false: those of the host"},
+	{"num_kernels", "1000", "at most so many names of a rank; the rest are others"},
+	{"duration_ratio", "0.8", "and no more than make up this part of their time"},
+	{"allowlist_patterns", "null", "names that hold one of these texts are no others"},
+	{0},
+};
+
 /* One row an analysis, in the order of the specification. The options of `functions[i]` are those of `analyses[i]`. */
 #define ANALYSES(X)                                                                                \
 	X("discovery", RANKS, no_options, analysis_discovery, "which file is whose")               \
 	X("parse", RANKS, no_options, analysis_parse, "what a trace holds")                        \
 	X("load", RANKS, load_options, analysis_load, "what is left behind the step filter")       \
-	X("profiler_steps", RANKS, no_options, analysis_profiler_steps, "the steps that are kept")
+	X("profiler_steps", RANKS, no_options, analysis_profiler_steps, "the steps that are kept") \
+	X("temporal_breakdown", RANKS, no_options, analysis_temporal_breakdown,                    \
+	  "how long GPUs compute, do something else, and idle")                                    \
+	X("gpu_kernel_breakdown.by_type", RANKS, kernel_type_options, analysis_kernels_by_type,    \
+	  "how long GPUs compute, communicate and move memory, and what of it at once")            \
+	X("gpu_kernel_breakdown.by_kernel", RANKS, kernel_options, analysis_kernels_by_name,       \
+	  "which kernels take most time")                                                          \
+	X("comm_comp_overlap", RANKS, no_options, analysis_comm_comp_overlap,                      \
+	  "how much of the communication runs beside computation")                                 \
+	X("user_annotation_breakdown", RANKS, annotation_options, analysis_user_annotations,       \
+	  "which annotated ranges take most time")
 
 static const struct ops_analysis analyses[] = {
 #define ROW(id, inputs, options, function, summary) {id, summary, OPS_ANALYSIS_##inputs, options},

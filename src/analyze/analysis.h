@@ -55,5 +55,10 @@ analysis_function analysis_discovery;
 analysis_function analysis_parse;
 analysis_function analysis_load;
 analysis_function analysis_profiler_steps;
+analysis_function analysis_temporal_breakdown;
+analysis_function analysis_kernels_by_type;
+analysis_function analysis_kernels_by_name;
+analysis_function analysis_comm_comp_overlap;
+analysis_function analysis_user_annotations;
 
 #endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Busy time of devices, by class of work (0.9).
+ */
+#include "analyze/time/device_time.h"
+
+bool device_spans(const struct event_table *table, unsigned classes, struct view_spans *ret_spans)
+{
+	*ret_spans = (struct view_spans){0};
+	for (size_t i = 0; i < table->kept_count; i++) {
+		const struct event_row *row = &table->rows[table->kept[i]];
+
+		if (row->on_device && (classes >> row->class_ & 1) &&
+		    !view_spans_push(ret_spans, row->ts_ns, event_end(row)))
+			return false;
+	}
+	view_spans_settle(ret_spans);
+	return true;
+}

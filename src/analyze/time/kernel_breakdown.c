@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which kernels take the time of devices (3), and which ranges of annotations (11).
+ */
+#include "analyze/time/device_time.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static const enum event_class classes[] = {EVENT_COMPUTATION, EVENT_COMMUNICATION, EVENT_MEMORY};
+#define CLASS_COUNT 3
+#define MIX_COUNT (1 << CLASS_COUNT)
+
+/* --- by type ------------------------------------------------------------------------------------------------------ */
+
+/* Where work of a class begins or ends. */
+struct boundary {
+	int64_t time_ns;
+	int class_;
+	int change;
+};
+
+static int compare_boundaries(const void *a, const void *b)
+{
+	const struct boundary *left = a, *right = b;
+
+	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+}
+
+/* Adds to `sums_ns[mix]` how long just the classes of that mix (a bit each) ran. */
+static bool sum_mixes(const struct view_spans *spans, int64_t sums_ns[MIX_COUNT])
+{
+	size_t count = spans[0].count + spans[1].count + spans[2].count, filled = 0;
+	struct boundary *boundaries = ops_alloc_zeroed(2 * count + 1, sizeof(*boundaries));
+	int running[CLASS_COUNT] = {0};
+
+	if (!boundaries)
+		return false;
+	for (int class_ = 0; class_ < CLASS_COUNT; class_++) {
+		for (size_t i = 0; i < spans[class_].count; i++) {
+			boundaries[filled++] = (struct boundary){spans[class_].items[i].start_ns, class_, 1};
+			boundaries[filled++] = (struct boundary){spans[class_].items[i].end_ns, class_, -1};
+		}
+	}
+	qsort(boundaries, filled, sizeof(*boundaries), compare_boundaries);
+	for (size_t i = 0; i + 1 < filled; i++) {
+		running[boundaries[i].class_] += boundaries[i].change;
+		sums_ns[(running[0] > 0) | (running[1] > 0) << 1 | (running[2] > 0) << 2] +=
+			boundaries[i + 1].time_ns - boundaries[i].time_ns;
+	}
+	ops_free(boundaries);
+	return true;
+}
+
+static bool sum_rank(const struct event_table *table, bool memory, int64_t sums_ns[MIX_COUNT])
+{
+	struct view_spans spans[CLASS_COUNT] = {{0}};
+	bool done = true;
+
+	for (int i = 0; done && i < CLASS_COUNT; i++)
+		if (memory || classes[i] != EVENT_MEMORY)
+			done = device_spans(table, 1u << classes[i], &spans[i]);
+	done = done && sum_mixes(spans, sums_ns);
+	for (int i = 0; i < CLASS_COUNT; i++)
+		view_spans_release(&spans[i]);
+	return done;
+}
+
+static void mix_name(int mix, struct result_table *table)
+{
+	char name[96] = "";
+
+	for (int i = 0; i < CLASS_COUNT; i++) {
+		if (!(mix >> i & 1))
+			continue;
+		if (*name)
+			strcat(name, " overlapping ");
+		strcat(name, event_class_name(classes[i]));
+	}
+	result_text_copy(table, name, strlen(name));
+}
+
+static void write_mixes(struct result_table *table, const int64_t sums_ns[MIX_COUNT])
+{
+	int64_t total_ns = 0;
+	int order[MIX_COUNT], count = 0;
+
+	for (int mix = 1; mix < MIX_COUNT; mix++) {
+		int at = count;
+
+		if (!sums_ns[mix])
+			continue;
+		total_ns += sums_ns[mix];
+		for (count++; at && sums_ns[order[at - 1]] < sums_ns[mix]; at--)
+			order[at] = order[at - 1];
+		order[at] = mix;
+	}
+	for (int i = 0; i < count; i++) {
+		mix_name(order[i], table);
+		result_time(table, sums_ns[order[i]]);
+		result_number(table, result_round(100.0 * (double)sums_ns[order[i]] / (double)total_ns, 1));
+	}
+}
+
+enum ops_code analysis_kernels_by_type(struct analysis_run *run)
+{
+	struct result_table *table = &run->result.table;
+	int64_t sums_ns[MIX_COUNT] = {0};
+	bool memory;
+	enum ops_code code = analysis_bool(run, "include_memory_kernels", &memory);
+
+	result_column(table, "kernel_type", RESULT_TEXT);
+	result_column(table, "sum", RESULT_TIME);
+	result_column(table, "percentage", RESULT_NUMBER);
+	for (size_t i = 0; !code && i < run->count; i++)
+		if (!sum_rank(&run->events.tables[i], memory, sums_ns))
+			code = ops_fault_memory(run->error);
+	if (!code)
+		write_mixes(table, sums_ns);
+	return code;
+}
+
+/* --- by name ------------------------------------------------------------------------------------------------------ */
+
+static int compare_names(const struct name_sum *a, const struct name_sum *b)
+{
+	size_t size = a->name.size < b->name.size ? a->name.size : b->name.size;
+	int order = size ? memcmp(a->name.bytes, b->name.bytes, size) : 0;
+
+	return order ? order : (a->name.size > b->name.size) - (a->name.size < b->name.size);
+}
+
+static int compare_ranks(const struct name_sum *a, const struct name_sum *b)
+{
+	return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static int by_type_name_rank(const void *a, const void *b)
+{
+	const struct name_sum *left = a, *right = b;
+	int order = strcmp(left->type, right->type);
+
+	if (!order)
+		order = compare_names(left, right);
+	return order ? order : compare_ranks(left, right);
+}
+
+static int by_rank_type_sum(const void *a, const void *b)
+{
+	const struct name_sum *left = a, *right = b;
+	int order = compare_ranks(left, right);
+
+	if (!order)
+		order = strcmp(left->type, right->type);
+	if (!order)
+		order = (left->sum_ns < right->sum_ns) - (left->sum_ns > right->sum_ns);
+	return order ? order : compare_names(left, right);
+}
+
+static int by_rank_name(const void *a, const void *b)
+{
+	int order = compare_ranks(a, b);
+
+	return order ? order : compare_names(a, b);
+}
+
+static void write_sums(struct result_table *table, const struct name_sums *sums, bool typed)
+{
+	result_column(table, "name", RESULT_TEXT);
+	result_column(table, "sum (us)", RESULT_TIME);
+	result_column(table, "max (us)", RESULT_TIME);
+	result_column(table, "min (us)", RESULT_TIME);
+	result_column(table, "stddev", RESULT_NUMBER);
+	result_column(table, "mean (us)", RESULT_NUMBER);
+	if (typed)
+		result_column(table, "kernel_type", RESULT_TEXT);
+	result_column(table, "rank", RESULT_INTEGER);
+	for (size_t i = 0; i < sums->items.count; i++) {
+		const struct name_sum *sum = &sums->items.items[i];
+
+		result_text(table, sum->name);
+		result_time(table, sum->sum_ns);
+		result_time(table, sum->max_ns);
+		result_time(table, sum->min_ns);
+		result_number(table, sum->deviation_ns / 1000);
+		result_number(table, (double)sum->sum_ns / (double)sum->count / 1000);
+		if (typed)
+			result_text(table, (struct ops_string){sum->type, strlen(sum->type)});
+		result_integer(table, sum->rank);
+	}
+}
+
+typedef bool wanted_row(const struct event_table *table, const struct event_row *row, int which);
+
+static bool is_of_class(const struct event_table *table, const struct event_row *row, int which)
+{
+	(void)table;
+	return row->on_device && row->class_ == which;
+}
+
+static bool is_of_kind(const struct event_table *table, const struct event_row *row, int which)
+{
+	(void)table;
+	return row->kind == which;
+}
+
+static bool add_rows(struct name_sums *sums, const struct event_table *table, wanted_row *wanted, int which,
+                     const char *type, const struct name_limits *limits)
+{
+	uint32_t *rows = ops_alloc_zeroed(table->kept_count + 1, sizeof(*rows));
+	size_t count = 0;
+	bool done;
+
+	for (size_t i = 0; rows && i < table->kept_count; i++)
+		if (wanted(table, &table->rows[table->kept[i]], which))
+			rows[count++] = table->kept[i];
+	done = rows && name_sums_add(sums, table, rows, count, type, limits);
+	ops_free(rows);
+	return done;
+}
+
+static enum ops_code take_limits(const struct analysis_run *run, struct name_limits *limits)
+{
+	enum ops_code code = analysis_integer(run, "num_kernels", &limits->names);
+
+	limits->allowed = analysis_arg(run, "allowlist_patterns");
+	return code ? code : analysis_number(run, "duration_ratio", &limits->ratio);
+}
+
+enum ops_code analysis_kernels_by_name(struct analysis_run *run)
+{
+	struct name_sums sums = {{0}};
+	struct name_limits limits;
+	bool memory, done = true;
+	struct ops_json_slice order = analysis_arg(run, "order");
+	enum ops_code code = take_limits(run, &limits);
+
+	if (!code)
+		code = analysis_bool(run, "include_memory_kernels", &memory);
+	for (size_t i = 0; !code && done && i < run->count; i++)
+		for (int at = 0; done && at < CLASS_COUNT; at++)
+			if (memory || classes[at] != EVENT_MEMORY)
+				done = add_rows(&sums, &run->events.tables[i], is_of_class, (int)classes[at],
+				                event_class_name(classes[at]), &limits);
+	if (!done)
+		code = ops_fault_memory(run->error);
+	if (!code && sums.items.count)
+		qsort(sums.items.items, sums.items.count, sizeof(*sums.items.items),
+		      ops_json_slice_is(order, "\"rank,kernel_type,sum desc,name\"") ? by_rank_type_sum : by_type_name_rank);
+	if (!code)
+		write_sums(&run->result.table, &sums, true);
+	OPS_ARRAY_RELEASE(&sums.items);
+	return code;
+}
+
+/* No table when nothing is annotated. */
+enum ops_code analysis_user_annotations(struct analysis_run *run)
+{
+	struct name_sums sums = {{0}};
+	struct name_limits limits;
+	bool on_gpu, done = true;
+	enum ops_code code = take_limits(run, &limits);
+
+	if (!code)
+		code = analysis_bool(run, "use_gpu_annotation", &on_gpu);
+	for (size_t i = 0; !code && done && i < run->count; i++)
+		done = add_rows(&sums, &run->events.tables[i], is_of_kind,
+		                on_gpu ? OPS_EVENT_GPU_USER_ANNOTATION : OPS_EVENT_USER_ANNOTATION, "", &limits);
+	if (!done)
+		code = ops_fault_memory(run->error);
+	if (!code && sums.items.count) {
+		qsort(sums.items.items, sums.items.count, sizeof(*sums.items.items), by_rank_name);
+		write_sums(&run->result.table, &sums, false);
+	}
+	OPS_ARRAY_RELEASE(&sums.items);
+	return code;
+}

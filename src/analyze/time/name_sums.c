@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums by name, of the names that take most time; the rest together as "others", whose figures are of their events like
+ * those of any name (flaw 2).
+ */
+#include "analyze/time/device_time.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "trace/order.h"
+
+/* The rows of a name: a stretch of the rows in order of names. */
+struct group {
+	struct ops_string name;
+	const uint32_t *rows;
+	size_t count;
+	int64_t sum_ns;
+	bool kept;
+};
+
+static bool by_name(const void *context, uint32_t a, uint32_t b)
+{
+	const struct event_row *rows = context;
+
+	return rows[a].name < rows[b].name;
+}
+
+static int compare_texts(struct ops_string a, struct ops_string b)
+{
+	size_t size = a.size < b.size ? a.size : b.size;
+	int order = size ? memcmp(a.bytes, b.bytes, size) : 0;
+
+	return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group *left = a, *right = b;
+
+	if (left->sum_ns != right->sum_ns)
+		return left->sum_ns < right->sum_ns ? 1 : -1;
+	return compare_texts(left->name, right->name);
+}
+
+static size_t find_groups(const struct event_table *table, const uint32_t *rows, size_t count, struct group *groups)
+{
+	size_t found = 0;
+
+	for (size_t i = 0, end; i < count; i = end) {
+		struct group *group = &groups[found++];
+
+		*group = (struct group){.name = event_name(table, &table->rows[rows[i]]), .rows = rows + i};
+		for (end = i; end < count && table->rows[rows[end]].name == table->rows[rows[i]].name; end++)
+			group->sum_ns += table->rows[rows[end]].dur_ns;
+		group->count = end - i;
+	}
+	return found;
+}
+
+static bool is_allowed(struct ops_string name, struct ops_json_slice allowed)
+{
+	struct ops_json_walk cursor = ops_json_walk(allowed.bytes, allowed.size);
+	struct ops_json_slice item;
+
+	while (allowed.size && allowed.bytes[0] == '[' && ops_json_next_element(&cursor, &item))
+		if (item.size > 2 && memmem(name.bytes, name.size, item.bytes + 1, item.size - 2))
+			return true;
+	return false;
+}
+
+/* Names are kept until they make up the wanted part of the time: all when there are not too many. */
+static void choose(struct group *groups, size_t count, const struct name_limits *limits)
+{
+	int64_t total_ns = 0, before_ns = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total_ns += groups[i].sum_ns;
+	for (size_t i = 0; i < count; i++) {
+		groups[i].kept = (int64_t)count <= limits->names ||
+		                 ((int64_t)i < limits->names && (double)before_ns < limits->ratio * (double)total_ns) ||
+		                 is_allowed(groups[i].name, limits->allowed);
+		before_ns += groups[i].sum_ns;
+	}
+}
+
+/* Takes the rows of a group into a sum; the deviation's squares are summed in a second pass, about the mean. */
+static void take(struct name_sum *sum, const struct event_table *table, const struct group *group)
+{
+	for (size_t i = 0; i < group->count; i++) {
+		int64_t ns = table->rows[group->rows[i]].dur_ns;
+
+		sum->max_ns = !sum->count || ns > sum->max_ns ? ns : sum->max_ns;
+		sum->min_ns = !sum->count || ns < sum->min_ns ? ns : sum->min_ns;
+		sum->sum_ns += ns;
+		sum->count++;
+	}
+}
+
+static double squares(const struct event_table *table, const struct group *group, double mean)
+{
+	double total = 0;
+
+	for (size_t i = 0; i < group->count; i++) {
+		double distance = (double)table->rows[group->rows[i]].dur_ns - mean;
+
+		total += distance * distance;
+	}
+	return total;
+}
+
+/* Adds one sum of those groups that are kept, each for itself, or of all that are not. */
+static bool add_sums(struct name_sums *sums, const struct event_table *table, const struct group *groups, size_t count,
+                     const char *type)
+{
+	struct name_sum others = {.name = {"others", 6}, .type = type, .rank = table->rank};
+	double total = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct name_sum one = {.name = groups[i].name, .type = type, .rank = table->rank}, *sum;
+
+		take(groups[i].kept ? &one : &others, table, &groups[i]);
+		if (!groups[i].kept)
+			continue;
+		if (one.count > 1)
+			one.deviation_ns =
+				sqrt(squares(table, &groups[i], (double)one.sum_ns / (double)one.count) / (double)(one.count - 1));
+		sum = OPS_ARRAY_PUSH(&sums->items);
+		if (!sum)
+			return false;
+		*sum = one;
+	}
+	if (!others.count)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		if (!groups[i].kept)
+			total += squares(table, &groups[i], (double)others.sum_ns / (double)others.count);
+	others.deviation_ns = others.count > 1 ? sqrt(total / (double)(others.count - 1)) : 0;
+	if (!OPS_ARRAY_RESERVE(&sums->items, 1))
+		return false;
+	sums->items.items[sums->items.count++] = others;
+	return true;
+}
+
+bool name_sums_add(struct name_sums *sums, const struct event_table *table, const uint32_t *rows, size_t count,
+                   const char *type, const struct name_limits *limits)
+{
+	uint32_t *order = ops_alloc_zeroed(count + 1, sizeof(*order));
+	struct group *groups = NULL;
+	size_t found;
+	bool done = order;
+
+	if (done && count)
+		memcpy(order, rows, count * sizeof(*order));
+	done = done && ops_sort_rows(order, count, by_name, table->rows);
+	groups = done ? ops_alloc_zeroed(count + 1, sizeof(*groups)) : NULL;
+	if (groups) {
+		found = find_groups(table, order, count, groups);
+		qsort(groups, found, sizeof(*groups), compare_groups);
+		choose(groups, found, limits);
+		done = add_sums(sums, table, groups, found, type);
+	}
+	done = done && groups;
+	ops_free(groups);
+	ops_free(order);
+	return done;
+}
