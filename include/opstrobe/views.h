@@ -43,8 +43,9 @@ enum ops_code ops_distributed_json(const struct ops_worker *workers, size_t coun
 enum ops_code ops_run_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
                            struct ops_error *error);
 
-/* The most important of it to be read on a terminal, at most 80 columns. */
-enum ops_code ops_views_text(const struct ops_trace *trace, char **ret_text, size_t *ret_size, struct ops_error *error);
+/* The most important of it to be read on a terminal, at most 80 columns; coloured by its escape sequences if wanted. */
+enum ops_code ops_views_text(const struct ops_trace *trace, bool colours, char **ret_text, size_t *ret_size,
+                             struct ops_error *error);
 
 /* --- two traces --------------------------------------------------------------------------------------------------- */
 

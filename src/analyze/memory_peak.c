@@ -46,30 +46,12 @@ struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, 
 	return nothing;
 }
 
-/* Whether a file is torch's own: the line that a user looks for is the one that called it. */
-static bool is_torch(struct ops_string file)
-{
-	return (file.size >= 6 && memcmp(file.bytes, "torch/", 6) == 0) || memmem(file.bytes, file.size, "/torch/", 7) ||
-	       (file.size && file.bytes[0] == '<');
-}
-
 struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, uint32_t block, uint32_t *ret_line)
 {
-	const struct ops_events *e = ops_trace_events(timeline->trace);
-	struct ops_function_text function;
-	uint32_t row = timeline->blocks[block].row, line = 0;
+	uint32_t row = timeline->blocks[block].row;
 
 	*ret_line = 0;
-	for (; row != OPS_NONE; row = e->parent[row]) {
-		if (e->kind[row] == OPS_EVENT_PYTHON_FUNCTION && ops_event_function(timeline->trace, row, &function) &&
-		    function.file.size && !is_torch(function.file)) {
-			*ret_line = line ? line : function.line;
-			return function.file;
-		}
-		if (e->call_line && e->call_line[row])
-			line = e->call_line[row];
-	}
-	return nothing;
+	return row == OPS_NONE ? nothing : ops_event_line(timeline->trace, row, ret_line);
 }
 
 /* --- sums ------------------------------------------------------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <opstrobe/read.h>
 #include <opstrobe/views.h>
@@ -91,7 +92,7 @@ static bool print_text(const struct traces *traces)
 
 		if (traces->count > 1)
 			printf("%s--- %s ---\n", i ? "\n" : "", traces->files.items[i].path);
-		code = ops_views_text(traces->workers[i].trace, &text, &size, &error);
+		code = ops_views_text(traces->workers[i].trace, isatty(STDOUT_FILENO), &text, &size, &error);
 		if (!print(code, text, size, &error))
 			return false;
 	}

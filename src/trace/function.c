@@ -72,3 +72,29 @@ uint32_t ops_event_caller(const struct ops_trace *trace, uint32_t row)
 	while (row != OPS_NONE && !(ops_event_function(trace, row, &function) && function.file.size));
 	return row;
 }
+
+/* Whether a file is torch's own: the line that a user looks for is the one that called it. */
+static bool is_torch(struct ops_string file)
+{
+	return (file.size >= 6 && memcmp(file.bytes, "torch/", 6) == 0) || memmem(file.bytes, file.size, "/torch/", 7) ||
+	       (file.size && file.bytes[0] == '<');
+}
+
+struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, uint32_t *ret_line)
+{
+	const struct ops_events *e = &trace->events;
+	struct ops_function_text function;
+	uint32_t line = 0;
+
+	*ret_line = 0;
+	for (; row != OPS_NONE; row = e->parent[row]) {
+		if (e->kind[row] == OPS_EVENT_PYTHON_FUNCTION && ops_event_function(trace, row, &function) &&
+		    function.file.size && !is_torch(function.file)) {
+			*ret_line = line ? line : function.line;
+			return function.file;
+		}
+		if (e->call_line && e->call_line[row])
+			line = e->call_line[row];
+	}
+	return (struct ops_string){"", 0};
+}

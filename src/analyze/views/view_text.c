@@ -1,148 +1,350 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The most important of all views, to be read on a terminal of 80 columns.
+ * The most important of all views, to be read on a terminal: what is wrong with the trace, where the time of a step goes,
+ * how busy devices are and when they are not. Lists are in view_text_lists.c.
  */
-#include <opstrobe/views.h>
+#include "analyze/views/view_text.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/views/views.h"
+#include <opstrobe/views.h>
+
+#include "analyze/format.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 
-#define ROWS_MAX 10
-#define NAME_WIDTH 38
+#define GAPS_MAX 3
+#define BAR_WIDTH 30
 
-struct entry {
-	uint32_t name;
-	uint64_t calls;
-	int64_t host_self_ns;
-	int64_t device_self_ns;
+/* --- pieces --------------------------------------------------------------------------------------------------------- */
+
+static const char *const styles[] = {
+	[PAGE_PLAIN] = "", [PAGE_TITLE] = "\033[1m", [PAGE_FAINT] = "\033[2m", [PAGE_WARNING] = "\033[33m",
+	[PAGE_BAR] = "\033[36m",
 };
 
-static int compare(const void *a, const void *b)
+void page_begin(struct page *page, enum page_style style)
 {
-	const struct entry *left = a, *right = b;
-
-	if (left->device_self_ns != right->device_self_ns)
-		return left->device_self_ns < right->device_self_ns ? 1 : -1;
-	if (left->host_self_ns != right->host_self_ns)
-		return left->host_self_ns < right->host_self_ns ? 1 : -1;
-	return (left->name > right->name) - (left->name < right->name);
+	if (page->colours)
+		ops_buffer_append_text(&page->out, styles[style]);
 }
 
-static void append_name(struct ops_buffer *out, struct ops_string name)
+void page_end(struct page *page, enum page_style style)
 {
-	size_t shown = name.size > NAME_WIDTH ? NAME_WIDTH - 1 : name.size;
+	if (page->colours && style != PAGE_PLAIN)
+		ops_buffer_append_text(&page->out, "\033[0m");
+}
 
-	for (size_t i = 0; i < NAME_WIDTH; i++) {
-		char c = i < shown ? name.bytes[i] : i == shown && shown < name.size ? '~' : ' ';
+void page_title(struct page *page, const char *title)
+{
+	ops_buffer_append_text(&page->out, "\n");
+	page_begin(page, PAGE_TITLE);
+	ops_buffer_append_text(&page->out, title);
+	page_end(page, PAGE_TITLE);
+}
 
-		if ((unsigned char)c < ' ')
-			c = ' ';
-		ops_buffer_append(out, &c, 1);
+void page_bar(struct page *page, double share, int width)
+{
+	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	int filled = share > 0 ? (int)lrint(fmin(share, 1) * 8 * width) : 0;
+
+	page_begin(page, PAGE_BAR);
+	for (int i = 0; i < filled / 8; i++)
+		ops_buffer_append_text(&page->out, "█");
+	ops_buffer_append_text(&page->out, eighths[filled % 8]);
+	page_end(page, PAGE_BAR);
+}
+
+void page_name(struct page *page, struct ops_string name, size_t width, bool fill)
+{
+	size_t length = ops_text_length(name);
+	struct ops_string shown = length > width ? ops_text_prefix(name, width - 1) : name;
+
+	for (size_t i = 0; i < shown.size; i++) /* what would move the cursor is a blank */
+		ops_buffer_append(&page->out, (unsigned char)shown.bytes[i] < ' ' || shown.bytes[i] == 0x7f ? " " : &shown.bytes[i], 1);
+	if (length > width)
+		ops_buffer_append_text(&page->out, "…");
+	else if (fill)
+		ops_buffer_printf(&page->out, "%*s", (int)(width - length), "");
+}
+
+void page_time(struct page *page, double ns)
+{
+	if (ns >= 1e9)
+		ops_buffer_printf(&page->out, "%7.2f s ", ns / 1e9);
+	else if (ns >= 1e6)
+		ops_buffer_printf(&page->out, "%7.2f ms", ns / 1e6);
+	else
+		ops_buffer_printf(&page->out, "%7.2f us", ns / 1e3);
+}
+
+void page_bytes(struct page *page, int64_t bytes)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double size = (double)bytes;
+	size_t unit = 0;
+
+	for (; fabs(size) >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+		size /= 1024;
+	ops_buffer_printf(&page->out, unit ? "%.2f %s" : "%.0f %s", size, units[unit]);
+}
+
+void page_line(struct page *page, uint32_t row, size_t width)
+{
+	uint32_t line;
+	struct ops_string file = ops_event_line(page->views->trace, row, &line);
+	size_t length = ops_text_length(file);
+	char number[16];
+
+	if (!file.size)
+		return;
+	width -= (size_t)snprintf(number, sizeof(number), ":%" PRIu32, line) + 1;
+	page_begin(page, PAGE_FAINT);
+	ops_buffer_append_text(&page->out, " ");
+	if (length > width) { /* the end of a path tells more than its beginning */
+		struct ops_string front = ops_text_prefix(file, length - width + 1);
+
+		ops_buffer_append_text(&page->out, "…");
+		file = (struct ops_string){file.bytes + front.size, file.size - front.size};
 	}
+	page_name(page, file, width, false);
+	ops_buffer_append_text(&page->out, number);
+	page_end(page, PAGE_FAINT);
 }
 
-static void append_steps(const struct ops_views *views, struct ops_buffer *out)
+/* --- the trace ------------------------------------------------------------------------------------------------------ */
+
+static void put_head(struct page *page)
+{
+	const struct ops_trace_info *info = ops_trace_info(page->views->trace);
+	struct ops_string host = {info->host_name, strlen(info->host_name)};
+	size_t threads = 0, count;
+	const struct ops_track *tracks = ops_trace_tracks(page->views->trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		threads += tracks[i].kind == OPS_TRACK_THREAD;
+	page_begin(page, PAGE_TITLE);
+	if (host.size) {
+		page_name(page, host, 24, false);
+		ops_buffer_append_text(&page->out, ": ");
+	}
+	ops_buffer_printf(&page->out, "%zu events", ops_trace_events(page->views->trace)->count);
+	page_end(page, PAGE_TITLE);
+	ops_buffer_printf(&page->out, " in %.3f ms, %zu thread%s, %zu device%s\n",
+	                  fmax(0, (double)page->views->last_ns - (double)page->views->first_ns) / 1e6, threads,
+	                  threads == 1 ? "" : "s", page->views->used.count, page->views->used.count == 1 ? "" : "s");
+}
+
+/* What of the recording or of the file is missing or was put right. */
+static void put_faults(struct page *page)
+{
+	uint64_t lost = ops_trace_info(page->views->trace)->lost;
+	size_t count;
+	const struct ops_note *notes = ops_trace_notes(page->views->trace, &count);
+
+	page_begin(page, PAGE_WARNING);
+	if (lost)
+		ops_buffer_printf(&page->out, "lost: %" PRIu64 " record%s could not be kept; all sums are too small\n", lost,
+		                  lost == 1 ? "" : "s");
+	for (size_t i = 0; i < count; i++) {
+		ops_buffer_printf(&page->out, "file: %s", ops_note_text(notes[i].kind));
+		if (notes[i].count > 1)
+			ops_buffer_printf(&page->out, " (%" PRIu64 " times, first at byte %" PRIu64 ")\n", notes[i].count, notes[i].byte);
+		else
+			ops_buffer_printf(&page->out, " (byte %" PRIu64 ")\n", notes[i].byte);
+	}
+	page_end(page, PAGE_WARNING);
+}
+
+/* --- steps ---------------------------------------------------------------------------------------------------------- */
+
+static void put_steps(struct page *page)
 {
 	static const char *const names[] = {"kernels", "copies", "fills", "communication", "launch calls",
 	                                    "data loading", "CPU", "other"};
+	const struct ops_views *views = page->views;
 	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
+	double least_ns = INFINITY, most_ns = 0;
 
 	if (!views->steps.count)
 		return;
-	ops_buffer_printf(out, "%zu step%s, %.3f ms each\n", views->steps.count, views->steps.count == 1 ? "" : "s",
+	for (size_t i = 0; i < views->steps.count; i++) {
+		double ns = (double)(views->steps.items[i].end_ns - views->steps.items[i].start_ns);
+
+		least_ns = fmin(least_ns, ns);
+		most_ns = fmax(most_ns, ns);
+	}
+	page_title(page, "");
+	page_begin(page, PAGE_TITLE);
+	ops_buffer_printf(&page->out, "%zu step%s, %.3f ms each", views->steps.count, views->steps.count == 1 ? "" : "s",
 	                  total_ns / 1e6);
+	page_end(page, PAGE_TITLE);
+	if (views->steps.count > 1)
+		ops_buffer_printf(&page->out, " (%.3f to %.3f)", least_ns / 1e6, most_ns / 1e6);
+	ops_buffer_append_text(&page->out, "\n");
 	for (int category = 0; category < VIEW_TIME_COUNT; category++) {
 		double time_ns = view_step_average_ns(views, (enum view_category)category);
 
-		if (time_ns > 0)
-			ops_buffer_printf(out, "  %-14s %11.3f ms %5.1f %%\n", names[category], time_ns / 1e6,
-			                  100 * time_ns / total_ns);
+		if (!(time_ns > 0))
+			continue;
+		ops_buffer_printf(&page->out, "  %-14s %11.3f ms %5.1f %% ", names[category], time_ns / 1e6, 100 * time_ns / total_ns);
+		page_bar(page, time_ns / total_ns, BAR_WIDTH);
+		ops_buffer_append_text(&page->out, "\n");
 	}
 }
 
-static bool append_gpus(struct ops_views *views, struct ops_buffer *out)
-{
-	for (size_t i = 0; i < views->gpus.count; i++) {
-		struct view_gpu_figures figures;
+/* --- devices, and when nothing runs --------------------------------------------------------------------------------- */
 
-		if (!view_gpu_figures(views, views->gpus.items[i], &figures))
-			return false;
-		ops_buffer_printf(out, "%sGPU %lld: busy %.1f %%", i ? "" : "\n", (long long)views->gpus.items[i],
-		                  100 * figures.utilization_ratio);
-		if (!isnan(figures.sm_efficiency_ratio))
-			ops_buffer_printf(out, ", multiprocessors %.1f %%", 100 * figures.sm_efficiency_ratio);
-		if (!isnan(figures.occupancy_pct))
-			ops_buffer_printf(out, ", occupancy %.1f %%", figures.occupancy_pct);
-		ops_buffer_append_text(out, "\n");
-	}
-	return true;
+static struct view_span whole(const struct ops_views *views)
+{
+	if (views->steps.count)
+		return (struct view_span){views->steps.items[0].start_ns, views->steps.items[views->steps.count - 1].end_ns};
+	return (struct view_span){views->first_ns, views->last_ns};
 }
 
-static bool append_operators(const struct ops_views *views, struct ops_buffer *out)
+/* The innermost event of the host that goes on through all of a gap; OPS_NONE. */
+static uint32_t event_around(const struct ops_views *views, struct view_span gap)
 {
-	size_t strings = ops_trace_string_count(views->trace), kept = 0;
-	struct entry *entries = ops_alloc_zeroed(strings + 1, sizeof(*entries));
+	uint32_t found = OPS_NONE;
 
-	if (!entries)
+	for (uint32_t row = 0; row < views->events->count && views->events->start_ns[row] <= gap.start_ns; row++) {
+		uint8_t part = views->parts[row];
+
+		if (views->events->end_ns[row] >= gap.end_ns && part != VIEW_NOTHING && part != VIEW_WINDOW &&
+		    part != VIEW_DEVICE_LABEL && part < VIEW_KERNEL)
+			found = row;
+	}
+	return found;
+}
+
+static int compare_gaps(const void *a, const void *b)
+{
+	const struct view_span *left = a, *right = b;
+	int64_t left_ns = left->end_ns - left->start_ns, right_ns = right->end_ns - right->start_ns;
+
+	if (left_ns != right_ns)
+		return left_ns < right_ns ? 1 : -1;
+	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+/* The longest stretches in which there is nothing of `busy`, which is not merged yet. */
+static bool put_gaps(struct page *page, struct view_spans *busy, const char *what)
+{
+	struct view_spans all = {0}, gaps = {0};
+	struct view_span range = whole(page->views);
+	double length_ns = (double)range.end_ns - (double)range.start_ns;
+	bool done;
+
+	view_spans_settle(busy);
+	done = view_spans_push(&all, range.start_ns, range.end_ns) && view_spans_subtract(&all, busy, &gaps);
+	if (done && gaps.count && length_ns > 0) {
+		ops_buffer_printf(&page->out, "%s for %.1f %% of the time; longest:\n", what,
+		                  100 * (double)view_spans_length(&gaps) / length_ns);
+		qsort(gaps.items, gaps.count, sizeof(*gaps.items), compare_gaps);
+	}
+	for (size_t i = 0; done && length_ns > 0 && i < gaps.count && i < GAPS_MAX; i++) {
+		uint32_t row = event_around(page->views, gaps.items[i]);
+
+		ops_buffer_append_text(&page->out, "  ");
+		page_time(page, (double)gaps.items[i].end_ns - (double)gaps.items[i].start_ns);
+		ops_buffer_printf(&page->out, " at %.3f ms",
+		                  ((double)gaps.items[i].start_ns - (double)page->views->first_ns) / 1e6);
+		if (row != OPS_NONE) {
+			ops_buffer_append_text(&page->out, " in ");
+			page_name(page, view_row_name(page->views, row), 25, false);
+			page_line(page, row, 18);
+		}
+		ops_buffer_append_text(&page->out, "\n");
+	}
+	view_spans_release(&all);
+	view_spans_release(&gaps);
+	return done;
+}
+
+static bool put_device(struct page *page, int64_t id)
+{
+	struct view_gpu_figures figures;
+	struct view_spans busy = {0};
+	bool done = view_gpu_figures(page->views, id, &figures);
+
+	if (!done)
 		return false;
-	for (size_t i = 0; i < views->nodes.count; i++) {
-		const struct view_node *node = &views->nodes.items[i];
-		struct entry *entry = &entries[views->events->name[node->row]];
+	page_title(page, "");
+	page_begin(page, PAGE_TITLE);
+	ops_buffer_printf(&page->out, "GPU %" PRId64, id);
+	page_end(page, PAGE_TITLE);
+	ops_buffer_printf(&page->out, ": busy %.1f %%", 100 * figures.utilization_ratio);
+	if (!isnan(figures.sm_efficiency_ratio))
+		ops_buffer_printf(&page->out, ", multiprocessors %.1f %%", 100 * figures.sm_efficiency_ratio);
+	if (!isnan(figures.occupancy_pct))
+		ops_buffer_printf(&page->out, ", occupancy %.1f %%", figures.occupancy_pct);
+	ops_buffer_append_text(&page->out, "\n");
+	for (size_t i = 0; done && i < page->views->device_events.count; i++) {
+		const struct view_device_event *event = &page->views->device_events.items[i];
 
-		if (node->kept != i || !view_is_operator(views, node))
-			continue;
-		entry->calls++;
-		view_add(&entry->host_self_ns, view_host_self_ns(views, node));
-		view_add(&entry->device_self_ns, node->device_self_ns);
+		if (event->device == id)
+			done = view_spans_push(&busy, view_start(page->views, event->row), view_end(page->views, event->row));
 	}
-	for (uint32_t i = 0; i < strings; i++) {
-		if (!entries[i].calls)
-			continue;
-		entries[kept] = entries[i];
-		entries[kept++].name = i;
-	}
-	qsort(entries, kept, sizeof(*entries), compare);
-	if (kept)
-		ops_buffer_printf(out, "\n%-*s %8s %14s %14s\n", NAME_WIDTH, "operator", "calls", "self CPU ms",
-		                  "self device ms");
-	for (size_t i = 0; i < kept && i < ROWS_MAX; i++) {
-		append_name(out, ops_trace_string(views->trace, entries[i].name));
-		ops_buffer_printf(out, " %8llu %14.3f %14.3f\n", (unsigned long long)entries[i].calls,
-		                  (double)entries[i].host_self_ns / 1e6, (double)entries[i].device_self_ns / 1e6);
-	}
-	if (kept > ROWS_MAX)
-		ops_buffer_printf(out, "and %zu more\n", kept - ROWS_MAX);
-	ops_free(entries);
-	return true;
+	done = done && put_gaps(page, &busy, "idle");
+	view_spans_release(&busy);
+	return done;
 }
 
-enum ops_code ops_views_text(const struct ops_trace *trace, char **ret_text, size_t *ret_size, struct ops_error *error)
+/* On the CPU alone: when no operator runs on any thread. */
+static bool put_host(struct page *page)
 {
-	struct ops_buffer out = {0};
+	const struct ops_views *views = page->views;
+	struct view_spans busy = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < views->nodes.count; i++)
+		if (views->nodes.items[i].part == VIEW_OPERATOR)
+			done = view_spans_push(&busy, view_start(views, views->nodes.items[i].row),
+			                       view_end(views, views->nodes.items[i].row));
+	if (done && busy.count) {
+		ops_buffer_append_text(&page->out, "\n");
+		done = put_gaps(page, &busy, "no operator runs");
+	}
+	view_spans_release(&busy);
+	return done;
+}
+
+static bool put_devices(struct page *page)
+{
+	bool done = true;
+
+	for (size_t i = 0; done && i < page->views->gpus.count; i++)
+		done = put_device(page, page->views->gpus.items[i]);
+	return done && (page->views->gpus.count || put_host(page));
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------ */
+
+enum ops_code ops_views_text(const struct ops_trace *trace, bool colours, char **ret_text, size_t *ret_size,
+                             struct ops_error *error)
+{
 	struct ops_views views;
+	struct page page = {.views = &views, .colours = colours};
 	bool done = ops_views_init(&views, trace);
 
 	if (done) {
-		uint64_t lost = ops_trace_info(trace)->lost;
-
-		ops_buffer_printf(&out, "%zu events\n", ops_trace_events(trace)->count);
-		if (lost)
-			ops_buffer_printf(&out, "%llu events were lost\n", (unsigned long long)lost);
-		append_steps(&views, &out);
-		done = append_gpus(&views, &out) && append_operators(&views, &out);
+		put_head(&page);
+		put_faults(&page);
+		put_steps(&page);
+		done = page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_modules(&page) &&
+		       page_memory(&page);
 	}
-	ops_buffer_append(&out, "", 1);
+	ops_buffer_append(&page.out, "", 1);
 	ops_views_release(&views);
-	if (!done || out.failed) {
-		ops_buffer_release(&out);
+	if (!done || page.out.failed) {
+		ops_buffer_release(&page.out);
 		return ops_fault_memory(error);
 	}
-	*ret_text = out.bytes;
-	*ret_size = out.size - 1;
+	*ret_text = page.out.bytes;
+	*ret_size = page.out.size - 1;
 	return OPS_OK;
 }

@@ -186,7 +186,7 @@ static void make_views(void *context)
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
 	ops_free_views(text);
 	text = NULL;
-	code = ops_views_text(context, &text, &size, &error);
+	code = ops_views_text(context, true, &text, &size, &error);
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
 	ops_free_views(text);
 }

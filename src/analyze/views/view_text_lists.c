@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The page for a terminal, continued: the operators, kernels and modules that take most of the time, and the peak of
+ * memory.
+ */
+#include "analyze/views/view_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opstrobe/modules.h>
+
+#include "analyze/device.h"
+#include "base/alloc.h"
+
+#define ROWS_MAX 10
+#define NAME_WIDTH 38
+#define KERNEL_WIDTH 46
+#define BAR_WIDTH 7
+
+struct entry {
+	uint32_t name;
+	uint32_t row; /* the one that took longest itself */
+	uint64_t calls;
+	int64_t host_self_ns;
+	int64_t device_self_ns;
+	int64_t most_ns;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct entry *left = a, *right = b;
+
+	if (left->device_self_ns != right->device_self_ns)
+		return left->device_self_ns < right->device_self_ns ? 1 : -1;
+	if (left->host_self_ns != right->host_self_ns)
+		return left->host_self_ns < right->host_self_ns ? 1 : -1;
+	return (left->name > right->name) - (left->name < right->name);
+}
+
+/* Makes a list of the names that occur, in order of what they take. */
+static size_t settle(struct entry *entries, size_t strings)
+{
+	size_t kept = 0;
+
+	for (uint32_t i = 0; i < strings; i++) {
+		if (!entries[i].calls)
+			continue;
+		entries[kept] = entries[i];
+		entries[kept++].name = i;
+	}
+	qsort(entries, kept, sizeof(*entries), compare);
+	return kept;
+}
+
+static void put_rest(struct page *page, size_t count)
+{
+	if (count > ROWS_MAX)
+		ops_buffer_printf(&page->out, "and %zu more\n", count - ROWS_MAX);
+}
+
+/* The row goes to the name's entry, with what it takes itself. */
+static void add(struct entry *entry, uint32_t row, int64_t host_self_ns, int64_t device_self_ns)
+{
+	int64_t taken_ns = device_self_ns ? device_self_ns : host_self_ns;
+
+	if (!entry->calls++ || taken_ns > entry->most_ns) {
+		entry->row = row;
+		entry->most_ns = taken_ns;
+	}
+	view_add(&entry->host_self_ns, host_self_ns);
+	view_add(&entry->device_self_ns, device_self_ns);
+}
+
+static struct ops_string name_of(const struct page *page, const struct entry *entry)
+{
+	return ops_trace_string(page->views->trace, entry->name);
+}
+
+/* --- operators ------------------------------------------------------------------------------------------------------ */
+
+static void put_operators(struct page *page, const struct entry *entries, size_t count)
+{
+	bool device = false;
+	double sum_ns = 0;
+
+	for (size_t i = 0; i < count; i++)
+		device |= entries[i].device_self_ns > 0;
+	for (size_t i = 0; i < count; i++)
+		sum_ns += (double)(device ? entries[i].device_self_ns : entries[i].host_self_ns);
+	page_title(page, "operators");
+	ops_buffer_printf(&page->out, "%*s %7s %11s", NAME_WIDTH - 9, "", "calls", "self CPU");
+	ops_buffer_append_text(&page->out, device ? " self device\n" : "\n");
+	for (size_t i = 0; i < count && i < ROWS_MAX; i++) {
+		const struct entry *entry = &entries[i];
+		double taken_ns = (double)(device ? entry->device_self_ns : entry->host_self_ns);
+		uint32_t line;
+
+		page_name(page, name_of(page, entry), NAME_WIDTH, true);
+		ops_buffer_printf(&page->out, " %7" PRIu64 "  ", entry->calls);
+		page_time(page, (double)entry->host_self_ns);
+		if (device) {
+			ops_buffer_append_text(&page->out, "  ");
+			page_time(page, (double)entry->device_self_ns);
+		}
+		ops_buffer_append_text(&page->out, " ");
+		page_bar(page, sum_ns > 0 ? taken_ns / sum_ns : 0, BAR_WIDTH);
+		ops_buffer_append_text(&page->out, "\n");
+		if (ops_event_line(page->views->trace, entry->row, &line).size) {
+			ops_buffer_append_text(&page->out, "   ");
+			page_line(page, entry->row, PAGE_COLUMNS - 3);
+			ops_buffer_append_text(&page->out, "\n");
+		}
+	}
+	put_rest(page, count);
+}
+
+bool page_operators(struct page *page)
+{
+	const struct ops_views *views = page->views;
+	size_t strings = ops_trace_string_count(views->trace), count;
+	struct entry *entries = ops_alloc_zeroed(strings + 1, sizeof(*entries));
+
+	if (!entries)
+		return false;
+	for (size_t i = 0; i < views->nodes.count; i++) {
+		const struct view_node *node = &views->nodes.items[i];
+
+		if (node->kept == i && view_is_operator(views, node))
+			add(&entries[views->events->name[node->row]], node->row, view_host_self_ns(views, node), node->device_self_ns);
+	}
+	count = settle(entries, strings);
+	if (count)
+		put_operators(page, entries, count);
+	ops_free(entries);
+	return true;
+}
+
+/* --- kernels -------------------------------------------------------------------------------------------------------- */
+
+bool page_kernels(struct page *page)
+{
+	const struct ops_views *views = page->views;
+	size_t strings = ops_trace_string_count(views->trace), count;
+	struct entry *entries = views->has_kernels ? ops_alloc_zeroed(strings + 1, sizeof(*entries)) : NULL;
+	double sum_ns = 0;
+
+	if (!entries)
+		return !views->has_kernels;
+	for (size_t i = 0; i < views->device_events.count; i++) {
+		uint32_t row = views->device_events.items[i].row;
+
+		if (views->device_events.items[i].part == VIEW_KERNEL)
+			add(&entries[views->events->name[row]], row, 0, view_duration(views, row));
+	}
+	count = settle(entries, strings);
+	for (size_t i = 0; i < count; i++)
+		sum_ns += (double)entries[i].device_self_ns;
+	page_title(page, "kernels");
+	ops_buffer_printf(&page->out, "%*s %7s %11s\n", KERNEL_WIDTH - 7, "", "calls", "time");
+	for (size_t i = 0; i < count && i < ROWS_MAX; i++) {
+		page_name(page, name_of(page, &entries[i]), KERNEL_WIDTH, true);
+		ops_buffer_printf(&page->out, " %7" PRIu64 "  ", entries[i].calls);
+		page_time(page, (double)entries[i].device_self_ns);
+		ops_buffer_append_text(&page->out, " ");
+		page_bar(page, sum_ns > 0 ? (double)entries[i].device_self_ns / sum_ns : 0, BAR_WIDTH);
+		ops_buffer_append_text(&page->out, "\n");
+	}
+	put_rest(page, count);
+	ops_free(entries);
+	return true;
+}
+
+/* --- modules -------------------------------------------------------------------------------------------------------- */
+
+static int64_t own_ns(const struct ops_module_row *row, bool device)
+{
+	return device ? ops_sum(row->self[OPS_MODULE_DEVICE], row->self[OPS_MODULE_BACKWARD_DEVICE])
+	              : ops_sum(row->self[OPS_MODULE_HOST], row->self[OPS_MODULE_BACKWARD]);
+}
+
+struct module_entry {
+	const struct ops_module_row *row;
+	int64_t own_ns;
+};
+
+static int compare_modules(const void *a, const void *b)
+{
+	const struct module_entry *left = a, *right = b;
+
+	if (left->own_ns != right->own_ns)
+		return left->own_ns < right->own_ns ? 1 : -1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+/* Forward and backward together. */
+static bool put_modules(struct page *page, const struct ops_module_row *rows, size_t count)
+{
+	struct module_entry *entries = ops_realloc_array(NULL, count + 1, sizeof(*entries));
+	bool device = false;
+	double sum_ns = 0;
+
+	if (!entries)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		device |= own_ns(&rows[i], true) > 0;
+	for (size_t i = 0; i < count; i++) {
+		entries[i] = (struct module_entry){&rows[i], own_ns(&rows[i], device)};
+		sum_ns += (double)entries[i].own_ns;
+	}
+	qsort(entries, count, sizeof(*entries), compare_modules);
+	page_title(page, "modules");
+	ops_buffer_printf(&page->out, "%*s %7s %11s\n", KERNEL_WIDTH - 7, "", "calls", device ? "self device" : "self CPU");
+	for (size_t i = 0; i < count && i < ROWS_MAX && entries[i].own_ns > 0; i++) {
+		const struct ops_module_row *row = entries[i].row;
+
+		page_name(page, row->path.size ? row->path : row->class_name, KERNEL_WIDTH, true);
+		ops_buffer_printf(&page->out, " %7" PRIu64 "  ", row->calls);
+		page_time(page, (double)entries[i].own_ns);
+		ops_buffer_append_text(&page->out, " ");
+		page_bar(page, sum_ns > 0 ? (double)entries[i].own_ns / sum_ns : 0, BAR_WIDTH);
+		ops_buffer_append_text(&page->out, "\n");
+	}
+	put_rest(page, count);
+	ops_free(entries);
+	return true;
+}
+
+bool page_modules(struct page *page)
+{
+	struct ops_module_tree *tree;
+	const struct ops_module_row *rows;
+	size_t count, calls;
+	bool done;
+
+	if (!page->views->has_modules)
+		return true;
+	if (ops_module_tree_new(page->views->trace, &tree, NULL))
+		return false;
+	rows = ops_module_tree_rows(tree, &count);
+	ops_module_tree_calls(tree, &calls);
+	done = !calls || put_modules(page, rows, count);
+	ops_module_tree_free(tree);
+	return done;
+}
+
+/* --- memory --------------------------------------------------------------------------------------------------------- */
+
+struct peak {
+	int64_t held_bytes; /* summed up from the records, for those that do not say what is held */
+	int64_t bytes;
+	uint32_t record;
+	int16_t index;
+	uint8_t type;
+};
+
+typedef OPS_ARRAY(struct peak) peak_list;
+
+static struct peak *peak_of(peak_list *peaks, const struct ops_memory_record *record)
+{
+	struct peak *peak;
+
+	for (size_t i = 0; i < peaks->count; i++)
+		if (peaks->items[i].type == record->device_type && peaks->items[i].index == record->device_index)
+			return &peaks->items[i];
+	peak = OPS_ARRAY_PUSH(peaks);
+	if (peak)
+		*peak = (struct peak){.bytes = -1, .index = record->device_index, .type = record->device_type};
+	return peak;
+}
+
+/* Allocators that count say what is held; of the others only what comes and goes is known. */
+static int64_t held_bytes(struct peak *peak, const struct ops_memory_record *record)
+{
+	view_add(&peak->held_bytes, record->bytes);
+	return record->total_allocated && record->total_allocated <= INT64_MAX ? (int64_t)record->total_allocated
+	                                                                       : peak->held_bytes;
+}
+
+/* The innermost host event around the record; OPS_NONE. */
+static uint32_t event_around(const struct ops_views *views, const struct ops_memory_record *record)
+{
+	const struct ops_events *events = views->events;
+	uint32_t found = OPS_NONE;
+
+	for (uint32_t row = 0; row < events->count && events->start_ns[row] <= record->time_ns; row++)
+		if (events->track[row] == record->track && events->end_ns[row] >= record->time_ns &&
+		    (events->kind[row] == OPS_EVENT_CPU_OP || events->kind[row] == OPS_EVENT_USER_ANNOTATION))
+			found = row;
+	return found;
+}
+
+static void put_peak(struct page *page, const struct peak *peak, const struct ops_memory_record *record)
+{
+	uint32_t row = event_around(page->views, record);
+
+	ops_buffer_append_text(&page->out, ops_device_is_host(peak->type) ? "CPU: " : "device ");
+	if (!ops_device_is_host(peak->type))
+		ops_buffer_printf(&page->out, "%d: ", peak->index);
+	page_bytes(page, peak->bytes);
+	ops_buffer_printf(&page->out, " at %.3f ms", ((double)record->time_ns - (double)page->views->first_ns) / 1e6);
+	if (row != OPS_NONE) {
+		ops_buffer_append_text(&page->out, " in ");
+		page_name(page, view_row_name(page->views, row), 22, false);
+		page_line(page, row, 18);
+	}
+	ops_buffer_append_text(&page->out, "\n");
+}
+
+bool page_memory(struct page *page)
+{
+	size_t count;
+	const struct ops_memory_record *records = ops_trace_memory(page->views->trace, &count);
+	peak_list peaks = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < count; i++) {
+		struct peak *peak = records[i].out_of_memory ? NULL : peak_of(&peaks, &records[i]);
+		int64_t held = peak ? held_bytes(peak, &records[i]) : -1;
+
+		done = peak || records[i].out_of_memory;
+		if (peak && held > peak->bytes) {
+			peak->bytes = held;
+			peak->record = (uint32_t)i;
+		}
+	}
+	if (done && peaks.count)
+		page_title(page, "most memory held\n");
+	for (size_t i = 0; done && i < peaks.count && i < ROWS_MAX; i++)
+		if (peaks.items[i].bytes >= 0)
+			put_peak(page, &peaks.items[i], &records[peaks.items[i].record]);
+	OPS_ARRAY_RELEASE(&peaks);
+	return done;
+}
