@@ -24,6 +24,11 @@ struct ops_trace_part {
 	const uint32_t *refs;
 	size_t ref_count;
 	bool whole;
+	/* For ranks of a run side by side, which have their own processes though these share numbers; NULL: a process is one
+	 * in all parts. "rank 3" stands before the names of its processes, which get numbers that no other part has, and so do
+	 * correlations. */
+	const char *rank_name;
+	int64_t shift_ns; /* added to all its times; for whole parts */
 };
 
 /* Makes one trace of `count` parts (at least one), each trace named once. Tracks of the same thread become one, unless
@@ -43,6 +48,32 @@ enum ops_code ops_trace_merge(const struct ops_trace_part *parts, size_t count, 
  * stay, counters are left out. The caller owns one reference to `*ret_trace`. */
 enum ops_code ops_trace_select(const struct ops_trace *trace, uint32_t left_out, struct ops_trace **ret_trace,
                                struct ops_error *error);
+
+/* What ops_trace_cut keeps: of events and allocations that are not over before `from_ns` and begin before `to_ns`, those of
+ * the threads with these numbers (`tid`), 0: of all. */
+struct ops_trace_cut {
+	int64_t from_ns;
+	int64_t to_ns;
+	const int64_t *tids;
+	size_t tid_count;
+};
+
+/* Makes a trace of a stretch of a trace. Events are whole; what runs on a device goes with the call that started it. Counters
+ * are left out. The caller owns one reference to `*ret_trace`. */
+enum ops_code ops_trace_cut(const struct ops_trace *trace, const struct ops_trace_cut *cut, struct ops_trace **ret_trace,
+                            struct ops_error *error);
+/* The stretch of the steps `first` to `last` ("ProfilerStep#3"); false when there is none of them. */
+bool ops_trace_steps(const struct ops_trace *trace, uint64_t first, uint64_t last, int64_t *ret_from_ns, int64_t *ret_to_ns);
+
+/* How far the clock of a rank is off. */
+struct ops_clock_shift {
+	int64_t shift_ns;   /* to be added to its times, so that they are those of the first */
+	size_t collectives; /* how many operations that is known from; 0: not known, or clocks are one */
+};
+/* By the ends of collective operations, which all ranks reach together: the median of how far they are apart. Ranks on the
+ * host of the first have its clock. `ret_shifts` has room for `count`. OPS_NO_MEMORY. */
+enum ops_code ops_trace_align(const struct ops_trace *const *traces, size_t count, struct ops_clock_shift *ret_shifts,
+                              struct ops_error *error);
 
 /* The trace as one run of bytes, about 45 bytes an event, for another process of the same machine type and the same
  * version of the library: no file format. `*ret_bytes` is freed with ops_free_packed. */

@@ -19,6 +19,9 @@ int cli_doctor(char **arguments);
 int cli_views(char **arguments);
 int cli_analyze(char **arguments);
 int cli_diff(char **arguments);
+int cli_merge(char **arguments);
+int cli_convert(char **arguments);
+int cli_cut(char **arguments);
 
 /* Replaces this process by Python running `main` of the module `module` with arguments[1…]. Returns CLI_EXIT_FAILED,
  * after saying why, when there is no Python to be had. */

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,17 +109,49 @@ static int add_folder(struct cli_files *files, const char *path)
 	return failure;
 }
 
-bool cli_files_find(struct cli_files *files, const char *path)
+static int add_path(struct cli_files *files, const char *path)
 {
-	struct stat about;
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	size_t stem = stem_size(name, true);
+
+	if (!strcmp(path, "-"))
+		return add_file(files, "/dev/stdin", "stdin", strlen("stdin"), false);
+	return add_file(files, path, name, stem ? stem : strlen(name), false);
+}
+
+/* A pattern that the shell was kept from replacing. A file of just that name comes before. */
+static int add_matches(struct cli_files *files, const char *pattern)
+{
+	glob_t matches;
+	int failure = glob(pattern, 0, NULL, &matches);
+
+	if (failure)
+		return failure == GLOB_NOMATCH ? add_path(files, pattern) : failure == GLOB_NOSPACE ? ENOMEM : EACCES;
+	for (size_t i = 0; !failure && i < matches.gl_pathc; i++)
+		failure = add_path(files, matches.gl_pathv[i]);
+	files->is_folder = true;
+	globfree(&matches);
+	return failure;
+}
+
+static int add_any(struct cli_files *files, const char *path)
+{
+	struct stat about;
+
+	if (stat(path, &about))
+		return strpbrk(path, "*?[") ? add_matches(files, path) : add_path(files, path);
+	if (!S_ISDIR(about.st_mode))
+		return add_path(files, path);
+	files->is_folder = true;
+	return add_folder(files, path);
+}
+
+bool cli_files_find(struct cli_files *files, const char *path)
+{
 	int failure;
 
 	*files = (struct cli_files){0};
-	files->is_folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-	failure = files->is_folder ? add_folder(files, path)
-	                           : add_file(files, path, name, stem ? stem : strlen(name), false);
+	failure = add_any(files, path);
 	if (failure)
 		fprintf(stderr, "opstrobe: cannot read '%s': %s\n", path, strerror(failure));
 	else if (!files->count)
@@ -126,6 +159,30 @@ bool cli_files_find(struct cli_files *files, const char *path)
 	if (!failure)
 		number_spans(files);
 	return !failure && files->count;
+}
+
+bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t count)
+{
+	bool done = true;
+
+	*files = (struct cli_files){.is_folder = count > 1};
+	for (size_t i = 0; done && i < count; i++) {
+		struct cli_files found;
+		struct cli_file *grown;
+
+		done = cli_files_find(&found, paths[i]);
+		grown = done ? realloc(files->items, (files->count + found.count) * sizeof(*grown)) : NULL;
+		if (!grown) {
+			cli_files_release(&found);
+			return false;
+		}
+		memcpy(grown + files->count, found.items, found.count * sizeof(*grown));
+		files->items = grown;
+		files->count += found.count;
+		files->is_folder |= found.is_folder;
+		free(found.items);
+	}
+	return done;
 }
 
 void cli_files_release(struct cli_files *files)

@@ -22,8 +22,11 @@ struct cli_files {
 	bool is_folder;
 };
 
-/* False, after saying why, when there is none. Released in any case. */
+/* Those of one path: a file, the traces in a directory, all that a pattern matches, or "-" for standard input. False,
+ * after saying why, when there is none. Released in any case. */
 bool cli_files_find(struct cli_files *files, const char *path);
+/* Those of several paths, one after the other; then `is_folder` says that there may be several. */
+bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t count);
 void cli_files_release(struct cli_files *files);
 
 #endif

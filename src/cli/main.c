@@ -6,7 +6,9 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct command {
 	const char *name;
@@ -19,6 +21,9 @@ static const struct command commands[] = {
 	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …"},
 	{"analyze", cli_analyze, "ask a trace one question: idle time, launches, queues, …"},
 	{"diff", cli_diff, "show what changed from one trace to another"},
+	{"merge", cli_merge, "put the traces of several ranks into one"},
+	{"convert", cli_convert, "write a trace in another form: Perfetto's, stacks, …"},
+	{"cut", cli_cut, "take some steps, a stretch of time or some threads"},
 	{"doctor", cli_doctor, "say whether recording works here, and what to do if not"},
 };
 
@@ -28,9 +33,10 @@ static const struct command commands[] = {
 static void print_usage(FILE *out)
 {
 	fputs("usage: opstrobe <command> [options]\n"
+	      "       opstrobe TRACE...\n"
 	      "       opstrobe --help | --version\n"
 	      "\n"
-	      "Opstrobe profiles PyTorch programs.\n"
+	      "Opstrobe profiles PyTorch programs. A trace alone is shown as by 'views'.\n"
 	      "\n"
 	      "commands:\n",
 	      out);
@@ -108,6 +114,30 @@ static int fail_unknown(const char *name)
 	return CLI_EXIT_USAGE;
 }
 
+/* A file, or what is meant to be one: no command has a dot or a slash in its name. */
+static bool looks_like_trace(const char *name)
+{
+	return strpbrk(name, "./*?") || !strcmp(name, "-") || !access(name, F_OK);
+}
+
+/* `opstrobe TRACE` is `opstrobe views TRACE`. */
+static int show_traces(int count, char **arguments)
+{
+	char **words = calloc((size_t)count + 1, sizeof(*words));
+	int status;
+
+	if (!words) {
+		fputs("opstrobe: out of memory\n", stderr);
+		return CLI_EXIT_FAILED;
+	}
+	words[0] = "views";
+	for (int i = 1; i < count; i++)
+		words[i] = arguments[i];
+	status = cli_views(words);
+	free(words);
+	return status;
+}
+
 /* A result that did not reach its reader is a failure. */
 static int finish(int status)
 {
@@ -141,10 +171,12 @@ int main(int count, char **arguments)
 		command = find_command(asked[0]);
 		return command ? finish(command->function(asked)) : fail_unknown(asked[0]);
 	}
-	if (name[0] == '-') {
+	if (name[0] == '-' && name[1]) {
 		fprintf(stderr, "opstrobe: unknown option '%s'; 'opstrobe --help' lists what there is\n", name);
 		return CLI_EXIT_USAGE;
 	}
 	command = find_command(name);
+	if (!command && looks_like_trace(name))
+		return finish(show_traces(count, arguments));
 	return command ? finish(command->function(arguments + 1)) : fail_unknown(name);
 }

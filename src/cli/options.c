@@ -4,7 +4,9 @@
  */
 #include "options.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The option of that name, which may have "=value" behind. */
@@ -47,37 +49,85 @@ static int take(char **arguments, size_t *at, const struct cli_option *options)
 	return CLI_EXIT_OK;
 }
 
-int cli_parse(char **arguments, const struct cli_option *options, const char *usage, const char **paths, size_t path_count,
-              bool *ret_help)
+/* A word of the command line at arguments[*at]: an option, or a path, which is kept behind the others. */
+static int take_word(char **arguments, size_t *at, const struct cli_option *options, size_t most, size_t *count,
+                     bool *only_paths)
 {
-	size_t taken = 0;
+	char *word = arguments[*at];
+
+	if (!*only_paths && !strcmp(word, "--")) {
+		*only_paths = true;
+		return CLI_EXIT_OK;
+	}
+	if (!*only_paths && word[0] == '-' && word[1])
+		return take(arguments, at, options);
+	if (*count == most)
+		return fail(arguments[0], word, "one too many:");
+	arguments[++*count] = word;
+	return CLI_EXIT_OK;
+}
+
+int cli_parse_paths(char **arguments, const struct cli_option *options, const char *usage, size_t least, size_t most,
+                    size_t *ret_count, bool *ret_help)
+{
 	bool only_paths = false;
+	size_t count = 0, i;
+	int status = CLI_EXIT_OK;
 
 	*ret_help = false;
-	for (size_t i = 1; arguments[i]; i++) {
-		const char *argument = arguments[i];
-
-		if (!only_paths && (!strcmp(argument, "--help") || !strcmp(argument, "-h"))) {
+	for (i = 1; !status && arguments[i]; i++) {
+		if (!only_paths && (!strcmp(arguments[i], "--help") || !strcmp(arguments[i], "-h"))) {
 			fputs(usage, stdout);
 			*ret_help = true;
 			return CLI_EXIT_OK;
 		}
-		if (!only_paths && !strcmp(argument, "--")) {
-			only_paths = true;
-		} else if (!only_paths && argument[0] == '-' && argument[1]) {
-			int status = take(arguments, &i, options);
-
-			if (status)
-				return status;
-		} else if (taken == path_count) {
-			return fail(arguments[0], argument, "one too many:");
-		} else {
-			paths[taken++] = argument;
-		}
+		status = take_word(arguments, &i, options, most, &count, &only_paths);
 	}
-	if (taken == path_count)
+	if (status)
+		return status;
+	arguments[count + 1] = NULL;
+	*ret_count = count;
+	if (count >= least)
 		return CLI_EXIT_OK;
 	fprintf(stderr, "opstrobe %s: a trace is missing; 'opstrobe %s --help' tells how it is called\n", arguments[0],
 	        arguments[0]);
 	return CLI_EXIT_USAGE;
+}
+
+int cli_parse(char **arguments, const struct cli_option *options, const char *usage, const char **paths, size_t path_count,
+              bool *ret_help)
+{
+	size_t count = 0;
+	int status = cli_parse_paths(arguments, options, usage, path_count, path_count, &count, ret_help);
+
+	for (size_t i = 0; !status && !*ret_help && i < count; i++)
+		paths[i] = arguments[i + 1];
+	return status;
+}
+
+int cli_choice(const char *command, const char *option, const char *value, const char *const *names)
+{
+	for (int i = 0; names[i]; i++)
+		if (!strcmp(names[i], value))
+			return i;
+	fprintf(stderr, "opstrobe %s: '%s' is no %s; there are", command, value, option);
+	for (size_t i = 0; names[i]; i++)
+		fprintf(stderr, "%s %s", !i ? "" : names[i + 1] ? "," : " and", names[i]);
+	fputc('\n', stderr);
+	return -1;
+}
+
+bool cli_number(const char *command, const char *option, const char *value, size_t *ret_number)
+{
+	char *end;
+	unsigned long long number;
+
+	errno = 0;
+	number = strtoull(value, &end, 10);
+	if (*value >= '0' && *value <= '9' && !*end && !errno) {
+		*ret_number = (size_t)number;
+		return true;
+	}
+	fprintf(stderr, "opstrobe %s: '%s' is no %s; it is a whole number\n", command, value, option);
+	return false;
 }

@@ -17,9 +17,17 @@ struct cli_option {
 	bool *flag;
 };
 
-/* Takes options and exactly `path_count` paths. CLI_EXIT_OK, or CLI_EXIT_USAGE after saying why. `*ret_help`: help was asked
- * for and is printed, and nothing is left to do. */
+/* Takes options and leaves the paths in arguments[1…], a NULL behind them; there have to be `least` to `most`. CLI_EXIT_OK, or
+ * CLI_EXIT_USAGE after saying why. `*ret_help`: help was asked for and is printed, and nothing is left to do. */
+int cli_parse_paths(char **arguments, const struct cli_option *options, const char *usage, size_t least, size_t most,
+                    size_t *ret_count, bool *ret_help);
+/* The same for exactly `path_count` paths. */
 int cli_parse(char **arguments, const struct cli_option *options, const char *usage, const char **paths, size_t path_count,
               bool *ret_help);
+
+/* Which of `names` (ended by NULL) that is; -1, after saying what there is, for none of them. */
+int cli_choice(const char *command, const char *option, const char *value, const char *const *names);
+/* A whole number that is not negative; false after saying so. */
+bool cli_number(const char *command, const char *option, const char *value, size_t *ret_number);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/fault.h"
 #include "base/intern.h"
 #include "trace/builder.h"
@@ -44,7 +45,32 @@ struct copier {
 	uint32_t *modules; /* the place of each in the new trace */
 	int64_t stop_ns; /* of the new trace */
 	bool own_tracks;
+	const char *rank_name; /* NULL: not one of several ranks */
+	int64_t shift_ns;
+	int64_t first_correlation; /* what is added to the part's */
+	struct renamed_process *processes; /* of a rank */
+	size_t process_count;
 };
+
+/* A process of a rank: it has a number in the new trace that no other part has. */
+struct renamed_process {
+	uint32_t flags;
+	bool named;
+	int64_t old_pid;
+	int64_t pid;
+};
+
+/* Correlations of a rank begin with a multiple of this: larger than torch's, and exact as a double for all ranks. */
+#define CORRELATIONS_PER_RANK (INT64_C(1) << 32)
+
+static int64_t shifted(const struct copier *copier, int64_t ns)
+{
+	int64_t sum;
+
+	if (!__builtin_add_overflow(ns, copier->shift_ns, &sum))
+		return sum;
+	return copier->shift_ns > 0 ? INT64_MAX : INT64_MIN;
+}
 
 static uint32_t copy_string(struct merge *merge, struct copier *copier, uint32_t id)
 {
@@ -67,6 +93,55 @@ static bool number_taken(const struct merge *merge, uint32_t number)
 	return false;
 }
 
+static bool pid_taken(const struct merge *merge, int64_t pid)
+{
+	for (size_t i = 0; i < merge->track_count; i++)
+		if (!(merge->tracks[i].flags & OPS_TRACK_PID_TEXT) && merge->tracks[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* "rank 3: Spans" */
+static uint32_t rank_string(struct merge *merge, const struct copier *copier, struct ops_string text)
+{
+	struct ops_buffer name = {0};
+	uint32_t id = OPS_NONE;
+
+	ops_buffer_append_text(&name, copier->rank_name);
+	if (text.size) {
+		ops_buffer_append_text(&name, ": ");
+		ops_buffer_append(&name, text.bytes, text.size);
+	}
+	if (!name.failed)
+		id = ops_builder_string(merge->builder, name.bytes, name.size);
+	ops_buffer_release(&name);
+	return id;
+}
+
+/* What a process of a rank is in the new trace: found among those met before, or the next number that is free. */
+static struct renamed_process *rename_process(struct merge *merge, struct copier *copier, uint32_t flags, int64_t pid)
+{
+	struct renamed_process *process = copier->processes;
+
+	flags &= OPS_TRACK_PID_TEXT;
+	for (; process < copier->processes + copier->process_count; process++)
+		if (process->flags == flags && process->old_pid == pid)
+			return process;
+	copier->process_count++;
+	*process = (struct renamed_process){.flags = flags, .old_pid = pid, .pid = pid};
+	if (flags) {
+		process->pid = rank_string(merge, copier, ops_trace_string(copier->trace, (uint32_t)pid));
+		return process;
+	}
+	for (bool taken = true; taken;) {
+		taken = pid_taken(merge, process->pid);
+		for (const struct renamed_process *other = copier->processes; !taken && other < process; other++)
+			taken = !other->flags && other->pid == process->pid;
+		process->pid += taken;
+	}
+	return process;
+}
+
 /* The track of the new trace for a part's track, added if it is not there. Sessions that overlap in time (there is one at
  * a time in a process, so it is the same one twice) share no tracks: their events would nest in one another. */
 static uint32_t copy_track(struct merge *merge, struct copier *copier, const struct ops_track *old)
@@ -74,7 +149,9 @@ static uint32_t copy_track(struct merge *merge, struct copier *copier, const str
 	struct ops_track track = *old;
 	uint32_t added;
 
-	if (track.flags & OPS_TRACK_PID_TEXT)
+	if (copier->rank_name)
+		track.pid = rename_process(merge, copier, old->flags, old->pid)->pid;
+	else if (track.flags & OPS_TRACK_PID_TEXT)
 		track.pid = copy_string(merge, copier, (uint32_t)old->pid);
 	if (track.flags & OPS_TRACK_TID_TEXT)
 		track.tid = copy_string(merge, copier, (uint32_t)old->tid);
@@ -164,7 +241,9 @@ static void copy_file_columns(struct merge *merge, struct copier *copier, uint32
 {
 	const struct ops_events *e = copier->events;
 
-	if (e->correlation)
+	if (e->correlation && e->correlation[row] >= 0 && e->correlation[row] < CORRELATIONS_PER_RANK)
+		event->correlation = e->correlation[row] + copier->first_correlation;
+	else if (e->correlation)
 		event->correlation = e->correlation[row];
 	if (e->category)
 		event->category = copy_string(merge, copier, e->category[row]);
@@ -176,8 +255,8 @@ static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
 	const struct ops_events *e = copier->events;
 	struct ops_new_event event = {
 		OPS_NEW_EVENT,
-		.start_ns = e->start_ns[row],
-		.end_ns = e->end_ns[row],
+		.start_ns = shifted(copier, e->start_ns[row]),
+		.end_ns = shifted(copier, e->end_ns[row]),
 		.name = copy_string(merge, copier, e->name[row]),
 		.track = copier->tracks[e->track[row]],
 		.overload = e->overload ? copy_string(merge, copier, e->overload[row]) : 0,
@@ -229,6 +308,11 @@ static void copy_links(struct merge *merge, struct copier *copier)
 	}
 }
 
+static struct ops_string text_of(const struct copier *copier, uint32_t id)
+{
+	return id == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_string(copier->trace, id);
+}
+
 static void copy_processes(struct merge *merge, struct copier *copier)
 {
 	size_t count;
@@ -237,11 +321,28 @@ static void copy_processes(struct merge *merge, struct copier *copier)
 	for (size_t i = 0; i < count; i++) {
 		struct ops_process process = processes[i];
 
-		if (process.flags & OPS_TRACK_PID_TEXT)
+		if (copier->rank_name) {
+			struct renamed_process *renamed = rename_process(merge, copier, process.flags, process.pid);
+
+			process.pid = renamed->pid;
+			renamed->named = true;
+		} else if (process.flags & OPS_TRACK_PID_TEXT) {
 			process.pid = copy_string(merge, copier, (uint32_t)process.pid);
-		process.name = copy_string(merge, copier, process.name);
+		}
+		if (copier->rank_name)
+			process.name = rank_string(merge, copier, text_of(copier, process.name));
+		else
+			process.name = copy_string(merge, copier, process.name);
 		process.labels = copy_string(merge, copier, process.labels);
 		ops_builder_process(merge->builder, &process);
+	}
+	for (size_t i = 0; i < copier->process_count; i++) {
+		const struct renamed_process *renamed = &copier->processes[i];
+
+		if (!renamed->named && !renamed->flags)
+			ops_builder_process(merge->builder,
+			                    &(struct ops_process){.pid = renamed->pid, .labels = OPS_NONE,
+			                                          .name = rank_string(merge, copier, (struct ops_string){"", 0})});
 	}
 }
 
@@ -290,6 +391,7 @@ static void copy_memory(struct merge *merge, struct copier *copier, size_t i)
 	struct ops_memory_record record = copier->memory[i];
 
 	record.track = copier->tracks[record.track];
+	record.time_ns = shifted(copier, record.time_ns);
 	ops_builder_memory(merge->builder, &record);
 	merge->memory_count++;
 }
@@ -303,6 +405,7 @@ static void copy_roles(struct merge *merge, struct copier *copier)
 		struct ops_role_record record = roles[i];
 		record.name = copy_string(merge, copier, record.name);
 		record.track = copier->tracks[record.track];
+		record.time_ns = shifted(copier, record.time_ns);
 		ops_builder_role(merge->builder, &record);
 	}
 }
@@ -317,6 +420,7 @@ static void copy_counters(struct merge *merge, struct copier *copier)
 		record.name = copy_string(merge, copier, record.name);
 		record.series = copy_string(merge, copier, record.series);
 		record.track = copier->tracks[record.track];
+		record.time_ns = shifted(copier, record.time_ns);
 		ops_builder_counter(merge->builder, &record);
 	}
 }
@@ -371,25 +475,30 @@ static bool overlaps_earlier(const struct ops_trace_part *parts, size_t part)
 	return false;
 }
 
-static bool copier_init(struct copier *copier, struct merge *merge, const struct ops_trace *trace, int64_t stop_ns,
+static bool copier_init(struct copier *copier, struct merge *merge, const struct ops_trace_part *part, int64_t stop_ns,
                         bool own_tracks)
 {
+	const struct ops_trace *trace = part->trace;
 	size_t strings = ops_trace_string_count(trace), inputs = ops_trace_inputs_count(trace);
-	size_t functions, modules;
+	size_t functions, modules, processes;
 
 	*copier = (struct copier){.trace = trace, .events = ops_trace_events(trace), .stop_ns = stop_ns,
-	                          .own_tracks = own_tracks};
+	                          .own_tracks = own_tracks, .rank_name = part->rank_name, .shift_ns = part->shift_ns};
 	copier->old_tracks = ops_trace_tracks(trace, &copier->track_count);
 	copier->memory = ops_trace_memory(trace, &copier->memory_count);
 	copier->first_python_id = merge->python_id;
 	ops_trace_functions(trace, &functions);
 	ops_trace_modules(trace, &modules);
+	ops_trace_processes(trace, &processes);
+	if (part->rank_name)
+		copier->processes = ops_realloc_array(NULL, copier->track_count + processes + 1, sizeof(*copier->processes));
 	copier->strings = ops_realloc_array(NULL, strings + 1, sizeof(*copier->strings));
 	copier->inputs = ops_realloc_array(NULL, inputs + 1, sizeof(*copier->inputs));
 	copier->functions = ops_realloc_array(NULL, functions + 1, sizeof(*copier->functions));
 	copier->tracks = ops_realloc_array(NULL, copier->track_count + 1, sizeof(*copier->tracks));
 	copier->modules = ops_realloc_array(NULL, modules + 1, sizeof(*copier->modules));
-	if (!copier->modules || !copier->strings || !copier->inputs || !copier->functions || !copier->tracks)
+	if (!copier->modules || !copier->strings || !copier->inputs || !copier->functions || !copier->tracks ||
+	    (part->rank_name && !copier->processes))
 		return false;
 	memset(copier->functions, 0xff, functions * sizeof(*copier->functions));
 	memset(copier->strings, 0xff, strings * sizeof(*copier->strings));
@@ -416,6 +525,7 @@ static void copier_release(struct copier *copier)
 	ops_free(copier->modules);
 	ops_free(copier->tracks);
 	ops_free(copier->rows);
+	ops_free(copier->processes);
 }
 
 /* --- where things are afterwards ------------------------------------------------------------------------------------ */
@@ -502,11 +612,17 @@ static bool move_refs(const struct merge *merge, const struct ops_trace_part *pa
 static struct ops_trace_info merged_info(const struct ops_trace_part *parts, size_t count)
 {
 	struct ops_trace_info info = *ops_trace_info(parts[0].trace);
+	struct copier first = {.shift_ns = parts[0].shift_ns};
 
+	info.start_ns = shifted(&first, info.start_ns);
+	info.stop_ns = shifted(&first, info.stop_ns);
 	for (size_t p = 1; p < count; p++) {
 		const struct ops_trace_info *other = ops_trace_info(parts[p].trace);
-		info.start_ns = other->start_ns < info.start_ns ? other->start_ns : info.start_ns;
-		info.stop_ns = other->stop_ns > info.stop_ns ? other->stop_ns : info.stop_ns;
+		struct copier copier = {.shift_ns = parts[p].shift_ns};
+		int64_t start_ns = shifted(&copier, other->start_ns), stop_ns = shifted(&copier, other->stop_ns);
+
+		info.start_ns = start_ns < info.start_ns ? start_ns : info.start_ns;
+		info.stop_ns = stop_ns > info.stop_ns ? stop_ns : info.stop_ns;
 		info.lost += other->lost;
 	}
 	return info;
@@ -535,7 +651,9 @@ static bool copy_parts(struct merge *merge, const struct ops_trace_part *parts, 
 	for (size_t p = 0; ok && p < count; p++) {
 		struct copier copier;
 
-		ok = copier_init(&copier, merge, parts[p].trace, stop_ns, overlaps_earlier(parts, p));
+		ok = copier_init(&copier, merge, &parts[p], stop_ns, !parts[p].rank_name && overlaps_earlier(parts, p));
+		if (parts[p].rank_name)
+			copier.first_correlation = (int64_t)p * CORRELATIONS_PER_RANK;
 		ok = ok && copy_all(merge, &copier, &parts[p], places);
 		copier_release(&copier);
 		places += parts[p].ref_count;
@@ -582,7 +700,7 @@ enum ops_code ops_trace_merge(const struct ops_trace_part *parts, size_t count, 
 		refs += parts[p].ref_count;
 	places = ops_realloc_array(NULL, refs + 1, sizeof(*places));
 	if (!merge_init(&merge, parts, count) || !places || !copy_parts(&merge, parts, count, info.stop_ns, places) ||
-	    !move_refs(&merge, parts, count, places, refs))
+	    (refs && !move_refs(&merge, parts, count, places, refs)))
 		code = ops_fault_memory(error);
 	if (!code) {
 		ops_builder_info(merge.builder, &info);

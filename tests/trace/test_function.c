@@ -139,7 +139,7 @@ static void packed_and_back(void **state)
 static void merged_ids_stay_apart(void **state)
 {
 	struct ops_trace *trace = calls_trace(), *merged = NULL;
-	struct ops_trace_part parts[] = {{trace, NULL, 0, true}, {trace, NULL, 0, true}};
+	struct ops_trace_part parts[] = {{.trace = trace, .whole = true}, {.trace = trace, .whole = true}};
 	const struct ops_events *e;
 	bool seen[9] = {false};
 	size_t count;

@@ -76,7 +76,7 @@ static void merge_two(struct random *random, bool whole, int64_t second_start)
 	for (size_t p = 0; p < 2; p++) {
 		for (size_t i = 0; i < 50; i++)
 			refs[p][i] = random_below(random, p ? 30 : 40) | (random_below(random, 2) ? MEMORY_REF : 0);
-		parts[p] = (struct ops_trace_part){traces[p], refs[p], 50, whole};
+		parts[p] = (struct ops_trace_part){.trace = traces[p], .refs = refs[p], .ref_count = 50, .whole = whole};
 	}
 	assert_int_equal(ops_trace_merge(parts, 2, moved, &merged, &error), OPS_OK);
 	if (ops_trace_check(merged, &error))
@@ -188,7 +188,7 @@ static void test_out_of_memory(void **state)
 	for (uint64_t nth = 1; !done; nth++) {
 		const uint32_t refs[] = {3, MEMORY_REF | 1, 0};
 		uint32_t moved[3] = {1, 1, 1};
-		struct ops_trace_part part = {trace, refs, 3, true};
+		struct ops_trace_part part = {.trace = trace, .refs = refs, .ref_count = 3, .whole = true};
 		struct ops_trace *merged = NULL;
 		enum ops_code code;
 

@@ -132,7 +132,8 @@ static void put_head(struct page *page)
 		page_name(page, host, 24, false);
 		ops_buffer_append_text(&page->out, ": ");
 	}
-	ops_buffer_printf(&page->out, "%zu events", ops_trace_events(page->views->trace)->count);
+	count = ops_trace_events(page->views->trace)->count;
+	ops_buffer_printf(&page->out, "%zu event%s", count, count == 1 ? "" : "s");
 	page_end(page, PAGE_TITLE);
 	ops_buffer_printf(&page->out, " in %.3f ms, %zu thread%s, %zu device%s\n",
 	                  fmax(0, (double)page->views->last_ns - (double)page->views->first_ns) / 1e6, threads,

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `opstrobe cut`: a stretch of a trace, or some of its threads.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opstrobe/merge.h>
+
+#include "options.h"
+#include "traces.h"
+#include "write.h"
+
+#define THREADS_MAX 256
+
+static const char usage[] =
+	"usage: opstrobe cut [options] TRACE OUTPUT\n"
+	"\n"
+	"Writes a part of a trace. Events that reach into the stretch stay whole, and what\n"
+	"runs on a device goes with the call that started it. Forms of OUTPUT:\n"
+	CLI_FORMS
+	"\n"
+	"options:\n"
+	"  --steps FIRST[:LAST]  the steps with these numbers, as in ProfilerStep#3\n"
+	"  --from TIME           from that time after the start of the trace, as 1.5s, 20ms\n"
+	"                        or 300us\n"
+	"  --to TIME             up to that time\n"
+	"  --threads N,N,...     only what these threads (tid) did\n"
+	"  --help                print this\n"
+	"\n"
+	"example:\n"
+	"  opstrobe cut --steps 3:4 worker0.pt.trace.json.gz two-steps.json.gz\n";
+
+struct request {
+	const char *steps, *from, *to, *threads;
+	int64_t tids[THREADS_MAX];
+	struct ops_trace_cut cut;
+};
+
+static bool fail(const char *what, const char *value, const char *how)
+{
+	fprintf(stderr, "opstrobe cut: '%s' is no %s; %s\n", value, what, how);
+	return false;
+}
+
+/* "20ms", as nanoseconds behind `base_ns`. */
+static bool parse_time(const char *text, int64_t base_ns, int64_t *ret_ns)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	char *end;
+	double number = strtod(text, &end);
+
+	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(end, units[i].unit) && fabs(number * units[i].ns) < 1e18) {
+			*ret_ns = base_ns + (int64_t)llround(number * units[i].ns);
+			return true;
+		}
+	return fail("time", text, "it is a number and s, ms, us or ns");
+}
+
+static bool parse_threads(struct request *request)
+{
+	const char *at = request->threads;
+
+	for (char *end; at && *at; at = *end ? end + 1 : end) {
+		errno = 0;
+		request->tids[request->cut.tid_count] = strtoll(at, &end, 10);
+		if (end == at || errno || (*end && *end != ',') || ++request->cut.tid_count == THREADS_MAX)
+			return fail("list of threads", request->threads, "it is numbers with commas between");
+	}
+	request->cut.tids = request->tids;
+	return true;
+}
+
+static bool parse_steps(struct request *request, const struct ops_trace *trace)
+{
+	unsigned long long first, last;
+	char *end = (char *)request->steps;
+
+	if (!request->steps)
+		return true;
+	first = last = strtoull(request->steps, &end, 10);
+	if (end != request->steps && *end == ':')
+		last = strtoull(end + 1, &end, 10);
+	if (end == request->steps || *end || last < first)
+		return fail("range of steps", request->steps, "it is a number, or FIRST:LAST");
+	if (ops_trace_steps(trace, first, last, &request->cut.from_ns, &request->cut.to_ns))
+		return true;
+	fprintf(stderr, "opstrobe cut: the trace has no step %s\n", request->steps);
+	return false;
+}
+
+/* When its first event starts: what times in the overview count from. */
+static int64_t start_of(const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+
+	for (size_t row = 0; row < events->count; row++)
+		if (!(events->flags[row] & OPS_EVENT_HIDDEN))
+			return events->start_ns[row];
+	return ops_trace_info(trace)->start_ns;
+}
+
+static int cut(struct request *request, const struct ops_trace *trace, const char *output)
+{
+	int64_t base_ns = start_of(trace);
+	struct ops_trace *part = NULL;
+	struct ops_error error;
+	bool done;
+
+	request->cut.from_ns = INT64_MIN;
+	request->cut.to_ns = INT64_MAX;
+	if (!parse_threads(request) || !parse_steps(request, trace) ||
+	    (request->from && !parse_time(request->from, base_ns, &request->cut.from_ns)) ||
+	    (request->to && !parse_time(request->to, base_ns, &request->cut.to_ns)))
+		return CLI_EXIT_USAGE;
+	if (ops_trace_cut(trace, &request->cut, &part, &error)) {
+		fprintf(stderr, "opstrobe cut: %s\n", error.text);
+		return CLI_EXIT_FAILED;
+	}
+	done = cli_write("cut", part, output, OPS_STACKS_SELF_CPU);
+	if (done)
+		fprintf(stderr, "opstrobe: wrote %s: %zu of %zu events\n", output, ops_trace_events(part)->count,
+		        ops_trace_events(trace)->count);
+	ops_trace_unref(part);
+	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+}
+
+int cli_cut(char **arguments)
+{
+	struct request request = {0};
+	const struct cli_option options[] = {{"--steps", &request.steps, NULL}, {"--from", &request.from, NULL},
+	                                     {"--to", &request.to, NULL}, {"--threads", &request.threads, NULL},
+	                                     {NULL, NULL, NULL}};
+	struct cli_traces traces;
+	const char *paths[2];
+	bool help;
+	int status = cli_parse(arguments, options, usage, paths, 2, &help);
+
+	if (status || help)
+		return status;
+	if (!cli_can_write("cut", paths[1]))
+		return CLI_EXIT_USAGE;
+	status = CLI_EXIT_FAILED;
+	if (cli_one_trace_read(&traces, paths[0]))
+		status = cut(&request, traces.workers[0].trace, paths[1]);
+	cli_traces_release(&traces);
+	return status;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The traces that paths on the command line stand for, read: several at once, with progress on a terminal.
+ */
+#ifndef OPS_CLI_TRACES_H
+#define OPS_CLI_TRACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <opstrobe/views.h>
+
+#include "files.h"
+
+struct cli_traces {
+	struct cli_files files;
+	struct ops_worker *workers; /* one a file, in that order */
+	size_t count;
+};
+
+/* Each path is a file, a directory, a pattern that the shell has not replaced, or "-" for standard input. False, after
+ * saying why, when there is none, or one cannot be read. Released in any case. */
+bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count);
+/* For commands that take one trace only. */
+bool cli_one_trace_read(struct cli_traces *traces, const char *path);
+void cli_traces_release(struct cli_traces *traces);
+
+/* Whether output is for eyes that like colours: a terminal that knows them, and NO_COLOR is not set. */
+bool cli_colours(void);
+
+/* Prints a result and frees it by `release`, or says what went wrong. */
+bool cli_print(enum ops_code code, char *text, size_t size, void (*release)(char *text), const struct ops_error *error);
+
+/* While a file is written: Ctrl-C makes cli_interrupted true, which is for the writer's progress callback to tell, so that
+ * no half of a file stays. Behind it cli_interrupt_end ends the process as Ctrl-C does, if it was pressed. */
+void cli_interrupt_begin(void);
+int cli_interrupted(void *context, uint64_t bytes);
+void cli_interrupt_end(void);
+
+#endif

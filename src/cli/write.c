@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Forms of files by their names: traces, and the stacks of their events.
+ */
+#include "write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opstrobe/write.h>
+
+#include "traces.h"
+
+enum form { FORM_NONE, FORM_JSON, FORM_PFTRACE, FORM_STACKS };
+
+static const struct {
+	const char *suffix;
+	enum form form;
+} forms[] = {
+	{".speedscope.json", FORM_STACKS}, {".svg", FORM_STACKS},       {".folded", FORM_STACKS},
+	{".collapsed", FORM_STACKS},       {".txt", FORM_STACKS},       {".json", FORM_JSON},
+	{".json.gz", FORM_JSON},           {".pftrace", FORM_PFTRACE}, {".pftrace.gz", FORM_PFTRACE},
+};
+
+static enum form form_of(const char *path)
+{
+	size_t size = strlen(path);
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		size_t suffix_size = strlen(forms[i].suffix);
+
+		if (size > suffix_size && !strcmp(path + size - suffix_size, forms[i].suffix))
+			return forms[i].form;
+	}
+	return FORM_NONE;
+}
+
+bool cli_can_write(const char *command, const char *path)
+{
+	if (form_of(path) != FORM_NONE)
+		return true;
+	fprintf(stderr, "opstrobe %s: the name '%s' tells no form; 'opstrobe %s --help' lists them\n", command, path, command);
+	return false;
+}
+
+/* --- stacks --------------------------------------------------------------------------------------------------------- */
+
+struct listed {
+	const struct ops_trace *trace;
+	struct ops_event_costs costs;
+	uint32_t *refs;
+};
+
+static void get_row(const void *context, size_t i, struct ops_average *ret_row)
+{
+	const struct listed *listed = context;
+
+	ops_average_of_event(listed->trace, &listed->costs, listed->refs[i], ret_row);
+}
+
+static enum ops_code write_stacks(const struct ops_trace *trace, const char *path, enum ops_stack_metric metric,
+                                  struct ops_error *error)
+{
+	struct listed listed = {.trace = trace};
+	struct ops_rows rows = {.get = get_row, .context = &listed};
+	struct ops_stacks *stacks = NULL;
+	struct ops_flame *flame = NULL;
+	enum ops_code code = ops_function_events(trace, &listed.refs, &rows.count, error);
+
+	if (!code)
+		code = ops_stacks_new(trace, &stacks, error);
+	if (!code)
+		code = ops_flame_new(trace, stacks, &rows, metric, &flame, error);
+	if (!code)
+		code = ops_write_flame(flame, path, error);
+	ops_flame_free(flame);
+	ops_stacks_free(stacks);
+	ops_free_refs(listed.refs);
+	return code;
+}
+
+bool cli_write(const char *command, struct ops_trace *trace, const char *path, enum ops_stack_metric metric)
+{
+	struct ops_chrome_json_options json = {.progress = cli_interrupted};
+	struct ops_pftrace_options pftrace = {.progress = cli_interrupted};
+	enum form form = form_of(path);
+	struct ops_error error;
+	enum ops_code code;
+
+	cli_interrupt_begin();
+	if (form == FORM_STACKS)
+		code = write_stacks(trace, path, metric, &error);
+	else if (form == FORM_PFTRACE)
+		code = ops_write_pftrace(trace, path, &pftrace, &error);
+	else
+		code = ops_write_chrome_json(trace, path, &json, &error);
+	cli_interrupt_end();
+	if (code)
+		fprintf(stderr, "opstrobe %s: %s\n", command, error.text);
+	return !code;
+}

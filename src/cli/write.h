@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writing a trace to a file, in the form that its name says.
+ */
+#ifndef OPS_CLI_WRITE_H
+#define OPS_CLI_WRITE_H
+
+#include <stdbool.h>
+
+#include <opstrobe/analyze.h>
+
+/* The lines on forms for a usage text. */
+#define CLI_FORMS                                                                                  \
+	"  .json .json.gz                Chrome's JSON, which most viewers read\n"                      \
+	"  .pftrace .pftrace.gz          Perfetto's own format\n"                                        \
+	"  .speedscope.json .svg .folded  stacks, for speedscope, as a flame graph, and\n"               \
+	"                                for flamegraph.pl; likewise .collapsed and .txt\n"
+
+/* False, after saying why. Ctrl-C leaves no half of a file. */
+bool cli_write(const char *command, struct ops_trace *trace, const char *path, enum ops_stack_metric metric);
+/* Whether a name says a form; says what there is, if not. */
+bool cli_can_write(const char *command, const char *path);
+
+#endif

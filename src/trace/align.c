@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How far apart the clocks of a run's ranks are. A collective operation ends for all ranks when the last of them has taken
+ * part, so the ends of the same one are the same moment. The same one is the nth of its name; that ranks took part in
+ * different groups, or that one trace begins later, spoils some pairs, and the median bears that.
+ */
+#include <opstrobe/merge.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/fault.h"
+
+struct end {
+	struct ops_string name;
+	int64_t end_ns;
+};
+
+typedef OPS_ARRAY(struct end) end_list;
+
+static bool begins_with(struct ops_string text, const char *prefix)
+{
+	size_t size = strlen(prefix);
+
+	return text.size >= size && memcmp(text.bytes, prefix, size) == 0;
+}
+
+/* Point to point operations end at different times on either side. */
+static bool is_collective(uint8_t kind, struct ops_string name, bool device)
+{
+	static const char *const two_sided[] = {"SendRecv", "send", "recv", "Send", "Recv"};
+
+	if (device ? kind != OPS_EVENT_KERNEL || !begins_with(name, "nccl")
+	           : (kind != OPS_EVENT_CPU_OP && kind != OPS_EVENT_USER_ANNOTATION) || !begins_with(name, "gloo:"))
+		return false;
+	for (size_t i = 0; i < sizeof(two_sided) / sizeof(two_sided[0]); i++)
+		if (memmem(name.bytes, name.size, two_sided[i], strlen(two_sided[i])))
+			return false;
+	return true;
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+	const struct end *left = a, *right = b;
+	size_t size = left->name.size < right->name.size ? left->name.size : right->name.size;
+	int order = memcmp(left->name.bytes, right->name.bytes, size);
+
+	if (!order)
+		order = (left->name.size > right->name.size) - (left->name.size < right->name.size);
+	return order ? order : (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
+}
+
+/* By name, then time. False when memory is out. */
+static bool collect(const struct ops_trace *trace, end_list *ends)
+{
+	const struct ops_events *e = ops_trace_events(trace);
+
+	for (int device = 1; device >= 0 && !ends->count; device--)
+		for (uint32_t row = 0; row < e->count; row++) {
+			struct ops_string name = ops_trace_string(trace, e->name[row]);
+			struct end *end = is_collective(e->kind[row], name, device) ? OPS_ARRAY_PUSH(ends) : NULL;
+
+			if (end)
+				*end = (struct end){name, e->end_ns[row]};
+			else if (is_collective(e->kind[row], name, device))
+				return false;
+		}
+	if (ends->count)
+		qsort(ends->items, ends->count, sizeof(*ends->items), compare_ends);
+	return true;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static size_t run_of(const end_list *ends, size_t from)
+{
+	size_t to = from;
+
+	while (to < ends->count && ends->items[to].name.size == ends->items[from].name.size &&
+	       !memcmp(ends->items[to].name.bytes, ends->items[from].name.bytes, ends->items[from].name.size))
+		to++;
+	return to - from;
+}
+
+/* Of each name that both have equally often, all operations. */
+static bool compare_clocks(const end_list *first, const end_list *other, struct ops_clock_shift *ret_shift)
+{
+	OPS_ARRAY(int64_t) apart = {0};
+	size_t i = 0, k = 0;
+	bool done = true;
+
+	while (done && i < first->count && k < other->count) {
+		size_t ours = run_of(first, i), theirs = run_of(other, k);
+		int order = compare_ends(&(struct end){first->items[i].name, 0}, &(struct end){other->items[k].name, 0});
+
+		for (size_t n = 0; done && !order && ours == theirs && n < ours; n++) {
+			int64_t *slot = OPS_ARRAY_PUSH(&apart);
+
+			done = slot != NULL;
+			if (slot && __builtin_sub_overflow(first->items[i + n].end_ns, other->items[k + n].end_ns, slot))
+				apart.count--;
+		}
+		i += order <= 0 ? ours : 0;
+		k += order >= 0 ? theirs : 0;
+	}
+	if (done && apart.count) {
+		qsort(apart.items, apart.count, sizeof(*apart.items), compare_times);
+		*ret_shift = (struct ops_clock_shift){apart.items[apart.count / 2], apart.count};
+	}
+	OPS_ARRAY_RELEASE(&apart);
+	return done;
+}
+
+static bool have_one_clock(const struct ops_trace *first, const struct ops_trace *other)
+{
+	const char *host = ops_trace_info(first)->host_name;
+
+	return *host && !strcmp(host, ops_trace_info(other)->host_name);
+}
+
+enum ops_code ops_trace_align(const struct ops_trace *const *traces, size_t count, struct ops_clock_shift *ret_shifts,
+                              struct ops_error *error)
+{
+	end_list first = {0};
+	bool done = !count || collect(traces[0], &first);
+
+	for (size_t i = 0; i < count; i++)
+		ret_shifts[i] = (struct ops_clock_shift){0};
+	for (size_t i = 1; done && i < count; i++) {
+		end_list other = {0};
+
+		if (have_one_clock(traces[0], traces[i]))
+			continue;
+		done = collect(traces[i], &other) && compare_clocks(&first, &other, &ret_shifts[i]);
+		OPS_ARRAY_RELEASE(&other);
+	}
+	OPS_ARRAY_RELEASE(&first);
+	return done ? OPS_OK : ops_fault_memory(error);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A stretch of a trace, or some of its threads. What runs on a device goes with the call that started it, whenever it runs.
+ */
+#include <opstrobe/merge.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/intern.h"
+
+#define MEMORY_REF 0x80000000u /* OPS_MEMORY_REF of opstrobe/analyze.h, which this layer does not see */
+
+struct cutter {
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	const struct ops_trace_cut *cut;
+	uint8_t *tracks;            /* whether each is asked for */
+	uint8_t *rows;              /* whether each is kept */
+	struct ops_intern launched; /* correlations of kept calls, and of those left out */
+	uint8_t *kept;              /* by number there */
+};
+
+static bool is_asked_for(const struct ops_trace_cut *cut, const struct ops_track *track)
+{
+	if (!cut->tid_count || track->kind != OPS_TRACK_THREAD)
+		return true;
+	for (size_t i = 0; i < cut->tid_count; i++)
+		if (!(track->flags & OPS_TRACK_TID_TEXT) && track->tid == cut->tids[i])
+			return true;
+	return false;
+}
+
+static bool is_within(const struct ops_trace_cut *cut, int64_t start_ns, int64_t end_ns)
+{
+	return start_ns < cut->to_ns && (end_ns > cut->from_ns || start_ns >= cut->from_ns);
+}
+
+static bool is_device(uint8_t kind)
+{
+	return kind == OPS_EVENT_KERNEL || kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET;
+}
+
+static bool is_launch(uint8_t kind)
+{
+	return kind == OPS_EVENT_RUNTIME || kind == OPS_EVENT_DRIVER;
+}
+
+/* Notes which calls are kept. False when memory is out. */
+static bool note_launch(struct cutter *cutter, uint32_t row)
+{
+	int64_t correlation = cutter->events->correlation ? cutter->events->correlation[row] : -1;
+	uint32_t number;
+
+	if (correlation < 0 || !is_launch(cutter->events->kind[row]))
+		return true;
+	number = ops_intern_add(&cutter->launched, &correlation, sizeof(correlation));
+	if (number == OPS_INTERN_NONE)
+		return false;
+	cutter->kept[number] |= cutter->rows[row];
+	return true;
+}
+
+static bool keep_host_rows(struct cutter *cutter)
+{
+	const struct ops_events *e = cutter->events;
+
+	for (uint32_t row = 0; row < e->count; row++) {
+		if (is_device(e->kind[row]))
+			continue;
+		cutter->rows[row] = cutter->tracks[e->track[row]] && is_within(cutter->cut, e->start_ns[row], e->end_ns[row]);
+		if (!note_launch(cutter, row))
+			return false;
+	}
+	return true;
+}
+
+/* By the call of the same correlation; without one by its own time, unless only some threads' work is wanted. */
+static void keep_device_rows(struct cutter *cutter)
+{
+	const struct ops_events *e = cutter->events;
+
+	for (uint32_t row = 0; row < e->count; row++) {
+		int64_t correlation = e->correlation ? e->correlation[row] : -1;
+		uint32_t number = OPS_INTERN_NONE;
+
+		if (!is_device(e->kind[row]))
+			continue;
+		if (correlation >= 0)
+			number = ops_intern_find(&cutter->launched, &correlation, sizeof(correlation));
+		if (number != OPS_INTERN_NONE)
+			cutter->rows[row] = cutter->kept[number];
+		else
+			cutter->rows[row] = !cutter->cut->tid_count && is_within(cutter->cut, e->start_ns[row], e->end_ns[row]);
+	}
+}
+
+static enum ops_code make(const struct cutter *cutter, struct ops_trace **ret_trace, struct ops_error *error)
+{
+	struct ops_trace_part part = {.trace = cutter->trace};
+	size_t count;
+	const struct ops_memory_record *memory = ops_trace_memory(cutter->trace, &count);
+	uint32_t *refs = ops_realloc_array(NULL, cutter->events->count + count + 1, sizeof(*refs));
+	enum ops_code code;
+
+	if (!refs)
+		return ops_fault_memory(error);
+	for (uint32_t row = 0; row < cutter->events->count; row++)
+		if (cutter->rows[row])
+			refs[part.ref_count++] = row;
+	for (uint32_t i = 0; i < count; i++)
+		if (cutter->tracks[memory[i].track] && is_within(cutter->cut, memory[i].time_ns, memory[i].time_ns))
+			refs[part.ref_count++] = i | MEMORY_REF;
+	part.refs = refs;
+	code = ops_trace_merge(&part, 1, NULL, ret_trace, error);
+	ops_free(refs);
+	return code;
+}
+
+enum ops_code ops_trace_cut(const struct ops_trace *trace, const struct ops_trace_cut *cut, struct ops_trace **ret_trace,
+                            struct ops_error *error)
+{
+	size_t track_count;
+	const struct ops_track *tracks = ops_trace_tracks(trace, &track_count);
+	struct cutter cutter = {.trace = trace, .events = ops_trace_events(trace), .cut = cut};
+	enum ops_code code = OPS_NO_MEMORY;
+
+	cutter.tracks = ops_alloc_zeroed(track_count + 1, 1);
+	cutter.rows = ops_alloc_zeroed(cutter.events->count + 1, 1);
+	cutter.kept = ops_alloc_zeroed(cutter.events->count + 1, 1);
+	if (cutter.tracks && cutter.rows && cutter.kept) {
+		for (size_t i = 0; i < track_count; i++)
+			cutter.tracks[i] = is_asked_for(cut, &tracks[i]);
+		if (keep_host_rows(&cutter)) {
+			keep_device_rows(&cutter);
+			code = make(&cutter, ret_trace, error);
+		} else {
+			ops_fault_memory(error);
+		}
+	} else {
+		ops_fault_memory(error);
+	}
+	ops_intern_release(&cutter.launched);
+	ops_free(cutter.tracks);
+	ops_free(cutter.rows);
+	ops_free(cutter.kept);
+	return code;
+}
+
+/* "ProfilerStep#12"; false for other names. */
+static bool step_number(struct ops_string name, uint64_t *ret_number)
+{
+	size_t prefix = strlen("ProfilerStep#");
+	uint64_t number = 0;
+
+	if (name.size <= prefix || name.size > prefix + 18 || memcmp(name.bytes, "ProfilerStep#", prefix) != 0)
+		return false;
+	for (size_t i = prefix; i < name.size; i++) {
+		if (name.bytes[i] < '0' || name.bytes[i] > '9')
+			return false;
+		number = 10 * number + (uint64_t)(name.bytes[i] - '0');
+	}
+	*ret_number = number;
+	return true;
+}
+
+bool ops_trace_steps(const struct ops_trace *trace, uint64_t first, uint64_t last, int64_t *ret_from_ns, int64_t *ret_to_ns)
+{
+	const struct ops_events *e = ops_trace_events(trace);
+	bool found = false;
+
+	for (uint32_t row = 0; row < e->count; row++) {
+		uint64_t number;
+
+		if (e->kind[row] != OPS_EVENT_USER_ANNOTATION ||
+		    !step_number(ops_trace_string(trace, e->name[row]), &number) || number < first || number > last)
+			continue;
+		if (!found || e->start_ns[row] < *ret_from_ns)
+			*ret_from_ns = e->start_ns[row];
+		if (!found || e->end_ns[row] > *ret_to_ns)
+			*ret_to_ns = e->end_ns[row];
+		found = true;
+	}
+	return found;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * trace/stretch, and ranks side by side: what a part of a trace has, and whose process is whose.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <opstrobe/merge.h>
+#include <opstrobe/read.h>
+
+#include "base/alloc.h"
+
+static const char text[] =
+	"[{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#1\",\"pid\":5,\"tid\":1,\"ts\":0,\"dur\":100},"
+	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":5,\"tid\":1,\"ts\":10,\"dur\":20},"
+	"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"launch\",\"pid\":5,\"tid\":1,\"ts\":12,\"dur\":3,"
+	"\"args\":{\"correlation\":7}},"
+	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#2\",\"pid\":5,\"tid\":1,\"ts\":100,\"dur\":100},"
+	"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ncclKernel_AllReduce\",\"pid\":0,\"tid\":7,\"ts\":150,\"dur\":20,"
+	"\"args\":{\"correlation\":7,\"device\":0}},"
+	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":5,\"tid\":2,\"ts\":160,\"dur\":20},"
+	"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":5,\"args\":{\"name\":\"python\"}}]";
+
+static struct ops_trace *read_text(void)
+{
+	struct ops_trace *trace;
+	struct ops_error error;
+
+	if (ops_trace_read_memory(text, sizeof(text) - 1, NULL, &trace, &error))
+		fail_msg("%s", error.text);
+	return trace;
+}
+
+static bool has(const struct ops_trace *trace, const char *name)
+{
+	const struct ops_events *e = ops_trace_events(trace);
+
+	for (size_t row = 0; row < e->count; row++)
+		if (!strcmp(ops_trace_string(trace, e->name[row]).bytes, name))
+			return true;
+	return false;
+}
+
+static struct ops_trace *cut(const struct ops_trace *trace, struct ops_trace_cut how)
+{
+	struct ops_trace *part;
+	struct ops_error error;
+
+	assert_int_equal(ops_trace_cut(trace, &how, &part, &error), OPS_OK);
+	if (ops_trace_check(part, &error))
+		fail_msg("%s", error.text);
+	return part;
+}
+
+static void device_work_goes_with_its_call(void **state)
+{
+	struct ops_trace *trace = read_text(), *part;
+	int64_t from, to;
+
+	(void)state;
+	assert_false(ops_trace_steps(trace, 3, 9, &from, &to));
+	assert_true(ops_trace_steps(trace, 1, 1, &from, &to));
+	part = cut(trace, (struct ops_trace_cut){from, to, NULL, 0});
+	assert_int_equal(ops_trace_events(part)->count, 4);
+	assert_true(has(part, "ncclKernel_AllReduce") && has(part, "a") && has(part, "launch") && !has(part, "b"));
+	ops_trace_unref(part);
+	assert_true(ops_trace_steps(trace, 2, 2, &from, &to));
+	part = cut(trace, (struct ops_trace_cut){from, to, NULL, 0});
+	assert_int_equal(ops_trace_events(part)->count, 2);
+	assert_true(has(part, "ProfilerStep#2") && has(part, "b"));
+	ops_trace_unref(part);
+	ops_trace_unref(trace);
+}
+
+static void threads_take_their_device_work(void **state)
+{
+	struct ops_trace *trace = read_text(), *part;
+	const int64_t first = 1, second = 2;
+
+	(void)state;
+	part = cut(trace, (struct ops_trace_cut){INT64_MIN, INT64_MAX, &first, 1});
+	assert_int_equal(ops_trace_events(part)->count, 5);
+	assert_false(has(part, "b"));
+	ops_trace_unref(part);
+	part = cut(trace, (struct ops_trace_cut){INT64_MIN, INT64_MAX, &second, 1});
+	assert_int_equal(ops_trace_events(part)->count, 1);
+	ops_trace_unref(part);
+	ops_trace_unref(trace);
+}
+
+/* Two ranks with the same process, device and correlations, one of them late by 30 us. */
+static void ranks_stay_apart(void **state)
+{
+	struct ops_trace *ranks[2] = {read_text(), NULL}, *merged;
+	struct ops_clock_shift shifts[2];
+	struct ops_error error;
+	const struct ops_track *tracks;
+	const struct ops_events *e;
+	int64_t correlations[2] = {-1, -1};
+	size_t count, kernels = 0;
+
+	(void)state;
+	struct ops_trace_part late = {.trace = ranks[0], .whole = true, .shift_ns = 30000};
+	assert_int_equal(ops_trace_merge(&late, 1, NULL, &ranks[1], &error), OPS_OK);
+	assert_int_equal(ops_trace_align((const struct ops_trace *const *)ranks, 2, shifts, &error), OPS_OK);
+	assert_int_equal(shifts[1].shift_ns, -30000);
+	assert_int_equal(shifts[1].collectives, 1);
+	struct ops_trace_part parts[2] = {
+		{.trace = ranks[0], .whole = true, .rank_name = "rank 0"},
+		{.trace = ranks[1], .whole = true, .rank_name = "rank 1", .shift_ns = shifts[1].shift_ns}};
+	assert_int_equal(ops_trace_merge(parts, 2, NULL, &merged, &error), OPS_OK);
+	if (ops_trace_check(merged, &error))
+		fail_msg("%s", error.text);
+	tracks = ops_trace_tracks(merged, &count);
+	assert_int_equal(count, 6);
+	for (size_t i = 0; i < 3; i++)
+		for (size_t k = 3; k < 6; k++)
+			assert_true(tracks[i].pid != tracks[k].pid);
+	e = ops_trace_events(merged);
+	for (size_t row = 0; row < e->count; row++)
+		if (e->kind[row] == OPS_EVENT_KERNEL) {
+			assert_int_equal(e->start_ns[row] - ops_trace_events(ranks[0])->start_ns[0], 150000);
+			correlations[kernels++] = e->correlation[row];
+		}
+	assert_int_equal(kernels, 2);
+	assert_true(correlations[0] != correlations[1]);
+	assert_true(ops_trace_find_string(merged, "rank 1: python", 14) != OPS_NONE);
+	ops_trace_unref(merged);
+	ops_trace_unref(ranks[0]);
+	ops_trace_unref(ranks[1]);
+}
+
+static void survives_failures(void **state)
+{
+	struct ops_trace *trace = read_text(), *made = NULL;
+	const struct ops_trace *both[2] = {trace, trace};
+	const struct ops_trace_part parts[2] = {{.trace = trace, .whole = true, .rank_name = "a"},
+	                                        {.trace = trace, .whole = true, .rank_name = "b"}};
+	struct ops_trace_cut all = {INT64_MIN, INT64_MAX, NULL, 0};
+	struct ops_clock_shift shifts[2];
+	struct ops_error error;
+	uint64_t count = 1;
+
+	(void)state;
+	for (uint64_t nth = 1; nth <= count; nth++) {
+		ops_alloc_fail_at(nth, false);
+		if (ops_trace_cut(trace, &all, &made, &error) == OPS_OK)
+			ops_trace_unref(made);
+		if (ops_trace_merge(parts, 2, NULL, &made, &error) == OPS_OK)
+			ops_trace_unref(made);
+		ops_trace_align(both, 2, shifts, &error);
+		count = ops_alloc_count();
+	}
+	ops_alloc_fail_at(0, false);
+	assert_true(count > 50);
+	ops_trace_unref(trace);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(device_work_goes_with_its_call),
+		cmocka_unit_test(threads_take_their_device_work),
+		cmocka_unit_test(ranks_stay_apart),
+		cmocka_unit_test(survives_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
