@@ -660,6 +660,7 @@ static PyMethodDef trace_methods[] = {
 	{"notes", trace_notes, METH_NOARGS,
 	 "What was not as it should be in the file that this was read from: (what, how often, byte of the first)."},
 	{"views_json", ops_ext_trace_views_json, METH_NOARGS, "All views of the trace as the text of a JSON object."},
+	{"advice_json", ops_ext_trace_advice_json, METH_NOARGS, "What to change, as the text of a JSON object."},
 	{"diff_json", ops_ext_trace_diff_json, METH_O, "What changed from this trace to another, likewise."},
 	{"__reduce__", ops_ext_trace_reduce, METH_NOARGS, NULL},
 	{"__setstate__", ops_ext_trace_setstate, METH_O, NULL},

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trace.views_json and trace_diff_json: the views as JSON text, which Python makes dicts of.
+ * Trace.views_json, advice_json and diff_json: views and advice as JSON text, which Python makes dicts of.
  */
 #include "views.h"
 
+#include <opstrobe/advice.h>
 #include <opstrobe/views.h>
 
 /* A Python string of the text, which is freed. The text is UTF-8 whatever names hold. */
@@ -28,6 +29,19 @@ PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused)
 
 	(void)unused;
 	OPS_EXT_WITHOUT_GIL(code = ops_views_json(trace, &text, &size, &error));
+	return take_text(code, text, size, &error);
+}
+
+PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused)
+{
+	const struct ops_worker worker = {((struct trace_object *)object)->trace, "", 0};
+	struct ops_error error;
+	enum ops_code code;
+	char *text = NULL;
+	size_t size = 0;
+
+	(void)unused;
+	OPS_EXT_WITHOUT_GIL(code = ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, &error));
 	return take_text(code, text, size, &error);
 }
 

@@ -49,6 +49,11 @@ class TraceFile:
         views: dict[str, Any] = json.loads(self.trace.views_json())
         return views
 
+    def advise(self) -> dict[str, Any]:
+        """What to change in the program, at which line, and what that would gain, as `profile.advise()`."""
+        advice: dict[str, Any] = json.loads(self.trace.advice_json())
+        return advice
+
     @property
     def metadata(self) -> dict[str, str]:
         """What the file says beside its events: key to JSON text."""

@@ -265,6 +265,18 @@ class _KinetoProfile:
         views: dict[str, Any] = json.loads(recording.whole_trace.views_json())
         return views
 
+    def advise(self) -> dict[str, Any]:
+        """What to change in the program, at which line, and what that would gain: what `opstrobe advise` prints as JSON.
+
+        The more is recorded the more is found: with_stack, record_shapes and profile_memory, and a schedule with steps.
+        """
+        recording = self._recorded("advising")
+        if recording.whole_trace is None:
+            state = "is still recording" if recording.running else "has recorded nothing"
+            raise RuntimeError(f"there is nothing to advise on: this profile {state}")
+        advice: dict[str, Any] = json.loads(recording.whole_trace.advice_json())
+        return advice
+
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Writes every stack and the time of its own, in nanoseconds, for a flame graph.
 

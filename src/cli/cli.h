@@ -18,6 +18,7 @@ int cli_run(char **arguments);
 int cli_doctor(char **arguments);
 int cli_views(char **arguments);
 int cli_analyze(char **arguments);
+int cli_advise(char **arguments);
 int cli_diff(char **arguments);
 int cli_merge(char **arguments);
 int cli_convert(char **arguments);

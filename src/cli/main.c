@@ -20,6 +20,7 @@ static const struct command commands[] = {
 	{"run", cli_run, "run a Python program and record a trace of it"},
 	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …"},
 	{"analyze", cli_analyze, "ask a trace one question: idle time, launches, queues, …"},
+	{"advise", cli_advise, "say what to change, at which line, and what that gains"},
 	{"diff", cli_diff, "show what changed from one trace to another"},
 	{"merge", cli_merge, "put the traces of several ranks into one"},
 	{"convert", cli_convert, "write a trace in another form: Perfetto's, stacks, …"},

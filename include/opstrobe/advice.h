@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/advice.h: what costs a program time or memory without need, where, and what changing it would gain.
+ *
+ * Takes the finished traces of a run's workers and leaves them as they are. The JSON form:
+ *
+ *     {"findings": [{"id", "title", "severity": "high|medium|low|info", "confidence": "high|medium|low",
+ *                    "where": [{"file", "line", "function", "module", "operator"}], "evidence", "explanation", "advice",
+ *                    "predicted_gain_ms_per_step", "predicted_gain_percent", "links": […]}], "checked": [ids]}
+ *
+ * Findings are ordered by what they gain, most first. What is not known of a place is null. `checked` has the rules for
+ * which the trace holds what they need. Any thread may call it.
+ */
+#ifndef OPSTROBE_ADVICE_H
+#define OPSTROBE_ADVICE_H
+
+#include <stddef.h>
+
+#include <opstrobe/error.h>
+#include <opstrobe/views.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+enum ops_advice_format { OPS_ADVICE_JSON, OPS_ADVICE_TEXT, OPS_ADVICE_MARKDOWN };
+
+/* The text has a NUL behind and is freed with ops_free_advice. OPS_NO_MEMORY is all that can go wrong. */
+enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum ops_advice_format format, char **ret_text,
+                         size_t *ret_size, struct ops_error *error);
+void ops_free_advice(char *text);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the rules of advice share: a trace's steps, the line of the user's program behind each row, and the findings.
+ *
+ *     advice_model.c    steps, places, sums over subtrees
+ *     advice_report.c   tallies by place, findings, their order
+ *     advice_rules.c    the table of rules, in the order in which they are asked
+ *     advice_write.c    asks all rules; JSON, text, Markdown
+ *     rule_*.c          a rule each, its threshold with the reason beside it
+ *
+ * A rule adds up what a cause costs at each place ("tally") and reports it once. Costs are of the steady steps: those that
+ * take up to three times the median, so that a slow first step does not spoil the average. Special rules come first and
+ * claim the rows that they explain, so that the general ones do not tell of the same time again.
+ */
+#ifndef OPS_ANALYZE_ADVICE_H
+#define OPS_ANALYZE_ADVICE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opstrobe/advice.h>
+
+#include "analyze/views/view_map.h"
+#include "analyze/views/views.h"
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/buffer.h"
+
+enum advice_severity { ADVICE_INFO, ADVICE_LOW, ADVICE_MEDIUM, ADVICE_HIGH };
+enum advice_confidence { ADVICE_UNSURE, ADVICE_LIKELY, ADVICE_SURE };
+
+/* What a rule needs of a trace; without it the rule is not checked. */
+enum advice_need {
+	ADVICE_NEEDS_OPERATORS = 1,
+	ADVICE_NEEDS_PYTHON = 2,  /* Python calls */
+	ADVICE_NEEDS_SHAPES = 4,
+	ADVICE_NEEDS_MEMORY = 8,
+	ADVICE_NEEDS_DEVICE = 16, /* work on an accelerator */
+	ADVICE_NEEDS_STEPS = 32,  /* two or more */
+	ADVICE_NEEDS_STORAGES = 64,
+	ADVICE_NEEDS_COMMUNICATION = 128,
+};
+
+struct advice;
+
+struct advice_rule {
+	const char *id;
+	const char *title;
+	const char *explanation; /* why it costs time */
+	const char *advice;      /* what to change, and how to check that it helped */
+	const char *link;
+	uint32_t needs;
+	enum advice_severity severity_max;
+	/* False when memory is out. */
+	bool (*check)(struct advice *advice, const struct advice_rule *rule);
+};
+
+/* A line of the program. */
+struct advice_site {
+	uint32_t frame; /* row of a call of the function, for its name */
+	uint32_t line;  /* 0 unknown */
+};
+
+struct advice_where {
+	struct ops_string file; /* texts are the report's; "" unknown */
+	struct ops_string function;
+	struct ops_string module;
+	struct ops_string operator_name;
+	uint32_t line;
+};
+
+#define ADVICE_WHERE_MAX 5
+
+struct advice_finding {
+	const struct advice_rule *rule;
+	enum advice_severity severity;
+	enum advice_confidence confidence;
+	struct ops_string evidence;
+	struct ops_string detail; /* that the advice begins with; "" none */
+	double gain_ms;           /* a step */
+	double gain_pct;
+	size_t where_count;
+	struct advice_where where[ADVICE_WHERE_MAX];
+};
+
+struct advice_report {
+	struct ops_arena texts;
+	OPS_ARRAY(struct advice_finding) findings;
+	uint64_t checked; /* bit i: rule i of the table */
+};
+
+/* One trace. */
+struct advice {
+	struct advice_report *report;
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	struct ops_views views;
+	uint32_t has;          /* enum advice_need */
+	uint32_t *step_of;     /* by row: index of a steady step, OPS_NONE outside */
+	uint32_t *site;        /* by row: index into `sites`, OPS_NONE unknown */
+	uint32_t *caller;      /* by row: that of the Python function around it, OPS_NONE */
+	uint8_t *zone;         /* by row: enum advice_zone */
+	uint8_t *claimed;      /* by row: an earlier rule has explained it and all below */
+	int64_t *backward_ns;  /* by row: what the backward pass spends on what was made in it */
+	int64_t *operator_ns;  /* by row: time of the outermost operators in it */
+	int64_t *claimed_ns;   /* by row: what is claimed below it */
+	uint32_t *own_site;    /* by string, of a function's rows */
+	struct view_map site_map;
+	OPS_ARRAY(struct advice_site) sites;
+	size_t step_count;     /* steady ones */
+	int64_t steps_ns;      /* their sum */
+	double host_weight;    /* what of the host's time an accelerator waits for; 1 without one */
+	bool real_steps;       /* the trace says where steps are */
+};
+
+enum advice_zone {
+	ADVICE_IN_LOADER = 1,
+	ADVICE_IN_OPTIMIZER = 2,
+	ADVICE_IN_BACKWARD = 4,
+	ADVICE_IN_OPERATOR = 8, /* below an operator */
+};
+
+bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report);
+void advice_release(struct advice *advice); /* also after init failed */
+
+/* --- rows ----------------------------------------------------------------------------------------------------------- */
+
+static inline int64_t advice_ns(const struct advice *advice, uint32_t row)
+{
+	return advice->events->end_ns[row] - advice->events->start_ns[row];
+}
+
+static inline struct ops_string advice_name(const struct advice *advice, uint32_t row)
+{
+	return ops_trace_string(advice->trace, advice->events->name[row]);
+}
+
+static inline bool advice_text_is(struct ops_string text, const char *other)
+{
+	return text.size == strlen(other) && memcmp(text.bytes, other, text.size) == 0;
+}
+
+static inline bool advice_text_starts(struct ops_string text, const char *with)
+{
+	return text.size >= strlen(with) && memcmp(text.bytes, with, strlen(with)) == 0;
+}
+
+static inline bool advice_text_has(struct ops_string text, const char *part)
+{
+	return text.size && memmem(text.bytes, text.size, part, strlen(part)) != NULL;
+}
+
+static inline bool advice_is_operator(const struct advice *advice, uint32_t row)
+{
+	return advice->events->kind[row] == OPS_EVENT_CPU_OP;
+}
+
+/* In a steady step. */
+static inline bool advice_counts(const struct advice *advice, uint32_t row)
+{
+	return advice->step_of[row] != OPS_NONE;
+}
+
+/* For each string of the trace the 1-based place of the first pattern that it matches, or 0. NULL ends the list. "x*" is a
+ * beginning, "*x" an end, "*x*" what a name contains. Freed with ops_free; NULL when memory is out. */
+uint8_t *advice_names(const struct advice *advice, const char *const *names);
+/* Elements of the first tensor among a row's inputs, and its element type; -1 unknown. */
+int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_dtype);
+/* The `i`th input; false when there is none. */
+bool advice_input(const struct advice *advice, uint32_t row, size_t i, struct ops_input *ret_input);
+int64_t advice_input_elements(const struct ops_input *input);
+size_t advice_dtype_bytes(uint8_t dtype);
+/* Nobody tells of this row and what is below again. */
+void advice_claim(struct advice *advice, uint32_t row);
+/* A row's time without what is claimed in it. */
+int64_t advice_left_ns(const struct advice *advice, uint32_t row);
+/* Whether the row or one around it is claimed. Walks up: not for every row of a trace. */
+bool advice_is_claimed(const struct advice *advice, uint32_t row);
+/* Where the time of a user's function itself goes: the line of it that calls most often, or its first. OPS_NONE for what is
+ * no function of the user's. */
+uint32_t advice_own_site(const struct advice *advice, uint32_t row);
+/* The innermost row around each memory record; OPS_NONE. Freed with ops_free; NULL when memory is out. */
+uint32_t *advice_memory_rows(const struct advice *advice);
+
+/* --- tallies -------------------------------------------------------------------------------------------------------- */
+
+struct advice_cost {
+	int64_t ns;
+	uint64_t count;
+	uint32_t row; /* the costliest */
+	uint32_t site;
+	int64_t row_ns;
+};
+
+/* By place; the last is for rows without one. */
+struct advice_tally {
+	struct advice_cost *costs;
+	size_t count;
+	int64_t ns;
+	uint64_t events;
+};
+
+bool advice_tally_init(struct advice_tally *tally, const struct advice *advice);
+void advice_tally_release(struct advice_tally *tally);
+void advice_tally_add(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns);
+void advice_tally_add_at(struct advice_tally *tally, uint32_t site, uint32_t row, int64_t ns);
+
+/* Adds the outermost of the rows in steady steps that match the patterns, but for those in `zones_left_out` and what is
+ * claimed; and claims them. */
+bool advice_tally_names(struct advice_tally *tally, struct advice *advice, const char *const *patterns,
+                        uint8_t zones_left_out);
+
+/* --- findings ------------------------------------------------------------------------------------------------------- */
+
+/* Adds a finding unless its gain is below what matters. `gain_ns` is of all steady steps together. The places are those of
+ * the tally, costliest first. The format is that of the evidence. */
+struct advice_gain {
+	double ns;
+	bool device; /* the accelerator's time or a wait for it: not to be weighted */
+	enum advice_confidence confidence;
+	const char *detail; /* NULL none */
+	bool always;        /* report whatever the gain */
+	enum advice_severity severity; /* then */
+};
+__attribute__((format(printf, 5, 6))) bool advice_report_add(struct advice *advice, const struct advice_rule *rule,
+                                                            const struct advice_tally *tally, struct advice_gain gain,
+                                                            const char *format, ...);
+
+/* Milliseconds a step, for evidence. */
+static inline double advice_step_ms(const struct advice *advice, double ns)
+{
+	return advice->step_count ? ns / 1e6 / (double)advice->step_count : 0;
+}
+
+static inline double advice_percent(const struct advice *advice, double ns)
+{
+	return advice->steps_ns > 0 ? 100 * ns / (double)advice->steps_ns : 0;
+}
+
+static inline double advice_per_step(const struct advice *advice, uint64_t count)
+{
+	return advice->step_count ? (double)count / (double)advice->step_count : 0;
+}
+
+/* --- the table ------------------------------------------------------------------------------------------------------ */
+
+extern const struct advice_rule *const advice_rules[];
+extern const size_t advice_rule_count;
+
+void advice_report_sort(struct advice_report *report);
+void advice_write_json(const struct advice_report *report, struct ops_buffer *out);
+void advice_write_text(const struct advice_report *report, bool markdown, struct ops_buffer *out);
+const char *advice_severity_name(enum advice_severity severity);
+const char *advice_confidence_name(enum advice_confidence confidence);
+
+#endif

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps, places and sums that the rules work with.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* --- steps ---------------------------------------------------------------------------------------------------------- */
+
+static int compare_ns(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* A step that takes more than three times the median is none of the steady ones: it compiles, warms up or waits once. */
+#define UNSTEADY 3
+
+static bool median_step(const struct advice *advice, int64_t *ret_ns)
+{
+	size_t count = advice->views.steps.count;
+	int64_t *times = ops_realloc_array(NULL, count + 1, sizeof(*times));
+
+	if (!times)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		times[i] = advice->views.steps.items[i].end_ns - advice->views.steps.items[i].start_ns;
+	qsort(times, count, sizeof(*times), compare_ns);
+	*ret_ns = count ? times[count / 2] : 0;
+	ops_free(times);
+	return true;
+}
+
+static bool find_steps(struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	size_t steps = advice->views.steps.count, at = 0;
+	uint8_t *steady = ops_alloc_zeroed(steps + 1, 1);
+	int64_t median_ns;
+
+	if (!steady || !median_step(advice, &median_ns)) {
+		ops_free(steady);
+		return false;
+	}
+	for (size_t i = 0; i < steps; i++) {
+		const struct view_step *step = &advice->views.steps.items[i];
+		int64_t ns = ops_difference(step->end_ns, step->start_ns);
+
+		steady[i] = ns / UNSTEADY <= median_ns;
+		if (!steady[i])
+			continue;
+		advice->step_count++;
+		advice->steps_ns = ops_sum(advice->steps_ns, ns);
+	}
+	for (uint32_t row = 0; row < events->count; row++) {
+		advice->step_of[row] = OPS_NONE;
+		while (at + 1 < steps && advice->views.steps.items[at + 1].host_start_ns <= events->start_ns[row])
+			at++;
+		if (steps && steady[at] && events->start_ns[row] >= advice->views.steps.items[at].host_start_ns &&
+		    events->start_ns[row] < advice->views.steps.items[at].end_ns &&
+		    !(events->flags[row] & OPS_EVENT_HIDDEN))
+			advice->step_of[row] = (uint32_t)at;
+		advice->real_steps |= advice->views.parts[row] == VIEW_STEP;
+	}
+	ops_free(steady);
+	return true;
+}
+
+/* --- places --------------------------------------------------------------------------------------------------------- */
+
+/* Code that came with Python or a package, not the user's. A recording has whole paths. Kineto shortens paths by sys.path,
+ * so that of the standard library's files little is left: the ones that torch's own calls go through are listed. */
+static bool is_library(struct ops_string file)
+{
+	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"};
+	static const char *const starts[] = {"torch/", "torchvision/", "numpy/", "<", "collections/", "multiprocessing/",
+	                                     "logging/", "json/", "importlib/", "concurrent/", "opstrobe/"};
+	static const char *const files[] = {"typing.py", "contextlib.py", "threading.py", "functools.py", "enum.py", "abc.py",
+	                                    "random.py", "copy.py", "runpy.py", "queue.py", "weakref.py", "warnings.py"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (advice_text_has(file, parts[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (advice_text_starts(file, starts[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		if (advice_text_is(file, files[i]))
+			return true;
+	/* Opstrobe's own package where it is installed for development. */
+	return advice_text_has(file, "/python/opstrobe/");
+}
+
+enum frame { FRAME_UNKNOWN, FRAME_NONE, FRAME_LIBRARY, FRAME_USER };
+
+static enum frame frame_of(const struct advice *advice, uint32_t row, uint8_t *known)
+{
+	struct ops_function_text function;
+	uint8_t *slot = &known[advice->events->name[row]];
+
+	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION)
+		return FRAME_NONE;
+	if (*slot == FRAME_UNKNOWN) {
+		if (!ops_event_function(advice->trace, row, &function) || !function.file.size)
+			*slot = FRAME_NONE;
+		else
+			*slot = is_library(function.file) ? FRAME_LIBRARY : FRAME_USER;
+	}
+	return (enum frame)*slot;
+}
+
+static bool add_site(struct advice *advice, uint32_t row, uint32_t frame)
+{
+	struct ops_function_text function;
+	uint32_t line = advice->events->call_line ? advice->events->call_line[row] : 0, *index;
+	struct advice_site *site;
+
+	if (!line && ops_event_function(advice->trace, frame, &function))
+		line = function.line; /* the next best: where the function begins */
+	index = view_map_slot(&advice->site_map, (uint64_t)advice->events->name[frame] << 32 | line,
+	                      (uint32_t)advice->sites.count);
+	if (!index)
+		return false;
+	advice->site[row] = *index;
+	if (*index < advice->sites.count)
+		return true;
+	site = OPS_ARRAY_PUSH(&advice->sites);
+	if (site)
+		*site = (struct advice_site){frame, line};
+	return site != NULL;
+}
+
+/* Where a user's function begins, for its own time. */
+static bool add_own_site(struct advice *advice, uint32_t row)
+{
+	uint32_t name = advice->events->name[row];
+	struct ops_function_text function;
+	uint32_t *index;
+	struct advice_site *site;
+
+	if (advice->own_site[name] != OPS_NONE || !ops_event_function(advice->trace, row, &function))
+		return true;
+	index = view_map_slot(&advice->site_map, (uint64_t)name << 32 | function.line, (uint32_t)advice->sites.count);
+	if (!index)
+		return false;
+	advice->own_site[name] = *index;
+	if (*index < advice->sites.count)
+		return true;
+	site = OPS_ARRAY_PUSH(&advice->sites);
+	if (site)
+		*site = (struct advice_site){row, function.line};
+	return site != NULL;
+}
+
+static bool place_row(struct advice *advice, uint32_t row, uint8_t *known)
+{
+	uint32_t parent = advice->events->parent[row], caller;
+
+	if (parent == OPS_NONE)
+		return true;
+	caller = frame_of(advice, parent, known) >= FRAME_LIBRARY ? parent : advice->caller[parent];
+	advice->caller[row] = caller;
+	/* What an operator calls is at the operator's place, also where that is another's: a backward node is at that of
+	 * its forward operator. */
+	if (advice_is_operator(advice, parent) && advice->site[parent] != OPS_NONE) {
+		advice->site[row] = advice->site[parent];
+		return true;
+	}
+	if (caller == OPS_NONE)
+		return true;
+	if (frame_of(advice, caller, known) == FRAME_USER)
+		return add_site(advice, row, caller);
+	advice->site[row] = advice->site[caller];
+	return true;
+}
+
+/* Forward operators by backward node, from the arrows between them. */
+static uint32_t *find_forwards(const struct advice *advice)
+{
+	uint32_t *forward = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*forward));
+	size_t count;
+	const struct ops_link *links = ops_trace_links(advice->trace, &count);
+
+	if (!forward)
+		return NULL;
+	memset(forward, 0xff, (advice->events->count + 1) * sizeof(*forward));
+	for (size_t i = 0; i < count; i++) {
+		uint32_t to = links[i].to, parent = advice->events->parent[to];
+
+		if (links[i].kind != OPS_LINK_FORWARD_BACKWARD || links[i].from >= to)
+			continue;
+		/* The engine's call of the node holds the node itself and what it accumulates. */
+		if (parent != OPS_NONE && advice_text_starts(advice_name(advice, parent), "autograd::engine::"))
+			to = parent;
+		if (links[i].from < to)
+			forward[to] = links[i].from;
+	}
+	return forward;
+}
+
+/* A function's own time has no line. Most likely it is spent where it calls most: in its loop. */
+static bool find_busiest_lines(struct advice *advice)
+{
+	uint32_t *calls = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*calls));
+
+	if (!calls)
+		return false;
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (advice->site[row] != OPS_NONE && !advice_is_operator(advice, row))
+			calls[advice->site[row]]++;
+	for (uint32_t site = 0; site < advice->sites.count; site++) {
+		uint32_t *own = &advice->own_site[advice->events->name[advice->sites.items[site].frame]];
+
+		if (*own == OPS_NONE || calls[site] > calls[*own])
+			*own = site;
+	}
+	ops_free(calls);
+	return true;
+}
+
+static bool find_places(struct advice *advice, const uint32_t *forward)
+{
+	uint8_t *known = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
+	bool done = known != NULL;
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		advice->caller[row] = advice->site[row] = OPS_NONE;
+		done = place_row(advice, row, known) &&
+		       (frame_of(advice, row, known) != FRAME_USER || add_own_site(advice, row));
+		if (forward[row] != OPS_NONE && advice->site[forward[row]] != OPS_NONE)
+			advice->site[row] = advice->site[forward[row]];
+	}
+	ops_free(known);
+	return done && find_busiest_lines(advice);
+}
+
+/* --- sums ----------------------------------------------------------------------------------------------------------- */
+
+static void find_zones(struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+		uint8_t zone = parent == OPS_NONE ? 0 : advice->zone[parent];
+		uint16_t name = advice->views.names[advice->events->name[row]];
+
+		if (parent != OPS_NONE && advice_is_operator(advice, parent))
+			zone |= ADVICE_IN_OPERATOR;
+		if (advice->views.parts[row] == VIEW_LOADER)
+			zone |= ADVICE_IN_LOADER;
+		if (name & VIEW_NAME_OPTIMIZER)
+			zone |= ADVICE_IN_OPTIMIZER;
+		if (advice->events->scope[row] == 1 || advice_text_starts(advice_name(advice, row), "autograd::engine::"))
+			zone |= ADVICE_IN_BACKWARD;
+		advice->zone[row] = zone;
+	}
+}
+
+/* From the last row to the first: children stand behind their parents. */
+static void sum_up(struct advice *advice, const uint32_t *forward)
+{
+	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
+		uint32_t parent = advice->events->parent[row];
+
+		if (forward[row] != OPS_NONE)
+			advice->backward_ns[forward[row]] = ops_sum(advice->backward_ns[forward[row]], advice_ns(advice, row));
+		if (advice_is_operator(advice, row))
+			advice->operator_ns[row] = advice_ns(advice, row);
+		if (parent == OPS_NONE)
+			continue;
+		advice->backward_ns[parent] = ops_sum(advice->backward_ns[parent], advice->backward_ns[row]);
+		advice->operator_ns[parent] = ops_sum(advice->operator_ns[parent], advice->operator_ns[row]);
+	}
+}
+
+uint32_t *advice_memory_rows(const struct advice *advice)
+{
+	size_t count, tracks;
+	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
+	uint32_t *rows = ops_realloc_array(NULL, count + 1, sizeof(*rows)), *current, next = 0;
+
+	ops_trace_tracks(advice->trace, &tracks);
+	current = ops_realloc_array(NULL, tracks + 1, sizeof(*current));
+	if (!rows || !current) {
+		ops_free(rows);
+		ops_free(current);
+		return NULL;
+	}
+	memset(current, 0xff, (tracks + 1) * sizeof(*current));
+	for (size_t i = 0; i < count; i++) {
+		uint32_t *row = &current[records[i].track];
+
+		for (; next < advice->events->count && advice->events->start_ns[next] <= records[i].time_ns; next++)
+			if (!(advice->events->flags[next] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)))
+				current[advice->events->track[next]] = next;
+		while (*row != OPS_NONE && advice->events->end_ns[*row] < records[i].time_ns)
+			*row = advice->events->parent[*row];
+		rows[i] = *row;
+	}
+	ops_free(current);
+	return rows;
+}
+
+/* --- the model ------------------------------------------------------------------------------------------------------ */
+
+static void find_needs(struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	size_t records;
+
+	ops_trace_memory(advice->trace, &records);
+	advice->has |= records ? ADVICE_NEEDS_MEMORY : 0;
+	advice->has |= advice->views.device_events.count ? ADVICE_NEEDS_DEVICE : 0;
+	advice->has |= advice->real_steps && advice->views.steps.count > 1 ? ADVICE_NEEDS_STEPS : 0;
+	advice->has |= advice->views.has_collectives ? ADVICE_NEEDS_COMMUNICATION : 0;
+	for (uint32_t row = 0; row < events->count; row++) {
+		advice->has |= events->kind[row] == OPS_EVENT_CPU_OP ? ADVICE_NEEDS_OPERATORS : 0;
+		advice->has |= events->kind[row] == OPS_EVENT_PYTHON_FUNCTION ? ADVICE_NEEDS_PYTHON : 0;
+		advice->has |= events->inputs[row] != OPS_NONE ? ADVICE_NEEDS_SHAPES : 0;
+		advice->has |= events->storages && events->storages[row] != OPS_NONE ? ADVICE_NEEDS_STORAGES : 0;
+	}
+}
+
+/* What the host saves shortens a step only while the accelerator waits for it. */
+static void weigh_host(struct advice *advice)
+{
+	int64_t busy_ns = 0;
+
+	for (size_t i = 0; i < advice->views.steps.count; i++)
+		for (int c = VIEW_TIME_KERNEL; c <= VIEW_TIME_MEMSET; c++)
+			busy_ns = ops_sum(busy_ns, advice->views.steps.items[i].time_ns[c]);
+	advice->host_weight = 1;
+	if (advice->views.device_events.count) {
+		double all_ns = view_step_average_ns(&advice->views, VIEW_TIME_COUNT) * (double)advice->views.steps.count;
+
+		advice->host_weight = all_ns > 0 ? 1 - (double)busy_ns / all_ns : 1;
+	}
+	if (advice->host_weight < 0)
+		advice->host_weight = 0;
+}
+
+static bool allocate(struct advice *advice)
+{
+	size_t count = advice->events->count + 1, strings = ops_trace_string_count(advice->trace) + 1;
+
+	advice->step_of = ops_realloc_array(NULL, count, sizeof(*advice->step_of));
+	advice->site = ops_realloc_array(NULL, count, sizeof(*advice->site));
+	advice->caller = ops_realloc_array(NULL, count, sizeof(*advice->caller));
+	advice->zone = ops_alloc_zeroed(count, sizeof(*advice->zone));
+	advice->claimed = ops_alloc_zeroed(count, sizeof(*advice->claimed));
+	advice->claimed_ns = ops_alloc_zeroed(count, sizeof(*advice->claimed_ns));
+	advice->own_site = ops_realloc_array(NULL, strings, sizeof(*advice->own_site));
+	if (advice->own_site)
+		memset(advice->own_site, 0xff, strings * sizeof(*advice->own_site));
+	advice->backward_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_ns));
+	advice->operator_ns = ops_alloc_zeroed(count, sizeof(*advice->operator_ns));
+	return advice->step_of && advice->site && advice->caller && advice->zone && advice->claimed && advice->claimed_ns &&
+	       advice->own_site && advice->backward_ns && advice->operator_ns;
+}
+
+bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report)
+{
+	uint32_t *forward = NULL;
+	bool done;
+
+	*advice = (struct advice){.report = report, .trace = trace, .events = ops_trace_events(trace)};
+	done = ops_views_init(&advice->views, trace) && allocate(advice) && find_steps(advice) &&
+	       (forward = find_forwards(advice)) && find_places(advice, forward);
+	if (done) {
+		find_zones(advice);
+		sum_up(advice, forward);
+		find_needs(advice);
+		weigh_host(advice);
+	}
+	ops_free(forward);
+	return done;
+}
+
+void advice_release(struct advice *advice)
+{
+	ops_views_release(&advice->views);
+	view_map_release(&advice->site_map);
+	OPS_ARRAY_RELEASE(&advice->sites);
+	ops_free(advice->step_of);
+	ops_free(advice->site);
+	ops_free(advice->caller);
+	ops_free(advice->zone);
+	ops_free(advice->claimed);
+	ops_free(advice->claimed_ns);
+	ops_free(advice->own_site);
+	ops_free(advice->backward_ns);
+	ops_free(advice->operator_ns);
+}

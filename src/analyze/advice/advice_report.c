@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Costs by place, and the findings that come of them.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Gains of a step's time from which a finding is of a severity. Below one percent what is measured drowns in the noise from
+ * step to step; a tenth is what a user would stop working for. */
+#define GAIN_LOW_PCT 1.0
+#define GAIN_MEDIUM_PCT 4.0
+#define GAIN_HIGH_PCT 10.0
+
+/* --- rows ----------------------------------------------------------------------------------------------------------- */
+
+static bool matches(struct ops_string text, const char *pattern)
+{
+	size_t size = strlen(pattern);
+	bool before = size > 1 && pattern[0] == '*', behind = size > 1 && pattern[size - 1] == '*';
+
+	pattern += before;
+	size -= (size_t)before + behind;
+	if (text.size < size)
+		return false;
+	if (before && behind)
+		return memmem(text.bytes, text.size, pattern, size) != NULL;
+	if (!before && !behind && text.size != size)
+		return false;
+	return memcmp(before ? text.bytes + text.size - size : text.bytes, pattern, size) == 0;
+}
+
+uint8_t *advice_names(const struct advice *advice, const char *const *names)
+{
+	size_t count = ops_trace_string_count(advice->trace);
+	uint8_t *which = ops_alloc_zeroed(count + 1, 1);
+
+	for (size_t i = 0; which && i < count; i++)
+		for (size_t n = 0; names[n] && !which[i]; n++)
+			if (matches(ops_trace_string(advice->trace, (uint32_t)i), names[n]))
+				which[i] = (uint8_t)(n + 1);
+	return which;
+}
+
+bool advice_input(const struct advice *advice, uint32_t row, size_t i, struct ops_input *ret_input)
+{
+	uint32_t id = advice->events->inputs[row];
+	struct ops_string list;
+	struct ops_input_cursor cursor;
+
+	if (id == OPS_NONE)
+		return false;
+	list = ops_trace_inputs(advice->trace, id);
+	cursor = ops_inputs_open(list.bytes, list.size);
+	for (size_t n = 0; ops_inputs_next(&cursor, ret_input); n++)
+		if (n == i)
+			return true;
+	return false;
+}
+
+int64_t advice_input_elements(const struct ops_input *input)
+{
+	int64_t elements = 1;
+
+	if (input->tag != OPS_INPUT_TENSOR && input->tag != OPS_INPUT_TENSOR_PLAIN)
+		return -1;
+	for (size_t i = 0; i < input->n; i++) {
+		int64_t size = ops_input_int(input, i);
+
+		elements = size < 0 ? 0 : ops_product(elements, size);
+	}
+	return elements;
+}
+
+int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_dtype)
+{
+	struct ops_input input;
+
+	for (size_t i = 0; i < 2 && advice_input(advice, row, i, &input); i++) {
+		int64_t elements = advice_input_elements(&input);
+
+		if (elements < 0)
+			continue;
+		*ret_dtype = input.dtype;
+		return elements;
+	}
+	return -1;
+}
+
+/* By c10::ScalarType; types of a byte or less, and those to come, count as one. */
+size_t advice_dtype_bytes(uint8_t dtype)
+{
+	static const uint8_t bytes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2};
+
+	return dtype < sizeof(bytes) ? bytes[dtype] : 1;
+}
+
+void advice_claim(struct advice *advice, uint32_t row)
+{
+	int64_t ns = advice_left_ns(advice, row);
+
+	advice->claimed[row] = 1;
+	for (; row != OPS_NONE; row = advice->events->parent[row])
+		advice->claimed_ns[row] = ops_sum(advice->claimed_ns[row], ns);
+}
+
+int64_t advice_left_ns(const struct advice *advice, uint32_t row)
+{
+	int64_t ns = ops_difference(advice_ns(advice, row), advice->claimed_ns[row]);
+
+	return ns > 0 ? ns : 0;
+}
+
+bool advice_is_claimed(const struct advice *advice, uint32_t row)
+{
+	while (row != OPS_NONE && !advice->claimed[row])
+		row = advice->events->parent[row];
+	return row != OPS_NONE;
+}
+
+uint32_t advice_own_site(const struct advice *advice, uint32_t row)
+{
+	return advice->own_site[advice->events->name[row]];
+}
+
+/* --- tallies -------------------------------------------------------------------------------------------------------- */
+
+bool advice_tally_init(struct advice_tally *tally, const struct advice *advice)
+{
+	*tally = (struct advice_tally){.count = advice->sites.count + 1};
+	tally->costs = ops_alloc_zeroed(tally->count, sizeof(*tally->costs));
+	return tally->costs != NULL;
+}
+
+void advice_tally_release(struct advice_tally *tally)
+{
+	ops_free(tally->costs);
+	*tally = (struct advice_tally){0};
+}
+
+void advice_tally_add_at(struct advice_tally *tally, uint32_t site, uint32_t row, int64_t ns)
+{
+	size_t at = site == OPS_NONE ? tally->count - 1 : site;
+	struct advice_cost *cost = &tally->costs[at];
+
+	if (!cost->count || ns > cost->row_ns) {
+		cost->row = row;
+		cost->row_ns = ns;
+	}
+	cost->site = site;
+	cost->count++;
+	cost->ns = ops_sum(cost->ns, ns);
+	tally->ns = ops_sum(tally->ns, ns);
+	tally->events++;
+}
+
+void advice_tally_add(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns)
+{
+	advice_tally_add_at(tally, advice->site[row], row, ns);
+}
+
+bool advice_tally_names(struct advice_tally *tally, struct advice *advice, const char *const *patterns,
+                        uint8_t zones_left_out)
+{
+	uint8_t *which = advice_names(advice, patterns);
+
+	if (!which)
+		return false;
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || (advice->zone[row] & zones_left_out) ||
+		    advice_is_claimed(advice, row))
+			continue;
+		advice_tally_add(tally, advice, row, advice_left_ns(advice, row));
+		advice_claim(advice, row);
+	}
+	ops_free(which);
+	return true;
+}
+
+/* --- findings ------------------------------------------------------------------------------------------------------- */
+
+static bool keep(struct advice_report *report, const char *bytes, size_t size, struct ops_string *ret_text)
+{
+	char *copy = ops_arena_copy(&report->texts, bytes, size);
+
+	if (copy)
+		*ret_text = (struct ops_string){copy, size};
+	return copy != NULL;
+}
+
+/* Path of the innermost module around a row; "" none. */
+static struct ops_string module_of(const struct advice *advice, uint32_t row)
+{
+	size_t count;
+	const struct ops_module *modules = ops_trace_modules(advice->trace, &count);
+
+	for (; row != OPS_NONE; row = advice->events->parent[row]) {
+		if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION)
+			continue;
+		if (advice->events->module && advice->events->module[row] < count)
+			return ops_trace_string(advice->trace, modules[advice->events->module[row]].path);
+		if (advice_text_starts(advice_name(advice, row), "nn.Module: "))
+			return advice_name(advice, row);
+	}
+	return (struct ops_string){"", 0};
+}
+
+static bool describe(struct advice *advice, const struct advice_cost *cost, struct advice_where *ret_where)
+{
+	struct advice_report *report = advice->report;
+	struct ops_string module = module_of(advice, cost->row), name = {"", 0};
+	struct ops_function_text function = {{"", 0}, {"", 0}, 0};
+
+	*ret_where = (struct advice_where){0};
+	if (cost->site != OPS_NONE) {
+		const struct advice_site *site = &advice->sites.items[cost->site];
+
+		ret_where->line = site->line;
+		if (!ops_event_function(advice->trace, site->frame, &function))
+			function.name = function.file = (struct ops_string){"", 0};
+	}
+	if (advice->events->kind[cost->row] == OPS_EVENT_CPU_OP)
+		name = advice_name(advice, cost->row);
+	return keep(report, function.file.bytes, function.file.size, &ret_where->file) &&
+	       keep(report, function.name.bytes, function.name.size, &ret_where->function) &&
+	       keep(report, module.bytes, module.size, &ret_where->module) &&
+	       keep(report, name.bytes, name.size, &ret_where->operator_name);
+}
+
+static int compare_costs(const void *a, const void *b)
+{
+	const struct advice_cost *left = a, *right = b;
+
+	if (left->ns != right->ns)
+		return left->ns < right->ns ? 1 : -1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+/* The costliest places; those below a twentieth of all say little. */
+static bool add_places(struct advice *advice, const struct advice_tally *tally, struct advice_finding *finding)
+{
+	struct advice_cost *costs = ops_realloc_array(NULL, tally->count, sizeof(*costs));
+	size_t used = 0;
+	bool done = costs != NULL;
+
+	for (size_t i = 0; done && i < tally->count; i++)
+		if (tally->costs[i].count)
+			costs[used++] = tally->costs[i];
+	if (used)
+		qsort(costs, used, sizeof(*costs), compare_costs);
+	for (size_t i = 0; done && i < used && finding->where_count < ADVICE_WHERE_MAX; i++)
+		if (!i || costs[i].ns > tally->ns / 20)
+			done = describe(advice, &costs[i], &finding->where[finding->where_count++]);
+	ops_free(costs);
+	return done;
+}
+
+static enum advice_severity severity_of(double gain_pct, const struct advice_rule *rule, struct advice_gain gain)
+{
+	enum advice_severity severity = gain_pct >= GAIN_HIGH_PCT ? ADVICE_HIGH
+	                                : gain_pct >= GAIN_MEDIUM_PCT ? ADVICE_MEDIUM
+	                                : gain_pct >= GAIN_LOW_PCT    ? ADVICE_LOW
+	                                                              : ADVICE_INFO;
+
+	if (gain.always && gain.severity > severity)
+		severity = gain.severity;
+	/* What may well be otherwise does not call for the user at once. */
+	if (gain.confidence == ADVICE_UNSURE && severity > ADVICE_MEDIUM)
+		severity = ADVICE_MEDIUM;
+	return severity > rule->severity_max ? rule->severity_max : severity;
+}
+
+static bool format_text(struct advice_report *report, struct ops_string *ret_text, const char *format, va_list arguments)
+{
+	char text[1024];
+	int size = vsnprintf(text, sizeof(text), format, arguments);
+
+	if (size < 0)
+		size = 0;
+	if (size >= (int)sizeof(text))
+		size = (int)sizeof(text) - 1;
+	return keep(report, text, (size_t)size, ret_text);
+}
+
+bool advice_report_add(struct advice *advice, const struct advice_rule *rule, const struct advice_tally *tally,
+                       struct advice_gain gain, const char *format, ...)
+{
+	struct advice_finding finding = {.rule = rule, .confidence = gain.confidence};
+	struct advice_finding *added;
+	const char *detail = gain.detail ? gain.detail : "";
+	va_list arguments;
+	bool done;
+
+	if (!gain.device)
+		gain.ns *= advice->host_weight;
+	if (!(gain.ns > 0))
+		gain.ns = 0;
+	finding.gain_ms = advice_step_ms(advice, gain.ns);
+	finding.gain_pct = advice_percent(advice, gain.ns);
+	if (finding.gain_pct < GAIN_LOW_PCT && !gain.always)
+		return true;
+	finding.severity = severity_of(finding.gain_pct, rule, gain);
+	va_start(arguments, format);
+	done = format_text(advice->report, &finding.evidence, format, arguments);
+	va_end(arguments);
+	if (!done || !keep(advice->report, detail, strlen(detail), &finding.detail) ||
+	    !add_places(advice, tally, &finding))
+		return false;
+	added = OPS_ARRAY_PUSH(&advice->report->findings);
+	if (added)
+		*added = finding;
+	return added != NULL;
+}
+
+static int compare_findings(const void *a, const void *b)
+{
+	const struct advice_finding *left = a, *right = b;
+
+	if (left->gain_ms != right->gain_ms)
+		return left->gain_ms < right->gain_ms ? 1 : -1;
+	if (left->severity != right->severity)
+		return left->severity < right->severity ? 1 : -1;
+	return strcmp(left->rule->id, right->rule->id);
+}
+
+/* Several workers say the same of the same place: the one that gains most stays. */
+static bool same(const struct advice_finding *a, const struct advice_finding *b)
+{
+	const struct advice_where *left = a->where, *right = b->where;
+
+	if (a->rule != b->rule || (a->where_count > 0) != (b->where_count > 0))
+		return false;
+	return !a->where_count ||
+	       (left->line == right->line && left->file.size == right->file.size &&
+	        memcmp(left->file.bytes, right->file.bytes, left->file.size) == 0);
+}
+
+void advice_report_sort(struct advice_report *report)
+{
+	size_t kept = 0;
+
+	if (!report->findings.count)
+		return;
+	qsort(report->findings.items, report->findings.count, sizeof(*report->findings.items), compare_findings);
+	for (size_t i = 0; i < report->findings.count; i++) {
+		bool again = false;
+
+		/* A rule has a few findings, and each rule's are few: so are all. */
+		for (size_t k = 0; k < kept && !again; k++)
+			again = same(&report->findings.items[k], &report->findings.items[i]);
+		if (!again)
+			report->findings.items[kept++] = report->findings.items[i];
+	}
+	report->findings.count = kept;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of rules: special ones first, since they claim what they explain. Their ids are in the same order in
+ * "checked"; ADVICE_RULES is the list that a new rule is added to.
+ */
+#include "analyze/advice/advice.h"
+
+#define ADVICE_RULES(X)                                                                            \
+	X(gc)                                                                                      \
+	X(checkpoint)                                                                              \
+	X(synchronise)                                                                             \
+	X(logging)                                                                                 \
+	X(waiting)                                                                                 \
+	X(restarts)                                                                                \
+	X(loader)                                                                                  \
+	X(concatenation)                                                                           \
+	X(optimizer)                                                                               \
+	X(rows)                                                                                    \
+	X(small)                                                                                   \
+	X(python_time)
+
+#define DECLARE(name) extern const struct advice_rule advice_rule_##name;
+ADVICE_RULES(DECLARE)
+
+#define ENTER(name) &advice_rule_##name,
+const struct advice_rule *const advice_rules[] = {ADVICE_RULES(ENTER)};
+const size_t advice_rule_count = sizeof(advice_rules) / sizeof(*advice_rules);
+
+_Static_assert(sizeof(advice_rules) / sizeof(*advice_rules) <= 64, "advice_report.checked has a bit for each");

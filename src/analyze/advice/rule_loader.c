@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps that wait for the data loader, with the cause: loading in the main process, too few workers, workers started anew.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+struct loading {
+	struct advice_tally lines; /* own time in the loader by line of the user's code */
+	struct advice_tally calls; /* waits, by the line that asks for a batch */
+	struct advice_tally starts;
+	bool in_process;
+	bool workers;
+};
+
+/* Own time of rows in the loader goes to the user's line around them: that of a function of the user's to its loop. */
+static void add_lines(struct loading *loading, const struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t own = OPS_NONE;
+
+		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
+			continue;
+		if (advice->views.parts[row] == VIEW_LOADER)
+			advice_tally_add(&loading->calls, advice, row, advice_ns(advice, row));
+		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
+			own = advice_own_site(advice, row);
+		advice_tally_add_at(&loading->lines, own == OPS_NONE ? advice->site[row] : own, row,
+		                    advice->events->self_ns[row]);
+	}
+}
+
+/* Iterators of loaders with workers that are made within steps: each starts its processes. The first has to. */
+static bool add_starts(struct loading *loading, const struct advice *advice)
+{
+	static const char *const patterns[] = {"*: _MultiProcessingDataLoaderIter.__init__",
+	                                       "*: _MultiProcessingDataLoaderIter._shutdown_workers", NULL};
+	uint8_t *which = advice_names(advice, patterns);
+
+	if (!which)
+		return false;
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (which[advice->events->name[row]] && advice_counts(advice, row))
+			advice_tally_add(&loading->starts, advice, row, advice_ns(advice, row));
+	ops_free(which);
+	return true;
+}
+
+static void find_kind(struct loading *loading, const struct advice *advice)
+{
+	for (size_t i = 0; i < ops_trace_string_count(advice->trace); i++) {
+		struct ops_string text = ops_trace_string(advice->trace, (uint32_t)i);
+
+		if (!advice_text_starts(text, "enumerate(DataLoader)#"))
+			continue;
+		loading->in_process |= advice_text_has(text, "_SingleProcess");
+		loading->workers |= advice_text_has(text, "_MultiProcessing");
+	}
+}
+
+/* With workers the loop only waits for what they cannot make in a step's other time: w of them hide w times as long. Up to
+ * eight are taken for available; more rarely scale. */
+#define WORKERS_MAX 8
+/* To hand a batch from one process to another takes some tenths of a millisecond: what waits hardly longer may gain
+ * nothing. */
+#define HANDOVER_MS 2.0
+
+static bool report_waits(struct advice *advice, const struct advice_rule *rule, struct loading *loading)
+{
+	double load_ns = (double)loading->calls.ns, rest_ns = (double)advice->steps_ns - load_ns, left_ns;
+	const struct advice_tally *lines = loading->in_process && loading->lines.ns > loading->calls.ns / 2
+	                                           ? &loading->lines : &loading->calls;
+	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;
+	char detail[256];
+	int count;
+
+	workers = workers < 1 ? 1 : workers > WORKERS_MAX ? WORKERS_MAX : workers;
+	count = (int)workers + (workers > (int)workers);
+	left_ns = load_ns / count - rest_ns;
+	if (loading->in_process)
+		snprintf(detail, sizeof(detail), "Batches are made in the main process: num_workers=0. Pass num_workers=%d, "
+			 "persistent_workers=True, and make the line named first cheaper.", count);
+	else
+		snprintf(detail, sizeof(detail), "The workers are too slow: use more of them, a larger prefetch_factor, or make "
+			 "__getitem__ cheaper.");
+	return advice_report_add(advice, rule, lines,
+	                         (struct advice_gain){.ns = load_ns - (left_ns > 0 && loading->in_process ? left_ns : 0),
+	                                              .confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS
+	                                                                    ? ADVICE_UNSURE : ADVICE_SURE,
+	                                              .detail = detail},
+	                         "a step waits %.3f ms (%.1f %%) for its batch%s. Gain: the wait, less what %d worker%s cannot "
+	                         "hide behind the %.3f ms that the rest of a step takes.", advice_step_ms(advice, load_ns),
+	                         advice_percent(advice, load_ns),
+	                         loading->in_process ? ", which is made in the main process" : "", count,
+	                         count == 1 ? "" : "s", advice_step_ms(advice, rest_ns));
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	struct loading loading = {0};
+	bool done = advice_tally_init(&loading.lines, advice) && advice_tally_init(&loading.calls, advice) &&
+	            advice_tally_init(&loading.starts, advice);
+
+	if (done) {
+		add_lines(&loading, advice);
+		find_kind(&loading, advice);
+	}
+	done = done && report_waits(advice, rule, &loading);
+	advice_tally_release(&loading.lines);
+	advice_tally_release(&loading.calls);
+	advice_tally_release(&loading.starts);
+	return done;
+}
+
+static bool check_restarts(struct advice *advice, const struct advice_rule *rule)
+{
+	struct loading loading = {0};
+	bool done = advice_tally_init(&loading.starts, advice) && add_starts(&loading, advice) &&
+	            (loading.starts.events < 2 ||
+	             advice_report_add(advice, rule, &loading.starts,
+	                               (struct advice_gain){.ns = (double)loading.starts.ns, .confidence = ADVICE_SURE},
+	                               "workers are started or stopped %llu times within steps, %.3f ms a step (%.1f %%). Gain: "
+	                               "all of that time.", (unsigned long long)loading.starts.events,
+	                               advice_step_ms(advice, (double)loading.starts.ns),
+	                               advice_percent(advice, (double)loading.starts.ns)));
+
+	advice_tally_release(&loading.starts);
+	return done;
+}
+
+const struct advice_rule advice_rule_loader = {
+	.id = "loader-bound",
+	.title = "Steps wait for the data loader",
+	.explanation = "Nothing is trained while a batch is read, decoded and put together, unless workers do that ahead of "
+		       "time.",
+	.advice = "Decode once and keep the result, index whole batches instead of single samples, and turn what Python does "
+		  "for each sample into tensor operations. Check: the share of 'enumerate(DataLoader)' in a step.",
+	.link = "https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",
+	.needs = ADVICE_NEEDS_OPERATORS,
+	.severity_max = ADVICE_HIGH,
+	.check = check,
+};
+
+const struct advice_rule advice_rule_restarts = {
+	.id = "loader-restarts",
+	.title = "The loader's workers are started anew each epoch",
+	.explanation = "Each iterator over a loader with workers starts its processes, and waits for the first batch of each.",
+	.advice = "Pass persistent_workers=True, and make the loader once. Check: no _MultiProcessingDataLoaderIter.__init__ in "
+		  "steps but the first.",
+	.link = "https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",
+	.needs = ADVICE_NEEDS_PYTHON,
+	.severity_max = ADVICE_HIGH,
+	.check = check_restarts,
+};

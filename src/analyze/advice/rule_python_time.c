@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Functions of the user's that compute in Python: time in steps that is in no operator, for want of a tensor operation or
+ * with C functions called one by one.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* A call's own time from which a function computes instead of gluing calls together: a hundred lines of Python take less.
+ * And the share of the step's below which it does not matter. */
+#define CALL_NS_MIN 100000
+#define SHARE_MIN 0.05
+
+/* Own time of a function, and what C functions called right from it take outside of operators. */
+static bool gather(const struct advice *advice, int64_t *own_ns)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+		bool python = advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
+
+		if (!advice_counts(advice, row))
+			continue;
+		if ((python && advice_own_site(advice, row) != OPS_NONE) || advice->views.parts[row] == VIEW_STEP)
+			own_ns[row] = ops_sum(own_ns[row], advice->events->self_ns[row]);
+		else if (python && parent != OPS_NONE && own_ns[parent] && advice_text_starts(advice_name(advice, row), "<built-in"))
+			own_ns[parent] = ops_sum(own_ns[parent], ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]));
+	}
+	return true;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	struct advice_tally tally = {0};
+	int64_t *own_ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*own_ns));
+	bool done = own_ns && advice_tally_init(&tally, advice) && gather(advice, own_ns);
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		uint32_t site;
+
+		if (own_ns[row] < CALL_NS_MIN || (advice->zone[row] & ADVICE_IN_LOADER) || advice_is_claimed(advice, row))
+			continue;
+		if ((double)own_ns[row] < SHARE_MIN * (double)advice->steps_ns / (double)(advice->step_count * 4))
+			continue;
+		site = advice->views.parts[row] == VIEW_STEP && advice->caller[row] != OPS_NONE
+		               ? advice_own_site(advice, advice->caller[row]) : advice_own_site(advice, row);
+		advice_tally_add_at(&tally, site, row, own_ns[row]);
+	}
+	done = done && (advice_percent(advice, (double)tally.ns) < 100 * SHARE_MIN ||
+	                advice_report_add(advice, rule, &tally,
+	                                  (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
+	                                  "functions of the program compute %.3f ms a step (%.1f %%) in Python itself, outside of "
+	                                  "operators. Gain: that time, when a tensor operation or a worker does it.",
+	                                  advice_step_ms(advice, (double)tally.ns), advice_percent(advice, (double)tally.ns)));
+	advice_tally_release(&tally);
+	ops_free(own_ns);
+	return done;
+}
+
+const struct advice_rule advice_rule_python_time = {
+	.id = "python-in-step",
+	.title = "Python code computes within steps",
+	.explanation = "Python takes some fifty nanoseconds for each operation on a number, a tensor operation less than one.",
+	.advice = "Turn it into tensor operations or NumPy, do it once before the loop, or move it to the loader's workers. "
+		  "Check: the function's own time in the step.",
+	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+	.needs = ADVICE_NEEDS_PYTHON,
+	.severity_max = ADVICE_HIGH,
+	.check = check,
+};
