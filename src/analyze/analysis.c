@@ -35,6 +35,47 @@ static const struct ops_analysis_option annotation_options[] = {
 	{0},
 };
 
+static const struct ops_analysis_option straggler_options[] = {
+	{"num_candidates", "2", "how many ranks"},
+	{"profiler_steps", "null", "a list of steps; null: all"},
+	{0},
+};
+static const struct ops_analysis_option compare_options[] = {
+	{"control_iteration", "null", "a step of the control, or a list; null: the lowest"},
+	{"test_iteration", "null", "likewise of the test"},
+	{"device_type", "\"ALL\"", "CPU, GPU or ALL"},
+	{"use_short_name", "false", "take instances of one template together"},
+	{"whole", "false", "the whole table instead of a summary"},
+	{"limit", "12", "names in the summary"},
+	{0},
+};
+static const struct ops_analysis_option diff_options[] = {
+	{"control_iteration", "null", "a step of the control, or a list; null: the lowest"},
+	{"test_iteration", "null", "likewise of the test"},
+	{"device_type", "\"ALL\"", "CPU, GPU or ALL"},
+	{"limit", "8", "names of each kind"},
+	{0},
+};
+static const struct ops_analysis_option ranks_options[] = {
+	{"ranks", "null", "a list of ranks; null: the lowest"},
+	{0},
+};
+static const struct ops_analysis_option collectives_options[] = {
+	{"filter", "\"collective_name != '' and stream != -1\"", "which rows; there is no other"},
+	{0},
+};
+static const struct ops_analysis_option memory_options[] = {
+	{"series", "false", "the whole curve as a table"},
+	{"points", "[744]", "numbers of points to show, in ascending order"},
+	{0},
+};
+static const struct ops_analysis_option execution_options[] = {
+	{"columns", "[\"et_node_name\", \"op_schema\"]",
+	 "of the nodes; there are also input_shapes, input_types, output_shapes, output_types"},
+	{"limit", "30", "how many rows to show"},
+	{0},
+};
+
 /* One row an analysis, in the order of the specification. The options of `functions[i]` are those of `analyses[i]`. */
 #define ANALYSES(X)                                                                                \
 	X("discovery", RANKS, no_options, analysis_discovery, "which file is whose")               \
@@ -52,15 +93,36 @@ static const struct ops_analysis_option annotation_options[] = {
 	X("user_annotation_breakdown", RANKS, annotation_options, analysis_user_annotations,       \
 	  "which annotated ranges take most time")
 
+/* Of several traces, and of what lies beside traces. */
+#define MORE_ANALYSES(X)                                                                           \
+	X("potential_stragglers", RANKS, straggler_options, analysis_potential_stragglers,         \
+	  "ranks that the others wait for")                                                        \
+	X("trace_diff.iterations", PAIR, no_options, analysis_diff_iterations,                     \
+	  "the steps of two traces")                                                               \
+	X("trace_diff.compare", PAIR, compare_options, analysis_diff_compare,                      \
+	  "what runs more often or longer in one of two traces")                                   \
+	X("trace_diff.ops_diff", PAIR, diff_options, analysis_diff_ops,                            \
+	  "names that are new, gone, or run more or less often")                                   \
+	X("cupti_counters", RANKS, ranks_options, analysis_cupti_counters,                         \
+	  "hardware counters of kernels, and who launched them")                                   \
+	X("roofline", RANKS, ranks_options, analysis_roofline,                                     \
+	  "operations and memory traffic of kernels, by counters")                                 \
+	X("nccl_collectives", RANKS, collectives_options, analysis_nccl_collectives,               \
+	  "collective operations of each rank")                                                    \
+	X("memory_timeline", FILES, memory_options, analysis_memory_timeline,                      \
+	  "memory of each category over time")                                                     \
+	X("execution_trace", FILES, execution_options, analysis_execution_trace,                   \
+	  "operators and their nodes in an execution trace")
+
 static const struct ops_analysis analyses[] = {
 #define ROW(id, inputs, options, function, summary) {id, summary, OPS_ANALYSIS_##inputs, options},
-	ANALYSES(ROW)
+	ANALYSES(ROW) MORE_ANALYSES(ROW)
 #undef ROW
 };
 
 static analysis_function *const functions[] = {
 #define ROW(id, inputs, options, function, summary) function,
-	ANALYSES(ROW)
+	ANALYSES(ROW) MORE_ANALYSES(ROW)
 #undef ROW
 };
 

@@ -51,6 +51,9 @@ void analysis_rank_key(struct ops_json_writer *json, int64_t rank);
 
 /* --- analyses ----------------------------------------------------------------------------------------------------- */
 
+/* Of the files that an analysis of files gets: whether it is a trace. */
+bool analysis_has_events(const struct ops_rank *rank);
+
 analysis_function analysis_discovery;
 analysis_function analysis_parse;
 analysis_function analysis_load;
@@ -60,5 +63,15 @@ analysis_function analysis_kernels_by_type;
 analysis_function analysis_kernels_by_name;
 analysis_function analysis_comm_comp_overlap;
 analysis_function analysis_user_annotations;
+
+analysis_function analysis_potential_stragglers;
+analysis_function analysis_diff_iterations;
+analysis_function analysis_diff_compare;
+analysis_function analysis_diff_ops;
+analysis_function analysis_cupti_counters;
+analysis_function analysis_roofline;
+analysis_function analysis_nccl_collectives;
+analysis_function analysis_memory_timeline;
+analysis_function analysis_execution_trace;
 
 #endif

@@ -140,6 +140,11 @@ enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexe
 	return code;
 }
 
+bool analysis_has_events(const struct ops_rank *rank)
+{
+	return rank->trace && ops_trace_events(rank->trace)->count > 0;
+}
+
 void analysis_rank_key(struct ops_json_writer *json, int64_t rank)
 {
 	char text[24];

@@ -96,6 +96,8 @@ static void write_cell(const struct result_cell *cell, enum result_type type, st
 		ops_json_us(json, cell->integer);
 	else if (type == RESULT_NUMBER)
 		ops_json_number(json, cell->number);
+	else if (type == RESULT_JSON)
+		ops_json_raw(json, cell->text.bytes, cell->text.size);
 	else
 		ops_json_text(json, cell->text.bytes, cell->text.size);
 }

@@ -23,7 +23,8 @@ enum result_type {
 	RESULT_INTEGER,
 	RESULT_NUMBER,
 	RESULT_TIME, /* nanoseconds, shown as microseconds */
-	RESULT_TEXT,
+	RESULT_TEXT, /* this and what follows are set from the left */
+	RESULT_JSON, /* text that is JSON */
 };
 
 struct result_column {

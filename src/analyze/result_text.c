@@ -87,7 +87,7 @@ static struct ops_string cell_text(const struct result_cell *cell, enum result_t
 
 	if (cell->is_null)
 		return (struct ops_string){"", 0};
-	if (type == RESULT_TEXT)
+	if (type >= RESULT_TEXT)
 		return cell->text;
 	if (type == RESULT_NUMBER) {
 		end = ops_json_double_to(room, cell->number);
@@ -187,7 +187,7 @@ static bool write_terminal(const struct result_table *table, struct ops_buffer *
 	for (size_t line = 0; line <= rows; line++) {
 		for (size_t i = 0; i < count; i++) {
 			struct ops_string text = line ? text_at(table, line - 1, i, room) : heading(table, i);
-			bool right = table->columns.items[i].type != RESULT_TEXT;
+			bool right = table->columns.items[i].type < RESULT_TEXT;
 
 			if (i)
 				append_spaces(out, 2);
@@ -247,7 +247,7 @@ static void write_lines(const struct result_table *table, bool markdown, struct 
 		}
 		ops_buffer_append_text(out, markdown ? " |\n" : "\n");
 		for (size_t i = 0; markdown && !line && i < count; i++)
-			ops_buffer_append_text(out, table->columns.items[i].type == RESULT_TEXT ? "|---" : "|--:");
+			ops_buffer_append_text(out, table->columns.items[i].type >= RESULT_TEXT ? "|---" : "|--:");
 		ops_buffer_append_text(out, markdown && !line ? "|\n" : "");
 	}
 }

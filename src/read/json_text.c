@@ -17,13 +17,41 @@
 
 /* --- the window ----------------------------------------------------------------------------------------------------- */
 
-enum ops_code ops_json_window_open(struct ops_json_window *window, struct ops_source *source, struct ops_error *error)
+/* Puts the decompressor before a source whose first `size` bytes, which are in the window, are those of gzip data. */
+static enum ops_code decompress(struct ops_json_window *window, struct ops_source **source, size_t size,
+                                struct ops_error *error)
 {
-	*window = (struct ops_json_window){.source = source, .capacity = WINDOW_BYTES};
+	struct ops_source *inner = *source;
+	enum ops_code code;
+
+	*source = NULL;
+	code = ops_source_open_gzip(inner, window->bytes, size, source, error);
+	window->source = *source;
+	window->end = window->bytes;
+	return code;
+}
+
+enum ops_code ops_json_window_open(struct ops_json_window *window, struct ops_source **source, struct ops_error *error)
+{
+	enum ops_code code = OPS_OK;
+	size_t size = 0, got = 1;
+
+	*window = (struct ops_json_window){.source = *source, .capacity = WINDOW_BYTES};
 	window->bytes = window->at = window->end = ops_alloc(WINDOW_BYTES + OPS_JSON_PADDING);
 	if (!window->bytes)
 		return ops_fault_memory(error);
 	memset(window->bytes, 0, OPS_JSON_PADDING);
+	while (!code && got && size < 4) {
+		code = ops_source_read(*source, window->bytes + size, 4 - size, &got, error);
+		size += got;
+	}
+	window->end += size;
+	if (code || size < 2)
+		return code;
+	if (memcmp(window->bytes, "\x1f\x8b", 2) == 0)
+		return decompress(window, source, size, error);
+	if (size == 4 && memcmp(window->bytes, "\x28\xb5\x2f\xfd", 4) == 0)
+		return ops_fault(error, OPS_UNSUPPORTED, "compressed with zstd: decompress it first (zstd -d)");
 	return OPS_OK;
 }
 

@@ -422,33 +422,6 @@ static void release(struct kineto_reader *reader)
 
 /* --- from where ----------------------------------------------------------------------------------------------------- */
 
-/* Puts the decompressor before a source of gzip data. The first bytes tell, not the name. */
-static enum ops_code open_window(struct kineto_reader *reader)
-{
-	struct ops_json_window *window = &reader->window;
-	enum ops_code code = ops_json_window_open(window, reader->source, reader->error);
-	size_t size = 0, got = 1;
-
-	while (!code && got && size < 4) {
-		code = ops_source_read(reader->source, window->bytes + size, 4 - size, &got, reader->error);
-		size += got;
-	}
-	window->end += size;
-	if (code || size < 2)
-		return code;
-	if (memcmp(window->bytes, "\x1f\x8b", 2) == 0) {
-		struct ops_source *inner = reader->source;
-
-		reader->source = NULL;
-		code = ops_source_open_gzip(inner, window->bytes, size, &reader->source, reader->error);
-		window->source = reader->source;
-		window->end = window->bytes;
-	} else if (size == 4 && memcmp(window->bytes, "\x28\xb5\x2f\xfd", 4) == 0) {
-		code = ops_fault(reader->error, OPS_UNSUPPORTED, "compressed with zstd: decompress it first (zstd -d)");
-	}
-	return code;
-}
-
 static enum ops_code read_source(struct ops_source *take_source, const struct ops_read_options *options,
                                  struct ops_trace **ret_trace, struct ops_error *error)
 {
@@ -463,7 +436,9 @@ static enum ops_code read_source(struct ops_source *take_source, const struct op
 	                                 .builder = ops_builder_new(),
 	                                 .object = ops_alloc(sizeof(*reader->object)),
 	                                 .first_ns = INT64_MAX, .last_ns = INT64_MIN, .last_row = OPS_NONE};
-	code = reader->builder && reader->object ? open_window(reader) : ops_fault_memory(error);
+	code = reader->builder && reader->object
+	               ? ops_json_window_open(&reader->window, &reader->source, error)
+	               : ops_fault_memory(error);
 	if (!code) {
 		take_document(reader);
 		code = finish(reader, ret_trace);

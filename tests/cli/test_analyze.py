@@ -88,7 +88,7 @@ def extra_files(folder, entry, files):
     if entry["id"] == "memory_timeline":
         return (str(folder / "memory_timeline.raw.gz"),)
     if entry["id"] == "execution_trace":
-        return (*files, str(folder / "et.json.gz"))
+        return (str(folder / "trace.json.gz"), str(folder / "et.json.gz"))
     return files
 
 
@@ -152,7 +152,7 @@ class Comparison:
         return abs(expected - found) <= allowed
 
     def walk(self, expected, found, path=""):
-        if isinstance(expected, dict) and isinstance(expected.get("rows"), list) and isinstance(found, dict):
+        if isinstance(expected, dict) and "columns" in expected and isinstance(found, dict):
             self.table(expected, found, path)
         elif isinstance(expected, dict) and isinstance(found, dict):
             for key, value in expected.items():

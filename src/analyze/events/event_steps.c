@@ -10,8 +10,7 @@
 #include "base/alloc.h"
 #include "trace/order.h"
 
-/* The number of "ProfilerStep # 12"; false for other names. */
-static bool step_number(struct ops_string name, int64_t *ret_number)
+bool event_step_number(struct ops_string name, int64_t *ret_number)
 {
 	const char *at = name.bytes + 12, *end = name.bytes + name.size;
 	int64_t number = 0;
@@ -147,7 +146,7 @@ static int64_t step_at(const struct event_table *table, const struct stretches *
 	}
 	row = low ? stretches->items[low - 1].row : OPS_NONE;
 	if (row != OPS_NONE)
-		step_number(event_name(table, &table->rows[row]), &number);
+		event_step_number(event_name(table, &table->rows[row]), &number);
 	return number;
 }
 
@@ -158,7 +157,7 @@ static bool collect_steps(struct event_table *table)
 	for (size_t i = 0; i < table->count; i++) {
 		uint32_t *step;
 
-		if (!step_number(event_name(table, &table->rows[i]), &number))
+		if (!event_step_number(event_name(table, &table->rows[i]), &number))
 			continue;
 		step = OPS_ARRAY_PUSH(&table->steps);
 		if (!step)
@@ -197,7 +196,7 @@ static bool number_steps(struct event_set *set)
 		if (!OPS_ARRAY_RESERVE(&set->steps, table->steps.count))
 			return false;
 		for (size_t at = 0; at < table->steps.count; at++)
-			step_number(event_name(table, &table->rows[table->steps.items[at]]), &set->steps.items[set->steps.count++]);
+			event_step_number(event_name(table, &table->rows[table->steps.items[at]]), &set->steps.items[set->steps.count++]);
 	}
 	numbers = set->steps.items;
 	if (set->steps.count)

@@ -85,6 +85,8 @@ bool event_table_build(struct event_table *table, const struct ops_trace *trace,
 void event_table_release(struct event_table *table);
 bool event_links_build(struct event_table *table);
 bool event_steps_assign(struct event_table *table);
+/* The number of "ProfilerStep # 12"; false for other names. */
+bool event_step_number(struct ops_string name, int64_t *ret_number);
 bool event_steps_filter(struct event_set *set, bool include_last);
 
 /* Whether a row stands on the device's side of its correlation (0.3). */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names of kernels without what tells instances of one template apart (section 0.6).
+ */
+#ifndef OPS_ANALYZE_SHORT_NAME_H
+#define OPS_ANALYZE_SHORT_NAME_H
+
+#include <opstrobe/trace.h>
+
+#include "base/buffer.h"
+
+/* Replaces the buffer's text: "void at::native::reduce<float, 4>(int)" is "at::native::reduce". Names of copies, and names
+ * without '<' and '(', stay as they are. Linear. */
+void short_name(struct ops_string name, struct ops_buffer *out);
+
+#endif

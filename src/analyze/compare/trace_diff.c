@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What differs between two traces, name by name (section 17): how often it ran and how long in all, in the steps asked for.
+ * Of a trace without steps all of it counts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "analyze/compare/short_name.h"
+#include "analyze/sum.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/intern.h"
+
+enum { CONTROL, TEST, SIDES };
+static const char *const side_names[SIDES] = {"control", "test"};
+
+struct pair {
+	uint32_t name;
+	int64_t counts[SIDES];
+	int64_t durations[SIDES];
+};
+
+struct comparison {
+	struct analysis_run *run;
+	struct ops_intern names;
+	OPS_ARRAY(struct pair) pairs;
+	struct ops_buffer scratch;
+	bool host;
+	bool device;
+	bool short_names;
+};
+
+/* --- steps ------------------------------------------------------------------------------------------------------------ */
+
+static int compare_integers(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static bool own_steps(const struct event_table *table, int64_t **ret_steps, size_t *ret_count)
+{
+	int64_t *steps = ops_alloc_zeroed(table->steps.count + 1, sizeof(*steps));
+	size_t count = 0;
+
+	*ret_steps = steps;
+	*ret_count = 0;
+	if (!steps)
+		return false;
+	for (size_t i = 0; i < table->steps.count; i++)
+		if (!event_step_number(event_name(table, &table->rows[table->steps.items[i]]), &steps[i]))
+			steps[i] = EVENT_NO_STEP;
+	qsort(steps, table->steps.count, sizeof(*steps), compare_integers);
+	for (size_t i = 0; i < table->steps.count; i++)
+		if (!count || steps[i] != steps[count - 1])
+			steps[count++] = steps[i];
+	*ret_count = count;
+	return true;
+}
+
+/* The steps asked for: a number, or a list of numbers; null is the lowest. Freed by the caller; NULL: everything. */
+static enum ops_code chosen_steps(const struct comparison *comparison, int side, int64_t **ret_steps, size_t *ret_count)
+{
+	static const char *const options[SIDES] = {"control_iteration", "test_iteration"};
+	struct ops_json_slice wanted = analysis_arg(comparison->run, options[side]), item;
+	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);
+	int64_t number;
+
+	if (!own_steps(&comparison->run->events.tables[side], ret_steps, ret_count))
+		return ops_fault_memory(comparison->run->error);
+	if (ops_json_slice_is(wanted, "null")) {
+		*ret_count = *ret_count ? 1 : 0;
+		return OPS_OK;
+	}
+	ops_free(*ret_steps);
+	*ret_count = 0;
+	*ret_steps = ops_alloc_zeroed(wanted.size + 1, sizeof(**ret_steps));
+	if (!*ret_steps)
+		return ops_fault_memory(comparison->run->error);
+	if (*wanted.bytes != '[')
+		return (*ret_count)++, analysis_integer(comparison->run, options[side], *ret_steps);
+	while (ops_json_next_element(&cursor, &item)) {
+		if (!ops_json_slice_integer(item, &number))
+			return ops_fault(comparison->run->error, OPS_INVALID, "option '%s' must be a list of numbers", options[side]);
+		(*ret_steps)[(*ret_count)++] = number;
+	}
+	qsort(*ret_steps, *ret_count, sizeof(**ret_steps), compare_integers);
+	return OPS_OK;
+}
+
+/* --- counting --------------------------------------------------------------------------------------------------------- */
+
+static struct pair *pair_of(struct comparison *comparison, struct ops_string name)
+{
+	struct pair *pair;
+	uint32_t id;
+
+	if (comparison->short_names) {
+		short_name(name, &comparison->scratch);
+		if (comparison->scratch.failed)
+			return NULL;
+		name = (struct ops_string){comparison->scratch.size ? comparison->scratch.bytes : "", comparison->scratch.size};
+	}
+	id = ops_intern_add(&comparison->names, name.bytes, name.size);
+	if (id == OPS_INTERN_NONE)
+		return NULL;
+	if (id < comparison->pairs.count)
+		return &comparison->pairs.items[id];
+	pair = OPS_ARRAY_PUSH(&comparison->pairs);
+	if (pair)
+		*pair = (struct pair){.name = id};
+	return pair;
+}
+
+/* Sums by string of the trace first: names are shortened once each. */
+static bool add_sums(struct comparison *comparison, int side, const struct pair *sums, size_t count)
+{
+	const struct ops_trace *trace = comparison->run->events.tables[side].trace;
+
+	for (size_t i = 0; i < count; i++) {
+		struct pair *pair;
+
+		if (!sums[i].counts[side])
+			continue;
+		pair = pair_of(comparison, ops_trace_string(trace, (uint32_t)i));
+		if (!pair)
+			return false;
+		pair->counts[side] += sums[i].counts[side];
+		pair->durations[side] = ops_sum(pair->durations[side], sums[i].durations[side]);
+	}
+	return true;
+}
+
+static enum ops_code add_side(struct comparison *comparison, int side)
+{
+	const struct event_table *table = &comparison->run->events.tables[side];
+	size_t strings = ops_trace_string_count(table->trace), step_count = 0;
+	struct pair *sums = ops_alloc_zeroed(strings + 1, sizeof(*sums));
+	int64_t *steps = NULL;
+	enum ops_code code = chosen_steps(comparison, side, &steps, &step_count);
+	bool all = !table->steps.count;
+
+	for (size_t i = 0; !code && sums && i < table->count; i++) {
+		const struct event_row *row = &table->rows[i];
+		struct pair *sum = &sums[row->name];
+
+		if (!(row->stream < 0 ? comparison->host : comparison->device) ||
+		    !(all || bsearch(&row->step, steps, step_count, sizeof(*steps), compare_integers)))
+			continue;
+		sum->counts[side]++;
+		sum->durations[side] = ops_sum(sum->durations[side], row->dur_ns);
+	}
+	if (!code && (!sums || !add_sums(comparison, side, sums, strings)))
+		code = ops_fault_memory(comparison->run->error);
+	ops_free(sums);
+	ops_free(steps);
+	return code;
+}
+
+static int64_t count_change(const struct pair *pair)
+{
+	return pair->counts[TEST] - pair->counts[CONTROL];
+}
+
+static int64_t duration_change(const struct pair *pair)
+{
+	return ops_difference(pair->durations[TEST], pair->durations[CONTROL]);
+}
+
+static int compare_names(const struct comparison *comparison, const struct pair *left, const struct pair *right)
+{
+	const struct ops_intern_entry *a = &comparison->names.entries[left->name], *b = &comparison->names.entries[right->name];
+	int order = memcmp(a->bytes, b->bytes, a->size < b->size ? a->size : b->size);
+
+	return order ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+static int by_name(const void *a, const void *b, void *comparison)
+{
+	return compare_names(comparison, a, b);
+}
+
+/* What changed most comes first. */
+static int by_change(const void *a, const void *b, void *comparison)
+{
+	int64_t left = duration_change(a), right = duration_change(b);
+	uint64_t left_size = left < 0 ? -(uint64_t)left : (uint64_t)left;
+	uint64_t right_size = right < 0 ? -(uint64_t)right : (uint64_t)right;
+
+	return left_size != right_size ? (left_size < right_size ? 1 : -1) : compare_names(comparison, a, b);
+}
+
+static enum ops_code compare(struct comparison *comparison, int (*order)(const void *, const void *, void *))
+{
+	struct ops_json_slice device = analysis_arg(comparison->run, "device_type");
+	enum ops_code code = OPS_OK;
+
+	comparison->host = ops_json_slice_is(device, "\"CPU\"") || ops_json_slice_is(device, "\"ALL\"");
+	comparison->device = ops_json_slice_is(device, "\"GPU\"") || ops_json_slice_is(device, "\"ALL\"");
+	if (!comparison->host && !comparison->device)
+		return ops_fault(comparison->run->error, OPS_INVALID, "option 'device_type' must be CPU, GPU or ALL");
+	for (int side = 0; !code && side < SIDES; side++)
+		code = add_side(comparison, side);
+	if (!code && comparison->pairs.count)
+		qsort_r(comparison->pairs.items, comparison->pairs.count, sizeof(struct pair), order, comparison);
+	return code;
+}
+
+static void release(struct comparison *comparison)
+{
+	ops_intern_release(&comparison->names);
+	OPS_ARRAY_RELEASE(&comparison->pairs);
+	ops_buffer_release(&comparison->scratch);
+}
+
+/* --- trace_diff.compare ----------------------------------------------------------------------------------------------- */
+
+static void write_pairs(struct result_table *out, const struct comparison *comparison)
+{
+	static const char *const signs[] = {"-", "=", "+"};
+
+	result_column(out, "name", RESULT_TEXT);
+	result_column(out, "control_counts", RESULT_INTEGER);
+	result_column(out, "control_total_duration", RESULT_TIME);
+	result_column(out, "test_counts", RESULT_INTEGER);
+	result_column(out, "test_total_duration", RESULT_TIME);
+	result_column(out, "diff_counts", RESULT_INTEGER);
+	result_column(out, "diff_duration", RESULT_TIME);
+	result_column(out, "counts_change_categories", RESULT_TEXT);
+	for (size_t i = 0; i < comparison->pairs.count; i++) {
+		const struct pair *pair = &comparison->pairs.items[i];
+		int64_t change = count_change(pair);
+
+		result_text_copy(out, comparison->names.entries[pair->name].bytes, comparison->names.entries[pair->name].size);
+		for (int side = 0; side < SIDES; side++) {
+			result_integer(out, pair->counts[side]);
+			result_time(out, pair->durations[side]);
+		}
+		result_integer(out, change);
+		result_time(out, duration_change(pair));
+		result_text(out, (struct ops_string){signs[(change > 0) - (change < 0) + 1], 1});
+	}
+}
+
+static void write_sums(struct ops_json_writer *json, const struct comparison *comparison)
+{
+	static const char *const signs[] = {"-", "=", "+"};
+	static const char *const keys[SIDES][2] = {{"control_counts", "control_total_duration"},
+	                                           {"test_counts", "test_total_duration"}};
+	int64_t changes[3] = {0};
+
+	for (size_t i = 0; i < comparison->pairs.count; i++) {
+		int64_t change = count_change(&comparison->pairs.items[i]);
+
+		changes[(change > 0) - (change < 0) + 1]++;
+	}
+	ops_json_key(json, "rows");
+	ops_json_integer(json, (int64_t)comparison->pairs.count);
+	ops_json_key(json, "categories");
+	ops_json_open(json, '{');
+	for (int i = 0; i < 3; i++) {
+		if (!changes[i])
+			continue;
+		ops_json_key(json, signs[i]);
+		ops_json_integer(json, changes[i]);
+	}
+	ops_json_close(json, '}');
+	for (int side = 0; side < SIDES; side++) {
+		int64_t counts = 0, durations = 0;
+
+		for (size_t i = 0; i < comparison->pairs.count; i++) {
+			counts += comparison->pairs.items[i].counts[side];
+			durations = ops_sum(durations, comparison->pairs.items[i].durations[side]);
+		}
+		ops_json_key(json, keys[side][0]);
+		ops_json_integer(json, counts);
+		ops_json_key(json, keys[side][1]);
+		ops_json_us(json, durations);
+	}
+}
+
+enum ops_code analysis_diff_compare(struct analysis_run *run)
+{
+	struct comparison comparison = {.run = run};
+	struct ops_json_writer *json = &run->result.json;
+	struct result_table table = {0};
+	bool whole = false;
+	int64_t limit = 0;
+	enum ops_code code = analysis_bool(run, "use_short_name", &comparison.short_names);
+
+	if (!code)
+		code = analysis_bool(run, "whole", &whole);
+	if (!code && !ops_json_slice_is(analysis_arg(run, "limit"), "null"))
+		code = analysis_integer(run, "limit", &limit);
+	if (!code)
+		code = compare(&comparison, by_change);
+	if (!code && whole) {
+		write_pairs(&run->result.table, &comparison);
+	} else if (!code) {
+		ops_json_open(json, '{');
+		write_sums(json, &comparison);
+		ops_json_key(json, "top_by_abs_diff_duration");
+		write_pairs(&table, &comparison);
+		result_table_cut(&table, limit < 0 ? 0 : (size_t)limit);
+		table.total_rows = comparison.pairs.count;
+		result_table_json(&table, json);
+		ops_json_close(json, '}');
+	}
+	result_table_release(&table);
+	release(&comparison);
+	return code;
+}
+
+/* --- trace_diff.ops_diff ---------------------------------------------------------------------------------------------- */
+
+enum fate { ADDED, DELETED, INCREASED, DECREASED, UNCHANGED, FATES };
+
+static enum fate fate_of(const struct pair *pair)
+{
+	int64_t change = count_change(pair);
+
+	if (!pair->counts[CONTROL])
+		return ADDED;
+	if (!pair->counts[TEST])
+		return DELETED;
+	return change > 0 ? INCREASED : change < 0 ? DECREASED : UNCHANGED;
+}
+
+static void write_fate(struct ops_json_writer *json, const struct comparison *comparison, enum fate fate, int64_t limit)
+{
+	int64_t count = 0;
+
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < comparison->pairs.count; i++)
+		count += fate_of(&comparison->pairs.items[i]) == fate;
+	ops_json_key(json, "count");
+	ops_json_integer(json, count);
+	ops_json_key(json, "names");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < comparison->pairs.count && limit > 0; i++) {
+		const struct ops_intern_entry *name = &comparison->names.entries[comparison->pairs.items[i].name];
+
+		if (fate_of(&comparison->pairs.items[i]) != fate)
+			continue;
+		ops_json_text(json, name->bytes, name->size);
+		limit--;
+	}
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
+enum ops_code analysis_diff_ops(struct analysis_run *run)
+{
+	static const char *const keys[FATES] = {"added", "deleted", "increased", "decreased", "unchanged"};
+	struct comparison comparison = {.run = run};
+	struct ops_json_writer *json = &run->result.json;
+	int64_t limit = INT64_MAX;
+	enum ops_code code = OPS_OK;
+
+	if (!ops_json_slice_is(analysis_arg(run, "limit"), "null"))
+		code = analysis_integer(run, "limit", &limit);
+	if (!code)
+		code = compare(&comparison, by_name);
+	if (!code) {
+		ops_json_open(json, '{');
+		for (int fate = 0; fate < FATES; fate++) {
+			ops_json_key(json, keys[fate]);
+			write_fate(json, &comparison, (enum fate)fate, limit);
+		}
+		ops_json_close(json, '}');
+	}
+	release(&comparison);
+	return code;
+}
+
+/* --- trace_diff.iterations -------------------------------------------------------------------------------------------- */
+
+enum ops_code analysis_diff_iterations(struct analysis_run *run)
+{
+	struct ops_json_writer *json = &run->result.json;
+
+	ops_json_open(json, '{');
+	for (int side = 0; side < SIDES; side++) {
+		int64_t *steps;
+		size_t count;
+
+		if (!own_steps(&run->events.tables[side], &steps, &count))
+			return ops_fault_memory(run->error);
+		ops_json_key(json, side_names[side]);
+		ops_json_open(json, '{');
+		ops_json_key(json, "ranks");
+		ops_json_open(json, '[');
+		ops_json_integer(json, run->ranks[side].rank);
+		ops_json_close(json, ']');
+		ops_json_key(json, "iterations");
+		ops_json_open(json, '[');
+		for (size_t i = 0; i < count; i++)
+			ops_json_integer(json, steps[i]);
+		ops_json_close(json, ']');
+		ops_json_close(json, '}');
+		ops_free(steps);
+	}
+	ops_json_close(json, '}');
+	return OPS_OK;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hardware counters of kernels (section 18): CUPTI's range profiler leaves one row a kernel, with the counters as its
+ * arguments, but does not say which launch it was. Kernels run one at a time then, so the nth row is the nth launch.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/intern.h"
+#include "trace/order.h"
+
+/* Each is a pass of the hardware over every kernel; no file has so many, but one that is made up to fill memory. */
+#define COUNTERS_MAX 256
+/* Operators above a launch that are told. */
+#define STACK_MAX 64
+
+struct kernels {
+	const struct event_table *table;
+	uint32_t *ranges;   /* rows of counters, by time */
+	size_t range_count;
+	uint32_t *launches; /* rows of launches, by time */
+	size_t launch_count;
+	uint32_t *operators; /* by row of the trace: the nearest operator around it, OPS_NONE none */
+	struct ops_intern counters;
+};
+
+static bool starts_before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct event_row *rows = context;
+
+	return rows[a].ts_ns < rows[b].ts_ns;
+}
+
+static bool is_counted(const struct event_table *table, const struct event_row *row)
+{
+	return ops_string_is(ops_event_category(table->trace, row->source), "cuda_profiler_range");
+}
+
+static bool find_rows(struct kernels *kernels)
+{
+	const struct event_table *table = kernels->table;
+
+	kernels->ranges = ops_alloc_zeroed(table->kept_count + 1, sizeof(*kernels->ranges));
+	kernels->launches = ops_alloc_zeroed(table->kept_count + 1, sizeof(*kernels->launches));
+	if (!kernels->ranges || !kernels->launches)
+		return false;
+	for (size_t i = 0; i < table->kept_count; i++) {
+		const struct event_row *row = &table->rows[table->kept[i]];
+
+		if (is_counted(table, row))
+			kernels->ranges[kernels->range_count++] = table->kept[i];
+		else if (row->kind == OPS_EVENT_RUNTIME && ops_string_starts(event_name(table, row), "cudaLaunchKernel"))
+			kernels->launches[kernels->launch_count++] = table->kept[i];
+	}
+	return ops_sort_rows(kernels->ranges, kernels->range_count, starts_before, table->rows) &&
+	       ops_sort_rows(kernels->launches, kernels->launch_count, starts_before, table->rows);
+}
+
+/* Parents stand above their children, so that one pass does. */
+static bool find_operators(struct kernels *kernels)
+{
+	const struct ops_events *events = ops_trace_events(kernels->table->trace);
+
+	kernels->operators = ops_alloc_zeroed(events->count + 1, sizeof(*kernels->operators));
+	if (!kernels->operators)
+		return false;
+	for (size_t i = 0; i < events->count; i++) {
+		uint32_t parent = events->parent[i];
+
+		if (parent == OPS_NONE)
+			kernels->operators[i] = OPS_NONE;
+		else
+			kernels->operators[i] = events->kind[parent] == OPS_EVENT_CPU_OP ? parent : kernels->operators[parent];
+	}
+	return true;
+}
+
+static bool find_counters(struct kernels *kernels)
+{
+	const struct ops_events *events = ops_trace_events(kernels->table->trace);
+
+	for (size_t i = 0; i < kernels->range_count && events->extra; i++) {
+		uint32_t source = kernels->table->rows[kernels->ranges[i]].source;
+		struct ops_string extra;
+		struct ops_json_walk cursor;
+		struct ops_json_slice key, value;
+
+		if (events->extra[source] == OPS_NONE)
+			continue;
+		extra = ops_trace_string(kernels->table->trace, events->extra[source]);
+		cursor = ops_json_walk(extra.bytes, extra.size);
+		while (kernels->counters.count < COUNTERS_MAX && ops_json_next_member(&cursor, &key, &value))
+			if (ops_intern_add(&kernels->counters, key.bytes, key.size) == OPS_INTERN_NONE)
+				return false;
+	}
+	return true;
+}
+
+static bool kernels_init(struct kernels *kernels, const struct event_table *table)
+{
+	*kernels = (struct kernels){.table = table};
+	return find_rows(kernels) && (!kernels->range_count || (find_operators(kernels) && find_counters(kernels)));
+}
+
+static void kernels_release(struct kernels *kernels)
+{
+	ops_free(kernels->ranges);
+	ops_free(kernels->launches);
+	ops_free(kernels->operators);
+	ops_intern_release(&kernels->counters);
+}
+
+/* Of range `i`; NaN when it has none of that name. */
+static double counter(const struct kernels *kernels, size_t i, const char *key)
+{
+	struct ops_string json;
+	double value;
+
+	if (!ops_event_arg(kernels->table->trace, kernels->table->rows[kernels->ranges[i]].source, key, &json) ||
+	    !ops_json_slice_number((struct ops_json_slice){json.bytes, json.size}, &value))
+		return NAN;
+	return value;
+}
+
+/* --- cupti_counters --------------------------------------------------------------------------------------------------- */
+
+/* The operators around launch `i`, outermost first. */
+static size_t stack_of(const struct kernels *kernels, size_t i, struct ops_string *stack)
+{
+	const struct ops_trace *trace = kernels->table->trace;
+	const struct ops_events *events = ops_trace_events(trace);
+	uint32_t row = kernels->operators[kernels->table->rows[kernels->launches[i]].source];
+	size_t count = 0;
+
+	for (; row != OPS_NONE && count < STACK_MAX; row = kernels->operators[row])
+		stack[count++] = ops_trace_string(trace, events->name[row]);
+	for (size_t k = 0; k < count / 2; k++) {
+		struct ops_string other = stack[k];
+
+		stack[k] = stack[count - 1 - k];
+		stack[count - 1 - k] = other;
+	}
+	return count;
+}
+
+static void write_stack(struct result_table *out, const struct ops_string *stack, size_t count)
+{
+	struct ops_buffer text = {0};
+	struct ops_json_writer json = {.out = &text};
+
+	if (count) {
+		result_text(out, stack[0]);
+		result_text(out, stack[count - 1]);
+	} else {
+		result_null(out);
+		result_null(out);
+	}
+	ops_json_open(&json, '[');
+	for (size_t i = 0; i < count; i++)
+		ops_json_text(&json, stack[i].bytes, stack[i].size);
+	ops_json_close(&json, ']');
+	if (text.failed)
+		out->failed = true;
+	else
+		result_text_copy(out, text.bytes, text.size);
+	ops_buffer_release(&text);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	return strcmp(((const struct ops_intern_entry *)a)->bytes, ((const struct ops_intern_entry *)b)->bytes);
+}
+
+/* Names of counters in order; they live as long as the table. False when memory is out. */
+static bool write_columns(struct result_table *out, const struct kernels *kernels, struct ops_intern_entry *counters)
+{
+	result_column(out, "ts", RESULT_TIME);
+	result_column(out, "dur", RESULT_TIME);
+	result_column(out, "name", RESULT_TEXT);
+	result_column(out, "top_level_op", RESULT_TEXT);
+	result_column(out, "bottom_level_op", RESULT_TEXT);
+	result_column(out, "op_stack", RESULT_JSON);
+	for (size_t i = 0; i < kernels->counters.count; i++)
+		counters[i] = kernels->counters.entries[i];
+	qsort(counters, kernels->counters.count, sizeof(*counters), compare_entries);
+	for (size_t i = 0; i < kernels->counters.count; i++) {
+		counters[i].bytes = ops_arena_copy(&out->arena, counters[i].bytes, counters[i].size);
+		if (!counters[i].bytes)
+			return false;
+		result_column(out, counters[i].bytes, RESULT_NUMBER);
+	}
+	return true;
+}
+
+static bool write_counters(struct analysis_run *run, const struct kernels *kernels)
+{
+	struct result_table *out = &run->result.table;
+	struct ops_intern_entry counters[COUNTERS_MAX];
+	/* A launch that the profiler did not follow shifts all behind it: then none is known. */
+	bool paired = kernels->range_count == kernels->launch_count;
+
+	if (!write_columns(out, kernels, counters))
+		return false;
+	for (size_t i = 0; i < kernels->range_count; i++) {
+		const struct event_row *row = &kernels->table->rows[kernels->ranges[i]];
+		struct ops_string stack[STACK_MAX];
+
+		result_time(out, row->ts_ns - run->events.first_ns);
+		result_time(out, row->dur_ns);
+		result_text(out, event_name(kernels->table, row));
+		write_stack(out, stack, paired ? stack_of(kernels, i, stack) : 0);
+		for (size_t k = 0; k < kernels->counters.count; k++)
+			result_number(out, counter(kernels, i, counters[k].bytes));
+	}
+	return true;
+}
+
+/* The option `ranks`: the first of them that has counters. */
+static enum ops_code find_kernels(struct analysis_run *run, struct kernels *kernels)
+{
+	size_t *indexes, count;
+	enum ops_code code = analysis_ranks(run, &indexes, &count);
+
+	*kernels = (struct kernels){0};
+	for (size_t i = 0; !code && i < count && !kernels->range_count; i++) {
+		kernels_release(kernels);
+		if (!kernels_init(kernels, &run->events.tables[indexes[i]]))
+			code = ops_fault_memory(run->error);
+	}
+	ops_free(indexes);
+	return code;
+}
+
+enum ops_code analysis_cupti_counters(struct analysis_run *run)
+{
+	struct kernels kernels;
+	enum ops_code code = find_kernels(run, &kernels);
+
+	if (!code && kernels.range_count && !write_counters(run, &kernels))
+		code = ops_fault_memory(run->error);
+	kernels_release(&kernels);
+	return code;
+}
+
+/* --- roofline --------------------------------------------------------------------------------------------------------- */
+
+struct work {
+	uint32_t name;
+	int64_t count;
+	double operations;
+	double bytes;
+	double time_ns;
+};
+
+/* Floating-point operations; a fused multiply and add is two. NaN when nothing was counted. */
+static double operations_of(const struct kernels *kernels, size_t i)
+{
+	static const char *const kinds[] = {"ffma", "hfma", "dfma", "fmul", "fadd", "hmul", "hadd", "dmul", "dadd"};
+	double sum = NAN;
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		char key[80];
+		double value;
+
+		snprintf(key, sizeof(key), "smsp__sass_thread_inst_executed_op_%s_pred_on.sum", kinds[k]);
+		value = counter(kernels, i, key) * (k < 3 ? 2 : 1);
+		if (!isnan(value))
+			sum = isnan(sum) ? value : sum + value;
+	}
+	return sum;
+}
+
+static double bytes_of(const struct kernels *kernels, size_t i)
+{
+	double all = counter(kernels, i, "dram__bytes.sum");
+
+	return isnan(all) ? counter(kernels, i, "dram__bytes_read.sum") + counter(kernels, i, "dram__bytes_write.sum") : all;
+}
+
+static int most_work_first(const void *a, const void *b)
+{
+	const struct work *left = a, *right = b;
+	double more = isnan(left->operations) ? -1 : left->operations, than = isnan(right->operations) ? -1 : right->operations;
+
+	if (more != than)
+		return more < than ? 1 : -1;
+	return (left->name > right->name) - (left->name < right->name);
+}
+
+static void write_roofline(struct result_table *out, const struct kernels *kernels, const struct work *works, size_t count)
+{
+	result_column(out, "name", RESULT_TEXT);
+	result_column(out, "count", RESULT_INTEGER);
+	result_column(out, "flops", RESULT_NUMBER);
+	result_column(out, "dram_bytes", RESULT_NUMBER);
+	result_column(out, "flops_per_byte", RESULT_NUMBER);
+	result_column(out, "gflops_per_second", RESULT_NUMBER);
+	result_column(out, "dram_gb_per_second", RESULT_NUMBER);
+	for (size_t i = 0; i < count; i++) {
+		const struct work *work = &works[i];
+		double time_ns = work->time_ns > 0 ? work->time_ns : NAN;
+
+		result_text(out, ops_trace_string(kernels->table->trace, work->name));
+		result_integer(out, work->count);
+		result_number(out, work->operations);
+		result_number(out, work->bytes);
+		result_number(out, work->bytes > 0 ? work->operations / work->bytes : NAN);
+		result_number(out, work->operations / time_ns);
+		result_number(out, work->bytes / time_ns);
+	}
+}
+
+/* Sums by name. The rows' own durations are those of the passes together, so that time is known only if it was counted. */
+static bool sum_work(struct analysis_run *run, const struct kernels *kernels)
+{
+	uint32_t *of_name = ops_alloc_zeroed(ops_trace_string_count(kernels->table->trace) + 1, sizeof(*of_name));
+	struct work *works = ops_alloc_zeroed(kernels->range_count + 1, sizeof(*works));
+	uint32_t count = 0;
+	bool done = of_name && works;
+
+	for (size_t i = 0; done && i < kernels->range_count; i++) {
+		uint32_t name = kernels->table->rows[kernels->ranges[i]].name;
+		struct work *work;
+
+		if (!of_name[name]) {
+			works[count].name = name;
+			of_name[name] = ++count;
+		}
+		work = &works[of_name[name] - 1];
+		work->count++;
+		work->operations += operations_of(kernels, i);
+		work->bytes += bytes_of(kernels, i);
+		work->time_ns += counter(kernels, i, "gpu__time_duration.sum");
+	}
+	if (done) {
+		qsort(works, count, sizeof(*works), most_work_first);
+		write_roofline(&run->result.table, kernels, works, count);
+	}
+	ops_free(of_name);
+	ops_free(works);
+	return done;
+}
+
+enum ops_code analysis_roofline(struct analysis_run *run)
+{
+	struct kernels kernels;
+	enum ops_code code = find_kernels(run, &kernels);
+
+	if (!code && kernels.range_count && !sum_work(run, &kernels))
+		code = ops_fault_memory(run->error);
+	kernels_release(&kernels);
+	return code;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operators of a trace and their nodes in the execution trace of the same run (section 22). They meet in the id that torch
+ * gave the operator's call: `rf_id` of a node, in the trace "Record function id" or, in older ones, "External id".
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "analyze/views/view_map.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/intern.h"
+#include "read/json_list.h"
+
+/* What is known of a node besides its name. A value is a text, or JSON as it stands in the file. */
+enum { NODE_SCHEMA, NODE_INPUT_SHAPES, NODE_INPUT_TYPES, NODE_OUTPUT_SHAPES, NODE_OUTPUT_TYPES, NODE_NAME, NODE_FIELDS };
+static const char *const fields[NODE_FIELDS] = {"op_schema",     "input_shapes", "input_types",
+                                                "output_shapes", "output_types", "et_node_name"};
+
+struct node {
+	int64_t id;
+	uint32_t texts[NODE_FIELDS]; /* OPS_NONE: not kept */
+};
+
+struct nodes {
+	OPS_ARRAY(struct node) items;
+	struct ops_intern texts;
+	struct view_map by_record; /* of rf_id */
+	struct ops_buffer scratch;
+	int64_t first_record;
+	int64_t last_record;
+	unsigned wanted; /* bits of fields */
+};
+
+struct operators {
+	const struct ops_trace *trace;
+	OPS_ARRAY(uint32_t) rows; /* of operators and annotations, in order of the file */
+	int64_t first_id;
+	int64_t last_id;
+};
+
+/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+
+/* The field that a column, a JSON string, names; NODE_FIELDS: none. */
+static unsigned field_of(struct ops_json_slice column)
+{
+	unsigned field = 0;
+
+	while (field < NODE_FIELDS && (column.size < 2 || strlen(fields[field]) != column.size - 2 ||
+	                               memcmp(fields[field], column.bytes + 1, column.size - 2) != 0))
+		field++;
+	return field;
+}
+
+static bool keep(struct nodes *nodes, struct node *node, unsigned field, struct ops_json_slice value)
+{
+	if (!(nodes->wanted & 1u << field))
+		return true;
+	nodes->scratch.size = 0;
+	if (value.size >= 2 && *value.bytes == '"')
+		ops_json_decode(&nodes->scratch, value.bytes + 1, value.size - 2);
+	else
+		ops_json_clean(&nodes->scratch, value.bytes, value.size, false, NULL);
+	if (nodes->scratch.failed)
+		return false;
+	node->texts[field] = ops_intern_add(&nodes->texts, nodes->scratch.size ? nodes->scratch.bytes : "",
+	                                    nodes->scratch.size);
+	return node->texts[field] != OPS_NONE;
+}
+
+/* "inputs" and "outputs" are objects since schema 1.1; before, there are members apart. */
+static bool keep_values(struct nodes *nodes, struct node *node, unsigned shapes, struct ops_json_slice object)
+{
+	struct ops_json_walk cursor = ops_json_walk(object.bytes, object.size);
+	struct ops_json_slice key, value;
+	bool kept = true;
+
+	while (kept && object.size && *object.bytes == '{' && ops_json_next_member(&cursor, &key, &value)) {
+		if (ops_json_slice_is(key, "shapes"))
+			kept = keep(nodes, node, shapes, value);
+		else if (ops_json_slice_is(key, "types"))
+			kept = keep(nodes, node, shapes + 1, value);
+	}
+	return kept;
+}
+
+/* Since schema 1.1 a list of {name, type, value}. */
+static bool keep_attributes(struct nodes *nodes, struct node *node, struct ops_json_slice list, int64_t *ret_record)
+{
+	struct ops_json_walk attributes = ops_json_walk(list.bytes, list.size);
+	struct ops_json_slice attribute, key, value;
+	bool kept = true;
+
+	while (kept && ops_json_next_element(&attributes, &attribute)) {
+		struct ops_json_walk members = ops_json_walk(attribute.bytes, attribute.size);
+		struct ops_json_slice name = {"", 0}, content = {"", 0};
+
+		while (ops_json_next_member(&members, &key, &value)) {
+			if (ops_json_slice_is(key, "name"))
+				name = value;
+			else if (ops_json_slice_is(key, "value"))
+				content = value;
+		}
+		if (ops_json_slice_is(name, "\"rf_id\""))
+			ops_json_slice_integer(content, ret_record);
+		else if (ops_json_slice_is(name, "\"op_schema\""))
+			kept = keep(nodes, node, NODE_SCHEMA, content);
+	}
+	return kept;
+}
+
+static bool keep_member(struct nodes *nodes, struct node *node, struct ops_json_slice key, struct ops_json_slice value,
+                        int64_t *ret_record)
+{
+	if (ops_json_slice_is(key, "id"))
+		return ops_json_slice_integer(value, &node->id), true;
+	if (ops_json_slice_is(key, "rf_id"))
+		return ops_json_slice_integer(value, ret_record), true;
+	if (ops_json_slice_is(key, "name"))
+		return keep(nodes, node, NODE_NAME, value);
+	if (ops_json_slice_is(key, "attrs"))
+		return keep_attributes(nodes, node, value, ret_record);
+	if (ops_json_slice_is(key, "inputs"))
+		return keep_values(nodes, node, NODE_INPUT_SHAPES, value);
+	if (ops_json_slice_is(key, "outputs"))
+		return keep_values(nodes, node, NODE_OUTPUT_SHAPES, value);
+	for (unsigned i = 0; i < NODE_NAME; i++)
+		if (ops_json_slice_is(key, fields[i]))
+			return keep(nodes, node, i, value);
+	return true;
+}
+
+/* The nodes that stand for the process and its threads ran for no call. */
+static bool is_call(const struct nodes *nodes, const struct node *node)
+{
+	static const char prefix[] = "[pytorch|profiler|execution_trace|";
+	uint32_t name = node->texts[NODE_NAME];
+
+	return name == OPS_NONE || nodes->texts.entries[name].size < sizeof(prefix) - 1 ||
+	       memcmp(nodes->texts.entries[name].bytes, prefix, sizeof(prefix) - 1) != 0;
+}
+
+static enum ops_code take_node(void *context, const struct ops_json_member *element, struct ops_error *error)
+{
+	struct nodes *nodes = context;
+	struct ops_json_walk cursor = ops_json_walk(element->value, element->value_size);
+	struct ops_json_slice key, value;
+	struct node *node;
+	uint32_t *slot;
+	int64_t record = 0;
+
+	if (element->type != '{')
+		return ops_fault(error, OPS_CORRUPT, "an entry of the nodes is none");
+	node = OPS_ARRAY_PUSH(&nodes->items);
+	if (!node)
+		return ops_fault_memory(error);
+	*node = (struct node){.id = -1};
+	memset(node->texts, 0xff, sizeof(node->texts));
+	while (ops_json_next_member(&cursor, &key, &value))
+		if (!keep_member(nodes, node, key, value, &record))
+			return ops_fault_memory(error);
+	slot = view_map_slot(&nodes->by_record, (uint64_t)record, 0);
+	if (!slot)
+		return ops_fault_memory(error);
+	*slot = (uint32_t)(nodes->items.count - 1);
+	if (is_call(nodes, node) && record < nodes->first_record)
+		nodes->first_record = record;
+	if (is_call(nodes, node) && record > nodes->last_record)
+		nodes->last_record = record;
+	return OPS_OK;
+}
+
+static void release_nodes(struct nodes *nodes)
+{
+	OPS_ARRAY_RELEASE(&nodes->items);
+	ops_intern_release(&nodes->texts);
+	view_map_release(&nodes->by_record);
+	ops_buffer_release(&nodes->scratch);
+}
+
+/* --- operators -------------------------------------------------------------------------------------------------------- */
+
+static int64_t record_of(const struct ops_trace *trace, uint32_t row)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	struct ops_string json;
+	int64_t record;
+
+	if (ops_event_arg(trace, row, "Record function id", &json) &&
+	    ops_json_slice_integer((struct ops_json_slice){json.bytes, json.size}, &record) && record > 0)
+		return record;
+	return events->id ? (int64_t)events->id[row] : (int64_t)row + 1;
+}
+
+struct place {
+	uint32_t index;
+	uint32_t row;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+	uint32_t left = ((const struct place *)a)->index, right = ((const struct place *)b)->index;
+
+	return (left > right) - (left < right);
+}
+
+static bool find_operators(struct operators *operators)
+{
+	const struct ops_events *events = ops_trace_events(operators->trace);
+	OPS_ARRAY(struct place) places = {0};
+	bool found = true;
+
+	for (uint32_t row = 0; row < events->count && found; row++) {
+		struct place *place;
+		int64_t id;
+
+		if (events->kind[row] != OPS_EVENT_CPU_OP && events->kind[row] != OPS_EVENT_USER_ANNOTATION)
+			continue;
+		place = OPS_ARRAY_PUSH(&places);
+		found = place != NULL;
+		if (place)
+			*place = (struct place){events->index ? events->index[row] : row, row};
+		id = record_of(operators->trace, row);
+		if (id < operators->first_id)
+			operators->first_id = id;
+		if (id > operators->last_id)
+			operators->last_id = id;
+	}
+	if (places.count)
+		qsort(places.items, places.count, sizeof(*places.items), compare_places);
+	found = found && OPS_ARRAY_RESERVE(&operators->rows, places.count);
+	for (size_t i = 0; i < places.count && found; i++)
+		operators->rows.items[operators->rows.count++] = places.items[i].row;
+	OPS_ARRAY_RELEASE(&places);
+	return found;
+}
+
+/* --- the answer ------------------------------------------------------------------------------------------------------- */
+
+static const struct node *node_of(const struct nodes *nodes, const struct operators *operators, uint32_t row)
+{
+	uint32_t node = view_map_find(&nodes->by_record, (uint64_t)record_of(operators->trace, row));
+
+	return node == OPS_NONE ? NULL : &nodes->items.items[node];
+}
+
+static void write_row(struct ops_json_writer *json, const struct nodes *nodes, const struct operators *operators,
+                      uint32_t row, const struct ops_json_slice columns)
+{
+	const struct ops_events *events = ops_trace_events(operators->trace);
+	struct ops_string name = ops_trace_string(operators->trace, events->name[row]);
+	const struct node *node = node_of(nodes, operators, row);
+	struct ops_json_walk cursor = ops_json_walk(columns.bytes, columns.size);
+	struct ops_json_slice column;
+
+	ops_json_open(json, '[');
+	ops_json_integer(json, events->index ? events->index[row] : row);
+	ops_json_text(json, name.bytes, name.size);
+	ops_json_integer(json, events->id ? (int64_t)events->id[row] : (int64_t)row + 1);
+	if (node)
+		ops_json_integer(json, node->id);
+	else
+		ops_json_null(json);
+	while (ops_json_next_element(&cursor, &column)) {
+		unsigned field = field_of(column);
+
+		if (field == NODE_FIELDS || !node || node->texts[field] == OPS_NONE)
+			ops_json_null(json);
+		else if (field == NODE_NAME || field == NODE_SCHEMA)
+			ops_json_text(json, nodes->texts.entries[node->texts[field]].bytes,
+			              nodes->texts.entries[node->texts[field]].size);
+		else
+			ops_json_raw(json, nodes->texts.entries[node->texts[field]].bytes,
+			             nodes->texts.entries[node->texts[field]].size);
+	}
+	ops_json_close(json, ']');
+}
+
+static void write_answer(struct analysis_run *run, const struct nodes *nodes, const struct operators *operators,
+                         int64_t limit)
+{
+	struct ops_json_writer *json = &run->result.json;
+	struct ops_json_slice columns = analysis_arg(run, "columns");
+	bool overlap = operators->rows.count && nodes->first_record <= nodes->last_record &&
+	               operators->first_id <= nodes->first_record && operators->last_id >= nodes->last_record;
+	size_t correlated = 0;
+
+	for (size_t i = 0; i < operators->rows.count && overlap; i++)
+		correlated += node_of(nodes, operators, operators->rows.items[i]) != NULL;
+	ops_json_open(json, '{');
+	ops_json_key(json, "et_nodes");
+	ops_json_integer(json, (int64_t)nodes->items.count);
+	ops_json_key(json, "imported");
+	ops_json_bool(json, overlap);
+	ops_json_key(json, "correlated");
+	ops_json_integer(json, (int64_t)correlated);
+	ops_json_key(json, "supported_rows");
+	ops_json_integer(json, (int64_t)operators->rows.count);
+	ops_json_key(json, "rows");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < operators->rows.count && overlap && (int64_t)i < limit; i++)
+		write_row(json, nodes, operators, operators->rows.items[i], columns);
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
+/* Of all files the first trace and the first execution trace; without one, nothing is correlated. */
+static enum ops_code read_files(struct analysis_run *run, struct nodes *nodes, const struct ops_trace **ret_trace)
+{
+	enum ops_code code;
+
+	for (size_t i = 0; i < run->count; i++) {
+		if (analysis_has_events(&run->ranks[i])) {
+			*ret_trace = *ret_trace ? *ret_trace : run->ranks[i].trace;
+		} else if (run->ranks[i].path && !nodes->items.count) {
+			code = ops_json_list_read(run->ranks[i].path, "nodes", take_node, nodes, run->error);
+			if (code && (code != OPS_CORRUPT || nodes->items.count))
+				return code;
+		}
+	}
+	return *ret_trace ? OPS_OK : ops_fault(run->error, OPS_INVALID, "there is no trace");
+}
+
+enum ops_code analysis_execution_trace(struct analysis_run *run)
+{
+	struct nodes nodes = {.first_record = INT64_MAX, .last_record = INT64_MIN, .wanted = 1u << NODE_NAME};
+	struct operators operators = {.first_id = INT64_MAX, .last_id = INT64_MIN};
+	struct ops_json_slice columns = analysis_arg(run, "columns"), column;
+	struct ops_json_walk cursor = ops_json_walk(columns.bytes, columns.size);
+	int64_t limit = 0;
+	enum ops_code code = analysis_integer(run, "limit", &limit);
+
+	while (ops_json_next_element(&cursor, &column))
+		nodes.wanted |= 1u << field_of(column);
+	if (!code)
+		code = read_files(run, &nodes, &operators.trace);
+	if (!code && !find_operators(&operators))
+		code = ops_fault_memory(run->error);
+	if (!code)
+		write_answer(run, &nodes, &operators, limit);
+	OPS_ARRAY_RELEASE(&operators.rows);
+	release_nodes(&nodes);
+	return code;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory over time (section 21), from a file of torch's export_memory_timeline (raw: a list of [time in ns, action, signed
+ * bytes, category]), or from the memory records of a trace.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <opstrobe/memory.h>
+
+#include "analyze/analysis.h"
+#include "analyze/sum.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "read/json_list.h"
+
+/* In the order of their numbers. */
+static const char *const categories[OPS_MEMORY_CATEGORY_COUNT] = {
+	"Parameter", "Optimizer state", "Input", "Temporary", "Activation", "Gradient", "Autograd", "Unknown"};
+
+struct change {
+	int64_t time_ns;
+	int64_t bytes;
+	uint32_t category;
+};
+
+struct timeline {
+	OPS_ARRAY(struct change) changes;
+	int64_t first_ns; /* the smallest time that is not before the recording; INT64_MAX: none */
+	/* What a walk along it finds. */
+	size_t points;
+	int64_t held[OPS_MEMORY_CATEGORY_COUNT];
+	int64_t most[OPS_MEMORY_CATEGORY_COUNT];
+	int64_t first[OPS_MEMORY_CATEGORY_COUNT];
+	int64_t peak[OPS_MEMORY_CATEGORY_COUNT];
+	int64_t peak_bytes;
+	size_t peak_index;
+	int64_t peak_ns;
+	int64_t last_ns;
+};
+
+static bool add_change(struct timeline *timeline, int64_t time_ns, int64_t bytes, uint32_t category)
+{
+	struct change *change = OPS_ARRAY_PUSH(&timeline->changes);
+
+	if (!change)
+		return false;
+	*change = (struct change){time_ns, bytes, category};
+	if (time_ns >= 0 && time_ns < timeline->first_ns)
+		timeline->first_ns = time_ns;
+	return true;
+}
+
+/* --- from where ------------------------------------------------------------------------------------------------------- */
+
+static enum ops_code take_change(void *context, const struct ops_json_member *element, struct ops_error *error)
+{
+	struct ops_json_walk cursor = ops_json_walk(element->value, element->value_size);
+	struct ops_json_slice slice;
+	int64_t values[4];
+	size_t count = 0;
+
+	while (element->type == '[' && count < 4 && ops_json_next_element(&cursor, &slice) &&
+	       ops_json_slice_integer(slice, &values[count]))
+		count++;
+	if (count < 4 || values[3] < 0 || values[3] >= OPS_MEMORY_CATEGORY_COUNT)
+		return ops_fault(error, OPS_CORRUPT, "an entry is no [time, action, bytes, category]");
+	return add_change(context, values[0], values[2], (uint32_t)values[3]) ? OPS_OK : ops_fault_memory(error);
+}
+
+/* The first accelerator that has memory, or else the CPU. */
+static struct ops_memory_device choose_device(const struct ops_memory_timeline *from)
+{
+	struct ops_memory_device device = {0, -1};
+
+	for (size_t i = 0; i < from->block_count; i++) {
+		const struct ops_memory_block *block = &from->blocks[i];
+
+		if (block->device_type != 0 && (device.type == 0 || block->device_index < device.index))
+			device = (struct ops_memory_device){block->device_type, block->device_index};
+	}
+	return device;
+}
+
+static enum ops_code take_trace(struct timeline *timeline, const struct ops_trace *trace, struct ops_error *error)
+{
+	struct ops_memory_timeline *from;
+	struct ops_memory_device device;
+	enum ops_code code = ops_memory_timeline_new((struct ops_trace *)trace, &from, error);
+	bool kept = true;
+
+	if (code)
+		return code;
+	device = choose_device(from);
+	for (size_t i = 0; i < from->step_count && kept; i++) {
+		const struct ops_memory_step *step = &from->steps[i];
+		const struct ops_memory_block *block = &from->blocks[step->block];
+
+		if (!ops_memory_on_device(block, device))
+			continue;
+		if (step->action == OPS_MEMORY_DESTROY || step->action == OPS_MEMORY_INCREMENT_VERSION)
+			kept = add_change(timeline, step->time_ns, -block->bytes, step->category);
+		if (kept && step->action != OPS_MEMORY_DESTROY)
+			kept = add_change(timeline, step->time_ns, block->bytes, step->next_category);
+	}
+	ops_memory_timeline_free(from);
+	return kept ? OPS_OK : ops_fault_memory(error);
+}
+
+/* The first file that is a timeline; else the first trace. */
+static enum ops_code take_run(struct timeline *timeline, const struct analysis_run *run)
+{
+	enum ops_code code;
+
+	for (size_t i = 0; i < run->count; i++) {
+		if (analysis_has_events(&run->ranks[i]) || !run->ranks[i].path)
+			continue;
+		code = ops_json_list_read(run->ranks[i].path, NULL, take_change, timeline, run->error);
+		if (code != OPS_CORRUPT || timeline->changes.count)
+			return code;
+	}
+	for (size_t i = 0; i < run->count; i++)
+		if (analysis_has_events(&run->ranks[i]))
+			return take_trace(timeline, run->ranks[i].trace, run->error);
+	return ops_fault(run->error, OPS_INVALID, "there is neither a memory timeline nor a trace");
+}
+
+/* --- the curve -------------------------------------------------------------------------------------------------------- */
+
+/* Goes on from change `*at` to the end of its moment, which is a point of the curve. What was before the recording is a
+ * point of its own, at the first moment. */
+static int64_t next_point(struct timeline *timeline, size_t *at)
+{
+	int64_t time_ns = timeline->changes.items[*at].time_ns;
+
+	while (*at < timeline->changes.count && timeline->changes.items[*at].time_ns == time_ns) {
+		const struct change *change = &timeline->changes.items[(*at)++];
+
+		timeline->held[change->category] = ops_sum(timeline->held[change->category], change->bytes);
+	}
+	return time_ns >= 0 || timeline->first_ns == INT64_MAX ? time_ns : timeline->first_ns;
+}
+
+static int64_t sum_of(const int64_t *held)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
+		sum = ops_sum(sum, held[i]);
+	return sum;
+}
+
+static void survey(struct timeline *timeline)
+{
+	memset(timeline->held, 0, sizeof(timeline->held));
+	for (size_t at = 0; at < timeline->changes.count; timeline->points++) {
+		int64_t time_ns = next_point(timeline, &at);
+		int64_t bytes = sum_of(timeline->held);
+
+		if (timeline->points == 0) {
+			memcpy(timeline->first, timeline->held, sizeof(timeline->first));
+			memcpy(timeline->most, timeline->held, sizeof(timeline->most));
+		}
+		if (timeline->points == 0 || bytes > timeline->peak_bytes) {
+			memcpy(timeline->peak, timeline->held, sizeof(timeline->peak));
+			timeline->peak_bytes = bytes;
+			timeline->peak_index = timeline->points;
+			timeline->peak_ns = time_ns;
+		}
+		for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
+			if (timeline->held[i] > timeline->most[i])
+				timeline->most[i] = timeline->held[i];
+		if (timeline->points == 0 || time_ns > timeline->last_ns)
+			timeline->last_ns = time_ns;
+	}
+}
+
+/* --- the answer ------------------------------------------------------------------------------------------------------- */
+
+static void write_bytes(struct ops_json_writer *json, const char *key, const int64_t *bytes)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++) {
+		ops_json_key(json, categories[i]);
+		ops_json_integer(json, bytes[i]);
+	}
+	ops_json_close(json, '}');
+}
+
+/* The points with the numbers of `wanted`, which ascend, each as a list. */
+static void write_points(struct ops_json_writer *json, struct timeline *timeline, struct ops_json_slice wanted)
+{
+	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);
+	struct ops_json_slice slice;
+	size_t point = 0, at = 0;
+	int64_t number;
+
+	memset(timeline->held, 0, sizeof(timeline->held));
+	while (ops_json_next_element(&cursor, &slice) && ops_json_slice_integer(slice, &number)) {
+		char key[32];
+
+		if (number < (int64_t)point || (uint64_t)number >= timeline->points)
+			continue;
+		while (point <= (size_t)number)
+			next_point(timeline, &at), point++;
+		snprintf(key, sizeof(key), "point_%lld", (long long)number);
+		ops_json_key(json, key);
+		ops_json_open(json, '[');
+		for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
+			ops_json_integer(json, timeline->held[i]);
+		ops_json_close(json, ']');
+	}
+}
+
+static void write_summary(struct ops_json_writer *json, struct timeline *timeline, struct ops_json_slice points)
+{
+	int64_t final[OPS_MEMORY_CATEGORY_COUNT];
+
+	memcpy(final, timeline->held, sizeof(final));
+	ops_json_open(json, '{');
+	ops_json_key(json, "points");
+	ops_json_integer(json, (int64_t)timeline->points);
+	if (timeline->points) {
+		ops_json_key(json, "t_min");
+		ops_json_integer(json, timeline->first_ns == INT64_MAX ? -1 : timeline->first_ns);
+		ops_json_key(json, "t_max");
+		ops_json_integer(json, timeline->last_ns);
+		ops_json_key(json, "peak_index");
+		ops_json_integer(json, (int64_t)timeline->peak_index);
+		ops_json_key(json, "peak_time");
+		ops_json_integer(json, timeline->peak_ns);
+		ops_json_key(json, "peak_total_bytes");
+		ops_json_integer(json, timeline->peak_bytes);
+		write_bytes(json, "peak_by_category", timeline->peak);
+		write_bytes(json, "final_by_category", final);
+		write_bytes(json, "max_by_category", timeline->most);
+		write_bytes(json, "first_by_category", timeline->first);
+		write_points(json, timeline, points);
+	}
+	ops_json_close(json, '}');
+}
+
+static void write_series(struct result_table *table, struct timeline *timeline)
+{
+	result_column(table, "time", RESULT_INTEGER);
+	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
+		result_column(table, categories[i], RESULT_INTEGER);
+	memset(timeline->held, 0, sizeof(timeline->held));
+	for (size_t at = 0; at < timeline->changes.count && !table->failed;) {
+		result_integer(table, next_point(timeline, &at));
+		for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
+			result_integer(table, timeline->held[i]);
+	}
+}
+
+enum ops_code analysis_memory_timeline(struct analysis_run *run)
+{
+	struct timeline timeline = {.first_ns = INT64_MAX};
+	bool series;
+	enum ops_code code = analysis_bool(run, "series", &series);
+
+	if (!code)
+		code = take_run(&timeline, run);
+	if (!code && series) {
+		write_series(&run->result.table, &timeline);
+	} else if (!code) {
+		survey(&timeline);
+		write_summary(&run->result.json, &timeline, analysis_arg(run, "points"));
+	}
+	OPS_ARRAY_RELEASE(&timeline.changes);
+	return code;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finding collective operations, and what alike ones sum up to.
+ */
+#include "analyze/ranks/collectives.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "analyze/sum.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/json_walk.h"
+#include "read/json_text.h"
+
+/* --- finding them ----------------------------------------------------------------------------------------------------- */
+
+static bool argument(const struct event_table *table, uint32_t source, const char *key, struct ops_json_slice *ret_value)
+{
+	struct ops_string json;
+
+	if (!ops_event_arg(table->trace, source, key, &json))
+		return false;
+	*ret_value = (struct ops_json_slice){json.bytes, json.size};
+	return true;
+}
+
+static int64_t integer(const struct event_table *table, uint32_t source, const char *key)
+{
+	struct ops_json_slice value;
+	int64_t number = 0;
+
+	if (argument(table, source, key, &value))
+		ops_json_slice_integer(value, &number);
+	return number;
+}
+
+/* The id of an argument's text, of "" if there is none; OPS_INTERN_NONE when memory is out. */
+static uint32_t text(struct collectives *collectives, const struct event_table *table, uint32_t source, const char *key)
+{
+	struct ops_buffer *scratch = &collectives->scratch;
+	struct ops_json_slice value = {"", 0};
+
+	scratch->size = 0;
+	argument(table, source, key, &value);
+	if (value.size >= 2 && *value.bytes == '"')
+		ops_json_decode(scratch, value.bytes + 1, value.size - 2);
+	else
+		ops_buffer_append(scratch, value.bytes, value.size);
+	if (scratch->failed)
+		return OPS_INTERN_NONE;
+	return ops_intern_add(&collectives->texts, scratch->size ? scratch->bytes : "", scratch->size);
+}
+
+static bool add(struct collectives *collectives, const struct event_table *table, uint32_t row, bool unnamed)
+{
+	static const char *const keys[COLLECTIVE_TEXT_COUNT] = {"Collective name", "dtype", "Process Group Name",
+	                                                        "Process Group Description", "Process Group Ranks"};
+	uint32_t source = table->rows[row].source;
+	struct collective_kind kind = {.group_size = integer(table, source, "Group size")};
+	struct collective *collective;
+	struct ops_string name;
+	uint32_t id;
+
+	for (size_t i = 0; i < COLLECTIVE_TEXT_COUNT; i++) {
+		kind.texts[i] = text(collectives, table, source, keys[i]);
+		if (kind.texts[i] == OPS_INTERN_NONE)
+			return false;
+	}
+	if (!collective_text(collectives, &kind, COLLECTIVE_NAME).size) {
+		if (!unnamed || table->rows[row].class_ != EVENT_COMMUNICATION)
+			return true;
+		name = event_name(table, &table->rows[row]);
+		kind.texts[COLLECTIVE_NAME] = ops_intern_add(&collectives->texts, name.bytes, name.size);
+		if (kind.texts[COLLECTIVE_NAME] == OPS_INTERN_NONE)
+			return false;
+	}
+	id = ops_intern_add(&collectives->kinds, &kind, sizeof(kind));
+	collective = id == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&collectives->items);
+	if (collective)
+		*collective = (struct collective){.kind = id, .row = row,
+		                                  .elements_in = integer(table, source, "In msg nelems"),
+		                                  .elements_out = integer(table, source, "Out msg nelems")};
+	return collective != NULL;
+}
+
+bool collectives_add(struct collectives *collectives, const struct event_table *table, bool unnamed)
+{
+	for (uint32_t row = 0; row < table->count; row++)
+		if (table->rows[row].on_device && !add(collectives, table, row, unnamed))
+			return false;
+	return true;
+}
+
+void collectives_release(struct collectives *collectives)
+{
+	ops_intern_release(&collectives->texts);
+	ops_intern_release(&collectives->kinds);
+	OPS_ARRAY_RELEASE(&collectives->items);
+	ops_buffer_release(&collectives->scratch);
+}
+
+/* --- what they are ---------------------------------------------------------------------------------------------------- */
+
+struct collective_kind collective_kind(const struct collectives *collectives, uint32_t kind)
+{
+	struct collective_kind copy;
+
+	memcpy(&copy, collectives->kinds.entries[kind].bytes, sizeof(copy));
+	return copy;
+}
+
+struct ops_string collective_text(const struct collectives *collectives, const struct collective_kind *kind,
+                                  enum collective_text which)
+{
+	const struct ops_intern_entry *entry = &collectives->texts.entries[kind->texts[which]];
+
+	return (struct ops_string){entry->bytes, entry->size};
+}
+
+static int compare_texts(struct ops_string left, struct ops_string right)
+{
+	size_t size = left.size < right.size ? left.size : right.size;
+	int order = memcmp(left.bytes, right.bytes, size);
+
+	return order ? order : (left.size > right.size) - (left.size < right.size);
+}
+
+int collective_compare(const struct collectives *collectives, uint32_t left, uint32_t right)
+{
+	struct collective_kind a = collective_kind(collectives, left), b = collective_kind(collectives, right);
+
+	for (int i = 0; i < COLLECTIVE_TEXT_COUNT; i++) {
+		int order = compare_texts(collective_text(collectives, &a, (enum collective_text)i),
+		                          collective_text(collectives, &b, (enum collective_text)i));
+
+		if (order)
+			return order;
+		if (i == COLLECTIVE_DTYPE && a.group_size != b.group_size)
+			return a.group_size < b.group_size ? -1 : 1;
+	}
+	return 0;
+}
+
+int64_t collective_element_bytes(struct ops_string dtype)
+{
+	static const struct {
+		const char *start;
+		int64_t bytes;
+	} sizes[] = {
+		{"Float8", 1}, {"Float", 4},  {"BFloat16", 2}, {"Half", 2}, {"Double", 8},        {"Long", 8},         {"Int", 4},
+		{"Short", 2},  {"Char", 1},   {"Byte", 1},     {"Bool", 1}, {"ComplexFloat", 8}, {"ComplexDouble", 16}, {"UInt64", 8},
+		{"UInt32", 4}, {"UInt16", 2},
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (ops_string_starts(dtype, sizes[i].start))
+			return sizes[i].bytes;
+	return 0;
+}
+
+int64_t collective_bytes(const struct collectives *collectives, const struct collective *collective)
+{
+	struct collective_kind kind = collective_kind(collectives, collective->kind);
+	int64_t elements = collective->elements_in > collective->elements_out ? collective->elements_in
+	                                                                     : collective->elements_out;
+
+	return elements <= 0 ? 0
+	                     : ops_product(elements, collective_element_bytes(
+				       collective_text(collectives, &kind, COLLECTIVE_DTYPE)));
+}
+
+/* As NCCL's own tests reckon. */
+double collective_bus_factor(struct ops_string name, int64_t group_size)
+{
+	static const char *const share[] = {"gather", "Gather", "scatter", "Scatter", "alltoall", "all_to_all", "AllToAll"};
+	double ranks = group_size > 1 ? (double)group_size : 1;
+
+	if (ops_string_contains(name, "allreduce") || ops_string_contains(name, "all_reduce") ||
+	    ops_string_contains(name, "AllReduce"))
+		return 2 * (ranks - 1) / ranks;
+	for (size_t i = 0; i < sizeof(share) / sizeof(share[0]); i++)
+		if (ops_string_contains(name, share[i]))
+			return (ranks - 1) / ranks;
+	return 1;
+}
+
+/* --- sums ------------------------------------------------------------------------------------------------------------- */
+
+struct sums {
+	uint32_t kind;
+	int64_t count;
+	int64_t dur_ns;
+	int64_t elements_in;
+	int64_t elements_out;
+};
+
+static int compare_sums(const void *a, const void *b, void *collectives)
+{
+	return collective_compare(collectives, ((const struct sums *)a)->kind, ((const struct sums *)b)->kind);
+}
+
+static void write_sums(struct result_table *out, const struct collectives *collectives, const struct sums *sums,
+                       size_t count)
+{
+	result_column(out, "collective_name", RESULT_TEXT);
+	result_column(out, "msg_dtype", RESULT_TEXT);
+	result_column(out, "group_size", RESULT_INTEGER);
+	result_column(out, "process_group_name", RESULT_TEXT);
+	result_column(out, "process_group_desc", RESULT_TEXT);
+	result_column(out, "process_group_ranks", RESULT_TEXT);
+	result_column(out, "count", RESULT_INTEGER);
+	result_column(out, "dur", RESULT_TIME);
+	result_column(out, "in_msg_nelems", RESULT_INTEGER);
+	result_column(out, "out_msg_nelems", RESULT_INTEGER);
+	for (size_t i = 0; i < count; i++) {
+		struct collective_kind kind = collective_kind(collectives, sums[i].kind);
+
+		result_text(out, collective_text(collectives, &kind, COLLECTIVE_NAME));
+		result_text(out, collective_text(collectives, &kind, COLLECTIVE_DTYPE));
+		result_integer(out, kind.group_size);
+		for (int which = COLLECTIVE_GROUP; which <= COLLECTIVE_RANKS; which++)
+			result_text(out, collective_text(collectives, &kind, (enum collective_text)which));
+		result_integer(out, sums[i].count);
+		result_time(out, sums[i].dur_ns);
+		result_integer(out, sums[i].elements_in);
+		result_integer(out, sums[i].elements_out);
+	}
+}
+
+/* One rank's table; false when memory is out. */
+static bool sum_up(struct collectives *collectives, const struct event_table *table, struct ops_json_writer *json)
+{
+	struct result_table out = {0};
+	struct sums *sums;
+
+	if (!collectives_add(collectives, table, false))
+		return false;
+	sums = ops_alloc_zeroed(collectives->kinds.count + 1, sizeof(*sums));
+	if (!sums)
+		return false;
+	for (size_t i = 0; i < collectives->items.count; i++) {
+		const struct collective *collective = &collectives->items.items[i];
+		struct sums *sum = &sums[collective->kind];
+
+		sum->count++;
+		sum->dur_ns = ops_sum(sum->dur_ns, table->rows[collective->row].dur_ns);
+		sum->elements_in = ops_sum(sum->elements_in, collective->elements_in);
+		sum->elements_out = ops_sum(sum->elements_out, collective->elements_out);
+	}
+	for (size_t i = 0; i < collectives->kinds.count; i++)
+		sums[i].kind = (uint32_t)i;
+	qsort_r(sums, collectives->kinds.count, sizeof(*sums), compare_sums, collectives);
+	write_sums(&out, collectives, sums, collectives->kinds.count);
+	result_table_json(&out, json);
+	result_table_release(&out);
+	ops_free(sums);
+	return true;
+}
+
+enum ops_code analysis_nccl_collectives(struct analysis_run *run)
+{
+	static const char filter_text[] = "\"collective_name != '' and stream != -1\"";
+	struct ops_json_slice filter = analysis_arg(run, "filter");
+	struct ops_json_writer *json = &run->result.json;
+
+	if (!ops_json_slice_is(filter, filter_text))
+		return ops_fault(run->error, OPS_INVALID, "option 'filter' of nccl_collectives has but one value: %s",
+		                 filter_text);
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < run->count; i++) {
+		struct collectives collectives = {0};
+		bool done;
+
+		analysis_rank_key(json, run->events.tables[i].rank);
+		done = sum_up(&collectives, &run->events.tables[i], json);
+		collectives_release(&collectives);
+		if (!done)
+			return ops_fault_memory(run->error);
+	}
+	ops_json_close(json, '}');
+	return OPS_OK;
+}

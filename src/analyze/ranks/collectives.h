@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Collective operations on devices, with what their arguments say of them (section 20).
+ */
+#ifndef OPS_ANALYZE_COLLECTIVES_H
+#define OPS_ANALYZE_COLLECTIVES_H
+
+#include "analyze/events/event_table.h"
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/intern.h"
+
+/* What makes operations alike; texts are ids in collectives.texts. */
+enum collective_text { COLLECTIVE_NAME, COLLECTIVE_DTYPE, COLLECTIVE_GROUP, COLLECTIVE_GROUP_DESC, COLLECTIVE_RANKS,
+	               COLLECTIVE_TEXT_COUNT };
+
+struct collective_kind {
+	uint32_t texts[COLLECTIVE_TEXT_COUNT];
+	int64_t group_size;
+};
+
+struct collective {
+	uint32_t kind;
+	uint32_t row; /* of its rank's event table */
+	int64_t elements_in;
+	int64_t elements_out;
+};
+
+struct collectives {
+	struct ops_intern texts;
+	struct ops_intern kinds; /* of struct collective_kind */
+	OPS_ARRAY(struct collective) items; /* in order of the file */
+	struct ops_buffer scratch;
+};
+
+/* Adds those of a table. With `unnamed`, device work that communicates counts even if its arguments say nothing: then its
+ * kernel's name is what tells it from others. False when memory is out. */
+bool collectives_add(struct collectives *collectives, const struct event_table *table, bool unnamed);
+void collectives_release(struct collectives *collectives);
+
+struct collective_kind collective_kind(const struct collectives *collectives, uint32_t kind);
+struct ops_string collective_text(const struct collectives *collectives, const struct collective_kind *kind,
+                                  enum collective_text which);
+/* By the texts and the size of the group. */
+int collective_compare(const struct collectives *collectives, uint32_t left, uint32_t right);
+
+/* Bytes of an element; 0 unknown. */
+int64_t collective_element_bytes(struct ops_string dtype);
+/* The size that bandwidths are reckoned from: what a rank has in all when it is done or, of a reduce-scatter, begins. */
+int64_t collective_bytes(const struct collectives *collectives, const struct collective *collective);
+/* How many times its size an operation sends over each link at least: with it, bandwidths compare with the hardware's
+ * whatever the number of ranks. */
+double collective_bus_factor(struct ops_string name, int64_t group_size);
+
+#endif

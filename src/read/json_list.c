@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lists in JSON files, see json_list.h.
+ */
+#include "read/json_list.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+struct list_reader {
+	struct ops_source *source;
+	struct ops_json_window window;
+	struct ops_error *error;
+};
+
+static enum ops_code fail(struct list_reader *reader, const char *at, const char *failure)
+{
+	return ops_fault(reader->error, OPS_CORRUPT, "byte %" PRIu64 ": %s", ops_json_offset(&reader->window, at), failure);
+}
+
+/* The next character that is no white space; 0 at the end of the text. */
+static enum ops_code peek(struct list_reader *reader, char *ret_first)
+{
+	struct ops_json_window *window = &reader->window;
+	enum ops_code code = OPS_OK;
+
+	for (;;) {
+		struct ops_json_cursor cursor = {window->at, window->end, NULL};
+
+		ops_json_skip_space(&cursor);
+		window->at = (char *)cursor.at;
+		*ret_first = cursor.at < cursor.end ? *cursor.at : 0;
+		if (cursor.at < cursor.end || window->last || code)
+			return code;
+		code = ops_json_window_more(window, reader->error);
+	}
+}
+
+/* Takes a value, which lives until more is taken. */
+static enum ops_code take_value(struct list_reader *reader, struct ops_json_member *ret_value)
+{
+	struct ops_json_window *window = &reader->window;
+
+	for (;;) {
+		struct ops_json_cursor cursor = {window->at, window->end, NULL};
+		enum ops_json_result result = ops_json_take_value(&cursor, ret_value);
+		enum ops_code code;
+
+		if (result == OPS_JSON_DONE) {
+			window->at = (char *)cursor.at;
+			return OPS_OK;
+		}
+		if (result == OPS_JSON_BAD)
+			return fail(reader, cursor.at, cursor.failure);
+		if (window->last)
+			return fail(reader, window->end, "the text ends early");
+		code = ops_json_window_more(window, reader->error);
+		if (code)
+			return code;
+	}
+}
+
+/* Passes a comma or the closing bracket; `*ret_more` is whether an element follows. */
+static enum ops_code pass_comma(struct list_reader *reader, char bracket, bool first, bool *ret_more)
+{
+	char next;
+	enum ops_code code = peek(reader, &next);
+
+	*ret_more = false;
+	if (code)
+		return code;
+	if (next == bracket) {
+		reader->window.at++;
+		return OPS_OK;
+	}
+	if (!first && next != ',')
+		return fail(reader, reader->window.at, next ? "',' or the end of a list is expected" : "the text ends early");
+	if (!first) {
+		reader->window.at++;
+		code = peek(reader, &next);
+	}
+	*ret_more = true;
+	return code;
+}
+
+static enum ops_code take_elements(struct list_reader *reader, ops_json_list_take *take, void *context)
+{
+	struct ops_json_member element;
+	enum ops_code code;
+	bool first = true, more;
+
+	reader->window.at++;
+	while (!(code = pass_comma(reader, ']', first, &more)) && more) {
+		first = false;
+		code = take_value(reader, &element);
+		if (!code)
+			code = take(context, &element, reader->error);
+		if (code)
+			break;
+	}
+	return code;
+}
+
+/* Goes on to the value of the member `key`. */
+static enum ops_code find_member(struct list_reader *reader, const char *key)
+{
+	struct ops_json_member member;
+	enum ops_code code;
+	bool first = true, more;
+	char next;
+
+	reader->window.at++;
+	while (!(code = pass_comma(reader, '}', first, &more)) && more) {
+		bool found;
+
+		first = false;
+		code = take_value(reader, &member);
+		if (code)
+			return code;
+		found = member.type == '"' && member.value_size == strlen(key) &&
+		        memcmp(member.value, key, member.value_size) == 0;
+		code = peek(reader, &next);
+		if (code)
+			return code;
+		if (member.type != '"' || next != ':')
+			return fail(reader, reader->window.at, "a name in quotes and ':' are expected");
+		reader->window.at++;
+		code = peek(reader, &next);
+		if (code || found)
+			return code;
+		code = take_value(reader, &member);
+		if (code)
+			return code;
+	}
+	return code ? code : ops_fault(reader->error, OPS_CORRUPT, "there is no '%s'", key);
+}
+
+static enum ops_code read_list(struct list_reader *reader, const char *key, ops_json_list_take *take, void *context)
+{
+	char next;
+	enum ops_code code = peek(reader, &next);
+
+	if (!code && key) {
+		if (next != '{')
+			return fail(reader, reader->window.at, "not an object");
+		code = find_member(reader, key);
+		next = *reader->window.at; /* there is padding behind the text */
+	}
+	if (!code && next != '[')
+		code = fail(reader, reader->window.at, "not a list");
+	return code ? code : take_elements(reader, take, context);
+}
+
+enum ops_code ops_json_list_read(const char *path, const char *key, ops_json_list_take *take, void *context,
+                                 struct ops_error *error)
+{
+	struct list_reader reader = {.error = error};
+	enum ops_code code = ops_source_open_file(path, &reader.source, error);
+
+	if (!code)
+		code = ops_json_window_open(&reader.window, &reader.source, error);
+	if (!code)
+		code = read_list(&reader, key, take, context);
+	ops_json_window_release(&reader.window);
+	ops_source_close(reader.source);
+	return code ? ops_fault_context(error, code, "cannot read '%s'", path) : OPS_OK;
+}
