@@ -69,6 +69,8 @@ struct pack_head {
 	int64_t start_ns;
 	int64_t stop_ns;
 	int64_t pid;
+	int64_t base_ns;
+	uint64_t file_events;
 #define HAS_COLUMN(type, name) uint8_t has_##name;
 	PACKED_OPTIONAL_COLUMNS(HAS_COLUMN)
 #undef HAS_COLUMN
@@ -139,6 +141,8 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 		.start_ns = info->start_ns,
 		.stop_ns = info->stop_ns,
 		.pid = info->pid,
+		.base_ns = info->base_ns,
+		.file_events = info->file_events,
 #define HAS_COLUMN(type, name) .has_##name = events->name != NULL,
 		PACKED_OPTIONAL_COLUMNS(HAS_COLUMN)
 #undef HAS_COLUMN
@@ -508,6 +512,8 @@ enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace 
 			take_text(&in);
 		in.info = (struct ops_trace_info){.start_ns = in.head.start_ns, .stop_ns = in.head.stop_ns,
 		                                  .pid = in.head.pid, .lost = in.head.lost,
+		                                  .base_ns = in.head.base_ns,
+		                                  .file_events = in.head.file_events,
 		                                  .host_name = take_name(&in, &host),
 		                                  .process_name = take_name(&in, &process)};
 		take_records(&in);

@@ -189,3 +189,10 @@ def test_damaged_pickles_do_not_crash(profile):
         except Exception:
             refused += 1
     assert loaded and refused
+
+
+def test_what_a_file_says_of_itself(tmp_path):
+    """Its times count from a base, and it has rows that are no events."""
+    operators().export_chrome_trace(tmp_path / "t.json")
+    trace = opstrobe.read(tmp_path / "t.json").trace
+    assert there_and_back(trace).views_json() == trace.views_json()

@@ -87,6 +87,7 @@ static inline struct ops_builder *rich_builder(void)
 		                                                    .name = rich_string(b, "loss")});
 	}
 	ops_builder_info(b, &(struct ops_trace_info){.start_ns = 0, .stop_ns = 1000, .pid = 9, .lost = 3,
+	                                             .base_ns = 70, .file_events = 12,
 	                                             .host_name = "host", .process_name = NULL});
 	return b;
 }

@@ -109,6 +109,8 @@ static void assert_same(const struct ops_trace *a, const struct ops_trace *b)
 	assert_int_equal(info->stop_ns, other->stop_ns);
 	assert_int_equal(info->pid, other->pid);
 	assert_int_equal(info->lost, other->lost);
+	assert_int_equal(info->base_ns, other->base_ns);
+	assert_int_equal(info->file_events, other->file_events);
 	assert_string_equal(info->host_name, other->host_name);
 	assert_string_equal(info->process_name, other->process_name);
 	assert_int_equal(ops_trace_metadata_count(a), ops_trace_metadata_count(b));

@@ -192,9 +192,9 @@ static void write_timeline(const struct gpu *gpu, struct ops_json_writer *json)
 	ops_json_key(json, "bucket");
 	write_width(json, width_ns / 1000);
 	ops_json_key(json, "start");
-	ops_json_us(json, range.start_ns - gpu->views->base_ns);
+	ops_json_us(json, ops_difference(range.start_ns, gpu->views->base_ns));
 	ops_json_key(json, "end");
-	ops_json_us(json, range.end_ns - gpu->views->base_ns);
+	ops_json_us(json, ops_difference(range.end_ns, gpu->views->base_ns));
 	ops_json_key(json, "values");
 	ops_json_open(json, '[');
 	for (int64_t i = 0; i < count; i++) {

@@ -145,7 +145,7 @@ bool view_write_overview(struct ops_views *views, struct ops_json_writer *json)
 	ops_json_integer(json, (int64_t)info->lost);
 	ops_json_key(json, "profiler_start_ts");
 	if (views->parsed)
-		ops_json_us(json, views->first_ns - views->base_ns);
+		ops_json_us(json, ops_difference(views->first_ns, views->base_ns));
 	else
 		ops_json_null(json);
 	write_flags(views, json);
