@@ -31,7 +31,7 @@ struct ops_trace_part {
 	int64_t shift_ns; /* added to all its times; for whole parts */
 };
 
-/* Makes one trace of `count` parts (at least one), each trace named once. Tracks of the same thread become one, unless
+/* Makes one trace of `count` parts, each trace named once; of none, an empty one. Tracks of the same thread become one, unless
  * the sessions overlap in time; a thread number that two tracks have is given anew to the second. Session start and stop
  * are the earliest and the latest, losses add up, of a metadata key the last part's value stays. Parents, self times and
  * links are computed among the events that are taken. Event ids stay only when there is one part.

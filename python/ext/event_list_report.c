@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include <opstrobe/merge.h>
 #include <opstrobe/write.h>
 
 /* Rows of any list for the C functions, without a Python object a row. Arrays that belong to the list are copied, so
@@ -414,18 +415,23 @@ static int find_metric(PyObject *metric)
 	return -1;
 }
 
+/* An empty list may be of no trace: its file is that of an empty one. */
 static enum ops_code write_stacks(const struct row_source *source, enum ops_stack_metric metric, const char *path,
                                   struct ops_error *error)
 {
 	const struct ops_rows rows = {.count = source->count, .get = source_get, .context = source};
+	struct ops_trace *empty = NULL;
 	struct ops_flame *flame;
-	enum ops_code code =
-		ops_flame_new(source->trace->trace, source->trace->stacks, &rows, metric, &flame, error);
+	enum ops_code code = source->trace ? OPS_OK : ops_trace_merge(NULL, 0, NULL, &empty, error);
 
-	if (code)
-		return code;
-	code = ops_write_flame(flame, path, error);
-	ops_flame_free(flame);
+	if (!code)
+		code = ops_flame_new(empty ? empty : source->trace->trace, empty ? NULL : source->trace->stacks, &rows, metric,
+		                     &flame, error);
+	if (!code) {
+		code = ops_write_flame(flame, path, error);
+		ops_flame_free(flame);
+	}
+	ops_trace_unref(empty);
 	return code;
 }
 
@@ -447,9 +453,7 @@ PyObject *ops_ext_event_list_export_stacks(PyObject *object, PyObject *args, PyO
 		Py_DECREF(path_bytes);
 		return NULL;
 	}
-	if (!source.trace)
-		PyErr_SetString(PyExc_RuntimeError, "an empty list of no trace cannot be exported");
-	else if (!source.rows || ops_ext_trace_need_stacks(source.trace) == 0)
+	if (!source.trace || !source.rows || ops_ext_trace_need_stacks(source.trace) == 0)
 		OPS_EXT_WITHOUT_GIL(code = write_stacks(&source, number ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU,
 		                                        PyBytes_AS_STRING(path_bytes), &error));
 	if (code)

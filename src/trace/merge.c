@@ -611,9 +611,13 @@ static bool move_refs(const struct merge *merge, const struct ops_trace_part *pa
 
 static struct ops_trace_info merged_info(const struct ops_trace_part *parts, size_t count)
 {
-	struct ops_trace_info info = *ops_trace_info(parts[0].trace);
-	struct copier first = {.shift_ns = parts[0].shift_ns};
+	struct ops_trace_info info = {0};
+	struct copier first;
 
+	if (count == 0)
+		return info;
+	info = *ops_trace_info(parts[0].trace);
+	first = (struct copier){.shift_ns = parts[0].shift_ns};
 	info.start_ns = shifted(&first, info.start_ns);
 	info.stop_ns = shifted(&first, info.stop_ns);
 	for (size_t p = 1; p < count; p++) {

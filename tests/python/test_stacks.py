@@ -9,6 +9,7 @@ import pickle
 import re
 import shutil
 import subprocess
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -338,6 +339,9 @@ def test_spec_6_5_export_stacks_has_the_own_frame(recorded, tmp_path):
             assert spelled(event.name) in stacks
     own = {spelled(event.name) for event in theirs}
     assert {frame for stack in stacks for frame in stack.split(";")} <= own
+    assert {stack.split(";")[-1] for stack in stacks} == {
+        spelled(event.name) for event in file.events() if event.self_cpu_time_total > 0
+    }
     operators = [stack for stack in stacks if stack.split(";")[-1].startswith("aten::")]
     assert operators and any(stack.split(";")[-2].startswith("aten::") for stack in operators)
 
@@ -355,6 +359,20 @@ def test_spec_6_5_equal_stacks_are_one_line(tmp_path):
     )
     file.export_stacks(tmp_path / "x")
     assert (tmp_path / "x").read_text() == "a_b 750\nc 500\n"
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.speedscope.json", "x.svg"])
+def test_spec_6_5_an_empty_list_makes_an_empty_file(name, tmp_path):
+    EventList().export_stacks(tmp_path / name, METRIC)
+    text = (tmp_path / name).read_text()
+    if name.endswith("txt"):
+        assert text == ""
+    elif name.endswith("svg"):
+        assert ElementTree.fromstring(text).tag.endswith("svg")
+    else:
+        assert json.loads(text)["shared"]["frames"] == []
+    with pytest.raises(FileNotFoundError):
+        EventList().export_stacks(tmp_path / "no" / name, METRIC)
 
 
 def test_spec_6_5_lists_write_their_own_events(recorded, tmp_path):
