@@ -232,7 +232,7 @@ class Recording:
             self._events = self._list(trace, self._timeout_s)
             self._duration_ns["build"] = time.perf_counter_ns() - begin
             if self._events.timed_out:
-                self._warn_of_timeout()
+                self._log_timeout()
         return self._events
 
     def _list(self, trace: _core.Trace, timeout_s: float | None = None) -> _core.EventList:
@@ -243,15 +243,14 @@ class Recording:
             timeout_s=timeout_s,
         )
 
-    def _warn_of_timeout(self) -> None:
+    def _log_timeout(self) -> None:
         import logging
 
-        message = (
-            f"events() was given up after post_processing_timeout_s={self._timeout_s}: later events are missing from "
-            "it, though not from the trace"
+        logging.getLogger("torch.autograd.profiler").warning(  # where torch says it
+            "events() was given up after post_processing_timeout_s=%s: later events are missing from it, though not from "
+            "the trace",
+            self._timeout_s,
         )
-        logging.getLogger("torch.autograd.profiler").warning(message)  # where torch says it
-        warn(message)
 
     def key_averages(
         self,

@@ -275,11 +275,10 @@ def test_spec_1_2_d22_a_time_limit_leaves_a_mark(caplog, tmp_path):
     with opstrobe.profile(post_processing_timeout_s=0.0) as prof:
         torch.ones(1)
     with caplog.at_level(logging.WARNING, "torch.autograd.profiler"):
-        with pytest.warns(UserWarning, match="post_processing_timeout_s=0.0") as caught:
-            events = prof.events()
+        events = prof.events()
     assert (list(events), events.timed_out) == ([], True)
-    assert caught[0].filename == __file__
-    assert [record.name for record in caplog.records] == ["torch.autograd.profiler"]
+    (record,) = caplog.records
+    assert record.name == "torch.autograd.profiler" and "post_processing_timeout_s=0.0" in record.getMessage()
     assert prof.events() is events
     prof.export_chrome_trace(tmp_path / "t.json")
     assert "aten::ones" in (tmp_path / "t.json").read_text()
