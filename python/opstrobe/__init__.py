@@ -49,4 +49,8 @@ def __getattr__(name: str) -> object:
         from opstrobe import _activity_configs
 
         return getattr(_activity_configs, name)
+    if name == "itt":
+        import opstrobe.itt as itt
+
+        return itt
     raise AttributeError(f"module 'opstrobe' has no attribute {name!r}")

@@ -29,6 +29,11 @@ def test_spec_1_12_as_torch():
                 pass
 
 
+def test_spec_1_12_is_there_without_an_import_of_its_own():
+    code = "import opstrobe; opstrobe.itt.is_available()"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
 def test_spec_1_12_without_torch():
     code = (
         "import sys; sys.modules['torch'] = None\n"
