@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Call stacks (6): from how many places each operator was called, by the text that files have for it.
+ * Call stacks (6): from how many places each operator was called. A recording of ours knows by the Python functions around
+ * the operator; of other files counts the text that they have for it.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/frames.h"
 #include "analyze/views/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
@@ -15,10 +17,51 @@ struct name {
 };
 
 struct stacks {
+	uint32_t *of_row;      /* number of the stack of a row, OPS_NONE without one */
 	struct view_map pairs; /* name and stack */
 	struct view_map names; /* → index below */
 	OPS_ARRAY(struct name) list;
 };
+
+/* The chain of Python functions around each row. NULL when memory is out. */
+static uint32_t *number_callers(const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	uint32_t *of_row = ops_python_callers(trace);
+	uint32_t *inside = ops_realloc_array(NULL, events->count + 1, sizeof(*inside)); /* by row of a call: its own chain */
+	struct ops_frames frames = {0};
+	bool ok = ops_frames_init(&frames, trace) && of_row && inside;
+
+	for (size_t row = 0; ok && row < events->count; row++) {
+		uint32_t caller = of_row[row], around = caller == OPS_NONE ? 0 : inside[caller];
+
+		inside[row] = around;
+		if (events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
+			inside[row] = ops_frames_add(&frames, around, events->name[row]);
+		ok = inside[row] != OPS_NONE;
+		of_row[row] = around ? around : OPS_NONE;
+	}
+	ops_frames_release(&frames);
+	ops_free(inside);
+	if (ok)
+		return of_row;
+	ops_free(of_row);
+	return NULL;
+}
+
+/* The texts that a file has, but for empty ones. NULL when memory is out. */
+static uint32_t *number_texts(const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	uint32_t *of_row = ops_realloc_array(NULL, events->count + 1, sizeof(*of_row));
+
+	for (size_t row = 0; of_row && row < events->count; row++) {
+		of_row[row] = events->call_stack ? events->call_stack[row] : OPS_NONE;
+		if (of_row[row] != OPS_NONE && ops_trace_string(trace, of_row[row]).size == 0)
+			of_row[row] = OPS_NONE;
+	}
+	return of_row;
+}
 
 static bool add(struct ops_views *views, struct stacks *stacks, uint32_t row)
 {
@@ -26,7 +69,7 @@ static bool add(struct ops_views *views, struct stacks *stacks, uint32_t row)
 	size_t before = stacks->pairs.count;
 	uint32_t *at;
 
-	if (!view_map_add(&stacks->pairs, (uint64_t)name << 32 | views->events->call_stack[row], 0))
+	if (!view_map_add(&stacks->pairs, (uint64_t)name << 32 | stacks->of_row[row], 0))
 		return false;
 	if (stacks->pairs.count == before)
 		return true;
@@ -74,19 +117,23 @@ static void write(const struct stacks *stacks, struct ops_json_writer *json)
 bool view_write_call_stacks(struct ops_views *views, struct ops_json_writer *json)
 {
 	struct stacks stacks = {0};
-	bool done = true;
+	size_t functions;
+	bool done;
 
-	for (size_t i = 0; done && views->events->call_stack && i < views->nodes.count; i++) {
+	ops_trace_functions(views->trace, &functions); /* of recordings alone */
+	stacks.of_row = functions ? number_callers(views->trace) : number_texts(views->trace);
+	done = stacks.of_row != NULL;
+	for (size_t i = 0; done && i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
-		if (node->kept == i && view_is_operator(views, node) && views->events->call_stack[node->row] != OPS_NONE &&
-		    ops_trace_string(views->trace, views->events->call_stack[node->row]).size)
+		if (node->kept == i && view_is_operator(views, node) && stacks.of_row[node->row] != OPS_NONE)
 			done = add(views, &stacks, node->row);
 	}
 	if (done && stacks.list.count)
 		qsort(stacks.list.items, stacks.list.count, sizeof(*stacks.list.items), compare);
 	if (done)
 		write(&stacks, json);
+	ops_free(stacks.of_row);
 	view_map_release(&stacks.pairs);
 	view_map_release(&stacks.names);
 	OPS_ARRAY_RELEASE(&stacks.list);
