@@ -23,6 +23,9 @@ struct ops_chrome_json_options {
 	/* Called from time to time with bytes of JSON made so far; a non-zero answer cancels (OPS_STATE). NULL: never. */
 	int (*progress)(void *context, uint64_t bytes);
 	void *progress_context;
+	/* Writes the Python functions around each event into its arguments as text ("Call stack", spec 3.6), for tools that do
+	 * not look at the rows above. Of a recording; of what was read, each row says what its file said. */
+	bool call_stacks;
 };
 
 /* Chrome trace JSON in Kineto's conventions (spec 3). A path that ends in ".gz" is compressed while it is written.

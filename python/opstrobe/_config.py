@@ -114,7 +114,7 @@ def check_experimental(values: dict[str, Any], *, with_cpu: bool) -> None:
     """Warns of what has no effect here.
 
     Without a device there is nothing that enable_cuda_sync_events, disable_external_correlation and adjust_timestamps
-    could change, and stacks need no `verbose`: these four are taken as they are.
+    could change: these three are taken as they are.
     """
     for name in _REMOVED:
         if values[name]:

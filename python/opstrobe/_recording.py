@@ -41,13 +41,14 @@ def _name_threads() -> None:
             _core.thread_name(thread.native_id, thread.name)
 
 
-def export_trace(trace: _core.Trace, path: str | os.PathLike[str]) -> None:
-    """Writes Perfetto's own format if the path ends in `.pftrace` or `.pftrace.gz`, else Chrome JSON."""
+def export_trace(trace: _core.Trace, path: str | os.PathLike[str], call_stacks: bool = False) -> None:
+    """Writes Perfetto's own format if the path ends in `.pftrace` or `.pftrace.gz`, else Chrome JSON, there with the stack
+    of each event as text if `call_stacks`."""
     text = os.fspath(path)
     if isinstance(text, str) and text.endswith((".pftrace", ".pftrace.gz")):
         trace.export_pftrace(text)
     else:
-        trace.export_chrome_trace(text)
+        trace.export_chrome_trace(text, call_stacks=call_stacks)
 
 
 def _tell_torch(recording: bool) -> None:
@@ -61,7 +62,7 @@ class Recording:
     """`prepare`, `start`, `stop`, and the results. For one window only.
 
     `left_out` are categories that are not kept, `timeout_s` limits the making of the list of events, and `earlier` is
-    the trace of the windows before this one whose events are listed too.
+    the trace of the windows before this one whose events are listed too. `call_stacks`: see export_trace.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Recording:
         with_stack: bool | StackOptions = False,
         record_gc: bool = False,
         performance_events: tuple[str, ...] = (),
+        call_stacks: bool = False,
     ) -> None:
         self.trace_id = ""
         self.use_device: str | None = None  # device collectors will say
@@ -96,6 +98,7 @@ class Recording:
         self._all_threads = all_threads
         self._record_ids = record_ids
         self._performance_events = performance_events
+        self._call_stacks = call_stacks
         self._capture_overload_names = capture_overload_names
         self._left_out = left_out
         self._timeout_s = timeout_s
@@ -287,7 +290,7 @@ class Recording:
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace of this window, in the format that the path's ending says."""
-        export_trace(self._finished(self.trace, "export a trace"), path)
+        export_trace(self._finished(self.trace, "export a trace"), path, self._call_stacks)
 
     def _finished(self, trace: _core.Trace | None, doing: str) -> _core.Trace:
         if trace is None:

@@ -99,6 +99,7 @@ class profile(Recording):
             earlier=_earlier,
             record_ids=_record_ids,
             performance_events=tuple(self._values["performance_events"]),
+            call_stacks=self._values["verbose"],
         )
         self.use_cuda = use_cuda
         self.use_cpu = use_cpu

@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyze/frames.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/bits.h"
@@ -55,6 +56,7 @@ struct writer {
 	size_t row_count;          /* of processes that were read */
 	uint8_t *overlaps;         /* of rows, and owned */
 	uint8_t *ill_formed;       /* of rows, and owned */
+	uint32_t *callers;         /* likewise */
 };
 
 /* --- pieces of text ------------------------------------------------------------------------------------------------ */
@@ -452,6 +454,12 @@ static bool prepare(struct writer *writer)
 	writer->rows.tracks = writer->tracks;
 	writer->rows.overlaps = writer->overlaps;
 	writer->rows.ill_formed = writer->ill_formed;
+	if (writer->rows.options && writer->rows.options->call_stacks && !writer->rows.was_read) {
+		writer->callers = ops_python_callers(trace);
+		if (!writer->callers)
+			return false;
+		writer->rows.callers = writer->callers;
+	}
 	return ops_fragments_init(&writer->rows.names, trace, ops_trace_string_count(trace), make_name) &&
 	       ops_fragments_init(&writer->rows.inputs, trace, ops_trace_inputs_count(trace), make_inputs);
 }
@@ -466,6 +474,7 @@ static void release(struct writer *writer)
 	ops_free(writer->lanes);
 	ops_free(writer->overlaps);
 	ops_free(writer->ill_formed);
+	ops_free(writer->callers);
 	ops_buffer_release(&writer->text);
 }
 

@@ -252,6 +252,23 @@ static char *put_python_args(struct ops_chrome_rows *rows, char *at, size_t row)
 	return events->call_line ? put_call_from(rows, at, row) : at;
 }
 
+/* Frames with ';' behind, innermost first. There may be thousands: each begins a new room. */
+static char *put_call_stack(struct ops_chrome_rows *rows, char *at, size_t row)
+{
+	uint32_t caller = rows->callers[row];
+
+	if (caller == OPS_NONE)
+		return at;
+	at = OPS_PUT(at, "\"Call stack\":\"");
+	for (; caller != OPS_NONE; caller = rows->callers[caller]) {
+		at = put_name(rows, at, rows->events->name[caller]);
+		*at++ = ';';
+		end_row(rows, at);
+		at = begin_row(rows);
+	}
+	return OPS_PUT(at, "\",");
+}
+
 /* What the event's file said of it, and what was recorded as text. */
 static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
@@ -263,6 +280,8 @@ static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = OPS_PUT(at, "\"Call stack\":\"");
 		at = put_name(rows, at, events->call_stack[row]);
 		at = OPS_PUT(at, "\",");
+	} else if (rows->callers) {
+		at = put_call_stack(rows, at, row);
 	}
 	if (events->extra && events->extra[row] != OPS_NONE) {
 		struct ops_string extra = ops_trace_string(rows->trace, events->extra[row]);
