@@ -3,6 +3,7 @@
 
 import asyncio
 import gc
+import importlib
 import os
 import subprocess
 import sys
@@ -398,10 +399,15 @@ def test_spec_2_15_call_from_c_functions():
 # --- ranges -----------------------------------------------------------------------------------------------------------
 
 
-def test_d9_ranges_nest_in_calls():
+@pytest.mark.parametrize("of", ["opstrobe", "torch.profiler"])
+def test_d9_ranges_nest_in_calls(of):
+    named = importlib.import_module(of).record_function
+    with named("first"):
+        pass
+
     def run():
         for _ in range(20):
-            with record_function("a"), record_function("b"):
+            with named("a"), named("b"):
                 leaf()
 
     with profile(with_stack=True) as p:

@@ -65,3 +65,40 @@ def test_spec_1_4_stopped_while_paused():
     with opstrobe.profile() as after:
         torch.ones(2)
     assert names(after) == ["aten::ones"]
+
+
+def test_spec_1_4_toggle_with_stacks():
+    """Calls that were open at the pause go on; what was called and returned meanwhile is missing."""
+
+    def unseen():
+        return torch.eye(2)
+
+    def inner(prof, resume):
+        prof.toggle_collection_dynamic(False, CPU)
+        unseen()
+        if resume:
+            prof.toggle_collection_dynamic(True, CPU)
+            torch.ones(2)
+
+    def outer(prof, resume):
+        inner(prof, resume)
+        unseen()
+        prof.toggle_collection_dynamic(True, CPU)
+        torch.zeros(2)
+
+    for resume in (True, False):
+        with profile(with_stack=True) as prof:
+            torch.arange(2)
+            outer(prof, resume)
+            torch.full((2,), 1.0)
+        prof.profiler.trace.check()
+        events = prof.events()
+        functions = {
+            event.name: [frame.rpartition(" ")[2].rpartition(".")[2] for frame in event.stack] for event in events
+        }
+        assert functions["aten::zeros"][1:3] == ["outer", "test_spec_1_4_toggle_with_stacks"]
+        assert functions["aten::full"][1] == functions["aten::arange"][1] == "test_spec_1_4_toggle_with_stacks"
+        if resume:
+            assert functions["aten::ones"][1:4] == ["inner", "outer", "test_spec_1_4_toggle_with_stacks"]
+        assert ("aten::eye" in functions) == resume
+        assert all(event.self_cpu_time_total >= 0 for event in events)
