@@ -76,6 +76,33 @@ static const struct ops_analysis_option execution_options[] = {
 	{0},
 };
 
+static const struct ops_analysis_option operator_launches_options[] = {
+	{"ranks", "null", "whose; null is the lowest rank"},
+	{"sort_by", "[\"occurrence_count\"]", "columns, the greatest first"},
+	{0},
+};
+static const struct ops_analysis_option call_graph_options[] = {
+	{"nodes", "false", "a table of all rows instead of figures"},
+	{"event", "null", "what is around the event at this place in the file"},
+	{0},
+};
+static const struct ops_analysis_option kernel_sequences_options[] = {
+	{"operator_name", "\"\"", "part of the names of operators"},
+	{"min_pattern_len", "3", "fewest kernels of a pattern"},
+	{"rank", "null", "whose; null is the lowest rank"},
+	{0},
+};
+static const struct ops_analysis_option critical_path_options[] = {
+	{"rank", "null", "whose; null is the lowest rank"},
+	{"annotation", "\"\"", "part of the name of the region; empty is all"},
+	{"instance_id", "null", "which region of that name, or the first and the last of some; null is the first"},
+	{"data_load_events", "null", "parts of names of what loads data"},
+	{"add_zero_weight_launch_edges", "false", "draw launches that nothing waited for, too"},
+	{"edges", "false", "a table of the path's edges instead of figures"},
+	{"what_if", "null", "factors by part of a name, bound or edge type: {\"aten::mm\": 0.5}"},
+	{0},
+};
+
 /* One row an analysis, in the order of the specification. The options of `functions[i]` are those of `analyses[i]`. */
 #define ANALYSES(X)                                                                                \
 	X("discovery", RANKS, no_options, analysis_discovery, "which file is whose")               \
@@ -112,7 +139,13 @@ static const struct ops_analysis_option execution_options[] = {
 	X("memory_timeline", FILES, memory_options, analysis_memory_timeline,                      \
 	  "memory of each category over time")                                                     \
 	X("execution_trace", FILES, execution_options, analysis_execution_trace,                   \
-	  "operators and their nodes in an execution trace")
+	  "operators and their nodes in an execution trace")                                       \
+	X("aten_op_kernels_and_delay", RANKS, operator_launches_options, analysis_operator_launches, \
+	  "which kernels operators launch, and how long that takes")                        \
+	X("call_graph", RANKS, call_graph_options, analysis_call_graph, "who calls what, and what runs for it") \
+	X("frequent_cuda_kernel_sequences", RANKS, kernel_sequences_options, analysis_kernel_sequences, \
+	  "kernels that an operator often runs one after the other")                        \
+	X("critical_path", RANKS, critical_path_options, analysis_critical_path, "what a step's time hangs on")
 
 static const struct ops_analysis analyses[] = {
 #define ROW(id, inputs, options, function, summary) {id, summary, OPS_ANALYSIS_##inputs, options},

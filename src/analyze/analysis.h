@@ -63,6 +63,10 @@ analysis_function analysis_kernels_by_type;
 analysis_function analysis_kernels_by_name;
 analysis_function analysis_comm_comp_overlap;
 analysis_function analysis_user_annotations;
+analysis_function analysis_operator_launches;
+analysis_function analysis_call_graph;
+analysis_function analysis_kernel_sequences;
+analysis_function analysis_critical_path;
 
 analysis_function analysis_potential_stragglers;
 analysis_function analysis_diff_iterations;

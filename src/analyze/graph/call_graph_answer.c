@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `call_graph`: figures of each rank's call graph (13), every node of it, or what there is to know of one event.
+ */
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "analyze/graph/call_graph.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+
+/* --- figures --------------------------------------------------------------------------------------------------------- */
+
+static void write_integer(struct ops_json_writer *json, const char *key, int64_t value)
+{
+	ops_json_key(json, key);
+	ops_json_integer(json, value);
+}
+
+static void write_us(struct ops_json_writer *json, const char *key, int64_t ns)
+{
+	ops_json_key(json, key);
+	ops_json_us(json, ns);
+}
+
+static void write_labels(struct ops_json_writer *json, const struct call_graph *graph)
+{
+	ops_json_key(json, "labels");
+	ops_json_open(json, '{');
+	if (graph->autograd != OPS_NONE)
+		write_integer(json, "bwd", 1);
+	if (graph->main != OPS_NONE)
+		write_integer(json, "main", 1);
+	ops_json_close(json, '}');
+}
+
+struct figures {
+	uint64_t *depths; /* host rows by depth + 1 */
+	int32_t max_depth, max_height;
+	uint32_t with_kernels, top_kernels, stacks;
+	int64_t top_kernels_ns;
+};
+
+static bool count(const struct call_graph *graph, struct figures *figures)
+{
+	const struct event_table *table = graph->table;
+
+	*figures = (struct figures){.max_depth = -1, .max_height = -1};
+	for (size_t i = 0; i < table->kept_count; i++)
+		if (graph->nodes[table->kept[i]].depth > figures->max_depth)
+			figures->max_depth = graph->nodes[table->kept[i]].depth;
+	figures->depths = ops_alloc_zeroed((size_t)figures->max_depth + 2, sizeof(*figures->depths));
+	if (!figures->depths)
+		return false;
+	for (size_t i = 0; i < table->kept_count; i++) {
+		const struct call_node *node = &graph->nodes[table->kept[i]];
+
+		if (node->height > figures->max_height)
+			figures->max_height = node->height;
+		if (table->rows[table->kept[i]].stream != -1)
+			continue;
+		figures->depths[node->depth + 1]++;
+		figures->with_kernels += node->kernels > 0;
+		if (node->depth != 0)
+			continue;
+		figures->top_kernels += node->kernels;
+		figures->top_kernels_ns += node->kernels_ns;
+	}
+	for (size_t t = 0; t < graph->thread_count; t++)
+		figures->stacks += graph->threads[t].rows && !graph->threads[t].is_stream;
+	return true;
+}
+
+static bool write_figures(struct ops_json_writer *json, const struct call_graph *graph)
+{
+	struct figures figures;
+
+	if (!count(graph, &figures))
+		return false;
+	ops_json_open(json, '{');
+	write_integer(json, "stacks", figures.stacks);
+	write_labels(json, graph);
+	ops_json_key(json, "depth_hist_cpu");
+	ops_json_open(json, '{');
+	for (int32_t depth = -1; depth <= figures.max_depth; depth++) {
+		if (!figures.depths[depth + 1])
+			continue;
+		analysis_rank_key(json, depth);
+		ops_json_integer(json, (int64_t)figures.depths[depth + 1]);
+	}
+	ops_json_close(json, '}');
+	write_integer(json, "cpu_rows_with_kernels", figures.with_kernels);
+	write_integer(json, "max_depth", figures.max_depth);
+	write_integer(json, "max_height", figures.max_height);
+	write_integer(json, "kernels_linked", graph->linked);
+	write_us(json, "top_level_kernel_dur_sum", figures.top_kernels_ns);
+	write_integer(json, "top_level_num_kernels", figures.top_kernels);
+	ops_json_close(json, '}');
+	ops_free(figures.depths);
+	return true;
+}
+
+/* --- nodes ----------------------------------------------------------------------------------------------------------- */
+
+static void add_time(struct result_table *out, const struct call_node *node, int64_t ns)
+{
+	result_time(out, node->kernels ? ns : -1000);
+}
+
+static void add_node(struct result_table *out, const struct call_graph *graph, uint32_t at, int64_t first_ns)
+{
+	const struct event_table *table = graph->table;
+	const struct event_row *row = &table->rows[at];
+	const struct call_node *node = &graph->nodes[at];
+
+	result_integer(out, table->rank);
+	result_integer(out, row->index);
+	result_text(out, event_name(table, row));
+	if (node->parent == OPS_NONE)
+		result_null(out);
+	else
+		result_integer(out, table->rows[node->parent].index);
+	result_integer(out, node->depth);
+	result_integer(out, node->height);
+	result_integer(out, node->kernels);
+	result_time(out, node->kernels_ns);
+	add_time(out, node, node->first_kernel_ns - first_ns);
+	add_time(out, node, node->last_kernel_ns - first_ns);
+	result_time(out, node->kernels ? node->last_kernel_ns - node->first_kernel_ns : 0);
+}
+
+static void add_columns(struct result_table *out)
+{
+	result_column(out, "rank", RESULT_INTEGER);
+	result_column(out, "index", RESULT_INTEGER);
+	result_column(out, "name", RESULT_TEXT);
+	result_column(out, "parent", RESULT_INTEGER);
+	result_column(out, "depth", RESULT_INTEGER);
+	result_column(out, "height", RESULT_INTEGER);
+	result_column(out, "num_kernels", RESULT_INTEGER);
+	result_column(out, "kernel_dur_sum", RESULT_TIME);
+	result_column(out, "first_kernel_start", RESULT_TIME);
+	result_column(out, "last_kernel_end", RESULT_TIME);
+	result_column(out, "kernel_span", RESULT_TIME);
+}
+
+static void add_nodes(struct result_table *out, const struct call_graph *graph, int64_t first_ns)
+{
+	for (size_t i = 0; i < graph->table->kept_count; i++)
+		if (graph->nodes[graph->table->kept[i]].depth >= 0)
+			add_node(out, graph, graph->table->kept[i], first_ns);
+}
+
+/* --- one event ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t find_event(const struct event_table *table, int64_t index)
+{
+	for (size_t i = 0; i < table->kept_count; i++)
+		if (table->rows[table->kept[i]].index == index)
+			return table->kept[i];
+	return OPS_NONE;
+}
+
+static bool is_leaf(const struct call_graph *graph, uint32_t at)
+{
+	return graph->nodes[at].height <= 0 || (graph->nodes[at].height == 1 && graph->nodes[at].kernels == 0);
+}
+
+/* Marks the event and what is below it. */
+static uint8_t *mark_below(const struct call_graph *graph, uint32_t event)
+{
+	const struct event_table *table = graph->table;
+	uint8_t *below = ops_alloc_zeroed(table->count + 1, 1);
+
+	if (!below)
+		return NULL;
+	for (size_t i = 0; i < graph->order_count; i++) {
+		uint32_t at = graph->order[i], parent = graph->nodes[at].parent;
+
+		below[at] = at == event || (parent != OPS_NONE && below[parent]);
+	}
+	for (size_t i = 0; i < table->kept_count; i++) {
+		uint32_t at = table->kept[i], parent = graph->nodes[at].parent;
+
+		if (table->rows[at].stream != -1)
+			below[at] = at == event || (parent != OPS_NONE && below[parent]);
+	}
+	return below;
+}
+
+static void write_indexes(struct ops_json_writer *json, const char *key, const struct call_graph *graph,
+                          const uint8_t *below, uint32_t event, bool (*take)(const struct call_graph *, uint32_t, uint32_t))
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '[');
+	for (uint32_t at = 0; at < graph->table->count; at++)
+		if (at != event && below[at] && take(graph, at, event))
+			ops_json_integer(json, graph->table->rows[at].index);
+	ops_json_close(json, ']');
+}
+
+static bool take_all(const struct call_graph *graph, uint32_t at, uint32_t event)
+{
+	(void)graph, (void)at, (void)event;
+	return true;
+}
+
+static bool take_child(const struct call_graph *graph, uint32_t at, uint32_t event)
+{
+	return graph->nodes[at].parent == event;
+}
+
+static bool take_leaf(const struct call_graph *graph, uint32_t at, uint32_t event)
+{
+	(void)event;
+	return is_leaf(graph, at);
+}
+
+static bool write_event(struct ops_json_writer *json, const struct call_graph *graph, uint32_t event)
+{
+	const struct event_table *table = graph->table;
+	uint8_t *below = mark_below(graph, event);
+
+	if (!below)
+		return false;
+	ops_json_open(json, '{');
+	write_integer(json, "index", table->rows[event].index);
+	ops_json_key(json, "path_to_root");
+	ops_json_open(json, '[');
+	for (uint32_t at = graph->nodes[event].parent; at != OPS_NONE; at = graph->nodes[at].parent)
+		ops_json_integer(json, table->rows[at].index);
+	ops_json_close(json, ']');
+	write_indexes(json, "children", graph, below, event, take_child);
+	write_indexes(json, "leaves", graph, below, event, take_leaf);
+	write_indexes(json, "descendants", graph, below, event, take_all);
+	ops_json_close(json, '}');
+	ops_free(below);
+	return true;
+}
+
+/* --- all ------------------------------------------------------------------------------------------------------------- */
+
+static bool answer(struct analysis_run *run, const struct call_graph *graph, bool nodes, int64_t event)
+{
+	struct ops_json_writer *json = &run->result.json;
+	uint32_t at;
+
+	if (nodes) {
+		add_nodes(&run->result.table, graph, run->events.first_ns);
+		return true;
+	}
+	at = event < 0 ? OPS_NONE : find_event(graph->table, event);
+	if (event >= 0 && at == OPS_NONE)
+		return true;
+	analysis_rank_key(json, graph->table->rank);
+	return at == OPS_NONE ? write_figures(json, graph) : write_event(json, graph, at);
+}
+
+enum ops_code analysis_call_graph(struct analysis_run *run)
+{
+	bool nodes, done = true;
+	int64_t event = -1;
+	enum ops_code code = analysis_bool(run, "nodes", &nodes);
+
+	if (!code && !ops_json_slice_is(analysis_arg(run, "event"), "null"))
+		code = analysis_integer(run, "event", &event);
+	if (code)
+		return code;
+	if (nodes)
+		add_columns(&run->result.table);
+	else
+		ops_json_open(&run->result.json, '{');
+	for (size_t i = 0; done && i < run->events.count; i++) {
+		struct call_graph graph;
+
+		done = call_graph_init(&graph, &run->events.tables[i]) && answer(run, &graph, nodes, event);
+		call_graph_release(&graph);
+	}
+	if (!nodes)
+		ops_json_close(&run->result.json, '}');
+	return done ? OPS_OK : ops_fault_memory(run->error);
+}

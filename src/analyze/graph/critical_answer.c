@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `critical_path` (15): the longest way through a region of a rank, what it is bound by, its edges one by one, and what it
+ * would be if something took another time.
+ */
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "analyze/graph/critical_path.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "read/json_text.h"
+
+/* --- options --------------------------------------------------------------------------------------------------------- */
+
+struct request {
+	size_t rank;
+	struct ops_buffer annotation;
+	int64_t first, last; /* instances of it */
+	struct ops_buffer words; /* of data_load_events, one behind the other */
+	OPS_ARRAY(struct ops_string) loaders;
+	struct critical_options options;
+	bool edges;
+};
+
+static void request_release(struct request *request)
+{
+	ops_buffer_release(&request->annotation);
+	ops_buffer_release(&request->words);
+	OPS_ARRAY_RELEASE(&request->loaders);
+}
+
+/* null: the first; a number; or the first and the last of a range. */
+static enum ops_code read_instances(struct analysis_run *run, struct request *request)
+{
+	struct ops_json_slice value = analysis_arg(run, "instance_id"), item;
+	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
+	int64_t pair[2];
+
+	if (ops_json_slice_is(value, "null"))
+		return OPS_OK;
+	if (value.bytes[0] != '[') {
+		enum ops_code code = analysis_integer(run, "instance_id", &request->first);
+
+		request->last = request->first;
+		return code;
+	}
+	for (size_t i = 0; i < 2; i++)
+		if (!ops_json_next_element(&walk, &item) || !ops_json_slice_integer(item, &pair[i]))
+			return ops_fault(run->error, OPS_INVALID, "option 'instance_id' must be a number or a pair of numbers");
+	request->first = pair[0];
+	request->last = pair[1];
+	return OPS_OK;
+}
+
+/* The words' places are known when the buffer does not grow any more. */
+static enum ops_code read_loaders(struct analysis_run *run, struct request *request)
+{
+	struct ops_json_slice value = analysis_arg(run, "data_load_events"), item;
+	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
+	const char *at;
+
+	if (ops_json_slice_is(value, "null"))
+		return OPS_OK;
+	while (value.bytes[0] == '[' && ops_json_next_element(&walk, &item)) {
+		struct ops_string *word = OPS_ARRAY_PUSH(&request->loaders);
+		size_t before = request->words.size;
+
+		if (item.size < 2 || item.bytes[0] != '"')
+			return ops_fault(run->error, OPS_INVALID, "option 'data_load_events' must be a list of texts");
+		ops_json_decode(&request->words, item.bytes + 1, item.size - 2);
+		if (!word || request->words.failed)
+			return ops_fault_memory(run->error);
+		word->size = request->words.size - before;
+	}
+	at = request->words.bytes;
+	for (size_t i = 0; i < request->loaders.count; i++) {
+		request->loaders.items[i].bytes = at;
+		at += request->loaders.items[i].size;
+	}
+	return OPS_OK;
+}
+
+static enum ops_code read_request(struct analysis_run *run, struct request *request)
+{
+	enum ops_code code = analysis_rank(run, &request->rank);
+
+	if (!code)
+		code = analysis_text(run, "annotation", &request->annotation);
+	if (!code)
+		code = read_instances(run, request);
+	if (!code)
+		code = read_loaders(run, request);
+	if (!code)
+		code = analysis_bool(run, "add_zero_weight_launch_edges", &request->options.zero_weight_launches);
+	if (!code)
+		code = analysis_bool(run, "edges", &request->edges);
+	request->options.loaders = request->loaders.items;
+	request->options.loader_count = request->loaders.count;
+	return code;
+}
+
+/* From the first to the last of the instances that are asked for; false when there is none of them. */
+static bool find_region(const struct event_table *table, const struct request *request, int64_t *ret_start_ns,
+                        int64_t *ret_end_ns)
+{
+	const struct ops_buffer *part = &request->annotation;
+	int64_t instance = 0;
+
+	*ret_start_ns = part->size ? INT64_MAX : INT64_MIN;
+	*ret_end_ns = part->size ? INT64_MIN : INT64_MAX;
+	for (size_t i = 0; part->size && i < table->kept_count && instance <= request->last; i++) {
+		const struct event_row *row = &table->rows[table->kept[i]];
+		struct ops_string name = event_name(table, row);
+
+		if (!memmem(name.bytes, name.size, part->bytes, part->size))
+			continue;
+		if (instance++ < request->first || request->first < 0)
+			continue;
+		if (row->ts_ns < *ret_start_ns)
+			*ret_start_ns = row->ts_ns;
+		if (event_end(row) > *ret_end_ns)
+			*ret_end_ns = event_end(row);
+	}
+	return !part->size || *ret_start_ns <= *ret_end_ns;
+}
+
+/* --- edges one by one ------------------------------------------------------------------------------------------------ */
+
+static void add_text(struct result_table *out, const char *text)
+{
+	result_text(out, (struct ops_string){text, strlen(text)});
+}
+
+static void add_track(struct result_table *out, const struct event_table *table, const struct event_row *row)
+{
+	size_t count;
+	const struct ops_track *track = &ops_trace_tracks(table->trace, &count)[row->track];
+
+	result_integer(out, track->flags & OPS_TRACK_PID_TEXT ? -1 : track->pid);
+	result_integer(out, track->flags & OPS_TRACK_TID_TEXT ? -1 : track->tid);
+	result_integer(out, row->stream);
+}
+
+static void add_edge(struct result_table *out, const struct critical_path *path, const struct critical_edge *edge)
+{
+	const struct event_table *table = path->table;
+
+	if (edge->event == OPS_NONE)
+		result_null(out);
+	else
+		result_integer(out, critical_row(path, edge->event)->index);
+	result_time(out, edge->weight_ns);
+	add_text(out, critical_edge_type_name(edge->type));
+	if (edge->event == OPS_NONE) {
+		for (int i = 0; i < 5; i++)
+			result_null(out);
+	} else {
+		const struct event_row *row = critical_row(path, edge->event);
+
+		result_text(out, event_name(table, row));
+		result_text(out, ops_event_category(table->trace, row->source));
+		add_track(out, table, row);
+	}
+	add_text(out, critical_bound_name(critical_bound_of(path, edge)));
+}
+
+static void add_edges(struct result_table *out, const struct critical_path *path)
+{
+	static const struct result_column columns[] = {
+		{"event_idx", RESULT_INTEGER}, {"duration", RESULT_TIME}, {"type", RESULT_TEXT},
+		{"name", RESULT_TEXT},         {"cat", RESULT_TEXT},      {"pid", RESULT_INTEGER},
+		{"tid", RESULT_INTEGER},       {"stream", RESULT_INTEGER}, {"bound_by", RESULT_TEXT},
+	};
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		result_column(out, columns[i].name, columns[i].type);
+	for (size_t i = 0; i < path->path.count; i++)
+		add_edge(out, path, &path->edges.items[path->path.items[i]]);
+}
+
+/* --- figures --------------------------------------------------------------------------------------------------------- */
+
+struct bound_sum {
+	int64_t ns;
+	uint64_t edges;
+};
+
+static void write_integer(struct ops_json_writer *json, const char *key, int64_t value)
+{
+	ops_json_key(json, key);
+	ops_json_integer(json, value);
+}
+
+static void write_us(struct ops_json_writer *json, const char *key, int64_t ns)
+{
+	ops_json_key(json, key);
+	ops_json_us(json, ns);
+}
+
+static void write_types(struct ops_json_writer *json, const char *key, const uint64_t *counts)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '{');
+	for (int type = 0; type < CRITICAL_EDGE_TYPE_COUNT; type++)
+		if (counts[type])
+			write_integer(json, critical_edge_type_name(type), (int64_t)counts[type]);
+	ops_json_close(json, '}');
+}
+
+/* As it is, edges that count as 0 with their negative weight (flaw 12: the reference shows them so, too). */
+static void write_bounds(struct ops_json_writer *json, const struct critical_path *path, const int64_t *weights_ns)
+{
+	struct bound_sum sums[CRITICAL_BOUND_COUNT] = {{0}};
+
+	for (size_t i = 0; i < path->path.count; i++) {
+		uint32_t edge = path->path.items[i];
+		struct bound_sum *sum = &sums[critical_bound_of(path, &path->edges.items[edge])];
+
+		sum->ns += weights_ns ? weights_ns[edge] : path->edges.items[edge].weight_ns;
+		sum->edges++;
+	}
+	ops_json_key(json, "path_duration_by_bound");
+	ops_json_open(json, '{');
+	for (int bound = 0; bound < CRITICAL_BOUND_COUNT; bound++) {
+		if (!sums[bound].edges)
+			continue;
+		ops_json_key(json, critical_bound_name(bound));
+		ops_json_open(json, '[');
+		ops_json_us(json, sums[bound].ns);
+		ops_json_integer(json, (int64_t)sums[bound].edges);
+		ops_json_close(json, ']');
+	}
+	ops_json_close(json, '}');
+}
+
+static bool write_path(struct ops_json_writer *json, const struct critical_path *path, int64_t first_ns)
+{
+	uint8_t *met = ops_alloc_zeroed(path->events.count + 1, 1);
+	int64_t events = 0;
+	uint64_t types[CRITICAL_EDGE_TYPE_COUNT] = {0};
+
+	if (!met)
+		return false;
+	if (path->path_start != OPS_NONE)
+		met[path->path_start / 2] = 1;
+	for (size_t i = 0; i < path->path.count; i++) {
+		const struct critical_edge *edge = &path->edges.items[path->path.items[i]];
+
+		types[edge->type]++;
+		met[edge->to / 2] = 1;
+	}
+	for (size_t e = 0; e < path->events.count; e++)
+		events += met[e];
+	ops_free(met);
+	write_integer(json, "path_nodes", (int64_t)path->path.count + (path->path_start != OPS_NONE));
+	write_integer(json, "path_events", events);
+	write_us(json, "path_weight", path->path_weight_ns);
+	write_types(json, "path_edges_by_type", types);
+	write_bounds(json, path, NULL);
+	if (path->path_start != OPS_NONE) {
+		write_us(json, "path_start_ts", critical_node_ns(path, path->path_start) - first_ns);
+		write_us(json, "path_end_ts", critical_node_ns(path, path->path_end) - first_ns);
+	}
+	return true;
+}
+
+/* Synchronisation has its edges at the call that waits, not at its own nodes. */
+static bool write_graph(struct ops_json_writer *json, const struct critical_path *path)
+{
+	uint64_t types[CRITICAL_EDGE_TYPE_COUNT] = {0};
+	uint8_t *joined = ops_alloc_zeroed(path->events.count * 2 + 1, 1);
+	int64_t negative = 0, isolated = 0;
+
+	if (!joined)
+		return false;
+	for (size_t i = 0; i < path->edges.count; i++) {
+		const struct critical_edge *edge = &path->edges.items[i];
+
+		types[edge->type]++;
+		negative += edge->weight_ns < 0;
+		joined[edge->from] = joined[edge->to] = 1;
+	}
+	for (size_t i = 0; i < path->events.count * 2; i++)
+		isolated += !joined[i] && critical_row(path, (uint32_t)i / 2)->kind != OPS_EVENT_SYNC;
+	ops_free(joined);
+	ops_json_key(json, "success");
+	ops_json_bool(json, path->acyclic);
+	write_integer(json, "clipped_events", (int64_t)path->clipped.count);
+	write_integer(json, "nodes", (int64_t)path->events.count * 2);
+	write_integer(json, "edges", (int64_t)path->edges.count);
+	write_types(json, "edges_by_type", types);
+	write_integer(json, "negative_weight_edges", negative);
+	write_integer(json, "isolated_nodes", isolated);
+	return true;
+}
+
+/* --- what if --------------------------------------------------------------------------------------------------------- */
+
+/* Whether a key of `what_if` means an edge: what it is bound by, its type, or part of the name of its event. */
+static bool means(const struct critical_path *path, const struct critical_edge *edge, struct ops_string key)
+{
+	struct ops_string name;
+
+	if (ops_string_is(key, critical_bound_name(critical_bound_of(path, edge))) ||
+	    ops_string_is(key, critical_edge_type_name(edge->type)))
+		return key.size > 0;
+	if (edge->event == OPS_NONE)
+		return false;
+	name = event_name(path->table, critical_row(path, edge->event));
+	return key.size && memmem(name.bytes, name.size, key.bytes, key.size);
+}
+
+static enum ops_code change_weights(struct analysis_run *run, const struct critical_path *path, struct ops_json_slice changes,
+                                    int64_t *weights_ns)
+{
+	struct ops_json_walk walk = ops_json_walk(changes.bytes, changes.size);
+	struct ops_json_slice key, value;
+	struct ops_buffer text = {0};
+	enum ops_code code = OPS_OK;
+
+	for (size_t e = 0; e < path->edges.count; e++)
+		weights_ns[e] = path->edges.items[e].weight_ns;
+	while (!code && ops_json_next_member(&walk, &key, &value)) {
+		double factor;
+
+		if (!ops_json_slice_number(value, &factor) || !(factor >= 0 && factor <= 1e6)) {
+			code = ops_fault(run->error, OPS_INVALID, "'what_if' maps names to factors from 0 on");
+			break;
+		}
+		text.size = 0;
+		ops_json_decode(&text, key.bytes, key.size);
+		if (text.failed)
+			code = ops_fault_memory(run->error);
+		for (size_t e = 0; !code && e < path->edges.count; e++)
+			if (means(path, &path->edges.items[e], (struct ops_string){text.bytes, text.size}) &&
+			    weights_ns[e] < INT64_C(1) << 40)
+				weights_ns[e] = (int64_t)((double)weights_ns[e] * factor);
+	}
+	ops_buffer_release(&text);
+	return code;
+}
+
+/* The longest path with other weights, beside the one that was. */
+static enum ops_code write_what_if(struct analysis_run *run, struct critical_path *path)
+{
+	struct ops_json_slice changes = analysis_arg(run, "what_if");
+	struct ops_json_writer *json = &run->result.json;
+	int64_t before_ns = path->path_weight_ns;
+	int64_t *weights_ns;
+	enum ops_code code;
+
+	if (ops_json_slice_is(changes, "null") || !path->acyclic)
+		return OPS_OK;
+	if (changes.bytes[0] != '{')
+		return ops_fault(run->error, OPS_INVALID, "option 'what_if' must be an object of factors by name");
+	weights_ns = ops_realloc_array(NULL, path->edges.count + 1, sizeof(*weights_ns));
+	if (!weights_ns)
+		return ops_fault_memory(run->error);
+	code = change_weights(run, path, changes, weights_ns);
+	if (!code && !critical_path_search(path, weights_ns))
+		code = ops_fault_memory(run->error);
+	if (!code) {
+		ops_json_key(json, "what_if");
+		ops_json_open(json, '{');
+		write_us(json, "path_weight", path->path_weight_ns);
+		write_us(json, "saved", before_ns - path->path_weight_ns);
+		write_bounds(json, path, weights_ns);
+		ops_json_close(json, '}');
+	}
+	ops_free(weights_ns);
+	return code;
+}
+
+/* --- all ------------------------------------------------------------------------------------------------------------- */
+
+static enum ops_code answer(struct analysis_run *run, const struct request *request, struct critical_path *path)
+{
+	struct ops_json_writer *json = &run->result.json;
+	enum ops_code code;
+
+	if (request->edges) {
+		add_edges(&run->result.table, path);
+		return OPS_OK;
+	}
+	ops_json_open(json, '{');
+	if (!write_graph(json, path) || !write_path(json, path, run->events.first_ns))
+		return ops_fault_memory(run->error);
+	code = write_what_if(run, path);
+	ops_json_close(json, '}');
+	return code;
+}
+
+enum ops_code analysis_critical_path(struct analysis_run *run)
+{
+	struct request request = {.rank = 0};
+	struct critical_path path;
+	int64_t start_ns, end_ns;
+	enum ops_code code = read_request(run, &request);
+	const struct event_table *table = &run->events.tables[request.rank];
+
+	if (!code && find_region(table, &request, &start_ns, &end_ns)) {
+		code = critical_path_init(&path, table, start_ns, end_ns, &request.options)
+		               ? answer(run, &request, &path) : ops_fault_memory(run->error);
+		critical_path_release(&path);
+	}
+	request_release(&request);
+	return code;
+}

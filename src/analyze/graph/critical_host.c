@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The critical path's edges on the host: calls that hold the process's lock one after the other (15.4), and the order of
+ * what a thread does (15.5). Calls that wait for a device take no time of their own, so that the device's way is the longer.
+ */
+#include <stdlib.h>
+
+#include "analyze/graph/call_graph.h"
+#include "analyze/graph/critical_path.h"
+#include "base/alloc.h"
+
+/* --- the lock -------------------------------------------------------------------------------------------------------- */
+
+struct lock_node {
+	int64_t ts_ns;
+	uint32_t node;
+};
+
+static int compare_lock_nodes(const void *a, const void *b)
+{
+	const struct lock_node *left = a, *right = b;
+
+	if (left->ts_ns != right->ts_ns)
+		return left->ts_ns < right->ts_ns ? -1 : 1;
+	return (left->node > right->node) - (left->node < right->node);
+}
+
+/* The edges into the end of a call: from all starts since the last end, and from that. */
+static bool end_call(struct critical_path *path, const uint32_t *starts, size_t count, uint32_t previous, uint32_t end)
+{
+	bool done = true;
+
+	for (size_t i = count; done && i-- > 0;)
+		done = starts[i] == end - 1 ? critical_add_edge(path, starts[i], end, CRITICAL_OPERATOR,
+		                                                critical_row(path, end / 2)->dur_ns, end / 2)
+		                            : critical_add_edge(path, starts[i], end, CRITICAL_DEPENDENCY, 0, OPS_NONE);
+	if (done && previous != OPS_NONE && previous % 2)
+		done = critical_add_edge(path, previous, end, CRITICAL_DEPENDENCY, 0, OPS_NONE);
+	return done;
+}
+
+static bool lock_edges(struct critical_path *path)
+{
+	OPS_ARRAY(struct lock_node) nodes = {0};
+	OPS_ARRAY(uint32_t) starts = {0};
+	uint32_t previous = OPS_NONE;
+	bool done = true;
+
+	for (uint32_t e = 0; done && e < path->events.count; e++) {
+		if (!critical_name_is(path, critical_row(path, e), CRITICAL_NAME_LOCK))
+			continue;
+		done = OPS_ARRAY_RESERVE(&nodes, 2);
+		for (uint32_t n = 2 * e; done && n < 2 * e + 2; n++)
+			nodes.items[nodes.count++] = (struct lock_node){critical_node_ns(path, n), n};
+	}
+	if (nodes.count)
+		qsort(nodes.items, nodes.count, sizeof(*nodes.items), compare_lock_nodes);
+	done = done && OPS_ARRAY_RESERVE(&starts, nodes.count + 1);
+	for (size_t i = 0; done && i < nodes.count; i++) {
+		uint32_t node = nodes.items[i].node;
+
+		if (node % 2 == 0) {
+			starts.items[starts.count++] = node;
+		} else {
+			done = end_call(path, starts.items, starts.count, previous, node);
+			starts.count = 0;
+		}
+		previous = node;
+	}
+	OPS_ARRAY_RELEASE(&nodes);
+	OPS_ARRAY_RELEASE(&starts);
+	return done;
+}
+
+/* --- threads --------------------------------------------------------------------------------------------------------- */
+
+/* The only thread with a row of that word, OPS_NONE when there is none or another. */
+static uint32_t thread_with(const struct critical_path *path, const char *word)
+{
+	uint32_t found = OPS_NONE;
+
+	for (size_t i = 0; i < path->clipped.count; i++) {
+		const struct event_row *row = &path->table->rows[path->clipped.items[i]];
+
+		if ((row->kind != OPS_EVENT_CPU_OP && row->kind != OPS_EVENT_USER_ANNOTATION) || row->track == found ||
+		    !ops_string_contains(event_name(path->table, row), word))
+			continue;
+		if (found != OPS_NONE)
+			return OPS_NONE;
+		found = row->track;
+	}
+	return found;
+}
+
+struct threads {
+	uint32_t *of;    /* by track: the thread it counts as */
+	bool *is_stream; /* by track */
+	size_t *first;   /* by track: its rows in `order`, on to those of the next */
+	uint32_t *order;
+	uint32_t *parents; /* by row */
+	size_t count;
+};
+
+static void threads_release(struct threads *threads)
+{
+	ops_free(threads->of);
+	ops_free(threads->is_stream);
+	ops_free(threads->first);
+	ops_free(threads->order);
+	ops_free(threads->parents);
+}
+
+static bool threads_init(struct threads *threads, const struct critical_path *path)
+{
+	ops_trace_tracks(path->table->trace, &threads->count);
+	threads->of = ops_realloc_array(NULL, threads->count + 1, sizeof(*threads->of));
+	threads->is_stream = ops_alloc_zeroed(threads->count + 1, sizeof(*threads->is_stream));
+	threads->first = ops_alloc_zeroed(threads->count + 2, sizeof(*threads->first));
+	threads->order = ops_realloc_array(NULL, path->clipped.count + 1, sizeof(*threads->order));
+	threads->parents = ops_realloc_array(NULL, path->table->count + 1, sizeof(*threads->parents));
+	return threads->of && threads->is_stream && threads->first && threads->order && threads->parents;
+}
+
+/* Where one thread runs all forward passes and another all of autograd, they count as one. */
+static void join_autograd(struct threads *threads, const struct critical_path *path)
+{
+	uint32_t forward = thread_with(path, "forward"), autograd = thread_with(path, "autograd");
+
+	for (uint32_t t = 0; t < threads->count; t++)
+		threads->of[t] = t;
+	if (forward != OPS_NONE && autograd != OPS_NONE)
+		threads->of[autograd] = forward;
+}
+
+static void gather(struct threads *threads, const struct critical_path *path)
+{
+	const struct event_row *rows = path->table->rows;
+
+	for (size_t i = 0; i < path->clipped.count; i++) {
+		const struct event_row *row = &rows[path->clipped.items[i]];
+
+		threads->is_stream[threads->of[row->track]] |= row->stream != -1;
+		threads->first[threads->of[row->track] + 2]++;
+	}
+	for (size_t t = 2; t < threads->count + 2; t++)
+		threads->first[t] += threads->first[t - 1];
+	for (size_t i = 0; i < path->clipped.count; i++) {
+		uint32_t at = path->clipped.items[i];
+
+		threads->order[threads->first[threads->of[rows[at].track] + 1]++] = at;
+	}
+}
+
+/* One walk through a thread: where it is. */
+struct walk {
+	struct critical_path *path;
+	const uint32_t *parents;
+	uint32_t last;  /* node before, OPS_NONE at first */
+	uint32_t open;  /* innermost row that is running, with nodes or without */
+	uint32_t depth; /* of running rows with nodes */
+};
+
+/* Edges between calls that hold the lock come from there, but for those from the end of one to the start of the next. */
+static bool is_lock_edge(const struct critical_path *path, uint32_t from, uint32_t to)
+{
+	return critical_name_is(path, critical_row(path, from / 2), CRITICAL_NAME_LOCK) &&
+	       critical_name_is(path, critical_row(path, to / 2), CRITICAL_NAME_LOCK) && !(from % 2 == 1 && to % 2 == 0);
+}
+
+/* Whose time it is until an event starts: that of what started before, or of what runs around both. */
+static uint32_t owner(const struct walk *walk)
+{
+	uint32_t row = walk->open;
+
+	if (walk->last % 2 == 0)
+		return walk->last / 2;
+	while (row != OPS_NONE && walk->path->event_of[row] == OPS_NONE)
+		row = walk->parents[row];
+	return row == OPS_NONE ? OPS_NONE : walk->path->event_of[row];
+}
+
+static bool enter(struct walk *walk, uint32_t row)
+{
+	struct critical_path *path = walk->path;
+	uint32_t event = path->event_of[row], start = 2 * event;
+	bool done = true;
+
+	if (event != OPS_NONE && walk->last != OPS_NONE && !is_lock_edge(path, walk->last, start)) {
+		int64_t gap_ns = critical_node_ns(path, start) - critical_node_ns(path, walk->last);
+
+		done = walk->depth ? critical_add_edge(path, walk->last, start, CRITICAL_OPERATOR, gap_ns, owner(walk))
+		                   : critical_add_edge(path, walk->last, start, CRITICAL_DEPENDENCY, 0, OPS_NONE);
+	}
+	walk->open = row;
+	if (event != OPS_NONE) {
+		walk->last = start;
+		walk->depth++;
+	}
+	return done;
+}
+
+static bool leave(struct walk *walk)
+{
+	struct critical_path *path = walk->path;
+	uint32_t row = walk->open, event = path->event_of[row], end = 2 * event + 1;
+	bool done = true;
+
+	walk->open = walk->parents[row];
+	if (event == OPS_NONE)
+		return true;
+	if (!is_lock_edge(path, walk->last, end)) {
+		bool blocks = critical_name_is(path, critical_row(path, event), CRITICAL_NAME_BLOCKING);
+		int64_t gap_ns = critical_node_ns(path, end) - critical_node_ns(path, walk->last);
+
+		done = critical_add_edge(path, walk->last, end, CRITICAL_OPERATOR, blocks ? 0 : gap_ns,
+		                         walk->last % 2 ? event : walk->last / 2);
+	}
+	walk->last = end;
+	walk->depth--;
+	return done;
+}
+
+static bool walk_thread(struct critical_path *path, struct threads *threads, size_t t)
+{
+	uint32_t *rows = threads->order + threads->first[t];
+	size_t count = threads->first[t + 1] - threads->first[t];
+	struct walk walk = {.path = path, .parents = threads->parents, .last = OPS_NONE, .open = OPS_NONE};
+	bool done = call_nest(path->table, rows, count, threads->parents);
+
+	for (size_t i = 0; done && i < count; i++) {
+		while (done && walk.open != threads->parents[rows[i]])
+			done = leave(&walk);
+		done = done && enter(&walk, rows[i]);
+	}
+	while (done && walk.open != OPS_NONE)
+		done = leave(&walk);
+	return done;
+}
+
+bool critical_host_edges(struct critical_path *path)
+{
+	struct threads threads = {0};
+	bool done = lock_edges(path) && threads_init(&threads, path);
+
+	if (done) {
+		join_autograd(&threads, path);
+		gather(&threads, path);
+	}
+	for (size_t t = 0; done && t < threads.count; t++)
+		if (!threads.is_stream[t])
+			done = walk_thread(path, &threads, t);
+	threads_release(&threads);
+	return done;
+}

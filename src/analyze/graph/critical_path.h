@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The critical path of a rank (analysis.md 15): a graph of what has to wait for what, and the longest way through it.
+ *
+ * Every operator, call and piece of device work is two nodes, its start and its end:
+ *
+ *     host      (op ─ launch ───────── op)──▶(op ... cudaDeviceSynchronize)
+ *                       │ launch delay             ▲ synchronisation
+ *     stream 7          ▼                          │
+ *                    (kernel)─ kernel delay ─▶(kernel)
+ *
+ *     critical_path.c    the region, nodes and edges
+ *     critical_host.c    edges of the host: calls that exclude each other, order in threads
+ *     critical_queue.c   how much work waits on each stream at each launch and start
+ *     critical_device.c  edges of devices: launches, streams, synchronisation
+ *     critical_search.c  the longest path, and the longest if something took another time
+ */
+#ifndef OPS_ANALYZE_CRITICAL_PATH_H
+#define OPS_ANALYZE_CRITICAL_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/events/event_table.h"
+#include "analyze/views/view_map.h"
+#include "base/array.h"
+#include "base/intern.h"
+#include "base/json_walk.h"
+
+#define CRITICAL_EDGE_TYPES(X)                                                                     \
+	X(OPERATOR, "critical_path_operator")                                                      \
+	X(DEPENDENCY, "critical_path_dependency")                                                  \
+	X(LAUNCH, "critical_path_kernel_launch_delay")                                             \
+	X(KERNEL, "critical_path_kernel_kernel_delay")                                             \
+	X(SYNC, "critical_path_sync_dependency")
+
+enum critical_edge_type {
+#define CRITICAL_EDGE_ENUM(name, text) CRITICAL_##name,
+	CRITICAL_EDGE_TYPES(CRITICAL_EDGE_ENUM)
+#undef CRITICAL_EDGE_ENUM
+	CRITICAL_EDGE_TYPE_COUNT
+};
+
+/* What an edge's time is bound by. */
+#define CRITICAL_BOUNDS(X)                                                                         \
+	X(NOTHING, "")                                                                             \
+	X(HOST, "cpu_bound")                                                                       \
+	X(LOADER, "data_loading")                                                                  \
+	X(COMPUTE, "gpu_compute_bound")                                                            \
+	X(COMMUNICATION, "gpu_communication_bound")                                                \
+	X(KERNEL_GAP, "gpu_kernel_kernel_overhead")                                                \
+	X(LAUNCH_DELAY, "gpu_kernel_launch_overhead")
+
+enum critical_bound {
+#define CRITICAL_BOUND_ENUM(name, text) CRITICAL_BOUND_##name,
+	CRITICAL_BOUNDS(CRITICAL_BOUND_ENUM)
+#undef CRITICAL_BOUND_ENUM
+	CRITICAL_BOUND_COUNT
+};
+
+/* Node 2e is the start of event e, 2e + 1 its end. */
+struct critical_edge {
+	uint32_t from;
+	uint32_t to;
+	uint32_t event; /* whose time it is; OPS_NONE */
+	uint8_t type;
+	int64_t weight_ns; /* may be negative, then it counts as 0 */
+};
+
+/* What the name of a row says. */
+enum critical_name {
+	CRITICAL_NAME_LOCK = 1,      /* a call that holds the process's lock */
+	CRITICAL_NAME_BLOCKING = 2,  /* waits for a device */
+	CRITICAL_NAME_LAUNCH = 4,
+	CRITICAL_NAME_RECORD = 8,    /* cudaEventRecord */
+	CRITICAL_NAME_WAIT = 16,     /* "Stream Wait Event" */
+	CRITICAL_NAME_EVENT_SYNC = 32,
+	CRITICAL_NAME_STREAM_SYNC = 64,
+	CRITICAL_NAME_CONTEXT_SYNC = 128,
+	CRITICAL_NAME_LOADER = 256,  /* has one of the words for loading data */
+	CRITICAL_NAME_KNOWN = 512,
+};
+
+/* A stream of a device, by what is on it. */
+struct critical_stream {
+	int64_t device;
+	int64_t stream;
+	uint32_t last; /* event of the latest kernel so far, OPS_NONE */
+	size_t first;  /* launches onto it in `launches`, sorted by time */
+	size_t count;
+	int64_t queued;
+};
+
+struct critical_launch {
+	int64_t ts_ns;
+	uint32_t row;  /* of the call */
+	uint32_t work; /* row of what it launched */
+	uint32_t stream;
+	uint32_t track; /* of the call */
+};
+
+struct critical_options {
+	const struct ops_string *loaders; /* parts of names of what loads data */
+	size_t loader_count;
+	bool zero_weight_launches; /* draw launches that nothing waited for, too */
+};
+
+struct critical_path {
+	const struct event_table *table;
+	const struct critical_options *options;
+	uint16_t *names;       /* enum critical_name by string id */
+	OPS_ARRAY(uint32_t) clipped;   /* rows of the region, in order of the file */
+	OPS_ARRAY(uint32_t) events;    /* those with nodes */
+	uint32_t *event_of;    /* by row; OPS_NONE */
+	OPS_ARRAY(struct critical_edge) edges;
+	struct view_map edge_of;       /* from and to → edge */
+	OPS_ARRAY(struct critical_stream) streams;
+	struct ops_intern stream_keys;
+	struct view_map records;       /* correlation → row of the event record */
+	OPS_ARRAY(struct critical_launch) launches; /* by stream and time */
+	uint32_t *stream_of;   /* by row with a stream */
+	int32_t *queue_at_launch;      /* by row: work on its stream, this one included, when it was launched; INT32_MIN unknown */
+	int32_t *queue_at_start;       /* what is left behind it when it starts */
+
+	bool acyclic;
+	OPS_ARRAY(uint32_t) path;      /* edges, in order */
+	uint32_t path_start, path_end; /* nodes; OPS_NONE without any */
+	int64_t path_weight_ns;
+};
+
+/* The rows from `start_ns` on to `end_ns`. False when memory is out; released in any case. n log n. */
+bool critical_path_init(struct critical_path *path, const struct event_table *table, int64_t start_ns, int64_t end_ns,
+                        const struct critical_options *options);
+void critical_path_release(struct critical_path *path);
+
+/* Finds the longest path, `weights_ns` by edge being how long each takes; NULL: as long as it took. */
+bool critical_path_search(struct critical_path *path, const int64_t *weights_ns);
+
+enum critical_bound critical_bound_of(const struct critical_path *path, const struct critical_edge *edge);
+const char *critical_edge_type_name(enum critical_edge_type type);
+const char *critical_bound_name(enum critical_bound bound);
+
+/* --- for its parts --------------------------------------------------------------------------------------------------- */
+
+bool critical_host_edges(struct critical_path *path);
+bool critical_queue_find(struct critical_path *path);
+bool critical_device_edges(struct critical_path *path);
+/* By device and number; OPS_NONE when nothing ran there. */
+uint32_t critical_find_stream(const struct critical_path *path, int64_t device, int64_t stream);
+
+/* An edge takes the place of one between the same nodes. False when memory is out. */
+bool critical_add_edge(struct critical_path *path, uint32_t from, uint32_t to, enum critical_edge_type type,
+                       int64_t weight_ns, uint32_t event);
+
+static inline const struct event_row *critical_row(const struct critical_path *path, uint32_t event)
+{
+	return &path->table->rows[path->events.items[event]];
+}
+
+static inline int64_t critical_node_ns(const struct critical_path *path, uint32_t node)
+{
+	const struct event_row *row = critical_row(path, node / 2);
+
+	return node % 2 ? event_end(row) : row->ts_ns;
+}
+
+static inline bool critical_name_is(const struct critical_path *path, const struct event_row *row, unsigned what)
+{
+	return path->names[row->name] & what;
+}
+
+#endif

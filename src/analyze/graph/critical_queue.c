@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The streams of a trace: which launches go onto each, and how much work waits on it at each launch and at each start (8).
+ * What is launched counts from the launch on, until it starts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/graph/critical_path.h"
+#include "base/alloc.h"
+
+/* --- streams --------------------------------------------------------------------------------------------------------- */
+
+static bool find_streams(struct critical_path *path)
+{
+	const struct event_table *table = path->table;
+	size_t count;
+	bool done;
+	const struct ops_track *tracks = ops_trace_tracks(table->trace, &count);
+
+	path->stream_of = ops_realloc_array(NULL, table->count + 1, sizeof(*path->stream_of));
+	done = path->stream_of != NULL;
+	for (size_t at = 0; done && at < table->count; at++)
+		path->stream_of[at] = OPS_NONE;
+	for (size_t i = 0; done && i < table->kept_count; i++) {
+		uint32_t at = table->kept[i];
+		const struct event_row *row = &table->rows[at];
+		int64_t key[2] = {tracks[row->track].pid, row->stream};
+		struct critical_stream *stream;
+
+		if (row->stream == -1)
+			continue;
+		path->stream_of[at] = ops_intern_add(&path->stream_keys, key, sizeof(key));
+		done = path->stream_of[at] != OPS_INTERN_NONE;
+		if (!done || path->stream_of[at] < path->streams.count)
+			continue;
+		stream = OPS_ARRAY_PUSH(&path->streams);
+		done = stream != NULL;
+		if (stream)
+			*stream = (struct critical_stream){.device = key[0], .stream = key[1], .last = OPS_NONE};
+	}
+	return done;
+}
+
+uint32_t critical_find_stream(const struct critical_path *path, int64_t device, int64_t stream)
+{
+	int64_t key[2] = {device, stream};
+
+	return ops_intern_find(&path->stream_keys, key, sizeof(key));
+}
+
+/* --- launches -------------------------------------------------------------------------------------------------------- */
+
+static int compare_launches(const void *a, const void *b)
+{
+	const struct critical_launch *left = a, *right = b;
+
+	if (left->stream != right->stream)
+		return left->stream < right->stream ? -1 : 1;
+	if (left->ts_ns != right->ts_ns)
+		return left->ts_ns < right->ts_ns ? -1 : 1;
+	return left->row != right->row ? (left->row < right->row ? -1 : 1) : (left->work > right->work) - (left->work < right->work);
+}
+
+/* Adds what a call launched, a launch each. */
+static bool add_launches(struct critical_path *path, uint32_t call)
+{
+	const struct event_table *table = path->table;
+	bool done = true;
+
+	for (uint32_t i = table->launched_first[call]; done && i < table->launched_first[call + 1]; i++) {
+		uint32_t work = table->launched[i];
+		struct critical_launch *launch;
+
+		if (table->rows[work].stream == -1 || path->stream_of[work] == OPS_NONE)
+			continue;
+		launch = OPS_ARRAY_PUSH(&path->launches);
+		done = launch != NULL;
+		if (launch)
+			*launch = (struct critical_launch){table->rows[call].ts_ns, call, work, path->stream_of[work],
+			                                   table->rows[call].track};
+	}
+	return done;
+}
+
+static bool find_launches(struct critical_path *path)
+{
+	const struct event_table *table = path->table;
+	bool done = true;
+
+	for (size_t i = 0; done && i < table->kept_count; i++) {
+		const struct event_row *row = &table->rows[table->kept[i]];
+
+		if (row->stream == -1 && row->partner != OPS_NONE && critical_name_is(path, row, CRITICAL_NAME_LAUNCH))
+			done = add_launches(path, table->kept[i]);
+		if (done && row->stream == -1 && row->correlation >= 0 && critical_name_is(path, row, CRITICAL_NAME_RECORD))
+			done = view_map_add(&path->records, (uint64_t)row->correlation, table->kept[i]);
+	}
+	if (path->launches.count)
+		qsort(path->launches.items, path->launches.count, sizeof(*path->launches.items), compare_launches);
+	for (size_t i = 0; i < path->launches.count; i++) {
+		struct critical_stream *stream = &path->streams.items[path->launches.items[i].stream];
+
+		if (stream->count++ == 0)
+			stream->first = i;
+	}
+	return done;
+}
+
+/* --- queues ---------------------------------------------------------------------------------------------------------- */
+
+struct change {
+	int64_t ts_ns;
+	uint32_t at; /* launches first, then starts, each in order of rows */
+	uint32_t work;
+	bool starts;
+};
+
+static int compare_changes(const void *a, const void *b)
+{
+	const struct change *left = a, *right = b;
+
+	if (left->ts_ns != right->ts_ns)
+		return left->ts_ns < right->ts_ns ? -1 : 1;
+	if (left->starts != right->starts)
+		return left->starts ? 1 : -1;
+	if (left->at != right->at)
+		return left->at < right->at ? -1 : 1;
+	return (left->work > right->work) - (left->work < right->work);
+}
+
+static bool count_queues(struct critical_path *path)
+{
+	const struct event_table *table = path->table;
+	size_t count = path->launches.count;
+	struct change *changes = ops_realloc_array(NULL, 2 * count + 1, sizeof(*changes));
+
+	if (!changes)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct critical_launch *launch = &path->launches.items[i];
+
+		changes[2 * i] = (struct change){launch->ts_ns, launch->row, launch->work, false};
+		changes[2 * i + 1] = (struct change){table->rows[launch->work].ts_ns, launch->work, launch->work, true};
+	}
+	qsort(changes, 2 * count, sizeof(*changes), compare_changes);
+	for (size_t i = 0; i < 2 * count; i++) {
+		struct critical_stream *stream = &path->streams.items[path->stream_of[changes[i].work]];
+		int32_t *queue = changes[i].starts ? path->queue_at_start : path->queue_at_launch;
+
+		stream->queued += changes[i].starts ? -1 : 1;
+		queue[changes[i].work] = (int32_t)stream->queued;
+	}
+	ops_free(changes);
+	return true;
+}
+
+bool critical_queue_find(struct critical_path *path)
+{
+	size_t count = path->table->count + 1;
+
+	path->queue_at_launch = ops_realloc_array(NULL, count, sizeof(*path->queue_at_launch));
+	path->queue_at_start = ops_realloc_array(NULL, count, sizeof(*path->queue_at_start));
+	if (!path->queue_at_launch || !path->queue_at_start)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		path->queue_at_launch[i] = path->queue_at_start[i] = INT32_MIN;
+	return find_streams(path) && find_launches(path) && count_queues(path);
+}

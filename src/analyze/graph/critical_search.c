@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The longest path by weight from any node to any other, along edges; linear. Nodes are taken when all before them are, the
+ * earliest found first; of equals the first edge wins.
+ */
+#include <string.h>
+
+#include "analyze/graph/critical_path.h"
+#include "base/alloc.h"
+
+struct search {
+	struct critical_path *path;
+	const int64_t *weights_ns;
+	size_t nodes;
+	uint32_t *first; /* by node: its edges in `out`, and on to that of the next */
+	uint32_t *out;
+	uint32_t *before; /* by node: edges into it that are not taken yet */
+	uint32_t *best;   /* by node: the edge that its longest way comes by, OPS_NONE */
+	int64_t *far_ns;  /* by node: how long that way is */
+	uint32_t *queue;
+	size_t queued;
+};
+
+static void search_release(struct search *s)
+{
+	ops_free(s->first);
+	ops_free(s->out);
+	ops_free(s->before);
+	ops_free(s->best);
+	ops_free(s->far_ns);
+	ops_free(s->queue);
+}
+
+static bool search_init(struct search *s)
+{
+	size_t edges = s->path->edges.count;
+
+	s->first = ops_alloc_zeroed(s->nodes + 2, sizeof(*s->first));
+	s->out = ops_realloc_array(NULL, edges + 1, sizeof(*s->out));
+	s->before = ops_alloc_zeroed(s->nodes + 1, sizeof(*s->before));
+	s->best = ops_realloc_array(NULL, s->nodes + 1, sizeof(*s->best));
+	s->far_ns = ops_alloc_zeroed(s->nodes + 1, sizeof(*s->far_ns));
+	s->queue = ops_realloc_array(NULL, s->nodes + 1, sizeof(*s->queue));
+	return s->first && s->out && s->before && s->best && s->far_ns && s->queue;
+}
+
+/* Edges by their first node, each node's in order of making. */
+static void sort_edges(struct search *s)
+{
+	const struct critical_edge *edges = s->path->edges.items;
+	size_t count = s->path->edges.count;
+
+	for (size_t e = 0; e < count; e++) {
+		s->first[edges[e].from + 2]++;
+		s->before[edges[e].to]++;
+	}
+	for (size_t n = 2; n < s->nodes + 2; n++)
+		s->first[n] += s->first[n - 1];
+	for (uint32_t e = 0; e < count; e++)
+		s->out[s->first[edges[e].from + 1]++] = e;
+}
+
+static int64_t weight(const struct search *s, uint32_t edge)
+{
+	int64_t ns = s->weights_ns ? s->weights_ns[edge] : s->path->edges.items[edge].weight_ns;
+
+	return ns > 0 ? ns : 0;
+}
+
+/* Whether the way over this edge is longer than the best so far; among equals the edge made first. */
+static bool better(const struct search *s, uint32_t edge, uint32_t to, int64_t far_ns)
+{
+	if (s->best[to] == OPS_NONE || far_ns != s->far_ns[to])
+		return s->best[to] == OPS_NONE || far_ns > s->far_ns[to];
+	return edge < s->best[to];
+}
+
+static void take(struct search *s, uint32_t node)
+{
+	for (uint32_t i = s->first[node]; i < s->first[node + 1]; i++) {
+		uint32_t edge = s->out[i], to = s->path->edges.items[edge].to;
+		int64_t far_ns;
+
+		if (__builtin_add_overflow(s->far_ns[node], weight(s, edge), &far_ns))
+			far_ns = INT64_MAX;
+		if (better(s, edge, to, far_ns)) {
+			s->best[to] = edge;
+			s->far_ns[to] = far_ns;
+		}
+		if (--s->before[to] == 0)
+			s->queue[s->queued++] = to;
+	}
+}
+
+/* The path backwards from its end, then turned round. */
+static bool collect(struct search *s, uint32_t end)
+{
+	struct critical_path *path = s->path;
+	uint32_t node = end;
+
+	path->path.count = 0;
+	path->path_end = end;
+	path->path_weight_ns = s->far_ns[end];
+	while (s->best[node] != OPS_NONE) {
+		uint32_t *edge = OPS_ARRAY_PUSH(&path->path);
+
+		if (!edge)
+			return false;
+		*edge = s->best[node];
+		node = path->edges.items[*edge].from;
+	}
+	path->path_start = node;
+	for (size_t i = 0, j = path->path.count; i + 1 < j--; i++) {
+		uint32_t edge = path->path.items[i];
+
+		path->path.items[i] = path->path.items[j];
+		path->path.items[j] = edge;
+	}
+	return true;
+}
+
+bool critical_path_search(struct critical_path *path, const int64_t *weights_ns)
+{
+	struct search s = {.path = path, .weights_ns = weights_ns, .nodes = path->events.count * 2};
+	uint32_t end = OPS_NONE;
+	bool done = search_init(&s);
+
+	path->acyclic = true;
+	if (done) {
+		sort_edges(&s);
+		memset(s.best, 0xff, s.nodes * sizeof(*s.best));
+		for (uint32_t node = 0; node < s.nodes; node++)
+			if (s.before[node] == 0)
+				s.queue[s.queued++] = node;
+		for (size_t i = 0; i < s.queued; i++) {
+			take(&s, s.queue[i]);
+			if (end == OPS_NONE || s.far_ns[s.queue[i]] > s.far_ns[end])
+				end = s.queue[i];
+		}
+		path->acyclic = s.queued == s.nodes;
+	}
+	if (done && path->acyclic && end != OPS_NONE)
+		done = collect(&s, end);
+	search_release(&s);
+	return done;
+}

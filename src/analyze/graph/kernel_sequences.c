@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Patterns of kernels: every kernel is its launch's, and so the operator's that the launch is below; each operator's kernels
+ * in order of time are its pattern. Operators are all at one depth, so that none is below another.
+ */
+#include "analyze/graph/kernel_sequences.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/graph/call_graph.h"
+#include "base/alloc.h"
+
+struct work {
+	uint32_t op; /* row */
+	int64_t ts_ns;
+	uint32_t row;
+};
+
+struct finder {
+	struct kernel_sequences *sequences;
+	struct call_graph graph;
+	struct ops_string part;
+	uint64_t min_kernels;
+	uint32_t *op_of; /* by row: the operator that it is or is below */
+	OPS_ARRAY(struct work) works;
+	OPS_ARRAY(uint32_t) key;
+};
+
+static bool is_named(struct finder *f, uint32_t row)
+{
+	const struct event_table *table = f->sequences->table;
+	struct ops_string name = event_name(table, &table->rows[row]);
+
+	return f->part.size <= name.size && memmem(name.bytes, name.size, f->part.bytes, f->part.size) != NULL;
+}
+
+/* Names are looked into once: 1 has the part, 2 has not. */
+static uint8_t *tell_names(struct finder *f)
+{
+	const struct event_table *table = f->sequences->table;
+	uint8_t *told = ops_alloc_zeroed(ops_trace_string_count(table->trace) + 1, 1);
+
+	for (size_t i = 0; told && i < f->graph.order_count; i++) {
+		uint32_t at = f->graph.order[i];
+		uint8_t *name = &told[table->rows[at].name];
+
+		if (!*name)
+			*name = is_named(f, at) ? 1 : 2;
+	}
+	return told;
+}
+
+static bool find_operators(struct finder *f)
+{
+	const struct event_table *table = f->sequences->table;
+	const struct call_graph *graph = &f->graph;
+	uint8_t *told = tell_names(f);
+	int32_t depth = INT32_MAX;
+
+	if (!told)
+		return false;
+	for (size_t i = 0; i < graph->order_count; i++)
+		if (told[table->rows[graph->order[i]].name] == 1 && graph->nodes[graph->order[i]].depth < depth)
+			depth = graph->nodes[graph->order[i]].depth;
+	for (size_t i = 0; i < graph->order_count; i++) {
+		uint32_t at = graph->order[i];
+		const struct call_node *node = &graph->nodes[at];
+		bool is_operator = node->depth == depth && told[table->rows[at].name] == 1 && node->kernels >= f->min_kernels;
+
+		f->op_of[at] = is_operator ? at : node->parent == OPS_NONE ? OPS_NONE : f->op_of[node->parent];
+	}
+	ops_free(told);
+	return true;
+}
+
+static int compare_works(const void *a, const void *b)
+{
+	const struct work *left = a, *right = b;
+
+	if (left->op != right->op)
+		return left->op < right->op ? -1 : 1;
+	if (left->ts_ns != right->ts_ns)
+		return left->ts_ns < right->ts_ns ? -1 : 1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+static bool find_works(struct finder *f)
+{
+	const struct event_table *table = f->sequences->table;
+
+	for (size_t i = 0; i < table->kept_count; i++) {
+		uint32_t at = table->kept[i], parent = f->graph.nodes[at].parent;
+		struct work *work;
+
+		if (table->rows[at].stream == -1 || parent == OPS_NONE || f->op_of[parent] == OPS_NONE)
+			continue;
+		work = OPS_ARRAY_PUSH(&f->works);
+		if (!work)
+			return false;
+		*work = (struct work){f->op_of[parent], table->rows[at].ts_ns, at};
+	}
+	if (f->works.count)
+		qsort(f->works.items, f->works.count, sizeof(*f->works.items), compare_works);
+	return true;
+}
+
+/* Adds one operator, whose work this is. */
+static bool add_operator(struct finder *f, const struct work *works, size_t count)
+{
+	struct kernel_sequences *s = f->sequences;
+	const struct event_row *rows = s->table->rows;
+	uint32_t op = works[0].op, id;
+	struct kernel_pattern *pattern;
+	struct kernel_member *member;
+
+	f->key.count = 0;
+	if (!OPS_ARRAY_RESERVE(&f->key, count + 1))
+		return false;
+	f->key.items[f->key.count++] = rows[op].name;
+	for (size_t i = 0; i < count; i++)
+		f->key.items[f->key.count++] = rows[works[i].row].name;
+	id = ops_intern_add(&s->keys, f->key.items, f->key.count * sizeof(*f->key.items));
+	if (id == OPS_INTERN_NONE)
+		return false;
+	if (id == s->patterns.count) {
+		pattern = OPS_ARRAY_PUSH(&s->patterns);
+		if (!pattern)
+			return false;
+		*pattern = (struct kernel_pattern){.names = (const uint32_t *)(const void *)s->keys.entries[id].bytes,
+		                                   .length = f->key.count};
+	}
+	pattern = &s->patterns.items[id];
+	pattern->count++;
+	pattern->kernels_ns += f->graph.nodes[op].kernels_ns;
+	pattern->operators_ns += rows[op].dur_ns;
+	member = OPS_ARRAY_PUSH(&s->members);
+	if (member)
+		*member = (struct kernel_member){op, id};
+	return member != NULL;
+}
+
+/* --- order ----------------------------------------------------------------------------------------------------------- */
+
+void kernel_pattern_text(const struct kernel_sequences *sequences, const struct kernel_pattern *pattern,
+                         struct ops_buffer *out)
+{
+	for (size_t i = 0; i < pattern->length; i++) {
+		struct ops_string name = ops_trace_string(sequences->table->trace, pattern->names[i]);
+
+		ops_buffer_append(out, "|", i > 0);
+		ops_buffer_append(out, name.bytes, name.size);
+	}
+}
+
+struct ranked {
+	struct kernel_pattern pattern;
+	uint32_t id;
+};
+
+/* Byte `i` of the text of a name with what stands behind it in the pattern. */
+static int compare_patterns(const struct ops_trace *trace, const struct kernel_pattern *a, const struct kernel_pattern *b)
+{
+	size_t count = a->length < b->length ? a->length : b->length;
+
+	for (size_t i = 0; i < count; i++) {
+		struct ops_string left, right;
+		size_t common;
+		int order;
+
+		if (a->names[i] == b->names[i])
+			continue;
+		left = ops_trace_string(trace, a->names[i]);
+		right = ops_trace_string(trace, b->names[i]);
+		common = left.size < right.size ? left.size : right.size;
+		order = memcmp(left.bytes, right.bytes, common);
+		if (order)
+			return order;
+		/* The shorter goes on with '|' or ends. */
+		if (left.size < right.size)
+			return i + 1 < a->length && (uint8_t)right.bytes[common] < '|' ? 1 : -1;
+		return i + 1 < b->length && (uint8_t)left.bytes[common] < '|' ? -1 : 1;
+	}
+	return (a->length > b->length) - (a->length < b->length);
+}
+
+static int compare_ranked(const void *a, const void *b, void *trace)
+{
+	const struct ranked *left = a, *right = b;
+
+	if (left->pattern.count != right->pattern.count)
+		return left->pattern.count > right->pattern.count ? -1 : 1;
+	return compare_patterns(trace, &left->pattern, &right->pattern);
+}
+
+/* Sorts the patterns, and tells their members where they are now. */
+static bool rank(struct kernel_sequences *s)
+{
+	size_t count = s->patterns.count;
+	struct ranked *ranked = ops_realloc_array(NULL, count + 1, sizeof(*ranked));
+	uint32_t *place_of = ops_realloc_array(NULL, count + 1, sizeof(*place_of));
+	bool done = ranked && place_of;
+
+	for (uint32_t i = 0; done && i < count; i++)
+		ranked[i] = (struct ranked){s->patterns.items[i], i};
+	if (done && count)
+		qsort_r(ranked, count, sizeof(*ranked), compare_ranked, (void *)(uintptr_t)s->table->trace);
+	for (uint32_t i = 0; done && i < count; i++) {
+		s->patterns.items[i] = ranked[i].pattern;
+		place_of[ranked[i].id] = i;
+	}
+	for (size_t i = 0; done && i < s->members.count; i++)
+		s->members.items[i].pattern = place_of[s->members.items[i].pattern];
+	ops_free(ranked);
+	ops_free(place_of);
+	return done;
+}
+
+/* --- all ------------------------------------------------------------------------------------------------------------- */
+
+bool kernel_sequences_init(struct kernel_sequences *sequences, const struct event_table *table, struct ops_string part,
+                           uint64_t min_kernels)
+{
+	struct finder f = {.sequences = sequences, .part = part, .min_kernels = min_kernels};
+	bool done;
+
+	*sequences = (struct kernel_sequences){.table = table};
+	f.op_of = ops_realloc_array(NULL, table->count + 1, sizeof(*f.op_of));
+	done = call_graph_init(&f.graph, table) && f.op_of;
+	for (size_t i = 0; done && i < table->count; i++)
+		f.op_of[i] = OPS_NONE;
+	done = done && find_operators(&f) && find_works(&f);
+	for (size_t i = 0, end; done && i < f.works.count; i = end) {
+		for (end = i + 1; end < f.works.count && f.works.items[end].op == f.works.items[i].op; end++)
+			;
+		done = add_operator(&f, &f.works.items[i], end - i);
+	}
+	call_graph_release(&f.graph);
+	ops_free(f.op_of);
+	OPS_ARRAY_RELEASE(&f.works);
+	OPS_ARRAY_RELEASE(&f.key);
+	return done && rank(sequences);
+}
+
+void kernel_sequences_release(struct kernel_sequences *sequences)
+{
+	OPS_ARRAY_RELEASE(&sequences->patterns);
+	OPS_ARRAY_RELEASE(&sequences->members);
+	ops_intern_release(&sequences->keys);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs of operators by the kernels that they caused, the pattern of each (14).
+ */
+#ifndef OPS_ANALYZE_KERNEL_SEQUENCES_H
+#define OPS_ANALYZE_KERNEL_SEQUENCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/trace.h>
+
+#include "analyze/events/event_table.h"
+#include "base/array.h"
+#include "base/buffer.h"
+#include "base/intern.h"
+
+/* Operators of one name that caused the same kernels, one after the other. */
+struct kernel_pattern {
+	const uint32_t *names; /* string ids: the operator's, then the kernels' */
+	size_t length;
+	uint64_t count;
+	int64_t kernels_ns;
+	int64_t operators_ns;
+};
+
+/* Who is in which pattern. */
+struct kernel_member {
+	uint32_t row;
+	uint32_t pattern; /* index in `patterns`, before and after sorting */
+};
+
+struct kernel_sequences {
+	const struct event_table *table;
+	OPS_ARRAY(struct kernel_pattern) patterns; /* the most frequent first */
+	OPS_ARRAY(struct kernel_member) members;
+	struct ops_intern keys;
+};
+
+/* Of the operators whose name has `part` in it, of those at the smallest depth, with at least so many kernels. False when
+ * memory is out; released in any case. n log n. */
+bool kernel_sequences_init(struct kernel_sequences *sequences, const struct event_table *table, struct ops_string part,
+                           uint64_t min_kernels);
+void kernel_sequences_release(struct kernel_sequences *sequences);
+/* The names with '|' between. */
+void kernel_pattern_text(const struct kernel_sequences *sequences, const struct kernel_pattern *pattern,
+                         struct ops_buffer *out);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `aten_op_kernels_and_delay` (7): which kernels each operator of ATen launches, how long after its start it launches the
+ * first, and how long after that the kernel starts. A launch is its own thread's innermost operator's.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "analyze/graph/call_graph.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/intern.h"
+
+static const char *const column_names[] = {"aten_op_name", "kernel_sequence", "occurrence_count",
+                                           "avg_aten_op_launch_delay", "avg_runtime_delay"};
+#define COLUMNS (sizeof(column_names) / sizeof(column_names[0]))
+
+struct launch {
+	uint32_t op; /* row */
+	int64_t ts_ns;
+	uint32_t row;
+};
+
+/* Operators of one name with the same kernels. */
+struct group {
+	const uint32_t *names; /* of the operator, then of its kernels */
+	size_t count;
+	uint64_t times;
+	double op_delay_ns; /* sums, then means */
+	double runtime_delay_ns;
+};
+
+struct sequences {
+	const struct event_table *table;
+	OPS_ARRAY(struct launch) launches;
+	OPS_ARRAY(struct group) groups;
+	OPS_ARRAY(uint32_t) key;
+	struct ops_intern keys;
+	struct ops_buffer text;
+	struct result_table out;
+	const char *order[COLUMNS];
+};
+
+static void sequences_release(struct sequences *s)
+{
+	OPS_ARRAY_RELEASE(&s->launches);
+	OPS_ARRAY_RELEASE(&s->groups);
+	OPS_ARRAY_RELEASE(&s->key);
+	ops_intern_release(&s->keys);
+	ops_buffer_release(&s->text);
+	result_table_release(&s->out);
+}
+
+static bool is_launch(struct ops_string name)
+{
+	return (ops_string_starts(name, "cuda") && ops_string_contains(name, "LaunchKernel")) ||
+	       ops_string_starts(name, "cuLaunchKernel") || ops_string_starts(name, "hipLaunchKernel") ||
+	       ops_string_starts(name, "hipExtModuleLaunchKernel") || ops_string_starts(name, "runFunction");
+}
+
+static int compare_launches(const void *a, const void *b)
+{
+	const struct launch *left = a, *right = b;
+
+	if (left->op != right->op)
+		return left->op < right->op ? -1 : 1;
+	if (left->ts_ns != right->ts_ns)
+		return left->ts_ns < right->ts_ns ? -1 : 1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+/* Goes down the graph with the innermost operator so far. Launches without a kernel are left out. */
+static bool find_launches(struct sequences *s)
+{
+	const struct event_table *table = s->table;
+	struct call_graph graph;
+	uint32_t *op_of = ops_realloc_array(NULL, table->count + 1, sizeof(*op_of));
+	bool done = call_graph_init(&graph, table) && op_of;
+
+	for (size_t i = 0; done && i < graph.order_count; i++) {
+		uint32_t at = graph.order[i], parent = graph.nodes[at].parent;
+		const struct event_row *row = &table->rows[at];
+		struct ops_string name = event_name(table, row);
+		struct launch *launch;
+
+		/* Work of autograd hangs below another thread's rows, which have no part in its launches. */
+		op_of[at] = ops_string_starts(name, "aten::") ? at
+		            : parent == OPS_NONE || table->rows[parent].track != row->track ? OPS_NONE : op_of[parent];
+		if (op_of[at] == OPS_NONE || row->partner == OPS_NONE || table->rows[row->partner].stream == -1 ||
+		    !is_launch(name))
+			continue;
+		launch = OPS_ARRAY_PUSH(&s->launches);
+		done = launch != NULL;
+		if (launch)
+			*launch = (struct launch){op_of[at], row->ts_ns, at};
+	}
+	if (done && s->launches.count)
+		qsort(s->launches.items, s->launches.count, sizeof(*s->launches.items), compare_launches);
+	call_graph_release(&graph);
+	ops_free(op_of);
+	return done;
+}
+
+/* Adds one operator, whose launches these are. */
+static bool add_operator(struct sequences *s, const struct launch *launches, size_t count)
+{
+	const struct event_row *rows = s->table->rows;
+	const struct event_row *first = &rows[launches[0].row];
+	uint32_t id;
+	struct group *group;
+
+	s->key.count = 0;
+	if (!OPS_ARRAY_RESERVE(&s->key, count + 1))
+		return false;
+	s->key.items[s->key.count++] = rows[launches[0].op].name;
+	for (size_t i = 0; i < count; i++)
+		s->key.items[s->key.count++] = rows[rows[launches[i].row].partner].name;
+	id = ops_intern_add(&s->keys, s->key.items, s->key.count * sizeof(*s->key.items));
+	if (id == OPS_INTERN_NONE)
+		return false;
+	if (id == s->groups.count) {
+		group = OPS_ARRAY_PUSH(&s->groups);
+		if (!group)
+			return false;
+		*group = (struct group){.names = (const uint32_t *)(const void *)s->keys.entries[id].bytes, .count = s->key.count};
+	}
+	group = &s->groups.items[id];
+	group->times++;
+	group->op_delay_ns += (double)(first->ts_ns - rows[launches[0].op].ts_ns);
+	group->runtime_delay_ns += (double)(rows[first->partner].ts_ns - first->ts_ns);
+	return true;
+}
+
+static bool add_operators(struct sequences *s)
+{
+	bool done = true;
+
+	for (size_t i = 0, end; done && i < s->launches.count; i = end) {
+		for (end = i + 1; end < s->launches.count && s->launches.items[end].op == s->launches.items[i].op; end++)
+			;
+		done = add_operator(s, &s->launches.items[i], end - i);
+	}
+	for (size_t i = 0; i < s->groups.count; i++) {
+		s->groups.items[i].op_delay_ns /= (double)s->groups.items[i].times;
+		s->groups.items[i].runtime_delay_ns /= (double)s->groups.items[i].times;
+	}
+	return done;
+}
+
+/* --- order ----------------------------------------------------------------------------------------------------------- */
+
+static int compare_numbers(double left, double right)
+{
+	return (left > right) - (left < right);
+}
+
+static int compare_names(const struct ops_trace *trace, uint32_t a, uint32_t b)
+{
+	struct ops_string left = ops_trace_string(trace, a), right = ops_trace_string(trace, b);
+	int order = memcmp(left.bytes, right.bytes, left.size < right.size ? left.size : right.size);
+
+	return order ? order : (left.size > right.size) - (left.size < right.size);
+}
+
+/* As the joined texts compare, but without joining them: the arrow sorts before all that names of kernels go on with. */
+static int compare_sequences(const struct ops_trace *trace, const struct group *a, const struct group *b)
+{
+	size_t count = a->count < b->count ? a->count : b->count;
+
+	for (size_t i = 1; i < count; i++)
+		if (a->names[i] != b->names[i])
+			return compare_names(trace, a->names[i], b->names[i]);
+	return (a->count > b->count) - (a->count < b->count);
+}
+
+static int compare_column(const struct ops_trace *trace, const char *column, const struct group *a, const struct group *b)
+{
+	if (!strcmp(column, column_names[0]))
+		return compare_names(trace, a->names[0], b->names[0]);
+	if (!strcmp(column, column_names[1]))
+		return compare_sequences(trace, a, b);
+	if (!strcmp(column, column_names[2]))
+		return (a->times > b->times) - (a->times < b->times);
+	if (!strcmp(column, column_names[3]))
+		return compare_numbers(a->op_delay_ns, b->op_delay_ns);
+	return compare_numbers(a->runtime_delay_ns, b->runtime_delay_ns);
+}
+
+static int compare_groups(const void *a, const void *b, void *context)
+{
+	const struct sequences *s = context;
+	int order = 0;
+
+	for (size_t i = 0; i < COLUMNS && s->order[i] && !order; i++)
+		order = compare_column(s->table->trace, s->order[i], b, a);
+	if (!order)
+		order = compare_names(s->table->trace, ((const struct group *)a)->names[0], ((const struct group *)b)->names[0]);
+	return order ? order : compare_sequences(s->table->trace, a, b);
+}
+
+/* --- answer ---------------------------------------------------------------------------------------------------------- */
+
+static void add_row(struct sequences *s, const struct group *group)
+{
+	s->text.size = 0;
+	for (size_t i = 1; i < group->count; i++) {
+		struct ops_string name = ops_trace_string(s->table->trace, group->names[i]);
+
+		ops_buffer_append_text(&s->text, i > 1 ? " -> " : "");
+		ops_buffer_append(&s->text, name.bytes, name.size);
+	}
+	result_text(&s->out, ops_trace_string(s->table->trace, group->names[0]));
+	result_text_copy(&s->out, s->text.bytes, s->text.size);
+	result_integer(&s->out, (int64_t)group->times);
+	result_number(&s->out, result_round(group->op_delay_ns / 1e3, 3));
+	result_number(&s->out, result_round(group->runtime_delay_ns / 1e3, 3));
+}
+
+static bool write_rank(struct sequences *s, struct ops_json_writer *json, int64_t limit)
+{
+	static const enum result_type types[] = {RESULT_TEXT, RESULT_TEXT, RESULT_INTEGER, RESULT_NUMBER, RESULT_NUMBER};
+	bool done = find_launches(s) && add_operators(s);
+
+	if (!done)
+		return false;
+	if (s->groups.count)
+		qsort_r(s->groups.items, s->groups.count, sizeof(*s->groups.items), compare_groups, s);
+	for (size_t i = 0; i < COLUMNS; i++)
+		result_column(&s->out, column_names[i], types[i]);
+	for (size_t i = 0; i < s->groups.count; i++)
+		add_row(s, &s->groups.items[i]);
+	if (limit >= 0)
+		result_table_cut(&s->out, (size_t)limit);
+	analysis_rank_key(json, s->table->rank);
+	result_table_json(&s->out, json);
+	return !s->out.failed && !s->text.failed;
+}
+
+static enum ops_code read_order(const struct analysis_run *run, const char **ret_order)
+{
+	struct ops_json_slice list = analysis_arg(run, "sort_by"), item;
+	struct ops_json_walk cursor = ops_json_walk(list.bytes, list.size);
+	size_t count = 0;
+
+	while (list.bytes[0] == '[' && ops_json_next_element(&cursor, &item)) {
+		const char *found = NULL;
+
+		for (size_t i = 0; i < COLUMNS && item.size > 2; i++)
+			if (ops_json_slice_is((struct ops_json_slice){item.bytes + 1, item.size - 2}, column_names[i]))
+				found = column_names[i];
+		if (!found || count == COLUMNS)
+			return ops_fault(run->error, OPS_INVALID, "option 'sort_by' has no column '%.*s'",
+			                 (int)(item.size < 80 ? item.size : 80), item.bytes);
+		ret_order[count++] = found;
+	}
+	return OPS_OK;
+}
+
+enum ops_code analysis_operator_launches(struct analysis_run *run)
+{
+	const char *order[COLUMNS] = {NULL};
+	size_t *ranks = NULL, count = 0;
+	int64_t limit = -1;
+	enum ops_code code = read_order(run, order);
+	bool done = true;
+
+	if (!code && !ops_json_slice_is(analysis_arg(run, "limit"), "null"))
+		code = analysis_integer(run, "limit", &limit);
+	if (!code)
+		code = analysis_ranks(run, &ranks, &count);
+	if (code)
+		return code;
+	ops_json_open(&run->result.json, '{');
+	for (size_t i = 0; done && i < count; i++) {
+		struct sequences s = {.table = &run->events.tables[ranks[i]]};
+
+		memcpy(s.order, order, sizeof(order));
+		done = write_rank(&s, &run->result.json, limit);
+		sequences_release(&s);
+	}
+	ops_json_close(&run->result.json, '}');
+	ops_free(ranks);
+	return done ? OPS_OK : ops_fault_memory(run->error);
+}
