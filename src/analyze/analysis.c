@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 
+#define RANKS_OPTION {"ranks", "null", "a list of ranks; null: the lowest"}
 static const struct ops_analysis_option no_options[] = {{0}};
 static const struct ops_analysis_option load_options[] = {
 	{"include_last_profiler_step", "false", "keep the last step, which is often cut short"},
@@ -57,7 +58,7 @@ static const struct ops_analysis_option diff_options[] = {
 	{0},
 };
 static const struct ops_analysis_option ranks_options[] = {
-	{"ranks", "null", "a list of ranks; null: the lowest"},
+	RANKS_OPTION,
 	{0},
 };
 static const struct ops_analysis_option collectives_options[] = {
@@ -73,6 +74,28 @@ static const struct ops_analysis_option execution_options[] = {
 	{"columns", "[\"et_node_name\", \"op_schema\"]",
 	 "of the nodes; there are also input_shapes, input_types, output_shapes, output_types"},
 	{"limit", "30", "how many rows to show"},
+	{0},
+};
+static const struct ops_analysis_option idle_options[] = {
+	RANKS_OPTION,
+	{"consecutive_kernel_delay", "30", "gaps shorter than so many microseconds are kernel_wait"},
+	{0},
+};
+static const struct ops_analysis_option launch_options[] = {
+	RANKS_OPTION,
+	{"runtime_cutoff", "50", "calls that take more microseconds are outliers"},
+	{"launch_delay_cutoff", "100", "ways to the device that take more are too"},
+	{"include_memory_events", "true", "copies and fills too"},
+	{0},
+};
+static const struct ops_analysis_option series_options[] = {
+	RANKS_OPTION,
+	{"series", "false", "all points, too"},
+	{0},
+};
+static const struct ops_analysis_option full_options[] = {
+	RANKS_OPTION,
+	{"max_queue_length", "1024", "a queue of this length is full"},
 	{0},
 };
 
@@ -117,6 +140,22 @@ static const struct ops_analysis_option critical_path_options[] = {
 	  "which kernels take most time")                                                          \
 	X("comm_comp_overlap", RANKS, no_options, analysis_comm_comp_overlap,                      \
 	  "how much of the communication runs beside computation")                                 \
+	X("idle_time_breakdown", RANKS, idle_options, analysis_idle_time,                          \
+	  "why streams are idle: waiting for the host, or for the kernel before")                  \
+	X("idle_time_breakdown.interval_stats", RANKS, idle_options, analysis_idle_intervals,      \
+	  "how long streams are idle at a time")                                                   \
+	X("cuda_kernel_launch_stats", RANKS, launch_options, analysis_launch_stats,                \
+	  "how long launches take, and their way to the device")                                   \
+	X("queue_length_summary", RANKS, ranks_options, analysis_queue_summary,                    \
+	  "how much work waits on each stream")                                                    \
+	X("queue_length_time_series", RANKS, series_options, analysis_queue_series,                \
+	  "the same over time")                                                                    \
+	X("time_blocked_on_full_queue", RANKS, full_options, analysis_full_queue,                  \
+	  "how long queues were full")                                                             \
+	X("memory_bw_summary", RANKS, ranks_options, analysis_memory_summary,                      \
+	  "how fast copies and fills move memory")                                                 \
+	X("memory_bw_time_series", RANKS, series_options, analysis_memory_series,                  \
+	  "the same over time")                                                                    \
 	X("user_annotation_breakdown", RANKS, annotation_options, analysis_user_annotations,       \
 	  "which annotated ranges take most time")
 

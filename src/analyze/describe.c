@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Mean, sample deviation and quartiles.
+ */
+#include "analyze/describe.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+bool numbers_push(struct numbers *numbers, double value)
+{
+	double *pushed = OPS_ARRAY_PUSH(&numbers->items);
+
+	if (pushed)
+		*pushed = value;
+	return pushed;
+}
+
+void numbers_release(struct numbers *numbers)
+{
+	OPS_ARRAY_RELEASE(&numbers->items);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+static double quantile(const double *sorted, size_t count, double part)
+{
+	double position = part * (double)(count - 1);
+	size_t below = (size_t)position;
+	double rest = position - (double)below;
+
+	return below + 1 < count ? sorted[below] + rest * (sorted[below + 1] - sorted[below]) : sorted[below];
+}
+
+struct description describe(struct numbers *numbers)
+{
+	double *items = numbers->items.items, squares = 0;
+	size_t count = numbers->items.count;
+	struct description d = {count, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0};
+
+	if (!count)
+		return d;
+	qsort(items, count, sizeof(*items), compare);
+	for (size_t i = 0; i < count; i++)
+		d.sum += items[i];
+	d.mean = d.sum / (double)count;
+	for (size_t i = 0; i < count; i++)
+		squares += (items[i] - d.mean) * (items[i] - d.mean);
+	if (count > 1)
+		d.deviation = sqrt(squares / (double)(count - 1));
+	d.min = items[0];
+	d.max = items[count - 1];
+	d.quarter = quantile(items, count, 0.25);
+	d.half = quantile(items, count, 0.5);
+	d.three_quarters = quantile(items, count, 0.75);
+	return d;
+}
+
+void describe_cells(struct result_table *table, const struct description *d, int decimals)
+{
+	const double figures[] = {d->mean, d->deviation, d->min, d->quarter, d->half, d->three_quarters, d->max};
+
+	result_integer(table, (int64_t)d->count);
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+		result_number(table, decimals < 0 || isnan(figures[i]) ? figures[i] : result_round(figures[i], decimals));
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How long launches take, the work that they launch, and the way from one to the other (6).
+ */
+#include "analyze/launch/launches.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+#define FIRST_ROWS 5
+
+struct cutoffs {
+	double runtime_us;
+	double delay_us;
+};
+
+/* A launch and work that it launched, by correlation. */
+struct pair {
+	int64_t correlation;
+	uint32_t call;
+	uint32_t work;
+};
+
+/* Durations of launches and of what they launched, in microseconds. */
+struct launches {
+	OPS_ARRAY(struct pair) pairs;
+	struct numbers cpu, gpu, delay;
+	struct result_table first;
+	int64_t short_kernels, gpu_shorter, runtime_outliers, delay_outliers;
+};
+
+static int64_t delay_of(const struct event_row *call, const struct event_row *work)
+{
+	int64_t delay_ns = work->ts_ns - event_end(call);
+
+	return delay_ns > 0 ? delay_ns : 0;
+}
+
+static bool add(struct launches *launches, const struct event_table *table, const struct pair *pair,
+                const struct cutoffs *cutoffs)
+{
+	const struct event_row *call = &table->rows[pair->call], *work = &table->rows[pair->work];
+	double cpu = (double)call->dur_ns / 1000, gpu = (double)work->dur_ns / 1000;
+	double delay = (double)delay_of(call, work) / 1000;
+
+	launches->gpu_shorter += gpu < cpu;
+	launches->short_kernels += gpu < cpu && cpu <= cutoffs->runtime_us;
+	launches->runtime_outliers += cpu > cutoffs->runtime_us;
+	launches->delay_outliers += delay > cutoffs->delay_us;
+	return numbers_push(&launches->cpu, cpu) && numbers_push(&launches->gpu, gpu) &&
+	       numbers_push(&launches->delay, delay);
+}
+
+static bool collect(struct launches *launches, const struct event_table *table, const uint8_t *kinds, bool memory)
+{
+	uint8_t *is_kept = ops_alloc_zeroed(table->count + 1, 1);
+	bool done = is_kept;
+
+	for (size_t i = 0; done && i < table->kept_count; i++)
+		is_kept[table->kept[i]] = 1;
+	for (size_t i = 0; done && i < table->kept_count; i++) {
+		uint32_t call = table->kept[i];
+		uint8_t kind = kinds[table->rows[call].name];
+
+		if (table->rows[call].stream >= 0 || !kind || (kind == LAUNCH_MEMORY && !memory))
+			continue;
+		for (uint32_t at = table->launched_first[call]; done && at < table->launched_first[call + 1]; at++) {
+			done = OPS_ARRAY_RESERVE(&launches->pairs, 1);
+			if (done && is_kept[table->launched[at]])
+				launches->pairs.items[launches->pairs.count++] =
+					(struct pair){table->rows[call].correlation, call, table->launched[at]};
+		}
+	}
+	ops_free(is_kept);
+	return done;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+	const struct pair *left = a, *right = b;
+
+	if (left->correlation != right->correlation)
+		return left->correlation < right->correlation ? -1 : 1;
+	return (left->work > right->work) - (left->work < right->work);
+}
+
+static bool sum_up(struct launches *launches, const struct event_table *table, const struct cutoffs *cutoffs)
+{
+	bool done = true;
+
+	if (launches->pairs.count)
+		qsort(launches->pairs.items, launches->pairs.count, sizeof(*launches->pairs.items), compare_pairs);
+	for (size_t i = 0; done && i < launches->pairs.count; i++) {
+		const struct pair *pair = &launches->pairs.items[i];
+
+		done = add(launches, table, pair, cutoffs);
+		if (i >= FIRST_ROWS)
+			continue;
+		result_integer(&launches->first, pair->correlation);
+		result_time(&launches->first, table->rows[pair->call].dur_ns);
+		result_time(&launches->first, table->rows[pair->work].dur_ns);
+		result_time(&launches->first, delay_of(&table->rows[pair->call], &table->rows[pair->work]));
+	}
+	return done;
+}
+
+static void write_figures(struct ops_json_writer *json, const char *key, struct numbers *numbers)
+{
+	struct description d = describe(numbers);
+	const struct {
+		const char *key;
+		double value;
+	} figures[] = {{"sum", d.sum}, {"min", d.min}, {"max", d.max}, {"mean", d.mean}, {"p50", d.half}};
+
+	ops_json_key(json, key);
+	ops_json_open(json, '{');
+	ops_json_key(json, "count");
+	ops_json_integer(json, (int64_t)d.count);
+	for (size_t i = 0; d.count && i < sizeof(figures) / sizeof(figures[0]); i++) {
+		ops_json_key(json, figures[i].key);
+		ops_json_number(json, figures[i].value);
+	}
+	ops_json_close(json, '}');
+}
+
+static void write_count(struct ops_json_writer *json, const char *key, int64_t count)
+{
+	ops_json_key(json, key);
+	ops_json_integer(json, count);
+}
+
+static void write_launches(struct ops_json_writer *json, struct launches *launches)
+{
+	ops_json_open(json, '{');
+	write_count(json, "rows", (int64_t)launches->cpu.items.count);
+	write_figures(json, "cpu_duration", &launches->cpu);
+	write_figures(json, "gpu_duration", &launches->gpu);
+	write_figures(json, "launch_delay", &launches->delay);
+	write_count(json, "short_kernels", launches->short_kernels);
+	write_count(json, "gpu_shorter_than_cpu", launches->gpu_shorter);
+	write_count(json, "runtime_outliers", launches->runtime_outliers);
+	write_count(json, "launch_delay_outliers", launches->delay_outliers);
+	ops_json_key(json, "first_rows");
+	result_table_json(&launches->first, json);
+	ops_json_close(json, '}');
+}
+
+static bool write_rank(struct analysis_run *run, const struct event_table *table, bool memory,
+                       const struct cutoffs *cutoffs)
+{
+	struct launches launches = {0};
+	uint8_t *kinds = launch_kinds(table);
+	bool done;
+
+	result_column(&launches.first, "correlation", RESULT_INTEGER);
+	result_column(&launches.first, "cpu_duration", RESULT_TIME);
+	result_column(&launches.first, "gpu_duration", RESULT_TIME);
+	result_column(&launches.first, "launch_delay", RESULT_TIME);
+	done = kinds && collect(&launches, table, kinds, memory) && sum_up(&launches, table, cutoffs);
+	if (done) {
+		analysis_rank_key(&run->result.json, table->rank);
+		write_launches(&run->result.json, &launches);
+	}
+	OPS_ARRAY_RELEASE(&launches.pairs);
+	numbers_release(&launches.cpu);
+	numbers_release(&launches.gpu);
+	numbers_release(&launches.delay);
+	result_table_release(&launches.first);
+	ops_free(kinds);
+	return done;
+}
+
+enum ops_code analysis_launch_stats(struct analysis_run *run)
+{
+	struct cutoffs cutoffs;
+	size_t *ranks, count;
+	bool memory;
+	enum ops_code code = analysis_number(run, "runtime_cutoff", &cutoffs.runtime_us);
+
+	if (!code)
+		code = analysis_number(run, "launch_delay_cutoff", &cutoffs.delay_us);
+	if (!code)
+		code = analysis_bool(run, "include_memory_events", &memory);
+	if (!code)
+		code = analysis_ranks(run, &ranks, &count);
+	if (code)
+		return code;
+	ops_json_open(&run->result.json, '{');
+	for (size_t i = 0; !code && i < count; i++)
+		if (!write_rank(run, &run->events.tables[ranks[i]], memory, &cutoffs))
+			code = ops_fault_memory(run->error);
+	ops_json_close(&run->result.json, '}');
+	ops_free(ranks);
+	return code;
+}

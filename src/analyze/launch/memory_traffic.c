@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How fast copies and fills move memory, by kind, over time (9). When the last of a kind ends its sum is 0, whatever the
+ * floating point left of it (flaw 17).
+ */
+#include "analyze/launch/launches.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/intern.h"
+#include "trace/order.h"
+
+#define NS_PER_US 1000
+
+static double bandwidth_of(const struct event_table *table, uint32_t row)
+{
+	struct ops_string json;
+	double value;
+
+	if (!ops_event_arg(table->trace, table->rows[row].source, "memory bandwidth (GB/s)", &json) ||
+	    !ops_json_slice_number((struct ops_json_slice){json.bytes, json.size}, &value) || !isfinite(value))
+		return 0;
+	return value;
+}
+
+static bool push(struct traffic *traffic, int64_t ts_ns, uint32_t row, uint32_t kind, double gbps, bool is_end)
+{
+	struct traffic_point *point = OPS_ARRAY_PUSH(&traffic->points);
+
+	if (point)
+		*point = (struct traffic_point){ts_ns, row, kind, gbps, is_end};
+	return point;
+}
+
+/* All beginnings, then all ends. */
+static bool collect(struct traffic *traffic, const struct event_table *table, struct ops_intern *kinds)
+{
+	size_t starts;
+
+	for (size_t i = 0; i < table->kept_count; i++) {
+		uint32_t row = table->kept[i], kind;
+		struct ops_string text;
+
+		if (!table->rows[row].on_device || table->rows[row].class_ != EVENT_MEMORY)
+			continue;
+		text = event_memory_kind(event_name(table, &table->rows[row]));
+		kind = ops_intern_add(kinds, text.bytes, text.size);
+		if (kind == OPS_INTERN_NONE)
+			return false;
+		if (kind == traffic->kinds.count) {
+			if (!OPS_ARRAY_RESERVE(&traffic->kinds, 1))
+				return false;
+			traffic->kinds.items[traffic->kinds.count++] = text;
+		}
+		if (!push(traffic, table->rows[row].ts_ns, row, kind, bandwidth_of(table, row), false))
+			return false;
+	}
+	starts = traffic->points.count;
+	for (size_t i = 0; i < starts; i++) {
+		struct traffic_point start = traffic->points.items[i];
+		int64_t dur_ns = table->rows[start.row].dur_ns;
+
+		if (!push(traffic, start.ts_ns + (dur_ns ? dur_ns : NS_PER_US), start.row, start.kind, -start.gbps, true))
+			return false;
+	}
+	return true;
+}
+
+static bool before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct traffic_point *points = context;
+
+	return points[a].ts_ns < points[b].ts_ns;
+}
+
+static bool sum_up(struct traffic *traffic)
+{
+	size_t count = traffic->kinds.count;
+	double *sums = ops_alloc_zeroed(count + 1, sizeof(*sums));
+	int64_t *running = ops_alloc_zeroed(count + 1, sizeof(*running));
+	uint32_t *order = NULL;
+	bool done = sums && running && ops_find_order(traffic->points.count, before, traffic->points.items, &order) &&
+	            (!order || ops_reorder(&traffic->points.items, traffic->points.count, sizeof(*traffic->points.items), order));
+
+	for (size_t i = 0; done && i < traffic->points.count; i++) {
+		struct traffic_point *point = &traffic->points.items[i];
+
+		running[point->kind] += point->is_end ? -1 : 1;
+		sums[point->kind] = running[point->kind] ? sums[point->kind] + point->gbps : 0;
+		point->gbps = sums[point->kind];
+	}
+	if (order)
+		traffic->points.capacity = traffic->points.count;
+	ops_free(order);
+	ops_free(sums);
+	ops_free(running);
+	return done;
+}
+
+bool traffic_build(struct traffic *traffic, const struct event_table *table)
+{
+	struct ops_intern kinds = {0};
+	bool done;
+
+	*traffic = (struct traffic){{0}, {0}};
+	done = collect(traffic, table, &kinds) && sum_up(traffic);
+	ops_intern_release(&kinds);
+	return done;
+}
+
+void traffic_release(struct traffic *traffic)
+{
+	OPS_ARRAY_RELEASE(&traffic->points);
+	OPS_ARRAY_RELEASE(&traffic->kinds);
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+
+/* Kinds by name; freed by the caller. */
+static uint32_t *sorted_kinds(const struct traffic *traffic)
+{
+	uint32_t *order = ops_alloc_zeroed(traffic->kinds.count + 1, sizeof(*order));
+
+	/* There are but a few: nine directions of copies at most, beside names of other makes that share one. */
+	for (uint32_t i = 0; order && i < traffic->kinds.count; i++) {
+		uint32_t at = i;
+		struct ops_string kind = traffic->kinds.items[i];
+
+		for (; at; at--) {
+			struct ops_string other = traffic->kinds.items[order[at - 1]];
+			size_t size = kind.size < other.size ? kind.size : other.size;
+			int compared = memcmp(other.bytes, kind.bytes, size);
+
+			if (compared < 0 || (compared == 0 && other.size <= kind.size))
+				break;
+			order[at] = order[at - 1];
+		}
+		order[at] = i;
+	}
+	return order;
+}
+
+static bool write_summary(struct result_table *out, const struct event_table *table, const struct traffic *traffic)
+{
+	size_t count = traffic->kinds.count;
+	struct numbers *numbers = ops_alloc_zeroed(count + 1, sizeof(*numbers));
+	uint32_t *order = sorted_kinds(traffic);
+	bool done = numbers && order;
+
+	for (size_t i = 0; done && i < traffic->points.count; i++)
+		if (traffic->points.items[i].gbps > 0)
+			done = numbers_push(&numbers[traffic->points.items[i].kind], traffic->points.items[i].gbps);
+	for (size_t i = 0; done && i < count; i++) {
+		struct description description = describe(&numbers[order[i]]);
+
+		if (!description.count)
+			continue;
+		result_integer(out, table->rank);
+		result_text(out, traffic->kinds.items[order[i]]);
+		describe_cells(out, &description, -1);
+	}
+	for (size_t i = 0; numbers && i < count; i++)
+		numbers_release(&numbers[i]);
+	ops_free(numbers);
+	ops_free(order);
+	return done;
+}
+
+static void write_points(struct ops_json_writer *json, const struct event_table *table, const struct traffic *traffic)
+{
+	struct result_table series = {0};
+
+	result_column(&series, "ts", RESULT_TIME);
+	result_column(&series, "index", RESULT_INTEGER);
+	result_column(&series, "name", RESULT_TEXT);
+	result_column(&series, "memory_bw_gbps", RESULT_NUMBER);
+	for (size_t i = 0; i < traffic->points.count; i++) {
+		const struct traffic_point *point = &traffic->points.items[i];
+
+		result_time(&series, point->ts_ns);
+		result_integer(&series, table->rows[point->row].index);
+		result_text(&series, traffic->kinds.items[point->kind]);
+		result_number(&series, point->gbps);
+	}
+	ops_json_key(json, "series");
+	result_table_json(&series, json);
+	result_table_release(&series);
+}
+
+static void write_by_name(struct ops_json_writer *json, const struct traffic *traffic, const uint32_t *order,
+                          const double *values, const char *key)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < traffic->kinds.count; i++) {
+		ops_json_key_of(json, traffic->kinds.items[order[i]].bytes, traffic->kinds.items[order[i]].size);
+		ops_json_number(json, values[order[i]]);
+	}
+	ops_json_close(json, '}');
+}
+
+static bool write_series(struct ops_json_writer *json, const struct event_table *table, const struct traffic *traffic,
+                         bool with_points)
+{
+	uint32_t *order = sorted_kinds(traffic);
+	double *counts = ops_alloc_zeroed(2 * traffic->kinds.count + 1, sizeof(*counts)), *most;
+	int64_t negative = 0;
+	bool done = order && counts;
+
+	most = done ? counts + traffic->kinds.count : NULL;
+	for (size_t i = 0; done && i < traffic->points.count; i++) {
+		const struct traffic_point *point = &traffic->points.items[i];
+
+		counts[point->kind]++;
+		most[point->kind] = fmax(most[point->kind], point->gbps);
+		negative += point->gbps < 0;
+	}
+	if (done) {
+		analysis_rank_key(json, table->rank);
+		ops_json_open(json, '{');
+		ops_json_key(json, "points");
+		ops_json_integer(json, (int64_t)traffic->points.count);
+		write_by_name(json, traffic, order, counts, "points_by_name");
+		write_by_name(json, traffic, order, most, "max_by_name");
+		ops_json_key(json, "negative_points");
+		ops_json_integer(json, negative);
+		if (with_points)
+			write_points(json, table, traffic);
+		ops_json_close(json, '}');
+	}
+	ops_free(order);
+	ops_free(counts);
+	return done;
+}
+
+static enum ops_code each_rank(struct analysis_run *run, bool summary, bool with_points)
+{
+	size_t *ranks, count;
+	enum ops_code code = analysis_ranks(run, &ranks, &count);
+
+	for (size_t i = 0; !code && i < count; i++) {
+		const struct event_table *table = &run->events.tables[ranks[i]];
+		struct traffic traffic;
+		bool done = traffic_build(&traffic, table);
+
+		if (done && summary)
+			done = write_summary(&run->result.table, table, &traffic);
+		else if (done && traffic.points.count)
+			done = write_series(&run->result.json, table, &traffic, with_points);
+		traffic_release(&traffic);
+		if (!done)
+			code = ops_fault_memory(run->error);
+	}
+	ops_free(ranks);
+	return code;
+}
+
+enum ops_code analysis_memory_summary(struct analysis_run *run)
+{
+	static const char *const figures[] = {"memory_bw_gbps_mean", "memory_bw_gbps_std", "memory_bw_gbps_min",
+	                                      "memory_bw_gbps_25%",  "memory_bw_gbps_50%", "memory_bw_gbps_75%",
+	                                      "memory_bw_gbps_max"};
+	struct result_table *table = &run->result.table;
+
+	result_column(table, "rank", RESULT_INTEGER);
+	result_column(table, "name", RESULT_TEXT);
+	result_column(table, "memory_bw_gbps_count", RESULT_INTEGER);
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+		result_column(table, figures[i], RESULT_NUMBER);
+	return each_rank(run, true, false);
+}
+
+enum ops_code analysis_memory_series(struct analysis_run *run)
+{
+	bool series;
+	enum ops_code code = analysis_bool(run, "series", &series);
+
+	if (code)
+		return code;
+	ops_json_open(&run->result.json, '{');
+	code = each_rank(run, false, series);
+	ops_json_close(&run->result.json, '}');
+	return code;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How much work waits on each stream: every launch adds to its queue when it is called, every kernel leaves it when it
+ * begins (8).
+ */
+#include "analyze/launch/launches.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/intern.h"
+#include "trace/order.h"
+
+static int compare_queues(const void *a, const void *b)
+{
+	const struct queue *left = a, *right = b;
+
+	if (left->stream != right->stream)
+		return left->stream < right->stream ? -1 : 1;
+	return (left->device > right->device) - (left->device < right->device);
+}
+
+static struct queue queue_of(const struct event_table *table, uint32_t row)
+{
+	size_t count;
+
+	return (struct queue){ops_trace_tracks(table->trace, &count)[table->rows[row].track].pid, table->rows[row].stream};
+}
+
+/* A point whose queue is that of the device work. */
+static bool push(struct queues *queues, const struct event_table *table, struct ops_intern *seen, uint32_t row,
+                 uint32_t work, int change)
+{
+	struct queue queue = queue_of(table, work);
+	struct queue_point *point = OPS_ARRAY_PUSH(&queues->points);
+	uint32_t id = ops_intern_add(seen, &queue, sizeof(queue));
+
+	if (!point || id == OPS_INTERN_NONE)
+		return false;
+	*point = (struct queue_point){table->rows[row].ts_ns, row, id, change};
+	if (id < queues->queues.count)
+		return true;
+	if (!OPS_ARRAY_RESERVE(&queues->queues, 1))
+		return false;
+	queues->queues.items[queues->queues.count++] = queue;
+	return true;
+}
+
+/* All launches, then all that they launched. */
+static bool collect(struct queues *queues, const struct event_table *table, const uint8_t *kinds, uint8_t *is_kept,
+                    struct ops_intern *seen)
+{
+	bool done = true;
+
+	for (size_t i = 0; i < table->kept_count; i++)
+		is_kept[table->kept[i]] = 1;
+	for (size_t i = 0; done && i < table->kept_count; i++) {
+		uint32_t call = table->kept[i];
+
+		for (uint32_t at = table->launched_first[call]; done && at < table->launched_first[call + 1]; at++)
+			if (kinds[table->rows[call].name] && is_kept[table->launched[at]])
+				done = push(queues, table, seen, call, table->launched[at], 1);
+	}
+	for (size_t i = 0; done && i < table->kept_count; i++) {
+		const struct event_row *row = &table->rows[table->kept[i]];
+
+		if (row->on_device && row->partner != OPS_NONE && is_kept[row->partner] &&
+		    kinds[table->rows[row->partner].name])
+			done = push(queues, table, seen, table->kept[i], table->kept[i], -1);
+	}
+	return done;
+}
+
+static bool before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct queue_point *points = context;
+
+	return points[a].ts_ns < points[b].ts_ns;
+}
+
+/* Numbers queues by stream and device, orders the points by time, and sums up. */
+static bool sum_up(struct queues *queues)
+{
+	size_t count = queues->queues.count;
+	struct queue *sorted = ops_alloc_zeroed(count + 1, sizeof(*sorted));
+	int64_t *lengths = ops_alloc_zeroed(count + 1, sizeof(*lengths));
+	uint32_t *order = NULL;
+	bool done = sorted && lengths && ops_find_order(queues->points.count, before, queues->points.items, &order) &&
+	            (!order || ops_reorder(&queues->points.items, queues->points.count, sizeof(*queues->points.items), order));
+
+	if (done && count) {
+		memcpy(sorted, queues->queues.items, count * sizeof(*sorted));
+		qsort(sorted, count, sizeof(*sorted), compare_queues);
+	}
+	for (size_t i = 0; done && i < queues->points.count; i++) {
+		struct queue_point *point = &queues->points.items[i];
+		const struct queue *found =
+			bsearch(&queues->queues.items[point->queue], sorted, count, sizeof(*sorted), compare_queues);
+
+		point->queue = (uint32_t)(found - sorted);
+		point->length = lengths[point->queue] += point->length;
+	}
+	if (done && count)
+		memcpy(queues->queues.items, sorted, count * sizeof(*sorted));
+	if (order)
+		queues->points.capacity = queues->points.count;
+	ops_free(order);
+	ops_free(sorted);
+	ops_free(lengths);
+	return done;
+}
+
+bool queues_build(struct queues *queues, const struct event_table *table)
+{
+	struct ops_intern seen = {0};
+	uint8_t *kinds = launch_kinds(table);
+	uint8_t *is_kept = ops_alloc_zeroed(table->count + 1, 1);
+	bool done;
+
+	*queues = (struct queues){{0}, {0}};
+	done = kinds && is_kept && collect(queues, table, kinds, is_kept, &seen) && sum_up(queues);
+	ops_intern_release(&seen);
+	ops_free(kinds);
+	ops_free(is_kept);
+	return done;
+}
+
+void queues_release(struct queues *queues)
+{
+	OPS_ARRAY_RELEASE(&queues->points);
+	OPS_ARRAY_RELEASE(&queues->queues);
+}

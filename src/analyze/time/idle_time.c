@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why a stream is idle (5): the host had not called yet (host_wait), kernels follow each other closely (kernel_wait), or
+ * something else.
+ *
+ * Flaw 4 put right: a kernel that begins before the one before it ends waits 0, time from then on counts from the latest
+ * end, what has no known launch was not waited for, and streams of different devices are different streams.
+ */
+#include "analyze/time/device_time.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analyze/describe.h"
+#include "base/alloc.h"
+#include "base/intern.h"
+#include "trace/order.h"
+
+enum category { HOST_WAIT, KERNEL_WAIT, OTHER, CATEGORY_COUNT };
+static const char *const names[] = {"host_wait", "kernel_wait", "other"};
+
+struct category_sum {
+	int64_t idle_ns;
+	uint64_t count; /* of kernels, the first of a stream too */
+	struct numbers intervals_us;
+};
+
+/* A stream of one device. */
+struct stream {
+	int64_t device;
+	int64_t number;
+};
+
+/* Orders rows by stream, streams by first appearance, then by time. */
+struct order {
+	const struct event_table *table;
+	const uint32_t *stream_of; /* by row */
+};
+
+static bool before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct order *order = context;
+
+	if (order->stream_of[a] != order->stream_of[b])
+		return order->stream_of[a] < order->stream_of[b];
+	return order->table->rows[a].ts_ns < order->table->rows[b].ts_ns;
+}
+
+static bool is_kernel(const struct event_table *table, const struct event_row *row)
+{
+	return row->on_device && (row->kind == OPS_EVENT_KERNEL || row->kind == OPS_EVENT_GPU_MEMCPY ||
+	                          row->kind == OPS_EVENT_GPU_MEMSET ||
+	                          ops_string_is(ops_event_category(table->trace, row->source), "mtia_ccp_events"));
+}
+
+/* Files the intervals of one stream; `rows` in order of time. */
+static bool file_stream(const struct event_table *table, const uint32_t *rows, size_t count, int64_t delay_ns,
+                        struct category_sum sums[CATEGORY_COUNT])
+{
+	int64_t end_ns = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct event_row *row = &table->rows[rows[i]];
+		int64_t idle_ns = i && row->ts_ns > end_ns ? row->ts_ns - end_ns : 0;
+		enum category category = OTHER;
+
+		if (i && row->partner != OPS_NONE && table->rows[row->partner].ts_ns > end_ns)
+			category = HOST_WAIT;
+		else if (i && idle_ns < delay_ns)
+			category = KERNEL_WAIT;
+		sums[category].idle_ns += idle_ns;
+		sums[category].count++;
+		if (i && !numbers_push(&sums[category].intervals_us, (double)idle_ns / 1000))
+			return false;
+		end_ns = !i || event_end(row) > end_ns ? event_end(row) : end_ns;
+	}
+	return true;
+}
+
+static void write_stream(struct result_table *out, int64_t rank, const struct stream *stream,
+                         struct category_sum sums[CATEGORY_COUNT], bool statistics)
+{
+	int64_t total_ns = sums[HOST_WAIT].idle_ns + sums[KERNEL_WAIT].idle_ns + sums[OTHER].idle_ns;
+
+	for (int i = 0; i < CATEGORY_COUNT; i++) {
+		struct description description;
+
+		if (!sums[i].count)
+			continue;
+		if (statistics) {
+			description = describe(&sums[i].intervals_us);
+			result_text(out, (struct ops_string){names[i], strlen(names[i])});
+		}
+		result_integer(out, rank);
+		result_integer(out, stream->number);
+		if (statistics) {
+			describe_cells(out, &description, 2);
+		} else {
+			result_text(out, (struct ops_string){names[i], strlen(names[i])});
+			result_time(out, sums[i].idle_ns);
+			result_number(out, total_ns ? result_round((double)sums[i].idle_ns / (double)total_ns, 2) : NAN);
+		}
+		result_integer(out, stream->device);
+	}
+}
+
+/* Streams of a rank in order of appearance, and of each row which it is. */
+static bool find_streams(const struct event_table *table, uint32_t *stream_of, uint32_t *rows, size_t *ret_count)
+{
+	const struct ops_track *tracks;
+	size_t track_count;
+	struct ops_intern streams = {0};
+	bool done = true;
+
+	tracks = ops_trace_tracks(table->trace, &track_count);
+	*ret_count = 0;
+	for (size_t i = 0; done && i < table->kept_count; i++) {
+		const struct event_row *row = &table->rows[table->kept[i]];
+		struct stream stream = {tracks[row->track].pid, row->stream};
+
+		if (!is_kernel(table, row))
+			continue;
+		stream_of[table->kept[i]] = ops_intern_add(&streams, &stream, sizeof(stream));
+		done = stream_of[table->kept[i]] != OPS_INTERN_NONE;
+		rows[(*ret_count)++] = table->kept[i];
+	}
+	ops_intern_release(&streams);
+	return done;
+}
+
+static bool write_rank(struct result_table *out, const struct event_table *table, int64_t delay_ns, bool statistics)
+{
+	uint32_t *stream_of = ops_alloc_zeroed(table->count + 1, sizeof(*stream_of));
+	uint32_t *rows = ops_alloc_zeroed(table->kept_count + 1, sizeof(*rows));
+	struct order order = {table, stream_of};
+	size_t count = 0, track_count;
+	const struct ops_track *tracks = ops_trace_tracks(table->trace, &track_count);
+	bool done = stream_of && rows && find_streams(table, stream_of, rows, &count) &&
+	            ops_sort_rows(rows, count, before, &order);
+
+	for (size_t i = 0, end; done && i < count; i = end) {
+		struct category_sum sums[CATEGORY_COUNT] = {{0}};
+		const struct event_row *row = &table->rows[rows[i]];
+		struct stream stream = {tracks[row->track].pid, row->stream};
+
+		for (end = i; end < count && stream_of[rows[end]] == stream_of[rows[i]];)
+			end++;
+		done = file_stream(table, rows + i, end - i, delay_ns, sums);
+		if (done)
+			write_stream(out, table->rank, &stream, sums, statistics);
+		for (int at = 0; at < CATEGORY_COUNT; at++)
+			numbers_release(&sums[at].intervals_us);
+	}
+	ops_free(stream_of);
+	ops_free(rows);
+	return done;
+}
+
+static void add_columns(struct result_table *table, bool statistics)
+{
+	static const char *const figures[] = {"mean", "std", "min", "25%", "50%", "75%", "max"};
+
+	if (statistics)
+		result_column(table, "idle_category", RESULT_TEXT);
+	result_column(table, "rank", RESULT_INTEGER);
+	result_column(table, "stream", RESULT_INTEGER);
+	if (statistics) {
+		result_column(table, "count", RESULT_INTEGER);
+		for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+			result_column(table, figures[i], RESULT_NUMBER);
+	} else {
+		result_column(table, "idle_category", RESULT_TEXT);
+		result_column(table, "idle_time", RESULT_TIME);
+		result_column(table, "idle_time_ratio", RESULT_NUMBER);
+	}
+	result_column(table, "device", RESULT_INTEGER);
+}
+
+static enum ops_code run_idle(struct analysis_run *run, bool statistics)
+{
+	size_t *ranks, count;
+	double delay_us;
+	enum ops_code code = analysis_number(run, "consecutive_kernel_delay", &delay_us);
+
+	if (!code && !(fabs(delay_us) < 9e15))
+		code = ops_fault(run->error, OPS_INVALID, "option 'consecutive_kernel_delay' is too large");
+	if (!code)
+		code = analysis_ranks(run, &ranks, &count);
+	if (code)
+		return code;
+	add_columns(&run->result.table, statistics);
+	for (size_t i = 0; !code && i < count; i++)
+		if (!write_rank(&run->result.table, &run->events.tables[ranks[i]], (int64_t)(delay_us * 1000), statistics))
+			code = ops_fault_memory(run->error);
+	ops_free(ranks);
+	return code;
+}
+
+enum ops_code analysis_idle_time(struct analysis_run *run)
+{
+	return run_idle(run, false);
+}
+
+enum ops_code analysis_idle_intervals(struct analysis_run *run)
+{
+	return run_idle(run, true);
+}
