@@ -168,7 +168,11 @@ class Comparison:
 
     def same(self, path, expected, found):
         numbers = (int, float)
-        if isinstance(expected, dict) and expected.keys() == {"prefix", "elements", "sha256"} and isinstance(found, str):
+        if (
+            isinstance(expected, dict)
+            and expected.keys() == {"prefix", "elements", "sha256"}
+            and isinstance(found, str)
+        ):
             return expected == shortened(found)
         if isinstance(expected, bool) or not isinstance(expected, numbers) or not isinstance(found, numbers):
             return expected == found
@@ -227,7 +231,9 @@ def compare(entry, found):
         comparison.walk(expected[kind], found.get(kind, found.get("value")), kind)
     elif expected["status"] == "none":
         table = found.get("table")
-        comparison.figure("none", True, found.get("value", 1) in (None, {}, []) or (table is not None and not table["rows"]))
+        comparison.figure(
+            "none", True, found.get("value", 1) in (None, {}, []) or (table is not None and not table["rows"])
+        )
     return comparison
 
 

@@ -383,6 +383,29 @@ def test_handler_raises_in_a_step():
     assert calls == [["ProfilerStep#1", "body 1"], ["ProfilerStep#3", "body 3"]]
 
 
+def test_handler_raises_where_the_next_window_follows_at_once():
+    calls = []
+
+    def handler(prof):
+        calls.append(names(prof))
+        raise OSError("handler")
+
+    with pytest.warns(UserWarning, match="warmup"):
+        schedule = opstrobe.schedule(wait=0, warmup=0, active=2, repeat=2)
+    with opstrobe.profile(schedule=schedule, on_trace_ready=handler) as prof:
+        for step in range(4):
+            enter(f"body {step}")
+            if step % 2:
+                with pytest.raises(OSError):
+                    prof.step()
+            else:
+                prof.step()
+    assert [[name for name in found if name.startswith("body")] for found in calls] == [
+        ["body 0", "body 1"],
+        ["body 2", "body 3"],
+    ]
+
+
 def test_handler_stops_the_profile():
     calls = []
 

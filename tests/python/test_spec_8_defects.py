@@ -78,9 +78,13 @@ def test_spec_8_d17_a_profiler_of_the_users_own_goes_on():
     assert any(e.name.endswith(": work") for e in prof.events())
 
 
-def test_spec_8_d23_ids_are_unique_and_the_cpu_has_no_index():
-    with opstrobe.profile(with_stack=True, profile_memory=True) as prof:
-        work()
+@pytest.mark.parametrize("with_stack", [True, False])
+def test_spec_8_d23_ids_are_unique_and_the_cpu_has_no_index(with_stack):
+    with opstrobe.profile(with_stack=with_stack, profile_memory=True) as prof:
+        kept = [work(), work(), work()]
+        del kept
+    if not with_stack:  # those inside a function are its own
+        assert sum(e.name == "[memory]" for e in prof.events()) >= 3
     ids = [e.id for e in prof.events()]
     assert len(set(ids)) == len(ids)
     assert {e.device_index for e in prof.events()} == {-1}
@@ -90,7 +94,10 @@ def test_spec_8_d24_nothing_on_standard_error():
     code = (
         "import torch, opstrobe\n"
         "for options in ({}, dict(with_stack=True), dict(profile_memory=True, record_shapes=True)):\n"
-        "    with opstrobe.profile(**options) as prof: torch.ones(1)\n"
+        "    with opstrobe.profile(**options) as prof:\n"
+        "        torch.ones(1)\n"
+        "        prof.toggle_collection_dynamic(False, [opstrobe.ProfilerActivity.CPU])\n"
+        "        prof.toggle_collection_dynamic(True, [opstrobe.ProfilerActivity.CPU])\n"
         "    prof.toggle_collection_dynamic(False, [opstrobe.ProfilerActivity.CPU])\n"
         "    prof.key_averages().table()\n"
     )
