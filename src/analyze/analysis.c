@@ -157,7 +157,9 @@ static const struct ops_analysis_option critical_path_options[] = {
 	X("memory_bw_time_series", RANKS, series_options, analysis_memory_series,                  \
 	  "the same over time")                                                                    \
 	X("user_annotation_breakdown", RANKS, annotation_options, analysis_user_annotations,       \
-	  "which annotated ranges take most time")
+	  "which annotated ranges take most time")                                                 \
+	X("gpu_kernels_with_user_annotations", RANKS, no_options, analysis_annotated_kernels,      \
+	  "how much work of devices runs under which annotation")
 
 /* Of several traces, and of what lies beside traces. */
 #define MORE_ANALYSES(X)                                                                           \

@@ -71,6 +71,7 @@ analysis_function analysis_full_queue;
 analysis_function analysis_memory_summary;
 analysis_function analysis_memory_series;
 analysis_function analysis_user_annotations;
+analysis_function analysis_annotated_kernels;
 analysis_function analysis_operator_launches;
 analysis_function analysis_call_graph;
 analysis_function analysis_kernel_sequences;

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which annotation each piece of device work ran under (11): the shortest on its own stream that it overlaps (flaw 11: not
+ * on other streams).
+ *
+ * Going through the work of a stream in order of its start, an annotation that overlaps a piece of work either runs when
+ * it starts, and then it is in a heap of those that have begun, or begins before it ends, and then it is in a stretch of
+ * the annotations in order of their start, whose shortest a tree tells.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "base/alloc.h"
+#include "trace/order.h"
+
+/* Annotations and work of a rank, each by track and start. */
+struct lists {
+	const struct event_table *table;
+	uint32_t *annotations;
+	size_t annotation_count;
+	uint32_t *work;
+	size_t work_count;
+	uint32_t *label; /* by place in `work`: a row, OPS_NONE none */
+};
+
+/* The annotations of one track: a tree of the shortest, and a heap, both of places in `rows`. */
+struct track {
+	const struct event_table *table;
+	const uint32_t *rows;
+	size_t count;
+	uint32_t *tree; /* 2 * count: leaves behind, OPS_NONE none */
+	uint32_t *heap;
+	size_t heap_count;
+};
+
+static bool before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct event_row *rows = context;
+
+	if (rows[a].track != rows[b].track)
+		return rows[a].track < rows[b].track;
+	return rows[a].ts_ns < rows[b].ts_ns;
+}
+
+/* Of two annotations that which counts: the shorter; of equally short ones the later in the file. */
+static uint32_t shorter(const struct track *track, uint32_t a, uint32_t b)
+{
+	const struct event_row *left, *right;
+
+	if (a == OPS_NONE || b == OPS_NONE)
+		return a == OPS_NONE ? b : a;
+	left = &track->table->rows[track->rows[a]];
+	right = &track->table->rows[track->rows[b]];
+	if (left->dur_ns != right->dur_ns)
+		return left->dur_ns < right->dur_ns ? a : b;
+	return track->rows[a] > track->rows[b] ? a : b;
+}
+
+static void fill_tree(struct track *track)
+{
+	for (size_t i = 0; i < track->count; i++)
+		track->tree[track->count + i] = (uint32_t)i;
+	for (size_t i = track->count; i-- > 1;)
+		track->tree[i] = shorter(track, track->tree[2 * i], track->tree[2 * i + 1]);
+}
+
+/* The shortest of the places from `first` on and before `end`. */
+static uint32_t shortest_of(const struct track *track, size_t first, size_t end)
+{
+	uint32_t found = OPS_NONE;
+
+	for (first += track->count, end += track->count; first < end; first /= 2, end /= 2) {
+		if (first & 1)
+			found = shorter(track, found, track->tree[first++]);
+		if (end & 1)
+			found = shorter(track, found, track->tree[--end]);
+	}
+	return found;
+}
+
+static void push(struct track *track, uint32_t place)
+{
+	size_t i = track->heap_count++;
+
+	for (; i && shorter(track, track->heap[(i - 1) / 2], place) == place; i = (i - 1) / 2)
+		track->heap[i] = track->heap[(i - 1) / 2];
+	track->heap[i] = place;
+}
+
+static void pop(struct track *track)
+{
+	uint32_t place = track->heap[--track->heap_count];
+	size_t size = track->heap_count, i = 0, child;
+
+	for (; (child = 2 * i + 1) < size; i = child) {
+		if (child + 1 < size && shorter(track, track->heap[child], track->heap[child + 1]) == track->heap[child + 1])
+			child++;
+		if (shorter(track, track->heap[child], place) == place)
+			break;
+		track->heap[i] = track->heap[child];
+	}
+	if (size)
+		track->heap[i] = place;
+}
+
+/* Labels the work of one track. */
+static void label_track(struct track *track, const uint32_t *work, size_t count, uint32_t *label)
+{
+	const struct event_row *rows = track->table->rows;
+	size_t begun = 0;
+
+	fill_tree(track);
+	for (size_t i = 0; i < count; i++) {
+		const struct event_row *row = &rows[work[i]];
+		size_t low, high = track->count;
+		uint32_t found = OPS_NONE;
+
+		for (; begun < track->count && rows[track->rows[begun]].ts_ns <= row->ts_ns; begun++)
+			push(track, (uint32_t)begun);
+		while (track->heap_count && event_end(&rows[track->rows[track->heap[0]]]) <= row->ts_ns)
+			pop(track);
+		for (low = begun; low < high;) {
+			size_t middle = (low + high) / 2;
+
+			if (rows[track->rows[middle]].ts_ns < event_end(row))
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (track->heap_count)
+			found = track->heap[0];
+		found = shorter(track, found, begun < low ? shortest_of(track, begun, low) : OPS_NONE);
+		label[i] = found == OPS_NONE ? OPS_NONE : track->rows[found];
+	}
+}
+
+static bool label_all(struct lists *lists)
+{
+	const struct event_row *rows = lists->table->rows;
+	uint32_t *room = ops_alloc_zeroed(3 * lists->annotation_count + 1, sizeof(*room));
+	size_t at = 0;
+
+	if (!room)
+		return false;
+	for (size_t i = 0, end; i < lists->work_count; i = end) {
+		uint32_t on = rows[lists->work[i]].track;
+		struct track track = {.table = lists->table};
+
+		for (end = i; end < lists->work_count && rows[lists->work[end]].track == on;)
+			end++;
+		while (at < lists->annotation_count && rows[lists->annotations[at]].track < on)
+			at++;
+		track.rows = lists->annotations + at;
+		for (; at < lists->annotation_count && rows[lists->annotations[at]].track == on; at++)
+			track.count++;
+		track.tree = room;
+		track.heap = room + 2 * track.count;
+		label_track(&track, lists->work + i, end - i, lists->label + i);
+	}
+	ops_free(room);
+	return true;
+}
+
+static bool collect(struct lists *lists, const struct event_table *table)
+{
+	*lists = (struct lists){.table = table};
+	lists->annotations = ops_alloc_zeroed(table->kept_count + 1, sizeof(uint32_t));
+	lists->work = ops_alloc_zeroed(table->kept_count + 1, sizeof(uint32_t));
+	lists->label = ops_alloc_zeroed(table->kept_count + 1, sizeof(uint32_t));
+	if (!lists->annotations || !lists->work || !lists->label)
+		return false;
+	for (size_t i = 0; i < table->kept_count; i++) {
+		const struct event_row *row = &table->rows[table->kept[i]];
+
+		if (row->kind == OPS_EVENT_GPU_USER_ANNOTATION)
+			lists->annotations[lists->annotation_count++] = table->kept[i];
+		else if (event_is_device_side(table, row))
+			lists->work[lists->work_count++] = table->kept[i];
+	}
+	return ops_sort_rows(lists->annotations, lists->annotation_count, before, table->rows) &&
+	       ops_sort_rows(lists->work, lists->work_count, before, table->rows);
+}
+
+static void release(struct lists *lists)
+{
+	ops_free(lists->annotations);
+	ops_free(lists->work);
+	ops_free(lists->label);
+}
+
+/* --- what comes of it --------------------------------------------------------------------------------------------- */
+
+struct labelled {
+	struct ops_string name;
+	int64_t rows;
+	int64_t dur_ns;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct labelled *left = a, *right = b;
+	size_t size = left->name.size < right->name.size ? left->name.size : right->name.size;
+	int order = size ? memcmp(left->name.bytes, right->name.bytes, size) : 0;
+
+	return order ? order : (left->name.size > right->name.size) - (left->name.size < right->name.size);
+}
+
+/* Sums by name; the items are merged in place. */
+static size_t sum_up(const struct lists *lists, struct labelled *items)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < lists->work_count; i++) {
+		const struct event_table *table = lists->table;
+		struct ops_string none = {"", 0};
+
+		items[i] = (struct labelled){
+			lists->label[i] == OPS_NONE ? none : event_name(table, &table->rows[lists->label[i]]), 1,
+			table->rows[lists->work[i]].dur_ns};
+	}
+	if (lists->work_count)
+		qsort(items, lists->work_count, sizeof(*items), compare);
+	for (size_t i = 0; i < lists->work_count; i++) {
+		if (count && !compare(&items[i], &items[count - 1])) {
+			items[count - 1].rows++;
+			items[count - 1].dur_ns += items[i].dur_ns;
+		} else {
+			items[count++] = items[i];
+		}
+	}
+	return count;
+}
+
+static bool write_rank(struct ops_json_writer *json, const struct lists *lists)
+{
+	struct labelled *items = ops_alloc_zeroed(lists->work_count + 1, sizeof(*items));
+	size_t count;
+
+	if (!items)
+		return false;
+	count = sum_up(lists, items);
+	analysis_rank_key(json, lists->table->rank);
+	ops_json_open(json, '{');
+	ops_json_key(json, "rows");
+	ops_json_integer(json, (int64_t)lists->work_count);
+	for (int times = 0; times < 2; times++) {
+		ops_json_key(json, times ? "dur_by_annotation" : "rows_by_annotation");
+		ops_json_open(json, '{');
+		for (size_t i = 0; i < count; i++) {
+			ops_json_key_of(json, items[i].name.bytes, items[i].name.size);
+			if (times)
+				ops_json_us(json, items[i].dur_ns);
+			else
+				ops_json_integer(json, items[i].rows);
+		}
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, '}');
+	ops_free(items);
+	return true;
+}
+
+static bool is_annotated(const struct event_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		for (size_t row = 0; row < set->tables[i].count; row++)
+			if (set->tables[i].rows[row].kind == OPS_EVENT_GPU_USER_ANNOTATION)
+				return true;
+	return false;
+}
+
+/* Null when there are no annotations on devices. */
+enum ops_code analysis_annotated_kernels(struct analysis_run *run)
+{
+	struct ops_json_writer *json = &run->result.json;
+	enum ops_code code = OPS_OK;
+
+	if (!is_annotated(&run->events))
+		return OPS_OK;
+	ops_json_open(json, '{');
+	for (size_t i = 0; !code && i < run->count; i++) {
+		struct lists lists;
+
+		if (!collect(&lists, &run->events.tables[i]) || !label_all(&lists) || !write_rank(json, &lists))
+			code = ops_fault_memory(run->error);
+		release(&lists);
+	}
+	ops_json_close(json, '}');
+	return code;
+}
