@@ -93,6 +93,11 @@ static const struct ops_analysis_option series_options[] = {
 	{"series", "false", "all points, too"},
 	{0},
 };
+static const struct ops_analysis_option counter_options[] = {
+	RANKS_OPTION,
+	{"output_dir", "null", "where the copies go; null: beside the files"},
+	{0},
+};
 static const struct ops_analysis_option full_options[] = {
 	RANKS_OPTION,
 	{"max_queue_length", "1024", "a queue of this length is full"},
@@ -156,6 +161,8 @@ static const struct ops_analysis_option critical_path_options[] = {
 	  "how fast copies and fills move memory")                                                 \
 	X("memory_bw_time_series", RANKS, series_options, analysis_memory_series,                  \
 	  "the same over time")                                                                    \
+	X("trace_with_counters", RANKS, counter_options, analysis_counter_trace,                   \
+	  "write copies of the files with queues and memory traffic as counters")                  \
 	X("user_annotation_breakdown", RANKS, annotation_options, analysis_user_annotations,       \
 	  "which annotated ranges take most time")                                                 \
 	X("gpu_kernels_with_user_annotations", RANKS, no_options, analysis_annotated_kernels,      \

@@ -70,6 +70,7 @@ analysis_function analysis_queue_series;
 analysis_function analysis_full_queue;
 analysis_function analysis_memory_summary;
 analysis_function analysis_memory_series;
+analysis_function analysis_counter_trace;
 analysis_function analysis_user_annotations;
 analysis_function analysis_annotated_kernels;
 analysis_function analysis_operator_launches;

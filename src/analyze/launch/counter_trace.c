@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A copy of a trace file with the lengths of queues and the traffic of memory as counters in it, for viewers (10).
+ *
+ * The text is copied as it is while it streams by; all that is followed is how deep it is nested, to find the end of the
+ * events, where the counters go.
+ */
+#include <string.h>
+
+#include "analyze/launch/launches.h"
+#include "base/alloc.h"
+#include "base/sink.h"
+#include "read/json_text.h"
+
+#define KEY_MAX 16u
+#define GZIP_LEVEL 6
+
+/* Where in the text the copy is. */
+struct copy {
+	struct ops_sink *sink;
+	const struct ops_buffer *counters; /* events, each with a comma behind but the last */
+	char key[KEY_MAX]; /* the string that was last met at depth 1 */
+	size_t key_size;
+	int64_t depth;
+	int64_t events_depth; /* of what is in the array of events, 0: not there */
+	bool in_string;
+	bool escaped;
+	bool any;  /* there is an event */
+	bool done; /* the counters are written */
+};
+
+static void write_counters(struct copy *copy)
+{
+	if (copy->counters->size && copy->any)
+		ops_sink_write(copy->sink, ",\n", 2);
+	ops_sink_write(copy->sink, copy->counters->bytes, copy->counters->size);
+	copy->done = true;
+}
+
+static void take_string_byte(struct copy *copy, char byte)
+{
+	if (copy->escaped) {
+		copy->escaped = false;
+	} else if (byte == '\\') {
+		copy->escaped = true;
+	} else if (byte == '"') {
+		copy->in_string = false;
+		return;
+	}
+	if (copy->depth == 1 && copy->key_size < KEY_MAX)
+		copy->key[copy->key_size++] = byte;
+}
+
+/* True when the events end before this byte. */
+static bool take_byte(struct copy *copy, char byte)
+{
+	bool ends = false;
+
+	if (copy->in_string) {
+		take_string_byte(copy, byte);
+		return false;
+	}
+	if (byte == '"') {
+		copy->in_string = true;
+		copy->key_size = copy->depth == 1 ? 0 : copy->key_size;
+	} else if (byte == '[' || byte == '{') {
+		bool is_events = byte == '[' && !copy->done && !copy->events_depth &&
+		                 (copy->depth == 0 || (copy->depth == 1 && copy->key_size == 11 &&
+		                                       !memcmp(copy->key, "traceEvents", 11)));
+
+		copy->any = copy->any || copy->events_depth;
+		copy->depth++;
+		if (is_events)
+			copy->events_depth = copy->depth;
+	} else if (byte == ']' || byte == '}') {
+		ends = copy->events_depth && copy->depth == copy->events_depth;
+		copy->depth--;
+	}
+	return ends;
+}
+
+static void copy_chunk(struct copy *copy, const char *bytes, size_t size)
+{
+	size_t written = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		if (!take_byte(copy, bytes[i]))
+			continue;
+		ops_sink_write(copy->sink, bytes + written, i - written);
+		written = i;
+		write_counters(copy);
+		copy->events_depth = 0;
+	}
+	ops_sink_write(copy->sink, bytes + written, size - written);
+}
+
+/* --- counters ----------------------------------------------------------------------------------------------------- */
+
+static void begin_counter(struct ops_json_writer *json, struct ops_string name, int64_t pid, int64_t id, int64_t ts_ns)
+{
+	if (json->out->size)
+		ops_buffer_append_text(json->out, ",\n");
+	json->comma = false;
+	ops_json_open(json, '{');
+	ops_json_key(json, "ph");
+	ops_json_text(json, "C", 1);
+	ops_json_key(json, "name");
+	ops_json_text(json, name.bytes, name.size);
+	ops_json_key(json, "pid");
+	ops_json_integer(json, pid);
+	ops_json_key(json, "id");
+	ops_json_integer(json, id);
+	ops_json_key(json, "ts");
+	ops_json_us(json, ts_ns);
+	ops_json_key(json, "args");
+	ops_json_open(json, '{');
+}
+
+static void end_counter(struct ops_json_writer *json)
+{
+	ops_json_close(json, '}');
+	ops_json_close(json, '}');
+}
+
+static bool add_queues(struct ops_json_writer *json, const struct event_table *table, size_t *ret_count)
+{
+	struct queues queues;
+	bool done = queues_build(&queues, table);
+
+	for (size_t i = 0; done && i < queues.points.count; i++) {
+		const struct queue_point *point = &queues.points.items[i];
+		const struct queue *queue = &queues.queues.items[point->queue];
+
+		begin_counter(json, (struct ops_string){"Queue Length", 12}, queue->device, queue->stream, point->ts_ns);
+		ops_json_key(json, "Queue Length");
+		ops_json_integer(json, point->length);
+		end_counter(json);
+	}
+	*ret_count = queues.points.count;
+	queues_release(&queues);
+	return done;
+}
+
+static bool add_traffic(struct ops_json_writer *json, const struct event_table *table, size_t *ret_count)
+{
+	struct traffic traffic;
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(table->trace, &count);
+	bool done = traffic_build(&traffic, table);
+
+	for (size_t i = 0; done && i < traffic.points.count; i++) {
+		const struct traffic_point *point = &traffic.points.items[i];
+		const struct event_row *row = &table->rows[point->row];
+
+		begin_counter(json, traffic.kinds.items[point->kind], tracks[row->track].pid, row->stream, point->ts_ns);
+		ops_json_key(json, "Memcpy BW");
+		ops_json_number(json, point->gbps);
+		end_counter(json);
+	}
+	*ret_count = traffic.points.count;
+	traffic_release(&traffic);
+	return done;
+}
+
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+/* "dir/name.json.gz" becomes "folder/name_with_counters.json.gz"; an empty folder is that of the file. */
+static void name_copy(const char *path, const struct ops_buffer *folder, struct ops_buffer *out)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	size_t size = strlen(name);
+
+	size -= size > 3 && !strcmp(name + size - 3, ".gz") ? 3 : 0;
+	size -= size > 5 && !strncmp(name + size - 5, ".json", 5) ? 5 : 0;
+	if (folder->size) {
+		ops_buffer_append(out, folder->bytes, folder->size);
+		ops_buffer_append(out, "/", 1);
+	} else {
+		ops_buffer_append(out, path, (size_t)(name - path));
+	}
+	ops_buffer_append(out, name, size);
+	ops_buffer_append(out, "_with_counters.json.gz", sizeof("_with_counters.json.gz"));
+}
+
+static enum ops_code copy_file(const char *path, const char *to, const struct ops_buffer *counters,
+                               struct ops_error *error)
+{
+	struct ops_source *source = NULL;
+	struct ops_json_window window = {0};
+	struct copy copy = {.counters = counters};
+	enum ops_code code = ops_source_open_file(path, &source, error);
+
+	if (!code)
+		code = ops_json_window_open(&window, &source, error);
+	if (!code)
+		code = ops_sink_open_file(to, GZIP_LEVEL, &copy.sink, error);
+	while (!code) {
+		copy_chunk(&copy, window.at, (size_t)(window.end - window.at));
+		window.at = window.end;
+		if (window.last)
+			break;
+		code = ops_json_window_more(&window, error);
+	}
+	if (!code && !copy.done)
+		code = ops_fault(error, OPS_CORRUPT, "'%s' has no end of its events", path);
+	if (!code)
+		code = ops_sink_close(copy.sink, error);
+	else
+		ops_sink_abandon(copy.sink);
+	ops_json_window_release(&window);
+	ops_source_close(source);
+	return code;
+}
+
+static enum ops_code write_rank(struct analysis_run *run, size_t at, const struct ops_buffer *folder)
+{
+	const struct event_table *table = &run->events.tables[at];
+	struct result_table *out = &run->result.table;
+	struct ops_buffer counters = {0}, path = {0};
+	struct ops_json_writer json = {.out = &counters};
+	size_t queue_points = 0, traffic_points = 0;
+	enum ops_code code = OPS_OK;
+
+	if (!run->ranks[at].path)
+		return ops_fault(run->error, OPS_INVALID, "rank %lld was read from no file", (long long)run->ranks[at].rank);
+	name_copy(run->ranks[at].path, folder, &path);
+	if (!add_queues(&json, table, &queue_points) || !add_traffic(&json, table, &traffic_points) || counters.failed ||
+	    path.failed)
+		code = ops_fault_memory(run->error);
+	if (!code)
+		code = copy_file(run->ranks[at].path, path.bytes, &counters, run->error);
+	if (!code) {
+		result_integer(out, run->ranks[at].rank);
+		result_text_copy(out, path.bytes, path.size - 1);
+		result_integer(out, (int64_t)queue_points);
+		result_integer(out, (int64_t)traffic_points);
+	}
+	ops_buffer_release(&counters);
+	ops_buffer_release(&path);
+	return code;
+}
+
+enum ops_code analysis_counter_trace(struct analysis_run *run)
+{
+	struct result_table *table = &run->result.table;
+	struct ops_buffer folder = {0};
+	size_t *ranks, count;
+	enum ops_code code = analysis_text(run, "output_dir", &folder);
+
+	if (!code)
+		code = analysis_ranks(run, &ranks, &count);
+	if (!code) {
+		result_column(table, "rank", RESULT_INTEGER);
+		result_column(table, "file", RESULT_TEXT);
+		result_column(table, "queue_length_points", RESULT_INTEGER);
+		result_column(table, "memory_bw_points", RESULT_INTEGER);
+		for (size_t i = 0; !code && i < count; i++)
+			code = write_rank(run, ranks[i], &folder);
+		ops_free(ranks);
+	}
+	ops_buffer_release(&folder);
+	return code;
+}
