@@ -11,6 +11,10 @@ from typing import Any
 from opstrobe import _core
 from opstrobe._recording import export_trace
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from opstrobe._memory_profiler import MemoryPeak
+
 
 class TraceFile:
     """The trace of a file, as a finished profile shows it."""
@@ -39,6 +43,18 @@ class TraceFile:
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Writes stacks for a flame graph, as `profile.export_stacks()`."""
         self.events().export_stacks(path, metric)
+
+    def export_memory_timeline(self, path: str, device: str = "cpu") -> None:
+        """Writes what held memory over time, as `profile.export_memory_timeline()`."""
+        from opstrobe._memory_profiler import export, parse_device
+
+        export(_core.MemoryTimeline(self.trace), path, parse_device(device))
+
+    def memory_peak(self, device: str = "cpu", top: int = 10) -> MemoryPeak:
+        """What holds the memory of a device when most is held, as `profile.memory_peak()`."""
+        from opstrobe._memory_profiler import MemoryPeak, parse_device
+
+        return MemoryPeak(_core.MemoryTimeline(self.trace), parse_device(device), top)
 
     def module_summary(self) -> _core.ModuleSummary:
         """Where time, FLOPs and memory went, by module, as `profile.module_summary()`."""

@@ -172,6 +172,10 @@ static void take_own(struct kineto_reader *reader, const struct ops_json_member 
 			kineto_take_functions(reader, member);
 		else if (KINETO_IS(key, size, "modules"))
 			kineto_take_own_modules(reader, member);
+		else if (KINETO_IS(key, size, "storages"))
+			kineto_take_own_storages(reader, member);
+		else if (KINETO_IS(key, size, "roles"))
+			kineto_take_own_roles(reader, member);
 		else if (!kineto_integer(member, &number))
 			continue;
 		else if (KINETO_IS(key, size, "lost") && number >= 0)
@@ -407,6 +411,7 @@ static void release(struct kineto_reader *reader)
 	OPS_ARRAY_RELEASE(&reader->lane_tracks);
 	OPS_ARRAY_RELEASE(&reader->tracks);
 	OPS_ARRAY_RELEASE(&reader->functions);
+	OPS_ARRAY_RELEASE(&reader->storages);
 	OPS_ARRAY_RELEASE(&reader->processes);
 	OPS_ARRAY_RELEASE(&reader->inputs);
 	OPS_ARRAY_RELEASE(&reader->extras);

@@ -7,6 +7,7 @@
  *                                                 kineto_categories.c: what an event is
  *                                                 kineto_args.c: arguments, inputs
  *                                                 kineto_records.c: memory, counters, arrows
+ *                                                 kineto_storages.c: storages and roles of own files
  *                                                 kineto_tracks.c: threads, streams, processes, functions
  *
  * One event at a time; beyond the trace itself only small tables are kept: of texts met before and what became of them.
@@ -95,6 +96,7 @@ struct kineto_reader {
 	int64_t pid;
 	bool has_pid;
 	uint64_t lost;
+	bool has_roles;       /* they were met */
 	uint32_t module_count;
 	uint32_t host_name;   /* string ids */
 	uint32_t process_name;
@@ -111,6 +113,7 @@ struct kineto_reader {
 	OPS_ARRAY(struct kineto_track) tracks;
 	OPS_ARRAY(struct ops_process) processes;
 	OPS_ARRAY(uint32_t) functions;        /* of an own file: indexes in the trace */
+	OPS_ARRAY(struct ops_storage) storages; /* of an own file, by place */
 	struct ops_intern process_keys;
 	struct ops_intern inputs_texts;
 	OPS_ARRAY(struct kineto_inputs) inputs;
@@ -220,6 +223,14 @@ void kineto_take_own_tracks(struct kineto_reader *reader, const struct ops_json_
 void kineto_take_functions(struct kineto_reader *reader, const struct ops_json_member *array);
 /* The modules of an own file. */
 void kineto_take_own_modules(struct kineto_reader *reader, const struct ops_json_member *array);
+/* --- kineto_storages.c ---------------------------------------------------------------------------------------------- */
+
+/* Those of an own file; the storages before the roles, and the tracks before both. */
+void kineto_take_own_storages(struct kineto_reader *reader, const struct ops_json_member *array);
+void kineto_take_own_roles(struct kineto_reader *reader, const struct ops_json_member *array);
+/* The column of an operator's storages; false when they make no sense. */
+bool kineto_take_storages(struct kineto_reader *reader, const struct ops_json_member *array, uint32_t *ret_string);
+
 /* Numbers the threads and hands all to the builder. */
 void kineto_end_tracks(struct kineto_reader *reader);
 

@@ -38,6 +38,7 @@ enum arg {
 	ARG_FUNCTION,
 	ARG_CALL_FROM,
 	ARG_MODULE,
+	ARG_STORAGES,
 };
 
 #define FIRST_INPUT ARG_DIMS
@@ -77,6 +78,7 @@ static const struct {
 	{NAME("Function"), ARG_FUNCTION, true},
 	{NAME("CallFrom"), ARG_CALL_FROM, false},
 	{NAME("Module"), ARG_MODULE, true},
+	{NAME("Storages"), ARG_STORAGES, true},
 #undef NAME
 };
 
@@ -195,6 +197,8 @@ static bool take_own_column(struct kineto_reader *reader, enum arg arg, const st
 		return true;
 	case ARG_MODULE:
 		return take_number(member, 0, (int64_t)reader->module_count - 1, &value) && take_id(member, &event->module);
+	case ARG_STORAGES:
+		return kineto_take_storages(reader, member, &event->storages);
 	case ARG_END_TRACK:
 		return take_number(member, 0, (int64_t)reader->tracks.count - 1, &value) &&
 		       take_id(member, &event->end_track);

@@ -161,6 +161,7 @@ static void add_own_member(struct writer *writer)
 	ops_buffer_append_text(&writer->text, "]");
 	add_functions(writer);
 	ops_chrome_add_modules(&writer->text, writer->rows.trace);
+	ops_chrome_add_storages(&writer->text, &writer->rows.storages, writer->rows.trace, writer->rows.base_ns);
 	ops_buffer_append_text(&writer->text, "}");
 }
 
@@ -449,7 +450,7 @@ static bool prepare(struct writer *writer)
 		if (!prepare_track(writer, i, &tracks[i]))
 			return false;
 	writer->overlaps = ops_overlap_marks(trace, writer->lanes, writer->threads.count);
-	if (!writer->overlaps || !find_ill_formed(writer))
+	if (!writer->overlaps || !find_ill_formed(writer) || !ops_chrome_storages_collect(&writer->rows.storages, trace))
 		return false;
 	writer->rows.tracks = writer->tracks;
 	writer->rows.overlaps = writer->overlaps;
@@ -468,6 +469,7 @@ static void release(struct writer *writer)
 {
 	ops_fragments_release(&writer->rows.names);
 	ops_fragments_release(&writer->rows.inputs);
+	ops_chrome_storages_release(&writer->rows.storages);
 	ops_arena_release(&writer->arena);
 	ops_intern_release(&writer->threads);
 	ops_free(writer->tracks);

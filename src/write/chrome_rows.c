@@ -29,13 +29,19 @@ static void end_row(struct ops_chrome_rows *rows, const char *at)
 	ops_sink_advance(rows->sink, (size_t)(at - rows->row));
 }
 
+/* A text of any length, without padding: around the room. */
+static char *put_long(struct ops_chrome_rows *rows, char *at, struct ops_string text)
+{
+	end_row(rows, at);
+	ops_sink_write(rows->sink, text.bytes, text.size);
+	return begin_row(rows);
+}
+
 static char *put_fragment(struct ops_chrome_rows *rows, char *at, struct ops_string fragment)
 {
 	if (fragment.size <= OPS_FRAGMENT_KEPT_MAX)
 		return ops_fragment_put(at, fragment);
-	end_row(rows, at);
-	ops_sink_write(rows->sink, fragment.bytes, fragment.size);
-	return begin_row(rows);
+	return put_long(rows, at, fragment);
 }
 
 static char *put_name(struct ops_chrome_rows *rows, char *at, uint32_t string)
@@ -284,11 +290,7 @@ static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = put_call_stack(rows, at, row);
 	}
 	if (events->extra && events->extra[row] != OPS_NONE) {
-		struct ops_string extra = ops_trace_string(rows->trace, events->extra[row]);
-
-		end_row(rows, at);
-		ops_sink_write(rows->sink, extra.bytes, extra.size);
-		at = begin_row(rows);
+		at = put_long(rows, at, ops_trace_string(rows->trace, events->extra[row]));
 		*at++ = ',';
 	}
 	return at;
@@ -339,6 +341,8 @@ static char *put_args(struct ops_chrome_rows *rows, char *at, size_t row)
 	at = put_file_args(rows, at, row);
 	if (events->inputs[row] != OPS_NONE && !has_inputs_text(rows, row))
 		at = put_fragment(rows, at, ops_fragments_get(&rows->inputs, events->inputs[row]));
+	if (events->storages && events->storages[row] != OPS_NONE)
+		at = put_long(rows, at, ops_chrome_row_storages(&rows->storages, rows->trace, (uint32_t)row));
 	if (events->args && events->args[row] != OPS_NONE) {
 		at = OPS_PUT(at, "\"Args\":\"");
 		at = put_name(rows, at, events->args[row]);

@@ -15,6 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/sink.h"
+#include "write/chrome_storages.h"
 #include "write/fragments.h"
 
 /* What the rows are made from. All is borrowed but the buffers. */
@@ -29,6 +30,7 @@ struct ops_chrome_rows {
 	struct ops_fragments inputs;     /* input list id → members of args, with a comma behind */
 	const struct ops_string *tracks; /* track → `","pid":1,"tid":2,"ts":`, with padding behind */
 	const uint8_t *overlaps;         /* bits: rows that are written as a pair, see overlap.h */
+	struct ops_chrome_storages storages;
 	const uint8_t *ill_formed;       /* bits: strings that are no UTF-8; NULL when all are */
 	const uint32_t *callers;         /* ops_python_callers, when call stacks are to be written, else NULL */
 	bool was_read;      /* the trace comes from a file, which has its own spans and marks */
@@ -41,7 +43,8 @@ struct ops_chrome_rows {
 /* Whether memory has run out. */
 static inline bool ops_chrome_rows_failed(const struct ops_chrome_rows *rows)
 {
-	return rows->out_of_memory || rows->names.scratch.failed || rows->inputs.scratch.failed;
+	return rows->out_of_memory || rows->names.scratch.failed || rows->inputs.scratch.failed ||
+	       rows->storages.text.failed;
 }
 
 /* Every row begins with a comma and a new line. Once memory is out, the disk is full or the caller has cancelled, they

@@ -62,6 +62,7 @@ static inline void assert_same_events(const struct ops_trace *a, const struct op
 		SAME_STRING(category);
 		SAME_STRING(call_stack);
 		SAME_STRING(extra);
+		SAME_STRING(storages);
 		assert_int_equal(!x->index, !y->index);
 		assert_int_equal(x->inputs[row] == OPS_NONE, y->inputs[row] == OPS_NONE);
 		if (x->inputs[row] != OPS_NONE)
@@ -96,6 +97,7 @@ static inline void assert_same_records(const struct ops_trace *a, const struct o
 	size_t count_a, count_b;
 	const struct ops_memory_record *m = ops_trace_memory(a, &count_a), *n = ops_trace_memory(b, &count_b);
 	const struct ops_counter_record *c, *d;
+	const struct ops_role_record *r, *s;
 	const struct ops_link *k, *l;
 
 	assert_int_equal(count_a, count_b);
@@ -110,6 +112,15 @@ static inline void assert_same_records(const struct ops_trace *a, const struct o
 		assert_int_equal(c[i].track, d[i].track);
 		assert_same_string(a, c[i].name, b, d[i].name);
 		assert_same_string(a, c[i].series, b, d[i].series);
+	}
+	r = ops_trace_roles(a, &count_a);
+	s = ops_trace_roles(b, &count_b);
+	assert_int_equal(count_a, count_b);
+	for (size_t i = 0; i < count_a; i++) {
+		assert_int_equal(r[i].time_ns, s[i].time_ns);
+		assert_memory_equal(&r[i].storage, &s[i].storage, sizeof(r[i].storage));
+		assert_int_equal(r[i].track, s[i].track);
+		assert_same_string(a, r[i].name, b, s[i].name);
 	}
 	k = ops_trace_links(a, &count_a);
 	l = ops_trace_links(b, &count_b);

@@ -161,33 +161,51 @@ static void a_string_without_end(void **state)
 	free(text);
 }
 
+/* What only Opstrobe's own files say. */
+static const char own[] =
+	"{\"opstrobe\":{\"recorded\":true,\"start_ns\":0,\"stop_ns\":9000,\"tracks\":[[0,1,1,1,1,\"\"]],"
+	"\"functions\":[[\"f\",\"a.py\",3]],\"modules\":[[\"nn.Module: A_0\",0,\"m.A\",\"A\",null,64,1,4,1,4,[\"b\"]]],"
+	"\"storages\":[[4096,8],[8192,8,1,1]],\"roles\":[[1,2,1,\"w\",0],[2,[0,0],5,\"\",0]]},\"traceEvents\":["
+	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":9,"
+	"\"args\":{\"Storages\":[1,-2,[7,3]]}},"
+	"{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"a.py(3): f\",\"pid\":1,\"tid\":1,\"ts\":2,\"dur\":1,"
+	"\"args\":{\"Python id\":1,\"Module\":0,\"Function\":0,\"CallFrom\":\"b.py:2\"}}]}";
+
 /* --- memory that runs out ------------------------------------------------------------------------------------------- */
+
+struct file {
+	struct bytes bytes;
+	size_t rows;
+};
 
 static void read_once(void *context)
 {
-	const struct bytes *bytes = context;
+	const struct file *file = context;
 	struct ops_trace *trace = NULL;
-	enum ops_code code = read_bytes(*bytes, &trace, NULL);
+	enum ops_code code = read_bytes(file->bytes, &trace, NULL);
 
 	assert_true(code == OPS_OK || code == OPS_NO_MEMORY);
 	assert_int_equal(code == OPS_OK, trace != NULL);
 	if (!trace)
 		return;
-	assert_int_equal(ops_trace_events(trace)->count, 13);
+	assert_int_equal(ops_trace_events(trace)->count, file->rows);
 	ops_trace_unref(trace);
 }
 
 static void memory_runs_out(void **state)
 {
-	struct bytes plain = {malloc(sizeof(sample)), sizeof(sample) - 1};
-	struct bytes packed = compress_text(sample, sizeof(sample) - 1);
+	struct file plain = {{malloc(sizeof(sample)), sizeof(sample) - 1}, 13};
+	struct file packed = {compress_text(sample, sizeof(sample) - 1), 13};
+	struct file of_our_own = {compress_text(own, sizeof(own) - 1), 2};
 
 	(void)state;
-	memcpy(plain.bytes, sample, sizeof(sample));
+	memcpy(plain.bytes.bytes, sample, sizeof(sample));
 	assert_true(fail_each(read_once, &plain) > 50);
 	assert_true(fail_each(read_once, &packed) > 50);
-	free(plain.bytes);
-	free(packed.bytes);
+	assert_true(fail_each(read_once, &of_our_own) > 20);
+	free(plain.bytes.bytes);
+	free(packed.bytes.bytes);
+	free(of_our_own.bytes.bytes);
 }
 
 /* --- damage --------------------------------------------------------------------------------------------------------- */
@@ -220,19 +238,18 @@ static void damage(char *text, size_t *size, struct random *random)
 	}
 }
 
-static void any_damage(void **state)
+static void assert_stands_damage(const char *whole, size_t whole_size)
 {
 	struct random random = {1};
 	size_t read = 0;
 
-	(void)state;
 	for (int i = 0; i < MUTATIONS; i++) {
-		char text[sizeof(sample)];
-		size_t size = sizeof(sample) - 1;
+		char text[sizeof(sample) + sizeof(own)];
+		size_t size = whole_size;
 		struct ops_trace *trace = NULL;
 		struct ops_error error;
 
-		memcpy(text, sample, sizeof(sample));
+		memcpy(text, whole, whole_size);
 		for (uint32_t times = 1 + random_below(&random, 4); times && size; times--)
 			damage(text, &size, &random);
 		if (ops_trace_read_memory(text, size, NULL, &trace, &error)) {
@@ -245,6 +262,13 @@ static void any_damage(void **state)
 		ops_trace_unref(trace);
 	}
 	assert_in_range(read, MUTATIONS / 10, MUTATIONS - 1);
+}
+
+static void any_damage(void **state)
+{
+	(void)state;
+	assert_stands_damage(sample, sizeof(sample) - 1);
+	assert_stands_damage(own, sizeof(own) - 1);
 }
 
 int main(void)

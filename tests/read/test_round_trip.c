@@ -77,6 +77,40 @@ static void one_of_everything(void **state)
 	ops_trace_unref(trace);
 }
 
+/* What is no list of storages is an argument like any other; what is no table or role is passed over. */
+static void odd_storages(void **state)
+{
+	static const char text[] =
+		"{\"opstrobe\":{\"tracks\":[[0,1,1,1,1,\"\"]],\"storages\":[[4096,8],[8192,8,1,1],[1],[4096,9]],"
+		"\"roles\":[[1,2,1,\"w\",0],[2,[-1,5],4,\"\",0],[3,3,1,\"out of the table\",0],[4,1,1,\"behind it\",0]]},"
+		"\"traceEvents\":["
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":9,\"args\":{\"Storages\":[1,-2,[7,3]]}},"
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":1,\"tid\":1,\"ts\":2,\"dur\":1,\"args\":{\"Storages\":[1,3]}},"
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"c\",\"pid\":1,\"tid\":1,\"ts\":4,\"dur\":1,\"args\":{\"Storages\":\"x\"}}]}";
+	struct ops_trace *trace = NULL;
+	const struct ops_role_record *roles;
+	struct ops_storage storage;
+	struct ops_string json;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(ops_trace_read_memory(text, sizeof(text) - 1, NULL, &trace, NULL), OPS_OK);
+	assert_true(ops_event_storage(trace, 0, 1, &storage));
+	assert_true(storage.address == 8192 && storage.written && storage.device_type == 1);
+	assert_true(ops_event_storage(trace, 0, 2, &storage));
+	assert_true(storage.address == 7 && storage.bytes == 3 && !storage.written);
+	assert_false(ops_event_storage(trace, 0, 3, &storage));
+	for (uint32_t row = 1; row < 3; row++) {
+		assert_false(ops_event_storage(trace, row, 0, &storage));
+		assert_true(ops_event_arg(trace, row, "Storages", &json));
+	}
+	roles = ops_trace_roles(trace, &count);
+	assert_int_equal(count, 2);
+	assert_true(roles[0].storage.address == 8192 && roles[0].storage.role == OPS_ROLE_PARAMETER);
+	assert_true(roles[1].storage.address == UINT64_MAX && roles[1].storage.role == OPS_ROLE_BUFFER);
+	ops_trace_unref(trace);
+}
+
 static void python_calls(void **state)
 {
 	struct ops_trace *trace = finish(calls_builder());
@@ -239,6 +273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(one_of_everything),
+		IN_FOLDER(odd_storages),
 		IN_FOLDER(python_calls),
 		IN_FOLDER(calls_of_torch),
 		IN_FOLDER(of_another_file),

@@ -25,6 +25,17 @@ static inline uint32_t rich_inputs(struct ops_builder *builder, int64_t size)
 	return ops_builder_inputs(builder, list.bytes, list.size);
 }
 
+static inline uint32_t rich_storages(struct ops_builder *builder, uint64_t address)
+{
+	const struct ops_storage storages[] = {
+		{.address = address, .bytes = 12, .written = 1},
+		{.address = UINT64_MAX, .bytes = OPS_STORAGE_BYTES_MAX, .device_type = 1, .device_index = 2},
+		{.address = address, .bytes = 12},
+	};
+
+	return ops_builder_string(builder, (const char *)storages, sizeof(storages));
+}
+
 /* Rows, in the order of the finished trace:
  *
  *     0 step      0………………………………………………1000   annotation, argument text, unfinished
@@ -61,6 +72,7 @@ static inline struct ops_builder *rich_builder(void)
 	event = (struct ops_new_event){OPS_NEW_EVENT, .start_ns = 10, .end_ns = 90, .name = linear};
 	event.sequence_nr = 5;
 	event.inputs = rich_inputs(b, 3);
+	event.storages = rich_storages(b, 64);
 	ops_builder_event(b, &event);
 	event = (struct ops_new_event){OPS_NEW_EVENT, .start_ns = 20, .end_ns = 80, .name = linear};
 	ops_builder_event(b, &event);
@@ -68,6 +80,7 @@ static inline struct ops_builder *rich_builder(void)
 	                               .overload = rich_string(b, "out")};
 	event.sequence_nr = 5;
 	event.inputs = rich_inputs(b, 4);
+	event.storages = rich_storages(b, 128);
 	ops_builder_event(b, &event);
 	event = (struct ops_new_event){OPS_NEW_EVENT, .start_ns = 95, .end_ns = 96, .name = rich_string(b, "aten::is_leaf")};
 	ops_builder_event(b, &event);
@@ -86,6 +99,9 @@ static inline struct ops_builder *rich_builder(void)
 		ops_builder_counter(b, &(struct ops_counter_record){.time_ns = 60 + i, .value = 0.5 + (double)i,
 		                                                    .name = rich_string(b, "loss")});
 	}
+	ops_builder_role(b, &(struct ops_role_record){.time_ns = 5, .name = rich_string(b, "fc.weight"),
+	                                              .storage = {.address = 64, .bytes = 12, .role = OPS_ROLE_PARAMETER}});
+	ops_builder_role(b, &(struct ops_role_record){.time_ns = 6, .track = 1, .storage = {.role = OPS_ROLE_TENSOR}});
 	ops_builder_info(b, &(struct ops_trace_info){.start_ns = 0, .stop_ns = 1000, .pid = 9, .lost = 3,
 	                                             .base_ns = 70, .file_events = 12,
 	                                             .host_name = "host", .process_name = NULL});
