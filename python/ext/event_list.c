@@ -324,6 +324,30 @@ static PyObject *list_copy(PyObject *object, PyObject *unused)
 	return copy;
 }
 
+/* Of events: those that are no calls of Python functions. The calls stay in the trace, where they are the others' stacks. */
+static PyObject *list_without_python_functions(PyObject *object, PyObject *unused)
+{
+	struct event_list_object *self = (struct event_list_object *)object;
+	struct ops_ext_state *state = ops_ext_state_of(object);
+	const uint8_t *kinds;
+	uint32_t *refs;
+	size_t count = 0;
+
+	(void)unused;
+	if (!state || ops_ext_event_list_compact(self) < 0)
+		return NULL;
+	if (self->kind != LIST_EVENTS || !self->trace)
+		return list_copy(object, NULL);
+	refs = PyMem_New(uint32_t, self->count ? self->count : 1);
+	if (!refs)
+		return PyErr_NoMemory();
+	kinds = ops_trace_events(self->trace->trace)->kind;
+	for (size_t i = 0; i < self->count; i++)
+		if ((self->refs[i] & OPS_MEMORY_REF) || kinds[self->refs[i]] != OPS_EVENT_PYTHON_FUNCTION)
+			refs[count++] = self->refs[i];
+	return ops_ext_event_list_of_refs(state, self->trace, &self->options, refs, count);
+}
+
 /* --- type -------------------------------------------------------------------------------------------------------- */
 
 #define LIST_METHOD(name, doc)                                                                     \
@@ -355,6 +379,7 @@ static PyMethodDef list_methods[] = {
 	{"_rebuild", ops_ext_event_list_rebuild, METH_VARARGS | METH_CLASS, NULL},
 	{"index", list_index, METH_VARARGS, "index(value, start=0, stop=…)\n--\n\nFirst place of value, or ValueError."},
 	{"count", list_count, METH_O, "How often value occurs."},
+	{"_without_python_functions", list_without_python_functions, METH_NOARGS, NULL},
 	{"copy", list_copy, METH_NOARGS, "A list of the same events."},
 	{"__copy__", list_copy, METH_NOARGS, NULL},
 	{NULL, NULL, 0, NULL},

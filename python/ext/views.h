@@ -87,11 +87,11 @@ struct event_list_object {
 
 /* As ops_ext_trace_new. */
 PyObject *ops_ext_trace_make(struct ops_ext_state *state, struct ops_trace *take);
-/* The trace object's refs, costs and children, built on first use with the GIL released. 0, or -1 with an exception. */
 /* Methods of Trace in trace_views.c. */
 PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other);
+/* The trace object's refs, costs and children, built on first use with the GIL released. 0, or -1 with an exception. */
 int ops_ext_trace_need_refs(struct trace_object *self);
 int ops_ext_trace_need_costs(struct trace_object *self);
 int ops_ext_trace_need_children(struct trace_object *self);

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from typing import Any
 
 from opstrobe import _core
 from opstrobe._recording import export_trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from opstrobe._memory_profiler import MemoryPeak
 
 

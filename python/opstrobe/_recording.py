@@ -269,12 +269,7 @@ class Recording:
         events, trace = self.function_events, self.whole_trace
         if not include_python_functions and trace is not None and not events.timed_out:
             if group_by_stack_n > 0:  # the functions are the stacks, so that they have to stay in the tree
-                events = _core.EventList(
-                    (event for event in events if not event.is_python_function),
-                    use_device=self.use_device,
-                    profile_memory=self.profile_memory,
-                    with_flops=self.with_flops,
-                )
+                events = events._without_python_functions()
             else:
                 events = self._list(trace.without(("python_function",)))
         return events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)

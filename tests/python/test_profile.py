@@ -99,9 +99,11 @@ def run(code, **environment):
 
 
 def test_import_is_light_and_quiet():
+    """What files in site-packages have imported before is not ours."""
     result = run(
-        "import sys, threading, opstrobe, opstrobe.profiler\n"
-        "heavy = {'torch', 'numpy', 'typing', 'inspect', 'dataclasses', 'asyncio', 'socket'} & set(sys.modules)\n"
+        "import sys, threading; before = set(sys.modules)\n"
+        "import opstrobe, opstrobe.profiler\n"
+        "heavy = {'torch', 'numpy', 'typing', 'inspect', 'dataclasses', 'asyncio', 'socket'} & (set(sys.modules) - before)\n"
         "assert not heavy, heavy\n"
         "assert threading.active_count() == 1"
     )
