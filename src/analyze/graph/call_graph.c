@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/array.h"
 
@@ -229,8 +230,7 @@ static void add_kernels(struct call_node *to, const struct call_node *from)
 	if (!to->kernels || from->last_kernel_ns > to->last_kernel_ns)
 		to->last_kernel_ns = from->last_kernel_ns;
 	to->kernels += from->kernels;
-	if (__builtin_add_overflow(to->kernels_ns, from->kernels_ns, &to->kernels_ns))
-		to->kernels_ns = INT64_MAX;
+	to->kernels_ns = ops_sum(to->kernels_ns, from->kernels_ns);
 }
 
 /* What is on a stream hangs below its launch. */

@@ -6,6 +6,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/graph/call_graph.h"
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 
@@ -64,7 +65,7 @@ static bool count(const struct call_graph *graph, struct figures *figures)
 		if (node->depth != 0)
 			continue;
 		figures->top_kernels += node->kernels;
-		figures->top_kernels_ns += node->kernels_ns;
+		figures->top_kernels_ns = ops_sum(figures->top_kernels_ns, node->kernels_ns);
 	}
 	for (size_t t = 0; t < graph->thread_count; t++)
 		figures->stacks += graph->threads[t].rows && !graph->threads[t].is_stream;

@@ -7,6 +7,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/graph/critical_path.h"
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "read/json_text.h"
@@ -217,7 +218,7 @@ static void write_bounds(struct ops_json_writer *json, const struct critical_pat
 		uint32_t edge = path->path.items[i];
 		struct bound_sum *sum = &sums[critical_bound_of(path, &path->edges.items[edge])];
 
-		sum->ns += weights_ns ? weights_ns[edge] : path->edges.items[edge].weight_ns;
+		sum->ns = ops_sum(sum->ns, weights_ns ? weights_ns[edge] : path->edges.items[edge].weight_ns);
 		sum->edges++;
 	}
 	ops_json_key(json, "path_duration_by_bound");

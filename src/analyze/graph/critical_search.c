@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/graph/critical_path.h"
+#include "analyze/sum.h"
 #include "base/alloc.h"
 
 struct search {
@@ -79,10 +80,8 @@ static void take(struct search *s, uint32_t node)
 {
 	for (uint32_t i = s->first[node]; i < s->first[node + 1]; i++) {
 		uint32_t edge = s->out[i], to = s->path->edges.items[edge].to;
-		int64_t far_ns;
+		int64_t far_ns = ops_sum(s->far_ns[node], weight(s, edge));
 
-		if (__builtin_add_overflow(s->far_ns[node], weight(s, edge), &far_ns))
-			far_ns = INT64_MAX;
 		if (better(s, edge, to, far_ns)) {
 			s->best[to] = edge;
 			s->far_ns[to] = far_ns;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/graph/call_graph.h"
+#include "analyze/sum.h"
 #include "base/alloc.h"
 
 struct work {
@@ -132,8 +133,8 @@ static bool add_operator(struct finder *f, const struct work *works, size_t coun
 	}
 	pattern = &s->patterns.items[id];
 	pattern->count++;
-	pattern->kernels_ns += f->graph.nodes[op].kernels_ns;
-	pattern->operators_ns += rows[op].dur_ns;
+	pattern->kernels_ns = ops_sum(pattern->kernels_ns, f->graph.nodes[op].kernels_ns);
+	pattern->operators_ns = ops_sum(pattern->operators_ns, rows[op].dur_ns);
 	member = OPS_ARRAY_PUSH(&s->members);
 	if (member)
 		*member = (struct kernel_member){op, id};
@@ -158,7 +159,7 @@ struct ranked {
 	uint32_t id;
 };
 
-/* Byte `i` of the text of a name with what stands behind it in the pattern. */
+/* As the texts compare, without making them. */
 static int compare_patterns(const struct ops_trace *trace, const struct kernel_pattern *a, const struct kernel_pattern *b)
 {
 	size_t count = a->length < b->length ? a->length : b->length;

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/graph/critical_path: the edges that the specification names one by one, and the longest path against all paths.
+ */
+#include "graph_scene.h"
+
+#include <stdlib.h>
+
+#include "analyze/graph/critical_path.h"
+#include "base/alloc.h"
+
+#define ID "critical_path"
+
+/* op 0–100 with a launch at 10; the kernel runs 30–90; the call that waits for it 40–95. */
+#define ONE_KERNEL                                                                                 \
+	OP("aten::mm", 0, 100) CALL("cudaLaunchKernel", 10, 5, 1) KERNEL("k", 7, 30, 60, 1)            \
+	CALL("cudaDeviceSynchronize", 40, 55, 2)                                                       \
+	ROW("cuda_sync", "Context Sync", 0, 0, 40, 52, "\"stream\":0,\"correlation\":2")
+
+static void spec_15_launch_kernel_and_sync(void **state)
+{
+	(void)state;
+	/* 0–10 op, 20 from launch to kernel, 60 kernel, then the sync, which is no time, and 5 of the op */
+	assert_answer(ID, ONE_KERNEL, NULL, "\"clipped_events\":5,\"nodes\":10,");
+	assert_answer(ID, ONE_KERNEL, NULL, "\"path_weight\":95,");
+	assert_answer(ID, ONE_KERNEL, NULL,
+	              "\"path_duration_by_bound\":{\"\":[0,1],\"cpu_bound\":[15,2],\"gpu_compute_bound\":[60,1],"
+	              "\"gpu_kernel_launch_overhead\":[20,1]},\"path_start_ts\":0,\"path_end_ts\":100");
+	assert_answer(ID, ONE_KERNEL, NULL,
+	              "\"edges_by_type\":{\"critical_path_operator\":6,\"critical_path_kernel_launch_delay\":1,"
+	              "\"critical_path_sync_dependency\":1}");
+}
+
+static void spec_15_what_if(void **state)
+{
+	(void)state;
+	/* with the kernel at a tenth: 10 + 20 + 6 + 5 is less than the op's own way, 10 + 5 + 25 + 0 + 5 */
+	assert_answer(ID, ONE_KERNEL, "{\"what_if\":{\"k\":0.5}}", "\"what_if\":{\"path_weight\":65,\"saved\":30,");
+	assert_answer(ID, ONE_KERNEL, "{\"what_if\":{\"gpu_compute_bound\":0.1}}",
+	              "\"what_if\":{\"path_weight\":45,\"saved\":50,");
+	assert_answer(ID, ONE_KERNEL, "{\"what_if\":{}}", "\"what_if\":{\"path_weight\":95,\"saved\":0,");
+}
+
+static void spec_15_8_edges(void **state)
+{
+	(void)state;
+	assert_answer(ID, ONE_KERNEL, "{\"edges\":true}",
+	              "[2,60,\"critical_path_operator\",\"k\",\"kernel\",0,7,7,\"gpu_compute_bound\"]");
+}
+
+/* The second kernel queues behind the first; a gap above 1.5 ms has another reason. */
+static void spec_15_6_kernels_of_a_stream(void **state)
+{
+#define TWO(start) OP("op", 0, 9) CALL("cudaLaunchKernel", 1, 2, 1) CALL("cudaLaunchKernel", 4, 2, 2)                 \
+	KERNEL("k1", 7, 10, 100, 1) KERNEL("k2", 7, start, 10, 2)
+	(void)state;
+	assert_answer(ID, TWO(115), NULL, "\"critical_path_kernel_kernel_delay\":1");
+	assert_answer(ID, TWO(115), NULL, "\"gpu_kernel_kernel_overhead\":[5,1]");
+	assert_answer(ID, TWO(1700), NULL, "\"edges_by_type\":{\"critical_path_operator\":7}");
+	assert_answer(ID, TWO(1700), "{\"add_zero_weight_launch_edges\":true}", "\"critical_path_kernel_launch_delay\":2");
+}
+
+/* A kernel on stream 20 waits for the one that was launched onto stream 7 before the record; flaw 12: and for another. */
+static void spec_15_6_events(void **state)
+{
+#define WAIT(ts, correlation, record, stream)                                                      \
+	CALL("cudaStreamWaitEvent", ts, 1, correlation)                                                \
+	ROW("cuda_sync", "Stream Wait Event", 0, 20, ts, 1,                                            \
+	    "\"stream\":20,\"correlation\":" #correlation ",\"wait_on_stream\":" #stream                                     \
+	    ",\"wait_on_cuda_event_record_corr_id\":" #record)
+	static const char rows[] = OP("op", 0, 60) CALL("cudaLaunchKernel", 1, 2, 1) KERNEL("a", 7, 10, 100, 1)
+		CALL("cudaEventRecord", 4, 1, 2) CALL("cudaLaunchKernel", 6, 2, 3) KERNEL("b", 8, 12, 80, 3)
+		CALL("cudaEventRecord", 9, 1, 4) WAIT(11, 5, 2, 7) WAIT(13, 6, 4, 8) CALL("cudaLaunchKernel", 15, 2, 7)
+		KERNEL("c", 20, 111, 10, 7);
+
+	(void)state;
+	assert_answer(ID, rows, NULL, "\"critical_path_sync_dependency\":2");
+	assert_answer(ID, rows, NULL, "\"gpu_compute_bound\":[110,2]");
+}
+
+static void spec_15_1_regions(void **state)
+{
+	static const char rows[] = ROW("user_annotation", "part 1", 9, 9, 0, 10, "") OP("a", 1, 5)
+		ROW("user_annotation", "part 2", 9, 9, 20, 10, "") OP("b", 21, 6) OP("c", 27, 1);
+
+	(void)state;
+	assert_answer(ID, rows, "{\"annotation\":\"part\"}", "\"clipped_events\":2,\"nodes\":2,");
+	assert_answer(ID, rows, "{\"annotation\":\"part\",\"instance_id\":1}", "\"clipped_events\":3,\"nodes\":4,");
+	assert_answer(ID, rows, "{\"annotation\":\"part\",\"instance_id\":[0,1]}", "\"clipped_events\":5,\"nodes\":6,");
+	assert_answer(ID, rows, "{\"annotation\":\"part\",\"instance_id\":2}", "{\"value\":null}");
+	assert_answer(ID, rows, "{\"annotation\":\"else\"}", "{\"value\":null}");
+	assert_answer(ID, rows, "{\"data_load_events\":[\"b\"]}", "\"data_loading\":[6,1]");
+	assert_answer(ID, "", NULL, "\"clipped_events\":0,\"nodes\":0,\"edges\":0");
+}
+
+/* Two threads in calls that exclude each other: the one that ends last waited for the other. */
+static void spec_15_4_lock(void **state)
+{
+	static const char rows[] = CALL("cudaLaunchKernel", 0, 10, 1)
+		ROW("cuda_runtime", "cudaLaunchKernel", 9, 8, 5, 15, "\"correlation\":2");
+
+	(void)state;
+	assert_answer(ID, rows, NULL, "\"edges\":3,\"edges_by_type\":{\"critical_path_operator\":1,\"critical_path_dependency\":2}");
+	assert_answer(ID, rows, NULL, "\"path_weight\":10,");
+}
+
+/* --- the search ------------------------------------------------------------------------------------------------------ */
+
+static int64_t longest_from(const struct critical_path *path, uint32_t node)
+{
+	int64_t longest = 0;
+
+	for (size_t e = 0; e < path->edges.count; e++) {
+		const struct critical_edge *edge = &path->edges.items[e];
+		int64_t far_ns;
+
+		if (edge->from != node)
+			continue;
+		far_ns = (edge->weight_ns > 0 ? edge->weight_ns : 0) + longest_from(path, edge->to);
+		if (far_ns > longest)
+			longest = far_ns;
+	}
+	return longest;
+}
+
+static void longest_of_all_paths(void **state)
+{
+	(void)state;
+	srand(11);
+	for (int round = 0; round < 200; round++) {
+		struct critical_path path = {0};
+		int64_t longest = 0, sum = 0;
+
+		for (uint32_t event = 0; event < 6; event++)
+			*OPS_ARRAY_PUSH(&path.events) = event;
+		for (int e = 0; e < 18; e++) {
+			uint32_t from = (uint32_t)rand() % 11, to = from + 1 + (uint32_t)rand() % (11 - from);
+
+			assert_true(critical_add_edge(&path, from, to, CRITICAL_OPERATOR, rand() % 20 - 5, OPS_NONE));
+		}
+		assert_true(critical_path_search(&path, NULL));
+		for (uint32_t node = 0; node < 12; node++) {
+			int64_t far_ns = longest_from(&path, node);
+
+			longest = far_ns > longest ? far_ns : longest;
+		}
+		for (size_t i = 0; i < path.path.count; i++) {
+			const struct critical_edge *edge = &path.edges.items[path.path.items[i]];
+
+			sum += edge->weight_ns > 0 ? edge->weight_ns : 0;
+			assert_int_equal(edge->from, i ? path.edges.items[path.path.items[i - 1]].to : path.path_start);
+		}
+		assert_true(path.acyclic);
+		assert_int_equal(path.path_weight_ns, longest);
+		assert_int_equal(sum, longest);
+		critical_path_release(&path);
+	}
+}
+
+static void a_cycle_is_told(void **state)
+{
+	struct critical_path path = {.path_start = OPS_NONE, .path_end = OPS_NONE};
+
+	(void)state;
+	*OPS_ARRAY_PUSH(&path.events) = 0;
+	assert_true(critical_add_edge(&path, 0, 1, CRITICAL_OPERATOR, 5, OPS_NONE));
+	assert_true(critical_add_edge(&path, 1, 0, CRITICAL_SYNC, 0, OPS_NONE));
+	assert_true(critical_path_search(&path, NULL));
+	assert_false(path.acyclic);
+	assert_int_equal(path.path.count, 0);
+	critical_path_release(&path);
+}
+
+static void survives_failures(void **state)
+{
+	(void)state;
+	assert_survives_failures(ID, ONE_KERNEL, "{\"what_if\":{\"k\":0.5},\"data_load_events\":[\"x\"],\"annotation\":\"aten\"}");
+	assert_survives_failures(ID, ONE_KERNEL, "{\"edges\":true}");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spec_15_launch_kernel_and_sync),
+		cmocka_unit_test(spec_15_what_if),
+		cmocka_unit_test(spec_15_8_edges),
+		cmocka_unit_test(spec_15_6_kernels_of_a_stream),
+		cmocka_unit_test(spec_15_6_events),
+		cmocka_unit_test(spec_15_1_regions),
+		cmocka_unit_test(spec_15_4_lock),
+		cmocka_unit_test(longest_of_all_paths),
+		cmocka_unit_test(a_cycle_is_told),
+		cmocka_unit_test(survives_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
