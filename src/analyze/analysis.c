@@ -127,6 +127,9 @@ static const struct ops_analysis_option critical_path_options[] = {
 	{"data_load_events", "null", "parts of names of what loads data"},
 	{"add_zero_weight_launch_edges", "false", "draw launches that nothing waited for, too"},
 	{"edges", "false", "a table of the path's edges instead of figures"},
+	{"output_dir", "null", "a directory for overlaid_critical_path_FILE: the trace with the path drawn on it"},
+	{"only_show_critical_events", "true", "leave out there what is not on the path, but annotations and Python"},
+	{"show_all_edges", "false", "draw there all edges"},
 	{"what_if", "null", "factors by part of a name, bound or edge type: {\"aten::mm\": 0.5}"},
 	{0},
 };

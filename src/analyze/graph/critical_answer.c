@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/graph/critical_overlay.h"
 #include "analyze/graph/critical_path.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
@@ -21,6 +22,8 @@ struct request {
 	struct ops_buffer words; /* of data_load_events, one behind the other */
 	OPS_ARRAY(struct ops_string) loaders;
 	struct critical_options options;
+	struct ops_buffer directory; /* of the overlay, empty: none */
+	struct critical_overlay overlay;
 	bool edges;
 };
 
@@ -28,6 +31,7 @@ static void request_release(struct request *request)
 {
 	ops_buffer_release(&request->annotation);
 	ops_buffer_release(&request->words);
+	ops_buffer_release(&request->directory);
 	OPS_ARRAY_RELEASE(&request->loaders);
 }
 
@@ -96,6 +100,13 @@ static enum ops_code read_request(struct analysis_run *run, struct request *requ
 		code = analysis_bool(run, "add_zero_weight_launch_edges", &request->options.zero_weight_launches);
 	if (!code)
 		code = analysis_bool(run, "edges", &request->edges);
+	if (!code)
+		code = analysis_text(run, "output_dir", &request->directory);
+	if (!code)
+		code = analysis_bool(run, "only_show_critical_events", &request->overlay.only_critical);
+	if (!code)
+		code = analysis_bool(run, "show_all_edges", &request->overlay.all_edges);
+	ops_buffer_append(&request->directory, "", request->directory.size ? 1 : 0);
 	request->options.loaders = request->loaders.items;
 	request->options.loader_count = request->loaders.count;
 	return code;
@@ -373,6 +384,29 @@ static enum ops_code write_what_if(struct analysis_run *run, struct critical_pat
 	return code;
 }
 
+/* --- overlay --------------------------------------------------------------------------------------------------------- */
+
+static enum ops_code write_overlay(struct analysis_run *run, const struct request *request, const struct critical_path *path)
+{
+	struct critical_overlay overlay = request->overlay;
+	struct ops_buffer written = {0};
+	enum ops_code code;
+
+	if (!request->directory.size)
+		return OPS_OK;
+	overlay.path = run->ranks[request->rank].path;
+	overlay.directory = request->directory.bytes;
+	if (!overlay.path)
+		return ops_fault(run->error, OPS_INVALID, "option 'output_dir' wants a trace that was read from a file");
+	code = critical_overlay_write(path, &overlay, &written, run->error);
+	if (!code && !request->edges) {
+		ops_json_key(&run->result.json, "overlay");
+		ops_json_text(&run->result.json, written.bytes, written.size - 1);
+	}
+	ops_buffer_release(&written);
+	return code;
+}
+
 /* --- all ------------------------------------------------------------------------------------------------------------- */
 
 static enum ops_code answer(struct analysis_run *run, const struct request *request, struct critical_path *path)
@@ -382,12 +416,14 @@ static enum ops_code answer(struct analysis_run *run, const struct request *requ
 
 	if (request->edges) {
 		add_edges(&run->result.table, path);
-		return OPS_OK;
+		return write_overlay(run, request, path);
 	}
 	ops_json_open(json, '{');
 	if (!write_graph(json, path) || !write_path(json, path, run->events.first_ns))
 		return ops_fault_memory(run->error);
-	code = write_what_if(run, path);
+	code = write_overlay(run, request, path);
+	if (!code)
+		code = write_what_if(run, path);
 	ops_json_close(json, '}');
 	return code;
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The critical path drawn on a copy of its trace file (15.8): events of the path marked, its edges as arrows.
+ */
+#ifndef OPS_ANALYZE_CRITICAL_OVERLAY_H
+#define OPS_ANALYZE_CRITICAL_OVERLAY_H
+
+#include "analyze/graph/critical_path.h"
+#include "base/buffer.h"
+
+struct critical_overlay {
+	const char *path;      /* of the trace file */
+	const char *directory; /* that the copy goes to */
+	bool only_critical;    /* leave out what is not on the path, but annotations and Python */
+	bool all_edges;        /* arrows for all edges, not only those between events of the path */
+};
+
+enum ops_code critical_overlay_write(const struct critical_path *path, const struct critical_overlay *what,
+                                     struct ops_buffer *ret_path, struct ops_error *error);
+
+#endif

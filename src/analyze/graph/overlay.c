@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copying a trace file value by value.
+ */
+#include "analyze/graph/overlay.h"
+
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/json_walk.h"
+#include "base/sink.h"
+#include "read/json_text.h"
+#include "read/source.h"
+
+struct copy {
+	struct ops_source *source;
+	struct ops_json_window window;
+	struct ops_sink *sink;
+	const struct overlay *overlay;
+	struct ops_buffer text; /* marks, or an added event */
+	struct ops_error *error;
+	uint32_t index;  /* of the next event */
+	bool comma;      /* an event was written */
+};
+
+/* A value as it stands. */
+struct value {
+	const char *bytes;
+	size_t size;
+	struct ops_json_member member;
+};
+
+static enum ops_code fail(struct copy *copy, const char *what)
+{
+	return ops_fault(copy->error, OPS_CORRUPT, "byte %llu: %s",
+	                 (unsigned long long)ops_json_offset(&copy->window, copy->window.at), what);
+}
+
+/* The next character that is no space, NUL at the end of the text. */
+static enum ops_code peek(struct copy *copy, char *ret_character)
+{
+	enum ops_code code = OPS_OK;
+
+	for (;;) {
+		struct ops_json_cursor cursor = {.at = copy->window.at, .end = copy->window.end};
+
+		ops_json_skip_space(&cursor);
+		copy->window.at = (char *)(uintptr_t)cursor.at;
+		if (cursor.at < cursor.end || copy->window.last || code)
+			break;
+		code = ops_json_window_more(&copy->window, copy->error);
+	}
+	*ret_character = copy->window.at < copy->window.end ? *copy->window.at : '\0';
+	return code;
+}
+
+/* Takes the character that must come. */
+static enum ops_code expect(struct copy *copy, char character)
+{
+	char found;
+	enum ops_code code = peek(copy, &found);
+
+	if (!code && found != character)
+		return fail(copy, "this is no trace");
+	if (!code)
+		copy->window.at++;
+	return code;
+}
+
+/* The value is good until the next call. */
+static enum ops_code take(struct copy *copy, struct value *ret_value)
+{
+	for (;;) {
+		struct ops_json_cursor cursor = {.at = copy->window.at, .end = copy->window.end};
+		enum ops_json_result result = ops_json_take_value(&cursor, &ret_value->member);
+		enum ops_code code;
+
+		/* A number may go on behind the window. */
+		if (result == OPS_JSON_DONE && (cursor.at < copy->window.end || copy->window.last)) {
+			ret_value->bytes = copy->window.at;
+			ret_value->size = (size_t)(cursor.at - copy->window.at);
+			copy->window.at = (char *)(uintptr_t)cursor.at;
+			return OPS_OK;
+		}
+		if (result == OPS_JSON_BAD)
+			return fail(copy, "this is not JSON");
+		if (copy->window.last)
+			return fail(copy, "the text ends early");
+		code = ops_json_window_more(&copy->window, copy->error);
+		if (code)
+			return code;
+	}
+}
+
+static void put(struct copy *copy, const char *bytes, size_t size)
+{
+	ops_sink_write(copy->sink, bytes, size);
+}
+
+/* Before the brace that ends an object: a comma where it has members. */
+static void put_into(struct copy *copy, const char *start, const char *brace, const char *before)
+{
+	const char *last = brace;
+
+	while (last > start && strchr(" \t\r\n", last[-1]))
+		last--;
+	put(copy, start, (size_t)(brace - start));
+	if (last > start && last[-1] != '{' && last[-1] != ',')
+		put(copy, ",", 1);
+	put(copy, before, strlen(before));
+	put(copy, copy->text.bytes, copy->text.size);
+}
+
+/* The event with the marks as its last arguments. */
+static void put_marked(struct copy *copy, const struct value *event)
+{
+	struct ops_json_walk walk = ops_json_walk(event->bytes, event->size);
+	struct ops_json_slice key, value, args = {NULL, 0};
+	const char *end = event->bytes + event->size;
+
+	while (ops_json_next_member(&walk, &key, &value))
+		if (ops_json_slice_is(key, "args") && value.size >= 2 && value.bytes[0] == '{')
+			args = value;
+	if (args.bytes) {
+		const char *brace = args.bytes + args.size - 1;
+
+		put_into(copy, event->bytes, brace, "");
+		put(copy, brace, (size_t)(end - brace));
+	} else {
+		put_into(copy, event->bytes, end - 1, "\"args\":{");
+		put(copy, "}}", 2);
+	}
+}
+
+static enum ops_code copy_event(struct copy *copy)
+{
+	struct value event;
+	enum overlay_action action = OVERLAY_KEEP;
+	enum ops_code code = take(copy, &event);
+
+	if (code)
+		return code;
+	copy->text.size = 0;
+	if (event.bytes[0] == '{')
+		action = copy->overlay->event(copy->overlay->context, copy->index, &copy->text);
+	copy->index++;
+	if (action == OVERLAY_LEAVE_OUT)
+		return OPS_OK;
+	put(copy, ",\n", copy->comma ? 2 : 0);
+	copy->comma = true;
+	if (action == OVERLAY_MARK)
+		put_marked(copy, &event);
+	else
+		put(copy, event.bytes, event.size);
+	return OPS_OK;
+}
+
+static void add_events(struct copy *copy)
+{
+	for (size_t i = 0; !copy->text.failed; i++) {
+		copy->text.size = 0;
+		if (!copy->overlay->add(copy->overlay->context, i, &copy->text))
+			break;
+		put(copy, ",\n", copy->comma ? 2 : 0);
+		copy->comma = true;
+		put(copy, copy->text.bytes, copy->text.size);
+	}
+}
+
+static enum ops_code copy_events(struct copy *copy)
+{
+	enum ops_code code = expect(copy, '[');
+	char next = '\0';
+
+	put(copy, "[\n", 2);
+	while (!code && !(code = peek(copy, &next)) && next != ']') {
+		if (next == ',')
+			copy->window.at++;
+		else
+			code = copy_event(copy);
+	}
+	if (!code)
+		code = expect(copy, ']');
+	if (!code)
+		add_events(copy);
+	put(copy, "]", 1);
+	return code;
+}
+
+static enum ops_code copy_member(struct copy *copy)
+{
+	struct value value;
+	enum ops_code code = take(copy, &value);
+	bool events;
+	char next = '\0';
+
+	if (code)
+		return code;
+	if (value.member.type != '"')
+		return fail(copy, "this is no trace");
+	events = value.size == strlen("\"traceEvents\"") && !memcmp(value.bytes, "\"traceEvents\"", value.size);
+	put(copy, value.bytes, value.size);
+	put(copy, ":", 1);
+	code = expect(copy, ':');
+	if (!code)
+		code = peek(copy, &next);
+	if (!code && events && next == '[')
+		return copy_events(copy);
+	if (!code)
+		code = take(copy, &value);
+	if (!code)
+		put(copy, value.bytes, value.size);
+	return code;
+}
+
+static enum ops_code copy_document(struct copy *copy)
+{
+	char next;
+	enum ops_code code = peek(copy, &next);
+	bool comma = false;
+
+	if (!code && next == '[')
+		return copy_events(copy);
+	if (!code)
+		code = expect(copy, '{');
+	put(copy, "{", 1);
+	while (!code && !(code = peek(copy, &next)) && next != '}') {
+		if (next == ',') {
+			copy->window.at++;
+			continue;
+		}
+		put(copy, ",\n", comma ? 2 : 0);
+		comma = true;
+		code = copy_member(copy);
+	}
+	put(copy, "}\n", 2);
+	return code;
+}
+
+static void name_target(const char *path, const char *directory, const char *prefix, struct ops_buffer *out)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	size_t size = strlen(name);
+	bool zipped = size > 3 && !strcmp(name + size - 3, ".gz");
+
+	ops_buffer_printf(out, "%s/%s%s%s", directory, prefix, name, zipped ? "" : ".gz");
+	ops_buffer_append(out, "", 1);
+}
+
+enum ops_code overlay_write(const char *path, const char *directory, const char *prefix, const struct overlay *overlay,
+                            struct ops_buffer *ret_path, struct ops_error *error)
+{
+	struct copy copy = {.overlay = overlay, .error = error};
+	enum ops_code code;
+
+	name_target(path, directory, prefix, ret_path);
+	if (ret_path->failed)
+		return ops_fault_memory(error);
+	code = ops_source_open_file(path, &copy.source, error);
+	if (!code)
+		code = ops_json_window_open(&copy.window, &copy.source, error);
+	if (!code)
+		code = ops_sink_open_file(ret_path->bytes, 4, &copy.sink, error);
+	if (!code)
+		code = copy_document(&copy);
+	if (!code && copy.text.failed)
+		code = ops_fault_memory(error);
+	if (!code)
+		code = ops_sink_close(copy.sink, error);
+	else
+		ops_sink_abandon(copy.sink);
+	ops_json_window_release(&copy.window);
+	ops_source_close(copy.source);
+	ops_buffer_release(&copy.text);
+	return code;
+}

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""opstrobe analyze: call graphs, launches and critical paths of the shared traces, against plain oracles written from the
+definitions, where ours are not the reference's figures on purpose; and the path drawn on a trace, against the reference's own
+file."""
+
+import bisect
+import collections
+import gzip
+import json
+import subprocess
+from decimal import Decimal
+
+import pytest
+from installed import OPSTROBE
+from test_analyze import FOLDER, shared
+
+
+def load(path):
+    with gzip.open(path) as file:
+        return json.load(file, parse_float=Decimal)["traceEvents"]
+
+
+def ask(analysis, path, **args):
+    call = [OPSTROBE, "analyze", analysis, "--format", "json", "--args", json.dumps(args), path]
+    return json.loads(subprocess.run(call, capture_output=True, check=True, timeout=300).stdout, parse_float=Decimal)
+
+
+def spans_of(events, index):
+    event = events[index]
+    start = Decimal(event["ts"])
+    return start, start + max(Decimal(event["dur"]), 0)
+
+
+def is_span(event):
+    return "dur" in event and event.get("cat") and event["cat"] != "Trace"
+
+
+def stream_of(event):
+    stream = (event.get("args") or {}).get("stream")
+    return stream if isinstance(stream, int) else -1
+
+
+def plain_callers(events, rows):
+    """The caller of each row of a thread: the latest to start before it that still runs at half of its time."""
+    order = sorted(rows, key=lambda row: (spans_of(events, row)[0], -spans_of(events, row)[1], row))
+    callers = {}
+    running = []  # whatever has ended when a row starts is no caller of what comes later
+    for row in order:
+        start, end = spans_of(events, row)
+        running = [other for other in running if spans_of(events, other)[1] >= start]
+        callers[row] = None
+        for other in reversed(running):
+            other_end = spans_of(events, other)[1]
+            if (start == end) or (other_end > start and 2 * other_end >= start + end):
+                callers[row] = other
+                break
+        running.append(row)
+    return callers
+
+
+@shared
+@pytest.mark.parametrize(
+    "name", ["amd_mi250/trace", "mi_normalization/trace", "h100_bert_small/trace", "vllm_decode_graph/trace"]
+)
+def test_spec_25_2_flaw_16_callers_are_as_defined(name):
+    """Of one-step traces, of which the step filter keeps all; with flaw 7: kernels of stream 0 have callers."""
+    path = FOLDER / f"{name}.json.gz"
+    events = load(path)
+    table = ask("call_graph", path, nodes=True)["table"]
+    ours = {row[1]: dict(zip(table["columns"], row, strict=True)) for row in table["rows"]}
+    threads = collections.defaultdict(list)
+    for index in ours:
+        if stream_of(events[index]) == -1:
+            threads[events[index]["pid"], events[index]["tid"]].append(index)
+    compared = 0
+    for rows in threads.values():
+        callers = plain_callers(events, rows)
+        for row in rows:
+            top_of_autograd = callers[row] is None and ours[row]["parent"] is not None
+            assert ours[row]["parent"] == callers[row] or top_of_autograd, events[row]
+            compared += 1
+    kernels = [index for index in ours if stream_of(events[index]) != -1]
+    for kernel in kernels:
+        launch = events[ours[kernel]["parent"]]
+        assert launch["args"]["correlation"] == events[kernel]["args"]["correlation"]
+        assert stream_of(launch) == -1
+    assert compared > 50 and kernels
+
+
+@shared
+def test_spec_7_launches_are_their_own_threads():
+    """Where the reference takes any thread's operator: the latest to start on the launch's thread that has it whole."""
+    path = FOLDER / "mtia_train" / "rank-0.json.gz"
+    events = load(path)
+    table = ask("aten_op_kernels_and_delay", path)["value"]["0"]
+    step_starts = [Decimal(e["ts"]) for e in events if is_span(e) and e["name"].startswith("ProfilerStep")]
+    last = max(step_starts) if len({e["name"] for e in events if e.get("name", "").startswith("ProfilerStep#")}) > 1 else None
+    ops = collections.defaultdict(list)
+    for index, event in enumerate(events):
+        if is_span(event) and event["name"].startswith("aten::") and (last is None or Decimal(event["ts"]) < last):
+            ops[event["pid"], event["tid"]].append((Decimal(event["ts"]), -Decimal(event["dur"]), index))
+    for rows in ops.values():
+        rows.sort()
+    worked = {e["args"]["correlation"] for e in events if is_span(e) and stream_of(e) != -1 and "correlation" in e["args"]}
+    counts = collections.Counter()
+    seen = set()
+    for event in events:
+        if not is_span(event) or not event["name"].startswith("runFunction") or stream_of(event) != -1:
+            continue
+        if (event.get("args") or {}).get("correlation") not in worked or (last is not None and Decimal(event["ts"]) >= last):
+            continue
+        start, end = Decimal(event["ts"]), Decimal(event["ts"]) + Decimal(event["dur"])
+        rows = ops[event["pid"], event["tid"]]
+        for i in range(bisect.bisect_right(rows, (start, Decimal(1), 0)) - 1, -1, -1):
+            if rows[i][0] - rows[i][1] >= end:
+                if rows[i][2] not in seen:
+                    seen.add(rows[i][2])
+                    counts[events[rows[i][2]]["name"]] += 1
+                break
+    ours = collections.Counter()
+    for name, _, count, *_ in table["rows"]:
+        ours[name] += count
+    assert ours == counts and counts
+
+
+@shared
+def test_spec_15_8_the_overlay_is_the_references(tmp_path):
+    folder = FOLDER / "simple_add"
+    found = ask("critical_path", folder / "trace.json.gz", output_dir=str(tmp_path), only_show_critical_events=False)
+    ours = load(found["value"]["overlay"])
+    theirs = load(folder / "reference" / "overlaid_critical_path_trace.json.gz")
+
+    def marked(events):
+        return {(e["name"], e["ts"], e["tid"]) for e in events if e["ph"] == "X" and (e.get("args") or {}).get("critical")}
+
+    def arrows(events):
+        drawn = (e for e in events if e.get("cat") == "critical_path")
+        return collections.Counter((e["ph"], e["tid"], e["ts"], e["args"]["type"], e["args"]["weight"]) for e in drawn)
+
+    assert found["value"]["overlay"].endswith("overlaid_critical_path_trace.json.gz")
+    assert len(ours) == len(theirs)
+    assert marked(ours) == marked(theirs) and len(marked(ours)) == 624
+    assert arrows(ours) == arrows(theirs) and sum(arrows(ours).values()) == 2 * 192
+
+
+@shared
+def test_spec_15_8_what_is_not_on_the_path_is_left_out(tmp_path):
+    path = FOLDER / "simple_add" / "trace.json.gz"
+    found = ask("critical_path", path, output_dir=str(tmp_path))
+    before = load(path)
+    left = [e for e in load(found["value"]["overlay"]) if e["ph"] == "X"]
+    kept = {"user_annotation", "python_function"}
+    assert len([e for e in left if e["cat"] in kept]) == len([e for e in before if e["ph"] == "X" and e["cat"] in kept])
+    others = [e for e in left if e["cat"] not in kept and e["cat"] != "Trace"]
+    assert others and all(e["args"]["critical"] == 1 for e in others)
+
+
+def test_an_overlay_of_a_file_that_breaks_off_is_no_file(tmp_path):
+    path = tmp_path / "cut.json"
+    path.write_text('{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}')
+    call = [OPSTROBE, "analyze", "critical_path", "--args", json.dumps({"output_dir": str(tmp_path)}), path]
+    ended = subprocess.run(call, capture_output=True, text=True)
+    assert ended.returncode == 1 and "the text ends early" in ended.stderr
+    assert list(tmp_path.iterdir()) == [path]
