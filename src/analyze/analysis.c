@@ -36,6 +36,10 @@ static const struct ops_analysis_option annotation_options[] = {
 	{0},
 };
 
+static const struct ops_analysis_option info_options[] = {
+	{"metadata", "true", "what the file says besides its events"},
+	{0},
+};
 static const struct ops_analysis_option straggler_options[] = {
 	{"num_candidates", "2", "how many ranks"},
 	{"profiler_steps", "null", "a list of steps; null: all"},
@@ -173,6 +177,8 @@ static const struct ops_analysis_option critical_path_options[] = {
 
 /* Of several traces, and of what lies beside traces. */
 #define MORE_ANALYSES(X)                                                                           \
+	X("info", FILES, info_options, analysis_info, "what a trace has, and where it is from")      \
+	X("validate", FILES, no_options, analysis_validate, "what is not as it should be in a file")\
 	X("potential_stragglers", RANKS, straggler_options, analysis_potential_stragglers,         \
 	  "ranks that the others wait for")                                                        \
 	X("trace_diff.iterations", PAIR, no_options, analysis_diff_iterations,                     \

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is not as it should be in a trace file (section 23): what the reader had to get over, and arguments that have
+ * another type than theirs. Arguments that nobody knows are told as well, but are no fault.
+ */
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/intern.h"
+
+enum value_type { NUMBER = 1, TEXT = 2, LIST = 4, ANY = NUMBER | TEXT | LIST };
+
+/* Arguments of events, beyond those that a trace has columns for. */
+static const struct {
+	const char *key;
+	int types; /* enum value_type */
+} known[] = {
+	{"stream", NUMBER}, {"device", NUMBER}, {"context", NUMBER}, {"queued", NUMBER}, {"cbid", NUMBER}, {"bytes", NUMBER},
+	{"memory bandwidth (GB/s)", NUMBER}, {"wait_on_stream", NUMBER}, {"wait_on_cuda_event_record_corr_id", NUMBER},
+	{"Record function id", NUMBER}, {"Ev Idx", NUMBER}, {"Collective name", TEXT}, {"dtype", TEXT}, {"In msg nelems", NUMBER},
+	{"Out msg nelems", NUMBER}, {"Group size", NUMBER}, {"Rank", NUMBER}, {"Seq", NUMBER}, {"Process Group Name", TEXT},
+	{"Process Group Description", TEXT}, {"Process Group Ranks", TEXT | LIST}, {"In split size", TEXT | LIST},
+	{"Out split size", TEXT | LIST}, {"blocks per SM", NUMBER}, {"warps per SM", NUMBER}, {"est. achieved occupancy %", NUMBER},
+	{"registers per thread", NUMBER}, {"shared memory", NUMBER}, {"grid", LIST}, {"block", LIST}, {"kernel_backend", TEXT},
+	{"kernel_hash", TEXT}, {"kernel_file", TEXT}, {"Module Hierarchy", TEXT}, {"finished", ANY}, {"Op count", NUMBER},
+};
+#define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
+#define UNKNOWN_MAX 1000 /* kinds that are told; no file has so many, but one that is made up */
+
+struct survey {
+	uint64_t wrong[KNOWN_COUNT];
+	struct ops_intern unknown;
+	uint64_t unknown_counts[UNKNOWN_MAX];
+};
+
+/* Numbers may stand in quotes: old collectors wrote them so. */
+static bool has_type(struct ops_json_slice value, int types)
+{
+	double number;
+
+	if (ops_json_slice_is(value, "null"))
+		return true;
+	if (*value.bytes == '[')
+		return types & LIST;
+	if (*value.bytes == '"' && types & TEXT)
+		return true;
+	return types & NUMBER && (ops_json_slice_number(value, &number) || ops_json_slice_is(value, "true") ||
+	                          ops_json_slice_is(value, "false") || (value.size > 3 && value.bytes[1] == '0'));
+}
+
+static bool look_at(struct survey *survey, struct ops_json_slice key, struct ops_json_slice value, uint64_t times)
+{
+	uint32_t id;
+
+	for (size_t i = 0; i < KNOWN_COUNT; i++) {
+		if (!ops_json_slice_is(key, known[i].key))
+			continue;
+		if (!has_type(value, known[i].types))
+			survey->wrong[i] += times;
+		return true;
+	}
+	if (survey->unknown.count == UNKNOWN_MAX) {
+		id = ops_intern_find(&survey->unknown, key.bytes, key.size);
+	} else {
+		id = ops_intern_add(&survey->unknown, key.bytes, key.size);
+		if (id == OPS_INTERN_NONE)
+			return false;
+	}
+	if (id != OPS_INTERN_NONE)
+		survey->unknown_counts[id] += times;
+	return true;
+}
+
+/* Equal arguments are one string, and looked at once. */
+static bool look_at_all(struct survey *survey, const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t strings = ops_trace_string_count(trace);
+	uint32_t *uses = ops_alloc_zeroed(strings + 1, sizeof(*uses));
+	bool done = uses != NULL;
+
+	for (size_t i = 0; done && events->extra && i < events->count; i++)
+		if (events->extra[i] != OPS_NONE)
+			uses[events->extra[i]]++;
+	for (size_t i = 0; done && i < strings; i++) {
+		struct ops_string text = ops_trace_string(trace, (uint32_t)i);
+		struct ops_json_walk cursor = ops_json_walk(text.bytes, text.size);
+		struct ops_json_slice key, value;
+
+		while (done && uses[i] && ops_json_next_member(&cursor, &key, &value))
+			done = look_at(survey, key, value, uses[i]);
+	}
+	ops_free(uses);
+	return done;
+}
+
+static void write_row(struct result_table *out, const char *kind, const char *what, size_t size, uint64_t count)
+{
+	result_text(out, (struct ops_string){kind, strlen(kind)});
+	result_text_copy(out, what, size);
+	result_integer(out, (int64_t)count);
+}
+
+static void write_survey(struct result_table *out, const struct ops_trace *trace, const struct survey *survey)
+{
+	size_t count;
+	const struct ops_note *notes = ops_trace_notes(trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *text = ops_note_text(notes[i].kind);
+
+		/* Kineto draws arrows to events that were filtered out. */
+		write_row(out, notes[i].kind == OPS_NOTE_UNMATCHED_ARROW ? "usual" : "file", text, strlen(text), notes[i].count);
+		result_integer(out, (int64_t)notes[i].byte);
+	}
+	for (size_t i = 0; i < KNOWN_COUNT; i++) {
+		if (!survey->wrong[i])
+			continue;
+		write_row(out, "type", known[i].key, strlen(known[i].key), survey->wrong[i]);
+		result_null(out);
+	}
+	for (size_t i = 0; i < survey->unknown.count; i++) {
+		write_row(out, "unknown", survey->unknown.entries[i].bytes, survey->unknown.entries[i].size,
+		          survey->unknown_counts[i]);
+		result_null(out);
+	}
+}
+
+enum ops_code analysis_validate(struct analysis_run *run)
+{
+	struct result_table *out = &run->result.table;
+
+	result_column(out, "kind", RESULT_TEXT);
+	result_column(out, "what", RESULT_TEXT);
+	result_column(out, "count", RESULT_INTEGER);
+	result_column(out, "first_byte", RESULT_INTEGER);
+	for (size_t i = 0; i < run->count; i++) {
+		struct survey *survey = ops_alloc_zeroed(1, sizeof(*survey));
+		bool done = survey && (!run->ranks[i].trace || look_at_all(survey, run->ranks[i].trace));
+
+		if (done && run->ranks[i].trace)
+			write_survey(out, run->ranks[i].trace, survey);
+		if (survey)
+			ops_intern_release(&survey->unknown);
+		ops_free(survey);
+		if (!done)
+			return ops_fault_memory(run->error);
+	}
+	return OPS_OK;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a trace is: where and when it was recorded, and how much of everything it has.
+ */
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "base/alloc.h"
+
+static void write_count(struct ops_json_writer *json, const char *key, uint64_t count)
+{
+	ops_json_key(json, key);
+	ops_json_integer(json, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+}
+
+static void write_name(struct ops_json_writer *json, const char *key, const char *text)
+{
+	ops_json_key(json, key);
+	ops_json_text(json, text, strlen(text));
+}
+
+static void write_events(struct ops_json_writer *json, const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	uint64_t kinds[OPS_EVENT_KIND_COUNT] = {0};
+
+	for (size_t i = 0; i < events->count; i++)
+		kinds[events->kind[i]]++;
+	write_count(json, "events", events->count);
+	ops_json_key(json, "events_by_kind");
+	ops_json_open(json, '{');
+	for (int kind = 0; kind < OPS_EVENT_KIND_COUNT; kind++) {
+		const char *name = ops_event_kind_category((enum ops_event_kind)kind);
+
+		if (kinds[kind])
+			write_count(json, *name ? name : kind == OPS_EVENT_MARK ? "mark" : "other", kinds[kind]);
+	}
+	ops_json_close(json, '}');
+}
+
+static void write_tracks(struct ops_json_writer *json, const struct ops_trace *trace)
+{
+	size_t count, streams = 0;
+	const struct ops_track *tracks = ops_trace_tracks(trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		streams += tracks[i].kind == OPS_TRACK_STREAM;
+	write_count(json, "threads", count - streams);
+	write_count(json, "streams", streams);
+}
+
+static void write_times(struct ops_json_writer *json, const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	int64_t first_ns = events->count ? events->start_ns[0] : 0, last_ns = first_ns;
+
+	for (size_t i = 0; i < events->count; i++)
+		if (events->end_ns[i] > last_ns)
+			last_ns = events->end_ns[i];
+	ops_json_key(json, "start_ns");
+	ops_json_integer(json, first_ns);
+	ops_json_key(json, "duration_us");
+	ops_json_us(json, last_ns - first_ns);
+}
+
+/* Steps, and their numbers if they have any. */
+static void write_steps(struct ops_json_writer *json, const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	int64_t number, first = INT64_MAX, last = INT64_MIN;
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < events->count; i++) {
+		if (events->kind[i] != OPS_EVENT_USER_ANNOTATION ||
+		    !event_step_number(ops_trace_string(trace, events->name[i]), &number))
+			continue;
+		first = number < first ? number : first;
+		last = number > last ? number : last;
+		count++;
+	}
+	write_count(json, "steps", count);
+	if (count) {
+		ops_json_key(json, "first_step");
+		ops_json_integer(json, first);
+		ops_json_key(json, "last_step");
+		ops_json_integer(json, last);
+	}
+}
+
+static void write_parts(struct ops_json_writer *json, const struct ops_trace *trace)
+{
+	size_t count;
+
+	ops_trace_links(trace, &count);
+	write_count(json, "arrows", count);
+	ops_trace_memory(trace, &count);
+	write_count(json, "memory_records", count);
+	ops_trace_counters(trace, &count);
+	write_count(json, "counter_values", count);
+	ops_trace_modules(trace, &count);
+	write_count(json, "modules", count);
+	write_count(json, "distinct_names", ops_trace_string_count(trace));
+	write_count(json, "lost_records", ops_trace_info(trace)->lost);
+	ops_trace_notes(trace, &count);
+	write_count(json, "notes", count);
+}
+
+static void write_metadata(struct ops_json_writer *json, const struct ops_trace *trace)
+{
+	struct ops_string key, value;
+
+	ops_json_key(json, "metadata");
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
+		ops_trace_metadata(trace, i, &key, &value);
+		ops_json_key_of(json, key.bytes, key.size);
+		ops_json_raw(json, value.bytes, value.size);
+	}
+	ops_json_close(json, '}');
+}
+
+static void write_trace(struct ops_json_writer *json, const struct ops_rank *rank, bool metadata)
+{
+	const struct ops_trace_info *info = ops_trace_info(rank->trace);
+
+	ops_json_open(json, '{');
+	if (rank->path)
+		write_name(json, "file", rank->path);
+	ops_json_key(json, "rank");
+	ops_json_integer(json, ops_trace_rank(rank->trace, rank->path));
+	if (*info->host_name)
+		write_name(json, "host", info->host_name);
+	if (*info->process_name)
+		write_name(json, "process", info->process_name);
+	write_times(json, rank->trace);
+	write_steps(json, rank->trace);
+	write_events(json, rank->trace);
+	write_tracks(json, rank->trace);
+	write_parts(json, rank->trace);
+	if (metadata)
+		write_metadata(json, rank->trace);
+	ops_json_close(json, '}');
+}
+
+enum ops_code analysis_info(struct analysis_run *run)
+{
+	struct ops_json_writer *json = &run->result.json;
+	bool metadata;
+	enum ops_code code = analysis_bool(run, "metadata", &metadata);
+
+	if (code)
+		return code;
+	if (run->count == 1 && run->ranks[0].trace) {
+		write_trace(json, &run->ranks[0], metadata);
+		return OPS_OK;
+	}
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < run->count; i++)
+		if (run->ranks[i].trace)
+			write_trace(json, &run->ranks[i], metadata);
+	ops_json_close(json, ']');
+	return OPS_OK;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One question to one trace.
+ */
+#include "ask.h"
+
+#include "options.h"
+
+int cli_ask(char **arguments, const char *usage, const char *id, const char *text_args, struct cli_traces *traces)
+{
+	static const char *const formats[] = {"json", "text", "csv", "markdown", NULL};
+	const char *format = "text", *path;
+	const struct cli_option options[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
+	struct ops_analyze_options how = {0};
+	struct ops_error error;
+	struct ops_rank rank;
+	enum ops_code code;
+	size_t size = 0;
+	char *text = NULL;
+	bool help;
+	int choice, status;
+
+	*traces = (struct cli_traces){0};
+	status = cli_parse(arguments, options, usage, &path, 1, &help);
+	if (status || help)
+		return status;
+	choice = cli_choice(arguments[0], "--format", format, formats);
+	if (choice < 0)
+		return CLI_EXIT_USAGE;
+	if (!cli_one_trace_read(traces, path))
+		return CLI_EXIT_FAILED;
+	rank = (struct ops_rank){.rank = 0, .trace = traces->workers[0].trace, .path = path};
+	how.format = (enum ops_analysis_format)choice;
+	how.args = how.format == OPS_ANALYSIS_TEXT ? text_args : NULL;
+	code = ops_analyze(id, &rank, 1, &how, &text, &size, &error);
+	return cli_print(code, text, size, ops_free_analysis, &error) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+}
