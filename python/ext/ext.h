@@ -30,6 +30,7 @@ struct ops_ext_state {
 	PyTypeObject *session;            /* session.c */
 	PyTypeObject *memory_timeline;    /* memory_view.c */
 	PyTypeObject *record_function;    /* record_function.c */
+	PyTypeObject *tensor_watch;       /* tensor_watch.c */
 	PyObject *device_types[OPS_EXT_DEVICE_TYPES]; /* function_event.c: the package's enum members, fetched when asked */
 };
 
@@ -49,7 +50,8 @@ int ops_ext_add_interval(PyObject *module);
 int ops_ext_add_module_summary(PyObject *module);
 int ops_ext_add_session(PyObject *module);
 int ops_ext_add_bridge(PyObject *module);
-int ops_ext_add_memory(PyObject *module);
+int ops_ext_add_finding(PyObject *module);
+int ops_ext_add_tensor_watch(PyObject *module);
 int ops_ext_add_memory_view(PyObject *module);
 int ops_ext_add_execution_trace(PyObject *module);
 int ops_ext_add_fast_range(PyObject *module);

@@ -26,7 +26,7 @@ static int module_exec(PyObject *module)
 		ops_ext_add_interval,   ops_ext_add_function_event, ops_ext_add_function_event_avg,
 		ops_ext_add_event_list, ops_ext_add_trace,          ops_ext_add_session,
 		ops_ext_add_bridge,     ops_ext_add_record_function,
-		ops_ext_add_memory,     ops_ext_add_memory_view,
+		ops_ext_add_finding, ops_ext_add_tensor_watch,     ops_ext_add_memory_view,
 		ops_ext_add_execution_trace, ops_ext_add_fast_range,
 		ops_ext_add_module_summary,
 	};
@@ -51,6 +51,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->session);
 	Py_VISIT(state->memory_timeline);
 	Py_VISIT(state->record_function);
+	Py_VISIT(state->tensor_watch);
 	for (size_t i = 0; i < OPS_EXT_DEVICE_TYPES; i++)
 		Py_VISIT(state->device_types[i]);
 	return 0;
@@ -69,6 +70,7 @@ static int module_clear(PyObject *module)
 	Py_CLEAR(state->session);
 	Py_CLEAR(state->memory_timeline);
 	Py_CLEAR(state->record_function);
+	Py_CLEAR(state->tensor_watch);
 	for (size_t i = 0; i < OPS_EXT_DEVICE_TYPES; i++)
 		Py_CLEAR(state->device_types[i]);
 	return 0;

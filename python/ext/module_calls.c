@@ -24,7 +24,8 @@ struct watched {
 };
 
 static struct {
-	bool recording;
+	bool watching;
+	bool recording; /* rows of the calls too */
 	const struct ops_collector *collector;
 	struct module_registry registry;
 	struct watched call;      /* Module._wrapped_call_impl */
@@ -44,7 +45,7 @@ static struct ops_slot *open_call(PyObject *module)
 	struct ops_slot *slot;
 	uint32_t index;
 
-	if (!epoch || !calls.recording)
+	if (!epoch || !calls.watching)
 		return NULL;
 	index = module_registry_find(&calls.registry, module);
 	if (OPS_UNLIKELY(index == MODULE_NONE || calls.registry.entries[index].number == MODULE_NONE)) {
@@ -52,6 +53,8 @@ static struct ops_slot *open_call(PyObject *module)
 		if (index == MODULE_NONE)
 			return NULL;
 	}
+	if (!calls.recording)
+		return NULL;
 	thread = calls.collector->thread();
 	slot = thread ? ops_reserve(calls.collector, thread, epoch, 0) : NULL;
 	if (OPS_UNLIKELY(!slot))
@@ -176,12 +179,12 @@ static PyObject *find_module_type(void)
 	return type;
 }
 
-int ops_ext_modules_begin(bool wanted)
+int ops_ext_modules_begin(bool rows, bool watch)
 {
 	PyObject *type;
 
 	ops_ext_modules_end(NULL); /* what a session of the parent process left */
-	type = wanted ? find_module_type() : NULL;
+	type = rows || watch ? find_module_type() : NULL;
 	if (!type)
 		return PyErr_Occurred() ? -1 : 0;
 	calls.collector = ops_collector_get();
@@ -191,7 +194,8 @@ int ops_ext_modules_begin(bool wanted)
 		return -1;
 	}
 	Py_DECREF(type);
-	calls.recording = true;
+	calls.recording = rows;
+	calls.watching = true;
 	return 0;
 }
 
@@ -199,16 +203,17 @@ void ops_ext_modules_end(struct ops_recording *recording)
 {
 	PyObject *type, *error, *traceback;
 
-	if (!calls.recording)
+	if (!calls.watching)
 		return;
-	calls.recording = false;
+	calls.watching = false;
 	unwatch_all();
 	PyErr_Fetch(&type, &error, &traceback);
-	if (recording) {
+	if (recording && calls.recording) {
 		module_registry_refresh(&calls.registry);
 		if (module_table_give(&calls.registry, recording) < 0)
 			PyErr_Clear();
 	}
+	calls.recording = false;
 	module_registry_release(&calls.registry);
 	PyErr_Restore(type, error, traceback);
 }
@@ -216,4 +221,17 @@ void ops_ext_modules_end(struct ops_recording *recording)
 PyObject *ops_ext_module_code(void)
 {
 	return calls.recording ? calls.call.function->func_code : NULL;
+}
+
+PyObject *ops_ext_modules_called(void)
+{
+	PyObject *list = PyList_New(0);
+
+	for (uint32_t i = 0; list && calls.watching && i < calls.registry.count; i++) {
+		PyObject *module = ((PyWeakReference *)calls.registry.entries[i].ref)->wr_object;
+
+		if (module != Py_None && PyList_Append(list, module) < 0)
+			Py_CLEAR(list);
+	}
+	return list;
 }

@@ -14,9 +14,9 @@
 
 /* --- module_calls.c ------------------------------------------------------------------------------------------------- */
 
-/* A session begins: records the calls of modules from now on, if that is wanted and torch is imported. 0, or -1 with an
- * exception set. */
-int ops_ext_modules_begin(bool wanted);
+/* A session begins: watches the calls of modules from now on, if torch is imported, and with `rows` records them. 0, or -1
+ * with an exception set. */
+int ops_ext_modules_begin(bool rows, bool watch);
 /* Ends that; tells the recording, unless it is NULL, what was called. Never sets an exception: what cannot be told is lost,
  * and counted as such. */
 void ops_ext_modules_end(struct ops_recording *recording);
@@ -24,6 +24,10 @@ void ops_ext_modules_end(struct ops_recording *recording);
 /* The code object of Module.__call__ while its calls are recorded, borrowed; else NULL. Its frames are the rows that are
  * recorded here: who records frames leaves them out. */
 PyObject *ops_ext_module_code(void);
+
+/* The modules that were called since the session began, and all that these held then, as far as they live: a new list. NULL
+ * with an exception set. */
+PyObject *ops_ext_modules_called(void);
 
 /* --- module_registry.c ---------------------------------------------------------------------------------------------- */
 

@@ -202,7 +202,7 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 	self->session = session;
 	self->pid = getpid();
 	records_shapes = self->torch.record_shapes;
-	if (open_counters(self) < 0 || ops_ext_modules_begin(self->modules) < 0) {
+	if (open_counters(self) < 0 || ops_ext_modules_begin(self->modules, self->torch.profile_memory) < 0) {
 		ops_recording_free(end_session(self, &error));
 		return NULL;
 	}

@@ -445,28 +445,35 @@ OPS_HOT char *put_inputs(const place &to, char *at, c10::ArrayRef<const c10::IVa
 	return at;
 }
 
-/* The storages of the tensors in an input list (storage.h). A list that is too long is left out as it is there. */
-inline char *put_storage(const place &to, char *at, const at::TensorImpl *tensor, bool written)
+/* False for a tensor without memory. */
+inline bool describe_storage(const c10::StorageImpl *memory, ops_storage *ret_storage)
 {
-	if (!tensor->has_storage())
-		return at;
-	const c10::StorageImpl *memory = tensor->unsafe_storage().unsafeGetStorageImpl();
 	const void *address;
 	size_t bytes;
 	try {
 		address = memory->data();
 		bytes = memory->nbytes();
 	} catch (...) { /* a tensor that has none but in name */
-		return at;
+		return false;
 	}
 	if (!address)
-		return at;
-	ops_storage storage = {};
-	storage.address = reinterpret_cast<uintptr_t>(address);
-	storage.bytes = bytes & OPS_STORAGE_BYTES_MAX;
+		return false;
 	const c10::Device device = memory->device();
-	storage.device_type = static_cast<uint8_t>(device.type()) & 63;
-	storage.device_index = static_cast<uint8_t>(device.index() + 1);
+	*ret_storage = {};
+	ret_storage->address = reinterpret_cast<uintptr_t>(address);
+	ret_storage->bytes = bytes & OPS_STORAGE_BYTES_MAX;
+	ret_storage->device_type = static_cast<uint8_t>(device.type()) & 63;
+	ret_storage->device_index = static_cast<uint8_t>(device.index() + 1);
+	return true;
+}
+
+/* The storages of the tensors in an input list (storage.h). A list that is too long is left out as it is there. */
+inline char *put_storage(const place &to, char *at, const at::TensorImpl *tensor, bool written)
+{
+	ops_storage storage;
+
+	if (!tensor->has_storage() || !describe_storage(tensor->unsafe_storage().unsafeGetStorageImpl(), &storage))
+		return at;
 	storage.written = written;
 	at = take(to, at, sizeof(storage));
 	if (at)
@@ -1048,6 +1055,47 @@ void own_range_end(void *range) noexcept
 	delete static_cast<own_range *>(range);
 }
 
+/* --- storages ------------------------------------------------------------------------------------------------------- */
+
+using held_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+
+c10::StorageImpl *storage_of(const void *impl, bool gradient)
+{
+	const auto *tensor = static_cast<const at::TensorImpl *>(impl);
+
+	if (gradient)
+		tensor = tensor->grad().unsafeGetTensorImpl(); /* the undefined tensor where there is none */
+	return tensor->has_storage() ? tensor->unsafe_storage().unsafeGetStorageImpl() : nullptr;
+}
+
+bool tensor_storage(const void *tensor, bool gradient, ops_storage *ret_storage) noexcept
+{
+	const c10::StorageImpl *memory = storage_of(tensor, gradient);
+
+	return memory && describe_storage(memory, ret_storage);
+}
+
+void *storage_hold(const void *tensor, bool gradient) noexcept
+{
+	c10::StorageImpl *memory = storage_of(tensor, gradient);
+
+	return memory ? held_storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(memory)).release() : nullptr;
+}
+
+bool storage_look(void *held, ops_storage *ret_storage) noexcept
+{
+	auto weak = held_storage::reclaim(static_cast<c10::StorageImpl *>(held));
+	const auto memory = weak.lock();
+
+	weak.release();
+	return memory && describe_storage(memory.get(), ret_storage);
+}
+
+void storage_drop(void *held) noexcept
+{
+	held_storage::reclaim(static_cast<c10::StorageImpl *>(held));
+}
+
 /* --- attach and detach ----------------------------------------------------------------------------------------------- */
 
 struct callback_pair {
@@ -1215,6 +1263,7 @@ const ops_torch_bridge bridge = {
 	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach,
 	observing::open, observing::begin, observing::pause, observing::close,
 	&attached.observed, own_range_begin, own_range_end,
+	tensor_storage, storage_hold, storage_look, storage_drop,
 };
 
 } // namespace

@@ -17,6 +17,7 @@
 #include <opstrobe/collector.h>
 #include <opstrobe/counters.h>
 #include <opstrobe/execution_trace.h>
+#include <opstrobe/storage.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -78,6 +79,17 @@ struct ops_torch_bridge {
 	const int *observed;
 	void *(*range_begin)(const char *name, const char *args, size_t args_size, bool *ret_recorded);
 	void (*range_end)(void *range);
+
+	/* Storages of tensors, which are told by the address of their c10::TensorImpl, or of the gradient that one has. The
+	 * four are called by one thread at a time. */
+
+	/* False when there is no memory. */
+	bool (*tensor_storage)(const void *tensor, bool gradient, struct ops_storage *ret_storage);
+	/* Keeps track of a storage without keeping it alive: a number of it, until it is dropped. NULL when there is none. */
+	void *(*storage_hold)(const void *tensor, bool gradient);
+	/* False when the storage is gone, or has no memory any more. */
+	bool (*storage_look)(void *held, struct ops_storage *ret_storage);
+	void (*storage_drop)(void *held);
 };
 
 const struct ops_torch_bridge *ops_torch_bridge_get(void);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory timeline and its peak: against tensors known by construction, against torch, against the allocator."""
 
+import gc
 import gzip
 import json
 import subprocess
@@ -24,6 +25,7 @@ PREEXISTING, CREATE, INCREMENT_VERSION, DESTROY = 1, 2, 3, 4
 
 
 def record(program, **options):
+    gc.collect()  # what the tests before have left lives as long as nobody looks for cycles
     with opstrobe.profile(**{"profile_memory": True, "record_shapes": True, **options}) as prof:
         program()
     prof.profiler.trace.check()
@@ -191,6 +193,53 @@ def test_spec_4_3_memory_of_other_libraries(tmp_path):
     rows = raw(record(program), tmp_path)
     assert totals(rows, PREEXISTING)["INPUT"] == 0
     assert totals(rows, CREATE)["INPUT"] == totals(rows, DESTROY)["INPUT"] > 0
+
+
+@pytest.mark.parametrize("kept", ["nothing", "a view", "a graph"])
+def test_spec_4_1_what_was_there_before_and_died(kept, tmp_path):
+    """Torch's CPU allocator does not report such a freeing. A storage lives as long as anything holds it, Python or not."""
+    holder = {"x": torch.ones(5000, requires_grad=True)}
+    gc.collect()
+
+    def program():
+        x = holder.pop("x")
+        if kept == "a view":
+            holder["view"] = x[1:3]
+        if kept == "a graph":
+            holder["graph"] = torch.dot(x, x)  # keeps x for its backward
+        else:
+            x.detach().sum()
+
+    rows = raw(record(program), tmp_path)
+    assert sum(totals(rows, PREEXISTING).values()) >= 4 * 5000
+    freed = sum(action == DESTROY and size == -4 * 5000 for _, action, size, _ in rows)
+    assert freed == (kept == "nothing")
+
+
+@pytest.mark.parametrize("shapes", [True, False])
+def test_spec_4_3_models_made_within_the_recording(shapes, tmp_path):
+    """They are known once they are called, without an optimizer and without rows for modules."""
+    kept = []
+
+    def program():
+        kept.append(Mlp())
+        with torch.no_grad():
+            kept[0](torch.randn(16, 64))
+
+    made = totals(raw(record(program, record_shapes=shapes), tmp_path), CREATE)
+    assert made["PARAMETER"] == nbytes(kept[0].parameters())
+
+
+def test_spec_4_3_optimizers_that_make_their_state_anew(tmp_path):
+    class Replaces(torch.optim.Optimizer):
+        def step(self):
+            for parameter in self.param_groups[0]["params"]:
+                self.state[parameter] = {"slots": [{"mean": parameter.grad * 0.5}, (parameter.grad * 2,)]}
+
+    model = Mlp()
+    optimizer = Replaces(model.parameters(), {})
+    made = totals(raw(record(trained(model, optimizer, lambda: torch.ones(16, 64), 3)), tmp_path), CREATE)
+    assert made["OPTIMIZER_STATE"] == 3 * 2 * nbytes(model.parameters())
 
 
 # --- against torch, which is right on these --------------------------------------------------------------------------
@@ -418,6 +467,16 @@ def test_peak_names_lines_modules_and_stacks():
     text = str(prof.memory_peak(top=3))
     assert "ACTIVATION" in text
     assert "By module" in text
+
+
+def test_modules_are_watched_without_rows_for_them():
+    model = Mlp()
+    plain, memory = (
+        [event.name for event in record(lambda: model(torch.ones(2, 64)), profile_memory=on).events()]
+        for on in (False, True)
+    )
+    assert [name for name in memory if name != "[memory]"] == plain
+    assert "aten::linear" in plain
 
 
 # --- a profile changes nothing --------------------------------------------------------------------------------------------
