@@ -88,6 +88,10 @@ struct event_list_object {
 /* As ops_ext_trace_new. */
 PyObject *ops_ext_trace_make(struct ops_ext_state *state, struct ops_trace *take);
 /* Methods of Trace in trace_views.c. */
+PyObject *ops_ext_trace_arrow_schema(PyObject *object, PyObject *unused);
+PyObject *ops_ext_trace_arrow_array(PyObject *object, PyObject *arguments, PyObject *keywords);
+PyObject *ops_ext_trace_arrow_stream(PyObject *object, PyObject *arguments, PyObject *keywords);
+PyObject *ops_ext_trace_columns(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other);

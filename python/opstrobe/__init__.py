@@ -13,6 +13,7 @@ from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity
 from opstrobe._enums import RecordScope as RecordScope
 from opstrobe._file import TraceFile as TraceFile
 from opstrobe._file import read as read
+from opstrobe._file import read_all as read_all
 from opstrobe._handlers import tensorboard_trace_handler
 from opstrobe._patch import patch_torch as patch_torch
 from opstrobe._schedule import schedule

@@ -11,8 +11,11 @@ from opstrobe._recording import export_trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
+
+    import pandas
+    import pyarrow
 
     from opstrobe._memory_profiler import MemoryPeak
 
@@ -71,6 +74,23 @@ class TraceFile:
         advice: dict[str, Any] = json.loads(self.trace.advice_json())
         return advice
 
+    def to_arrow(self) -> pyarrow.Table:
+        """All events as a `pyarrow.Table`, columns of the trace as they are. Needs pyarrow; other libraries that know
+        Arrow's interface (polars, duckdb, …) take this object itself."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All events as a `pandas.DataFrame`. Needs pandas."""
+        return _dataframe(self.trace)
+
+    def __arrow_c_schema__(self) -> object:
+        return self.trace.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.trace.__arrow_c_stream__(requested_schema)
+
     @property
     def metadata(self) -> dict[str, str]:
         """What the file says beside its events: key to JSON text."""
@@ -85,6 +105,28 @@ class TraceFile:
         return f"<opstrobe.TraceFile {self.path!r}: {self.trace.event_count} events>"
 
 
+def _dataframe(trace: _core.Trace) -> pandas.DataFrame:
+    import numpy
+    import pandas
+
+    columns: dict[str, Any] = {}
+    for name, (kind, values, valid, texts) in trace.columns().items():
+        column: Any = numpy.frombuffer(values, kind)
+        missing = None
+        if valid is not None:
+            bits = numpy.frombuffer(valid, numpy.uint8)
+            missing = ~numpy.unpackbits(bits, count=len(column), bitorder="little").astype(bool)
+        if texts is not None:
+            codes = column.astype(numpy.int32)
+            if missing is not None:
+                codes[missing] = -1
+            column = pandas.Categorical.from_codes(codes, texts)
+        elif missing is not None:
+            column = pandas.arrays.IntegerArray(column.astype(numpy.int64), missing)
+        columns[name] = column
+    return pandas.DataFrame(columns)
+
+
 def read(path: str | os.PathLike[str], *, progress: Callable[[int, int], object] | None = None) -> TraceFile:
     """Reads a trace file of torch.profiler or Opstrobe: Chrome JSON, plain or gzip.
 
@@ -92,3 +134,11 @@ def read(path: str | os.PathLike[str], *, progress: Callable[[int, int], object]
     with the bytes read so far and the size of the file.
     """
     return TraceFile(path, _core.read_trace(path, progress=progress))
+
+
+def read_all(paths: Iterable[str | os.PathLike[str]]) -> list[TraceFile]:
+    """Reads several trace files, as many at once as there are processors."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(os.cpu_count()) as readers:
+        return list(readers.map(read, paths))

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/arrow.h: the events of a trace in Arrow's C data interface, which dataframe libraries take without a copy of the
+ * columns that the trace has as they are. No Arrow library is needed.
+ *
+ * A record batch with a row an event, in the order of the trace, hidden ones included:
+ *
+ *     name, category, args      dictionary of large strings; bytes that are no UTF-8 are replaced; args may be null
+ *     start_ns, duration_ns, self_ns, pid, tid                int64; of a device's row: device and stream
+ *     parent                    uint32, the row around it, may be null
+ *     external_id               uint64
+ *     sequence_nr, correlation  int64, may be null
+ *     flags                     uint16, enum ops_event_flag
+ */
+#ifndef OPSTROBE_ARROW_H
+#define OPSTROBE_ARROW_H
+
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+#include <opstrobe/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* The interface, as its specification defines it: https://arrow.apache.org/docs/format/CDataInterface.html */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+struct ArrowSchema {
+	const char *format;
+	const char *name;
+	const char *metadata;
+	int64_t flags;
+	int64_t n_children;
+	struct ArrowSchema **children;
+	struct ArrowSchema *dictionary;
+	void (*release)(struct ArrowSchema *);
+	void *private_data;
+};
+
+struct ArrowArray {
+	int64_t length;
+	int64_t null_count;
+	int64_t offset;
+	int64_t n_buffers;
+	int64_t n_children;
+	const void **buffers;
+	struct ArrowArray **children;
+	struct ArrowArray *dictionary;
+	void (*release)(struct ArrowArray *);
+	void *private_data;
+};
+#endif
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+struct ArrowArrayStream {
+	int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+	int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+	const char *(*get_last_error)(struct ArrowArrayStream *);
+	void (*release)(struct ArrowArrayStream *);
+	void *private_data;
+};
+#endif
+
+/* What columns there are. Freed by its `release`. OPS_NO_MEMORY. */
+enum ops_code ops_arrow_schema(struct ArrowSchema *ret_schema, struct ops_error *error);
+/* The columns, which keep the trace. Freed by its `release`. OPS_NO_MEMORY. */
+enum ops_code ops_arrow_array(struct ops_trace *trace, struct ArrowArray *ret_array, struct ops_error *error);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif
