@@ -124,6 +124,10 @@ static inline bool ops_memory_on_device(const struct ops_memory_block *block, st
 #define OPS_MEMORY_DEVICE_ROOM 32
 void ops_memory_device_name(struct ops_memory_device device, char ret_name[OPS_MEMORY_DEVICE_ROOM]);
 
+/* The device of blocks that comes after another by type and index (NULL: the first of all); false when there are no more. */
+bool ops_memory_next_device(const struct ops_memory_timeline *timeline, const struct ops_memory_device *after,
+                            struct ops_memory_device *ret_device);
+
 /* --- files ------------------------------------------------------------------------------------------------------- */
 
 enum ops_memory_format {

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/analyses.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
 
@@ -45,6 +46,21 @@ enum ops_code ops_run_json(const struct ops_worker *workers, size_t count, char 
 
 /* The most important of it to be read on a terminal, at most 80 columns; coloured by its escape sequences if wanted. */
 enum ops_code ops_views_text(const struct ops_trace *trace, bool colours, char **ret_text, size_t *ret_size,
+                             struct ops_error *error);
+
+/* Views as tables. */
+enum ops_view_table {
+	OPS_VIEW_KERNELS,             /* a row a name, longest first */
+	OPS_VIEW_KERNELS_BY_OPERATOR, /* a row a name, operator and launch */
+	OPS_VIEW_MODULES,             /* a row a module, each below the one that holds it */
+	OPS_VIEW_MODULE_CLASSES,
+	OPS_VIEW_MEMORY, /* who holds what when most memory of a device is held */
+};
+
+/* A table of all workers together; with several, the first column names them. At most `rows_max` rows of each worker (and of
+ * each part of the table of memory), 0: all. JSON is {"table": {"columns": […], "rows": […]}}. */
+enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enum ops_view_table which,
+                             enum ops_analysis_format format, size_t rows_max, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
 
 /* --- two traces --------------------------------------------------------------------------------------------------- */

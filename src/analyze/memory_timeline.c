@@ -166,3 +166,25 @@ void ops_memory_apply(const struct ops_memory_timeline *timeline, const struct o
 	if (step->action != OPS_MEMORY_DESTROY)
 		held[step->next_category] = (int64_t)((uint64_t)held[step->next_category] + (uint64_t)bytes);
 }
+
+static uint32_t device_key(uint8_t type, int16_t index)
+{
+	return (uint32_t)type << 16 | (uint16_t)(index + 1);
+}
+
+bool ops_memory_next_device(const struct ops_memory_timeline *timeline, const struct ops_memory_device *after,
+                            struct ops_memory_device *ret_device)
+{
+	int64_t before = after ? (int64_t)device_key(after->type, after->index) : -1, best = INT64_MAX;
+
+	for (size_t i = 0; i < timeline->block_count; i++) {
+		const struct ops_memory_block *block = &timeline->blocks[i];
+		int64_t key = (int64_t)device_key(block->device_type, block->device_index);
+
+		if (key > before && key < best) {
+			best = key;
+			*ret_device = (struct ops_memory_device){block->device_type, block->device_index};
+		}
+	}
+	return best != INT64_MAX;
+}

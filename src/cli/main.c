@@ -3,6 +3,7 @@
  * The `opstrobe` command: the table of commands, and what stands before a command on the command line.
  */
 #include "cli.h"
+#include "complete.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,17 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-struct command {
-	const char *name;
-	int (*function)(char **arguments);
-	const char *summary;
-};
-
-static const struct command commands[] = {
+static const struct cli_command commands[] = {
 	{"run", cli_run, "run a Python program and record a trace of it"},
 	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …"},
 	{"analyze", cli_analyze, "ask a trace one question: idle time, launches, queues, …"},
 	{"advise", cli_advise, "say what to change, at which line, and what that gains"},
+	{"kernels", cli_kernels, "list what ran on devices"},
+	{"memory", cli_memory, "tell who holds memory when most is held"},
+	{"modules", cli_modules, "list time, FLOPs and memory by module"},
 	{"diff", cli_diff, "show what changed from one trace to another"},
 	{"merge", cli_merge, "put the traces of several ranks into one"},
 	{"convert", cli_convert, "write a trace in another form: Perfetto's, stacks, …"},
@@ -48,7 +46,7 @@ static void print_usage(FILE *out)
 	fputs("\n'opstrobe <command> --help' tells a command's options.\n", out);
 }
 
-static const struct command *find_command(const char *name)
+static const struct cli_command *find_command(const char *name)
 {
 	for (size_t i = 0; i < COMMAND_COUNT; i++) {
 		if (!strcmp(commands[i].name, name))
@@ -87,9 +85,9 @@ static size_t edit_distance(const char *from, const char *to)
 }
 
 /* The command most like `name`; NULL when none is. */
-static const struct command *nearest_command(const char *name)
+static const struct cli_command *nearest_command(const char *name)
 {
-	const struct command *nearest = NULL;
+	const struct cli_command *nearest = NULL;
 	size_t nearest_distance = 3;
 
 	if (strlen(name) > NAME_SIZE_MAX)
@@ -107,7 +105,7 @@ static const struct command *nearest_command(const char *name)
 
 static int fail_unknown(const char *name)
 {
-	const struct command *nearest = nearest_command(name);
+	const struct cli_command *nearest = nearest_command(name);
 
 	fprintf(stderr, "opstrobe: '%s' is not a command", name);
 	if (nearest)
@@ -154,7 +152,7 @@ static int finish(int status)
 int main(int count, char **arguments)
 {
 	const char *name = count > 1 ? arguments[1] : NULL;
-	const struct command *command;
+	const struct cli_command *command;
 
 	if (!name) {
 		print_usage(stderr);
@@ -168,6 +166,10 @@ int main(int count, char **arguments)
 		puts("opstrobe " OPS_VERSION);
 		return finish(CLI_EXIT_OK);
 	}
+	if (!strcmp(name, "--complete"))
+		return finish(cli_complete(commands, COMMAND_COUNT, arguments + 2));
+	if (!strcmp(name, "--man"))
+		return finish(cli_man(commands, COMMAND_COUNT));
 	if (!strcmp(name, "help")) {
 		char *asked[] = {arguments[2], "--help", NULL};
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyze/views/view_map.h"
-#include "analyze/views/views.h"
+#include "analyze/views/view_tables.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 
@@ -242,27 +242,77 @@ static void write_table(const struct table *table, struct ops_json_writer *json)
 	ops_json_close(json, '}');
 }
 
+/* Sums, longest first. Released by the caller in any case. */
+static bool table_init(struct table *table)
+{
+	if (!table->views->has_kernels)
+		return true;
+	if (!sum(table))
+		return false;
+	if (table->rows.count)
+		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), compare_rows, table->views);
+	return true;
+}
+
+static void table_release(struct table *table)
+{
+	ops_intern_release(&table->keys);
+	OPS_ARRAY_RELEASE(&table->rows);
+}
+
 static bool write_kernels(struct ops_views *views, struct ops_json_writer *json, bool by_operator)
 {
 	struct table table = {.views = views, .by_operator = by_operator};
-	bool done;
+	bool done = table_init(&table);
 
 	ops_json_key(json, by_operator ? "kernels_by_op" : "kernels");
-	if (!views->has_kernels) {
+	if (!views->has_kernels)
 		ops_json_null(json);
-		return true;
-	}
-	done = sum(&table);
-	if (done && table.rows.count)
-		qsort_r(table.rows.items, table.rows.count, sizeof(*table.rows.items), compare_rows, views);
-	if (done)
+	else if (done)
 		write_table(&table, json);
-	ops_intern_release(&table.keys);
-	OPS_ARRAY_RELEASE(&table.rows);
+	table_release(&table);
 	return done;
 }
 
 bool view_write_kernels(struct ops_views *views, struct ops_json_writer *json)
 {
 	return write_kernels(views, json, false) && write_kernels(views, json, true);
+}
+
+static void take_row(const struct table *table, const struct row *row, double all_ns,
+                     void (*take)(void *context, const struct view_kernel_row *row), void *context)
+{
+	const struct ops_views *views = table->views;
+	const struct view_kernel *kernel = &views->kernels.items[row->kernel];
+	double total_ns = (double)row->total_ns;
+	struct view_kernel_row out = {
+		.name = ops_trace_string(views->trace, row->name), .by_operator = table->by_operator, .calls = row->calls,
+		.total_ns = row->total_ns, .min_ns = row->min_ns, .max_ns = row->max_ns,
+		.share = all_ns > 0 ? total_ns / all_ns : 0,
+		.blocks_per_sm = table->has_blocks && total_ns > 0 ? row->blocks / total_ns : (double)NAN,
+		.occupancy_pct = table->has_occupancy && total_ns > 0 ? row->occupancy / total_ns : (double)NAN,
+		.tensor_cores = views->names[row->name] & VIEW_NAME_TENSOR_CORES,
+	};
+
+	if (table->by_operator) {
+		out.operator = text_of(views, row->operator);
+		out.grid = text_or_none(views, kernel->grid);
+		out.block = text_or_none(views, kernel->block);
+	}
+	take(context, &out);
+}
+
+bool view_each_kernel(struct ops_views *views, bool by_operator, size_t most,
+                      void (*take)(void *context, const struct view_kernel_row *row), void *context)
+{
+	struct table table = {.views = views, .by_operator = by_operator};
+	bool done = table_init(&table);
+	double all_ns = 0;
+
+	for (size_t i = 0; i < table.rows.count; i++)
+		all_ns += (double)table.rows.items[i].total_ns;
+	for (size_t i = 0; done && i < table.rows.count && i < most; i++)
+		take_row(&table, &table.rows.items[i], all_ns, take, context);
+	table_release(&table);
+	return done;
 }

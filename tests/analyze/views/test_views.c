@@ -189,6 +189,47 @@ static void make_views(void *context)
 	code = ops_views_text(context, true, &text, &size, &error);
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
 	ops_free_views(text);
+	for (int which = OPS_VIEW_KERNELS; which <= OPS_VIEW_MEMORY; which++) {
+		const struct ops_worker worker = {context, "w", 0};
+
+		text = NULL;
+		code = ops_view_table(&worker, 1, (enum ops_view_table)which, OPS_ANALYSIS_CSV, 0, &text, &size, &error);
+		assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
+		ops_free_views(text);
+	}
+}
+
+static void table_is(struct ops_trace *trace, enum ops_view_table which, size_t workers, const char *expected)
+{
+	const struct ops_worker both[2] = {{trace, "w1", 0}, {trace, "w2", 0}};
+	struct ops_error error;
+	char *text;
+	size_t size;
+
+	assert_int_equal(ops_view_table(both, workers, which, OPS_ANALYSIS_CSV, 1, &text, &size, &error), OPS_OK);
+	assert_string_equal(text, expected);
+	ops_free_views(text);
+}
+
+static void tables(void **state)
+{
+	struct ops_trace *trace = scene_read(everything, devices);
+
+	(void)state;
+	table_is(trace, OPS_VIEW_KERNELS, 2,
+	         "worker,name,calls,total_us,percent,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,tensor_cores\n"
+	         "w1,k,2,80,57.14,40,40,40,0.25,25,no\nw2,k,2,80,57.14,40,40,40,0.25,25,no\n");
+	table_is(trace, OPS_VIEW_KERNELS_BY_OPERATOR, 1,
+	         "name,operator,grid,block,calls,total_us,percent,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,"
+	         "tensor_cores\nncclDevKernel,nccl:all_reduce,None,None,1,60,42.86,60,60,60,0,0,no\n");
+	table_is(trace, OPS_VIEW_MODULES, 1,
+	         "path,class,depth,calls,parameters,host_us,backward_us,device_us,backward_device_us,self_host_us,"
+	         "self_device_us,flops,cpu_memory_bytes,device_memory_bytes\nNet_0,Net,0,1,0,100,0,0,0,80,0,0,-64,0\n");
+	table_is(trace, OPS_VIEW_MEMORY, 1,
+	         "device,held_by,name,line,bytes,percent,blocks\ncpu,all,,,64,100,1\n"
+	         "cpu,category,UNKNOWN,,64,100,\ncpu,operator,a,,64,100,1\ncuda:0,all,,,64,100,1\n"
+	         "cuda:0,category,UNKNOWN,,64,100,\ncuda:0,operator,a,,64,100,1\n");
+	ops_trace_unref(trace);
 }
 
 static void survives_failures(void **state)
@@ -255,6 +296,7 @@ int main(void)
 		cmocka_unit_test(spec_10_modules),
 		cmocka_unit_test(spec_5_thresholds),
 		cmocka_unit_test(spec_12_collectives_take_their_kernels_time),
+		cmocka_unit_test(tables),
 		cmocka_unit_test(survives_failures),
 		cmocka_unit_test(numbers_without_sense),
 		cmocka_unit_test(depth_is_no_matter),

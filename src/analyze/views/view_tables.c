@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Views as tables of typed columns, for spreadsheets, reports and programs: kernels, modules, and who holds memory when
+ * most is held. Of several workers each row says whose it is.
+ */
+#include <opstrobe/views.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <opstrobe/memory.h>
+#include <opstrobe/modules.h>
+
+#include "analyze/result.h"
+#include "analyze/views/view_tables.h"
+#include "base/fault.h"
+
+/* More devices than any machine has are those of a file without sense, and each takes a walk over all blocks. */
+#define DEVICES_MAX 256
+
+struct filler {
+	struct result_table *table;
+	const struct ops_worker *worker; /* NULL: there is but one */
+	size_t rows_max;                 /* of a worker */
+};
+
+static struct ops_string string_of(const char *text)
+{
+	return (struct ops_string){text, strlen(text)};
+}
+
+static void put_worker(const struct filler *filler)
+{
+	if (filler->worker)
+		result_text(filler->table, string_of(filler->worker->name));
+}
+
+/* --- kernels -------------------------------------------------------------------------------------------------------- */
+
+static void name_kernel_columns(struct result_table *table, bool by_operator)
+{
+	result_column(table, "name", RESULT_TEXT);
+	if (by_operator) {
+		result_column(table, "operator", RESULT_TEXT);
+		result_column(table, "grid", RESULT_TEXT);
+		result_column(table, "block", RESULT_TEXT);
+	}
+	result_column(table, "calls", RESULT_INTEGER);
+	result_column(table, "total_us", RESULT_TIME);
+	result_column(table, "percent", RESULT_NUMBER);
+	result_column(table, "mean_us", RESULT_TIME);
+	result_column(table, "min_us", RESULT_TIME);
+	result_column(table, "max_us", RESULT_TIME);
+	result_column(table, "blocks_per_sm", RESULT_NUMBER);
+	result_column(table, "occupancy_percent", RESULT_NUMBER);
+	result_column(table, "tensor_cores", RESULT_TEXT);
+}
+
+static void put_kernel(void *context, const struct view_kernel_row *row)
+{
+	const struct filler *filler = context;
+	struct result_table *table = filler->table;
+
+	put_worker(filler);
+	result_text_copy(table, row->name.bytes, row->name.size);
+	if (row->by_operator) {
+		result_text_copy(table, row->operator.bytes, row->operator.size);
+		result_text_copy(table, row->grid.bytes, row->grid.size);
+		result_text_copy(table, row->block.bytes, row->block.size);
+	}
+	result_integer(table, (int64_t)row->calls);
+	result_time(table, row->total_ns);
+	result_number(table, result_round(100 * row->share, 2));
+	result_time(table, row->calls ? row->total_ns / (int64_t)row->calls : 0);
+	result_time(table, row->min_ns);
+	result_time(table, row->max_ns);
+	result_number(table, result_round(row->blocks_per_sm, 2));
+	result_number(table, result_round(row->occupancy_pct, 2));
+	result_text(table, string_of(row->tensor_cores ? "yes" : "no"));
+}
+
+static bool fill_kernels(const struct filler *filler, const struct ops_trace *trace, bool by_operator)
+{
+	struct ops_views views;
+	bool done = ops_views_init(&views, trace) &&
+	            view_each_kernel(&views, by_operator, filler->rows_max, put_kernel, (void *)filler);
+
+	ops_views_release(&views);
+	return done;
+}
+
+/* --- modules -------------------------------------------------------------------------------------------------------- */
+
+static void name_module_columns(struct result_table *table)
+{
+	static const char *const times[] = {"host_us", "backward_us", "device_us", "backward_device_us"};
+
+	result_column(table, "path", RESULT_TEXT);
+	result_column(table, "class", RESULT_TEXT);
+	result_column(table, "depth", RESULT_INTEGER);
+	result_column(table, "calls", RESULT_INTEGER);
+	result_column(table, "parameters", RESULT_INTEGER);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		result_column(table, times[i], RESULT_TIME);
+	result_column(table, "self_host_us", RESULT_TIME);
+	result_column(table, "self_device_us", RESULT_TIME);
+	result_column(table, "flops", RESULT_INTEGER);
+	result_column(table, "cpu_memory_bytes", RESULT_INTEGER);
+	result_column(table, "device_memory_bytes", RESULT_INTEGER);
+}
+
+static void put_module(const struct filler *filler, const struct ops_module_row *row)
+{
+	struct result_table *table = filler->table;
+
+	put_worker(filler);
+	result_text_copy(table, row->path.bytes, row->path.size);
+	result_text_copy(table, row->class_name.bytes, row->class_name.size);
+	result_integer(table, row->depth);
+	result_integer(table, (int64_t)row->calls);
+	result_integer(table, (int64_t)row->parameter_count);
+	for (int metric = OPS_MODULE_HOST; metric <= OPS_MODULE_BACKWARD_DEVICE; metric++)
+		result_time(table, row->total[metric]);
+	result_time(table, row->self[OPS_MODULE_HOST]);
+	result_time(table, row->self[OPS_MODULE_DEVICE]);
+	result_integer(table, row->total[OPS_MODULE_FLOPS]);
+	result_integer(table, row->total[OPS_MODULE_CPU_MEMORY]);
+	result_integer(table, row->total[OPS_MODULE_DEVICE_MEMORY]);
+}
+
+static bool fill_modules(const struct filler *filler, const struct ops_trace *trace, bool by_class)
+{
+	struct ops_module_tree *tree;
+	const struct ops_module_row *rows;
+	size_t count;
+
+	if (ops_module_tree_new(trace, &tree, NULL))
+		return false;
+	rows = by_class ? ops_module_tree_classes(tree, &count) : ops_module_tree_rows(tree, &count);
+	for (size_t i = 0; i < count && i < filler->rows_max; i++)
+		put_module(filler, &rows[i]);
+	ops_module_tree_free(tree);
+	return true;
+}
+
+/* --- memory --------------------------------------------------------------------------------------------------------- */
+
+static void name_memory_columns(struct result_table *table)
+{
+	result_column(table, "device", RESULT_TEXT);
+	result_column(table, "held_by", RESULT_TEXT);
+	result_column(table, "name", RESULT_TEXT);
+	result_column(table, "line", RESULT_INTEGER);
+	result_column(table, "bytes", RESULT_INTEGER);
+	result_column(table, "percent", RESULT_NUMBER);
+	result_column(table, "blocks", RESULT_INTEGER);
+}
+
+static void put_share(const struct filler *filler, const struct ops_memory_peak *peak, const char *by,
+                      struct ops_memory_share share)
+{
+	struct result_table *table = filler->table;
+	char device[OPS_MEMORY_DEVICE_ROOM];
+
+	ops_memory_device_name(peak->device, device);
+	put_worker(filler);
+	result_text_copy(table, device, strlen(device));
+	result_text(table, string_of(by));
+	result_text_copy(table, share.name.bytes, share.name.size);
+	if (share.line)
+		result_integer(table, share.line);
+	else
+		result_null(table);
+	result_integer(table, share.bytes);
+	result_number(table, peak->bytes > 0 ? result_round(100 * (double)share.bytes / (double)peak->bytes, 2) : (double)NAN);
+	if (share.blocks)
+		result_integer(table, share.blocks);
+	else
+		result_null(table);
+}
+
+static void put_shares(const struct filler *filler, const struct ops_memory_peak *peak, const char *by,
+                       const struct ops_memory_share *shares, size_t count)
+{
+	for (size_t i = 0; i < count && i < filler->rows_max; i++)
+		put_share(filler, peak, by, shares[i]);
+}
+
+static void put_peak(const struct filler *filler, const struct ops_memory_peak *peak)
+{
+	put_share(filler, peak, "all", (struct ops_memory_share){peak->bytes, {"", 0}, 0, (uint32_t)peak->block_count});
+	for (int category = 0; category < OPS_MEMORY_CATEGORY_COUNT; category++)
+		if (peak->by_category[category])
+			put_share(filler, peak, "category",
+			          (struct ops_memory_share){.bytes = peak->by_category[category],
+			                                    .name = string_of(ops_memory_category_name(category))});
+	put_shares(filler, peak, "operator", peak->operators, peak->operator_count);
+	put_shares(filler, peak, "module", peak->modules, peak->module_count);
+	put_shares(filler, peak, "line", peak->lines, peak->line_count);
+}
+
+static bool fill_memory(const struct filler *filler, const struct ops_trace *trace)
+{
+	struct ops_memory_timeline *timeline;
+	struct ops_memory_device device;
+	bool done = true, more;
+
+	if (ops_memory_timeline_new((struct ops_trace *)trace, &timeline, NULL))
+		return false;
+	more = ops_memory_next_device(timeline, NULL, &device);
+	for (int i = 0; done && more && i < DEVICES_MAX; i++) {
+		struct ops_memory_peak peak = {0};
+
+		done = !ops_memory_peak_of(timeline, device, &peak, NULL);
+		if (done)
+			put_peak(filler, &peak);
+		ops_memory_peak_release(&peak);
+		more = ops_memory_next_device(timeline, &device, &device);
+	}
+	ops_memory_timeline_free(timeline);
+	return done;
+}
+
+/* --- all of them ---------------------------------------------------------------------------------------------------- */
+
+static void name_columns(struct result_table *table, enum ops_view_table which)
+{
+	if (which == OPS_VIEW_MEMORY)
+		name_memory_columns(table);
+	else if (which == OPS_VIEW_MODULES || which == OPS_VIEW_MODULE_CLASSES)
+		name_module_columns(table);
+	else
+		name_kernel_columns(table, which == OPS_VIEW_KERNELS_BY_OPERATOR);
+}
+
+static bool fill(const struct filler *filler, const struct ops_trace *trace, enum ops_view_table which)
+{
+	if (which == OPS_VIEW_MEMORY)
+		return fill_memory(filler, trace);
+	if (which == OPS_VIEW_MODULES || which == OPS_VIEW_MODULE_CLASSES)
+		return fill_modules(filler, trace, which == OPS_VIEW_MODULE_CLASSES);
+	return fill_kernels(filler, trace, which == OPS_VIEW_KERNELS_BY_OPERATOR);
+}
+
+enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enum ops_view_table which,
+                             enum ops_analysis_format format, size_t rows_max, char **ret_text, size_t *ret_size,
+                             struct ops_error *error)
+{
+	struct ops_buffer out = {0};
+	struct result result;
+	bool done = true;
+
+	result_init(&result);
+	if (count > 1)
+		result_column(&result.table, "worker", RESULT_TEXT);
+	name_columns(&result.table, which);
+	for (size_t i = 0; done && i < count; i++) {
+		struct filler filler = {&result.table, count > 1 ? &workers[i] : NULL, rows_max ? rows_max : SIZE_MAX};
+
+		done = fill(&filler, workers[i].trace, which);
+	}
+	done = done && result_write(&result, format, &out);
+	ops_buffer_append(&out, "", 1);
+	result_release(&result);
+	if (!done || out.failed) {
+		ops_buffer_release(&out);
+		return ops_fault_memory(error);
+	}
+	*ret_text = out.bytes;
+	*ret_size = out.size - 1;
+	return OPS_OK;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of views for those who make tables of them.
+ */
+#ifndef OPS_ANALYZE_VIEWS_VIEW_TABLES_H
+#define OPS_ANALYZE_VIEWS_VIEW_TABLES_H
+
+#include "analyze/views/views.h"
+
+struct view_kernel_row {
+	struct ops_string name;
+	bool by_operator; /* the next three are there */
+	struct ops_string operator;
+	struct ops_string grid;
+	struct ops_string block;
+	uint64_t calls;
+	int64_t total_ns;
+	int64_t min_ns;
+	int64_t max_ns;
+	double share;         /* of the time of all */
+	double blocks_per_sm; /* NAN: not said, and so the next */
+	double occupancy_pct;
+	bool tensor_cores;
+};
+
+/* The first `most` rows of the table of kernels, longest first. False when memory is out. */
+bool view_each_kernel(struct ops_views *views, bool by_operator, size_t most,
+                      void (*take)(void *context, const struct view_kernel_row *row), void *context);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `opstrobe kernels`: what ran on devices, longest first.
+ */
+#include "table_command.h"
+
+static const char usage[] =
+	"usage: opstrobe kernels [options] TRACE|DIRECTORY...\n"
+	"\n"
+	"The kernels that ran on devices, those that took longest in all first.\n"
+	"\n"
+	"options:\n"
+	CLI_TABLE_OPTIONS
+	"  --by-operator                    a row for each operator and launch that ran it\n"
+	"  --help                           print this\n"
+	"\n"
+	"example:\n"
+	"  opstrobe kernels --top 20 --format csv worker0.pt.trace.json.gz\n";
+
+int cli_kernels(char **arguments)
+{
+	static const struct cli_table table = {
+		.command = "kernels", .usage = usage, .top = "30", .flag = "--by-operator",
+		.table = OPS_VIEW_KERNELS, .flagged_table = OPS_VIEW_KERNELS_BY_OPERATOR};
+
+	return cli_show_table(arguments, &table);
+}

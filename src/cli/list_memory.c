@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `opstrobe memory`: who holds memory when most is held.
+ */
+#include "table_command.h"
+
+#include <stdio.h>
+
+#include <opstrobe/memory.h>
+
+#define DEVICES_MAX 256
+
+static const char usage[] =
+	"usage: opstrobe memory [options] TRACE|DIRECTORY...\n"
+	"\n"
+	"The moment at which most memory of each device is held, and who holds it: by kind,\n"
+	"operator, module and line of code. Allocations are in traces that were recorded with\n"
+	"profile_memory.\n"
+	"\n"
+	"options:\n"
+	CLI_TABLE_OPTIONS
+	"  --help                           print this\n"
+	"\n"
+	"example:\n"
+	"  opstrobe memory --top 5 worker0.pt.trace.json.gz\n";
+
+static bool print_device(const struct ops_memory_timeline *timeline, struct ops_memory_device device, size_t top)
+{
+	struct ops_memory_peak peak = {0};
+	struct ops_error error;
+	char *text = NULL;
+	size_t size = 0;
+	enum ops_code code = ops_memory_peak_of(timeline, device, &peak, &error);
+
+	if (!code)
+		code = ops_memory_peak_text(timeline, &peak, top, false, &text, &size, &error);
+	ops_memory_peak_release(&peak);
+	return cli_print(code, text, size, ops_memory_free_text, &error);
+}
+
+static bool print_text(const struct ops_worker *worker, size_t top, bool flag)
+{
+	struct ops_memory_timeline *timeline;
+	struct ops_memory_device device;
+	struct ops_error error;
+	bool done = true, more;
+
+	(void)flag;
+	if (ops_memory_timeline_new((struct ops_trace *)worker->trace, &timeline, &error))
+		return cli_print(error.code, NULL, 0, NULL, &error);
+	more = ops_memory_next_device(timeline, NULL, &device);
+	if (!more)
+		puts("no allocations were recorded");
+	for (int i = 0; done && more && i < DEVICES_MAX; i++) {
+		if (i)
+			putchar('\n');
+		done = print_device(timeline, device, top);
+		more = ops_memory_next_device(timeline, &device, &device);
+	}
+	ops_memory_timeline_free(timeline);
+	return done;
+}
+
+int cli_memory(char **arguments)
+{
+	static const struct cli_table table = {
+		.command = "memory", .usage = usage, .top = "10", .print_text = print_text, .table = OPS_VIEW_MEMORY};
+
+	return cli_show_table(arguments, &table);
+}
