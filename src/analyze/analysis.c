@@ -121,6 +121,8 @@ static const struct ops_analysis_option call_graph_options[] = {
 static const struct ops_analysis_option kernel_sequences_options[] = {
 	{"operator_name", "\"\"", "part of the names of operators"},
 	{"min_pattern_len", "3", "fewest kernels of a pattern"},
+	{"output_dir", "null", "a directory for overlaid_FILE: the trace, its events with their patterns"},
+	{"top_k", "5", "how many of the patterns are shown there"},
 	{"rank", "null", "whose; null is the lowest rank"},
 	{0},
 };

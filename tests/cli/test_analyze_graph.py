@@ -155,6 +155,19 @@ def test_spec_15_8_what_is_not_on_the_path_is_left_out(tmp_path):
     assert others and all(e["args"]["critical"] == 1 for e in others)
 
 
+@shared
+def test_spec_14_events_say_their_patterns(tmp_path):
+    path = FOLDER / "simple_add" / "trace.json.gz"
+    options = {"operator_name": "aten::conv2d", "min_pattern_len": 1}
+    rows = ask("frequent_cuda_kernel_sequences", path, output_dir=str(tmp_path), top_k=2, **options)["table"]["rows"]
+    events = load(tmp_path / "overlaid_trace.json.gz")
+    marked = collections.Counter()
+    for event in events:
+        marked.update((event.get("args") or {}).get("Patterns", {}).keys())
+    assert len(events) == len(load(path))
+    assert marked == {pattern: count * len(pattern.split("|")) for pattern, count, *_ in rows[:2]}
+
+
 def test_an_overlay_of_a_file_that_breaks_off_is_no_file(tmp_path):
     path = tmp_path / "cut.json"
     path.write_text('{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}')

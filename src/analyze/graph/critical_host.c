@@ -98,6 +98,7 @@ struct threads {
 	size_t *first;   /* by track: its rows in `order`, on to those of the next */
 	uint32_t *order;
 	uint32_t *parents; /* by row */
+	uint32_t *around;  /* by row: the innermost event that it is or is in */
 	size_t count;
 };
 
@@ -108,6 +109,7 @@ static void threads_release(struct threads *threads)
 	ops_free(threads->first);
 	ops_free(threads->order);
 	ops_free(threads->parents);
+	ops_free(threads->around);
 }
 
 static bool threads_init(struct threads *threads, const struct critical_path *path)
@@ -118,7 +120,8 @@ static bool threads_init(struct threads *threads, const struct critical_path *pa
 	threads->first = ops_alloc_zeroed(threads->count + 2, sizeof(*threads->first));
 	threads->order = ops_realloc_array(NULL, path->clipped.count + 1, sizeof(*threads->order));
 	threads->parents = ops_realloc_array(NULL, path->table->count + 1, sizeof(*threads->parents));
-	return threads->of && threads->is_stream && threads->first && threads->order && threads->parents;
+	threads->around = ops_realloc_array(NULL, path->table->count + 1, sizeof(*threads->around));
+	return threads->of && threads->is_stream && threads->first && threads->order && threads->parents && threads->around;
 }
 
 /* Where one thread runs all forward passes and another all of autograd, they count as one. */
@@ -155,6 +158,7 @@ static void gather(struct threads *threads, const struct critical_path *path)
 struct walk {
 	struct critical_path *path;
 	const uint32_t *parents;
+	uint32_t *around;
 	uint32_t last;  /* node before, OPS_NONE at first */
 	uint32_t open;  /* innermost row that is running, with nodes or without */
 	uint32_t depth; /* of running rows with nodes */
@@ -170,13 +174,9 @@ static bool is_lock_edge(const struct critical_path *path, uint32_t from, uint32
 /* Whose time it is until an event starts: that of what started before, or of what runs around both. */
 static uint32_t owner(const struct walk *walk)
 {
-	uint32_t row = walk->open;
-
 	if (walk->last % 2 == 0)
 		return walk->last / 2;
-	while (row != OPS_NONE && walk->path->event_of[row] == OPS_NONE)
-		row = walk->parents[row];
-	return row == OPS_NONE ? OPS_NONE : walk->path->event_of[row];
+	return walk->open == OPS_NONE ? OPS_NONE : walk->around[walk->open];
 }
 
 static bool enter(struct walk *walk, uint32_t row)
@@ -191,6 +191,7 @@ static bool enter(struct walk *walk, uint32_t row)
 		done = walk->depth ? critical_add_edge(path, walk->last, start, CRITICAL_OPERATOR, gap_ns, owner(walk))
 		                   : critical_add_edge(path, walk->last, start, CRITICAL_DEPENDENCY, 0, OPS_NONE);
 	}
+	walk->around[row] = event != OPS_NONE || walk->open == OPS_NONE ? event : walk->around[walk->open];
 	walk->open = row;
 	if (event != OPS_NONE) {
 		walk->last = start;
@@ -224,7 +225,7 @@ static bool walk_thread(struct critical_path *path, struct threads *threads, siz
 {
 	uint32_t *rows = threads->order + threads->first[t];
 	size_t count = threads->first[t + 1] - threads->first[t];
-	struct walk walk = {.path = path, .parents = threads->parents, .last = OPS_NONE, .open = OPS_NONE};
+	struct walk walk = {.path = path, .parents = threads->parents, .around = threads->around, .last = OPS_NONE, .open = OPS_NONE};
 	bool done = call_nest(path->table, rows, count, threads->parents);
 
 	for (size_t i = 0; done && i < count; i++) {

@@ -113,7 +113,6 @@ static bool add_operator(struct finder *f, const struct work *works, size_t coun
 	const struct event_row *rows = s->table->rows;
 	uint32_t op = works[0].op, id;
 	struct kernel_pattern *pattern;
-	struct kernel_member *member;
 
 	f->key.count = 0;
 	if (!OPS_ARRAY_RESERVE(&f->key, count + 1))
@@ -135,10 +134,12 @@ static bool add_operator(struct finder *f, const struct work *works, size_t coun
 	pattern->count++;
 	pattern->kernels_ns = ops_sum(pattern->kernels_ns, f->graph.nodes[op].kernels_ns);
 	pattern->operators_ns = ops_sum(pattern->operators_ns, rows[op].dur_ns);
-	member = OPS_ARRAY_PUSH(&s->members);
-	if (member)
-		*member = (struct kernel_member){op, id};
-	return member != NULL;
+	if (!OPS_ARRAY_RESERVE(&s->members, count + 1))
+		return false;
+	s->members.items[s->members.count++] = (struct kernel_member){op, id};
+	for (size_t i = 0; i < count; i++)
+		s->members.items[s->members.count++] = (struct kernel_member){works[i].row, id};
+	return true;
 }
 
 /* --- order ----------------------------------------------------------------------------------------------------------- */

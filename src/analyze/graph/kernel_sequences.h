@@ -25,10 +25,10 @@ struct kernel_pattern {
 	int64_t operators_ns;
 };
 
-/* Who is in which pattern. */
+/* An operator or a kernel, and its pattern. */
 struct kernel_member {
 	uint32_t row;
-	uint32_t pattern; /* index in `patterns`, before and after sorting */
+	uint32_t pattern;
 };
 
 struct kernel_sequences {
