@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/frames.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
@@ -32,13 +33,19 @@ struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline
 	return found;
 }
 
+/* The row from which to look on for a module: the forward operator's behind a backward node, else the parent. */
+static uint32_t row_around(const struct ops_memory_timeline *timeline, const struct ops_events *e, uint32_t row)
+{
+	return timeline->forward[row] < OPS_ROW_PLAIN ? timeline->forward[row] : e->parent[row];
+}
+
 struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, uint32_t block)
 {
 	const struct ops_events *e = ops_trace_events(timeline->trace);
 	size_t count;
 	const struct ops_module *modules = ops_trace_modules(timeline->trace, &count);
 
-	for (uint32_t row = timeline->blocks[block].row; row != OPS_NONE && e->python_module; row = e->parent[row])
+	for (uint32_t row = timeline->blocks[block].row; row != OPS_NONE && e->python_module; row = row_around(timeline, e, row))
 		if (e->python_module[row] != OPS_NONE)
 			return ops_trace_string(timeline->trace, e->module && e->module[row] != OPS_NONE
 			                                                 ? modules[e->module[row]].path

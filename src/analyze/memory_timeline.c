@@ -2,6 +2,7 @@
  *
  * The timeline of a trace: its blocks, and the steps in which memory grows, changes hands and shrinks.
  */
+#include "analyze/frames.h"
 #include "analyze/memory_flow.h"
 
 #include <stdio.h>
@@ -128,6 +129,10 @@ enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory
 	bool ok = timeline && ops_memory_rows_init(&flow.rows, trace) && ops_memory_follow(&flow) &&
 	          ops_memory_categorize(&flow) && make_steps(timeline, &flow);
 
+	if (ok && flow.events->python_module) {
+		timeline->forward = ops_forward_rows(trace);
+		ok = timeline->forward != NULL;
+	}
 	if (ok) {
 		timeline->trace = ops_trace_ref(trace);
 		timeline->gaps = find_gaps(&flow);
@@ -153,6 +158,7 @@ void ops_memory_timeline_free(struct ops_memory_timeline *timeline)
 	ops_trace_unref(timeline->trace);
 	ops_free(timeline->blocks);
 	ops_free(timeline->steps);
+	ops_free(timeline->forward);
 	ops_free(timeline);
 }
 

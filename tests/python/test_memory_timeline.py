@@ -479,6 +479,20 @@ def test_modules_are_watched_without_rows_for_them():
     assert "aten::linear" in plain
 
 
+def test_peak_names_the_module_of_a_backward_pass():
+    """What a backward node allocates belongs to the module of its forward operator."""
+    net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3000))
+
+    def program():
+        net(torch.ones(4, 8)).sum().backward()
+
+    data = record(program, with_modules=True).memory_peak().as_dict()
+    gradients = {a["bytes"]: a for a in data["allocations"] if a["category"] == "GRADIENT"}
+    weight = gradients[16 * 3000 * 4]
+    assert weight["operator"].endswith("Backward0")
+    assert weight["module"].endswith("2")
+
+
 # --- a profile changes nothing --------------------------------------------------------------------------------------------
 
 
