@@ -320,8 +320,12 @@ static int compare_findings(const void *a, const void *b)
 {
 	const struct advice_finding *left = a, *right = b;
 
-	if (left->gain_ms != right->gain_ms)
-		return left->gain_ms < right->gain_ms ? 1 : -1;
+	/* What gains next to no time is told for another reason, such as memory: there severity comes first. */
+	double left_ms = left->gain_pct < GAIN_LOW_PCT ? 0 : left->gain_ms;
+	double right_ms = right->gain_pct < GAIN_LOW_PCT ? 0 : right->gain_ms;
+
+	if (left_ms != right_ms)
+		return left_ms < right_ms ? 1 : -1;
 	if (left->severity != right->severity)
 		return left->severity < right->severity ? 1 : -1;
 	return strcmp(left->rule->id, right->rule->id);

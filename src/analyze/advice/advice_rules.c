@@ -14,9 +14,18 @@
 	X(restarts)                                                                                \
 	X(loader)                                                                                  \
 	X(concatenation)                                                                           \
+	X(types)                                                                            \
+	X(layouts)                                                                          \
+	X(attention)                                                                        \
+	X(denormal)                                                                         \
 	X(optimizer)                                                                               \
 	X(rows)                                                                                    \
 	X(small)                                                                                   \
+	X(double)                                                                           \
+	X(no_grad)                                                                          \
+	X(growth)                                                                           \
+	X(launch)                                                                           \
+	X(pageable)                                                                         \
 	X(python_time)
 
 #define DECLARE(name) extern const struct advice_rule advice_rule_##name;

@@ -105,6 +105,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 			ops_json_text(&json, advice_rules[i]->id, strlen(advice_rules[i]->id));
 	ops_json_close(&json, ']');
 	ops_json_close(&json, '}');
+	ops_buffer_append_text(out, "\n");
 }
 
 /* --- text ----------------------------------------------------------------------------------------------------------- */

@@ -12,20 +12,25 @@ struct loading {
 	struct advice_tally lines; /* own time in the loader by line of the user's code */
 	struct advice_tally calls; /* waits, by the line that asks for a batch */
 	struct advice_tally starts;
+	int64_t longest_ns;        /* wait */
 	bool in_process;
 	bool workers;
 };
 
 /* Own time of rows in the loader goes to the user's line around them: that of a function of the user's to its loop. */
-static void add_lines(struct loading *loading, const struct advice *advice)
+static void add_lines(struct loading *loading, struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t own = OPS_NONE;
 
 		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
 			continue;
-		if (advice->views.parts[row] == VIEW_LOADER)
+		if (advice->views.parts[row] == VIEW_LOADER) {
 			advice_tally_add(&loading->calls, advice, row, advice_ns(advice, row));
+			if (advice_ns(advice, row) > loading->longest_ns)
+				loading->longest_ns = advice_ns(advice, row);
+			advice_claim(advice, row);
+		}
 		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
 			own = advice_own_site(advice, row);
 		advice_tally_add_at(&loading->lines, own == OPS_NONE ? advice->site[row] : own, row,
@@ -70,7 +75,8 @@ static void find_kind(struct loading *loading, const struct advice *advice)
 
 static bool report_waits(struct advice *advice, const struct advice_rule *rule, struct loading *loading)
 {
-	double load_ns = (double)loading->calls.ns, rest_ns = (double)advice->steps_ns - load_ns, left_ns;
+	/* Workers that start make the first wait long, once. */
+	double load_ns = (double)(loading->calls.ns - (loading->in_process ? 0 : loading->longest_ns)), rest_ns = (double)advice->steps_ns - load_ns, left_ns;
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > loading->calls.ns / 2
 	                                           ? &loading->lines : &loading->calls;
 	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;

@@ -119,13 +119,26 @@ static bool find_loops(struct loops *loops)
 	return true;
 }
 
-/* What of the operators' time is more than their call: that beyond the quickest of the same name. */
+/* Up to so many elements the call is all that an operator's time consists of: its arithmetic takes below a microsecond. */
+#define SMALL_ELEMENTS 4096
+
+/* What of an operator's time is more than its call: that of a large one beyond the quickest of the same name. */
+static int64_t work_of(const struct loops *loops, const struct advice *advice, uint32_t row)
+{
+	int64_t call_ns = loops->quickest_ns[advice->events->name[row]], elements;
+	uint8_t dtype;
+
+	elements = advice_elements(advice, row, &dtype);
+	if (elements <= SMALL_ELEMENTS)
+		return 0;
+	return advice_ns(advice, row) - (call_ns < CALL_NS_MAX ? call_ns : CALL_NS_MAX);
+}
+
 static void weigh(struct loops *loops, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row], index = OPS_NONE;
 		struct loop *loop;
-		int64_t call_ns;
 
 		if (parent != OPS_NONE) {
 			index = loops->in[parent];
@@ -139,11 +152,9 @@ static void weigh(struct loops *loops, const struct advice *advice)
 		if (index == OPS_NONE || !advice_is_operator(advice, row) || (advice->zone[row] & ADVICE_IN_OPERATOR))
 			continue;
 		loop = &loops->loops.items[index];
-		call_ns = loops->quickest_ns[advice->events->name[row]];
-		call_ns = call_ns < CALL_NS_MAX ? call_ns : CALL_NS_MAX;
 		loop->operators++;
 		loop->operators_ns = ops_sum(loop->operators_ns, advice_ns(advice, row));
-		loop->work_ns = ops_sum(loop->work_ns, advice_ns(advice, row) - call_ns);
+		loop->work_ns = ops_sum(loop->work_ns, work_of(loops, advice, row));
 		loop->slices |= loops->slicing[advice->events->name[row]] != 0;
 	}
 }
@@ -202,8 +213,8 @@ static bool check_loops(struct advice *advice, const struct advice_rule *rule, b
 	                                 (struct advice_gain){.ns = (double)tally.ns,
 	                                                      .confidence = slices ? ADVICE_SURE : ADVICE_LIKELY},
 	                                 "loops of %.0f rounds a step call %.0f small operators in %.3f ms (%.1f %%). Gain: all "
-	                                 "but one round, and what operators take beyond the quickest of their name; with the "
-	                                 "same share of their backward pass.",
+	                                 "but one round and the work of large operators; with the same share "
+	                                 "of their backward pass.",
 	                                 advice_per_step(advice, rounds), advice_per_step(advice, operators),
 	                                 advice_step_ms(advice, spent_ns), advice_percent(advice, spent_ns));
 	for (size_t i = 0; done && i < loops.loops.count; i++) {

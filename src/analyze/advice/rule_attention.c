@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attention that is written out: a product, softmax over its last dimension, and a product of that. What is between the
+ * products goes through memory several times over a matrix of the sequence's length squared.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* How many operators apart softmax and the products may be: scale, mask, dropout, casts, and views. */
+#define REACH 16
+
+struct attention {
+	OPS_ARRAY(uint32_t) rows; /* outermost operators of a forward pass, in order */
+	uint8_t *product, *softmax;
+	struct advice_tally tally;
+	uint64_t found;
+};
+
+static bool gather(struct attention *attention, const struct advice *advice)
+{
+	static const char *const products[] = {"aten::matmul", "aten::bmm", "aten::einsum", "aten::baddbmm", NULL};
+	static const char *const softmaxes[] = {"aten::softmax", "aten::_softmax", NULL};
+
+	attention->product = advice_names(advice, products);
+	attention->softmax = advice_names(advice, softmaxes);
+	if (!attention->product || !attention->softmax)
+		return false;
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t *at;
+
+		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) ||
+		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_BACKWARD | ADVICE_IN_OPTIMIZER)))
+			continue;
+		at = OPS_ARRAY_PUSH(&attention->rows);
+		if (!at)
+			return false;
+		*at = row;
+	}
+	return true;
+}
+
+/* Place of the nearest product in a direction, or `at` itself. */
+static size_t product_near(const struct attention *attention, const struct advice *advice, size_t at, int direction)
+{
+	size_t place = at;
+
+	for (int i = 0; i < REACH && place + (size_t)direction < attention->rows.count; i++) {
+		place += (size_t)direction;
+		if (attention->product[advice->events->name[attention->rows.items[place]]])
+			return place;
+	}
+	return at;
+}
+
+/* The matrix that softmax is taken of is what the second product has first. */
+static bool fits(const struct advice *advice, uint32_t softmax, uint32_t second)
+{
+	struct ops_input scores, weights;
+
+	if (!advice_input(advice, softmax, 0, &scores) || !advice_input(advice, second, 0, &weights))
+		return true; /* no shapes: what stands in this order is attention */
+	if (weights.tag != OPS_INPUT_TENSOR || scores.tag != OPS_INPUT_TENSOR || scores.n < 3)
+		return weights.tag != OPS_INPUT_TENSOR; /* einsum says nothing here */
+	return advice_input_elements(&scores) == advice_input_elements(&weights) &&
+	       ops_input_int(&scores, (size_t)scores.n - 1) == ops_input_int(&weights, (size_t)weights.n - 1);
+}
+
+static void find(struct attention *attention, struct advice *advice)
+{
+	for (size_t i = 0; i < attention->rows.count; i++) {
+		uint32_t row = attention->rows.items[i];
+		size_t first, second;
+
+		if (!attention->softmax[advice->events->name[row]])
+			continue;
+		first = product_near(attention, advice, i, -1);
+		second = product_near(attention, advice, i, 1);
+		if (first == i || second == i || !fits(advice, row, attention->rows.items[second]))
+			continue;
+		attention->found++;
+		for (size_t k = first + 1; k < second; k++) {
+			uint32_t between = attention->rows.items[k];
+
+			advice_tally_add(&attention->tally, advice, between,
+			                 ops_sum(advice_left_ns(advice, between), advice->backward_ns[between]));
+			advice_claim(advice, between);
+		}
+	}
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	struct attention attention = {0};
+	bool done = advice_tally_init(&attention.tally, advice) && gather(&attention, advice);
+
+	if (done)
+		find(&attention, advice);
+	done = done && advice_report_add(advice, rule, &attention.tally,
+	                                 (struct advice_gain){.ns = (double)attention.tally.ns, .confidence = ADVICE_LIKELY},
+	                                 "%.1f times a step softmax stands between two products, with %.3f ms (%.1f %%) of scaling, "
+	                                 "masking, softmax and dropout in between. Gain: all of that, forward and backward; the "
+	                                 "products stay.",
+	                                 advice_per_step(advice, attention.found),
+	                                 advice_step_ms(advice, (double)attention.tally.ns),
+	                                 advice_percent(advice, (double)attention.tally.ns));
+	OPS_ARRAY_RELEASE(&attention.rows);
+	ops_free(attention.product);
+	ops_free(attention.softmax);
+	advice_tally_release(&attention.tally);
+	return done;
+}
+
+const struct advice_rule advice_rule_attention = {
+	.id = "unfused-attention",
+	.title = "Attention is written out instead of fused",
+	.explanation = "Scores, scaled scores, masked scores, weights and dropped-out weights are each a matrix of the length "
+		       "squared that is written to memory, and kept for the backward pass.",
+	.advice = "Use torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=…, dropout_p=…). Check: no "
+		  "aten::softmax between two aten::matmul.",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+	.needs = ADVICE_NEEDS_OPERATORS,
+	.severity_max = ADVICE_HIGH,
+	.check = check,
+};

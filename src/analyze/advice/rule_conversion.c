@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Conversions back and forth: to another type and back, or to another order in memory and back, of the same number of
+ * elements in the same step.
+ */
+#include <stdlib.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* From one type or layout to another; those of a step that undo each other have the same `elements` and swapped ends. */
+struct conversion {
+	int64_t elements;
+	uint64_t from, to;
+	uint32_t step;
+	uint32_t row;
+};
+
+struct conversions {
+	OPS_ARRAY(struct conversion) items;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct conversion *left = a, *right = b;
+	uint64_t left_low = left->from < left->to ? left->from : left->to;
+	uint64_t right_low = right->from < right->to ? right->from : right->to;
+	uint64_t left_high = left->from ^ left->to ^ left_low, right_high = right->from ^ right->to ^ right_low;
+
+	if (left->step != right->step)
+		return left->step < right->step ? -1 : 1;
+	if (left->elements != right->elements)
+		return left->elements < right->elements ? -1 : 1;
+	if (left_low != right_low)
+		return left_low < right_low ? -1 : 1;
+	if (left_high != right_high)
+		return left_high < right_high ? -1 : 1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+static bool add_type(struct conversions *conversions, const struct advice *advice, uint32_t row)
+{
+	struct ops_input tensor, type;
+	struct conversion *conversion;
+
+	if (!advice_input(advice, row, 0, &tensor) || !advice_input(advice, row, 1, &type) || type.tag != OPS_INPUT_INT ||
+	    ops_input_int(&type, 0) == tensor.dtype || advice_input_elements(&tensor) <= 0)
+		return true;
+	conversion = OPS_ARRAY_PUSH(&conversions->items);
+	if (conversion)
+		*conversion = (struct conversion){advice_input_elements(&tensor), tensor.dtype,
+		                                  (uint64_t)ops_input_int(&type, 0), advice->step_of[row], row};
+	return conversion != NULL;
+}
+
+#define DIMENSIONS_MAX 8
+
+/* A copy of what lies in memory as sizes `memory` to one that lies as `logical`: both as one number. */
+static bool orders(const struct ops_input *tensor, uint64_t *ret_memory, uint64_t *ret_logical)
+{
+	int order[DIMENSIONS_MAX];
+	bool sorted = true;
+
+	if (tensor->tag != OPS_INPUT_TENSOR || tensor->n < 2 || tensor->n > DIMENSIONS_MAX)
+		return false;
+	*ret_memory = *ret_logical = 0;
+	for (int i = 0; i < tensor->n; i++) {
+		int at = i;
+
+		for (; at > 0 && ops_input_int(tensor, (size_t)(tensor->n + order[at - 1])) <
+		                         ops_input_int(tensor, (size_t)(tensor->n + i)); at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+		sorted &= at == i;
+	}
+	for (int i = 0; i < tensor->n; i++) {
+		*ret_memory = *ret_memory * 0x9e3779b97f4a7c15u + (uint64_t)ops_input_int(tensor, (size_t)order[i]);
+		*ret_logical = *ret_logical * 0x9e3779b97f4a7c15u + (uint64_t)ops_input_int(tensor, (size_t)i);
+	}
+	return !sorted && *ret_memory != *ret_logical;
+}
+
+static bool add_layout(struct conversions *conversions, const struct advice *advice, uint32_t row)
+{
+	struct ops_input tensor;
+	struct conversion *conversion;
+	uint64_t memory, logical;
+
+	if (!advice_input(advice, row, 0, &tensor) || !orders(&tensor, &memory, &logical))
+		return true;
+	conversion = OPS_ARRAY_PUSH(&conversions->items);
+	if (conversion)
+		*conversion = (struct conversion){advice_input_elements(&tensor), memory, logical, advice->step_of[row], row};
+	return conversion != NULL;
+}
+
+/* Of each group of a step that goes both ways, all. */
+static void tally_pairs(const struct conversions *conversions, const struct advice *advice, struct advice_tally *tally)
+{
+	const struct conversion *items = conversions->items.items;
+	size_t count = conversions->items.count;
+
+	for (size_t first = 0, next; first < count; first = next) {
+		bool back = false;
+
+		for (next = first + 1; next < count; next++) {
+			bool same = items[next].step == items[first].step && items[next].elements == items[first].elements &&
+			            items[next].from == items[first].from && items[next].to == items[first].to;
+			bool reverse = items[next].step == items[first].step && items[next].elements == items[first].elements &&
+			               items[next].from == items[first].to && items[next].to == items[first].from;
+
+			back |= reverse;
+			if (!same && !reverse)
+				break;
+		}
+		for (size_t i = first; back && i < next; i++)
+			advice_tally_add(tally, advice, items[i].row,
+			                 ops_sum(advice_ns(advice, items[i].row), advice->backward_ns[items[i].row]));
+	}
+}
+
+static bool check_pairs(struct advice *advice, const struct advice_rule *rule, const char *const *patterns,
+                        bool (*add)(struct conversions *, const struct advice *, uint32_t), const char *what)
+{
+	uint8_t *which = advice_names(advice, patterns);
+	struct conversions conversions = {{0}};
+	struct advice_tally tally = {0};
+	bool done = which && advice_tally_init(&tally, advice);
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		if (which[advice->events->name[row]] && advice_counts(advice, row) &&
+		    !(advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_BACKWARD)))
+			done = add(&conversions, advice, row);
+	if (done && conversions.items.count) {
+		qsort(conversions.items.items, conversions.items.count, sizeof(struct conversion), compare);
+		tally_pairs(&conversions, advice, &tally);
+	}
+	done = done && advice_report_add(advice, rule, &tally,
+	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
+	                                 "%.1f copies a step turn as many elements into another %s and back, in %.3f ms (%.1f %%). "
+	                                 "Gain: all of their time, and that of their backward pass.",
+	                                 advice_per_step(advice, tally.events), what, advice_step_ms(advice, (double)tally.ns),
+	                                 advice_percent(advice, (double)tally.ns));
+	OPS_ARRAY_RELEASE(&conversions.items);
+	advice_tally_release(&tally);
+	ops_free(which);
+	return done;
+}
+
+static bool check_types(struct advice *advice, const struct advice_rule *rule)
+{
+	static const char *const patterns[] = {"aten::_to_copy", NULL};
+
+	return check_pairs(advice, rule, patterns, add_type, "type");
+}
+
+static bool check_layouts(struct advice *advice, const struct advice_rule *rule)
+{
+	static const char *const patterns[] = {"aten::clone", NULL};
+
+	return check_pairs(advice, rule, patterns, add_layout, "order in memory");
+}
+
+const struct advice_rule advice_rule_types = {
+	.id = "type-conversions",
+	.title = "Tensors are converted to another type and back",
+	.explanation = "Each conversion reads and writes all elements, and computes nothing.",
+	.advice = "Stay in one type from the input on; convert parameters once, before the loop, and leave the choice for each "
+		  "operator to torch.autocast. Check: fewer aten::_to_copy in the step.",
+	.link = "https://docs.pytorch.org/docs/stable/amp.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
+	.severity_max = ADVICE_HIGH,
+	.check = check_types,
+};
+
+const struct advice_rule advice_rule_layouts = {
+	.id = "layout-conversions",
+	.title = "Tensors are copied to another order in memory and back",
+	.explanation = "transpose and permute are free, but .contiguous(), .reshape() and some operators then copy all elements "
+		       "in an order that memory is slow at.",
+	.advice = "Leave the tensor as it is where operators take strides (matmul, einsum, scaled_dot_product_attention), or use "
+		  "one layout throughout (channels_last for convolutions). Check: fewer aten::clone in the step.",
+	.link = "https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
+	.severity_max = ADVICE_HIGH,
+	.check = check_layouts,
+};

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Elementwise operators that take many times longer for each element than others of the trace: numbers too small for the
+ * processor's fast path.
+ */
+#include <math.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Simple arithmetic on contiguous float32 takes well below a nanosecond an element, from memory and on one thread. Denormals
+ * take a hundred cycles and more. In between lie slow memory and busy cores. */
+#define ELEMENT_NS_MIN 4.0
+/* And so many times that of the quickest of the same trace. */
+#define RATIO_MIN 8.0
+#define ELEMENTS_MIN 8192
+
+/* Contiguous: nothing but the numbers themselves makes it slow. */
+static bool is_contiguous(const struct ops_input *input)
+{
+	int64_t stride = 1;
+
+	if (input->tag != OPS_INPUT_TENSOR)
+		return false;
+	for (size_t i = input->n; i-- > 0;) {
+		if (ops_input_int(input, input->n + i) != stride && ops_input_int(input, i) > 1)
+			return false;
+		stride = ops_product(stride, ops_input_int(input, i));
+	}
+	return true;
+}
+
+static double element_ns(const struct advice *advice, uint32_t row)
+{
+	struct ops_input input, other;
+	int64_t elements;
+
+	if (!advice_input(advice, row, 0, &input) || input.dtype < 5 || input.dtype > 7 || !is_contiguous(&input))
+		return 0;
+	if (advice_input(advice, row, 1, &other) && other.tag == OPS_INPUT_TENSOR &&
+	    (!is_contiguous(&other) || advice_input_elements(&other) > advice_input_elements(&input)))
+		return 0;
+	elements = advice_input_elements(&input);
+	return elements < ELEMENTS_MIN ? 0 : (double)advice_ns(advice, row) / (double)elements;
+}
+
+/* At a place so many calls, all of them slow: one is slow when another program has the core. */
+#define CALLS_MIN 3
+
+struct speed {
+	double quickest_ns; /* an element */
+	uint64_t calls;
+};
+
+static bool measure(const struct advice *advice, const uint8_t *which, struct speed *places, double *ret_quickest_ns)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		struct speed *place = &places[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
+		double each_ns;
+
+		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || !((each_ns = element_ns(advice, row)) > 0))
+			continue;
+		if (!place->calls++ || each_ns < place->quickest_ns)
+			place->quickest_ns = each_ns;
+		*ret_quickest_ns = each_ns < *ret_quickest_ns ? each_ns : *ret_quickest_ns;
+	}
+	return true;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	static const char *const patterns[] = {"aten::mul", "aten::mul_", "aten::add", "aten::add_", "aten::sub", "aten::sub_",
+	                                       "aten::div", "aten::div_", "aten::addcmul_", "aten::lerp_", "aten::relu", NULL};
+	uint8_t *which = advice_names(advice, patterns);
+	struct speed *places = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*places));
+	struct advice_tally tally = {0};
+	double quickest_ns = INFINITY;
+	bool done = which && places && advice_tally_init(&tally, advice) && measure(advice, which, places, &quickest_ns);
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		const struct speed *place = &places[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
+		double each_ns, usual_ns = quickest_ns < 1 ? quickest_ns : 1;
+
+		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || place->calls < CALLS_MIN ||
+		    place->quickest_ns < ELEMENT_NS_MIN || place->quickest_ns < RATIO_MIN * usual_ns)
+			continue;
+		each_ns = element_ns(advice, row);
+		if (each_ns > usual_ns)
+			advice_tally_add(&tally, advice, row, (int64_t)((double)advice_ns(advice, row) * (1 - usual_ns / each_ns)));
+	}
+	done = done && advice_report_add(advice, rule, &tally,
+	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
+	                                 "%.1f elementwise operators a step take more than %.0f ns an element, where the quickest of "
+	                                 "the trace takes %.2f ns. Gain: the difference to that, or to 1 ns.",
+	                                 advice_per_step(advice, tally.events), ELEMENT_NS_MIN, quickest_ns);
+	advice_tally_release(&tally);
+	ops_free(which);
+	ops_free(places);
+	return done;
+}
+
+const struct advice_rule advice_rule_denormal = {
+	.id = "denormals",
+	.title = "Arithmetic on denormal numbers",
+	.explanation = "Numbers below 1.2e-38 (float32) leave the processor's fast path and take some hundred cycles each: states "
+		       "that decay, gradients that vanish, weights after long decay.",
+	.advice = "Call torch.set_flush_denormal(True) at the start (it is set for each thread), or clamp what decays. Check: the "
+		  "operator's time for each element.",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.set_flush_denormal.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
+	.severity_max = ADVICE_HIGH,
+	.check = check,
+};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory that grows from step to step: what a step allocates and none frees.
+ */
+#include <stdio.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* A step leaves at least so much, in at least so many of ten steps. Less is the trace's edge: figures that are kept. */
+#define BYTES_MIN (64.0 * 1024)
+#define STEPS_OF_TEN 7
+
+struct growth {
+	uint32_t *rows;      /* by record */
+	struct view_map live; /* address to record + 1; 0 freed */
+	int64_t *left;       /* by step: bytes that it allocated and that live at the end */
+	uint8_t *lives;      /* by record */
+	int64_t bytes;
+};
+
+static size_t step_at(const struct advice *advice, int64_t time_ns, size_t *at)
+{
+	while (*at + 1 < advice->views.steps.count && advice->views.steps.items[*at + 1].host_start_ns <= time_ns)
+		++*at;
+	return time_ns >= advice->views.steps.items[*at].host_start_ns && time_ns <= advice->views.steps.items[*at].end_ns
+	               ? *at : SIZE_MAX;
+}
+
+static bool find_live(struct growth *growth, const struct advice *advice)
+{
+	size_t count;
+	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
+
+	growth->rows = advice_memory_rows(advice);
+	growth->left = ops_alloc_zeroed(advice->views.steps.count + 1, sizeof(*growth->left));
+	growth->lives = ops_alloc_zeroed(count + 1, 1);
+	if (!growth->rows || !growth->left || !growth->lives)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t *slot;
+
+		if (records[i].out_of_memory)
+			continue;
+		slot = view_map_slot(&growth->live, records[i].address, 0);
+		if (!slot)
+			return false;
+		if (*slot)
+			growth->lives[*slot - 1] = 0;
+		*slot = records[i].bytes > 0 ? (uint32_t)i + 1 : 0;
+		growth->lives[i] = records[i].bytes > 0;
+	}
+	return true;
+}
+
+/* The last step holds what the next would free: it does not count. */
+static size_t growing(struct growth *growth, const struct advice *advice)
+{
+	size_t count, at = 0, steps = 0;
+	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		size_t step = growth->lives[i] ? step_at(advice, records[i].time_ns, &at) : SIZE_MAX;
+
+		if (step == SIZE_MAX || step + 1 == advice->views.steps.count)
+			growth->lives[i] = 0;
+		else
+			growth->left[step] = ops_sum(growth->left[step], records[i].bytes);
+	}
+	for (size_t i = 0; i + 1 < advice->views.steps.count; i++) {
+		steps += (double)growth->left[i] >= BYTES_MIN;
+		growth->bytes = ops_sum(growth->bytes, growth->left[i]);
+	}
+	return steps;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	struct growth growth = {0};
+	struct advice_tally tally = {0};
+	size_t count, steps = advice->views.steps.count - 1;
+	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
+	bool done = advice_tally_init(&tally, advice) && find_live(&growth, advice);
+
+	if (done && steps >= 3 && growing(&growth, advice) * 10 >= steps * STEPS_OF_TEN) {
+		/* The order of places is by bytes here. */
+		for (size_t i = 0; i < count; i++)
+			if (growth.lives[i] && growth.rows[i] != OPS_NONE)
+				advice_tally_add(&tally, advice, growth.rows[i], records[i].bytes);
+		done = advice_report_add(advice, rule, &tally,
+		                         (struct advice_gain){.confidence = ADVICE_LIKELY, .always = true, .severity = ADVICE_HIGH},
+		                         "each step leaves %.3f MB that no later one frees, in %zu steps. Gain: memory, no time that a "
+		                         "trace would show.", (double)growth.bytes / (double)steps / 1e6, steps);
+	}
+	ops_free(growth.rows);
+	ops_free(growth.left);
+	ops_free(growth.lives);
+	view_map_release(&growth.live);
+	advice_tally_release(&tally);
+	return done;
+}
+
+const struct advice_rule advice_rule_growth = {
+	.id = "memory-growth",
+	.title = "Memory grows from step to step",
+	.explanation = "Something holds on to tensors of past steps: a list of losses with their graphs, a cache without a bound, "
+		       "outputs that are kept.",
+	.advice = "Keep numbers or detached copies: losses.append(loss.detach()); bound caches. Check: allocated bytes at the "
+		  "ends of steps.",
+	.link = "https://docs.pytorch.org/docs/stable/notes/faq.html",
+	.needs = ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STEPS,
+	.severity_max = ADVICE_HIGH,
+	.check = check,
+};

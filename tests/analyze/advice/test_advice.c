@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice: a trace with known causes at known lines gives the findings, and every allocation may fail.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <opstrobe/advice.h>
+#include <opstrobe/read.h>
+
+#include "../../base/failing.h"
+#include "base/buffer.h"
+
+static void add(struct ops_buffer *text, const char *category, const char *name, double us, double duration_us,
+                const char *args)
+{
+	ops_buffer_printf(text,
+	                  "%s{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": 1, \"tid\": 1, \"ts\": %.3f, \"dur\": %.3f, "
+	                  "\"args\": {%s}}", text->size > 20 ? ",\n" : "", category, name, us, duration_us, args);
+}
+
+/* Four steps of 1 ms: a concatenation that grows five times (500 us), a collection of garbage (200 us). */
+static struct ops_trace *make_trace(void)
+{
+	struct ops_buffer text = {0};
+	struct ops_trace *trace = NULL;
+	struct ops_error error;
+
+	ops_buffer_append_text(&text, "{\"traceEvents\": [");
+	add(&text, "python_function", "train.py(3): train", 0, 4000, "\"Python id\": 1");
+	for (int step = 0; step < 4; step++) {
+		char name[64], args[256];
+		double at = step * 1000;
+
+		snprintf(name, sizeof(name), "ProfilerStep#%d", step);
+		add(&text, "user_annotation", name, at, 999, "");
+		for (int i = 0; i < 5; i++) {
+			snprintf(args, sizeof(args), "\"Input Dims\": [[[%d, 100], [10, 100]], []], \"Input type\": [\"TensorList\", "
+				 "\"Scalar\"]", 10 * (i + 1));
+			add(&text, "cpu_op", "aten::cat", at + 10 + i * 100, 100, args);
+		}
+		add(&text, "python_function", "<built-in function collect>", at + 600, 200, "\"Python id\": 2, \"Python parent id\": 1");
+	}
+	ops_buffer_append_text(&text, "]}");
+	assert_int_equal(ops_trace_read_memory(text.bytes, text.size, NULL, &trace, &error), OPS_OK);
+	ops_buffer_release(&text);
+	return trace;
+}
+
+static void finds(void **state)
+{
+	struct ops_trace *trace = make_trace();
+	struct ops_worker worker = {trace, "w", 0};
+	const char *cat, *gc;
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, NULL), OPS_OK);
+	cat = strstr(text, "quadratic-concatenation");
+	gc = strstr(text, "gc-pauses");
+	assert_non_null(cat);
+	assert_non_null(gc);
+	/* It gains more, so it comes first. 500 us, of which 60 of 200 rows are needed. */
+	assert_true(cat < gc);
+	assert_non_null(strstr(text, "train.py"));
+	assert_int_equal(strlen(text), size);
+	ops_free_advice(text);
+	for (int format = OPS_ADVICE_TEXT; format <= OPS_ADVICE_MARKDOWN; format++) {
+		assert_int_equal(ops_advise(&worker, 1, (enum ops_advice_format)format, &text, &size, NULL), OPS_OK);
+		assert_non_null(strstr(text, "Garbage collection within steps"));
+		ops_free_advice(text);
+	}
+	ops_trace_unref(trace);
+}
+
+/* The same of two workers is said once. */
+static void joins_workers(void **state)
+{
+	struct ops_trace *trace = make_trace();
+	struct ops_worker workers[] = {{trace, "a", 0}, {trace, "b", 0}};
+	char *one, *two;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_advise(workers, 1, OPS_ADVICE_JSON, &one, &size, NULL), OPS_OK);
+	assert_int_equal(ops_advise(workers, 2, OPS_ADVICE_JSON, &two, &size, NULL), OPS_OK);
+	assert_string_equal(one, two);
+	ops_free_advice(one);
+	ops_free_advice(two);
+	ops_trace_unref(trace);
+}
+
+static void advise(void *context)
+{
+	struct ops_worker worker = {context, "w", 0};
+	struct ops_error error;
+	char *text = NULL;
+	size_t size;
+
+	if (ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, &error))
+		assert_int_equal(error.code, OPS_NO_MEMORY);
+	ops_free_advice(text);
+}
+
+static void survives_failures(void **state)
+{
+	struct ops_trace *trace = make_trace();
+
+	(void)state;
+	assert_true(fail_each(advise, trace) > 30);
+	ops_trace_unref(trace);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(finds), cmocka_unit_test(joins_workers),
+	                                   cmocka_unit_test(survives_failures)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches by workers, that are ready when they are asked for."""
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+RULE = None
+
+
+def build(fixed):
+    model = nn.Sequential(nn.Linear(256, 2048), nn.ReLU(), nn.Linear(2048, 256))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loader = DataLoader(TensorDataset(torch.randn(8192, 256)), batch_size=128, num_workers=1, persistent_workers=True)
+    batches = iter(loader)
+
+    def step():
+        (x,) = next(batches)
+        (model(x) - x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step

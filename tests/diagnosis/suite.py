@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records a program of the suite, asks for advice, and measures what its fix gains.
+
+A program is a file in `programs/`:
+
+    RULE = "quadratic-concatenation"   # ids that may come first; None for a healthy program
+    def build(fixed): return step      # step() is one step of the loop; with `fixed`, without the planted cause
+
+The line that causes it ends in the comment "# planted" (several lines may). `python suite.py` prints the table of the
+score; `python suite.py NAME` one program's advice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import pathlib
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import opstrobe
+import torch
+
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+STEPS = 8
+
+
+@dataclass
+class Program:
+    name: str
+    path: pathlib.Path
+    module: Any
+    rules: tuple[str, ...] = ()
+    lines: list[int] = field(default_factory=list)
+
+    @property
+    def healthy(self) -> bool:
+        return not self.rules
+
+
+def programs() -> list[Program]:
+    found = []
+    for path in sorted(PROGRAMS.glob("*.py")):
+        spec = importlib.util.spec_from_file_location(f"diagnosis_{path.stem}", path)
+        assert spec and spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        rule = module.RULE
+        rules = () if rule is None else (rule,) if isinstance(rule, str) else tuple(rule)
+        lines = [n for n, line in enumerate(path.read_text().splitlines(), 1) if line.rstrip().endswith("# planted")]
+        found.append(Program(path.stem, path, module, rules, lines))
+    return found
+
+
+def prepare(program: Program, fixed: bool) -> Any:
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    return program.module.build(fixed)
+
+
+def record(program: Program, fixed: bool = False) -> opstrobe.profile:
+    """The program's steps, in a quiet place: what it prints goes nowhere."""
+    step = prepare(program, fixed)
+    schedule = opstrobe.schedule(wait=0, warmup=2, active=STEPS, repeat=1)
+    with contextlib.redirect_stdout(io.StringIO()):
+        with opstrobe.profile(
+            activities=[opstrobe.ProfilerActivity.CPU],
+            schedule=schedule, record_shapes=True, with_stack=True, profile_memory=True, with_modules=True,
+        ) as profile:
+            for _ in range(2 + STEPS):
+                step()
+                profile.step()
+    return profile
+
+
+def step_ms(program: Program, fixed: bool, repeats: int = 12) -> float:
+    """The quickest of some steps, without a profiler."""
+    step = prepare(program, fixed)
+    best = float("inf")
+    with contextlib.redirect_stdout(io.StringIO()):
+        for _ in range(repeats):
+            start = time.perf_counter()
+            step()
+            best = min(best, time.perf_counter() - start)
+    return best * 1e3
+
+
+@dataclass
+class Verdict:
+    program: Program
+    findings: list[dict[str, Any]]
+
+    @property
+    def first(self) -> dict[str, Any] | None:
+        return self.findings[0] if self.findings else None
+
+    @property
+    def named(self) -> dict[str, Any] | None:
+        return next((f for f in self.findings if f["id"] in self.program.rules), None)
+
+    @property
+    def is_first(self) -> bool:
+        return self.first is not None and self.first["id"] in self.program.rules
+
+    @property
+    def at_line(self) -> bool:
+        """Among the places of the finding; the first of them where the program has but one planted line."""
+        if self.named is None:
+            return False
+        places = [(w["file"], w["line"]) for w in self.named["where"] if w["file"]]
+        return any(pathlib.Path(f).name == self.program.path.name and n in self.program.lines for f, n in places)
+
+
+def judge(program: Program) -> Verdict:
+    return Verdict(program, record(program).advise()["findings"])
+
+
+def table(chosen: list[Program]) -> str:
+    rows = [
+        "| program | planted cause | first | line | predicted | measured | ratio |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    first = lines = close = planted = loud = healthy = 0
+    for program in chosen:
+        verdict = judge(program)
+        if program.healthy:
+            healthy += 1
+            high = [f["id"] for f in verdict.findings if f["severity"] == "high"]
+            loud += bool(high)
+            rows.append(f"| {program.name} | none, healthy | {'**' + ', '.join(high) + '**' if high else 'nothing high'} | | | | |")
+            continue
+        planted += 1
+        first += verdict.is_first
+        lines += verdict.at_line
+        slow, quick = min(step_ms(program, False), step_ms(program, False)), min(step_ms(program, True), step_ms(program, True))
+        measured = 100 * (slow - quick) / slow
+        predicted = verdict.named["predicted_gain_percent"] if verdict.named else 0.0
+        ratio = predicted / measured if measured > 0 else float("nan")
+        close += 0.7 <= ratio <= 1.3
+        other = verdict.first["id"] if verdict.first else "nothing"
+        rows.append(
+            f"| {program.name} | {program.rules[0]} | {'yes' if verdict.is_first else 'no: ' + other}"
+            f" | {'yes' if verdict.at_line else 'no'} | {predicted:.0f} % | {measured:.0f} % | {ratio:.2f} |"
+        )
+    rows.append("")
+    rows.append(
+        f"Planted cause first in {first} of {planted}, its line named in {lines} of {planted}, predicted within 30 % of the"
+        f" measured gain in {close} of {planted}; {loud} of {healthy} healthy programs with a finding of severity high."
+    )
+    return "\n".join(rows)
+
+
+def main(names: list[str]) -> None:
+    chosen = [p for p in programs() if not names or p.name in names]
+    if len(names) == 1:
+        for finding in judge(chosen[0]).findings:
+            places = [(pathlib.Path(w["file"] or "").name, w["line"], w["operator"]) for w in finding["where"]]
+            print(finding["id"], finding["severity"], f"{finding['predicted_gain_percent']:.1f} %", places)
+            print("   ", finding["evidence"])
+        return
+    print(table(chosen))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
