@@ -60,7 +60,8 @@ static uint32_t place_track(struct kineto_reader *reader, const struct kineto_pl
 		.track = {.pid = place->pid, .tid = place->tid, .flags = (uint32_t)place->flags},
 	};
 	*index = (uint32_t)(track - reader->tracks.items);
-	return *index;
+	reader->last_place = *place;
+	return reader->last_lane = *index;
 }
 
 uint32_t kineto_track(struct kineto_reader *reader, const struct ops_json_member *pid, const struct ops_json_member *tid)

@@ -225,6 +225,23 @@ static void goes_where_traces_go(void **state)
 
 #define OP(name, ts, dur) "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":" name ",\"pid\":1,\"tid\":1,\"ts\":" ts ",\"dur\":" dur "}"
 
+/* A place of zeros, behind another that was the first. */
+static void stream_zero_of_device_zero(void **state)
+{
+	struct ops_trace *trace = read_text("[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":1},"
+	                                    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"pid\":0,\"tid\":0,\"ts\":2,\"dur\":1}]");
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(trace, &count);
+
+	(void)state;
+	assert_int_equal(count, 2);
+	assert_int_equal(tracks[events->track[0]].pid, 1);
+	assert_int_equal(tracks[events->track[1]].pid, 0);
+	assert_int_equal(tracks[events->track[1]].tid, 0);
+	ops_trace_unref(trace);
+}
+
 static void bare_array(void **state)
 {
 	struct ops_trace *trace = read_text(" [" OP("\"a\"", "5", "1") "," OP("\"b\"", "7", "1") "] ");
@@ -539,6 +556,7 @@ int main(void)
 		cmocka_unit_test(tracks_and_links),
 		cmocka_unit_test(records_and_metadata),
 		cmocka_unit_test(goes_where_traces_go),
+		cmocka_unit_test(stream_zero_of_device_zero),
 		cmocka_unit_test(bare_array),
 		cmocka_unit_test(numbers_of_all_sorts),
 		cmocka_unit_test(base_may_come_last),

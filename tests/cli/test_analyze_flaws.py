@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""opstrobe analyze where it differs from its reference: against plain, slow programs written from the definitions.
+
+Numbers are those of the reference's wrong results (25.2 of the specification). Traces are made up at random, with what the
+reference stumbles over: stream 0, graphs, overlapping kernels, the same stream on two devices, synchronisation, several
+annotations, times finer than microseconds. Where they lie at hand the shared traces are asked too.
+"""
+
+import collections
+import fractions
+import gzip
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+
+import pytest
+from installed import OPSTROBE
+
+LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernelEx", "hipLaunchKernel", "cudaGraphLaunch")
+COPIES = ("cudaMemcpyAsync", "hipMemcpyWithStream")
+KERNELS = ("gemm", "SyncBatchNorm_kernel", "ncclDevKernel_AllReduce", "Memcpy HtoD (Pinned -> Device)", "Memset (Device)")
+CLASSES = dict(zip(KERNELS, ("COMPUTATION", "COMPUTATION", "COMMUNICATION", "MEMORY", "MEMORY"), strict=True))
+GPU_KINDS = ("kernel", "gpu_memcpy", "gpu_memset")
+
+
+def us(ns):
+    return ns / 1000
+
+
+def make(seed):
+    """Events with times in nanoseconds, in order of the file."""
+    pick = random.Random(seed)
+    events, correlation = [], 0
+    for step in range(pick.choice((0, 1, 3))):
+        events.append({"cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 9, "tid": 9,
+                       "ts": step * 30_000, "dur": 30_000, "args": {}})  # fmt: skip
+    for _ in range(pick.randrange(60)):
+        correlation += 1
+        ts = pick.randrange(90_000)
+        copies = pick.random() < 0.3
+        name = pick.choice(COPIES if copies else LAUNCHES)
+        events.append({"cat": "cuda_runtime", "name": name, "pid": 9, "tid": 9, "ts": ts, "dur": pick.randrange(3_000),
+                       "args": {"correlation": correlation}})  # fmt: skip
+        for _ in range(pick.randrange(4) if name == "cudaGraphLaunch" else pick.random() < 0.9):
+            device, stream = pick.randrange(2), pick.randrange(3)
+            kernel = pick.choice(KERNELS[3:] if copies else KERNELS[:3])
+            kind = "kernel" if not copies else "gpu_memcpy" if "cpy" in kernel else "gpu_memset"
+            args = {"correlation": correlation, "stream": stream, "device": device}
+            if copies:
+                args["memory bandwidth (GB/s)"] = pick.choice((0.1, 0.2, 0.3, 1.7))
+            events.append({"cat": kind, "name": kernel, "pid": device, "tid": stream,
+                           "ts": ts + pick.randrange(-500, 9_000), "dur": pick.choice((0, 700, 4_000)),
+                           "args": args})  # fmt: skip
+    for i in range(pick.randrange(12)):
+        events.append({"cat": "gpu_user_annotation", "name": f"part {i % 4}", "pid": pick.randrange(2),
+                       "tid": pick.randrange(3), "ts": pick.randrange(90_000), "dur": pick.choice((9_000, 20_000)),
+                       "args": {}})  # fmt: skip
+    for _ in range(pick.randrange(3)):
+        events.append({"cat": "cuda_sync", "name": "Stream Sync", "pid": 0, "tid": 1, "ts": pick.randrange(90_000),
+                       "dur": 40_000, "args": {"stream": 1, "correlation": 10_000}})  # fmt: skip
+    pick.shuffle(events)
+    for place, event in enumerate(events):
+        event["place"] = place
+    return events
+
+
+def write(path, events):
+    rows = [{"ph": "X", **event, "ts": us(event["ts"]), "dur": us(event["dur"])} for event in events]
+    for row in rows:
+        del row["place"]
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": rows}))
+
+
+def ask(path, question, **args):
+    ended = subprocess.run([OPSTROBE, "analyze", question, "--format", "json", "--args", json.dumps(args), path],
+                           capture_output=True, timeout=300)  # fmt: skip
+    assert ended.returncode == 0, ended.stderr.decode()
+    answer = json.loads(ended.stdout)
+    if "table" not in answer:
+        return answer["value"]
+    return [dict(zip(answer["table"]["columns"], row, strict=True)) for row in answer["table"]["rows"]]
+
+
+# --- the definitions ------------------------------------------------------------------------------------------------------
+
+
+def is_launch(event):
+    return event["name"] in LAUNCHES + COPIES
+
+
+def keep(events):
+    """What the step filter leaves: of the host what starts before the last step, of devices what that launched."""
+    steps = [event for event in events if event["name"].startswith("ProfilerStep")]
+    if len({event["name"] for event in steps}) < 2:
+        return events
+    last = max(event["ts"] for event in steps)
+    launched = {e["args"].get("correlation") for e in events if "stream" not in e["args"] and e["ts"] < last} - {None}
+    return [e for e in events if (e["args"]["correlation"] in launched if "stream" in e["args"] else e["ts"] < last)]
+
+
+def work(events):
+    return [event for event in events if event["cat"] in GPU_KINDS]
+
+
+def length(events):
+    """Of the union of their times, by looking at every stretch between two ends."""
+    times = sorted({t for e in events for t in (e["ts"], e["ts"] + e["dur"])})
+    pairs = zip(times, times[1:], strict=False)
+    return sum(b - a for a, b in pairs if any(e["ts"] <= a and b <= e["ts"] + e["dur"] for e in events))
+
+
+def figures(numbers):
+    numbers = sorted(numbers)
+    quartiles = statistics.quantiles(numbers, method="inclusive") if len(numbers) > 1 else numbers * 3
+    return [len(numbers), statistics.mean(numbers), statistics.stdev(numbers) if len(numbers) > 1 else None,
+            numbers[0], *quartiles, numbers[-1]]  # fmt: skip
+
+
+def about(expected):
+    return pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+SEEDS = range(40)
+
+
+@pytest.fixture(params=SEEDS)
+def case(request, tmp_path):
+    events = make(request.param)
+    write(tmp_path / "rank-0.json", events)
+    return tmp_path / "rank-0.json", keep(events)
+
+
+def test_flaws_3_8_temporal_breakdown(case):
+    path, events = case
+    (row,) = ask(path, "temporal_breakdown")
+    rows = work(events)
+    span = max((e["ts"] + e["dur"] for e in rows), default=0) - min((e["ts"] for e in rows), default=0)
+    busy = length(rows)
+    compute = length([e for e in rows if CLASSES[e["name"]] == "COMPUTATION"])
+    assert row["kernel_time(us)"] == about(us(span))
+    assert row["idle_time(us)"] == about(us(span - busy))
+    assert row["compute_time(us)"] == about(us(compute))
+    assert row["non_compute_time(us)"] == about(us(busy - compute))
+
+
+def test_flaws_3_8_overlap_and_types(case):
+    path, events = case
+    rows = work(events)
+    of = {c: [e for e in rows if CLASSES[e["name"]] == c] for c in ("COMPUTATION", "COMMUNICATION", "MEMORY")}
+    both = length(of["COMPUTATION"]) + length(of["COMMUNICATION"]) - length(of["COMPUTATION"] + of["COMMUNICATION"])
+    (row,) = ask(path, "comm_comp_overlap")
+    whole = length(of["COMMUNICATION"])
+    assert row["comp_comm_overlap_pctg"] == (pytest.approx(100 * both / whole, abs=0.00501) if whole else None)
+    table = ask(path, "gpu_kernel_breakdown.by_type")
+    assert sum(row["sum"] for row in table) == about(us(length(rows)))
+    assert [row["sum"] for row in table] == sorted((row["sum"] for row in table), reverse=True)
+    for kind, events_of in of.items():
+        parts = sum(row["sum"] for row in table if kind in row["kernel_type"].split(" overlapping "))
+        assert parts == about(us(length(events_of)))
+
+
+def test_flaw_2_statistics_of_kernels(case):
+    path, events = case
+    durations = collections.defaultdict(list)
+    for event in work(events):
+        durations[CLASSES[event["name"]], event["name"]].append(us(event["dur"]))
+    for limit in (1, 10):
+        expected = {}
+        for kind in set(CLASSES.values()):
+            names = sorted((-sum(d), name) for (k, name), d in durations.items() if k == kind)
+            total, before = -sum(s for s, _ in names), 0
+            for i, (negative, name) in enumerate(names):
+                kept = len(names) <= limit or (i < limit and before < 0.8 * total)
+                before -= negative
+                expected.setdefault((kind, name if kept else "others"), []).extend(durations[kind, name])
+        table = ask(path, "gpu_kernel_breakdown.by_kernel", num_kernels=limit)
+        assert {(row["kernel_type"], row["name"]) for row in table} == set(expected)
+        for row in table:
+            of = expected[row["kernel_type"], row["name"]]
+            found = [row[f"{figure} (us)"] for figure in ("sum", "max", "min", "mean")] + [row["stddev"]]
+            assert found == about([sum(of), max(of), min(of), statistics.mean(of),
+                                   statistics.stdev(of) if len(of) > 1 else 0])  # fmt: skip
+
+
+def test_flaw_4_idle_time(case):
+    path, events = case
+    launches = {e["args"]["correlation"]: e for e in events if is_launch(e)}
+    expected = {}
+    streams = list(dict.fromkeys((e["pid"], e["args"]["stream"]) for e in sorted(work(events), key=lambda e: e["place"])))
+    for stream in streams:
+        rows = [e for e in work(events) if (e["pid"], e["args"]["stream"]) == stream]
+        rows.sort(key=lambda e: (e["ts"], e["place"]))
+        sums = collections.defaultdict(list)
+        for i, row in enumerate(rows):
+            ended = max((e["ts"] + e["dur"] for e in rows[:i]), default=None)
+            launch = launches.get(row["args"]["correlation"])
+            idle = max(0, row["ts"] - ended) if i else 0
+            if i and launch and launch["ts"] > ended:
+                sums["host_wait"].append(idle)
+            elif i and idle < 30_000:
+                sums["kernel_wait"].append(idle)
+            else:
+                sums["other"].append(idle)
+        for kind, idle in sums.items():
+            expected[stream, kind] = us(sum(idle))
+    found = {((r["device"], r["stream"]), r["idle_category"]): r["idle_time"] for r in ask(path, "idle_time_breakdown")}
+    assert found == about(expected)
+    counts = sum(row["count"] for row in ask(path, "idle_time_breakdown.interval_stats"))
+    assert counts == len(work(events)) - len(streams)
+
+
+def test_flaws_5_6_launch_statistics(case):
+    path, events = case
+    calls = {e["args"]["correlation"]: e for e in events if is_launch(e)}
+    pairs = [(calls[e["args"]["correlation"]], e) for e in work(events) if e["args"]["correlation"] in calls]
+    found = ask(path, "cuda_kernel_launch_stats")["0"]
+    assert found["rows"] == len(pairs)
+    for key, values in {
+        "cpu_duration": [us(call["dur"]) for call, _ in pairs],
+        "gpu_duration": [us(e["dur"]) for _, e in pairs],
+        "launch_delay": [us(max(0, e["ts"] - call["ts"] - call["dur"])) for call, e in pairs],
+    }.items():
+        assert found[key]["count"] == len(values)
+        if values:
+            assert [found[key][f] for f in ("sum", "min", "max", "mean", "p50")] == about(
+                [sum(values), min(values), max(values), statistics.mean(values), statistics.median(values)]
+            )
+    assert found["gpu_shorter_than_cpu"] == sum(e["dur"] < call["dur"] for call, e in pairs)
+
+
+def queue_points(events):
+    """Points of each queue in order of time: launches before starts."""
+    calls = {e["args"]["correlation"]: e for e in events if is_launch(e)}
+    points = collections.defaultdict(list)
+    for event in work(events):
+        if event["args"]["correlation"] in calls:
+            queue = (event["pid"], event["args"]["stream"])
+            points[queue].append((calls[event["args"]["correlation"]]["ts"], 0, 1))
+            points[queue].append((event["ts"], 1, -1))
+    for queue in points:
+        length, series = 0, []
+        for ts, _, change in sorted(points[queue]):
+            length += change
+            series.append((ts, length))
+        points[queue] = series
+    return points
+
+
+def test_flaws_6_10_queues(case):
+    path, events = case
+    points = queue_points(events)
+    names = ["count", "mean", "std", "min", "25%", "50%", "75%", "max"]
+    found = {(row["device"], row["stream"]): [row[f"queue_length_{name}"] for name in names]
+             for row in ask(path, "queue_length_summary")}  # fmt: skip
+    assert set(found) == set(points)
+    for queue, series in points.items():
+        assert found[queue] == about(figures([length for _, length in series]))  # two points at least
+    blocked = {}
+    for queue, series in points.items():
+        time = sum(b[0] - a[0] for a, b in zip(series, series[1:], strict=False) if a[1] >= 2)
+        if time:
+            blocked[queue] = us(time)
+    table = ask(path, "time_blocked_on_full_queue", max_queue_length=2)
+    assert {(r["device"], r["stream"]): r["duration_at_max_queue_length"] for r in table} == about(blocked)
+
+
+def test_flaw_17_memory_traffic(case):
+    path, events = case
+    expected = collections.defaultdict(list)
+    for kind in ("Memcpy HtoD", "Memset"):
+        changes = []
+        for event in work(events):
+            if event["name"].startswith(kind):
+                speed = fractions.Fraction(str(event["args"]["memory bandwidth (GB/s)"]))
+                changes.append((event["ts"], 0, event["place"], speed))
+                changes.append((event["ts"] + (event["dur"] or 1000), 1, event["place"], -speed))
+        speed = fractions.Fraction(0)
+        for *_, change in sorted(changes):
+            speed += change
+            expected[kind].append(speed)
+    found = ask(path, "memory_bw_time_series")
+    assert (found.get("0") or {"points": 0})["points"] == sum(map(len, expected.values()))
+    names = ["count", "mean", "std", "min", "max"]
+    for row in ask(path, "memory_bw_summary"):
+        positive = [float(speed) for speed in expected.pop(row["name"]) if speed > 0]
+        all_figures = figures(positive)
+        for i, name in zip((0, 1, 2, 3, 7), names, strict=True):
+            assert row[f"memory_bw_gbps_{name}"] == (None if all_figures[i] is None else about(all_figures[i]))
+    assert not any(speed > 0 for speeds in expected.values() for speed in speeds)
+
+
+def test_flaw_11_annotated_kernels(case):
+    path, events = case
+    marks = [e for e in events if e["cat"] == "gpu_user_annotation"]
+    found = ask(path, "gpu_kernels_with_user_annotations")
+    rows, times = collections.Counter(), collections.Counter()
+    for event in events:
+        if event["args"].get("correlation", -1) < 0 or "stream" not in event["args"]:
+            continue
+        over = [m for m in marks if (m["pid"], m["tid"]) == (event["pid"], event["tid"])
+                and m["ts"] < max(event["ts"] + event["dur"], event["ts"] + 1)
+                and event["ts"] < m["ts"] + m["dur"]]  # fmt: skip
+        name = min(over, key=lambda m: (m["dur"], -m["place"]))["name"] if over else ""
+        rows[name] += 1
+        times[name] += event["dur"]
+    if found is not None:
+        assert found["0"]["rows_by_annotation"] == rows
+        assert found["0"]["dur_by_annotation"] == about({name: us(time) for name, time in times.items()})
+
+
+def test_flaw_7_iterations(tmp_path):
+    for seed in SEEDS:
+        events = make(seed)
+        write(tmp_path / "a.json", events)
+        steps = [e for e in events if e["name"].startswith("ProfilerStep")]
+        hosts = {e["args"].get("correlation"): e for e in events if is_launch(e)}
+        expected = collections.Counter()
+        for event in events:
+            host = hosts.get(event["args"]["correlation"]) if "stream" in event["args"] else event
+            inside = [s for s in steps if host and s["ts"] <= host["ts"] < s["ts"] + s["dur"]]
+            expected[inside[-1]["name"].partition("#")[2] if inside else "-1"] += 1
+        assert ask(tmp_path / "a.json", "parse")["0"]["rows_by_iteration"] == expected
+
+
+# --- the shared traces ----------------------------------------------------------------------------------------------------
+
+FOLDER = (
+    pathlib.Path(
+        os.environ.get("OPSTROBE_TRACES", pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "traces")
+    )
+    / "hta"
+)
+
+
+@pytest.mark.skipif(not FOLDER.exists(), reason=f"no shared traces in {FOLDER}; OPSTROBE_TRACES names their folder")
+def test_flaws_5_6_on_shared_traces():
+    """Triton's and ROCm's launches are found, and a graph's kernels each."""
+    for name, rows in {"triton": 1, "amd_mi250": 16, "vllm_decode_graph": 434}.items():
+        path = FOLDER / name / "trace.json.gz"
+        events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+        kernels = [e for e in events if e.get("cat") in GPU_KINDS]
+        assert ask(path, "cuda_kernel_launch_stats")["0"]["rows"] == rows == len(kernels)
