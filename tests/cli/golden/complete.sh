@@ -1,5 +1,5 @@
 # What may come next on a command line, as the shells ask for it; and the manual page.
-opstrobe --complete ''
+opstrobe --complete '' | grep -x -e run -e kernels -e doctor
 opstrobe --complete mem
 opstrobe --complete kernels --
 opstrobe --complete kernels --format ''
@@ -15,5 +15,5 @@ touch a.json
 COMP_WORDS=(opstrobe views a) COMP_CWORD=2
 _opstrobe
 echo "${COMPREPLY[@]}"
-opstrobe --man | grep -c -e '^\.SS'
+opstrobe --man | grep -x -e '.SS kernels'
 opstrobe --man | head -n 4
