@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a slot of a recording stands for; see recording_slots.h.
+ */
+#include "read/recording_slots.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "read/slot_values.h"
+
+/* at::RecordScope */
+#define SCOPE_FUNCTION 0
+#define SCOPE_BACKWARD_FUNCTION 1
+
+bool recording_is_wrapper(const char *name, size_t size)
+{
+	static const char prefix[] = "autograd::engine::evaluate_function: ";
+
+	return size >= sizeof(prefix) - 1 && memcmp(name, prefix, sizeof(prefix) - 1) == 0;
+}
+
+/* Finds the slot's name, and in `*ret_second` its overload name or argument text. */
+static bool take_names(struct recording_reader *reader, struct recording_lane *lane, struct ops_payload *payload,
+                       uint32_t *ret_name, uint32_t *ret_second)
+{
+	const struct ops_slot *slot = lane->slot;
+	struct ops_string text;
+
+	*ret_second = OPS_NONE;
+	if (!(slot->flags & OPS_SLOT_NAME_INLINE)) {
+		if (slot->name - 1 >= lane->share->names.count)
+			return false;
+		*ret_name = lane->names[slot->name - 1].first;
+		*ret_second = lane->names[slot->name - 1].second;
+		lane->named_wrapper = lane->names[slot->name - 1].wrapper;
+		return true;
+	}
+	if (!ops_payload_text(payload, &text))
+		return false;
+	*ret_name = ops_builder_string(reader->builder, text.bytes, text.size);
+	lane->named_wrapper = recording_is_wrapper(text.bytes, text.size);
+	if (!(slot->flags & OPS_SLOT_HAS_ARGS))
+		return true;
+	if (!ops_payload_text(payload, &text))
+		return false;
+	*ret_second = ops_builder_string(reader->builder, text.bytes, text.size);
+	return true;
+}
+
+/* Named values, of which those of counters are known once the slot is closed. */
+static bool take_values(struct recording_reader *reader, const struct recording_lane *lane, struct ops_payload *payload,
+                        struct ops_new_event *event)
+{
+	struct ops_buffer *text = &reader->text;
+
+	text->size = 0;
+	if (!ops_payload_values(payload, !lane->unfinished, text) || text->failed)
+		return false;
+	if (text->size)
+		event->extra = ops_builder_string(reader->builder, text->bytes, text->size);
+	return true;
+}
+
+/* The text with a thread's id, OPS_NONE for 0; false when there is no such. */
+static bool find_text(const struct recording_lane *lane, uint32_t id, uint32_t *ret_string)
+{
+	if (id > lane->share->names.count)
+		return false;
+	*ret_string = id ? lane->names[id - 1].first : OPS_NONE;
+	return true;
+}
+
+/* Where in a script an operator runs. The modules go behind the named values. */
+static bool take_script(struct recording_reader *reader, const struct recording_lane *lane, struct ops_payload *payload,
+                        struct ops_new_event *event)
+{
+	struct ops_string text;
+	uint32_t ids[2], hierarchy;
+
+	if (!ops_payload_take(payload, ids, sizeof(ids)) || !find_text(lane, ids[0], &event->call_stack) ||
+	    !find_text(lane, ids[1], &hierarchy))
+		return false;
+	if (hierarchy == OPS_NONE)
+		return true;
+	if (!(lane->slot->flags & OPS_SLOT_HAS_VALUES))
+		reader->text.size = 0;
+	if (reader->text.size)
+		ops_buffer_append_text(&reader->text, ",");
+	ops_buffer_append_text(&reader->text, "\"Module Hierarchy\":");
+	text = ops_builder_text(reader->builder, hierarchy);
+	ops_json_string(&reader->text, text.bytes, text.size);
+	event->extra = ops_builder_string(reader->builder, reader->text.bytes, reader->text.size);
+	return !reader->text.failed;
+}
+
+/* Name, overload, argument text, named values and inputs. False when the slot makes no sense: then it counts as lost. */
+static bool describe(struct recording_reader *reader, struct recording_lane *lane, struct ops_new_event *event)
+{
+	const struct ops_slot *slot = lane->slot;
+	const struct ops_block *block = lane->share->blocks;
+	struct ops_payload payload = {(const char *)block + slot->payload, slot->payload_bytes};
+	uint32_t second;
+
+	if ((uint64_t)slot->payload + slot->payload_bytes > block->bytes ||
+	    !take_names(reader, lane, &payload, &event->name, &second))
+		return false;
+	if (slot->kind == OPS_SLOT_RANGE)
+		event->args = second;
+	else if (second != OPS_NONE)
+		event->overload = second;
+	if ((slot->flags & OPS_SLOT_HAS_VALUES) && !take_values(reader, lane, &payload, event))
+		return false;
+	if ((slot->flags & OPS_SLOT_HAS_SCRIPT) && !take_script(reader, lane, &payload, event))
+		return false;
+	if (slot->flags & OPS_SLOT_HAS_STORAGES) {
+		struct ops_string storages;
+
+		if (!ops_payload_text(&payload, &storages))
+			return false;
+		if (storages.size)
+			event->storages = ops_builder_string(reader->builder, storages.bytes, storages.size);
+	}
+	if (!(slot->flags & OPS_SLOT_HAS_INPUTS))
+		return true;
+	event->inputs = ops_builder_inputs(reader->builder, payload.at, payload.size);
+	if (event->inputs == OPS_NONE)
+		return false;
+	if (ops_inputs_count(payload.at, payload.size) == 0)
+		event->inputs = OPS_NONE; /* as if nobody had asked: so torch shows what takes none */
+	return true;
+}
+
+/* An evaluate_function takes over what its backward node says, if that follows on the same thread (spec, Appendix B). */
+static void complete_wrapper(struct recording_reader *reader, struct recording_lane *lane, uint32_t row)
+{
+	const struct ops_slot *slot = lane->slot;
+
+	if (lane->wrapper != OPS_NONE && slot->kind == OPS_SLOT_OP && slot->scope == SCOPE_BACKWARD_FUNCTION)
+		ops_builder_set_sequence(reader->builder, lane->wrapper, slot->sequence_nr, slot->forward_thread);
+	lane->wrapper = OPS_NONE;
+	if (slot->kind == OPS_SLOT_OP && slot->scope == SCOPE_FUNCTION && lane->named_wrapper)
+		lane->wrapper = row;
+}
+
+static void take_event(struct recording_reader *reader, struct recording_lane *lane)
+{
+	const struct ops_slot *slot = lane->slot;
+	struct ops_new_event event = {
+		OPS_NEW_EVENT,
+		.start_ns = lane->start_ns,
+		.end_ns = lane->end_ns,
+		.track = lane->track,
+		.scope = slot->scope,
+		.kind = slot->kind == OPS_SLOT_OP      ? OPS_EVENT_CPU_OP
+		        : slot->kind == OPS_SLOT_RANGE ? OPS_EVENT_USER_ANNOTATION
+		                                       : OPS_EVENT_CPU_INSTANT,
+	};
+	uint32_t row;
+
+	if (!describe(reader, lane, &event)) {
+		reader->lost++;
+		return;
+	}
+	if (slot->kind == OPS_SLOT_INSTANT) {
+		ops_builder_event(reader->builder, &event);
+		return;
+	}
+	event.call_line = slot->call_line;
+	event.sequence_nr = slot->sequence_nr < 0 ? -1 : slot->sequence_nr;
+	event.forward_thread = slot->forward_thread;
+	if (slot->forward_thread > reader->number_max)
+		reader->number_max = slot->forward_thread;
+	if (slot->flags & OPS_SLOT_ASYNC)
+		event.flags |= OPS_EVENT_ASYNC;
+	if (lane->unfinished) {
+		event.flags |= OPS_EVENT_UNFINISHED;
+	} else if (slot->end_thread && slot->end_thread != lane->share->number) {
+		event.flags |= OPS_EVENT_ASYNC;
+		event.end_track = recording_track_of(reader, slot->end_thread);
+	}
+	row = ops_builder_event(reader->builder, &event);
+	if (row != OPS_NONE)
+		complete_wrapper(reader, lane, row);
+}
+
+/* A call of Python or of a module, which ends on the thread that began it. */
+static void take_call(struct recording_reader *reader, struct recording_lane *lane)
+{
+	const struct ops_slot *slot = lane->slot;
+	struct ops_new_event event = {
+		OPS_NEW_EVENT,
+		.start_ns = lane->start_ns,
+		.end_ns = lane->end_ns,
+		.track = lane->track,
+		.kind = OPS_EVENT_PYTHON_FUNCTION,
+		.flags = lane->unfinished ? OPS_EVENT_UNFINISHED : 0,
+	};
+
+	if (slot->flags & OPS_SLOT_DROPPED)
+		return;
+	event.call_line = slot->call_line;
+	if (slot->kind == OPS_SLOT_MODULE ? !ops_called_modules_describe(&reader->modules, slot->sequence_nr, &event)
+	                                  : !ops_called_functions_describe(&reader->functions, slot->name, &event)) {
+		reader->lost++;
+		return;
+	}
+	if (ops_open_calls_add(&lane->calls, &reader->functions, &event))
+		ops_builder_event(reader->builder, &event);
+	else
+		reader->failed = true;
+}
+
+static void take_memory(struct recording_reader *reader, const struct recording_lane *lane)
+{
+	const struct ops_memory_slot *slot = (const struct ops_memory_slot *)(const void *)lane->slot;
+	struct ops_memory_record record = {
+		.time_ns = lane->start_ns,
+		.address = slot->address,
+		.bytes = slot->bytes,
+		.total_allocated = slot->total_allocated,
+		.total_reserved = slot->total_reserved,
+		.track = lane->track,
+		.device_index = slot->device_index,
+		.device_type = (uint8_t)slot->device_type,
+		.out_of_memory = slot->kind == OPS_SLOT_OOM,
+	};
+
+	ops_builder_memory(reader->builder, &record);
+}
+
+static void take_counter(struct recording_reader *reader, struct recording_lane *lane)
+{
+	struct ops_counter_record record = {.time_ns = lane->start_ns, .track = lane->track};
+	struct ops_new_event event = {OPS_NEW_EVENT};
+
+	if (!describe(reader, lane, &event)) {
+		reader->lost++;
+		return;
+	}
+	record.name = event.name;
+	memcpy(&record.value, &lane->slot->sequence_nr, sizeof(record.value));
+	ops_builder_counter(reader->builder, &record);
+}
+
+static void take_role(struct recording_reader *reader, struct recording_lane *lane)
+{
+	struct ops_role_record record = {.time_ns = lane->start_ns, .track = lane->track};
+	struct ops_new_event event = {OPS_NEW_EVENT};
+	struct ops_string storage;
+
+	if (!describe(reader, lane, &event)) {
+		reader->lost++;
+		return;
+	}
+	storage = ops_builder_text(reader->builder, event.overload);
+	if (storage.size != sizeof(record.storage)) {
+		reader->lost++;
+		return;
+	}
+	memcpy(&record.storage, storage.bytes, sizeof(record.storage));
+	record.name = event.name;
+	ops_builder_role(reader->builder, &record);
+}
+
+void recording_take_slot(struct recording_reader *reader, struct recording_lane *lane)
+{
+	switch (lane->slot->kind) {
+	case OPS_SLOT_OP:
+	case OPS_SLOT_RANGE:
+	case OPS_SLOT_INSTANT:
+		take_event(reader, lane);
+		break;
+	case OPS_SLOT_MODULE:
+	case OPS_SLOT_PYTHON:
+		take_call(reader, lane);
+		break;
+	case OPS_SLOT_MEMORY:
+	case OPS_SLOT_OOM:
+		take_memory(reader, lane);
+		break;
+	case OPS_SLOT_ROLE:
+		take_role(reader, lane);
+		break;
+	case OPS_SLOT_COUNTER:
+		take_counter(reader, lane);
+		break;
+	default:
+		reader->lost++;
+	}
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the reader of recordings: recording.c puts the threads' slots into one order, recording_slots.c makes of
+ * each what it stands for.
+ */
+#ifndef OPS_READ_RECORDING_SLOTS_H
+#define OPS_READ_RECORDING_SLOTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "read/recording_calls.h"
+#include "read/recording_modules.h"
+#include "record/recording.h"
+#include "trace/builder.h"
+
+/* A thread's interned name, as strings of the trace. */
+struct recording_name {
+	uint32_t first;
+	uint32_t second; /* overload name or argument text, OPS_NONE when there is none */
+	bool wrapper;    /* see recording_is_wrapper */
+};
+
+struct recording_lane {
+	struct ops_share *share;
+	struct recording_name *names; /* by ops_slot.name - 1 */
+	const struct ops_slot *slot; /* the head; lies in share->blocks */
+	uint32_t left;          /* slots from the head to the end of its block */
+	uint32_t track;
+	int64_t start_ns; /* of the head */
+	int64_t end_ns;
+	struct ops_open_calls calls; /* of Python */
+	bool unfinished;
+	bool named_wrapper; /* the head's name is a wrapper's; set when it is taken */
+	uint32_t wrapper; /* row of an evaluate_function that the thread's next operator may complete, or OPS_NONE */
+};
+
+struct recording_reader {
+	struct ops_recording *recording;
+	struct ops_builder *builder;
+	struct ops_clock_map clock;
+	int64_t stop_ns;
+	struct recording_lane *lanes; /* by track; those with torch's numbers first */
+	size_t lane_count;
+	uint32_t *by_number; /* lane indexes in order of share->number */
+	struct ops_called_functions functions;
+	struct recording_lane **heap;
+	size_t heap_count;
+	struct ops_called_modules modules;
+	uint32_t number_max; /* the highest of torch's thread numbers seen anywhere */
+	uint64_t lost;
+	struct ops_buffer text; /* scratch */
+	bool failed; /* memory is out */
+};
+
+/* Whether a name is that of what autograd's engine runs around every backward node. */
+bool recording_is_wrapper(const char *name, size_t size);
+
+/* The track of a thread by its number in the process, OPS_NONE when it recorded nothing. */
+uint32_t recording_track_of(const struct recording_reader *reader, uint32_t number);
+
+/* Hands the lane's head to the builder, or counts it as lost. */
+void recording_take_slot(struct recording_reader *reader, struct recording_lane *lane);
+
+#endif
