@@ -53,6 +53,10 @@ enum ops_code ops_session_start(const struct ops_record_options *options, struct
 void ops_session_pause(struct ops_session *session);
 void ops_session_resume(struct ops_session *session);
 
+/* Says that the window is over now and not first at the stop: what is recorded until then, such as roles of storages,
+ * belongs to its last moment. Idempotent, any thread. */
+void ops_session_end_window(struct ops_session *session);
+
 /* Ends recording, from any thread, while others record or not, and gives all that was recorded. Fails only with OPS_STATE:
  * when that session was stopped before, or belongs to the parent of this process. Where memory is out, records that
  * could not be kept are counted as lost. The caller owns `*ret_recording`. */

@@ -239,6 +239,16 @@ static PyObject *session_resume(PyObject *object, PyObject *ignored)
 	Py_RETURN_NONE;
 }
 
+static PyObject *session_end_window(PyObject *object, PyObject *ignored)
+{
+	struct session_object *self = (struct session_object *)object;
+
+	(void)ignored;
+	if (is_running(self))
+		ops_session_end_window(self->session);
+	Py_RETURN_NONE;
+}
+
 static PyObject *session_stop(PyObject *object, PyObject *ignored)
 {
 	struct session_object *self = (struct session_object *)object;
@@ -299,6 +309,8 @@ static PyMethodDef session_methods[] = {
 	 "start()\n--\n\nBegins to record. RuntimeError while another session or torch's own profiler does."},
 	{"pause", session_pause, METH_NOARGS, "pause()\n--\n\nRecords nothing until resume."},
 	{"resume", session_resume, METH_NOARGS, "resume()\n--\n\nRecords again."},
+	{"end_window", session_end_window, METH_NOARGS,
+	 "end_window()\n--\n\nSays that the window is over: what is told until stop() belongs to its last moment."},
 	{"stop", session_stop, METH_NOARGS,
 	 "stop()\n--\n\nEnds the session, from any thread, and returns its Trace. RuntimeError if it is not running."},
 	{0},

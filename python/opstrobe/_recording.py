@@ -182,6 +182,7 @@ class Recording:
         _tell_torch(False)
         _name_threads()
         if self._watch is not None:
+            session.end_window()  # looking at all tensors takes a while, which is none of the program's
             self._watch.stop()
         trace = session.stop()
         self.trace = trace.without(self._left_out) if self._left_out else trace

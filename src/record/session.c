@@ -182,7 +182,8 @@ static struct ops_recording *close_session(void)
 	struct ops_recording *recording = ops_recorder.recording;
 
 	__atomic_store_n(&ops_recorder_epoch, 0, __ATOMIC_RELEASE);
-	recording->stop = ops_clock_pair_now();
+	if (recording->stop.ticks == 0)
+		recording->stop = ops_clock_pair_now();
 	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
 		ops_recorder_collect(thread, false);
 	recording->lost += __atomic_load_n(&ops_recorder.lost_nowhere, __ATOMIC_RELAXED);
@@ -240,6 +241,14 @@ void ops_session_pause(struct ops_session *session)
 void ops_session_resume(struct ops_session *session)
 {
 	set_recording(session, true);
+}
+
+void ops_session_end_window(struct ops_session *session)
+{
+	pthread_mutex_lock(&ops_recorder.lock);
+	if (is_current(session) && ops_recorder.recording->stop.ticks == 0)
+		ops_recorder.recording->stop = ops_clock_pair_now();
+	pthread_mutex_unlock(&ops_recorder.lock);
 }
 
 enum ops_code ops_session_stop(struct ops_session *session, struct ops_recording **ret_recording, struct ops_error *error)

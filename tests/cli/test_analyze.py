@@ -41,10 +41,19 @@ FLAWS = [
     # Rounded to two decimals, one way or the other.
     ("none", r"(?!ns_res).*", r"ns idle_time_breakdown.interval_stats .*", r"table\[\d+\]\.(m..|std|\d+%)"),
     # Overlapping kernels, and event 0 as the launch of what has none.
-    ("4", r"b200_vllm_eager|mtia_train|trace_diff_test|negative_queue_length|dlrm_8rank|ns_resolution",
-     r"\w+ idle_time_breakdown.*", r"table\[\d+\]\..*"),
-    ("5", r"amd_mi250|b200_vllm_eager|h100_bert_small|mi_normalization|negative_queue_length|trace_diff_test|triton|"
-     r"vllm_decode_graph", r"\w+ cuda_kernel_launch_stats .*", r"value\.\d+\..*"),
+    (
+        "4",
+        r"b200_vllm_eager|mtia_train|trace_diff_test|negative_queue_length|dlrm_8rank|ns_resolution",
+        r"\w+ idle_time_breakdown.*",
+        r"table\[\d+\]\..*",
+    ),
+    (
+        "5",
+        r"amd_mi250|b200_vllm_eager|h100_bert_small|mi_normalization|negative_queue_length|trace_diff_test|triton|"
+        r"vllm_decode_graph",
+        r"\w+ cuda_kernel_launch_stats .*",
+        r"value\.\d+\..*",
+    ),
     ("6", r"trace_diff_test|vllm_decode_graph|negative_queue_length", r"\w+ (queue_length|time_blocked).*", r".*"),
     ("10", r"mtia_train|trace_diff_\w+", r"\w+ time_blocked_on_full_queue .*", r"table\.length"),
     ("17", r"trace_diff_test", r"us memory_bw_summary .*", r"table\[0\]\..*"),

@@ -6,7 +6,7 @@ import json
 
 
 def trace(events):
-    return {"schemaVersion": 1, "traceEvents": events, "traceName": "a ] \" [ {traceEvents"}
+    return {"schemaVersion": 1, "traceEvents": events, "traceName": 'a ] " [ {traceEvents'}
 
 
 EVENTS = [

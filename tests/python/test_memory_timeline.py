@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from programs import Resnet
 from torch.utils.checkpoint import checkpoint
 
 import opstrobe
+from opstrobe._memory import TensorWatch
 from opstrobe._memory_profiler import Action, Category, MemoryProfileTimeline
 
 NAMES = (
@@ -556,3 +558,24 @@ def test_quiet_under_a_fresh_interpreter():
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_what_it_takes_to_look_at_tensors_is_not_in_the_window(monkeypatch, tmp_path):
+    began = []
+    stop = TensorWatch.stop
+
+    def watched(self):
+        began.append(time.time_ns())
+        stop(self)
+
+    monkeypatch.setattr(TensorWatch, "stop", watched)
+    parameter = torch.nn.Parameter(torch.ones(1000))
+    with opstrobe.profile(profile_memory=True, with_stack=True) as prof:
+        kept = parameter * 2
+    trace = prof.profiler.trace
+    trace.check()
+    assert trace.stop_ns <= began[0]
+    assert max(row[4] for row in trace.rows()) <= trace.stop_ns
+    prof.export_memory_timeline(str(tmp_path / "t.raw.json"))
+    rows = json.loads((tmp_path / "t.raw.json").read_text())
+    assert {(action, size) for _, action, size, _ in rows} >= {(PREEXISTING, 4000), (CREATE, kept.numel() * 4)}

@@ -45,6 +45,30 @@ static void test_misuse(void **state)
 	assert_false(ops_recording_active());
 }
 
+static void test_end_of_the_window(void **state)
+{
+	struct ops_session *session = start();
+	struct ops_range open = ops_range_begin("open", 4);
+	struct ops_recording *recording;
+	uint64_t stop_ticks;
+
+	(void)state;
+	ops_session_end_window(session);
+	record_ranges(TEXT("late"), 1);
+	ops_session_end_window(session);
+	ops_range_end(open);
+	recording = stop(session);
+	stop_ticks = recording->stop.ticks;
+	assert_true(find(recording, TEXT("open")).slot->start_ticks <= stop_ticks);
+	assert_true(find(recording, TEXT("open")).slot->end_ticks >= stop_ticks);
+	assert_true(find(recording, TEXT("late")).slot->start_ticks >= stop_ticks);
+	ops_recording_free(recording);
+	ops_session_end_window(session); /* over: nothing */
+	recording = stop(start());
+	assert_true(recording->stop.ticks >= stop_ticks);
+	ops_recording_free(recording);
+}
+
 static void test_pause(void **state)
 {
 	struct ops_session *session = start();
@@ -315,6 +339,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_misuse),         cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_end_of_the_window),
 		cmocka_unit_test(test_from_other_threads), cmocka_unit_test(test_open_at_stop),
 		cmocka_unit_test(test_range_open_over_many_sessions), cmocka_unit_test(test_two_recordings),
 		cmocka_unit_test(test_dropping_blocks), cmocka_unit_test(test_thread_names),
