@@ -191,13 +191,13 @@ def test_spec_3_5_span_and_marks(traces):
 
 
 def test_spec_3_5_arguments_of_rows(traces):
-    """Row for row what torch has; beyond it a scope where the category does not tell, and no bogus `finished`."""
+    """Row for row what torch has; beyond it a scope where the category does not tell, storages, and no bogus `finished`."""
 
     def arguments(trace):
         found = collections.Counter()
         for row in trace["traceEvents"]:
             if row["ph"] in "Xi" and row.get("cat") in ("cpu_op", "user_annotation", "cpu_instant_event"):
-                found[row["cat"], row["name"], frozenset(row["args"]) - {"Scope", "finished"}] += 1
+                found[row["cat"], row["name"], frozenset(row["args"]) - {"Scope", "Storages", "finished"}] += 1
         return found
 
     theirs, ours = map(arguments, traces)
