@@ -40,6 +40,12 @@ static const struct ops_analysis_option info_options[] = {
 	{"metadata", "true", "what the file says besides its events"},
 	{0},
 };
+static const struct ops_analysis_option averages_options[] = {
+	{"sort_by", "\"self_cpu_time_total\"", "an attribute of torch's averages, the largest first; null: as they come"},
+	{"group_by_input_shape", "false", "by input shapes, too"},
+	{"with_flops", "false", "estimates of floating-point operations"},
+	{0},
+};
 static const struct ops_analysis_option straggler_options[] = {
 	{"num_candidates", "2", "how many ranks"},
 	{"profiler_steps", "null", "a list of steps; null: all"},
@@ -181,6 +187,8 @@ static const struct ops_analysis_option critical_path_options[] = {
 #define MORE_ANALYSES(X)                                                                           \
 	X("info", FILES, info_options, analysis_info, "what a trace has, and where it is from")      \
 	X("validate", FILES, no_options, analysis_validate, "what is not as it should be in a file")\
+	X("key_averages", FILES, averages_options, analysis_key_averages,                          \
+	  "events by name, as in the table that torch prints")                                     \
 	X("potential_stragglers", RANKS, straggler_options, analysis_potential_stragglers,         \
 	  "ranks that the others wait for")                                                        \
 	X("trace_diff.iterations", PAIR, no_options, analysis_diff_iterations,                     \

@@ -88,6 +88,7 @@ analysis_function analysis_nccl_collectives;
 analysis_function analysis_memory_timeline;
 analysis_function analysis_execution_trace;
 analysis_function analysis_info;
+analysis_function analysis_key_averages;
 analysis_function analysis_validate;
 
 #endif

@@ -27,6 +27,7 @@ int cli_merge(char **arguments);
 int cli_convert(char **arguments);
 int cli_cut(char **arguments);
 int cli_info(char **arguments);
+int cli_table(char **arguments);
 int cli_validate(char **arguments);
 
 /* Replaces this process by Python running `main` of the module `module` with arguments[1…]. Returns CLI_EXIT_FAILED,

@@ -23,6 +23,7 @@ static const struct cli_command commands[] = {
 	{"merge", cli_merge, "put the traces of several ranks into one"},
 	{"convert", cli_convert, "write a trace in another form: Perfetto's, stacks, …"},
 	{"cut", cli_cut, "take some steps, a stretch of time or some threads"},
+	{"table", cli_table, "print the table of operators that torch prints"},
 	{"info", cli_info, "say what a trace has, and where it is from"},
 	{"validate", cli_validate, "say what is not as it should be in a trace file"},
 	{"doctor", cli_doctor, "say whether recording works here, and what to do if not"},

@@ -99,7 +99,6 @@ static void write_parts(struct ops_json_writer *json, const struct ops_trace *tr
 	write_count(json, "counter_values", count);
 	ops_trace_modules(trace, &count);
 	write_count(json, "modules", count);
-	write_count(json, "distinct_names", ops_trace_string_count(trace));
 	write_count(json, "lost_records", ops_trace_info(trace)->lost);
 	ops_trace_notes(trace, &count);
 	write_count(json, "notes", count);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Torch's table of key averages as data: events by name, or by name and input shapes. Averages do not
+ * know the times of devices yet, which the views tell.
+ */
+#include <string.h>
+
+#include <opstrobe/analyze.h>
+
+#include "analyze/analysis.h"
+#include "analyze/table_sort.h"
+#include "analyze/views/view_shapes.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+
+struct averages {
+	struct ops_event_costs costs;
+	uint32_t *refs;
+	struct ops_average *rows;
+	size_t count;
+	bool by_shape;
+	bool with_flops;
+};
+
+static void get_row(const void *context, size_t i, struct ops_average *ret_row)
+{
+	*ret_row = ((const struct averages *)context)->rows[i];
+}
+
+static enum ops_code sum_up(struct averages *averages, const struct ops_trace *trace, struct ops_error *error)
+{
+	struct ops_averages_options options = {.by_input_shape = averages->by_shape};
+	size_t events;
+	enum ops_code code = ops_event_costs_init(&averages->costs, trace, averages->with_flops, error);
+
+	if (!code)
+		code = ops_function_events(trace, &averages->refs, &events, error);
+	if (!code)
+		code = ops_averages(trace, &averages->costs, averages->refs, events, &options, &averages->rows,
+		                    &averages->count, error);
+	return code;
+}
+
+static void release(struct averages *averages)
+{
+	ops_event_costs_release(&averages->costs);
+	ops_free_refs(averages->refs);
+	ops_free_averages(averages->rows);
+}
+
+static void write_columns(struct result_table *out, const struct averages *averages)
+{
+	result_column(out, "name", RESULT_TEXT);
+	if (averages->by_shape)
+		result_column(out, "input_shapes", RESULT_TEXT);
+	result_column(out, "count", RESULT_INTEGER);
+	result_column(out, "self_cpu_time_total", RESULT_TIME);
+	result_column(out, "cpu_time_total", RESULT_TIME);
+	result_column(out, "self_cpu_memory_usage", RESULT_INTEGER);
+	result_column(out, "cpu_memory_usage", RESULT_INTEGER);
+	result_column(out, "self_device_memory_usage", RESULT_INTEGER);
+	result_column(out, "device_memory_usage", RESULT_INTEGER);
+	if (averages->with_flops)
+		result_column(out, "flops", RESULT_INTEGER);
+}
+
+static void write_shapes(struct result_table *out, const struct ops_trace *trace, uint32_t inputs)
+{
+	struct ops_buffer text = {0};
+
+	if (inputs != OPS_NONE)
+		view_shapes_text(trace, inputs, &text);
+	if (text.failed)
+		out->failed = true;
+	else
+		result_text_copy(out, text.size ? text.bytes : "", text.size);
+	ops_buffer_release(&text);
+}
+
+static void write_row(struct result_table *out, const struct averages *averages, const struct ops_trace *trace,
+                      const struct ops_average *row)
+{
+	result_text(out, ops_average_name(trace, row));
+	if (averages->by_shape)
+		write_shapes(out, trace, row->inputs);
+	result_integer(out, (int64_t)row->count);
+	result_time(out, row->self_cpu_time_total_ns);
+	result_time(out, row->cpu_time_total_ns);
+	result_integer(out, row->self_cpu_memory_usage);
+	result_integer(out, row->cpu_memory_usage);
+	result_integer(out, row->self_device_memory_usage);
+	result_integer(out, row->device_memory_usage);
+	if (averages->with_flops)
+		result_integer(out, row->flops);
+}
+
+static enum ops_code write_sorted(struct analysis_run *run, const struct averages *averages, const char *sort_by)
+{
+	struct result_table *out = &run->result.table;
+	struct ops_rows rows = {averages->count, get_row, NULL, averages};
+	uint32_t *order = NULL;
+	enum ops_code code = OPS_OK;
+
+	if (*sort_by)
+		code = ops_table_sort(run->ranks[0].trace, NULL, &rows, sort_by, &order, run->error);
+	if (code)
+		return code;
+	write_columns(out, averages);
+	for (size_t i = 0; i < averages->count; i++)
+		write_row(out, averages, run->ranks[0].trace, &averages->rows[order ? order[i] : i]);
+	ops_free(order);
+	return OPS_OK;
+}
+
+enum ops_code analysis_key_averages(struct analysis_run *run)
+{
+	struct averages averages = {0};
+	struct ops_buffer sort_by = {0};
+	enum ops_code code = analysis_text(run, "sort_by", &sort_by);
+
+	ops_buffer_append(&sort_by, "", 1);
+	if (!code && sort_by.failed)
+		code = ops_fault_memory(run->error);
+	if (!code)
+		code = analysis_bool(run, "group_by_input_shape", &averages.by_shape);
+	if (!code)
+		code = analysis_bool(run, "with_flops", &averages.with_flops);
+	if (!code && !analysis_has_events(&run->ranks[0]))
+		code = ops_fault(run->error, OPS_INVALID, "there is no trace");
+	if (!code)
+		code = sum_up(&averages, run->ranks[0].trace, run->error);
+	if (!code)
+		code = write_sorted(run, &averages, sort_by.bytes);
+	release(&averages);
+	ops_buffer_release(&sort_by);
+	return code;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `opstrobe table`: the table that torch's key_averages().table() prints, of a file.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opstrobe/analyses.h>
+#include <opstrobe/analyze.h>
+
+#include "options.h"
+#include "traces.h"
+
+static const char usage[] =
+	"usage: opstrobe table [options] TRACE\n"
+	"\n"
+	"Events by name, as key_averages().table() of torch.profiler prints them: times of the\n"
+	"host. What devices did, 'opstrobe views' tells.\n"
+	"\n"
+	"options:\n"
+	"  --sort-by KEY           self_cpu_time_total (the default), cpu_time_total, count,\n"
+	"                          self_cpu_memory_usage, …; none: as they come\n"
+	"  --row-limit N           at most so many rows (100)\n"
+	"  --group-by-input-shape  by input shapes, too\n"
+	"  --with-flops            estimates of floating-point operations\n"
+	"  --format F              text (the default), json, csv or markdown\n"
+	"  --help                  print this\n"
+	"\n"
+	"example:\n"
+	"  opstrobe table --sort-by cpu_time_total --row-limit 20 trace.json.gz\n";
+
+struct request {
+	const char *sort_by; /* "" none */
+	size_t row_limit;
+	bool by_shape;
+	bool with_flops;
+};
+
+struct averages {
+	struct ops_event_costs costs;
+	uint32_t *refs;
+	struct ops_average *rows;
+	size_t count;
+};
+
+static void get_row(const void *context, size_t i, struct ops_average *ret_row)
+{
+	*ret_row = ((const struct averages *)context)->rows[i];
+}
+
+static enum ops_code sum_up(struct averages *averages, const struct ops_trace *trace, const struct request *request,
+                            struct ops_error *error)
+{
+	struct ops_averages_options options = {.by_input_shape = request->by_shape};
+	size_t events;
+	enum ops_code code = ops_event_costs_init(&averages->costs, trace, request->with_flops, error);
+
+	if (!code)
+		code = ops_function_events(trace, &averages->refs, &events, error);
+	if (!code)
+		code = ops_averages(trace, &averages->costs, averages->refs, events, &options, &averages->rows,
+		                    &averages->count, error);
+	return code;
+}
+
+static bool uses_device(const struct averages *averages)
+{
+	for (size_t i = 0; i < averages->count; i++)
+		if (averages->rows[i].device_time_total_ns || averages->rows[i].self_device_time_total_ns ||
+		    averages->rows[i].device_type)
+			return true;
+	return false;
+}
+
+static bool print_text(const struct ops_trace *trace, const struct request *request)
+{
+	struct ops_table_options options = OPS_TABLE_OPTIONS_DEFAULT;
+	struct averages averages = {0};
+	struct ops_rows rows = {.get = get_row, .context = &averages};
+	struct ops_error error;
+	size_t size = 0, records;
+	char *text = NULL;
+	enum ops_code code = sum_up(&averages, trace, request, &error);
+
+	ops_trace_memory(trace, &records);
+	options.sort_by = *request->sort_by ? request->sort_by : NULL;
+	options.row_limit = (int64_t)request->row_limit;
+	options.profile_memory = records > 0;
+	options.with_flops = request->with_flops;
+	options.use_device = !code && uses_device(&averages) ? "cuda" : NULL;
+	rows.count = averages.count;
+	if (!code)
+		code = ops_table_text(trace, &rows, &options, &text, &size, &error);
+	ops_event_costs_release(&averages.costs);
+	ops_free_refs(averages.refs);
+	ops_free_averages(averages.rows);
+	return cli_print(code, text, size, ops_free_text, &error);
+}
+
+static bool print_data(const struct ops_trace *trace, const struct request *request, enum ops_analysis_format format)
+{
+	struct ops_analyze_options how = {.format = format};
+	struct ops_rank rank = {.rank = 0, .trace = trace};
+	struct ops_error error;
+	size_t size = 0;
+	char *text = NULL;
+	char args[256];
+	enum ops_code code;
+
+	snprintf(args, sizeof(args),
+	         "{\"sort_by\": \"%s\", \"limit\": %zu, \"group_by_input_shape\": %s, \"with_flops\": %s}", request->sort_by,
+	         request->row_limit, request->by_shape ? "true" : "false", request->with_flops ? "true" : "false");
+	how.args = args;
+	code = ops_analyze("key_averages", &rank, 1, &how, &text, &size, &error);
+	return cli_print(code, text, size, ops_free_analysis, &error);
+}
+
+int cli_table(char **arguments)
+{
+	static const char *const formats[] = {"json", "text", "csv", "markdown", NULL};
+	struct request request = {.sort_by = "self_cpu_time_total"};
+	const char *format = "text", *limit = "100", *path;
+	const struct cli_option options[] = {{"--sort-by", &request.sort_by, NULL},
+	                                     {"--row-limit", &limit, NULL},
+	                                     {"--group-by-input-shape", NULL, &request.by_shape},
+	                                     {"--with-flops", NULL, &request.with_flops},
+	                                     {"--format", &format, NULL},
+	                                     {NULL, NULL, NULL}};
+	struct cli_traces traces = {0};
+	bool help, done;
+	int choice, status = cli_parse(arguments, options, usage, &path, 1, &help);
+
+	if (status || help)
+		return status;
+	choice = cli_choice("table", "--format", format, formats);
+	if (choice < 0 || !cli_number("table", "--row-limit", limit, &request.row_limit))
+		return CLI_EXIT_USAGE;
+	if (!strcmp(request.sort_by, "none"))
+		request.sort_by = "";
+	if (request.sort_by[strspn(request.sort_by, "abcdefghijklmnopqrstuvwxyz_")] || strlen(request.sort_by) > 64) {
+		fprintf(stderr, "opstrobe table: '%s' is no key to sort by\n", request.sort_by);
+		return CLI_EXIT_USAGE;
+	}
+	done = cli_one_trace_read(&traces, path);
+	if (done && choice == OPS_ANALYSIS_TEXT)
+		done = print_text(traces.workers[0].trace, &request);
+	else if (done)
+		done = print_data(traces.workers[0].trace, &request, (enum ops_analysis_format)choice);
+	cli_traces_release(&traces);
+	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+}
