@@ -12,8 +12,8 @@ static const char usage[] =
 	"told in all formats but text.\n"
 	"\n"
 	"options:\n"
-	"  --format F  text (the default), json, csv or markdown\n"
-	"  --help      print this\n"
+	"  --format text|json|csv|markdown  text is the default\n"
+	"  --help                           print this\n"
 	"\n"
 	"example:\n"
 	"  opstrobe info worker0.pt.trace.json.gz\n";

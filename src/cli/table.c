@@ -26,7 +26,7 @@ static const char usage[] =
 	"  --row-limit N           at most so many rows (100)\n"
 	"  --group-by-input-shape  by input shapes, too\n"
 	"  --with-flops            estimates of floating-point operations\n"
-	"  --format F              text (the default), json, csv or markdown\n"
+	"  --format text|json|csv|markdown  text is the default\n"
 	"  --help                  print this\n"
 	"\n"
 	"example:\n"

@@ -20,8 +20,8 @@ static const char usage[] =
 	"The exit status is 1 when the file cannot be read, or is damaged or odd.\n"
 	"\n"
 	"options:\n"
-	"  --format F  text (the default), json, csv or markdown\n"
-	"  --help      print this\n"
+	"  --format text|json|csv|markdown  text is the default\n"
+	"  --help                           print this\n"
 	"\n"
 	"example:\n"
 	"  opstrobe validate worker0.pt.trace.json.gz && echo as it should be\n";
