@@ -145,6 +145,7 @@ def test_undo_comes_with_the_last_patch():
 
 def test_undo_leaves_what_somebody_else_has_put_there(monkeypatch):
     before = snapshot()
+    monkeypatch.setattr(torch.profiler, "profile", torch.profiler.profile)  # to put back torch's and not ours
     with opstrobe.patch_torch():
         monkeypatch.setattr(torch.profiler, "profile", "theirs")
     assert torch.profiler.profile == "theirs"
