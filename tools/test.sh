@@ -45,7 +45,7 @@ c_gcc_release() {
 }
 python_tests() { python -m pytest -q -ra tests/python --ignore=tests/python/integration; }
 programs() { python -m pytest -q -ra tests/python/integration; }
-command_tests() { python -m pytest -q -ra tests/cli; }
+command_tests() { python -m pytest -q -ra tests/cli tests/diagnosis; }
 wheel() {
 	tools/wheel.sh
 	python -m pytest -q -ra tests/wheel
