@@ -76,7 +76,8 @@ static void find_kind(struct loading *loading, const struct advice *advice)
 static bool report_waits(struct advice *advice, const struct advice_rule *rule, struct loading *loading)
 {
 	/* Workers that start make the first wait long, once. */
-	double load_ns = (double)(loading->calls.ns - (loading->in_process ? 0 : loading->longest_ns)), rest_ns = (double)advice->steps_ns - load_ns, left_ns;
+	int64_t once_ns = loading->in_process ? 0 : loading->longest_ns;
+	double load_ns = (double)(loading->calls.ns - once_ns), rest_ns = (double)advice->steps_ns - load_ns, left_ns;
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > loading->calls.ns / 2
 	                                           ? &loading->lines : &loading->calls;
 	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention by hand, with dropout."""
+
 import torch
 from torch import nn
 

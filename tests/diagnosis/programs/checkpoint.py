@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A checkpoint every step."""
+
 import io
 
 import torch

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A result that grows by torch.cat."""
+
 import torch
 
 RULE = "quadratic-concatenation"

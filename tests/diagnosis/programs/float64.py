@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model in double precision, after its data."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The garbage collector called each step."""
+
 import gc
 
 import torch

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches by workers, that are ready when they are asked for."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

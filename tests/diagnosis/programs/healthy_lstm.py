@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An LSTM, trained."""
+
 import torch
 from torch import nn
 

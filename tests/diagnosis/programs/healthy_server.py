@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loop that answers requests."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A transformer encoder, trained with a fused optimizer."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy counted sample by sample."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images that are turned to channels-last order and back for each operation."""
+
 import torch
 
 RULE = "layout-conversions"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Losses kept with their graphs."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluation with gradients on."""
+
 import torch
 from torch import nn
 

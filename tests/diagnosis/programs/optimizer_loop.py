@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adam over hundreds of small parameters, one by one."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tensor printed each step."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A metric that is computed on lists of numbers."""
+
 import torch
 from torch import nn
 

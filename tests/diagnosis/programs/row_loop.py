@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows normalised one by one, with a backward pass through it."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A step that polls with a sleep."""
+
 import time
 
 import torch

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A dataset that decodes in Python, in the main process."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset

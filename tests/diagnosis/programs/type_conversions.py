@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Activations that go to float64 and back around each layer."""
+
 import torch
 from torch import nn
 
