@@ -193,7 +193,7 @@ class Comparison:
         return abs(expected - found) <= allowed
 
     def walk(self, expected, found, path=""):
-        if isinstance(expected, dict) and "columns" in expected and isinstance(found, dict):
+        if isinstance(expected, dict) and "columns" in expected and isinstance(expected.get("rows"), list):
             self.table(expected, found, path)
         elif isinstance(expected, dict) and isinstance(found, dict):
             for key, value in expected.items():
