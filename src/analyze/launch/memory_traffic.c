@@ -6,7 +6,6 @@
 #include "analyze/launch/launches.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -119,26 +118,25 @@ void traffic_release(struct traffic *traffic)
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-/* Kinds by name; freed by the caller. */
+static bool before_by_name(const void *context, uint32_t a, uint32_t b)
+{
+	const struct ops_string *kinds = context;
+	size_t size = kinds[a].size < kinds[b].size ? kinds[a].size : kinds[b].size;
+	int order = size ? memcmp(kinds[a].bytes, kinds[b].bytes, size) : 0;
+
+	return order ? order < 0 : kinds[a].size < kinds[b].size;
+}
+
+/* Kinds by name; freed by the caller. NULL when memory is out. */
 static uint32_t *sorted_kinds(const struct traffic *traffic)
 {
 	uint32_t *order = ops_alloc_zeroed(traffic->kinds.count + 1, sizeof(*order));
 
-	/* There are but a few: nine directions of copies at most, beside names of other makes that share one. */
-	for (uint32_t i = 0; order && i < traffic->kinds.count; i++) {
-		uint32_t at = i;
-		struct ops_string kind = traffic->kinds.items[i];
-
-		for (; at; at--) {
-			struct ops_string other = traffic->kinds.items[order[at - 1]];
-			size_t size = kind.size < other.size ? kind.size : other.size;
-			int compared = memcmp(other.bytes, kind.bytes, size);
-
-			if (compared < 0 || (compared == 0 && other.size <= kind.size))
-				break;
-			order[at] = order[at - 1];
-		}
-		order[at] = i;
+	for (uint32_t i = 0; order && i < traffic->kinds.count; i++)
+		order[i] = i;
+	if (order && !ops_sort_rows(order, traffic->kinds.count, before_by_name, traffic->kinds.items)) {
+		ops_free(order);
+		return NULL;
 	}
 	return order;
 }
