@@ -33,7 +33,7 @@ FLAWS = [
     ("1 discovery", r"large_integer", r"us discovery ", r"value\.0"),
     # Sums of exact times cut to whole microseconds; absolute times that 64-bit floats do not hold.
     ("1", r".*", r"ns gpu_kernel_breakdown.by_type .*", r"table\[\d\]\.(sum|percentage)"),
-    ("1", r"ns_resolution", r"us (temporal_b|gpu_kernel_b|user_annotation_b|idle|cuda_kernel).*", r".*"),
+    ("1", r"ns_resolution", r"us (temporal_b|gpu_kernel|user_annotation_b|idle|cuda_kernel).*", r".*"),
     ("2", r".*", r"\w+ gpu_kernel_breakdown.by_kernel .*\"num_kernels\": 10,.*", r".*"),
     ("3", r"simple_add|event_sync_multi_stream", r"us temporal_breakdown ", r".*"),
     # A sum of delays, each cut to a float.
