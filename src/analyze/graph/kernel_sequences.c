@@ -33,6 +33,8 @@ static bool is_named(struct finder *f, uint32_t row)
 	const struct event_table *table = f->sequences->table;
 	struct ops_string name = event_name(table, &table->rows[row]);
 
+	if (f->part.size == 0)
+		return true;
 	return f->part.size <= name.size && memmem(name.bytes, name.size, f->part.bytes, f->part.size) != NULL;
 }
 
