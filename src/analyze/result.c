@@ -106,6 +106,10 @@ void result_table_json(const struct result_table *table, struct ops_json_writer 
 {
 	size_t width = table->columns.count;
 
+	if (table->failed) { /* a cell may stand under another one's column */
+		json->out->failed = true;
+		return;
+	}
 	ops_json_open(json, '{');
 	ops_json_key(json, "columns");
 	ops_json_open(json, '[');
@@ -126,8 +130,6 @@ void result_table_json(const struct result_table *table, struct ops_json_writer 
 		ops_json_integer(json, (int64_t)table->total_rows);
 	}
 	ops_json_close(json, '}');
-	if (table->failed)
-		json->out->failed = true;
 }
 
 void result_init(struct result *result)

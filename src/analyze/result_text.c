@@ -254,10 +254,12 @@ static void write_lines(const struct result_table *table, bool markdown, struct 
 
 static bool write_table(const struct result_table *table, enum ops_analysis_format format, struct ops_buffer *out)
 {
+	if (table->failed) /* a cell may stand under another one's column */
+		return false;
 	if (format == OPS_ANALYSIS_TEXT)
-		return write_terminal(table, out) && !table->failed;
+		return write_terminal(table, out);
 	write_lines(table, format == OPS_ANALYSIS_MARKDOWN, out);
-	return !table->failed;
+	return true;
 }
 
 static void write_json(const struct result *result, struct ops_buffer *out)
