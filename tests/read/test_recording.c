@@ -305,7 +305,8 @@ static void record_scripted(uint16_t flags, const void *values, size_t value_byt
 	struct ops_slot *slot = ops_reserve(collector, thread, ops_collector_epoch(collector), value_bytes + 8);
 	char *at = ops_slot_payload(thread, slot);
 
-	memcpy(at, values, value_bytes);
+	if (value_bytes)
+		memcpy(at, values, value_bytes);
 	memcpy(at + value_bytes, (uint32_t[]){stack, hierarchy}, 8);
 	slot->owner = NULL;
 	slot->sequence_nr = -1;
