@@ -21,7 +21,13 @@ from installed import OPSTROBE
 
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernelEx", "hipLaunchKernel", "cudaGraphLaunch")
 COPIES = ("cudaMemcpyAsync", "hipMemcpyWithStream")
-KERNELS = ("gemm", "SyncBatchNorm_kernel", "ncclDevKernel_AllReduce", "Memcpy HtoD (Pinned -> Device)", "Memset (Device)")
+KERNELS = (
+    "gemm",
+    "SyncBatchNorm_kernel",
+    "ncclDevKernel_AllReduce",
+    "Memcpy HtoD (Pinned -> Device)",
+    "Memset (Device)",
+)
 CLASSES = dict(zip(KERNELS, ("COMPUTATION", "COMPUTATION", "COMMUNICATION", "MEMORY", "MEMORY"), strict=True))
 GPU_KINDS = ("kernel", "gpu_memcpy", "gpu_memset")
 
@@ -189,7 +195,9 @@ def test_flaw_4_idle_time(case):
     path, events = case
     launches = {e["args"]["correlation"]: e for e in events if is_launch(e)}
     expected = {}
-    streams = list(dict.fromkeys((e["pid"], e["args"]["stream"]) for e in sorted(work(events), key=lambda e: e["place"])))
+    streams = list(
+        dict.fromkeys((e["pid"], e["args"]["stream"]) for e in sorted(work(events), key=lambda e: e["place"]))
+    )
     for stream in streams:
         rows = [e for e in work(events) if (e["pid"], e["args"]["stream"]) == stream]
         rows.sort(key=lambda e: (e["ts"], e["place"]))
