@@ -94,20 +94,28 @@ def test_spec_7_launches_are_their_own_threads():
     events = load(path)
     table = ask("aten_op_kernels_and_delay", path)["value"]["0"]
     step_starts = [Decimal(e["ts"]) for e in events if is_span(e) and e["name"].startswith("ProfilerStep")]
-    last = max(step_starts) if len({e["name"] for e in events if e.get("name", "").startswith("ProfilerStep#")}) > 1 else None
+    last = (
+        max(step_starts)
+        if len({e["name"] for e in events if e.get("name", "").startswith("ProfilerStep#")}) > 1
+        else None
+    )
     ops = collections.defaultdict(list)
     for index, event in enumerate(events):
         if is_span(event) and event["name"].startswith("aten::") and (last is None or Decimal(event["ts"]) < last):
             ops[event["pid"], event["tid"]].append((Decimal(event["ts"]), -Decimal(event["dur"]), index))
     for rows in ops.values():
         rows.sort()
-    worked = {e["args"]["correlation"] for e in events if is_span(e) and stream_of(e) != -1 and "correlation" in e["args"]}
+    worked = {
+        e["args"]["correlation"] for e in events if is_span(e) and stream_of(e) != -1 and "correlation" in e["args"]
+    }
     counts = collections.Counter()
     seen = set()
     for event in events:
         if not is_span(event) or not event["name"].startswith("runFunction") or stream_of(event) != -1:
             continue
-        if (event.get("args") or {}).get("correlation") not in worked or (last is not None and Decimal(event["ts"]) >= last):
+        if (event.get("args") or {}).get("correlation") not in worked or (
+            last is not None and Decimal(event["ts"]) >= last
+        ):
             continue
         start, end = Decimal(event["ts"]), Decimal(event["ts"]) + Decimal(event["dur"])
         rows = ops[event["pid"], event["tid"]]
@@ -131,7 +139,9 @@ def test_spec_15_8_the_overlay_is_the_references(tmp_path):
     theirs = load(folder / "reference" / "overlaid_critical_path_trace.json.gz")
 
     def marked(events):
-        return {(e["name"], e["ts"], e["tid"]) for e in events if e["ph"] == "X" and (e.get("args") or {}).get("critical")}
+        return {
+            (e["name"], e["ts"], e["tid"]) for e in events if e["ph"] == "X" and (e.get("args") or {}).get("critical")
+        }
 
     def arrows(events):
         drawn = (e for e in events if e.get("cat") == "critical_path")
