@@ -168,16 +168,19 @@ def test_spec_3_1_keys_of_the_file(traces):
 
 
 def test_spec_3_4_metadata_rows(traces):
-    """A row of each kind for each process and thread; torch has some twice."""
-    theirs, ours = (
-        {
+    """A row of each kind for each process and thread; torch has some twice, and threads of sessions before."""
+
+    def told(trace):
+        threads = {str(row["tid"]) for row in rows(trace, ph="X")}
+        return {
             (row["name"], str(row["pid"]), str(row["tid"])): row["args"]
             for row in rows(trace, ph="M")
-            if row["name"] != "thread_name"
+            if row["name"] != "thread_name" and (row["name"] != "thread_sort_index" or str(row["tid"]) in threads)
         }
-        for trace in traces
-    )
+
+    theirs, ours = (told(trace) for trace in traces)
     assert ours == theirs
+    assert any(name == "thread_sort_index" for name, _, _ in ours)
     names = [row for row in rows(traces[1], ph="M", name="thread_name")]
     assert len({(row["pid"], row["tid"]) for row in names}) == len(names)
 
