@@ -98,3 +98,24 @@ void ops_json_null(struct ops_json_writer *json)
 	before_value(json);
 	ops_buffer_append_text(json->out, "null");
 }
+
+void ops_json_member(struct ops_json_writer *json, const char *key, int64_t value)
+{
+	ops_json_key(json, key);
+	ops_json_integer(json, value);
+}
+
+void ops_json_member_us(struct ops_json_writer *json, const char *key, int64_t ns)
+{
+	ops_json_key(json, key);
+	ops_json_us(json, ns);
+}
+
+void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int64_t value)
+{
+	ops_json_key(json, key);
+	if (value < 0)
+		ops_json_null(json);
+	else
+		ops_json_integer(json, value);
+}

@@ -36,6 +36,10 @@ void ops_json_number(struct ops_json_writer *json, double value);
 void ops_json_us(struct ops_json_writer *json, int64_t ns);
 void ops_json_bool(struct ops_json_writer *json, bool value);
 void ops_json_null(struct ops_json_writer *json);
+/* A key and its value. */
+void ops_json_member(struct ops_json_writer *json, const char *key, int64_t value);
+void ops_json_member_us(struct ops_json_writer *json, const char *key, int64_t ns);
+void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int64_t value); /* negative is null */
 /* A value that is JSON already. */
 void ops_json_raw(struct ops_json_writer *json, const char *text, size_t size);
 

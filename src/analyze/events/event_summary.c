@@ -260,18 +260,6 @@ static struct extent extent_of(const struct selection *rows)
 
 /* --- parse -------------------------------------------------------------------------------------------------------- */
 
-static void write_number(struct ops_json_writer *json, const char *key, int64_t value)
-{
-	ops_json_key(json, key);
-	ops_json_integer(json, value);
-}
-
-static void write_us(struct ops_json_writer *json, const char *key, int64_t ns)
-{
-	ops_json_key(json, key);
-	ops_json_us(json, ns);
-}
-
 static void write_text(struct ops_json_writer *json, const char *key, const char *text)
 {
 	ops_json_key(json, key);
@@ -292,14 +280,14 @@ enum ops_code analysis_parse(struct analysis_run *run)
 			return ops_fault_memory(run->error);
 		analysis_rank_key(json, run->ranks[i].rank);
 		ops_json_open(json, '{');
-		write_number(json, "rows", (int64_t)rows.count);
+		ops_json_member(json, "rows", (int64_t)rows.count);
 		write_text(json, "device_type", event_device_type_name(run->events.device));
 		write_categories(&rows, items, json);
-		write_number(json, "distinct_names", (int64_t)distinct_names(&rows, items));
-		write_us(json, "min_ts", extent.first_ns);
-		write_us(json, "max_end", extent.last_ns);
-		write_us(json, "sum_dur", extent.sum_ns);
-		write_number(json, "rows_stream_ne_minus1", on_streams(&rows));
+		ops_json_member(json, "distinct_names", (int64_t)distinct_names(&rows, items));
+		ops_json_member_us(json, "min_ts", extent.first_ns);
+		ops_json_member_us(json, "max_end", extent.last_ns);
+		ops_json_member_us(json, "sum_dur", extent.sum_ns);
+		ops_json_member(json, "rows_stream_ne_minus1", on_streams(&rows));
 		write_streams(&rows, items, json);
 		write_links(&rows, json);
 		write_steps(&rows, items, json);
@@ -344,12 +332,12 @@ static bool write_load(const struct event_set *set, const struct event_table *ta
 		return false;
 	analysis_rank_key(json, table->rank);
 	ops_json_open(json, '{');
-	write_number(json, "rows", (int64_t)rows.count);
-	write_number(json, "rows_stream_ne_minus1", on_streams(&rows));
+	ops_json_member(json, "rows", (int64_t)rows.count);
+	ops_json_member(json, "rows_stream_ne_minus1", on_streams(&rows));
 	write_categories(&rows, items, json);
-	write_us(json, "max_end", extent.last_ns - set->first_ns);
+	ops_json_member_us(json, "max_end", extent.last_ns - set->first_ns);
 	write_iterations(&rows, items, json);
-	write_us(json, "trace_duration", extent.last_start_ns - extent.first_ns);
+	ops_json_member_us(json, "trace_duration", extent.last_start_ns - extent.first_ns);
 	ops_json_close(json, '}');
 	ops_free(items);
 	return true;
@@ -366,8 +354,8 @@ enum ops_code analysis_load(struct analysis_run *run)
 	for (size_t i = 0; i < run->count; i++)
 		if (!write_load(&run->events, &run->events.tables[i], json))
 			return ops_fault_memory(run->error);
-	write_us(json, "min_ts", run->events.first_ns);
-	write_number(json, "symbols", (int64_t)symbols);
+	ops_json_member_us(json, "min_ts", run->events.first_ns);
+	ops_json_member(json, "symbols", (int64_t)symbols);
 	write_text(json, "device_type", event_device_type_name(run->events.device));
 	ops_json_close(json, '}');
 	return OPS_OK;

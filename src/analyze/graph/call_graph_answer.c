@@ -12,26 +12,14 @@
 
 /* --- figures --------------------------------------------------------------------------------------------------------- */
 
-static void write_integer(struct ops_json_writer *json, const char *key, int64_t value)
-{
-	ops_json_key(json, key);
-	ops_json_integer(json, value);
-}
-
-static void write_us(struct ops_json_writer *json, const char *key, int64_t ns)
-{
-	ops_json_key(json, key);
-	ops_json_us(json, ns);
-}
-
 static void write_labels(struct ops_json_writer *json, const struct call_graph *graph)
 {
 	ops_json_key(json, "labels");
 	ops_json_open(json, '{');
 	if (graph->autograd != OPS_NONE)
-		write_integer(json, "bwd", 1);
+		ops_json_member(json, "bwd", 1);
 	if (graph->main != OPS_NONE)
-		write_integer(json, "main", 1);
+		ops_json_member(json, "main", 1);
 	ops_json_close(json, '}');
 }
 
@@ -79,7 +67,7 @@ static bool write_figures(struct ops_json_writer *json, const struct call_graph 
 	if (!count(graph, &figures))
 		return false;
 	ops_json_open(json, '{');
-	write_integer(json, "stacks", figures.stacks);
+	ops_json_member(json, "stacks", figures.stacks);
 	write_labels(json, graph);
 	ops_json_key(json, "depth_hist_cpu");
 	ops_json_open(json, '{');
@@ -90,12 +78,12 @@ static bool write_figures(struct ops_json_writer *json, const struct call_graph 
 		ops_json_integer(json, (int64_t)figures.depths[depth + 1]);
 	}
 	ops_json_close(json, '}');
-	write_integer(json, "cpu_rows_with_kernels", figures.with_kernels);
-	write_integer(json, "max_depth", figures.max_depth);
-	write_integer(json, "max_height", figures.max_height);
-	write_integer(json, "kernels_linked", graph->linked);
-	write_us(json, "top_level_kernel_dur_sum", figures.top_kernels_ns);
-	write_integer(json, "top_level_num_kernels", figures.top_kernels);
+	ops_json_member(json, "cpu_rows_with_kernels", figures.with_kernels);
+	ops_json_member(json, "max_depth", figures.max_depth);
+	ops_json_member(json, "max_height", figures.max_height);
+	ops_json_member(json, "kernels_linked", graph->linked);
+	ops_json_member_us(json, "top_level_kernel_dur_sum", figures.top_kernels_ns);
+	ops_json_member(json, "top_level_num_kernels", figures.top_kernels);
 	ops_json_close(json, '}');
 	ops_free(figures.depths);
 	return true;
@@ -225,7 +213,7 @@ static bool write_event(struct ops_json_writer *json, const struct call_graph *g
 	if (!below)
 		return false;
 	ops_json_open(json, '{');
-	write_integer(json, "index", table->rows[event].index);
+	ops_json_member(json, "index", table->rows[event].index);
 	ops_json_key(json, "path_to_root");
 	ops_json_open(json, '[');
 	for (uint32_t at = graph->nodes[event].parent; at != OPS_NONE; at = graph->nodes[at].parent)

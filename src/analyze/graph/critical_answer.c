@@ -198,25 +198,13 @@ struct bound_sum {
 	uint64_t edges;
 };
 
-static void write_integer(struct ops_json_writer *json, const char *key, int64_t value)
-{
-	ops_json_key(json, key);
-	ops_json_integer(json, value);
-}
-
-static void write_us(struct ops_json_writer *json, const char *key, int64_t ns)
-{
-	ops_json_key(json, key);
-	ops_json_us(json, ns);
-}
-
 static void write_types(struct ops_json_writer *json, const char *key, const uint64_t *counts)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '{');
 	for (int type = 0; type < CRITICAL_EDGE_TYPE_COUNT; type++)
 		if (counts[type])
-			write_integer(json, critical_edge_type_name(type), (int64_t)counts[type]);
+			ops_json_member(json, critical_edge_type_name(type), (int64_t)counts[type]);
 	ops_json_close(json, '}');
 }
 
@@ -265,14 +253,14 @@ static bool write_path(struct ops_json_writer *json, const struct critical_path 
 	for (size_t e = 0; e < path->events.count; e++)
 		events += met[e];
 	ops_free(met);
-	write_integer(json, "path_nodes", (int64_t)path->path.count + (path->path_start != OPS_NONE));
-	write_integer(json, "path_events", events);
-	write_us(json, "path_weight", path->path_weight_ns);
+	ops_json_member(json, "path_nodes", (int64_t)path->path.count + (path->path_start != OPS_NONE));
+	ops_json_member(json, "path_events", events);
+	ops_json_member_us(json, "path_weight", path->path_weight_ns);
 	write_types(json, "path_edges_by_type", types);
 	write_bounds(json, path, NULL);
 	if (path->path_start != OPS_NONE) {
-		write_us(json, "path_start_ts", critical_node_ns(path, path->path_start) - first_ns);
-		write_us(json, "path_end_ts", critical_node_ns(path, path->path_end) - first_ns);
+		ops_json_member_us(json, "path_start_ts", critical_node_ns(path, path->path_start) - first_ns);
+		ops_json_member_us(json, "path_end_ts", critical_node_ns(path, path->path_end) - first_ns);
 	}
 	return true;
 }
@@ -298,12 +286,12 @@ static bool write_graph(struct ops_json_writer *json, const struct critical_path
 	ops_free(joined);
 	ops_json_key(json, "success");
 	ops_json_bool(json, path->acyclic);
-	write_integer(json, "clipped_events", (int64_t)path->clipped.count);
-	write_integer(json, "nodes", (int64_t)path->events.count * 2);
-	write_integer(json, "edges", (int64_t)path->edges.count);
+	ops_json_member(json, "clipped_events", (int64_t)path->clipped.count);
+	ops_json_member(json, "nodes", (int64_t)path->events.count * 2);
+	ops_json_member(json, "edges", (int64_t)path->edges.count);
 	write_types(json, "edges_by_type", types);
-	write_integer(json, "negative_weight_edges", negative);
-	write_integer(json, "isolated_nodes", isolated);
+	ops_json_member(json, "negative_weight_edges", negative);
+	ops_json_member(json, "isolated_nodes", isolated);
 	return true;
 }
 
@@ -375,8 +363,8 @@ static enum ops_code write_what_if(struct analysis_run *run, struct critical_pat
 	if (!code) {
 		ops_json_key(json, "what_if");
 		ops_json_open(json, '{');
-		write_us(json, "path_weight", path->path_weight_ns);
-		write_us(json, "saved", before_ns - path->path_weight_ns);
+		ops_json_member_us(json, "path_weight", path->path_weight_ns);
+		ops_json_member_us(json, "saved", before_ns - path->path_weight_ns);
 		write_bounds(json, path, weights_ns);
 		ops_json_close(json, '}');
 	}

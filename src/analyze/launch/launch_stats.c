@@ -124,23 +124,17 @@ static void write_figures(struct ops_json_writer *json, const char *key, struct 
 	ops_json_close(json, '}');
 }
 
-static void write_count(struct ops_json_writer *json, const char *key, int64_t count)
-{
-	ops_json_key(json, key);
-	ops_json_integer(json, count);
-}
-
 static void write_launches(struct ops_json_writer *json, struct launches *launches)
 {
 	ops_json_open(json, '{');
-	write_count(json, "rows", (int64_t)launches->cpu.items.count);
+	ops_json_member(json, "rows", (int64_t)launches->cpu.items.count);
 	write_figures(json, "cpu_duration", &launches->cpu);
 	write_figures(json, "gpu_duration", &launches->gpu);
 	write_figures(json, "launch_delay", &launches->delay);
-	write_count(json, "short_kernels", launches->short_kernels);
-	write_count(json, "gpu_shorter_than_cpu", launches->gpu_shorter);
-	write_count(json, "runtime_outliers", launches->runtime_outliers);
-	write_count(json, "launch_delay_outliers", launches->delay_outliers);
+	ops_json_member(json, "short_kernels", launches->short_kernels);
+	ops_json_member(json, "gpu_shorter_than_cpu", launches->gpu_shorter);
+	ops_json_member(json, "runtime_outliers", launches->runtime_outliers);
+	ops_json_member(json, "launch_delay_outliers", launches->delay_outliers);
 	ops_json_key(json, "first_rows");
 	result_table_json(&launches->first, json);
 	ops_json_close(json, '}');

@@ -74,12 +74,6 @@ enum ops_code analysis_queue_summary(struct analysis_run *run)
 
 /* --- over time ---------------------------------------------------------------------------------------------------- */
 
-static void write_number(struct ops_json_writer *json, const char *key, int64_t value)
-{
-	ops_json_key(json, key);
-	ops_json_integer(json, value);
-}
-
 static bool write_points(struct ops_json_writer *json, const struct event_table *table, const struct queues *queues)
 {
 	struct result_table series = {0};
@@ -139,9 +133,9 @@ static bool write_series(struct analysis_run *run, const struct event_table *tab
 	}
 	analysis_rank_key(json, table->rank);
 	ops_json_open(json, '{');
-	write_number(json, "points", (int64_t)queues->points.count);
-	write_number(json, "max", most);
-	write_number(json, "negative_points", negative);
+	ops_json_member(json, "points", (int64_t)queues->points.count);
+	ops_json_member(json, "max", most);
+	ops_json_member(json, "negative_points", negative);
 	done = write_final(json, queues) && (!with_points || write_points(json, table, queues));
 	ops_json_close(json, '}');
 	return done;

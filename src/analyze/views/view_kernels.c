@@ -158,15 +158,6 @@ static int compare_rows(const void *a, const void *b, void *context)
 	return order;
 }
 
-static void write_count(struct ops_json_writer *json, const char *key, int64_t value)
-{
-	ops_json_key(json, key);
-	if (value < 0)
-		ops_json_null(json);
-	else
-		ops_json_integer(json, value);
-}
-
 static void write_properties(const struct table *table, struct ops_json_writer *json, const struct row *row)
 {
 	const struct ops_views *views = table->views;
@@ -180,8 +171,8 @@ static void write_properties(const struct table *table, struct ops_json_writer *
 	ops_json_text(json, grid.bytes, grid.size);
 	ops_json_key(json, "block");
 	ops_json_text(json, block.bytes, block.size);
-	write_count(json, "registers_per_thread", kernel->registers);
-	write_count(json, "shared_memory", kernel->shared_memory);
+	ops_json_member_or_null(json, "registers_per_thread", kernel->registers);
+	ops_json_member_or_null(json, "shared_memory", kernel->shared_memory);
 	ops_json_key(json, "op_tc_eligible");
 	ops_json_bool(json, row->eligible);
 }

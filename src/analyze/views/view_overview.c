@@ -65,15 +65,6 @@ static void write_names(const struct ops_views *views, struct ops_json_writer *j
 	ops_json_close(json, ']');
 }
 
-static void write_number(struct ops_json_writer *json, const char *key, int64_t value)
-{
-	ops_json_key(json, key);
-	if (value < 0)
-		ops_json_null(json);
-	else
-		ops_json_integer(json, value);
-}
-
 static void write_devices(const struct ops_views *views, struct ops_json_writer *json)
 {
 	ops_json_key(json, "devices");
@@ -83,20 +74,20 @@ static void write_devices(const struct ops_views *views, struct ops_json_writer 
 		char capability[48];
 
 		ops_json_open(json, '{');
-		write_number(json, "id", device->id);
+		ops_json_member_or_null(json, "id", device->id);
 		ops_json_key(json, "name");
 		if (device->name_json.size)
 			ops_json_raw(json, device->name_json.bytes, device->name_json.size);
 		else
 			ops_json_null(json);
-		write_number(json, "total_memory", device->memory_bytes);
+		ops_json_member_or_null(json, "total_memory", device->memory_bytes);
 		ops_json_key(json, "compute_capability");
 		snprintf(capability, sizeof(capability), "%lld.%lld", (long long)device->major, (long long)device->minor);
 		if (device->major >= 0 && device->minor >= 0)
 			write_word(json, capability);
 		else
 			ops_json_null(json);
-		write_number(json, "sm_count", device->sm_count);
+		ops_json_member_or_null(json, "sm_count", device->sm_count);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
