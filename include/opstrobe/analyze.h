@@ -128,6 +128,9 @@ void ops_average_of_event(const struct ops_trace *trace, const struct ops_event_
 enum ops_code ops_averages(const struct ops_trace *trace, const struct ops_event_costs *costs, const uint32_t *refs,
                            size_t count, const struct ops_averages_options *options, struct ops_average **ret_rows,
                            size_t *ret_count, struct ops_error *error);
+/* The same of all function events of a trace. */
+enum ops_code ops_key_averages(const struct ops_trace *trace, bool with_flops, const struct ops_averages_options *options,
+                               struct ops_average **ret_rows, size_t *ret_count, struct ops_error *error);
 void ops_free_averages(struct ops_average *rows);
 
 /* Sum of everything under the key "Total". */
@@ -148,6 +151,13 @@ struct ops_rows {
 	bool (*has_parent)(const void *context, size_t i);
 	const void *context;
 };
+
+/* Rows that are averages; borrows them. */
+struct ops_average_list {
+	const struct ops_average *rows;
+	size_t count;
+};
+struct ops_rows ops_rows_of_averages(const struct ops_average_list *list);
 
 /* What torch's EventList.table takes (spec 2.6). Start from OPS_TABLE_OPTIONS_DEFAULT. */
 struct ops_table_options {

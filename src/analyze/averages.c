@@ -384,6 +384,33 @@ enum ops_code ops_averages(const struct ops_trace *trace, const struct ops_event
 	return ok ? OPS_OK : ops_fault_memory(error);
 }
 
+enum ops_code ops_key_averages(const struct ops_trace *trace, bool with_flops, const struct ops_averages_options *options,
+                               struct ops_average **ret_rows, size_t *ret_count, struct ops_error *error)
+{
+	struct ops_event_costs costs = {0};
+	uint32_t *refs = NULL;
+	size_t count = 0;
+	enum ops_code code = ops_event_costs_init(&costs, trace, with_flops, error);
+
+	if (!code)
+		code = ops_function_events(trace, &refs, &count, error);
+	if (!code)
+		code = ops_averages(trace, &costs, refs, count, options, ret_rows, ret_count, error);
+	ops_free_refs(refs);
+	ops_event_costs_release(&costs);
+	return code;
+}
+
+static void get_average(const void *context, size_t i, struct ops_average *ret_row)
+{
+	*ret_row = ((const struct ops_average_list *)context)->rows[i];
+}
+
+struct ops_rows ops_rows_of_averages(const struct ops_average_list *list)
+{
+	return (struct ops_rows){.count = list->count, .get = get_average, .context = list};
+}
+
 void ops_free_averages(struct ops_average *rows)
 {
 	ops_free(rows);

@@ -39,38 +39,10 @@ struct request {
 	bool with_flops;
 };
 
-struct averages {
-	struct ops_event_costs costs;
-	uint32_t *refs;
-	struct ops_average *rows;
-	size_t count;
-};
-
-static void get_row(const void *context, size_t i, struct ops_average *ret_row)
+static bool uses_device(const struct ops_average_list *list)
 {
-	*ret_row = ((const struct averages *)context)->rows[i];
-}
-
-static enum ops_code sum_up(struct averages *averages, const struct ops_trace *trace, const struct request *request,
-                            struct ops_error *error)
-{
-	struct ops_averages_options options = {.by_input_shape = request->by_shape};
-	size_t events;
-	enum ops_code code = ops_event_costs_init(&averages->costs, trace, request->with_flops, error);
-
-	if (!code)
-		code = ops_function_events(trace, &averages->refs, &events, error);
-	if (!code)
-		code = ops_averages(trace, &averages->costs, averages->refs, events, &options, &averages->rows,
-		                    &averages->count, error);
-	return code;
-}
-
-static bool uses_device(const struct averages *averages)
-{
-	for (size_t i = 0; i < averages->count; i++)
-		if (averages->rows[i].device_time_total_ns || averages->rows[i].self_device_time_total_ns ||
-		    averages->rows[i].device_type)
+	for (size_t i = 0; i < list->count; i++)
+		if (list->rows[i].device_time_total_ns || list->rows[i].self_device_time_total_ns || list->rows[i].device_type)
 			return true;
 	return false;
 }
@@ -78,25 +50,26 @@ static bool uses_device(const struct averages *averages)
 static bool print_text(const struct ops_trace *trace, const struct request *request)
 {
 	struct ops_table_options options = OPS_TABLE_OPTIONS_DEFAULT;
-	struct averages averages = {0};
-	struct ops_rows rows = {.get = get_row, .context = &averages};
+	struct ops_averages_options how = {.by_input_shape = request->by_shape};
+	struct ops_average *averages = NULL;
+	struct ops_average_list list = {0};
+	struct ops_rows rows;
 	struct ops_error error;
 	size_t size = 0, records;
 	char *text = NULL;
-	enum ops_code code = sum_up(&averages, trace, request, &error);
+	enum ops_code code = ops_key_averages(trace, request->with_flops, &how, &averages, &list.count, &error);
 
+	list.rows = averages;
+	rows = ops_rows_of_averages(&list);
 	ops_trace_memory(trace, &records);
 	options.sort_by = *request->sort_by ? request->sort_by : NULL;
 	options.row_limit = (int64_t)request->row_limit;
 	options.profile_memory = records > 0;
 	options.with_flops = request->with_flops;
-	options.use_device = !code && uses_device(&averages) ? "cuda" : NULL;
-	rows.count = averages.count;
+	options.use_device = !code && uses_device(&list) ? "cuda" : NULL;
 	if (!code)
 		code = ops_table_text(trace, &rows, &options, &text, &size, &error);
-	ops_event_costs_release(&averages.costs);
-	ops_free_refs(averages.refs);
-	ops_free_averages(averages.rows);
+	ops_free_averages(averages);
 	return cli_print(code, text, size, ops_free_text, &error);
 }
 

@@ -14,39 +14,11 @@
 #include "base/fault.h"
 
 struct averages {
-	struct ops_event_costs costs;
-	uint32_t *refs;
 	struct ops_average *rows;
 	size_t count;
 	bool by_shape;
 	bool with_flops;
 };
-
-static void get_row(const void *context, size_t i, struct ops_average *ret_row)
-{
-	*ret_row = ((const struct averages *)context)->rows[i];
-}
-
-static enum ops_code sum_up(struct averages *averages, const struct ops_trace *trace, struct ops_error *error)
-{
-	struct ops_averages_options options = {.by_input_shape = averages->by_shape};
-	size_t events;
-	enum ops_code code = ops_event_costs_init(&averages->costs, trace, averages->with_flops, error);
-
-	if (!code)
-		code = ops_function_events(trace, &averages->refs, &events, error);
-	if (!code)
-		code = ops_averages(trace, &averages->costs, averages->refs, events, &options, &averages->rows,
-		                    &averages->count, error);
-	return code;
-}
-
-static void release(struct averages *averages)
-{
-	ops_event_costs_release(&averages->costs);
-	ops_free_refs(averages->refs);
-	ops_free_averages(averages->rows);
-}
 
 static void write_columns(struct result_table *out, const struct averages *averages)
 {
@@ -97,7 +69,8 @@ static void write_row(struct result_table *out, const struct averages *averages,
 static enum ops_code write_sorted(struct analysis_run *run, const struct averages *averages, const char *sort_by)
 {
 	struct result_table *out = &run->result.table;
-	struct ops_rows rows = {averages->count, get_row, NULL, averages};
+	struct ops_average_list list = {averages->rows, averages->count};
+	struct ops_rows rows = ops_rows_of_averages(&list);
 	uint32_t *order = NULL;
 	enum ops_code code = OPS_OK;
 
@@ -115,6 +88,7 @@ static enum ops_code write_sorted(struct analysis_run *run, const struct average
 enum ops_code analysis_key_averages(struct analysis_run *run)
 {
 	struct averages averages = {0};
+	struct ops_averages_options options = {0};
 	struct ops_buffer sort_by = {0};
 	enum ops_code code = analysis_text(run, "sort_by", &sort_by);
 
@@ -127,11 +101,13 @@ enum ops_code analysis_key_averages(struct analysis_run *run)
 		code = analysis_bool(run, "with_flops", &averages.with_flops);
 	if (!code && !analysis_has_events(&run->ranks[0]))
 		code = ops_fault(run->error, OPS_INVALID, "there is no trace");
+	options.by_input_shape = averages.by_shape;
 	if (!code)
-		code = sum_up(&averages, run->ranks[0].trace, run->error);
+		code = ops_key_averages(run->ranks[0].trace, averages.with_flops, &options, &averages.rows, &averages.count,
+		                        run->error);
 	if (!code)
 		code = write_sorted(run, &averages, sort_by.bytes);
-	release(&averages);
+	ops_free_averages(averages.rows);
 	ops_buffer_release(&sort_by);
 	return code;
 }
