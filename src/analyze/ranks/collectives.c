@@ -143,49 +143,6 @@ int collective_compare(const struct collectives *collectives, uint32_t left, uin
 	return 0;
 }
 
-int64_t collective_element_bytes(struct ops_string dtype)
-{
-	static const struct {
-		const char *start;
-		int64_t bytes;
-	} sizes[] = {
-		{"Float8", 1}, {"Float", 4},  {"BFloat16", 2}, {"Half", 2}, {"Double", 8},        {"Long", 8},         {"Int", 4},
-		{"Short", 2},  {"Char", 1},   {"Byte", 1},     {"Bool", 1}, {"ComplexFloat", 8}, {"ComplexDouble", 16}, {"UInt64", 8},
-		{"UInt32", 4}, {"UInt16", 2},
-	};
-
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		if (ops_string_starts(dtype, sizes[i].start))
-			return sizes[i].bytes;
-	return 0;
-}
-
-int64_t collective_bytes(const struct collectives *collectives, const struct collective *collective)
-{
-	struct collective_kind kind = collective_kind(collectives, collective->kind);
-	int64_t elements = collective->elements_in > collective->elements_out ? collective->elements_in
-	                                                                     : collective->elements_out;
-
-	return elements <= 0 ? 0
-	                     : ops_product(elements, collective_element_bytes(
-				       collective_text(collectives, &kind, COLLECTIVE_DTYPE)));
-}
-
-/* As NCCL's own tests reckon. */
-double collective_bus_factor(struct ops_string name, int64_t group_size)
-{
-	static const char *const share[] = {"gather", "Gather", "scatter", "Scatter", "alltoall", "all_to_all", "AllToAll"};
-	double ranks = group_size > 1 ? (double)group_size : 1;
-
-	if (ops_string_contains(name, "allreduce") || ops_string_contains(name, "all_reduce") ||
-	    ops_string_contains(name, "AllReduce"))
-		return 2 * (ranks - 1) / ranks;
-	for (size_t i = 0; i < sizeof(share) / sizeof(share[0]); i++)
-		if (ops_string_contains(name, share[i]))
-			return (ranks - 1) / ranks;
-	return 1;
-}
-
 /* --- sums ------------------------------------------------------------------------------------------------------------- */
 
 struct sums {

@@ -44,12 +44,4 @@ struct ops_string collective_text(const struct collectives *collectives, const s
 /* By the texts and the size of the group. */
 int collective_compare(const struct collectives *collectives, uint32_t left, uint32_t right);
 
-/* Bytes of an element; 0 unknown. */
-int64_t collective_element_bytes(struct ops_string dtype);
-/* The size that bandwidths are reckoned from: what a rank has in all when it is done or, of a reduce-scatter, begins. */
-int64_t collective_bytes(const struct collectives *collectives, const struct collective *collective);
-/* How many times its size an operation sends over each link at least: with it, bandwidths compare with the hardware's
- * whatever the number of ranks. */
-double collective_bus_factor(struct ops_string name, int64_t group_size);
-
 #endif
