@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trace: owns a C trace and what is derived from it once: the list of function events, the costs (memory, FLOPs), the
- * children index, decoded names. Everything that grows with the trace runs without the GIL: it is made aside and put in
- * place only if no other thread was quicker.
+ * Trace: the Python type that owns a C trace and what trace_derived.c derives from it.
  */
 #include "views.h"
 
@@ -10,7 +8,6 @@
 #include <time.h>
 
 #include <opstrobe/merge.h>
-#include <opstrobe/read.h>
 #include <opstrobe/write.h>
 
 PyObject *ops_ext_trace_new(PyObject *module, struct ops_trace *take)
@@ -72,217 +69,6 @@ static void trace_dealloc(PyObject *object)
 	PyObject_GC_Del(object);
 	Py_DECREF(type);
 }
-
-/* --- what is derived once ---------------------------------------------------------------------------------------- */
-
-int ops_ext_trace_need_refs(struct trace_object *self)
-{
-	struct ops_error error;
-	enum ops_code code;
-	uint32_t *refs = NULL;
-	size_t count = 0;
-
-	if (self->has_refs)
-		return 0;
-	OPS_EXT_WITHOUT_GIL(code = ops_function_events(self->trace, &refs, &count, &error));
-	if (code) {
-		ops_ext_raise(&error);
-		return -1;
-	}
-	if (self->has_refs) {
-		ops_free_refs(refs);
-		return 0;
-	}
-	self->refs = refs;
-	self->ref_count = count;
-	self->has_refs = true;
-	return 0;
-}
-
-int ops_ext_trace_need_costs(struct trace_object *self)
-{
-	struct ops_event_costs costs;
-	struct ops_error error;
-	enum ops_code code;
-
-	if (self->has_costs)
-		return 0;
-	OPS_EXT_WITHOUT_GIL(code = ops_event_costs_init(&costs, self->trace, false, &error));
-	if (code) {
-		ops_ext_raise(&error);
-		return -1;
-	}
-	if (self->has_costs) {
-		ops_event_costs_release(&costs);
-		return 0;
-	}
-	self->costs = costs;
-	self->has_costs = true;
-	return 0;
-}
-
-struct ops_event_costs ops_ext_trace_costs(const struct trace_object *self, bool with_flops)
-{
-	struct ops_event_costs costs = self->costs;
-
-	costs.with_flops = with_flops;
-	return costs;
-}
-
-/* Whether the row is shown as a child: what was folded into its parent has one too. */
-static bool is_child(const struct ops_events *events, size_t row)
-{
-	return events->parent[row] != OPS_NONE && !(events->flags[row] & (OPS_EVENT_FOLDED | OPS_EVENT_HIDDEN));
-}
-
-/* A counting sort by parent; rows are in order of start, so children come out in order of start. */
-static void sort_children(const struct ops_events *events, uint32_t *start, uint32_t *rows)
-{
-	memset(start, 0, (events->count + 2) * sizeof(*start));
-	for (size_t i = 0; i < events->count; i++) {
-		if (is_child(events, i))
-			start[events->parent[i] + 2]++;
-	}
-	for (size_t i = 2; i < events->count + 2; i++)
-		start[i] += start[i - 1];
-	for (size_t i = 0; i < events->count; i++) {
-		if (is_child(events, i))
-			rows[start[events->parent[i] + 1]++] = (uint32_t)i;
-	}
-}
-
-int ops_ext_trace_need_children(struct trace_object *self)
-{
-	const struct ops_events *events = ops_trace_events(self->trace);
-	uint32_t *start, *rows;
-
-	if (self->child_start)
-		return 0;
-	start = PyMem_RawMalloc((events->count + 2) * sizeof(*start));
-	rows = PyMem_RawMalloc((events->count + 1) * sizeof(*rows));
-	if (start && rows)
-		OPS_EXT_WITHOUT_GIL(sort_children(events, start, rows));
-	if (!start || !rows || self->child_start) {
-		PyMem_RawFree(start);
-		PyMem_RawFree(rows);
-		if (self->child_start)
-			return 0;
-		PyErr_NoMemory();
-		return -1;
-	}
-	self->child_rows = rows;
-	self->child_start = start;
-	return 0;
-}
-
-int ops_ext_trace_need_flows(struct trace_object *self)
-{
-	const struct ops_events *events = ops_trace_events(self->trace);
-	size_t count;
-	const struct ops_link *links = ops_trace_links(self->trace, &count);
-
-	if (self->flows)
-		return 0;
-	self->flows = PyMem_RawCalloc(events->count + 1, sizeof(*self->flows));
-	if (!self->flows) {
-		PyErr_NoMemory();
-		return -1;
-	}
-	for (size_t i = 0; i < count; i++) {
-		self->flows[links[i].from] = (uint32_t)i + 1;
-		self->flows[links[i].to] = (uint32_t)i + 1;
-	}
-	return 0;
-}
-
-int ops_ext_trace_need_stacks(struct trace_object *self)
-{
-	struct ops_stacks *stacks;
-	struct ops_error error;
-	enum ops_code code;
-
-	if (self->stacks)
-		return 0;
-	OPS_EXT_WITHOUT_GIL(code = ops_stacks_new(self->trace, &stacks, &error));
-	if (code) {
-		ops_ext_raise(&error);
-		return -1;
-	}
-	if (self->stacks)
-		ops_stacks_free(stacks);
-	else
-		self->stacks = stacks;
-	return 0;
-}
-
-/* A new reference to the str of a frame's name. */
-static PyObject *frame_text(struct trace_object *self, uint32_t name)
-{
-	struct ops_string text;
-
-	if (!self->frames[name]) {
-		text = ops_stack_text(self->stacks, name);
-		self->frames[name] = ops_ext_text(text.bytes, text.size);
-	}
-	return Py_XNewRef(self->frames[name]);
-}
-
-PyObject *ops_ext_trace_stack(struct trace_object *self, uint32_t ref, uint32_t most)
-{
-	const struct ops_frame *chains;
-	size_t chain_count;
-	PyObject *list;
-
-	if (ops_ext_trace_need_stacks(self) < 0)
-		return NULL;
-	if (!self->frames) {
-		self->frames = PyMem_Calloc(ops_stack_name_count(self->stacks), sizeof(*self->frames));
-		if (!self->frames)
-			return PyErr_NoMemory();
-	}
-	chains = ops_stack_frames(self->stacks, &chain_count);
-	list = PyList_New(0);
-	for (uint32_t chain = ops_stack_of(self->stacks, ref); list && chain != 0 && most > 0; most--) {
-		PyObject *text = frame_text(self, chains[chain].name);
-
-		if (!text || PyList_Append(list, text) < 0)
-			Py_CLEAR(list);
-		Py_XDECREF(text);
-		chain = chains[chain].caller;
-	}
-	return list;
-}
-
-uint64_t ops_ext_trace_id_max(struct trace_object *self)
-{
-	const struct ops_events *events = ops_trace_events(self->trace);
-
-	if (!events->id)
-		return events->count;
-	if (self->id_max == 0) {
-		for (size_t i = 0; i < events->count; i++)
-			self->id_max = events->id[i] > self->id_max ? events->id[i] : self->id_max;
-	}
-	return self->id_max;
-}
-
-PyObject *ops_ext_trace_name(struct trace_object *self, uint32_t id)
-{
-	struct ops_string text;
-
-	if (!self->names) {
-		self->names = PyMem_Calloc(ops_trace_string_count(self->trace), sizeof(*self->names));
-		if (!self->names)
-			return PyErr_NoMemory();
-	}
-	if (!self->names[id]) {
-		text = ops_trace_string(self->trace, id);
-		self->names[id] = ops_ext_text(text.bytes, text.size);
-	}
-	return Py_XNewRef(self->names[id]);
-}
-
-/* --- methods ------------------------------------------------------------------------------------------------------ */
 
 /* Sets the pair in `trace`, or only checks it when that is NULL. */
 static PyObject *set_or_check_metadata(struct ops_trace *trace, PyObject *args)
@@ -572,47 +358,6 @@ static PyObject *trace_rows(PyObject *object, PyObject *unused)
 	return list;
 }
 
-/* --- reading a file ----------------------------------------------------------------------------------------------- */
-
-/* Calls the progress function, with the GIL; not 0 when it raised, which ends the reading. */
-static int call_progress(void *context, uint64_t done, uint64_t total)
-{
-	PyGILState_STATE state = PyGILState_Ensure();
-	PyObject *result = context ? PyObject_CallFunction(context, "KK", (unsigned long long)done, (unsigned long long)total)
-	                           : Py_NewRef(Py_None);
-	int failed = !result || PyErr_CheckSignals() < 0;
-
-	Py_XDECREF(result);
-	PyGILState_Release(state);
-	return failed;
-}
-
-static PyObject *module_read_trace(PyObject *module, PyObject *args, PyObject *kwargs)
-{
-	static char *names[] = {"path", "progress", NULL};
-	struct ops_read_options options = {.progress = call_progress};
-	PyObject *path, *progress = Py_None;
-	struct ops_trace *trace = NULL;
-	struct ops_error error;
-	enum ops_code code;
-
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$O:read_trace", names, PyUnicode_FSConverter, &path, &progress))
-		return NULL;
-	options.progress_context = progress == Py_None ? NULL : progress;
-	OPS_EXT_WITHOUT_GIL(code = ops_trace_read(PyBytes_AS_STRING(path), &options, &trace, &error));
-	Py_DECREF(path);
-	if (code)
-		return PyErr_Occurred() ? NULL : ops_ext_raise(&error);
-	return ops_ext_trace_new(module, trace);
-}
-
-static PyMethodDef module_methods[] = {
-	{"read_trace", (PyCFunction)(void (*)(void))module_read_trace, METH_VARARGS | METH_KEYWORDS,
-	 "read_trace(path, *, progress=None)\n--\n\nReads a trace file; progress(bytes_done, bytes_total) is called while it "
-	 "does."},
-	{NULL, NULL, 0, NULL},
-};
-
 static PyObject *get_number(PyObject *object, void *closure)
 {
 	const struct ops_trace_info *info = ops_trace_info(((struct trace_object *)object)->trace);
@@ -706,7 +451,5 @@ static PyType_Spec trace_spec = {
 
 int ops_ext_add_trace(PyObject *module)
 {
-	if (PyModule_AddFunctions(module, module_methods) < 0)
-		return -1;
 	return ops_ext_add_type(module, &trace_spec, &ops_ext_state_of_module(module)->trace);
 }

@@ -95,6 +95,9 @@ PyObject *ops_ext_trace_columns(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other);
+
+/* --- trace_derived.c ---------------------------------------------------------------------------------------------- */
+
 /* The trace object's refs, costs and children, built on first use with the GIL released. 0, or -1 with an exception. */
 int ops_ext_trace_need_refs(struct trace_object *self);
 int ops_ext_trace_need_costs(struct trace_object *self);
