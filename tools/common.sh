@@ -73,6 +73,7 @@ has_package() {
 	gcc | g++ | clang) command -v "$1" >/dev/null ;;
 	nodejs) command -v node >/dev/null ;;
 	npm) command -v npm >/dev/null ;;
+	chromium) command -v chromium >/dev/null || [ -n "${CHROMIUM:-}" ] ;;
 	pkg-config) command -v pkg-config >/dev/null ;;
 	zlib1g-dev) pkg-config --exists zlib 2>/dev/null ;;
 	libcmocka-dev) pkg-config --exists cmocka 2>/dev/null ;;
@@ -81,6 +82,15 @@ has_package() {
 	libc6-dev) echo '#include <stdlib.h>' | cc -E - >/dev/null 2>&1 ;;
 	*) dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed' ;;
 	esac
+}
+
+# node_packages FOLDER: installs what the lockfile of a folder names.
+node_packages() {
+	if changed "node-${1//\//-}" "$1/package-lock.json" || [ ! -e "$1/node_modules" ]; then
+		say "installing the npm packages of $1"
+		(cd "$1" && npm ci --no-audit --no-fund --loglevel=error)
+		stamp "node-${1//\//-}" "$1/package-lock.json"
+	fi
 }
 
 # python_packages STAMP FILE: installs the packages that a requirements file names.

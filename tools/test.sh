@@ -4,9 +4,10 @@
 . "$(dirname "$0")/common.sh"
 
 tools/build.sh
-system_packages clang libclang-rt-14-dev libcmocka-dev nodejs npm
+system_packages clang libclang-rt-14-dev libcmocka-dev nodejs npm chromium
 python_packages test tools/requirements-test.txt
 python_packages programs tools/requirements-programs.txt
+node_packages web
 logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
@@ -50,13 +51,20 @@ wheel() {
 	tools/wheel.sh
 	python -m pytest -q -ra tests/wheel
 }
+web() {
+	cd web
+	npm run -s types
+	npm run -s lint
+	npm run -s test
+}
+browser() { cd web && npm run -s browser; }
 demo() { python examples/resnet18.py --output build/test-demo; }
 lint() { tools/lint.sh; }
 
 passed=0
 failed=0
 summary=()
-for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests wheel demo lint; do
+for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests web browser wheel demo lint; do
 	say "$step"
 	begin=$SECONDS
 	# In a shell of its own, for -e has no effect in what a condition runs.

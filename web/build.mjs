@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds the viewer: `node build.mjs [FOLDER]` leaves index.html, app.js and app.css there (dist/ without FOLDER).
+// index.html names the two with the hash of what is in them, so a server may let browsers keep them for ever.
+import { createHash } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const out = resolve(process.argv[2] ?? join(here, "dist"));
+
+const result = await build({
+	entryPoints: { app: join(here, "src/main.tsx") },
+	absWorkingDir: here,
+	outdir: out,
+	bundle: true,
+	minify: true,
+	write: false,
+	format: "iife",
+	target: ["es2022"],
+	jsx: "automatic",
+	jsxImportSource: "preact",
+	charset: "utf8",
+	legalComments: "none",
+	logLevel: "warning",
+});
+
+await mkdir(out, { recursive: true });
+let page = await readFile(join(here, "src/index.html"), "utf8");
+for (const file of result.outputFiles) {
+	const name = file.path.endsWith(".css") ? "app.css" : "app.js";
+	const id = createHash("sha256").update(file.contents).digest("hex").slice(0, 16);
+	page = page.replaceAll(`"${name}"`, `"${name}?v=${id}"`);
+	await writeFile(join(out, name), file.contents);
+}
+await writeFile(join(out, "index.html"), page);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame around the views: which trace, which view, light or dark.
+import { useEffect } from "preact/hooks";
+import type { TraceEntry, TraceList } from "../data/api";
+import { useReply } from "../data/reply";
+import type { DataSource } from "../data/source";
+import { Failure, Loading } from "../widgets/status";
+import { go, route, routeHref } from "./route";
+import { theme, toggleTheme } from "./theme";
+import { type View, views } from "./views";
+
+export function App({ source }: { source: DataSource }) {
+	const list = useReply<TraceList>(source, "traces");
+	const traces = list.state === "ready" ? list.data.traces : [];
+	const { view: viewId, trace: traceId } = route.value;
+	const trace = traces.find((each) => each.id === traceId) ?? traces[0];
+	const view = views.find((each) => each.id === viewId) ?? views[0]!;
+
+	useEffect(() => {
+		document.title = trace ? `${view.title} · ${trace.name} · Opstrobe` : "Opstrobe";
+	}, [view, trace]);
+
+	return (
+		<div class="app">
+			<a class="skip" href="#main" onClick={focusMain}>
+				Skip to the view
+			</a>
+			<header class="bar">
+				<a class="brand" href={routeHref(views[0]!.id, trace?.id ?? "")}>
+					Opstrobe
+				</a>
+				<Navigation current={view} trace={trace} />
+				<TraceChoice traces={traces} current={trace} view={view} />
+				<button
+					type="button"
+					class="plain"
+					title="Switch between light and dark"
+					aria-label={theme.value === "dark" ? "Switch to light" : "Switch to dark"}
+					onClick={toggleTheme}
+				>
+					{theme.value === "dark" ? "☀" : "☾"}
+				</button>
+			</header>
+			<main id="main" tabIndex={-1} class={view.fills ? "fills" : "scrolls"} aria-label={view.title}>
+				{list.state === "loading" && <Loading what="the list of traces" />}
+				{list.state === "failed" && <Failure error={list.error} />}
+				{list.state === "ready" && !trace && <p class="note">There is no trace here yet.</p>}
+				{trace && <view.component key={`${view.id}/${trace.id}`} source={source} trace={trace} traces={traces} />}
+			</main>
+		</div>
+	);
+}
+
+function Navigation({ current, trace }: { current: View; trace: TraceEntry | undefined }) {
+	return (
+		<nav aria-label="Views">
+			{views.map((view) => (
+				<a
+					key={view.id}
+					href={routeHref(view.id, trace?.id ?? "")}
+					title={view.about}
+					aria-current={view === current ? "page" : undefined}
+				>
+					{view.title}
+				</a>
+			))}
+		</nav>
+	);
+}
+
+function TraceChoice(props: { traces: TraceEntry[]; current: TraceEntry | undefined; view: View }) {
+	const { traces, current, view } = props;
+	if (traces.length < 2) return <span class="trace-name">{current?.name}</span>;
+	return (
+		<select
+			aria-label="Trace"
+			value={current?.id}
+			onChange={(event) => go(view.id, event.currentTarget.value)}
+		>
+			{traces.map((each) => (
+				<option key={each.id} value={each.id} disabled={each.state === "failed"}>
+					{each.name}
+				</option>
+			))}
+		</select>
+	);
+}
+
+/** The hash is the route, so the link to the view moves the focus itself. */
+function focusMain(event: Event): void {
+	event.preventDefault();
+	document.getElementById("main")?.focus();
+}

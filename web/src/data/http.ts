@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+import { address, type DataSource, isAbort, type Query, SourceError } from "./source";
+
+/** The server that this page came from. The page's own address carries the token of the run, once, as `?token=`. */
+export class HttpSource implements DataSource {
+	readonly kind = "http";
+	private readonly base: string;
+
+	constructor(base = "api/v1/") {
+		this.base = base;
+	}
+
+	async json<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {
+		const reply = await this.get(path, query, signal);
+		return (await reply.json()) as T;
+	}
+
+	async binary(path: string, query?: Query, signal?: AbortSignal): Promise<ArrayBuffer> {
+		const reply = await this.get(path, query, signal);
+		return reply.arrayBuffer();
+	}
+
+	private async get(path: string, query: Query | undefined, signal: AbortSignal | undefined): Promise<Response> {
+		let reply: Response;
+		try {
+			reply = await fetch(this.base + address(path, query), { credentials: "same-origin", signal: signal ?? null });
+		} catch (error) {
+			if (isAbort(error)) throw error;
+			throw new SourceError("The server does not answer. Is `opstrobe serve` still running?", 0);
+		}
+		if (!reply.ok) throw new SourceError(await reason(reply), reply.status);
+		return reply;
+	}
+}
+
+async function reason(reply: Response): Promise<string> {
+	const text = await reply.text();
+	try {
+		const body = JSON.parse(text) as { error?: unknown };
+		if (typeof body.error === "string") return body.error;
+	} catch {
+		// Not JSON: the text itself is the reason.
+	}
+	return text.slice(0, 300) || `The server answers ${reply.status}`;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reply as a component sees it: loading, there, or failed. Replies are kept for the life of the page, for a trace
+// does not change.
+import { useEffect, useState } from "preact/hooks";
+import { address, type DataSource, isAbort, type Query } from "./source";
+
+export type Reply<T> = { state: "loading" } | { state: "ready"; data: T } | { state: "failed"; error: Error };
+
+const kept = new WeakMap<DataSource, Map<string, Promise<unknown>>>();
+
+/** The reply of a path, asked for once. One that failed is asked for again the next time. */
+export function fetchReply<T>(source: DataSource, path: string, query?: Query): Promise<T> {
+	const key = address(path, query);
+	let replies = kept.get(source);
+	if (!replies) {
+		replies = new Map<string, Promise<unknown>>();
+		kept.set(source, replies);
+	}
+	let reply = replies.get(key) as Promise<T> | undefined;
+	if (!reply) {
+		reply = source.json<T>(path, query);
+		replies.set(key, reply);
+		const all = replies;
+		reply.catch(() => all.delete(key));
+	}
+	return reply;
+}
+
+/** Asks for a reply and renders again when it comes. A path of undefined asks for nothing yet. */
+export function useReply<T>(source: DataSource, path: string | undefined, query?: Query): Reply<T> {
+	const key = path === undefined ? undefined : address(path, query);
+	const [held, hold] = useState<{ key: string | undefined; reply: Reply<T> }>();
+	useEffect(() => {
+		if (path === undefined) return;
+		let wanted = true;
+		fetchReply<T>(source, path, query).then(
+			(data) => {
+				if (wanted) hold({ key, reply: { state: "ready", data } });
+			},
+			(error: unknown) => {
+				if (wanted && !isAbort(error)) hold({ key, reply: { state: "failed", error: error as Error } });
+			},
+		);
+		return () => {
+			wanted = false;
+		};
+	}, [source, key]);
+	return held && held.key === key ? held.reply : { state: "loading" };
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures as people read them: three significant digits or more, the unit that suits.
+
+const TIME: [number, string][] = [
+	[1e9, "s"],
+	[1e6, "ms"],
+	[1e3, "µs"],
+	[1, "ns"],
+];
+const BYTES: [number, string][] = [
+	[1024 ** 4, "TiB"],
+	[1024 ** 3, "GiB"],
+	[1024 ** 2, "MiB"],
+	[1024, "KiB"],
+	[1, "B"],
+];
+
+/** A length of time given in nanoseconds: 1234567 is "1.235 ms". */
+export function formatNs(ns: number): string {
+	return withUnit(ns, TIME);
+}
+
+/** A length of time given in microseconds, as most replies have it. */
+export function formatUs(us: number): string {
+	return formatNs(us * 1000);
+}
+
+export function formatBytes(bytes: number): string {
+	return withUnit(bytes, BYTES);
+}
+
+/** A count with its thousands apart: 1 234 567, with narrow spaces. */
+export function formatCount(count: number): string {
+	return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+}
+
+/** A share of 1 as a percentage with two decimals. */
+export function formatShare(share: number): string {
+	return `${(share * 100).toFixed(2)} %`;
+}
+
+function withUnit(value: number, units: [number, string][]): string {
+	const size = Math.abs(value);
+	const [scale, name] = units.find(([least]) => size >= least) ?? units[units.length - 1]!;
+	const scaled = value / scale;
+	const digits = scale === 1 && Number.isInteger(value) ? 0 : Math.max(0, 3 - String(Math.trunc(Math.abs(scaled))).length + 1);
+	return `${value === 0 ? "0" : scaled.toFixed(digits)}\u202f${name}`;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+import { render } from "preact";
+import { App } from "./app/app";
+import { followHash } from "./app/route";
+import { followTheme } from "./app/theme";
+import { EmbeddedSource } from "./data/embedded";
+import { HttpSource } from "./data/http";
+import "./style/theme.css";
+import "./style/app.css";
+
+followHash();
+followTheme();
+const root = document.getElementById("app");
+if (root) render(<App source={EmbeddedSource.ofPage(document) ?? new HttpSource()} />, root);

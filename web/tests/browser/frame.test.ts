@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame around the views, in a page without a server.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, Tab } from "./browser";
+import { writeReport } from "./report";
+
+let browser: Browser;
+let folder: string;
+let url: string;
+
+beforeAll(async () => {
+	browser = await launch();
+	folder = await mkdtemp(join(tmpdir(), "opstrobe-frame-"));
+	const entry = { path: "", bytes: 1, events: 1, ranks: [0], state: "ready" };
+	url = await writeReport(join(folder, "report.html"), [
+		{
+			path: "traces",
+			reply: { traces: [{ ...entry, id: "1", name: "first" }, { ...entry, id: "2", name: "<b>second</b></script>" }] },
+		},
+	]);
+});
+
+afterAll(async () => {
+	await browser.close();
+	await rm(folder, { recursive: true });
+});
+
+test("the address chooses the trace, and choosing a trace changes the address", async () => {
+	const tab = await Tab.open(browser, `${url}#/nothing/2`);
+	await tab.page.waitForFunction(() => document.title.includes("<b>second</b></script>"));
+	await tab.page.getByLabel("Trace").selectOption("1");
+	await tab.page.waitForFunction(() => document.title.includes("first"));
+	expect(new URL(tab.page.url()).hash).toMatch(/\/1$/);
+	await tab.page.goBack();
+	await tab.page.waitForFunction(() => document.title.includes("second"));
+	await tab.close();
+});
+
+test("the theme is the system's until it is chosen, and stays as chosen", async () => {
+	const tab = await Tab.open(browser, url, { colorScheme: "dark" });
+	const theme = () => tab.page.evaluate(() => document.documentElement.dataset.theme);
+	await tab.page.getByRole("button", { name: "Switch to light" }).click();
+	expect(await theme()).toBe("light");
+	await tab.page.reload();
+	await tab.page.getByRole("button", { name: "Switch to dark" }).waitFor();
+	expect(await theme()).toBe("light");
+	await tab.close();
+});
