@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame around the views: which trace, which view, light or dark.
 import { useEffect } from "preact/hooks";
-import type { TraceEntry, TraceList } from "../data/api";
-import { useReply } from "../data/reply";
+import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
 import { Failure, Loading } from "../widgets/status";
 import { go, route, routeHref } from "./route";
 import { theme, toggleTheme } from "./theme";
+import { useTraces } from "./traces";
 import { type View, views } from "./views";
 
 export function App({ source }: { source: DataSource }) {
-	const list = useReply<TraceList>(source, "traces");
+	const list = useTraces(source);
 	const traces = list.state === "ready" ? list.data.traces : [];
 	const { view: viewId, trace: traceId } = route.value;
 	const trace = traces.find((each) => each.id === traceId) ?? traces[0];
@@ -45,7 +45,8 @@ export function App({ source }: { source: DataSource }) {
 				{list.state === "loading" && <Loading what="the list of traces" />}
 				{list.state === "failed" && <Failure error={list.error} />}
 				{list.state === "ready" && !trace && <p class="note">There is no trace here yet.</p>}
-				{trace && <view.component key={`${view.id}/${trace.id}`} source={source} trace={trace} traces={traces} />}
+				{trace?.state === "failed" && <Failure error={new Error(trace.error ?? "The trace cannot be read.")} />}
+				{trace && trace.state !== "failed" && <view.component key={`${view.id}/${trace.id}`} source={source} trace={trace} traces={traces} />}
 			</main>
 		</div>
 	);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import { address, type DataSource, isAbort, type Query, SourceError } from "./source";
 
-/** The server that this page came from. The page's own address carries the token of the run, once, as `?token=`. */
+/** The server that this page came from. A cookie says who asks; where there is none, as in a frame of another page, the
+ * token that the page's own address carries. */
 export class HttpSource implements DataSource {
 	readonly kind = "http";
 	private readonly base: string;
+	private readonly headers: Record<string, string>;
 
-	constructor(base = "api/v1/") {
+	constructor(base = "api/v1/", token = new URLSearchParams(location.search).get("token")) {
 		this.base = base;
+		this.headers = token ? { Authorization: `Bearer ${token}` } : {};
 	}
 
 	async json<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {
@@ -23,7 +26,11 @@ export class HttpSource implements DataSource {
 	private async get(path: string, query: Query | undefined, signal: AbortSignal | undefined): Promise<Response> {
 		let reply: Response;
 		try {
-			reply = await fetch(this.base + address(path, query), { credentials: "same-origin", signal: signal ?? null });
+			reply = await fetch(this.base + address(path, query), {
+				credentials: "same-origin",
+				headers: this.headers,
+				signal: signal ?? null,
+			});
 		} catch (error) {
 			if (isAbort(error)) throw error;
 			throw new SourceError("The server does not answer. Is `opstrobe serve` still running?", 0);
@@ -36,8 +43,8 @@ export class HttpSource implements DataSource {
 async function reason(reply: Response): Promise<string> {
 	const text = await reply.text();
 	try {
-		const body = JSON.parse(text) as { error?: unknown };
-		if (typeof body.error === "string") return body.error;
+		const body = JSON.parse(text) as { error?: { message?: unknown } };
+		if (typeof body.error?.message === "string") return body.error.message;
 	} catch {
 		// Not JSON: the text itself is the reason.
 	}

@@ -15,11 +15,18 @@ let url: string;
 beforeAll(async () => {
 	browser = await launch();
 	folder = await mkdtemp(join(tmpdir(), "opstrobe-frame-"));
-	const entry = { path: "", bytes: 1, events: 1, ranks: [0], state: "ready" };
+	const entry = { run: "", worker: "", span: null, path: "", bytes: 1, events: 1, rank: 0, error: null, progress: null };
 	url = await writeReport(join(folder, "report.html"), [
 		{
 			path: "traces",
-			reply: { traces: [{ ...entry, id: "1", name: "first" }, { ...entry, id: "2", name: "<b>second</b></script>" }] },
+			reply: {
+				generation: 1,
+				watching: false,
+				traces: [
+					{ ...entry, state: "ready", id: "1", name: "first" },
+					{ ...entry, state: "ready", id: "2", name: "<b>second</b></script>" },
+				],
+			},
 		},
 	]);
 });
