@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two traces side by side (13). The steps' nodes of each side's main thread make one sequence; loaders, modules, optimizer
- * steps and steps are anchors, each matched with the first later one of the same kind and name on the other side. What
- * stands between two matches is one pair of lists, and what is in a matched pair is compared likewise.
+ * Two traces side by side (13). The steps' nodes of each side's main thread make one sequence; loaders, modules and
+ * their backwards, optimizer steps and steps are anchors, each matched with the first later one of the same kind and name
+ * on the other side. What stands between two matches is one pair of lists, and what is in a matched pair is compared
+ * likewise.
  */
 #include "analyze/views/view_diff.h"
 
@@ -10,19 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/views/view_diff_tree.h"
 #include "analyze/views/view_map.h"
 #include "base/alloc.h"
 #include "base/intern.h"
-
-/* The tree of a side, downwards, and names that both sides have in common. */
-struct side {
-	struct ops_views *views;
-	uint32_t *first; /* child by node */
-	uint32_t *next;  /* sibling */
-	uint32_t *keys;  /* by node: kind and name of an anchor, OPS_NONE of others */
-	uint32_t *marks; /* by string: the last list that has an operator of this name */
-	uint32_t mark;
-};
 
 struct list {
 	uint32_t *items;
@@ -39,71 +31,14 @@ struct task {
 #define ROOT (SIZE_MAX - 1) /* in the place of a pair */
 
 struct comparer {
-	struct side sides[2];
-	struct ops_intern keys;
+	struct view_diff_tree sides[2];
+	struct ops_intern keys; /* of anchors, which both sides have in common */
 	uint32_t *later;   /* by position on the right: the next one of the same key */
 	uint32_t *head;    /* by key: its first position not passed yet */
 	size_t later_capacity, head_capacity;
 	OPS_ARRAY(struct task) tasks;
 	struct view_diff *diff;
 };
-
-static bool is_anchor(const struct view_node *node)
-{
-	return node->part == VIEW_LOADER || node->part == VIEW_MODULE || node->part == VIEW_OPTIMIZER || node->part == VIEW_STEP;
-}
-
-static bool find_key(struct comparer *comparer, struct side *side, uint32_t at)
-{
-	const struct view_node *node = &side->views->nodes.items[at];
-	struct ops_string name;
-	struct ops_buffer key = {0};
-
-	side->keys[at] = OPS_NONE;
-	if (!is_anchor(node))
-		return true;
-	name = view_row_name(side->views, node->row);
-	ops_buffer_append(&key, &node->part, 1);
-	ops_buffer_append(&key, name.bytes, name.size);
-	if (!key.failed)
-		side->keys[at] = ops_intern_add(&comparer->keys, key.bytes, key.size);
-	ops_buffer_release(&key);
-	return side->keys[at] != OPS_NONE;
-}
-
-static bool side_init(struct comparer *comparer, struct side *side, struct ops_views *views)
-{
-	size_t count = views->nodes.count + 1, strings = ops_trace_string_count(views->trace) + 1;
-
-	side->views = views;
-	side->first = ops_realloc_array(NULL, count, sizeof(*side->first));
-	side->next = ops_realloc_array(NULL, count, sizeof(*side->next));
-	side->keys = ops_realloc_array(NULL, count, sizeof(*side->keys));
-	side->marks = ops_alloc_zeroed(strings, sizeof(*side->marks));
-	if (!side->first || !side->next || !side->keys || !side->marks)
-		return false;
-	memset(side->first, 0xff, count * sizeof(*side->first));
-	memset(side->next, 0xff, count * sizeof(*side->next));
-	for (size_t i = views->nodes.count; i-- > 0;) {
-		const struct view_node *node = &views->nodes.items[i];
-
-		if (!find_key(comparer, side, (uint32_t)i))
-			return false;
-		if (node->kept != i || node->parent == OPS_NONE)
-			continue;
-		side->next[i] = side->first[node->parent];
-		side->first[node->parent] = (uint32_t)i;
-	}
-	return true;
-}
-
-static void side_release(struct side *side)
-{
-	ops_free(side->first);
-	ops_free(side->next);
-	ops_free(side->keys);
-	ops_free(side->marks);
-}
 
 /* --- lists of nodes ------------------------------------------------------------------------------------------------- */
 
@@ -116,7 +51,7 @@ static bool push(struct list *list, uint32_t node)
 	return pushed != NULL;
 }
 
-static bool push_children(const struct side *side, uint32_t node, struct list *list)
+static bool push_children(const struct view_diff_tree *side, uint32_t node, struct list *list)
 {
 	for (uint32_t child = side->first[node]; child != OPS_NONE; child = side->next[child])
 		if (!push(list, child))
@@ -143,7 +78,7 @@ static uint32_t main_track(const struct ops_views *views, bool *ret_has_steps)
 		const struct view_node *node = &views->nodes.items[i];
 
 		if (node->parent == OPS_NONE)
-			lengths_ns[views->events->track[node->row]] += view_duration(views, node->row);
+			view_add(&lengths_ns[views->events->track[node->row]], view_duration(views, node->row));
 	}
 	for (uint32_t i = 0; lengths_ns && i < tracks; i++)
 		if (lengths_ns[i] > 0 && (best == OPS_NONE || lengths_ns[i] > lengths_ns[best]))
@@ -153,20 +88,22 @@ static uint32_t main_track(const struct ops_views *views, bool *ret_has_steps)
 }
 
 /* What is in all steps, or on the thread where there are none. */
-static bool root_list(const struct side *side, struct list *list)
+static bool root_list(const struct view_diff_tree *side, struct list *list)
 {
 	const struct ops_views *views = side->views;
 	bool has_steps;
 	uint32_t track = main_track(views, &has_steps);
 
+	if (!has_steps) {
+		for (uint32_t at = side->roots; at != OPS_NONE; at = side->next[at])
+			if (view_diff_track(side, at) == track && !push(list, at))
+				return false;
+		return true;
+	}
 	for (uint32_t i = 0; i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
-		if (node->kept != i || views->events->track[node->row] != track)
-			continue;
-		if (has_steps && node->part == VIEW_STEP && !push_children(side, i, list))
-			return false;
-		if (!has_steps && node->parent == OPS_NONE && !push(list, i))
+		if (node->part == VIEW_STEP && views->events->track[node->row] == track && !push_children(side, i, list))
 			return false;
 	}
 	return true;
@@ -202,7 +139,7 @@ static bool add_operator(struct comparer *comparer, int which, const struct view
 static bool count_operators(struct comparer *comparer, int which, const uint32_t *items, size_t count,
                             struct view_map *table, size_t *ret_names)
 {
-	struct side *side = &comparer->sides[which];
+	struct view_diff_tree *side = &comparer->sides[which];
 	const struct ops_views *views = side->views;
 	struct list todo = {0};
 	bool done = true;
@@ -212,12 +149,13 @@ static bool count_operators(struct comparer *comparer, int which, const uint32_t
 	for (size_t i = 0; done && i < count; i++)
 		done = push(&todo, items[i]);
 	while (done && todo.count) {
-		const struct view_node *node = &views->nodes.items[todo.items[--todo.count]];
-		uint32_t name = views->events->name[node->row];
+		uint32_t at = todo.items[--todo.count], name;
+		const struct view_node *node = view_diff_node(side, at);
 
-		done = push_children(side, node->kept, &todo);
-		if (!view_is_operator(views, node))
+		done = push_children(side, at, &todo);
+		if (!node || !view_is_operator(views, node))
 			continue;
+		name = views->events->name[node->row];
 		*ret_names += side->marks[name] != side->mark;
 		side->marks[name] = side->mark;
 		done = done && (!table || add_operator(comparer, which, node, table));
@@ -229,22 +167,21 @@ static bool count_operators(struct comparer *comparer, int which, const uint32_t
 static bool describe(struct comparer *comparer, int which, const uint32_t *items, size_t count, struct view_map *table,
                      struct view_diff_side *ret_side)
 {
-	const struct ops_views *views = comparer->sides[which].views;
+	const struct view_diff_tree *tree = &comparer->sides[which];
 
 	*ret_side = (struct view_diff_side){.name = {"CompositeNodes", strlen("CompositeNodes")}};
 	if (count == 0)
 		ret_side->name = (struct ops_string){"Blank", strlen("Blank")};
 	if (count == 1 && !table)
-		ret_side->name = view_row_name(views, views->nodes.items[items[0]].row);
+		ret_side->name = view_diff_name(tree, items[0]);
 	for (size_t i = 0; i < count; i++) {
-		const struct view_node *node = &views->nodes.items[items[i]];
-		int64_t host_ns = view_duration(views, node->row);
+		int64_t host_ns = view_diff_host_ns(tree, items[i]), device_ns = view_diff_device_ns(tree, items[i]);
 
 		view_add(&ret_side->host_ns, host_ns);
-		view_add(&ret_side->device_ns, node->device_total_ns);
-		view_add(&ret_side->total_ns, node->device_total_ns ? node->device_total_ns : host_ns);
+		view_add(&ret_side->device_ns, device_ns);
+		view_add(&ret_side->total_ns, device_ns ? device_ns : host_ns);
 	}
-	return count_operators(comparer, which, items, count, table, &ret_side->operators);
+	return ret_side->name.bytes && count_operators(comparer, which, items, count, table, &ret_side->operators);
 }
 
 /* --- matching ------------------------------------------------------------------------------------------------------- */
@@ -308,7 +245,7 @@ static bool add_pair(struct comparer *comparer, size_t parent, const struct list
 	       describe(comparer, 1, right->items + right_from, right_to - right_from, NULL, &pair->sides[1]);
 }
 
-static bool has_anchors(const struct side *side, const struct list *list)
+static bool has_anchors(const struct view_diff_tree *side, const struct list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (side->keys[list->items[i]] != OPS_NONE)
@@ -439,15 +376,15 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	*diff = (struct view_diff){0};
 	done = ops_views_init(&diff->views[0], base);
 	done = ops_views_init(&diff->views[1], experiment) && done;
-	done = done && side_init(&comparer, &comparer.sides[0], &diff->views[0]) &&
-	       side_init(&comparer, &comparer.sides[1], &diff->views[1]) && compare_roots(&comparer);
+	done = done && view_diff_tree_init(&comparer.sides[0], &diff->views[0], &comparer.keys) &&
+	       view_diff_tree_init(&comparer.sides[1], &diff->views[1], &comparer.keys) && compare_roots(&comparer);
 	if (done && diff->operators.count)
 		qsort(diff->operators.items, diff->operators.count, sizeof(*diff->operators.items), compare_operators);
 	for (int side = 0; side < 2; side++)
 		diff->steps[side] = noise_of(&diff->views[side]);
 	judge(diff, options);
-	side_release(&comparer.sides[0]);
-	side_release(&comparer.sides[1]);
+	view_diff_tree_release(&comparer.sides[0]);
+	view_diff_tree_release(&comparer.sides[1]);
 	ops_intern_release(&comparer.keys);
 	ops_free(comparer.later);
 	ops_free(comparer.head);

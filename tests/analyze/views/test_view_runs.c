@@ -102,6 +102,38 @@ static void spec_13_pairs(void **state)
 	release(traces, 2);
 }
 
+#define MODULE(name, ts, dur, id, parent)                                                          \
+	VIEW_ROW("python_function", "nn.Module: " name, 1, 1, ts, dur,                                 \
+	         "\"Python id\":" #id ",\"Python parent id\":" #parent ",\"Python module id\":0")
+#define ENGINE(name, ts, dur) VIEW_ROW("cpu_op", "autograd::engine::evaluate_function: " name, 1, 2, ts, dur, "")
+#define FLOW(id, from, to)                                                                         \
+	"{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"id\":" #id ",\"pid\":1,\"tid\":1,\"ts\":" #from "},"     \
+	"{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"id\":" #id ",\"pid\":1,\"tid\":2,\"ts\":" #to "},"
+
+/* Net has a and a Linear with b; then the loss, of no module, and the backward on a thread of its own. */
+static const char trained[] = VIEW_STEP(1, 0, 200) MODULE("Net", 10, 60, 1, 0) MODULE("Linear", 30, 30, 2, 1)
+	VIEW_OP("a", 11, 10, 1) VIEW_OP("b", 40, 10, 2) VIEW_OP("loss", 80, 10, 3)
+	ENGINE("Loss", 100, 5) ENGINE("B", 110, 5) ENGINE("torch::autograd::AccumulateGrad", 120, 5) ENGINE("A", 140, 10)
+	VIEW_ROW("cpu_op", "mul", 1, 2, 142, 4, "") FLOW(1, 11, 140) FLOW(2, 40, 110) FLOW(3, 80, 100);
+
+/* The autograd thread takes part, by module. */
+static void spec_10_backward_of_modules(void **state)
+{
+	struct ops_worker traces[] = {worker(trained, ""), worker(trained, "")};
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, NULL, &text, &size, NULL, NULL), OPS_OK);
+	assert_int_equal(ops_json_validate(text, size, NULL), OPS_OK);
+	/* All of it; Net with a and Linear; the loss; Net.backward with Linear.backward and A. */
+	assert_has(text, "\"nodes\":8,");
+	assert_has(text, "\"path\":\"0-2\",\"left\":{\"name\":\"nn.Module: Net.backward\",\"host_duration\":40,");
+	assert_has(text, "{\"name\":\"mul\",\"left\":{\"calls\":1,\"host_total\":4,");
+	ops_free_views(text);
+	release(traces, 2);
+}
+
 static void work(void *context)
 {
 	const struct ops_worker *workers = context;
@@ -126,10 +158,13 @@ static void work(void *context)
 static void survives_failures(void **state)
 {
 	struct ops_worker workers[] = {worker(first, "n_0"), worker(second, "n_1")};
+	struct ops_worker modules[] = {worker(trained, "n_0"), worker(trained, "n_1")};
 
 	(void)state;
 	assert_true(fail_each(work, workers) > 100);
+	assert_true(fail_each(work, modules) > 100);
 	release(workers, 2);
+	release(modules, 2);
 }
 
 int main(void)
@@ -138,6 +173,7 @@ int main(void)
 		cmocka_unit_test(spec_12_who_waits),
 		cmocka_unit_test(spec_12_workers_that_do_not_talk),
 		cmocka_unit_test(spec_13_pairs),
+		cmocka_unit_test(spec_10_backward_of_modules),
 		cmocka_unit_test(survives_failures),
 	};
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One side of a diff as a tree, downwards: the host nodes of a trace, those of the autograd engine moved below the
+ * backward of their module. A place in it is the index of a node or, from the nodes' count on, of a backward.
+ */
+#ifndef OPS_ANALYZE_VIEW_DIFF_TREE_H
+#define OPS_ANALYZE_VIEW_DIFF_TREE_H
+
+#include "analyze/views/view_backward.h"
+#include "base/intern.h"
+
+struct view_diff_tree {
+	struct ops_views *views;
+	struct view_backwards backwards;
+	OPS_ARRAY(uint32_t) steps; /* places, in order of start */
+	uint32_t roots;  /* the first place without a parent */
+	uint32_t *first; /* child by place, in order of start */
+	uint32_t *next;  /* sibling */
+	uint32_t *keys;  /* by place: what anchors are matched by, OPS_NONE of others */
+	uint32_t *marks; /* by string: the last list that has an operator of this name */
+	uint32_t mark;
+};
+
+/* `keys` is of both sides. False when memory is out; released in any case. */
+bool view_diff_tree_init(struct view_diff_tree *tree, struct ops_views *views, struct ops_intern *keys);
+void view_diff_tree_release(struct view_diff_tree *tree);
+
+/* The node at a place; NULL of a backward. */
+static inline const struct view_node *view_diff_node(const struct view_diff_tree *tree, uint32_t at)
+{
+	return at < tree->views->nodes.count ? &tree->views->nodes.items[at] : NULL;
+}
+
+uint32_t view_diff_track(const struct view_diff_tree *tree, uint32_t at);
+int64_t view_diff_host_ns(const struct view_diff_tree *tree, uint32_t at);
+int64_t view_diff_device_ns(const struct view_diff_tree *tree, uint32_t at);
+/* "aten::mm", "nn.Module: Linear_0.backward"; size 0 when memory is out. */
+struct ops_string view_diff_name(const struct view_diff_tree *tree, uint32_t at);
+
+#endif
