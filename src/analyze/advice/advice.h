@@ -3,14 +3,20 @@
  * What the rules of advice share: a trace's steps, the line of the user's program behind each row, and the findings.
  *
  *     advice_model.c    steps, places, sums over subtrees
+ *     advice_claim.c    what is explained already
+ *     advice_loops.c    loops of the program
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules, in the order in which they are asked
  *     advice_write.c    asks all rules; JSON, text, Markdown
  *     rule_*.c          a rule each, its threshold with the reason beside it
  *
  * A rule adds up what a cause costs at each place ("tally") and reports it once. Costs are of the steady steps: those that
- * take up to three times the median, so that a slow first step does not spoil the average. Special rules come first and
- * claim the rows that they explain, so that the general ones do not tell of the same time again.
+ * take up to three times the median, so that a slow first step does not spoil the average.
+ *
+ * No time is told of twice. Special rules come first and take what they explain: rows as a whole ("claim") or a part of their
+ * time ("take"). What is taken counts from the next rule on, in sums over subtrees that advice_settle() makes. A general rule
+ * only has what is left, and leaves alone what a special one mainly explains (advice_is_explained), so that which of them is
+ * named first is no matter of a few microseconds.
  */
 #ifndef OPS_ANALYZE_ADVICE_H
 #define OPS_ANALYZE_ADVICE_H
@@ -90,6 +96,22 @@ struct advice_report {
 	uint64_t checked; /* bit i: rule i of the table */
 };
 
+/* A loop of one call of a function. */
+struct advice_loop {
+	uint32_t parent;      /* the call */
+	uint32_t rounds;
+	uint32_t row;         /* the first at the costliest line */
+	int64_t row_ns;
+	int64_t start_ns, end_ns;
+	int64_t inside_ns;    /* of the calls in it; the rest is its function's own time */
+	int64_t backward_ns;
+	int64_t operators_ns, work_ns; /* of outermost operators: all, and what is more than calls */
+	int64_t taken_ns;
+	uint32_t operators;
+	bool small;           /* they are hardly more than calls */
+	bool slices;          /* they select rows */
+};
+
 /* One trace. */
 struct advice {
 	struct advice_report *report;
@@ -102,12 +124,19 @@ struct advice {
 	uint32_t *caller;      /* by row: that of the Python function around it, OPS_NONE */
 	uint8_t *zone;         /* by row: enum advice_zone */
 	uint8_t *claimed;      /* by row: an earlier rule has explained it and all below */
+	bool unsettled;        /* something was taken since the last advice_settle() */
+	int64_t *taken_ns;     /* by row: what rules took of it, apart from what is below */
+	int64_t *self_taken_ns; /* by row: what of that was its own time, in no row below */
+	int64_t *backward_own_taken_ns; /* by row: what rules took of its backward pass, apart from what is below */
+	int64_t *backward_taken_ns; /* by row: what of `backward_ns` is taken, of it and below */
 	int64_t *backward_ns;  /* by row: what the backward pass spends on what was made in it */
 	int64_t *operator_ns;  /* by row: time of the outermost operators in it */
-	int64_t *claimed_ns;   /* by row: what is claimed below it */
+	int64_t *claimed_ns;   /* by row: what is taken of it and below */
 	uint32_t *own_site;    /* by string, of a function's rows */
 	struct view_map site_map;
 	OPS_ARRAY(struct advice_site) sites;
+	OPS_ARRAY(struct advice_loop) loops;
+	uint32_t *loop_of;     /* by row: index into `loops`, OPS_NONE */
 	size_t step_count;     /* steady ones */
 	int64_t steps_ns;      /* their sum */
 	double host_weight;    /* what of the host's time an accelerator waits for; 1 without one */
@@ -119,10 +148,13 @@ enum advice_zone {
 	ADVICE_IN_OPTIMIZER = 2,
 	ADVICE_IN_BACKWARD = 4,
 	ADVICE_IN_OPERATOR = 8, /* below an operator */
+	ADVICE_KEPT = 32,       /* an operator whose memory a later step still holds, where memory grows */
+	ADVICE_IN_ROW_LOOP = 16, /* in a loop of small operators over rows */
 };
 
 bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report);
 void advice_release(struct advice *advice); /* also after init failed */
+bool advice_find_loops(struct advice *advice); /* a part of init */
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
@@ -171,12 +203,28 @@ int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_
 bool advice_input(const struct advice *advice, uint32_t row, size_t i, struct ops_input *ret_input);
 int64_t advice_input_elements(const struct ops_input *input);
 size_t advice_dtype_bytes(uint8_t dtype);
-/* Nobody tells of this row and what is below again. */
-void advice_claim(struct advice *advice, uint32_t row);
-/* A row's time without what is claimed in it. */
+/* Nobody tells of this row, what is below and their backward pass again. Returns the time that was left of them. */
+int64_t advice_claim(struct advice *advice, uint32_t row);
+/* Takes a share of what is left of a row and its backward pass: what of it a rule's advice saves. Returns the time. */
+int64_t advice_take(struct advice *advice, uint32_t row, double share);
+/* Takes of a function's own time, in no row below. */
+void advice_take_self(struct advice *advice, uint32_t row, int64_t ns);
+/* Sums up what was taken. Called between rules. */
+void advice_settle(struct advice *advice);
+/* A row's time, and its backward pass', without what is taken. */
 int64_t advice_left_ns(const struct advice *advice, uint32_t row);
-/* Whether the row or one around it is claimed. Walks up: not for every row of a trace. */
-bool advice_is_claimed(const struct advice *advice, uint32_t row);
+int64_t advice_backward_left_ns(const struct advice *advice, uint32_t row);
+/* Whether the row or one around it is claimed, as of the last advice_settle(). */
+static inline bool advice_is_claimed(const struct advice *advice, uint32_t row)
+{
+	return advice->claimed[row];
+}
+/* Whether what special rules took of a span of time is so much of it that a general one has nothing to say: to put that right
+ * changes the rest as well. A fifth: a loop of five calls of equal cost, one of which is the cause. */
+static inline bool advice_is_explained(int64_t taken_ns, int64_t span_ns)
+{
+	return taken_ns >= span_ns / 5;
+}
 /* Where the time of a user's function itself goes: the line of it that calls most often, or its first. OPS_NONE for what is
  * no function of the user's. */
 uint32_t advice_own_site(const struct advice *advice, uint32_t row);

@@ -351,13 +351,18 @@ static bool allocate(struct advice *advice)
 	advice->caller = ops_realloc_array(NULL, count, sizeof(*advice->caller));
 	advice->zone = ops_alloc_zeroed(count, sizeof(*advice->zone));
 	advice->claimed = ops_alloc_zeroed(count, sizeof(*advice->claimed));
+	advice->taken_ns = ops_alloc_zeroed(count, sizeof(*advice->taken_ns));
+	advice->self_taken_ns = ops_alloc_zeroed(count, sizeof(*advice->self_taken_ns));
 	advice->claimed_ns = ops_alloc_zeroed(count, sizeof(*advice->claimed_ns));
+	advice->backward_own_taken_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_own_taken_ns));
+	advice->backward_taken_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_taken_ns));
 	advice->own_site = ops_realloc_array(NULL, strings, sizeof(*advice->own_site));
 	if (advice->own_site)
 		memset(advice->own_site, 0xff, strings * sizeof(*advice->own_site));
 	advice->backward_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_ns));
 	advice->operator_ns = ops_alloc_zeroed(count, sizeof(*advice->operator_ns));
-	return advice->step_of && advice->site && advice->caller && advice->zone && advice->claimed && advice->claimed_ns &&
+	return advice->step_of && advice->site && advice->caller && advice->zone && advice->claimed && advice->taken_ns &&
+	       advice->self_taken_ns && advice->claimed_ns && advice->backward_own_taken_ns && advice->backward_taken_ns &&
 	       advice->own_site && advice->backward_ns && advice->operator_ns;
 }
 
@@ -372,6 +377,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	if (done) {
 		find_zones(advice);
 		sum_up(advice, forward);
+		done = advice_find_loops(advice);
 		find_needs(advice);
 		weigh_host(advice);
 	}
@@ -384,12 +390,18 @@ void advice_release(struct advice *advice)
 	ops_views_release(&advice->views);
 	view_map_release(&advice->site_map);
 	OPS_ARRAY_RELEASE(&advice->sites);
+	OPS_ARRAY_RELEASE(&advice->loops);
+	ops_free(advice->loop_of);
 	ops_free(advice->step_of);
 	ops_free(advice->site);
 	ops_free(advice->caller);
 	ops_free(advice->zone);
 	ops_free(advice->claimed);
+	ops_free(advice->taken_ns);
+	ops_free(advice->self_taken_ns);
 	ops_free(advice->claimed_ns);
+	ops_free(advice->backward_own_taken_ns);
+	ops_free(advice->backward_taken_ns);
 	ops_free(advice->own_site);
 	ops_free(advice->backward_ns);
 	ops_free(advice->operator_ns);

@@ -99,29 +99,6 @@ size_t advice_dtype_bytes(uint8_t dtype)
 	return dtype < sizeof(bytes) ? bytes[dtype] : 1;
 }
 
-void advice_claim(struct advice *advice, uint32_t row)
-{
-	int64_t ns = advice_left_ns(advice, row);
-
-	advice->claimed[row] = 1;
-	for (; row != OPS_NONE; row = advice->events->parent[row])
-		advice->claimed_ns[row] = ops_sum(advice->claimed_ns[row], ns);
-}
-
-int64_t advice_left_ns(const struct advice *advice, uint32_t row)
-{
-	int64_t ns = ops_difference(advice_ns(advice, row), advice->claimed_ns[row]);
-
-	return ns > 0 ? ns : 0;
-}
-
-bool advice_is_claimed(const struct advice *advice, uint32_t row)
-{
-	while (row != OPS_NONE && !advice->claimed[row])
-		row = advice->events->parent[row];
-	return row != OPS_NONE;
-}
-
 uint32_t advice_own_site(const struct advice *advice, uint32_t row)
 {
 	return advice->own_site[advice->events->name[row]];
@@ -171,8 +148,12 @@ bool advice_tally_names(struct advice_tally *tally, struct advice *advice, const
 	if (!which)
 		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+
+		/* Only the outermost: what was found inside of another is claimed with it. */
+		advice->claimed[row] |= parent != OPS_NONE && advice->claimed[parent];
 		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || (advice->zone[row] & zones_left_out) ||
-		    advice_is_claimed(advice, row))
+		    advice->claimed[row])
 			continue;
 		advice_tally_add(tally, advice, row, advice_left_ns(advice, row));
 		advice_claim(advice, row);

@@ -74,7 +74,7 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	ops_buffer_append_text(&advice, finding->detail.size ? " " : "");
 	ops_buffer_append_text(&advice, finding->rule->advice);
 	ops_json_key(json, "advice");
-	ops_json_text(json, advice.bytes, advice.size);
+	ops_json_text(json, advice.size ? advice.bytes : "", advice.size);
 	json->out->failed |= advice.failed;
 	ops_buffer_release(&advice);
 	ops_json_key(json, "predicted_gain_ms_per_step");
@@ -214,6 +214,7 @@ static bool ask(const struct ops_trace *trace, struct advice_report *report)
 			continue;
 		report->checked |= (uint64_t)1 << i;
 		done = advice_rules[i]->check(&advice, advice_rules[i]);
+		advice_settle(&advice);
 	}
 	advice_release(&advice);
 	return done;

@@ -81,9 +81,8 @@ static void find(struct attention *attention, struct advice *advice)
 		for (size_t k = first + 1; k < second; k++) {
 			uint32_t between = attention->rows.items[k];
 
-			advice_tally_add(&attention->tally, advice, between,
-			                 ops_sum(advice_left_ns(advice, between), advice->backward_ns[between]));
-			advice_claim(advice, between);
+			if (!advice_is_claimed(advice, between))
+				advice_tally_add(&attention->tally, advice, between, advice_claim(advice, between));
 		}
 	}
 }

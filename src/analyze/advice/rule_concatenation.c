@@ -8,13 +8,22 @@
 /* So many in a row are a loop. */
 #define CHAIN_MIN 4
 
-/* The concatenations at one line. */
+/* Concatenations at one line, each of which begins with the output of the one before. */
 struct chain {
 	int64_t last;   /* elements of the last output */
-	int64_t copied; /* elements that were written in all while it grew, and those of the outputs that were left */
-	int64_t ns;
+	int64_t copied; /* elements of all outputs */
 	uint32_t links;
+};
+
+struct link {
 	uint32_t row;
+	uint32_t chain;
+};
+
+struct growing {
+	OPS_ARRAY(struct chain) chains;
+	OPS_ARRAY(struct link) links;
+	uint32_t *current; /* by place, 1-based */
 };
 
 static bool sizes(const struct advice *advice, uint32_t row, int64_t *ret_first, int64_t *ret_all)
@@ -36,50 +45,71 @@ static bool sizes(const struct advice *advice, uint32_t row, int64_t *ret_first,
 	return *ret_first > 0;
 }
 
-static void flush(struct advice_tally *tally, const struct advice *advice, struct chain *chain)
+static bool add_link(struct growing *growing, const struct advice *advice, uint32_t row, int64_t first, int64_t all)
 {
-	/* What is left to copy is what there is in the end, once. */
-	if (chain->links >= CHAIN_MIN && chain->copied > chain->last)
-		advice_tally_add(tally, advice, chain->row,
-		                 (int64_t)((double)chain->ns * (1 - (double)chain->last / (double)chain->copied)));
-	*chain = (struct chain){0};
+	uint32_t *current = &growing->current[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
+	struct chain *chain = *current ? &growing->chains.items[*current - 1] : NULL;
+	struct link *link = OPS_ARRAY_PUSH(&growing->links);
+
+	if (!chain || first != chain->last || all <= first) {
+		chain = OPS_ARRAY_PUSH(&growing->chains);
+		if (!chain)
+			return false;
+		*chain = (struct chain){0};
+		*current = (uint32_t)growing->chains.count;
+	}
+	if (!link)
+		return false;
+	*link = (struct link){row, *current - 1};
+	chain->links++;
+	chain->last = all;
+	chain->copied = ops_sum(chain->copied, all);
+	return true;
+}
+
+static bool find(struct growing *growing, const struct advice *advice)
+{
+	static const char *const patterns[] = {"aten::cat", NULL};
+	uint8_t *which = advice_names(advice, patterns);
+	bool done = which != NULL;
+
+	growing->current = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*growing->current));
+	done = done && growing->current;
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		int64_t first, all;
+
+		if (which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(advice, row) &&
+		    sizes(advice, row, &first, &all))
+			done = add_link(growing, advice, row, first, all);
+	}
+	ops_free(which);
+	return done;
 }
 
 static bool check(struct advice *advice, const struct advice_rule *rule)
 {
-	static const char *const patterns[] = {"aten::cat", NULL};
-	uint8_t *which = advice_names(advice, patterns);
-	struct chain *chains = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*chains));
+	struct growing growing = {.current = NULL};
 	struct advice_tally tally = {0};
-	uint64_t links = 0;
-	bool done = which && chains && advice_tally_init(&tally, advice);
+	bool done = advice_tally_init(&tally, advice) && find(&growing, advice);
 
-	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		struct chain *chain;
-		int64_t first, all;
+	for (size_t i = 0; done && i < growing.links.count; i++) {
+		const struct link *link = &growing.links.items[i];
+		const struct chain *chain = &growing.chains.items[link->chain];
 
-		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || !sizes(advice, row, &first, &all))
-			continue;
-		chain = &chains[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
-		if (first != chain->last || all <= first)
-			flush(&tally, advice, chain);
-		chain->row = row;
-		chain->links++;
-		links++;
-		chain->last = all;
-		chain->copied = ops_sum(chain->copied, all);
-		chain->ns = ops_sum(chain->ns, ops_sum(advice_ns(advice, row), advice->backward_ns[row]));
+		/* What is left to copy is what there is in the end, once. */
+		if (chain->links >= CHAIN_MIN && chain->copied > chain->last)
+			advice_tally_add(&tally, advice, link->row,
+			                 advice_take(advice, link->row, 1 - (double)chain->last / (double)chain->copied));
 	}
-	for (size_t i = 0; done && i <= advice->sites.count; i++)
-		flush(&tally, advice, &chains[i]);
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE},
 	                                 "%.1f concatenations a step append to the output of the one before. Gain: their time and "
 	                                 "their backward pass', less the share of it that copies every element once.",
-	                                 advice_per_step(advice, links));
+	                                 advice_per_step(advice, tally.events));
+	OPS_ARRAY_RELEASE(&growing.chains);
+	OPS_ARRAY_RELEASE(&growing.links);
+	ops_free(growing.current);
 	advice_tally_release(&tally);
-	ops_free(which);
-	ops_free(chains);
 	return done;
 }
 

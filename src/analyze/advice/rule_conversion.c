@@ -95,7 +95,7 @@ static bool add_layout(struct conversions *conversions, const struct advice *adv
 }
 
 /* Of each group of a step that goes both ways, all. */
-static void tally_pairs(const struct conversions *conversions, const struct advice *advice, struct advice_tally *tally)
+static void tally_pairs(const struct conversions *conversions, struct advice *advice, struct advice_tally *tally)
 {
 	const struct conversion *items = conversions->items.items;
 	size_t count = conversions->items.count;
@@ -114,8 +114,7 @@ static void tally_pairs(const struct conversions *conversions, const struct advi
 				break;
 		}
 		for (size_t i = first; back && i < next; i++)
-			advice_tally_add(tally, advice, items[i].row,
-			                 ops_sum(advice_ns(advice, items[i].row), advice->backward_ns[items[i].row]));
+			advice_tally_add(tally, advice, items[i].row, advice_claim(advice, items[i].row));
 	}
 }
 
@@ -128,7 +127,7 @@ static bool check_pairs(struct advice *advice, const struct advice_rule *rule, c
 	bool done = which && advice_tally_init(&tally, advice);
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
-		if (which[advice->events->name[row]] && advice_counts(advice, row) &&
+		if (which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(advice, row) &&
 		    !(advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_BACKWARD)))
 			done = add(&conversions, advice, row);
 	if (done && conversions.items.count) {

@@ -86,7 +86,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 			continue;
 		each_ns = element_ns(advice, row);
 		if (each_ns > usual_ns)
-			advice_tally_add(&tally, advice, row, (int64_t)((double)advice_ns(advice, row) * (1 - usual_ns / each_ns)));
+			advice_tally_add(&tally, advice, row, advice_take(advice, row, 1 - usual_ns / each_ns));
 	}
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},

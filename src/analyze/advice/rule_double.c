@@ -22,7 +22,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		    advice_elements(advice, row, &dtype) < ELEMENTS_MIN || dtype != DOUBLE)
 			continue;
 		/* Numbers of half the size: half the memory, and twice as many in a vector register. */
-		advice_tally_add(&tally, advice, row, ops_sum(advice_ns(advice, row), advice->backward_ns[row]) / 2);
+		advice_tally_add(&tally, advice, row, advice_take(advice, row, 0.5));
 	}
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},

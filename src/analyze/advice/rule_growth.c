@@ -74,6 +74,13 @@ static size_t growing(struct growth *growth, const struct advice *advice)
 	return steps;
 }
 
+/* The outermost operator around a row: that is the one with a node of a graph. */
+static void mark_kept(struct advice *advice, uint32_t row)
+{
+	for (; row != OPS_NONE && advice_is_operator(advice, row); row = advice->events->parent[row])
+		advice->zone[row] |= ADVICE_KEPT;
+}
+
 static bool check(struct advice *advice, const struct advice_rule *rule)
 {
 	struct growth growth = {0};
@@ -85,8 +92,10 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	if (done && steps >= 3 && growing(&growth, advice) * 10 >= steps * STEPS_OF_TEN) {
 		/* The order of places is by bytes here. */
 		for (size_t i = 0; i < count; i++)
-			if (growth.lives[i] && growth.rows[i] != OPS_NONE)
+			if (growth.lives[i] && growth.rows[i] != OPS_NONE) {
 				advice_tally_add(&tally, advice, growth.rows[i], records[i].bytes);
+				mark_kept(advice, growth.rows[i]);
+			}
 		done = advice_report_add(advice, rule, &tally,
 		                         (struct advice_gain){.confidence = ADVICE_LIKELY, .always = true, .severity = ADVICE_HIGH},
 		                         "each step leaves %.3f MB that no later one frees, in %zu steps. Gain: memory, no time that a "

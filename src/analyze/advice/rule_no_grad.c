@@ -12,6 +12,7 @@
 struct graphs {
 	uint32_t *backward_of; /* by steady step: nodes that ran */
 	uint32_t *made_of;
+	uint8_t *kept_in;      /* by steady step: its graph is held on to, which rule_growth.c tells of */
 	bool trains;           /* there is a backward pass somewhere */
 	int64_t view_ns;       /* of the quickest view: what it takes to make a node and its output */
 };
@@ -22,7 +23,8 @@ static bool init(struct graphs *graphs, const struct advice *advice)
 
 	graphs->backward_of = ops_alloc_zeroed(steps, sizeof(*graphs->backward_of));
 	graphs->made_of = ops_alloc_zeroed(steps, sizeof(*graphs->made_of));
-	return graphs->backward_of && graphs->made_of;
+	graphs->kept_in = ops_alloc_zeroed(steps, sizeof(*graphs->kept_in));
+	return graphs->backward_of && graphs->made_of && graphs->kept_in;
 }
 
 static void count(struct graphs *graphs, const struct advice *advice, const uint8_t *views)
@@ -31,6 +33,7 @@ static void count(struct graphs *graphs, const struct advice *advice, const uint
 		graphs->trains |= (advice->zone[row] & ADVICE_IN_BACKWARD) != 0;
 		if (!advice_counts(advice, row) || !advice_is_operator(advice, row))
 			continue;
+		graphs->kept_in[advice->step_of[row]] |= (advice->zone[row] & ADVICE_KEPT) != 0;
 		graphs->backward_of[advice->step_of[row]] += (advice->zone[row] & ADVICE_IN_BACKWARD) != 0;
 		if (views[advice->events->name[row]] && (!graphs->view_ns || advice_ns(advice, row) < graphs->view_ns))
 			graphs->view_ns = advice_ns(advice, row);
@@ -47,7 +50,7 @@ static void tally_nodes(const struct graphs *graphs, const struct advice *advice
 
 		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) ||
 		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_BACKWARD | ADVICE_IN_OPTIMIZER | ADVICE_IN_LOADER)) ||
-		    graphs->backward_of[advice->step_of[row]])
+		    graphs->backward_of[advice->step_of[row]] || graphs->kept_in[advice->step_of[row]])
 			continue;
 		if (last != OPS_NONE && advice->events->track[last] == advice->events->track[row] &&
 		    advice->events->sequence_nr[last] >= 0 &&
@@ -86,6 +89,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	ops_free(views);
 	ops_free(graphs.backward_of);
 	ops_free(graphs.made_of);
+	ops_free(graphs.kept_in);
 	advice_tally_release(&tally);
 	return done;
 }

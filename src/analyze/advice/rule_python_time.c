@@ -11,29 +11,51 @@
 #define CALL_NS_MIN 100000
 #define SHARE_MIN 0.05
 
-/* Own time of a function, and what C functions called right from it take outside of operators. */
-static bool gather(const struct advice *advice, int64_t *own_ns)
+/* Between two calls of operators a function assigns, compares and looks names up, and a recording adds its own: that is no
+ * computation. */
+#define GLUE_NS 5000
+
+static int64_t at_least_zero(int64_t ns)
+{
+	return ns > 0 ? ns : 0;
+}
+
+/* A function of the user's, or a step. */
+static bool is_own(const struct advice *advice, uint32_t row)
+{
+	return (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && advice_own_site(advice, row) != OPS_NONE) ||
+	       advice->views.parts[row] == VIEW_STEP;
+}
+
+/* Own time of a function that nobody has explained, and what C functions called right from it take outside of operators. */
+static void gather(const struct advice *advice, int64_t *own_ns)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];
-		bool python = advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
+		bool inside = parent != OPS_NONE && is_own(advice, parent);
 
 		if (!advice_counts(advice, row))
 			continue;
-		if ((python && advice_own_site(advice, row) != OPS_NONE) || advice->views.parts[row] == VIEW_STEP)
-			own_ns[row] = ops_sum(own_ns[row], advice->events->self_ns[row]);
-		else if (python && parent != OPS_NONE && own_ns[parent] && advice_text_starts(advice_name(advice, row), "<built-in"))
-			own_ns[parent] = ops_sum(own_ns[parent], ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]));
+		if (is_own(advice, row))
+			own_ns[row] = ops_sum(own_ns[row], at_least_zero(ops_difference(advice->events->self_ns[row],
+			                                                                advice->self_taken_ns[row])));
+		else if (inside && advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION &&
+		         advice_text_starts(advice_name(advice, row), "<built-in"))
+			own_ns[parent] = ops_sum(own_ns[parent], at_least_zero(ops_difference(advice_left_ns(advice, row),
+			                                                                     advice->operator_ns[row])));
+		if (inside && advice->operator_ns[row])
+			own_ns[parent] = ops_difference(own_ns[parent], GLUE_NS);
 	}
-	return true;
 }
 
 static bool check(struct advice *advice, const struct advice_rule *rule)
 {
 	struct advice_tally tally = {0};
 	int64_t *own_ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*own_ns));
-	bool done = own_ns && advice_tally_init(&tally, advice) && gather(advice, own_ns);
+	bool done = own_ns && advice_tally_init(&tally, advice);
 
+	if (done)
+		gather(advice, own_ns);
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		uint32_t site;
 

@@ -14,9 +14,10 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		"cudaStreamSynchronize", "cudaDeviceSynchronize", "hipStreamSynchronize", "hipDeviceSynchronize",
 		"<built-in function _cuda_synchronize>", "aten::equal", NULL};
 	struct advice_tally tally;
-	/* The loader's and optimizer's own are theirs; anomaly mode's checks in the backward pass have a rule. */
+	/* The loader's and optimizer's own are theirs; anomaly mode's checks in the backward pass have a rule; and with a loop
+	 * over rows its calls go. */
 	bool done = advice_tally_init(&tally, advice) &&
-	            advice_tally_names(&tally, advice, patterns, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD) &&
+	            advice_tally_names(&tally, advice, patterns, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP) &&
 	            advice_report_add(advice, rule, &tally,
 	                              (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
 	                              "%.1f calls a step read values of tensors and take %.3f ms (%.1f %%). Gain: their time%s.",

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loops of the user's functions: what one call of a function (or one step) calls at the same line by the same name again and
+ * again ("round"). Rounds of the same call that overlap in time are one loop. Of loops in loops the outermost counts.
+ */
+#include <stdlib.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* From so many rounds on; fewer are a model's blocks or a step's parts. */
+#define ROUNDS_MIN 16
+
+/* An operator that takes longer does real work, which no rewriting as one operator saves. Calls cost 1 to 10 µs, allocation
+ * and recording included. */
+#define CALL_NS_MAX 25000
+
+struct round {
+	uint32_t parent;
+	uint32_t count;
+	uint32_t first;
+	int64_t start_ns, end_ns;
+	int64_t own_ns;       /* of the calls at this line */
+	int64_t backward_ns;
+};
+
+struct search {
+	struct view_map rounds_by_key;
+	struct view_map next_loop; /* by call: the loop that its next row may be in */
+	OPS_ARRAY(struct round) rounds;
+	int64_t *quickest_ns; /* by name */
+	uint8_t *slicing;     /* by name */
+};
+
+static uint64_t key_of(const struct advice *advice, uint32_t row)
+{
+	uint64_t key = advice->events->parent[row];
+	uint32_t line = advice->events->call_line ? advice->events->call_line[row] : 0;
+
+	key = key * 0x9e3779b97f4a7c15u + line;
+	return key * 0x9e3779b97f4a7c15u + advice->events->name[row];
+}
+
+/* Right below a function of the user's, or a range or step in one. */
+static bool is_candidate(const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row], caller = advice->caller[row];
+
+	return advice_counts(advice, row) && parent != OPS_NONE && caller != OPS_NONE && advice->site[row] != OPS_NONE &&
+	       !(advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER | ADVICE_IN_OPERATOR)) &&
+	       advice->views.parts[row] != VIEW_STEP &&
+	       advice->events->name[advice->sites.items[advice->site[row]].frame] == advice->events->name[caller];
+}
+
+static bool find_rounds(struct search *search, const struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t *index;
+		struct round *round;
+
+		if (!is_candidate(advice, row))
+			continue;
+		index = view_map_slot(&search->rounds_by_key, key_of(advice, row), (uint32_t)search->rounds.count);
+		if (!index)
+			return false;
+		if (*index == search->rounds.count) {
+			round = OPS_ARRAY_PUSH(&search->rounds);
+			if (!round)
+				return false;
+			*round = (struct round){.parent = advice->events->parent[row], .first = row,
+			                        .start_ns = advice->events->start_ns[row]};
+		}
+		round = &search->rounds.items[*index];
+		round->count++;
+		round->end_ns = advice->events->end_ns[row];
+		round->own_ns = ops_sum(round->own_ns, advice_ns(advice, row));
+		round->backward_ns = ops_sum(round->backward_ns, advice->backward_ns[row]);
+	}
+	return true;
+}
+
+static int compare_rounds(const void *a, const void *b)
+{
+	const struct round *left = a, *right = b;
+
+	if (left->parent != right->parent)
+		return left->parent < right->parent ? -1 : 1;
+	if (left->start_ns != right->start_ns)
+		return left->start_ns < right->start_ns ? -1 : 1;
+	return left->first < right->first ? -1 : 1;
+}
+
+static void add_round(struct advice_loop *loop, const struct round *round)
+{
+	loop->rounds = round->count > loop->rounds ? round->count : loop->rounds;
+	loop->end_ns = round->end_ns > loop->end_ns ? round->end_ns : loop->end_ns;
+	loop->backward_ns = ops_sum(loop->backward_ns, round->backward_ns);
+	if (round->own_ns >= loop->row_ns) {
+		loop->row_ns = round->own_ns;
+		loop->row = round->first;
+	}
+}
+
+static bool join_rounds(struct search *search, struct advice *advice)
+{
+	struct advice_loop *loop = NULL;
+
+	if (search->rounds.count)
+		qsort(search->rounds.items, search->rounds.count, sizeof(struct round), compare_rounds);
+	for (size_t i = 0; i < search->rounds.count; i++) {
+		const struct round *round = &search->rounds.items[i];
+
+		if (round->count < ROUNDS_MIN)
+			continue;
+		if (!loop || loop->parent != round->parent || loop->end_ns <= round->start_ns) {
+			if (!view_map_slot(&search->next_loop, round->parent, (uint32_t)advice->loops.count) ||
+			    !(loop = OPS_ARRAY_PUSH(&advice->loops)))
+				return false;
+			*loop = (struct advice_loop){.parent = round->parent, .start_ns = round->start_ns};
+		}
+		add_round(loop, round);
+	}
+	return true;
+}
+
+/* Up to so many elements the call is all that an operator's time consists of: its arithmetic takes below a microsecond. */
+#define SMALL_ELEMENTS 4096
+
+/* What of an operator's time is more than its call: that of a large one beyond the quickest of the same name. */
+static int64_t work_of(const struct search *search, const struct advice *advice, uint32_t row)
+{
+	int64_t call_ns = search->quickest_ns[advice->events->name[row]], elements;
+	uint8_t dtype;
+
+	elements = advice_elements(advice, row, &dtype);
+	if (elements <= SMALL_ELEMENTS)
+		return 0;
+	return advice_ns(advice, row) - (call_ns < CALL_NS_MAX ? call_ns : CALL_NS_MAX);
+}
+
+/* Loops of a call are in order of time, and so are the rows below it. */
+static uint32_t find_loop(struct search *search, const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row], *next;
+	const struct advice_loop *loops = advice->loops.items;
+
+	if (parent == OPS_NONE || !advice_counts(advice, row))
+		return OPS_NONE;
+	if (advice->loop_of[parent] != OPS_NONE)
+		return advice->loop_of[parent];
+	if (view_map_find(&search->next_loop, parent) == OPS_NONE)
+		return OPS_NONE;
+	next = view_map_slot(&search->next_loop, parent, 0); /* there, so this allocates nothing */
+	while (*next + 1 < advice->loops.count && loops[*next + 1].parent == parent &&
+	       loops[*next + 1].start_ns <= advice->events->start_ns[row])
+		++*next;
+	return advice->events->start_ns[row] >= loops[*next].start_ns && advice->events->start_ns[row] < loops[*next].end_ns
+	               ? *next : OPS_NONE;
+}
+
+static void weigh(struct search *search, struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t index = advice->loop_of[row] = find_loop(search, advice, row);
+		struct advice_loop *loop;
+
+		if (index == OPS_NONE)
+			continue;
+		loop = &advice->loops.items[index];
+		if (loop->parent == advice->events->parent[row])
+			loop->inside_ns = ops_sum(loop->inside_ns, advice_ns(advice, row));
+		if (!advice_is_operator(advice, row) || (advice->zone[row] & ADVICE_IN_OPERATOR))
+			continue;
+		loop->operators++;
+		loop->operators_ns = ops_sum(loop->operators_ns, advice_ns(advice, row));
+		loop->work_ns = ops_sum(loop->work_ns, work_of(search, advice, row));
+		loop->slices |= search->slicing[advice->events->name[row]] != 0;
+	}
+	for (size_t i = 0; i < advice->loops.count; i++) {
+		struct advice_loop *loop = &advice->loops.items[i];
+
+		loop->small = loop->operators && loop->operators_ns / loop->operators <= CALL_NS_MAX;
+	}
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t index = advice->loop_of[row];
+
+		if (index != OPS_NONE && advice->loops.items[index].small && advice->loops.items[index].slices)
+			advice->zone[row] |= ADVICE_IN_ROW_LOOP;
+	}
+}
+
+static void find_quickest(struct search *search, const struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		int64_t *quickest = &search->quickest_ns[advice->events->name[row]];
+
+		if (advice_is_operator(advice, row) && (!*quickest || advice_ns(advice, row) < *quickest))
+			*quickest = advice_ns(advice, row);
+	}
+}
+
+bool advice_find_loops(struct advice *advice)
+{
+	static const char *const slicing[] = {"aten::select", "aten::slice", "aten::index", "aten::index_put_", "aten::narrow",
+	                                      "aten::unbind", "aten::item", "aten::copy_", NULL};
+	struct search search = {.slicing = advice_names(advice, slicing)};
+	bool done;
+
+	advice->loop_of = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*advice->loop_of));
+	search.quickest_ns = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*search.quickest_ns));
+	done = advice->loop_of && search.slicing && search.quickest_ns && find_rounds(&search, advice) &&
+	       join_rounds(&search, advice);
+	if (done) {
+		find_quickest(&search, advice);
+		weigh(&search, advice);
+	}
+	view_map_release(&search.rounds_by_key);
+	view_map_release(&search.next_loop);
+	OPS_ARRAY_RELEASE(&search.rounds);
+	ops_free(search.quickest_ns);
+	ops_free(search.slicing);
+	return done;
+}
