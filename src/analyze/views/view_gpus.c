@@ -93,7 +93,8 @@ static bool measure_use(struct gpu *gpu)
 {
 	struct ops_views *views = gpu->views;
 	double length_ns = (double)(gpu->steps.end_ns - gpu->steps.start_ns);
-	double weighted = 0, weight = 0, tensor = 0, linked = 0;
+	double weighted = 0, weight = 0, tensor = 0, kernels = 0;
+	bool linked = false;
 	struct view_spans steps = {&gpu->steps, 1, 0};
 
 	for (size_t i = 0; i < views->device_events.count; i++) {
@@ -110,15 +111,14 @@ static bool measure_use(struct gpu *gpu)
 			weighted += occupancy * cut_ns(&gpu->steps, start_ns, end_ns);
 			weight += cut_ns(&gpu->steps, start_ns, end_ns);
 		}
-		if (event->in_tree) {
-			linked += (double)(end_ns - start_ns);
-			if (views->names[views->events->name[event->row]] & VIEW_NAME_TENSOR_CORES)
-				tensor += (double)(end_ns - start_ns);
-		}
+		linked |= event->in_tree;
+		kernels += (double)(end_ns - start_ns); /* whoever launched them (F18) */
+		if (views->names[views->events->name[event->row]] & VIEW_NAME_TENSOR_CORES)
+			tensor += (double)(end_ns - start_ns);
 	}
 	gpu->figures.utilization_ratio = length_ns > 0 ? (double)view_spans_common(&gpu->busy, &steps) / length_ns : 0;
 	gpu->figures.occupancy_pct = weight > 0 ? weighted / weight : (double)NAN;
-	gpu->figures.tensor_core_time_ratio = linked > 0 ? tensor / linked : (double)NAN;
+	gpu->figures.tensor_core_time_ratio = linked && kernels > 0 ? tensor / kernels : (double)NAN;
 	return true;
 }
 

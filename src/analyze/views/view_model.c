@@ -75,6 +75,8 @@ static uint16_t name_bits(struct ops_string name)
 		bits |= VIEW_NAME_NCCL_KERNEL;
 	if (view_operator_is_eligible(name))
 		bits |= VIEW_NAME_ELIGIBLE;
+	if (view_operator_is_eligible_since(name))
+		bits |= VIEW_NAME_ELIGIBLE_SINCE;
 	return bits;
 }
 

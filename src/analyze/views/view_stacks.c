@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Call stacks (6): from how many places each operator was called. A recording of ours knows by the Python functions around
- * the operator; of other files counts the text that they have for it.
+ * Call stacks (6): from how many places each operator was called. "call_stacks" is what the plugin counts: the text that a
+ * file has for an operator, which torch no longer writes; of our recordings, the Python functions around it. These
+ * "python_stacks" counts in every trace that has them (F23).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,6 @@ static int compare(const void *a, const void *b)
 
 static void write(const struct stacks *stacks, struct ops_json_writer *json)
 {
-	ops_json_key(json, "call_stacks");
 	ops_json_open(json, '{');
 	ops_json_key(json, "operators_with_stacks");
 	ops_json_integer(json, (int64_t)stacks->list.count);
@@ -114,15 +114,12 @@ static void write(const struct stacks *stacks, struct ops_json_writer *json)
 	ops_json_close(json, '}');
 }
 
-bool view_write_call_stacks(struct ops_views *views, struct ops_json_writer *json)
+/* Counts by `of_row`, which it frees; NULL is out of memory. */
+static bool count(struct ops_views *views, uint32_t *of_row, struct ops_json_writer *json)
 {
-	struct stacks stacks = {0};
-	size_t functions;
-	bool done;
+	struct stacks stacks = {.of_row = of_row};
+	bool done = of_row != NULL;
 
-	ops_trace_functions(views->trace, &functions); /* of recordings alone */
-	stacks.of_row = functions ? number_callers(views->trace) : number_texts(views->trace);
-	done = stacks.of_row != NULL;
 	for (size_t i = 0; done && i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
@@ -138,4 +135,16 @@ bool view_write_call_stacks(struct ops_views *views, struct ops_json_writer *jso
 	view_map_release(&stacks.names);
 	OPS_ARRAY_RELEASE(&stacks.list);
 	return done;
+}
+
+bool view_write_call_stacks(struct ops_views *views, struct ops_json_writer *json)
+{
+	size_t functions;
+
+	ops_trace_functions(views->trace, &functions); /* of recordings alone */
+	ops_json_key(json, "call_stacks");
+	if (!count(views, functions ? number_callers(views->trace) : number_texts(views->trace), json))
+		return false;
+	ops_json_key(json, "python_stacks");
+	return count(views, number_callers(views->trace), json);
 }

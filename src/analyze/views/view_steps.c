@@ -185,7 +185,25 @@ static enum view_category category_of(const struct ops_views *views, uint32_t ro
 	}
 }
 
-static bool collect_times(struct ops_views *views)
+/* What of a category is work, and not what the plugin counts besides: labels (F06), and calls of collectives that kernels
+ * carry out (F08). */
+struct work {
+	struct view_spans computing;
+	struct view_spans talking;
+};
+
+static bool add_work(const struct ops_views *views, struct work *work, uint32_t row, enum view_category category)
+{
+	uint16_t name = views->names[views->events->name[row]];
+
+	if (category == VIEW_TIME_CPU && views->parts[row] != VIEW_LABEL)
+		return view_spans_merge(&work->computing, view_start(views, row), view_end(views, row));
+	if (category == VIEW_TIME_COMMUNICATION && !(views->has_kernels && (name & VIEW_NAME_NCCL)))
+		return view_spans_merge(&work->talking, view_start(views, row), view_end(views, row));
+	return true;
+}
+
+static bool collect_times(struct ops_views *views, struct work *work)
 {
 	uint32_t next = 0; /* device events are rows in order, too */
 
@@ -203,6 +221,8 @@ static bool collect_times(struct ops_views *views)
 		}
 		if (category != VIEW_TIME_COUNT && !view_spans_merge(&views->times[category], start_ns, end_ns))
 			return false;
+		if (!add_work(views, work, row, category))
+			return false;
 	}
 	return true;
 }
@@ -219,7 +239,28 @@ static void share_out(struct ops_views *views, const struct view_spans *spans, e
 	}
 }
 
-static bool break_down(struct ops_views *views)
+/* Adds to each step what of its share of a category is no work. */
+static bool set_apart(struct ops_views *views, const struct view_spans *taken, const struct work *work,
+                      enum view_category category)
+{
+	struct view_spans idle = {0};
+	size_t cursor = 0;
+	bool done = category != VIEW_TIME_CPU && category != VIEW_TIME_COMMUNICATION;
+
+	if (done)
+		return true;
+	done = view_spans_subtract(taken, category == VIEW_TIME_CPU ? &work->computing : &work->talking, &idle);
+	for (size_t i = 0; done && i < views->steps.count; i++) {
+		struct view_step *step = &views->steps.items[i];
+
+		*(category == VIEW_TIME_CPU ? &step->label_ns : &step->call_ns) =
+			view_spans_within(&idle, step->start_ns, step->end_ns, &cursor);
+	}
+	view_spans_release(&idle);
+	return done;
+}
+
+static bool break_down(struct ops_views *views, const struct work *work)
 {
 	struct view_spans free_spans = {0};
 	bool done = true;
@@ -232,6 +273,7 @@ static bool break_down(struct ops_views *views)
 		done = view_spans_intersect(&views->times[category], &free_spans, &taken) &&
 		       view_spans_subtract(&free_spans, &views->times[category], &left);
 		share_out(views, &taken, (enum view_category)category);
+		done = done && set_apart(views, &taken, work, (enum view_category)category);
 		view_spans_release(&taken);
 		view_spans_release(&free_spans);
 		free_spans = left; /* empty is empty, and stays so (F01) */
@@ -263,10 +305,14 @@ static void assign_collectives(struct ops_views *views)
 
 bool view_steps_find(struct ops_views *views)
 {
-	if (!find_host_steps(views) || !stretch(views) || !collect_times(views) || !break_down(views))
-		return false;
-	assign_collectives(views);
-	return true;
+	struct work work = {0};
+	bool done = find_host_steps(views) && stretch(views) && collect_times(views, &work) && break_down(views, &work);
+
+	if (done)
+		assign_collectives(views);
+	view_spans_release(&work.computing);
+	view_spans_release(&work.talking);
+	return done;
 }
 
 /* --- figures -------------------------------------------------------------------------------------------------------- */
@@ -282,6 +328,24 @@ double view_step_average_ns(const struct ops_views *views, enum view_category ca
 
 	for (size_t i = 0; i < views->steps.count; i++)
 		sum_ns += (double)step_ns(&views->steps.items[i], category);
+	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
+}
+
+double view_label_average_ns(const struct ops_views *views)
+{
+	double sum_ns = 0;
+
+	for (size_t i = 0; i < views->steps.count; i++)
+		sum_ns += (double)views->steps.items[i].label_ns;
+	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
+}
+
+double view_call_average_ns(const struct ops_views *views)
+{
+	double sum_ns = 0;
+
+	for (size_t i = 0; i < views->steps.count; i++)
+		sum_ns += (double)views->steps.items[i].call_ns;
 	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
 }
 
@@ -311,6 +375,10 @@ bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 			ops_json_key(json, names[c]);
 			ops_json_us(json, step_ns(step, (enum view_category)c));
 		}
+		ops_json_key(json, "cpu_exec_labels");
+		ops_json_us(json, step->label_ns);
+		ops_json_key(json, "communication_calls");
+		ops_json_us(json, step->call_ns);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
@@ -320,6 +388,10 @@ bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 		ops_json_key(json, names[c]);
 		ops_json_number(json, view_step_average_ns(views, (enum view_category)c) / 1000);
 	}
+	ops_json_key(json, "cpu_exec_labels");
+	ops_json_number(json, view_label_average_ns(views) / 1000);
+	ops_json_key(json, "communication_calls");
+	ops_json_number(json, view_call_average_ns(views) / 1000);
 	ops_json_close(json, '}');
 	ops_json_key(json, "average_pct");
 	ops_json_open(json, '{');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tensor cores (7.3, 7.4): which kernels use them and which operators could, by name, and the shares of time. The plugin's
- * list is of 2021; behind it stand the names of the kernels of Hopper and later (F18).
+ * lists are of 2021; what came later stands behind (F18).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,18 +9,31 @@
 
 #include "analyze/views/views.h"
 
+/* Parts of names that kernels without tensor cores have, too; all others say which instruction it is. */
+static bool could_be_plain(const char *part)
+{
+	return !strcmp(part, "xmma_gemm") || !strcmp(part, "xmma_implicit_gemm") || !strcmp(part, "xmma_sparse_gemm") ||
+	       !strcmp(part, "xmma_sparse_conv") || !strcmp(part, "conv1x1");
+}
+
 bool view_kernel_uses_tensor_cores(struct ops_string name)
 {
+	/* The part of cuBLAS and cuDNN names that says 32 bits in, out and to compute with; TF32's is f32f32_tf32f32_f32. */
+	static const char *const plain[] = {"f32f32_f32f32_f32", "sgemm", "scudnn"};
 	static const char *const parts[] = {
 		"h884", "s884", "h1688", "s1688", "hmma", "i8816", "16816", "dgrad_1x1_stride_2x2", "first_layer_wgrad_kernel",
 		"conv1x1", "conv2d_c1_k1", "direct_group", "xmma_implicit_gemm", "xmma_sparse_conv",
 		"xmma_warp_specialized_implicit_gemm", "xmma_gemm", "xmma_sparse_gemm", "c1688",
-		"nvjet_", "tensorop", "wgmma", "flash_fwd_kernel", "flash_bwd_",
+		"nvjet_", "tensorop", "wgmma", "flash_fwd_", "flash_bwd_", "fmha_cutlassF_f16", "fmha_cutlassF_bf16",
+		"fmha_cutlassB_f16", "fmha_cutlassB_bf16", "_native_sdpa_sm", "triton_tem_fused_",
 	};
+	bool is_plain = false;
 
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		is_plain |= memmem(name.bytes, name.size, plain[i], strlen(plain[i])) != NULL;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (memmem(name.bytes, name.size, parts[i], strlen(parts[i])))
-			return true;
+			return !is_plain || !could_be_plain(parts[i]);
 	return false;
 }
 
@@ -39,6 +52,17 @@ static const char *const eligible[] = {
 	"aten::prelu", "aten::rnn_relu_cell", "aten::rnn_tanh_cell",
 };
 
+static const char *const eligible_since[] = {
+	"AddbmmBackward0", "AddmmBackward0", "AddmvBackward0", "BaddbmmBackward0", "ConvolutionBackward0", "MmBackward0",
+	"MvBackward0", "aten::_addmm_activation", "aten::_efficient_attention_backward", "aten::_efficient_attention_forward",
+	"aten::_flash_attention_backward", "aten::_flash_attention_forward", "aten::_grouped_mm",
+	"aten::_scaled_dot_product_attention_math", "aten::_scaled_dot_product_cudnn_attention",
+	"aten::_scaled_dot_product_cudnn_attention_backward", "aten::_scaled_dot_product_efficient_attention",
+	"aten::_scaled_dot_product_efficient_attention_backward", "aten::_scaled_dot_product_flash_attention",
+	"aten::_scaled_dot_product_flash_attention_backward", "aten::_scaled_grouped_mm", "aten::_scaled_mm",
+	"aten::convolution_backward", "aten::miopen_convolution", "aten::scaled_dot_product_attention",
+};
+
 static int compare(const void *key, const void *entry)
 {
 	const struct ops_string *name = key;
@@ -52,6 +76,12 @@ static int compare(const void *key, const void *entry)
 bool view_operator_is_eligible(struct ops_string name)
 {
 	return bsearch(&name, eligible, sizeof(eligible) / sizeof(eligible[0]), sizeof(eligible[0]), compare) != NULL;
+}
+
+bool view_operator_is_eligible_since(struct ops_string name)
+{
+	return bsearch(&name, eligible_since, sizeof(eligible_since) / sizeof(eligible_since[0]), sizeof(eligible_since[0]),
+	               compare) != NULL;
 }
 
 double view_tensor_cores_used(const struct ops_views *views)

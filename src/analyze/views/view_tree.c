@@ -145,6 +145,16 @@ static void add_to_parent(struct ops_views *views, const struct view_node *node)
 	}
 }
 
+/* Whether an operator could use tensor cores. Names that the plugin did not know count where kernels ran (F18): of a trace
+ * of the CPU it would say nothing. */
+static bool is_eligible(const struct ops_views *views, const struct view_node *node)
+{
+	uint16_t name = views->names[views->events->name[node->row]];
+
+	return node->part == VIEW_OPERATOR && (node->tensor_self_ns > 0 || (name & VIEW_NAME_ELIGIBLE) ||
+	                                       (views->has_kernels && (name & VIEW_NAME_ELIGIBLE_SINCE)));
+}
+
 void view_tree_sum(struct ops_views *views)
 {
 	struct view_node *nodes = views->nodes.items;
@@ -167,8 +177,7 @@ void view_tree_sum(struct ops_views *views)
 
 		if (node->kept != i)
 			continue;
-		node->eligible |= node->part == VIEW_OPERATOR && (node->tensor_self_ns > 0 ||
-		                  (views->names[views->events->name[node->row]] & VIEW_NAME_ELIGIBLE));
+		node->eligible |= is_eligible(views, node);
 		view_add(&node->device_total_ns, node->device_self_ns);
 		view_add(&node->tensor_total_ns, node->tensor_self_ns);
 		if (node->parent != OPS_NONE)

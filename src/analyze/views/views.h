@@ -63,6 +63,7 @@ enum view_name {
 	VIEW_NAME_LIGHTNING_MODULE = 4096,
 	VIEW_NAME_LIGHTNING_HOOK = 8192,
 	VIEW_NAME_NCCL_KERNEL = 16384,
+	VIEW_NAME_ELIGIBLE_SINCE = 32768, /* likewise, by names that the plugin did not know */
 };
 #define VIEW_NAME_COLLECTIVE (VIEW_NAME_NCCL | VIEW_NAME_GLOO)
 
@@ -143,6 +144,8 @@ struct view_step {
 	int64_t device_start_ns;
 	int64_t device_end_ns;
 	int64_t time_ns[VIEW_TIME_COUNT];
+	int64_t label_ns; /* of the CPU's: within labels alone, where no operator runs (F06) */
+	int64_t call_ns;  /* of communication: the host's calls alone, while no kernel of theirs runs (F08) */
 };
 
 /* Host part and device parts of one collective operation (3.6). */
@@ -232,6 +235,7 @@ uint16_t view_name_of(struct ops_views *views, uint32_t string);
 /* Whether a name is that of a kernel on tensor cores, or of an operator that could use them (7.3). */
 bool view_kernel_uses_tensor_cores(struct ops_string name);
 bool view_operator_is_eligible(struct ops_string name);
+bool view_operator_is_eligible_since(struct ops_string name);
 
 /* An operator in the sense of all tables (3.1). */
 static inline bool view_is_operator(const struct ops_views *views, const struct view_node *node)
@@ -277,6 +281,8 @@ bool view_gpu_figures(struct ops_views *views, int64_t gpu, struct view_gpu_figu
 double view_tensor_cores_used(const struct ops_views *views);
 double view_tensor_cores_eligible(const struct ops_views *views);
 double view_step_average_ns(const struct ops_views *views, enum view_category category); /* COUNT: all of it */
+double view_label_average_ns(const struct ops_views *views);
+double view_call_average_ns(const struct ops_views *views);
 
 
 #endif

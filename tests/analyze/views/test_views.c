@@ -34,9 +34,9 @@ static void spec_3_4_steps_end_with_their_kernels(void **state)
 	(void)state;
 	assert_has(text, "\"names\":[\"1\",\"2\"]");
 	assert_has(text, "{\"name\":\"1\",\"kernel\":30,\"memcpy\":0,\"memset\":0,\"communication\":0,\"runtime\":5,"
-	                 "\"dataloader\":0,\"cpu_exec\":15,\"other\":70,\"total\":120}");
+	                 "\"dataloader\":0,\"cpu_exec\":15,\"other\":70,\"total\":120,");
 	assert_has(text, "{\"name\":\"2\",\"kernel\":10,\"memcpy\":0,\"memset\":0,\"communication\":0,\"runtime\":0,"
-	                 "\"dataloader\":0,\"cpu_exec\":10,\"other\":60,\"total\":80}");
+	                 "\"dataloader\":0,\"cpu_exec\":10,\"other\":60,\"total\":80,");
 	ops_free_views(text);
 }
 
@@ -95,6 +95,71 @@ static void spec_18_f05_labels_launch(void **state)
 	(void)state;
 	assert_has(text, "\"operator\":\"mine\",\"grid\":\"None\"");
 	assert_has(text, "\"operator\":\"CallTreeRoot\",\"grid\":\"None\"");
+	ops_free_views(text);
+}
+
+/* F06: what of the CPU's time is labels, where no operator runs, is told apart. */
+static void spec_18_f06_labels_are_no_work(void **state)
+{
+	char *text = scene_views(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "")
+	                         VIEW_OP("a", 20, 15, 1), "");
+	struct ops_trace *trace;
+	size_t size;
+
+	(void)state;
+	assert_has(text, "\"cpu_exec\":60,\"other\":40,\"total\":100,\"cpu_exec_labels\":45,");
+	ops_free_views(text);
+	trace = scene_read(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "") VIEW_OP("a", 20, 15, 1), "");
+	assert_int_equal(ops_views_text(trace, false, &text, &size, NULL), OPS_OK);
+	assert_has(text, "operators            0.015 ms  15.0 %");
+	assert_has(text, "other                0.085 ms  85.0 %");
+	ops_free_views(text);
+	ops_trace_unref(trace);
+}
+
+/* F08: the host's call of a collective talks to nobody while none of its kernels runs. */
+static void spec_18_f08_calls_are_no_communication(void **state)
+{
+	static const char rows[] = VIEW_STEP(1, 0, 200) VIEW_OP("nccl:all_reduce", 10, 30, 1) VIEW_CALL(20, 5, 1, 3)
+		VIEW_ROW("kernel", "ncclDevKernel", 0, 7, 35, 65, "\"device\":0,\"correlation\":3,\"External id\":1");
+	char *text = scene_views(rows, "");
+
+	(void)state;
+	assert_has(text, "\"communication\":90,");
+	assert_has(text, "\"communication_calls\":25}");
+	assert_has(text, "\"total_latency\":65}");
+	ops_free_views(text);
+}
+
+#define KERNEL_OF(op, kernel, at, id)                                                              \
+	VIEW_OP(op, at, 10, id) VIEW_CALL(at, 5, id, id) VIEW_KERNEL(kernel, at, 10, id)
+
+/* F18: names since 2021, and those that only look as if. Without kernels the operators of old count alone. */
+static void spec_18_f18_tensor_cores(void **state)
+{
+	char *text = scene_views(KERNEL_OF("aten::_scaled_mm", "nvjet_qqtst_128x128_TNT", 0, 1)
+	                         KERNEL_OF("AddmmBackward0", "sm90_xmma_gemm_f32f32_tf32f32_f32_nn", 20, 2)
+	                         KERNEL_OF("aten::mul", "sm80_xmma_gemm_f32f32_f32f32_f32_nn", 40, 3), "");
+
+	(void)state;
+	assert_has(text, "\"used_ratio\":0.6666666666666666,\"eligible_ops_kernel_ratio\":0.6666666666666666}");
+	assert_has(text, "\"tensor_core_time_ratio\":0.6666666666666666,");
+	ops_free_views(text);
+	text = scene_views(VIEW_OP("AddmmBackward0", 0, 10, 1), "");
+	assert_has(text, "\"tc_eligible\":false");
+	ops_free_views(text);
+}
+
+/* F23: where an operator was called from, by the Python functions around it. */
+static void spec_18_f23_python_stacks(void **state)
+{
+	char *text = scene_views(VIEW_ROW("python_function", "a.py(1): f", 1, 1, 0, 50, "\"Python id\":1") VIEW_OP("a", 10, 10, 1)
+	                         VIEW_OP("a", 30, 10, 2) VIEW_ROW("python_function", "a.py(5): g", 1, 1, 60, 50, "\"Python id\":2")
+	                         VIEW_OP("a", 70, 10, 3), "");
+
+	(void)state;
+	assert_has(text, "\"call_stacks\":{\"operators_with_stacks\":0,");
+	assert_has(text, "\"python_stacks\":{\"operators_with_stacks\":1,\"distinct_stacks\":2,\"per_operator\":{\"a\":2}}");
 	ops_free_views(text);
 }
 
@@ -292,6 +357,10 @@ int main(void)
 		cmocka_unit_test(spec_18_f15_overlapping_operators_stay),
 		cmocka_unit_test(spec_18_f03_links_by_time),
 		cmocka_unit_test(spec_18_f05_labels_launch),
+		cmocka_unit_test(spec_18_f06_labels_are_no_work),
+		cmocka_unit_test(spec_18_f08_calls_are_no_communication),
+		cmocka_unit_test(spec_18_f18_tensor_cores),
+		cmocka_unit_test(spec_18_f23_python_stacks),
 		cmocka_unit_test(spec_9_memory),
 		cmocka_unit_test(spec_10_modules),
 		cmocka_unit_test(spec_5_thresholds),
