@@ -110,8 +110,10 @@ struct ops_events {
 	const uint32_t *module;          /* index into ops_trace_modules of the module that python_module numbers, OPS_NONE
 	                                  * unknown: numbers count the modules of a class, and classes may share a name */
 
-	/* All optional, and only in traces that were read from a file. */
-	const int64_t *correlation;      /* what a RUNTIME or DRIVER call and its device work have in common; -1 none */
+	const int64_t *correlation;      /* optional: what a RUNTIME or DRIVER call and its device work have in common; -1
+	                                  * none */
+
+	/* Both optional, and only in traces that were read from a file. */
 	const uint32_t *category;        /* string id of a category that is not the kind's own, or OPS_NONE */
 	const uint32_t *index;           /* place in the file's traceEvents, from 0; OPS_NONE unknown */
 };
@@ -216,8 +218,9 @@ struct ops_module_alias {
 	uint32_t path;
 };
 
-/* An arrow from one event to another, both as rows. Sorted by `from`, then `to`. In a recorded trace `from` is above `to`
- * and no two share an end; a trace that was read from a file has the arrows that its file draws. */
+/* An arrow from one event to another, both as rows. Sorted by `from`, then `to`. In a recorded trace no two share
+ * their `to`, and those from forward to backward do not share their `from`, which is above `to`; a trace that was read from
+ * a file has the arrows that its file draws. */
 enum ops_link_kind {
 	OPS_LINK_FORWARD_BACKWARD, /* "fwdbwd": a forward operator to its backward node */
 	OPS_LINK_LAUNCH,           /* "ac2g": a RUNTIME or DRIVER call to what it started on the device */

@@ -93,7 +93,8 @@ static bool open_lane(struct recording_reader *reader, struct recording_lane *la
 	lane->track = ops_builder_track(reader->builder, &track);
 	if (share->torch_number > reader->number_max)
 		reader->number_max = share->torch_number;
-	return translate_names(reader, lane);
+	return translate_names(reader, lane) &&
+	       recording_devices_thread(&reader->devices, share->tid, lane->track, &lane->ranges);
 }
 
 static bool open_lanes(struct recording_reader *reader)
@@ -131,6 +132,9 @@ static void number_tracks(struct recording_reader *reader)
 
 		ops_builder_number_track(reader->builder, lane->track, own ? lane->share->torch_number : ++number);
 	}
+	for (size_t i = 0; i < reader->devices.threads.count; i++)
+		if (!reader->devices.threads.items[i].ranges)
+			ops_builder_number_track(reader->builder, reader->devices.threads.items[i].track, ++number);
 }
 
 /* --- the merge ------------------------------------------------------------------------------------------------------ */
@@ -220,6 +224,8 @@ static void merge_lanes(struct recording_reader *reader)
 	for (size_t i = reader->heap_count; i-- > 0;)
 		sink_lane(reader, i);
 	while (reader->heap_count && !reader->failed && !ops_builder_failed(reader->builder)) {
+		if (!recording_devices_until(&reader->devices, reader->heap[0]->start_ns))
+			reader->failed = true;
 		recording_take_slot(reader, reader->heap[0]);
 		if (!advance(reader, reader->heap[0]))
 			reader->heap[0] = reader->heap[--reader->heap_count];
@@ -236,7 +242,8 @@ static void set_info(struct recording_reader *reader)
 		.start_ns = ops_clock_to_ns(&reader->clock, reader->recording->start.ticks),
 		.stop_ns = reader->stop_ns,
 		.pid = getpid(),
-		.lost = reader->recording->lost + reader->lost,
+		.lost = reader->recording->lost + reader->lost +
+		        (reader->recording->activities ? reader->recording->activities->lost : 0),
 		.host_name = gethostname(host, sizeof(host)) == 0 ? host : "",
 		.process_name = program_invocation_short_name,
 	};
@@ -247,11 +254,16 @@ static void set_info(struct recording_reader *reader)
 
 static bool read_all(struct recording_reader *reader)
 {
-	if (!open_lanes(reader) || !ops_called_modules_init(&reader->modules, reader->recording, reader->builder) ||
+	const struct ops_activities *activities = reader->recording->activities;
+
+	if (!recording_devices_init(&reader->devices, reader->recording, &reader->clock, reader->builder) ||
+	    !open_lanes(reader) || !ops_called_modules_init(&reader->modules, reader->recording, reader->builder) ||
 	    !ops_called_functions_init(&reader->functions, reader->recording, reader->builder))
 		return false;
-	ops_builder_expect(reader->builder, reader->recording->slot_count, 0);
+	ops_builder_expect(reader->builder, reader->recording->slot_count + (activities ? activities->items.count : 0), 0);
 	merge_lanes(reader);
+	if (reader->failed || !recording_devices_finish(&reader->devices))
+		return false;
 	number_tracks(reader);
 	set_info(reader);
 	return !reader->failed && !ops_builder_failed(reader->builder);
@@ -273,6 +285,7 @@ enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, str
 	for (size_t i = 0; i < reader.lane_count; i++) {
 		ops_free(reader.lanes[i].names);
 		ops_open_calls_release(&reader.lanes[i].calls);
+		OPS_ARRAY_RELEASE(&reader.lanes[i].ranges.open);
 	}
 	ops_called_modules_release(&reader.modules);
 	ops_called_functions_release(&reader.functions);
@@ -283,9 +296,12 @@ enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, str
 	ops_recording_free(take_recording);
 	if (ok) {
 		code = ops_builder_finish(reader.builder, ret_trace, error);
+		if (!code && (code = recording_devices_describe(&reader.devices, *ret_trace, error)))
+			ops_trace_unref(*ret_trace);
 	} else {
 		ops_builder_free(reader.builder);
 		code = ops_fault_memory(error);
 	}
+	recording_devices_release(&reader.devices);
 	return code ? ops_fault_context(error, code, "cannot make a trace of the recording") : OPS_OK;
 }

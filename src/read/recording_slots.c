@@ -179,6 +179,8 @@ static void take_event(struct recording_reader *reader, struct recording_lane *l
 		event.flags |= OPS_EVENT_ASYNC;
 		event.end_track = recording_track_of(reader, slot->end_thread);
 	}
+	if (!recording_devices_open(&reader->devices, &lane->ranges, &event))
+		reader->failed = true;
 	row = ops_builder_event(reader->builder, &event);
 	if (row != OPS_NONE)
 		complete_wrapper(reader, lane, row);

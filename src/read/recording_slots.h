@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "read/recording_calls.h"
+#include "read/recording_devices.h"
 #include "read/recording_modules.h"
 #include "record/recording.h"
 #include "trace/builder.h"
@@ -33,6 +34,7 @@ struct recording_lane {
 	int64_t start_ns; /* of the head */
 	int64_t end_ns;
 	struct ops_open_calls calls; /* of Python */
+	struct recording_ranges ranges; /* that calls of devices may lie in */
 	bool unfinished;
 	bool named_wrapper; /* the head's name is a wrapper's; set when it is taken */
 	uint32_t wrapper; /* row of an evaluate_function that the thread's next operator may complete, or OPS_NONE */
@@ -50,6 +52,7 @@ struct recording_reader {
 	struct recording_lane **heap;
 	size_t heap_count;
 	struct ops_called_modules modules;
+	struct recording_devices devices;
 	uint32_t number_max; /* the highest of torch's thread numbers seen anywhere */
 	uint64_t lost;
 	struct ops_buffer text; /* scratch */

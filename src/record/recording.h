@@ -55,6 +55,8 @@ struct ops_function_names {
 	uint32_t line;
 };
 
+struct ops_activities;
+
 struct ops_recording {
 	struct ops_clock_pair start;
 	struct ops_clock_pair stop;
@@ -68,6 +70,7 @@ struct ops_recording {
 	struct ops_arena module_arena;
 	struct ops_intern texts;
 	OPS_ARRAY(struct ops_function_names) functions;
+	struct ops_activities *activities; /* of devices (activities.h), owned; NULL when no collector ran */
 };
 
 /* The end of a slot in ticks, 0 while open. Pairs with ops_slot_close. Not for memory slots. */

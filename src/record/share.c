@@ -7,6 +7,7 @@
 #include <opstrobe/record.h>
 
 #include "base/alloc.h"
+#include "record/activities.h"
 #include "record/block.h"
 #include "record/pool.h"
 #include "record/recorder.h"
@@ -85,6 +86,7 @@ void ops_recording_free(struct ops_recording *recording)
 	ops_arena_release(&recording->module_arena);
 	ops_intern_release(&recording->texts);
 	OPS_ARRAY_RELEASE(&recording->functions);
+	ops_activities_free(recording->activities);
 	ops_free(recording);
 	pthread_mutex_lock(&ops_recorder.lock);
 	idle = !ops_recorder.session;

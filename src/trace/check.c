@@ -163,12 +163,28 @@ static enum ops_code check_link(const struct ops_trace *trace, size_t i, struct 
 	return OPS_OK;
 }
 
+/* A call may start several pieces of work, and by two clocks one may seem to begin before its call. */
+static enum ops_code check_launch(const struct ops_trace *trace, size_t i, struct ops_error *error)
+{
+	const struct ops_events *e = &trace->events;
+	const struct ops_link *link = &trace->links.items[i];
+	uint8_t from = e->kind[link->from], to = e->kind[link->to];
+
+	if (from != OPS_EVENT_RUNTIME && from != OPS_EVENT_DRIVER && from != OPS_EVENT_OVERHEAD)
+		return bad_link(error, i, "does not start at a call");
+	if (to != OPS_EVENT_KERNEL && to != OPS_EVENT_GPU_MEMCPY && to != OPS_EVENT_GPU_MEMSET)
+		return bad_link(error, i, "does not end at work of a device");
+	return OPS_OK;
+}
+
 /* What holds for the arrows that a recording has. */
 static enum ops_code check_recorded_link(const struct ops_trace *trace, size_t i, struct ops_error *error)
 {
 	const struct ops_events *e = &trace->events;
 	const struct ops_link *link = &trace->links.items[i];
 
+	if (link->kind == OPS_LINK_LAUNCH)
+		return check_launch(trace, i, error);
 	if (link->kind != OPS_LINK_FORWARD_BACKWARD)
 		return bad_link(error, i, "unknown kind");
 	if (link->from >= link->to)

@@ -172,7 +172,7 @@ static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = ops_json_uint_to(at, events->forward_thread[row]);
 		*at++ = ',';
 	}
-	if (!rows->was_read && !is_python && !has_record_id(rows, row))
+	if (!rows->was_read && events->kind[row] <= OPS_EVENT_USER_ANNOTATION && !has_record_id(rows, row))
 		at = OPS_PUT(at, "\"Record function id\":0,");
 	if (has_overload(rows, row)) {
 		at = OPS_PUT(at, "\"Overload Name\":\"");

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Running a collector beside a session; see intake.h.
+ */
+#include <opstrobe/collector.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "gpu/intake.h"
+#include "record/recording.h"
+
+#define CLOCK_TRIES 8
+
+struct ops_device_session {
+	const struct ops_device_collector *collector;
+	struct ops_activities *activities;
+};
+
+/* The collector's clock between two readings of ours; of several tries the tightest. */
+static struct ops_activity_clock read_clocks(const struct ops_device_collector *collector)
+{
+	struct ops_activity_clock best = {0};
+	uint32_t tsc = ops_clock_tsc();
+	uint64_t tightest = UINT64_MAX;
+
+	for (int i = 0; i < CLOCK_TRIES; i++) {
+		uint64_t before = ops_ticks(tsc);
+		int64_t device_ns = collector->clock_ns(collector->self);
+		uint64_t width = ops_ticks(tsc) - before;
+
+		if (width < tightest) {
+			tightest = width;
+			best = (struct ops_activity_clock){device_ns, before + width / 2};
+		}
+	}
+	return best;
+}
+
+static void free_session(struct ops_device_session *session)
+{
+	ops_activities_free(session->activities);
+	ops_free(session);
+}
+
+enum ops_code ops_device_start(const struct ops_device_collector *collector, uint32_t kinds,
+                               struct ops_device_session **ret_session, struct ops_error *error)
+{
+	struct ops_device_session *session = ops_alloc_zeroed(1, sizeof(*session));
+	enum ops_code code;
+
+	if (!session)
+		return ops_fault_memory(error);
+	session->collector = collector;
+	session->activities = ops_activities_new();
+	if (!session->activities) {
+		free_session(session);
+		return ops_fault_memory(error);
+	}
+	code = collector->start(collector->self, kinds, session->activities, error);
+	if (code) {
+		free_session(session);
+		return ops_fault_context(error, code, "cannot record devices with %s", collector->name);
+	}
+	session->activities->start = read_clocks(collector);
+	*ret_session = session;
+	return OPS_OK;
+}
+
+enum ops_code ops_device_stop(struct ops_device_session *take_session, struct ops_recording *recording,
+                              struct ops_error *error)
+{
+	const struct ops_device_collector *collector = take_session->collector;
+	enum ops_code code;
+
+	take_session->activities->stop = read_clocks(collector);
+	code = collector->stop(collector->self, take_session->activities, error);
+	if (recording) {
+		ops_activities_free(recording->activities);
+		recording->activities = take_session->activities;
+		take_session->activities = NULL;
+	}
+	free_session(take_session);
+	return code ? ops_fault_context(error, code, "%s could not finish recording devices", collector->name) : OPS_OK;
+}

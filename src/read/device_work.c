@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What ran on the devices of a recording, tied to the calls that started it; see recording_devices.h. Calls and work are put
+ * in order of their correlations, which they nearly are, and walked together.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "read/recording_devices.h"
+#include "trace/order.h"
+
+/* Where torch's viewers expect the processes that stand for devices: behind those of the host. */
+#define DEVICE_SORT_INDEX 5000000
+
+/* --- streams and annotations --------------------------------------------------------------------------------------- */
+
+static uint32_t stream_track(struct recording_devices *devices, const struct ops_activity *activity)
+{
+	const int64_t key[2] = {activity->device, activity->stream};
+	uint32_t number = ops_intern_add(&devices->streams, key, sizeof(key));
+	uint32_t *track;
+
+	if (number < devices->stream_tracks.count)
+		return devices->stream_tracks.items[number];
+	track = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&devices->stream_tracks);
+	if (!track)
+		return OPS_NONE;
+	return *track = ops_builder_track(devices->builder, &(struct ops_track){.kind = OPS_TRACK_STREAM,
+	                                                                        .pid = activity->device,
+	                                                                        .tid = activity->stream});
+}
+
+/* Lets the annotations around a call cover what it started. */
+static bool cover(struct recording_devices *devices, uint32_t annotation, const struct ops_new_event *event)
+{
+	for (; annotation != OPS_NONE; annotation = devices->annotations.items[annotation].outer) {
+		const uint32_t key[2] = {annotation, event->track};
+		uint32_t number = ops_intern_add(&devices->span_keys, key, sizeof(key));
+		struct recording_span *span;
+
+		if (number < devices->spans.count) {
+			span = &devices->spans.items[number];
+			span->start_ns = event->start_ns < span->start_ns ? event->start_ns : span->start_ns;
+			span->end_ns = event->end_ns > span->end_ns ? event->end_ns : span->end_ns;
+			continue;
+		}
+		span = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&devices->spans);
+		if (!span)
+			return false;
+		*span = (struct recording_span){event->start_ns, event->end_ns, annotation, event->track};
+	}
+	return true;
+}
+
+/* Rows of the annotations over streams, each a nanosecond wider on either side than the work it covers. */
+static void add_spans(struct recording_devices *devices)
+{
+	for (size_t i = 0; i < devices->spans.count; i++) {
+		const struct recording_span *span = &devices->spans.items[i];
+		const struct recording_annotation *annotation = &devices->annotations.items[span->annotation];
+		struct ops_new_event event = {
+			OPS_NEW_EVENT,
+			.kind = OPS_EVENT_GPU_USER_ANNOTATION,
+			.name = annotation->name,
+			.id = annotation->id,
+			.track = span->track,
+			.start_ns = span->start_ns - 1,
+			.end_ns = span->end_ns + 1,
+		};
+
+		ops_builder_event(devices->builder, &event);
+	}
+}
+
+/* --- work ----------------------------------------------------------------------------------------------------------- */
+
+/* The details of a copy and, behind them, what it moved and how fast. */
+static uint32_t copy_details(struct recording_devices *devices, const struct ops_activity *activity)
+{
+	struct ops_buffer *text = &devices->text;
+	const struct ops_intern_entry *details = &devices->activities->texts.entries[activity->details];
+	char number[32];
+
+	text->size = 0;
+	ops_buffer_append(text, details->bytes, details->size);
+	ops_buffer_append_text(text, details->size ? ",\"bytes\":" : "\"bytes\":");
+	ops_buffer_append(text, number, (size_t)(ops_json_uint_to(number, activity->bytes) - number));
+	if (activity->end_ns > activity->start_ns) {
+		double rate = (double)activity->bytes / (double)(activity->end_ns - activity->start_ns);
+
+		ops_buffer_append_text(text, ",\"memory bandwidth (GB/s)\":");
+		ops_buffer_append(text, number, (size_t)(ops_json_double_to(number, rate) - number));
+	}
+	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
+}
+
+/* Adds what ran on a stream; `call` started it, NULL when that is not known. */
+static bool take_work(struct recording_devices *devices, const struct ops_activity *activity,
+                      const struct recording_call *call)
+{
+	static const uint8_t kinds[] = {
+		[OPS_ACTIVITY_KERNEL] = OPS_EVENT_KERNEL,
+		[OPS_ACTIVITY_MEMCPY] = OPS_EVENT_GPU_MEMCPY,
+		[OPS_ACTIVITY_MEMSET] = OPS_EVENT_GPU_MEMSET,
+		[OPS_ACTIVITY_SYNC] = OPS_EVENT_SYNC,
+	};
+	bool moves = activity->kind == OPS_ACTIVITY_MEMCPY || activity->kind == OPS_ACTIVITY_MEMSET;
+	struct ops_new_event event = {
+		OPS_NEW_EVENT,
+		.kind = kinds[activity->kind],
+		.name = devices->strings[activity->name],
+		.track = stream_track(devices, activity),
+		.id = call ? call->operator_id : 0,
+	};
+	uint32_t row;
+
+	if (event.track == OPS_NONE)
+		return false;
+	if (activity->correlation)
+		event.correlation = (int64_t)activity->correlation;
+	recording_devices_times(devices, activity, &event);
+	if (moves)
+		event.extra = copy_details(devices, activity);
+	else if (activity->details)
+		event.extra = devices->strings[activity->details];
+	if (devices->text.failed)
+		return false;
+	row = ops_builder_event(devices->builder, &event);
+	if (!call || row == OPS_NONE || activity->kind == OPS_ACTIVITY_SYNC)
+		return true;
+	ops_builder_link(devices->builder, &(struct ops_link){call->row, row, OPS_LINK_LAUNCH, OPS_NONE});
+	return cover(devices, call->annotation, &event);
+}
+
+static bool correlates_before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct ops_activity *items = context;
+
+	return items[a].correlation < items[b].correlation;
+}
+
+static bool met_before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct recording_call *met = context;
+
+	return met[a].correlation < met[b].correlation;
+}
+
+/* The activities that are no calls, in order of correlation. NULL when memory is out. */
+static uint32_t *order_work(const struct ops_activities *activities, size_t *ret_count)
+{
+	uint32_t *work = ops_realloc_array(NULL, activities->items.count + 1, sizeof(*work));
+	size_t count = 0;
+
+	for (size_t i = 0; work && i < activities->items.count; i++)
+		if (!ops_activity_is_call(&activities->items.items[i]))
+			work[count++] = (uint32_t)i;
+	if (work && !ops_sort_rows(work, count, correlates_before, activities->items.items)) {
+		ops_free(work);
+		return NULL;
+	}
+	*ret_count = count;
+	return work;
+}
+
+/* Where several calls have one correlation (a runtime call makes one of the driver), the first to begin counts. */
+static bool join(struct recording_devices *devices, const uint32_t *work, size_t count)
+{
+	const struct recording_call *call = devices->met.items;
+	const struct recording_call *end = call + devices->met.count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct ops_activity *activity = &devices->activities->items.items[work[i]];
+
+		while (call < end && call->correlation < activity->correlation)
+			call++;
+		if (!take_work(devices, activity,
+		               call < end && call->correlation == activity->correlation ? call : NULL))
+			return false;
+	}
+	return true;
+}
+
+static bool order_met(struct recording_devices *devices)
+{
+	uint32_t *order;
+	bool ok = ops_find_order(devices->met.count, met_before, devices->met.items, &order) &&
+	          (!order || ops_reorder(&devices->met.items, devices->met.count, sizeof(*devices->met.items), order));
+
+	if (ok)
+		devices->met.capacity = devices->met.count;
+	ops_free(order);
+	return ok;
+}
+
+/* --- devices -------------------------------------------------------------------------------------------------------- */
+
+static void add_process(struct recording_devices *devices, int64_t pid, const char *labels, int64_t sort_index)
+{
+	ops_builder_process(devices->builder, &(struct ops_process){
+						      .pid = pid,
+						      .name = ops_builder_string(devices->builder,
+	                                                                         program_invocation_short_name,
+	                                                                         strlen(program_invocation_short_name)),
+						      .labels = ops_builder_string(devices->builder, labels, strlen(labels)),
+						      .has_sort_index = 1,
+						      .sort_index = sort_index,
+					      });
+}
+
+/* The host and the devices as processes, which is what viewers know. */
+static bool add_processes(struct recording_devices *devices)
+{
+	const struct ops_activities *activities = devices->activities;
+
+	add_process(devices, getpid(), "CPU", getpid());
+	for (size_t i = 0; i < activities->devices.count; i++) {
+		uint32_t ordinal = activities->devices.items[i].ordinal;
+
+		devices->text.size = 0;
+		ops_buffer_printf(&devices->text, "GPU %u", ordinal);
+		ops_buffer_append(&devices->text, "", 1);
+		if (devices->text.failed)
+			return false;
+		add_process(devices, ordinal, devices->text.bytes, DEVICE_SORT_INDEX + (int64_t)ordinal);
+	}
+	return true;
+}
+
+static bool list_properties(struct recording_devices *devices)
+{
+	const struct ops_activities *activities = devices->activities;
+	struct ops_buffer *text = &devices->properties;
+
+	ops_buffer_append_text(text, "[");
+	for (size_t i = 0; i < activities->devices.count; i++) {
+		const struct ops_intern_entry *properties =
+			&activities->texts.entries[activities->devices.items[i].properties];
+
+		ops_buffer_append_text(text, i ? "," : "");
+		ops_buffer_append(text, properties->bytes, properties->size);
+	}
+	ops_buffer_append_text(text, "]");
+	return !text->failed;
+}
+
+bool recording_devices_take_work(struct recording_devices *devices)
+{
+	size_t count;
+	uint32_t *work = order_work(devices->activities, &count);
+	bool ok = work && order_met(devices) && join(devices, work, count) && add_processes(devices) &&
+	          list_properties(devices);
+
+	ops_free(work);
+	if (ok)
+		add_spans(devices);
+	return ok;
+}
+
+enum ops_code recording_devices_describe(const struct recording_devices *devices, struct ops_trace *trace,
+                                         struct ops_error *error)
+{
+	static const char key[] = "deviceProperties";
+
+	if (!devices->activities)
+		return OPS_OK;
+	return ops_trace_set_metadata(trace, key, sizeof(key) - 1, devices->properties.bytes, devices->properties.size, error);
+}

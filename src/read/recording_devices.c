@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls of the host that have to do with devices, and the operators and annotations around them; see recording_devices.h.
+ */
+#include "read/recording_devices.h"
+
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "trace/order.h"
+
+#define CLOCK_BASE_MIN_NS 1000000 /* over less than this two readings do not tell how clocks differ in speed */
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+static bool translate_texts(struct recording_devices *devices)
+{
+	const struct ops_intern *texts = &devices->activities->texts;
+
+	devices->strings = ops_realloc_array(NULL, texts->count, sizeof(*devices->strings));
+	for (size_t i = 0; devices->strings && i < texts->count; i++)
+		devices->strings[i] =
+			ops_builder_string(devices->builder, texts->entries[i].bytes, texts->entries[i].size);
+	return devices->strings && !ops_builder_failed(devices->builder);
+}
+
+static void tie_clocks(struct recording_devices *devices, const struct ops_clock_map *clock)
+{
+	const struct ops_activity_clock *start = &devices->activities->start;
+	const struct ops_activity_clock *stop = &devices->activities->stop;
+	int64_t stop_wall_ns = ops_clock_to_ns(clock, stop->ticks);
+
+	devices->from_wall_ns = ops_clock_to_ns(clock, start->ticks);
+	devices->rate = 1;
+	if (stop->device_ns - start->device_ns >= CLOCK_BASE_MIN_NS && stop_wall_ns > devices->from_wall_ns)
+		devices->rate = (double)(stop_wall_ns - devices->from_wall_ns) /
+		                (double)(stop->device_ns - start->device_ns);
+}
+
+static bool starts_before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct ops_activity *items = context;
+
+	return items[a].start_ns < items[b].start_ns;
+}
+
+static bool order_calls(struct recording_devices *devices)
+{
+	const struct ops_activities *activities = devices->activities;
+
+	devices->calls = ops_realloc_array(NULL, activities->items.count + 1, sizeof(*devices->calls));
+	for (size_t i = 0; devices->calls && i < activities->items.count; i++)
+		if (ops_activity_is_call(&activities->items.items[i]))
+			devices->calls[devices->call_count++] = (uint32_t)i;
+	return devices->calls &&
+	       ops_sort_rows(devices->calls, devices->call_count, starts_before, activities->items.items);
+}
+
+bool recording_devices_init(struct recording_devices *devices, const struct ops_recording *recording,
+                            const struct ops_clock_map *clock, struct ops_builder *builder)
+{
+	*devices = (struct recording_devices){.activities = recording->activities, .builder = builder};
+	if (!devices->activities)
+		return true;
+	tie_clocks(devices, clock);
+	return translate_texts(devices) && order_calls(devices);
+}
+
+void recording_devices_release(struct recording_devices *devices)
+{
+	ops_free(devices->strings);
+	ops_free(devices->calls);
+	ops_intern_release(&devices->tids);
+	OPS_ARRAY_RELEASE(&devices->threads);
+	OPS_ARRAY_RELEASE(&devices->annotations);
+	OPS_ARRAY_RELEASE(&devices->met);
+	ops_intern_release(&devices->streams);
+	OPS_ARRAY_RELEASE(&devices->stream_tracks);
+	ops_intern_release(&devices->span_keys);
+	OPS_ARRAY_RELEASE(&devices->spans);
+	ops_buffer_release(&devices->properties);
+	ops_buffer_release(&devices->text);
+}
+
+/* --- threads and what is open on them ------------------------------------------------------------------------------ */
+
+bool recording_devices_thread(struct recording_devices *devices, int64_t tid, uint32_t track,
+                              struct recording_ranges *ranges)
+{
+	struct recording_thread *thread;
+	uint32_t number;
+
+	if (!devices->activities)
+		return true;
+	number = ops_intern_add(&devices->tids, &tid, sizeof(tid));
+	if (number < devices->threads.count)
+		return true; /* the number of a thread that ended came back: which of the two made a call is not known */
+	thread = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&devices->threads);
+	if (thread)
+		*thread = (struct recording_thread){track, ranges};
+	return thread != NULL;
+}
+
+/* The thread that made a call; one that recorded nothing gets its track now. NULL when memory is out. */
+static const struct recording_thread *thread_of(struct recording_devices *devices, int64_t tid)
+{
+	uint32_t number = ops_intern_find(&devices->tids, &tid, sizeof(tid));
+
+	if (number == OPS_INTERN_NONE) {
+		const struct ops_track track = {.kind = OPS_TRACK_THREAD, .pid = getpid(), .tid = tid};
+
+		number = (uint32_t)devices->threads.count;
+		if (!recording_devices_thread(devices, tid, ops_builder_track(devices->builder, &track), NULL))
+			return NULL;
+	}
+	return &devices->threads.items[number];
+}
+
+/* The innermost range that is open at a time, NULL for none. */
+static const struct recording_range *innermost(struct recording_ranges *ranges, int64_t time_ns)
+{
+	while (ranges->open.count && ranges->open.items[ranges->open.count - 1].end_ns <= time_ns)
+		ranges->open.count--;
+	return ranges->open.count ? &ranges->open.items[ranges->open.count - 1] : NULL;
+}
+
+static bool add_annotation(struct recording_devices *devices, const struct ops_new_event *event, uint32_t outer)
+{
+	struct recording_annotation *added = OPS_ARRAY_PUSH(&devices->annotations);
+
+	if (added)
+		*added = (struct recording_annotation){event->id, event->name, outer};
+	return added != NULL;
+}
+
+bool recording_devices_open(struct recording_devices *devices, struct recording_ranges *ranges,
+                            struct ops_new_event *event)
+{
+	struct recording_range range = {.end_ns = event->end_ns, .annotation = OPS_NONE};
+	const struct recording_range *around;
+	struct recording_range *opened;
+
+	if (!devices->activities)
+		return true;
+	event->id = ++devices->last_id;
+	if ((event->flags & OPS_EVENT_ASYNC) || event->end_track != OPS_NONE)
+		return true; /* encloses nothing */
+	around = innermost(ranges, event->start_ns);
+	if (around) {
+		range.operator_id = around->operator_id;
+		range.annotation = around->annotation;
+	}
+	if (event->kind == OPS_EVENT_CPU_OP) {
+		range.operator_id = event->id;
+	} else {
+		if (!add_annotation(devices, event, range.annotation))
+			return false;
+		range.annotation = (uint32_t)devices->annotations.count - 1;
+	}
+	opened = OPS_ARRAY_PUSH(&ranges->open);
+	if (opened)
+		*opened = range;
+	return opened != NULL;
+}
+
+/* --- calls ---------------------------------------------------------------------------------------------------------- */
+
+void recording_devices_times(const struct recording_devices *devices, const struct ops_activity *activity,
+                             struct ops_new_event *event)
+{
+	int64_t from_ns = devices->activities->start.device_ns;
+	int64_t start_ns = activity->start_ns - from_ns;
+	int64_t end_ns = activity->end_ns - from_ns;
+
+	event->start_ns = devices->from_wall_ns + (int64_t)((double)start_ns * devices->rate);
+	event->end_ns = devices->from_wall_ns + (int64_t)((double)end_ns * devices->rate);
+	if (event->end_ns < event->start_ns)
+		event->end_ns = event->start_ns;
+}
+
+static bool take_call(struct recording_devices *devices, const struct ops_activity *activity,
+                      struct ops_new_event *event)
+{
+	const struct recording_thread *thread = thread_of(devices, activity->thread);
+	const struct recording_range *around;
+	struct recording_call call = {.correlation = activity->correlation, .annotation = OPS_NONE};
+	struct recording_call *met;
+
+	if (!thread)
+		return false;
+	around = thread->ranges ? innermost(thread->ranges, event->start_ns) : NULL;
+	if (around) {
+		call.operator_id = around->operator_id;
+		call.annotation = around->annotation;
+	}
+	event->track = thread->track;
+	event->id = call.operator_id;
+	call.row = ops_builder_event(devices->builder, event);
+	if (!activity->correlation)
+		return true;
+	met = OPS_ARRAY_PUSH(&devices->met);
+	if (met)
+		*met = call;
+	return met != NULL;
+}
+
+bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
+{
+	static const uint8_t kinds[OPS_ACTIVITY_KIND_COUNT] = {
+		[OPS_ACTIVITY_RUNTIME] = OPS_EVENT_RUNTIME,
+		[OPS_ACTIVITY_DRIVER] = OPS_EVENT_DRIVER,
+		[OPS_ACTIVITY_OVERHEAD] = OPS_EVENT_OVERHEAD,
+	};
+
+	for (; devices->next_call < devices->call_count; devices->next_call++) {
+		const struct ops_activity *activity =
+			&devices->activities->items.items[devices->calls[devices->next_call]];
+		struct ops_new_event event = {
+			OPS_NEW_EVENT,
+			.kind = kinds[activity->kind],
+			.name = devices->strings[activity->name],
+		};
+
+		if (activity->correlation)
+			event.correlation = (int64_t)activity->correlation;
+		if (activity->details)
+			event.extra = devices->strings[activity->details];
+		recording_devices_times(devices, activity, &event);
+		if (event.start_ns >= time_ns)
+			break;
+		if (!take_call(devices, activity, &event))
+			return false;
+	}
+	return true;
+}
+
+bool recording_devices_finish(struct recording_devices *devices)
+{
+	return !devices->activities ||
+	       (recording_devices_until(devices, INT64_MAX) && recording_devices_take_work(devices));
+}

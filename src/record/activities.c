@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What devices did during a session; see activities.h.
+ */
+#include "record/activities.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+
+struct ops_activities *ops_activities_new(void)
+{
+	struct ops_activities *activities = ops_alloc_zeroed(1, sizeof(*activities));
+
+	if (activities && ops_intern_add(&activities->texts, "", 0) != 0) {
+		ops_activities_free(activities);
+		return NULL;
+	}
+	return activities;
+}
+
+void ops_activities_free(struct ops_activities *activities)
+{
+	if (!activities)
+		return;
+	OPS_ARRAY_RELEASE(&activities->items);
+	OPS_ARRAY_RELEASE(&activities->devices);
+	ops_intern_release(&activities->texts);
+	ops_free(activities);
+}
+
+uint32_t ops_activities_text(struct ops_activities *activities, const char *bytes, size_t size)
+{
+	uint32_t id = ops_intern_add(&activities->texts, bytes, size);
+
+	return id == OPS_INTERN_NONE ? 0 : id;
+}
+
+void ops_activities_add(struct ops_activities *activities, const struct ops_activity *activity)
+{
+	struct ops_activity *added = OPS_ARRAY_PUSH(&activities->items);
+
+	if (added)
+		*added = *activity;
+	else
+		activities->lost++;
+}
+
+bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, const char *properties, size_t size)
+{
+	uint32_t text;
+	struct ops_device *added;
+
+	if (ops_json_validate(properties, size, NULL) != OPS_OK)
+		return false;
+	text = ops_activities_text(activities, properties, size);
+	added = text ? OPS_ARRAY_PUSH(&activities->devices) : NULL;
+	if (added)
+		*added = (struct ops_device){ordinal, text};
+	return added != NULL;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What devices did during a session, as their collectors (gpu/intake.h) hand it over: work on streams, the calls on the
+ * host that started it, the devices themselves. A recording carries it to the reader (read/recording_devices.c), which
+ * makes rows of it and finds the operator behind each.
+ *
+ * An activity is 56 bytes; its texts are ids, so that a kernel launched a million times is named once. One thread at a
+ * time adds. Running out of memory loses activities, which are counted, and nothing else.
+ */
+#ifndef OPS_RECORD_ACTIVITIES_H
+#define OPS_RECORD_ACTIVITIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/intern.h"
+
+enum ops_activity_kind {
+	/* on a stream of a device */
+	OPS_ACTIVITY_KERNEL,
+	OPS_ACTIVITY_MEMCPY,
+	OPS_ACTIVITY_MEMSET,
+	OPS_ACTIVITY_SYNC,
+	/* on a thread of the host */
+	OPS_ACTIVITY_RUNTIME,
+	OPS_ACTIVITY_DRIVER,
+	OPS_ACTIVITY_OVERHEAD,
+	OPS_ACTIVITY_KIND_COUNT
+};
+
+/* Which a collector is asked for: a set of kinds. */
+#define OPS_ACTIVITY_BIT(kind) (1u << (kind))
+#define OPS_ACTIVITY_ALL (OPS_ACTIVITY_BIT(OPS_ACTIVITY_KIND_COUNT) - 1)
+
+struct ops_activity {
+	int64_t start_ns; /* of the collector's clock, see ops_activities.start */
+	int64_t end_ns;
+	uint64_t bytes;       /* moved by a copy or set; 0 elsewhere */
+	uint64_t correlation; /* what a call and the work it started have in common; 0 none */
+	int64_t stream;       /* of work on a device; -1 when it concerns all, as the synchronisation of a context does */
+	uint32_t name;        /* ids of texts; 0 is "" */
+	uint32_t details;     /* what else its row says: members of a JSON object without the braces */
+	uint32_t thread;      /* of a call: the thread's id in the system (gettid) */
+	uint16_t device;      /* ordinal */
+	uint8_t kind;         /* enum ops_activity_kind */
+	uint8_t unused;
+};
+
+/* A device that was there: one element of torch's "deviceProperties". */
+struct ops_device {
+	uint32_t ordinal;
+	uint32_t properties; /* text: a JSON object */
+};
+
+/* One moment on the collector's clock and on the recorder's (ops_ticks). */
+struct ops_activity_clock {
+	int64_t device_ns;
+	uint64_t ticks;
+};
+
+struct ops_activities {
+	OPS_ARRAY(struct ops_activity) items; /* in any order */
+	OPS_ARRAY(struct ops_device) devices;
+	struct ops_intern texts;              /* number 0 is "" */
+	struct ops_activity_clock start;      /* the collector's clock runs evenly between these two */
+	struct ops_activity_clock stop;
+	uint64_t lost;
+};
+
+/* NULL when memory is out. */
+struct ops_activities *ops_activities_new(void);
+void ops_activities_free(struct ops_activities *activities); /* NULL is allowed */
+
+/* The id of a text, added if new; 0 when memory is out. */
+uint32_t ops_activities_text(struct ops_activities *activities, const char *bytes, size_t size);
+/* Adds a copy, or counts it as lost. */
+void ops_activities_add(struct ops_activities *activities, const struct ops_activity *activity);
+/* Adds a device; `properties` is a JSON object. Once for each ordinal. False when memory is out or it is no JSON. */
+bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, const char *properties, size_t size);
+
+static inline bool ops_activity_is_call(const struct ops_activity *activity)
+{
+	return activity->kind >= OPS_ACTIVITY_RUNTIME;
+}
+
+#endif
