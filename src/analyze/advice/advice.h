@@ -5,6 +5,7 @@
  *     advice_model.c    steps, places, sums over subtrees
  *     advice_claim.c    what is explained already
  *     advice_loops.c    loops of the program
+ *     advice_idle.c     when an accelerator had nothing to do, and why
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules, in the order in which they are asked
  *     advice_write.c    asks all rules; JSON, text, Markdown
@@ -27,6 +28,7 @@
 
 #include <opstrobe/advice.h>
 
+#include "analyze/advice/advice_idle.h"
 #include "analyze/views/view_map.h"
 #include "analyze/views/views.h"
 #include "base/arena.h"
@@ -137,9 +139,11 @@ struct advice {
 	OPS_ARRAY(struct advice_site) sites;
 	OPS_ARRAY(struct advice_loop) loops;
 	uint32_t *loop_of;     /* by row: index into `loops`, OPS_NONE */
+	uint8_t *steady;       /* by step */
 	size_t step_count;     /* steady ones */
 	int64_t steps_ns;      /* their sum */
 	double host_weight;    /* what of the host's time an accelerator waits for; 1 without one */
+	struct advice_idle idle;
 	bool real_steps;       /* the trace says where steps are */
 };
 

@@ -39,19 +39,17 @@ static bool find_steps(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
 	size_t steps = advice->views.steps.count, at = 0;
-	uint8_t *steady = ops_alloc_zeroed(steps + 1, 1);
 	int64_t median_ns;
 
-	if (!steady || !median_step(advice, &median_ns)) {
-		ops_free(steady);
+	advice->steady = ops_alloc_zeroed(steps + 1, 1);
+	if (!advice->steady || !median_step(advice, &median_ns))
 		return false;
-	}
 	for (size_t i = 0; i < steps; i++) {
 		const struct view_step *step = &advice->views.steps.items[i];
 		int64_t ns = ops_difference(step->end_ns, step->start_ns);
 
-		steady[i] = ns / UNSTEADY <= median_ns;
-		if (!steady[i])
+		advice->steady[i] = ns / UNSTEADY <= median_ns;
+		if (!advice->steady[i])
 			continue;
 		advice->step_count++;
 		advice->steps_ns = ops_sum(advice->steps_ns, ns);
@@ -60,13 +58,12 @@ static bool find_steps(struct advice *advice)
 		advice->step_of[row] = OPS_NONE;
 		while (at + 1 < steps && advice->views.steps.items[at + 1].host_start_ns <= events->start_ns[row])
 			at++;
-		if (steps && steady[at] && events->start_ns[row] >= advice->views.steps.items[at].host_start_ns &&
+		if (steps && advice->steady[at] && events->start_ns[row] >= advice->views.steps.items[at].host_start_ns &&
 		    events->start_ns[row] < advice->views.steps.items[at].end_ns &&
 		    !(events->flags[row] & OPS_EVENT_HIDDEN))
 			advice->step_of[row] = (uint32_t)at;
 		advice->real_steps |= advice->views.parts[row] == VIEW_STEP;
 	}
-	ops_free(steady);
 	return true;
 }
 
@@ -324,24 +321,6 @@ static void find_needs(struct advice *advice)
 	}
 }
 
-/* What the host saves shortens a step only while the accelerator waits for it. */
-static void weigh_host(struct advice *advice)
-{
-	int64_t busy_ns = 0;
-
-	for (size_t i = 0; i < advice->views.steps.count; i++)
-		for (int c = VIEW_TIME_KERNEL; c <= VIEW_TIME_MEMSET; c++)
-			busy_ns = ops_sum(busy_ns, advice->views.steps.items[i].time_ns[c]);
-	advice->host_weight = 1;
-	if (advice->views.device_events.count) {
-		double all_ns = view_step_average_ns(&advice->views, VIEW_TIME_COUNT) * (double)advice->views.steps.count;
-
-		advice->host_weight = all_ns > 0 ? 1 - (double)busy_ns / all_ns : 1;
-	}
-	if (advice->host_weight < 0)
-		advice->host_weight = 0;
-}
-
 static bool allocate(struct advice *advice)
 {
 	size_t count = advice->events->count + 1, strings = ops_trace_string_count(advice->trace) + 1;
@@ -379,7 +358,9 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 		sum_up(advice, forward);
 		done = advice_find_loops(advice);
 		find_needs(advice);
-		weigh_host(advice);
+		done = done && advice_idle_find(advice);
+		/* What the host saves shortens a step only while the accelerator waits for it. */
+		advice->host_weight = advice->views.device_events.count ? advice_idle_host_share(advice) : 1;
 	}
 	ops_free(forward);
 	return done;
@@ -389,9 +370,11 @@ void advice_release(struct advice *advice)
 {
 	ops_views_release(&advice->views);
 	view_map_release(&advice->site_map);
+	advice_idle_release(&advice->idle);
 	OPS_ARRAY_RELEASE(&advice->sites);
 	OPS_ARRAY_RELEASE(&advice->loops);
 	ops_free(advice->loop_of);
+	ops_free(advice->steady);
 	ops_free(advice->step_of);
 	ops_free(advice->site);
 	ops_free(advice->caller);

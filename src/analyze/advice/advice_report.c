@@ -190,6 +190,20 @@ static struct ops_string module_of(const struct advice *advice, uint32_t row)
 	return (struct ops_string){"", 0};
 }
 
+/* The operator that a row is or that calls it; else the call of the driver that it is. Files of 2020 have steps and loaders
+ * among operators. */
+static struct ops_string operator_of(const struct advice *advice, uint32_t row)
+{
+	const struct ops_events *events = advice->events;
+
+	for (uint32_t at = row; at != OPS_NONE && events->kind[at] != OPS_EVENT_PYTHON_FUNCTION; at = events->parent[at])
+		if (advice_is_operator(advice, at) && advice->views.parts[at] != VIEW_STEP)
+			return advice_name(advice, at);
+	if (advice->views.parts[row] == VIEW_LAUNCH)
+		return advice_name(advice, row);
+	return (struct ops_string){"", 0};
+}
+
 static bool describe(struct advice *advice, const struct advice_cost *cost, struct advice_where *ret_where)
 {
 	struct advice_report *report = advice->report;
@@ -204,8 +218,7 @@ static bool describe(struct advice *advice, const struct advice_cost *cost, stru
 		if (!ops_event_function(advice->trace, site->frame, &function))
 			function.name = function.file = (struct ops_string){"", 0};
 	}
-	if (advice->events->kind[cost->row] == OPS_EVENT_CPU_OP)
-		name = advice_name(advice, cost->row);
+	name = operator_of(advice, cost->row);
 	return keep(report, function.file.bytes, function.file.size, &ret_where->file) &&
 	       keep(report, function.name.bytes, function.name.size, &ret_where->function) &&
 	       keep(report, module.bytes, module.size, &ret_where->module) &&

@@ -5,27 +5,29 @@
  */
 #include "analyze/advice/advice.h"
 
-#define ADVICE_RULES(X)                                                                            \
-	X(gc)            \
-	X(checkpoint)    \
-	X(synchronise)   \
-	X(logging)       \
-	X(waiting)       \
-	X(restarts)      \
-	X(loader)        \
-	X(concatenation) \
-	X(types)         \
-	X(layouts)       \
-	X(attention)     \
-	X(denormal)      \
-	X(optimizer)     \
-	X(rows)          \
-	X(small)         \
-	X(double)        \
-	X(growth)        \
-	X(no_grad)       \
-	X(launch)        \
-	X(pageable)      \
+#define ADVICE_RULES(X) \
+	X(gc)             \
+	X(checkpoint)     \
+	X(synchronise)    \
+	X(logging)        \
+	X(waiting)        \
+	X(restarts)       \
+	X(loader)         \
+	X(concatenation)  \
+	X(types)          \
+	X(layouts)        \
+	X(attention)      \
+	X(denormal)       \
+	X(optimizer)      \
+	X(rows)           \
+	X(small)          \
+	X(double)         \
+	X(growth)         \
+	X(no_grad)        \
+	X(launch)         \
+	X(idle)           \
+	X(copies)         \
+	X(pageable)       \
 	X(python_time)
 
 #define DECLARE(name) extern const struct advice_rule advice_rule_##name;

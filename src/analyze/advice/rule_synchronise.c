@@ -3,16 +3,17 @@
  * Values of tensors that Python asks for within steps: .item(), .tolist(), bool(tensor), nonzero, print of a tensor. On an
  * accelerator each waits until all that was launched is done; on the CPU it is the price of the call.
  */
+#include <stdio.h>
+
 #include "analyze/advice/advice.h"
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool check_host(struct advice *advice, const struct advice_rule *rule)
 {
 	static const char *const patterns[] = {
 		"*: Tensor.__repr__", "*: Tensor.__format__", "*: Tensor.tolist", "<built-in method item of Tensor>",
 		"<built-in method tolist of Tensor>", "<built-in method item of Parameter>", "aten::item", "aten::is_nonzero",
 		"aten::_local_scalar_dense", "aten::nonzero", "<built-in method cpu of Tensor>", "<built-in method numpy of Tensor>",
-		"cudaStreamSynchronize", "cudaDeviceSynchronize", "hipStreamSynchronize", "hipDeviceSynchronize",
-		"<built-in function _cuda_synchronize>", "aten::equal", NULL};
+		"aten::equal", NULL};
 	struct advice_tally tally;
 	/* The loader's and optimizer's own are theirs; anomaly mode's checks in the backward pass have a rule; and with a loop
 	 * over rows its calls go. */
@@ -20,13 +21,65 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	            advice_tally_names(&tally, advice, patterns, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP) &&
 	            advice_report_add(advice, rule, &tally,
 	                              (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-	                              "%.1f calls a step read values of tensors and take %.3f ms (%.1f %%). Gain: their time%s.",
+	                              "%.1f calls a step read values of tensors and take %.3f ms (%.1f %%). Gain: their time.",
 	                              advice_per_step(advice, tally.events), advice_step_ms(advice, (double)tally.ns),
-	                              advice_percent(advice, (double)tally.ns),
-	                              advice->views.device_events.count ? ", as far as the accelerator is idle" : "");
+	                              advice_percent(advice, (double)tally.ns));
 
 	advice_tally_release(&tally);
 	return done;
+}
+
+/* The stack of the costliest call, innermost first: "cudaStreamSynchronize ← aten::_local_scalar_dense ← aten::item". */
+static void describe_stack(const struct advice *advice, const struct advice_tally *tally, char *text, size_t size)
+{
+	const struct advice_cost *most = &tally->costs[0];
+	size_t used = 0;
+	uint32_t row;
+
+	for (size_t i = 0; i < tally->count; i++)
+		most = tally->costs[i].ns > most->ns ? &tally->costs[i] : most;
+	text[0] = '\0';
+	for (row = most->row; row != OPS_NONE && used < size; row = advice->events->parent[row]) {
+		struct ops_string name = advice_name(advice, row);
+
+		if (advice->views.parts[row] == VIEW_OPERATOR || advice->views.parts[row] == VIEW_LAUNCH)
+			used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " ← " : "", (int)name.size, name.bytes);
+	}
+}
+
+/* The host waits, and then the device: what counts is the device's wait, up to the host's. */
+static bool check_device(struct advice *advice, const struct advice_rule *rule)
+{
+	struct advice_tally tally;
+	int64_t waits_ns = 0;
+	char stack[256];
+	bool done = advice_tally_init(&tally, advice);
+
+	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
+		const struct advice_gap *gap = &advice->idle.gaps.items[i];
+
+		if (gap->cause != ADVICE_IDLE_SYNC)
+			continue;
+		waits_ns = ops_sum(waits_ns, advice_ns(advice, gap->row));
+		advice_tally_add(&tally, advice, gap->row, advice_idle_saved_ns(advice, gap));
+	}
+	if (done && tally.events) {
+		describe_stack(advice, &tally, stack, sizeof(stack));
+		done = advice_report_add(advice, rule, &tally,
+		                         (struct advice_gain){.ns = (double)tally.ns, .device = true, .confidence = ADVICE_LIKELY},
+		                         "%.1f times a step the host waits until the device is done, %.3f ms in all, and then the "
+		                         "device is idle for %.3f ms until it is given work again. Most at: %s. Gain: the idle time "
+		                         "behind each call, no more than the host waited in it.",
+		                         advice_per_step(advice, tally.events), advice_step_ms(advice, (double)waits_ns),
+		                         advice_step_ms(advice, (double)advice->idle.ns[ADVICE_IDLE_SYNC]), stack);
+	}
+	advice_tally_release(&tally);
+	return done;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	return advice->has & ADVICE_NEEDS_DEVICE ? check_device(advice, rule) : check_host(advice, rule);
 }
 
 const struct advice_rule advice_rule_synchronise = {

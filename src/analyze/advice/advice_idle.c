@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gaps in an accelerator's work and their causes. Rows, device events and gaps are all in order of time, so that one walk
+ * through each does.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Clocks of host and device agree to about so much. */
+#define SKEW_NS 5000
+
+/* The host is on its way to the next launch for so long at most: Python between two operators takes tens of microseconds, and
+ * an operator that launches a kernel as long as all those that it calls. What is longer computes on the host. */
+#define PYTHON_NS_MAX 200000
+#define OPERATOR_NS_MAX 2000000
+
+/* --- gaps ----------------------------------------------------------------------------------------------------------- */
+
+static bool find_steady(const struct advice *advice, struct view_spans *steady)
+{
+	for (size_t i = 0; i < advice->views.steps.count; i++)
+		if (advice->steady[i] &&
+		    !view_spans_merge(steady, advice->views.steps.items[i].start_ns, advice->views.steps.items[i].end_ns))
+			return false;
+	return true;
+}
+
+static bool add_gap(struct advice *advice, const struct view_spans *steady, size_t *cursor, struct advice_gap gap)
+{
+	struct advice_gap *added;
+
+	gap.ns = view_spans_within(steady, gap.start_ns, gap.end_ns, cursor);
+	if (gap.ns <= 0)
+		return true;
+	added = OPS_ARRAY_PUSH(&advice->idle.gaps);
+	if (added)
+		*added = gap;
+	return added != NULL;
+}
+
+static bool find_gaps(struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	struct view_spans steady = {0};
+	size_t cursor = 0;
+	int64_t busy_ns; /* until when */
+	bool done = find_steady(advice, &steady);
+
+	busy_ns = steady.count ? steady.items[0].start_ns : INT64_MAX;
+	for (uint32_t i = 0; done && i < advice->views.device_events.count; i++) {
+		uint32_t row = advice->views.device_events.items[i].row;
+
+		if (events->start_ns[row] > busy_ns)
+			done = add_gap(advice, &steady, &cursor,
+			               (struct advice_gap){.start_ns = busy_ns, .end_ns = events->start_ns[row], .event = i,
+			                                   .row = OPS_NONE});
+		busy_ns = events->end_ns[row] > busy_ns ? events->end_ns[row] : busy_ns;
+	}
+	if (done && steady.count && busy_ns < steady.items[steady.count - 1].end_ns)
+		done = add_gap(advice, &steady, &cursor,
+		               (struct advice_gap){.start_ns = busy_ns, .end_ns = steady.items[steady.count - 1].end_ns,
+		                                   .event = OPS_NONE, .row = OPS_NONE});
+	view_spans_release(&steady);
+	return done;
+}
+
+/* --- causes --------------------------------------------------------------------------------------------------------- */
+
+/* Calls that return when the device is done. Those of a profiler that stops lie behind the steps. */
+static const char *const synchronising[] = {
+	"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy", "cuStreamSynchronize",
+	"cuCtxSynchronize", "cuEventSynchronize", "hipStreamSynchronize", "hipDeviceSynchronize", "hipEventSynchronize",
+	"hipMemcpy", "hipMemcpyWithStream", "urQueueFinish", "urEventWait", "zeCommandQueueSynchronize",
+	"zeEventHostSynchronize", NULL};
+
+struct walk {
+	const struct advice *advice;
+	uint8_t *synchronises; /* by string */
+	uint8_t *uploads;      /* by row: something below copies to the device */
+	uint32_t *current;     /* by track: the innermost row that has begun */
+	uint32_t next;         /* row */
+	uint32_t sync;         /* the synchronising call that ends last of those that have begun */
+};
+
+static void walk_to(struct walk *walk, int64_t time_ns)
+{
+	const struct ops_events *events = walk->advice->events;
+
+	for (; walk->next < events->count && events->start_ns[walk->next] <= time_ns; walk->next++) {
+		uint32_t row = walk->next;
+
+		if (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC))
+			continue;
+		walk->current[events->track[row]] = row;
+		if (walk->synchronises[events->name[row]] && walk->advice->views.parts[row] == VIEW_LAUNCH &&
+		    (walk->sync == OPS_NONE || events->end_ns[row] > events->end_ns[walk->sync]))
+			walk->sync = row;
+	}
+}
+
+/* The innermost row of a thread at the time that was walked to. */
+static uint32_t row_at(struct walk *walk, uint32_t track, int64_t time_ns)
+{
+	const struct ops_events *events = walk->advice->events;
+
+	while (walk->current[track] != OPS_NONE && events->end_ns[walk->current[track]] <= time_ns)
+		walk->current[track] = events->parent[walk->current[track]];
+	return walk->current[track];
+}
+
+static int64_t outermost_operator_ns(const struct advice *advice, uint32_t row)
+{
+	int64_t ns = -1;
+
+	for (; row != OPS_NONE; row = advice->events->parent[row])
+		if (advice_is_operator(advice, row) && advice->views.parts[row] == VIEW_OPERATOR)
+			ns = advice_ns(advice, row);
+	return ns;
+}
+
+static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
+{
+	const struct advice *advice = walk->advice;
+	int64_t gap_ns = ops_difference(gap->end_ns, gap->start_ns), middle_ns = gap->start_ns + gap_ns / 2, operator_ns;
+	uint32_t call, sync;
+
+	walk_to(walk, gap->start_ns);
+	sync = walk->sync;
+	if (gap->event == OPS_NONE || advice->views.device_events.items[gap->event].launch == OPS_NONE)
+		return ADVICE_IDLE_END;
+	call = advice->views.launches.items[advice->views.device_events.items[gap->event].launch].row;
+	if (advice->events->start_ns[call] <= gap->start_ns)
+		return ADVICE_IDLE_DEVICE;
+	walk_to(walk, middle_ns);
+	gap->row = row_at(walk, advice->events->track[call], middle_ns);
+	if (gap->row != OPS_NONE && (advice->zone[gap->row] & ADVICE_IN_LOADER))
+		return ADVICE_IDLE_LOADER;
+	if (sync != OPS_NONE && ops_sum(advice->events->end_ns[sync], SKEW_NS) >= gap->start_ns) {
+		gap->row = sync;
+		return advice->events->parent[sync] != OPS_NONE && walk->uploads[advice->events->parent[sync]]
+		               ? ADVICE_IDLE_UPLOAD : ADVICE_IDLE_SYNC;
+	}
+	operator_ns = outermost_operator_ns(advice, gap->row);
+	if (operator_ns >= 0)
+		return operator_ns <= OPERATOR_NS_MAX ? ADVICE_IDLE_LAUNCH : ADVICE_IDLE_HOST;
+	return gap_ns <= PYTHON_NS_MAX ? ADVICE_IDLE_LAUNCH : ADVICE_IDLE_HOST;
+}
+
+/* The operators, or functions, that call for a copy to the device themselves. */
+static bool find_uploads(struct walk *walk)
+{
+	const struct advice *advice = walk->advice;
+	static const char *const patterns[] = {"*HtoD*", "*HostToDevice*", NULL};
+	uint8_t *which = advice_names(advice, patterns);
+
+	walk->uploads = ops_alloc_zeroed(advice->events->count + 1, sizeof(*walk->uploads));
+	for (size_t i = 0; which && walk->uploads && i < advice->views.device_events.count; i++) {
+		const struct view_device_event *event = &advice->views.device_events.items[i];
+		uint32_t parent;
+
+		if (event->launch == OPS_NONE || !which[advice->events->name[event->row]])
+			continue;
+		parent = advice->events->parent[advice->views.launches.items[event->launch].row];
+		if (parent != OPS_NONE && advice_is_operator(advice, parent))
+			walk->uploads[parent] = 1;
+	}
+	ops_free(which);
+	return which && walk->uploads;
+}
+
+static bool find_causes(struct advice *advice)
+{
+	struct walk walk = {.advice = advice, .sync = OPS_NONE};
+	size_t tracks;
+	bool done;
+
+	ops_trace_tracks(advice->trace, &tracks);
+	walk.synchronises = advice_names(advice, synchronising);
+	walk.current = ops_realloc_array(NULL, tracks + 1, sizeof(*walk.current));
+	done = walk.synchronises && walk.current && find_uploads(&walk);
+	if (done)
+		memset(walk.current, 0xff, (tracks + 1) * sizeof(*walk.current));
+	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
+		struct advice_gap *gap = &advice->idle.gaps.items[i];
+
+		gap->cause = cause_of(&walk, gap);
+		advice->idle.ns[gap->cause] = ops_sum(advice->idle.ns[gap->cause], gap->ns);
+		advice->idle.all_ns = ops_sum(advice->idle.all_ns, gap->ns);
+	}
+	ops_free(walk.synchronises);
+	ops_free(walk.uploads);
+	ops_free(walk.current);
+	return done;
+}
+
+/* --- communication --------------------------------------------------------------------------------------------------- */
+
+/* Time in which collectives run on the device and nothing else does. */
+static bool find_exposed(struct advice *advice)
+{
+	struct view_spans all = {0}, compute = {0}, steady = {0}, alone = {0};
+	size_t count = advice->views.device_events.count;
+	bool done = find_steady(advice, &steady);
+
+	for (size_t i = 0; done && i < count; i++) {
+		const struct view_device_event *event = &advice->views.device_events.items[i];
+		int64_t start_ns = advice->events->start_ns[event->row], end_ns = advice->events->end_ns[event->row];
+
+		done = view_spans_merge(event->communicates ? &all : &compute, start_ns, end_ns);
+	}
+	done = done && view_spans_subtract(&all, &compute, &alone);
+	if (done)
+		advice->idle.exposed_ns = view_spans_common(&alone, &steady);
+	view_spans_release(&all);
+	view_spans_release(&compute);
+	view_spans_release(&steady);
+	view_spans_release(&alone);
+	return done;
+}
+
+bool advice_idle_find(struct advice *advice)
+{
+	return !advice->views.device_events.count || (find_gaps(advice) && find_causes(advice) && find_exposed(advice));
+}
+
+void advice_idle_release(struct advice_idle *idle)
+{
+	OPS_ARRAY_RELEASE(&idle->gaps);
+}
+
+int64_t advice_idle_saved_ns(const struct advice *advice, const struct advice_gap *gap)
+{
+	int64_t wait_ns = advice_ns(advice, gap->row);
+
+	return wait_ns < gap->ns ? wait_ns : gap->ns;
+}
+
+double advice_idle_host_share(const struct advice *advice)
+{
+	const struct advice_idle *idle = &advice->idle;
+	int64_t ns = idle->all_ns - idle->ns[ADVICE_IDLE_DEVICE];
+
+	return advice->steps_ns > 0 && ns > 0 ? (double)ns / (double)advice->steps_ns : 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copies between host and device that nothing runs beside: from pageable memory the host waits for them, from pinned memory
+ * the stream does.
+ */
+#include <stdlib.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* The driver sends less than this along with the call, from whatever memory; and values that are read have a rule. */
+#define BYTES_MIN 65536
+
+struct copies {
+	struct view_spans compute;
+	struct advice_tally tally;
+	int64_t exposed_ns;
+	int64_t stalled_ns; /* idle behind the host's wait for a copy */
+	int64_t bytes;
+};
+
+static bool collect_compute(struct copies *copies, const struct advice *advice)
+{
+	for (size_t i = 0; i < advice->views.device_events.count; i++) {
+		const struct view_device_event *event = &advice->views.device_events.items[i];
+
+		if (event->part == VIEW_KERNEL && !event->communicates &&
+		    !view_spans_merge(&copies->compute, advice->events->start_ns[event->row], advice->events->end_ns[event->row]))
+			return false;
+	}
+	return true;
+}
+
+/* -1 not said. */
+static int64_t bytes_of(const struct advice *advice, uint32_t row)
+{
+	struct ops_string json;
+
+	return ops_event_arg(advice->trace, row, "bytes", &json) ? strtoll(json.bytes, NULL, 10) : -1;
+}
+
+static void add_copies(struct copies *copies, struct advice *advice, const uint8_t *which)
+{
+	size_t cursor = 0;
+
+	for (size_t i = 0; i < advice->views.device_events.count; i++) {
+		const struct view_device_event *event = &advice->views.device_events.items[i];
+		uint32_t row = event->row, call;
+		int64_t bytes, alone_ns;
+
+		if (event->part != VIEW_COPY || !which[advice->events->name[row]] || !advice_counts(advice, row))
+			continue;
+		bytes = bytes_of(advice, row);
+		if (bytes >= 0 && bytes < BYTES_MIN)
+			continue;
+		call = event->launch == OPS_NONE ? row : advice->views.launches.items[event->launch].row;
+		alone_ns = advice_ns(advice, row) - view_spans_within(&copies->compute, advice->events->start_ns[row],
+		                                                      advice->events->end_ns[row], &cursor);
+		copies->exposed_ns = ops_sum(copies->exposed_ns, alone_ns);
+		copies->bytes = ops_sum(copies->bytes, bytes > 0 ? bytes : 0);
+		advice_tally_add(&copies->tally, advice, call, alone_ns);
+	}
+}
+
+static void add_stalls(struct copies *copies, const struct advice *advice)
+{
+	for (size_t i = 0; i < advice->idle.gaps.count; i++) {
+		const struct advice_gap *gap = &advice->idle.gaps.items[i];
+
+		if (gap->cause == ADVICE_IDLE_UPLOAD) {
+			copies->stalled_ns = ops_sum(copies->stalled_ns, advice_idle_saved_ns(advice, gap));
+			advice_tally_add(&copies->tally, advice, gap->row, advice_idle_saved_ns(advice, gap));
+		}
+	}
+}
+
+static bool report(struct advice *advice, const struct advice_rule *rule, const char *const *patterns, bool pageable)
+{
+	uint8_t *which = advice_names(advice, patterns);
+	struct copies copies = {0};
+	uint64_t count;
+	bool done = which && advice_tally_init(&copies.tally, advice) && collect_compute(&copies, advice);
+
+	if (done) {
+		add_copies(&copies, advice, which);
+		count = copies.tally.events;
+		if (count && pageable)
+			add_stalls(&copies, advice);
+		done = advice_report_add(advice, rule, &copies.tally,
+		                         (struct advice_gain){.ns = (double)copies.tally.ns, .device = true,
+		                                              .confidence = pageable ? ADVICE_LIKELY : ADVICE_UNSURE},
+		                         "%.1f copies a step between the device and %s memory, %.3g MB, run for %.3f ms (%.1f %%) "
+		                         "with no kernel beside; for %.3f ms the device is idle since the host waited for copies. "
+		                         "Gain: both, which the kernels of another batch hide.", advice_per_step(advice, count),
+		                         pageable ? "pageable" : "pinned",
+		                         advice->step_count ? (double)copies.bytes / 1e6 / (double)advice->step_count : 0,
+		                         advice_step_ms(advice, (double)copies.exposed_ns),
+		                         advice_percent(advice, (double)copies.exposed_ns),
+		                         advice_step_ms(advice, (double)copies.stalled_ns));
+	}
+	view_spans_release(&copies.compute);
+	advice_tally_release(&copies.tally);
+	ops_free(which);
+	return done;
+}
+
+static bool check_pageable(struct advice *advice, const struct advice_rule *rule)
+{
+	return report(advice, rule, (const char *const[]){"*Pageable*", NULL}, true);
+}
+
+static bool check_pinned(struct advice *advice, const struct advice_rule *rule)
+{
+	return report(advice, rule, (const char *const[]){"*Pinned -> Device*", "*Device -> Pinned*", NULL}, false);
+}
+
+const struct advice_rule advice_rule_pageable = {
+	.id = "pageable-copies",
+	.title = "Copies between host and device use pageable memory",
+	.explanation = "The driver first copies to pinned memory of its own, and the call returns when that is done: the host "
+		       "launches nothing meanwhile, and the device's queue runs dry.",
+	.advice = "DataLoader(…, pin_memory=True), and batch = batch.to(device, non_blocking=True). Check: copies are named "
+		  "'Pinned', and run beside kernels.",
+	.link = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+	.needs = ADVICE_NEEDS_DEVICE,
+	.severity_max = ADVICE_HIGH,
+	.check = check_pageable,
+};
+
+const struct advice_rule advice_rule_copies = {
+	.id = "copies-not-overlapped",
+	.title = "Copies between host and device are not hidden behind kernels",
+	.explanation = "A stream does one thing after the other: a batch that is copied on the stream that computes holds it up, "
+		       "though a device has engines of their own for copies.",
+	.advice = "Copy the next batch ahead, on a stream of its own: with torch.cuda.stream(copying): following = "
+		  "batch.to(device, non_blocking=True), and before it is used torch.cuda.current_stream().wait_stream(copying). "
+		  "Check: copies run beside kernels.",
+	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers",
+	.needs = ADVICE_NEEDS_DEVICE,
+	.severity_max = ADVICE_HIGH,
+	.check = check_pinned,
+};

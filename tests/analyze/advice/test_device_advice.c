@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice on accelerators: programs whose device waits for one cause give the finding of that cause and its gain, and
+ * a device that is busy gives none.
+ */
+#include "device_trace.h"
+
+#define STEPS 4
+
+static void assert_near(double value, double expected, double tolerance)
+{
+	if (!(value >= expected - tolerance && value <= expected + tolerance))
+		fail_msg("%g is not %g to %g", value, expected, tolerance);
+}
+
+/* Kernels of 3 us, one every 30 us. */
+static void finds_launch_bound(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		device_trace_step(&trace, step, step * 1200, 1199);
+		for (int i = 0; i < 40; i++)
+			device_trace_work(&trace, "aten::add", "", "kernel", "add_kernel", "", step * 1200 + i * 30, 3);
+	}
+	text = device_trace_advise(&trace);
+	/* 40 gaps of 27 us, less 1.5 each. */
+	assert_near(finding_ms(text, "launch-bound"), 1.02, 0.05);
+	assert_true(finding_ms(text, "synchronising-calls") < 0);
+	assert_non_null(strstr(text, "the device is idle for 90"));
+	assert_non_null(strstr(text, "aten::add"));
+	ops_free_advice(text);
+}
+
+/* Ten kernels of 100 us are queued, then .item() waits for them and 300 us of Python follow. */
+static void finds_synchronising_calls(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double at = step * 1400, done_us = 0;
+
+		device_trace_step(&trace, step, at, 1399);
+		for (int i = 0; i < 10; i++)
+			done_us = device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + i * 11, 100);
+		device_trace_host(&trace, "cpu_op", "aten::item", at + 115, done_us + 3 - at - 115);
+		device_trace_host(&trace, "cpu_op", "aten::_local_scalar_dense", at + 116, done_us + 2 - at - 116);
+		device_trace_host(&trace, "cuda_runtime", "cudaStreamSynchronize", at + 117, done_us + 1 - at - 117);
+	}
+	text = device_trace_advise(&trace);
+	/* The device is idle for 400 us behind each but the last. */
+	assert_near(finding_ms(text, "synchronising-calls"), 0.3, 0.02);
+	assert_true(finding_ms(text, "launch-bound") < 0);
+	assert_non_null(strstr(text, "cudaStreamSynchronize ← aten::_local_scalar_dense ← aten::item"));
+	ops_free_advice(text);
+}
+
+/* A batch of 200 us is copied before the kernels of each step; from pageable memory the call waits, too. */
+static void finds_copies(void **state)
+{
+	(void)state;
+	for (int pinned = 0; pinned < 2; pinned++) {
+		struct device_trace trace;
+		char *text;
+
+		device_trace_open(&trace);
+		for (int step = 0; step < STEPS; step++) {
+			double at = step * 1200;
+
+			device_trace_step(&trace, step, at, 1199);
+			device_trace_work(&trace, "aten::copy_", "", "gpu_memcpy",
+			                  pinned ? "Memcpy HtoD (Pinned -> Device)" : "Memcpy HtoD (Pageable -> Device)",
+			                  "\"bytes\": 2000000", at, 200);
+			for (int i = 0; i < 10; i++)
+				device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + 20 + i * 11, 99);
+		}
+		text = device_trace_advise(&trace);
+		assert_near(finding_ms(text, pinned ? "copies-not-overlapped" : "pageable-copies"), 0.2, 0.01);
+		assert_true(finding_ms(text, pinned ? "pageable-copies" : "copies-not-overlapped") < 0);
+		assert_true(finding_ms(text, "device-idle") < 0);
+		ops_free_advice(text);
+	}
+}
+
+/* A batch is decoded for 500 us while the device has nothing to do. */
+static void finds_host_work(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double at = step * 1000;
+
+		device_trace_step(&trace, step, at, 999);
+		for (int i = 0; i < 10; i++)
+			device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + 500 + i * 11, 48);
+	}
+	text = device_trace_advise(&trace);
+	assert_near(finding_ms(text, "device-idle"), 0.517, 0.01);
+	assert_non_null(strstr(text, "while the host does something else"));
+	ops_free_advice(text);
+}
+
+/* Work for longer than a step is always queued. */
+static void leaves_busy_devices_alone(void **state)
+{
+	static const char *const rules[] = {"launch-bound", "device-idle", "synchronising-calls", "pageable-copies",
+	                                    "copies-not-overlapped"};
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		device_trace_step(&trace, step, step * 1000, 999);
+		for (int i = 0; i < 20; i++)
+			device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", step * 1000 + i * 15, 50);
+	}
+	text = device_trace_advise(&trace);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		assert_true(finding_ms(text, rules[i]) < 0);
+	ops_free_advice(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(finds_synchronising_calls),
+		cmocka_unit_test(finds_copies), cmocka_unit_test(finds_host_work),
+		cmocka_unit_test(leaves_busy_devices_alone)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
