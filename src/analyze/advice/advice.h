@@ -192,6 +192,12 @@ static inline bool advice_is_operator(const struct advice *advice, uint32_t row)
 	return advice->events->kind[row] == OPS_EVENT_CPU_OP;
 }
 
+/* The call that launched work on a device, or the work itself where that is not known. */
+static inline uint32_t advice_launch_row(const struct advice *advice, const struct view_device_event *event)
+{
+	return event->launch == OPS_NONE ? event->row : advice->views.launches.items[event->launch].row;
+}
+
 /* In a steady step. */
 static inline bool advice_counts(const struct advice *advice, uint32_t row)
 {
@@ -201,6 +207,8 @@ static inline bool advice_counts(const struct advice *advice, uint32_t row)
 /* For each string of the trace the 1-based place of the first pattern that it matches, or 0. NULL ends the list. "x*" is a
  * beginning, "*x" an end, "*x*" what a name contains. Freed with ops_free; NULL when memory is out. */
 uint8_t *advice_names(const struct advice *advice, const char *const *names);
+/* Whether a text matches one of such patterns. */
+bool advice_text_like(struct ops_string text, const char *const *patterns);
 /* Elements of the first tensor among a row's inputs, and its element type; -1 unknown. */
 int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_dtype);
 /* The `i`th input; false when there is none. */

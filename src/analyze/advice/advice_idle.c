@@ -242,3 +242,10 @@ double advice_idle_host_share(const struct advice *advice)
 
 	return advice->steps_ns > 0 && ns > 0 ? (double)ns / (double)advice->steps_ns : 0;
 }
+
+double advice_busy_share(const struct advice *advice)
+{
+	double share = 1 - advice_idle_host_share(advice);
+
+	return share > 0 ? share : 0;
+}

@@ -52,5 +52,7 @@ void advice_idle_release(struct advice_idle *idle);
 int64_t advice_idle_saved_ns(const struct advice *advice, const struct advice_gap *gap);
 /* What of the idle time saved work of the host could fill, as a share of the steps. */
 double advice_idle_host_share(const struct advice *advice);
+/* What of the device's time shortens the steps when it is saved: all but what the host would then be waited for. */
+double advice_busy_share(const struct advice *advice);
 
 #endif

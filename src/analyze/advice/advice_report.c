@@ -34,6 +34,14 @@ static bool matches(struct ops_string text, const char *pattern)
 	return memcmp(before ? text.bytes + text.size - size : text.bytes, pattern, size) == 0;
 }
 
+bool advice_text_like(struct ops_string text, const char *const *patterns)
+{
+	for (size_t i = 0; patterns[i]; i++)
+		if (matches(text, patterns[i]))
+			return true;
+	return false;
+}
+
 uint8_t *advice_names(const struct advice *advice, const char *const *names)
 {
 	size_t count = ops_trace_string_count(advice->trace);

@@ -27,6 +27,9 @@
 	X(launch)         \
 	X(idle)           \
 	X(copies)         \
+	X(precision)      \
+	X(pointwise)      \
+	X(occupancy)      \
 	X(pageable)       \
 	X(python_time)
 

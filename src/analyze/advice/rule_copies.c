@@ -45,7 +45,7 @@ static void add_copies(struct copies *copies, struct advice *advice, const uint8
 
 	for (size_t i = 0; i < advice->views.device_events.count; i++) {
 		const struct view_device_event *event = &advice->views.device_events.items[i];
-		uint32_t row = event->row, call;
+		uint32_t row = event->row;
 		int64_t bytes, alone_ns;
 
 		if (event->part != VIEW_COPY || !which[advice->events->name[row]] || !advice_counts(advice, row))
@@ -53,12 +53,11 @@ static void add_copies(struct copies *copies, struct advice *advice, const uint8
 		bytes = bytes_of(advice, row);
 		if (bytes >= 0 && bytes < BYTES_MIN)
 			continue;
-		call = event->launch == OPS_NONE ? row : advice->views.launches.items[event->launch].row;
 		alone_ns = advice_ns(advice, row) - view_spans_within(&copies->compute, advice->events->start_ns[row],
 		                                                      advice->events->end_ns[row], &cursor);
 		copies->exposed_ns = ops_sum(copies->exposed_ns, alone_ns);
 		copies->bytes = ops_sum(copies->bytes, bytes > 0 ? bytes : 0);
-		advice_tally_add(&copies->tally, advice, call, alone_ns);
+		advice_tally_add(&copies->tally, advice, advice_launch_row(advice, event), alone_ns);
 	}
 }
 

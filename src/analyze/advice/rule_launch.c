@@ -24,7 +24,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 
 		if (gap->cause != ADVICE_IDLE_LAUNCH)
 			continue;
-		advice_tally_add(&tally, advice, views->launches.items[views->device_events.items[gap->event].launch].row, gap->ns);
+		advice_tally_add(&tally, advice, advice_launch_row(advice, &views->device_events.items[gap->event]), gap->ns);
 		gain_ns = ops_sum(gain_ns, gap->ns > GRAPH_NS ? gap->ns - GRAPH_NS : 0);
 	}
 	for (size_t i = 0; i < views->device_events.count; i++) {

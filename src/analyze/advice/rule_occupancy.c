@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The costliest kernel, when it has fewer blocks than the device has multiprocessors: the others have nothing to do.
+ */
+#include <math.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Below a twentieth of the steps it does not matter how well a kernel fills the device. */
+#define SHARE_MIN_PCT 5.0
+
+/* A kernel that ran a few times may have been a test. */
+#define CALLS_MIN 10
+
+struct kernel_cost {
+	int64_t ns;
+	int64_t filled_ns; /* as long as it would take on a filled device */
+};
+
+static const struct view_kernel *arguments_of(const struct advice *advice, const struct view_device_event *event)
+{
+	if (event->part != VIEW_KERNEL || event->communicates || event->arguments == OPS_NONE ||
+	    !advice_counts(advice, event->row))
+		return NULL;
+	return &advice->views.kernels.items[event->arguments];
+}
+
+static uint32_t costliest(const struct advice *advice, struct kernel_cost *costs)
+{
+	uint32_t most = OPS_NONE;
+
+	for (size_t i = 0; i < advice->views.device_events.count; i++) {
+		const struct view_device_event *event = &advice->views.device_events.items[i];
+		const struct view_kernel *kernel = arguments_of(advice, event);
+		struct kernel_cost *cost;
+		double filled;
+
+		if (!kernel || !(kernel->blocks_per_sm > 0))
+			continue;
+		cost = &costs[advice->events->name[event->row]];
+		filled = kernel->blocks_per_sm < 1 ? kernel->blocks_per_sm : 1;
+		cost->ns = ops_sum(cost->ns, advice_ns(advice, event->row));
+		cost->filled_ns = ops_sum(cost->filled_ns, (int64_t)(filled * (double)advice_ns(advice, event->row)));
+		if (most == OPS_NONE || cost->ns > costs[most].ns)
+			most = advice->events->name[event->row];
+	}
+	return most;
+}
+
+static bool report(struct advice *advice, const struct advice_rule *rule, uint32_t name, const struct kernel_cost *cost)
+{
+	struct ops_string text = ops_trace_string(advice->trace, name);
+	struct advice_tally tally;
+	bool done = advice_tally_init(&tally, advice);
+
+	for (size_t i = 0; done && i < advice->views.device_events.count; i++) {
+		const struct view_device_event *event = &advice->views.device_events.items[i];
+
+		if (arguments_of(advice, event) && advice->events->name[event->row] == name)
+			advice_tally_add(&tally, advice, advice_launch_row(advice, event), advice_ns(advice, event->row));
+	}
+	done = done && (tally.events < CALLS_MIN ||
+	                advice_report_add(advice, rule, &tally,
+	                                 (struct advice_gain){.ns = (double)(cost->ns - cost->filled_ns) * advice_busy_share(advice),
+	                                                      .device = true, .confidence = ADVICE_UNSURE},
+	                                 "the costliest kernel, %.*s%s, takes %.3f ms a step (%.1f %%) in %.1f calls, with %.2f "
+	                                 "blocks for each multiprocessor. Gain: the share of the device that it leaves idle.",
+	                                 (int)(text.size < 80 ? text.size : 80), text.bytes, text.size > 80 ? "…" : "",
+	                                 advice_step_ms(advice, (double)cost->ns), advice_percent(advice, (double)cost->ns),
+	                                 advice_per_step(advice, tally.events), (double)cost->filled_ns / (double)cost->ns));
+	advice_tally_release(&tally);
+	return done;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	struct kernel_cost *costs = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*costs));
+	bool done = costs != NULL;
+	uint32_t most = done ? costliest(advice, costs) : OPS_NONE;
+
+	if (most != OPS_NONE && advice_percent(advice, (double)costs[most].ns) >= SHARE_MIN_PCT)
+		done = report(advice, rule, most, &costs[most]);
+	ops_free(costs);
+	return done;
+}
+
+const struct advice_rule advice_rule_occupancy = {
+	.id = "low-occupancy",
+	.title = "The costliest kernel leaves multiprocessors idle",
+	.explanation = "A block runs on one multiprocessor. A kernel of fewer blocks than there are multiprocessors takes as long "
+		       "as with more of them, on the rest of the device.",
+	.advice = "Give it more to do at once: larger batches, several small products as one (torch.bmm), or let kernels of "
+		  "independent streams run beside it. Check: blocks per SM of at least 1.",
+	.link = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/#thread-and-block-heuristics",
+	.needs = ADVICE_NEEDS_DEVICE,
+	.severity_max = ADVICE_MEDIUM,
+	.check = check,
+};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrix products and convolutions in full float32 on devices with tensor cores. Libraries say in a kernel's name what it
+ * computes with.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Tensor cores do 8 times as many operations a second as float32 units (V100: 125 to 15.7 TFLOP/s; A100 with TF32: 156 to
+ * 19.5; H100: 495 to 67). Memory stays as fast, so that real products gain about half of that. */
+#define SPEEDUP 4.0
+
+enum generation { NO_TENSOR_CORES, HALF_ONLY = 7, TF32 = 8 };
+
+/* By compute capability where the file says it, else by what the kernels were made for. */
+static enum generation generation_of(const struct advice *advice)
+{
+	static const char *const ampere[] = {"*ampere_*", "*sm80_*", "*sm90_*", "*cutlass_80_*", NULL};
+	static const char *const volta[] = {"volta_*", "*_volta_*", "turing_*", NULL};
+	enum generation found = NO_TENSOR_CORES;
+
+	if (advice->views.devices.count) {
+		int64_t major = advice->views.devices.items[0].major;
+
+		return major >= 8 ? TF32 : major == 7 ? HALF_ONLY : NO_TENSOR_CORES;
+	}
+	for (size_t i = 0; i < ops_trace_string_count(advice->trace) && found != TF32; i++) {
+		struct ops_string name = ops_trace_string(advice->trace, (uint32_t)i);
+
+		if (advice_text_like(name, ampere))
+			found = TF32;
+		else if (advice_text_like(name, volta))
+			found = HALF_ONLY;
+	}
+	return found;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	/* "f32f32_f32f32_f32": type of A and B, of the product and the sum, of the output. */
+	static const char *const products[] = {"*sgemm*", "*scudnn*", "*f32f32_f32f32_f32*", "*gemmSN*", "*fft2d_*", NULL};
+	uint8_t *which = advice_names(advice, products);
+	enum generation generation = generation_of(advice);
+	struct advice_tally tally = {0};
+	bool done = which && advice_tally_init(&tally, advice);
+
+	for (size_t i = 0; done && generation && i < advice->views.device_events.count; i++) {
+		const struct view_device_event *event = &advice->views.device_events.items[i];
+		uint16_t name = advice->views.names[advice->events->name[event->row]];
+
+		if (event->part == VIEW_KERNEL && which[advice->events->name[event->row]] && !(name & VIEW_NAME_TENSOR_CORES) &&
+		    advice_counts(advice, event->row))
+			advice_tally_add(&tally, advice, advice_launch_row(advice, event), advice_ns(advice, event->row));
+	}
+	done = done && advice_report_add(advice, rule, &tally,
+	                                 (struct advice_gain){.ns = (double)tally.ns * (1 - 1 / SPEEDUP) * advice_busy_share(advice),
+	                                                      .device = true, .confidence = ADVICE_LIKELY,
+	                                                      .detail = generation == TF32
+	                                                              ? "torch.set_float32_matmul_precision(\"high\") lets "
+	                                                                "products use TF32; faster still is bfloat16: with "
+	                                                                "torch.autocast(\"cuda\", dtype=torch.bfloat16)."
+	                                                              : "This device has tensor cores for float16 alone: "
+	                                                                "with torch.autocast(\"cuda\"), and a "
+	                                                                "torch.amp.GradScaler for training."},
+	                                 "%.1f products and convolutions a step compute in float32 without tensor cores, %.3f ms "
+	                                 "(%.1f %%). Gain: three quarters of it, as tensor cores are four times as fast where "
+	                                 "memory is not the limit, as far as the device is busy.",
+	                                 advice_per_step(advice, tally.events), advice_step_ms(advice, (double)tally.ns),
+	                                 advice_percent(advice, (double)tally.ns));
+	advice_tally_release(&tally);
+	ops_free(which);
+	return done;
+}
+
+const struct advice_rule advice_rule_precision = {
+	.id = "float32-matmul",
+	.title = "Matrix products compute in float32 without tensor cores",
+	.explanation = "Tensor cores multiply matrices several times as fast as the units for float32, which they leave idle "
+		       "unless numbers have fewer digits: float16, bfloat16 or TF32.",
+	.advice = "Compare the loss before and after. Check: kernels' names have tf32, tensorop, s16816 or the like.",
+	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
+	.needs = ADVICE_NEEDS_DEVICE,
+	/* Fewer digits are a choice, and their want no fault. */
+	.severity_max = ADVICE_MEDIUM,
+	.check = check,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice on kernels: what a busy device computes with, and how well that fills it.
+ */
+#include "device_trace.h"
+
+#define STEPS 4
+#define FULL "\"blocks per SM\": 4.0, \"grid\": [432, 1, 1], \"block\": [256, 1, 1]"
+#define TENTH "\"blocks per SM\": 0.1, \"grid\": [11, 1, 1], \"block\": [256, 1, 1]"
+
+/* Steps of 1 ms that are filled with `count` kernels of these names, one after the other. */
+static char *advise(const char *const *kernels, int count, const char *args)
+{
+	struct device_trace trace;
+
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		device_trace_step(&trace, step, step * 1000, 999);
+		for (int i = 0; i < count; i++)
+			device_trace_work(&trace, "aten::op", "", "kernel", kernels[i], args, step * 1000 + i * 11,
+			                  1000.0 / count);
+	}
+	return device_trace_advise(&trace);
+}
+
+static void finds_products_in_float32(void **state)
+{
+	char *text = advise((const char *const[]){"ampere_sgemm_128x64_nn", "ampere_fp16_s16816gemm_fp16_64x64_ldg8_f2f_nn"}, 2,
+	                    FULL);
+
+	(void)state;
+	/* Three quarters of 500 us; those on tensor cores are well. */
+	assert_true(finding_ms(text, "float32-matmul") > 0.36 && finding_ms(text, "float32-matmul") < 0.376);
+	assert_non_null(strstr(text, "TF32"));
+	assert_true(finding_ms(text, "low-occupancy") < 0);
+	assert_true(finding_ms(text, "unfused-pointwise") < 0);
+	ops_free_advice(text);
+}
+
+static void finds_elementwise_kernels(void **state)
+{
+	static const char add[] = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>";
+	char *text = advise((const char *const[]){"gemm_tensorop", add, add, add}, 4, FULL);
+
+	(void)state;
+	/* Two of three. */
+	assert_true(finding_ms(text, "unfused-pointwise") > 0.49 && finding_ms(text, "unfused-pointwise") < 0.502);
+	ops_free_advice(text);
+}
+
+static void finds_low_occupancy(void **state)
+{
+	char *text = advise((const char *const[]){"gemm_tensorop", "gemm_tensorop", "gemm_tensorop"}, 3, TENTH);
+
+	(void)state;
+	assert_true(finding_ms(text, "low-occupancy") > 0.89 && finding_ms(text, "low-occupancy") < 0.902);
+	ops_free_advice(text);
+}
+
+static void leaves_fused_kernels_alone(void **state)
+{
+	static const char *const rules[] = {"float32-matmul", "low-occupancy", "unfused-pointwise"};
+	char *text = advise((const char *const[]){"gemm_tensorop", "triton_poi_fused_add_relu_0", "gemm_tensorop",
+	                                          "vectorized_elementwise_kernel<add>"}, 4, FULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		assert_true(finding_ms(text, rules[i]) < 0);
+	ops_free_advice(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_products_in_float32), cmocka_unit_test(finds_elementwise_kernels),
+		cmocka_unit_test(finds_low_occupancy), cmocka_unit_test(leaves_fused_kernels_alone)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
