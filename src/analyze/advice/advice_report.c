@@ -198,8 +198,8 @@ static struct ops_string module_of(const struct advice *advice, uint32_t row)
 	return (struct ops_string){"", 0};
 }
 
-/* The operator that a row is or that calls it; else the call of the driver that it is. Files of 2020 have steps and loaders
- * among operators. */
+/* The operator that a row is or that calls it; else what it is itself: a call of the driver, a loader, an optimizer. Files of
+ * 2020 have steps among operators. */
 static struct ops_string operator_of(const struct advice *advice, uint32_t row)
 {
 	const struct ops_events *events = advice->events;
@@ -207,7 +207,8 @@ static struct ops_string operator_of(const struct advice *advice, uint32_t row)
 	for (uint32_t at = row; at != OPS_NONE && events->kind[at] != OPS_EVENT_PYTHON_FUNCTION; at = events->parent[at])
 		if (advice_is_operator(advice, at) && advice->views.parts[at] != VIEW_STEP)
 			return advice_name(advice, at);
-	if (advice->views.parts[row] == VIEW_LAUNCH)
+	if (advice->views.parts[row] == VIEW_LAUNCH || advice->views.parts[row] == VIEW_LOADER ||
+	    advice->views.parts[row] == VIEW_OPTIMIZER)
 		return advice_name(advice, row);
 	return (struct ops_string){"", 0};
 }

@@ -3,7 +3,10 @@
  * An accelerator that runs dry between two kernels because the host comes too late with the next, and yet does nothing but
  * call operators: each call takes longer than the kernel that it launches.
  */
+#include <stdlib.h>
+
 #include "analyze/advice/advice.h"
+#include "base/alloc.h"
 
 /* A gap or two of this kind are at the edge of something else. */
 #define GAPS_MIN 20
@@ -11,44 +14,96 @@
 /* Kernels of a graph start one after the other in about this time. */
 #define GRAPH_NS 1500
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
-{
-	const struct ops_views *views = &advice->views;
+struct launches {
 	struct advice_tally tally;
-	int64_t gain_ns = 0, kernel_ns = 0;
-	uint64_t kernels = 0;
-	bool done = advice_tally_init(&tally, advice);
+	int64_t *by_step; /* what a graph would save */
+	int64_t kernel_ns;
+	uint64_t kernels;
+};
 
-	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
+static void add_gaps(struct launches *launches, const struct advice *advice)
+{
+	for (size_t i = 0; i < advice->idle.gaps.count; i++) {
 		const struct advice_gap *gap = &advice->idle.gaps.items[i];
+		const struct view_device_event *event;
+		uint32_t step;
 
 		if (gap->cause != ADVICE_IDLE_LAUNCH)
 			continue;
-		advice_tally_add(&tally, advice, advice_launch_row(advice, &views->device_events.items[gap->event]), gap->ns);
-		gain_ns = ops_sum(gain_ns, gap->ns > GRAPH_NS ? gap->ns - GRAPH_NS : 0);
+		event = &advice->views.device_events.items[gap->event];
+		step = advice->step_of[event->row];
+		advice_tally_add(&launches->tally, advice, advice_launch_row(advice, event), gap->ns);
+		if (step != OPS_NONE && gap->ns > GRAPH_NS)
+			launches->by_step[step] = ops_sum(launches->by_step[step], gap->ns - GRAPH_NS);
 	}
-	for (size_t i = 0; i < views->device_events.count; i++) {
-		const struct view_device_event *event = &views->device_events.items[i];
+}
+
+static void add_kernels(struct launches *launches, const struct advice *advice)
+{
+	for (size_t i = 0; i < advice->views.device_events.count; i++) {
+		const struct view_device_event *event = &advice->views.device_events.items[i];
 
 		if (event->part != VIEW_KERNEL || event->communicates || !advice_counts(advice, event->row))
 			continue;
-		kernels++;
-		kernel_ns = ops_sum(kernel_ns, advice_ns(advice, event->row));
+		launches->kernels++;
+		launches->kernel_ns = ops_sum(launches->kernel_ns, advice_ns(advice, event->row));
 	}
-	if (done && tally.events >= GAPS_MIN)
-		/* To record Python calls slows the host down, and so widens the gaps. */
-		done = advice_report_add(advice, rule, &tally,
-		                         (struct advice_gain){.ns = (double)gain_ns, .device = true,
-		                                              .confidence = advice->has & ADVICE_NEEDS_PYTHON ? ADVICE_UNSURE
-		                                                                                            : ADVICE_LIKELY},
-		                         "%.0f times a step the device is done before the host has launched what comes next, and "
-		                         "waits %.3f ms (%.1f %%) for that in all. A kernel takes %.1f us on the average of %.0f a "
-		                         "step. Gain: the gaps, less %.1f us each that a CUDA graph leaves.",
-		                         advice_per_step(advice, tally.events), advice_step_ms(advice, (double)tally.ns),
-		                         advice_percent(advice, (double)tally.ns),
-		                         kernels ? (double)kernel_ns / 1000 / (double)kernels : 0,
-		                         advice_per_step(advice, kernels), GRAPH_NS / 1000.0);
-	advice_tally_release(&tally);
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Of all steady steps, if all were like the one in the middle: in a few the host is late for another reason, and what it has
+ * to do is the same in each. */
+static double typical_ns(struct launches *launches, const struct advice *advice)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < advice->views.steps.count; i++)
+		if (advice->steady[i])
+			launches->by_step[count++] = launches->by_step[i];
+	if (!count)
+		return 0;
+	qsort(launches->by_step, count, sizeof(*launches->by_step), compare_ns);
+	return (double)launches->by_step[count / 2] * (double)count;
+}
+
+static bool report(struct advice *advice, const struct advice_rule *rule, struct launches *launches)
+{
+	/* To record Python calls slows the host down, and so widens the gaps. */
+	enum advice_confidence confidence = advice->has & ADVICE_NEEDS_PYTHON ? ADVICE_UNSURE : ADVICE_LIKELY;
+
+	return advice_report_add(advice, rule, &launches->tally,
+	                         (struct advice_gain){.ns = typical_ns(launches, advice), .device = true,
+	                                              .confidence = confidence},
+	                         "%.0f times a step the device is done before the host has launched what comes next, and waits "
+	                         "%.3f ms (%.1f %%) for that in all. A kernel takes %.1f us on the average of %.0f a step. Gain: "
+	                         "the gaps of a typical step, less %.1f us each that a CUDA graph leaves.",
+	                         advice_per_step(advice, launches->tally.events),
+	                         advice_step_ms(advice, (double)launches->tally.ns),
+	                         advice_percent(advice, (double)launches->tally.ns),
+	                         launches->kernels ? (double)launches->kernel_ns / 1000 / (double)launches->kernels : 0,
+	                         advice_per_step(advice, launches->kernels), GRAPH_NS / 1000.0);
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	struct launches launches = {0};
+	bool done = advice_tally_init(&launches.tally, advice);
+
+	launches.by_step = ops_alloc_zeroed(advice->views.steps.count + 1, sizeof(*launches.by_step));
+	done = done && launches.by_step;
+	if (done) {
+		add_gaps(&launches, advice);
+		add_kernels(&launches, advice);
+		done = launches.tally.events < GAPS_MIN || report(advice, rule, &launches);
+	}
+	advice_tally_release(&launches.tally);
+	ops_free(launches.by_step);
 	return done;
 }
 

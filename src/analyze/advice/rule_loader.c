@@ -73,11 +73,21 @@ static void find_kind(struct loading *loading, const struct advice *advice)
  * nothing. */
 #define HANDOVER_MS 2.0
 
+/* On an accelerator the wait costs what it is idle for because of it: as long as something is queued it computes. */
+static double idle_share(const struct advice *advice, double load_ns)
+{
+	double idle_ns = (double)advice->idle.ns[ADVICE_IDLE_LOADER];
+
+	if (!(advice->has & ADVICE_NEEDS_DEVICE))
+		return 1;
+	return idle_ns < load_ns ? idle_ns / load_ns : 1;
+}
+
 static bool report_waits(struct advice *advice, const struct advice_rule *rule, struct loading *loading)
 {
 	/* Workers that start make the first wait long, once. */
 	int64_t once_ns = loading->in_process ? 0 : loading->longest_ns;
-	double load_ns = (double)(loading->calls.ns - once_ns), rest_ns = (double)advice->steps_ns - load_ns, left_ns;
+	double load_ns = (double)(loading->calls.ns - once_ns), rest_ns = (double)advice->steps_ns - load_ns, left_ns, gain_ns;
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > loading->calls.ns / 2
 	                                           ? &loading->lines : &loading->calls;
 	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;
@@ -87,6 +97,7 @@ static bool report_waits(struct advice *advice, const struct advice_rule *rule, 
 	workers = workers < 1 ? 1 : workers > WORKERS_MAX ? WORKERS_MAX : workers;
 	count = (int)workers + (workers > (int)workers);
 	left_ns = load_ns / count - rest_ns;
+	gain_ns = (load_ns - (left_ns > 0 && loading->in_process ? left_ns : 0)) * idle_share(advice, load_ns);
 	if (loading->in_process)
 		snprintf(detail, sizeof(detail), "Batches are made in the main process: num_workers=0. Pass num_workers=%d, "
 			 "persistent_workers=True, and make the line named first cheaper.", count);
@@ -94,15 +105,16 @@ static bool report_waits(struct advice *advice, const struct advice_rule *rule, 
 		snprintf(detail, sizeof(detail), "The workers are too slow: use more of them, a larger prefetch_factor, or make "
 			 "__getitem__ cheaper.");
 	return advice_report_add(advice, rule, lines,
-	                         (struct advice_gain){.ns = load_ns - (left_ns > 0 && loading->in_process ? left_ns : 0),
+	                         (struct advice_gain){.ns = gain_ns, .device = (advice->has & ADVICE_NEEDS_DEVICE) != 0,
 	                                              .confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS
 	                                                                    ? ADVICE_UNSURE : ADVICE_SURE,
 	                                              .detail = detail},
 	                         "a step waits %.3f ms (%.1f %%) for its batch%s. Gain: the wait, less what %d worker%s cannot "
-	                         "hide behind the %.3f ms that the rest of a step takes.", advice_step_ms(advice, load_ns),
+	                         "hide behind the %.3f ms that the rest of a step takes%s.", advice_step_ms(advice, load_ns),
 	                         advice_percent(advice, load_ns),
 	                         loading->in_process ? ", which is made in the main process" : "", count,
-	                         count == 1 ? "" : "s", advice_step_ms(advice, rest_ns));
+	                         count == 1 ? "" : "s", advice_step_ms(advice, rest_ns),
+	                         advice->has & ADVICE_NEEDS_DEVICE ? ", as far as the device is idle meanwhile" : "");
 }
 
 static bool check(struct advice *advice, const struct advice_rule *rule)

@@ -4,22 +4,29 @@
  */
 #include "device_trace.h"
 
+#include "../../base/failing.h"
+
 #define STEPS 4
 #define FULL "\"blocks per SM\": 4.0, \"grid\": [432, 1, 1], \"block\": [256, 1, 1]"
 #define TENTH "\"blocks per SM\": 0.1, \"grid\": [11, 1, 1], \"block\": [256, 1, 1]"
 
 /* Steps of 1 ms that are filled with `count` kernels of these names, one after the other. */
+static void fill(struct device_trace *trace, const char *const *kernels, int count, const char *args)
+{
+	device_trace_open(trace);
+	for (int step = 0; step < STEPS; step++) {
+		device_trace_step(trace, step, step * 1000, 999);
+		for (int i = 0; i < count; i++)
+			device_trace_work(trace, "aten::op", "", "kernel", kernels[i], args, step * 1000 + i * 11,
+			                  1000.0 / count);
+	}
+}
+
 static char *advise(const char *const *kernels, int count, const char *args)
 {
 	struct device_trace trace;
 
-	device_trace_open(&trace);
-	for (int step = 0; step < STEPS; step++) {
-		device_trace_step(&trace, step, step * 1000, 999);
-		for (int i = 0; i < count; i++)
-			device_trace_work(&trace, "aten::op", "", "kernel", kernels[i], args, step * 1000 + i * 11,
-			                  1000.0 / count);
-	}
+	fill(&trace, kernels, count, args);
 	return device_trace_advise(&trace);
 }
 
@@ -69,11 +76,41 @@ static void leaves_fused_kernels_alone(void **state)
 	ops_free_advice(text);
 }
 
+static void ask(void *context)
+{
+	struct ops_worker worker = {context, "w", 0};
+	struct ops_error error;
+	char *text = NULL;
+	size_t size;
+
+	if (ops_advise(&worker, 1, OPS_ADVICE_TEXT, &text, &size, &error))
+		assert_int_equal(error.code, OPS_NO_MEMORY);
+	ops_free_advice(text);
+}
+
+static void survives_failures(void **state)
+{
+	static const char add[] = "vectorized_elementwise_kernel<add>";
+	struct device_trace trace;
+	struct ops_trace *read;
+
+	(void)state;
+	fill(&trace, (const char *const[]){"ampere_sgemm_128x64_nn", add, add, "idle"}, 3, TENTH);
+	/* Something to wait for. */
+	device_trace_step(&trace, STEPS, STEPS * 1000, 2000);
+	device_trace_work(&trace, "aten::copy_", "", "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", "\"bytes\": 2000000",
+	                  STEPS * 1000 + 900, 200);
+	read = device_trace_read(&trace);
+	assert_true(fail_each(ask, read) > 40);
+	ops_trace_unref(read);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_products_in_float32), cmocka_unit_test(finds_elementwise_kernels),
-		cmocka_unit_test(finds_low_occupancy), cmocka_unit_test(leaves_fused_kernels_alone)};
+		cmocka_unit_test(finds_low_occupancy), cmocka_unit_test(leaves_fused_kernels_alone),
+		cmocka_unit_test(survives_failures)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
