@@ -262,8 +262,7 @@ static enum ops_code check_args(struct analysis_run *run, const char *args)
 	struct ops_json_slice key, value;
 	enum ops_code code;
 
-	if (!args)
-		return OPS_OK;
+	args = args ? args : "{}";
 	run->args = (struct ops_json_slice){args, strlen(args)};
 	code = ops_json_validate(run->args.bytes, run->args.size, run->error);
 	if (code)

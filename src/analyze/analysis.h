@@ -23,7 +23,7 @@ struct analysis_run {
 	const struct ops_rank *ranks;
 	size_t count;
 	bool round_to_us;
-	struct ops_json_slice args; /* of an object that is checked; empty: none */
+	struct ops_json_slice args; /* of an object that is checked */
 	struct event_set events;    /* a table for each of `ranks`, in that order; none for analyses of files */
 	struct result result;
 	struct ops_error *error;

@@ -19,7 +19,7 @@ struct ops_json_slice analysis_arg(const struct analysis_run *run, const char *n
 	for (; option && option->name; option++)
 		if (!strcmp(option->name, name))
 			found = (struct ops_json_slice){option->otherwise, strlen(option->otherwise)};
-	while (run->args.size && ops_json_next_member(&cursor, &key, &value))
+	while (ops_json_next_member(&cursor, &key, &value))
 		if (ops_json_slice_is(key, name))
 			found = value;
 	return found;

@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Any bytes as a trace file: an error or a trace that keeps its promises, has stacks, and written and read again is the same
- * size.
- *
- * With clang's -fsanitize=fuzzer this is a fuzzer; alone, as the test runs it, it takes the files it is given:
- *
- *     clang -fsanitize=fuzzer,address,undefined -DOPS_FUZZER -D_GNU_SOURCE -DOPS_VERSION='"0"' -Iinclude -Isrc \
- *         tests/fuzz/fuzz_read.c src/{base,record,trace,read,analyze,write}/[a-z]*.c -lz -lm -o fuzz_read
- *     ./fuzz_read -max_len=65536 NEW_FOLDER tests/fuzz/read
+ * size. fuzzing.h tells how to run it.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <opstrobe/analyze.h>
 #include <opstrobe/merge.h>
-#include <opstrobe/read.h>
 
-static void expect(int holds, const char *what)
-{
-	if (!holds) {
-		fprintf(stderr, "%s\n", what);
-		abort();
-	}
-}
+#include "fuzzing.h"
 
 struct listed {
 	const struct ops_trace *trace;
@@ -62,19 +45,15 @@ static void analyze(const struct ops_trace *trace)
 	ops_free_refs(listed.refs);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct ops_trace *trace = NULL, *again = NULL;
+	struct ops_trace *trace = read_bytes(bytes, size), *again = NULL;
 	struct ops_error error;
 	char *packed;
 	size_t packed_size;
 
-	if (ops_trace_read_memory((const char *)bytes, size, NULL, &trace, &error)) {
-		expect(error.code == OPS_CORRUPT || error.code == OPS_UNSUPPORTED, error.text);
+	if (!trace)
 		return 0;
-	}
 	expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
 	analyze(trace);
 	expect(ops_trace_pack(trace, &packed, &packed_size, &error) == OPS_OK, error.text);
@@ -85,25 +64,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	ops_trace_unref(trace);
 	return 0;
 }
-
-#ifndef OPS_FUZZER
-int main(int count, char **paths)
-{
-	for (int i = 1; i < count; i++) {
-		FILE *file = fopen(paths[i], "rb");
-		uint8_t *bytes;
-		size_t size;
-
-		expect(file && fseek(file, 0, SEEK_END) == 0, paths[i]);
-		size = (size_t)ftell(file);
-		rewind(file);
-		bytes = malloc(size + 1);
-		expect(bytes && fread(bytes, 1, size, file) == size, paths[i]);
-		fclose(file);
-		LLVMFuzzerTestOneInput(bytes, size);
-		free(bytes);
-	}
-	printf("%d files\n", count - 1);
-	return count > 1 ? 0 : 1;
-}
-#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any bytes as a trace file, and then all advice about it, of one worker and of two. fuzzing.h tells how to run it.
+ */
+#include <opstrobe/advice.h>
+
+#include "fuzzing.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct ops_trace *trace = read_bytes(bytes, size);
+	const struct ops_worker workers[] = {{trace, "a_0", 0}, {trace, "a_1", 0}};
+
+	if (!trace)
+		return 0;
+	for (size_t count = 1; count <= 2; count++)
+		for (int format = OPS_ADVICE_JSON; format <= OPS_ADVICE_MARKDOWN; format++) {
+			struct ops_error error;
+			char *text;
+			size_t text_size;
+
+			expect(ops_advise(workers, count, (enum ops_advice_format)format, &text, &text_size, &error) == OPS_OK,
+			       error.text);
+			ops_free_advice(text);
+		}
+	ops_trace_unref(trace);
+	return 0;
+}

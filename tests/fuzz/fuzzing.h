@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the fuzz targets share. With clang's -fsanitize=fuzzer each is a fuzzer; alone, as the tests run it, it takes the
+ * files it is given:
+ *
+ *     clang -O1 -g -fsanitize=fuzzer,address,undefined -DOPS_FUZZER -D_GNU_SOURCE -DOPS_VERSION='"0"' -Iinclude -Isrc \
+ *         tests/fuzz/fuzz_NAME.c $(find src/{base,record,trace,read,analyze,write} -name '*.c') -lz -lm -o fuzz_NAME
+ *     ./fuzz_NAME -max_len=65536 -dict=tests/fuzz/trace.dict NEW_FOLDER tests/fuzz/{read,analyze}
+ */
+#ifndef OPS_TEST_FUZZING_H
+#define OPS_TEST_FUZZING_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <opstrobe/read.h>
+
+static inline void expect(int holds, const char *what)
+{
+	if (!holds) {
+		fprintf(stderr, "%s\n", what);
+		abort();
+	}
+}
+
+/* NULL for what is no trace. */
+static inline struct ops_trace *read_bytes(const uint8_t *bytes, size_t size)
+{
+	struct ops_trace *trace = NULL;
+	struct ops_error error;
+
+	if (ops_trace_read_memory((const char *)bytes, size, NULL, &trace, &error))
+		expect(error.code == OPS_CORRUPT || error.code == OPS_UNSUPPORTED, error.text);
+	return trace;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+#ifndef OPS_FUZZER
+int main(int count, char **paths)
+{
+	for (int i = 1; i < count; i++) {
+		FILE *file = fopen(paths[i], "rb");
+		uint8_t *bytes;
+		size_t size;
+
+		expect(file && fseek(file, 0, SEEK_END) == 0, paths[i]);
+		size = (size_t)ftell(file);
+		rewind(file);
+		bytes = malloc(size + 1);
+		expect(bytes && fread(bytes, 1, size, file) == size, paths[i]);
+		fclose(file);
+		LLVMFuzzerTestOneInput(bytes, size);
+		free(bytes);
+	}
+	printf("%d files\n", count - 1);
+	return count > 1 ? 0 : 1;
+}
+#endif
+
+#endif
