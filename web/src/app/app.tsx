@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
 import { Failure, Loading } from "../widgets/status";
-import { go, route, routeHref } from "./route";
+import { go, nameRoute, route, routeHref } from "./route";
 import { theme, toggleTheme } from "./theme";
 import { useTraces } from "./traces";
 import { type View, views } from "./views";
@@ -16,6 +16,9 @@ export function App({ source }: { source: DataSource }) {
 	const trace = traces.find((each) => each.id === traceId) ?? traces[0];
 	const view = views.find((each) => each.id === viewId) ?? views[0]!;
 
+	useEffect(() => {
+		if (trace) nameRoute(view.id, trace.id);
+	}, [view, trace?.id, route.value]);
 	useEffect(() => {
 		document.title = trace ? `${view.title} · ${trace.name} · Opstrobe` : "Opstrobe";
 	}, [view, trace]);

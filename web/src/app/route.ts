@@ -39,6 +39,14 @@ export function go(view: string, trace: string, params?: Params): void {
 	location.hash = routeHref(view, trace, params);
 }
 
+/** Writes out the view and trace that are shown where the address leaves them open. */
+export function nameRoute(view: string, trace: string): void {
+	const now = route.value;
+	if (now.view === view && now.trace === trace) return;
+	history.replaceState(null, "", routeHref(view, trace, Object.fromEntries(now.params)));
+	route.value = { ...now, view, trace };
+}
+
 /** Changes parameters of the view that is shown (undefined takes one away), without a new entry in the history. */
 export function setParams(changes: Params): void {
 	const { view, trace, params } = route.value;

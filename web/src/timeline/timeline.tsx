@@ -1,6 +1,186 @@
 // SPDX-License-Identifier: Apache-2.0
+// The timeline: toolbar, tracks, and the panel below that tells of an event or a stretch of time.
+import { effect, untracked } from "@preact/signals";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { route, setParams } from "../app/route";
 import type { ViewProps } from "../app/views";
+import { useReply } from "../data/reply";
+import type { DataSource } from "../data/source";
+import { Failure, Loading } from "../widgets/status";
+import { paramsOf, readParams } from "./address";
+import type { TimelineReply } from "./api";
+import { goTo, goToNeighbour, goToRow, pickedOf } from "./choose";
+import { neighbourHit } from "./find";
+import { Gutter } from "./gutter";
+import { Help } from "./help";
+import { type Actions, Input } from "./input";
+import { Minimap, MINIMAP } from "./minimap";
+import { Panel } from "./panel";
+import { Stage } from "./stage";
+import { TimelineState } from "./state";
+import { Tip } from "./tip";
+import { Toolbar } from "./toolbar";
+import { useBackground } from "./background";
+import { fitSpan } from "./viewport";
+import "./timeline.css";
 
-export function Timeline({ trace }: ViewProps) {
-	return <p class="note">{trace.name}</p>;
+export function Timeline({ source, trace }: ViewProps) {
+	const address = `traces/${trace.id}`;
+	const reply = useReply<TimelineReply>(source, `${address}/timeline`);
+	if (reply.state === "loading") return <Loading what="the timeline" />;
+	if (reply.state === "failed") return <Failure error={reply.error} />;
+	if (reply.data.tracks.length + reply.data.counters.length === 0) {
+		return <p class="note">The trace has no events.</p>;
+	}
+	return <Tracks source={source} address={address} timeline={reply.data} />;
+}
+
+function Tracks(props: { source: DataSource; address: string; timeline: TimelineReply }) {
+	const { source, address, timeline } = props;
+	const state = useMemo(() => new TimelineState(source, address, timeline), [source, address, timeline]);
+	const canvas = useRef<HTMLCanvasElement>(null);
+	const strip = useRef<HTMLCanvasElement>(null);
+	const [stage, setStage] = useState<Stage>();
+	const [help, setHelp] = useState(false);
+	const actions = useMemo(() => actionsOf(state, () => stage, setHelp), [state, stage]);
+
+	useEffect(() => {
+		const made = new Stage(canvas.current!, state);
+		setStage(made);
+		return () => {
+			made.close();
+			state.close();
+		};
+	}, [state]);
+
+	useEffect(() => {
+		if (!stage) return;
+		const input = new Input(canvas.current!, stage, state, actions);
+		const minimap = new Minimap(strip.current!, state, stage);
+		stage.background = () => minimap.wanted();
+		const watch = new ResizeObserver(() => {
+			const { clientWidth, clientHeight } = canvas.current!;
+			stage.size.value = { width: clientWidth, height: clientHeight };
+			minimap.width.value = clientWidth;
+		});
+		watch.observe(canvas.current!);
+		canvas.current?.focus({ preventScroll: true });
+		return () => {
+			watch.disconnect();
+			minimap.close();
+			input.close();
+		};
+	}, [stage, state, actions]);
+
+	useAddress(state, stage);
+	useBackground(state);
+	return (
+		<div class="timeline">
+			<Toolbar state={state} actions={actions} stage={stage} onHelp={() => setHelp(true)} />
+			<div class="tl-tracks">
+				<Gutter state={state} stage={stage} />
+				<div class="tl-canvases">
+					<canvas ref={strip} class="tl-minimap" style={{ height: `${MINIMAP}px` }} aria-hidden="true" />
+					<canvas
+						ref={canvas}
+						class="tl-canvas"
+						tabIndex={0}
+						role="application"
+						aria-label="Events over time"
+						aria-describedby="tl-keys"
+					/>
+					<p id="tl-keys" class="visually-hidden">
+						W and S zoom, A and D move, arrow up and down scroll. With Alt, the arrow keys go from the chosen event to
+						its neighbours, parent and first child. Slash searches, N goes to the next hit, question mark lists all keys.
+						The table below tells what runs in this stretch of time.
+					</p>
+					<Tip state={state} stage={stage} />
+				</div>
+			</div>
+			<Panel state={state} stage={stage} />
+			{help && <Help onClose={() => setHelp(false)} />}
+		</div>
+	);
+}
+
+function actionsOf(state: TimelineState, stage: () => Stage | undefined, setHelp: (open: boolean) => void): Actions {
+	const withStage = (act: (stage: Stage) => unknown): void => {
+		const there = stage();
+		if (there) void act(there);
+	};
+	return {
+		select: (picked) => (state.selected.value = picked),
+		focus: (picked) => withStage((there) => goTo(state, there, picked, true)),
+		selectStep: (x) =>
+			withStage((there) => {
+				const time = there.geometry?.time(x) ?? 0;
+				const step = state.timeline.steps.find((each) => each.start_ns <= time && time <= each.end_ns);
+				if (!step) return;
+				state.range.value = { from: step.start_ns, to: step.end_ns };
+				state.selected.value = undefined;
+			}),
+		neighbour: (way) => withStage((there) => goToNeighbour(state, there, way).catch(quietly)),
+		nextHit: (forward) =>
+			withStage(async (there) => {
+				const hit = await neighbourHit(state, forward).catch(quietly);
+				const picked = hit && pickedOf(hit);
+				if (picked) goTo(state, there, picked);
+			}),
+		search: () => document.querySelector<HTMLInputElement>("#tl-search")?.focus(),
+		help: () => setHelp(true),
+		mark: (time) => {
+			const at = Math.round(time);
+			state.marks.value = [...state.marks.value, at].sort((a, b) => a - b);
+		},
+		fit: () =>
+			withStage((there) => {
+				const { range, selected } = state;
+				const of = range.value ?? (selected.value && { from: selected.value.start, to: selected.value.end });
+				there.show(of ? fitSpan(of, state.whole) : state.whole);
+			}),
+	};
+}
+
+/** An event that cannot be told about (in a report) stays unchosen; the panel says why. */
+function quietly(): undefined {
+	return undefined;
+}
+
+/** Keeps the page's address and the state the same, whichever changes. */
+function useAddress(state: TimelineState, stage: Stage | undefined): void {
+	useEffect(() => {
+		if (!stage) return;
+		let written = "";
+		const stopReading = effect(() => {
+			const { view, params } = route.value;
+			if (view !== "timeline") return; // on the way to another view
+			const text = JSON.stringify([...params]);
+			if (text === written) return;
+			written = text;
+			untracked(() => {
+				const { span, event } = readParams(state, params);
+				if (span) stage.show(span, false);
+				if (event === undefined) state.selected.value = undefined;
+				else if (event !== state.selected.value?.row) {
+					void goToRow(state, stage, event, span === undefined).catch(quietly);
+				}
+			});
+		});
+		let timer: ReturnType<typeof setTimeout> | undefined;
+		const stopWriting = effect(() => {
+			const params = paramsOf(state);
+			clearTimeout(timer);
+			timer = setTimeout(() => {
+				const now = route.peek().params;
+				const next = Object.entries({ ...Object.fromEntries(now), ...params });
+				written = JSON.stringify(next.filter(([, value]) => value !== undefined && value !== "").map(([k, v]) => [k, String(v)]));
+				setParams(params);
+			}, 300);
+		});
+		return () => {
+			stopReading();
+			stopWriting();
+			clearTimeout(timer);
+		};
+	}, [state, stage]);
 }

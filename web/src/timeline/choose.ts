@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing events: by their row, or from the one that is chosen to its neighbours.
+import { fetchReply } from "../data/reply";
+import { BAND_DEPTHS, firstBox, levelFor } from "../data/tiles";
+import type { EventReply, Place } from "./api";
+import type { Stage } from "./stage";
+import type { Picked, TimelineState } from "./state";
+import { fitSpan, revealSpan } from "./viewport";
+
+export type Way = "previous" | "next" | "parent" | "child";
+
+export function fetchEvent(state: TimelineState, row: number): Promise<EventReply> {
+	return fetchReply<EventReply>(state.source, `${state.address}/timeline/events/${row}`);
+}
+
+export function pickedOf(place: Place): Picked | undefined {
+	const { row, name, track, depth, start_ns, end_ns } = place;
+	if (track === null || depth === null) return undefined;
+	return { row, name, track, depth, start: start_ns, end: end_ns, count: 1 };
+}
+
+/** Chooses a place and goes there. */
+export function goTo(state: TimelineState, stage: Stage, picked: Picked, close = false): void {
+	unfold(state, picked.track);
+	state.selected.value = picked;
+	const event = { from: picked.start, to: picked.end };
+	const { target } = stage;
+	const span = close ? fitSpan(event, state.whole) : revealSpan(target, event, state.whole);
+	if (span !== target) stage.show(span);
+	// The layout has changed with the fold; the next frame knows it.
+	requestAnimationFrame(() => stage.reveal(picked.track, picked.depth));
+}
+
+export async function goToRow(state: TimelineState, stage: Stage, row: number, close = false): Promise<void> {
+	const event = await fetchEvent(state, row);
+	const picked = pickedOf({ ...event, name: -1, end_ns: event.start_ns + event.duration_ns });
+	if (picked) goTo(state, stage, picked, close);
+}
+
+function unfold(state: TimelineState, track: number): void {
+	const group = state.timeline.tracks.find((each) => each.id === track)?.group;
+	const keys = [`t${track}`, `g${group ?? ""}`];
+	if (keys.some((key) => state.folded.value.has(key))) {
+		state.folded.value = new Set([...state.folded.value].filter((key) => !keys.includes(key)));
+	}
+}
+
+export async function goToNeighbour(state: TimelineState, stage: Stage, way: Way): Promise<void> {
+	const from = state.selected.value;
+	if (!from) return;
+	if (way === "parent") {
+		const { parent } = await fetchEvent(state, from.row);
+		if (parent !== null) await goToRow(state, stage, parent);
+		return;
+	}
+	const row = neighbourBox(state, stage, from, way);
+	if (row !== undefined) await goToRow(state, stage, row);
+}
+
+/** The row of the box beside or below one, at the zoom of the window: boxes of many events stand for the first. */
+function neighbourBox(state: TimelineState, stage: Stage, from: Picked, way: Exclude<Way, "parent">): number | undefined {
+	const { level_min, level_max } = state.timeline;
+	const level = levelFor(stage.geometry?.nsPerPixel ?? 1, level_min, level_max);
+	const depth = way === "child" ? from.depth + 1 : from.depth;
+	const step = way === "previous" ? -1 : 1;
+	const begin = way === "next" ? from.end : from.start;
+	const index = Math.floor(begin / 2 ** level);
+	// What lies further away than a few tiles is found by zooming out.
+	for (let i = 0; i < 16; i++) {
+		const at = index + i * step;
+		if (at < 0) return undefined;
+		const tile = state.tiles.covering(from.track, level, at, Math.floor(depth / BAND_DEPTHS), level_max);
+		if (!tile) return undefined;
+		const line = depth % BAND_DEPTHS;
+		const end = tile.depthStart[line + 1]!;
+		let box = firstBox(tile, line, from.start);
+		if (way === "previous") {
+			box = Math.min(box, end);
+			while (box > tile.depthStart[line]! && (box >= end || tile.start[box]! >= from.start)) box--;
+			if (box < end && tile.start[box]! < from.start) return tile.row[box];
+		} else {
+			while (box < end && (tile.row[box] === from.row || tile.start[box]! < begin)) box++;
+			if (box < end && (way === "next" || tile.start[box]! < from.end)) return tile.row[box];
+			if (way === "child") return undefined;
+		}
+	}
+	return undefined;
+}

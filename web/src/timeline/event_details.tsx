@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that is known of the event that is chosen, with the way to its parent, to what it caused, to its line of source.
+import type { ComponentChildren } from "preact";
+import { routeHref } from "../app/route";
+import { useReply } from "../data/reply";
+import { formatCount, formatNs } from "../format/units";
+import type { EventReply, Flow, Place } from "./api";
+import { goTo, goToRow, pickedOf } from "./choose";
+import { classOf } from "./palette";
+import { follow } from "./follow";
+import type { Stage } from "./stage";
+import type { Picked, TimelineState } from "./state";
+import { fitSpan } from "./viewport";
+
+interface Props {
+	state: TimelineState;
+	stage: Stage | undefined;
+}
+
+export function EventDetails({ state, stage }: Props) {
+	const picked = state.selected.value;
+	const path = picked && `${state.address}/timeline/events/${picked.row}`;
+	const reply = useReply<EventReply>(state.source, path);
+	if (!picked) return <p class="note">Choose an event: click on it, or press N after a search.</p>;
+	const loaded = reply.state === "ready" && reply.data.row === picked.row ? reply.data : undefined;
+	const name = loaded?.name ?? state.names.get(picked.name) ?? "";
+	return (
+		<div class="tl-event">
+			<div class="tl-facts">
+				<h2>
+					{loaded && <i class={`tl-dot kind-${classOf(loaded.kind, name)}`} />}
+					{name}
+				</h2>
+				{picked.count > 1 && <Merged state={state} stage={stage} picked={picked} />}
+				{loaded ? <Facts state={state} stage={stage} event={loaded} /> : <Known picked={picked} />}
+				{reply.state === "failed" && <p class="tl-summary">{reply.error.message}</p>}
+			</div>
+			{loaded && <Arguments args={loaded.args} />}
+			{loaded && <Links state={state} stage={stage} event={loaded} />}
+			{loaded && loaded.stack.length > 0 && <Stack stack={loaded.stack} />}
+		</div>
+	);
+}
+
+function Merged({ state, stage, picked }: Props & { picked: Picked }) {
+	return (
+		<p class="tl-summary">
+			The first of {formatCount(picked.count)} events that are too short to show here.{" "}
+			<button
+				type="button"
+				class="link"
+				onClick={() => stage?.show(fitSpan({ from: picked.start, to: picked.end }, state.whole))}
+			>
+				Zoom in
+			</button>
+		</p>
+	);
+}
+
+function Known({ picked }: { picked: Picked }) {
+	return (
+		<dl>
+			<Fact title="Start">{formatNs(picked.start)}</Fact>
+			<Fact title="Duration">{formatNs(picked.end - picked.start)}</Fact>
+		</dl>
+	);
+}
+
+function Facts({ state, stage, event }: Props & { event: EventReply }) {
+	const track = state.timeline.tracks.find((each) => each.id === event.track);
+	const { parent, file, line } = event;
+	return (
+		<dl>
+			<Fact title="Duration">{formatNs(event.duration_ns)}</Fact>
+			<Fact title="Self">{formatNs(event.self_ns)}</Fact>
+			<Fact title="Start">{formatNs(event.start_ns)}</Fact>
+			<Fact title="Kind">{event.category || event.kind}</Fact>
+			{track && <Fact title="On">{track.label}</Fact>}
+			{file !== null && (
+				<Fact title="Called at">
+					<a href={routeHref("source", state.address.split("/")[1] ?? "", { file, line: line ?? undefined })}>
+						{file}:{line}
+					</a>
+				</Fact>
+			)}
+			<Fact title="Inside">
+				{parent === null ? (
+					"nothing"
+				) : (
+					<button type="button" class="link" onClick={() => stage && void goToRow(state, stage, parent)}>
+						its parent
+					</button>
+				)}
+			</Fact>
+			<Fact title="Children">{formatCount(event.children)}</Fact>
+		</dl>
+	);
+}
+
+function Fact({ title, children }: { title: string; children: ComponentChildren }) {
+	return (
+		<>
+			<dt>{title}</dt>
+			<dd>{children}</dd>
+		</>
+	);
+}
+
+function Arguments({ args }: { args: Record<string, unknown> }) {
+	const entries = Object.entries(args);
+	if (entries.length === 0) return null;
+	return (
+		<div>
+			<h3>Arguments</h3>
+			<table class="tl-args">
+				<tbody>
+					{entries.map(([name, value]) => (
+						<tr key={name}>
+							<th scope="row">{name}</th>
+							<td>{typeof value === "string" ? value : JSON.stringify(value)}</td>
+						</tr>
+					))}
+				</tbody>
+			</table>
+		</div>
+	);
+}
+
+const ARROWS: Record<Flow["kind"], [string, string]> = {
+	launch: ["Launched by", "Launches"],
+	forward_backward: ["Backward of", "Backward"],
+	other: ["Follows", "Followed by"],
+};
+
+function Links({ state, stage, event }: Props & { event: EventReply }) {
+	if (event.links.length === 0) return null;
+	return (
+		<div>
+			<h3>Links</h3>
+			<ul class="tl-links">
+				{event.links.map((flow, i) => {
+					const outward = flow.from.row === event.row;
+					return (
+						<li key={i}>
+							{ARROWS[flow.kind][outward ? 1 : 0]}{" "}
+							<Link state={state} stage={stage} place={outward ? flow.to : flow.from} />
+							<small>{delay(flow)}</small>
+						</li>
+					);
+				})}
+			</ul>
+		</div>
+	);
+}
+
+/** How long after the begin of the one the other begins. */
+function delay({ from, to }: Flow): string {
+	const wait = to.start_ns - from.start_ns;
+	return wait >= 0 ? ` ${formatNs(wait)} later` : ` ${formatNs(-wait)} earlier`;
+}
+
+function Link({ state, stage, place }: Props & { place: Place }) {
+	follow(state.arrived); // names come with tiles
+	const text = state.names.get(place.name) ?? `event ${place.row}`;
+	const picked = pickedOf(place);
+	return (
+		<button type="button" class="link" disabled={!picked} onClick={() => picked && stage && goTo(state, stage, picked)}>
+			{text}
+		</button>
+	);
+}
+
+function Stack({ stack }: { stack: string[] }) {
+	return (
+		<div>
+			<h3>Stack, innermost first</h3>
+			<ol class="tl-stack">
+				{stack.map((frame, i) => (
+					<li key={i}>{frame}</li>
+				))}
+			</ol>
+		</div>
+	);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a moment and a line are on the canvas, in CSS pixels. From top to bottom: the ruler, the steps, what is pinned,
+// and the rest, which scrolls.
+import { type Item, type Layout, visibleItems } from "./layout";
+import type { Span } from "./viewport";
+
+export const RULER = 26;
+export const STEPS = 22;
+
+export interface Placed {
+	item: Item;
+	/** The top of the item on the canvas. */
+	y: number;
+	/** What of the canvas it may paint on. */
+	clipTop: number;
+	clipBottom: number;
+}
+
+export class Geometry {
+	readonly stepsTop = RULER;
+	readonly pinnedTop: number;
+	readonly bodyTop: number;
+	private readonly perNs: number;
+	private lines: ReturnType<typeof linesOf> | undefined;
+
+	constructor(
+		readonly span: Span,
+		readonly width: number,
+		readonly height: number,
+		readonly layout: Layout,
+		readonly scrollTop: number,
+		hasSteps: boolean,
+	) {
+		this.perNs = width / (span.to - span.from);
+		this.pinnedTop = RULER + (hasSteps ? STEPS : 0);
+		// What is pinned never takes more than half of the room.
+		this.bodyTop = this.pinnedTop + Math.min(layout.pinnedHeight, (height - this.pinnedTop) / 2);
+	}
+
+	x(time: number): number {
+		return (time - this.span.from) * this.perNs;
+	}
+
+	time(x: number): number {
+		return this.span.from + x / this.perNs;
+	}
+
+	get nsPerPixel(): number {
+		return 1 / this.perNs;
+	}
+
+	/** All that shows, from top to bottom. */
+	visible(): Placed[] {
+		const { bodyTop, height, pinnedTop, scrollTop } = this;
+		const pinned = visibleItems(this.layout.pinned, 0, bodyTop - pinnedTop).map((item) => ({
+			item,
+			y: pinnedTop + item.y,
+			clipTop: pinnedTop,
+			clipBottom: bodyTop,
+		}));
+		const scrolled = visibleItems(this.layout.items, scrollTop, scrollTop + height - bodyTop).map((item) => ({
+			item,
+			y: bodyTop + item.y - scrollTop,
+			clipTop: bodyTop,
+			clipBottom: height,
+		}));
+		return [...pinned, ...scrolled];
+	}
+
+	/** Where a depth of a track is, if the track has a line at all: it may be out of sight. */
+	line(track: number, depth: number): { top: number; height: number; pinned: boolean } | undefined {
+		this.lines ??= linesOf(this.layout);
+		const { item, pinned } = this.lines.get(track) ?? {};
+		if (!item) return undefined;
+		const top = pinned ? this.pinnedTop + item.y : this.bodyTop + item.y - this.scrollTop;
+		return { top: top + depth * item.line, height: item.line, pinned: pinned === true };
+	}
+
+	/** What is at a height. */
+	at(y: number): Placed | undefined {
+		return this.visible().find((placed) => y >= Math.max(placed.y, placed.clipTop) &&
+			y < Math.min(placed.y + placed.item.height, placed.clipBottom));
+	}
+}
+
+type TrackItem = Item & { type: "track" };
+
+/** The item of each track; that of a pinned one is the pinned one. */
+function linesOf(layout: Layout): Map<number, { item: TrackItem; pinned: boolean }> {
+	const lines = new Map<number, { item: TrackItem; pinned: boolean }>();
+	for (const [items, pinned] of [[layout.items, false], [layout.pinned, true]] as const) {
+		for (const item of items) if (item.type === "track") lines.set(item.track.id, { item, pinned });
+	}
+	return lines;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where things stand from top to bottom: groups with their counters and tracks, and above them, out of the scrolled part,
+// what is pinned.
+import { firstBox, type Tile } from "../data/tiles";
+import type { Counter, Group, TimelineReply, Track } from "./api";
+
+export const LINE = 18; // pixels of one depth
+export const FOLDED = 20; // of a track that is folded
+export const HEADER = 24; // of a group's title
+export const COUNTER = 46;
+export const GAP = 5; // below a track
+
+export type Item =
+	| { type: "group"; key: string; y: number; height: number; group: Group; folded: boolean; inside: number }
+	| { type: "track"; key: string; y: number; height: number; track: Track; folded: boolean; line: number }
+	| { type: "counter"; key: string; y: number; height: number; counter: Counter; folded: boolean };
+
+export interface Layout {
+	pinned: Item[];
+	pinnedHeight: number;
+	items: Item[];
+	height: number;
+}
+
+/** The group of counters that belong to none. */
+const LOOSE: Group = { id: -1, kind: "other", label: "Counters" };
+
+export function layOut(timeline: TimelineReply, folded: ReadonlySet<string>, pinned: readonly string[]): Layout {
+	const items: Item[] = [];
+	let y = 0;
+	const place = (item: Item): void => {
+		items.push(item);
+		y += item.height;
+	};
+	const loose = timeline.counters.some((counter) => counter.group === null);
+	for (const group of loose ? [...timeline.groups, LOOSE] : timeline.groups) {
+		const counters = timeline.counters.filter((counter) => (counter.group ?? LOOSE.id) === group.id);
+		const tracks = timeline.tracks.filter((track) => track.group === group.id);
+		const inside = counters.length + tracks.length;
+		if (inside === 0) continue;
+		const key = `g${group.id}`;
+		const closed = folded.has(key);
+		place({ type: "group", key, y, height: HEADER, group, folded: closed, inside });
+		if (closed) continue;
+		for (const track of tracks) place(trackItem(track, y, folded));
+		for (const counter of counters) place(counterItem(counter, y, folded));
+	}
+	const above: Item[] = [];
+	let pinnedHeight = 0;
+	for (const key of pinned) {
+		const item = itemOf(timeline, key, pinnedHeight, folded);
+		if (!item) continue;
+		above.push(item);
+		pinnedHeight += item.height;
+	}
+	return { pinned: above, pinnedHeight, items, height: y };
+}
+
+function itemOf(timeline: TimelineReply, key: string, y: number, folded: ReadonlySet<string>): Item | undefined {
+	const track = timeline.tracks.find((each) => `t${each.id}` === key);
+	if (track) return trackItem(track, y, folded);
+	const counter = timeline.counters.find((each) => `c${each.id}` === key);
+	return counter && counterItem(counter, y, folded);
+}
+
+function trackItem(track: Track, y: number, folded: ReadonlySet<string>): Item {
+	const key = `t${track.id}`;
+	const closed = folded.has(key);
+	// Folded, all depths share the height of one line, as thin as they get.
+	const line = closed ? Math.max((FOLDED - 2) / track.depths, 1) : LINE;
+	const height = (closed ? FOLDED : track.depths * LINE) + GAP;
+	return { type: "track", key, y, height, track, folded: closed, line };
+}
+
+function counterItem(counter: Counter, y: number, folded: ReadonlySet<string>): Item {
+	const key = `c${counter.id}`;
+	const closed = folded.has(key);
+	return { type: "counter", key, y, height: (closed ? FOLDED : COUNTER) + GAP, counter, folded: closed };
+}
+
+/** Those of a list in order of y that touch [top, bottom). */
+export function visibleItems(items: readonly Item[], top: number, bottom: number): Item[] {
+	let low = 0;
+	let high = items.length;
+	while (low < high) {
+		const middle = (low + high) >>> 1;
+		const item = items[middle]!;
+		if (item.y + item.height <= top) low = middle + 1;
+		else high = middle;
+	}
+	let end = low;
+	while (end < items.length && items[end]!.y < bottom) end++;
+	return items.slice(low, end);
+}
+
+/** The depths of a track that show between two heights, which count from the top of the track. */
+export function visibleDepths(item: Item & { type: "track" }, top: number, bottom: number): [number, number] {
+	const first = Math.min(Math.max(Math.floor(top / item.line), 0), item.track.depths);
+	const last = Math.min(Math.max(Math.ceil(bottom / item.line), first), item.track.depths);
+	return [first, last];
+}
+
+/** The box of a tile at a depth and time, where boxes narrower than `slack` reach a little further than they are. */
+export function boxAt(tile: Tile, depth: number, time: number, slack: number): number | undefined {
+	let best: number | undefined;
+	let distance = slack;
+	const end = tile.depthStart[depth + 1]!;
+	for (let box = firstBox(tile, depth, time - slack); box < end && tile.start[box]! <= time + slack; box++) {
+		const away = Math.max(tile.start[box]! - time, time - tile.end[box]!, 0);
+		if (away <= distance && (best === undefined || away < distance)) {
+			best = box;
+			distance = away;
+		}
+		if (away === 0) break;
+	}
+	return best;
+}

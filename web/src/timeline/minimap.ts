@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole trace in one strip: for the busiest tracks how deep calls go, in the colour of the innermost; which part of it
+// is on the screen, where hits of a search and marks are. Dragging on it moves the window.
+import { effect, type Signal, signal } from "@preact/signals";
+import { cssColor, theme } from "../app/theme";
+import { BAND_DEPTHS, type Tile, type TileId } from "../data/tiles";
+import type { Track } from "./api";
+import { BoxColors } from "./box_colors";
+import { Palette } from "./palette";
+import type { Stage } from "./stage";
+import type { TimelineState } from "./state";
+import { follow } from "./follow";
+import { clampSpan } from "./viewport";
+
+export const MINIMAP = 50;
+const STRIPS = 3;
+const HANDLE = 5;
+
+export class Minimap {
+	readonly width: Signal<number> = signal(0);
+	private readonly context: CanvasRenderingContext2D;
+	private readonly backdrop = document.createElement("canvas");
+	private readonly tracks: Track[];
+	private readonly off = new AbortController();
+	private readonly stop: (() => void)[] = [];
+	private frame = 0;
+	private stale = true;
+	/** What is dragged: an edge of the window, or the window, held at a share of its length. */
+	private drag: { edge: "from" | "to" } | { share: number } | undefined;
+
+	constructor(
+		private readonly canvas: HTMLCanvasElement,
+		private readonly state: TimelineState,
+		private readonly stage: Stage,
+	) {
+		this.context = canvas.getContext("2d")!;
+		this.tracks = stripsOf(state);
+		this.stop.push(
+			effect(() => {
+				follow(theme, state.colorMode, state.arrived, this.width, state.hits);
+				this.stale = true;
+				this.schedule();
+			}),
+			effect(() => {
+				follow(state.span, state.range, state.marks);
+				this.schedule();
+			}),
+		);
+		const { signal } = this.off;
+		canvas.addEventListener("pointerdown", (event) => this.down(event), { signal });
+		canvas.addEventListener("pointermove", (event) => this.move(event), { signal });
+		for (const end of ["pointerup", "pointercancel"] as const) {
+			canvas.addEventListener(end, () => (this.drag = undefined), { signal });
+		}
+	}
+
+	close(): void {
+		cancelAnimationFrame(this.frame);
+		this.off.abort();
+		for (const stop of this.stop) stop();
+	}
+
+	/** The tiles that it is made of: one of each of its tracks. */
+	wanted(): TileId[] {
+		const level = this.state.timeline.level_max;
+		return this.tracks.flatMap((track) =>
+			bandsOf(track).map((band) => ({ track: track.id, level, index: 0, band })),
+		);
+	}
+
+	private schedule(): void {
+		this.frame ||= requestAnimationFrame(() => {
+			this.frame = 0;
+			this.paint();
+		});
+	}
+
+	private x(time: number): number {
+		return (time / this.state.whole.to) * this.width.value;
+	}
+
+	private paint(): void {
+		const width = this.width.value;
+		if (width < 1) return;
+		const scale = window.devicePixelRatio || 1;
+		for (const canvas of [this.canvas, this.backdrop]) {
+			if (canvas.width === Math.round(width * scale)) continue;
+			canvas.width = Math.round(width * scale);
+			canvas.height = Math.round(MINIMAP * scale);
+			this.stale = true;
+		}
+		if (this.stale) this.paintBackdrop(scale);
+		this.stale = false;
+		const { context } = this;
+		context.setTransform(1, 0, 0, 1, 0, 0);
+		context.drawImage(this.backdrop, 0, 0);
+		context.setTransform(scale, 0, 0, scale, 0, 0);
+		this.paintWindow(width);
+	}
+
+	private paintBackdrop(scale: number): void {
+		const context = this.backdrop.getContext("2d")!;
+		context.setTransform(scale, 0, 0, scale, 0, 0);
+		context.fillStyle = cssColor("--surface");
+		context.fillRect(0, 0, this.width.value, MINIMAP);
+		const colors = new BoxColors(this.state, new Palette(cssColor, theme.value));
+		const height = (MINIMAP - 8) / Math.max(this.tracks.length, 1);
+		this.tracks.forEach((track, i) => {
+			this.paintStrip(context, track, colors, 2 + i * height, height - 2);
+		});
+		this.paintHits(context);
+	}
+
+	private paintStrip(context: CanvasRenderingContext2D, track: Track, colors: BoxColors, top: number, height: number): void {
+		// Deeper boxes paint over the ones around them, and stand as much higher.
+		for (const band of bandsOf(track)) {
+			const tile = this.state.tiles.get(track.id, this.state.timeline.level_max, 0, band);
+			if (!tile) continue;
+			const ink = colors.of(tile);
+			for (let depth = 0; depth < BAND_DEPTHS; depth++) {
+				const high = Math.max((height * (band * BAND_DEPTHS + depth + 1)) / track.depths, 1.5);
+				this.paintDepth(context, tile, depth, ink, top + height - high, high);
+			}
+		}
+	}
+
+	private paintDepth(
+		context: CanvasRenderingContext2D,
+		tile: Tile,
+		depth: number,
+		ink: Uint32Array,
+		y: number,
+		height: number,
+	): void {
+		for (let box = tile.depthStart[depth]!; box < tile.depthStart[depth + 1]!; box++) {
+			const x = this.x(tile.start[box]!);
+			const color = ink[box]!;
+			context.fillStyle = `rgb(${color & 255} ${(color >> 8) & 255} ${(color >> 16) & 255})`;
+			context.fillRect(x, y, Math.max(this.x(tile.end[box]!) - x, 1), height);
+		}
+	}
+
+	private paintHits(context: CanvasRenderingContext2D): void {
+		const bins = this.state.hits.value?.bins;
+		if (!bins) return;
+		context.fillStyle = cssColor("--bad");
+		bins.forEach((count, i) => {
+			if (count > 0) context.fillRect((i / bins.length) * this.width.value, MINIMAP - 6, 1.5, 5);
+		});
+	}
+
+	private paintWindow(width: number): void {
+		const { context, state } = this;
+		const left = this.x(state.span.value.from);
+		const right = Math.max(this.x(state.span.value.to), left + 2);
+		context.globalAlpha = 0.62;
+		context.fillStyle = cssColor("--surface-raised");
+		context.fillRect(0, 0, left, MINIMAP);
+		context.fillRect(right, 0, width - right, MINIMAP);
+		context.globalAlpha = 1;
+		const range = state.range.value;
+		context.fillStyle = cssColor("--accent");
+		if (range) context.fillRect(this.x(range.from), MINIMAP - 3, Math.max(this.x(range.to) - this.x(range.from), 1), 3);
+		context.fillRect(left, 0, 2, MINIMAP);
+		context.fillRect(right - 2, 0, 2, MINIMAP);
+		context.fillStyle = cssColor("--mark");
+		for (const mark of state.marks.value) context.fillRect(this.x(mark), 0, 2, MINIMAP);
+		context.fillStyle = cssColor("--line");
+		context.fillRect(0, MINIMAP - 1, width, 1);
+	}
+
+	private time(event: PointerEvent): { x: number; time: number } {
+		const x = event.clientX - this.canvas.getBoundingClientRect().left;
+		return { x, time: (x / Math.max(this.width.value, 1)) * this.state.whole.to };
+	}
+
+	private down(event: PointerEvent): void {
+		const { x, time } = this.time(event);
+		const { from, to } = this.state.span.value;
+		this.canvas.setPointerCapture(event.pointerId);
+		if (Math.abs(x - this.x(from)) <= HANDLE) this.drag = { edge: "from" };
+		else if (Math.abs(x - this.x(to)) <= HANDLE) this.drag = { edge: "to" };
+		else if (time > from && time < to && to - from < this.state.whole.to) this.drag = { share: (time - from) / (to - from) };
+		else this.drag = { share: 0.5 };
+		this.move(event);
+	}
+
+	private move(event: PointerEvent): void {
+		const { x, time } = this.time(event);
+		const { from, to } = this.state.span.value;
+		if (!this.drag) {
+			const onEdge = Math.min(Math.abs(x - this.x(from)), Math.abs(x - this.x(to))) <= HANDLE;
+			this.canvas.style.cursor = onEdge ? "ew-resize" : "grab";
+			return;
+		}
+		if ("share" in this.drag) {
+			const start = time - (to - from) * this.drag.share;
+			this.stage.show(clampSpan({ from: start, to: start + to - from }, this.state.whole), false);
+		} else if (this.drag.edge === "from") {
+			this.stage.show({ from: Math.min(time, to - 1), to }, false);
+		} else {
+			this.stage.show({ from, to: Math.max(time, from + 1) }, false);
+		}
+	}
+}
+
+/** The tracks with most events, devices first. */
+function stripsOf(state: TimelineState): Track[] {
+	const busiest = [...state.timeline.tracks].sort((a, b) => b.events - a.events);
+	const streams = busiest.filter((track) => track.kind === "stream").slice(0, 1);
+	return [...streams, ...busiest.filter((track) => !streams.includes(track))].slice(0, STRIPS);
+}
+
+function bandsOf(track: Track): number[] {
+	return Array.from({ length: Math.min(Math.ceil(track.depths / BAND_DEPTHS), 2) }, (_, band) => band);
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Above the tracks: search, what to show, and how dragging works.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { formatCount } from "../format/units";
+import { hitNumber } from "./find";
+import type { Actions } from "./input";
+import type { Stage } from "./stage";
+import type { TimelineState } from "./state";
+
+interface Props {
+	state: TimelineState;
+	actions: Actions;
+	stage: Stage | undefined;
+	onHelp: () => void;
+}
+
+export function Toolbar({ state, actions, stage, onHelp }: Props) {
+	return (
+		<div class="tl-toolbar" role="toolbar" aria-label="Timeline">
+			<Search state={state} actions={actions} />
+			<span class="tl-space" />
+			<Toggle on={state.dragMode.value === "range"} title="Dragging marks a range (also: Shift and drag)"
+				onClick={() => (state.dragMode.value = state.dragMode.value === "range" ? "move" : "range")}>
+				Select range
+			</Toggle>
+			<Toggle on={state.showFlows.value} title="Arrows from launches to kernels and from forward to backward"
+				onClick={() => (state.showFlows.value = !state.showFlows.value)}>
+				Arrows
+			</Toggle>
+			<Toggle on={state.showPath.value} title="What the time of the first step hangs on"
+				onClick={() => (state.showPath.value = !state.showPath.value)}>
+				Critical path
+			</Toggle>
+			<label class="tl-color">
+				Colour{" "}
+				<select
+					value={state.colorMode.value}
+					onChange={(event) => (state.colorMode.value = event.currentTarget.value === "name" ? "name" : "kind")}
+				>
+					<option value="kind">by kind</option>
+					<option value="name">by name</option>
+				</select>
+			</label>
+			<button type="button" title="Show the whole trace (0)" onClick={() => stage?.show(state.whole)}>
+				Whole trace
+			</button>
+			<button type="button" class="plain" title="Keys (?)" aria-label="Keys" onClick={onHelp}>
+				?
+			</button>
+		</div>
+	);
+}
+
+function Toggle(props: { on: boolean; title: string; onClick: () => void; children: string }) {
+	return (
+		<button type="button" aria-pressed={props.on} title={props.title} onClick={props.onClick}>
+			{props.children}
+		</button>
+	);
+}
+
+function Search({ state, actions }: { state: TimelineState; actions: Actions }) {
+	const box = useRef<HTMLInputElement>(null);
+	const hits = state.hits.value;
+	const query = state.query.value;
+	const number = useHitNumber(state);
+	const found = hits?.total ?? 0;
+	return (
+		<search class="tl-search">
+			<input
+				ref={box}
+				id="tl-search"
+				type="search"
+				placeholder="Search names  ( / )"
+				aria-label="Search names of events"
+				value={query}
+				onInput={(event) => (state.query.value = event.currentTarget.value)}
+				onKeyDown={(event) => {
+					if (event.key === "Enter") actions.nextHit(!event.shiftKey);
+					else if (event.key === "Escape") state.query.value = "";
+					else return;
+					event.preventDefault();
+				}}
+			/>
+			<button type="button" aria-label="Previous hit" title="Previous hit (Shift+N)" disabled={found === 0} onClick={() => actions.nextHit(false)}>
+				‹
+			</button>
+			<button type="button" aria-label="Next hit" title="Next hit (N)" disabled={found === 0} onClick={() => actions.nextHit(true)}>
+				›
+			</button>
+			<output class="tl-hits">
+				{query !== "" && hits && (number === undefined ? `${formatCount(found)} hits` : `${formatCount(number)} of ${formatCount(found)}`)}
+			</output>
+		</search>
+	);
+}
+
+/** Which hit the chosen event is, when it is one. */
+function useHitNumber(state: TimelineState): number | undefined {
+	const picked = state.selected.value;
+	const hits = state.hits.value;
+	const [number, setNumber] = useState<number>();
+	useEffect(() => {
+		setNumber(undefined);
+		if (!picked || !hits?.names.includes(picked.name) || state.query.value === "") return;
+		let wanted = true;
+		hitNumber(state, { ...picked, start_ns: picked.start, end_ns: picked.end }).then(
+			(found) => wanted && setNumber(found),
+			() => undefined,
+		);
+		return () => {
+			wanted = false;
+		};
+	}, [state, picked, hits]);
+	return number;
+}
