@@ -14,6 +14,10 @@ const TYPING_MS = 120;
 const SETTLED_MS = 150;
 const MOST_FLOWS = 400;
 
+export function criticalPath(state: TimelineState): string {
+	return `${state.address}/timeline/critical-path`;
+}
+
 export function useBackground(state: TimelineState): void {
 	useEffect(() => {
 		const stops = [
@@ -45,7 +49,7 @@ export function useBackground(state: TimelineState): void {
 			effect(() => {
 				if (!state.showPath.value) return;
 				return soon(0, async () => {
-					state.path.value = await fetchReply<CriticalPathReply>(state.source, `${state.address}/timeline/critical-path`);
+					state.path.value = await fetchReply<CriticalPathReply>(state.source, criticalPath(state));
 				});
 			}),
 		];

@@ -30,6 +30,11 @@ export class BoxColors {
 		this.version++;
 	}
 
+	/** Whether a name is dimmed, for the search is for others. */
+	isDimmed(name: number): boolean {
+		return this.matches !== undefined && !this.matches.has(name);
+	}
+
 	of(tile: Tile): Uint32Array {
 		const had = this.colored.get(tile);
 		if (had?.version === this.version) return had.colors;
@@ -51,7 +56,7 @@ export class BoxColors {
 		const of = classOf(this.state.timeline.kinds[kind] ?? "", text);
 		const full = this.palette.color(of, text, this.state.colorMode.value);
 		const thin = this.palette.thinned(full, busy / 16);
-		const packed = packColor(this.matches && !this.matches.has(name) ? this.palette.dimmed(thin) : thin);
+		const packed = packColor(this.isDimmed(name) ? this.palette.dimmed(thin) : thin);
 		this.known.set(key, packed);
 		return packed;
 	}

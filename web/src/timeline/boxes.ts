@@ -92,12 +92,25 @@ export class BoxPainter {
 			for (let index = from; index <= to; index++) {
 				const id = { track: item.track.id, level, index, band };
 				this.wanted.push(id);
-				const tile = this.state.tiles.covering(id.track, level, index, band, timeline.level_max);
-				if (tile) stretches.push({ tile, colors: this.colorsOf(tile), from: index * length, to: (index + 1) * length });
+				for (const stretch of this.tilesFor(id, timeline.level_max)) {
+					stretches.push({ ...stretch, from: stretch.from * length, to: stretch.to * length });
+				}
 			}
 			const most = Math.min(last, (band + 1) * BAND_DEPTHS);
 			this.paintDepths(geometry, placed, item, stretches, Math.max(first, band * BAND_DEPTHS), most, scale);
 		}
+	}
+
+	/** What is there to paint for a tile: itself, the two halves of it, or a longer one. Times in lengths of the tile. */
+	private tilesFor({ track, level, index, band }: TileId, levelMax: number): Stretch[] {
+		const { tiles } = this.state;
+		const exact = tiles.get(track, level, index, band);
+		const whole = (tile: Tile): Stretch => ({ tile, colors: this.colorsOf(tile), from: index, to: index + 1 });
+		if (exact) return [whole(exact)];
+		const [left, right] = [2 * index, 2 * index + 1].map((half) => tiles.get(track, level - 1, half, band));
+		if (left && right) return [{ ...whole(left), to: index + 0.5 }, { ...whole(right), from: index + 0.5 }];
+		const longer = tiles.covering(track, level, index, band, levelMax);
+		return longer ? [whole(longer)] : [];
 	}
 
 	private paintDepths(

@@ -27,7 +27,7 @@ export function EventDetails({ state, stage }: Props) {
 	return (
 		<div class="tl-event">
 			<div class="tl-facts">
-				<h2>
+				<h2 role="status">
 					{loaded && <i class={`tl-dot kind-${classOf(loaded.kind, name)}`} />}
 					{name}
 				</h2>

@@ -194,8 +194,9 @@ export class Stage {
 		context.clip();
 		context.font = SMALL_FONT;
 		context.textBaseline = "middle";
-		context.fillStyle = this.palette.text;
 		for (const { x, y, width, name } of this.boxes.labels) {
+			// What is dimmed is close to the background, where text has the colour of text.
+			context.fillStyle = this.colors.isDimmed(name) ? this.ink.text : this.palette.text;
 			const text = this.fitter.fit(this.shortName(name), width - 7);
 			if (text) context.fillText(text, x + 3, y + 9);
 		}

@@ -15,6 +15,7 @@ import { Gutter } from "./gutter";
 import { Help } from "./help";
 import { type Actions, Input } from "./input";
 import { Minimap, MINIMAP } from "./minimap";
+import { PathSummary } from "./path_summary";
 import { Panel } from "./panel";
 import { Stage } from "./stage";
 import { TimelineState } from "./state";
@@ -77,6 +78,7 @@ function Tracks(props: { source: DataSource; address: string; timeline: Timeline
 	return (
 		<div class="timeline">
 			<Toolbar state={state} actions={actions} stage={stage} onHelp={() => setHelp(true)} />
+			{state.showPath.value && <PathSummary state={state} stage={stage} />}
 			<div class="tl-tracks">
 				<Gutter state={state} stage={stage} />
 				<div class="tl-canvases">

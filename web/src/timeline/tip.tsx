@@ -2,6 +2,7 @@
 // What the pointer is on, in words.
 import { useEffect, useState } from "preact/hooks";
 import { formatCount, formatNs } from "../format/units";
+import { counterValue, formatCounter } from "./counters";
 import type { Stage } from "./stage";
 import type { Picked, TimelineState } from "./state";
 
@@ -15,11 +16,18 @@ export function Tip({ state, stage }: { state: TimelineState; stage: Stage | und
 			const { offsetX, offsetY } = event as PointerEvent;
 			setAt({ x: offsetX, y: offsetY });
 		};
+		const leave = (): void => setAt(undefined);
 		canvas?.addEventListener("pointermove", follow);
-		return () => canvas?.removeEventListener("pointermove", follow);
+		canvas?.addEventListener("pointerleave", leave);
+		return () => {
+			canvas?.removeEventListener("pointermove", follow);
+			canvas?.removeEventListener("pointerleave", leave);
+		};
 	}, []);
 	const picked = state.hover.value;
-	if (!picked || !at || !stage) return null;
+	if (!at || !stage) return null;
+	const told = picked ? tellEvent(state, picked) : tellCounter(state, stage, at);
+	if (!told) return null;
 	const { width, height } = stage.size.value;
 	const style = {
 		...(at.x > width / 2 ? { right: `${width - at.x + OFFSET}px` } : { left: `${at.x + OFFSET}px` }),
@@ -27,13 +35,29 @@ export function Tip({ state, stage }: { state: TimelineState; stage: Stage | und
 	};
 	return (
 		<div class="tl-tip" style={style} role="tooltip">
-			<strong>{describe(state, picked)}</strong>
-			<span>{formatNs(picked.end - picked.start)}</span>
+			<strong>{told.title}</strong>
+			<span>{told.text}</span>
 		</div>
 	);
 }
 
-function describe(state: TimelineState, picked: Picked): string {
+interface Told {
+	title: string;
+	text: string;
+}
+
+function tellEvent(state: TimelineState, picked: Picked): Told {
 	const name = state.names.get(picked.name) ?? "";
-	return picked.count === 1 ? name : `${formatCount(picked.count)} events, the first: ${name}`;
+	const title = picked.count === 1 ? name : `${formatCount(picked.count)} events, the first: ${name}`;
+	return { title, text: formatNs(picked.end - picked.start) };
+}
+
+function tellCounter(state: TimelineState, stage: Stage, at: { x: number; y: number }): Told | undefined {
+	const { geometry } = stage;
+	const item = geometry?.at(at.y)?.item;
+	if (!geometry || item?.type !== "counter") return undefined;
+	const time = geometry.time(at.x);
+	const value = counterValue(state, item.counter, time, geometry.nsPerPixel);
+	if (value === null) return undefined;
+	return { title: formatCounter(item.counter, value), text: `${item.counter.label} at ${formatNs(time)}` };
 }
