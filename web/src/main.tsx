@@ -7,6 +7,9 @@ import { EmbeddedSource } from "./data/embedded";
 import { HttpSource } from "./data/http";
 import "./style/theme.css";
 import "./style/app.css";
+import "./style/widgets.css";
+import "./style/views.css";
+import "uplot/dist/uPlot.min.css";
 
 followHash();
 followTheme();

@@ -5,6 +5,18 @@ import type { ComponentType } from "preact";
 import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
 import { Timeline } from "../timeline/timeline";
+import { Advice } from "../views/advice";
+import { Analyses } from "../views/analyses";
+import { Diff } from "../views/diff";
+import { Distributed } from "../views/distributed";
+import { Info } from "../views/info";
+import { Kernels } from "../views/kernels";
+import { Memory } from "../views/memory";
+import { Modules } from "../views/modules";
+import { Operators } from "../views/operators";
+import { Overview } from "../views/overview";
+import { Source } from "../views/source";
+import { Stacks } from "../views/stacks";
 
 export interface ViewProps {
 	source: DataSource;
@@ -25,6 +37,8 @@ export interface View {
 }
 
 export const views: View[] = [
+	{ id: "overview", title: "Overview", about: "Where the time of a step goes, and what to change", component: Overview },
+	{ id: "advice", title: "Advice", about: "What to change, at which line, and what that gains", component: Advice },
 	{
 		id: "timeline",
 		title: "Timeline",
@@ -32,4 +46,14 @@ export const views: View[] = [
 		component: Timeline,
 		fills: true,
 	},
+	{ id: "operators", title: "Operators", about: "Time of each operator on the CPU and on devices", component: Operators },
+	{ id: "kernels", title: "Kernels", about: "What ran on devices, and which operator launched it", component: Kernels },
+	{ id: "memory", title: "Memory", about: "Who holds memory, and when", component: Memory },
+	{ id: "modules", title: "Modules", about: "Time, FLOPs and memory of each module", component: Modules },
+	{ id: "stacks", title: "Stacks", about: "Flame graph, and callers and callees of each function", component: Stacks },
+	{ id: "source", title: "Source", about: "The program, with what each line costs", component: Source },
+	{ id: "distributed", title: "Distributed", about: "What the ranks of a run wait for", component: Distributed },
+	{ id: "analyses", title: "Analyses", about: "One question at a time: idle time, launches, queues, critical path, …", component: Analyses },
+	{ id: "diff", title: "Diff", about: "What changed from one trace to another", component: Diff },
+	{ id: "info", title: "Trace", about: "Where the trace is from, and what is in it", component: Info },
 ];

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// The replies that the views show; docs/openapi.yaml has them all. Times of tables are microseconds, those of places in
+// time are nanoseconds since the trace's origin.
+
+export interface Step {
+	name: string;
+	kernel: number;
+	memcpy: number;
+	memset: number;
+	communication: number;
+	runtime: number;
+	dataloader: number;
+	cpu_exec: number;
+	other: number;
+	total: number;
+}
+
+export interface Flags {
+	has_runtime: boolean;
+	has_kernel: boolean;
+	has_memcpy_or_memset: boolean;
+	has_communication: boolean;
+}
+
+export interface Device {
+	id: number;
+	name: string;
+	total_memory: number | null;
+	compute_capability: string | null;
+	sm_count: number | null;
+}
+
+export interface Gpu {
+	id: number;
+	utilization_ratio: number | null;
+	est_sm_efficiency_ratio: number | null;
+	est_achieved_occupancy_pct: number | null;
+	tensor_core_time_ratio: number | null;
+	utilization_timeline: { bucket: string; start: number; end: number; values: number[] } | null;
+}
+
+export interface OverviewReply {
+	trace_events: number;
+	lost_events: number;
+	profiler_start_ts: number | null;
+	flags: Flags;
+	devices: Device[];
+	steps: { names: string[]; rows: Step[]; average: Omit<Step, "name">; average_pct: Omit<Step, "name"> };
+	gpus: Gpu[];
+	tensor_cores: { used_ratio: number | null; eligible_ops_kernel_ratio: number | null };
+}
+
+export interface Operator {
+	name: string;
+	input_shape?: string;
+	calls: number;
+	host_total: number;
+	host_self: number;
+	device_total: number;
+	device_self: number;
+	tc_eligible: boolean;
+	tc_self_pct: number;
+	tc_total_pct: number;
+}
+
+export interface OperatorsReply {
+	flags: Flags;
+	operators: { distinct: number; calls: number; rows: Operator[] };
+	operators_by_input_shape: { distinct: number; top: Operator[] };
+	call_stacks: { distinct_stacks: number; per_operator: Record<string, number> };
+}
+
+export interface Kernel {
+	name: string;
+	tensor_cores: boolean;
+	calls: number;
+	total: number;
+	mean: number;
+	max: number;
+	min: number;
+	mean_blocks_per_sm: number;
+	mean_est_occupancy_pct: number;
+}
+
+export interface KernelByOperator extends Kernel {
+	operator: string | null;
+	grid: string | null;
+	block: string | null;
+	registers_per_thread: number;
+	shared_memory: number;
+	op_tc_eligible: boolean;
+}
+
+export interface KernelsReply {
+	flags: Flags;
+	tensor_cores: OverviewReply["tensor_cores"];
+	kernels: { distinct: number; calls: number; total: number; rows: Kernel[] } | null;
+	kernels_by_op: { distinct: number; calls: number; top: KernelByOperator[] } | null;
+}
+
+export interface Where {
+	file: string | null;
+	line: number | null;
+	function: string | null;
+	module: string | null;
+	operator: string | null;
+	/** The costliest event there, where one trace was asked about. */
+	row?: number | null;
+}
+
+export interface Finding {
+	id: string;
+	title: string;
+	severity: "high" | "medium" | "low" | "info";
+	confidence: "high" | "medium" | "low";
+	where: Where[];
+	evidence: string;
+	explanation: string;
+	advice: string;
+	predicted_gain_ms_per_step: number | null;
+	predicted_gain_percent: number | null;
+	links: string[];
+}
+
+export interface AdviceReply {
+	findings: Finding[];
+	checked: string[];
+}
+
+/** What the views read of the reply of `timeline`. */
+export interface TimelineReply {
+	duration_ns: number;
+	steps: { name: string; row: number; start_ns: number; end_ns: number }[];
+}
+
+export interface TableReply {
+	table: { columns: string[]; rows: (string | number | boolean | null)[][] };
+}
+
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };
+
+export type AnswerReply = TableReply | { value: JsonValue };
+
+export interface AnalysisOption {
+	name: string;
+	default: JsonValue;
+	summary: string;
+}
+
+export interface Analysis {
+	id: string;
+	summary: string;
+	traces: "ranks" | "pair";
+	options: AnalysisOption[];
+}
+
+export interface StacksReply {
+	metric: string;
+	total_ns: number;
+	left_out: number;
+	names: { name: string; file: string | null; line: number | null }[];
+	parent: number[];
+	name: number[];
+	self_ns: number[];
+	sum_ns: number[];
+}
+
+export interface ModuleCosts {
+	host_ns: number;
+	backward_ns: number;
+	device_ns: number;
+	backward_device_ns: number;
+	flops: number;
+	backward_flops: number;
+	cpu_allocated_bytes: number;
+	cpu_memory_bytes: number;
+	device_allocated_bytes: number;
+	device_memory_bytes: number;
+}
+
+export interface Module {
+	name: string;
+	path: string;
+	class: string;
+	parent: number | null;
+	depth: number;
+	modules: number;
+	calls: number;
+	total: ModuleCosts;
+	self: ModuleCosts;
+	cpu_peak_bytes: number;
+	device_peak_bytes: number;
+	parameter_count: number;
+	parameter_bytes: number;
+}
+
+export interface ModulesReply {
+	modules: Module[];
+	classes: Module[];
+}
+
+export interface MemoryReply {
+	categories: { name: string; light: string; dark: string }[];
+	gaps: string[];
+	devices: { device: string; blocks: number; peak_time_ns: number | null; peak: MemoryPeak }[];
+}
+
+export interface MemoryShare {
+	bytes: number;
+	blocks: number;
+	name?: string;
+	file?: string;
+	line?: number;
+}
+
+/** What is held when most is held, the largest first. */
+export interface MemoryPeak {
+	bytes: number;
+	categories: Record<string, number>;
+	operators: MemoryShare[];
+	modules: MemoryShare[];
+	lines: MemoryShare[];
+}
+
+export interface MemoryCurveReply {
+	device: string;
+	categories: string[];
+	time_ns: number[];
+	held_bytes: number[][];
+	allocated: (number | null)[] | null;
+	reserved: (number | null)[] | null;
+}
+
+export interface Block {
+	start_ns: number | null;
+	end_ns: number | null;
+	bytes: number;
+	category: string;
+	name: string | null;
+	operator: string | null;
+	module: string | null;
+	file: string | null;
+	line: number | null;
+	row: number | null;
+}
+
+export interface BlocksReply {
+	device: string;
+	total: number;
+	blocks: Block[];
+}
+
+export interface MemoryStatistic {
+	name: string;
+	calls: number;
+	increase: number;
+	self_increase: number;
+	alloc_count: number;
+	self_alloc_count: number;
+	alloc_size: number;
+	self_alloc_size: number;
+}
+
+export interface MemoryViewReply {
+	memory: { records: number; peaks: Record<string, number>; stats: { default_device: string; rows: Record<string, MemoryStatistic[]> } } | null;
+}
+
+export interface SourceLine {
+	line: number;
+	function: string | null;
+	calls: number;
+	host_us: number;
+	self_us: number;
+	device_us: number;
+	allocated_bytes: number;
+	row: number;
+}
+
+export interface SourceFile {
+	file: string;
+	readable: boolean;
+	host_us: number;
+	self_us: number;
+	device_us: number;
+	allocated_bytes: number;
+	lines: SourceLine[];
+}
+
+export interface LinesReply {
+	steps: number;
+	duration_us: number;
+	files: SourceFile[];
+}
+
+export interface SourceReply {
+	file: string;
+	text: string;
+	changed: boolean;
+}
+
+export interface Overlap {
+	computation_only: number;
+	overlap: number;
+	communication_only: number;
+	other: number;
+}
+
+export interface CommunicationOperation {
+	name: string;
+	calls: number;
+	total_bytes: number;
+	avg_bytes: number;
+	total_latency: number;
+	avg_latency: number;
+	data_transfer: number;
+	avg_data_transfer: number;
+}
+
+export interface Distributed {
+	workers: string[];
+	span: number | null;
+	shown: boolean;
+	overlap: Record<string, Record<string, Overlap>>;
+	wait: Record<string, Record<string, { data_transfer: number; synchronizing: number }>>;
+	ops: Record<string, CommunicationOperation[]>;
+}
+
+export interface DiffSide {
+	name: string;
+	host_duration: number;
+	device_duration: number;
+	total_duration: number;
+	distinct_ops: number;
+}
+
+export interface DiffCosts {
+	calls: number;
+	host_total: number;
+	host_self: number;
+	device_total: number;
+	device_self: number;
+}
+
+export interface DiffReply {
+	steps: {
+		left: { steps: number; mean: number; deviation: number };
+		right: { steps: number; mean: number; deviation: number };
+		change_ratio: number;
+		noise_ratio: number;
+		regression: boolean;
+	};
+	root: { left: DiffSide; right: DiffSide } | null;
+	children: { path: string; left: DiffSide; right: DiffSide; children: number }[];
+	root_operators: { name: string; left: DiffCosts | null; right: DiffCosts | null }[];
+}

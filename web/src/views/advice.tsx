@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to change: each finding with its place, its evidence and what it is predicted to gain.
+import { useEffect, useState } from "preact/hooks";
+import { useParam } from "../app/params";
+import type { ViewProps } from "../app/views";
+import type { AdviceReply, Finding } from "../data/replies";
+import { useReply } from "../data/reply";
+import { Await } from "../widgets/await";
+import { Choice } from "../widgets/choice";
+import { FindingCard, gainText } from "./finding";
+import { runOf } from "./runs";
+
+export function Advice({ source, trace, traces }: ViewProps) {
+	const run = runOf(trace, traces);
+	const [scope, setScope] = useParam("of", "trace");
+	const ids = scope === "run" && run.length > 1 ? run.map((each) => each.id).join(",") : trace.id;
+	const reply = useReply<AdviceReply>(source, `traces/${ids}/advice`);
+	return (
+		<div class="view">
+			{run.length > 1 && (
+				<Choice
+					label="Advice for"
+					options={[
+						{ id: "trace", title: "This trace" },
+						{ id: "run", title: `All ${run.length} of the run` },
+					]}
+					value={scope === "run" ? "run" : "trace"}
+					onChange={setScope}
+				/>
+			)}
+			<Await reply={reply} what="advice">
+				{(advice) => <Findings trace={trace.id} advice={advice} />}
+			</Await>
+		</div>
+	);
+}
+
+function Findings({ trace, advice }: { trace: string; advice: AdviceReply }) {
+	const { findings, checked } = advice;
+	const [chosen, setChosen] = useParam("finding");
+	useEffect(() => {
+		if (chosen !== "") document.getElementById(`finding-${chosen}`)?.scrollIntoView({ block: "start" });
+	}, [chosen]);
+	if (findings.length === 0) return <NothingFound checked={checked} />;
+	return (
+		<div class="advice">
+			<nav class="panel summary" aria-label="Findings">
+				<h2>{findings.length === 1 ? "One finding" : `${findings.length} findings`}</h2>
+				<ol>
+					{findings.map((finding, i) => (
+						<li key={i} class={finding.severity}>
+							<button type="button" class="plain" aria-current={chosen === String(i) ? "true" : undefined} onClick={() => setChosen(String(i))}>
+								<span class="gain">{gainText(finding)}</span> {finding.title}
+							</button>
+						</li>
+					))}
+				</ol>
+				<Checked checked={checked} findings={findings} />
+			</nav>
+			<div class="finding-cards">
+				{findings.map((finding, i) => (
+					<FindingCard key={i} trace={trace} finding={finding} index={i} chosen={chosen === String(i)} />
+				))}
+			</div>
+		</div>
+	);
+}
+
+function Checked({ checked, findings }: { checked: readonly string[]; findings: readonly Finding[] }) {
+	const [open, setOpen] = useState(false);
+	const clean = checked.filter((id) => findings.every((finding) => finding.id !== id));
+	if (clean.length === 0) return null;
+	return (
+		<>
+			<button type="button" class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>
+				{open ? "▾" : "▸"} {`${clean.length} more were checked and are well`}
+			</button>
+			{open && (
+				<ul class="checked">
+					{clean.map((id) => (
+						<li key={id}>{id}</li>
+					))}
+				</ul>
+			)}
+		</>
+	);
+}
+
+function NothingFound({ checked }: { checked: readonly string[] }) {
+	return (
+		<div class="empty">
+			<p>{`None of the ${checked.length} rules that this trace has data for finds anything worth a change.`}</p>
+			<p>
+				Recorded with <code>with_stack=True</code>, <code>record_shapes=True</code>, <code>profile_memory=True</code> and a
+				schedule of steps, a trace answers all rules.
+			</p>
+		</div>
+	);
+}

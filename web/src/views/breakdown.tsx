@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The average step as one bar, and its parts as a list.
+import type { Step } from "../data/replies";
+import { scaleOf } from "../format/scale";
+import { Swatch } from "../widgets/chart";
+import type { StepPart } from "./step_parts";
+
+interface BreakdownProps {
+	parts: readonly StepPart[];
+	average: Omit<Step, "name">;
+	percent: Omit<Step, "name">;
+}
+
+export function Breakdown({ parts, average, percent }: BreakdownProps) {
+	const scale = scaleOf("us", average.total);
+	return (
+		<>
+			<div class="whole" aria-hidden="true">
+				{parts.map((part) => (
+					<span key={part.id} title={`${part.title}: ${percent[part.id]} %`} style={{ flexGrow: average[part.id], background: part.color }} />
+				))}
+			</div>
+			<table class="list">
+				<caption class="visually-hidden">The parts of an average step</caption>
+				<thead class="visually-hidden">
+					<tr>
+						<th scope="col">Part</th>
+						<th scope="col">Time</th>
+						<th scope="col">Share</th>
+					</tr>
+				</thead>
+				<tbody>
+					{parts.map((part) => (
+						<tr key={part.id} data-part={part.id}>
+							<th scope="row" title={part.about}>
+								<Swatch color={part.color} /> {part.title}
+							</th>
+							<td class="figure" title={`${average[part.id]} µs`}>{`${scale.text(average[part.id])} ${scale.unit}`}</td>
+							<td class="figure">{`${percent[part.id].toFixed(2)} %`}</td>
+						</tr>
+					))}
+					<tr class="sum" data-part="total">
+						<th scope="row">Step</th>
+						<td class="figure" title={`${average.total} µs`}>{`${scale.text(average.total)} ${scale.unit}`}</td>
+						<td class="figure">{`${percent.total.toFixed(2)} %`}</td>
+					</tr>
+				</tbody>
+			</table>
+		</>
+	);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two traces side by side: whether a step takes longer, which part of it, and which operators.
+import { useMemo } from "preact/hooks";
+import { useParam } from "../app/params";
+import { routeHref } from "../app/route";
+import type { ViewProps } from "../app/views";
+import type { TraceEntry } from "../data/api";
+import type { DiffCosts, DiffReply, DiffSide } from "../data/replies";
+import { useReply } from "../data/reply";
+import { grouped, signed } from "../format/scale";
+import { formatUs } from "../format/units";
+import { Await } from "../widgets/await";
+import { Card, Cards } from "../widgets/cards";
+import { Choice, Select } from "../widgets/choice";
+import { Pairing, type Pair } from "../widgets/pairing";
+import { Table } from "../widgets/table";
+import type { Column } from "../widgets/table_model";
+
+export function Diff({ source, trace, traces }: ViewProps) {
+	const others = traces.filter((each) => each !== trace && each.state !== "failed");
+	const [wanted, setBase] = useParam("base");
+	const base = others.find((each) => each.id === wanted) ?? others[0];
+	const reply = useReply<DiffReply>(source, base ? `traces/${trace.id}/diff` : undefined, base && { base: base.id });
+	if (!base) {
+		return (
+			<div class="empty">
+				<p>There is nothing to compare this trace with.</p>
+				<p>
+					Two traces are opened with <code>opstrobe serve BASE NEW</code>.
+				</p>
+			</div>
+		);
+	}
+	return (
+		<div class="view">
+			<div class="tools">
+				<Select label="From" options={others.map((each) => ({ id: each.id, title: title(each, traces) }))} value={base.id} onChange={setBase} />
+				<span>{`to ${title(trace, traces)}`}</span>
+				<a href={routeHref("diff", base.id, { base: trace.id })}>Swap</a>
+			</div>
+			<Await reply={reply} what="the difference">
+				{(diff) => <Difference diff={diff} />}
+			</Await>
+		</div>
+	);
+}
+
+/** Its name, and its run where two traces share the name. */
+function title(trace: TraceEntry, traces: readonly TraceEntry[]): string {
+	const twice = traces.some((each) => each !== trace && each.name === trace.name);
+	return twice && trace.run ? `${trace.run}/${trace.name}` : trace.name;
+}
+
+function Difference({ diff }: { diff: DiffReply }) {
+	return (
+		<>
+			<Verdict steps={diff.steps} />
+			<Stretches diff={diff} />
+			<Operators diff={diff} />
+		</>
+	);
+}
+
+function Verdict({ steps }: { steps: DiffReply["steps"] }) {
+	const { left, right, change_ratio: change, noise_ratio: noise } = steps;
+	const beyond = Math.abs(change) > noise;
+	const word = !beyond ? "within the noise" : change > 0 ? "slower" : "faster";
+	return (
+		<Cards>
+			<Card title="Average step before" figure={formatUs(left.mean)} note={spread(left)} />
+			<Card title="Average step now" figure={formatUs(right.mean)} note={spread(right)} />
+			<Card
+				title="Change"
+				figure={`${signed(change * 100, (value) => grouped(value, 2))} %`}
+				note={`${word}; the noise is ${grouped(noise * 100, 2)} %`}
+				tone={steps.regression ? "bad" : beyond && change < 0 ? "good" : undefined}
+				about="The noise is two standard errors of the difference, from step to step"
+			/>
+		</Cards>
+	);
+}
+
+function spread(side: DiffReply["steps"]["left"]): string {
+	return `${side.steps} ${side.steps === 1 ? "step" : "steps"}, ± ${formatUs(side.deviation)}`;
+}
+
+const METRICS = [
+	{ id: "total_duration", title: "Total", about: "Device time where there is some, else host time" },
+	{ id: "host_duration", title: "Host" },
+	{ id: "device_duration", title: "Device" },
+] as const;
+
+function stretchName(side: DiffSide): string {
+	return side.name
+		.replace(/^CompositeNodes$/, "between")
+		.replace(/^Blank$/, "–")
+		.replace(/^enumerate\((DataLoader|DataPipe)\)#?/, "loader ")
+		.replace(/^nn\.Module: /, "");
+}
+
+function Stretches({ diff }: { diff: DiffReply }) {
+	const [wanted, setMetric] = useParam("metric", "total_duration");
+	const metric = METRICS.find((each) => each.id === wanted)?.id ?? "total_duration";
+	const pairs = useMemo<Pair[]>(
+		() =>
+			diff.children.map((child) => {
+				const names = [stretchName(child.left), stretchName(child.right)];
+				const name = names[0] === names[1] || names[1] === "–" ? names[0]! : names[0] === "–" ? names[1]! : names.join(" / ");
+				return { name, left: child.left[metric], right: child.right[metric] };
+			}),
+		[diff, metric],
+	);
+	if (pairs.length === 0) return null;
+	return (
+		<section class="panel">
+			<Pairing
+				title="The steps, stretch by stretch"
+				pairs={pairs}
+				tools={<Choice label="Time" options={METRICS} value={metric} onChange={setMetric} />}
+			/>
+		</section>
+	);
+}
+
+type Row = DiffReply["root_operators"][number];
+
+const ZERO: DiffCosts = { calls: 0, host_total: 0, host_self: 0, device_total: 0, device_self: 0 };
+
+const OPERATOR_METRICS = [
+	{ id: "host_self", title: "CPU self" },
+	{ id: "host_total", title: "CPU total" },
+	{ id: "device_self", title: "Device self" },
+	{ id: "device_total", title: "Device total" },
+] as const;
+
+type Metric = (typeof OPERATOR_METRICS)[number]["id"];
+
+function columnsOf(metric: Metric): Column<Row>[] {
+	const before = (row: Row) => row.left ?? ZERO;
+	const now = (row: Row) => row.right ?? ZERO;
+	return [
+		{ id: "name", title: "Operator", kind: "text", wide: true, value: (row) => row.name },
+		{ id: "what", title: "What", kind: "text", groups: true, value: (row) => (row.left === null ? "new" : row.right === null ? "gone" : "in both") },
+		{ id: "calls_before", title: "Calls before", kind: "count", value: (row) => before(row).calls },
+		{ id: "calls_now", title: "Calls now", kind: "count", value: (row) => now(row).calls },
+		{ id: "before", title: "Before", kind: "us", bar: true, value: (row) => before(row)[metric] },
+		{ id: "now", title: "Now", kind: "us", bar: true, value: (row) => now(row)[metric] },
+		{ id: "delta", title: "Change", kind: "us", signed: true, value: (row) => now(row)[metric] - before(row)[metric] },
+		{ id: "size", title: "Size of change", kind: "us", hidden: true, value: (row) => Math.abs(now(row)[metric] - before(row)[metric]) },
+		{ id: "ratio", title: "Relative", kind: "share", signed: true, value: (row) => (before(row)[metric] > 0 ? now(row)[metric] / before(row)[metric] - 1 : null) },
+	];
+}
+
+function Operators({ diff }: { diff: DiffReply }) {
+	const device = diff.root_operators.some((row) => (row.left?.device_total ?? 0) + (row.right?.device_total ?? 0) > 0);
+	const offered = OPERATOR_METRICS.filter((each) => device || each.id.startsWith("host"));
+	const [wanted, setMetric] = useParam("time", device ? "device_self" : "host_self");
+	const metric = offered.find((each) => each.id === wanted)?.id ?? "host_self";
+	const columns = useMemo(() => columnsOf(metric), [metric]);
+	return (
+		<section class="panel">
+			<h2>Operators</h2>
+			<Table
+				id="diff"
+				label="Operators of both traces"
+				columns={columns}
+				rows={diff.root_operators}
+				sort="-size"
+				tools={<Choice label="Time" options={offered} value={metric} onChange={setMetric} />}
+				lines={18}
+			/>
+		</section>
+	);
+}

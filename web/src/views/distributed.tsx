@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the workers of a run say together: how much communication computation hides, who waits for whom, and each
+// collective operation.
+import { useParam } from "../app/params";
+import type { ViewProps } from "../app/views";
+import type { CommunicationOperation, Distributed as Reply } from "../data/replies";
+import { useReply } from "../data/reply";
+import { Await } from "../widgets/await";
+import { Bars } from "../widgets/bars";
+import type { Series } from "../widgets/chart";
+import { Select } from "../widgets/choice";
+import { timelineHref } from "../widgets/links";
+import { Table } from "../widgets/table";
+import type { Column } from "../widgets/table_model";
+import { runOf } from "./runs";
+
+const OVERLAP: Series[] = [
+	{ id: "computation_only", title: "Computation", color: "var(--kind-kernel)" },
+	{ id: "overlap", title: "Both at once", color: "var(--kind-module)" },
+	{ id: "communication_only", title: "Communication alone", color: "var(--kind-communication)" },
+	{ id: "other", title: "Neither", color: "var(--kind-other)" },
+];
+const WAIT: Series[] = [
+	{ id: "data_transfer", title: "Transfer", color: "var(--kind-communication)" },
+	{ id: "synchronizing", title: "Waiting for others", color: "var(--kind-memcpy)" },
+];
+
+export function Distributed({ source, trace, traces }: ViewProps) {
+	const run = runOf(trace, traces);
+	const ids = run.map((each) => each.id).join(",");
+	const reply = useReply<Reply | null>(source, run.length > 1 ? `traces/${ids}/distributed` : undefined);
+	if (run.length < 2) return <OneWorker />;
+	return (
+		<div class="view">
+			<Await reply={reply} what={`${run.length} traces`}>
+				{(data) => (!data?.shown ? <NotTogether workers={run.length} /> : <Together data={data} trace={trace.id} />)}
+			</Await>
+		</div>
+	);
+}
+
+function OneWorker() {
+	return (
+		<div class="empty">
+			<p>This trace is alone in its run.</p>
+			<p>
+				Traces of several ranks in one directory are shown together: <code>opstrobe serve DIRECTORY</code>.
+			</p>
+		</div>
+	);
+}
+
+function NotTogether({ workers }: { workers: number }) {
+	return (
+		<div class="empty">
+			<p>{`The ${workers} traces of this run do not all have the same collective operations, so they cannot be set side by side.`}</p>
+		</div>
+	);
+}
+
+function Together({ data, trace }: { data: Reply; trace: string }) {
+	const steps = Object.keys(data.overlap);
+	const [wanted, setStep] = useParam("step", "all");
+	const step = steps.includes(wanted) ? wanted : (steps[0] ?? "all");
+	const bars = (of: Record<string, object> | undefined, series: readonly Series[]) =>
+		data.workers.map((worker) => {
+			const figures = (of?.[worker] ?? {}) as Record<string, number>;
+			return { name: worker, parts: series.map((each) => figures[each.id] ?? 0) };
+		});
+	return (
+		<>
+			<div class="tools">
+				<Select label="Step" options={steps.map((each) => ({ id: each, title: each === "all" ? "the average of all" : each }))} value={step} onChange={setStep} />
+			</div>
+			<div class="columns even">
+				<section class="panel">
+					<Bars title="Computation and communication" item="worker" series={OVERLAP} bars={bars(data.overlap[step], OVERLAP)} kind="us" />
+				</section>
+				<section class="panel">
+					<Bars title="Transfer and waiting" item="worker" series={WAIT} bars={bars(data.wait[step], WAIT)} kind="us" />
+				</section>
+			</div>
+			<Operations data={data} trace={trace} />
+		</>
+	);
+}
+
+type Row = CommunicationOperation & { worker: string };
+
+const COLUMNS: Column<Row>[] = [
+	{ id: "worker", title: "Worker", kind: "text", groups: true, value: (row) => row.worker },
+	{ id: "name", title: "Operation", kind: "text", wide: true, groups: true, value: (row) => row.name },
+	{ id: "calls", title: "Calls", kind: "count", value: (row) => row.calls },
+	{ id: "total_bytes", title: "Size", kind: "bytes", value: (row) => row.total_bytes },
+	{ id: "avg_bytes", title: "Mean size", kind: "bytes", total: "none", value: (row) => row.avg_bytes },
+	{ id: "total_latency", title: "Time", kind: "us", bar: true, value: (row) => row.total_latency, about: "From the start of the operation to its end" },
+	{ id: "avg_latency", title: "Mean time", kind: "us", total: "none", value: (row) => row.avg_latency },
+	{ id: "data_transfer", title: "Transfer", kind: "us", bar: true, value: (row) => row.data_transfer, about: "The time without waiting for other workers" },
+	{ id: "avg_data_transfer", title: "Mean transfer", kind: "us", total: "none", value: (row) => row.avg_data_transfer },
+	{
+		id: "waiting",
+		title: "Waiting",
+		kind: "share",
+		value: (row) => (row.total_latency > 0 ? 1 - row.data_transfer / row.total_latency : null),
+		about: "The share of the time that is spent waiting for other workers",
+	},
+];
+
+function Operations({ data, trace }: { data: Reply; trace: string }) {
+	const rows = data.workers.flatMap((worker) => (data.ops[worker] ?? []).map((row) => ({ ...row, worker })));
+	return (
+		<section class="panel">
+			<h2>Collective operations</h2>
+			<Table
+				id="operations"
+				label="Collective operations"
+				columns={COLUMNS}
+				rows={rows}
+				sort="-total_latency"
+				href={(row) => timelineHref(trace, { find: row.name })}
+				lines={14}
+			/>
+		</section>
+	);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finding of advice: in a line for the overview, and in full.
+import { routeHref } from "../app/route";
+import type { Finding, Where } from "../data/replies";
+import { grouped } from "../format/scale";
+import { Meter } from "../widgets/cards";
+import { SourceLink, timelineHref } from "../widgets/links";
+
+interface FindingProps {
+	trace: string;
+	finding: Finding;
+	index: number;
+}
+
+export function FindingLine({ trace, finding, index }: FindingProps) {
+	const place = finding.where.find((where) => where.file !== null);
+	return (
+		<li class={`finding-line ${finding.severity}`}>
+			<span class="gain">{gainText(finding)}</span>
+			<div>
+				<a href={routeHref("advice", trace, { finding: index })}>{finding.title}</a>{" "}
+				{place?.file && <SourceLink trace={trace} file={place.file} line={place.line} />}
+				<p>{finding.evidence}</p>
+			</div>
+		</li>
+	);
+}
+
+/** What it is predicted to gain, of a step. */
+export function gainText(finding: Finding): string {
+	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms } = finding;
+	if (percent !== null && percent > 0) return `−${grouped(percent, 1)} %`;
+	if (ms !== null && ms > 0) return `−${grouped(ms, 3)} ms`;
+	return finding.severity;
+}
+
+export function FindingCard({ trace, finding, index, chosen }: FindingProps & { chosen: boolean }) {
+	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms } = finding;
+	return (
+		<article id={`finding-${index}`} class={`panel finding ${finding.severity}`} aria-label={finding.title} aria-current={chosen ? "true" : undefined} tabIndex={-1}>
+			<header>
+				<h2>{finding.title}</h2>
+				<span class={`badge ${finding.severity}`}>{finding.severity}</span>
+				<span class="badge" title="How sure it is that the change gains this">{`${finding.confidence} confidence`}</span>
+			</header>
+			{percent !== null && percent > 0 && (
+				<div class="gain-bar">
+					<span class="gain-figure">{`predicted to save ${grouped(percent, 1)} % of a step`}</span>
+					{ms !== null && <span class="soft">{`${grouped(ms, 3)} ms`}</span>}
+					<Meter label="Predicted gain" share={percent / 100} />
+				</div>
+			)}
+			<p>{finding.evidence}</p>
+			<Places trace={trace} where={finding.where} />
+			<h3>What to do</h3>
+			<p class="advice-text">{finding.advice}</p>
+			<h3>Why it costs</h3>
+			<p class="soft">{finding.explanation}</p>
+			<ul class="more">
+				{finding.links.filter(isWeb).map((link) => (
+					<li key={link}>
+						<a href={link} rel="noreferrer noopener" target="_blank">
+							{link.replace(/^https?:\/\//, "")}
+						</a>
+					</li>
+				))}
+			</ul>
+		</article>
+	);
+}
+
+/** Links come from the rules, but only what leads to the web is one. */
+function isWeb(link: string): boolean {
+	return /^https?:\/\//.test(link);
+}
+
+function Places({ trace, where }: { trace: string; where: readonly Where[] }) {
+	const known = where.filter((place) => place.file ?? place.function ?? place.module ?? place.operator ?? place.row);
+	if (known.length === 0) return null;
+	return (
+		<ul class="places" aria-label="Where">
+			{known.map((place, i) => (
+				<li key={i}>
+					{place.file !== null && <SourceLink trace={trace} file={place.file} line={place.line} />}
+					{place.function !== null && <code>{place.function}</code>}
+					{place.module !== null && <code class="module">{place.module}</code>}
+					{place.operator !== null && <code class="operator">{place.operator}</code>}
+					<TimelinePlace trace={trace} place={place} />
+				</li>
+			))}
+		</ul>
+	);
+}
+
+/** To the costliest event of the place, else to all that bear the name. */
+function TimelinePlace({ trace, place }: { trace: string; place: Where }) {
+	const name = place.operator ?? place.function ?? place.module;
+	const to = place.row !== undefined && place.row !== null ? { row: place.row } : name !== null ? { find: name } : undefined;
+	if (!to) return null;
+	return (
+		<a class="place-link" href={timelineHref(trace, to)}>
+			in the timeline
+		</a>
+	);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the trace is from, and what is in it.
+import type { ViewProps } from "../app/views";
+import type { JsonValue } from "../data/replies";
+import { useReply } from "../data/reply";
+import { formatBytes, formatCount, formatUs } from "../format/units";
+import { Answer } from "../widgets/answer";
+import { Await } from "../widgets/await";
+
+type InfoValue = Record<string, JsonValue>;
+
+export function Info({ source, trace }: ViewProps) {
+	const reply = useReply<{ value: InfoValue }>(source, `traces/${trace.id}/info`);
+	return (
+		<div class="view">
+			<section class="panel" aria-label="The file">
+				<h2 class="long">{trace.name}</h2>
+				<dl class="pairs wide">
+					<Fact name="path" value={trace.path} />
+					<Fact name="size" value={formatBytes(trace.bytes)} />
+					<Fact name="worker" value={trace.worker} />
+				</dl>
+			</section>
+			<Await reply={reply} what="the trace’s facts">
+				{({ value }) => <Facts value={value} />}
+			</Await>
+		</div>
+	);
+}
+
+function Fact({ name, value }: { name: string; value: string }) {
+	return value === "" ? null : (
+		<div>
+			<dt>{name}</dt>
+			<dd class="long">{value}</dd>
+		</div>
+	);
+}
+
+/** Facts that read better with a unit; the rest is shown as it comes. */
+function Facts({ value }: { value: InfoValue }) {
+	const { metadata, events_by_kind: kinds, start_ns: start, duration_us: duration, ...rest } = value;
+	const facts: InfoValue = {
+		...(typeof start === "number" ? { start: new Date(start / 1e6).toISOString().replace("T", " ").replace("Z", " UTC") } : {}),
+		...(typeof duration === "number" ? { duration: formatUs(duration) } : {}),
+		...rest,
+	};
+	delete facts.file; // told above
+	const counted = kinds !== null && typeof kinds === "object" && !Array.isArray(kinds) ? Object.entries(kinds) : [];
+	return (
+		<>
+			<section class="panel" aria-label="What it holds">
+				<h2>What it holds</h2>
+				<Answer id="info" label="What it holds" value={facts} />
+			</section>
+			{counted.length > 0 && (
+				<section class="panel" aria-label="Events by kind">
+					<h2>Events by kind</h2>
+					<dl class="pairs wide">
+						{counted.map(([name, count]) => (
+							<Fact key={name} name={name} value={formatCount(Number(count))} />
+						))}
+					</dl>
+				</section>
+			)}
+			{metadata !== undefined && metadata !== null && (
+				<section class="panel" aria-label="What the file says of itself">
+					<h2>What the file says of itself</h2>
+					<Answer id="metadata" label="Metadata" value={metadata} />
+				</section>
+			)}
+		</>
+	);
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ran on devices: by kernel, or by kernel, operator and launch.
+import { useMemo } from "preact/hooks";
+import { useParam } from "../app/params";
+import { routeHref } from "../app/route";
+import type { ViewProps } from "../app/views";
+import type { Kernel, KernelByOperator, KernelsReply } from "../data/replies";
+import { useReply } from "../data/reply";
+import { grouped } from "../format/scale";
+import { formatCount, formatUs } from "../format/units";
+import { Await } from "../widgets/await";
+import { Card, Cards } from "../widgets/cards";
+import { Choice } from "../widgets/choice";
+import { timelineHref } from "../widgets/links";
+import { StepChoice, useSteps } from "../widgets/step_choice";
+import { Table } from "../widgets/table";
+import type { Column } from "../widgets/table_model";
+
+type Row = Kernel & Partial<KernelByOperator>;
+
+const FIGURES: Column<Row>[] = [
+	{ id: "calls", title: "Calls", kind: "count", value: (row) => row.calls },
+	{ id: "total", title: "Total", kind: "us", bar: true, value: (row) => row.total },
+	{ id: "mean", title: "Mean", kind: "us", total: "none", value: (row) => row.mean },
+	{ id: "max", title: "Longest", kind: "us", total: "max", value: (row) => row.max },
+	{ id: "min", title: "Shortest", kind: "us", total: "none", value: (row) => row.min, hidden: true },
+	{ id: "mean_blocks_per_sm", title: "Blocks per SM", kind: "number", value: (row) => row.mean_blocks_per_sm, about: "Less than 1 leaves multiprocessors idle" },
+	{ id: "mean_est_occupancy_pct", title: "Occupancy", kind: "pct", value: (row) => row.mean_est_occupancy_pct, about: "Active warps of those possible, estimated" },
+	{ id: "tensor_cores", title: "Tensor cores", kind: "flag", groups: true, value: (row) => row.tensor_cores },
+];
+const BY_NAME: Column<Row>[] = [
+	{ id: "name", title: "Kernel", kind: "text", wide: true, value: (row) => row.name },
+	{ id: "family", title: "Family", kind: "text", hidden: true, groups: true, value: (row) => kernelFamily(row.name), about: "The name without templates and arguments" },
+	...FIGURES,
+];
+const BY_OPERATOR: Column<Row>[] = [
+	{ id: "name", title: "Kernel", kind: "text", wide: true, groups: true, value: (row) => row.name },
+	{ id: "operator", title: "Operator", kind: "text", groups: true, value: (row) => row.operator ?? null },
+	{ id: "grid", title: "Grid", kind: "text", value: (row) => row.grid ?? null },
+	{ id: "block", title: "Block", kind: "text", value: (row) => row.block ?? null },
+	{ id: "registers", title: "Registers", kind: "count", total: "none", value: (row) => row.registers_per_thread ?? null, about: "Registers of each thread" },
+	{ id: "shared_memory", title: "Shared memory", kind: "bytes", total: "none", value: (row) => row.shared_memory ?? null, about: "Bytes of each block" },
+	...FIGURES,
+	{ id: "op_tc_eligible", title: "Could use tensor cores", kind: "flag", hidden: true, value: (row) => row.op_tc_eligible ?? null },
+];
+
+/** "at::native::reduce_kernel" of "void at::native::reduce_kernel<512, …>(…)". */
+export function kernelFamily(name: string): string {
+	const plain = name.replace(/^(?:void|std::enable_if<.*>::type) /, "").replaceAll("(anonymous namespace)::", "");
+	return /^[^<(]+/.exec(plain)?.[0].trim() ?? name;
+}
+
+export function Kernels({ source, trace }: ViewProps) {
+	const [by, setBy] = useParam("by", "name");
+	const byOperator = by === "operator";
+	const steps = useSteps();
+	const reply = useReply<KernelsReply>(source, `traces/${trace.id}/views`, { parts: "flags,tensor_cores,kernels,kernels_by_op", steps });
+	return (
+		<div class="view">
+			<div class="tools">
+				<Choice
+					label="A row for each"
+					options={[
+						{ id: "name", title: "By kernel" },
+						{ id: "operator", title: "By operator and launch" },
+					]}
+					value={byOperator ? "operator" : "name"}
+					onChange={setBy}
+				/>
+				<StepChoice source={source} trace={trace} />
+			</div>
+			<Await reply={reply} what="the kernels">
+				{(data) => <KernelTable trace={trace.id} reply={data} byOperator={byOperator} />}
+			</Await>
+		</div>
+	);
+}
+
+function KernelTable({ trace, reply, byOperator }: { trace: string; reply: KernelsReply; byOperator: boolean }) {
+	const { kernels, kernels_by_op: byOp, tensor_cores: tensor } = reply;
+	const rows = useMemo<Row[]>(() => (byOperator ? (byOp?.top ?? []) : (kernels?.rows ?? [])), [reply, byOperator]);
+	if (!kernels) {
+		return (
+			<div class="empty">
+				<p>No kernels are in the trace.</p>
+				<p>They are recorded where work runs on a GPU and the profiler’s activities include the device.</p>
+			</div>
+		);
+	}
+	return (
+		<>
+			<Cards>
+				<Card title="Kernel time" figure={formatUs(kernels.total)} note={`${formatCount(kernels.calls)} launches of ${kernels.distinct} kernels`} />
+				{tensor.used_ratio !== null && (
+					<Card
+						title="On tensor cores"
+						figure={`${grouped(tensor.used_ratio * 100, 1)} %`}
+						share={tensor.used_ratio}
+						note={tensor.eligible_ops_kernel_ratio === null ? undefined : `operators with ${grouped(tensor.eligible_ops_kernel_ratio * 100, 1)} % of kernel time could use them`}
+					/>
+				)}
+			</Cards>
+			{byOperator && byOp && byOp.distinct > byOp.top.length && <p class="soft">{`The ${byOp.top.length} that take most time, of ${byOp.distinct}.`}</p>}
+			<Table
+				id="kernels"
+				label={byOperator ? "Kernels by operator" : "Kernels"}
+				columns={byOperator ? BY_OPERATOR : BY_NAME}
+				rows={rows}
+				sort="-total"
+				href={(row) => timelineHref(trace, { find: row.name })}
+				detail={(row) => <KernelDetail trace={trace} row={row} />}
+				lines={20}
+			/>
+		</>
+	);
+}
+
+function KernelDetail({ trace, row }: { trace: string; row: Row }) {
+	return (
+		<>
+			<h3 class="long mono">{row.name}</h3>
+			<p class="detail-links">
+				<a href={timelineHref(trace, { find: row.name })}>Its launches in the timeline</a>
+				{row.operator && <a href={routeHref("operators", trace, { "operators.q": `"${row.operator}"` })}>{row.operator}</a>}
+			</p>
+		</>
+	);
+}

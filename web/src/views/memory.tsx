@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds memory, and when: the curve by category, what the peak is made of, allocations, and sums by operator.
+import { useMemo } from "preact/hooks";
+import { useParam } from "../app/params";
+import { route, setParams } from "../app/route";
+import { theme } from "../app/theme";
+import type { ViewProps } from "../app/views";
+import type { MemoryCurveReply, MemoryReply } from "../data/replies";
+import { useReply } from "../data/reply";
+import { formatBytes, formatNs } from "../format/units";
+import { Await } from "../widgets/await";
+import { Choice, Select } from "../widgets/choice";
+import { LineChart, type LineSeries } from "../widgets/line_chart";
+import { TimelineLink } from "../widgets/links";
+import { categoryTitle, type Stretch } from "./memory_words";
+import { MemoryBlocks, MemoryStatistics } from "./memory_tables";
+import { Peak } from "./peak";
+
+export function Memory(props: ViewProps) {
+	const { source, trace } = props;
+	const reply = useReply<MemoryReply>(source, `traces/${trace.id}/memory`);
+	return (
+		<div class="view">
+			<Await reply={reply} what="memory">
+				{(memory) => (memory.devices.length === 0 ? <NoMemory /> : <Device {...props} memory={memory} />)}
+			</Await>
+		</div>
+	);
+}
+
+function NoMemory() {
+	return (
+		<div class="empty">
+			<p>No allocations are in the trace.</p>
+			<p>
+				They are recorded with <code>profile_memory=True</code>, and told by category and line with{" "}
+				<code>record_shapes=True</code> and <code>with_stack=True</code>.
+			</p>
+		</div>
+	);
+}
+
+/** The first GPU unless one is chosen. */
+function chosenDevice(memory: MemoryReply, wanted: string): MemoryReply["devices"][number] {
+	const { devices } = memory;
+	return devices.find((each) => each.device === wanted) ?? devices.find((each) => each.device !== "cpu") ?? devices[0]!;
+}
+
+function Device(props: ViewProps & { memory: MemoryReply }) {
+	const { source, trace, memory } = props;
+	const [wanted, setDevice] = useParam("device");
+	const [list, setList] = useParam("list", "blocks");
+	const device = chosenDevice(memory, wanted);
+	const stretch = stretchOf(route.value.params);
+	return (
+		<>
+			<div class="tools">
+				{memory.devices.length > 1 && (
+					<Select
+						label="Device"
+						options={memory.devices.map((each) => ({ id: each.device, title: each.device }))}
+						value={device.device}
+						onChange={setDevice}
+					/>
+				)}
+				{stretch.from !== undefined && stretch.to !== undefined && (
+					<>
+						<span>{`${formatNs(stretch.from)} to ${formatNs(stretch.to)}`}</span>
+						<TimelineLink trace={trace.id} place={{ from: stretch.from, to: stretch.to }}>
+							in the timeline
+						</TimelineLink>
+						<button type="button" onClick={() => setParams({ from: undefined, to: undefined })}>
+							All of the trace
+						</button>
+					</>
+				)}
+			</div>
+			<Curve {...props} device={device} stretch={stretch} />
+			<Peak trace={trace.id} categories={memory.categories} peak={device.peak} time_ns={device.peak_time_ns} />
+			{memory.gaps.length > 0 && (
+				<ul class="gaps soft" aria-label="What the trace does not tell">
+					{memory.gaps.map((gap) => (
+						<li key={gap}>{gap}</li>
+					))}
+				</ul>
+			)}
+			<section class="panel">
+				<Choice
+					label="Table"
+					options={[
+						{ id: "blocks", title: "Allocations" },
+						{ id: "operators", title: "By operator" },
+					]}
+					value={list === "operators" ? "operators" : "blocks"}
+					onChange={setList}
+				/>
+				{list === "operators" ? (
+					<MemoryStatistics source={source} trace={trace} device={device.device} />
+				) : (
+					<MemoryBlocks source={source} trace={trace} device={device.device} stretch={stretch} />
+				)}
+			</section>
+		</>
+	);
+}
+
+function stretchOf(params: ReadonlyMap<string, string>): Stretch {
+	const [from, to] = [Number(params.get("from") ?? NaN), Number(params.get("to") ?? NaN)];
+	return from < to ? { from: Math.floor(from), to: Math.ceil(to) } : {};
+}
+
+type CurveProps = ViewProps & { memory: MemoryReply; device: MemoryReply["devices"][number]; stretch: Stretch };
+
+function Curve({ source, trace, memory, device, stretch }: CurveProps) {
+	const reply = useReply<MemoryCurveReply>(source, `traces/${trace.id}/memory/curve`, { device: device.device, ...stretch });
+	return (
+		<section class="panel">
+			<Await reply={reply} what="the curve">
+				{(curve) => <CurveChart curve={curve} memory={memory} peak_ns={device.peak_time_ns} peak={device.peak.bytes} />}
+			</Await>
+		</section>
+	);
+}
+
+interface CurveChartProps {
+	curve: MemoryCurveReply;
+	memory: MemoryReply;
+	peak_ns: number | null;
+	peak: number;
+}
+
+function CurveChart({ curve, memory, peak_ns, peak }: CurveChartProps) {
+	const dark = theme.value === "dark";
+	const times = useMemo(() => curve.time_ns.map((time) => time / 1e3), [curve]);
+	const series = useMemo(() => curveSeries(curve, memory, dark), [curve, memory, dark]);
+	return (
+		<LineChart
+			title={`Memory of ${curve.device}`}
+			about={`at most ${formatBytes(peak)}; drag to look closer`}
+			times={times}
+			series={series}
+			kind="bytes"
+			stepped
+			height={300}
+			onRange={(from, to) => setParams({ from: Math.round(from * 1e3), to: Math.round(to * 1e3) })}
+			mark={peak_ns === null ? undefined : { time: peak_ns / 1e3, label: "peak" }}
+		/>
+	);
+}
+
+function curveSeries(curve: MemoryCurveReply, memory: MemoryReply, dark: boolean): LineSeries[] {
+	const series: LineSeries[] = curve.categories.flatMap((name, k) => {
+		const values = curve.held_bytes[k] ?? [];
+		const category = memory.categories.find((each) => each.name === name);
+		if (values.every((value) => value === 0)) return [];
+		return [{ id: name, title: categoryTitle(name), color: (dark ? category?.dark : category?.light) ?? "var(--kind-other)", stacked: true, values }];
+	});
+	if (curve.allocated?.some((value) => value !== null)) series.push({ id: "allocated", title: "Allocator: in use", color: "var(--text)", values: curve.allocated });
+	if (curve.reserved?.some((value) => value)) series.push({ id: "reserved", title: "Allocator: reserved", color: "var(--warn)", values: curve.reserved });
+	return series;
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first look: where the time of a step goes, what to change, and how busy the devices are.
+import type { TraceEntry } from "../data/api";
+import type { ViewProps } from "../app/views";
+import { routeHref } from "../app/route";
+import type { AdviceReply, Device, Gpu, OperatorsReply, OverviewReply, TimelineReply } from "../data/replies";
+import { useReply } from "../data/reply";
+import type { DataSource } from "../data/source";
+import { formatCount, formatUs } from "../format/units";
+import { grouped } from "../format/scale";
+import { Await } from "../widgets/await";
+import { Bars } from "../widgets/bars";
+import { Card, Cards, Meter } from "../widgets/cards";
+import { LineChart } from "../widgets/line_chart";
+import { timelineHref } from "../widgets/links";
+import { Table } from "../widgets/table";
+import type { Column } from "../widgets/table_model";
+import { Breakdown } from "./breakdown";
+import { FindingLine } from "./finding";
+import { usedParts } from "./step_parts";
+import { placesOfSteps } from "./steps";
+
+const PARTS = "trace_events,lost_events,profiler_start_ts,flags,devices,steps,gpus,tensor_cores";
+
+export function Overview({ source, trace }: ViewProps) {
+	const reply = useReply<OverviewReply>(source, `traces/${trace.id}/views`, { parts: PARTS });
+	return (
+		<Await reply={reply} what="the overview">
+			{(views) => (
+				<div class="view">
+					<Figures views={views} />
+					<div class="columns">
+						<StepTime views={views} />
+						<TopAdvice source={source} trace={trace} />
+					</div>
+					<Steps source={source} trace={trace} views={views} />
+					{views.gpus.length > 0 && <Gpus gpus={views.gpus} devices={views.devices} />}
+					<TopOperators source={source} trace={trace} />
+				</div>
+			)}
+		</Await>
+	);
+}
+
+function Figures({ views }: { views: OverviewReply }) {
+	const { average, rows } = views.steps;
+	const busiest = views.gpus.reduce<Gpu | undefined>((best, gpu) => ((gpu.utilization_ratio ?? 0) > (best?.utilization_ratio ?? -1) ? gpu : best), undefined);
+	const gpuNote = views.gpus.length > 1 ? `the busiest of ${views.gpus.length}` : (deviceName(views, busiest?.id) ?? "of all steps");
+	return (
+		<Cards>
+			<Card
+				title="Average step"
+				figure={formatUs(average.total)}
+				note={`of ${rows.length} ${rows.length === 1 ? "step" : "steps"}${rows.length > 1 ? `, ${range(rows.map((row) => row.total))}` : ""}`}
+			/>
+			{busiest && (
+				<Card
+					title="GPU busy"
+					figure={percent(busiest.utilization_ratio)}
+					share={busiest.utilization_ratio}
+					note={gpuNote}
+					tone={(busiest.utilization_ratio ?? 1) < 0.5 ? "warn" : undefined}
+					about="The share of the steps' time in which kernels run on it"
+				/>
+			)}
+			{views.tensor_cores.used_ratio !== null && views.flags.has_kernel && (
+				<Card
+					title="Tensor cores"
+					figure={percent(views.tensor_cores.used_ratio)}
+					share={views.tensor_cores.used_ratio}
+					note={`operators with ${percent(views.tensor_cores.eligible_ops_kernel_ratio)} of kernel time could use them`}
+				/>
+			)}
+			{!views.flags.has_kernel && <Card title="Device" figure="CPU" note="no work of a GPU is in the trace" />}
+			<Card title="Events" figure={formatCount(views.trace_events)} note="in the trace" />
+			{views.lost_events > 0 && (
+				<Card title="Lost events" figure={formatCount(views.lost_events)} tone="bad" note="memory for records was out; figures are too low" />
+			)}
+		</Cards>
+	);
+}
+
+function range(values: number[]): string {
+	return `${formatUs(Math.min(...values))} to ${formatUs(Math.max(...values))}`;
+}
+
+function percent(ratio: number | null): string {
+	return ratio === null ? "–" : `${grouped(ratio * 100, 1)} %`;
+}
+
+function deviceName(views: OverviewReply, id: number | undefined): string | undefined {
+	return views.devices.find((device) => device.id === id)?.name;
+}
+
+function StepTime({ views }: { views: OverviewReply }) {
+	return (
+		<section class="panel" aria-label="Where a step's time goes">
+			<h2>Where a step’s time goes</h2>
+			<Breakdown parts={usedParts(views.steps.rows)} average={views.steps.average} percent={views.steps.average_pct} />
+		</section>
+	);
+}
+
+function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry }) {
+	const reply = useReply<AdviceReply>(source, `traces/${trace.id}/advice`);
+	return (
+		<section class="panel" aria-label="What to change">
+			<h2>What to change</h2>
+			<Await reply={reply} what="advice">
+				{({ findings, checked }) => (
+					<>
+						{findings.length === 0 && <p class="soft">{`Nothing stands out among the ${checked.length} things that were checked.`}</p>}
+						<ol class="finding-list">
+							{findings.slice(0, 5).map((finding, i) => (
+								<FindingLine key={i} trace={trace.id} finding={finding} index={i} />
+							))}
+						</ol>
+						<p class="panel-foot">
+							<a href={routeHref("advice", trace.id)}>
+								{findings.length > 5 ? `All ${findings.length} findings` : "Evidence, and what was checked"}
+							</a>
+						</p>
+					</>
+				)}
+			</Await>
+		</section>
+	);
+}
+
+function Steps({ source, trace, views }: { source: DataSource; trace: TraceEntry; views: OverviewReply }) {
+	const timeline = useReply<TimelineReply>(source, `traces/${trace.id}/timeline`);
+	const places = placesOfSteps(timeline);
+	const parts = usedParts(views.steps.rows);
+	const bars = views.steps.rows.map((row) => {
+		const place = places.get(row.name);
+		return {
+			name: row.name,
+			parts: parts.map((part) => row[part.id]),
+			href: place && timelineHref(trace.id, { from: place.start_ns, to: place.end_ns }),
+		};
+	});
+	return (
+		<section class="panel">
+			<Bars title="Steps" item="step" about="a step opens in the timeline" series={parts} bars={bars} kind="us" />
+		</section>
+	);
+}
+
+const GPU_COLUMNS: Column<Gpu & { device: Device | undefined }>[] = [
+	{ id: "id", title: "GPU", kind: "count", value: (gpu) => gpu.id, total: "none" },
+	{ id: "name", title: "Name", kind: "text", wide: true, value: (gpu) => gpu.device?.name ?? null },
+	{ id: "memory", title: "Memory", kind: "bytes", value: (gpu) => gpu.device?.total_memory ?? null },
+	{ id: "capability", title: "Compute capability", kind: "text", value: (gpu) => gpu.device?.compute_capability ?? null },
+	{ id: "busy", title: "Busy", kind: "share", bar: true, value: (gpu) => gpu.utilization_ratio, about: "The share of the steps' time in which kernels run" },
+	{ id: "sm", title: "SM efficiency", kind: "share", value: (gpu) => gpu.est_sm_efficiency_ratio, about: "How much of the multiprocessors kernels' blocks fill, estimated, over the steps' time" },
+	{ id: "occupancy", title: "Occupancy", kind: "pct", value: (gpu) => gpu.est_achieved_occupancy_pct, about: "Active warps of those possible while kernels run, estimated" },
+	{ id: "tensor", title: "Tensor cores", kind: "share", value: (gpu) => gpu.tensor_core_time_ratio, about: "The share of kernel time that is on tensor cores" },
+];
+
+function Gpus({ gpus, devices }: { gpus: Gpu[]; devices: Device[] }) {
+	const rows = gpus.map((gpu) => ({ ...gpu, device: devices.find((device) => device.id === gpu.id) }));
+	return (
+		<section class="panel" aria-label="GPUs">
+			<h2>GPUs</h2>
+			<Table id="gpus" label="GPUs" columns={GPU_COLUMNS} rows={rows} plain />
+			{gpus.map((gpu) => (
+				<Utilization key={gpu.id} gpu={gpu} />
+			))}
+		</section>
+	);
+}
+
+function Utilization({ gpu }: { gpu: Gpu }) {
+	const timeline = gpu.utilization_timeline;
+	if (!timeline || timeline.values.length < 2) return null;
+	const width = (timeline.end - timeline.start) / timeline.values.length;
+	const times = timeline.values.map((_, i) => i * width);
+	return (
+		<LineChart
+			title={`GPU ${gpu.id} busy over time`}
+			about={`the share of each ${timeline.bucket}`}
+			times={[...times, timeline.end - timeline.start]}
+			series={[{ id: "busy", title: "busy", color: "var(--kind-kernel)", stacked: true, values: [...timeline.values, timeline.values[timeline.values.length - 1]!] }]}
+			kind="share"
+			most={1}
+			stepped
+			height={150}
+		/>
+	);
+}
+
+function TopOperators({ source, trace }: { source: DataSource; trace: TraceEntry }) {
+	const reply = useReply<OperatorsReply>(source, `traces/${trace.id}/views`, { parts: "flags,operators,operators_by_input_shape,call_stacks" });
+	return (
+		<section class="panel" aria-label="Operators that take most time">
+			<h2>Operators that take most time</h2>
+			<Await reply={reply} what="the operators">
+				{({ flags, operators }) => {
+					const device = flags.has_kernel || flags.has_memcpy_or_memset;
+					const all = operators.rows.reduce((sum, row) => sum + (device ? row.device_self : row.host_self), 0);
+					return (
+						<>
+							<ul class="top-list">
+								{operators.rows.slice(0, 8).map((row) => {
+									const own = device ? row.device_self : row.host_self;
+									return (
+										<li key={row.name}>
+											<a class="name" title={row.name} href={routeHref("operators", trace.id, { "operators.q": `"${row.name}"` })}>
+												{row.name}
+											</a>
+											<span class="figure">{formatUs(own)}</span>
+											<Meter label={`${row.name}, share of ${device ? "device" : "host"} time`} share={all > 0 ? own / all : 0} />
+										</li>
+									);
+								})}
+							</ul>
+							<p class="panel-foot">
+								<a href={routeHref("operators", trace.id)}>{`All ${operators.distinct} operators`}</a>
+								<span class="soft">{device ? ", by their time on devices" : ", by their own time on the CPU"}</span>
+							</p>
+						</>
+					);
+				}}
+			</Await>
+		</section>
+	);
+}
+

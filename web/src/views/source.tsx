@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program with what each of its lines costs: the files, and one of them with its text.
+import { useMemo } from "preact/hooks";
+import { useParam } from "../app/params";
+import { routeHref, setParams } from "../app/route";
+import type { ViewProps } from "../app/views";
+import type { LinesReply, SourceFile, SourceReply } from "../data/replies";
+import { useReply } from "../data/reply";
+import { Await } from "../widgets/await";
+import { baseName, sourceHref } from "../widgets/links";
+import { Table } from "../widgets/table";
+import type { Column } from "../widgets/table_model";
+import { SourceText } from "./source_text";
+
+export function Source({ source, trace }: ViewProps) {
+	const reply = useReply<LinesReply>(source, `traces/${trace.id}/lines`);
+	const [file] = useParam("file");
+	return (
+		<div class="view">
+			<Await reply={reply} what="the lines">
+				{(lines) => (file === "" ? <Files trace={trace.id} lines={lines} /> : <OneFile source={source} trace={trace} lines={lines} file={file} />)}
+			</Await>
+		</div>
+	);
+}
+
+const FILES: Column<SourceFile>[] = [
+	{ id: "name", title: "File", kind: "text", value: (row) => baseName(row.file) },
+	{ id: "host", title: "CPU", kind: "us", bar: true, total: "none", value: (row) => row.host_us, about: "While some line of the file ran" },
+	{ id: "self", title: "CPU self", kind: "us", bar: true, value: (row) => row.self_us, about: "Without what other lines of the program account for" },
+	{ id: "device", title: "Device", kind: "us", value: (row) => row.device_us },
+	{ id: "allocated", title: "Allocated", kind: "bytes", value: (row) => row.allocated_bytes },
+	{ id: "lines", title: "Lines", kind: "count", value: (row) => row.lines.length },
+	{ id: "path", title: "Path", kind: "text", wide: true, value: (row) => row.file },
+];
+
+function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
+	const columns = FILES.filter((column) => column.kind === "text" || lines.files.some((file) => column.value(file) !== 0));
+	return (
+		<Table
+			id="files"
+			label="Files of the program"
+			columns={columns}
+			rows={lines.files}
+			sort="-self"
+			detail={(row) => (
+				<p class="detail-links">
+					<code class="long">{row.file}</code>
+					<a href={sourceHref(trace, row.file)}>Show its lines</a>
+				</p>
+			)}
+			empty={<NoLines />}
+			lines={22}
+		/>
+	);
+}
+
+function NoLines() {
+	return (
+		<>
+			<p>No lines of a program are in the trace.</p>
+			<p>
+				They are recorded with <code>with_stack=True</code>.
+			</p>
+		</>
+	);
+}
+
+function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { lines: LinesReply; file: string }) {
+	const told = lines.files.find((each) => each.file === file);
+	const text = useReply<SourceReply>(source, told?.readable === false ? undefined : `traces/${trace.id}/source`, { file });
+	const [line] = useParam("line");
+	const unreadable = told?.readable === false || text.state === "failed";
+	const note = useMemo(() => {
+		if (unreadable) return "The file cannot be read here, so only the lines that took time are shown.";
+		return text.state === "ready" && text.data.changed ? "The file was changed after the recording: lines may have moved." : undefined;
+	}, [text, unreadable]);
+	return (
+		<>
+			<div class="tools">
+				<h2 class="mono long" title={file}>
+					{baseName(file)}
+				</h2>
+				<FileChoice lines={lines} file={file} />
+				<span class="tools-space" />
+				<a href={routeHref("source", trace.id)}>All files</a>
+			</div>
+			{note && <p class="warn-note">{note}</p>}
+			{text.state === "loading" && !unreadable ? null : (
+				<SourceText
+					trace={trace.id}
+					lines={told?.lines ?? []}
+					text={text.state === "ready" ? text.data.text : undefined}
+					chosen={line === "" ? undefined : Number(line)}
+					all_us={lines.duration_us}
+				/>
+			)}
+		</>
+	);
+}
+
+function FileChoice({ lines, file }: { lines: LinesReply; file: string }) {
+	return (
+		<label>
+			File{" "}
+			<select value={file} onChange={(event) => setParams({ file: event.currentTarget.value, line: undefined })}>
+				{lines.files.every((each) => each.file !== file) && <option value={file}>{file}</option>}
+				{lines.files.map((each) => (
+					<option key={each.file} value={each.file}>
+						{each.file}
+					</option>
+				))}
+			</select>
+		</label>
+	);
+}

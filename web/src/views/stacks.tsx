@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the time goes by who calls whom: a flame graph of everything, or both sides of one function.
+import { useMemo, useState } from "preact/hooks";
+import { useParam } from "../app/params";
+import type { ViewProps } from "../app/views";
+import type { StacksReply } from "../data/replies";
+import { useReply } from "../data/reply";
+import { scaleOf } from "../format/scale";
+import { Await } from "../widgets/await";
+import { Choice } from "../widgets/choice";
+import { Flame } from "../widgets/flame";
+import { type CallNode, callNode, type FunctionRow, functionRows, sandwich } from "../widgets/flame_model";
+import { useLater } from "../widgets/later";
+import { SourceLink, timelineHref } from "../widgets/links";
+import { Table } from "../widgets/table";
+import type { Column } from "../widgets/table_model";
+
+const US = 1e-3;
+
+export function Stacks({ source, trace }: ViewProps) {
+	const [metric, setMetric] = useParam("metric", "self_cpu");
+	const reply = useReply<StacksReply>(source, `traces/${trace.id}/stacks`, { metric });
+	return (
+		<div class="view">
+			<Await reply={reply} what="the stacks">
+				{(stacks) => <StackViews trace={trace.id} stacks={stacks} metric={metric} onMetric={setMetric} />}
+			</Await>
+		</div>
+	);
+}
+
+/** The frames as a tree; times in microseconds. A frame stands behind its caller. */
+export function stackTree(stacks: StacksReply): CallNode {
+	const root = callNode("all", 0);
+	root.total = stacks.total_ns * US;
+	const nodes: CallNode[] = [];
+	stacks.parent.forEach((parent, i) => {
+		const name = stacks.names[stacks.name[i]!]!;
+		const above = nodes[parent] ?? root;
+		const node: CallNode = {
+			name: name.name,
+			file: name.file,
+			line: name.line,
+			self: stacks.self_ns[i]! * US,
+			total: stacks.sum_ns[i]! * US,
+			children: [],
+			parent: above,
+		};
+		above.children.push(node);
+		nodes.push(node);
+	});
+	for (const node of [root, ...nodes]) node.children.sort((a, b) => b.total - a.total);
+	root.self = Math.max(0, root.total - root.children.reduce((sum, child) => sum + child.total, 0));
+	return root;
+}
+
+interface StackViewsProps {
+	trace: string;
+	stacks: StacksReply;
+	metric: string;
+	onMetric: (metric: string) => void;
+}
+
+function StackViews({ trace, stacks, metric, onMetric }: StackViewsProps) {
+	const root = useMemo(() => stackTree(stacks), [stacks]);
+	const [name, setName] = useParam("function");
+	const [find, setFind] = useParam("find");
+	const [text, setText] = useLater(find, setFind, 150);
+	const tools = (
+		<div class="tools">
+			<Choice
+				label="Time"
+				options={[
+					{ id: "self_cpu", title: "CPU time" },
+					{ id: "self_device", title: "Device time" },
+				]}
+				value={metric === "self_device" ? "self_device" : "self_cpu"}
+				onChange={onMetric}
+			/>
+			<input type="search" class="filter" placeholder="Find in the graph" aria-label="Find in the graph" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+			{stacks.left_out > 0 && <span class="soft">{`${stacks.left_out} small frames are not drawn`}</span>}
+		</div>
+	);
+	if (root.children.length === 0) {
+		return (
+			<>
+				{tools}
+				<NoStacks metric={metric} />
+			</>
+		);
+	}
+	return (
+		<>
+			{tools}
+			{name === "" ? <Whole trace={trace} root={root} find={find} onFunction={setName} /> : <Both trace={trace} root={root} name={name} find={find} onFunction={setName} />}
+			<Functions trace={trace} root={root} onFunction={setName} />
+		</>
+	);
+}
+
+function NoStacks({ metric }: { metric: string }) {
+	return (
+		<div class="empty">
+			{metric === "self_device" ? <p>No device time belongs to a stack of this trace.</p> : <p>The trace holds no events on the CPU.</p>}
+			<p>
+				Python functions are recorded with <code>with_stack=True</code>.
+			</p>
+		</div>
+	);
+}
+
+function Whole({ trace, root, find, onFunction }: { trace: string; root: CallNode; find: string; onFunction: (name: string) => void }) {
+	const [zoom, setZoom] = useParam("zoom");
+	const [picked, setPicked] = useState<CallNode>();
+	return (
+		<section class="panel">
+			<Flame title="Flame graph" root={root} zoom={zoom} onZoom={setZoom} find={find} onPick={setPicked} />
+			{picked?.parent && <Picked trace={trace} node={picked} root={root} onFunction={onFunction} />}
+		</section>
+	);
+}
+
+function Picked({ trace, node, root, onFunction }: { trace: string; node: CallNode; root: CallNode; onFunction: (name: string) => void }) {
+	const scale = scaleOf("us", node.total);
+	return (
+		<p class="picked">
+			<code class="long">{node.name}</code>
+			<span>{`${scale.text(node.total)} ${scale.unit}, ${((node.total / root.total) * 100).toFixed(2)} %, of its own ${scale.text(node.self)} ${scale.unit}`}</span>
+			{node.file !== null && <SourceLink trace={trace} file={node.file} line={node.line} />}
+			<a href={timelineHref(trace, { find: node.name })}>in the timeline</a>
+			<button type="button" class="small" onClick={() => onFunction(node.name)}>
+				Callers and callees
+			</button>
+		</p>
+	);
+}
+
+function Both({ trace, root, name, find, onFunction }: { trace: string; root: CallNode; name: string; find: string; onFunction: (name: string | undefined) => void }) {
+	const { callers, callees } = useMemo(() => sandwich(root, name), [root, name]);
+	const [up, setUp] = useState("");
+	const [down, setDown] = useState("");
+	const share = root.total > 0 ? (callees.total / root.total) * 100 : 0;
+	const scale = scaleOf("us", callees.total);
+	return (
+		<section class="panel sandwich">
+			<div class="tools">
+				<h2 class="long mono">{name}</h2>
+				<span class="soft">{`${scale.text(callees.total)} ${scale.unit}, ${share.toFixed(2)} % of everything`}</span>
+				<span class="tools-space" />
+				<a href={timelineHref(trace, { find: name })}>in the timeline</a>
+				<button type="button" onClick={() => onFunction(undefined)}>
+					Back to the whole graph
+				</button>
+			</div>
+			{callees.total === 0 ? (
+				<p class="soft">No time of this function is in the graph.</p>
+			) : (
+				<>
+					<Flame title="What calls it" root={callers} zoom={up} onZoom={(path) => setUp(path ?? "")} find={find} inverted />
+					<Flame title="What it calls" root={callees} zoom={down} onZoom={(path) => setDown(path ?? "")} find={find} />
+				</>
+			)}
+		</section>
+	);
+}
+
+const FUNCTIONS: Column<FunctionRow>[] = [
+	{ id: "name", title: "Function", kind: "text", wide: true, value: (row) => row.name },
+	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self },
+	{ id: "total", title: "Total", kind: "us", bar: true, value: (row) => row.total, about: "With all that it calls; calls of itself inside count once" },
+	{ id: "places", title: "Places", kind: "count", value: (row) => row.places, about: "In how many stacks it stands" },
+];
+
+function Functions({ trace, root, onFunction }: { trace: string; root: CallNode; onFunction: (name: string) => void }) {
+	const rows = useMemo(() => functionRows(root), [root]);
+	return (
+		<section class="panel">
+			<h2>Functions</h2>
+			<Table
+				id="functions"
+				label="Functions"
+				columns={FUNCTIONS}
+				rows={rows}
+				sort="-self"
+				href={(row) => timelineHref(trace, { find: row.name })}
+				detail={(row) => (
+					<>
+						<h3 class="long mono">{row.name}</h3>
+						<button type="button" onClick={() => onFunction(row.name)}>
+							Callers and callees
+						</button>
+					</>
+				)}
+				lines={12}
+			/>
+		</section>
+	);
+}

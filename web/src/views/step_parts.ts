@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step's time is divided into. A moment that has several counts for the first of them.
+import type { Step } from "../data/replies";
+import type { Series } from "../widgets/chart";
+
+export interface StepPart extends Series {
+	id: Exclude<keyof Step, "name" | "total">;
+	about: string;
+}
+
+export const stepParts: readonly StepPart[] = [
+	{ id: "kernel", title: "Kernels", color: "var(--kind-kernel)", about: "A kernel computes on a device" },
+	{ id: "memcpy", title: "Copies", color: "var(--kind-memcpy)", about: "A device copies memory" },
+	{ id: "memset", title: "Fills", color: "var(--kind-memset)", about: "A device fills memory" },
+	{ id: "communication", title: "Communication", color: "var(--kind-communication)", about: "A collective operation runs" },
+	{ id: "runtime", title: "Runtime", color: "var(--kind-runtime)", about: "The host calls the device's runtime" },
+	{ id: "dataloader", title: "Data loading", color: "var(--kind-annotation)", about: "The step waits for its batch" },
+	{ id: "cpu_exec", title: "CPU", color: "var(--kind-operator)", about: "An operator or a labelled range runs on the host" },
+	{ id: "other", title: "Other", color: "var(--kind-other)", about: "None of these: mostly Python between operators" },
+];
+
+/** The parts that any step has. */
+export function usedParts(rows: readonly Step[]): StepPart[] {
+	return stepParts.filter((part) => rows.some((row) => row[part.id] > 0));
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacked bars: the steps of a trace, the ranks of a run. Bars are reached with the arrow keys; Enter follows a bar's link.
+import { useRef, useState } from "preact/hooks";
+import { axisScale, type Kind, scaleOf, tickText } from "../format/scale";
+import { Chart, Legend, saveOf, type Series, Swatch, ticks } from "./chart";
+import { useWidth } from "./size";
+import { type Hover, Pairs, Tooltip } from "./tooltip";
+
+export interface BarItem {
+	name: string;
+	/** A figure for each series. */
+	parts: number[];
+	href?: string | undefined;
+}
+
+interface BarsProps {
+	title: string;
+	about?: string | undefined;
+	/** What a bar is: "step". */
+	item: string;
+	series: readonly Series[];
+	bars: readonly BarItem[];
+	kind: Kind;
+	height?: number;
+}
+
+const LEFT = 64;
+const BOTTOM = 24;
+const TOP = 8;
+const BAR_MAX = 72;
+const BAR_MIN = 3;
+
+export function Bars(props: BarsProps) {
+	const { title, item, series, bars, kind, height = 220 } = props;
+	const svg = useRef<SVGSVGElement>(null);
+	const [box, room] = useWidth<HTMLDivElement>();
+	const [hover, setHover] = useState<Hover<number>>();
+	const [active, setActive] = useState(0);
+	const sums = bars.map((bar) => bar.parts.reduce((sum, part) => sum + part, 0));
+	const marks = ticks(kind, sums.reduce((most, sum) => Math.max(most, sum), 0), 4);
+	const most = Math.max(marks[marks.length - 1] ?? 0, 1e-9);
+	const scale = axisScale(kind, most);
+	const slot = Math.max(BAR_MIN + 1, Math.min(BAR_MAX * 1.3, (room - LEFT - 8) / Math.max(1, bars.length)));
+	const width = Math.max(room, LEFT + slot * bars.length + 8);
+	const y = (value: number) => TOP + (height - TOP - BOTTOM) * (1 - value / most);
+	const labelEvery = Math.ceil((bars.reduce((most, bar) => Math.max(most, bar.name.length), 0) * 8 + 12) / slot);
+
+	const show = (i: number, target: Element) => {
+		const place = target.getBoundingClientRect();
+		setActive(i);
+		setHover({ item: i, x: place.x + place.width / 2, y: place.y + 12 });
+	};
+	const onKeyDown = (event: KeyboardEvent) => {
+		const to = { ArrowRight: active + 1, ArrowLeft: active - 1, Home: 0, End: bars.length - 1 }[event.key];
+		if (to === undefined) return;
+		event.preventDefault();
+		const group = svg.current?.querySelectorAll<SVGElement>("[data-bar]")[Math.max(0, Math.min(bars.length - 1, to))];
+		group?.focus();
+	};
+	return (
+		<Chart title={title} about={props.about} save={saveOf(svg)}>
+			<Legend series={series} />
+			<div class="chart-room" ref={box}>
+				<svg ref={svg} width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="list" aria-label={title} onKeyDown={onKeyDown}>
+					{marks.map((mark) => (
+						<g key={mark} aria-hidden="true">
+							<line class="rule" x1={LEFT} x2={width} y1={y(mark)} y2={y(mark)} />
+							<text class="axis" x={LEFT - 8} y={y(mark) + 4} text-anchor="end">
+								{tickText(scale, mark)}
+							</text>
+						</g>
+					))}
+					{bars.map((bar, i) => {
+						const x = LEFT + slot * i + slot * 0.12;
+						let below = 0;
+						return (
+							<a
+								key={i}
+								data-bar={i}
+								role="listitem"
+								href={bar.href}
+								tabIndex={i === active ? 0 : -1}
+								aria-label={`${item} ${bar.name}: ${series.map((each, k) => `${each.title} ${scale.text(bar.parts[k] ?? 0)} ${scale.unit}`).join(", ")}`}
+								onMouseMove={(event) => setHover({ item: i, x: event.clientX, y: event.clientY })}
+								onMouseLeave={() => setHover(undefined)}
+								onFocus={(event) => show(i, event.currentTarget)}
+								onBlur={() => setHover(undefined)}
+							>
+								<rect class="hit" x={LEFT + slot * i} y={TOP} width={slot} height={height - TOP - BOTTOM} />
+								{bar.parts.map((part, k) => {
+									below += part;
+									return (
+										<rect
+											key={k}
+											style={{ fill: series[k]!.color }}
+											x={x}
+											y={y(below)}
+											width={slot * 0.76}
+											height={Math.max(0, y(below - part) - y(below))}
+										/>
+									);
+								})}
+								{i % labelEvery === 0 && (
+									<text class="axis" x={x + slot * 0.38} y={height - 8} text-anchor="middle">
+										{bar.name}
+									</text>
+								)}
+							</a>
+						);
+					})}
+				</svg>
+			</div>
+			{hover && bars[hover.item] && (
+				<Tooltip x={hover.x} y={hover.y}>
+					<strong>{`${item} ${bars[hover.item]!.name}`}</strong>
+					<BarPairs bar={bars[hover.item]!} sum={sums[hover.item] ?? 0} series={series} kind={kind} />
+				</Tooltip>
+			)}
+		</Chart>
+	);
+}
+
+function BarPairs({ bar, sum, series, kind }: { bar: BarItem; sum: number; series: readonly Series[]; kind: Kind }) {
+	const scale = scaleOf(kind, sum);
+	const share = (part: number) => (sum > 0 ? ` (${((part / sum) * 100).toFixed(1)} %)` : "");
+	return (
+		<Pairs
+			pairs={[
+				...series.flatMap<[preact.ComponentChildren, string]>((each, k) => {
+					const part = bar.parts[k] ?? 0;
+					const name = (
+						<>
+							<Swatch color={each.color} /> {each.title}
+						</>
+					);
+					return part > 0 ? [[name, `${scale.text(part)} ${scale.unit}${share(part)}`]] : [];
+				}),
+				["in all", `${scale.text(sum)} ${scale.unit}`],
+			]}
+		/>
+	);
+}

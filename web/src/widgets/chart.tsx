@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame of a chart: its title, its legend, and the buttons that save it.
+import type { ComponentChildren, RefObject } from "preact";
+import type { Kind } from "../format/scale";
+import { fileName, saveSvgAsPng, saveText, svgText } from "./download";
+
+export interface Series {
+	id: string;
+	title: string;
+	/** As CSS writes it: "var(--kind-kernel)", "#8db4ec". */
+	color: string;
+}
+
+interface ChartProps {
+	title: string;
+	/** More about it, behind the title. */
+	about?: ComponentChildren;
+	children: ComponentChildren;
+	tools?: ComponentChildren;
+	/** The chart as SVG text with its size. */
+	save: () => { text: string; width: number; height: number } | undefined;
+}
+
+export function Chart({ title, about, children, tools, save }: ChartProps) {
+	const name = fileName(title, "opstrobe");
+	const saveSvg = () => {
+		const svg = save();
+		if (svg) saveText(svg.text, `${name}.svg`, "image/svg+xml");
+	};
+	const savePng = () => {
+		const svg = save();
+		if (svg) void saveSvgAsPng(svg.text, svg.width, svg.height, `${name}.png`);
+	};
+	return (
+		<figure class="chart">
+			<figcaption>
+				<h3>{title}</h3>
+				{about && <span class="soft">{about}</span>}
+				<span class="tools-space" />
+				{tools}
+				<button type="button" class="small" title="Save the chart as a drawing" aria-label={`Save ${title} as SVG`} onClick={saveSvg}>
+					SVG
+				</button>
+				<button type="button" class="small" title="Save the chart as a picture" aria-label={`Save ${title} as PNG`} onClick={savePng}>
+					PNG
+				</button>
+			</figcaption>
+			{children}
+		</figure>
+	);
+}
+
+/** For charts that are an SVG of the page. */
+export function saveOf(ref: RefObject<SVGSVGElement>): ChartProps["save"] {
+	return () => {
+		const svg = ref.current;
+		if (!svg) return undefined;
+		const { width, height } = svg.getBoundingClientRect();
+		return { text: svgText(svg), width: Math.round(width), height: Math.round(height) };
+	};
+}
+
+export function Legend({ series }: { series: readonly Series[] }) {
+	return (
+		<ul class="legend">
+			{series.map((each) => (
+				<li key={each.id}>
+					<Swatch color={each.color} /> {each.title}
+				</li>
+			))}
+		</ul>
+	);
+}
+
+export function Swatch({ color }: { color: string }) {
+	return <span class="swatch" aria-hidden="true" style={{ background: color }} />;
+}
+
+/** Round figures from 0 up to `largest` or a little more, about as many as asked for. Bytes are round in powers of two. */
+export function ticks(kind: Kind, largest: number, about: number): number[] {
+	if (!(largest > 0) || !Number.isFinite(largest)) return [0];
+	const rough = largest / about;
+	const base = kind === "bytes" ? 2 : 10;
+	const power = base ** Math.floor(Math.log(rough) / Math.log(base) + 1e-9);
+	const step = (kind === "bytes" ? [1, 2] : [1, 2, 2.5, 5, 10]).map((each) => each * power).find((each) => each >= rough) ?? rough;
+	const count = Math.ceil(largest / step - 1e-9);
+	return Array.from({ length: count + 1 }, (_, i) => i * step);
+}

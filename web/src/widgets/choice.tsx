@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// One of a few: a row of buttons, of which one is pressed.
+
+export interface Option<T extends string> {
+	id: T;
+	title: string;
+	about?: string;
+}
+
+interface ChoiceProps<T extends string> {
+	label: string;
+	options: readonly Option<T>[];
+	value: T;
+	onChange: (value: T) => void;
+}
+
+export function Choice<T extends string>({ label, options, value, onChange }: ChoiceProps<T>) {
+	return (
+		<div class="choice" role="group" aria-label={label}>
+			{options.map((option) => (
+				<button key={option.id} type="button" title={option.about} aria-pressed={option.id === value} onClick={() => onChange(option.id)}>
+					{option.title}
+				</button>
+			))}
+		</div>
+	);
+}
+
+/** The same of many. */
+export function Select<T extends string>({ label, options, value, onChange }: ChoiceProps<T>) {
+	return (
+		<label>
+			{label}{" "}
+			<select value={value} onChange={(event) => onChange(event.currentTarget.value as T)}>
+				{options.map((option) => (
+					<option key={option.id} value={option.id}>
+						{option.title}
+					</option>
+				))}
+			</select>
+		</label>
+	);
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tree of calls as an icicle: what calls above, what is called below, as wide as its time. A click or Enter zooms to a
+// box; the arrow keys walk the tree.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { scaleOf } from "../format/scale";
+import { Chart, saveOf } from "./chart";
+import { type Box, type CallNode, findNodes, flameBoxes, nodeAt, pathOf } from "./flame_model";
+import { useWidth } from "./size";
+import { type Hover, Pairs, Tooltip } from "./tooltip";
+
+interface FlameProps {
+	title: string;
+	/** The whole: shares are of its total. Times are microseconds. */
+	root: CallNode;
+	/** The box that fills the width: places of children from the root, "0.3.1". */
+	zoom: string;
+	onZoom: (path: string | undefined) => void;
+	/** Boxes whose name holds this stand out. */
+	find?: string;
+	colorOf?: (node: CallNode) => string;
+	/** Callers stand on what they call. */
+	inverted?: boolean;
+	/** Told which box the reader looks at. */
+	onPick?: (node: CallNode) => void;
+	/** What a figure is; microseconds unless said. */
+	kind?: "us" | "bytes" | "count";
+	tools?: preact.ComponentChildren;
+}
+
+const ROW = 19;
+const CHARACTER = 6.7;
+
+/** The colour of a frame by what it is. */
+export function frameColor(node: CallNode): string {
+	const { name } = node;
+	if (!node.parent) return "var(--kind-other)";
+	if (name.startsWith("nn.Module: ")) return "var(--kind-module)";
+	if (node.file !== null || name.startsWith("<built-in ") || /\(\d+\): /.test(name)) return "var(--kind-python)";
+	if (/^[\w.]+::/.test(name) || /Backward\d*$/.test(name)) return "var(--kind-operator)";
+	return "var(--kind-annotation)";
+}
+
+export function Flame(props: FlameProps) {
+	const { root, title, find = "", colorOf = frameColor, kind = "us" } = props;
+	const svg = useRef<SVGSVGElement>(null);
+	const [room, width] = useWidth<HTMLDivElement>();
+	const [hover, setHover] = useState<Hover<CallNode>>();
+	const path = props.zoom === "" ? [] : props.zoom.split(".").map(Number);
+	const zoomed = nodeAt(root, path) ?? root;
+	const [active, setActive] = useState<CallNode>();
+	const boxes = useMemo(() => flameBoxes(zoomed, width > 0 ? 1.2 / width : 0.01), [zoomed, width]);
+	const found = useMemo(() => findNodes(root, find), [root, find]);
+	const deepest = boxes.reduce((most, box) => Math.max(most, box.depth), 0);
+	const height = (deepest + 1) * ROW + 2;
+	const drawn = useMemo(() => new Set(boxes.map((box) => box.node)), [boxes]);
+	const focus = active && drawn.has(active) ? active : zoomed;
+
+	useEffect(() => setHover(undefined), [zoomed]);
+	const zoomTo = (node: CallNode) => {
+		setActive(node);
+		props.onPick?.(node);
+		props.onZoom(pathOf(node).join(".") || undefined);
+	};
+	const walkTo = (node: CallNode | undefined) => {
+		if (!node || !drawn.has(node)) return;
+		setActive(node);
+		props.onPick?.(node);
+		const index = boxes.findIndex((box) => box.node === node && box.merged === 0);
+		svg.current?.querySelector<SVGElement>(`[data-box="${index}"]`)?.focus();
+	};
+	const onKeyDown = (event: KeyboardEvent) => {
+		const siblings = focus.parent?.children ?? [focus];
+		const at = siblings.indexOf(focus);
+		const [deeper, back] = props.inverted ? ["ArrowUp", "ArrowDown"] : ["ArrowDown", "ArrowUp"];
+		if (event.key === deeper) walkTo(largest(focus.children));
+		else if (event.key === back) walkTo(focus.parent ?? undefined);
+		else if (event.key === "ArrowLeft") walkTo(siblings[at - 1]);
+		else if (event.key === "ArrowRight") walkTo(siblings[at + 1]);
+		else if (event.key === "Enter" || event.key === " ") zoomTo(focus);
+		else if (event.key === "Escape" && zoomed.parent) zoomTo(zoomed.parent);
+		else return;
+		event.preventDefault();
+	};
+	return (
+		<Chart
+			title={title}
+			about={find === "" ? undefined : foundText(found.nodes.size, found.total, root.total)}
+			save={saveOf(svg)}
+			tools={
+				<>
+					{props.tools}
+					<button type="button" class="small" disabled={zoomed === root} onClick={() => zoomTo(root)}>
+						Show all
+					</button>
+				</>
+			}
+		>
+			<div class="chart-room flame" ref={room}>
+				{width > 0 && (
+					<svg ref={svg} width={width} height={height} role="tree" aria-label={title} onKeyDown={onKeyDown}>
+						{boxes.map((box, i) => (
+							<FlameBox
+								key={i}
+								index={i}
+								box={box}
+								width={width}
+								text={figure(box.node.total, root.total, kind)}
+								color={colorOf(box.node)}
+								found={found.nodes.has(box.node)}
+								dim={find !== "" && !found.nodes.has(box.node)}
+								y={(props.inverted ? deepest - box.depth : box.depth) * ROW + 1}
+								above={box.above}
+								tabbed={box.node === focus && box.merged === 0}
+								onZoom={() => zoomTo(box.merged > 0 ? box.node.parent! : box.node)}
+								onHover={setHover}
+							/>
+						))}
+					</svg>
+				)}
+			</div>
+			{hover && (
+				<Tooltip x={hover.x} y={hover.y}>
+					<strong class="long">{hover.item.name}</strong>
+					<Pairs
+						pairs={[
+							[kind === "us" ? "time" : "in all", figure(hover.item.total, root.total, kind)],
+							["of its own", figure(hover.item.self, root.total, kind)],
+						]}
+					/>
+				</Tooltip>
+			)}
+		</Chart>
+	);
+}
+
+function largest(nodes: readonly CallNode[]): CallNode | undefined {
+	return nodes.reduce<CallNode | undefined>((best, node) => (!best || node.total > best.total ? node : best), undefined);
+}
+
+function foundText(count: number, total: number, all: number): string {
+	if (count === 0) return "nothing found";
+	return `${count} found, ${figure(total, all, "us")}`;
+}
+
+function figure(value: number, all: number, kind: "us" | "bytes" | "count"): string {
+	const scale = scaleOf(kind, value);
+	const share = all > 0 ? ` (${((value / all) * 100).toFixed(2)} %)` : "";
+	return `${scale.text(value)} ${scale.unit}`.trimEnd() + share;
+}
+
+interface BoxProps {
+	index: number;
+	box: Box;
+	width: number;
+	text: string;
+	color: string;
+	found: boolean;
+	dim: boolean;
+	y: number;
+	above: boolean;
+	tabbed: boolean;
+	onZoom: () => void;
+	onHover: (hover: Hover<CallNode> | undefined) => void;
+}
+
+function FlameBox(props: BoxProps) {
+	const { box, width, y } = props;
+	const x = box.from * width;
+	const wide = Math.max(0.5, box.width * width - 1);
+	const room = Math.floor((wide - 6) / CHARACTER);
+	const label = box.merged > 0 ? `${box.merged} narrow ones` : box.node.name;
+	const kind = props.found ? " found" : props.dim ? " dim" : "";
+	return (
+		<g
+			class={`flame-box${kind}${props.above ? " above" : ""}`}
+			data-box={props.index}
+			role="treeitem"
+			aria-level={box.depth + 1}
+			aria-label={`${label}, ${props.text}`}
+			tabIndex={props.tabbed ? 0 : -1}
+			onClick={props.onZoom}
+			onMouseMove={(event) => props.onHover({ item: box.node, x: event.clientX, y: event.clientY })}
+			onMouseLeave={() => props.onHover(undefined)}
+		>
+			<rect x={x} y={y} width={wide} height={ROW - 1} rx={1.5} style={{ fill: box.merged > 0 ? "var(--kind-other)" : props.color }} />
+			{room >= 3 && box.merged === 0 && (
+				<text x={x + 4} y={y + 13}>
+					{shorten(box.node.name, room)}
+				</text>
+			)}
+		</g>
+	);
+}
+
+/** What of a name fits. Of "path/to/train.py(12): forward" the end says most. */
+export function shorten(name: string, room: number): string {
+	if (name.length <= room) return name;
+	const python = /(?:^|\/)([^/]*\(\d+\): .*)$/.exec(name);
+	const text = python?.[1] ?? name;
+	return text.length <= room ? text : `${text.slice(0, room - 1)}…`;
+}
