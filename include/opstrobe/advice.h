@@ -26,7 +26,16 @@ extern "C" {
 
 enum ops_advice_format { OPS_ADVICE_JSON, OPS_ADVICE_TEXT, OPS_ADVICE_MARKDOWN };
 
-/* The text has a NUL behind and is freed with ops_free_advice. OPS_NO_MEMORY is all that can go wrong. */
+/* Advice on a run of many workers, one trace after the other: a trace may be let go as soon as it is added, a few megabytes of
+ * it are kept. One thread at a time. `new` gives NULL when memory is out; `free` takes NULL. `finish` comes once, behind all. */
+struct ops_adviser;
+struct ops_adviser *ops_adviser_new(void);
+enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_worker *worker, struct ops_error *error);
+enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_advice_format format, char **ret_text,
+                                 size_t *ret_size, struct ops_error *error);
+void ops_adviser_free(struct ops_adviser *adviser);
+
+/* The same for traces that are there all at once. The text has a NUL behind and is freed with ops_free_advice. OPS_NO_MEMORY is all that can go wrong. */
 enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum ops_advice_format format, char **ret_text,
                          size_t *ret_size, struct ops_error *error);
 void ops_free_advice(char *text);

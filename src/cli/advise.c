@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <opstrobe/advice.h>
 
@@ -26,13 +27,23 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe advise trace.json\n";
 
+static bool add(void *context, const struct ops_worker *worker)
+{
+	struct ops_error error;
+
+	if (!ops_adviser_add(context, worker, &error))
+		return true;
+	fprintf(stderr, "opstrobe: %s\n", error.text);
+	return false;
+}
+
 int cli_advise(char **arguments)
 {
 	static const char *const formats[] = {[OPS_ADVICE_JSON] = "json", [OPS_ADVICE_TEXT] = "text",
 	                                      [OPS_ADVICE_MARKDOWN] = "markdown", NULL};
 	const char *format = "text";
 	const struct cli_option options[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
-	struct cli_traces traces = {0};
+	struct ops_adviser *adviser;
 	struct ops_error error;
 	enum ops_code code;
 	char *text = NULL;
@@ -45,11 +56,14 @@ int cli_advise(char **arguments)
 	chosen = cli_choice("advise", "format", format, formats);
 	if (chosen < 0)
 		return CLI_EXIT_USAGE;
-	done = cli_traces_read(&traces, arguments + 1, count);
+	adviser = ops_adviser_new();
+	if (!adviser)
+		fputs("opstrobe: out of memory\n", stderr);
+	done = adviser && cli_traces_each(arguments + 1, count, add, adviser);
 	if (done) {
-		code = ops_advise(traces.workers, traces.count, (enum ops_advice_format)chosen, &text, &size, &error);
+		code = ops_adviser_finish(adviser, (enum ops_advice_format)chosen, &text, &size, &error);
 		done = cli_print(code, text, size, ops_free_advice, &error);
 	}
-	cli_traces_release(&traces);
+	ops_adviser_free(adviser);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -23,6 +23,7 @@
 struct reading {
 	struct cli_traces *traces;
 	atomic_size_t next;
+	size_t end; /* of the files that are read now */
 	atomic_bool failed;
 	pthread_mutex_t lock; /* of all below */
 	uint64_t *done;       /* bytes by file */
@@ -85,7 +86,7 @@ static void *read_files(void *context)
 	struct reading *reading = context;
 	size_t i;
 
-	while (!atomic_load(&reading->failed) && (i = atomic_fetch_add(&reading->next, 1)) < reading->traces->files.count) {
+	while (!atomic_load(&reading->failed) && (i = atomic_fetch_add(&reading->next, 1)) < reading->end) {
 		const struct cli_file *file = &reading->traces->files.items[i];
 		struct reader reader = {reading, i};
 		struct ops_read_options options = {on_progress, &reader};
@@ -103,13 +104,20 @@ static void *read_files(void *context)
 	return NULL;
 }
 
+static size_t reader_count(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return processors < 1 ? 1 : processors > READERS_MAX ? READERS_MAX : (size_t)processors;
+}
+
+/* Reads what is left up to `end`. */
 static void read_all(struct reading *reading)
 {
 	pthread_t readers[READERS_MAX];
-	size_t files = reading->traces->files.count, started = 0;
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t files = reading->end - reading->next, started = 0;
 
-	while (started + 1 < files && started + 1 < READERS_MAX && (long)started + 1 < processors &&
+	while (started + 1 < files && started + 1 < reader_count() &&
 	       !pthread_create(&readers[started], NULL, read_files, reading))
 		started++;
 	read_files(reading);
@@ -121,10 +129,9 @@ static void read_all(struct reading *reading)
 		fprintf(stderr, "opstrobe: %s\n", reading->error.text);
 }
 
-bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count)
+static bool begin(struct reading *reading, char *const *paths, size_t count)
 {
-	struct reading reading = {.traces = traces, .lock = PTHREAD_MUTEX_INITIALIZER, .shown_ns = now_ns(),
-	                          .show = isatty(STDERR_FILENO)};
+	struct cli_traces *traces = reading->traces;
 	size_t files;
 
 	*traces = (struct cli_traces){0};
@@ -132,17 +139,52 @@ bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count
 		return false;
 	files = traces->files.count;
 	traces->workers = calloc(files, sizeof(*traces->workers));
-	reading.done = calloc(2 * files, sizeof(*reading.done));
-	if (!traces->workers || !reading.done) {
+	reading->done = calloc(2 * files, sizeof(*reading->done));
+	if (!traces->workers || !reading->done) {
 		fputs("opstrobe: out of memory\n", stderr);
-		free(reading.done);
 		return false;
 	}
 	traces->count = files;
-	reading.total = reading.done + files;
-	read_all(&reading);
+	reading->total = reading->done + files;
+	return true;
+}
+
+bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count)
+{
+	struct reading reading = {.traces = traces, .lock = PTHREAD_MUTEX_INITIALIZER, .shown_ns = now_ns(),
+	                          .show = isatty(STDERR_FILENO)};
+	bool done = begin(&reading, paths, count);
+
+	if (done) {
+		reading.end = traces->count;
+		read_all(&reading);
+	}
 	free(reading.done);
-	return !atomic_load(&reading.failed);
+	return done && !atomic_load(&reading.failed);
+}
+
+bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *context, const struct ops_worker *worker),
+                     void *context)
+{
+	struct cli_traces traces;
+	struct reading reading = {.traces = &traces, .lock = PTHREAD_MUTEX_INITIALIZER, .shown_ns = now_ns(),
+	                          .show = isatty(STDERR_FILENO)};
+	bool done = begin(&reading, paths, count);
+
+	for (size_t from = 0; done && from < traces.count; from = reading.end) {
+		reading.next = from;
+		reading.end = from + reader_count() < traces.count ? from + reader_count() : traces.count;
+		read_all(&reading);
+		done = !atomic_load(&reading.failed);
+		for (size_t i = from; i < reading.end; i++) {
+			done = done && take(context, &traces.workers[i]);
+			ops_trace_unref((struct ops_trace *)traces.workers[i].trace);
+			traces.workers[i].trace = NULL;
+		}
+	}
+	free(reading.done);
+	cli_traces_release(&traces);
+	return done;
 }
 
 bool cli_one_trace_read(struct cli_traces *traces, const char *path)

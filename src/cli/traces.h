@@ -21,6 +21,10 @@ struct cli_traces {
 /* Each path is a file, a directory, a pattern that the shell has not replaced, or "-" for standard input. False, after
  * saying why, when there is none, or one cannot be read. Released in any case. */
 bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count);
+/* Hands over the traces in order, as many in memory at once as there are processors. Ends with false when `take` does, which
+ * says why, or as above. */
+bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *context, const struct ops_worker *worker),
+                     void *context);
 /* For commands that take one trace only. */
 bool cli_one_trace_read(struct cli_traces *traces, const char *path);
 void cli_traces_release(struct cli_traces *traces);

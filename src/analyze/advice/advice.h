@@ -6,9 +6,11 @@
  *     advice_claim.c    what is explained already
  *     advice_loops.c    loops of the program
  *     advice_idle.c     when an accelerator had nothing to do, and why
+ *     advice_ranks.c    what is kept of each rank of a run
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules, in the order in which they are asked
- *     advice_write.c    asks all rules; JSON, text, Markdown
+ *     advice_ask.c      asks all rules, trace by trace, and then of all ranks
+ *     advice_write.c    JSON, text, Markdown
  *     rule_*.c          a rule each, its threshold with the reason beside it
  *
  * A rule adds up what a cause costs at each place ("tally") and reports it once. Costs are of the steady steps: those that
@@ -29,6 +31,7 @@
 #include <opstrobe/advice.h>
 
 #include "analyze/advice/advice_idle.h"
+#include "analyze/advice/advice_ranks.h"
 #include "analyze/views/view_map.h"
 #include "analyze/views/views.h"
 #include "base/arena.h"
@@ -48,9 +51,11 @@ enum advice_need {
 	ADVICE_NEEDS_STEPS = 32,  /* two or more */
 	ADVICE_NEEDS_STORAGES = 64,
 	ADVICE_NEEDS_COMMUNICATION = 128,
+	ADVICE_NEEDS_RANKS = 256, /* ranks that communicate, of a whole run */
 };
 
 struct advice;
+struct advice_report;
 
 struct advice_rule {
 	const char *id;
@@ -62,6 +67,8 @@ struct advice_rule {
 	enum advice_severity severity_max;
 	/* False when memory is out. */
 	bool (*check)(struct advice *advice, const struct advice_rule *rule);
+	/* Of a rule about a run in its place. */
+	bool (*check_ranks)(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule);
 };
 
 /* A line of the program. */
@@ -286,6 +293,14 @@ struct advice_gain {
 __attribute__((format(printf, 5, 6))) bool advice_report_add(struct advice *advice, const struct advice_rule *rule,
                                                             const struct advice_tally *tally, struct advice_gain gain,
                                                             const char *format, ...);
+
+/* A finding about a run: what gain and confidence say of it is filled in. Texts are copied. */
+__attribute__((format(printf, 6, 7))) bool advice_report_put(struct advice_report *report, const struct advice_rule *rule,
+                                                            struct advice_finding finding, const struct advice_where *where,
+                                                            const char *detail, const char *format, ...);
+/* What is known of a row's place; the texts are the trace's, or the ranks'. */
+struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row);
+struct advice_where advice_place(const struct advice_ranks *ranks, uint32_t place);
 
 /* Milliseconds a step, for evidence. */
 static inline double advice_step_ms(const struct advice *advice, double ns)

@@ -198,8 +198,8 @@ static struct ops_string module_of(const struct advice *advice, uint32_t row)
 	return (struct ops_string){"", 0};
 }
 
-/* The operator that a row is or that calls it; else what it is itself: a call of the driver, a loader, an optimizer. Files of
- * 2020 have steps among operators. */
+/* The operator that a row is or that calls it; else what it is itself: a call of the driver, a loader, an optimizer, a
+ * collective. Files of 2020 have steps among operators. */
 static struct ops_string operator_of(const struct advice *advice, uint32_t row)
 {
 	const struct ops_events *events = advice->events;
@@ -208,30 +208,32 @@ static struct ops_string operator_of(const struct advice *advice, uint32_t row)
 		if (advice_is_operator(advice, at) && advice->views.parts[at] != VIEW_STEP)
 			return advice_name(advice, at);
 	if (advice->views.parts[row] == VIEW_LAUNCH || advice->views.parts[row] == VIEW_LOADER ||
-	    advice->views.parts[row] == VIEW_OPTIMIZER)
+	    advice->views.parts[row] == VIEW_OPTIMIZER || (advice->views.names[events->name[row]] & VIEW_NAME_COLLECTIVE))
 		return advice_name(advice, row);
 	return (struct ops_string){"", 0};
 }
 
-static bool describe(struct advice *advice, const struct advice_cost *cost, struct advice_where *ret_where)
+struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row)
 {
-	struct advice_report *report = advice->report;
-	struct ops_string module = module_of(advice, cost->row), name = {"", 0};
-	struct ops_function_text function = {{"", 0}, {"", 0}, 0};
+	struct advice_where where = {.module = module_of(advice, row), .operator_name = operator_of(advice, row)};
+	struct ops_function_text function;
 
-	*ret_where = (struct advice_where){0};
-	if (cost->site != OPS_NONE) {
-		const struct advice_site *site = &advice->sites.items[cost->site];
-
-		ret_where->line = site->line;
-		if (!ops_event_function(advice->trace, site->frame, &function))
-			function.name = function.file = (struct ops_string){"", 0};
+	if (site == OPS_NONE)
+		return where;
+	where.line = advice->sites.items[site].line;
+	if (ops_event_function(advice->trace, advice->sites.items[site].frame, &function)) {
+		where.file = function.file;
+		where.function = function.name;
 	}
-	name = operator_of(advice, cost->row);
-	return keep(report, function.file.bytes, function.file.size, &ret_where->file) &&
-	       keep(report, function.name.bytes, function.name.size, &ret_where->function) &&
-	       keep(report, module.bytes, module.size, &ret_where->module) &&
-	       keep(report, name.bytes, name.size, &ret_where->operator_name);
+	return where;
+}
+
+static bool keep_where(struct advice_report *report, struct advice_where *where)
+{
+	return keep(report, where->file.bytes, where->file.size, &where->file) &&
+	       keep(report, where->function.bytes, where->function.size, &where->function) &&
+	       keep(report, where->module.bytes, where->module.size, &where->module) &&
+	       keep(report, where->operator_name.bytes, where->operator_name.size, &where->operator_name);
 }
 
 static int compare_costs(const void *a, const void *b)
@@ -244,7 +246,7 @@ static int compare_costs(const void *a, const void *b)
 }
 
 /* The costliest places; those below a twentieth of all say little. */
-static bool add_places(struct advice *advice, const struct advice_tally *tally, struct advice_finding *finding)
+static bool add_places(const struct advice *advice, const struct advice_tally *tally, struct advice_finding *finding)
 {
 	struct advice_cost *costs = ops_realloc_array(NULL, tally->count, sizeof(*costs));
 	size_t used = 0;
@@ -257,7 +259,7 @@ static bool add_places(struct advice *advice, const struct advice_tally *tally, 
 		qsort(costs, used, sizeof(*costs), compare_costs);
 	for (size_t i = 0; done && i < used && finding->where_count < ADVICE_WHERE_MAX; i++)
 		if (!i || costs[i].ns > tally->ns / 20)
-			done = describe(advice, &costs[i], &finding->where[finding->where_count++]);
+			finding->where[finding->where_count++] = advice_describe(advice, costs[i].site, costs[i].row);
 	ops_free(costs);
 	return done;
 }
@@ -289,12 +291,26 @@ static bool format_text(struct advice_report *report, struct ops_string *ret_tex
 	return keep(report, text, (size_t)size, ret_text);
 }
 
+/* Copies what the finding borrows, and adds it. */
+static bool push(struct advice_report *report, struct advice_finding finding, const char *detail, const char *format,
+                 va_list arguments)
+{
+	struct advice_finding *added;
+	bool done = format_text(report, &finding.evidence, format, arguments) &&
+	            keep(report, detail, strlen(detail), &finding.detail);
+
+	for (size_t i = 0; done && i < finding.where_count; i++)
+		done = keep_where(report, &finding.where[i]);
+	added = done ? OPS_ARRAY_PUSH(&report->findings) : NULL;
+	if (added)
+		*added = finding;
+	return added != NULL;
+}
+
 bool advice_report_add(struct advice *advice, const struct advice_rule *rule, const struct advice_tally *tally,
                        struct advice_gain gain, const char *format, ...)
 {
 	struct advice_finding finding = {.rule = rule, .confidence = gain.confidence};
-	struct advice_finding *added;
-	const char *detail = gain.detail ? gain.detail : "";
 	va_list arguments;
 	bool done;
 
@@ -307,16 +323,30 @@ bool advice_report_add(struct advice *advice, const struct advice_rule *rule, co
 	if (finding.gain_pct < GAIN_LOW_PCT && !gain.always)
 		return true;
 	finding.severity = severity_of(finding.gain_pct, rule, gain);
-	va_start(arguments, format);
-	done = format_text(advice->report, &finding.evidence, format, arguments);
-	va_end(arguments);
-	if (!done || !keep(advice->report, detail, strlen(detail), &finding.detail) ||
-	    !add_places(advice, tally, &finding))
+	if (!add_places(advice, tally, &finding))
 		return false;
-	added = OPS_ARRAY_PUSH(&advice->report->findings);
-	if (added)
-		*added = finding;
-	return added != NULL;
+	va_start(arguments, format);
+	done = push(advice->report, finding, gain.detail ? gain.detail : "", format, arguments);
+	va_end(arguments);
+	return done;
+}
+
+bool advice_report_put(struct advice_report *report, const struct advice_rule *rule, struct advice_finding finding,
+                       const struct advice_where *where, const char *detail, const char *format, ...)
+{
+	va_list arguments;
+	bool done;
+
+	if (!(finding.gain_pct >= GAIN_LOW_PCT))
+		return true;
+	finding.rule = rule;
+	finding.severity = severity_of(finding.gain_pct, rule, (struct advice_gain){.confidence = finding.confidence});
+	if (finding.where_count)
+		memcpy(finding.where, where, finding.where_count * sizeof(*where));
+	va_start(arguments, format);
+	done = push(report, finding, detail, format, arguments);
+	va_end(arguments);
+	return done;
 }
 
 static int compare_findings(const void *a, const void *b)

@@ -31,7 +31,11 @@
 	X(pointwise)      \
 	X(occupancy)      \
 	X(pageable)       \
-	X(python_time)
+	X(python_time)    \
+	X(stragglers)     \
+	X(overlap)        \
+	X(tiny)           \
+	X(links)
 
 #define DECLARE(name) extern const struct advice_rule advice_rule_##name;
 ADVICE_RULES(DECLARE)

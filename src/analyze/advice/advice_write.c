@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All advice on a run: asking every rule, and the report as JSON, text or Markdown.
+ * A report of advice as JSON, text or Markdown.
  */
 #include <string.h>
 
 #include "analyze/advice/advice.h"
-#include "base/alloc.h"
-#include "base/fault.h"
 
 const char *advice_severity_name(enum advice_severity severity)
 {
@@ -200,55 +198,4 @@ void advice_write_text(const struct advice_report *report, bool markdown, struct
 		ops_buffer_printf(out, "nothing to find fault with, %zu of %zu rules checked\n", checked, advice_rule_count);
 	for (size_t i = 0; i < report->findings.count; i++)
 		append_finding(out, &report->findings.items[i], i + 1, markdown);
-}
-
-/* --- asking --------------------------------------------------------------------------------------------------------- */
-
-static bool ask(const struct ops_trace *trace, struct advice_report *report)
-{
-	struct advice advice;
-	bool done = advice_init(&advice, trace, report);
-
-	for (size_t i = 0; done && i < advice_rule_count; i++) {
-		if ((advice_rules[i]->needs & advice.has) != advice_rules[i]->needs)
-			continue;
-		report->checked |= (uint64_t)1 << i;
-		done = advice_rules[i]->check(&advice, advice_rules[i]);
-		advice_settle(&advice);
-	}
-	advice_release(&advice);
-	return done;
-}
-
-enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum ops_advice_format format, char **ret_text,
-                         size_t *ret_size, struct ops_error *error)
-{
-	struct advice_report report = {0};
-	struct ops_buffer out = {0};
-	bool done = true;
-
-	for (size_t i = 0; done && i < count; i++)
-		done = ask(workers[i].trace, &report);
-	if (done) {
-		advice_report_sort(&report);
-		if (format == OPS_ADVICE_JSON)
-			advice_write_json(&report, &out);
-		else
-			advice_write_text(&report, format == OPS_ADVICE_MARKDOWN, &out);
-	}
-	ops_buffer_append(&out, "", 1);
-	OPS_ARRAY_RELEASE(&report.findings);
-	ops_arena_release(&report.texts);
-	if (!done || out.failed) {
-		ops_buffer_release(&out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = out.bytes;
-	*ret_size = out.size - 1;
-	return OPS_OK;
-}
-
-void ops_free_advice(char *text)
-{
-	ops_free(text);
 }

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asking every rule about every trace of a run, one after the other, and then about what the ranks say together.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+
+struct ops_adviser {
+	struct advice_report report;
+	struct advice_ranks ranks;
+	bool failed; /* memory is out: what there is is not all */
+};
+
+struct ops_adviser *ops_adviser_new(void)
+{
+	return ops_alloc_zeroed(1, sizeof(struct ops_adviser));
+}
+
+void ops_adviser_free(struct ops_adviser *adviser)
+{
+	if (!adviser)
+		return;
+	OPS_ARRAY_RELEASE(&adviser->report.findings);
+	ops_arena_release(&adviser->report.texts);
+	advice_ranks_release(&adviser->ranks);
+	ops_free(adviser);
+}
+
+enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_worker *worker, struct ops_error *error)
+{
+	struct advice advice;
+	bool done = advice_init(&advice, worker->trace, &adviser->report);
+
+	for (size_t i = 0; done && i < advice_rule_count; i++) {
+		if (!advice_rules[i]->check || (advice_rules[i]->needs & advice.has) != advice_rules[i]->needs)
+			continue;
+		adviser->report.checked |= (uint64_t)1 << i;
+		done = advice_rules[i]->check(&advice, advice_rules[i]);
+		advice_settle(&advice);
+	}
+	done = done && advice_ranks_add(&adviser->ranks, &advice, worker);
+	advice_release(&advice);
+	adviser->failed |= !done;
+	return done ? OPS_OK : ops_fault_memory(error);
+}
+
+static bool ask_ranks(struct ops_adviser *adviser)
+{
+	bool done = adviser->ranks.ranks.count == 0 || advice_ranks_settle(&adviser->ranks);
+
+	for (size_t i = 0; done && adviser->ranks.ranks.count && i < advice_rule_count; i++) {
+		if (!advice_rules[i]->check_ranks)
+			continue;
+		adviser->report.checked |= (uint64_t)1 << i;
+		done = advice_rules[i]->check_ranks(&adviser->ranks, &adviser->report, advice_rules[i]);
+	}
+	return done;
+}
+
+enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_advice_format format, char **ret_text, size_t *ret_size,
+                                 struct ops_error *error)
+{
+	struct ops_buffer out = {0};
+
+	if (adviser->failed || !ask_ranks(adviser))
+		return ops_fault_memory(error);
+	advice_report_sort(&adviser->report);
+	if (format == OPS_ADVICE_JSON)
+		advice_write_json(&adviser->report, &out);
+	else
+		advice_write_text(&adviser->report, format == OPS_ADVICE_MARKDOWN, &out);
+	ops_buffer_append(&out, "", 1);
+	if (out.failed) {
+		ops_buffer_release(&out);
+		return ops_fault_memory(error);
+	}
+	*ret_text = out.bytes;
+	*ret_size = out.size - 1;
+	return OPS_OK;
+}
+
+enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum ops_advice_format format, char **ret_text,
+                         size_t *ret_size, struct ops_error *error)
+{
+	struct ops_adviser *adviser = ops_adviser_new();
+	enum ops_code code = adviser ? OPS_OK : ops_fault_memory(error);
+
+	for (size_t i = 0; !code && i < count; i++)
+		code = ops_adviser_add(adviser, &workers[i], error);
+	if (!code)
+		code = ops_adviser_finish(adviser, format, ret_text, ret_size, error);
+	ops_adviser_free(adviser);
+	return code;
+}
+
+void ops_free_advice(char *text)
+{
+	ops_free(text);
+}

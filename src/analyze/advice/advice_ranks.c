@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a trace to what is kept of a rank, and from all ranks to who waited how long.
+ */
+#include <stdlib.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+static uint32_t text(struct advice_ranks *ranks, struct ops_string string)
+{
+	return ops_intern_add(&ranks->texts, string.bytes, string.size);
+}
+
+/* --- places --------------------------------------------------------------------------------------------------------- */
+
+struct gathering {
+	struct advice_ranks *ranks;
+	struct advice *advice;
+	struct rank *rank;
+	struct view_map times; /* place → index into rank.times */
+	struct view_map known; /* site and name of a row → place */
+};
+
+static bool find_place(struct gathering *gathering, uint32_t site, uint32_t row, uint32_t *ret_place)
+{
+	struct advice_where where = advice_describe(gathering->advice, site, row);
+	struct rank_place place;
+	uint64_t key = (uint64_t)site << 32 | gathering->advice->events->name[row];
+	uint32_t *known = view_map_slot(&gathering->known, key, OPS_NONE);
+
+	if (!known || *known != OPS_NONE) {
+		*ret_place = known ? *known : OPS_NONE;
+		return known != NULL;
+	}
+	memset(&place, 0, sizeof(place));
+	place.file = text(gathering->ranks, where.file);
+	place.function = text(gathering->ranks, where.function);
+	place.module = text(gathering->ranks, where.module);
+	place.operator_name = text(gathering->ranks, where.operator_name);
+	place.line = where.line;
+	*known = *ret_place = ops_intern_add(&gathering->ranks->places, &place, sizeof(place));
+	return place.file != OPS_INTERN_NONE && place.function != OPS_INTERN_NONE && place.module != OPS_INTERN_NONE &&
+	       place.operator_name != OPS_INTERN_NONE && *ret_place != OPS_INTERN_NONE;
+}
+
+static bool add_time(struct gathering *gathering, uint32_t site, uint32_t row, int64_t ns)
+{
+	struct rank *rank = gathering->rank;
+	uint32_t place, *at;
+	struct rank_time *time;
+
+	if (!find_place(gathering, site, row, &place))
+		return false;
+	at = view_map_slot(&gathering->times, place, (uint32_t)rank->times.count);
+	if (!at)
+		return false;
+	if (*at == rank->times.count) {
+		time = OPS_ARRAY_PUSH(&rank->times);
+		if (!time)
+			return false;
+		*time = (struct rank_time){.place = place};
+	}
+	rank->times.items[*at].ns = ops_sum(rank->times.items[*at].ns, ns);
+	return true;
+}
+
+/* Operators, their kernels, and what Python does besides. What a rank waits for is longer on the others. */
+static bool gather_times(struct gathering *gathering)
+{
+	struct advice *advice = gathering->advice;
+	const struct ops_views *views = &advice->views;
+	bool done = true;
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		if (!advice_counts(advice, row) || (views->names[advice->events->name[row]] & VIEW_NAME_COLLECTIVE))
+			continue;
+		if (views->parts[row] == VIEW_LOADER)
+			done = add_time(gathering, advice->site[row], row, advice_ns(advice, row));
+		else if (advice->zone[row] & ADVICE_IN_LOADER)
+			continue;
+		else if (views->parts[row] == VIEW_OPERATOR && !(advice->zone[row] & ADVICE_IN_OPERATOR))
+			done = add_time(gathering, advice->site[row], row, advice_ns(advice, row));
+		else if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
+			done = add_time(gathering, advice_own_site(advice, row) == OPS_NONE ? advice->site[row]
+			                                                                     : advice_own_site(advice, row),
+			                row, advice->events->self_ns[row]);
+	}
+	for (size_t i = 0; done && i < views->device_events.count; i++) {
+		const struct view_device_event *event = &views->device_events.items[i];
+		uint32_t launch = advice_launch_row(advice, event);
+
+		if (!event->communicates && advice_counts(advice, event->row))
+			done = add_time(gathering, advice->site[launch], launch, advice_ns(advice, event->row));
+	}
+	return done;
+}
+
+/* --- collectives ---------------------------------------------------------------------------------------------------- */
+
+/* What ranks do together is of one kind, group and size, in the step of one name, and the nth of these there. */
+struct key {
+	uint32_t step, kind, group, nth;
+	int64_t bytes;
+};
+
+static int64_t argument(const struct advice *advice, uint32_t row, const char *name)
+{
+	struct ops_string json;
+
+	return ops_event_arg(advice->trace, row, name, &json) ? strtoll(json.bytes, NULL, 10) : 0;
+}
+
+/* "In msg nelems" and "dtype" are the arguments that NCCL's kernels have. */
+static int64_t message_bytes(const struct advice *advice, uint32_t row)
+{
+	static const struct {
+		const char *name;
+		int64_t bytes;
+	} types[] = {{"Float", 4}, {"Double", 8}, {"Long", 8}, {"Int", 4}, {"Half", 2}, {"BFloat16", 2}};
+	int64_t elements = argument(advice, row, "In msg nelems");
+	struct ops_string dtype;
+
+	if (elements <= 0 || !ops_event_arg(advice->trace, row, "dtype", &dtype))
+		return 0;
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (dtype.size == strlen(types[i].name) + 2 && !memcmp(dtype.bytes + 1, types[i].name, dtype.size - 2))
+			return ops_product(elements, types[i].bytes);
+	return elements;
+}
+
+static struct ops_string group_of(const struct advice *advice, uint32_t row)
+{
+	struct ops_string json;
+
+	return ops_event_arg(advice->trace, row, "Process Group Ranks", &json) ? json : (struct ops_string){"", 0};
+}
+
+static bool add_collective(struct gathering *gathering, uint32_t row, uint32_t host, int64_t bytes)
+{
+	struct advice *advice = gathering->advice;
+	struct rank_collective *collective = OPS_ARRAY_PUSH(&gathering->rank->collectives);
+	struct ops_string kind = advice_name(advice, host == OPS_NONE ? row : host);
+
+	if (!collective)
+		return false;
+	*collective = (struct rank_collective){
+		.step = advice->step_of[row], .start_ns = advice->events->start_ns[row], .end_ns = advice->events->end_ns[row],
+		.bytes = bytes, .kind = text(gathering->ranks, kind), .group = text(gathering->ranks, group_of(advice, row))};
+	return collective->kind != OPS_INTERN_NONE && collective->group != OPS_INTERN_NONE &&
+	       find_place(gathering, advice->site[host == OPS_NONE ? row : host], host == OPS_NONE ? row : host,
+	                  &collective->place);
+}
+
+/* Kernels of collectives, or where a host does it by itself, as with Gloo, its rows. */
+static bool gather_collectives(struct gathering *gathering)
+{
+	struct advice *advice = gathering->advice;
+	const struct ops_views *views = &advice->views;
+	bool done = true;
+
+	for (size_t i = 0; done && i < views->device_events.count; i++) {
+		const struct view_device_event *event = &views->device_events.items[i];
+		const struct view_collective *collective;
+		int64_t bytes = message_bytes(advice, event->row);
+
+		if (!event->communicates || !advice_counts(advice, event->row))
+			continue;
+		collective = event->collective == OPS_NONE ? NULL : &views->collectives.items[event->collective];
+		done = add_collective(gathering, event->row, collective ? collective->row : OPS_NONE,
+		                      bytes || !collective ? bytes : collective->bytes);
+	}
+	if (gathering->rank->collectives.count)
+		return done;
+	for (size_t i = 0; done && i < views->collectives.count; i++) {
+		const struct view_collective *collective = &views->collectives.items[i];
+
+		if (advice_counts(advice, collective->row))
+			done = add_collective(gathering, collective->row, OPS_NONE, collective->bytes);
+	}
+	return done;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct rank_collective *left = a, *right = b;
+
+	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+/* The host asks for each by an operator, and Gloo's threads take them up in that order: the nth is that of the nth. They tell
+ * the line, and what the asking takes. */
+static bool find_calls(struct gathering *gathering)
+{
+	struct advice *advice = gathering->advice;
+	struct rank *rank = gathering->rank;
+	OPS_ARRAY(uint32_t) calls = {0};
+	int64_t calls_ns = 0;
+	bool done = true;
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		uint32_t *call;
+
+		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) ||
+		    !advice_text_starts(advice_name(advice, row), "c10d::"))
+			continue;
+		calls_ns = ops_sum(calls_ns, advice_ns(advice, row));
+		call = OPS_ARRAY_PUSH(&calls);
+		if (call)
+			*call = row;
+		done = call != NULL;
+	}
+	for (size_t i = 0; done && i < rank->collectives.count; i++) {
+		rank->collectives.items[i].call_ns = calls_ns / (int64_t)rank->collectives.count;
+		if (calls.count == rank->collectives.count && advice->site[calls.items[i]] != OPS_NONE)
+			done = find_place(gathering, advice->site[calls.items[i]], calls.items[i], &rank->collectives.items[i].place);
+	}
+	OPS_ARRAY_RELEASE(&calls);
+	return done;
+}
+
+/* First each kind counts how often it was there, then the count is part of the key. */
+static bool number_collectives(struct gathering *gathering)
+{
+	struct ops_intern *keys = &gathering->ranks->keys;
+	struct view_map counts = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < gathering->rank->collectives.count; i++) {
+		struct rank_collective *collective = &gathering->rank->collectives.items[i];
+		struct key key;
+		uint32_t id, *nth;
+
+		memset(&key, 0, sizeof(key));
+		key.step = gathering->rank->steps.items[collective->step].name;
+		key.kind = collective->kind;
+		key.group = collective->group;
+		key.nth = UINT32_MAX;
+		key.bytes = collective->bytes;
+		id = ops_intern_add(keys, &key, sizeof(key));
+		nth = id == OPS_INTERN_NONE ? NULL : view_map_slot(&counts, id, 0);
+		if (nth) {
+			key.nth = (*nth)++;
+			collective->key = ops_intern_add(keys, &key, sizeof(key));
+		}
+		done = nth && collective->key != OPS_INTERN_NONE;
+	}
+	view_map_release(&counts);
+	return done;
+}
+
+/* --- steps ---------------------------------------------------------------------------------------------------------- */
+
+struct activity {
+	struct view_spans compute;
+	struct view_spans backward;
+	struct view_spans collectives;
+	struct view_spans exposed;
+	struct view_spans alone; /* the backward pass without collectives */
+};
+
+static void release_activity(struct activity *activity)
+{
+	view_spans_release(&activity->compute);
+	view_spans_release(&activity->backward);
+	view_spans_release(&activity->collectives);
+	view_spans_release(&activity->exposed);
+	view_spans_release(&activity->alone);
+}
+
+static bool add_activity(struct activity *activity, const struct advice *advice, uint32_t row, bool backward)
+{
+	int64_t start_ns = advice->events->start_ns[row], end_ns = advice->events->end_ns[row];
+
+	return view_spans_merge(&activity->compute, start_ns, end_ns) &&
+	       (!backward || view_spans_merge(&activity->backward, start_ns, end_ns));
+}
+
+/* Kernels, or on hosts alone operators, which do not wait for collectives; rows are in order of time. */
+static bool gather_activity(const struct gathering *gathering, struct activity *activity)
+{
+	const struct advice *advice = gathering->advice;
+	const struct ops_views *views = &advice->views;
+	bool done = true;
+
+	for (size_t i = 0; done && i < views->device_events.count; i++) {
+		const struct view_device_event *event = &views->device_events.items[i];
+
+		if (!event->communicates)
+			done = add_activity(activity, advice, event->row,
+			                    advice->zone[advice_launch_row(advice, event)] & ADVICE_IN_BACKWARD);
+	}
+	for (uint32_t row = 0; done && row < advice->events->count && !views->device_events.count; row++)
+		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) &&
+		    views->parts[row] == VIEW_OPERATOR &&
+		    !(views->names[advice->events->name[row]] & (VIEW_NAME_COLLECTIVE | VIEW_NAME_DDP | VIEW_NAME_DP)) &&
+		    !advice_text_starts(advice_name(advice, row), "c10d::") &&
+		    !(advice->events->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_HIDDEN)))
+			done = add_activity(activity, advice, row, advice->zone[row] & ADVICE_IN_BACKWARD);
+	for (size_t i = 0; done && i < gathering->rank->collectives.count; i++)
+		done = view_spans_merge(&activity->collectives, gathering->rank->collectives.items[i].start_ns,
+		                        gathering->rank->collectives.items[i].end_ns);
+	return done && view_spans_subtract(&activity->collectives, &activity->compute, &activity->exposed) &&
+	       view_spans_subtract(&activity->backward, &activity->collectives, &activity->alone);
+}
+
+static bool gather_steps(struct gathering *gathering)
+{
+	struct advice *advice = gathering->advice;
+
+	for (size_t i = 0; i < advice->views.steps.count; i++) {
+		const struct view_step *step = &advice->views.steps.items[i];
+		struct rank_step *added = OPS_ARRAY_PUSH(&gathering->rank->steps);
+
+		if (!added)
+			return false;
+		*added = (struct rank_step){.name = text(gathering->ranks, step->name), .steady = advice->steady[i],
+		                            .ns = ops_difference(step->end_ns, step->start_ns)};
+		if (added->name == OPS_INTERN_NONE)
+			return false;
+	}
+	return true;
+}
+
+static void measure_steps(struct gathering *gathering, const struct activity *activity)
+{
+	size_t exposed = 0, alone = 0;
+
+	for (size_t i = 0; i < gathering->rank->steps.count; i++) {
+		const struct view_step *step = &gathering->advice->views.steps.items[i];
+		struct rank_step *kept = &gathering->rank->steps.items[i];
+
+		kept->exposed_ns = view_spans_within(&activity->exposed, step->start_ns, step->end_ns, &exposed);
+		kept->backward_ns = view_spans_within(&activity->alone, step->start_ns, step->end_ns, &alone);
+	}
+}
+
+/* --- one rank ------------------------------------------------------------------------------------------------------- */
+
+static void release_rank(struct rank *rank)
+{
+	OPS_ARRAY_RELEASE(&rank->steps);
+	OPS_ARRAY_RELEASE(&rank->collectives);
+	OPS_ARRAY_RELEASE(&rank->times);
+}
+
+static bool gather(struct gathering *gathering)
+{
+	struct rank *rank = gathering->rank;
+	struct activity activity = {0};
+	bool done = gather_steps(gathering) && gather_collectives(gathering);
+
+	if (done && rank->collectives.count) {
+		qsort(rank->collectives.items, rank->collectives.count, sizeof(*rank->collectives.items), compare_starts);
+		done = find_calls(gathering) && number_collectives(gathering) && gather_activity(gathering, &activity) && gather_times(gathering);
+		if (done)
+			measure_steps(gathering, &activity);
+	}
+	release_activity(&activity);
+	return done;
+}
+
+bool advice_ranks_add(struct advice_ranks *ranks, struct advice *advice, const struct ops_worker *worker)
+{
+	struct rank rank = {.number = ops_trace_rank(advice->trace, worker->name), .step_count = advice->step_count,
+	                    .steps_ns = advice->steps_ns};
+	struct gathering gathering = {.ranks = ranks, .advice = advice, .rank = &rank};
+	struct rank *added = NULL;
+	bool done;
+
+	rank.name = text(ranks, (struct ops_string){worker->name, strlen(worker->name)});
+	done = rank.name != OPS_INTERN_NONE && gather(&gathering);
+	view_map_release(&gathering.times);
+	view_map_release(&gathering.known);
+	/* Spans of one worker come one after the other. */
+	for (size_t i = 0; done && i < ranks->ranks.count && !added; i++)
+		if (ranks->ranks.items[i].name == rank.name)
+			added = &ranks->ranks.items[i];
+	if (added)
+		release_rank(added);
+	if (done && rank.collectives.count && !added)
+		added = OPS_ARRAY_PUSH(&ranks->ranks);
+	if (!added) {
+		release_rank(&rank);
+		return done && !rank.collectives.count;
+	}
+	*added = rank;
+	return true;
+}
+
+struct advice_where advice_place(const struct advice_ranks *ranks, uint32_t place)
+{
+	struct rank_place known;
+
+	memcpy(&known, ranks->places.entries[place].bytes, sizeof(known));
+	return (struct advice_where){.file = rank_text(ranks, known.file), .function = rank_text(ranks, known.function),
+	                             .module = rank_text(ranks, known.module),
+	                             .operator_name = rank_text(ranks, known.operator_name), .line = known.line};
+}
+
+/* --- all ranks ------------------------------------------------------------------------------------------------------ */
+
+static bool find_shortest(struct advice_ranks *ranks)
+{
+	size_t count = ranks->keys.count + 1;
+
+	ranks->shortest_ns = ops_realloc_array(NULL, count, sizeof(*ranks->shortest_ns));
+	ranks->taking = ops_alloc_zeroed(count, sizeof(*ranks->taking));
+	if (!ranks->shortest_ns || !ranks->taking)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		ranks->shortest_ns[i] = INT64_MAX;
+	for (size_t r = 0; r < ranks->ranks.count; r++) {
+		const struct rank *rank = &ranks->ranks.items[r];
+
+		for (size_t i = 0; i < rank->collectives.count; i++) {
+			const struct rank_collective *collective = &rank->collectives.items[i];
+			int64_t ns = ops_difference(collective->end_ns, collective->start_ns);
+
+			ranks->taking[collective->key]++;
+			if (ns < ranks->shortest_ns[collective->key])
+				ranks->shortest_ns[collective->key] = ns;
+		}
+	}
+	return true;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct view_span *left = a, *right = b;
+
+	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+/* Transfers end with the collective, and several may run at once: time that is covered counts once. */
+static bool measure_transfers(const struct advice_ranks *ranks, struct rank *rank)
+{
+	struct view_spans transfers = {0}, merged = {0};
+	size_t from = 0;
+	bool done = true;
+
+	for (size_t s = 0; done && s < rank->steps.count; s++) {
+		struct rank_step *step = &rank->steps.items[s];
+
+		transfers.count = merged.count = 0;
+		for (; done && from < rank->collectives.count && rank->collectives.items[from].step <= s; from++) {
+			const struct rank_collective *collective = &rank->collectives.items[from];
+
+			done = view_spans_push(&transfers, collective->end_ns - ranks->shortest_ns[collective->key],
+			                       collective->end_ns);
+		}
+		if (transfers.count)
+			qsort(transfers.items, transfers.count, sizeof(*transfers.items), compare_spans);
+		for (size_t i = 0; done && i < transfers.count; i++)
+			done = view_spans_merge(&merged, transfers.items[i].start_ns, transfers.items[i].end_ns);
+		step->transfer_ns = view_spans_length(&merged);
+		step->wait_ns = step->exposed_ns > step->transfer_ns ? step->exposed_ns - step->transfer_ns : 0;
+	}
+	view_spans_release(&transfers);
+	view_spans_release(&merged);
+	return done;
+}
+
+bool advice_ranks_settle(struct advice_ranks *ranks)
+{
+	bool done = find_shortest(ranks);
+
+	for (size_t i = 0; done && i < ranks->ranks.count; i++)
+		done = measure_transfers(ranks, &ranks->ranks.items[i]);
+	return done;
+}
+
+void advice_ranks_release(struct advice_ranks *ranks)
+{
+	for (size_t i = 0; i < ranks->ranks.count; i++)
+		release_rank(&ranks->ranks.items[i]);
+	OPS_ARRAY_RELEASE(&ranks->ranks);
+	ops_intern_release(&ranks->texts);
+	ops_intern_release(&ranks->keys);
+	ops_intern_release(&ranks->places);
+	ops_free(ranks->shortest_ns);
+	ops_free(ranks->taking);
+}

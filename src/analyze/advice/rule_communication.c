@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Communication between ranks: collectives that computation could hide and does not, collectives of little, and links that are
+ * slower than others.
+ */
+#include <math.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Sums over all ranks; what they are worth is that of the average rank. */
+struct communication {
+	int64_t transfer_ns;
+	int64_t exposed_ns; /* of it */
+	int64_t hideable_ns;
+	int64_t steps_ns;
+	size_t steps;
+	uint64_t collectives;
+};
+
+static struct communication sum_up(const struct advice_ranks *ranks)
+{
+	struct communication sum = {0};
+
+	for (size_t r = 0; r < ranks->ranks.count; r++) {
+		const struct rank *rank = &ranks->ranks.items[r];
+
+		sum.steps += rank->step_count;
+		sum.steps_ns = ops_sum(sum.steps_ns, rank->steps_ns);
+		sum.collectives += rank->collectives.count;
+		for (size_t s = 0; s < rank->steps.count; s++) {
+			const struct rank_step *step = &rank->steps.items[s];
+			int64_t exposed_ns = step->exposed_ns < step->transfer_ns ? step->exposed_ns : step->transfer_ns;
+
+			if (!step->steady)
+				continue;
+			sum.transfer_ns = ops_sum(sum.transfer_ns, step->transfer_ns);
+			sum.exposed_ns = ops_sum(sum.exposed_ns, exposed_ns);
+			sum.hideable_ns = ops_sum(sum.hideable_ns, exposed_ns < step->backward_ns ? exposed_ns : step->backward_ns);
+		}
+	}
+	return sum;
+}
+
+static double each_ms(const struct communication *sum, double ns)
+{
+	return sum->steps ? ns / 1e6 / (double)sum->steps : 0;
+}
+
+static double percent(const struct communication *sum, double ns)
+{
+	return sum->steps_ns > 0 ? 100 * ns / (double)sum->steps_ns : 0;
+}
+
+/* --- places --------------------------------------------------------------------------------------------------------- */
+
+/* The places of collectives, those with most time first; of those that `chosen` takes. */
+static bool find_places(const struct advice_ranks *ranks, bool (*chosen)(const struct rank_collective *collective),
+                        struct advice_where *where, size_t *ret_count)
+{
+	int64_t *times_ns = ops_alloc_zeroed(ranks->places.count + 1, sizeof(*times_ns));
+
+	*ret_count = 0;
+	if (!times_ns)
+		return false;
+	for (size_t r = 0; r < ranks->ranks.count; r++)
+		for (size_t i = 0; i < ranks->ranks.items[r].collectives.count; i++) {
+			const struct rank_collective *collective = &ranks->ranks.items[r].collectives.items[i];
+
+			if (!chosen || chosen(collective))
+				times_ns[collective->place] = ops_sum(times_ns[collective->place],
+				                                      ranks->shortest_ns[collective->key] + 1);
+		}
+	while (*ret_count < ADVICE_WHERE_MAX) {
+		size_t most = 0;
+
+		for (size_t i = 1; i < ranks->places.count; i++)
+			most = times_ns[i] > times_ns[most] ? i : most;
+		if (!times_ns[most])
+			break;
+		times_ns[most] = 0;
+		where[(*ret_count)++] = advice_place(ranks, (uint32_t)most);
+	}
+	ops_free(times_ns);
+	return true;
+}
+
+/* --- not overlapped ------------------------------------------------------------------------------------------------- */
+
+/* Where most of it is hidden already, the rest is mainly the last gradients, behind which nothing is left to compute. */
+#define EXPOSED_MIN 0.5
+
+static bool check_overlap(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule)
+{
+	struct communication sum = sum_up(ranks);
+	struct advice_where where[ADVICE_WHERE_MAX];
+	size_t count;
+
+	if ((double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns || !find_places(ranks, NULL, where, &count))
+		return (double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns;
+	return advice_report_put(report, rule,
+	                         (struct advice_finding){.gain_ms = each_ms(&sum, (double)sum.hideable_ns),
+	                                                 .gain_pct = percent(&sum, (double)sum.hideable_ns),
+	                                                 .confidence = ADVICE_UNSURE, .where_count = count},
+	                         where, "",
+	                         "%.1f collectives a step take %.3f ms without waits for other ranks, and for %.3f ms of that "
+	                         "(%.1f %%) nothing is computed. Gain: that, as far as there is a backward pass without "
+	                         "collectives to hide it behind.", (double)sum.collectives / (double)sum.steps,
+	                         each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
+	                         percent(&sum, (double)sum.exposed_ns));
+}
+
+/* --- little messages ------------------------------------------------------------------------------------------------ */
+
+/* So much is under way about as long as nothing at all: links carry it in less than they need to begin. */
+#define TINY_BYTES (256 * 1024)
+/* What DistributedDataParallel takes together by default. */
+#define BUCKET_BYTES (25e6)
+/* A few are figures that are logged, or flags. */
+#define TINY_MIN 8
+
+static bool is_tiny(const struct rank_collective *collective)
+{
+	return collective->bytes > 0 && collective->bytes < TINY_BYTES;
+}
+
+static bool check_tiny(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule)
+{
+	struct communication sum = sum_up(ranks);
+	struct advice_where where[ADVICE_WHERE_MAX];
+	int64_t transfer_ns = 0, calls_ns = 0, bytes = 0;
+	double saved, gain_ns, tiny = 0, left;
+	size_t count;
+
+	for (size_t r = 0; r < ranks->ranks.count; r++)
+		for (size_t i = 0; i < ranks->ranks.items[r].collectives.count; i++) {
+			const struct rank_collective *collective = &ranks->ranks.items[r].collectives.items[i];
+
+			if (!is_tiny(collective))
+				continue;
+			tiny++;
+			bytes = ops_sum(bytes, collective->bytes);
+			transfer_ns = ops_sum(transfer_ns, ranks->shortest_ns[collective->key]);
+			calls_ns = ops_sum(calls_ns, collective->call_ns);
+		}
+	if (tiny < TINY_MIN * (double)sum.steps)
+		return true;
+	left = (double)sum.steps * ceil((double)bytes / (double)sum.steps / BUCKET_BYTES);
+	saved = left < tiny ? 1 - left / tiny : 0;
+	gain_ns = saved * ((double)(transfer_ns < sum.exposed_ns ? transfer_ns : sum.exposed_ns) + (double)calls_ns);
+	return find_places(ranks, is_tiny, where, &count) &&
+	       advice_report_put(report, rule,
+	                         (struct advice_finding){.gain_ms = each_ms(&sum, gain_ns), .gain_pct = percent(&sum, gain_ns),
+	                                                 .confidence = ADVICE_LIKELY, .where_count = count},
+	                         where, "",
+	                         "%.1f of %.1f collectives a step are of less than %d kB, %.3g kB in all. They take %.3f ms, of "
+	                         "which at most %.3f ms are not hidden behind computation, and their calls %.3f ms of the host. "
+	                         "Gain: the share of both that is saved with one for each 25 MB.", tiny / (double)sum.steps,
+	                         (double)sum.collectives / (double)sum.steps, TINY_BYTES / 1024,
+	                         (double)bytes / 1000 / (double)sum.steps, each_ms(&sum, (double)transfer_ns),
+	                         each_ms(&sum, (double)sum.exposed_ns), each_ms(&sum, (double)calls_ns));
+}
+
+/* --- slow links ----------------------------------------------------------------------------------------------------- */
+
+/* What is smaller says more of the start of a transfer than of the link. */
+#define LARGE_BYTES (1024 * 1024)
+/* Links of one kind differ by less. */
+#define SLOWER 2.0
+
+struct link_use {
+	uint32_t kind;
+	uint32_t group;
+	size_t size; /* ranks of the group */
+	double bytes;
+	double ns;
+};
+
+struct links {
+	OPS_ARRAY(struct link_use) uses;
+	struct view_map by_group;
+};
+
+/* Commas in "[0, 1]". */
+static size_t group_size(struct ops_string group)
+{
+	size_t size = group.size > 0;
+
+	for (size_t i = 0; i < group.size; i++)
+		size += group.bytes[i] == ',';
+	return size;
+}
+
+/* Each collective once, whichever ranks tell of it; of one alone it is not known how long it waited. */
+static bool find_links(struct links *links, const struct advice_ranks *ranks, uint8_t *seen)
+{
+	for (size_t r = 0; r < ranks->ranks.count; r++)
+		for (size_t i = 0; i < ranks->ranks.items[r].collectives.count; i++) {
+			const struct rank_collective *collective = &ranks->ranks.items[r].collectives.items[i];
+			uint64_t key = (uint64_t)collective->group << 32 | collective->kind;
+			struct ops_string group = rank_text(ranks, collective->group);
+			struct link_use *use;
+			uint32_t *at;
+
+			if (collective->bytes < LARGE_BYTES || !group.size || seen[collective->key]++ ||
+			    ranks->taking[collective->key] < 2)
+				continue;
+			at = view_map_slot(&links->by_group, key, (uint32_t)links->uses.count);
+			use = !at ? NULL : *at < links->uses.count ? &links->uses.items[*at] : OPS_ARRAY_PUSH(&links->uses);
+			if (!use)
+				return false;
+			if (*at + 1 == links->uses.count && !use->size)
+				*use = (struct link_use){collective->kind, collective->group, group_size(group), 0, 0};
+			use->bytes += (double)collective->bytes;
+			use->ns += (double)ranks->shortest_ns[collective->key];
+		}
+	return true;
+}
+
+static bool report_links(const struct links *links, const struct advice_ranks *ranks, struct advice_report *report,
+                         const struct advice_rule *rule)
+{
+	const struct link_use *slow = NULL, *quick = NULL;
+	const struct rank *rank = &ranks->ranks.items[0];
+	double saved_ns = 0;
+	struct ops_string kind, group, other;
+
+	for (size_t i = 0; i < links->uses.count; i++)
+		for (size_t k = 0; k < links->uses.count; k++) {
+			const struct link_use *a = &links->uses.items[i], *b = &links->uses.items[k];
+			double ns = a->ns - a->bytes * b->ns / b->bytes;
+
+			if (a->kind != b->kind || a->size != b->size || !(a->ns > SLOWER * a->bytes * b->ns / b->bytes) || ns <= saved_ns)
+				continue;
+			slow = a;
+			quick = b;
+			saved_ns = ns;
+		}
+	if (!slow)
+		return true;
+	kind = rank_text(ranks, slow->kind);
+	group = rank_text(ranks, slow->group);
+	other = rank_text(ranks, quick->group);
+	return advice_report_put(report, rule,
+	                         (struct advice_finding){.gain_ms = rank_step_ms(rank, saved_ns),
+	                                                 .gain_pct = rank->steps_ns ? 100 * saved_ns / (double)rank->steps_ns : 0,
+	                                                 .confidence = ADVICE_UNSURE},
+	                         NULL, "",
+	                         "%.*s among ranks %.*s moves %.2f GB/s, among ranks %.*s %.2f GB/s. Gain: the time that the slower "
+	                         "takes longer for its %.3g MB a step.", (int)kind.size, kind.bytes, (int)group.size, group.bytes,
+	                         slow->bytes / slow->ns, (int)other.size, other.bytes, quick->bytes / quick->ns,
+	                         rank->step_count ? slow->bytes / 1e6 / (double)rank->step_count : 0);
+}
+
+/* Groups are few, but a file may name many: then they are no links of a cluster. */
+#define GROUPS_MAX 1024
+
+static bool check_links(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule)
+{
+	struct links links = {0};
+	uint8_t *seen = ops_alloc_zeroed(ranks->keys.count + 1, 1);
+	bool done = seen && find_links(&links, ranks, seen);
+
+	if (done && links.uses.count <= GROUPS_MAX)
+		done = report_links(&links, ranks, report, rule);
+	OPS_ARRAY_RELEASE(&links.uses);
+	view_map_release(&links.by_group);
+	ops_free(seen);
+	return done;
+}
+
+const struct advice_rule advice_rule_overlap = {
+	.id = "communication-not-overlapped",
+	.title = "Nothing is computed while ranks communicate",
+	.explanation = "Gradients of the last layers are ready long before those of the first. Sent at once, they are under way "
+		       "while the rest of the backward pass computes.",
+	.advice = "torch.nn.parallel.DistributedDataParallel sends gradients as they come; with collectives of your own, pass "
+		  "async_op=True and wait for the work just before its result is used. Check: operators or kernels run beside "
+		  "collectives.",
+	.link = "https://docs.pytorch.org/docs/stable/notes/ddp.html",
+	.needs = ADVICE_NEEDS_RANKS,
+	.severity_max = ADVICE_HIGH,
+	.check_ranks = check_overlap,
+};
+
+const struct advice_rule advice_rule_tiny = {
+	.id = "tiny-collectives",
+	.title = "Ranks exchange many small messages",
+	.explanation = "A collective takes its ranks a fixed time to begin and to meet, however little it moves.",
+	.advice = "Send them as one: a larger bucket_cap_mb of DistributedDataParallel, torch.cat of what belongs together, or "
+		  "all_reduce_coalesced; reduce figures every so many steps. Check: fewer and larger collectives a step.",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
+	.needs = ADVICE_NEEDS_RANKS,
+	.severity_max = ADVICE_HIGH,
+	.check_ranks = check_tiny,
+};
+
+const struct advice_rule advice_rule_links = {
+	.id = "slow-link",
+	.title = "Some ranks exchange data more slowly than others",
+	.explanation = "A group is as quick as the slowest link between its ranks; all that depends on it waits.",
+	.advice = "Compare NCCL's choice of links (NCCL_DEBUG=INFO), cables and topology of the group named with those of the other; "
+		  "put ranks that exchange most on one node. Check: bytes a second of both groups.",
+	.link = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
+	.needs = ADVICE_NEEDS_RANKS,
+	.severity_max = ADVICE_HIGH,
+	.check_ranks = check_links,
+};

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ranks that are late for what all do together, so that the others wait; and what they do meanwhile that the others do not.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* A rank that is last in so many steps of ten is the cause; else the work is uneven from step to step. */
+#define OFTEN_LAST 6
+
+/* Who is last in one step or two may be so by chance. */
+#define STEPS_MIN 3
+
+struct lateness {
+	int64_t gain_ns; /* of all steps: the mean wait less the shortest, which is that of the last */
+	int64_t waits_ns;
+	size_t steps;
+	size_t *last;    /* by rank: how many steps it was last in */
+	uint32_t worst;  /* rank */
+};
+
+/* Steps of the same name belong together. Each rank's are in order, so that a cursor finds most at once. */
+static const struct rank_step *step_of(const struct rank *rank, uint32_t name, size_t hint)
+{
+	for (size_t i = 0; i < rank->steps.count; i++) {
+		const struct rank_step *step = &rank->steps.items[(hint + i) % rank->steps.count];
+
+		if (step->name == name)
+			return step->steady ? step : NULL;
+	}
+	return NULL;
+}
+
+static void add_step(struct lateness *lateness, const struct advice_ranks *ranks, size_t number)
+{
+	const struct rank_step *first = &ranks->ranks.items[0].steps.items[number];
+	int64_t sum_ns = 0, least_ns = INT64_MAX;
+	uint32_t last = 0;
+
+	for (uint32_t r = 0; r < ranks->ranks.count; r++) {
+		const struct rank_step *step = step_of(&ranks->ranks.items[r], first->name, number);
+
+		if (!step)
+			return;
+		sum_ns = ops_sum(sum_ns, step->wait_ns);
+		if (step->wait_ns < least_ns) {
+			least_ns = step->wait_ns;
+			last = r;
+		}
+	}
+	lateness->steps++;
+	lateness->last[last]++;
+	lateness->waits_ns = ops_sum(lateness->waits_ns, sum_ns / (int64_t)ranks->ranks.count);
+	lateness->gain_ns = ops_sum(lateness->gain_ns, sum_ns / (int64_t)ranks->ranks.count - least_ns);
+}
+
+static void find_lateness(struct lateness *lateness, const struct advice_ranks *ranks)
+{
+	for (size_t i = 0; i < ranks->ranks.items[0].steps.count; i++)
+		if (ranks->ranks.items[0].steps.items[i].steady)
+			add_step(lateness, ranks, i);
+	for (uint32_t r = 1; r < ranks->ranks.count; r++)
+		if (lateness->last[r] > lateness->last[lateness->worst])
+			lateness->worst = r;
+}
+
+/* --- what the late one does ------------------------------------------------------------------------------------------ */
+
+struct excess {
+	uint32_t place;
+	double ms; /* a step, beyond the mean of the others */
+};
+
+static int most_first(const void *a, const void *b)
+{
+	const struct excess *left = a, *right = b;
+
+	return (left->ms < right->ms) - (left->ms > right->ms);
+}
+
+/* Ordered by excess; freed with ops_free. */
+static struct excess *find_excess(const struct advice_ranks *ranks, uint32_t late)
+{
+	struct excess *excess = ops_alloc_zeroed(ranks->places.count + 1, sizeof(*excess));
+
+	for (size_t i = 0; excess && i < ranks->places.count; i++)
+		excess[i].place = (uint32_t)i;
+	for (uint32_t r = 0; excess && r < ranks->ranks.count; r++) {
+		const struct rank *rank = &ranks->ranks.items[r];
+
+		for (size_t i = 0; i < rank->times.count; i++) {
+			double ms = rank_step_ms(rank, (double)rank->times.items[i].ns);
+
+			excess[rank->times.items[i].place].ms += r == late ? ms : -ms / (double)(ranks->ranks.count - 1);
+		}
+	}
+	if (excess)
+		qsort(excess, ranks->places.count, sizeof(*excess), most_first);
+	return excess;
+}
+
+/* "1", or where a file says no rank, the name of its worker. */
+static void name_rank(const struct advice_ranks *ranks, const struct rank *rank, char *name, size_t size)
+{
+	struct ops_string worker = rank_text(ranks, rank->name);
+
+	if (rank->number >= 0)
+		snprintf(name, size, "%lld", (long long)rank->number);
+	else
+		snprintf(name, size, "'%.*s'", (int)worker.size, worker.bytes);
+}
+
+static bool report(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule,
+                   const struct lateness *lateness, const struct excess *excess)
+{
+	const struct rank *late = &ranks->ranks.items[lateness->worst];
+	bool one = lateness->last[lateness->worst] * 10 >= lateness->steps * OFTEN_LAST;
+	double steps = (double)lateness->steps, gain_ms = (double)lateness->gain_ns / 1e6 / steps;
+	struct advice_where where[ADVICE_WHERE_MAX];
+	char name[64], detail[160] = "Another rank is last from step to step: share out the work by its size.", more[96] = "";
+	size_t count = 0;
+
+	for (size_t i = 0; one && i < ranks->places.count && count < ADVICE_WHERE_MAX; i++)
+		if (excess[i].ms > gain_ms / 10)
+			where[count++] = advice_place(ranks, excess[i].place);
+	name_rank(ranks, late, name, sizeof(name));
+	if (one)
+		snprintf(detail, sizeof(detail), "Look at what rank %s does longer than the others, at the places named.", name);
+	if (count)
+		snprintf(more, sizeof(more), ", and spends %.3f ms a step more than the others at the first place named", excess[0].ms);
+	return advice_report_put(report, rule,
+	                         (struct advice_finding){.gain_ms = gain_ms,
+	                                                 .gain_pct = 100 * gain_ms / rank_step_ms(late, (double)late->steps_ns),
+	                                                 .confidence = lateness->steps < STEPS_MIN ? ADVICE_UNSURE : ADVICE_LIKELY,
+	                                                 .where_count = count},
+	                         where, detail,
+	                         "rank %s is the last of %zu in %zu of %zu steps%s. A rank waits %.3f ms a step for others on the "
+	                         "average. Gain: what the step of the last is longer than that of the average rank.", name,
+	                         ranks->ranks.count, lateness->last[lateness->worst], lateness->steps, more,
+	                         (double)lateness->waits_ns / 1e6 / steps);
+}
+
+static bool check(struct advice_ranks *ranks, struct advice_report *advice, const struct advice_rule *rule)
+{
+	struct lateness lateness = {0};
+	struct excess *excess = NULL;
+	bool done;
+
+	if (ranks->ranks.count < 2)
+		return true;
+	lateness.last = ops_alloc_zeroed(ranks->ranks.count, sizeof(*lateness.last));
+	done = lateness.last != NULL;
+	if (done)
+		find_lateness(&lateness, ranks);
+	if (lateness.steps) {
+		excess = find_excess(ranks, lateness.worst);
+		done = excess && report(ranks, advice, rule, &lateness, excess);
+	}
+	ops_free(excess);
+	ops_free(lateness.last);
+	return done;
+}
+
+const struct advice_rule advice_rule_stragglers = {
+	.id = "uneven-ranks",
+	.title = "Ranks wait for one that is late",
+	.explanation = "A collective is done when the last rank has come: the step of all is as long as that of the slowest.",
+	.advice = "Give all ranks as much to do: batches of equal cost (sort by length, pad alike, drop_last=True), the same "
+		  "hardware and threads, and no logging or evaluation on rank 0 alone. Check: all ranks wait as long.",
+	.link = "https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html",
+	.needs = ADVICE_NEEDS_RANKS,
+	.severity_max = ADVICE_HIGH,
+	.check_ranks = check,
+};

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice on runs of several ranks: who is late, what is sent in vain, and that traces may go as soon as they are added.
+ */
+#include "device_trace.h"
+
+#include "../../base/failing.h"
+
+#define STEPS 4
+#define RANKS 3
+
+/* What a rank does in each step of `step_us`. */
+struct plan {
+	double step_us;
+	double late_us;       /* rank 1 computes so much longer than the others */
+	int collectives;      /* of so many bytes, one after the other, that move for so long */
+	int elements;
+	double transfer_us;
+	bool overlapped;      /* a kernel runs beside */
+	const char *group;    /* of ranks 0 and 1; rank 2 alone when there is one */
+	double slow_group_us; /* what transfers of another group take */
+};
+
+static void add_collective(struct device_trace *trace, const struct plan *plan, const char *group, double us, double end_us)
+{
+	char args[512];
+
+	device_trace_add(trace, "cpu_op", "c10d::allreduce_", 1, 1, us, 9, "");
+	snprintf(args, sizeof(args), "\"correlation\": %d", trace->correlation);
+	device_trace_add(trace, "cuda_runtime", "cudaLaunchKernelExC", 1, 1, us + 2, 5, args);
+	snprintf(args, sizeof(args),
+	         "\"correlation\": %d, \"device\": 0, \"stream\": 20, \"Collective name\": \"allreduce\", \"In msg nelems\": %d, "
+	         "\"Out msg nelems\": %d, \"dtype\": \"Float\", \"Group size\": 2, \"Process Group Ranks\": \"%s\"",
+	         trace->correlation++, plan->elements, plan->elements, group);
+	device_trace_add(trace, "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, us + 8, end_us - us - 8, args);
+}
+
+/* Kernels of the forward and backward pass for 200 us, then collectives that end everywhere when the last rank has come and
+ * the transfer is done. */
+static void add_rank(struct device_trace *trace, const struct plan *plan, int rank)
+{
+	device_trace_open(trace);
+	for (int step = 0; step < STEPS; step++) {
+		double at = step * plan->step_us, own_us = 200 + (rank == 1 ? plan->late_us : 0), end_us;
+
+		device_trace_step(trace, step, at, plan->step_us - 1);
+		trace->device_us = at;
+		device_trace_work(trace, rank == 1 ? "aten::bmm" : "aten::mm", "", "kernel", "gemm_tensorop", "", at, own_us - 8);
+		if (plan->overlapped)
+			device_trace_work(trace, "aten::mm", "", "kernel", "gemm_tensorop", "", at + 20, plan->step_us - own_us - 100);
+		end_us = at + 200 + plan->late_us;
+		for (int i = 0; i < plan->collectives; i++) {
+			double start_us = i ? end_us : at + own_us;
+
+			end_us += plan->transfer_us;
+			add_collective(trace, plan, plan->group ? plan->group : "[0, 1, 2]", start_us, end_us);
+		}
+		if (plan->slow_group_us > 0)
+			add_collective(trace, plan, "[2, 3]", end_us, end_us + plan->slow_group_us);
+	}
+}
+
+static char *advise(const struct plan *plan)
+{
+	struct ops_adviser *adviser = ops_adviser_new();
+	char *text = NULL;
+	size_t size;
+
+	assert_non_null(adviser);
+	for (int rank = 0; rank < RANKS; rank++) {
+		char name[] = "rank-0";
+		struct device_trace trace;
+		struct ops_worker worker = {NULL, name, 0};
+
+		name[5] = (char)('0' + rank);
+		add_rank(&trace, plan, rank);
+		worker.trace = device_trace_read(&trace);
+		assert_int_equal(ops_adviser_add(adviser, &worker, NULL), OPS_OK);
+		ops_trace_unref((struct ops_trace *)worker.trace);
+	}
+	assert_int_equal(ops_adviser_finish(adviser, OPS_ADVICE_JSON, &text, &size, NULL), OPS_OK);
+	ops_adviser_free(adviser);
+	return text;
+}
+
+static void assert_gain(const char *text, const char *id, double ms)
+{
+	double gain_ms = finding_ms(text, id);
+
+	if (!(gain_ms > ms * 0.97 && gain_ms < ms * 1.03))
+		fail_msg("%s gains %g ms, not %g", id, gain_ms, ms);
+}
+
+static void finds_the_late_rank(void **state)
+{
+	char *text = advise(&(struct plan){.step_us = 1000, .late_us = 300, .collectives = 1, .elements = 10000000,
+	                                   .transfer_us = 100});
+
+	(void)state;
+	/* Two of three ranks wait 300 us: the mean is 200. */
+	assert_gain(text, "uneven-ranks", 0.2);
+	assert_non_null(strstr(text, "rank 1 is the last of 3 in 4 of 4 steps"));
+	assert_non_null(strstr(text, "aten::bmm"));
+	assert_true(finding_ms(text, "tiny-collectives") < 0);
+	assert_true(finding_ms(text, "slow-link") < 0);
+	ops_free_advice(text);
+}
+
+static void leaves_even_ranks_alone(void **state)
+{
+	char *text = advise(&(struct plan){.step_us = 1000, .collectives = 1, .elements = 10000000, .transfer_us = 600,
+	                                   .overlapped = true});
+
+	(void)state;
+	assert_true(finding_ms(text, "uneven-ranks") < 0);
+	assert_true(finding_ms(text, "tiny-collectives") < 0);
+	assert_true(finding_ms(text, "communication-not-overlapped") < 0);
+	ops_free_advice(text);
+}
+
+static void finds_little_messages(void **state)
+{
+	char *text = advise(&(struct plan){.step_us = 1000, .collectives = 20, .elements = 1000, .transfer_us = 25});
+
+	(void)state;
+	/* 20 collectives of which one is left: 19 of 20 times 25 us on the device (less 8 until each begins), 9 on the host. */
+	assert_gain(text, "tiny-collectives", 19 / 20.0 * 20 * (25 - 8 + 9) / 1000);
+	assert_true(finding_ms(text, "uneven-ranks") < 0);
+	ops_free_advice(text);
+}
+
+static void finds_slow_links(void **state)
+{
+	char *text = advise(&(struct plan){.step_us = 1000, .collectives = 1, .elements = 1000000, .transfer_us = 108,
+	                                   .group = "[0, 1]", .slow_group_us = 408});
+
+	(void)state;
+	/* 400 us in place of 100. */
+	assert_gain(text, "slow-link", 0.3);
+	assert_non_null(strstr(text, "[2, 3]"));
+	ops_free_advice(text);
+}
+
+struct pair {
+	struct ops_worker workers[2];
+};
+
+static void ask(void *context)
+{
+	struct pair *pair = context;
+	struct ops_error error;
+	char *text = NULL;
+	size_t size;
+
+	if (ops_advise(pair->workers, 2, OPS_ADVICE_TEXT, &text, &size, &error))
+		assert_int_equal(error.code, OPS_NO_MEMORY);
+	ops_free_advice(text);
+}
+
+static void survives_failures(void **state)
+{
+	static const struct plan plan = {.step_us = 1000, .late_us = 300, .collectives = 9, .elements = 1000, .transfer_us = 30,
+	                                 .group = "[0, 1]", .slow_group_us = 50};
+	struct device_trace traces[2];
+	struct pair pair;
+
+	(void)state;
+	for (int rank = 0; rank < 2; rank++) {
+		add_rank(&traces[rank], &plan, rank);
+		pair.workers[rank] = (struct ops_worker){device_trace_read(&traces[rank]), rank ? "rank-1" : "rank-0", 0};
+	}
+	assert_true(fail_each(ask, &pair) > 100);
+	for (int rank = 0; rank < 2; rank++)
+		ops_trace_unref((struct ops_trace *)pair.workers[rank].trace);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_the_late_rank), cmocka_unit_test(leaves_even_ranks_alone),
+		cmocka_unit_test(finds_little_messages), cmocka_unit_test(finds_slow_links), cmocka_unit_test(survives_failures)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
