@@ -164,9 +164,11 @@ struct ops_collector {
 #if defined(__GNUC__)
 #define OPS_LIKELY(x) __builtin_expect(!!(x), 1)
 #define OPS_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define OPS_ALWAYS_INLINE static inline __attribute__((always_inline))
 #else
 #define OPS_LIKELY(x) (x)
 #define OPS_UNLIKELY(x) (x)
+#define OPS_ALWAYS_INLINE static inline
 #endif
 
 /* Now, in the clock that `tsc` names. */
@@ -191,7 +193,7 @@ static inline uint64_t ops_collector_epoch(const struct ops_collector *collector
 
 /* Which line of the Python function that runs on this thread makes the call that is to be recorded; 0 unknown. Without the
  * GIL, for Python functions stand still while they call. */
-static inline uint32_t ops_call_line(const struct ops_collector *collector)
+OPS_ALWAYS_INLINE uint32_t ops_call_line(const struct ops_collector *collector)
 {
 	uint32_t (*tell)(void) = __atomic_load_n(collector->call_line, __ATOMIC_ACQUIRE);
 
@@ -201,24 +203,30 @@ static inline uint32_t ops_call_line(const struct ops_collector *collector)
 /* The largest payload of one slot: more is always a loss. */
 #define OPS_PAYLOAD_MAX (OPS_BLOCK_BYTES - sizeof(struct ops_block) - sizeof(struct ops_slot))
 
-/* Reserves the next slot of `thread` and `payload_bytes` (a multiple of 4; 0 for none) in its block. The caller holds
- * a non-zero `epoch` from ops_collector_epoch. Sets `payload`, `payload_bytes` and, to 0, `call_line`; every other field is the
- * caller's to fill before ops_publish, `end_ticks` (0, or the start for what has no length) included. Nothing else is
- * reserved between the two. Only the thread itself may call this. */
-static inline struct ops_slot *ops_reserve(const struct ops_collector *collector, struct ops_thread *thread,
-                                           uint64_t epoch, size_t payload_bytes)
+/* The end of ops_reserve, for those who know that the block has room and is of the session that records. */
+OPS_ALWAYS_INLINE struct ops_slot *ops_reserve_in_block(struct ops_thread *thread, size_t payload_bytes)
 {
-	size_t front = offsetof(struct ops_block, slots) + ((size_t)thread->reserved_slots + 1) * sizeof(struct ops_slot);
-	struct ops_slot *slot;
+	struct ops_slot *slot = &thread->block->slots[thread->reserved_slots++];
 
-	if (OPS_UNLIKELY(thread->epoch != epoch || front + payload_bytes > thread->payload_start))
-		return collector->reserve_slow(thread, epoch, payload_bytes);
-	slot = &thread->block->slots[thread->reserved_slots++];
 	thread->payload_start -= (uint32_t)payload_bytes;
 	slot->payload = (uint16_t)(payload_bytes ? thread->payload_start : 0);
 	slot->payload_bytes = (uint16_t)payload_bytes;
 	slot->call_line = 0;
 	return slot;
+}
+
+/* Reserves the next slot of `thread` and `payload_bytes` (a multiple of 4; 0 for none) in its block. The caller holds
+ * a non-zero `epoch` from ops_collector_epoch. Sets `payload`, `payload_bytes` and, to 0, `call_line`; every other field is the
+ * caller's to fill before ops_publish, `end_ticks` (0, or the start for what has no length) included. Nothing else is
+ * reserved between the two. Only the thread itself may call this. */
+OPS_ALWAYS_INLINE struct ops_slot *ops_reserve(const struct ops_collector *collector, struct ops_thread *thread,
+                                               uint64_t epoch, size_t payload_bytes)
+{
+	size_t front = offsetof(struct ops_block, slots) + ((size_t)thread->reserved_slots + 1) * sizeof(struct ops_slot);
+
+	if (OPS_UNLIKELY(thread->epoch != epoch || front + payload_bytes > thread->payload_start))
+		return collector->reserve_slow(thread, epoch, payload_bytes);
+	return ops_reserve_in_block(thread, payload_bytes);
 }
 
 /* Lets the drain see every slot reserved so far. Pairs with the acquire load of `count` in record/block.c. */

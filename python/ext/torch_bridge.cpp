@@ -67,6 +67,7 @@ struct alignas(64) attachment {
 	uint64_t session;               /* epoch of the attached session, 0 none; release store, acquire load */
 	enum reach reach;
 	int observed; /* observers that run, and sessions beside which one of torch's own does; relaxed */
+	bool more;    /* the options ask for more of an operator than its name and its inputs */
 	ops_torch_options options;
 	uint64_t op_handle;             /* the callbacks of that session */
 	uint64_t range_handle;
@@ -84,16 +85,25 @@ uint64_t attached_session()
  * deregistered, its memory reused), so a hit counts only if the text is the same. A call of strcmp costs 5 ns in the
  * middle of a program; so the text is compared by words. It is a std::string's, aligned to words, so that a word with
  * one byte of it can be read whole. */
-struct name_entry {
-	const char *key;
-	uint64_t *words; /* the text with its NUL, padded with zeros; owned */
+constexpr size_t short_words = 4;
+struct alignas(64) name_entry {
+	const char *key; /* NULL: empty */
 	uint64_t last;   /* which bits of the last word are text or NUL */
 	uint64_t writes; /* which arguments the operator may write to */
 	uint32_t last_word;
 	uint32_t id;
+	union { /* the text with its NUL, padded with zeros */
+		uint64_t short_text[short_words];
+		uint64_t *long_text; /* owned */
+	};
 
+	bool is_long() const
+	{
+		return last_word >= short_words;
+	}
 	bool has_text(const char *name) const
 	{
+		const uint64_t *const words = OPS_UNLIKELY(is_long()) ? long_text : short_text;
 		uint64_t word;
 
 		for (uint32_t i = 0; i < last_word; i++) {
@@ -104,7 +114,14 @@ struct name_entry {
 		std::memcpy(&word, name + last_word * sizeof(word), sizeof(word));
 		return ((word ^ words[last_word]) & last) == 0;
 	}
+	void clear()
+	{
+		if (key && is_long())
+			std::free(long_text);
+		key = nullptr;
+	}
 };
+static_assert(sizeof(name_entry) == 64, "one cache line");
 constexpr size_t name_bits = 10;
 constexpr size_t name_count = size_t{1} << name_bits;
 constexpr size_t name_probes = 4; /* open addressing; what finds no place puts out the first */
@@ -123,7 +140,7 @@ pthread_key_t exit_key;
 void free_recorder(recorder *self)
 {
 	for (name_entry &entry : self->names)
-		std::free(entry.words);
+		entry.clear();
 	std::free(self);
 }
 
@@ -148,12 +165,13 @@ OPS_COLD recorder *make_recorder()
 	if (!thread)
 		return nullptr;
 	if (exit_rounds < last_round)
-		self = static_cast<recorder *>(std::calloc(1, sizeof(recorder)));
+		self = static_cast<recorder *>(std::aligned_alloc(alignof(recorder), sizeof(recorder)));
 	if (!self || pthread_setspecific(exit_key, self) != 0) {
 		std::free(self);
 		__atomic_store_n(&thread->lost, thread->lost + 1, __ATOMIC_RELAXED);
 		return nullptr;
 	}
+	std::memset(static_cast<void *>(self), 0, sizeof(*self));
 	self->thread = thread;
 	__atomic_store_n(&thread->torch_number, static_cast<uint32_t>(RecordFunction::currentThreadId()), __ATOMIC_RELAXED);
 	this_recorder = self;
@@ -176,27 +194,33 @@ void remember_name(recorder *self, const char *key, uint32_t id, uint64_t writes
 	name_entry *entry = first;
 	const size_t bytes = std::strlen(key) + 1;
 	const size_t words = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
-	uint64_t last = 0;
+	const bool is_long = words > short_words;
 
 	if (reinterpret_cast<uintptr_t>(key) % sizeof(uint64_t) != 0)
 		return;
-	auto *text = static_cast<uint64_t *>(std::calloc(words, sizeof(uint64_t)));
-	if (!text)
+	auto *long_text = is_long ? static_cast<uint64_t *>(std::calloc(words, sizeof(uint64_t))) : nullptr;
+	if (is_long && !long_text)
 		return;
-	std::memcpy(text, key, bytes);
-	std::memset(&last, 0xff, bytes - (words - 1) * sizeof(uint64_t));
 	while (entry < first + name_probes - 1 && entry->key && entry->key != key)
 		entry++;
 	if (entry->key && entry->key != key)
 		entry = first;
-	std::free(entry->words);
-	*entry = {key, text, last, writes, static_cast<uint32_t>(words - 1), id};
+	entry->clear();
+	*entry = {};
+	entry->key = key;
+	entry->writes = writes;
+	entry->id = id;
+	entry->last_word = static_cast<uint32_t>(words - 1);
+	std::memset(&entry->last, 0xff, bytes - (words - 1) * sizeof(uint64_t));
+	if (is_long)
+		entry->long_text = long_text;
+	std::memcpy(is_long ? long_text : entry->short_text, key, bytes);
 }
 
 void forget_names(recorder *self, uint64_t epoch)
 {
 	for (name_entry &entry : self->names)
-		entry.key = nullptr;
+		entry.clear();
 	self->epoch = epoch;
 }
 
@@ -221,6 +245,17 @@ struct operator_name {
 	uint64_t writes;
 };
 
+OPS_INLINE operator_name remembered_name(recorder *self, const char *name, uint64_t epoch)
+{
+	if (OPS_LIKELY(self->epoch == epoch)) {
+		const name_entry *const first = first_place(self, name);
+		for (const name_entry *entry = first; entry < first + name_probes && entry->key; entry++)
+			if (OPS_LIKELY(entry->key == name) && entry->has_text(name))
+				return {entry->id, entry->writes};
+	}
+	return {};
+}
+
 /* That of an operator that is not remembered. With overload names every operator comes here, for its name alone says too
  * little. */
 OPS_COLD operator_name find_schema_name(recorder *self, const RecordFunction &fn, const char *name, uint64_t epoch) noexcept
@@ -242,17 +277,6 @@ OPS_COLD operator_name find_schema_name(recorder *self, const RecordFunction &fn
 	} catch (...) {
 		return {};
 	}
-}
-
-OPS_INLINE operator_name schema_name(recorder *self, const RecordFunction &fn, const char *name, uint64_t epoch)
-{
-	if (OPS_LIKELY(self->epoch == epoch)) {
-		const name_entry *const first = first_place(self, name);
-		for (const name_entry *entry = first; entry < first + name_probes && entry->key; entry++)
-			if (entry->key == name && entry->has_text(name))
-				return {entry->id, entry->writes};
-	}
-	return find_schema_name(self, fn, name, epoch);
 }
 
 /* --- payloads: built from their end downwards, so that each can be written before its size is known ---------------- */
@@ -302,22 +326,32 @@ inline uint8_t dtype_of(const at::TensorImpl *tensor)
 	return static_cast<uint8_t>(type.toScalarType());
 }
 
-OPS_INLINE char *put_strided(const place &to, char *at, const at::TensorImpl *tensor)
+/* Head, sizes and strides of a tensor, from `at` on upwards. */
+OPS_INLINE void write_strided(char *at, size_t n, const int64_t *sizes, const int64_t *strides, uint8_t dtype)
+{
+	const ops_input_head head = {OPS_INPUT_TENSOR, dtype, static_cast<uint16_t>(n)};
+	char *const first = at + sizeof(head);
+
+	std::memcpy(at, &head, sizeof(head));
+	for (size_t i = 0; i < n; i++) { /* both in one loop: its exit is what the processor guesses wrong */
+		std::memcpy(first + i * sizeof(int64_t), &sizes[i], sizeof(int64_t));
+		std::memcpy(first + (n + i) * sizeof(int64_t), &strides[i], sizeof(int64_t));
+	}
+}
+
+constexpr size_t strided_bytes(size_t n)
+{
+	return sizeof(ops_input_head) + 2 * n * sizeof(int64_t);
+}
+
+inline char *put_strided(const place &to, char *at, const at::TensorImpl *tensor)
 {
 	const auto sizes = tensor->sizes();
 	const auto strides = tensor->strides();
-	const size_t n = sizes.size();
-	const ops_input_head head = {OPS_INPUT_TENSOR, dtype_of(tensor), static_cast<uint16_t>(n)};
 
-	at = take(to, at, sizeof(head) + 2 * n * sizeof(int64_t));
-	if (OPS_UNLIKELY(!at))
-		return nullptr;
-	std::memcpy(at, &head, sizeof(head));
-	char *const first = at + sizeof(head);
-	for (size_t i = 0; i < n; i++) { /* both in one loop: its exit is what the processor guesses wrong */
-		std::memcpy(first + i * sizeof(int64_t), &sizes.data()[i], sizeof(int64_t));
-		std::memcpy(first + (n + i) * sizeof(int64_t), &strides.data()[i], sizeof(int64_t));
-	}
+	at = take(to, at, strided_bytes(sizes.size()));
+	if (at)
+		write_strided(at, sizes.size(), sizes.data(), strides.data(), dtype_of(tensor));
 	return at;
 }
 
@@ -334,18 +368,16 @@ inline char *put_plain_tensor(const place &to, char *at, const at::TensorImpl *t
 constexpr auto odd_keys = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks | c10::python_ks |
                           c10::DispatchKeySet(c10::DispatchKey::NestedTensor);
 
-OPS_COLD char *put_odd_tensor(const place &to, char *at, const at::TensorImpl *tensor)
-{
-	return is_plain(tensor) ? put_plain_tensor(to, at, tensor) : put_item(to, at, OPS_INPUT_NONE);
-}
-
-OPS_INLINE char *put_tensor(const place &to, char *at, const at::TensorImpl *tensor)
-{
-	if (OPS_UNLIKELY(tensor->key_set().has_any(odd_keys) || tensor->has_symbolic_sizes_strides() ||
-	                 tensor == c10::UndefinedTensorImpl::singleton()))
-		return put_odd_tensor(to, at, tensor);
-	return put_strided(to, at, tensor);
-}
+/* The sizes and strides that simply stand in a tensor. Others compute them, perhaps with operators, or have none: NULL. */
+struct standing_sizes : at::TensorImpl {
+	static const c10::impl::SizesAndStrides *of(const at::TensorImpl *tensor)
+	{
+		constexpr auto matches = &standing_sizes::matches_policy; /* for classes derived from it */
+		constexpr auto held = &standing_sizes::sizes_and_strides_;
+		const bool computed = (tensor->*matches)(SizesStridesPolicy::CustomStrides);
+		return computed || tensor->key_set().has_any(odd_keys) ? nullptr : &(tensor->*held);
+	}
+};
 
 /* NONE for whatever is not a scalar. */
 inline char *put_scalar(const place &to, char *at, const c10::IValue &value)
@@ -406,47 +438,77 @@ char *put_scalar_list(const place &to, char *at, c10::ArrayRef<c10::IValue> item
 	return at ? put_item(to, at, OPS_INPUT_SCALAR_LIST, items.size()) : nullptr;
 }
 
-/* Everything but tensors. */
-__attribute__((noinline)) char *put_other(const place &to, char *at, const c10::IValue &value)
+/* Any value. NONE for a tensor whose sizes are not to be had. */
+__attribute__((noinline)) char *put_any(const place &to, char *const at, const c10::IValue &value) noexcept
 {
-	if (OPS_LIKELY(!value.isList()))
-		return put_scalar(to, at, value);
-	const auto items = value.toListRef();
-	return value.isTensorList() ? put_tensor_list(to, at, items) : put_scalar_list(to, at, items);
+	try {
+		if (value.isTensor()) {
+			const at::TensorImpl *const tensor = value.toTensor().unsafeGetTensorImpl();
+			return is_plain(tensor) ? put_plain_tensor(to, at, tensor) : put_item(to, at, OPS_INPUT_NONE);
+		}
+		if (!value.isList())
+			return put_scalar(to, at, value);
+		const auto items = value.toListRef();
+		const bool numbers = !items.empty() && items[0].isInt(); /* mostly; to ask for the type of a list takes long */
+		return !numbers && value.isTensorList() ? put_tensor_list(to, at, items) : put_scalar_list(to, at, items);
+	} catch (...) {
+		return put_item(to, at, OPS_INPUT_NONE);
+	}
 }
 
-OPS_INLINE char *put_value(const place &to, char *at, const c10::IValue &value)
+/* What nearly all inputs are. NULL for others, and when there is no room. */
+OPS_INLINE char *put_usual(char *low, char *at, const c10::IValue &value)
 {
-	if (OPS_LIKELY(value.isTensor()))
-		return put_tensor(to, at, value.toTensor().unsafeGetTensorImpl());
-	if (value.isInt()) /* toInt() is a call, for the sake of symbolic integers */
-		return put_item(to, at, OPS_INPUT_INT, 0, &value.payload.u.as_int, sizeof(int64_t));
-	if (value.isNone())
-		return put_item(to, at, OPS_INPUT_NONE);
-	return put_other(to, at, value);
+	constexpr ops_input_head int_head = {OPS_INPUT_INT, 0, 0}, none_head = {OPS_INPUT_NONE, 0, 0};
+	const size_t room = static_cast<size_t>(at - low);
+
+	if (OPS_LIKELY(value.isTensor())) {
+		const at::TensorImpl *const tensor = value.toTensor().unsafeGetTensorImpl();
+		const auto *const sizes = standing_sizes::of(tensor);
+		const caffe2::TypeMeta type = tensor->dtype();
+		if (OPS_UNLIKELY(!sizes || room < strided_bytes(sizes->size()) || !type.isScalarType()))
+			return nullptr;
+		at -= strided_bytes(sizes->size());
+		write_strided(at, sizes->size(), sizes->sizes_data(), sizes->strides_data(), dtype_of(tensor));
+		return at;
+	}
+	if (OPS_UNLIKELY(room < sizeof(none_head) + sizeof(int64_t)))
+		return nullptr;
+	if (value.isInt()) { /* toInt() is a call, for the sake of symbolic integers */
+		at -= sizeof(int64_t);
+		std::memcpy(at, &value.payload.u.as_int, sizeof(int64_t));
+		at -= sizeof(int_head);
+		std::memcpy(at, &int_head, sizeof(int_head));
+		return at;
+	}
+	if (!value.isNone())
+		return nullptr;
+	at -= sizeof(none_head);
+	std::memcpy(at, &none_head, sizeof(none_head));
+	return at;
 }
 
 /* An input list (inputs.h). */
 OPS_HOT char *put_inputs(const place &to, char *at, c10::ArrayRef<const c10::IValue> inputs)
 {
 	const uint32_t count = static_cast<uint32_t>(inputs.size());
+	char *const low = to.low;
 
-	for (size_t i = count; OPS_LIKELY(at != nullptr) && i-- > 0;) {
-		char *const before = at;
-		try {
-			at = put_value(to, before, inputs[i]);
-		} catch (...) { /* a tensor whose sizes are not to be had */
-			at = put_item(to, before, OPS_INPUT_NONE);
-		}
+	for (size_t i = count; i-- > 0;) {
+		char *const usual = put_usual(low, at, inputs[i]);
+		at = OPS_LIKELY(usual != nullptr) ? usual : put_any(to, at, inputs[i]);
+		if (OPS_UNLIKELY(!at))
+			return nullptr;
 	}
-	at = at ? take(to, at, sizeof(count)) : nullptr;
-	if (at)
-		std::memcpy(at, &count, sizeof(count));
+	if (OPS_UNLIKELY(static_cast<size_t>(at - low) < sizeof(count)))
+		return nullptr;
+	at -= sizeof(count);
+	std::memcpy(at, &count, sizeof(count));
 	return at;
 }
 
 /* False for a tensor without memory. */
-inline bool describe_storage(const c10::StorageImpl *memory, ops_storage *ret_storage)
+OPS_INLINE bool describe_storage(const c10::StorageImpl *memory, bool written, ops_storage *ret_storage)
 {
 	const void *address;
 	size_t bytes;
@@ -456,51 +518,63 @@ inline bool describe_storage(const c10::StorageImpl *memory, ops_storage *ret_st
 	} catch (...) { /* a tensor that has none but in name */
 		return false;
 	}
-	if (!address)
-		return false;
 	const c10::Device device = memory->device();
-	*ret_storage = {};
-	ret_storage->address = reinterpret_cast<uintptr_t>(address);
-	ret_storage->bytes = bytes & OPS_STORAGE_BYTES_MAX;
-	ret_storage->device_type = static_cast<uint8_t>(device.type()) & 63;
-	ret_storage->device_index = static_cast<uint8_t>(device.index() + 1);
-	return true;
+	*ret_storage = { /* all at once: field by field the processor stumbles over the bits */
+		reinterpret_cast<uintptr_t>(address),
+		bytes & OPS_STORAGE_BYTES_MAX,
+		static_cast<uint64_t>(device.type()) & 63,
+		static_cast<uint64_t>(device.index() + 1) & 255,
+		written,
+		OPS_ROLE_NONE,
+		0,
+	};
+	return address != nullptr;
 }
 
-/* The storages of the tensors in an input list (storage.h). A list that is too long is left out as it is there. */
-inline char *put_storage(const place &to, char *at, const at::TensorImpl *tensor, bool written)
+OPS_INLINE char *put_storage(const place &to, char *at, const at::TensorImpl *tensor, bool written)
 {
+	const c10::StorageImpl *const memory = tensor->unsafe_storage().unsafeGetStorageImpl();
 	ops_storage storage;
 
-	if (!tensor->has_storage() || !describe_storage(tensor->unsafe_storage().unsafeGetStorageImpl(), &storage))
+	if (!memory || !describe_storage(memory, written, &storage))
 		return at;
-	storage.written = written;
-	at = take(to, at, sizeof(storage));
-	if (at)
-		std::memcpy(at, &storage, sizeof(storage));
+	if (OPS_UNLIKELY(static_cast<size_t>(at - to.low) < sizeof(storage)))
+		return nullptr;
+	at -= sizeof(storage);
+	std::memcpy(at, &storage, sizeof(storage));
 	return at;
 }
 
+/* Those of a list of tensors. One that is too long is left out as its sizes are. */
+__attribute__((noinline)) char *put_list_storages(const place &to, char *at, const c10::IValue &list, bool written)
+{
+	const auto items = list.toListRef();
+
+	if (items.empty() || !items[0].isTensor() || !list.isTensorList() ||
+	    (to.short_lists && items.size() > OPS_INPUT_LIST_MAX))
+		return at;
+	for (size_t i = items.size(); at && i-- > 0;)
+		at = put_storage(to, at, items[i].toTensor().unsafeGetTensorImpl(), written);
+	return at;
+}
+
+/* The storages of the tensors in an input list (storage.h). None of this runs operators. */
 OPS_HOT char *put_storages(const place &to, char *at, c10::ArrayRef<const c10::IValue> inputs, uint64_t writes)
 {
 	char *const end = at;
 
 	for (size_t i = inputs.size(); at && i-- > 0;) {
 		const bool written = i < 64 && (writes >> i & 1);
-		if (inputs[i].isTensor()) {
+		if (inputs[i].isTensor())
 			at = put_storage(to, at, inputs[i].toTensor().unsafeGetTensorImpl(), written);
-		} else if (inputs[i].isTensorList()) {
-			const auto items = inputs[i].toListRef();
-			if (to.short_lists && items.size() > OPS_INPUT_LIST_MAX)
-				continue;
-			for (size_t k = items.size(); at && k-- > 0;)
-				at = put_storage(to, at, items[k].toTensor().unsafeGetTensorImpl(), written);
-		}
+		else if (inputs[i].isList())
+			at = put_list_storages(to, at, inputs[i], written);
 	}
-	const uint32_t bytes = at ? static_cast<uint32_t>(end - at) : 0;
-	at = at ? take(to, at, sizeof(bytes)) : nullptr;
-	if (at)
-		std::memcpy(at, &bytes, sizeof(bytes));
+	const uint32_t bytes = static_cast<uint32_t>(end - at);
+	if (OPS_UNLIKELY(!at || static_cast<size_t>(at - to.low) < sizeof(bytes)))
+		return nullptr;
+	at -= sizeof(bytes);
+	std::memcpy(at, &bytes, sizeof(bytes));
 	return at;
 }
 
@@ -580,6 +654,9 @@ inline char *put_script(const place &to, char *at, const script_place &script)
 
 /* --- slots ---------------------------------------------------------------------------------------------------------- */
 
+/* How much of every operator is recorded. */
+enum detail { with_name, with_inputs, with_storages };
+
 /* What is to be recorded. Name and args are to go into the payload; their bytes are NULL where they are not. */
 struct record {
 	text name;
@@ -603,7 +680,7 @@ inline bool has_script(const record &what)
 	return what.script.call_stack || what.script.module_hierarchy;
 }
 
-OPS_INLINE char *put_payload(const place &to, char *at, const record &what)
+char *put_payload(const place &to, char *at, const record &what)
 {
 	if (what.inputs)
 		at = put_inputs(to, at, what.inputs->inputs());
@@ -658,42 +735,58 @@ OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 	return slot;
 }
 
-/* Reserves a slot with a payload, written in place: into the free room of the thread's block first, and then reserved. */
-OPS_INLINE ops_slot *reserve_with_payload(recorder *self, uint64_t epoch, record *what)
+/* The end of the free room in the thread's block, where payloads are written before they are reserved: below it, and above
+ * the slot that is to have them. NULL when there is none. */
+OPS_INLINE char *find_room(const recorder *self, uint64_t epoch, place *ret_place)
 {
-	ops_thread *thread = self->thread;
+	const ops_thread *const thread = self->thread;
 	const size_t front = offsetof(ops_block, slots) + (size_t{thread->reserved_slots} + 1) * sizeof(ops_slot);
+	char *const base = reinterpret_cast<char *>(thread->block);
 
-	if (OPS_LIKELY(thread->epoch == epoch && front <= thread->payload_start)) {
-		char *const base = reinterpret_cast<char *>(thread->block);
-		char *const end = base + thread->payload_start;
-		const place to = {base + front, thread, thread->block, thread->reserved_slots, false};
-		char *const at = put_payload(to, end, *what);
-		if (OPS_LIKELY(at != nullptr))
-			return ops_reserve(attached.collector, self->thread, epoch, static_cast<size_t>(end - at));
-	}
-	return reserve_by_copy(self, epoch, what);
+	if (OPS_UNLIKELY(thread->epoch != epoch || front > thread->payload_start))
+		return nullptr;
+	*ret_place = {base + front, thread, thread->block, thread->reserved_slots, false};
+	return base + thread->payload_start;
 }
 
-OPS_INLINE ops_slot *reserve(recorder *self, uint64_t epoch, record *what)
+ops_slot *reserve(recorder *self, uint64_t epoch, record *what)
 {
-	if (what->inputs || what->name.bytes || OPS_UNLIKELY(has_values(*what) || has_script(*what)))
-		return reserve_with_payload(self, epoch, what);
-	return ops_reserve(attached.collector, self->thread, epoch, 0);
+	place to;
+
+	if (!what->inputs && !what->name.bytes && !has_values(*what) && !has_script(*what))
+		return ops_reserve(attached.collector, self->thread, epoch, 0);
+	char *const end = find_room(self, epoch, &to);
+	const char *const at = end ? put_payload(to, end, *what) : nullptr;
+	return at ? ops_reserve_in_block(self->thread, static_cast<size_t>(end - at)) : reserve_by_copy(self, epoch, what);
+}
+
+/* Of an operator that is remembered, with nothing but its inputs. NULL if they do not go into the block as they are. */
+template <detail Detail>
+OPS_INLINE ops_slot *reserve_usual(recorder *self, uint64_t epoch, const RecordFunction &fn, uint64_t writes)
+{
+	place to;
+
+	if (Detail == with_name)
+		return ops_reserve(attached.collector, self->thread, epoch, 0);
+	char *const end = find_room(self, epoch, &to);
+	char *at = OPS_LIKELY(end != nullptr) ? put_inputs(to, end, fn.inputs()) : nullptr;
+	if (Detail == with_storages && at)
+		at = put_storages(to, at, fn.inputs(), writes);
+	return OPS_LIKELY(at != nullptr) ? ops_reserve_in_block(self->thread, static_cast<size_t>(end - at)) : nullptr;
 }
 
 /* Fills the slot but for `owner` and the start, and leaves it open. */
-inline void fill(ops_slot *slot, const RecordFunction &fn, const record &what)
+OPS_INLINE void fill(ops_slot *slot, const RecordFunction &fn, uint32_t name, uint8_t kind, uint16_t flags)
 {
 	slot->end_ticks = 0;
 	slot->sequence_nr = fn.seqNr();
-	slot->name = what.id;
+	slot->name = name;
 	slot->call_line = ops_call_line(attached.collector);
 	slot->forward_thread = static_cast<uint32_t>(fn.forwardThreadId());
 	slot->end_thread = 0;
-	slot->kind = what.kind;
+	slot->kind = kind;
 	slot->scope = static_cast<uint8_t>(fn.scope());
-	slot->flags = payload_flags(what);
+	slot->flags = flags;
 }
 
 inline void close(ops_slot *slot)
@@ -721,7 +814,7 @@ OPS_COLD uint64_t epoch_if_live(uint64_t epoch, bool global)
 
 /* The epoch if this callback is to record, else 0. */
 template <bool Global>
-inline uint64_t epoch_to_record()
+OPS_INLINE uint64_t epoch_to_record()
 {
 	const uint64_t epoch = ops_collector_epoch(attached.collector);
 
@@ -742,9 +835,6 @@ struct op_context final : ObserverContext {
 	static void operator delete(void *, ops_slot *) noexcept {}
 };
 static_assert(sizeof(op_context) == sizeof(ops_slot::owner) && offsetof(ops_slot, owner) == 0, "the slot's first word");
-
-/* How much of an operator is recorded. */
-enum detail { with_name, with_inputs, with_storages };
 
 /* An operator in which something is counted: read at its start and at its end, on one thread. */
 struct counted_context final : ObserverContext {
@@ -777,7 +867,7 @@ OPS_COLD context_ptr open_counted(const RecordFunction &fn, recorder *self, ops_
 	std::unique_ptr<counted_context> context(new (std::nothrow) counted_context);
 	char *at = static_cast<char *>(ops_slot_payload(self->thread, slot));
 
-	fill(slot, fn, what);
+	fill(slot, fn, what.id, what.kind, payload_flags(what));
 	slot->owner = nullptr;
 	if (what.name.bytes)
 		at += text_bytes(what.name.size);
@@ -798,10 +888,15 @@ OPS_COLD context_ptr open_counted(const RecordFunction &fn, recorder *self, ops_
 	return context;
 }
 
+inline bool is_observed()
+{
+	return __atomic_load_n(&attached.observed, __ATOMIC_RELAXED) != 0;
+}
+
 /* The id that torch gave, which it does when an observer asks. */
 inline uint64_t record_id(const RecordFunction &fn)
 {
-	return OPS_UNLIKELY(__atomic_load_n(&attached.observed, __ATOMIC_RELAXED) != 0) ? fn.handle() : 0;
+	return is_observed() ? fn.handle() : 0;
 }
 
 uint32_t intern_text(recorder *self, const std::string &text)
@@ -826,48 +921,84 @@ OPS_COLD script_place find_script(recorder *self, const RecordFunction &fn) noex
 	return script;
 }
 
-template <detail Detail, bool Global>
-__attribute__((hot)) context_ptr op_start(const RecordFunction &fn) noexcept
+/* Whether more is to be recorded of this operator than its name and its inputs. */
+__attribute__((noinline)) bool needs_more() noexcept
 {
-	const uint64_t epoch = epoch_to_record<Global>();
-	recorder *self = epoch ? current_recorder() : nullptr;
+	const ops_torch_options &options = attached.options;
 
-	if (OPS_UNLIKELY(!self))
-		return nullptr;
-	if (Global && attached.options.profile_memory)
-		ensure_state();
+	if (is_observed() || options.counters)
+		return true;
+	return (options.script_stacks || options.script_modules) && scripting::is_running();
+}
 
-	const char *name = fn.name();
+/* Opens the slot: it becomes the context that torch deletes at the operator's end. */
+OPS_INLINE context_ptr open(ops_slot *slot, recorder *self)
+{
+	context_ptr context(new (slot) op_context);
+
+	slot->start_ticks = ops_ticks(attached.collector->tsc);
+	ops_publish(self->thread);
+	return context;
+}
+
+/* Any operator: one that was not met before, or has no schema, or of which more is to be recorded. */
+template <detail Detail>
+__attribute__((noinline)) context_ptr op_start_any(const RecordFunction &fn, recorder *self, const char *name,
+                                                   operator_name schema, uint64_t epoch) noexcept
+{
+	const bool more = needs_more();
 	record what = {};
-	const operator_name schema = schema_name(self, fn, name, epoch);
+
+	if (!schema.id)
+		schema = find_schema_name(self, fn, name, epoch);
 	what.kind = OPS_SLOT_OP;
 	what.inputs = Detail != with_name ? &fn : nullptr;
 	what.storages = Detail == with_storages;
 	what.writes = schema.writes;
 	what.id = schema.id;
-	what.values.record_id = record_id(fn);
-	if (OPS_UNLIKELY(!what.id)) {
+	if (!what.id)
 		what.name = {name, std::strlen(name)};
-		if (OPS_UNLIKELY(what.name.size > inline_max)) {
-			what.id = attached.collector->intern(self->thread, name, what.name.size, nullptr, 0);
-			if (!what.id)
-				return nullptr;
-			what.name = {};
-		}
+	if (what.name.size > inline_max) {
+		what.id = attached.collector->intern(self->thread, name, what.name.size, nullptr, 0);
+		if (!what.id)
+			return nullptr;
+		what.name = {};
 	}
-	what.values.counters = attached.options.counters;
-	if (OPS_UNLIKELY(attached.options.script_stacks || attached.options.script_modules))
+	if (more) {
+		what.values = {record_id(fn), attached.options.counters};
 		what.script = find_script(self, fn);
-	ops_slot *slot = reserve(self, epoch, &what);
-	if (OPS_UNLIKELY(!slot))
+	}
+	ops_slot *const slot = reserve(self, epoch, &what);
+	if (!slot)
 		return nullptr;
-	if (OPS_UNLIKELY(what.values.counters != nullptr))
+	if (what.values.counters)
 		return open_counted(fn, self, slot, what);
-	context_ptr context(new (slot) op_context);
-	fill(slot, fn, what);
-	slot->start_ticks = ops_ticks(attached.collector->tsc);
-	ops_publish(self->thread);
-	return context;
+	fill(slot, fn, what.id, what.kind, payload_flags(what));
+	return open(slot, self);
+}
+
+/* How nearly all operators go. */
+template <detail Detail, bool Global>
+OPS_HOT context_ptr op_start(const RecordFunction &fn) noexcept
+{
+	constexpr uint16_t flags = (Detail != with_name ? OPS_SLOT_HAS_INPUTS : 0) |
+	                           (Detail == with_storages ? OPS_SLOT_HAS_STORAGES : 0);
+	const uint64_t epoch = epoch_to_record<Global>();
+	recorder *const self = epoch ? current_recorder() : nullptr;
+
+	if (OPS_UNLIKELY(!self))
+		return nullptr;
+	if (Global && attached.options.profile_memory)
+		ensure_state();
+	const char *const name = fn.name();
+	const operator_name known = remembered_name(self, name, epoch);
+	if (OPS_UNLIKELY(!known.id || ((is_observed() || attached.more) && needs_more())))
+		return op_start_any<Detail>(fn, self, name, known, epoch);
+	ops_slot *const slot = reserve_usual<Detail>(self, epoch, fn, known.writes);
+	if (OPS_UNLIKELY(!slot))
+		return Detail == with_name ? nullptr : op_start_any<Detail>(fn, self, name, known, epoch);
+	fill(slot, fn, known.id, OPS_SLOT_OP, flags);
+	return open(slot, self);
 }
 
 thread_local bool range_recorded = false; /* a range was taken down on this thread */
@@ -928,7 +1059,7 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 	ops_slot *slot = reserve(self, epoch, &what);
 	if (!slot)
 		return nullptr;
-	fill(slot, fn, what);
+	fill(slot, fn, what.id, what.kind, payload_flags(what));
 	/* Only ranges: torch calls no other function asynchronous, and to ask is a call. */
 	slot->flags |= static_cast<uint16_t>((args.bytes ? OPS_SLOT_HAS_ARGS : 0) | (fn.isAsync() ? OPS_SLOT_ASYNC : 0));
 	slot->owner = nullptr;
@@ -983,21 +1114,22 @@ private:
 	void report(uint8_t kind, const void *address, int64_t bytes, size_t total_allocated, size_t total_reserved,
 	            c10::Device device) noexcept
 	{
-		recorder *self = memoryProfilingEnabled() ? current_recorder() : nullptr;
-		auto *slot = self ? reinterpret_cast<ops_memory_slot *>(
-					    ops_reserve(attached.collector, self->thread, session, 0))
-		                  : nullptr;
-		if (!slot)
+		recorder *const self = memoryProfilingEnabled() ? current_recorder() : nullptr;
+		ops_slot *const reserved = self ? ops_reserve(attached.collector, self->thread, session, 0) : nullptr;
+		auto *const slot = reinterpret_cast<ops_memory_slot *>(reserved);
+
+		if (OPS_UNLIKELY(!slot))
 			return;
-		*slot = {};
 		slot->address = reinterpret_cast<uintptr_t>(address);
 		slot->time_ticks = ops_ticks(attached.collector->tsc);
 		slot->bytes = bytes;
 		slot->total_allocated = total_allocated;
 		slot->total_reserved = total_reserved;
+		slot->unused[0] = slot->unused[1] = 0;
 		slot->device_index = device.index();
 		slot->device_type = static_cast<uint16_t>(device.type());
 		slot->kind = kind;
+		std::memset(slot->reserved, 0, sizeof(slot->reserved));
 		ops_publish(self->thread);
 	}
 
@@ -1072,7 +1204,7 @@ bool tensor_storage(const void *tensor, bool gradient, ops_storage *ret_storage)
 {
 	const c10::StorageImpl *memory = storage_of(tensor, gradient);
 
-	return memory && describe_storage(memory, ret_storage);
+	return memory && describe_storage(memory, false, ret_storage);
 }
 
 void *storage_hold(const void *tensor, bool gradient) noexcept
@@ -1088,7 +1220,7 @@ bool storage_look(void *held, ops_storage *ret_storage) noexcept
 	const auto memory = weak.lock();
 
 	weak.release();
-	return memory && describe_storage(memory.get(), ret_storage);
+	return memory && describe_storage(memory.get(), false, ret_storage);
 }
 
 void storage_drop(void *held) noexcept
@@ -1245,6 +1377,7 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 		if (ThreadLocalDebugInfo::get(state_kind))
 			return "torch.profiler (or another profiler that uses torch's profiler state) is recording on this thread";
 		attached.options = *options;
+		attached.more = options->script_stacks || options->script_modules || options->counters;
 		if (options->record_ids)
 			observing::count_observers(1);
 		attached.reach = options->all_threads ? all_threads : left_behind ? inheriting_checked : inheriting;

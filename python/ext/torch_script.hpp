@@ -15,8 +15,17 @@
 
 namespace scripting {
 
-/* Frames, innermost first, each with a ';' behind; a frame without a file is left out. Empty outside of a script, and then
- * as cheap as the question. */
+/* Whether this thread runs a script. */
+inline bool is_running()
+{
+#ifdef OPS_HAVE_TORCH_SCRIPT
+	return !torch::jit::currentCallstack().empty();
+#else
+	return false;
+#endif
+}
+
+/* Frames, innermost first, each with a ';' behind; a frame without a file is left out. Empty outside of a script. */
 inline std::string call_stack()
 {
 	std::string text;
