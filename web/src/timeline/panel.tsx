@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Below the tracks: the event that is chosen; what ran in the range that is chosen, or else in the window; the marks.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { formatNs } from "../format/units";
 import { EventDetails } from "./event_details";
@@ -107,7 +107,11 @@ function RangeOrView({ state, stage }: { state: TimelineState; stage: Stage | un
 		const timer = setTimeout(() => setSettled(wanted), SETTLED_MS);
 		return () => clearTimeout(timer);
 	}, [wanted.from, wanted.to]);
-	return <RangeSums state={state} stage={stage} from={Math.floor(settled.from)} to={Math.ceil(settled.to)} />;
+	// The same element as long as the sums are the same: the table is not gone through for each frame of a move.
+	return useMemo(
+		() => <RangeSums state={state} stage={stage} from={Math.floor(settled.from)} to={Math.ceil(settled.to)} />,
+		[state, stage, settled],
+	);
 }
 
 function Marks({ state, stage }: { state: TimelineState; stage: Stage | undefined }) {

@@ -184,6 +184,8 @@ export class Stage {
 		this.overlay.paint(geometry, this.ink, times, step);
 		state.tiles.want([...this.boxes.wanted, ...(this.background?.() ?? [])]);
 		state.counters.want(counters);
+		const busy = String(this.glide !== undefined || state.tiles.waiting || state.counters.waiting);
+		if (this.canvas.ariaBusy !== busy) this.canvas.ariaBusy = busy;
 	}
 
 	private paintLabels(geometry: Geometry): void {
