@@ -12,67 +12,32 @@
 
 #include <pthread.h>
 
-#include <opstrobe/read.h>
 #include <opstrobe/write.h>
 
+#include "asking.h"
 #include "base/alloc.h"
 #include "toy_collector.h"
 
 /* --- recording ------------------------------------------------------------------------------------------------------ */
 
-struct run {
+struct toy_run {
+	struct run run;
 	struct toy toy;
 	struct ops_device_collector collector;
-	struct ops_session *session;
-	struct ops_device_session *devices;
 };
 
-static void start(struct run *run, uint32_t kinds)
+static void start(struct toy_run *run, uint32_t kinds)
 {
-	struct ops_error error;
-
 	run->collector = toy_collector(&run->toy);
-	if (ops_session_start(NULL, &run->session, &error) ||
-	    ops_device_start(&run->collector, kinds, &run->devices, &error))
-		fail_msg("%s", error.text);
+	start_run(&run->run, &run->collector, kinds);
 }
 
-static struct ops_recording *stop(struct run *run)
+static struct ops_recording *stop(struct toy_run *run)
 {
-	struct ops_recording *recording = NULL;
+	struct ops_recording *recording = stop_run(&run->run);
 
-	assert_int_equal(ops_session_stop(run->session, &recording, NULL), OPS_OK);
-	assert_int_equal(ops_device_stop(run->devices, recording, NULL), OPS_OK);
 	assert_int_equal(run->toy.kinds, 0);
 	return recording;
-}
-
-static struct ops_trace *checked(struct ops_recording *recording)
-{
-	struct ops_trace *trace = NULL;
-	struct ops_error error;
-
-	if (ops_trace_from_recording(recording, &trace, &error) || ops_trace_check(trace, &error))
-		fail_msg("%s", error.text);
-	return trace;
-}
-
-static struct ops_slot *open_operator(const char *name)
-{
-	const struct ops_collector *collector = ops_collector_get();
-	struct ops_thread *thread = collector->thread();
-	struct ops_slot *slot = ops_reserve(collector, thread, ops_collector_epoch(collector), 0);
-
-	*slot = (struct ops_slot){.sequence_nr = -1, .kind = OPS_SLOT_OP};
-	slot->name = collector->intern(thread, name, strlen(name), NULL, 0);
-	slot->start_ticks = ops_ticks(collector->tsc);
-	ops_publish(thread);
-	return slot;
-}
-
-static void close_operator(struct ops_slot *slot)
-{
-	ops_range_end((struct ops_range){slot});
 }
 
 /* An operator that launches one piece of work, with room around the launch: the toy's clock is not the recorder's, and the
@@ -87,63 +52,11 @@ static void run_operator(struct toy *toy, const char *name, enum ops_activity_ki
 	close_operator(slot);
 }
 
-/* --- asking --------------------------------------------------------------------------------------------------------- */
-
-static uint32_t find(const struct ops_trace *trace, enum ops_event_kind kind, const char *name)
-{
-	const struct ops_events *events = ops_trace_events(trace);
-	uint32_t found = OPS_NONE;
-
-	for (uint32_t row = 0; row < events->count; row++) {
-		struct ops_string text = ops_trace_string(trace, events->name[row]);
-
-		if (events->kind[row] == kind && text.size == strlen(name) && memcmp(text.bytes, name, text.size) == 0) {
-			assert_int_equal(found, OPS_NONE);
-			found = row;
-		}
-	}
-	if (found == OPS_NONE)
-		fail_msg("no row '%s'", name);
-	return found;
-}
-
-static size_t count_kind(const struct ops_trace *trace, enum ops_event_kind kind)
-{
-	const struct ops_events *events = ops_trace_events(trace);
-	size_t count = 0;
-
-	for (uint32_t row = 0; row < events->count; row++)
-		count += events->kind[row] == kind;
-	return count;
-}
-
-/* The row that an arrow of a launch comes from. */
-static uint32_t launch_of(const struct ops_trace *trace, uint32_t work)
-{
-	size_t count;
-	const struct ops_link *links = ops_trace_links(trace, &count);
-	uint32_t from = OPS_NONE;
-
-	for (size_t i = 0; i < count; i++)
-		if (links[i].to == work && links[i].kind == OPS_LINK_LAUNCH)
-			from = links[i].from;
-	return from;
-}
-
-static void assert_arg(const struct ops_trace *trace, uint32_t row, const char *key, const char *json)
-{
-	struct ops_string value;
-
-	assert_true(ops_event_arg(trace, row, key, &value));
-	assert_int_equal(value.size, strlen(json));
-	assert_memory_equal(value.bytes, json, value.size);
-}
-
 /* --- tests ---------------------------------------------------------------------------------------------------------- */
 
 static void work_is_tied_to_call_operator_and_annotation(void **state)
 {
-	struct run run;
+	struct toy_run run;
 	struct ops_range step;
 	struct ops_trace *trace;
 	const struct ops_events *e;
@@ -156,30 +69,30 @@ static void work_is_tied_to_call_operator_and_annotation(void **state)
 	run_operator(&run.toy, "aten::mm", OPS_ACTIVITY_KERNEL, "gemm");
 	run_operator(&run.toy, "aten::copy_", OPS_ACTIVITY_MEMCPY, "Memcpy HtoD (Pageable -> Device)");
 	ops_range_end(step);
-	trace = checked(stop(&run));
+	trace = checked_trace(stop(&run));
 	e = ops_trace_events(trace);
 
-	kernel = find(trace, OPS_EVENT_KERNEL, "gemm");
+	kernel = find_row(trace, OPS_EVENT_KERNEL, "gemm");
 	assert_int_equal(e->end_ns[kernel] - e->start_ns[kernel], 500);
-	assert_int_equal(e->id[kernel], e->id[find(trace, OPS_EVENT_CPU_OP, "aten::mm")]);
+	assert_int_equal(e->id[kernel], e->id[find_row(trace, OPS_EVENT_CPU_OP, "aten::mm")]);
 	assert_int_equal(e->kind[launch_of(trace, kernel)], OPS_EVENT_RUNTIME);
-	assert_int_equal(e->parent[launch_of(trace, kernel)], find(trace, OPS_EVENT_CPU_OP, "aten::mm"));
+	assert_int_equal(e->parent[launch_of(trace, kernel)], find_row(trace, OPS_EVENT_CPU_OP, "aten::mm"));
 	assert_int_equal(e->correlation[kernel], e->correlation[launch_of(trace, kernel)]);
 	assert_int_equal(ops_trace_tracks(trace, &(size_t){0})[e->track[kernel]].kind, OPS_TRACK_STREAM);
 	assert_int_equal(ops_trace_tracks(trace, &(size_t){0})[e->track[kernel]].tid, 7);
 
-	copy = find(trace, OPS_EVENT_GPU_MEMCPY, "Memcpy HtoD (Pageable -> Device)");
-	assert_int_equal(e->id[copy], e->id[find(trace, OPS_EVENT_CPU_OP, "aten::copy_")]);
+	copy = find_row(trace, OPS_EVENT_GPU_MEMCPY, "Memcpy HtoD (Pageable -> Device)");
+	assert_int_equal(e->id[copy], e->id[find_row(trace, OPS_EVENT_CPU_OP, "aten::copy_")]);
 	assert_arg(trace, copy, "bytes", "4096");
 	assert_arg(trace, copy, "memory bandwidth (GB/s)", "8.192");
 
-	step_row = find(trace, OPS_EVENT_USER_ANNOTATION, "step");
-	annotation = find(trace, OPS_EVENT_GPU_USER_ANNOTATION, "step");
+	step_row = find_row(trace, OPS_EVENT_USER_ANNOTATION, "step");
+	annotation = find_row(trace, OPS_EVENT_GPU_USER_ANNOTATION, "step");
 	assert_int_equal(e->id[annotation], e->id[step_row]);
 	assert_int_equal(e->start_ns[annotation], e->start_ns[kernel] - 1);
 	assert_int_equal(e->end_ns[annotation], e->end_ns[copy] + 1);
 
-	lonely = find(trace, OPS_EVENT_KERNEL, "lonely");
+	lonely = find_row(trace, OPS_EVENT_KERNEL, "lonely");
 	assert_int_equal(e->id[lonely], 0);
 	assert_int_not_equal(launch_of(trace, lonely), OPS_NONE);
 	ops_trace_unref(trace);
@@ -187,17 +100,17 @@ static void work_is_tied_to_call_operator_and_annotation(void **state)
 
 static void only_what_is_asked_for_is_there(void **state)
 {
-	struct run run;
+	struct toy_run run;
 	struct ops_trace *trace;
 
 	(void)state;
 	start(&run, OPS_ACTIVITY_BIT(OPS_ACTIVITY_KERNEL));
 	run_operator(&run.toy, "aten::mm", OPS_ACTIVITY_KERNEL, "gemm");
 	run_operator(&run.toy, "aten::copy_", OPS_ACTIVITY_MEMCPY, "copy");
-	trace = checked(stop(&run));
+	trace = checked_trace(stop(&run));
 	assert_int_equal(count_kind(trace, OPS_EVENT_RUNTIME), 0);
 	assert_int_equal(count_kind(trace, OPS_EVENT_GPU_MEMCPY), 0);
-	assert_int_equal(launch_of(trace, find(trace, OPS_EVENT_KERNEL, "gemm")), OPS_NONE);
+	assert_int_equal(launch_of(trace, find_row(trace, OPS_EVENT_KERNEL, "gemm")), OPS_NONE);
 	ops_trace_unref(trace);
 }
 
@@ -210,7 +123,7 @@ static void *launch_alone(void *argument)
 
 static void calls_of_threads_without_records_get_a_track(void **state)
 {
-	struct run run;
+	struct toy_run run;
 	struct ops_trace *trace;
 	const struct ops_events *e;
 	pthread_t thread;
@@ -221,10 +134,10 @@ static void calls_of_threads_without_records_get_a_track(void **state)
 	run_operator(&run.toy, "aten::mm", OPS_ACTIVITY_KERNEL, "gemm");
 	assert_int_equal(pthread_create(&thread, NULL, launch_alone, &run.toy), 0);
 	pthread_join(thread, NULL);
-	trace = checked(stop(&run));
+	trace = checked_trace(stop(&run));
 	e = ops_trace_events(trace);
-	call = launch_of(trace, find(trace, OPS_EVENT_KERNEL, "of another thread"));
-	assert_int_not_equal(e->track[call], e->track[find(trace, OPS_EVENT_CPU_OP, "aten::mm")]);
+	call = launch_of(trace, find_row(trace, OPS_EVENT_KERNEL, "of another thread"));
+	assert_int_not_equal(e->track[call], e->track[find_row(trace, OPS_EVENT_CPU_OP, "aten::mm")]);
 	assert_int_equal(e->id[call], 0);
 	assert_true(ops_trace_tracks(trace, &(size_t){0})[e->track[call]].number > 0);
 	ops_trace_unref(trace);
@@ -232,7 +145,7 @@ static void calls_of_threads_without_records_get_a_track(void **state)
 
 static void of_calls_with_one_correlation_the_outer_counts(void **state)
 {
-	struct run run;
+	struct toy_run run;
 	struct ops_trace *trace;
 	const struct ops_events *e;
 	int64_t now_ns;
@@ -244,24 +157,24 @@ static void of_calls_with_one_correlation_the_outer_counts(void **state)
 	toy_add(&run.toy, OPS_ACTIVITY_KERNEL, "gemm", now_ns + 500, now_ns + 600);
 	toy_add(&run.toy, OPS_ACTIVITY_DRIVER, "cuLaunchKernel", now_ns + 20, now_ns + 30);
 	toy_add(&run.toy, OPS_ACTIVITY_RUNTIME, "cudaLaunchKernel", now_ns + 10, now_ns + 40);
-	trace = checked(stop(&run));
+	trace = checked_trace(stop(&run));
 	e = ops_trace_events(trace);
-	assert_int_equal(launch_of(trace, find(trace, OPS_EVENT_KERNEL, "gemm")),
-	                 find(trace, OPS_EVENT_RUNTIME, "cudaLaunchKernel"));
-	assert_int_equal(e->parent[find(trace, OPS_EVENT_DRIVER, "cuLaunchKernel")],
-	                 find(trace, OPS_EVENT_RUNTIME, "cudaLaunchKernel"));
+	assert_int_equal(launch_of(trace, find_row(trace, OPS_EVENT_KERNEL, "gemm")),
+	                 find_row(trace, OPS_EVENT_RUNTIME, "cudaLaunchKernel"));
+	assert_int_equal(e->parent[find_row(trace, OPS_EVENT_DRIVER, "cuLaunchKernel")],
+	                 find_row(trace, OPS_EVENT_RUNTIME, "cudaLaunchKernel"));
 	ops_trace_unref(trace);
 }
 
 static void what_was_lost_is_counted(void **state)
 {
-	struct run run;
+	struct toy_run run;
 	struct ops_trace *trace;
 
 	(void)state;
 	start(&run, OPS_ACTIVITY_ALL);
 	run.toy.activities->lost = 3;
-	trace = checked(stop(&run));
+	trace = checked_trace(stop(&run));
 	assert_int_equal(ops_trace_info(trace)->lost, 3);
 	ops_trace_unref(trace);
 }
@@ -270,7 +183,7 @@ static void what_was_lost_is_counted(void **state)
 static void a_file_says_the_same(void **state)
 {
 	char path[] = "/tmp/opstrobe-intake-XXXXXX.json";
-	struct run run;
+	struct toy_run run;
 	struct ops_range step;
 	struct ops_trace *trace, *back = NULL;
 	const struct ops_events *a, *b;
@@ -283,7 +196,7 @@ static void a_file_says_the_same(void **state)
 	for (int i = 0; i < 100; i++)
 		run_operator(&run.toy, "aten::mm", i % 3 ? OPS_ACTIVITY_KERNEL : OPS_ACTIVITY_MEMSET, "work");
 	ops_range_end(step);
-	trace = checked(stop(&run));
+	trace = checked_trace(stop(&run));
 	close(mkstemps(path, 5));
 	if (ops_write_chrome_json(trace, path, NULL, &error) || ops_trace_read(path, NULL, &back, &error))
 		fail_msg("%s", error.text);
@@ -345,7 +258,7 @@ static void without_memory_there_is_no_trace_and_no_leak(void **state)
 	(void)state;
 	for (uint64_t nth = 1; code == OPS_NO_MEMORY; nth++) {
 		struct ops_trace *trace = NULL;
-		struct run run;
+		struct toy_run run;
 		struct ops_range step;
 		struct ops_recording *recording;
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asking CUDA's driver for its devices; see cuda_devices.h.
+ */
+#include "gpu/cuda_devices.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include <cuda.h>
+
+#include "base/fault.h"
+#include "base/json.h"
+
+#define NAME_MAX_BYTES 256
+
+static struct {
+	__typeof__(&cuInit) init;
+	__typeof__(&cuDeviceGetCount) count;
+	__typeof__(&cuDeviceGet) get;
+	__typeof__(&cuDeviceGetName) name;
+	__typeof__(&cuDeviceTotalMem_v2) total_memory;
+	__typeof__(&cuDeviceGetAttribute) attribute;
+	const char *missing; /* why it cannot be used, NULL when it can */
+} driver;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle) {
+		driver.missing = "there is no driver (libcuda.so.1)";
+		return;
+	}
+#define FIND(member, function) driver.member = (__typeof__(&function))(uintptr_t)dlsym(handle, #function)
+	FIND(init, cuInit);
+	FIND(count, cuDeviceGetCount);
+	FIND(get, cuDeviceGet);
+	FIND(name, cuDeviceGetName);
+	FIND(total_memory, cuDeviceTotalMem_v2);
+	FIND(attribute, cuDeviceGetAttribute);
+#undef FIND
+	if (!driver.init || !driver.count || !driver.get || !driver.name || !driver.total_memory || !driver.attribute)
+		driver.missing = "the driver (libcuda.so.1) lacks functions that are needed";
+	else if (driver.init(0) != CUDA_SUCCESS)
+		driver.missing = "the driver could not be initialised";
+}
+
+enum ops_code ops_cuda_device_count(uint32_t *ret_count, struct ops_error *error)
+{
+	int count = 0;
+
+	pthread_once(&once, load);
+	if (driver.missing)
+		return ops_fault(error, OPS_UNSUPPORTED, "%s", driver.missing);
+	if (driver.count(&count) != CUDA_SUCCESS || count < 1)
+		return ops_fault(error, OPS_UNSUPPORTED, "the driver knows no device");
+	*ret_count = (uint32_t)count;
+	return OPS_OK;
+}
+
+static uint32_t attribute(CUdevice device, CUdevice_attribute which)
+{
+	int value = 0;
+
+	return driver.attribute(&value, which, device) == CUDA_SUCCESS && value > 0 ? (uint32_t)value : 0;
+}
+
+static void put_properties(CUdevice device, uint32_t ordinal, const struct ops_multiprocessor *known,
+                           struct ops_buffer *json)
+{
+	char name[NAME_MAX_BYTES] = "";
+	size_t memory = 0;
+
+	if (driver.name(name, sizeof(name) - 1, device) != CUDA_SUCCESS)
+		name[0] = '\0';
+	driver.total_memory(&memory, device);
+	ops_buffer_printf(json, "{\"id\":%u,\"name\":", ordinal);
+	ops_json_string(json, name, strlen(name));
+	ops_buffer_printf(json, ",\"totalGlobalMem\":%zu,\"computeMajor\":%u,\"computeMinor\":%u", memory, known->compute_major,
+	                  known->compute_minor);
+	ops_buffer_printf(json, ",\"maxThreadsPerBlock\":%u,\"maxThreadsPerMultiprocessor\":%u,\"regsPerBlock\":%u",
+	                  attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK), known->threads_max,
+	                  attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK));
+	ops_buffer_printf(json, ",\"warpSize\":%u,\"sharedMemPerBlock\":%u,\"numSms\":%u", known->warp_size,
+	                  attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK), known->count);
+	ops_buffer_printf(json, ",\"regsPerMultiprocessor\":%u,\"sharedMemPerBlockOptin\":%u,\"sharedMemPerMultiprocessor\":%u}",
+	                  known->registers, attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+	                  known->shared_bytes);
+}
+
+void ops_cuda_device(uint32_t ordinal, struct ops_multiprocessor *ret_device, struct ops_buffer *json)
+{
+	CUdevice device;
+
+	*ret_device = (struct ops_multiprocessor){0};
+	if (driver.get(&device, (int)ordinal) == CUDA_SUCCESS)
+		*ret_device = (struct ops_multiprocessor){
+			.compute_major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+			.compute_minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+			.count = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+			.warp_size = attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+			.threads_max = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+			.registers = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
+			.shared_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+			.shared_reserved_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
+			.blocks_max = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
+		};
+	put_properties(device, ordinal, ret_device, json);
+}

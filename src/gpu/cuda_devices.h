@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The CUDA devices of this process, asked of the driver (libcuda, loaded at run time).
+ */
+#ifndef OPS_GPU_CUDA_DEVICES_H
+#define OPS_GPU_CUDA_DEVICES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+
+#include "base/buffer.h"
+#include "gpu/occupancy.h"
+
+/* How many there are. OPS_UNSUPPORTED where there is no driver, or it cannot be used, with its reason. */
+enum ops_code ops_cuda_device_count(uint32_t *ret_count, struct ops_error *error);
+
+/* Device `ordinal`: what occupancy needs, all zero where the driver does not tell, and the JSON object of
+ * "deviceProperties", appended to `json`. */
+void ops_cuda_device(uint32_t ordinal, struct ops_multiprocessor *ret_device, struct ops_buffer *json);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Collecting with CUPTI; see cupti.h.
+ *
+ *     CUPTI's threads ── full buffers ─▶ stack ── semaphore ─▶ drain thread ─▶ decoder ─▶ activities
+ *
+ * What CUPTI stamps on the host is read from the recorder's own clock where the library lets us (from CUDA 11.6 on, with the
+ * functions registered at each start): then calls lie within their operators to the tick.
+ */
+#include "gpu/cupti.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <opstrobe/collector.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "gpu/cuda_devices.h"
+#include "gpu/cupti_buffers.h"
+#include "gpu/cupti_records.h"
+
+struct cupti_session {
+	const struct ops_cupti *library;
+	struct ops_activities *activities;
+	struct ops_cupti_decoder decoder;
+	CUpti_SubscriberHandle subscriber;
+	pthread_t drain;
+	atomic_bool stopping;
+};
+
+/* CUPTI calls back without a context of ours, and may do so after the stop: these live as long as the process. */
+static struct ops_cupti_buffers buffers;
+static sem_t filled;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for `running` */
+static struct cupti_session *running;
+
+/* The recorder's clock as nanoseconds that start at an arbitrary moment and run a little wrong: the ends of the session
+ * tell by how much. */
+static uint64_t first_ticks;
+static double ns_per_tick = 1;
+
+/* --- called by CUPTI ------------------------------------------------------------------------------------------------ */
+
+static uint64_t CUPTIAPI tell_time(void)
+{
+	return (uint64_t)((double)(ops_ticks(ops_clock_tsc()) - first_ticks) * ns_per_tick);
+}
+
+static void CUPTIAPI request_buffer(uint8_t **ret_bytes, size_t *ret_size, size_t *ret_records_max)
+{
+	*ret_bytes = ops_cupti_buffers_take(&buffers);
+	*ret_size = *ret_bytes ? OPS_CUPTI_BUFFER_BYTES : 0;
+	*ret_records_max = 0;
+}
+
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bytes, size_t size, size_t valid_bytes)
+{
+	(void)context;
+	(void)stream;
+	(void)size;
+	ops_cupti_buffers_fill(&buffers, bytes, valid_bytes);
+	sem_post(&filled);
+}
+
+/* --- the drain thread ----------------------------------------------------------------------------------------------- */
+
+static void decode_buffer(struct cupti_session *session, const struct ops_cupti_buffer *buffer)
+{
+	uint8_t *bytes = atomic_load_explicit(&buffer->bytes, memory_order_relaxed);
+	CUpti_Activity *record = NULL;
+
+	while (session->library->cuptiActivityGetNextRecord(bytes, buffer->valid_bytes, &record) == CUPTI_SUCCESS)
+		ops_cupti_decode(&session->decoder, record);
+}
+
+static void drain_buffers(struct cupti_session *session)
+{
+	struct ops_cupti_buffer *buffer = ops_cupti_buffers_drain(&buffers);
+
+	while (buffer) {
+		struct ops_cupti_buffer *next = buffer->next;
+
+		decode_buffer(session, buffer);
+		ops_cupti_buffers_give(buffer);
+		buffer = next;
+	}
+}
+
+static void *drain(void *argument)
+{
+	struct cupti_session *session = argument;
+
+	while (!atomic_load_explicit(&session->stopping, memory_order_acquire)) {
+		while (sem_wait(&filled) && errno == EINTR)
+			;
+		drain_buffers(session);
+	}
+	drain_buffers(session);
+	return NULL;
+}
+
+/* --- what is collected ---------------------------------------------------------------------------------------------- */
+
+static const struct {
+	CUpti_ActivityKind cupti;
+	enum ops_activity_kind kind;
+} collected[] = {
+	{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, OPS_ACTIVITY_KERNEL},
+	{CUPTI_ACTIVITY_KIND_MEMCPY, OPS_ACTIVITY_MEMCPY},
+	{CUPTI_ACTIVITY_KIND_MEMCPY2, OPS_ACTIVITY_MEMCPY},
+	{CUPTI_ACTIVITY_KIND_MEMSET, OPS_ACTIVITY_MEMSET},
+	{CUPTI_ACTIVITY_KIND_RUNTIME, OPS_ACTIVITY_RUNTIME},
+	{CUPTI_ACTIVITY_KIND_DRIVER, OPS_ACTIVITY_DRIVER},
+	{CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, OPS_ACTIVITY_SYNC},
+	{CUPTI_ACTIVITY_KIND_OVERHEAD, OPS_ACTIVITY_OVERHEAD},
+};
+#define COLLECTED (sizeof(collected) / sizeof(collected[0]))
+
+static void disable(struct cupti_session *session)
+{
+	for (size_t i = 0; i < COLLECTED; i++)
+		if (session->decoder.kinds & OPS_ACTIVITY_BIT(collected[i].kind))
+			session->library->cuptiActivityDisable(collected[i].cupti);
+}
+
+static enum ops_code enable(struct cupti_session *session, struct ops_error *error)
+{
+	for (size_t i = 0; i < COLLECTED; i++) {
+		CUptiResult result;
+
+		if (!(session->decoder.kinds & OPS_ACTIVITY_BIT(collected[i].kind)))
+			continue;
+		result = session->library->cuptiActivityEnable(collected[i].cupti);
+		if (result == CUPTI_SUCCESS)
+			continue;
+		disable(session);
+		return ops_cupti_fault(session->library, error, result, "CUPTI does not collect activity");
+	}
+	return OPS_OK;
+}
+
+static enum ops_code describe_devices(struct cupti_session *session, struct ops_error *error)
+{
+	struct ops_buffer json = {0};
+	uint32_t count = 0;
+	enum ops_code code = ops_cuda_device_count(&count, error);
+
+	if (!code && !OPS_ARRAY_RESERVE(&session->decoder.devices, count))
+		code = ops_fault_memory(error);
+	for (uint32_t i = 0; !code && i < count; i++) {
+		json.size = 0;
+		ops_cuda_device(i, &session->decoder.devices.items[session->decoder.devices.count++], &json);
+		if (json.failed || !ops_activities_device(session->activities, i, json.bytes, json.size))
+			code = ops_fault_memory(error);
+	}
+	ops_buffer_release(&json);
+	return code;
+}
+
+/* --- start and stop ------------------------------------------------------------------------------------------------- */
+
+static void set_clock(void)
+{
+	struct ops_clock_pair now = ops_clock_pair_now();
+	struct ops_clock_map map = ops_clock_map_between(now, now);
+
+	first_ticks = now.ticks;
+	ns_per_tick = map.ns_per_tick;
+}
+
+/* Subscribing has no use but to find out whether another profiler has done so. */
+static enum ops_code subscribe(struct cupti_session *session, struct ops_error *error)
+{
+	const struct ops_cupti *library = session->library;
+	CUptiResult result = library->cuptiSubscribe(&session->subscriber, NULL, NULL);
+
+	if (result != CUPTI_SUCCESS)
+		return ops_cupti_fault(library, error, result, "CUPTI does not start");
+	set_clock();
+	result = library->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+	if (result == CUPTI_SUCCESS && library->cuptiActivityRegisterTimestampCallback)
+		result = library->cuptiActivityRegisterTimestampCallback(tell_time);
+	if (result == CUPTI_SUCCESS)
+		result = library->cuptiActivityRegisterCallbacks(request_buffer, take_buffer);
+	if (result == CUPTI_SUCCESS)
+		return OPS_OK;
+	library->cuptiUnsubscribe(session->subscriber);
+	return ops_cupti_fault(library, error, result, "CUPTI cannot be set up");
+}
+
+static enum ops_code start_drain(struct cupti_session *session, struct ops_error *error)
+{
+	int failed = pthread_create(&session->drain, NULL, drain, session);
+
+	return failed ? ops_fault_errno(error, failed, "cannot start a thread for CUPTI's records") : OPS_OK;
+}
+
+static void stop_drain(struct cupti_session *session)
+{
+	atomic_store_explicit(&session->stopping, true, memory_order_release);
+	sem_post(&filled);
+	pthread_join(session->drain, NULL);
+}
+
+static enum ops_code begin(struct cupti_session *session, struct ops_error *error)
+{
+	enum ops_code code = describe_devices(session, error);
+
+	if (code || (code = subscribe(session, error)))
+		return code;
+	code = start_drain(session, error);
+	if (!code && (code = enable(session, error)))
+		stop_drain(session);
+	if (code)
+		session->library->cuptiUnsubscribe(session->subscriber);
+	return code;
+}
+
+static void free_session(struct cupti_session *session)
+{
+	ops_cupti_decoder_release(&session->decoder);
+	ops_free(session);
+}
+
+static enum ops_code start(void *unused, uint32_t kinds, struct ops_activities *activities, struct ops_error *error)
+{
+	struct cupti_session *session;
+	const struct ops_cupti *library;
+	enum ops_code code = ops_cupti_load(&library, error);
+
+	(void)unused;
+	if (code)
+		return code;
+	session = ops_alloc_zeroed(1, sizeof(*session));
+	if (!session)
+		return ops_fault_memory(error);
+	session->library = library;
+	session->activities = activities;
+	ops_cupti_decoder_init(&session->decoder, library, activities, kinds);
+	pthread_mutex_lock(&lock);
+	code = running ? ops_fault(error, OPS_BUSY, "another session records CUDA's devices") : begin(session, error);
+	if (!code)
+		running = session;
+	pthread_mutex_unlock(&lock);
+	if (code)
+		free_session(session);
+	return code;
+}
+
+static enum ops_code stop(void *unused, struct ops_activities *activities, struct ops_error *error)
+{
+	struct cupti_session *session;
+	CUptiResult result;
+	enum ops_code code = OPS_OK;
+	size_t dropped = 0;
+
+	(void)unused;
+	pthread_mutex_lock(&lock);
+	session = running;
+	running = NULL;
+	pthread_mutex_unlock(&lock);
+	result = session->library->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	if (result != CUPTI_SUCCESS)
+		code = ops_cupti_fault(session->library, error, result, "CUPTI did not hand over all its records");
+	disable(session);
+	stop_drain(session);
+	if (session->library->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS)
+		activities->lost += dropped;
+	session->library->cuptiUnsubscribe(session->subscriber);
+	ops_cupti_buffers_release(&buffers);
+	free_session(session);
+	return code;
+}
+
+/* --- the collector -------------------------------------------------------------------------------------------------- */
+
+static int64_t clock_ns(void *unused)
+{
+	const struct ops_cupti *library;
+	uint64_t now = 0;
+
+	(void)unused;
+	if (ops_cupti_load(&library, NULL) || library->cuptiActivityRegisterTimestampCallback)
+		return (int64_t)tell_time();
+	library->cuptiGetTimestamp(&now);
+	return (int64_t)now;
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void init(void)
+{
+	sem_init(&filled, 0, 0);
+}
+
+const struct ops_device_collector *ops_cupti_collector(void)
+{
+	static const struct ops_device_collector collector = {"CUPTI", NULL, start, stop, clock_ns};
+
+	pthread_once(&once, init);
+	return &collector;
+}
+
+static char description[1200];
+
+static void describe(void)
+{
+	const struct ops_cupti *library;
+	struct ops_error error;
+	uint32_t count;
+
+	if (ops_cupti_load(&library, &error) || ops_cuda_device_count(&count, &error))
+		snprintf(description, sizeof(description), "none: %.1000s", error.text);
+	else
+		snprintf(description, sizeof(description), "%s, version %u, %u device%s", library->path, library->version, count,
+		         count == 1 ? "" : "s");
+}
+
+const char *ops_cupti_describe(void)
+{
+	static pthread_once_t described = PTHREAD_ONCE_INIT;
+
+	pthread_once(&described, describe);
+	return description;
+}

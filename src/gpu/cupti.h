@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The collector for CUDA: activity records of CUPTI, decoded on a thread of its own.
+ */
+#ifndef OPS_GPU_CUPTI_H
+#define OPS_GPU_CUPTI_H
+
+#include "gpu/intake.h"
+
+/* The one there is in a process; static. Its start fails with OPS_UNSUPPORTED where there is no driver or no libcupti,
+ * OPS_BUSY while it collects, OPS_STATE when CUPTI refuses, another profiler of CUDA being active, say. */
+const struct ops_device_collector *ops_cupti_collector(void);
+
+/* Where libcupti was found and which version, or why not, for `opstrobe doctor`. Static text, made once. */
+const char *ops_cupti_describe(void);
+
+#endif

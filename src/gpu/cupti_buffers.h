@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The buffers that CUPTI fills. It asks for one and hands full ones over on threads of its own and of the program, so neither
+ * takes a lock: a buffer is claimed by one atomic exchange and handed over by one push on a stack. There are at most
+ * OPS_CUPTI_BUFFERS of them; when all are out, CUPTI drops records and counts them.
+ */
+#ifndef OPS_GPU_CUPTI_BUFFERS_H
+#define OPS_GPU_CUPTI_BUFFERS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OPS_CUPTI_BUFFER_BYTES (2u << 20)
+#define OPS_CUPTI_BUFFERS 128u
+
+struct ops_cupti_buffer {
+	_Atomic(uint8_t *) bytes; /* NULL before the first use; kept from then on */
+	atomic_bool taken;
+	size_t valid_bytes;
+	struct ops_cupti_buffer *next; /* of those handed over */
+};
+
+struct ops_cupti_buffers {
+	struct ops_cupti_buffer items[OPS_CUPTI_BUFFERS];
+	_Atomic(struct ops_cupti_buffer *) full; /* newest first */
+};
+
+/* Memory for CUPTI to fill, NULL when there is none. Any thread. */
+uint8_t *ops_cupti_buffers_take(struct ops_cupti_buffers *buffers);
+/* Takes filled memory back; not for decoding if nothing in it is valid. Any thread. */
+void ops_cupti_buffers_fill(struct ops_cupti_buffers *buffers, const uint8_t *bytes, size_t valid_bytes);
+/* Those handed over since the last call, oldest first. Who drains gives each back. */
+struct ops_cupti_buffer *ops_cupti_buffers_drain(struct ops_cupti_buffers *buffers);
+void ops_cupti_buffers_give(struct ops_cupti_buffer *buffer);
+/* Frees the memory of those that are not out. */
+void ops_cupti_buffers_release(struct ops_cupti_buffers *buffers);
+
+#endif

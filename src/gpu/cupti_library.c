@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finding and loading libcupti; see cupti_library.h.
+ */
+#include "gpu/cupti_library.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+static struct ops_cupti library;
+static struct ops_error failure; /* code OPS_OK once it is loaded */
+static char path[PATH_MAX];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* --- where it may be ----------------------------------------------------------------------------------------------- */
+
+/* torch loads the library by a path of its own, under which the loader does not find it by name. */
+static int find_loaded(struct dl_phdr_info *info, size_t size, void *ret_found)
+{
+	const char *name = strrchr(info->dlpi_name, '/');
+
+	(void)size;
+	if (!name || strncmp(name, "/libcupti.so", 12) != 0 || strlen(info->dlpi_name) >= sizeof(path))
+		return 0;
+	strcpy(path, info->dlpi_name);
+	*(bool *)ret_found = true;
+	return 1;
+}
+
+static void *open_at(const char *name)
+{
+	void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+	if (handle && name != path)
+		snprintf(path, sizeof(path), "%s", name);
+	return handle;
+}
+
+static void *open_under(const char *root, const char *below)
+{
+	char name[PATH_MAX];
+
+	if (!root || snprintf(name, sizeof(name), "%s/%s", root, below) >= (int)sizeof(name))
+		return NULL;
+	return open_at(name);
+}
+
+static void *open_library(void)
+{
+	static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"};
+	const char *named = getenv("OPSTROBE_CUPTI");
+	void *handle = NULL;
+	bool loaded = false;
+
+	if (named)
+		return open_at(named);
+	dl_iterate_phdr(find_loaded, &loaded);
+	if (loaded)
+		return open_at(path);
+	for (size_t i = 0; !handle && i < sizeof(names) / sizeof(names[0]); i++)
+		handle = open_at(names[i]);
+	if (!handle)
+		handle = open_under(getenv("CUDA_HOME"), "extras/CUPTI/lib64/libcupti.so");
+	return handle ? handle : open_under("/usr/local/cuda", "extras/CUPTI/lib64/libcupti.so");
+}
+
+/* --- what is in it -------------------------------------------------------------------------------------------------- */
+
+/* The name of a function that it lacks, NULL when it has them all. */
+static const char *find_functions(void *handle)
+{
+#define FIND(name) library.name = (__typeof__(&name))(uintptr_t)dlsym(handle, #name);
+#define NEED(name)                                                                                 \
+	FIND(name)                                                                                 \
+	if (!library.name)                                                                         \
+		return #name;
+	OPS_CUPTI_FUNCTIONS(NEED, FIND)
+#undef NEED
+#undef FIND
+	return NULL;
+}
+
+static void load(void)
+{
+	void *handle = open_library();
+	const char *missing;
+
+	if (!handle) {
+		ops_fault(&failure, OPS_STATE,
+		          "no libcupti was found: neither with torch, nor by the loader, nor under CUDA_HOME; "
+		          "OPSTROBE_CUPTI may name one");
+		return;
+	}
+	missing = find_functions(handle);
+	if (missing)
+		ops_fault(&failure, OPS_STATE, "'%s' has no %s", path, missing);
+	else if (library.cuptiGetVersion(&library.version) != CUPTI_SUCCESS)
+		ops_fault(&failure, OPS_STATE, "'%s' does not tell its version", path);
+	else if (library.version < OPS_CUPTI_VERSION_MIN)
+		ops_fault(&failure, OPS_STATE, "'%s' is older than CUPTI 11.8", path);
+	library.path = path;
+	if (failure.code)
+		dlclose(handle);
+}
+
+enum ops_code ops_cupti_load(const struct ops_cupti **ret_library, struct ops_error *error)
+{
+	pthread_once(&once, load);
+	if (failure.code)
+		return ops_fault(error, failure.code, "%s", failure.text);
+	*ret_library = &library;
+	return OPS_OK;
+}
+
+enum ops_code ops_cupti_fault(const struct ops_cupti *from, struct ops_error *error, CUptiResult result,
+                              const char *what)
+{
+	const char *text = NULL;
+
+	if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+		return ops_fault(error, OPS_STATE, "%s: another profiler of CUDA is active in this process", what);
+	if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES || result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)
+		return ops_fault(error, OPS_STATE,
+		                 "%s: the driver lets only administrators profile (ERR_NVGPUCTRPERM)", what);
+	if (from->cuptiGetResultString(result, &text) != CUPTI_SUCCESS || !text)
+		text = "unknown error";
+	return ops_fault(error, OPS_STATE, "%s: %s (%d)", what, text, (int)result);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libcupti, loaded at run time: nothing of CUDA is needed to build or to run where no GPU is. Compiled against the headers of
+ * CUPTI 13; of libraries from 11.8 on only what they have in common with it is used.
+ */
+#ifndef OPS_GPU_CUPTI_LIBRARY_H
+#define OPS_GPU_CUPTI_LIBRARY_H
+
+#include <cupti.h>
+
+#include <opstrobe/error.h>
+
+/* One list of functions. OPTIONAL ones are NULL where the library is too old for them. */
+#define OPS_CUPTI_FUNCTIONS(X, OPTIONAL)                                                           \
+	X(cuptiGetVersion)                                                                         \
+	X(cuptiGetTimestamp)                                                                       \
+	X(cuptiGetResultString)                                                                    \
+	X(cuptiGetCallbackName)                                                                    \
+	X(cuptiSubscribe)                                                                          \
+	X(cuptiUnsubscribe)                                                                        \
+	X(cuptiActivityEnable)                                                                     \
+	X(cuptiActivityDisable)                                                                    \
+	X(cuptiActivityRegisterCallbacks)                                                          \
+	X(cuptiActivityFlushAll)                                                                   \
+	X(cuptiActivityGetNextRecord)                                                              \
+	X(cuptiActivityGetNumDroppedRecords)                                                       \
+	X(cuptiSetThreadIdType)                                                                    \
+	OPTIONAL(cuptiActivityRegisterTimestampCallback)
+
+struct ops_cupti {
+#define OPS_CUPTI_MEMBER(name) __typeof__(&name) name;
+	OPS_CUPTI_FUNCTIONS(OPS_CUPTI_MEMBER, OPS_CUPTI_MEMBER)
+#undef OPS_CUPTI_MEMBER
+	uint32_t version; /* as cuptiGetVersion tells: 28 is CUPTI 12.9, 130500 is 13.5 */
+	const char *path; /* where it was found */
+};
+
+/* The oldest that is used: CUPTI 11.8, whose records begin as those of today do. */
+#define OPS_CUPTI_VERSION_MIN 18
+
+/* Loads libcupti once for the process: the one that is loaded already (torch's own profiler brings one), OPSTROBE_CUPTI in the
+ * environment, what the loader finds, CUDA_HOME. OPS_STATE with what was tried, and then every later call fails alike. */
+enum ops_code ops_cupti_load(const struct ops_cupti **ret_library, struct ops_error *error);
+
+/* OPS_STATE with `what` and CUPTI's own words for a result. */
+enum ops_code ops_cupti_fault(const struct ops_cupti *library, struct ops_error *error, CUptiResult result,
+                              const char *what);
+
+#endif

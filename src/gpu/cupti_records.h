@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CUPTI's activity records become activities of the intake. Records of CUPTI 11.8 to 13 begin alike; nothing behind what
+ * they have in common is read.
+ */
+#ifndef OPS_GPU_CUPTI_RECORDS_H
+#define OPS_GPU_CUPTI_RECORDS_H
+
+#include "base/array.h"
+#include "base/buffer.h"
+#include "base/intern.h"
+#include "gpu/cupti_library.h"
+#include "gpu/occupancy.h"
+#include "record/activities.h"
+
+/* A decoder lives as long as a session. What is made of a text or of the shape of a launch is made once. */
+struct ops_cupti_decoder {
+	const struct ops_cupti *library;
+	struct ops_activities *activities;
+	uint32_t kinds; /* wanted */
+	OPS_ARRAY(struct ops_multiprocessor) devices; /* by ordinal; what is not known is all zero */
+	struct ops_intern names;       /* as CUPTI has them */
+	OPS_ARRAY(uint32_t) name_texts; /* of the activities, by number in names */
+	struct ops_intern shapes;      /* of launches and copies, as bytes */
+	OPS_ARRAY(uint32_t) details;   /* likewise, by number in shapes */
+	uint32_t *runtime_calls;       /* names by callback id, 0 not asked for yet; NULL until the first */
+	uint32_t *driver_calls;
+	struct ops_buffer text;        /* scratch */
+};
+
+void ops_cupti_decoder_init(struct ops_cupti_decoder *decoder, const struct ops_cupti *library,
+                            struct ops_activities *activities, uint32_t kinds);
+void ops_cupti_decoder_release(struct ops_cupti_decoder *decoder);
+
+/* Adds what a record says, if it is wanted. What cannot be kept counts as lost. */
+void ops_cupti_decode(struct ops_cupti_decoder *decoder, const CUpti_Activity *record);
+
+#endif

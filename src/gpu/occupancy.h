@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Occupancy: how many blocks of a kernel a multiprocessor can hold at once, and what limits them. The arithmetic is that of
+ * NVIDIA's occupancy calculator: blocks are limited by warps, registers, shared memory and a number of their own; registers
+ * are given out to warps, shared memory to blocks, in units that the architecture sets (CUDA C++ Programming Guide, table
+ * "Technical Specifications per Compute Capability").
+ */
+#ifndef OPS_GPU_OCCUPANCY_H
+#define OPS_GPU_OCCUPANCY_H
+
+#include <stdint.h>
+
+/* What a device has for each multiprocessor; sizes in bytes and 32-bit registers. */
+struct ops_multiprocessor {
+	uint32_t compute_major;
+	uint32_t compute_minor;
+	uint32_t count; /* of multiprocessors */
+	uint32_t warp_size;
+	uint32_t threads_max;
+	uint32_t registers;
+	uint32_t shared_bytes;
+	uint32_t shared_reserved_bytes; /* of each block, by the driver */
+	uint32_t blocks_max;            /* 0: taken from the table of architectures */
+};
+
+struct ops_kernel_shape {
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint32_t registers; /* a thread */
+	uint32_t shared_bytes; /* a block, static and dynamic */
+};
+
+enum ops_occupancy_limit {
+	OPS_OCCUPANCY_WARPS = 1,
+	OPS_OCCUPANCY_REGISTERS = 2,
+	OPS_OCCUPANCY_SHARED = 4,
+	OPS_OCCUPANCY_BLOCKS = 8,
+};
+
+struct ops_occupancy {
+	uint32_t active_blocks;  /* a multiprocessor holds; 0 when the kernel does not fit, or the device is not known */
+	uint32_t limits;         /* set of what allows no more than that */
+	uint32_t by_warps;       /* how many each would allow */
+	uint32_t by_registers;
+	uint32_t by_shared;
+	uint32_t by_blocks;
+	uint32_t registers_a_block; /* as given out */
+	uint32_t shared_a_block;
+	double blocks_a_multiprocessor; /* of this launch: blocks / multiprocessors */
+	double warps_a_multiprocessor;
+	double percent; /* of the warps that a multiprocessor can hold, those that this launch can have there: an estimate */
+};
+
+/* `device` all zero: what needs it is 0. */
+struct ops_occupancy ops_occupancy_of(const struct ops_multiprocessor *device, const struct ops_kernel_shape *shape);
+
+#endif

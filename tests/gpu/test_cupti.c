@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The collector for CUDA over a library that has CUPTI's entry points and no GPU (fake_cupti/): loading, buffers, the drain
+ * thread, decoding and errors are those of a real run.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "asking.h"
+#include "fake_cupti/fake_cupti.h"
+#include "gpu/cupti.h"
+#include "gpu/cupti_buffers.h"
+
+static __typeof__(&fake_cupti_fail) fail_function;
+static __typeof__(&fake_cupti_launch) launch;
+static __typeof__(&fake_cupti_copy) copy;
+static __typeof__(&fake_cupti_emit) emit;
+static __typeof__(&cuptiSubscribe) subscribe;
+static __typeof__(&cuptiUnsubscribe) unsubscribe;
+
+static int load_fake(void **state)
+{
+	void *handle = dlopen(getenv("OPSTROBE_CUPTI"), RTLD_NOW);
+
+	(void)state;
+	if (!handle)
+		return -1;
+	fail_function = (__typeof__(fail_function))(uintptr_t)dlsym(handle, "fake_cupti_fail");
+	launch = (__typeof__(launch))(uintptr_t)dlsym(handle, "fake_cupti_launch");
+	copy = (__typeof__(copy))(uintptr_t)dlsym(handle, "fake_cupti_copy");
+	emit = (__typeof__(emit))(uintptr_t)dlsym(handle, "fake_cupti_emit");
+	subscribe = (__typeof__(subscribe))(uintptr_t)dlsym(handle, "cuptiSubscribe");
+	unsubscribe = (__typeof__(unsubscribe))(uintptr_t)dlsym(handle, "cuptiUnsubscribe");
+	return fail_function && launch && copy && emit ? 0 : -1;
+}
+
+/* --- tests ---------------------------------------------------------------------------------------------------------- */
+
+static void kernels_are_tied_to_operators(void **state)
+{
+	struct run run;
+	struct ops_slot *slot;
+	struct ops_range step;
+	struct ops_trace *trace;
+	const struct ops_events *e;
+	struct ops_string properties, key;
+	uint32_t kernel, moved;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	step = ops_range_begin("step", 4);
+	slot = open_operator("aten::mm");
+	launch("_Z4gemmPKfS0_Pf", 264, 256, 5000, 20000);
+	close_operator(slot);
+	slot = open_operator("aten::copy_");
+	copy(1 << 20, 1000, 50000);
+	close_operator(slot);
+	ops_range_end(step);
+	trace = checked_trace(stop_run(&run));
+	e = ops_trace_events(trace);
+
+	kernel = find_row(trace, OPS_EVENT_KERNEL, "_Z4gemmPKfS0_Pf");
+	assert_int_equal(e->id[kernel], e->id[find_row(trace, OPS_EVENT_CPU_OP, "aten::mm")]);
+	assert_int_equal(launch_of(trace, kernel), find_row(trace, OPS_EVENT_RUNTIME, "cudaLaunchKernel"));
+	assert_int_equal(e->parent[launch_of(trace, kernel)], find_row(trace, OPS_EVENT_CPU_OP, "aten::mm"));
+	assert_in_range(e->end_ns[kernel] - e->start_ns[kernel], 19900, 20100); /* two clocks, a short session */
+	assert_arg(trace, kernel, "grid", "[264,1,1]");
+	assert_arg(trace, kernel, "block", "[256,1,1]");
+	assert_arg(trace, kernel, "registers per thread", "32");
+	assert_arg(trace, kernel, "blocks per SM", "2");
+	assert_arg(trace, kernel, "est. achieved occupancy %", "25");
+	assert_arg(trace, kernel, "stream", "7");
+
+	moved = find_row(trace, OPS_EVENT_GPU_MEMCPY, "Memcpy HtoD (Pageable -> Device)");
+	assert_int_equal(launch_of(trace, moved), find_row(trace, OPS_EVENT_RUNTIME, "cudaMemcpyAsync"));
+	assert_arg(trace, moved, "bytes", "1048576");
+	find_row(trace, OPS_EVENT_GPU_USER_ANNOTATION, "step");
+
+	ops_trace_metadata(trace, 0, &key, &properties);
+	assert_non_null(strstr(properties.bytes, "\"name\":\"NVIDIA H100 80GB HBM3\""));
+	assert_non_null(strstr(properties.bytes, "\"numSms\":132"));
+	ops_trace_unref(trace);
+}
+
+#define LAUNCHES 30000
+#define THREADS 4
+
+static void *launch_many(void *unused)
+{
+	for (int i = 0; i < LAUNCHES; i++) {
+		struct ops_slot *slot = open_operator("op");
+
+		launch("kernel", 1, 32, 100, 100);
+		close_operator(slot);
+	}
+	return unused;
+}
+
+/* More than fits a buffer many times over, from several threads; every kernel has its own operator. */
+static void many_threads_fill_many_buffers(void **state)
+{
+	struct run run;
+	pthread_t threads[THREADS];
+	struct ops_trace *trace;
+	const struct ops_events *e;
+	size_t links;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launch_many, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	trace = checked_trace(stop_run(&run));
+	e = ops_trace_events(trace);
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL) + ops_trace_info(trace)->lost / 2, LAUNCHES * THREADS);
+	ops_trace_links(trace, &links);
+	assert_int_equal(links, count_kind(trace, OPS_EVENT_KERNEL));
+	for (uint32_t row = 0; row < e->count; row++)
+		if (e->kind[row] == OPS_EVENT_RUNTIME)
+			assert_int_equal(e->kind[e->parent[row]], OPS_EVENT_CPU_OP);
+	ops_trace_unref(trace);
+}
+
+static void sessions_follow_each_other(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct run run;
+		struct ops_trace *trace;
+
+		start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+		launch("kernel", 1, 32, 100, 100);
+		trace = checked_trace(stop_run(&run));
+		assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 1);
+		ops_trace_unref(trace);
+		launch("between sessions", 1, 32, 100, 100);
+	}
+}
+
+static void assert_refused(enum ops_code code, const char *text)
+{
+	struct ops_device_session *session = NULL;
+	struct ops_error error;
+
+	assert_int_equal(ops_device_start(ops_cupti_collector(), OPS_ACTIVITY_ALL, &session, &error), code);
+	assert_string_equal(error.text, text);
+}
+
+static void refusals_say_why(void **state)
+{
+	CUpti_SubscriberHandle other;
+
+	(void)state;
+	assert_int_equal(subscribe(&other, NULL, NULL), CUPTI_SUCCESS);
+	assert_refused(OPS_STATE, "cannot record devices with CUPTI: CUPTI does not start: another profiler of CUDA is active in "
+	                          "this process");
+	unsubscribe(other);
+	fail_function("cuptiActivityEnable", CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+	assert_refused(OPS_STATE, "cannot record devices with CUPTI: CUPTI does not collect activity: the driver lets only "
+	                          "administrators profile (ERR_NVGPUCTRPERM)");
+	fail_function("cuptiActivityRegisterCallbacks", CUPTI_ERROR_NOT_INITIALIZED);
+	assert_refused(OPS_STATE, "cannot record devices with CUPTI: CUPTI cannot be set up: CUPTI_ERROR_NOT_INITIALIZED (15)");
+	fail_function("", 0);
+	sessions_follow_each_other(state); /* nothing is left behind */
+}
+
+static void a_failing_flush_is_told_and_what_is_there_stays(void **state)
+{
+	struct run run;
+	struct ops_recording *recording = NULL;
+	struct ops_error error;
+	struct ops_trace *trace;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	launch("kernel", 1, 32, 100, 100);
+	fail_function("cuptiActivityFlushAll", CUPTI_ERROR_NOT_INITIALIZED);
+	assert_int_equal(ops_session_stop(run.session, &recording, NULL), OPS_OK);
+	assert_int_equal(ops_device_stop(run.devices, recording, &error), OPS_STATE);
+	fail_function("", 0);
+	assert_non_null(strstr(error.text, "did not hand over all its records"));
+	trace = checked_trace(recording);
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 1);
+	ops_trace_unref(trace);
+}
+
+/* Records as no GPU would send them. */
+static void odd_records_do_no_harm(void **state)
+{
+	struct run run;
+	struct ops_trace *trace;
+	CUpti_ActivityKernel9 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .deviceId = 99, .gridX = -1,
+	                                .start = UINT64_MAX / 4, .end = 5, .correlationId = UINT32_MAX};
+	CUpti_ActivityMemcpy6 moved = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY, .copyKind = 200, .srcKind = 99, .dstKind = 77};
+	CUpti_ActivityAPI call = {.kind = CUPTI_ACTIVITY_KIND_RUNTIME, .cbid = UINT32_MAX, .start = 9, .end = 3};
+	CUpti_ActivitySynchronization2 sync = {.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, .type = 77,
+	                                       .streamId = CUPTI_SYNCHRONIZATION_INVALID_VALUE};
+	uint8_t unknown[64] = {0xff, 0xff, 0, 0};
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	emit(&kernel, sizeof(kernel));
+	emit(&kernel, sizeof(kernel));
+	emit(&moved, sizeof(moved));
+	emit(&call, sizeof(call));
+	emit(&sync, sizeof(sync));
+	emit(unknown, sizeof(unknown));
+	trace = checked_trace(stop_run(&run));
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 2);
+	find_row(trace, OPS_EVENT_GPU_MEMCPY, "Memcpy <unknown> (Unrecognized -> Unrecognized)");
+	find_row(trace, OPS_EVENT_RUNTIME, "INVALID");
+	assert_arg(trace, find_row(trace, OPS_EVENT_SYNC, "Unknown Sync"), "stream", "-1");
+	ops_trace_unref(trace);
+}
+
+static void without_a_device_it_says_so(void **state)
+{
+	(void)state;
+	setenv("FAKE_CUDA_DEVICES", "0", 1);
+	assert_refused(OPS_UNSUPPORTED, "cannot record devices with CUPTI: the driver knows no device");
+	unsetenv("FAKE_CUDA_DEVICES");
+	assert_non_null(strstr(ops_cupti_describe(), "1 device"));
+}
+
+/* --- buffers -------------------------------------------------------------------------------------------------------- */
+
+static void all_buffers_out_is_none_left(void **state)
+{
+	static struct ops_cupti_buffers buffers;
+	uint8_t *taken[OPS_CUPTI_BUFFERS];
+	size_t drained = 0;
+
+	(void)state;
+	for (size_t i = 0; i < OPS_CUPTI_BUFFERS; i++)
+		assert_non_null(taken[i] = ops_cupti_buffers_take(&buffers));
+	assert_null(ops_cupti_buffers_take(&buffers));
+	for (size_t i = 0; i < OPS_CUPTI_BUFFERS; i++)
+		ops_cupti_buffers_fill(&buffers, taken[i], i ? 100 : 0);
+	for (struct ops_cupti_buffer *next, *full = ops_cupti_buffers_drain(&buffers); full; full = next) {
+		assert_ptr_equal(full->bytes, taken[++drained]);
+		next = full->next;
+		ops_cupti_buffers_give(full);
+	}
+	assert_int_equal(drained, OPS_CUPTI_BUFFERS - 1);
+	ops_cupti_buffers_release(&buffers);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kernels_are_tied_to_operators),
+		cmocka_unit_test(many_threads_fill_many_buffers),
+		cmocka_unit_test(sessions_follow_each_other),
+		cmocka_unit_test(refusals_say_why),
+		cmocka_unit_test(a_failing_flush_is_told_and_what_is_there_stays),
+		cmocka_unit_test(odd_records_do_no_harm),
+		cmocka_unit_test(without_a_device_it_says_so),
+		cmocka_unit_test(all_buffers_out_is_none_left),
+	};
+
+	return cmocka_run_group_tests(tests, load_fake, NULL);
+}
