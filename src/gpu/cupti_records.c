@@ -69,7 +69,7 @@ static uint32_t kernel_name(struct ops_cupti_decoder *decoder, const char *mangl
 	text = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&decoder->name_texts);
 	if (!text)
 		return 0;
-	if (__cxa_demangle)
+	if (__cxa_demangle && strncmp(mangled, "_Z", 2) == 0)
 		readable = __cxa_demangle(mangled, NULL, NULL, &status);
 	*text = readable ? ops_activities_text(decoder->activities, readable, strlen(readable))
 	                 : ops_activities_text(decoder->activities, mangled, strlen(mangled));
