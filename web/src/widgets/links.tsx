@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ways from a figure to its place: in the timeline, and in the program.
-import { type Params, routeHref } from "../app/route";
+import { routeHref } from "../app/route";
 
 /** A place in the timeline: a stretch in ns since the origin, an event by its row, or all events of a name. */
 export interface Place {
@@ -11,7 +11,8 @@ export interface Place {
 }
 
 export function timelineHref(trace: string, place: Place): string {
-	return routeHref("timeline", trace, place as Params);
+	const { from, to, row, find } = place;
+	return routeHref("timeline", trace, { from, to, event: row, q: find });
 }
 
 export function sourceHref(trace: string, file: string, line?: number | null): string {
