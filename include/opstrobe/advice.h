@@ -5,10 +5,11 @@
  * Takes the finished traces of a run's workers and leaves them as they are. The JSON form:
  *
  *     {"findings": [{"id", "title", "severity": "high|medium|low|info", "confidence": "high|medium|low",
- *                    "where": [{"file", "line", "function", "module", "operator"}], "evidence", "explanation", "advice",
- *                    "predicted_gain_ms_per_step", "predicted_gain_percent", "links": […]}], "checked": [ids]}
+ *                    "where": [{"file", "line", "function", "module", "operator", "trace", "row"}], "evidence",
+ *                    "explanation", "advice", "predicted_gain_ms_per_step", "predicted_gain_percent", "links": […]}], "checked": [ids]}
  *
- * Findings are ordered by what they gain, most first. What is not known of a place is null. `checked` has the rules for
+ * Findings are ordered by what they gain, most first. What is not known of a place is null. `row` is that of the costliest
+ * event there, in the trace that was given as number `trace`. `checked` has the rules for
  * which the trace holds what they need. Any thread may call it.
  */
 #ifndef OPSTROBE_ADVICE_H

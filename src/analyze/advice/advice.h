@@ -83,6 +83,8 @@ struct advice_where {
 	struct ops_string module;
 	struct ops_string operator_name;
 	uint32_t line;
+	uint32_t trace; /* whose row: place among the traces asked about */
+	uint32_t row;   /* the costliest event there; OPS_NONE unknown */
 };
 
 #define ADVICE_WHERE_MAX 5
@@ -103,6 +105,7 @@ struct advice_report {
 	struct ops_arena texts;
 	OPS_ARRAY(struct advice_finding) findings;
 	uint64_t checked; /* bit i: rule i of the table */
+	uint32_t traces;  /* how many were asked about before this one */
 };
 
 /* A loop of one call of a function. */

@@ -41,6 +41,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_work
 	}
 	done = done && advice_ranks_add(&adviser->ranks, &advice, worker);
 	advice_release(&advice);
+	adviser->report.traces++;
 	adviser->failed |= !done;
 	return done ? OPS_OK : ops_fault_memory(error);
 }

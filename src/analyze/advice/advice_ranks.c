@@ -395,7 +395,8 @@ struct advice_where advice_place(const struct advice_ranks *ranks, uint32_t plac
 	memcpy(&known, ranks->places.entries[place].bytes, sizeof(known));
 	return (struct advice_where){.file = rank_text(ranks, known.file), .function = rank_text(ranks, known.function),
 	                             .module = rank_text(ranks, known.module),
-	                             .operator_name = rank_text(ranks, known.operator_name), .line = known.line};
+	                             .operator_name = rank_text(ranks, known.operator_name), .line = known.line,
+	                             .row = OPS_NONE};
 }
 
 /* --- all ranks ------------------------------------------------------------------------------------------------------ */

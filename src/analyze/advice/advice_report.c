@@ -215,7 +215,8 @@ static struct ops_string operator_of(const struct advice *advice, uint32_t row)
 
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row)
 {
-	struct advice_where where = {.module = module_of(advice, row), .operator_name = operator_of(advice, row)};
+	struct advice_where where = {.module = module_of(advice, row), .operator_name = operator_of(advice, row),
+	                             .trace = advice->report->traces, .row = row};
 	struct ops_function_text function;
 
 	if (site == OPS_NONE)
@@ -361,7 +362,9 @@ static int compare_findings(const void *a, const void *b)
 		return left_ms < right_ms ? 1 : -1;
 	if (left->severity != right->severity)
 		return left->severity < right->severity ? 1 : -1;
-	return strcmp(left->rule->id, right->rule->id);
+	if (left->rule != right->rule)
+		return strcmp(left->rule->id, right->rule->id);
+	return (left->where[0].trace > right->where[0].trace) - (left->where[0].trace < right->where[0].trace);
 }
 
 /* Several workers say the same of the same place: the one that gains most stays. */

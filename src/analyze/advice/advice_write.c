@@ -37,18 +37,25 @@ static void write_known(struct ops_json_writer *json, const char *key, struct op
 		ops_json_null(json);
 }
 
+static void write_number(struct ops_json_writer *json, const char *key, uint32_t number, bool known)
+{
+	ops_json_key(json, key);
+	if (known)
+		ops_json_integer(json, number);
+	else
+		ops_json_null(json);
+}
+
 static void write_where(struct ops_json_writer *json, const struct advice_where *where)
 {
 	ops_json_open(json, '{');
 	write_known(json, "file", where->file);
-	ops_json_key(json, "line");
-	if (where->line)
-		ops_json_integer(json, where->line);
-	else
-		ops_json_null(json);
+	write_number(json, "line", where->line, where->line != 0);
 	write_known(json, "function", where->function);
 	write_known(json, "module", where->module);
 	write_known(json, "operator", where->operator_name);
+	write_number(json, "trace", where->trace, where->row != OPS_NONE);
+	write_number(json, "row", where->row, where->row != OPS_NONE);
 	ops_json_close(json, '}');
 }
 

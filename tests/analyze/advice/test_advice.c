@@ -59,6 +59,7 @@ static void finds(void **state)
 	struct ops_worker worker = {trace, "w", 0};
 	const char *cat, *gc;
 	char *text;
+	uint32_t row;
 	size_t size;
 
 	(void)state;
@@ -71,6 +72,12 @@ static void finds(void **state)
 	assert_true(cat < gc);
 	assert_non_null(strstr(text, "train.py"));
 	assert_int_equal(strlen(text), size);
+	/* The place in time: the costliest event, by its row. */
+	cat = strstr(cat, "\"trace\":0,\"row\":");
+	assert_non_null(cat);
+	row = (uint32_t)strtoul(cat + strlen("\"trace\":0,\"row\":"), NULL, 10);
+	assert_true(row < ops_trace_events(trace)->count);
+	assert_string_equal(ops_trace_string(trace, ops_trace_events(trace)->name[row]).bytes, "aten::cat");
 	ops_free_advice(text);
 	for (int format = OPS_ADVICE_TEXT; format <= OPS_ADVICE_MARKDOWN; format++) {
 		assert_int_equal(ops_advise(&worker, 1, (enum ops_advice_format)format, &text, &size, NULL), OPS_OK);

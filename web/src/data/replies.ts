@@ -104,8 +104,9 @@ export interface Where {
 	function: string | null;
 	module: string | null;
 	operator: string | null;
-	/** The costliest event there, where one trace was asked about. */
-	row?: number | null;
+	/** The costliest event there, and in which of the traces asked about. */
+	trace: number | null;
+	row: number | null;
 }
 
 export interface Finding {

@@ -13,8 +13,8 @@ import { runOf } from "./runs";
 export function Advice({ source, trace, traces }: ViewProps) {
 	const run = runOf(trace, traces);
 	const [scope, setScope] = useParam("of", "trace");
-	const ids = scope === "run" && run.length > 1 ? run.map((each) => each.id).join(",") : trace.id;
-	const reply = useReply<AdviceReply>(source, `traces/${ids}/advice`);
+	const asked = scope === "run" && run.length > 1 ? run.map((each) => each.id) : [trace.id];
+	const reply = useReply<AdviceReply>(source, `traces/${asked.join(",")}/advice`);
 	return (
 		<div class="view">
 			{run.length > 1 && (
@@ -29,13 +29,13 @@ export function Advice({ source, trace, traces }: ViewProps) {
 				/>
 			)}
 			<Await reply={reply} what="advice">
-				{(advice) => <Findings trace={trace.id} advice={advice} />}
+				{(advice) => <Findings trace={trace.id} asked={asked} advice={advice} />}
 			</Await>
 		</div>
 	);
 }
 
-function Findings({ trace, advice }: { trace: string; advice: AdviceReply }) {
+function Findings({ trace, asked, advice }: { trace: string; asked: readonly string[]; advice: AdviceReply }) {
 	const { findings, checked } = advice;
 	const [chosen, setChosen] = useParam("finding");
 	useEffect(() => {
@@ -59,7 +59,7 @@ function Findings({ trace, advice }: { trace: string; advice: AdviceReply }) {
 			</nav>
 			<div class="finding-cards">
 				{findings.map((finding, i) => (
-					<FindingCard key={i} trace={trace} finding={finding} index={i} chosen={chosen === String(i)} />
+					<FindingCard key={i} trace={trace} asked={asked} finding={finding} index={i} chosen={chosen === String(i)} />
 				))}
 			</div>
 		</div>

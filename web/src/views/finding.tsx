@@ -7,12 +7,15 @@ import { Meter } from "../widgets/cards";
 import { SourceLink, timelineHref } from "../widgets/links";
 
 interface FindingProps {
+	/** The one that is open. */
 	trace: string;
+	/** Those that were asked about. */
+	asked: readonly string[];
 	finding: Finding;
 	index: number;
 }
 
-export function FindingLine({ trace, finding, index }: FindingProps) {
+export function FindingLine({ trace, finding, index }: Omit<FindingProps, "asked">) {
 	const place = finding.where.find((where) => where.file !== null);
 	return (
 		<li class={`finding-line ${finding.severity}`}>
@@ -34,7 +37,7 @@ export function gainText(finding: Finding): string {
 	return finding.severity;
 }
 
-export function FindingCard({ trace, finding, index, chosen }: FindingProps & { chosen: boolean }) {
+export function FindingCard({ trace, asked, finding, index, chosen }: FindingProps & { chosen: boolean }) {
 	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms } = finding;
 	return (
 		<article id={`finding-${index}`} class={`panel finding ${finding.severity}`} aria-label={finding.title} aria-current={chosen ? "true" : undefined} tabIndex={-1}>
@@ -51,7 +54,7 @@ export function FindingCard({ trace, finding, index, chosen }: FindingProps & { 
 				</div>
 			)}
 			<p>{finding.evidence}</p>
-			<Places trace={trace} where={finding.where} />
+			<Places trace={trace} asked={asked} where={finding.where} />
 			<h3>What to do</h3>
 			<p class="advice-text">{finding.advice}</p>
 			<h3>Why it costs</h3>
@@ -74,7 +77,7 @@ function isWeb(link: string): boolean {
 	return /^https?:\/\//.test(link);
 }
 
-function Places({ trace, where }: { trace: string; where: readonly Where[] }) {
+function Places({ trace, asked, where }: { trace: string; asked: readonly string[]; where: readonly Where[] }) {
 	const known = where.filter((place) => place.file ?? place.function ?? place.module ?? place.operator ?? place.row);
 	if (known.length === 0) return null;
 	return (
@@ -85,7 +88,7 @@ function Places({ trace, where }: { trace: string; where: readonly Where[] }) {
 					{place.function !== null && <code>{place.function}</code>}
 					{place.module !== null && <code class="module">{place.module}</code>}
 					{place.operator !== null && <code class="operator">{place.operator}</code>}
-					<TimelinePlace trace={trace} place={place} />
+					<TimelinePlace trace={asked[place.trace ?? -1] ?? trace} place={place} />
 				</li>
 			))}
 		</ul>
@@ -95,7 +98,7 @@ function Places({ trace, where }: { trace: string; where: readonly Where[] }) {
 /** To the costliest event of the place, else to all that bear the name. */
 function TimelinePlace({ trace, place }: { trace: string; place: Where }) {
 	const name = place.operator ?? place.function ?? place.module;
-	const to = place.row !== undefined && place.row !== null ? { row: place.row } : name !== null ? { find: name } : undefined;
+	const to = place.row !== null ? { row: place.row } : name !== null ? { find: name } : undefined;
 	if (!to) return null;
 	return (
 		<a class="place-link" href={timelineHref(trace, to)}>

@@ -30,8 +30,8 @@ export function Overview({ source, trace }: ViewProps) {
 				<div class="view">
 					<Figures views={views} />
 					<div class="columns">
-						<StepTime views={views} />
 						<TopAdvice source={source} trace={trace} />
+						<StepTime views={views} />
 					</div>
 					<Steps source={source} trace={trace} views={views} />
 					{views.gpus.length > 0 && <Gpus gpus={views.gpus} devices={views.devices} />}
@@ -111,13 +111,13 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 					<>
 						{findings.length === 0 && <p class="soft">{`Nothing stands out among the ${checked.length} things that were checked.`}</p>}
 						<ol class="finding-list">
-							{findings.slice(0, 5).map((finding, i) => (
+							{findings.slice(0, 4).map((finding, i) => (
 								<FindingLine key={i} trace={trace.id} finding={finding} index={i} />
 							))}
 						</ol>
 						<p class="panel-foot">
 							<a href={routeHref("advice", trace.id)}>
-								{findings.length > 5 ? `All ${findings.length} findings` : "Evidence, and what was checked"}
+								{findings.length > 4 ? `All ${findings.length} findings` : "Evidence, and what was checked"}
 							</a>
 						</p>
 					</>
