@@ -44,7 +44,7 @@ static void say(const struct cli_traces *traces, const struct ops_clock_shift *s
 	for (size_t i = 0; i < traces->count; i++)
 		if (shifts[i].collectives)
 			fprintf(stderr, "opstrobe: %s: clock set by %+.3f us, by %zu collective operations\n",
-			        traces->files.items[i].path, (double)shifts[i].shift_ns / 1e3, shifts[i].collectives);
+			        traces->files.list.items[i].path, (double)shifts[i].shift_ns / 1e3, shifts[i].collectives);
 }
 
 /* Parts have room for all traces. */

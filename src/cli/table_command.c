@@ -13,7 +13,7 @@ static bool print_texts(const struct cli_traces *traces, const struct cli_table 
 
 	for (size_t i = 0; done && i < traces->count; i++) {
 		if (traces->count > 1)
-			printf("%s--- %s ---\n", i ? "\n" : "", traces->files.items[i].path);
+			printf("%s--- %s ---\n", i ? "\n" : "", traces->files.list.items[i].path);
 		done = table->print_text(&traces->workers[i], top, flag);
 	}
 	return done;

@@ -50,7 +50,7 @@ static void show(struct reading *reading)
 {
 	uint64_t done = 0, total = 0;
 
-	for (size_t i = 0; i < reading->traces->files.count; i++) {
+	for (size_t i = 0; i < reading->traces->files.list.count; i++) {
 		done += reading->done[i];
 		total += reading->total[i] > reading->done[i] ? reading->total[i] : reading->done[i];
 	}
@@ -87,7 +87,7 @@ static void *read_files(void *context)
 	size_t i;
 
 	while (!atomic_load(&reading->failed) && (i = atomic_fetch_add(&reading->next, 1)) < reading->end) {
-		const struct cli_file *file = &reading->traces->files.items[i];
+		const struct ops_trace_file *file = &reading->traces->files.list.items[i];
 		struct reader reader = {reading, i};
 		struct ops_read_options options = {on_progress, &reader};
 		struct ops_trace *trace = NULL;
@@ -137,7 +137,7 @@ static bool begin(struct reading *reading, char *const *paths, size_t count)
 	*traces = (struct cli_traces){0};
 	if (!cli_files_find_all(&traces->files, paths, count))
 		return false;
-	files = traces->files.count;
+	files = traces->files.list.count;
 	traces->workers = calloc(files, sizeof(*traces->workers));
 	reading->done = calloc(2 * files, sizeof(*reading->done));
 	if (!traces->workers || !reading->done) {

@@ -39,7 +39,7 @@ static bool print_text(const struct cli_traces *traces)
 		enum ops_code code;
 
 		if (traces->count > 1)
-			printf("%s--- %s ---\n", i ? "\n" : "", traces->files.items[i].path);
+			printf("%s--- %s ---\n", i ? "\n" : "", traces->files.list.items[i].path);
 		code = ops_views_text(traces->workers[i].trace, cli_colours(), &text, &size, &error);
 		done = cli_print(code, text, size, ops_free_views, &error);
 	}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trace files by their names; see opstrobe/files.h.
+ */
+#include <opstrobe/files.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/fault.h"
+
+/* How much of the name stands before ".pt.trace.json" or ".json", which may have ".gz" behind; 0 for no trace. */
+static size_t stem_size(const char *name, bool any_json)
+{
+	size_t size = strlen(name);
+
+	if (size > 3 && !strcmp(name + size - 3, ".gz"))
+		size -= 3;
+	if (size > 14 && !strncmp(name + size - 14, ".pt.trace.json", 14))
+		return size - 14;
+	return any_json && size > 5 && !strncmp(name + size - 5, ".json", 5) ? size - 5 : 0;
+}
+
+static char *copy(const char *text, size_t size)
+{
+	char *copied = ops_realloc_array(NULL, size + 1, 1);
+
+	if (copied) {
+		memcpy(copied, text, size);
+		copied[size] = '\0';
+	}
+	return copied;
+}
+
+/* "worker0.1623143089861" is the worker "worker0" at some time. */
+static void split(struct ops_trace_file *file, const char *name, size_t size)
+{
+	size_t dot = size;
+
+	while (dot > 0 && name[dot - 1] >= '0' && name[dot - 1] <= '9')
+		dot--;
+	if (dot < size && dot > 1 && name[dot - 1] == '.') {
+		file->stamp = copy(name + dot, size - dot);
+		size = dot - 1;
+	} else {
+		file->stamp = copy("", 0);
+	}
+	file->worker = copy(name, size);
+}
+
+/* Takes the path, which may be NULL for want of memory. */
+static bool push(struct ops_trace_files *files, char *take_path, size_t stem)
+{
+	struct ops_trace_file *file = OPS_ARRAY_PUSH(files);
+	const char *slash;
+
+	if (!file || !take_path) {
+		files->count -= file != NULL;
+		ops_free(take_path);
+		return false;
+	}
+	slash = strrchr(take_path, '/');
+	*file = (struct ops_trace_file){.path = take_path};
+	split(file, slash ? slash + 1 : take_path, stem);
+	return file->worker && file->stamp;
+}
+
+/* Spans of a worker are numbered in order of time; `first` is the first file that counts. */
+static void number_span(struct ops_trace_files *files, size_t i, size_t first)
+{
+	struct ops_trace_file *file = &files->items[i];
+
+	if (*file->stamp)
+		file->span = i > first && !strcmp(file[-1].worker, file->worker) ? file[-1].span + 1 : 1;
+}
+
+enum ops_code ops_trace_files_add(struct ops_trace_files *files, const char *path, struct ops_error *error)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	size_t stem = stem_size(name, true);
+
+	if (!push(files, copy(path, strlen(path)), stem ? stem : strlen(name)))
+		return ops_fault_memory(error);
+	number_span(files, files->count - 1, 0);
+	return OPS_OK;
+}
+
+/* Stamps are numbers: the shorter is the smaller (F26). */
+static int compare_stamps(const char *a, const char *b)
+{
+	size_t left = strlen(a), right = strlen(b);
+
+	return left != right ? (left > right) - (left < right) : strcmp(a, b);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct ops_trace_file *left = a, *right = b;
+	int order = strcmp(left->worker, right->worker);
+
+	return order ? order : compare_stamps(left->stamp, right->stamp);
+}
+
+static bool push_entry(struct ops_trace_files *files, const char *folder, const char *name, size_t stem)
+{
+	size_t room = strlen(folder) + strlen(name) + 2;
+	char *path = ops_realloc_array(NULL, room, 1);
+
+	if (path)
+		snprintf(path, room, "%s/%s", folder, name);
+	return push(files, path, stem);
+}
+
+enum ops_code ops_trace_files_add_folder(struct ops_trace_files *files, const char *folder, struct ops_error *error)
+{
+	DIR *stream = opendir(folder);
+	const struct dirent *entry;
+	size_t from = files->count;
+	bool done = true;
+
+	if (!stream)
+		return ops_fault_errno(error, errno, "cannot read '%s'", folder);
+	while (done && (entry = readdir(stream))) {
+		size_t stem = stem_size(entry->d_name, false);
+
+		if (stem)
+			done = push_entry(files, folder, entry->d_name, stem);
+	}
+	closedir(stream);
+	if (!done)
+		return ops_fault_memory(error);
+	if (files->count > from)
+		qsort(files->items + from, files->count - from, sizeof(*files->items), compare_files);
+	for (size_t i = from; i < files->count; i++)
+		number_span(files, i, from);
+	return OPS_OK;
+}
+
+void ops_trace_files_release(struct ops_trace_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		ops_free(files->items[i].path);
+		ops_free(files->items[i].worker);
+		ops_free(files->items[i].stamp);
+	}
+	OPS_ARRAY_RELEASE(files);
+}
