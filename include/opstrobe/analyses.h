@@ -80,6 +80,9 @@ void ops_free_analysis(char *text);
 /* The rank that a trace says it is of ("distributedInfo"), or else the name of its file ("rank-3", "rank3_", "_3.");
  * -1 when neither does. `path` may be NULL. */
 int64_t ops_trace_rank(const struct ops_trace *trace, const char *path);
+/* Gives each of a run's traces the rank that it says; of those that say none, or one that is taken, the lowest that is
+ * left, in the order given. Then sorts them by rank. */
+void ops_number_ranks(struct ops_rank *ranks, size_t count);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

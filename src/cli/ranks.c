@@ -102,41 +102,17 @@ static bool read_one(struct cli_ranks *ranks, const char *path, bool optional, b
 	return true;
 }
 
-static bool is_taken(const struct cli_ranks *ranks, int64_t rank)
-{
-	for (size_t i = 0; i < ranks->count; i++)
-		if (ranks->items[i].rank == rank)
-			return true;
-	return false;
-}
-
-static int compare_ranks(const void *a, const void *b)
-{
-	const struct ops_rank *left = a, *right = b;
-
-	return (left->rank > right->rank) - (left->rank < right->rank);
-}
-
+/* By number; tells of traces that say the same. */
 static void number_ranks(struct cli_ranks *ranks)
 {
-	int64_t next = 0;
-
+	ops_number_ranks(ranks->items, ranks->count);
 	for (size_t i = 0; i < ranks->count; i++) {
-		struct ops_rank *rank = &ranks->items[i];
+		const struct ops_rank *rank = &ranks->items[i];
 		int64_t said = rank->trace ? ops_trace_rank(rank->trace, rank->path) : -1;
 
-		if (said >= 0 && is_taken(ranks, said))
+		if (said >= 0 && said != rank->rank)
 			fprintf(stderr, "opstrobe: '%s' says that it is rank %lld, as another file does\n", rank->path,
 			        (long long)said);
-		else
-			rank->rank = said;
-	}
-	for (size_t i = 0; i < ranks->count; i++) {
-		if (ranks->items[i].rank >= 0)
-			continue;
-		while (is_taken(ranks, next))
-			next++;
-		ranks->items[i].rank = next;
 	}
 }
 
@@ -202,10 +178,8 @@ bool cli_ranks_read(struct cli_ranks *ranks, const char *const *paths, size_t co
 	ranks->paths = found.items;
 	ranks->path_count = found.count;
 	done = done && read_all(ranks, &found, optional, inputs == OPS_ANALYSIS_FILES);
-	if (done) {
+	if (done)
 		number_ranks(ranks);
-		qsort(ranks->items, ranks->count, sizeof(*ranks->items), compare_ranks);
-	}
 	return done;
 }
 

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Laying a trace out: the depth of each row, then the rows of each lane side by side.
+ */
+#include <string.h>
+
+#include "analyze/timeline/lane_tree.h"
+#include "analyze/timeline/timeline.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+
+/* An operator's bookkeeping, which tables leave out too. What stands for a session is shown. */
+static bool is_shown(const struct ops_events *events, size_t row)
+{
+	return !(events->flags[row] & OPS_EVENT_HIDDEN) || events->kind[row] != OPS_EVENT_CPU_OP;
+}
+
+/* --- extent --------------------------------------------------------------------------------------------------------- */
+
+static void find_extent(struct ops_timeline *timeline)
+{
+	const struct ops_events *events = timeline->events;
+	size_t memory_count, counter_count;
+	const struct ops_memory_record *memory = ops_trace_memory(timeline->trace, &memory_count);
+	const struct ops_counter_record *counters = ops_trace_counters(timeline->trace, &counter_count);
+	int64_t first = INT64_MAX, last = INT64_MIN;
+	uint64_t duration;
+
+	for (size_t row = 0; row < events->count; row++) {
+		first = events->start_ns[row] < first ? events->start_ns[row] : first;
+		last = events->end_ns[row] > last ? events->end_ns[row] : last;
+	}
+	for (size_t i = 0; i < memory_count; i++) {
+		first = memory[i].time_ns < first ? memory[i].time_ns : first;
+		last = memory[i].time_ns > last ? memory[i].time_ns : last;
+	}
+	for (size_t i = 0; i < counter_count; i++) {
+		first = counters[i].time_ns < first ? counters[i].time_ns : first;
+		last = counters[i].time_ns > last ? counters[i].time_ns : last;
+	}
+	if (first > last)
+		first = last = 0;
+	duration = (uint64_t)last - (uint64_t)first;
+	timeline->origin_ns = first;
+	timeline->duration_ns = duration > INT64_MAX ? INT64_MAX : (int64_t)duration;
+	timeline->level_max = OPS_TILE_LEVEL_MIN;
+	while (timeline->level_max < OPS_TILE_LEVEL_MAX && timeline->duration_ns >> timeline->level_max)
+		timeline->level_max++;
+}
+
+/* --- depths --------------------------------------------------------------------------------------------------------- */
+
+/* Below the row around it, and beside what overlaps it without being around it. Parents stand before their children. */
+static bool lay_rows(struct ops_timeline *timeline, struct lane_tree *trees)
+{
+	const struct ops_events *events = timeline->events;
+
+	for (size_t row = 0; row < events->count; row++) {
+		uint32_t parent = events->parent[row], from = 0;
+
+		timeline->depths[row] = OPS_NONE;
+		if (!is_shown(events, row))
+			continue;
+		if (parent != OPS_NONE && timeline->depths[parent] != OPS_NONE)
+			from = timeline->depths[parent] + 1;
+		timeline->depths[row] = lane_tree_lay(&trees[timeline_place(events, row)], from, events->start_ns[row],
+		                                      events->end_ns[row]);
+		if (timeline->depths[row] == OPS_NONE)
+			return false;
+		timeline->shown++;
+	}
+	return true;
+}
+
+static bool build_tracks(struct ops_timeline *timeline, const struct lane_tree *trees, size_t places)
+{
+	uint32_t *lanes = ops_realloc_array(NULL, places + 1, sizeof(*lanes));
+	bool done = lanes != NULL;
+
+	for (size_t place = 0; done && place < places; place++)
+		lanes[place] = trees[place].used;
+	done = done && timeline_tracks_build(timeline, lanes);
+	ops_free(lanes);
+	return done;
+}
+
+static bool find_depths(struct ops_timeline *timeline)
+{
+	struct lane_tree *trees;
+	size_t places;
+	bool done;
+
+	ops_trace_tracks(timeline->trace, &places);
+	places *= 2;
+	trees = ops_alloc_zeroed(places + 1, sizeof(*trees));
+	timeline->depths = ops_realloc_array(NULL, timeline->events->count + 1, sizeof(*timeline->depths));
+	done = trees && timeline->depths && lay_rows(timeline, trees) && build_tracks(timeline, trees, places);
+	for (size_t place = 0; trees && place < places; place++)
+		lane_tree_release(&trees[place]);
+	ops_free(trees);
+	return done;
+}
+
+/* --- lanes ---------------------------------------------------------------------------------------------------------- */
+
+static uint32_t lane_of(const struct ops_timeline *timeline, uint32_t row)
+{
+	return timeline->tracks.items[timeline_track_of(timeline, row)].first_lane + timeline->depths[row];
+}
+
+/* A counting sort; rows come in order of their start, and keep it. */
+static void sort_rows(struct ops_timeline *timeline)
+{
+	uint32_t *first = timeline->lane_first;
+	uint32_t count = (uint32_t)timeline->events->count, before = 0;
+
+	for (uint32_t row = 0; row < count; row++)
+		if (timeline->depths[row] != OPS_NONE)
+			first[lane_of(timeline, row)]++;
+	for (size_t lane = 0; lane <= timeline->lane_count; lane++) {
+		uint32_t rows = first[lane];
+
+		first[lane] = before;
+		before += rows;
+	}
+	for (uint32_t row = 0; row < count; row++)
+		if (timeline->depths[row] != OPS_NONE)
+			timeline->rows[first[lane_of(timeline, row)]++] = row;
+	memmove(first + 1, first, timeline->lane_count * sizeof(*first));
+	first[0] = 0;
+}
+
+static bool fill_lanes(struct ops_timeline *timeline)
+{
+	uint64_t sum = 0;
+
+	timeline->lane_first = ops_alloc_zeroed(timeline->lane_count + 1, sizeof(*timeline->lane_first));
+	timeline->rows = ops_realloc_array(NULL, timeline->shown + 1, sizeof(*timeline->rows));
+	timeline->starts = ops_realloc_array(NULL, timeline->shown + 1, sizeof(*timeline->starts));
+	timeline->busy_ns = ops_realloc_array(NULL, timeline->shown + 1, sizeof(*timeline->busy_ns));
+	if (!timeline->lane_first || !timeline->rows || !timeline->starts || !timeline->busy_ns)
+		return false;
+	sort_rows(timeline);
+	for (size_t i = 0; i < timeline->shown; i++) {
+		uint32_t row = timeline->rows[i];
+
+		timeline->starts[i] = timeline_start(timeline, row);
+		timeline->busy_ns[i] = sum;
+		sum += (uint64_t)timeline_end(timeline, row) - (uint64_t)timeline->starts[i];
+	}
+	timeline->busy_ns[timeline->shown] = sum;
+	return true;
+}
+
+/* --- links by where they lead to ------------------------------------------------------------------------------------ */
+
+static bool sort_links(struct ops_timeline *timeline)
+{
+	size_t count, rows = timeline->events->count;
+	const struct ops_link *links = ops_trace_links(timeline->trace, &count);
+	uint32_t *first = ops_alloc_zeroed(count ? rows + 1 : 1, sizeof(*first));
+	uint32_t before = 0;
+
+	timeline->links_to = ops_realloc_array(NULL, count + 1, sizeof(*timeline->links_to));
+	if (!first || !timeline->links_to) {
+		ops_free(first);
+		return false;
+	}
+	for (size_t i = 0; i < count; i++)
+		first[links[i].to]++;
+	for (size_t row = 0; count && row < rows; row++) {
+		uint32_t here = first[row];
+
+		first[row] = before;
+		before += here;
+	}
+	for (size_t i = 0; i < count; i++)
+		timeline->links_to[first[links[i].to]++] = (uint32_t)i;
+	ops_free(first);
+	return true;
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+enum ops_code ops_timeline_new(const struct ops_trace *trace, struct ops_timeline **ret_timeline, struct ops_error *error)
+{
+	struct ops_timeline *timeline = ops_alloc_zeroed(1, sizeof(*timeline));
+
+	if (!timeline)
+		return ops_fault_memory(error);
+	timeline->trace = trace;
+	timeline->events = ops_trace_events(trace);
+	find_extent(timeline);
+	if (!find_depths(timeline) || !fill_lanes(timeline) || !sort_links(timeline) || !timeline_counters_build(timeline)) {
+		ops_timeline_free(timeline);
+		return ops_fault_memory(error);
+	}
+	*ret_timeline = timeline;
+	return OPS_OK;
+}
+
+void ops_timeline_free(struct ops_timeline *timeline)
+{
+	if (!timeline)
+		return;
+	for (size_t i = 0; i < timeline->counters.count; i++) {
+		ops_free(timeline->counters.items[i].label);
+		ops_free(timeline->counters.items[i].values);
+		ops_free(timeline->counters.items[i].block_min);
+		ops_free(timeline->counters.items[i].block_max);
+	}
+	for (size_t i = 0; i < timeline->counter_times.count; i++)
+		ops_free(timeline->counter_times.items[i]);
+	OPS_ARRAY_RELEASE(&timeline->counters);
+	OPS_ARRAY_RELEASE(&timeline->counter_times);
+	OPS_ARRAY_RELEASE(&timeline->tracks);
+	OPS_ARRAY_RELEASE(&timeline->groups);
+	ops_free(timeline->depths);
+	ops_free(timeline->track_of);
+	ops_free(timeline->lane_first);
+	ops_free(timeline->rows);
+	ops_free(timeline->starts);
+	ops_free(timeline->busy_ns);
+	ops_free(timeline->links_to);
+	ops_free(timeline);
+}
+
+size_t ops_timeline_bytes(const struct ops_timeline *timeline)
+{
+	size_t bytes = sizeof(*timeline), links;
+
+	ops_trace_links(timeline->trace, &links);
+	bytes += timeline->events->count * sizeof(*timeline->depths);
+	bytes += timeline->shown * (sizeof(*timeline->rows) + sizeof(*timeline->starts) + sizeof(*timeline->busy_ns));
+	bytes += timeline->lane_count * sizeof(*timeline->lane_first) + links * sizeof(*timeline->links_to);
+	for (size_t i = 0; i < timeline->counters.count; i++)
+		bytes += timeline->counters.items[i].count * 2 * sizeof(double);
+	return bytes;
+}
+
+void ops_free_timeline(char *answer)
+{
+	ops_free(answer);
+}
+
+enum ops_code timeline_finish(struct ops_buffer *out, enum ops_code code, char **ret_text, size_t *ret_size,
+                              struct ops_error *error)
+{
+	ops_buffer_append(out, "", 1);
+	if (!code && out->failed)
+		code = ops_fault_memory(error);
+	if (code) {
+		ops_buffer_release(out);
+		return code;
+	}
+	*ret_text = out->bytes;
+	*ret_size = out->size - 1;
+	return OPS_OK;
+}

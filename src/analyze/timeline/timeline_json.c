@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a timeline has, but for its events; and the pieces that several answers have.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/events/event_table.h"
+#include "analyze/timeline/timeline.h"
+#include "base/fault.h"
+
+const char *timeline_kind_name(int kind)
+{
+	const char *category = ops_event_kind_category((enum ops_event_kind)kind);
+
+	return *category ? category : kind == OPS_EVENT_MARK ? "mark" : "other";
+}
+
+/* --- pieces --------------------------------------------------------------------------------------------------------- */
+
+void timeline_write_number(struct ops_json_writer *json, const char *key, uint32_t value)
+{
+	ops_json_member_or_null(json, key, value == OPS_NONE ? -1 : (int64_t)value);
+}
+
+void timeline_write_string(const struct ops_timeline *timeline, struct ops_json_writer *json, const char *key, uint32_t id)
+{
+	struct ops_string text = ops_trace_string(timeline->trace, id);
+
+	ops_json_key(json, key);
+	ops_json_text(json, text.bytes, text.size);
+}
+
+void timeline_write_place(const struct ops_timeline *timeline, struct ops_json_writer *json, const char *key, uint32_t row)
+{
+	if (key)
+		ops_json_key(json, key);
+	ops_json_open(json, '{');
+	ops_json_member(json, "row", row);
+	ops_json_member(json, "name", timeline->events->name[row]);
+	timeline_write_number(json, "track", timeline_track_of(timeline, row));
+	timeline_write_number(json, "depth", timeline->depths[row]);
+	ops_json_member(json, "start_ns", timeline_start(timeline, row));
+	ops_json_member(json, "end_ns", timeline_end(timeline, row));
+	ops_json_close(json, '}');
+}
+
+void timeline_write_flow(const struct ops_timeline *timeline, struct ops_json_writer *json, const struct ops_link *link)
+{
+	static const char *const kinds[] = {
+		[OPS_LINK_FORWARD_BACKWARD] = "forward_backward", [OPS_LINK_LAUNCH] = "launch", [OPS_LINK_OTHER] = "other"};
+
+	ops_json_open(json, '{');
+	ops_json_key(json, "kind");
+	ops_json_text(json, kinds[link->kind], strlen(kinds[link->kind]));
+	timeline_write_place(timeline, json, "from", link->from);
+	timeline_write_place(timeline, json, "to", link->to);
+	ops_json_close(json, '}');
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------------ */
+
+static void write_steps(const struct ops_timeline *timeline, struct ops_json_writer *json)
+{
+	const struct ops_events *events = timeline->events;
+	int64_t number;
+
+	ops_json_key(json, "steps");
+	ops_json_open(json, '[');
+	for (uint32_t row = 0; row < events->count; row++) {
+		if (events->kind[row] != OPS_EVENT_USER_ANNOTATION ||
+		    !event_step_number(ops_trace_string(timeline->trace, events->name[row]), &number))
+			continue;
+		ops_json_open(json, '{');
+		timeline_write_string(timeline, json, "name", events->name[row]);
+		ops_json_member(json, "row", row);
+		ops_json_member(json, "start_ns", timeline_start(timeline, row));
+		ops_json_member(json, "end_ns", timeline_end(timeline, row));
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+static void write_extent(const struct ops_timeline *timeline, struct ops_json_writer *json)
+{
+	uint64_t lost = ops_trace_info(timeline->trace)->lost;
+	char origin[24];
+	int size = snprintf(origin, sizeof(origin), "%" PRId64, timeline->origin_ns);
+
+	ops_json_key(json, "origin_ns");
+	ops_json_text(json, origin, (size_t)size);
+	ops_json_member(json, "duration_ns", timeline->duration_ns);
+	ops_json_member(json, "events", (int64_t)timeline->events->count);
+	ops_json_member(json, "lost", lost > INT64_MAX ? INT64_MAX : (int64_t)lost);
+	ops_json_member(json, "tile_bins", OPS_TILE_BINS);
+	ops_json_member(json, "band_depths", OPS_TILE_BAND_DEPTHS);
+	ops_json_member(json, "level_min", OPS_TILE_LEVEL_MIN);
+	ops_json_member(json, "level_max", timeline->level_max);
+}
+
+enum ops_code ops_timeline_json(const struct ops_timeline *timeline, char **ret_text, size_t *ret_size,
+                                struct ops_error *error)
+{
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+
+	ops_json_open(&json, '{');
+	write_extent(timeline, &json);
+	ops_json_key(&json, "kinds");
+	ops_json_open(&json, '[');
+	for (int kind = 0; kind < OPS_EVENT_KIND_COUNT; kind++)
+		ops_json_text(&json, timeline_kind_name(kind), strlen(timeline_kind_name(kind)));
+	ops_json_close(&json, ']');
+	timeline_tracks_write(timeline, &json);
+	timeline_counters_write(timeline, &json);
+	write_steps(timeline, &json);
+	ops_json_close(&json, '}');
+	return timeline_finish(&out, OPS_OK, ret_text, ret_size, error);
+}
+
+enum ops_code ops_timeline_strings(const struct ops_timeline *timeline, const uint32_t *ids, size_t count, char **ret_text,
+                                   size_t *ret_size, struct ops_error *error)
+{
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	enum ops_code code = OPS_OK;
+
+	ops_json_open(&json, '{');
+	ops_json_key(&json, "strings");
+	ops_json_open(&json, '[');
+	for (size_t i = 0; !code && i < count; i++) {
+		struct ops_string text = {"", 0};
+
+		if (ids[i] < ops_trace_string_count(timeline->trace))
+			text = ops_trace_string(timeline->trace, ids[i]);
+		else
+			code = ops_fault(error, OPS_INVALID, "there is no string %u", ids[i]);
+		ops_json_text(&json, text.bytes, text.size);
+	}
+	ops_json_close(&json, ']');
+	ops_json_close(&json, '}');
+	return timeline_finish(&out, code, ret_text, ret_size, error);
+}

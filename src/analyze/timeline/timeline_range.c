@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums by name of what runs in a window. Events are cut at its ends; what runs inside another is taken off that one's own
+ * time, so that own times of a thread add up to the time in which it ran anything.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/timeline/timeline.h"
+#include "base/alloc.h"
+#include "base/bits.h"
+#include "base/fault.h"
+
+/* --- what lies in a window ------------------------------------------------------------------------------------------ */
+
+enum ops_code timeline_wanted(const struct ops_timeline *timeline, const struct ops_window *window, uint8_t **ret_wanted,
+                              struct ops_error *error)
+{
+	uint8_t *wanted = NULL;
+
+	if (window->from_ns > window->to_ns)
+		return ops_fault(error, OPS_INVALID, "the window ends before it begins");
+	if (window->tracks) {
+		wanted = ops_alloc_zeroed(timeline->tracks.count / 8 + 1, 1);
+		if (!wanted)
+			return ops_fault_memory(error);
+	}
+	for (size_t i = 0; window->tracks && i < window->track_count; i++) {
+		if (window->tracks[i] >= timeline->tracks.count) {
+			ops_free(wanted);
+			return ops_fault(error, OPS_INVALID, "there is no track %u", window->tracks[i]);
+		}
+		ops_bit_set(wanted, window->tracks[i]);
+	}
+	*ret_wanted = wanted;
+	return OPS_OK;
+}
+
+/* The first row that does not start before a time since the origin. */
+static uint32_t find_row(const struct ops_timeline *timeline, int64_t time_ns)
+{
+	uint32_t low = 0, high = (uint32_t)timeline->events->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (timeline_start(timeline, middle) < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* In each lane at most one row reaches into the window: the last that begins before it. */
+bool timeline_rows_in(const struct ops_timeline *timeline, const struct ops_window *window, struct timeline_rows *ret_rows)
+{
+	uint32_t *straddlers = ops_realloc_array(NULL, timeline->lane_count + 1, sizeof(*straddlers));
+	size_t count = 0;
+
+	if (!straddlers)
+		return false;
+	for (size_t lane = 0; lane < timeline->lane_count; lane++) {
+		size_t low = timeline->lane_first[lane], begin = low, high = timeline->lane_first[lane + 1];
+
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (timeline->starts[middle] < window->from_ns)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low > begin && timeline_end(timeline, timeline->rows[low - 1]) > window->from_ns)
+			straddlers[count++] = timeline->rows[low - 1];
+	}
+	qsort(straddlers, count, sizeof(*straddlers), compare_rows);
+	*ret_rows = (struct timeline_rows){straddlers, count, find_row(timeline, window->from_ns),
+	                                   find_row(timeline, window->to_ns)};
+	if (window->to_ns == INT64_MAX)
+		ret_rows->last = (uint32_t)timeline->events->count;
+	return true;
+}
+
+/* --- sums ----------------------------------------------------------------------------------------------------------- */
+
+struct name_sum {
+	uint32_t name;
+	uint8_t kind;
+	uint32_t longest;
+	uint64_t count;
+	int64_t total_ns;
+	int64_t self_ns;
+	int64_t max_ns;
+};
+
+struct track_sum {
+	uint64_t events;
+	int64_t busy_ns;
+	int64_t until_ns;
+};
+
+struct range {
+	const struct ops_timeline *timeline;
+	const struct ops_window *window;
+	uint8_t *wanted;
+	uint32_t *slots; /* by name: place of its first sum, OPS_NONE none; further ones of other kinds are found by `next` */
+	OPS_ARRAY(struct name_sum) sums;
+	OPS_ARRAY(uint32_t) next; /* by sum */
+	struct track_sum *tracks;
+	uint64_t events;
+};
+
+/* The sum of a row's name and kind; there are few kinds of one name. */
+static struct name_sum *sum_of(struct range *range, uint32_t row)
+{
+	const struct ops_events *events = range->timeline->events;
+	uint32_t *at = &range->slots[events->name[row]];
+	uint32_t *next;
+	struct name_sum *sum;
+
+	while (*at != OPS_NONE) {
+		sum = &range->sums.items[*at];
+		if (sum->kind == events->kind[row])
+			return sum;
+		at = &range->next.items[*at];
+	}
+	*at = (uint32_t)range->sums.count;
+	sum = OPS_ARRAY_PUSH(&range->sums);
+	next = OPS_ARRAY_PUSH(&range->next);
+	if (!sum || !next)
+		return NULL;
+	*next = OPS_NONE;
+	*sum = (struct name_sum){.name = events->name[row], .kind = events->kind[row], .max_ns = -1};
+	return sum;
+}
+
+static bool add_row(struct range *range, uint32_t row)
+{
+	const struct ops_timeline *timeline = range->timeline;
+	uint32_t track = timeline_track_of(timeline, row), parent = timeline->events->parent[row];
+	int64_t start_ns, end_ns;
+	struct name_sum *sum;
+	struct track_sum *of;
+
+	if (track == OPS_NONE || (range->wanted && !ops_bit(range->wanted, track)) ||
+	    (timeline->events->flags[row] & OPS_EVENT_FOLDED))
+		return true;
+	start_ns = timeline_start(timeline, row);
+	end_ns = timeline_end(timeline, row);
+	start_ns = start_ns < range->window->from_ns ? range->window->from_ns : start_ns;
+	end_ns = end_ns > range->window->to_ns ? range->window->to_ns : end_ns;
+	if (parent != OPS_NONE) {
+		sum = sum_of(range, parent);
+		if (!sum)
+			return false;
+		sum->self_ns -= end_ns - start_ns;
+	}
+	sum = sum_of(range, row);
+	if (!sum)
+		return false;
+	sum->count++;
+	sum->total_ns += end_ns - start_ns;
+	sum->self_ns += end_ns - start_ns;
+	if (end_ns - start_ns > sum->max_ns) {
+		sum->max_ns = end_ns - start_ns;
+		sum->longest = row;
+	}
+	of = &range->tracks[track];
+	of->events++;
+	start_ns = start_ns < of->until_ns ? of->until_ns : start_ns;
+	of->busy_ns += end_ns > start_ns ? end_ns - start_ns : 0;
+	of->until_ns = end_ns > of->until_ns ? end_ns : of->until_ns;
+	range->events++;
+	return true;
+}
+
+static bool add_rows(struct range *range)
+{
+	struct timeline_rows rows;
+	bool done = timeline_rows_in(range->timeline, range->window, &rows);
+
+	if (!done)
+		return false;
+	for (size_t i = 0; done && i < rows.straddler_count; i++)
+		done = add_row(range, rows.straddlers[i]);
+	for (uint32_t row = rows.first; done && row < rows.last; row++)
+		done = add_row(range, row);
+	ops_free(rows.straddlers);
+	return done;
+}
+
+static bool range_init(struct range *range)
+{
+	size_t strings = ops_trace_string_count(range->timeline->trace);
+
+	range->slots = ops_realloc_array(NULL, strings + 1, sizeof(*range->slots));
+	range->tracks = ops_alloc_zeroed(range->timeline->tracks.count + 1, sizeof(*range->tracks));
+	if (!range->slots || !range->tracks)
+		return false;
+	memset(range->slots, 0xff, (strings + 1) * sizeof(*range->slots));
+	return true;
+}
+
+/* --- the answer ----------------------------------------------------------------------------------------------------- */
+
+static int compare_sums(const void *left, const void *right)
+{
+	const struct name_sum *a = left, *b = right;
+
+	if (a->total_ns != b->total_ns)
+		return a->total_ns > b->total_ns ? -1 : 1;
+	return a->name != b->name ? (a->name < b->name ? -1 : 1) : a->kind - b->kind;
+}
+
+static void write_sums(const struct range *range, struct ops_json_writer *json, size_t count)
+{
+	ops_json_key(json, "rows");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < count; i++) {
+		const struct name_sum *sum = &range->sums.items[i];
+		const char *kind = timeline_kind_name(sum->kind);
+
+		ops_json_open(json, '{');
+		timeline_write_string(range->timeline, json, "name", sum->name);
+		ops_json_key(json, "kind");
+		ops_json_text(json, kind, strlen(kind));
+		ops_json_member(json, "count", (int64_t)sum->count);
+		ops_json_member(json, "total_ns", sum->total_ns);
+		ops_json_member(json, "self_ns", sum->self_ns);
+		ops_json_member(json, "max_ns", sum->max_ns);
+		ops_json_member(json, "longest", sum->longest);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+static void write_tracks(const struct range *range, struct ops_json_writer *json)
+{
+	ops_json_key(json, "tracks");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < range->timeline->tracks.count; i++) {
+		if (!range->tracks[i].events)
+			continue;
+		ops_json_open(json, '{');
+		ops_json_member(json, "track", (int64_t)i);
+		ops_json_member(json, "events", (int64_t)range->tracks[i].events);
+		ops_json_member(json, "busy_ns", range->tracks[i].busy_ns);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+/* Sums that only a child of theirs was taken off have no event in the window themselves. */
+static void drop_empty(struct range *range)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < range->sums.count; i++)
+		if (range->sums.items[i].count)
+			range->sums.items[kept++] = range->sums.items[i];
+	range->sums.count = kept;
+}
+
+static void write_range(struct range *range, struct ops_json_writer *json)
+{
+	int64_t end_ns = range->timeline->duration_ns;
+	size_t count;
+
+	drop_empty(range);
+	count = range->sums.count < range->window->limit ? range->sums.count : range->window->limit;
+	if (count)
+		qsort(range->sums.items, range->sums.count, sizeof(*range->sums.items), compare_sums);
+	ops_json_open(json, '{');
+	ops_json_member(json, "from_ns", range->window->from_ns);
+	ops_json_member(json, "to_ns", range->window->to_ns < end_ns ? range->window->to_ns : end_ns);
+	ops_json_member(json, "events", (int64_t)range->events);
+	ops_json_member(json, "left_out", (int64_t)(range->sums.count - count));
+	write_sums(range, json, count);
+	write_tracks(range, json);
+	ops_json_close(json, '}');
+}
+
+enum ops_code ops_timeline_range(const struct ops_timeline *timeline, const struct ops_window *window, char **ret_text,
+                                 size_t *ret_size, struct ops_error *error)
+{
+	struct range range = {.timeline = timeline, .window = window};
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	enum ops_code code = timeline_wanted(timeline, window, &range.wanted, error);
+
+	if (!code && !(range_init(&range) && add_rows(&range)))
+		code = ops_fault_memory(error);
+	if (!code)
+		write_range(&range, &json);
+	ops_free(range.wanted);
+	ops_free(range.slots);
+	ops_free(range.tracks);
+	OPS_ARRAY_RELEASE(&range.sums);
+	OPS_ARRAY_RELEASE(&range.next);
+	return timeline_finish(&out, code, ret_text, ret_size, error);
+}

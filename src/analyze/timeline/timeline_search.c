@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events by a part of their name. Each name is looked at once; then a pass over the rows asks for a bit.
+ */
+#include <string.h>
+
+#include "analyze/timeline/timeline.h"
+#include "base/alloc.h"
+#include "base/bits.h"
+#include "base/fault.h"
+
+#define NAMES_MAX 4096
+
+struct searching {
+	const struct ops_timeline *timeline;
+	const struct ops_search *search;
+	uint8_t *wanted; /* bits by track, NULL: all */
+	uint8_t *match;  /* bits by string */
+	uint8_t *met;    /* bits by string: some row has it */
+	uint64_t *bins;
+	uint64_t total;
+	OPS_ARRAY(uint32_t) hits;
+	OPS_ARRAY(uint32_t) names;
+};
+
+/* --- names ---------------------------------------------------------------------------------------------------------- */
+
+static char lower(char letter)
+{
+	return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+}
+
+/* `text` is in small letters. Names are short. */
+static bool holds(struct ops_string name, const char *text, size_t size)
+{
+	for (size_t at = 0; at + size <= name.size; at++) {
+		size_t i = 0;
+
+		while (i < size && lower(name.bytes[at + i]) == text[i])
+			i++;
+		if (i == size)
+			return true;
+	}
+	return false;
+}
+
+static bool match_names(struct searching *s)
+{
+	size_t strings = ops_trace_string_count(s->timeline->trace), size = s->search->text_size;
+	char *text = ops_realloc_array(NULL, size + 1, 1);
+
+	s->match = ops_alloc_zeroed(strings / 8 + 1, 1);
+	s->met = ops_alloc_zeroed(strings / 8 + 1, 1);
+	if (!text || !s->match || !s->met) {
+		ops_free(text);
+		return false;
+	}
+	for (size_t i = 0; i < size; i++)
+		text[i] = lower(s->search->text[i]);
+	for (uint32_t id = 0; id < strings; id++)
+		if (holds(ops_trace_string(s->timeline->trace, id), text, size))
+			ops_bit_set(s->match, id);
+	ops_free(text);
+	return true;
+}
+
+/* --- rows ----------------------------------------------------------------------------------------------------------- */
+
+static bool is_hit(const struct searching *s, uint32_t row)
+{
+	uint32_t track;
+
+	if (!ops_bit(s->match, s->timeline->events->name[row]))
+		return false;
+	track = timeline_track_of(s->timeline, row);
+	return track != OPS_NONE && (!s->wanted || ops_bit(s->wanted, track));
+}
+
+static bool count_hit(struct searching *s, uint32_t row)
+{
+	uint32_t name = s->timeline->events->name[row];
+
+	s->total++;
+	if (s->bins) {
+		const struct ops_window *window = &s->search->window;
+		int64_t end_ns = window->to_ns < s->timeline->duration_ns ? window->to_ns : s->timeline->duration_ns + 1;
+		double share = (double)(timeline_start(s->timeline, row) - window->from_ns) / (double)(end_ns - window->from_ns);
+		size_t bin = share <= 0 ? 0 : (size_t)(share * s->search->bins);
+
+		s->bins[bin < s->search->bins ? bin : s->search->bins - 1]++;
+	}
+	if (!ops_bit(s->met, name)) {
+		uint32_t *slot = s->names.count < NAMES_MAX ? OPS_ARRAY_PUSH(&s->names) : &name;
+
+		if (!slot)
+			return false;
+		*slot = name;
+		ops_bit_set(s->met, name);
+	}
+	return true;
+}
+
+static bool add_hit(struct searching *s, uint32_t row)
+{
+	uint32_t *slot = OPS_ARRAY_PUSH(&s->hits);
+
+	if (slot)
+		*slot = row;
+	return slot;
+}
+
+/* All hits are counted; those asked for are kept. */
+static bool find_rows(struct searching *s)
+{
+	const struct ops_search *search = s->search;
+	struct timeline_rows rows;
+	bool done = timeline_rows_in(s->timeline, &search->window, &rows), back;
+	uint32_t at, first;
+
+	if (!done)
+		return false;
+	for (size_t i = 0; done && i < rows.straddler_count; i++)
+		if (is_hit(s, rows.straddlers[i]))
+			done = count_hit(s, rows.straddlers[i]);
+	for (uint32_t row = rows.first; done && row < rows.last; row++)
+		if (is_hit(s, row))
+			done = count_hit(s, row);
+	ops_free(rows.straddlers);
+	back = search->before != OPS_NONE;
+	first = search->after == OPS_NONE || search->after < rows.first ? rows.first : search->after + 1;
+	for (at = first; done && !back && at < rows.last && s->hits.count < search->window.limit; at++)
+		if (is_hit(s, at))
+			done = add_hit(s, at);
+	at = !back || search->before > rows.last ? rows.last : search->before;
+	for (; done && back && at > rows.first && s->hits.count < search->window.limit; at--)
+		if (is_hit(s, at - 1))
+			done = add_hit(s, at - 1);
+	return done;
+}
+
+/* --- the answer ----------------------------------------------------------------------------------------------------- */
+
+static void write_hits(const struct searching *s, struct ops_json_writer *json)
+{
+	ops_json_open(json, '{');
+	ops_json_member(json, "total", (int64_t)s->total);
+	ops_json_key(json, "names");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < s->names.count; i++)
+		ops_json_integer(json, s->names.items[i]);
+	ops_json_close(json, ']');
+	ops_json_key(json, "hits");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < s->hits.count; i++)
+		timeline_write_place(s->timeline, json, NULL, s->hits.items[i]);
+	ops_json_close(json, ']');
+	ops_json_key(json, "bins");
+	if (s->bins) {
+		ops_json_open(json, '[');
+		for (size_t i = 0; i < s->search->bins; i++)
+			ops_json_integer(json, (int64_t)s->bins[i]);
+		ops_json_close(json, ']');
+	} else {
+		ops_json_null(json);
+	}
+	ops_json_close(json, '}');
+}
+
+enum ops_code ops_timeline_search(const struct ops_timeline *timeline, const struct ops_search *search, char **ret_text,
+                                  size_t *ret_size, struct ops_error *error)
+{
+	struct searching s = {.timeline = timeline, .search = search};
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	enum ops_code code = timeline_wanted(timeline, &search->window, &s.wanted, error);
+
+	if (!code && search->bins) {
+		s.bins = ops_alloc_zeroed(search->bins, sizeof(*s.bins));
+		code = s.bins ? OPS_OK : ops_fault_memory(error);
+	}
+	if (!code && !(match_names(&s) && find_rows(&s)))
+		code = ops_fault_memory(error);
+	if (!code)
+		write_hits(&s, &json);
+	ops_free(s.wanted);
+	ops_free(s.match);
+	ops_free(s.met);
+	ops_free(s.bins);
+	OPS_ARRAY_RELEASE(&s.hits);
+	OPS_ARRAY_RELEASE(&s.names);
+	return timeline_finish(&out, code, ret_text, ret_size, error);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tracks in the order in which they are shown: the threads of each process, what is asynchronous below them, the streams of
+ * each device, and last what belongs to neither.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analyze/timeline/timeline.h"
+#include "base/alloc.h"
+
+/* A place of the trace (a track, twice) that some row stands in. */
+struct place {
+	const struct ops_track *track;
+	uint32_t place;
+	enum timeline_group_kind group;
+	bool own_process; /* that which recorded */
+};
+
+static enum timeline_group_kind group_kind(const struct ops_track *track)
+{
+	if (track->flags & OPS_TRACK_PID_TEXT)
+		return TIMELINE_OTHER_GROUP;
+	return track->kind == OPS_TRACK_STREAM ? TIMELINE_DEVICE : TIMELINE_PROCESS;
+}
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Among threads the first that the process had, then as torch numbers them. */
+static int compare_threads(const struct ops_track *a, const struct ops_track *b)
+{
+	bool left_is_main = a->tid == a->pid, right_is_main = b->tid == b->pid;
+
+	if (left_is_main != right_is_main)
+		return left_is_main ? -1 : 1;
+	return a->number != b->number ? compare_numbers(a->number, b->number) : compare_numbers(a->tid, b->tid);
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct place *a = left, *b = right;
+	int order = (int)a->group - (int)b->group;
+
+	if (!order && a->own_process != b->own_process)
+		order = a->own_process ? -1 : 1;
+	if (!order)
+		order = compare_numbers(a->track->pid, b->track->pid);
+	if (!order)
+		order = compare_numbers(a->track->flags, b->track->flags);
+	if (!order)
+		order = a->group == TIMELINE_PROCESS ? compare_threads(a->track, b->track)
+		                                     : compare_numbers(a->track->tid, b->track->tid);
+	return order ? order : compare_numbers(a->place, b->place);
+}
+
+static enum timeline_track_kind track_kind(const struct place *place)
+{
+	if (place->place & 1)
+		return TIMELINE_ASYNC;
+	if (place->track->flags)
+		return TIMELINE_OTHER;
+	return place->track->kind == OPS_TRACK_STREAM ? TIMELINE_STREAM : TIMELINE_THREAD;
+}
+
+/* --- building ------------------------------------------------------------------------------------------------------- */
+
+static struct place *list_places(const struct ops_timeline *timeline, const uint32_t *lanes, size_t *ret_count)
+{
+	size_t tracks, count = 0;
+	const struct ops_track *track = ops_trace_tracks(timeline->trace, &tracks);
+	struct place *places = ops_realloc_array(NULL, tracks * 2 + 1, sizeof(*places));
+	int64_t pid = ops_trace_info(timeline->trace)->pid;
+
+	for (size_t place = 0; places && place < tracks * 2; place++) {
+		const struct ops_track *of = &track[place / 2];
+
+		if (lanes[place])
+			places[count++] = (struct place){of, (uint32_t)place, group_kind(of), of->pid == pid};
+	}
+	*ret_count = count;
+	return places;
+}
+
+struct process_key {
+	int64_t pid;
+	uint32_t flags;
+	uint32_t process;
+};
+
+static int compare_processes(const void *left, const void *right)
+{
+	const struct process_key *a = left, *b = right;
+	int order = compare_numbers(a->pid, b->pid);
+
+	return order ? order : compare_numbers(a->flags, b->flags);
+}
+
+/* What the file says of the groups' processes and devices. */
+static bool name_groups(struct ops_timeline *timeline)
+{
+	size_t count;
+	const struct ops_process *processes = ops_trace_processes(timeline->trace, &count);
+	struct process_key *keys = ops_realloc_array(NULL, count + 1, sizeof(*keys));
+
+	if (!keys)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		keys[i] = (struct process_key){processes[i].pid, processes[i].flags & OPS_TRACK_PID_TEXT, (uint32_t)i};
+	qsort(keys, count, sizeof(*keys), compare_processes);
+	for (size_t i = 0; i < timeline->groups.count; i++) {
+		struct timeline_group *group = &timeline->groups.items[i];
+		struct process_key wanted = {group->pid, group->kind == TIMELINE_OTHER_GROUP ? OPS_TRACK_PID_TEXT : 0, 0};
+		const struct process_key *found = bsearch(&wanted, keys, count, sizeof(*keys), compare_processes);
+
+		group->process = found ? found->process : OPS_NONE;
+	}
+	ops_free(keys);
+	return true;
+}
+
+static bool add_track(struct ops_timeline *timeline, const struct place *place, uint32_t lanes)
+{
+	struct timeline_group *group = timeline->groups.count ? &timeline->groups.items[timeline->groups.count - 1] : NULL;
+	struct timeline_track *track = OPS_ARRAY_PUSH(&timeline->tracks);
+
+	if (!group || group->kind != place->group || group->pid != place->track->pid) {
+		group = OPS_ARRAY_PUSH(&timeline->groups);
+		if (!group)
+			return false;
+		*group = (struct timeline_group){.kind = place->group, .pid = place->track->pid};
+	}
+	if (!track)
+		return false;
+	*track = (struct timeline_track){
+		.kind = track_kind(place),
+		.source = place->place / 2,
+		.group = (uint32_t)(timeline->groups.count - 1),
+		.first_lane = (uint32_t)timeline->lane_count,
+		.depths = lanes,
+		.start_ns = INT64_MAX,
+	};
+	timeline->lane_count += lanes;
+	timeline->track_of[place->place] = (uint32_t)(timeline->tracks.count - 1);
+	return true;
+}
+
+static void measure(struct ops_timeline *timeline)
+{
+	for (size_t row = 0; row < timeline->events->count; row++) {
+		uint32_t id = timeline_track_of(timeline, (uint32_t)row);
+		struct timeline_track *track = &timeline->tracks.items[id == OPS_NONE ? 0 : id];
+		int64_t start_ns, end_ns;
+
+		if (id == OPS_NONE)
+			continue;
+		start_ns = timeline_start(timeline, (uint32_t)row);
+		end_ns = timeline_end(timeline, (uint32_t)row);
+		track->events++;
+		track->start_ns = start_ns < track->start_ns ? start_ns : track->start_ns;
+		track->end_ns = end_ns > track->end_ns ? end_ns : track->end_ns;
+	}
+}
+
+bool timeline_tracks_build(struct ops_timeline *timeline, const uint32_t *lanes)
+{
+	size_t tracks, count;
+	struct place *places = list_places(timeline, lanes, &count);
+	bool done;
+
+	ops_trace_tracks(timeline->trace, &tracks);
+	timeline->track_of = ops_realloc_array(NULL, tracks * 2 + 1, sizeof(*timeline->track_of));
+	done = places && timeline->track_of;
+	for (size_t place = 0; done && place < tracks * 2; place++)
+		timeline->track_of[place] = OPS_NONE;
+	if (done)
+		qsort(places, count, sizeof(*places), compare_places);
+	for (size_t i = 0; done && i < count; i++)
+		done = add_track(timeline, &places[i], lanes[places[i].place]);
+	ops_free(places);
+	if (done)
+		measure(timeline);
+	return done && name_groups(timeline);
+}
+
+uint32_t timeline_find_group(const struct ops_timeline *timeline, enum timeline_group_kind kind, int64_t pid)
+{
+	for (size_t i = 0; i < timeline->groups.count; i++)
+		if (timeline->groups.items[i].kind == kind && timeline->groups.items[i].pid == pid)
+			return (uint32_t)i;
+	return OPS_NONE;
+}
+
+/* --- writing -------------------------------------------------------------------------------------------------------- */
+
+/* A string of the trace as part of a text; nothing for none. */
+static void append_string(const struct ops_timeline *timeline, struct ops_buffer *text, uint32_t id)
+{
+	if (id != OPS_NONE) {
+		struct ops_string string = ops_trace_string(timeline->trace, id);
+
+		ops_buffer_append(text, string.bytes, string.size);
+	}
+}
+
+static void group_label(const struct ops_timeline *timeline, const struct timeline_group *group, struct ops_buffer *text)
+{
+	size_t count;
+	const struct ops_process *process = group->process == OPS_NONE ? NULL
+	                                        : &ops_trace_processes(timeline->trace, &count)[group->process];
+
+	if (group->kind == TIMELINE_OTHER_GROUP) {
+		append_string(timeline, text, (uint32_t)group->pid);
+		return;
+	}
+	if (process && group->kind == TIMELINE_DEVICE)
+		append_string(timeline, text, process->labels);
+	else if (process)
+		append_string(timeline, text, process->name);
+	else if (group->kind == TIMELINE_PROCESS && group->pid == ops_trace_info(timeline->trace)->pid)
+		ops_buffer_append_text(text, ops_trace_info(timeline->trace)->process_name);
+	if (group->kind == TIMELINE_PROCESS)
+		ops_buffer_printf(text, text->size ? " (%" PRId64 ")" : "process %" PRId64, group->pid);
+	else if (!text->size)
+		ops_buffer_printf(text, "device %" PRId64, group->pid);
+}
+
+static void track_label(const struct ops_timeline *timeline, const struct timeline_track *track, struct ops_buffer *text)
+{
+	size_t count;
+	const struct ops_track *source = &ops_trace_tracks(timeline->trace, &count)[track->source];
+
+	if (source->flags & OPS_TRACK_TID_TEXT)
+		append_string(timeline, text, (uint32_t)source->tid);
+	else if (ops_trace_string(timeline->trace, source->name).size)
+		append_string(timeline, text, source->name);
+	else
+		ops_buffer_printf(text, source->kind == OPS_TRACK_STREAM ? "stream %" PRId64 : "thread %" PRId64, source->tid);
+}
+
+static void write_label(struct ops_json_writer *json, struct ops_buffer *label)
+{
+	json->out->failed |= label->failed;
+	ops_json_key(json, "label");
+	ops_json_text(json, label->bytes, label->size);
+	label->size = 0;
+}
+
+static void write_kind(struct ops_json_writer *json, const char *const *names, int kind)
+{
+	ops_json_key(json, "kind");
+	ops_json_text(json, names[kind], __builtin_strlen(names[kind]));
+}
+
+static void write_track(const struct ops_timeline *timeline, struct ops_json_writer *json, size_t id, struct ops_buffer *label)
+{
+	static const char *const kinds[] = {"thread", "stream", "async", "other"};
+	const struct timeline_track *track = &timeline->tracks.items[id];
+	size_t count;
+	const struct ops_track *source = &ops_trace_tracks(timeline->trace, &count)[track->source];
+
+	ops_json_open(json, '{');
+	ops_json_member(json, "id", (int64_t)id);
+	ops_json_member(json, "group", track->group);
+	write_kind(json, kinds, track->kind);
+	track_label(timeline, track, label);
+	write_label(json, label);
+	ops_json_key(json, "tid");
+	if (source->flags & OPS_TRACK_TID_TEXT)
+		ops_json_null(json);
+	else
+		ops_json_integer(json, source->tid);
+	ops_json_member(json, "depths", track->depths);
+	ops_json_member(json, "events", (int64_t)track->events);
+	ops_json_member(json, "start_ns", track->start_ns);
+	ops_json_member(json, "end_ns", track->end_ns);
+	ops_json_close(json, '}');
+}
+
+void timeline_tracks_write(const struct ops_timeline *timeline, struct ops_json_writer *json)
+{
+	static const char *const kinds[] = {"process", "device", "other"};
+	struct ops_buffer label = {0};
+
+	ops_json_key(json, "groups");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < timeline->groups.count; i++) {
+		ops_json_open(json, '{');
+		ops_json_member(json, "id", (int64_t)i);
+		write_kind(json, kinds, timeline->groups.items[i].kind);
+		group_label(timeline, &timeline->groups.items[i], &label);
+		write_label(json, &label);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+	ops_json_key(json, "tracks");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < timeline->tracks.count; i++)
+		write_track(timeline, json, i, &label);
+	ops_json_close(json, ']');
+	ops_buffer_release(&label);
+}
