@@ -5,7 +5,7 @@
 
 command -v "$PYTHON" >/dev/null || die "there is no $PYTHON; set PYTHON to a Python from 3.10 on"
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "$PYTHON is older than 3.10; set PYTHON"
-system_packages gcc g++ libc6-dev pkg-config zlib1g-dev python3-venv python3-dev
+system_packages gcc g++ libc6-dev pkg-config zlib1g-dev libmicrohttpd-dev nodejs npm python3-venv python3-dev
 
 version=$("$PYTHON" -c 'import sys; print(sys.version)')
 if [ -e .venv ] && changed python "$version"; then
@@ -18,8 +18,10 @@ if [ ! -e .venv ]; then
 fi
 python_packages build tools/requirements-build.txt
 python_packages demo tools/requirements-demo.txt
+node_packages web
 
-inputs=(meson.build meson.options pyproject.toml README.md LICENSE include src python tools/build_backend.py)
+inputs=(meson.build meson.options pyproject.toml README.md LICENSE include src python tools/build_backend.py
+	web/src web/build.mjs web/package-lock.json tools/build_viewer.sh)
 if changed package "$version" "${inputs[@]}" || [ ! -x .venv/bin/opstrobe ]; then
 	say "building opstrobe"
 	.venv/bin/python -m pip install -qq --no-build-isolation --no-deps --no-index --force-reinstall \

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/serve.h: answers about traces to programs that ask by URL: over HTTP (docs/http-api.md), for the viewer that comes
+ * with it, or within the process.
+ *
+ *     struct ops_server_options options = {.paths = paths, .path_count = count};
+ *     ops_server_start(&options, &server, &error);
+ *     puts(ops_server_url(server));
+ *     …
+ *     ops_server_stop(server);
+ *
+ * Traces are read when they are first asked for, and kept as long as there is room. All work is done by threads of the
+ * server's own, which take no signals; the functions may be called from any thread.
+ */
+#ifndef OPSTROBE_SERVE_H
+#define OPSTROBE_SERVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Zero means default. Everything is copied. */
+struct ops_api_options {
+	const char *const *paths; /* trace files, and directories, which are searched to the bottom */
+	size_t path_count;
+	bool watch;            /* traces that appear in the directories later are listed as they come */
+	uint64_t memory_bytes; /* traces are given up beyond so much, those last that were used last; half of the machine's */
+};
+
+/* --- within the process --------------------------------------------------------------------------------------------- */
+
+struct ops_api;
+
+struct ops_reply {
+	int status;       /* as in HTTP: 200 */
+	const char *type; /* "application/json", "application/octet-stream". Static */
+	char *body;       /* a NUL stands behind */
+	size_t size;
+};
+
+/* OPS_IO when a path is not there. */
+enum ops_code ops_api_new(const struct ops_api_options *options, struct ops_api **ret_api, struct ops_error *error);
+/* Nobody may be asking. NULL is allowed. */
+void ops_api_free(struct ops_api *api);
+/* What a GET of "/api/v1/…" answers; waits for it. Errors that are the asker's are replies. OPS_NO_MEMORY. The reply is
+ * released with ops_reply_release. */
+enum ops_code ops_api_get(struct ops_api *api, const char *target, struct ops_reply *ret_reply, struct ops_error *error);
+void ops_reply_release(struct ops_reply *reply);
+
+/* --- over HTTP ------------------------------------------------------------------------------------------------------ */
+
+struct ops_server;
+
+struct ops_server_options {
+	struct ops_api_options api;
+	const char *address; /* to listen on, numeric; NULL: 127.0.0.1 */
+	uint16_t port;       /* 0: one that is free */
+	bool remote;         /* the address may be one that others can reach */
+	const char *frame_origin; /* pages of this origin ("http://localhost:8888") may show the viewer in a frame; NULL: none */
+};
+
+/* OPS_IO when the address cannot be had, OPS_INVALID when it is none, or others can reach it and `remote` is not set,
+ * OPS_UNSUPPORTED when the library was built without libmicrohttpd. */
+enum ops_code ops_server_start(const struct ops_server_options *options, struct ops_server **ret_server,
+                               struct ops_error *error);
+/* Where it is, with the token of this run: "http://127.0.0.1:8080/?token=…". Owned by the server. */
+const char *ops_server_url(const struct ops_server *server);
+const char *ops_server_token(const struct ops_server *server);
+uint16_t ops_server_port(const struct ops_server *server);
+/* Answers what is under way with an error, and waits until nothing is. NULL is allowed. */
+void ops_server_stop(struct ops_server *server);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `opstrobe serve`: the viewer, in the browser.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <opstrobe/serve.h>
+
+#include "options.h"
+
+extern char **environ;
+
+static const char usage[] =
+	"usage: opstrobe serve [options] TRACE|DIRECTORY...\n"
+	"\n"
+	"Shows traces in the browser: timeline, views, analyses, advice. Prints the address to\n"
+	"open, and serves until Ctrl-C. Directories are searched to the bottom; traces that\n"
+	"appear there later are listed as they come. Traces are read when they are opened.\n"
+	"\n"
+	"The address has a token that is made anew each time: without it nothing is told.\n"
+	"\n"
+	"options:\n"
+	"  --port N        where to listen; without it some port that is free\n"
+	"  --open          open the address in the browser\n"
+	"  --embed ORIGIN  let pages of ORIGIN (http://localhost:8888) show the viewer in a frame\n"
+	"  --bind ADDRESS  listen at this address instead of 127.0.0.1; needs --remote unless it\n"
+	"                  is this machine's alone\n"
+	"  --remote        others may connect. Who has the token then sees the traces and the\n"
+	"                  source files that they name, and all of it can be read on its way, for\n"
+	"                  it is not encrypted. An SSH tunnel to a server without this is better\n"
+	"  --help          print this\n"
+	"\n"
+	"example:\n"
+	"  opstrobe serve --open worker0.pt.trace.json.gz\n";
+
+/* Without its talk. Whether there is a browser is not known. */
+static void open_browser(const char *url)
+{
+	char *words[] = {"xdg-open", (char *)url, NULL};
+	posix_spawn_file_actions_t actions;
+	pid_t child;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	errno = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
+	if (errno)
+		perror("opstrobe serve: cannot open a browser: xdg-open");
+	posix_spawn_file_actions_destroy(&actions);
+}
+
+/* Serves until a signal that ends programs. A second one is not waited for. */
+static void wait_for_end(void)
+{
+	sigset_t ends;
+	int signal_number;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &ends, NULL);
+	sigwait(&ends, &signal_number);
+	pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
+}
+
+static int serve(const struct ops_server_options *options, bool open)
+{
+	struct ops_server *server;
+	struct ops_error error;
+
+	if (ops_server_start(options, &server, &error)) {
+		fprintf(stderr, "opstrobe: %s\n", error.text);
+		return error.code == OPS_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
+	}
+	printf("%s\n", ops_server_url(server));
+	fflush(stdout);
+	fputs("Ctrl-C ends it\n", stderr);
+	if (open)
+		open_browser(ops_server_url(server));
+	wait_for_end();
+	ops_server_stop(server);
+	return CLI_EXIT_OK;
+}
+
+int cli_serve(char **arguments)
+{
+	struct ops_server_options server = {.api.watch = true};
+	const char *port = "0";
+	bool open = false, help;
+	const struct cli_option options[] = {
+		{"--port", &port, NULL},           {"--embed", &server.frame_origin, NULL},
+		{"--bind", &server.address, NULL}, {"--remote", NULL, &server.remote},
+		{"--open", NULL, &open},           {NULL, NULL, NULL},
+	};
+	size_t count, number;
+	int status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
+
+	if (status || help)
+		return status;
+	if (!cli_number("serve", "port", port, &number))
+		return CLI_EXIT_USAGE;
+	if (number > UINT16_MAX) {
+		fprintf(stderr, "opstrobe serve: there is no port %zu\n", number);
+		return CLI_EXIT_USAGE;
+	}
+	server.port = (uint16_t)number;
+	server.api.paths = (const char *const *)arguments + 1;
+	server.api.path_count = count;
+	return serve(&server, open);
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests on their way; see api.h.
+ */
+#include "serve/api.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#define FIRST_SEGMENT 2 /* behind "api" and "v1" */
+#define TRACES_MAX 4096
+#define UNDER_WAY_MAX 1024
+
+const struct route *const route_tables[] = {trace_routes, view_routes, timeline_routes, NULL};
+
+/* --- errors --------------------------------------------------------------------------------------------------------- */
+
+static int status_of(const struct request *request, enum ops_code code)
+{
+	if (request->status)
+		return request->status;
+	return code == OPS_INVALID ? 400 : 500;
+}
+
+enum ops_code request_fail(struct request *request, int status, struct ops_error *error, const char *format, ...)
+{
+	char text[256];
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	request->status = status;
+	return ops_fault(error, OPS_INVALID, "%s", text);
+}
+
+enum ops_code request_finish(struct ops_buffer *out, enum ops_code code, char **ret_text, size_t *ret_size,
+                             struct ops_error *error)
+{
+	ops_buffer_append(out, "", 1);
+	if (!code && out->failed)
+		code = ops_fault_memory(error);
+	if (code) {
+		ops_buffer_release(out);
+		return code;
+	}
+	*ret_text = out->bytes;
+	*ret_size = out->size - 1;
+	return OPS_OK;
+}
+
+const struct query_text *request_need(struct request *request, const char *name, struct ops_error *error)
+{
+	const struct query_text *text = query_find(&request->query, name);
+
+	if (!text)
+		ops_fault(error, OPS_INVALID, "'%s' is missing", name);
+	return text;
+}
+
+/* --- which route ---------------------------------------------------------------------------------------------------- */
+
+/* Whether the segments of a path pattern are those of the request; "{…}" is any. */
+static bool matches(const struct route *route, const struct query *query)
+{
+	const char *at = route->path;
+	size_t segment = FIRST_SEGMENT;
+
+	while (*at) {
+		size_t size = strcspn(at, "/");
+
+		if (segment == query->segment_count)
+			return false;
+		if (*at != '{' && (strlen(query->segments[segment].bytes) != size ||
+		                   memcmp(query->segments[segment].bytes, at, size) != 0))
+			return false;
+		segment++;
+		at += size + (at[size] == '/');
+	}
+	return segment == query->segment_count;
+}
+
+static const struct route *find_route(const struct query *query)
+{
+	if (!query_segment_is(query, 0, "api") || !query_segment_is(query, 1, "v1"))
+		return NULL;
+	for (size_t table = 0; route_tables[table]; table++)
+		for (const struct route *route = route_tables[table]; route->path; route++)
+			if (matches(route, query))
+				return route;
+	return NULL;
+}
+
+static bool is_listed(const char *list, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+		if (strcspn(at, ",") == size && !memcmp(at, name, size))
+			return true;
+	return false;
+}
+
+static enum ops_code check_parameters(const struct request *request, struct ops_error *error)
+{
+	for (size_t i = 0; i < request->query.parameter_count; i++)
+		if (!is_listed(request->route->parameters, request->query.parameters[i].name.bytes))
+			return ops_fault(error, OPS_INVALID, "there is no parameter '%.80s'", request->query.parameters[i].name.bytes);
+	return OPS_OK;
+}
+
+/* --- its traces ----------------------------------------------------------------------------------------------------- */
+
+static enum ops_code add_trace(struct request *request, const char *id, size_t size, struct ops_error *error)
+{
+	char text[TRACE_ID_SIZE + 1] = "";
+	struct served *served;
+
+	if (request->trace_count == TRACES_MAX)
+		return ops_fault(error, OPS_INVALID, "there are too many traces");
+	if (size == TRACE_ID_SIZE)
+		memcpy(text, id, size);
+	served = catalog_acquire(request->api->catalog, text);
+	if (!served)
+		return request_fail(request, 404, error, "there is no trace '%.*s'", (int)(size < 80 ? size : 80), id);
+	request->traces[request->trace_count++] = served;
+	return OPS_OK;
+}
+
+/* Those that the path names, and the one of the parameter `base`. */
+static enum ops_code add_traces(struct request *request, struct ops_error *error)
+{
+	const struct query_text *base = query_find(&request->query, "base");
+	const char *at, *mark = strchr(request->route->path, '{');
+	enum ops_code code = OPS_OK;
+	size_t count = 2;
+
+	if (!mark || strncmp(mark, "{id", 3) != 0)
+		return OPS_OK;
+	at = request->query.segments[FIRST_SEGMENT + 1].bytes;
+	for (const char *comma = strchr(at, ','); comma; comma = strchr(comma + 1, ','))
+		count++;
+	if (count > 2 && !strncmp(mark, "{id}", 4))
+		return request_fail(request, 404, error, "here is one trace asked for");
+	request->traces = ops_alloc_zeroed(count, sizeof(*request->traces));
+	if (!request->traces)
+		return ops_fault_memory(error);
+	for (; !code && count > 1; count--, at += strcspn(at, ",") + 1)
+		code = add_trace(request, at, strcspn(at, ","), error);
+	if (!code && base)
+		code = add_trace(request, base->bytes, base->size, error);
+	return code;
+}
+
+/* --- making the reply ----------------------------------------------------------------------------------------------- */
+
+static void finish(struct request *request, struct reply *reply)
+{
+	struct ops_api *api = request->api;
+
+	reply_unref(request->reply);
+	request->reply = reply;
+	if (reply && request->wants_packed)
+		reply_pack(reply);
+	pthread_mutex_lock(&api->lock);
+	api->under_way--;
+	pthread_mutex_unlock(&api->lock);
+	request->done(request->context); /* who may free it */
+}
+
+static struct reply *make_reply(struct request *request, answer_function *answer)
+{
+	struct ops_error error;
+	char *text = NULL;
+	size_t size = 0;
+	enum ops_code code = answer(request, &text, &size, &error);
+
+	if (code)
+		return reply_error(status_of(request, code), error.text);
+	return reply_new(200, request->route->binary ? REPLY_BYTES : REPLY_JSON, text, size);
+}
+
+/* What a kept reply is known by: the path, and the parameters unless they only select. */
+static enum ops_code make_key(const struct request *request, struct ops_buffer *key, struct ops_error *error)
+{
+	for (size_t i = FIRST_SEGMENT; i < request->query.segment_count; i++) {
+		ops_buffer_append(key, request->query.segments[i].bytes, request->query.segments[i].size);
+		ops_buffer_append_text(key, "/");
+	}
+	for (size_t i = 0; !request->route->select && i < request->query.parameter_count; i++) {
+		ops_buffer_append_text(key, "\n");
+		ops_buffer_append(key, request->query.parameters[i].name.bytes, request->query.parameters[i].name.size);
+		ops_buffer_append_text(key, "=");
+		ops_buffer_append(key, request->query.parameters[i].value.bytes, request->query.parameters[i].value.size);
+	}
+	ops_buffer_append(key, "", 1);
+	return key->failed ? ops_fault_memory(error) : OPS_OK;
+}
+
+/* False: it is being made for another, and this request goes on when it is. */
+static bool find_or_make(struct request *request, struct reply **ret_reply)
+{
+	struct ops_buffer key = {0};
+	struct ops_error error;
+	enum cache_found found = CACHE_MAKE;
+
+	*ret_reply = NULL;
+	if (make_key(request, &key, &error)) {
+		ops_buffer_release(&key);
+		return true;
+	}
+	found = cache_find(request->api->cache, key.bytes, &request->job, ret_reply);
+	if (found == CACHE_MAKE) {
+		*ret_reply = make_reply(request, request->route->answer);
+		cache_put(request->api->cache, key.bytes, *ret_reply);
+	}
+	ops_buffer_release(&key);
+	return found != CACHE_WAIT;
+}
+
+static bool is_stopping(struct ops_api *api)
+{
+	bool stopping;
+
+	pthread_mutex_lock(&api->lock);
+	stopping = api->stopping;
+	pthread_mutex_unlock(&api->lock);
+	return stopping;
+}
+
+static void work(struct job *job)
+{
+	struct request *request = (struct request *)((char *)job - offsetof(struct request, job));
+	const struct route *route = request->route;
+	struct reply *reply = NULL;
+
+	if (is_stopping(request->api)) {
+		finish(request, reply_error(503, "the server is stopping"));
+		return;
+	}
+	if (!route->slow)
+		reply = make_reply(request, route->answer);
+	else if (!find_or_make(request, &reply))
+		return;
+	if (route->select && reply && reply->status == 200) {
+		struct reply *part;
+
+		request->reply = reply;
+		part = make_reply(request, route->select);
+		finish(request, part);
+		return;
+	}
+	finish(request, reply);
+}
+
+/* Goes on when all of its traces are read. */
+static void advance(struct job *job)
+{
+	struct request *request = (struct request *)((char *)job - offsetof(struct request, job));
+
+	for (size_t i = request->traces_ready; i < request->trace_count; i++)
+		catalog_await(request->traces[i], NULL); /* all at once */
+	while (request->traces_ready < request->trace_count) {
+		struct served *served = request->traces[request->traces_ready];
+		enum served_state state = catalog_await(served, &request->job);
+
+		if (state == SERVED_READING)
+			return;
+		if (state == SERVED_FAILED) {
+			finish(request, reply_error(422, served->error.text));
+			return;
+		}
+		request->traces_ready++;
+	}
+	request->job.run = work;
+	workers_submit(request->api->workers, &request->job, !request->route->slow);
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+struct request *request_new(struct ops_api *api, const char *target, bool wants_packed)
+{
+	struct request *request = ops_alloc_zeroed(1, sizeof(*request));
+	struct ops_error error;
+	enum ops_code code;
+
+	if (!request)
+		return NULL;
+	request->api = api;
+	request->wants_packed = wants_packed;
+	code = query_parse(&request->query, target, &error);
+	if (!code)
+		request->route = find_route(&request->query);
+	if (!code && !request->route)
+		code = request_fail(request, 404, &error, "there is nothing here");
+	if (!code)
+		code = check_parameters(request, &error);
+	if (!code)
+		code = add_traces(request, &error);
+	if (code)
+		request->reply = reply_error(status_of(request, code), error.text);
+	if (code && !request->reply) {
+		request_free(request);
+		return NULL;
+	}
+	return request;
+}
+
+void request_submit(struct request *request, void (*done)(void *context), void *context)
+{
+	struct ops_api *api = request->api;
+	const char *refused = NULL;
+
+	request->done = done;
+	request->context = context;
+	request->job.run = advance;
+	pthread_mutex_lock(&api->lock);
+	if (api->stopping)
+		refused = "the server is stopping";
+	else if (api->under_way >= UNDER_WAY_MAX)
+		refused = "too much is asked at once";
+	api->under_way++;
+	if (!refused)
+		workers_submit(api->workers, &request->job, true);
+	pthread_mutex_unlock(&api->lock);
+	if (refused)
+		finish(request, reply_error(503, refused));
+}
+
+void request_free(struct request *request)
+{
+	if (!request)
+		return;
+	for (size_t i = 0; i < request->trace_count; i++)
+		catalog_release(request->traces[i]);
+	ops_free(request->traces);
+	query_release(&request->query);
+	reply_unref(request->reply);
+	ops_free(request);
+}
+
+bool request_is_stable(const struct request *request)
+{
+	return request->route && !request->route->unstable;
+}
+
+enum ops_code ops_api_new(const struct ops_api_options *options, struct ops_api **ret_api, struct ops_error *error)
+{
+	struct ops_api *api = ops_alloc_zeroed(1, sizeof(*api));
+	enum ops_code code;
+
+	if (!api)
+		return ops_fault_memory(error);
+	pthread_mutex_init(&api->lock, NULL);
+	api->workers = workers_new();
+	api->cache = api->workers ? cache_new(api->workers) : NULL;
+	code = api->cache ? catalog_new(options, api->workers, &api->catalog, error) : ops_fault_memory(error);
+	if (code) {
+		ops_api_free(api);
+		return code;
+	}
+	*ret_api = api;
+	return OPS_OK;
+}
+
+void api_stop(struct ops_api *api)
+{
+	pthread_mutex_lock(&api->lock);
+	api->stopping = true;
+	pthread_mutex_unlock(&api->lock);
+	if (api->catalog)
+		catalog_stop(api->catalog);
+	workers_free(api->workers);
+	api->workers = NULL;
+}
+
+void ops_api_free(struct ops_api *api)
+{
+	if (!api)
+		return;
+	api_stop(api);
+	catalog_free(api->catalog);
+	cache_free(api->cache);
+	pthread_mutex_destroy(&api->lock);
+	ops_free(api);
+}
+
+/* --- within the process --------------------------------------------------------------------------------------------- */
+
+struct waiting {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool done;
+};
+
+static void on_done(void *context)
+{
+	struct waiting *waiting = context;
+
+	pthread_mutex_lock(&waiting->lock);
+	waiting->done = true;
+	pthread_cond_signal(&waiting->changed);
+	pthread_mutex_unlock(&waiting->lock);
+}
+
+/* A copy, for the reply may be shared. */
+static enum ops_code take_reply(const struct reply *reply, struct ops_reply *ret_reply, struct ops_error *error)
+{
+	char *body = ops_realloc_array(NULL, reply->size + 1, 1);
+
+	if (!body)
+		return ops_fault_memory(error);
+	memcpy(body, reply->body, reply->size + 1);
+	*ret_reply = (struct ops_reply){reply->status, reply->type, body, reply->size};
+	return OPS_OK;
+}
+
+enum ops_code ops_api_get(struct ops_api *api, const char *target, struct ops_reply *ret_reply, struct ops_error *error)
+{
+	struct waiting waiting = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+	struct request *request = request_new(api, target, false);
+	enum ops_code code;
+
+	if (!request)
+		return ops_fault_memory(error);
+	if (!request->reply) {
+		request_submit(request, on_done, &waiting);
+		pthread_mutex_lock(&waiting.lock);
+		while (!waiting.done)
+			pthread_cond_wait(&waiting.changed, &waiting.lock);
+		pthread_mutex_unlock(&waiting.lock);
+	}
+	code = request->reply ? take_reply(request->reply, ret_reply, error) : ops_fault_memory(error);
+	request_free(request);
+	return code;
+}
+
+void ops_reply_release(struct ops_reply *reply)
+{
+	ops_free(reply->body);
+	*reply = (struct ops_reply){0};
+}

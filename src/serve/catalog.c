@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The traces that are served; see catalog.h.
+ */
+#include "serve/catalog.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include <opstrobe/analyses.h>
+#include <opstrobe/read.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+/* What the trace itself takes of memory, about: its columns and strings. */
+#define EVENT_BYTES 110
+
+/* --- room ----------------------------------------------------------------------------------------------------------- */
+
+static void give_up(struct catalog *catalog, struct served *served)
+{
+	ops_timeline_free(served->timeline);
+	ops_trace_unref(served->trace);
+	served->timeline = NULL;
+	served->trace = NULL;
+	catalog->memory_used -= served->memory_bytes;
+	served->memory_bytes = 0;
+	served->state = SERVED_LISTED;
+}
+
+/* Those that were last used longest ago go first; those in use stay. */
+static void make_room(struct catalog *catalog)
+{
+	while (catalog->memory_used > catalog->memory_limit) {
+		struct served *oldest = NULL;
+
+		for (size_t i = 0; i < catalog->traces.count; i++) {
+			struct served *served = catalog->traces.items[i];
+
+			if (served->state == SERVED_READY && !served->users && (!oldest || served->last_use < oldest->last_use))
+				oldest = served;
+		}
+		if (!oldest)
+			return;
+		give_up(catalog, oldest);
+	}
+}
+
+/* Files that are gone leave the list when nobody uses them. */
+void catalog_drop_unused(struct catalog *catalog)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < catalog->traces.count; i++) {
+		struct served *served = catalog->traces.items[i];
+
+		if (served->is_listed || served->users || served->state == SERVED_READING) {
+			catalog->traces.items[kept++] = served;
+			continue;
+		}
+		catalog->memory_used -= served->memory_bytes;
+		served_free(served);
+	}
+	catalog->traces.count = kept;
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------------- */
+
+static int on_progress(void *context, uint64_t done, uint64_t total)
+{
+	struct served *served = context;
+
+	if (total)
+		atomic_store(&served->progress_permille, (unsigned)(done >= total ? 1000 : done * 1000 / total));
+	return atomic_load(&served->catalog->stopping);
+}
+
+static void run_waiters(struct served *served)
+{
+	while (served->waiters) {
+		struct job *waiter = served->waiters;
+
+		served->waiters = waiter->next;
+		workers_submit(served->catalog->workers, waiter, true);
+	}
+}
+
+static void read_trace(struct job *job)
+{
+	struct served *served = (struct served *)((char *)job - offsetof(struct served, job));
+	struct ops_read_options options = {on_progress, served};
+	struct catalog *catalog = served->catalog;
+	struct ops_timeline *timeline = NULL;
+	struct ops_trace *trace = NULL;
+	struct ops_error error;
+	enum ops_code code = ops_trace_read(served->path, &options, &trace, &error);
+
+	if (!code)
+		code = ops_timeline_new(trace, &timeline, &error);
+	pthread_mutex_lock(&catalog->lock);
+	if (code) {
+		ops_trace_unref(trace);
+		served->state = SERVED_FAILED;
+		served->error = error;
+	} else {
+		served->state = SERVED_READY;
+		served->trace = trace;
+		served->timeline = timeline;
+		served->events = (int64_t)ops_trace_events(trace)->count;
+		served->rank = ops_trace_rank(trace, served->path);
+		served->memory_bytes = (uint64_t)served->events * EVENT_BYTES + ops_timeline_bytes(timeline);
+		catalog->memory_used += served->memory_bytes;
+	}
+	served->last_use = ++catalog->uses;
+	catalog->generation++;
+	run_waiters(served);
+	catalog_drop_unused(catalog);
+	make_room(catalog);
+	pthread_mutex_unlock(&catalog->lock);
+}
+
+static void begin_reading(struct served *served)
+{
+	served->state = SERVED_READING;
+	served->job.run = read_trace;
+	atomic_store(&served->progress_permille, 0);
+	served->catalog->generation++;
+	workers_submit(served->catalog->workers, &served->job, false);
+}
+
+enum served_state catalog_await(struct served *served, struct job *waiter)
+{
+	struct catalog *catalog = served->catalog;
+	enum served_state state;
+
+	pthread_mutex_lock(&catalog->lock);
+	if (served->state == SERVED_LISTED && atomic_load(&catalog->stopping)) {
+		served->state = SERVED_FAILED;
+		ops_fault(&served->error, OPS_STATE, "the server is stopping");
+	}
+	if (served->state == SERVED_LISTED)
+		begin_reading(served);
+	state = served->state;
+	if (state == SERVED_READING && waiter) {
+		waiter->next = served->waiters;
+		served->waiters = waiter;
+	}
+	pthread_mutex_unlock(&catalog->lock);
+	return state;
+}
+
+void catalog_read_first(struct catalog *catalog)
+{
+	pthread_mutex_lock(&catalog->lock);
+	if (catalog->traces.count && catalog->traces.items[0]->state == SERVED_LISTED)
+		begin_reading(catalog->traces.items[0]);
+	pthread_mutex_unlock(&catalog->lock);
+}
+
+/* --- using ---------------------------------------------------------------------------------------------------------- */
+
+static struct served *find(const served_list *list, const char *id)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->items[i]->id, id))
+			return list->items[i];
+	return NULL;
+}
+
+struct served *catalog_acquire(struct catalog *catalog, const char *id)
+{
+	struct served *served;
+
+	pthread_mutex_lock(&catalog->lock);
+	served = find(&catalog->traces, id);
+	if (served) {
+		served->users++;
+		served->last_use = ++catalog->uses;
+	}
+	pthread_mutex_unlock(&catalog->lock);
+	return served;
+}
+
+void catalog_release(struct served *served)
+{
+	struct catalog *catalog = served->catalog;
+
+	pthread_mutex_lock(&catalog->lock);
+	served->users--;
+	catalog_drop_unused(catalog);
+	make_room(catalog);
+	pthread_mutex_unlock(&catalog->lock);
+}

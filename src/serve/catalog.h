@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The traces that are served: files and directories are listed at once and again when they change, and read when somebody
+ * asks. A trace is kept while it is used, and as long as there is room.
+ *
+ *     listed ──asked for──▶ reading ──▶ ready ──others need the room──▶ listed
+ *                              └──▶ failed
+ */
+#ifndef OPS_SERVE_CATALOG_H
+#define OPS_SERVE_CATALOG_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opstrobe/serve.h>
+#include <opstrobe/timeline.h>
+#include <opstrobe/trace.h>
+
+#include "base/array.h"
+#include "base/json_writer.h"
+#include "serve/workers.h"
+
+#define TRACE_ID_SIZE 12
+
+enum served_state { SERVED_LISTED, SERVED_READING, SERVED_READY, SERVED_FAILED };
+
+/* A trace file. What has no comment does not change. */
+struct served {
+	struct catalog *catalog;
+	char id[TRACE_ID_SIZE + 1];
+	char *path;
+	char *run;    /* its directory, as people know it */
+	char *worker;
+	int64_t span;
+	uint64_t bytes;
+	int64_t changed_ns;
+	atomic_uint progress_permille;
+	/* Changed under the catalogue's lock. Trace and timeline may be read without it by who holds the trace ready. */
+	enum served_state state;
+	struct ops_trace *trace;
+	struct ops_timeline *timeline;
+	uint64_t memory_bytes;
+	uint64_t last_use;
+	int64_t rank;   /* once it was read; -1 unknown */
+	int64_t events; /* -1: was not read */
+	struct ops_error error;
+	unsigned users;
+	bool is_listed; /* still there */
+	struct job *waiters;
+	struct job job; /* which reads it */
+};
+
+typedef OPS_ARRAY(struct served *) served_list;
+typedef OPS_ARRAY(char *) path_list;
+
+struct catalog {
+	pthread_mutex_t lock; /* of all below, but for what does not change */
+	served_list traces;   /* in the order of the list; behind it those that are gone and still used */
+	path_list paths;      /* does not change */
+	struct workers *workers;
+	struct watch *watch; /* does not change; NULL: the list stays as it is */
+	uint64_t memory_limit;
+	uint64_t memory_used;
+	uint64_t uses;
+	int64_t generation;
+	atomic_bool stopping;
+};
+
+/* Lists what there is: OPS_IO when a path is not there. */
+enum ops_code catalog_new(const struct ops_api_options *options, struct workers *workers, struct catalog **ret_catalog,
+                          struct ops_error *error);
+/* From here on what is being read fails soon, and no more begins to be read. */
+void catalog_stop(struct catalog *catalog);
+/* When all workers are gone. NULL is allowed. */
+void catalog_free(struct catalog *catalog);
+
+/* Looks again. False when memory is out: then all is as it was. */
+bool catalog_rescan(struct catalog *catalog);
+
+/* The trace of that id, to be used until catalog_release; NULL when there is none. */
+struct served *catalog_acquire(struct catalog *catalog, const char *id);
+void catalog_release(struct served *served);
+/* SERVED_READY and SERVED_FAILED are final for who uses the trace. Otherwise it is being read now, and `waiter` is run when
+ * it is one of them. */
+enum served_state catalog_await(struct served *served, struct job *waiter);
+/* Begins to read the first trace, for it will be asked for next. */
+void catalog_read_first(struct catalog *catalog);
+
+/* The members of the list of traces. */
+void catalog_write(struct catalog *catalog, struct ops_json_writer *json);
+
+/* Files that are gone leave the list when nobody uses them. The lock is held. */
+void catalog_drop_unused(struct catalog *catalog);
+
+/* --- catalog_scan.c ------------------------------------------------------------------------------------------------ */
+
+/* Finds the files of all paths, and the directories they are in. The lists are released by the caller in any case. */
+enum ops_code catalog_scan(const char *const *paths, size_t count, served_list *found, path_list *folders,
+                           struct ops_error *error);
+void served_free(struct served *served);
+
+/* --- catalog_watch.c ----------------------------------------------------------------------------------------------- */
+
+/* A thread that looks again when a directory changes. */
+struct watch;
+struct watch *watch_new(struct catalog *catalog); /* NULL when memory is out */
+/* Has it look at these directories, too. */
+void watch_add(struct watch *watch, const path_list *folders);
+bool watch_start(struct watch *watch);
+void watch_free(struct watch *watch); /* NULL is allowed */
+
+#endif

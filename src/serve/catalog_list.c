@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of what is served: made of what is found on disk, again and again; see catalog.h.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "serve/catalog.h"
+
+/* --- looking again -------------------------------------------------------------------------------------------------- */
+
+static void release_paths(path_list *paths)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		ops_free(paths->items[i]);
+	OPS_ARRAY_RELEASE(paths);
+}
+
+static void release_traces(served_list *traces)
+{
+	for (size_t i = 0; i < traces->count; i++)
+		served_free(traces->items[i]);
+	OPS_ARRAY_RELEASE(traces);
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+	return strcmp((*(struct served *const *)left)->id, (*(struct served *const *)right)->id);
+}
+
+/* The same pointers, by id. */
+static struct served **sort_by_id(const served_list *list)
+{
+	struct served **sorted = ops_realloc_array(NULL, list->count + 1, sizeof(struct served *));
+
+	if (sorted && list->count) {
+		memcpy(sorted, list->items, list->count * sizeof(struct served *));
+		qsort(sorted, list->count, sizeof(struct served *), compare_ids);
+	}
+	return sorted;
+}
+
+/* A file that was found by two ways is listed once. */
+static void unlist_twins(struct served **sorted, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		sorted[i]->is_listed = strcmp(sorted[i - 1]->id, sorted[i]->id) != 0;
+}
+
+/* What is known already takes the place of what was found again; what is known and was not found stands behind. `found` has
+ * room for it, and is released by the caller. */
+static void take_over(struct catalog *catalog, served_list *found, struct served **known)
+{
+	size_t known_count = catalog->traces.count, kept = 0;
+	served_list list = *found;
+	bool changed = false;
+
+	for (size_t i = 0; i < known_count; i++)
+		known[i]->is_listed = false;
+	for (size_t i = 0; i < found->count; i++) {
+		struct served *served = list.items[i], **old;
+
+		old = bsearch(&served, known, known_count, sizeof(struct served *), compare_ids);
+		if (old && served->is_listed)
+			(*old)->is_listed = true;
+		changed |= !old && served->is_listed;
+		if (!old && served->is_listed) {
+			served->catalog = catalog;
+			list.items[kept++] = served;
+			continue;
+		}
+		if (old && served->is_listed)
+			list.items[kept++] = *old;
+		served_free(served);
+	}
+	for (size_t i = 0; i < known_count; i++) {
+		if (!known[i]->is_listed)
+			list.items[kept++] = known[i];
+		changed |= !known[i]->is_listed;
+	}
+	list.count = kept;
+	*found = catalog->traces;
+	found->count = 0;
+	catalog->traces = list;
+	catalog->generation += changed;
+	catalog_drop_unused(catalog);
+}
+
+static enum ops_code list_again(struct catalog *catalog, served_list *found, struct ops_error *error)
+{
+	struct served **sorted = sort_by_id(found), **known = NULL;
+	enum ops_code code = OPS_OK;
+
+	if (sorted)
+		unlist_twins(sorted, found->count);
+	pthread_mutex_lock(&catalog->lock);
+	if (sorted && OPS_ARRAY_RESERVE(found, catalog->traces.count))
+		known = sort_by_id(&catalog->traces);
+	if (known)
+		take_over(catalog, found, known);
+	else
+		code = ops_fault_memory(error);
+	pthread_mutex_unlock(&catalog->lock);
+	ops_free(sorted);
+	ops_free(known);
+	return code;
+}
+
+static enum ops_code scan(struct catalog *catalog, struct ops_error *error)
+{
+	served_list found = {0};
+	path_list folders = {0};
+	enum ops_code code = catalog_scan((const char *const *)catalog->paths.items, catalog->paths.count, &found, &folders,
+	                                  error);
+
+	if (!code)
+		code = list_again(catalog, &found, error);
+	if (!code && catalog->watch)
+		watch_add(catalog->watch, &folders);
+	release_traces(&found);
+	release_paths(&folders);
+	return code;
+}
+
+bool catalog_rescan(struct catalog *catalog)
+{
+	struct ops_error error;
+
+	return scan(catalog, &error) != OPS_NO_MEMORY;
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+static bool copy_paths(struct catalog *catalog, const char *const *paths, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t size = strlen(paths[i]) + 1;
+		char **slot = OPS_ARRAY_PUSH(&catalog->paths);
+
+		if (!slot)
+			return false;
+		*slot = ops_realloc_array(NULL, size, 1);
+		if (!*slot)
+			return false;
+		memcpy(*slot, paths[i], size);
+	}
+	return true;
+}
+
+static uint64_t half_of_memory(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+}
+
+enum ops_code catalog_new(const struct ops_api_options *options, struct workers *workers, struct catalog **ret_catalog,
+                          struct ops_error *error)
+{
+	struct catalog *catalog = ops_alloc_zeroed(1, sizeof(*catalog));
+	enum ops_code code = OPS_OK;
+
+	if (!catalog)
+		return ops_fault_memory(error);
+	pthread_mutex_init(&catalog->lock, NULL);
+	catalog->workers = workers;
+	catalog->memory_limit = options->memory_bytes ? options->memory_bytes : half_of_memory();
+	if (!copy_paths(catalog, options->paths, options->path_count))
+		code = ops_fault_memory(error);
+	if (!code && options->watch) {
+		catalog->watch = watch_new(catalog);
+		code = catalog->watch ? OPS_OK : ops_fault_memory(error);
+	}
+	if (!code)
+		code = scan(catalog, error);
+	if (!code && catalog->watch && !watch_start(catalog->watch))
+		code = ops_fault_memory(error);
+	if (code) {
+		catalog_free(catalog);
+		return code;
+	}
+	*ret_catalog = catalog;
+	return OPS_OK;
+}
+
+void catalog_stop(struct catalog *catalog)
+{
+	atomic_store(&catalog->stopping, true);
+}
+
+void catalog_free(struct catalog *catalog)
+{
+	if (!catalog)
+		return;
+	watch_free(catalog->watch);
+	release_traces(&catalog->traces);
+	release_paths(&catalog->paths);
+	pthread_mutex_destroy(&catalog->lock);
+	ops_free(catalog);
+}
+
+/* --- telling -------------------------------------------------------------------------------------------------------- */
+
+static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+{
+	ops_json_key(json, key);
+	ops_json_text(json, text, strlen(text));
+}
+
+static void write_served(const struct served *served, struct ops_json_writer *json)
+{
+	static const char *const states[] = {"listed", "reading", "ready", "failed"};
+	const char *slash = strrchr(served->path, '/');
+
+	ops_json_open(json, '{');
+	write_text(json, "id", served->id);
+	write_text(json, "run", served->run);
+	write_text(json, "worker", served->worker);
+	ops_json_member_or_null(json, "span", served->span ? served->span : -1);
+	write_text(json, "name", slash ? slash + 1 : served->path);
+	write_text(json, "path", served->path);
+	ops_json_member(json, "bytes", (int64_t)served->bytes);
+	write_text(json, "state", states[served->state]);
+	ops_json_key(json, "progress");
+	if (served->state == SERVED_READING)
+		ops_json_number(json, atomic_load(&served->progress_permille) / 1000.0);
+	else
+		ops_json_null(json);
+	ops_json_member_or_null(json, "events", served->events);
+	ops_json_member_or_null(json, "rank", served->rank);
+	ops_json_key(json, "error");
+	if (served->state == SERVED_FAILED)
+		ops_json_text(json, served->error.text, strlen(served->error.text));
+	else
+		ops_json_null(json);
+	ops_json_close(json, '}');
+}
+
+void catalog_write(struct catalog *catalog, struct ops_json_writer *json)
+{
+	pthread_mutex_lock(&catalog->lock);
+	ops_json_member(json, "generation", catalog->generation);
+	ops_json_key(json, "watching");
+	ops_json_bool(json, catalog->watch != NULL);
+	ops_json_key(json, "traces");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < catalog->traces.count; i++)
+		if (catalog->traces.items[i]->is_listed)
+			write_served(catalog->traces.items[i], json);
+	ops_json_close(json, ']');
+	pthread_mutex_unlock(&catalog->lock);
+}

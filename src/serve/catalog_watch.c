@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looking again when a directory changes: told by the system, and now and then untold, for file systems of other machines
+ * do not tell.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "serve/catalog.h"
+
+#define UNTOLD_MS 10000
+#define SETTLE_MS 100 /* changes come in crowds */
+
+struct watch {
+	struct catalog *catalog;
+	pthread_t thread;
+	bool started;
+	int changes; /* inotify */
+	int stop;    /* eventfd */
+};
+
+/* Passes over what is told; false when the watch is to end. */
+static bool wait_for_change(struct watch *watch)
+{
+	struct pollfd fds[] = {{.fd = watch->stop, .events = POLLIN}, {.fd = watch->changes, .events = POLLIN}};
+	struct pollfd stop = fds[0];
+	char told[4096];
+
+	poll(fds, 2, UNTOLD_MS);
+	if (fds[0].revents || poll(&stop, 1, SETTLE_MS) > 0)
+		return false;
+	while (read(watch->changes, told, sizeof(told)) > 0)
+		;
+	return true;
+}
+
+static void *look_again(void *context)
+{
+	struct watch *watch = context;
+
+	while (wait_for_change(watch))
+		catalog_rescan(watch->catalog);
+	return NULL;
+}
+
+struct watch *watch_new(struct catalog *catalog)
+{
+	struct watch *watch = ops_alloc_zeroed(1, sizeof(*watch));
+
+	if (!watch)
+		return NULL;
+	watch->catalog = catalog;
+	watch->changes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC); /* without it all is untold */
+	watch->stop = eventfd(0, EFD_CLOEXEC);
+	if (watch->stop >= 0)
+		return watch;
+	watch_free(watch);
+	return NULL;
+}
+
+bool watch_start(struct watch *watch)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	watch->started = !pthread_create(&watch->thread, NULL, look_again, watch);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return watch->started;
+}
+
+void watch_add(struct watch *watch, const path_list *folders)
+{
+	for (size_t i = 0; i < folders->count; i++)
+		if (folders->items[i])
+			inotify_add_watch(watch->changes, folders->items[i],
+			                  IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR);
+}
+
+void watch_free(struct watch *watch)
+{
+	uint64_t one = 1;
+
+	if (!watch)
+		return;
+	if (watch->started) {
+		while (write(watch->stop, &one, sizeof(one)) < 0)
+			;
+		pthread_join(watch->thread, NULL);
+	}
+	if (watch->changes >= 0)
+		close(watch->changes);
+	if (watch->stop >= 0)
+		close(watch->stop);
+	ops_free(watch);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a request asks for: the target of an HTTP request ("/api/v1/traces/4f0c…/views?parts=steps") taken apart. Any bytes
+ * may be given; what comes out is decoded, holds no NUL, and no segment is empty, "." or "..".
+ */
+#ifndef OPS_SERVE_QUERY_H
+#define OPS_SERVE_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+
+#define QUERY_TARGET_MAX 16384
+#define QUERY_SEGMENTS_MAX 8
+#define QUERY_PARAMETERS_MAX 16
+
+struct query_text {
+	const char *bytes; /* a NUL follows the last */
+	size_t size;
+};
+
+struct query {
+	char *text; /* what all below points into */
+	struct query_text segments[QUERY_SEGMENTS_MAX];
+	size_t segment_count;
+	struct {
+		struct query_text name;
+		struct query_text value;
+	} parameters[QUERY_PARAMETERS_MAX];
+	size_t parameter_count;
+};
+
+/* OPS_INVALID for a target that makes no sense, OPS_NO_MEMORY. Released in any case. */
+enum ops_code query_parse(struct query *query, const char *target, struct ops_error *error);
+void query_release(struct query *query);
+
+/* A parameter's value; NULL when it is not there. */
+const struct query_text *query_find(const struct query *query, const char *name);
+/* Whether the segment is that text. */
+bool query_segment_is(const struct query *query, size_t segment, const char *text);
+
+/* Decimal numbers. `*ret_value` stays as it is when the parameter is not there; OPS_INVALID names it when it is no number
+ * from `least` to `most`. */
+enum ops_code query_integer(const struct query *query, const char *name, int64_t least, int64_t most, int64_t *ret_value,
+                            struct ops_error *error);
+/* A list of numbers joined by commas, at most `room`; the same of the rest. */
+enum ops_code query_numbers(const struct query *query, const char *name, uint32_t *ret_numbers, size_t room,
+                            size_t *ret_count, struct ops_error *error);
+/* Takes a number off the front of a text: false when none is there, or it does not fit. */
+bool query_take_number(const char **at, uint64_t most, uint64_t *ret_number);
+
+#endif

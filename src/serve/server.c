@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The API and the viewer's files over HTTP, by libmicrohttpd. One thread of it moves bytes; a request that takes work is put
+ * aside until a worker has made its reply, so slow clients and slow answers hold up nobody else.
+ */
+#include <opstrobe/serve.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/intern.h"
+#include "serve/api.h"
+#include "serve/assets.h"
+#include "serve/guard.h"
+
+#define CONNECTIONS_MAX 512
+#define CONNECTION_BYTES 32768 /* request line and headers */
+#define CONNECTION_SECONDS 30  /* without a byte */
+#define BACKLOG 128
+#define URL_SIZE 128
+
+struct ops_server {
+	struct ops_api *api;
+	struct MHD_Daemon *daemon;
+	struct guard guard;
+	char url[URL_SIZE];
+	char *policy; /* content security policy */
+	uint16_t port;
+};
+
+/* A request of a connection, from its first line to its last byte. */
+struct exchange {
+	struct ops_server *server;
+	struct MHD_Connection *connection;
+	struct request *request;
+	struct reply *reply; /* what is being sent */
+	unsigned stage; /* how often it was heard of: its headers, its end, its reply */
+	char target[];
+};
+
+/* --- sending -------------------------------------------------------------------------------------------------------- */
+
+static const char *header(struct MHD_Connection *connection, const char *name)
+{
+	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static bool accepts_gzip(struct MHD_Connection *connection)
+{
+	const char *accepted = header(connection, "Accept-Encoding");
+	const char *gzip = accepted ? strcasestr(accepted, "gzip") : NULL;
+
+	return gzip && strncmp(gzip + 4, ";q=0", 4) != 0;
+}
+
+/* Sends and forgets the response. */
+static enum MHD_Result send_response(const struct exchange *exchange, struct MHD_Response *response, int status)
+{
+	enum MHD_Result result;
+
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+	MHD_add_response_header(response, "Content-Security-Policy", exchange->server->policy);
+	result = MHD_queue_response(exchange->connection, (unsigned)status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+/* Bytes that outlive the exchange, compressed or not. */
+static struct MHD_Response *make_response(const void *bytes, size_t size, const char *type, bool packed)
+{
+	struct MHD_Response *response = MHD_create_response_from_buffer(size, (void *)bytes, MHD_RESPMEM_PERSISTENT);
+
+	if (response && type)
+		MHD_add_response_header(response, "Content-Type", type);
+	if (response && packed)
+		MHD_add_response_header(response, "Content-Encoding", "gzip");
+	return response;
+}
+
+static void add_caching(struct MHD_Response *response, const char *etag, const char *control)
+{
+	if (!response)
+		return;
+	MHD_add_response_header(response, "Cache-Control", control);
+	MHD_add_response_header(response, "Vary", "Accept-Encoding");
+	if (etag)
+		MHD_add_response_header(response, "ETag", etag);
+}
+
+/* The exchange keeps the reply, which may be NULL for want of memory, until it is sent. */
+static enum MHD_Result send_reply(struct exchange *exchange, struct reply *take_reply, const char *etag)
+{
+	struct packed_body *packed = take_reply ? atomic_load(&take_reply->packed) : NULL;
+	struct MHD_Response *response;
+
+	if (!take_reply)
+		return MHD_NO;
+	reply_unref(exchange->reply);
+	exchange->reply = take_reply;
+	packed = packed && accepts_gzip(exchange->connection) ? packed : NULL;
+	response = packed ? make_response(packed->bytes, packed->size, take_reply->type, true)
+	                  : make_response(take_reply->body, take_reply->size, take_reply->type, false);
+	add_caching(response, take_reply->status == 200 ? etag : NULL, etag ? "private, no-cache" : "no-store");
+	if (response && take_reply->status == 503)
+		MHD_add_response_header(response, "Retry-After", "1");
+	return send_response(exchange, response, take_reply->status);
+}
+
+static enum MHD_Result send_error(struct exchange *exchange, int status, const char *message)
+{
+	return send_reply(exchange, reply_error(status, message), NULL);
+}
+
+static enum MHD_Result send_unchanged(struct exchange *exchange, const char *etag, const char *control)
+{
+	struct MHD_Response *response = make_response("", 0, NULL, false);
+
+	add_caching(response, etag, control);
+	return send_response(exchange, response, MHD_HTTP_NOT_MODIFIED);
+}
+
+/* --- what may be kept ----------------------------------------------------------------------------------------------- */
+
+#define ETAG_SIZE 64
+
+static void make_etag(const char *target, char etag[ETAG_SIZE])
+{
+	snprintf(etag, ETAG_SIZE, "\"%s-%016llx\"", assets_build_id(), (unsigned long long)ops_hash(target, strlen(target)));
+}
+
+/* Whether the client has it: a weak comparison, by a list. */
+static bool has_etag(struct MHD_Connection *connection, const char *etag)
+{
+	const char *had = header(connection, "If-None-Match");
+
+	return had && strstr(had, etag);
+}
+
+/* --- the viewer's files --------------------------------------------------------------------------------------------- */
+
+static enum MHD_Result send_asset(struct exchange *exchange, const struct asset *asset, bool has_version)
+{
+	const char *control = has_version ? "private, max-age=31536000, immutable" : "private, no-cache";
+	struct MHD_Response *response;
+	char etag[ETAG_SIZE];
+
+	make_etag(asset->name, etag);
+	if (has_etag(exchange->connection, etag))
+		return send_unchanged(exchange, etag, control);
+	if (accepts_gzip(exchange->connection)) {
+		response = make_response(asset->packed, asset->packed_size, asset->type, true);
+	} else {
+		char *bytes = asset_unpack(asset);
+
+		reply_unref(exchange->reply);
+		exchange->reply = bytes ? reply_new(200, asset->type, bytes, asset->size) : NULL;
+		if (!exchange->reply)
+			return MHD_NO;
+		response = make_response(exchange->reply->body, asset->size, asset->type, false);
+	}
+	add_caching(response, etag, control);
+	return send_response(exchange, response, 200);
+}
+
+/* "/?token=…": the token goes into a cookie, out of sight. */
+static enum MHD_Result send_cookie(struct exchange *exchange)
+{
+	const struct guard *guard = &exchange->server->guard;
+	struct MHD_Response *response = make_response("", 0, NULL, false);
+	char cookie[sizeof(guard->cookie) + TOKEN_SIZE + 64];
+
+	snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict", guard->cookie, guard->token);
+	add_caching(response, NULL, "no-store");
+	if (response) {
+		MHD_add_response_header(response, "Set-Cookie", cookie);
+		MHD_add_response_header(response, "Location", "./");
+	}
+	return send_response(exchange, response, MHD_HTTP_SEE_OTHER);
+}
+
+static enum MHD_Result send_file(struct exchange *exchange, const char *target)
+{
+	struct query query;
+	struct ops_error error;
+	enum ops_code code = query_parse(&query, target, &error);
+	const struct query_text *token = code ? NULL : query_find(&query, "token");
+	const struct asset *asset = NULL;
+	enum MHD_Result result;
+
+	if (!code && query.segment_count <= 1)
+		asset = assets_find(query.segment_count ? query.segments[0].bytes : "index.html");
+	if (code)
+		result = send_error(exchange, code == OPS_INVALID ? 400 : 500, error.text);
+	else if (token && !guard_token_is(&exchange->server->guard, token->bytes, token->size))
+		result = send_error(exchange, 401, "that is not the token of this run; the server printed the address to open");
+	else if (token && !query.segment_count)
+		result = send_cookie(exchange);
+	else if (asset)
+		result = send_asset(exchange, asset, query_find(&query, "v"));
+	else
+		result = send_error(exchange, 404, "there is nothing here");
+	query_release(&query);
+	return result;
+}
+
+/* --- requests ------------------------------------------------------------------------------------------------------- */
+
+/* "/t/TOKEN/…" is "/…" with the token: pages in a frame have no cookies. */
+static const char *without_token(const struct guard *guard, const char *target)
+{
+	if (strncmp(target, "/t/", 3) != 0 || strlen(target) < 3 + TOKEN_SIZE + 1 || target[3 + TOKEN_SIZE] != '/')
+		return target;
+	return guard_token_is(guard, target + 3, TOKEN_SIZE) ? target + 3 + TOKEN_SIZE : target;
+}
+
+static bool may_ask(const struct exchange *exchange, const char *target)
+{
+	const struct guard *guard = &exchange->server->guard;
+
+	return target != exchange->target || guard_cookie_is(guard, header(exchange->connection, "Cookie")) ||
+	       guard_authorization_is(guard, header(exchange->connection, "Authorization"));
+}
+
+static void on_done(void *context)
+{
+	struct exchange *exchange = context;
+
+	MHD_resume_connection(exchange->connection);
+}
+
+static bool is_api(const char *target)
+{
+	return !strncmp(target, "/api/", 5);
+}
+
+static enum MHD_Result send_answer(struct exchange *exchange, const char *target)
+{
+	struct request *request = exchange->request;
+	char etag[ETAG_SIZE];
+
+	make_etag(target, etag);
+	return send_reply(exchange, request->reply ? reply_ref(request->reply) : reply_error(500, "out of memory"),
+	                  request_is_stable(request) ? etag : NULL);
+}
+
+static enum MHD_Result ask_api(struct exchange *exchange, const char *target)
+{
+	char etag[ETAG_SIZE];
+
+	exchange->request = request_new(exchange->server->api, target, accepts_gzip(exchange->connection));
+	if (!exchange->request)
+		return MHD_NO;
+	if (exchange->request->reply)
+		return send_answer(exchange, target);
+	make_etag(target, etag);
+	if (request_is_stable(exchange->request) && has_etag(exchange->connection, etag))
+		return send_unchanged(exchange, etag, "private, no-cache");
+	MHD_suspend_connection(exchange->connection);
+	request_submit(exchange->request, on_done, exchange);
+	return MHD_YES;
+}
+
+/* Headers only, so far. Who is answered now is not heard any further. */
+static enum MHD_Result begin(struct exchange *exchange, const char *method)
+{
+	const char *length = header(exchange->connection, "Content-Length");
+
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+		return send_error(exchange, 405, "there is only GET and HEAD");
+	if ((length && strcmp(length, "0") != 0) || header(exchange->connection, "Transfer-Encoding"))
+		return send_error(exchange, 413, "a body is not taken");
+	return MHD_YES;
+}
+
+static enum MHD_Result answer(struct exchange *exchange)
+{
+	const char *host = header(exchange->connection, "Host");
+	const char *target = without_token(&exchange->server->guard, exchange->target);
+
+	if (!guard_host_is(&exchange->server->guard, host))
+		return send_error(exchange, 403, "this server has another name");
+	if (!guard_origin_is(header(exchange->connection, "Origin"), host))
+		return send_error(exchange, 403, "pages from elsewhere may not ask");
+	if (!is_api(target))
+		return send_file(exchange, target);
+	if (!may_ask(exchange, target))
+		return send_error(exchange, 401, "the token of this run is missing; the server printed the address to open");
+	return ask_api(exchange, target);
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *upload, size_t *upload_size, void **exchange_slot)
+{
+	struct exchange *exchange = *exchange_slot;
+
+	(void)context;
+	(void)url;
+	(void)version;
+	(void)upload;
+	if (!exchange)
+		return MHD_NO;
+	exchange->connection = connection;
+	*upload_size = 0; /* of what was refused */
+	switch (exchange->stage++) {
+	case 0:
+		return begin(exchange, method);
+	case 1:
+		return answer(exchange);
+	default:
+		return send_answer(exchange, without_token(&exchange->server->guard, exchange->target));
+	}
+}
+
+/* The first that is known of a request: its target as it was sent. */
+static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
+{
+	size_t size = strlen(target) + 1;
+	struct exchange *exchange = ops_alloc_zeroed(1, sizeof(*exchange) + size);
+
+	(void)connection;
+	if (exchange) {
+		exchange->server = context;
+		memcpy(exchange->target, target, size);
+	}
+	return exchange;
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **exchange_slot,
+                         enum MHD_RequestTerminationCode reason)
+{
+	struct exchange *exchange = *exchange_slot;
+
+	(void)context;
+	(void)connection;
+	(void)reason;
+	if (!exchange)
+		return;
+	request_free(exchange->request);
+	reply_unref(exchange->reply);
+	ops_free(exchange);
+	*exchange_slot = NULL;
+}
+
+/* --- listening ------------------------------------------------------------------------------------------------------ */
+
+struct listening {
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} address;
+	socklen_t size;
+	bool is_loopback;
+};
+
+static bool read_address(const char *text, uint16_t port, struct listening *ret_listening)
+{
+	struct listening listening = {0};
+
+	if (inet_pton(AF_INET, text, &listening.address.v4.sin_addr) == 1) {
+		listening.address.v4.sin_family = AF_INET;
+		listening.address.v4.sin_port = htons(port);
+		listening.size = sizeof(listening.address.v4);
+		listening.is_loopback = ntohl(listening.address.v4.sin_addr.s_addr) >> 24 == 127;
+	} else if (inet_pton(AF_INET6, text, &listening.address.v6.sin6_addr) == 1) {
+		listening.address.v6.sin6_family = AF_INET6;
+		listening.address.v6.sin6_port = htons(port);
+		listening.size = sizeof(listening.address.v6);
+		listening.is_loopback = IN6_IS_ADDR_LOOPBACK(&listening.address.v6.sin6_addr);
+	} else {
+		return false;
+	}
+	*ret_listening = listening;
+	return true;
+}
+
+static enum ops_code listen_at(struct listening *listening, const char *text, int *ret_socket, struct ops_error *error)
+{
+	int one = 1, fd = socket(listening->address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return ops_fault_errno(error, errno, "cannot make a socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, &listening->address.any, listening->size) || listen(fd, BACKLOG) ||
+	    getsockname(fd, &listening->address.any, &listening->size)) {
+		enum ops_code code = ops_fault_errno(error, errno, "cannot listen at %s, port %u", text,
+		                                     ntohs(listening->address.v4.sin_port));
+
+		close(fd);
+		return code;
+	}
+	*ret_socket = fd;
+	return OPS_OK;
+}
+
+/* Its thread takes no signals. */
+static struct MHD_Daemon *start_daemon(struct ops_server *server, int socket)
+{
+	struct MHD_Daemon *daemon;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
+	                          MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+	                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+	                          MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CONNECTION_SECONDS, MHD_OPTION_URI_LOG_CALLBACK,
+	                          on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return daemon;
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+static bool make_policy(struct ops_server *server, const char *frame_origin)
+{
+	struct ops_buffer policy = {0};
+
+	ops_buffer_printf(&policy,
+	                  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+	                  "base-uri 'none'; form-action 'none'; frame-ancestors %s",
+	                  frame_origin ? frame_origin : "'none'");
+	ops_buffer_append(&policy, "", 1);
+	server->policy = policy.bytes;
+	return !policy.failed;
+}
+
+/* An origin, or several with spaces between, and nothing that would end the policy. */
+static bool is_origin(const char *text)
+{
+	return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/[]*' ") == strlen(text);
+}
+
+static void make_url(struct ops_server *server, const char *address)
+{
+	bool is_v6 = strchr(address, ':');
+
+	if (!strcmp(address, "0.0.0.0") || !strcmp(address, "::"))
+		address = server->guard.host_name;
+	snprintf(server->url, sizeof(server->url), is_v6 ? "http://[%s]:%u/?token=%s" : "http://%s:%u/?token=%s", address,
+	         server->port, server->guard.token);
+}
+
+static enum ops_code start(struct ops_server *server, const struct ops_server_options *options, struct ops_error *error)
+{
+	const char *address = options->address ? options->address : "127.0.0.1";
+	struct listening listening;
+	enum ops_code code;
+	int socket = -1;
+
+	if (!read_address(address, options->port, &listening))
+		return ops_fault(error, OPS_INVALID, "'%s' is no numeric address", address);
+	if (!listening.is_loopback && !options->remote)
+		return ops_fault(error, OPS_INVALID, "others can reach %s, which has to be allowed", address);
+	if (options->frame_origin && !is_origin(options->frame_origin))
+		return ops_fault(error, OPS_INVALID, "'%s' is no origin", options->frame_origin);
+	if (!make_policy(server, options->frame_origin))
+		return ops_fault_memory(error);
+	code = listen_at(&listening, address, &socket, error);
+	if (code)
+		return code;
+	server->port = ntohs(listening.address.v4.sin_port); /* at the same place in both */
+	if (!guard_init(&server->guard, server->port, !listening.is_loopback)) {
+		close(socket);
+		return ops_fault_errno(error, errno, "cannot make a token");
+	}
+	make_url(server, address);
+	code = ops_api_new(&options->api, &server->api, error);
+	if (!code) {
+		server->daemon = start_daemon(server, socket); /* which closes the socket, in the end */
+		code = server->daemon ? OPS_OK : ops_fault_memory(error);
+	}
+	if (!server->daemon)
+		close(socket);
+	return code;
+}
+
+enum ops_code ops_server_start(const struct ops_server_options *options, struct ops_server **ret_server,
+                               struct ops_error *error)
+{
+	struct ops_server *server = ops_alloc_zeroed(1, sizeof(*server));
+	enum ops_code code = server ? start(server, options, error) : ops_fault_memory(error);
+
+	if (code) {
+		ops_server_stop(server);
+		return code;
+	}
+	catalog_read_first(server->api->catalog);
+	*ret_server = server;
+	return OPS_OK;
+}
+
+const char *ops_server_url(const struct ops_server *server)
+{
+	return server->url;
+}
+
+const char *ops_server_token(const struct ops_server *server)
+{
+	return server->guard.token;
+}
+
+uint16_t ops_server_port(const struct ops_server *server)
+{
+	return server->port;
+}
+
+/* Connections that are put aside have to be taken up again before the daemon can go. */
+void ops_server_stop(struct ops_server *server)
+{
+	if (!server)
+		return;
+	if (server->api)
+		api_stop(server->api);
+	if (server->daemon)
+		MHD_stop_daemon(server->daemon);
+	ops_api_free(server->api);
+	ops_free(server->policy);
+	ops_free(server);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Routes of the list of traces, and of what the commands `info`, `analyze`, `advise` and `diff` print.
+ */
+#include <string.h>
+
+#include <opstrobe/advice.h>
+#include <opstrobe/analyses.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/json_walk.h"
+#include "serve/api.h"
+#include "serve/assets.h"
+
+static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+{
+	ops_json_key(json, key);
+	ops_json_text(json, text, strlen(text));
+}
+
+static enum ops_code answer_server(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+
+	(void)request;
+	ops_json_open(&json, '{');
+	write_text(&json, "name", "opstrobe");
+	write_text(&json, "version", OPS_VERSION);
+	write_text(&json, "build", assets_build_id());
+	ops_json_key(&json, "viewer");
+	ops_json_bool(&json, assets_have_viewer());
+	ops_json_close(&json, '}');
+	return request_finish(&out, OPS_OK, ret_text, ret_size, error);
+}
+
+static enum ops_code answer_traces(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+
+	ops_json_open(&json, '{');
+	catalog_write(request->api->catalog, &json);
+	ops_json_close(&json, '}');
+	return request_finish(&out, OPS_OK, ret_text, ret_size, error);
+}
+
+/* --- the traces of a request ---------------------------------------------------------------------------------------- */
+
+/* NULL when memory is out. */
+static struct ops_rank *ranks_of(const struct request *request)
+{
+	struct ops_rank *ranks = ops_realloc_array(NULL, request->trace_count, sizeof(*ranks));
+
+	for (size_t i = 0; ranks && i < request->trace_count; i++)
+		ranks[i] = (struct ops_rank){-1, request->traces[i]->trace, request->traces[i]->path};
+	return ranks;
+}
+
+static struct ops_worker *workers_of(const struct request *request)
+{
+	struct ops_worker *workers = ops_realloc_array(NULL, request->trace_count, sizeof(*workers));
+
+	for (size_t i = 0; workers && i < request->trace_count; i++)
+		workers[i] = (struct ops_worker){request->traces[i]->trace, request->traces[i]->worker, request->traces[i]->span};
+	return workers;
+}
+
+/* --- analyses ------------------------------------------------------------------------------------------------------- */
+
+/* An option that names a directory to write to is the command's alone. */
+#define OUTPUT_OPTION "output_dir"
+
+static bool is_offered(const struct ops_analysis *analysis)
+{
+	return strcmp(analysis->id, "trace_with_counters") != 0; /* which does nothing but write */
+}
+
+static void write_options(const struct ops_analysis *analysis, struct ops_json_writer *json)
+{
+	ops_json_key(json, "options");
+	ops_json_open(json, '[');
+	for (const struct ops_analysis_option *option = analysis->options; option->name; option++) {
+		if (!strcmp(option->name, OUTPUT_OPTION))
+			continue;
+		ops_json_open(json, '{');
+		write_text(json, "name", option->name);
+		ops_json_key(json, "default");
+		ops_json_raw(json, option->otherwise, strlen(option->otherwise));
+		write_text(json, "summary", option->summary);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+static enum ops_code answer_analyses(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	size_t count;
+	const struct ops_analysis *analyses = ops_analyses(&count);
+
+	(void)request;
+	ops_json_open(&json, '{');
+	ops_json_key(&json, "analyses");
+	ops_json_open(&json, '[');
+	for (size_t i = 0; i < count; i++) {
+		if (!is_offered(&analyses[i]))
+			continue;
+		ops_json_open(&json, '{');
+		write_text(&json, "id", analyses[i].id);
+		write_text(&json, "summary", analyses[i].summary);
+		write_text(&json, "traces", analyses[i].inputs == OPS_ANALYSIS_PAIR ? "pair" : "ranks");
+		write_options(&analyses[i], &json);
+		ops_json_close(&json, '}');
+	}
+	ops_json_close(&json, ']');
+	ops_json_close(&json, '}');
+	return request_finish(&out, OPS_OK, ret_text, ret_size, error);
+}
+
+static enum ops_code check_args(const char *args, struct ops_error *error)
+{
+	struct ops_json_walk walk;
+	struct ops_json_slice key, value;
+	enum ops_code code = ops_json_validate(args, strlen(args), error);
+
+	if (code)
+		return ops_fault_context(error, code, "args");
+	walk = ops_json_walk(args, strlen(args));
+	while (ops_json_next_member(&walk, &key, &value))
+		if (ops_json_slice_is(key, OUTPUT_OPTION))
+			return ops_fault(error, OPS_INVALID, "files are not written from here");
+	return OPS_OK;
+}
+
+static enum ops_code run_analysis(const struct request *request, const char *id, const struct ops_analyze_options *options,
+                                  char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct ops_rank *ranks = ranks_of(request);
+	enum ops_code code;
+
+	if (!ranks)
+		return ops_fault_memory(error);
+	if (ops_analysis_find(id)->inputs != OPS_ANALYSIS_PAIR)
+		ops_number_ranks(ranks, request->trace_count);
+	code = ops_analyze(id, ranks, request->trace_count, options, ret_text, ret_size, error);
+	ops_free(ranks);
+	return code;
+}
+
+static enum ops_code answer_analysis(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	const struct query_text *args = query_find(&request->query, "args"), *rounding = query_find(&request->query, "rounding");
+	const char *id = request->query.segments[5].bytes;
+	const struct ops_analysis *analysis = ops_analysis_find(id);
+	struct ops_analyze_options options = {.format = OPS_ANALYSIS_JSON, .args = args ? args->bytes : NULL};
+	enum ops_code code = OPS_OK;
+
+	if (!analysis || !is_offered(analysis))
+		return request_fail(request, 404, error, "there is no analysis '%.80s'", id);
+	if (rounding && strcmp(rounding->bytes, "ns") != 0 && strcmp(rounding->bytes, "us") != 0)
+		return ops_fault(error, OPS_INVALID, "'rounding' is ns or us");
+	options.round_to_us = rounding && !strcmp(rounding->bytes, "us");
+	if (args)
+		code = check_args(args->bytes, error);
+	return code ? code : run_analysis(request, id, &options, ret_text, ret_size, error);
+}
+
+static enum ops_code answer_info(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	const struct ops_analyze_options options = {.format = OPS_ANALYSIS_JSON};
+
+	return run_analysis(request, "info", &options, ret_text, ret_size, error);
+}
+
+/* --- advice, differences -------------------------------------------------------------------------------------------- */
+
+static enum ops_code answer_advice(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct ops_worker *workers = workers_of(request);
+	enum ops_code code;
+
+	if (!workers)
+		return ops_fault_memory(error);
+	code = ops_advise(workers, request->trace_count, OPS_ADVICE_JSON, ret_text, ret_size, error);
+	ops_free(workers);
+	return code;
+}
+
+static enum ops_code answer_distributed(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct ops_worker *workers = workers_of(request);
+	enum ops_code code;
+
+	if (!workers)
+		return ops_fault_memory(error);
+	code = ops_distributed_json(workers, request->trace_count, ret_text, ret_size, error);
+	ops_free(workers);
+	return code;
+}
+
+static enum ops_code answer_diff(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	const struct ops_diff_options options = {.format = OPS_DIFF_JSON};
+
+	if (request->trace_count != 2)
+		return ops_fault(error, OPS_INVALID, "'base' is missing");
+	return ops_diff(request->traces[1]->trace, request->traces[0]->trace, &options, ret_text, ret_size, NULL, error);
+}
+
+const struct route trace_routes[] = {
+	{.path = "", .parameters = "", .answer = answer_server},
+	{.path = "traces", .parameters = "", .answer = answer_traces, .unstable = true},
+	{.path = "analyses", .parameters = "", .answer = answer_analyses},
+	{.path = "traces/{id}/info", .parameters = "", .answer = answer_info, .slow = true},
+	{.path = "traces/{ids}/advice", .parameters = "", .answer = answer_advice, .slow = true},
+	{.path = "traces/{ids}/distributed", .parameters = "", .answer = answer_distributed, .slow = true},
+	{.path = "traces/{ids}/analyses/{analysis}", .parameters = "args,rounding", .answer = answer_analysis, .slow = true},
+	{.path = "traces/{id}/diff", .parameters = "base", .answer = answer_diff, .slow = true},
+	{0},
+};

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Routes of the views of one trace.
+ */
+#include <string.h>
+
+#include <opstrobe/views.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/json_walk.h"
+#include "serve/api.h"
+
+/* --- views ---------------------------------------------------------------------------------------------------------- */
+
+static enum ops_code answer_views(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	return ops_views_json(request->traces[0]->trace, ret_text, ret_size, error);
+}
+
+/* Finds the member `name` of the object of all views. */
+static bool find_part(const struct reply *views, const char *name, size_t size, struct ops_json_slice *ret_value)
+{
+	struct ops_json_walk walk = ops_json_walk(views->body, views->size);
+	struct ops_json_slice key;
+
+	while (ops_json_next_member(&walk, &key, ret_value))
+		if (key.size == size && !memcmp(key.bytes, name, size))
+			return true;
+	return false;
+}
+
+static enum ops_code write_parts(const struct reply *views, const char *parts, struct ops_json_writer *json,
+                                 struct ops_error *error)
+{
+	struct ops_json_slice value;
+
+	for (const char *at = parts; *at; at += strcspn(at, ","), at += *at == ',') {
+		size_t size = strcspn(at, ",");
+
+		if (!find_part(views, at, size, &value))
+			return ops_fault(error, OPS_INVALID, "there is no part '%.*s'", (int)(size < 80 ? size : 80), at);
+		ops_json_key_of(json, at, size);
+		ops_json_raw(json, value.bytes, value.size);
+	}
+	return OPS_OK;
+}
+
+static enum ops_code select_views(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	const struct query_text *parts = query_find(&request->query, "parts");
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	enum ops_code code = OPS_OK;
+
+	if (!parts) {
+		ops_buffer_append(&out, request->reply->body, request->reply->size);
+	} else {
+		ops_json_open(&json, '{');
+		code = write_parts(request->reply, parts->bytes, &json, error);
+		ops_json_close(&json, '}');
+	}
+	return request_finish(&out, code, ret_text, ret_size, error);
+}
+
+/* --- tables --------------------------------------------------------------------------------------------------------- */
+
+static enum ops_code answer_table(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	static const char *const names[] = {
+		[OPS_VIEW_KERNELS] = "kernels",
+		[OPS_VIEW_KERNELS_BY_OPERATOR] = "kernels_by_operator",
+		[OPS_VIEW_MODULES] = "modules",
+		[OPS_VIEW_MODULE_CLASSES] = "module_classes",
+		[OPS_VIEW_MEMORY] = "memory",
+	};
+	const char *name = request->query.segments[5].bytes;
+	struct ops_worker worker = {request->traces[0]->trace, request->traces[0]->worker, request->traces[0]->span};
+	int64_t rows = 0;
+	enum ops_code code = query_integer(&request->query, "rows", 0, UINT32_MAX, &rows, error);
+
+	for (int table = 0; !code && table <= OPS_VIEW_MEMORY; table++)
+		if (!strcmp(names[table], name))
+			return ops_view_table(&worker, 1, (enum ops_view_table)table, OPS_ANALYSIS_JSON, (size_t)rows, ret_text,
+			                      ret_size, error);
+	return code ? code : request_fail(request, 404, error, "there is no table '%.80s'", name);
+}
+
+const struct route view_routes[] = {
+	{.path = "traces/{id}/views", .parameters = "parts", .answer = answer_views, .select = select_views, .slow = true},
+	{.path = "traces/{id}/tables/{table}", .parameters = "rows", .answer = answer_table, .slow = true},
+	{0},
+};
