@@ -296,6 +296,9 @@ const struct ops_memory_record *ops_trace_memory(const struct ops_trace *trace, 
 const struct ops_role_record *ops_trace_roles(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_counter_record *ops_trace_counters(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_link *ops_trace_links(const struct ops_trace *trace, size_t *ret_count);
+/* The number of each arrow, from 1, as files and viewers count them: in the order in which the events end that they point
+ * to. False when memory is out. */
+bool ops_trace_number_links(const struct ops_trace *trace, uint32_t *ret_numbers);
 const struct ops_function *ops_trace_functions(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_process *ops_trace_processes(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_module *ops_trace_modules(const struct ops_trace *trace, size_t *ret_count);

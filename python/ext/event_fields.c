@@ -366,7 +366,7 @@ static PyObject *get_flow(PyObject *object, void *closure)
 	}
 	switch ((intptr_t)closure) {
 	case 'i':
-		return PyLong_FromUnsignedLong(flow);
+		return PyLong_FromUnsignedLong(flow ? self->trace->flow_numbers[flow - 1] : 0);
 	case 't':
 		links = ops_trace_links(self->trace->trace, &count);
 		return PyLong_FromLong(flow ? (long)links[flow - 1].kind + 1 : 0);

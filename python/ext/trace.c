@@ -61,6 +61,7 @@ static void trace_dealloc(PyObject *object)
 	}
 	ops_stacks_free(self->stacks);
 	PyMem_RawFree(self->flows);
+	PyMem_RawFree(self->flow_numbers);
 	PyMem_RawFree(self->child_start);
 	PyMem_RawFree(self->child_rows);
 	ops_event_costs_release(&self->costs);

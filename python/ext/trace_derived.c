@@ -116,7 +116,11 @@ int ops_ext_trace_need_flows(struct trace_object *self)
 	if (self->flows)
 		return 0;
 	self->flows = PyMem_RawCalloc(events->count + 1, sizeof(*self->flows));
-	if (!self->flows) {
+	self->flow_numbers = PyMem_RawMalloc((count + 1) * sizeof(*self->flow_numbers));
+	if (!self->flows || !self->flow_numbers || !ops_trace_number_links(self->trace, self->flow_numbers)) {
+		PyMem_RawFree(self->flows);
+		PyMem_RawFree(self->flow_numbers);
+		self->flows = self->flow_numbers = NULL;
 		PyErr_NoMemory();
 		return -1;
 	}

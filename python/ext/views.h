@@ -25,7 +25,8 @@ struct trace_object {
 	struct ops_event_costs costs; /* `with_flops` is set in copies, by each list's own option */
 	uint32_t *child_start;        /* children of row i: child_rows[child_start[i] … child_start[i + 1]) */
 	uint32_t *child_rows;
-	uint32_t *flows;   /* per event: number of its arrow to or from another event, 0 none; NULL before it is asked for */
+	uint32_t *flows;   /* per event: 1 + index of its arrow to or from another event, 0 none; NULL before it is asked for */
+	uint32_t *flow_numbers; /* per arrow: see ops_trace_number_links; made with `flows` */
 	struct ops_stacks *stacks; /* NULL before they are asked for */
 	PyObject **frames;         /* one str per name of a frame, made when asked for */
 	uint64_t id_max;   /* highest event id, 0 before it is asked for */

@@ -192,6 +192,34 @@ bool ops_links_sort(struct ops_trace *trace)
 	return ok;
 }
 
+struct arrows {
+	const struct ops_link *links;
+	const int64_t *end_ns;
+};
+
+static bool arrives_earlier(const void *context, uint32_t a, uint32_t b)
+{
+	const struct arrows *arrows = context;
+	const struct ops_link *left = &arrows->links[a], *right = &arrows->links[b];
+
+	if (arrows->end_ns[left->to] != arrows->end_ns[right->to])
+		return arrows->end_ns[left->to] < arrows->end_ns[right->to];
+	return left->to < right->to;
+}
+
+bool ops_trace_number_links(const struct ops_trace *trace, uint32_t *ret_numbers)
+{
+	struct arrows arrows = {trace->links.items, trace->columns.end_ns};
+	uint32_t *order;
+
+	if (!ops_find_order(trace->links.count, arrives_earlier, &arrows, &order))
+		return false;
+	for (size_t i = 0; i < trace->links.count; i++)
+		ret_numbers[order ? order[i] : i] = (uint32_t)i + 1;
+	ops_free(order);
+	return true;
+}
+
 bool ops_links_build(struct ops_trace *trace)
 {
 	struct links links = {.trace = trace};

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/bits.h"
 #include "base/json.h"
 
@@ -505,13 +506,16 @@ void ops_chrome_write_links(struct ops_chrome_rows *rows)
 {
 	size_t count;
 	const struct ops_link *links = ops_trace_links(rows->trace, &count);
+	uint32_t *numbers = ops_realloc_array(NULL, count + 1, sizeof(*numbers));
 
-	for (size_t i = 0; i < count && go_on(rows, i); i++) {
+	rows->out_of_memory |= !numbers || !ops_trace_number_links(rows->trace, numbers);
+	for (size_t i = 0; i < count && !rows->out_of_memory && go_on(rows, i); i++) {
 		char *at = OPS_PUT(begin_row(rows), ",\n{\"ph\":\"s\"");
 
-		at = put_arrow_end(rows, at, &links[i], i + 1, links[i].from);
+		at = put_arrow_end(rows, at, &links[i], numbers[i], links[i].from);
 		at = OPS_PUT(at, "},\n{\"ph\":\"f\",\"bp\":\"e\"");
-		at = put_arrow_end(rows, at, &links[i], i + 1, links[i].to);
+		at = put_arrow_end(rows, at, &links[i], numbers[i], links[i].to);
 		end_row(rows, OPS_PUT(at, "}"));
 	}
+	ops_free(numbers);
 }
