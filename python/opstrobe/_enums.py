@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     _E = TypeVar("_E", bound=enum.Enum)
 
 
-class _Pybind(enum.Enum):
+class Member(enum.Enum):
     """An enumeration that prints, hashes, compares and converts to int as one made by pybind11 does."""
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class _Pybind(enum.Enum):
         return self is other or as_member(type(self), other) is self
 
 
-class ProfilerActivity(_Pybind):
+class ProfilerActivity(Member):
     """What to record."""
 
     CPU = 0
@@ -60,7 +60,7 @@ class ProfilerAction(enum.Enum):
     __hash__ = enum.Enum.__hash__
 
 
-class DeviceType(_Pybind):
+class DeviceType(Member):
     """Where an event ran: c10::DeviceType."""
 
     CPU = 0
@@ -86,7 +86,7 @@ class DeviceType(_Pybind):
     PrivateUse1 = 20
 
 
-class RecordScope(_Pybind):
+class RecordScope(Member):
     """What kind of code an event stands for: at::RecordScope."""
 
     FUNCTION = 0
@@ -101,7 +101,7 @@ class RecordScope(_Pybind):
     STATIC_RUNTIME_MODEL = 9
 
 
-class _EventType(_Pybind):
+class _EventType(Member):
     """What an event of the raw tree is."""
 
     TorchOp = 0

@@ -8,6 +8,7 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType, TracebackType
     from typing import Any
 
@@ -32,7 +33,7 @@ _NAMES = {
         "CuspyConfig",
     ),
     "torch.profiler.profiler": ("profile", "_KinetoProfile", "schedule", "tensorboard_trace_handler"),
-    "torch.autograd": ("DeviceType",),
+    "torch.autograd": ("DeviceType", "_profiler_enabled"),
     "torch.autograd.profiler": (
         "profile",
         "emit_itt",
@@ -49,9 +50,15 @@ _TYPES = {
     "torch.autograd.profiler_util": ("EventList", "FunctionEvent", "FunctionEventAvg"),
 }
 
+# Enumerations of torch's C++, which know no members but their own: these are to equal ours as ours equal them.
+_ENUMERATIONS = {
+    "torch._C._profiler": ("ProfilerActivity", "RecordScope"),
+    "torch._C._autograd": ("DeviceType",),
+}
+
 _lock = threading.Lock()
 _active: list[Patch] = []
-_replaced: list[tuple[ModuleType, str, Any, Any]] = []  # module, name, torch's, ours
+_replaced: list[tuple[ModuleType | type, str, Any, Any]] = []  # module or class, name, torch's, ours
 
 
 def _ours(module: str, name: str) -> Any:
@@ -85,6 +92,19 @@ def _both(theirs: Any, ours: type) -> type:
     return Both(theirs.__name__, (theirs,), {"__module__": theirs.__module__, "__doc__": theirs.__doc__})
 
 
+def _equality(theirs: Callable[[Any, Any], bool]) -> tuple[Callable[..., bool], Callable[..., bool]]:
+    """`==` and `!=` of an enumeration of torch's, which compare by `theirs`, for members of ours too."""
+    from opstrobe._enums import Member
+
+    def equal(self: Any, other: object) -> bool:
+        return other == self if isinstance(other, Member) else theirs(self, other)
+
+    def differ(self: Any, other: object) -> bool:
+        return not equal(self, other)
+
+    return equal, differ
+
+
 class _Unpatched:
     """torch.autograd.profiler as it was, for torch's own torch.profiler.profile."""
 
@@ -96,9 +116,9 @@ class _Unpatched:
         return getattr(self._module, name)
 
 
-def _put(module: ModuleType, name: str, ours: Any) -> None:
-    _replaced.append((module, name, vars(module)[name], ours))
-    setattr(module, name, ours)
+def _put(where: ModuleType | type, name: str, ours: Any) -> None:
+    _replaced.append((where, name, vars(where)[name], ours))
+    setattr(where, name, ours)
 
 
 def _replace() -> None:
@@ -116,6 +136,12 @@ def _replace() -> None:
                     _ours(module_name, name) if table is _NAMES else _both(vars(module)[name], getattr(opstrobe, name))
                 )
                 _put(module, name, ours)
+    for module_name, names in _ENUMERATIONS.items():
+        for name in names:
+            kind = getattr(sys.modules[module_name], name)
+            equal, differ = _equality(vars(kind)["__eq__"])
+            _put(kind, "__eq__", equal)
+            _put(kind, "__ne__", differ)
     inside = importlib.import_module("torch.profiler.profiler")
     _put(inside, "prof", _Unpatched(inside.prof))
 
@@ -123,9 +149,9 @@ def _replace() -> None:
 def _restore() -> None:
     """Gives torch its own again, except where somebody else has put something in the place of ours."""
     while _replaced:
-        module, name, theirs, ours = _replaced.pop()
-        if vars(module).get(name) is ours:
-            setattr(module, name, theirs)
+        where, name, theirs, ours = _replaced.pop()
+        if vars(where).get(name) is ours:
+            setattr(where, name, theirs)
 
 
 class Patch:

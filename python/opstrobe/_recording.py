@@ -9,7 +9,7 @@ import sys
 import time
 import weakref
 
-from opstrobe import _core
+from opstrobe import _core, _thread_names, _thread_start
 from opstrobe._stack import StackOptions, session_options
 from opstrobe._warn import warn
 
@@ -31,14 +31,9 @@ def _stop_at_exit() -> None:
 atexit.register(_stop_at_exit)
 
 
-def _name_threads() -> None:
-    """Tells the session the names that Python gave its threads."""
-    threading = sys.modules.get("threading")
-    if threading is None:
-        return
-    for thread in threading.enumerate():
-        if thread.native_id is not None:
-            _core.thread_name(thread.native_id, thread.name)
+def is_recording() -> bool:
+    recording = _running() if _running else None
+    return recording is not None and recording.running
 
 
 def export_trace(trace: _core.Trace, path: str | os.PathLike[str], call_stacks: bool = False) -> None:
@@ -106,6 +101,7 @@ class Recording:
         self._whole: _core.Trace | None = None
         self._events: _core.EventList | None = None
         self._duration_ns = {"prepare": 0, "enable": 0, "disable": 0, "build": 0}
+        self._told_stats: _ProfilerStats | None = None
         self._with_torch = False
         self._session: _core.Session | None = None
         self._ended = False
@@ -158,7 +154,8 @@ class Recording:
             self._watch.start()
         _tell_torch(True)
         _running = weakref.ref(self)
-        _name_threads()
+        _thread_names.tell()
+        _thread_start.watch()
         self._duration_ns["enable"] = time.perf_counter_ns() - begin
 
     def toggle(self, enable: bool) -> None:
@@ -171,7 +168,7 @@ class Recording:
 
     def name_threads(self) -> None:
         if self.running:
-            _name_threads()
+            _thread_names.tell()
 
     def stop(self) -> None:
         """Ends the window. There is no trace afterwards if none was begun, or in a process forked since."""
@@ -180,7 +177,8 @@ class Recording:
             return
         begin = time.perf_counter_ns()
         _tell_torch(False)
-        _name_threads()
+        _thread_names.tell()
+        _thread_start.end()
         if self._watch is not None:
             session.end_window()  # looking at all tensors takes a while, which is none of the program's
             self._watch.stop()
@@ -194,6 +192,7 @@ class Recording:
         """Ends the window without a trace."""
         if self._watch is not None:
             self._watch.cancel()
+        _thread_start.end()
         self._session, self._ended = None, True
 
     def _warn_of_gaps(self, trace: _core.Trace, displaced: bool) -> None:
@@ -235,6 +234,8 @@ class Recording:
             begin = time.perf_counter_ns()
             self._events = self._list(trace, self._timeout_s)
             self._duration_ns["build"] = time.perf_counter_ns() - begin
+            if self._told_stats is not None:
+                self._update_stats(self._told_stats)
             if self._events.timed_out:
                 self._log_timeout()
         return self._events
@@ -296,14 +297,22 @@ class Recording:
 
     @property
     def _stats(self) -> _ProfilerStats:
+        """What profiling itself took. One object: as torch's it is told of the events when they are made."""
         from opstrobe._stats import _ProfilerStats
 
-        trace = self.trace
-        return _ProfilerStats(
-            profiling_window_duration_sec=(trace.stop_ns - trace.start_ns) / 1e9 if trace else 0.0,
-            number_of_events=trace.event_count if trace else 0,
-            profiler_prepare_call_duration_us=self._duration_ns["prepare"] // 1000,
-            profiler_enable_call_duration_us=self._duration_ns["enable"] // 1000,
-            profiler_disable_call_duration_us=self._duration_ns["disable"] // 1000,
-            function_events_build_tree_call_duration_us=self._duration_ns["build"] // 1000,
-        )
+        if self._told_stats is None:
+            self._told_stats = _ProfilerStats()
+        self._update_stats(self._told_stats)
+        return self._told_stats
+
+    def _update_stats(self, stats: _ProfilerStats) -> None:
+        took_us = {step: -(-ns // 1000) for step, ns in self._duration_ns.items()}
+        if self.trace is not None:
+            stats.profiling_window_duration_sec = (self.trace.stop_ns - self.trace.start_ns) / 1e9
+        stats.number_of_events = 0 if self._events is None else len(self._events)
+        stats.profiler_prepare_call_duration_us = took_us["prepare"]
+        stats.profiler_enable_call_duration_us = took_us["enable"]
+        stats.profiler_disable_call_duration_us = took_us["disable"]
+        # The events are made in one step, which torch does in two.
+        stats.parse_kineto_call_duration_us = took_us["build"]
+        stats.function_events_build_tree_call_duration_us = took_us["build"]

@@ -67,6 +67,7 @@ _HIDDEN = (
     "_metadata.py",
     "_recording.py",
     "_stats.py",
+    "_thread_names.py",
     "autograd_profiler.py",
     "profiler.py",
 )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 
 from opstrobe import _metadata
@@ -12,7 +13,7 @@ from opstrobe._config import check_experimental, values_of
 from opstrobe._core import EventList, FunctionEvent, Trace, record_function
 from opstrobe._emit import emit_itt, emit_nvtx
 from opstrobe._enums import ProfilerActivity
-from opstrobe._recording import Recording
+from opstrobe._recording import Recording, is_recording
 from opstrobe._stack import StackOptions
 from opstrobe._step_tracker import KinetoStepTracker
 from opstrobe._warn import warn
@@ -45,6 +46,12 @@ _GRAPH_LANES = ("none", "all")
 def kineto_available() -> bool:
     """Whether profiles can be recorded; torch's name for the question."""
     return True
+
+
+def _profiler_enabled() -> bool:
+    """Whether a profile records at this moment: one of ours, or on this thread one of torch's."""
+    torch = sys.modules.get("torch")
+    return is_recording() or (torch is not None and torch._C._autograd._profiler_enabled())
 
 
 def check_graph_options(annotations: Mapping[Any, Any] | None, lanes: str) -> None:

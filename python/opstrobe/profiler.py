@@ -448,6 +448,7 @@ class profile(_KinetoProfile):
             self.use_device = self._first_device()
         if not self.activities:
             raise AssertionError("No valid profiler activities found")
+        KinetoStepTracker.init_step_count(_STEP_REQUESTER)
         self.schedule = schedule or _always_record
         self.record_steps = schedule is not None
         self.on_trace_ready = on_trace_ready

@@ -31,7 +31,8 @@ struct recorder_thread {
 	pthread_mutex_t names_lock; /* what interning changes in the share; inside recorder.lock or alone */
 };
 
-/* A name given with ops_thread_name. */
+/* A name given with ops_thread_name. There may be as many as threads have started while a session records. */
+#define OPS_NAME_LISTS 256u
 struct recorder_name {
 	struct recorder_name *next;
 	int64_t tid;
@@ -46,7 +47,7 @@ struct recorder {
 	uint64_t max_bytes;
 	uint64_t bytes; /* blocks and texts of the session in progress */
 	struct ops_recording *recording;
-	struct recorder_name *names;
+	struct recorder_name *names[OPS_NAME_LISTS]; /* each by the low bits of its thread id */
 	struct recorder_thread *threads;
 	struct ops_block *limbo;
 	uint32_t last_thread;

@@ -40,6 +40,7 @@ struct ops_share {
 	uint32_t torch_number; /* torch's logical thread number, 0 none */
 	char *name;            /* any bytes, a NUL behind; NULL when unknown */
 	size_t name_size;
+	bool named;                 /* `name` was given, and is not the system's */
 	struct ops_intern texts;    /* distinct names, overloads and argument texts */
 	struct ops_intern names;    /* struct ops_name, as bytes; ops_slot.name is the id here + 1 */
 	struct ops_block *blocks;   /* linked by `next`, in the order they were filled */

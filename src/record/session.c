@@ -76,16 +76,23 @@ size_t ops_recorder_sweep(void)
 
 /* --- collecting -------------------------------------------------------------------------------------------------- */
 
+/* Where the name of a thread is linked, or would be. */
+static struct recorder_name **find_name(int64_t tid)
+{
+	struct recorder_name **link = &ops_recorder.names[(uint64_t)tid % OPS_NAME_LISTS];
+
+	while (*link && (*link)->tid != tid)
+		link = &(*link)->next;
+	return link;
+}
+
 /* The name given for the share's thread replaces the system's, and is used up. */
 static void take_name(struct ops_share *share)
 {
-	struct recorder_name **link = &ops_recorder.names;
-	struct recorder_name *name;
+	struct recorder_name **link = find_name(share->tid);
+	struct recorder_name *name = *link;
 	char *copy;
 
-	while (*link && (*link)->tid != share->tid)
-		link = &(*link)->next;
-	name = *link;
 	if (!name)
 		return;
 	*link = name->next;
@@ -96,17 +103,20 @@ static void take_name(struct ops_share *share)
 		ops_free(share->name);
 		share->name = copy;
 		share->name_size = name->size;
+		share->named = true;
 	}
 	ops_free(name);
 }
 
 void ops_recorder_forget_names(void)
 {
-	struct recorder_name *name;
+	for (size_t i = 0; i < OPS_NAME_LISTS; i++) {
+		struct recorder_name *name;
 
-	while ((name = ops_recorder.names)) {
-		ops_recorder.names = name->next;
-		ops_free(name);
+		while ((name = ops_recorder.names[i])) {
+			ops_recorder.names[i] = name->next;
+			ops_free(name);
+		}
 	}
 }
 
@@ -186,6 +196,9 @@ static struct ops_recording *close_session(void)
 		recording->stop = ops_clock_pair_now();
 	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
 		ops_recorder_collect(thread, false);
+	for (struct ops_share *share = recording->shares; share; share = share->next)
+		if (!share->named) /* it ended before its name came */
+			take_name(share);
 	recording->lost += __atomic_load_n(&ops_recorder.lost_nowhere, __ATOMIC_RELAXED);
 	ops_recorder_forget_names();
 	ops_recorder_sweep();
@@ -269,8 +282,7 @@ enum ops_code ops_session_stop(struct ops_session *session, struct ops_recording
 
 void ops_thread_name(int64_t tid, const char *bytes, size_t size)
 {
-	struct recorder_name **link = &ops_recorder.names;
-	struct recorder_name *name, *old = NULL;
+	struct recorder_name **link, *name, *old = NULL;
 
 	if (size > SIZE_MAX - sizeof(*name) || !(name = ops_alloc(sizeof(*name) + size)))
 		return; /* the thread keeps the system's name */
@@ -279,9 +291,8 @@ void ops_thread_name(int64_t tid, const char *bytes, size_t size)
 	if (size)
 		memcpy(name->bytes, bytes, size);
 	pthread_mutex_lock(&ops_recorder.lock);
-	while (*link && (*link)->tid != name->tid)
-		link = &(*link)->next;
 	if (ops_recorder.session) {
+		link = find_name(name->tid);
 		old = *link;
 		name->next = old ? old->next : NULL;
 		*link = name;

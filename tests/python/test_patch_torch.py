@@ -70,6 +70,34 @@ def test_a_program_gets_opstrobe(patched, tmp_path):
     assert "opstrobe" in json.loads(file.read_text())
 
 
+def test_members_of_enumerations_are_equal_either_way():
+    kinds = ("ProfilerActivity", "RecordScope")
+    pairs = [
+        (getattr(torch._C._profiler, kind).__members__, getattr(opstrobe.profiler, kind).__members__) for kind in kinds
+    ]
+    pairs.append((torch._C._autograd.DeviceType.__members__, opstrobe.DeviceType.__members__))
+    with opstrobe.patch_torch():
+        for theirs, ours in pairs:
+            for name in theirs.keys() & ours.keys():
+                assert theirs[name] == ours[name] == theirs[name] == theirs[name]
+                assert not theirs[name] != ours[name]
+                assert theirs[name] in {ours[name]} and ours[name] in {theirs[name]}
+            assert theirs["CPU" if "CPU" in theirs else "FUNCTION"] != list(ours.values())[-1]
+            assert list(theirs.values())[0] != list(theirs.values())[1]
+            assert theirs[name] != 0 and theirs[name] != name
+    assert torch.profiler.ProfilerActivity.CPU != opstrobe.ProfilerActivity.CPU  # torch's own rule again
+    assert torch.profiler.ProfilerActivity.CPU == torch.profiler.ProfilerActivity.CPU
+
+
+def test_torch_knows_that_a_profile_records(patched):
+    assert not torch.autograd._profiler_enabled()
+    with torch.profiler.profile():
+        assert torch.autograd._profiler_enabled()
+    with EARLY_AUTOGRAD(use_kineto=True):
+        assert torch.autograd._profiler_enabled()
+    assert not torch.autograd._profiler_enabled()
+
+
 def test_torch_autograd_profiler_too(patched):
     with torch.autograd.profiler.profile(record_shapes=True) as prof:
         torch.ones(2)

@@ -289,6 +289,49 @@ def test_thread_names(tmp_path):
     assert any('loader "α"' in label for label in labels)
 
 
+@pytest.mark.parametrize("with_stack", [False, True])
+def test_threads_that_came_and_went_have_names(tmp_path, with_stack):
+    """D18. Nobody is left to ask when the profile stops."""
+    theirs = threading.Thread.start
+    with opstrobe.profile(with_stack=with_stack) as prof:
+        threads = [threading.Thread(target=enter, args=("there",), name=f"worker {i}") for i in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        del threads, thread
+        assert threading.Thread.start is not theirs
+    assert threading.Thread.start is theirs
+    prof.export_chrome_trace(tmp_path / "t.json")
+    rows = load(tmp_path / "t.json")["traceEvents"]
+    labels = {row["tid"]: row["args"]["name"] for row in rows if row["name"] == "thread_name"}
+    named = {labels[row["tid"]].partition("worker ")[2] for row in rows if row["name"] == "there"}
+    assert named == {f"{i})" for i in range(20)} or len(labels) < 20  # a thread may get the id of one that ended
+    assert not [row for row in rows if "opstrobe/_thread" in row["name"]]
+
+
+def test_what_others_put_around_the_start_of_threads_stays():
+    theirs, seen = threading.Thread.start, []
+
+    def around(self, start):
+        seen.append(self.name)
+        start(self)
+
+    try:
+        with opstrobe.profile():
+            ours = threading.Thread.start
+            threading.Thread.start = lambda self: around(self, ours)
+            thread = threading.Thread(target=enter, args=("a",), name="first")
+            thread.start()
+            thread.join()
+        thread = threading.Thread(target=enter, args=("b",), name="second")
+        thread.start()
+        thread.join()
+        assert seen == ["first", "second"]
+    finally:
+        threading.Thread.start = theirs
+
+
 # --- results ------------------------------------------------------------------------------------------------------------
 
 

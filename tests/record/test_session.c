@@ -247,9 +247,11 @@ static void test_thread_names(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, record_one, &tid), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	ops_thread_name(tid, "ended already", 13);
+	for (int64_t other = 1; other < 5000; other++) /* more than there are lists of them */
+		ops_thread_name(tid + other, "nobody", 6);
 	recording = stop(session);
 	assert_name(find_share(recording, own_tid()), TEXT("tester"));
-	assert_non_null(find_share(recording, tid));
+	assert_name(find_share(recording, tid), TEXT("ended already"));
 	ops_recording_free(recording);
 
 	session = start();

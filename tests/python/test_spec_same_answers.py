@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions that programs ask a profile, put to torch's and to ours: the answers are the same."""
+
+import json
+
+import pytest
+
+import opstrobe
+import opstrobe.autograd_profiler
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+pytestmark = [
+    pytest.mark.torch_like("2.13", "2.15"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+
+QUESTIONS = []
+AUTOGRAD = {torch.profiler: torch.autograd.profiler, opstrobe: opstrobe.autograd_profiler}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm():
+    with torch.profiler.profile(), torch.profiler.record_function("torch imports a module at its first range"):
+        pass
+
+
+def question(ask):
+    QUESTIONS.append(ask)
+    return ask
+
+
+@pytest.mark.parametrize("ask", QUESTIONS, ids=lambda ask: ask.__name__)
+def test_spec_same_answers(ask, tmp_path):
+    ours, theirs = ask(opstrobe, tmp_path), ask(torch.profiler, tmp_path)
+    assert ours == theirs
+    assert ours not in (None, [], {}, "")
+
+
+def work():
+    return torch.mm(torch.randn(8, 8), torch.randn(8, 8)) + torch.randn(8, 8)
+
+
+def saved(prof, folder):
+    prof.export_chrome_trace(str(folder / "trace.json"))
+    return json.loads((folder / "trace.json").read_text())["traceEvents"]
+
+
+def train():
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer.zero_grad()
+    nn.functional.binary_cross_entropy_with_logits(model(torch.ones(5, 3)), torch.ones(5, 2)).backward()
+    optimizer.step()
+
+
+# 1.4
+
+
+@question
+def spec_1_4_stats_are_told_of_events_when_they_are_made(module, folder):
+    with module.profile() as prof:
+        work()
+    stats = prof._stats()
+    before = stats.number_of_events, stats.function_events_build_tree_call_duration_us
+    events = prof.events()
+    assert stats.number_of_events == len(events)
+    durations = (
+        stats.profiler_prepare_call_duration_us,
+        stats.profiler_enable_call_duration_us,
+        stats.profiler_disable_call_duration_us,
+        stats.parse_kineto_call_duration_us,
+        stats.function_events_build_tree_call_duration_us,
+    )
+    return before, stats is prof._stats(), all(us > 0 for us in durations), stats.profiling_window_duration_sec > 0
+
+
+@question
+def spec_1_4_the_flag_that_a_profiler_records(module, folder):
+    seen = [torch.autograd.profiler._is_profiler_enabled]
+    for profile in (module.profile, AUTOGRAD[module].profile):
+        with profile():
+            seen.append(torch.autograd.profiler._is_profiler_enabled)
+        seen.append(torch.autograd.profiler._is_profiler_enabled)
+    return seen
+
+
+@question
+def spec_1_4_pauses(module, folder):
+    cpu = [module.ProfilerActivity.CPU]
+    with module.profile(activities=cpu) as prof:
+        torch.ones(1) + 1
+        prof.toggle_collection_dynamic(False, cpu)
+        torch.ones(1) * 2
+        prof.toggle_collection_dynamic(True, cpu)
+        torch.ones(1) - 1
+    return sorted({event.name for event in prof.events()})
+
+
+# 1.5 to 1.7
+
+
+@question
+def spec_1_7_cycles_are_kept(module, folder):
+    with module.profile(schedule=module.schedule(wait=0, warmup=1, active=1, repeat=2), acc_events=True) as prof:
+        for _ in range(4):
+            work()
+            prof.step()
+    return {row.key: row.count for row in prof.key_averages()}
+
+
+@question
+def spec_1_6_handlers_of_a_schedule(module, folder):
+    seen = []
+    with module.profile(
+        schedule=module.schedule(skip_first=2, wait=1, warmup=1, active=2, repeat=2),
+        on_trace_ready=lambda prof: seen.append((prof.step_num, [e.name for e in prof.events()].count("aten::mm"))),
+    ) as prof:
+        for _ in range(12):
+            work()
+            prof.step()
+    return seen, prof.step_num
+
+
+# 1.10
+
+
+@question
+def spec_1_10_ranges_of_torch_itself(module, folder):
+    with module.profile() as prof:
+        train()
+        for _ in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 2)), batch_size=2):
+            pass
+    return sorted((row.key, row.count) for row in prof.key_averages() if "#" in row.key)
+
+
+@question
+def spec_1_10_ranges_with_a_future(module, folder):
+    with AUTOGRAD[module].profile() as prof:
+        with module.record_function("range") as range_:
+            future = torch.futures.Future()
+            after = range_._call_end_callbacks_on_future(future)
+        future.set_result(3)
+        answer = after.wait()
+    return answer, [event.name for event in prof.function_events]
+
+
+@question
+def spec_1_10_decorators(module, folder):
+    @module.record_function("decorated")
+    def decorated():
+        return work()
+
+    with module.profile() as prof:
+        decorated()
+        decorated()
+    (row,) = (row for row in prof.key_averages() if row.key == "decorated")
+    return row.count, row.is_user_annotation, decorated.__name__
+
+
+# 1.13
+
+
+@question
+def spec_1_13_steps_are_counted_once(module, folder):
+    tracker = AUTOGRAD[module].KinetoStepTracker
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KINETO_USE_DAEMON", "1")
+        first = tracker.current_step()
+        for _ in range(4):
+            tracker.increment_step("another")
+        with module.profile(schedule=module.schedule(wait=1, warmup=1, active=2)) as prof:
+            for _ in range(4):
+                tracker.increment_step("another")
+                prof.step()
+        tracker.erase_step_count("another")
+        return tracker.current_step() - first
+
+
+@question
+def spec_1_13_text_of_an_autograd_profile(module, folder):
+    with AUTOGRAD[module].profile() as prof:
+        unfinished = str(prof), repr(prof)
+        work()
+    return unfinished, str(prof).split()[1:4], "aten::mm" in prof.table()
+
+
+# 2
+
+
+@question
+def spec_2_1_numbers_of_arrows(module, folder):
+    with module.profile() as prof:
+        train()
+    return [(event.name, event.flow_id, event.flow_type, event.flow_start) for event in prof.events() if event.flow_id]
+
+
+@question
+def spec_2_1_correlation_ids(module, folder):
+    with module.profile() as prof:
+        train()
+    ids = [event.correlation_id() for event in prof.profiler.kineto_results.events() if event.correlation_id()]
+    return len(ids) == len(set(ids)), len(ids) > 10, all(0 < number < 2**32 for number in ids)
+
+
+@question
+def spec_2_5_memory_by_range(module, folder):
+    with module.profile(profile_memory=True, record_shapes=True) as prof:
+        with module.record_function("takes"):
+            kept = torch.rand(10, 3, 224, 224)
+        with module.record_function("gives"):
+            del kept
+        kept = torch.rand(5, 5)
+        del kept
+    wanted = ("takes", "gives", "aten::rand", "aten::empty", "[memory]")
+    return {
+        row.key: (row.cpu_memory_usage, row.self_cpu_memory_usage) for row in prof.key_averages() if row.key in wanted
+    }
+
+
+@question
+def spec_2_5_no_memory_left(module, folder):
+    with module.profile(profile_memory=True, record_shapes=True) as prof:
+        with pytest.raises(RuntimeError, match="allocate"):
+            torch.empty(1 << 50, dtype=torch.uint8)
+    (row,) = (row for row in saved(prof, folder) if row["name"] == "[OutOfMemory]")
+    return (
+        [event.name for event in prof.events()],
+        sorted(set(row["args"]) - {"finished"}),
+        row["args"]["Bytes"],
+    )
+
+
+@question
+def spec_2_6_lines_of_tables(module, folder):
+    with module.profile(record_shapes=True) as prof:
+        work()
+    rows = prof.key_averages(group_by_input_shape=True)
+    options = ({}, {"row_limit": 2}, {"row_limit": -1}, {"header": "h"}, {"time_unit": "ms"}, {"sort_by": "count"})
+    top = prof.key_averages().table(top_level_events_only=True)
+    return [len(rows.table(**each).splitlines()) for each in options], len(top.splitlines())
+
+
+@question
+def spec_2_6_unit_of_flops(module, folder):
+    model = nn.Sequential(nn.Conv2d(16, 33, 18), nn.ReLU(), nn.Linear(243, 243), nn.ReLU())
+    with module.profile(record_shapes=True, with_flops=True) as prof:
+        model(torch.randn(1, 16, 18, 260))
+    table = prof.key_averages(group_by_input_shape=True).table(sort_by="cpu_time_total", row_limit=10)
+    return [word for word in table.split() if word.endswith("FLOPs")]
+
+
+@question
+def spec_2_4_list_made_of_a_list(module, folder):
+    kind = opstrobe.EventList if module is opstrobe else torch.autograd.profiler_util.EventList
+    with module.profile() as prof:
+        work()
+    events = kind(prof.events())
+    events.export_chrome_trace(str(folder / "events.json"))
+    rows = json.loads((folder / "events.json").read_text())
+    rows = rows if isinstance(rows, list) else rows["traceEvents"]  # ours is a whole trace
+    return sorted(row["name"] for row in rows if row.get("cat", "cpu_op") == "cpu_op" and row["ph"] == "X"), (
+        "aten::mm" in events.table()
+    )
+
+
+# 3
+
+
+@question
+def spec_3_7_arrows_count_from_the_first_backward_node(module, folder):
+    with module.profile() as prof:
+        train()
+    rows = saved(prof, folder)
+    names = {row["ts"]: row["name"] for row in rows if row["ph"] == "X"}
+    return {
+        (row["id"], row["ph"]): names[row["ts"]] for row in rows if row.get("cat") == "fwdbwd" and row["ph"] in "sf"
+    }
+
+
+# Appendix B
+
+
+def nodes(tree):
+    for node in tree:
+        yield node
+        yield from nodes(node.children)
+
+
+@question
+def spec_appendix_b_raw_events(module, folder):
+    with module.profile(record_shapes=True) as prof:
+        work()
+    (event,) = (event for event in prof.profiler.kineto_results.events() if event.name() == "aten::mm")
+    return [
+        event.shapes(),
+        event.dtypes(),
+        event.device_type() == torch.autograd.DeviceType.CPU or event.device_type() == opstrobe.DeviceType.CPU,
+        event.start_thread_id() == event.end_thread_id(),
+        event.is_async(),
+        event.scope(),
+        event.fwd_thread_id(),
+        event.duration_ns() == event.end_ns() - event.start_ns(),
+        event.activity_type(),
+        event.stack(),
+        event.is_user_annotation(),
+    ]
