@@ -152,7 +152,8 @@ class ExecutionTraceObserver:
             return
         import shutil
 
-        for module in cache.PyCodeCache.modules:
+        code = cache.PyCodeCache
+        for module in code.modules if hasattr(code, "modules") else code.cache.values():  # before torch 2.5
             try:
                 shutil.copy(module.__file__, folder)
             except (AttributeError, TypeError, OSError) as error:

@@ -53,7 +53,8 @@ def test_spec_appendix_a_names_with_a_note(row, name, today):
 def test_spec_appendix_a_notes_are_torchs(prof):
     with torch.profiler.profile() as theirs:
         torch.ones(1)
-    for name in ("cuda_time", "cuda_time_total", "self_cuda_time_total", "self_cuda_memory_usage", "metadata_json"):
+    names = ["cuda_time", "cuda_time_total", "self_cuda_time_total", "self_cuda_memory_usage", "metadata_json"]
+    for name in names if hasattr(type(theirs.events()[0]), "metadata_json") else names[:-1]:
         messages = []
         for event in (theirs.events()[0], prof.events()[0]):
             with warnings.catch_warnings(record=True) as caught:

@@ -83,7 +83,7 @@ def backward_node(event):
 # --- stacks --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.torch_like("2.9", "2.15")  # torch 2.4 has other stacks
+@pytest.mark.torch_like("2.9", "2.15")  # torch 2.4 leaves Python functions out of events()
 def test_spec_6_3_stacks_are_those_of_torch(recorded):
     program, theirs, *files = recorded
     for file in files:
@@ -142,7 +142,7 @@ def stacks_of_operators(profile, program):
     """Up to the program: what was open at the start has another line with torch."""
     stacks = []
     for event in profile.events():
-        if event.activity_type == "cpu_op":
+        if getattr(event, "activity_type", "cpu_op") == "cpu_op":  # torch 2.4 lists nothing else here
             frames = [frame_of_both(frame) for frame in event.stack]
             ends = [i for i, frame in enumerate(frames) if frame.endswith(f": {program}")]
             stacks.append((event, frames[: ends[0] + 1] if ends else frames))
@@ -218,6 +218,7 @@ def test_spec_6_5_no_stacks_while_recording(tmp_path):
 # --- groups ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch_like("2.9", "2.15")  # torch 2.4 leaves Python functions out of events()
 @pytest.mark.parametrize("depth", [1, 2, 5, 1000, 2**40])
 def test_spec_6_6_groups_are_those_of_torch(recorded, depth):
     program, theirs, file, _ = recorded
@@ -256,6 +257,7 @@ def test_spec_2_4_stacks_with_shapes_and_sums(recorded):
 # --- the table ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch_like("2.9", "2.15")  # torch 2.4 leaves Python functions out of events()
 def test_spec_2_6_source_location(recorded):
     _, theirs, file, _ = recorded
     for width in (75, 20, 2, 0, None):
@@ -330,6 +332,7 @@ def test_spec_6_5_export_stacks_keeps_every_nanosecond(recorded, tmp_path):
         assert total_ns <= sum(stacks.values()) <= total_ns - negative_ns
 
 
+@pytest.mark.torch_like("2.9", "2.15")  # torch 2.4 leaves Python functions out of events()
 def test_spec_6_5_export_stacks_has_the_own_frame(recorded, tmp_path):
     """Frames of a line are those of torch's with the event itself behind; operators are under operators."""
     _, theirs, file, _ = recorded
