@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 
-from opstrobe import _metadata
+from opstrobe import _machine, _metadata
 from opstrobe._activities import filters_of, parse_activities, refuse_extensions
 from opstrobe._config import _ExperimentalConfig, check_experimental, values_of, without_trace_only
 from opstrobe._core import EventList, ModuleSummary, record_function
@@ -114,6 +114,7 @@ class _KinetoProfile:
         self.mem_tl: MemoryProfileTimeline | None = None
         self.preset_metadata: dict[str, str] = {}
         self._metadata: dict[str, str] = {}
+        self._clock = _machine.StepClock()
 
     def _first_device(self) -> str | None:
         return next((name for device, name in _DEVICES.items() if device in self.activities), None)
@@ -170,6 +171,7 @@ class _KinetoProfile:
             raise AssertionError("Profiler must be initialized before starting trace")
         if self.profiler.finished:
             self.prepare_trace()
+        self._clock = _machine.StepClock()
         if self.execution_trace_observer:
             self.execution_trace_observer.start()
         try:
@@ -359,6 +361,7 @@ class _KinetoProfile:
             "trace_id": _metadata.json_of_text("trace_id", trace_id),
             **{flag: "1" for flag in flags if getattr(self, flag)},
             **_metadata.of_environment(),
+            "machine": _machine.of_machine(self._clock),
             **self.preset_metadata,
             **self._metadata,
         }
@@ -533,6 +536,8 @@ class profile(_KinetoProfile):
 
     def _open_step(self) -> None:
         if self.record_steps and self._started:
+            if self.profiler is not None and self.profiler.running:
+                self._clock.begin()
             self.step_rec_fn = record_function(f"ProfilerStep#{self.step_num}")
             self.step_rec_fn.__enter__()
 
@@ -540,6 +545,7 @@ class profile(_KinetoProfile):
         if self.step_rec_fn is not None:
             self.step_rec_fn.__exit__(None, None, None)
             self.step_rec_fn = None
+            self._clock.end(self.step_num)
 
     def _transit_action(self, previous: ProfilerAction, action: ProfilerAction | None) -> None:
         """Does what lies between two actions. The next window is opened even if the handler raises."""

@@ -7,6 +7,7 @@
  *     advice_loops.c    loops of the program
  *     advice_idle.c     when an accelerator had nothing to do, and why
  *     advice_ranks.c    what is kept of each rank of a run
+ *     advice_machine.c  what the machine and the recording did to the times
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules, in the order in which they are asked
  *     advice_ask.c      asks all rules, trace by trace, and then of all ranks
@@ -14,7 +15,8 @@
  *     rule_*.c          a rule each, its threshold with the reason beside it
  *
  * A rule adds up what a cause costs at each place ("tally") and reports it once. Costs are of the steady steps: those that
- * take up to three times the median, so that a slow first step does not spoil the average.
+ * take up to three times the median, so that a slow first step does not spoil the average, and that had the processor when
+ * they asked for it. Times are without the price of recording.
  *
  * No time is told of twice. Special rules come first and take what they explain: rows as a whole ("claim") or a part of their
  * time ("take"). What is taken counts from the next rule on, in sums over subtrees that advice_settle() makes. A general rule
@@ -115,6 +117,7 @@ struct advice_loop {
 	uint32_t row;         /* the first at the costliest line */
 	int64_t row_ns;
 	int64_t start_ns, end_ns;
+	int64_t span_ns;      /* its time, without the price of recording it */
 	int64_t inside_ns;    /* of the calls in it; the rest is its function's own time */
 	int64_t backward_ns;
 	int64_t operators_ns, work_ns; /* of outermost operators: all, and what is more than calls */
@@ -124,6 +127,22 @@ struct advice_loop {
 	bool slices;          /* they select rows */
 };
 
+/* How the kernel scheduled a step. */
+struct advice_wait {
+	int64_t ran_ns;
+	int64_t waited_ns;          /* ready, but another program had the processor */
+	int64_t children_waited_ns; /* that of the process's children which waited longest */
+};
+
+/* What the recording says of its machine; 0 unknown. */
+struct advice_machine {
+	double processors;
+	int64_t threads;
+	int64_t memory_limit_bytes, memory_peak_bytes;
+	struct advice_wait *waits; /* by step */
+	bool has_waits;
+};
+
 /* One trace. */
 struct advice {
 	struct advice_report *report;
@@ -131,6 +150,9 @@ struct advice {
 	const struct ops_events *events;
 	struct ops_views views;
 	uint32_t has;          /* enum advice_need */
+	struct advice_machine machine;
+	int64_t *ns;           /* by row: its time, and its own, without the price of recording what is in it */
+	int64_t *self_ns;
 	uint32_t *step_of;     /* by row: index of a steady step, OPS_NONE outside */
 	uint32_t *site;        /* by row: index into `sites`, OPS_NONE unknown */
 	uint32_t *caller;      /* by row: that of the Python function around it, OPS_NONE */
@@ -168,14 +190,20 @@ enum advice_zone {
 
 bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report);
 void advice_release(struct advice *advice); /* also after init failed */
-bool advice_find_loops(struct advice *advice); /* a part of init */
+/* Parts of init. */
+bool advice_find_loops(struct advice *advice);
+bool advice_read_machine(struct advice *advice);
+void advice_correct_times(struct advice *advice);
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
 static inline int64_t advice_ns(const struct advice *advice, uint32_t row)
 {
-	return advice->events->end_ns[row] - advice->events->start_ns[row];
+	return advice->ns[row];
 }
+
+/* What it cost to record a row, beside its time. */
+int64_t advice_recording_ns(const struct advice *advice, uint32_t row);
 
 static inline struct ops_string advice_name(const struct advice *advice, uint32_t row)
 {

@@ -119,6 +119,7 @@ static bool join_rounds(struct search *search, struct advice *advice)
 			*loop = (struct advice_loop){.parent = round->parent, .start_ns = round->start_ns};
 		}
 		add_round(loop, round);
+		loop->span_ns = loop->end_ns - loop->start_ns;
 	}
 	return true;
 }
@@ -132,6 +133,9 @@ static int64_t work_of(const struct search *search, const struct advice *advice,
 	int64_t call_ns = search->quickest_ns[advice->events->name[row]], elements;
 	uint8_t dtype;
 
+	/* What selects a row takes no longer for a large tensor. */
+	if (search->slicing[advice->events->name[row]])
+		return 0;
 	elements = advice_elements(advice, row, &dtype);
 	if (elements <= SMALL_ELEMENTS)
 		return 0;
@@ -169,6 +173,7 @@ static void weigh(struct search *search, struct advice *advice)
 		loop = &advice->loops.items[index];
 		if (loop->parent == advice->events->parent[row])
 			loop->inside_ns = ops_sum(loop->inside_ns, advice_ns(advice, row));
+		loop->span_ns = ops_difference(loop->span_ns, advice_recording_ns(advice, row));
 		if (!advice_is_operator(advice, row) || (advice->zone[row] & ADVICE_IN_OPERATOR))
 			continue;
 		loop->operators++;

@@ -35,24 +35,77 @@ static bool median_step(const struct advice *advice, int64_t *ret_ns)
 	return true;
 }
 
+/* Share of a step in which it waited for the processor, in thousandths. */
+static int64_t waited_share(const struct advice *advice, size_t i)
+{
+	const struct view_step *step = &advice->views.steps.items[i];
+	int64_t ns = ops_difference(step->end_ns, step->start_ns);
+
+	return ns <= 0 ? 0 : (int64_t)(1000.0 * (double)advice->machine.waits[i].waited_ns / (double)ns);
+}
+
+/* A step that waited for the processor for more than a tenth is none of the steady ones: the wait lies on whatever it did
+ * just then. Of steps that all did, the quarter that waited least has to do. */
+#define WAITED_MAX 100
+#define LEFT_MIN 3
+
+static bool leave_out_waiting(const struct advice *advice, uint8_t *steady)
+{
+	size_t steps = advice->views.steps.count, count = 0, left;
+	int64_t *shares = ops_realloc_array(NULL, steps + 1, sizeof(*shares)), limit = WAITED_MAX;
+
+	if (!shares)
+		return false;
+	for (size_t i = 0; i < steps; i++)
+		if (steady[i])
+			shares[count++] = waited_share(advice, i);
+	if (count)
+		qsort(shares, count, sizeof(*shares), compare_ns);
+	left = count / 4 < LEFT_MIN ? LEFT_MIN : count / 4;
+	left = left < count ? left : count;
+	if (left && shares[left - 1] > limit)
+		limit = shares[left - 1];
+	for (size_t i = 0; i < steps; i++)
+		steady[i] &= waited_share(advice, i) <= limit;
+	ops_free(shares);
+	return true;
+}
+
+/* By step; NULL when memory is out. */
+static uint8_t *find_steady(const struct advice *advice)
+{
+	size_t steps = advice->views.steps.count;
+	uint8_t *steady = ops_alloc_zeroed(steps + 1, 1);
+	int64_t median_ns;
+
+	if (!steady || !median_step(advice, &median_ns))
+		goto failed;
+	for (size_t i = 0; i < steps; i++)
+		steady[i] = ops_difference(advice->views.steps.items[i].end_ns, advice->views.steps.items[i].start_ns) /
+		            UNSTEADY <= median_ns;
+	if (advice->machine.has_waits && !leave_out_waiting(advice, steady))
+		goto failed;
+	return steady;
+failed:
+	ops_free(steady);
+	return NULL;
+}
+
 static bool find_steps(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
 	size_t steps = advice->views.steps.count, at = 0;
-	int64_t median_ns;
 
-	advice->steady = ops_alloc_zeroed(steps + 1, 1);
-	if (!advice->steady || !median_step(advice, &median_ns))
+	advice->steady = find_steady(advice);
+	if (!advice->steady)
 		return false;
 	for (size_t i = 0; i < steps; i++) {
 		const struct view_step *step = &advice->views.steps.items[i];
-		int64_t ns = ops_difference(step->end_ns, step->start_ns);
 
-		advice->steady[i] = ns / UNSTEADY <= median_ns;
 		if (!advice->steady[i])
 			continue;
 		advice->step_count++;
-		advice->steps_ns = ops_sum(advice->steps_ns, ns);
+		advice->steps_ns = ops_sum(advice->steps_ns, ops_difference(step->end_ns, step->start_ns));
 	}
 	for (uint32_t row = 0; row < events->count; row++) {
 		advice->step_of[row] = OPS_NONE;
@@ -63,7 +116,11 @@ static bool find_steps(struct advice *advice)
 		    !(events->flags[row] & OPS_EVENT_HIDDEN))
 			advice->step_of[row] = (uint32_t)at;
 		advice->real_steps |= advice->views.parts[row] == VIEW_STEP;
+		if (advice->step_of[row] != OPS_NONE)
+			advice->steps_ns = ops_difference(advice->steps_ns, advice_recording_ns(advice, row));
 	}
+	if (advice->steps_ns < 0)
+		advice->steps_ns = 0;
 	return true;
 }
 
@@ -325,6 +382,8 @@ static bool allocate(struct advice *advice)
 {
 	size_t count = advice->events->count + 1, strings = ops_trace_string_count(advice->trace) + 1;
 
+	advice->ns = ops_alloc_zeroed(count, sizeof(*advice->ns));
+	advice->self_ns = ops_alloc_zeroed(count, sizeof(*advice->self_ns));
 	advice->step_of = ops_realloc_array(NULL, count, sizeof(*advice->step_of));
 	advice->site = ops_realloc_array(NULL, count, sizeof(*advice->site));
 	advice->caller = ops_realloc_array(NULL, count, sizeof(*advice->caller));
@@ -340,7 +399,7 @@ static bool allocate(struct advice *advice)
 		memset(advice->own_site, 0xff, strings * sizeof(*advice->own_site));
 	advice->backward_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_ns));
 	advice->operator_ns = ops_alloc_zeroed(count, sizeof(*advice->operator_ns));
-	return advice->step_of && advice->site && advice->caller && advice->zone && advice->claimed && advice->taken_ns &&
+	return advice->ns && advice->self_ns && advice->step_of && advice->site && advice->caller && advice->zone && advice->claimed && advice->taken_ns &&
 	       advice->self_taken_ns && advice->claimed_ns && advice->backward_own_taken_ns && advice->backward_taken_ns &&
 	       advice->own_site && advice->backward_ns && advice->operator_ns;
 }
@@ -351,7 +410,10 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	bool done;
 
 	*advice = (struct advice){.report = report, .trace = trace, .events = ops_trace_events(trace)};
-	done = ops_views_init(&advice->views, trace) && allocate(advice) && find_steps(advice) &&
+	done = ops_views_init(&advice->views, trace) && allocate(advice) && advice_read_machine(advice);
+	if (done)
+		advice_correct_times(advice);
+	done = done && find_steps(advice) &&
 	       (forward = find_forwards(advice)) && find_places(advice, forward);
 	if (done) {
 		find_zones(advice);
@@ -375,6 +437,9 @@ void advice_release(struct advice *advice)
 	OPS_ARRAY_RELEASE(&advice->loops);
 	ops_free(advice->loop_of);
 	ops_free(advice->steady);
+	ops_free(advice->machine.waits);
+	ops_free(advice->ns);
+	ops_free(advice->self_ns);
 	ops_free(advice->step_of);
 	ops_free(advice->site);
 	ops_free(advice->caller);

@@ -30,7 +30,7 @@ static bool check_checkpoint(struct advice *advice, const struct advice_rule *ru
 static bool check_logging(struct advice *advice, const struct advice_rule *rule)
 {
 	static const char *const patterns[] = {
-		"<built-in function print>", "*logging/__init__.py(*", "*/tensorboard/*", "*/wandb/*", "<built-in method write of *",
+		"<built-in function print>", "*: Logger._log", "*/tensorboard/*", "*/wandb/*", "<built-in method write of *",
 		"<built-in method flush of *", "<built-in method writelines of *", "<built-in method writerow of *",
 		"<built-in function fsync>", "<built-in function open>", "*json/__init__.py(*", "*matplotlib/*", "*PIL/Image.py(*", NULL};
 

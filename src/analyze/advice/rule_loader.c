@@ -13,6 +13,7 @@ struct loading {
 	struct advice_tally calls; /* waits, by the line that asks for a batch */
 	struct advice_tally starts;
 	int64_t longest_ns;        /* wait */
+	int64_t starved_ns;        /* of the waits: a worker was ready meanwhile, but other programs had the processors */
 	bool in_process;
 	bool workers;
 };
@@ -34,7 +35,7 @@ static void add_lines(struct loading *loading, struct advice *advice)
 		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
 			own = advice_own_site(advice, row);
 		advice_tally_add_at(&loading->lines, own == OPS_NONE ? advice->site[row] : own, row,
-		                    advice->events->self_ns[row]);
+		                    advice->self_ns[row]);
 	}
 }
 
@@ -51,6 +52,30 @@ static bool add_starts(struct loading *loading, const struct advice *advice)
 		if (which[advice->events->name[row]] && advice_counts(advice, row))
 			advice_tally_add(&loading->starts, advice, row, advice_ns(advice, row));
 	ops_free(which);
+	return true;
+}
+
+/* What a step waits because its workers wait themselves is the machine's fault: more of them would not help. */
+static bool find_starved(struct loading *loading, const struct advice *advice)
+{
+	size_t steps = advice->views.steps.count;
+	int64_t *waits = ops_alloc_zeroed(steps + 1, sizeof(*waits));
+
+	if (!waits)
+		return false;
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (advice->views.parts[row] == VIEW_LOADER && advice_counts(advice, row))
+			waits[advice->step_of[row]] = ops_sum(waits[advice->step_of[row]], advice_ns(advice, row));
+	for (size_t i = 0; i < steps; i++) {
+		const struct advice_wait *wait = &advice->machine.waits[i];
+		int64_t step_ns = advice->views.steps.items[i].end_ns - advice->views.steps.items[i].start_ns, starved_ns;
+
+		/* And when the batch is there, this thread waits for its turn, here as much as elsewhere. */
+		starved_ns = ops_sum(wait->children_waited_ns,
+		                     step_ns > 0 ? (int64_t)((double)wait->waited_ns * (double)waits[i] / (double)step_ns) : 0);
+		loading->starved_ns = ops_sum(loading->starved_ns, starved_ns < waits[i] ? starved_ns : waits[i]);
+	}
+	ops_free(waits);
 	return true;
 }
 
@@ -87,6 +112,7 @@ static bool report_waits(struct advice *advice, const struct advice_rule *rule, 
 {
 	/* Workers that start make the first wait long, once. */
 	int64_t once_ns = loading->in_process ? 0 : loading->longest_ns;
+	double starved_ns = loading->in_process ? 0 : (double)loading->starved_ns;
 	double load_ns = (double)(loading->calls.ns - once_ns), rest_ns = (double)advice->steps_ns - load_ns, left_ns, gain_ns;
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > loading->calls.ns / 2
 	                                           ? &loading->lines : &loading->calls;
@@ -97,7 +123,7 @@ static bool report_waits(struct advice *advice, const struct advice_rule *rule, 
 	workers = workers < 1 ? 1 : workers > WORKERS_MAX ? WORKERS_MAX : workers;
 	count = (int)workers + (workers > (int)workers);
 	left_ns = load_ns / count - rest_ns;
-	gain_ns = (load_ns - (left_ns > 0 && loading->in_process ? left_ns : 0)) * idle_share(advice, load_ns);
+	gain_ns = (load_ns - starved_ns - (left_ns > 0 && loading->in_process ? left_ns : 0)) * idle_share(advice, load_ns);
 	if (loading->in_process)
 		snprintf(detail, sizeof(detail), "Batches are made in the main process: num_workers=0. Pass num_workers=%d, "
 			 "persistent_workers=True, and make the line named first cheaper.", count);
@@ -110,11 +136,13 @@ static bool report_waits(struct advice *advice, const struct advice_rule *rule, 
 	                                                                    ? ADVICE_UNSURE : ADVICE_SURE,
 	                                              .detail = detail},
 	                         "a step waits %.3f ms (%.1f %%) for its batch%s. Gain: the wait, less what %d worker%s cannot "
-	                         "hide behind the %.3f ms that the rest of a step takes%s.", advice_step_ms(advice, load_ns),
+	                         "hide behind the %.3f ms that the rest of a step takes%s, and less the %.3f ms for which "
+	                         "the workers waited for a processor themselves.", advice_step_ms(advice, load_ns),
 	                         advice_percent(advice, load_ns),
 	                         loading->in_process ? ", which is made in the main process" : "", count,
 	                         count == 1 ? "" : "s", advice_step_ms(advice, rest_ns),
-	                         advice->has & ADVICE_NEEDS_DEVICE ? ", as far as the device is idle meanwhile" : "");
+	                         advice->has & ADVICE_NEEDS_DEVICE ? ", as far as the device is idle meanwhile" : "",
+	                         advice_step_ms(advice, starved_ns));
 }
 
 static bool check(struct advice *advice, const struct advice_rule *rule)
@@ -127,7 +155,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		add_lines(&loading, advice);
 		find_kind(&loading, advice);
 	}
-	done = done && report_waits(advice, rule, &loading);
+	done = done && find_starved(&loading, advice) && report_waits(advice, rule, &loading);
 	advice_tally_release(&loading.lines);
 	advice_tally_release(&loading.calls);
 	advice_tally_release(&loading.starts);

@@ -8,7 +8,7 @@
 /* One round is left, and the work; the backward pass shrinks as much. */
 static int64_t gain_of(const struct advice_loop *loop)
 {
-	int64_t span_ns = loop->end_ns - loop->start_ns, gain_ns;
+	int64_t span_ns = loop->span_ns, gain_ns;
 
 	gain_ns = span_ns - loop->taken_ns - loop->work_ns - span_ns / loop->rounds;
 	if (!loop->small || span_ns <= 0 || gain_ns <= 0 || advice_is_explained(loop->taken_ns, span_ns))
@@ -42,7 +42,7 @@ static void claim(struct advice *advice, bool slices)
 	}
 	for (size_t i = 0; i < advice->loops.count; i++) {
 		const struct advice_loop *loop = &advice->loops.items[i];
-		int64_t own_ns = loop->end_ns - loop->start_ns - loop->inside_ns;
+		int64_t own_ns = loop->span_ns - loop->inside_ns;
 
 		if (loop->small && loop->slices == slices && own_ns > 0)
 			advice_take_self(advice, loop->parent, own_ns);
@@ -64,7 +64,7 @@ static bool check_loops(struct advice *advice, const struct advice_rule *rule, b
 		if (loop->slices != slices || gain_ns <= 0)
 			continue;
 		advice_tally_add(&tally, advice, loop->row, gain_ns);
-		spent_ns += (double)(loop->end_ns - loop->start_ns);
+		spent_ns += (double)loop->span_ns;
 		operators += loop->operators;
 		rounds += loop->rounds;
 	}

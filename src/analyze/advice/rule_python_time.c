@@ -37,7 +37,7 @@ static void gather(const struct advice *advice, int64_t *own_ns)
 		if (!advice_counts(advice, row))
 			continue;
 		if (is_own(advice, row))
-			own_ns[row] = ops_sum(own_ns[row], at_least_zero(ops_difference(advice->events->self_ns[row],
+			own_ns[row] = ops_sum(own_ns[row], at_least_zero(ops_difference(advice->self_ns[row],
 			                                                                advice->self_taken_ns[row])));
 		else if (inside && advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION &&
 		         advice_text_starts(advice_name(advice, row), "<built-in"))

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the machine did for the program while it was recorded: processors and memory there are, and how long each step was
+ready to run but another program had the processor. Advice needs it to tell the program's faults from a busy machine's."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# A step is a row of four numbers; a recording of more steps has enough of them.
+_STEPS_MAX = 4096
+_CHILDREN_MAX = 64
+
+
+def _read(path: str) -> bytes:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(file, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+
+
+def _schedule_of(path: str) -> tuple[int, int]:
+    """Nanoseconds on a processor, and waiting for one, of a thread."""
+    fields = _read(path).split()
+    return (int(fields[0]), int(fields[1])) if len(fields) >= 2 else (0, 0)
+
+
+def _children() -> list[int]:
+    """The processes that multiprocessing started, a loader's workers among them."""
+    process: Any = sys.modules.get("multiprocessing.process")
+    children = getattr(process, "_children", ()) if process is not None else ()
+    return [child.pid for child in list(children)[:_CHILDREN_MAX] if child.pid is not None]
+
+
+class StepClock:
+    """Reads at the ends of steps how the kernel scheduled this thread and the children."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int, int, int]] = []
+        self._begin: tuple[int, int] | None = None
+        self._children: dict[int, int] = {}
+
+    def begin(self) -> None:
+        self._children = {pid: _schedule_of(f"/proc/{pid}/schedstat")[1] for pid in _children()}
+        self._begin = _schedule_of("/proc/thread-self/schedstat")
+
+    def end(self, number: int) -> None:
+        if self._begin is None or len(self.steps) >= _STEPS_MAX:
+            return
+        ran, waited = _schedule_of("/proc/thread-self/schedstat")
+        children = 0
+        for pid, before in self._children.items():
+            children = max(children, _schedule_of(f"/proc/{pid}/schedstat")[1] - before)
+        self.steps.append((number, ran - self._begin[0], waited - self._begin[1], children))
+        self._begin = None
+
+
+def _processors() -> float:
+    """Processors that this process may use at a time: a container may have a part of one."""
+    count = float(len(os.sched_getaffinity(0)))
+    quota = _read("/sys/fs/cgroup/cpu.max").split()
+    if len(quota) == 2 and quota[0].isdigit() and int(quota[1]):
+        count = min(count, int(quota[0]) / int(quota[1]))
+    return count
+
+
+def _memory() -> tuple[int, int]:
+    """Bytes that this process may have, and the most that it had; 0 unknown."""
+    limit = most = 0
+    for line in _read("/proc/meminfo").splitlines():
+        if line.startswith(b"MemTotal:"):
+            limit = int(line.split()[1]) * 1024
+    for line in _read("/proc/self/status").splitlines():
+        if line.startswith(b"VmHWM:"):
+            most = int(line.split()[1]) * 1024
+    allowed = _read("/sys/fs/cgroup/memory.max").strip()
+    if allowed.isdigit():
+        limit = min(limit, int(allowed)) if limit else int(allowed)
+    return limit, most
+
+
+def of_machine(clock: StepClock) -> str:
+    """The metadata `machine` of a trace, as JSON."""
+    torch: Any = sys.modules.get("torch")
+    limit, most = _memory()
+    return json.dumps(
+        {
+            "processors": _processors(),
+            "threads": torch.get_num_threads() if torch is not None else 0,
+            "memory_limit_bytes": limit,
+            "memory_peak_bytes": most,
+            "steps": clock.steps,
+        }
+    )
