@@ -4,8 +4,15 @@ import type { Params } from "../app/route";
 import { foldedAtFirst, type TimelineState } from "./state";
 import { clampSpan, type Span } from "./viewport";
 
-/** What a link to the timeline says. Links of other views set `from`, `to`, `event`, `range`, `q` or `path`. */
-export function paramsOf(state: TimelineState): Params {
+const NAMES = ["from", "to", "event", "range", "q", "pin", "fold", "marks", "color", "arrows", "path"] as const;
+
+/** What of an address is the timeline's: the rest belongs to the tables below it. */
+export function ownText(params: ReadonlyMap<string, string>): string {
+	return JSON.stringify(NAMES.map((name) => params.get(name) ?? null));
+}
+
+/** What a link to the timeline says. Links of other views (widgets/links.tsx) set the first three, or `q`. */
+export function paramsOf(state: TimelineState): Record<(typeof NAMES)[number], Params[string]> {
 	const { from, to } = state.span.value;
 	const all = from <= state.whole.from && to >= state.whole.to;
 	const range = state.range.value;
@@ -28,7 +35,7 @@ export function paramsOf(state: TimelineState): Params {
 
 export interface Wish {
 	span: Span | undefined;
-	event: number | undefined;
+	row: number | undefined;
 }
 
 /** Sets what an address says. The window and the event are left to the caller, who moves there. */
@@ -44,10 +51,10 @@ export function readParams(state: TimelineState, params: ReadonlyMap<string, str
 	state.showPath.value = params.get("path") === "1";
 	const [from, to] = (params.get("range") ?? "").split("-").map(Number);
 	state.range.value = from !== undefined && to !== undefined && to > from ? { from, to } : undefined;
-	const event = Number(params.get("event") ?? NaN);
+	const row = Number(params.get("event") ?? NaN);
 	const span = { from: Number(params.get("from") ?? NaN), to: Number(params.get("to") ?? NaN) };
 	return {
 		span: span.to > span.from ? clampSpan(span, state.whole) : undefined,
-		event: Number.isInteger(event) && event >= 0 ? event : undefined,
+		row: Number.isInteger(row) && row >= 0 ? row : undefined,
 	};
 }

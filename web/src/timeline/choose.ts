@@ -9,8 +9,12 @@ import { fitSpan, revealSpan } from "./viewport";
 
 export type Way = "previous" | "next" | "parent" | "child";
 
+export function eventPath(state: TimelineState, row: number): string {
+	return `${state.address}/timeline/events/${row}`;
+}
+
 export function fetchEvent(state: TimelineState, row: number): Promise<EventReply> {
-	return fetchReply<EventReply>(state.source, `${state.address}/timeline/events/${row}`);
+	return fetchReply<EventReply>(state.source, eventPath(state, row));
 }
 
 export function pickedOf(place: Place): Picked | undefined {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // All that is known of the event that is chosen, with the way to its parent, to what it caused, to its line of source.
 import type { ComponentChildren } from "preact";
-import { routeHref } from "../app/route";
 import { useReply } from "../data/reply";
 import { formatCount, formatNs } from "../format/units";
+import { SourceLink } from "../widgets/links";
 import type { EventReply, Flow, Place } from "./api";
-import { goTo, goToRow, pickedOf } from "./choose";
+import { eventPath, goTo, goToRow, pickedOf } from "./choose";
 import { classOf } from "./palette";
 import { follow } from "./follow";
 import type { Stage } from "./stage";
@@ -19,8 +19,7 @@ interface Props {
 
 export function EventDetails({ state, stage }: Props) {
 	const picked = state.selected.value;
-	const path = picked && `${state.address}/timeline/events/${picked.row}`;
-	const reply = useReply<EventReply>(state.source, path);
+	const reply = useReply<EventReply>(state.source, picked && eventPath(state, picked.row));
 	if (!picked) return <p class="note">Choose an event: click on it, or press N after a search.</p>;
 	const loaded = reply.state === "ready" && reply.data.row === picked.row ? reply.data : undefined;
 	const name = loaded?.name ?? state.names.get(picked.name) ?? "";
@@ -37,7 +36,7 @@ export function EventDetails({ state, stage }: Props) {
 			</div>
 			{loaded && <Arguments args={loaded.args} />}
 			{loaded && <Links state={state} stage={stage} event={loaded} />}
-			{loaded && loaded.stack.length > 0 && <Stack stack={loaded.stack} />}
+			{loaded && loaded.stack.length > 0 && <Stack trace={traceOf(state)} stack={loaded.stack} />}
 		</div>
 	);
 }
@@ -69,6 +68,7 @@ function Known({ picked }: { picked: Picked }) {
 function Facts({ state, stage, event }: Props & { event: EventReply }) {
 	const track = state.timeline.tracks.find((each) => each.id === event.track);
 	const { parent, file, line } = event;
+	const outer = useReply<EventReply>(state.source, parent === null ? undefined : eventPath(state, parent));
 	return (
 		<dl>
 			<Fact title="Duration">{formatNs(event.duration_ns)}</Fact>
@@ -78,9 +78,7 @@ function Facts({ state, stage, event }: Props & { event: EventReply }) {
 			{track && <Fact title="On">{track.label}</Fact>}
 			{file !== null && (
 				<Fact title="Called at">
-					<a href={routeHref("source", state.address.split("/")[1] ?? "", { file, line: line ?? undefined })}>
-						{file}:{line}
-					</a>
+					<SourceLink trace={traceOf(state)} file={file} line={line} />
 				</Fact>
 			)}
 			<Fact title="Inside">
@@ -88,13 +86,17 @@ function Facts({ state, stage, event }: Props & { event: EventReply }) {
 					"nothing"
 				) : (
 					<button type="button" class="link" onClick={() => stage && void goToRow(state, stage, parent)}>
-						its parent
+						{outer.state === "ready" ? outer.data.name : "its parent"}
 					</button>
 				)}
 			</Fact>
 			<Fact title="Children">{formatCount(event.children)}</Fact>
 		</dl>
 	);
+}
+
+function traceOf(state: TimelineState): string {
+	return state.address.replace(/^traces\//, "");
 }
 
 function Fact({ title, children }: { title: string; children: ComponentChildren }) {
@@ -170,15 +172,28 @@ function Link({ state, stage, place }: Props & { place: Place }) {
 	);
 }
 
-function Stack({ stack }: { stack: string[] }) {
+function Stack({ trace, stack }: { trace: string; stack: string[] }) {
 	return (
 		<div>
 			<h3>Stack, innermost first</h3>
 			<ol class="tl-stack">
 				{stack.map((frame, i) => (
-					<li key={i}>{frame}</li>
+					<li key={i} title={frame}>
+						<Frame trace={trace} frame={frame} />
+					</li>
 				))}
 			</ol>
 		</div>
+	);
+}
+
+function Frame({ trace, frame }: { trace: string; frame: string }) {
+	const parts = /^(.*)\((\d+)\): (.*)$/.exec(frame);
+	if (!parts) return frame;
+	const [, file, line, name] = parts as unknown as [string, string, string, string];
+	return (
+		<>
+			{name} <SourceLink trace={trace} file={file} line={Number(line)} />
+		</>
 	);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names beside the tracks, with buttons to fold and to pin.
 import { formatCount, formatNs } from "../format/units";
+import type { Track } from "./api";
 import { formatCounter } from "./counters";
 import { RULER, STEPS } from "./geometry";
 import { type Item, visibleItems } from "./layout";
@@ -54,6 +55,7 @@ function Name({ item, y, state }: { item: Item; y: number; state: TimelineState 
 			</button>
 			<span class="text" title={tooltipOf(item)}>
 				{label}
+				{item.type === "track" && <small class="beside">{ownNumber(item.track)}</small>}
 				{item.type === "counter" && !item.folded && (
 					<small>
 						{formatCounter(item.counter, Math.min(item.counter.min, 0))} to {formatCounter(item.counter, item.counter.max)}
@@ -78,9 +80,16 @@ function Name({ item, y, state }: { item: Item; y: number; state: TimelineState 
 	);
 }
 
+const UNNAMED = "(no name)";
+
 function labelOf(item: Item): string {
-	if (item.type === "group") return item.group.label;
-	return item.type === "track" ? item.track.label : item.counter.label;
+	if (item.type === "group") return item.group.label || UNNAMED;
+	return (item.type === "track" ? item.track.label : item.counter.label) || UNNAMED;
+}
+
+/** The number of a thread, where its name does not say it: threads share names. */
+function ownNumber({ kind, label, tid }: Track): string {
+	return kind === "thread" && tid !== null && !label.includes(String(tid)) ? ` ${tid}` : "";
 }
 
 function tooltipOf(item: Item): string {

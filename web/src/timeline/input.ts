@@ -12,7 +12,7 @@ export interface Actions {
 	focus(picked: Picked): void;
 	selectStep(x: number): void;
 	neighbour(way: "previous" | "next" | "parent" | "child"): void;
-	nextHit(forward: boolean): void;
+	nextHit: (forward: boolean) => void;
 	search(): void;
 	help(): void;
 	mark(time: number): void;

@@ -20,14 +20,21 @@ export class Fitter {
 		this.dots = measure("…");
 	}
 
-	/** As much of the text as fits, with … for what does not; "" when not even two characters would. */
+	/** A name cut to a width, without its namespace when that lets all of the rest stay. */
+	fitName(text: string, width: number): string {
+		const whole = this.fit(text, width);
+		const bare = whole === text ? undefined : /^(?:aten|autograd::engine|autograd|torch|c10d?|prims|nn)::(.+)$/.exec(text)?.[1];
+		return bare === undefined ? whole : this.fit(bare, width);
+	}
+
+	/** As much of the text as fits, with … for what does not; "" when not even three characters would. */
 	fit(text: string, width: number): string {
 		let used = 0;
 		let cut = 0; // characters that fit together with the dots
 		for (let i = 0; i < text.length; i++) {
 			used += this.width(text.charCodeAt(i));
 			if (used + this.dots <= width) cut = i + 1;
-			if (used > width) return cut < 2 ? "" : `${text.slice(0, cut)}…`;
+			if (used > width) return cut < 3 ? "" : `${text.slice(0, cut)}…`;
 		}
 		return text;
 	}

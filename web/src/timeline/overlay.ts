@@ -37,7 +37,9 @@ export class Overlay {
 		const { range, hover, selected } = this.state;
 		this.body(geometry, () => {
 			if (this.state.showPath.value) this.paintPath(geometry, ink);
-			for (const flow of this.state.flows.value) this.arrow(geometry, flow, ink.soft, 1);
+			for (const flow of this.state.flows.value) {
+				if (inWindow(geometry.span, flow)) this.arrow(geometry, flow, ink.soft, 1);
+			}
 			for (const flow of this.state.links.value) this.arrow(geometry, flow, ink.accent, 2);
 		});
 		if (hover.value) this.outline(geometry, hover.value, ink.text, 1);
@@ -94,7 +96,7 @@ export class Overlay {
 			painted = right;
 			context.fillStyle = i % 2 === 0 ? ink.step : ink.raised;
 			context.fillRect(left, RULER + 1, Math.max(right - left - 1, 1), STEPS - 3);
-			const text = this.fitter.fit(/^\d+$/.test(each.name) ? `step ${each.name}` : each.name, right - left - 8);
+			const text = this.fitter.fit(each.name.replace(/^ProfilerStep#/, "step "), right - left - 8);
 			context.fillStyle = ink.text;
 			if (right - left > 24) context.fillText(text, Math.max(left, 0) + 4, RULER + STEPS / 2);
 		}
@@ -219,6 +221,11 @@ export class Overlay {
 		}
 		context.stroke();
 	}
+}
+
+/** Arrows that leave the window say little, and strike through what is in it. */
+function inWindow({ from, to }: Span, flow: Flow): boolean {
+	return Math.min(flow.from.start_ns, flow.to.start_ns) >= from && Math.max(flow.from.start_ns, flow.to.start_ns) <= to;
 }
 
 function middleOf(geometry: Geometry, place: Place): number | undefined {

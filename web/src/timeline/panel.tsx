@@ -13,7 +13,7 @@ type Tab = "event" | "range" | "marks";
 
 const SETTLED_MS = 250;
 const LEAST = 90;
-const AT_FIRST = 250;
+const AT_FIRST = 270;
 const KEY_PIXELS = 24;
 
 export function Panel({ state, stage }: { state: TimelineState; stage: Stage | undefined }) {
@@ -63,9 +63,9 @@ export function Panel({ state, stage }: { state: TimelineState; stage: Stage | u
 				</button>
 			</div>
 			{open && (
-				<div class="tl-content" id="tl-panel" role="tabpanel" aria-labelledby={`tl-tab-${shown}`} tabIndex={-1}>
+				<div class={shown === "range" ? "tl-content fixed" : "tl-content"} id="tl-panel" role="tabpanel" aria-labelledby={`tl-tab-${shown}`} tabIndex={-1}>
 					{shown === "event" && <EventDetails state={state} stage={stage} />}
-					{shown === "range" && <RangeOrView state={state} stage={stage} />}
+					{shown === "range" && <RangeOrView state={state} height={height} />}
 					{shown === "marks" && <Marks state={state} stage={stage} />}
 				</div>
 			)}
@@ -98,7 +98,7 @@ function Splitter({ height, onHeight }: { height: number; onHeight: (height: num
 }
 
 /** The sums of the chosen range, at once; of the window, when it has come to rest. */
-function RangeOrView({ state, stage }: { state: TimelineState; stage: Stage | undefined }) {
+function RangeOrView({ state, height }: { state: TimelineState; height: number }) {
 	const range = state.range.value;
 	const span = state.span.value;
 	const [settled, setSettled] = useState<Span>(span);
@@ -109,15 +109,15 @@ function RangeOrView({ state, stage }: { state: TimelineState; stage: Stage | un
 	}, [wanted.from, wanted.to]);
 	// The same element as long as the sums are the same: the table is not gone through for each frame of a move.
 	return useMemo(
-		() => <RangeSums state={state} stage={stage} from={Math.floor(settled.from)} to={Math.ceil(settled.to)} />,
-		[state, stage, settled],
+		() => <RangeSums state={state} from={Math.floor(settled.from)} to={Math.ceil(settled.to)} height={height} />,
+		[state, settled, height],
 	);
 }
 
 function Marks({ state, stage }: { state: TimelineState; stage: Stage | undefined }) {
 	const marks = state.marks.value;
 	return (
-		<table class="tl-sums">
+		<table class="tl-marks">
 			<thead>
 				<tr>
 					<th scope="col">Mark</th>

@@ -1,108 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ran in a stretch of time, summed by name. It is also the timeline as a table, for those who cannot see the picture.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { route, routeHref } from "../app/route";
 import { useReply } from "../data/reply";
-import { formatCount, formatNs, formatShare } from "../format/units";
+import { formatCount, formatNs } from "../format/units";
 import { Failure } from "../widgets/status";
+import { Table } from "../widgets/table";
+import type { Column } from "../widgets/table_model";
 import type { RangeReply, RangeRow } from "./api";
-import { goToRow } from "./choose";
-import { classOf } from "./palette";
-import type { Stage } from "./stage";
+import { CLASS_TITLES, classOf } from "./palette";
 import type { TimelineState } from "./state";
 
-type Key = "name" | "kind" | "count" | "total_ns" | "self_ns" | "max_ns";
-
-const COLUMNS: { key: Key; title: string; number: boolean }[] = [
-	{ key: "name", title: "Name", number: false },
-	{ key: "kind", title: "Kind", number: false },
-	{ key: "count", title: "Count", number: true },
-	{ key: "total_ns", title: "Total", number: true },
-	{ key: "self_ns", title: "Self", number: true },
-	{ key: "max_ns", title: "Longest", number: true },
-];
-const MOST = 200;
+const MOST = 1000;
+/** Of the panel, what is not lines of the table; and a line. */
+const FRAME = 128;
+const LINE = 28;
 
 interface Props {
 	state: TimelineState;
-	stage: Stage | undefined;
 	from: number;
 	to: number;
+	/** Of the panel. */
+	height: number;
 }
 
-export function RangeSums({ state, stage, from, to }: Props) {
-	const [sort, setSort] = useState<{ key: Key; up: boolean }>({ key: "self_ns", up: false });
+/** A row with its share of the work of all of them. */
+interface Sum extends RangeRow {
+	share: number;
+}
+
+const COLUMNS: Column<Sum>[] = [
+	{ id: "name", title: "Name", kind: "text", wide: true, value: (row) => row.name },
+	{ id: "kind", title: "Kind", kind: "text", groups: true, value: (row) => CLASS_TITLES[classOf(row.kind, row.name)] },
+	{ id: "count", title: "Count", kind: "count", value: (row) => row.count },
+	{ id: "total", title: "Total", kind: "us", value: (row) => row.total_ns / 1000, about: "From begin to end, cut at the ends of the range" },
+	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self_ns / 1000, about: "Without what ran inside it" },
+	{ id: "share", title: "Self of all", kind: "share", value: (row) => row.share, about: "Of the self times of all tracks" },
+	{ id: "max", title: "Longest", kind: "us", total: "max", value: (row) => row.max_ns / 1000 },
+];
+
+export function RangeSums({ state, from, to, height }: Props) {
 	const reply = useReply<RangeReply>(state.source, `${state.address}/timeline/range`, { from, to, limit: MOST });
 	// The sums of the window before stay until those of this one are there.
 	const [held, setHeld] = useState<RangeReply>();
 	useEffect(() => {
 		if (reply.state === "ready") setHeld(reply.data);
 	}, [reply]);
-	if (reply.state === "failed") return <Failure error={reply.error} />;
 	const data = reply.state === "ready" ? reply.data : held;
+	const rows = useMemo(() => sumsOf(data?.rows ?? []), [data]);
+	if (reply.state === "failed") return <Failure error={reply.error} />;
 	if (!data) return null;
-	const rows = sorted(data.rows, sort.key, sort.up);
-	const self = data.rows.reduce((sum, row) => sum + row.self_ns, 0);
+	const left = data.left_out > 0 ? `; ${formatCount(data.left_out)} more names are not listed` : "";
 	return (
-		<>
-			<p class="tl-summary" role="status">
-				{formatNs(data.to_ns - data.from_ns)}, {formatCount(data.events)} events, on {data.tracks.length} tracks
-				{data.left_out > 0 && `; ${formatCount(data.left_out)} more names are not listed`}
-			</p>
-			<table class="tl-sums" aria-label="What runs in this stretch of time">
-				<thead>
-					<tr>
-						{COLUMNS.map(({ key, title, number }) => (
-							<th
-								key={key}
-								scope="col"
-								class={number ? "number" : ""}
-								aria-sort={sort.key === key ? (sort.up ? "ascending" : "descending") : "none"}
-							>
-								<button
-									type="button"
-									onClick={() => setSort({ key, up: sort.key === key ? !sort.up : !number })}
-								>
-									{title}
-									{sort.key === key ? (sort.up ? " ▲" : " ▼") : ""}
-								</button>
-							</th>
-						))}
-						<th scope="col" class="number">Self of all</th>
-					</tr>
-				</thead>
-				<tbody>
-					{rows.map((row) => (
-						<Row key={`${row.kind} ${row.name}`} row={row} self={self} go={() => stage && void goToRow(state, stage, row.longest)} />
-					))}
-				</tbody>
-			</table>
-		</>
+		<div class="tl-sums">
+			<Table
+				id="sums"
+				label="What runs in this stretch of time"
+				columns={COLUMNS}
+				rows={rows}
+				sort="-self"
+				href={(row) => eventHref(row.longest)}
+				lines={Math.max(Math.floor((height - FRAME) / LINE), 2)}
+				empty="Nothing runs here."
+				tools={
+					<span class="tl-summary">
+						{formatNs(data.to_ns - data.from_ns)}, {formatCount(data.events)} events on {data.tracks.length}{" "}
+						{data.tracks.length === 1 ? "track" : "tracks"}
+						{left}
+					</span>
+				}
+			/>
+		</div>
 	);
 }
 
-function Row({ row, self, go }: { row: RangeRow; self: number; go: () => void }) {
-	return (
-		<tr>
-			<td class="name">
-				<i class={`tl-dot kind-${classOf(row.kind, row.name)}`} />
-				<button type="button" class="link" title={`${row.name}\nGo to the longest`} onClick={go}>
-					{row.name}
-				</button>
-			</td>
-			<td>{row.kind}</td>
-			<td class="number">{formatCount(row.count)}</td>
-			<td class="number">{formatNs(row.total_ns)}</td>
-			<td class="number">{formatNs(row.self_ns)}</td>
-			<td class="number">{formatNs(row.max_ns)}</td>
-			<td class="number">{self > 0 ? formatShare(row.self_ns / self) : ""}</td>
-		</tr>
-	);
+/** Spans of a whole session are no work of their own. */
+function sumsOf(rows: readonly RangeRow[]): Sum[] {
+	const work = rows.filter((row) => row.kind !== "Trace");
+	const self = work.reduce((sum, row) => sum + row.self_ns, 0);
+	return work.map((row) => ({ ...row, share: self > 0 ? row.self_ns / self : 0 }));
 }
 
-function sorted(rows: readonly RangeRow[], key: Key, up: boolean): RangeRow[] {
-	const sign = up ? 1 : -1;
-	return [...rows].sort((a, b) => {
-		const [x, y] = [a[key], b[key]];
-		return sign * (typeof x === "number" && typeof y === "number" ? x - y : x < y ? -1 : x > y ? 1 : 0);
-	});
+/** The timeline as it is, at an event. */
+function eventHref(row: number): string {
+	const { view, trace, params } = route.peek();
+	return routeHref(view, trace, { ...Object.fromEntries(params), from: undefined, to: undefined, event: row });
 }

@@ -199,7 +199,7 @@ export class Stage {
 		for (const { x, y, width, name } of this.boxes.labels) {
 			// What is dimmed is close to the background, where text has the colour of text.
 			context.fillStyle = this.colors.isDimmed(name) ? this.ink.text : this.palette.text;
-			const text = this.fitter.fit(this.shortName(name), width - 7);
+			const text = this.fitter.fitName(this.shortName(name), width - 7);
 			if (text) context.fillText(text, x + 3, y + 9);
 		}
 		context.restore();

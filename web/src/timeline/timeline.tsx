@@ -7,7 +7,7 @@ import type { ViewProps } from "../app/views";
 import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
 import { Failure, Loading } from "../widgets/status";
-import { paramsOf, readParams } from "./address";
+import { ownText, paramsOf, readParams } from "./address";
 import type { TimelineReply } from "./api";
 import { goTo, goToNeighbour, goToRow, pickedOf } from "./choose";
 import { neighbourHit } from "./find";
@@ -73,7 +73,7 @@ function Tracks(props: { source: DataSource; address: string; timeline: Timeline
 		};
 	}, [stage, state, actions]);
 
-	useAddress(state, stage);
+	useAddress(state, stage, actions.nextHit);
 	useBackground(state);
 	return (
 		<div class="timeline">
@@ -149,23 +149,23 @@ function quietly(): undefined {
 }
 
 /** Keeps the page's address and the state the same, whichever changes. */
-function useAddress(state: TimelineState, stage: Stage | undefined): void {
+function useAddress(state: TimelineState, stage: Stage | undefined, nextHit: Actions["nextHit"]): void {
 	useEffect(() => {
 		if (!stage) return;
 		let written = "";
 		const stopReading = effect(() => {
 			const { view, params } = route.value;
 			if (view !== "timeline") return; // on the way to another view
-			const text = JSON.stringify([...params]);
+			const text = ownText(params);
 			if (text === written) return;
 			written = text;
 			untracked(() => {
-				const { span, event } = readParams(state, params);
+				const { span, row } = readParams(state, params);
 				if (span) stage.show(span, false);
-				if (event === undefined) state.selected.value = undefined;
-				else if (event !== state.selected.value?.row) {
-					void goToRow(state, stage, event, span === undefined).catch(quietly);
-				}
+				if (row === undefined) state.selected.value = undefined;
+				else if (row !== state.selected.value?.row) void goToRow(state, stage, row, !span).catch(quietly);
+				// A link that only says what to find leads to the first one.
+				if (!span && row === undefined && state.query.value !== "") nextHit(true);
 			});
 		});
 		let timer: ReturnType<typeof setTimeout> | undefined;
@@ -173,9 +173,8 @@ function useAddress(state: TimelineState, stage: Stage | undefined): void {
 			const params = paramsOf(state);
 			clearTimeout(timer);
 			timer = setTimeout(() => {
-				const now = route.peek().params;
-				const next = Object.entries({ ...Object.fromEntries(now), ...params });
-				written = JSON.stringify(next.filter(([, value]) => value !== undefined && value !== "").map(([k, v]) => [k, String(v)]));
+				const said = Object.entries(params).filter(([, value]) => value !== undefined);
+				written = ownText(new Map(said.map(([name, value]) => [name, String(value)])));
 				setParams(params);
 			}, 300);
 		});
@@ -184,5 +183,5 @@ function useAddress(state: TimelineState, stage: Stage | undefined): void {
 			stopWriting();
 			clearTimeout(timer);
 		};
-	}, [state, stage]);
+	}, [state, stage, nextHit]);
 }

@@ -101,8 +101,12 @@ describe("names on boxes", () => {
 		const fitter = new Fitter((text) => text.length * 6);
 		expect(fitter.fit("aten::linear", 72)).toBe("aten::linear");
 		expect(fitter.fit("aten::linear", 71)).toBe("aten::line…");
-		expect(fitter.fit("aten::linear", 18)).toBe("at…");
-		expect(fitter.fit("aten::linear", 17)).toBe("");
+		expect(fitter.fit("aten::linear", 24)).toBe("ate…");
+		expect(fitter.fit("aten::linear", 23)).toBe("");
+		expect(fitter.fitName("aten::linear", 72)).toBe("aten::linear");
+		expect(fitter.fitName("aten::linear", 71)).toBe("linear");
+		expect(fitter.fitName("aten::linear", 30)).toBe("line…");
+		expect(fitter.fitName("plain name", 30)).toBe("plai…");
 		expect(fitter.fit("", 0)).toBe("");
 	});
 });
