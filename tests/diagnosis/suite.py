@@ -42,9 +42,9 @@ class Program:
         return not self.rules
 
 
-def programs() -> list[Program]:
+def programs(folder: pathlib.Path = PROGRAMS) -> list[Program]:
     found = []
-    for path in sorted(PROGRAMS.glob("*.py")):
+    for path in sorted(folder.glob("*.py")):
         spec = importlib.util.spec_from_file_location(f"diagnosis_{path.stem}", path)
         assert spec and spec.loader
         module = importlib.util.module_from_spec(spec)
@@ -129,7 +129,7 @@ def judge(program: Program) -> Verdict:
     return Verdict(program, record(program).advise()["findings"])
 
 
-def table(chosen: list[Program]) -> str:
+def table(chosen: list[Program], judge: Any = judge, measure: Any = measure) -> str:
     rows = [
         "| program | planted cause | first | line | predicted | measured | ratio |",
         "|---|---|---|---|---|---|---|",
@@ -166,16 +166,16 @@ def table(chosen: list[Program]) -> str:
     return "\n".join(rows)
 
 
-def main(names: list[str]) -> None:
-    chosen = [p for p in programs() if not names or p.name in names]
+def main(names: list[str], known: list[Program], judge: Any = judge, measure: Any = measure) -> None:
+    chosen = [p for p in known if not names or p.name in names]
     if len(names) == 1:
         for finding in judge(chosen[0]).findings:
             places = [(pathlib.Path(w["file"] or "").name, w["line"], w["operator"]) for w in finding["where"]]
             print(finding["id"], finding["severity"], f"{finding['predicted_gain_percent']:.1f} %", places)
             print("   ", finding["evidence"])
         return
-    print(table(chosen))
+    print(table(chosen, judge, measure))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:], programs())

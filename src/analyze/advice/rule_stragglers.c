@@ -71,7 +71,8 @@ static void find_lateness(struct lateness *lateness, const struct advice_ranks *
 
 struct excess {
 	uint32_t place;
-	double ms; /* a step, beyond the mean of the others */
+	double ms;        /* a step, beyond the mean of the others */
+	double others_ms; /* that mean */
 };
 
 static int most_first(const void *a, const void *b)
@@ -94,12 +95,28 @@ static struct excess *find_excess(const struct advice_ranks *ranks, uint32_t lat
 		for (size_t i = 0; i < rank->times.count; i++) {
 			double ms = rank_step_ms(rank, (double)rank->times.items[i].ns);
 
-			excess[rank->times.items[i].place].ms += r == late ? ms : -ms / (double)(ranks->ranks.count - 1);
+			struct excess *at = &excess[rank->times.items[i].place];
+
+			at->ms += r == late ? ms : -ms / (double)(ranks->ranks.count - 1);
+			at->others_ms += r == late ? 0 : ms / (double)(ranks->ranks.count - 1);
 		}
 	}
 	if (excess)
 		qsort(excess, ranks->places.count, sizeof(*excess), most_first);
 	return excess;
+}
+
+/* What of the excess is at places where the others have next to nothing to do: work that the late one alone has. To share out
+ * helps by what it is above the mean; such work is rather left out. */
+static double own_share(const struct excess *excess, size_t count)
+{
+	double own_ms = 0, all_ms = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		all_ms += excess[i].ms;
+		own_ms += excess[i].others_ms * 10 < excess[i].ms ? excess[i].ms : 0;
+	}
+	return all_ms > 0 ? own_ms / all_ms : 0;
 }
 
 /* "1", or where a file says no rank, the name of its worker. */
@@ -118,7 +135,7 @@ static bool report(struct advice_ranks *ranks, struct advice_report *report, con
 {
 	const struct rank *late = &ranks->ranks.items[lateness->worst];
 	bool one = lateness->last[lateness->worst] * 10 >= lateness->steps * OFTEN_LAST;
-	double steps = (double)lateness->steps, gain_ms = (double)lateness->gain_ns / 1e6 / steps;
+	double steps = (double)lateness->steps, gain_ms = (double)lateness->gain_ns / 1e6 / steps, own;
 	struct advice_where where[ADVICE_WHERE_MAX];
 	char name[64], detail[160] = "Another rank is last from step to step: share out the work by its size.", more[96] = "";
 	size_t count = 0;
@@ -126,6 +143,9 @@ static bool report(struct advice_ranks *ranks, struct advice_report *report, con
 	for (size_t i = 0; one && i < ranks->places.count && count < ADVICE_WHERE_MAX; i++)
 		if (excess[i].ms > gain_ms / 10)
 			where[count++] = advice_place(ranks, excess[i].place);
+	own = own_share(excess, count);
+	/* The late one hardly waits, so that its waits missing from the mean are the rest. */
+	gain_ms *= 1 + own / (double)(ranks->ranks.count - 1);
 	name_rank(ranks, late, name, sizeof(name));
 	if (one)
 		snprintf(detail, sizeof(detail), "Look at what rank %s does longer than the others, at the places named.", name);
@@ -138,9 +158,10 @@ static bool report(struct advice_ranks *ranks, struct advice_report *report, con
 	                                                 .where_count = count},
 	                         where, detail,
 	                         "rank %s is the last of %zu in %zu of %zu steps%s. A rank waits %.3f ms a step for others on the "
-	                         "average. Gain: what the step of the last is longer than that of the average rank.", name,
+	                         "average. Gain: what the step of the last is longer than that of the average rank%s.", name,
 	                         ranks->ranks.count, lateness->last[lateness->worst], lateness->steps, more,
-	                         (double)lateness->waits_ns / 1e6 / steps);
+	                         (double)lateness->waits_ns / 1e6 / steps,
+	                         own > 0.5 ? ", or than that of the others, since what it does there it does alone" : "");
 }
 
 static bool check(struct advice_ranks *ranks, struct advice_report *advice, const struct advice_rule *rule)

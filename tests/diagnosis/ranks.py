@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of the suite that runs on two ranks: two processes over Gloo, each profiled, advised on together.
+
+A program is a file in `rank_programs/`, as in `programs/` but for `build(fixed, rank)`, which is called once the ranks can
+communicate. `python ranks.py` prints the table of the score, `python ranks.py NAME` one program's advice.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import timedelta
+
+import suite
+import torch
+import torch.distributed
+import torch.multiprocessing
+
+import opstrobe
+
+PROGRAMS = pathlib.Path(__file__).parent / "rank_programs"
+RANKS = 2
+STEPS = 4
+
+
+def programs() -> list[suite.Program]:
+    return suite.programs(PROGRAMS)
+
+
+def _record(program: suite.Program, rank: int, folder: pathlib.Path) -> None:
+    step = program.module.build(False, rank)
+    schedule = opstrobe.schedule(wait=0, warmup=2, active=STEPS, repeat=1)
+    with opstrobe.profile(
+        activities=[opstrobe.ProfilerActivity.CPU], schedule=schedule, record_shapes=True, with_stack=True
+    ) as profile:
+        for _ in range(2 + STEPS):
+            step()
+            profile.step()
+    profile.export_chrome_trace(str(folder / f"rank-{rank}.json"))
+
+
+def _measure(program: suite.Program, rank: int, folder: pathlib.Path, rounds: int) -> None:
+    """The quickest step without the fix and with it. Both take turns, and the ranks begin each together."""
+    steps = [program.module.build(fixed, rank) for fixed in (False, True)]
+    best = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        for which, step in enumerate(steps):
+            torch.distributed.barrier()
+            start = time.perf_counter()
+            for _ in range(4):
+                step()
+            best[which] = min(best[which], (time.perf_counter() - start) / 4)
+    (folder / f"measured-{rank}.json").write_text(json.dumps([1e3 * seconds for seconds in best]))
+
+
+def _work(rank: int, name: str, folder: str, rounds: int) -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(rank)
+    store = torch.distributed.FileStore(f"{folder}/store", RANKS)
+    torch.distributed.init_process_group(
+        "gloo", store=store, rank=rank, world_size=RANKS, timeout=timedelta(seconds=120)
+    )
+    (program,) = [p for p in programs() if p.name == name]
+    if rounds:
+        _measure(program, rank, pathlib.Path(folder), rounds)
+    else:
+        _record(program, rank, pathlib.Path(folder))
+    # Gloo's threads may not be at work while Python closes down (torch 2.13): the ranks end by files.
+    (pathlib.Path(folder) / f"done-{rank}").touch()
+    while not all((pathlib.Path(folder) / f"done-{other}").exists() for other in range(RANKS)):
+        time.sleep(0.05)
+    torch.distributed.destroy_process_group()
+
+
+def run(program: suite.Program, folder: str, rounds: int = 0) -> None:
+    torch.multiprocessing.spawn(_work, args=(program.name, folder, rounds), nprocs=RANKS)
+
+
+def judge(program: suite.Program) -> suite.Verdict:
+    with tempfile.TemporaryDirectory() as folder:
+        run(program, folder)
+        traces = sorted(map(str, pathlib.Path(folder).glob("rank-*.json")))
+        command = pathlib.Path(sys.executable).parent / "opstrobe"
+        done = subprocess.run([command, "advise", "--format", "json", *traces], capture_output=True, check=True)
+        return suite.Verdict(program, json.loads(done.stdout)["findings"])
+
+
+def measure(program: suite.Program) -> tuple[float, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        run(program, folder, rounds=20)
+        slow, quick = json.loads((pathlib.Path(folder) / "measured-0.json").read_text())
+        return slow, quick
+
+
+if __name__ == "__main__":
+    suite.main(sys.argv[1:], programs(), judge, measure)
