@@ -50,8 +50,11 @@ static bool gather(struct update *update, const struct advice *advice)
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		if (!(advice->zone[row] & ADVICE_IN_OPTIMIZER) || !advice_counts(advice, row))
 			continue;
-		if (advice->views.parts[row] == VIEW_OPTIMIZER)
+		if (advice->views.parts[row] == VIEW_OPTIMIZER) {
 			advice_tally_add(&update->steps, advice, row, advice_ns(advice, row));
+			/* Other packages' own, as in "Optimizer.step#FusedAdam.step". */
+			update->fused |= advice_text_has(advice_name(advice, row), "Fused");
+		}
 		if (loops[advice->events->name[row]])
 			update->loop_ns = ops_sum(update->loop_ns, advice_ns(advice, row));
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) &&
