@@ -25,11 +25,24 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* What an analysis has to know of all ranks before it looks at any; opaque. */
+struct ops_rank_facts;
+
 /* The trace of one process of a run. */
 struct ops_rank {
 	int64_t rank; /* no two are equal; of two traces that are compared it says nothing */
-	const struct ops_trace *trace; /* NULL: a file that is no trace, for analyses of other files */
+	const struct ops_trace *trace; /* NULL: from the source of the options; or a file that is no trace, for analyses of
+	                                * other files */
 	const char *path;              /* where it was read from; NULL when from nowhere */
+	const struct ops_rank_facts *facts; /* NULL: the trace is asked for them, which takes it from the source once more */
+};
+
+/* Where the traces of a run come from that are too many to be held at once. */
+struct ops_trace_source {
+	/* Trace `i` of those that the call was given, as a reference of the caller's: mostly one after the other from 0 on, each
+	 * as often as it is needed. */
+	enum ops_code (*take)(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error);
+	void *context;
 };
 
 enum ops_analysis_inputs {
@@ -69,6 +82,7 @@ struct ops_analyze_options {
 	enum ops_analysis_format format;
 	bool round_to_us; /* shrink every event to whole microseconds, as the reference does, if its file has finer times */
 	const char *args; /* a JSON object of options by name; NULL: none */
+	const struct ops_trace_source *source; /* of ranks without a trace, for analyses of ranks; NULL: all have one */
 };
 
 /* OPS_INVALID for an unknown id, an unknown option, or one with a value that makes no sense. `options` may be NULL. */
@@ -77,10 +91,16 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
                           struct ops_error *error);
 void ops_free_analysis(char *text);
 
+/* The facts of a rank, to be looked at while its trace is there; `round_to_us` as it will be asked for. They point at
+ * nothing of the trace. OPS_NO_MEMORY. NULL may be freed. */
+enum ops_code ops_rank_facts_new(const struct ops_trace *trace, bool round_to_us, struct ops_rank_facts **ret_facts,
+                                 struct ops_error *error);
+void ops_rank_facts_free(struct ops_rank_facts *facts);
+
 /* The rank that a trace says it is of ("distributedInfo"), or else the name of its file ("rank-3", "rank3_", "_3.");
  * -1 when neither does. `path` may be NULL. */
 int64_t ops_trace_rank(const struct ops_trace *trace, const char *path);
-/* Gives each of a run's traces the rank that it says; of those that say none, or one that is taken, the lowest that is
+/* Gives each of a run's traces the rank that it says (without a trace `rank` is that; -1: none); of those that say none, or one that is taken, the lowest that is
  * left, in the order given. Then sorts them by rank. */
 void ops_number_ranks(struct ops_rank *ranks, size_t count);
 

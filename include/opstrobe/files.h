@@ -39,6 +39,8 @@ struct ops_trace_files {
 enum ops_code ops_trace_files_add(struct ops_trace_files *files, const char *path, struct ops_error *error);
 /* Adds those of a folder that have such a name, by worker and time; there may be none. OPS_IO. */
 enum ops_code ops_trace_files_add_folder(struct ops_trace_files *files, const char *folder, struct ops_error *error);
+/* The same of all JSON in a folder (*.json, *.json.gz), some of which may be no traces. */
+enum ops_code ops_trace_files_add_json(struct ops_trace_files *files, const char *folder, struct ops_error *error);
 /* Also after a failure. */
 void ops_trace_files_release(struct ops_trace_files *files);
 

@@ -44,6 +44,10 @@ enum ops_code ops_distributed_json(const struct ops_worker *workers, size_t coun
 enum ops_code ops_run_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
                            struct ops_error *error);
 
+/* The same of workers without a trace: it is taken from the source when it is its turn, and given back before the next. */
+enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struct ops_worker *workers, size_t count,
+                              char **ret_text, size_t *ret_size, struct ops_error *error);
+
 /* The most important of it to be read on a terminal, at most 80 columns; coloured by its escape sequences if wanted. */
 enum ops_code ops_views_text(const struct ops_trace *trace, bool colours, char **ret_text, size_t *ret_size,
                              struct ops_error *error);

@@ -285,7 +285,7 @@ static enum ops_code check_ranks(const struct analysis_run *run)
 		return ops_fault(run->error, OPS_INVALID, "%s takes %s", run->analysis->id,
 		                 wanted == 2 ? "two traces: control and test" : "at least one trace");
 	for (size_t i = 0; i < run->count; i++)
-		if (!run->ranks[i].trace && run->analysis->inputs != OPS_ANALYSIS_FILES)
+		if (!run->ranks[i].trace && !run->source && run->analysis->inputs != OPS_ANALYSIS_FILES)
 			return ops_fault(run->error, OPS_INVALID, "'%s' is no trace", run->ranks[i].path ? run->ranks[i].path : "");
 	return OPS_OK;
 }
@@ -302,7 +302,7 @@ static enum ops_code cut(struct analysis_run *run)
 	return code;
 }
 
-static enum ops_code answer(struct analysis_run *run, enum ops_analysis_format format, struct ops_buffer *out)
+static enum ops_code answer(struct analysis_run *run, const struct ops_analyze_options *options, struct ops_buffer *out)
 {
 	bool include_last = false;
 	enum ops_code code = OPS_OK;
@@ -311,13 +311,13 @@ static enum ops_code answer(struct analysis_run *run, enum ops_analysis_format f
 		code = analysis_bool(run, "include_last_profiler_step", &include_last);
 	if (code)
 		return code;
-	if (run->analysis->inputs != OPS_ANALYSIS_FILES &&
-	    !event_set_build(&run->events, run->ranks, run->count, run->round_to_us, include_last))
-		return ops_fault_memory(run->error);
-	code = functions[run->analysis - analyses](run);
+	if (run->analysis->inputs != OPS_ANALYSIS_FILES)
+		code = event_set_init(&run->events, run->ranks, run->count, options, include_last, run->error);
+	if (!code)
+		code = functions[run->analysis - analyses](run);
 	if (!code)
 		code = cut(run);
-	if (!code && !result_write(&run->result, format, out))
+	if (!code && !result_write(&run->result, options->format, out))
 		code = ops_fault_memory(run->error);
 	return code;
 }
@@ -334,6 +334,7 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 
 	options = options ? options : &defaults;
 	run.round_to_us = options->round_to_us;
+	run.source = options->source;
 	*ret_text = NULL;
 	*ret_size = 0;
 	if (!run.analysis)
@@ -342,8 +343,9 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 	if (!code)
 		code = check_ranks(&run);
 	result_init(&run.result);
+	run.result.table.copies = run.source != NULL;
 	if (!code)
-		code = answer(&run, options->format, &out);
+		code = answer(&run, options, &out);
 	result_release(&run.result);
 	event_set_release(&run.events);
 	if (!code)

@@ -22,9 +22,10 @@ struct analysis_run {
 	const struct ops_analysis *analysis;
 	const struct ops_rank *ranks;
 	size_t count;
+	const struct ops_trace_source *source;
 	bool round_to_us;
 	struct ops_json_slice args; /* of an object that is checked */
-	struct event_set events;    /* a table for each of `ranks`, in that order; none for analyses of files */
+	struct event_set events;    /* of `ranks`, in that order; none for analyses of files */
 	struct result result;
 	struct ops_error *error;
 };
@@ -46,6 +47,10 @@ enum ops_code analysis_text(const struct analysis_run *run, const char *name, st
 enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexes, size_t *ret_count);
 /* The option `rank`: an index of run->ranks. */
 enum ops_code analysis_rank(const struct analysis_run *run, size_t *ret_index);
+/* The event table of run->ranks[i], as event_set_table says; NULL after a failure, which the run remembers. */
+const struct event_table *analysis_table(struct analysis_run *run, size_t i);
+/* What to return when something went wrong that is no matter of options: a table was not to be had, or memory is out. */
+enum ops_code analysis_failed(const struct analysis_run *run);
 /* A rank as a member's name: writes the key. */
 void analysis_rank_key(struct ops_json_writer *json, int64_t rank);
 

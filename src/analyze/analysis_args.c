@@ -145,6 +145,16 @@ bool analysis_has_events(const struct ops_rank *rank)
 	return rank->trace && ops_trace_events(rank->trace)->count > 0;
 }
 
+const struct event_table *analysis_table(struct analysis_run *run, size_t i)
+{
+	return event_set_table(&run->events, i);
+}
+
+enum ops_code analysis_failed(const struct analysis_run *run)
+{
+	return run->events.code ? run->events.code : ops_fault_memory(run->error);
+}
+
 void analysis_rank_key(struct ops_json_writer *json, int64_t rank)
 {
 	char text[24];

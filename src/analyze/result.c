@@ -58,7 +58,12 @@ void result_time(struct result_table *table, int64_t ns)
 
 void result_text(struct result_table *table, struct ops_string text)
 {
-	push(table, (struct result_cell){.text = text});
+	const char *bytes = table->copies ? ops_arena_copy(&table->arena, text.size ? text.bytes : "", text.size) : text.bytes;
+
+	if (!bytes && table->copies)
+		table->failed = true;
+	else
+		push(table, (struct result_cell){.text = {bytes, text.size}});
 }
 
 void result_text_copy(struct result_table *table, const char *bytes, size_t size)

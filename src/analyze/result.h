@@ -47,6 +47,7 @@ struct result_table {
 	OPS_ARRAY(struct result_cell) cells;
 	size_t total_rows; /* before it was cut; 0: it was not */
 	bool failed;
+	bool copies; /* texts are borrowed for a while only */
 };
 
 struct result {

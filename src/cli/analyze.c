@@ -34,10 +34,12 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe analyze temporal_breakdown traces/\n";
 
+#define PATHS_MAX 4096
+
 struct request {
 	const struct ops_analysis *analysis;
 	struct cli_arguments args;
-	const char *paths[CLI_PATHS_MAX];
+	char *paths[PATHS_MAX];
 	size_t path_count;
 	enum ops_analysis_format format;
 	bool round_to_us;
@@ -99,13 +101,13 @@ static int take_option(struct request *request, const char *name, size_t size, c
 	return cli_arguments_set(&request->args, name, size, value) ? CLI_EXIT_OK : fail("out of memory at", value);
 }
 
-static int take_word(struct request *request, const char *word)
+static int take_word(struct request *request, char *word)
 {
 	if (!request->analysis) {
 		request->analysis = ops_analysis_find(word);
 		return request->analysis ? CLI_EXIT_OK : fail("there is no analysis", word);
 	}
-	if (request->path_count == CLI_PATHS_MAX)
+	if (request->path_count == PATHS_MAX)
 		return fail("too many traces:", word);
 	request->paths[request->path_count++] = word;
 	return CLI_EXIT_OK;
@@ -116,7 +118,7 @@ static int parse(struct request *request, char **arguments)
 	int status = CLI_EXIT_OK;
 
 	for (size_t i = 1; !status && arguments[i]; i++) {
-		const char *word = arguments[i];
+		char *word = arguments[i];
 		size_t size = strcspn(word, "=");
 
 		if (!strcmp(word, "--help") || !strcmp(word, "-h"))
@@ -137,18 +139,21 @@ static int parse(struct request *request, char **arguments)
 
 static int analyze(const struct request *request)
 {
-	struct ops_analyze_options options = {
-		request->format, request->round_to_us, request->args.text ? request->args.text : NULL};
+	struct ops_analyze_options options = {.format = request->format, .round_to_us = request->round_to_us,
+	                                      .args = request->args.text};
 	struct cli_ranks ranks;
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
 	enum ops_code code;
 
-	if (!cli_ranks_read(&ranks, request->paths, request->path_count, request->analysis->inputs)) {
+	if (!cli_ranks_read(&ranks, request->paths, request->path_count, request->analysis->inputs,
+	                    request->round_to_us)) {
 		cli_ranks_release(&ranks);
 		return CLI_EXIT_FAILED;
 	}
+	if (request->analysis->inputs == OPS_ANALYSIS_RANKS)
+		options.source = &ranks.source;
 	code = ops_analyze(request->analysis->id, ranks.items, ranks.count, &options, &text, &size, &error);
 	if (code)
 		fprintf(stderr, "opstrobe analyze: %s\n", error.text);

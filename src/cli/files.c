@@ -29,6 +29,23 @@ static enum ops_code add_matches(struct cli_files *files, const char *pattern, s
 	return code;
 }
 
+/* By the names that torch gives them, or else all JSON, of which some may be none. */
+static enum ops_code add_folder(struct cli_files *files, const char *path, struct ops_error *error)
+{
+	size_t before = files->list.count;
+	enum ops_code code = ops_trace_files_add_folder(&files->list, path, error);
+
+	if (code || files->list.count > before)
+		return code;
+	files->has_others = true;
+	return ops_trace_files_add_json(&files->list, path, error);
+}
+
+bool cli_files_may_be_none(const struct cli_files *files, size_t i)
+{
+	return files->has_others && !strstr(files->list.items[i].path, ".pt.trace.json");
+}
+
 static enum ops_code add_any(struct cli_files *files, const char *path, struct ops_error *error)
 {
 	struct stat about;
@@ -38,7 +55,7 @@ static enum ops_code add_any(struct cli_files *files, const char *path, struct o
 	if (!S_ISDIR(about.st_mode))
 		return add_path(files, path, error);
 	files->is_folder = true;
-	return ops_trace_files_add_folder(&files->list, path, error);
+	return add_folder(files, path, error);
 }
 
 bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t count)
@@ -53,7 +70,7 @@ bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t coun
 			return false;
 		}
 		if (files->list.count == before) {
-			fprintf(stderr, "opstrobe: there is no trace (*.pt.trace.json, *.pt.trace.json.gz) in '%s'\n", paths[i]);
+			fprintf(stderr, "opstrobe: there is no trace (*.json, *.json.gz) in '%s'\n", paths[i]);
 			return false;
 		}
 	}

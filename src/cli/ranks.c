@@ -1,195 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finding the traces of a run (HTA's section 1, its flaws put right): the rank is that which the trace itself says, else
- * that of the file's name, else the lowest that is left.
+ * The traces of a run (HTA's section 1, its flaws put right): the rank is that which the trace itself says, else that of
+ * the file's name, else the lowest that is left. Each trace is read to be asked for its rank and facts, and goes before the
+ * next does, unless it is small; the analysis takes it from the stream again.
  */
 #include "ranks.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include <opstrobe/read.h>
-
-struct paths {
-	char **items;
-	size_t count;
-};
-
-static bool push(struct paths *paths, char *path)
+static bool fail(const char *text)
 {
-	char **grown = path ? realloc(paths->items, (paths->count + 1) * sizeof(*grown)) : NULL;
-
-	if (!grown) {
-		free(path);
-		fputs("opstrobe: out of memory\n", stderr);
-		return false;
-	}
-	paths->items = grown;
-	paths->items[paths->count++] = path;
-	return true;
+	fprintf(stderr, "opstrobe: %s\n", text);
+	return false;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-	size_t size = strlen(name), end_size = strlen(end);
-
-	return size > end_size && !strcmp(name + size - end_size, end);
-}
-
-static int compare_paths(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool list_folder(struct paths *paths, const char *folder)
-{
-	DIR *stream = opendir(folder);
-	const struct dirent *entry;
-	bool done = true;
-
-	if (!stream) {
-		fprintf(stderr, "opstrobe: cannot read '%s': %s\n", folder, strerror(errno));
-		return false;
-	}
-	while (done && (entry = readdir(stream))) {
-		size_t room = strlen(folder) + strlen(entry->d_name) + 2;
-		char *path;
-
-		if (!ends_with(entry->d_name, ".json") && !ends_with(entry->d_name, ".gz"))
-			continue;
-		path = malloc(room);
-		if (path)
-			snprintf(path, room, "%s/%s", folder, entry->d_name);
-		done = push(paths, path);
-	}
-	closedir(stream);
-	if (paths->count)
-		qsort(paths->items, paths->count, sizeof(*paths->items), compare_paths);
-	return done;
-}
-
-static bool is_folder(const char *path)
-{
-	struct stat about;
-
-	return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
-/* Reads one file. `optional`: it may be none that we know. */
-static bool read_one(struct cli_ranks *ranks, const char *path, bool optional, bool any_file)
+/* Adds what a file of the stream says of itself. `hold`: with its trace, else with the facts. */
+static bool ask(struct cli_ranks *ranks, struct cli_stream *stream, size_t file, bool hold, bool round_to_us)
 {
 	struct ops_rank *rank = &ranks->items[ranks->count];
-	struct ops_trace *trace = NULL;
+	struct ops_rank_facts *facts = NULL;
+	struct ops_trace *trace;
 	struct ops_error error;
-	enum ops_code code = ops_trace_read(path, NULL, &trace, &error);
-	bool is_trace = !code && ops_trace_events(trace)->count > 0;
+	bool done = true;
 
-	if ((code && !optional && !(any_file && code == OPS_CORRUPT)) || code == OPS_NO_MEMORY) {
-		fprintf(stderr, "opstrobe: %s\n", error.text);
-		return false;
-	}
-	if (!is_trace && optional && !any_file) {
-		fprintf(stderr, "opstrobe: passed over '%s', which is no trace\n", path);
-		ops_trace_unref(trace);
+	if (cli_stream_take(stream, file, &trace, &error))
+		return fail(error.text);
+	if (!trace && !stream->any_file)
+		return true;
+	*rank = (struct ops_rank){.rank = -1, .path = stream->files.list.items[file].path};
+	ranks->count++;
+	if (trace)
+		rank->rank = ops_trace_rank(trace, rank->path);
+	if (hold) {
+		rank->trace = trace;
 		return true;
 	}
-	*rank = (struct ops_rank){.rank = -1, .trace = trace, .path = path};
-	ranks->count++;
-	return true;
-}
-
-/* By number; tells of traces that say the same. */
-static void number_ranks(struct cli_ranks *ranks)
-{
-	ops_number_ranks(ranks->items, ranks->count);
-	for (size_t i = 0; i < ranks->count; i++) {
-		const struct ops_rank *rank = &ranks->items[i];
-		int64_t said = rank->trace ? ops_trace_rank(rank->trace, rank->path) : -1;
-
-		if (said >= 0 && said != rank->rank)
-			fprintf(stderr, "opstrobe: '%s' says that it is rank %lld, as another file does\n", rank->path,
-			        (long long)said);
-	}
-}
-
-static bool read_all(struct cli_ranks *ranks, const struct paths *paths, bool optional, bool any_file)
-{
-	ranks->items = calloc(paths->count + 1, sizeof(*ranks->items));
-	if (!ranks->items) {
-		fputs("opstrobe: out of memory\n", stderr);
-		return false;
-	}
-	for (size_t i = 0; i < paths->count; i++)
-		if (!read_one(ranks, paths->items[i], optional, any_file))
-			return false;
-	if (!ranks->count)
-		fputs("opstrobe: there is no trace in the directory\n", stderr);
-	return ranks->count;
-}
-
-/* The first trace of each of two directories: that of the lowest rank. */
-static bool read_pair(struct cli_ranks *pair, const char *const *paths, size_t count)
-{
-	pair->items = calloc(count + 1, sizeof(*pair->items));
-	pair->paths = calloc(count + 1, sizeof(*pair->paths));
-	if (!pair->items || !pair->paths) {
-		fputs("opstrobe: out of memory\n", stderr);
-		return false;
-	}
-	pair->path_count = count;
-	for (size_t i = 0; i < count; i++) {
-		struct cli_ranks side;
-		bool done = cli_ranks_read(&side, &paths[i], 1, OPS_ANALYSIS_RANKS);
-
-		if (done) {
-			pair->items[i] = side.items[0];
-			pair->paths[i] = strdup(side.items[0].path);
-			pair->items[i].path = pair->paths[i];
-			side.items[0].trace = NULL;
-			pair->count++;
-		}
-		cli_ranks_release(&side);
-		if (!done || !pair->paths[i])
-			return false;
-	}
-	return true;
-}
-
-bool cli_ranks_read(struct cli_ranks *ranks, const char *const *paths, size_t count, enum ops_analysis_inputs inputs)
-{
-	struct paths found = {0};
-	bool optional = false, done = true;
-
-	*ranks = (struct cli_ranks){0};
-	if (inputs == OPS_ANALYSIS_PAIR)
-		return read_pair(ranks, paths, count);
-	for (size_t i = 0; done && i < count; i++) {
-		if (is_folder(paths[i])) {
-			done = list_folder(&found, paths[i]);
-			optional = true;
-		} else {
-			done = push(&found, strdup(paths[i]));
-		}
-	}
-	ranks->paths = found.items;
-	ranks->path_count = found.count;
-	done = done && read_all(ranks, &found, optional, inputs == OPS_ANALYSIS_FILES);
-	if (done)
-		number_ranks(ranks);
+	if (ops_rank_facts_new(trace, round_to_us, &facts, &error))
+		done = fail(error.text);
+	rank->facts = facts;
+	ops_trace_unref(trace);
 	return done;
+}
+
+/* The file that a rank is of, by its path, which is the file's own. */
+static size_t file_of(const struct cli_stream *stream, const char *path)
+{
+	size_t i = 0;
+
+	while (stream->files.list.items[i].path != path)
+		i++;
+	return i;
+}
+
+/* Numbers and sorts the ranks, tells of those that say the same, and puts the stream in their order. */
+static bool number(struct cli_ranks *ranks, struct cli_stream *stream, size_t from)
+{
+	size_t count = ranks->count - from;
+	int64_t *said = calloc(stream->count + 1, sizeof(*said));
+
+	if (!said)
+		return fail("out of memory");
+	for (size_t i = 0; i < count; i++)
+		said[file_of(stream, ranks->items[from + i].path)] = ranks->items[from + i].rank;
+	ops_number_ranks(ranks->items + from, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct ops_rank *rank = &ranks->items[from + i];
+
+		stream->order[i] = file_of(stream, rank->path);
+		if (said[stream->order[i]] >= 0 && said[stream->order[i]] != rank->rank)
+			fprintf(stderr, "opstrobe: '%s' says that it is rank %lld, as another file does\n", rank->path,
+			        (long long)said[stream->order[i]]);
+	}
+	free(said);
+	return true;
+}
+
+static void release_rank(const struct ops_rank *rank)
+{
+	ops_trace_unref((struct ops_trace *)rank->trace);
+	ops_rank_facts_free((struct ops_rank_facts *)rank->facts);
+}
+
+static bool read_run(struct cli_ranks *ranks, size_t side, char *const *paths, size_t count, enum ops_analysis_inputs inputs,
+                     bool round_to_us)
+{
+	struct cli_stream *stream = &ranks->streams[side];
+	bool hold = inputs != OPS_ANALYSIS_RANKS, done;
+	size_t from = ranks->count;
+	struct ops_rank *grown;
+
+	if (!cli_stream_open(stream, paths, count, hold ? SIZE_MAX / 2 : CLI_AHEAD, inputs == OPS_ANALYSIS_FILES))
+		return false;
+	grown = realloc(ranks->items, (from + stream->count) * sizeof(*grown));
+	if (!grown)
+		return fail("out of memory");
+	ranks->items = grown;
+	done = true;
+	for (size_t i = 0; done && i < stream->count; i++)
+		done = ask(ranks, stream, i, hold, round_to_us);
+	if (done && ranks->count == from)
+		done = fail("there is no trace in the directory");
+	done = done && number(ranks, stream, from);
+	while (done && inputs == OPS_ANALYSIS_PAIR && ranks->count > from + 1)
+		release_rank(&ranks->items[--ranks->count]);
+	return done;
+}
+
+bool cli_ranks_read(struct cli_ranks *ranks, char *const *paths, size_t count, enum ops_analysis_inputs inputs,
+                    bool round_to_us)
+{
+	*ranks = (struct cli_ranks){.source = {cli_stream_take, &ranks->streams[0]}};
+	if (inputs != OPS_ANALYSIS_PAIR)
+		return read_run(ranks, 0, paths, count, inputs, round_to_us);
+	if (count != 2)
+		return fail("two traces are wanted: control and test");
+	return read_run(ranks, 0, paths, 1, inputs, round_to_us) && read_run(ranks, 1, paths + 1, 1, inputs, round_to_us);
 }
 
 void cli_ranks_release(struct cli_ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++)
-		ops_trace_unref((struct ops_trace *)ranks->items[i].trace);
-	for (size_t i = 0; i < ranks->path_count; i++)
-		free(ranks->paths[i]);
-	free(ranks->paths);
+		release_rank(&ranks->items[i]);
 	free(ranks->items);
+	for (size_t side = 0; side < 2; side++)
+		if (ranks->streams[side].slots)
+			cli_stream_close(&ranks->streams[side]);
 	*ranks = (struct cli_ranks){0};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The traces of a run, read, and which rank each is of.
+ * The traces of a run, and which rank each is of.
  */
 #ifndef OPS_CLI_RANKS_H
 #define OPS_CLI_RANKS_H
@@ -10,18 +10,19 @@
 
 #include <opstrobe/analyses.h>
 
-#define CLI_PATHS_MAX 4096
+#include "stream.h"
 
 struct cli_ranks {
 	struct ops_rank *items; /* by rank; a pair in the order given */
 	size_t count;
-	char **paths; /* owned */
-	size_t path_count;
+	struct cli_stream streams[2]; /* of a pair, each side's; else the first alone */
+	struct ops_trace_source source; /* of `items`, for analyses of ranks, which then have no traces */
 };
 
-/* Paths are files, or directories of them. False, after saying why; released in any case. What in a directory is no trace
- * is passed over, with a word about it. */
-bool cli_ranks_read(struct cli_ranks *ranks, const char *const *paths, size_t count, enum ops_analysis_inputs inputs);
+/* Paths are files, directories, patterns or "-"; of a pair each side is the lowest rank of its path. False, after saying why;
+ * released in any case. */
+bool cli_ranks_read(struct cli_ranks *ranks, char *const *paths, size_t count, enum ops_analysis_inputs inputs,
+                    bool round_to_us);
 void cli_ranks_release(struct cli_ranks *ranks);
 
 #endif

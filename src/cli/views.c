@@ -7,10 +7,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <opstrobe/views.h>
 
 #include "options.h"
+#include "stream.h"
 #include "traces.h"
 
 static const char usage[] =
@@ -28,31 +30,59 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe views worker0.pt.trace.json.gz\n";
 
-static bool print_text(const struct cli_traces *traces)
+static bool print_text(struct cli_stream *stream)
 {
 	bool done = true;
 
-	for (size_t i = 0; done && i < traces->count; i++) {
+	for (size_t i = 0; done && i < stream->count; i++) {
 		struct ops_error error;
+		struct ops_trace *trace;
 		char *text = NULL;
 		size_t size = 0;
-		enum ops_code code;
+		enum ops_code code = cli_stream_take(stream, i, &trace, &error);
 
-		if (traces->count > 1)
-			printf("%s--- %s ---\n", i ? "\n" : "", traces->files.list.items[i].path);
-		code = ops_views_text(traces->workers[i].trace, cli_colours(), &text, &size, &error);
+		if (!code && !trace)
+			continue;
+		if (!code && stream->count > 1)
+			printf("%s--- %s ---\n", i ? "\n" : "", stream->files.list.items[i].path);
+		if (!code)
+			code = ops_views_text(trace, cli_colours(), &text, &size, &error);
 		done = cli_print(code, text, size, ops_free_views, &error);
+		ops_trace_unref(trace);
 	}
 	return done;
 }
 
-static bool print_json(const struct cli_traces *traces)
+static enum ops_code make_json(struct cli_stream *stream, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	const struct ops_trace_source source = {cli_stream_take, stream};
+	struct ops_worker *workers;
+	struct ops_trace *trace;
+	enum ops_code code;
+
+	if (!stream->files.is_folder) {
+		code = cli_stream_take(stream, 0, &trace, error);
+		if (!code)
+			code = ops_views_json(trace, ret_text, ret_size, error);
+		ops_trace_unref(trace);
+		return code;
+	}
+	workers = cli_stream_workers(stream);
+	if (!workers) {
+		snprintf(error->text, sizeof(error->text), "out of memory");
+		return OPS_NO_MEMORY;
+	}
+	code = ops_run_json_of(&source, workers, stream->count, ret_text, ret_size, error);
+	free(workers);
+	return code;
+}
+
+static bool print_json(struct cli_stream *stream)
 {
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
-	enum ops_code code = traces->files.is_folder ? ops_run_json(traces->workers, traces->count, &text, &size, &error)
-	                                             : ops_views_json(traces->workers[0].trace, &text, &size, &error);
+	enum ops_code code = make_json(stream, &text, &size, &error);
 
 	if (!cli_print(code, text, size, ops_free_views, &error))
 		return false;
@@ -65,7 +95,7 @@ int cli_views(char **arguments)
 	static const char *const formats[] = {"text", "json", NULL};
 	const char *format = "text";
 	const struct cli_option options[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
-	struct cli_traces traces;
+	struct cli_stream stream;
 	size_t count;
 	bool help, done;
 	int status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
@@ -74,8 +104,8 @@ int cli_views(char **arguments)
 		return status;
 	if (cli_choice("views", "format", format, formats) < 0)
 		return CLI_EXIT_USAGE;
-	done = cli_traces_read(&traces, arguments + 1, count) &&
-	       (format[0] == 'j' ? print_json(&traces) : print_text(&traces));
-	cli_traces_release(&traces);
+	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, false) &&
+	       (format[0] == 'j' ? print_json(&stream) : print_text(&stream));
+	cli_stream_close(&stream);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

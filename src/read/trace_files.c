@@ -117,7 +117,7 @@ static bool push_entry(struct ops_trace_files *files, const char *folder, const 
 	return push(files, path, stem);
 }
 
-enum ops_code ops_trace_files_add_folder(struct ops_trace_files *files, const char *folder, struct ops_error *error)
+static enum ops_code add_folder(struct ops_trace_files *files, const char *folder, bool any_json, struct ops_error *error)
 {
 	DIR *stream = opendir(folder);
 	const struct dirent *entry;
@@ -127,7 +127,7 @@ enum ops_code ops_trace_files_add_folder(struct ops_trace_files *files, const ch
 	if (!stream)
 		return ops_fault_errno(error, errno, "cannot read '%s'", folder);
 	while (done && (entry = readdir(stream))) {
-		size_t stem = stem_size(entry->d_name, false);
+		size_t stem = stem_size(entry->d_name, any_json);
 
 		if (stem)
 			done = push_entry(files, folder, entry->d_name, stem);
@@ -140,6 +140,16 @@ enum ops_code ops_trace_files_add_folder(struct ops_trace_files *files, const ch
 	for (size_t i = from; i < files->count; i++)
 		number_span(files, i, from);
 	return OPS_OK;
+}
+
+enum ops_code ops_trace_files_add_folder(struct ops_trace_files *files, const char *folder, struct ops_error *error)
+{
+	return add_folder(files, folder, false, error);
+}
+
+enum ops_code ops_trace_files_add_json(struct ops_trace_files *files, const char *folder, struct ops_error *error)
+{
+	return add_folder(files, folder, true, error);
 }
 
 void ops_trace_files_release(struct ops_trace_files *files)

@@ -55,7 +55,7 @@ static struct ops_rank *ranks_of(const struct request *request)
 	struct ops_rank *ranks = ops_realloc_array(NULL, request->trace_count, sizeof(*ranks));
 
 	for (size_t i = 0; ranks && i < request->trace_count; i++)
-		ranks[i] = (struct ops_rank){-1, request->traces[i]->trace, request->traces[i]->path};
+		ranks[i] = (struct ops_rank){.rank = -1, .trace = request->traces[i]->trace, .path = request->traces[i]->path};
 	return ranks;
 }
 

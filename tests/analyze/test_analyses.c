@@ -194,7 +194,8 @@ static void answer_all(const struct ops_trace *trace, bool round)
 
 	for (size_t i = 0; i < count; i++) {
 		for (int format = 0; format < 4 && !is_of_files(&analyses[i]); format++) {
-			struct ops_analyze_options options = {(enum ops_analysis_format)format, round, NULL};
+			struct ops_analyze_options options = {.format = (enum ops_analysis_format)format,
+			                                      .round_to_us = round};
 			struct ops_error error = {0};
 			char *text = NULL;
 
@@ -242,6 +243,87 @@ static void test_no_memory(void **state)
 	ops_trace_unref(trace);
 }
 
+static const char *const run[] = {
+	ordinary,
+	"{\"distributedInfo\":{\"rank\":1},\"traceEvents\":["
+	SPAN("user_annotation", "ProfilerStep#7", "1", "1", "90", "100", "") ","
+	SPAN("cuda_runtime", "cudaLaunchKernel", "1", "1", "110", "10", "\"correlation\":1") ","
+	SPAN("kernel", "ncclDevKernel_AllReduce", "0", "7", "150", "40", "\"correlation\":1,\"stream\":7") "]}",
+	"[]",
+};
+#define RUN_COUNT 3
+
+/* Reads the trace anew each time; of what comes behind `limit` nothing is to be had. */
+static enum ops_code take(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error)
+{
+	size_t limit = *(const size_t *)context;
+
+	if (i < limit)
+		return ops_trace_read_memory(run[i], strlen(run[i]), NULL, ret_trace, error);
+	snprintf(error->text, sizeof(error->text), "gone");
+	return error->code = OPS_IO;
+}
+
+static enum ops_code ask_source(const char *id, size_t limit, struct ops_rank_facts *const *facts, char **ret_text,
+                                struct ops_error *error)
+{
+	struct ops_trace_source source = {take, &limit};
+	struct ops_analyze_options options = {.source = &source};
+	struct ops_rank ranks[RUN_COUNT];
+	size_t size;
+
+	for (int64_t i = 0; i < RUN_COUNT; i++)
+		ranks[i] = (struct ops_rank){.rank = i, .facts = facts ? facts[i] : NULL};
+	return ops_analyze(id, ranks, RUN_COUNT, &options, ret_text, &size, error);
+}
+
+/* One trace of a run at a time gives what all at once do, with facts known before and without. */
+static void assert_same_from_source(const char *id, const struct ops_rank *ranks, struct ops_rank_facts *const *facts)
+{
+	struct ops_error error;
+	char *held, *taken;
+	size_t size;
+
+	assert_int_equal(ops_analyze(id, ranks, RUN_COUNT, NULL, &held, &size, &error), OPS_OK);
+	assert_int_equal(ask_source(id, RUN_COUNT, NULL, &taken, &error), OPS_OK);
+	assert_string_equal(held, taken);
+	ops_free_analysis(taken);
+	assert_int_equal(ask_source(id, RUN_COUNT, facts, &taken, &error), OPS_OK);
+	assert_string_equal(held, taken);
+	ops_free_analysis(taken);
+	ops_free_analysis(held);
+	assert_int_equal(ask_source(id, 0, NULL, &taken, &error), OPS_IO);
+	assert_string_equal(error.text, "gone");
+	for (uint64_t nth = 1, code = OPS_NO_MEMORY; code == OPS_NO_MEMORY; nth++) {
+		ops_alloc_fail_at(nth, false);
+		code = ask_source(id, RUN_COUNT, facts, &taken, &error);
+		ops_alloc_fail_at(0, false);
+		ops_free_analysis(taken);
+	}
+}
+
+static void test_one_trace_at_a_time(void **state)
+{
+	struct ops_rank_facts *facts[RUN_COUNT];
+	struct ops_rank ranks[RUN_COUNT];
+	struct ops_error error;
+	size_t count;
+	const struct ops_analysis *analyses = ops_analyses(&count);
+
+	(void)state;
+	for (int64_t i = 0; i < RUN_COUNT; i++) {
+		ranks[i] = (struct ops_rank){.rank = i, .trace = read_text(run[i])};
+		assert_int_equal(ops_rank_facts_new(ranks[i].trace, false, &facts[i], &error), OPS_OK);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (analyses[i].inputs == OPS_ANALYSIS_RANKS && !is_of_files(&analyses[i]) && strcmp(analyses[i].id, "discovery") != 0)
+			assert_same_from_source(analyses[i].id, ranks, facts);
+	for (size_t i = 0; i < RUN_COUNT; i++) {
+		ops_trace_unref((struct ops_trace *)ranks[i].trace);
+		ops_rank_facts_free(facts[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +334,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_every_analysis_of_odd_traces),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_one_trace_at_a_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

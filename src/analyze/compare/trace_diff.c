@@ -62,14 +62,15 @@ static bool own_steps(const struct event_table *table, int64_t **ret_steps, size
 }
 
 /* The steps asked for: a number, or a list of numbers; null is the lowest. Freed by the caller; NULL: everything. */
-static enum ops_code chosen_steps(const struct comparison *comparison, int side, int64_t **ret_steps, size_t *ret_count)
+static enum ops_code chosen_steps(const struct comparison *comparison, int side, const struct event_table *table,
+                                  int64_t **ret_steps, size_t *ret_count)
 {
 	static const char *const options[SIDES] = {"control_iteration", "test_iteration"};
 	struct ops_json_slice wanted = analysis_arg(comparison->run, options[side]), item;
 	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);
 	int64_t number;
 
-	if (!own_steps(&comparison->run->events.tables[side], ret_steps, ret_count))
+	if (!own_steps(table, ret_steps, ret_count))
 		return ops_fault_memory(comparison->run->error);
 	if (ops_json_slice_is(wanted, "null")) {
 		*ret_count = *ret_count ? 1 : 0;
@@ -116,10 +117,9 @@ static struct pair *pair_of(struct comparison *comparison, struct ops_string nam
 }
 
 /* Sums by string of the trace first: names are shortened once each. */
-static bool add_sums(struct comparison *comparison, int side, const struct pair *sums, size_t count)
+static bool add_sums(struct comparison *comparison, int side, const struct ops_trace *trace, const struct pair *sums,
+                     size_t count)
 {
-	const struct ops_trace *trace = comparison->run->events.tables[side].trace;
-
 	for (size_t i = 0; i < count; i++) {
 		struct pair *pair;
 
@@ -136,12 +136,13 @@ static bool add_sums(struct comparison *comparison, int side, const struct pair 
 
 static enum ops_code add_side(struct comparison *comparison, int side)
 {
-	const struct event_table *table = &comparison->run->events.tables[side];
-	size_t strings = ops_trace_string_count(table->trace), step_count = 0;
+	const struct event_table *table = analysis_table(comparison->run, (size_t)side);
+	size_t strings = table ? ops_trace_string_count(table->trace) : 0, step_count = 0;
 	struct pair *sums = ops_alloc_zeroed(strings + 1, sizeof(*sums));
 	int64_t *steps = NULL;
-	enum ops_code code = chosen_steps(comparison, side, &steps, &step_count);
-	bool all = !table->steps.count;
+	enum ops_code code = table ? chosen_steps(comparison, side, table, &steps, &step_count)
+	                           : analysis_failed(comparison->run);
+	bool all = table && !table->steps.count;
 
 	for (size_t i = 0; !code && sums && i < table->count; i++) {
 		const struct event_row *row = &table->rows[i];
@@ -153,7 +154,7 @@ static enum ops_code add_side(struct comparison *comparison, int side)
 		sum->counts[side]++;
 		sum->durations[side] = ops_sum(sum->durations[side], row->dur_ns);
 	}
-	if (!code && (!sums || !add_sums(comparison, side, sums, strings)))
+	if (!code && (!sums || !add_sums(comparison, side, table->trace, sums, strings)))
 		code = ops_fault_memory(comparison->run->error);
 	ops_free(sums);
 	ops_free(steps);
@@ -384,11 +385,12 @@ enum ops_code analysis_diff_iterations(struct analysis_run *run)
 
 	ops_json_open(json, '{');
 	for (int side = 0; side < SIDES; side++) {
+		const struct event_table *table = analysis_table(run, (size_t)side);
 		int64_t *steps;
 		size_t count;
 
-		if (!own_steps(&run->events.tables[side], &steps, &count))
-			return ops_fault_memory(run->error);
+		if (!table || !own_steps(table, &steps, &count))
+			return analysis_failed(run);
 		ops_json_key(json, side_names[side]);
 		ops_json_open(json, '{');
 		ops_json_key(json, "ranks");

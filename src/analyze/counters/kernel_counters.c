@@ -228,9 +228,11 @@ static enum ops_code find_kernels(struct analysis_run *run, struct kernels *kern
 
 	*kernels = (struct kernels){0};
 	for (size_t i = 0; !code && i < count && !kernels->range_count; i++) {
+		const struct event_table *table = analysis_table(run, indexes[i]);
+
 		kernels_release(kernels);
-		if (!kernels_init(kernels, &run->events.tables[indexes[i]]))
-			code = ops_fault_memory(run->error);
+		if (!table || !kernels_init(kernels, table))
+			code = analysis_failed(run);
 	}
 	ops_free(indexes);
 	return code;

@@ -185,29 +185,6 @@ bool event_steps_assign(struct event_table *table)
 
 /* --- the filter --------------------------------------------------------------------------------------------------- */
 
-static bool number_steps(struct event_set *set)
-{
-	int64_t *numbers;
-	size_t count = 0;
-
-	for (size_t i = 0; i < set->count; i++) {
-		const struct event_table *table = &set->tables[i];
-
-		if (!OPS_ARRAY_RESERVE(&set->steps, table->steps.count))
-			return false;
-		for (size_t at = 0; at < table->steps.count; at++)
-			event_step_number(event_name(table, &table->rows[table->steps.items[at]]), &set->steps.items[set->steps.count++]);
-	}
-	numbers = set->steps.items;
-	if (set->steps.count)
-		qsort(numbers, set->steps.count, sizeof(*numbers), compare_times);
-	for (size_t i = 0; i < set->steps.count; i++)
-		if (!count || numbers[i] != numbers[count - 1])
-			numbers[count++] = numbers[i];
-	set->steps.count = count;
-	return true;
-}
-
 size_t event_step_index(const struct event_set *set, int64_t number)
 {
 	size_t low = 0, high = set->steps.count;
@@ -267,21 +244,15 @@ static bool has_host_rows(const struct event_table *table)
 	return false;
 }
 
-bool event_steps_filter(struct event_set *set, bool include_last)
+bool event_steps_filter(struct event_table *table, bool filtered, bool include_last)
 {
-	if (!number_steps(set))
+	table->kept = ops_alloc_zeroed(table->count + 1, sizeof(*table->kept));
+	if (!table->kept)
 		return false;
-	for (size_t i = 0; i < set->count; i++) {
-		struct event_table *table = &set->tables[i];
-
-		table->kept = ops_alloc_zeroed(table->count + 1, sizeof(*table->kept));
-		if (!table->kept)
-			return false;
-		table->kept_count = table->count;
-		for (size_t row = 0; row < table->count; row++)
-			table->kept[row] = (uint32_t)row;
-		if (set->steps.count >= 2 && has_host_rows(table))
-			filter(table, include_last ? INT64_MAX : last_start(table));
-	}
+	table->kept_count = table->count;
+	for (size_t row = 0; row < table->count; row++)
+		table->kept[row] = (uint32_t)row;
+	if (filtered && has_host_rows(table))
+		filter(table, include_last ? INT64_MAX : last_start(table));
 	return true;
 }

@@ -272,12 +272,15 @@ enum ops_code analysis_parse(struct analysis_run *run)
 
 	ops_json_open(json, '{');
 	for (size_t i = 0; i < run->count; i++) {
-		struct selection rows = {&run->events.tables[i], NULL, run->events.tables[i].count};
+		const struct event_table *table = analysis_table(run, i);
+		struct selection rows = {table, NULL, table ? table->count : 0};
 		struct counted *items = ops_alloc_zeroed(rows.count + 1, sizeof(*items));
 		struct extent extent = extent_of(&rows);
 
-		if (!items)
-			return ops_fault_memory(run->error);
+		if (!items || !table) {
+			ops_free(items);
+			return analysis_failed(run);
+		}
 		analysis_rank_key(json, run->ranks[i].rank);
 		ops_json_open(json, '{');
 		ops_json_member(json, "rows", (int64_t)rows.count);
@@ -301,24 +304,17 @@ enum ops_code analysis_parse(struct analysis_run *run)
 /* --- load --------------------------------------------------------------------------------------------------------- */
 
 /* Distinct names and categories of all ranks together. */
-static bool count_symbols(const struct event_set *set, size_t *ret_count)
+static bool add_symbols(struct ops_intern *symbols, const struct event_table *table)
 {
-	struct ops_intern symbols = {0};
 	bool done = true;
 
-	for (size_t i = 0; i < set->count; i++) {
-		const struct event_table *table = &set->tables[i];
+	for (size_t row = 0; done && row < table->count; row++) {
+		struct ops_string name = event_name(table, &table->rows[row]);
+		struct ops_string category = ops_event_category(table->trace, table->rows[row].source);
 
-		for (size_t row = 0; done && row < table->count; row++) {
-			struct ops_string name = event_name(table, &table->rows[row]);
-			struct ops_string category = ops_event_category(table->trace, table->rows[row].source);
-
-			done = ops_intern_add(&symbols, name.bytes, name.size) != OPS_INTERN_NONE &&
-			       ops_intern_add(&symbols, category.bytes, category.size) != OPS_INTERN_NONE;
-		}
+		done = ops_intern_add(symbols, name.bytes, name.size) != OPS_INTERN_NONE &&
+		       ops_intern_add(symbols, category.bytes, category.size) != OPS_INTERN_NONE;
 	}
-	*ret_count = symbols.count;
-	ops_intern_release(&symbols);
 	return done;
 }
 
@@ -346,19 +342,21 @@ static bool write_load(const struct event_set *set, const struct event_table *ta
 enum ops_code analysis_load(struct analysis_run *run)
 {
 	struct ops_json_writer *json = &run->result.json;
-	size_t symbols;
+	struct ops_intern symbols = {0};
+	bool done = true;
 
-	if (!count_symbols(&run->events, &symbols))
-		return ops_fault_memory(run->error);
 	ops_json_open(json, '{');
-	for (size_t i = 0; i < run->count; i++)
-		if (!write_load(&run->events, &run->events.tables[i], json))
-			return ops_fault_memory(run->error);
+	for (size_t i = 0; done && i < run->count; i++) {
+		const struct event_table *table = analysis_table(run, i);
+
+		done = table && add_symbols(&symbols, table) && write_load(&run->events, table, json);
+	}
 	ops_json_member_us(json, "min_ts", run->events.first_ns);
-	ops_json_member(json, "symbols", (int64_t)symbols);
+	ops_json_member(json, "symbols", (int64_t)symbols.count);
 	write_text(json, "device_type", event_device_type_name(run->events.device));
 	ops_json_close(json, '}');
-	return OPS_OK;
+	ops_intern_release(&symbols);
+	return done ? OPS_OK : analysis_failed(run);
 }
 
 /* Steps of which something is kept. */
@@ -368,15 +366,18 @@ enum ops_code analysis_profiler_steps(struct analysis_run *run)
 	const struct event_set *set = &run->events;
 	uint8_t *seen = ops_alloc_zeroed(set->steps.count + 1, 1);
 
+	for (size_t i = 0; seen && i < set->count; i++) {
+		const struct event_table *table = analysis_table(run, i);
+
+		if (!table) {
+			ops_free(seen);
+			return analysis_failed(run);
+		}
+		for (size_t at = 0; at < table->kept_count; at++)
+			seen[event_step_index(set, table->rows[table->kept[at]].step)] = 1;
+	}
 	if (!seen)
 		return ops_fault_memory(run->error);
-	for (size_t i = 0; i < set->count; i++) {
-		for (size_t at = 0; at < set->tables[i].kept_count; at++) {
-			size_t step = event_step_index(set, set->tables[i].rows[set->tables[i].kept[at]].step);
-
-			seen[step] = 1;
-		}
-	}
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < set->steps.count; i++)
 		if (seen[i])

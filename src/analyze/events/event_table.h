@@ -7,6 +7,7 @@
  *     event_links.c     launch ↔ device work, by correlation (0.3)
  *     event_steps.c     iterations, and the filter that drops the last step (0.7)
  *     event_classes.c   what kind of kernel a name tells of (0.8)
+ *     event_set.c       the tables of a run's ranks, made when they are asked for, and what all ranks say together
  *
  * Times are nanoseconds from what the file's times count from, rows are indexes of the table; OPS_NONE is none.
  */
@@ -66,18 +67,36 @@ struct event_table {
 
 enum event_device_type { EVENT_NVIDIA, EVENT_AMD, EVENT_MTIA, EVENT_UNKNOWN_DEVICE };
 
+/* What of a rank all must be asked for before any table is whole. */
+struct ops_rank_facts {
+	int64_t first_ns; /* start of its earliest event; INT64_MAX without any */
+	OPS_ARRAY(int64_t) steps; /* numbers, each once */
+	bool mtia;                /* by "distributedInfo" */
+	bool launches[3];         /* whether it knows the launches of NVIDIA, AMD, MTIA */
+};
+
 struct event_set {
-	struct event_table *tables;
+	const struct ops_rank *ranks;
+	const struct ops_trace_source *source; /* of traces that `ranks` does not have; NULL: it has all */
+	struct event_table *tables; /* those made have a trace */
 	size_t count;
 	int64_t first_ns; /* start of the earliest event of all, which the reference subtracts */
 	enum event_device_type device;
 	OPS_ARRAY(int64_t) steps; /* distinct step numbers of all ranks, ascending */
+	bool round_to_us;
+	bool include_last; /* whether the step filter keeps the last step */
+	size_t guest;      /* the table that goes when another is made, as it came from the source; `count`: none */
+	enum ops_code code; /* of the first table that could not be made */
+	struct ops_error *error;
 };
 
-/* False when memory is out. `include_last_step` is for the step filter. Near linear. */
-bool event_set_build(struct event_set *set, const struct ops_rank *ranks, size_t count, bool round_to_us,
-                     bool include_last_step);
+/* Asks all ranks for what they say together. Fails for want of memory, or as the source does. */
+enum ops_code event_set_init(struct event_set *set, const struct ops_rank *ranks, size_t count,
+                             const struct ops_analyze_options *options, bool include_last, struct ops_error *error);
 void event_set_release(struct event_set *set);
+/* The table of a rank, good until that of another is asked for, with all that points into its trace; NULL when it cannot be
+ * made, and then `code` says why. */
+const struct event_table *event_set_table(struct event_set *set, size_t i);
 /* The place of a step's number in `steps`; their count when it is none of them. */
 size_t event_step_index(const struct event_set *set, int64_t number);
 
@@ -87,7 +106,8 @@ bool event_links_build(struct event_table *table);
 bool event_steps_assign(struct event_table *table);
 /* The number of "ProfilerStep # 12"; false for other names. */
 bool event_step_number(struct ops_string name, int64_t *ret_number);
-bool event_steps_filter(struct event_set *set, bool include_last);
+/* Fills `kept`; all rows if there is no filter. */
+bool event_steps_filter(struct event_table *table, bool filtered, bool include_last);
 
 /* Whether a row stands on the device's side of its correlation (0.3). */
 bool event_is_device_side(const struct event_table *table, const struct event_row *row);

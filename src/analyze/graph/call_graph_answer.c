@@ -259,13 +259,15 @@ enum ops_code analysis_call_graph(struct analysis_run *run)
 		add_columns(&run->result.table);
 	else
 		ops_json_open(&run->result.json, '{');
-	for (size_t i = 0; done && i < run->events.count; i++) {
+	for (size_t i = 0; done && i < run->count; i++) {
+		const struct event_table *table = analysis_table(run, i);
 		struct call_graph graph;
 
-		done = call_graph_init(&graph, &run->events.tables[i]) && answer(run, &graph, nodes, event);
-		call_graph_release(&graph);
+		done = table && call_graph_init(&graph, table) && answer(run, &graph, nodes, event);
+		if (table)
+			call_graph_release(&graph);
 	}
 	if (!nodes)
 		ops_json_close(&run->result.json, '}');
-	return done ? OPS_OK : ops_fault_memory(run->error);
+	return done ? OPS_OK : analysis_failed(run);
 }

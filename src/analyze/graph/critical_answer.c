@@ -422,8 +422,10 @@ enum ops_code analysis_critical_path(struct analysis_run *run)
 	struct critical_path path;
 	int64_t start_ns, end_ns;
 	enum ops_code code = read_request(run, &request);
-	const struct event_table *table = &run->events.tables[request.rank];
+	const struct event_table *table = code ? NULL : analysis_table(run, request.rank);
 
+	if (!code && !table)
+		code = analysis_failed(run);
 	if (!code && find_region(table, &request, &start_ns, &end_ns)) {
 		code = critical_path_init(&path, table, start_ns, end_ns, &request.options)
 		               ? answer(run, &request, &path) : ops_fault_memory(run->error);

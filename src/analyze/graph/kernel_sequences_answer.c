@@ -114,6 +114,7 @@ enum ops_code analysis_kernel_sequences(struct analysis_run *run)
 {
 	struct ops_buffer name = {0}, text = {0};
 	struct kernel_sequences sequences = {0};
+	const struct event_table *table;
 	int64_t min_length = 0;
 	size_t rank = 0;
 	enum ops_code code = analysis_rank(run, &rank);
@@ -122,10 +123,10 @@ enum ops_code analysis_kernel_sequences(struct analysis_run *run)
 		code = analysis_text(run, "operator_name", &name);
 	if (!code)
 		code = analysis_integer(run, "min_pattern_len", &min_length);
-	if (!code && !kernel_sequences_init(&sequences, &run->events.tables[rank],
-	                                    (struct ops_string){name.bytes, name.size},
-	                                    min_length > 0 ? (uint64_t)min_length : 0))
-		code = ops_fault_memory(run->error);
+	table = code ? NULL : analysis_table(run, rank);
+	if (!code && !(table && kernel_sequences_init(&sequences, table, (struct ops_string){name.bytes, name.size},
+	                                              min_length > 0 ? (uint64_t)min_length : 0)))
+		code = analysis_failed(run);
 	if (!code)
 		fill(&run->result.table, &sequences, &text);
 	if (!code && text.failed)

@@ -274,13 +274,13 @@ enum ops_code analysis_operator_launches(struct analysis_run *run)
 		return code;
 	ops_json_open(&run->result.json, '{');
 	for (size_t i = 0; done && i < count; i++) {
-		struct sequences s = {.table = &run->events.tables[ranks[i]]};
+		struct sequences s = {.table = analysis_table(run, ranks[i])};
 
 		memcpy(s.order, order, sizeof(order));
-		done = write_rank(&s, &run->result.json, limit);
+		done = s.table && write_rank(&s, &run->result.json, limit);
 		sequences_release(&s);
 	}
 	ops_json_close(&run->result.json, '}');
 	ops_free(ranks);
-	return done ? OPS_OK : ops_fault_memory(run->error);
+	return done ? OPS_OK : analysis_failed(run);
 }

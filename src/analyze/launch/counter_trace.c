@@ -214,13 +214,15 @@ static enum ops_code copy_file(const char *path, const char *to, const struct op
 
 static enum ops_code write_rank(struct analysis_run *run, size_t at, const struct ops_buffer *folder)
 {
-	const struct event_table *table = &run->events.tables[at];
+	const struct event_table *table = analysis_table(run, at);
 	struct result_table *out = &run->result.table;
 	struct ops_buffer counters = {0}, path = {0};
 	struct ops_json_writer json = {.out = &counters};
 	size_t queue_points = 0, traffic_points = 0;
 	enum ops_code code = OPS_OK;
 
+	if (!table)
+		return analysis_failed(run);
 	if (!run->ranks[at].path)
 		return ops_fault(run->error, OPS_INVALID, "rank %lld was read from no file", (long long)run->ranks[at].rank);
 	name_copy(run->ranks[at].path, folder, &path);

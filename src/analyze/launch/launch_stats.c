@@ -181,9 +181,12 @@ enum ops_code analysis_launch_stats(struct analysis_run *run)
 	if (code)
 		return code;
 	ops_json_open(&run->result.json, '{');
-	for (size_t i = 0; !code && i < count; i++)
-		if (!write_rank(run, &run->events.tables[ranks[i]], memory, &cutoffs))
-			code = ops_fault_memory(run->error);
+	for (size_t i = 0; !code && i < count; i++) {
+		const struct event_table *table = analysis_table(run, ranks[i]);
+
+		if (!table || !write_rank(run, table, memory, &cutoffs))
+			code = analysis_failed(run);
+	}
 	ops_json_close(&run->result.json, '}');
 	ops_free(ranks);
 	return code;

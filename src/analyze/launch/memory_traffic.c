@@ -240,9 +240,9 @@ static enum ops_code each_rank(struct analysis_run *run, bool summary, bool with
 	enum ops_code code = analysis_ranks(run, &ranks, &count);
 
 	for (size_t i = 0; !code && i < count; i++) {
-		const struct event_table *table = &run->events.tables[ranks[i]];
-		struct traffic traffic;
-		bool done = traffic_build(&traffic, table);
+		const struct event_table *table = analysis_table(run, ranks[i]);
+		struct traffic traffic = {0};
+		bool done = table && traffic_build(&traffic, table);
 
 		if (done && summary)
 			done = write_summary(&run->result.table, table, &traffic);
@@ -250,7 +250,7 @@ static enum ops_code each_rank(struct analysis_run *run, bool summary, bool with
 			done = write_series(&run->result.json, table, &traffic, with_points);
 		traffic_release(&traffic);
 		if (!done)
-			code = ops_fault_memory(run->error);
+			code = analysis_failed(run);
 	}
 	ops_free(ranks);
 	return code;

@@ -18,15 +18,15 @@ static enum ops_code each_rank(struct analysis_run *run, write_queues *write, in
 	if (code)
 		return code;
 	for (size_t i = 0; !code && i < count; i++) {
-		const struct event_table *table = &run->events.tables[ranks[i]];
-		struct queues queues;
-		bool done = queues_build(&queues, table);
+		const struct event_table *table = analysis_table(run, ranks[i]);
+		struct queues queues = {0};
+		bool done = table && queues_build(&queues, table);
 
 		if (done && queues.points.count)
 			done = write(run, table, &queues, parameter);
 		queues_release(&queues);
 		if (!done)
-			code = ops_fault_memory(run->error);
+			code = analysis_failed(run);
 	}
 	ops_free(ranks);
 	return code;

@@ -227,14 +227,15 @@ enum ops_code analysis_nccl_collectives(struct analysis_run *run)
 		                 filter_text);
 	ops_json_open(json, '{');
 	for (size_t i = 0; i < run->count; i++) {
+		const struct event_table *table = analysis_table(run, i);
 		struct collectives collectives = {0};
 		bool done;
 
-		analysis_rank_key(json, run->events.tables[i].rank);
-		done = sum_up(&collectives, &run->events.tables[i], json);
+		analysis_rank_key(json, run->ranks[i].rank);
+		done = table && sum_up(&collectives, table, json);
 		collectives_release(&collectives);
 		if (!done)
-			return ops_fault_memory(run->error);
+			return analysis_failed(run);
 	}
 	ops_json_close(json, '}');
 	return OPS_OK;

@@ -28,7 +28,7 @@ void ops_number_ranks(struct ops_rank *ranks, size_t count)
 	int64_t next = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int64_t said = ranks[i].trace ? ops_trace_rank(ranks[i].trace, ranks[i].path) : -1;
+		int64_t said = ranks[i].trace ? ops_trace_rank(ranks[i].trace, ranks[i].path) : ranks[i].rank;
 
 		ranks[i].rank = said >= 0 && is_taken(ranks, i, said) ? -1 : said;
 	}

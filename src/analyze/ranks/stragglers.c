@@ -62,8 +62,10 @@ static enum ops_code choose_steps(struct search *search)
 	if (!search->steps)
 		return ops_fault_memory(search->run->error);
 	for (size_t i = 0; i < events->count; i++) {
-		const struct event_table *table = &events->tables[i];
+		const struct event_table *table = analysis_table(search->run, i);
 
+		if (!table)
+			return analysis_failed(search->run);
 		for (size_t k = 0; k < table->kept_count; k++) {
 			size_t at = event_step_index(events, table->rows[table->kept[k]].step);
 
@@ -88,15 +90,17 @@ static enum ops_code choose_steps(struct search *search)
 }
 
 /* The first moment of the steps, and how long one is. */
-static void measure_steps(struct search *search)
+static bool measure_steps(struct search *search)
 {
 	const struct event_set *events = &search->run->events;
 	int64_t last_ns = INT64_MIN;
 
 	search->first_ns = INT64_MAX;
 	for (size_t i = 0; i < events->count; i++) {
-		const struct event_table *table = &events->tables[i];
+		const struct event_table *table = analysis_table(search->run, i);
 
+		if (!table)
+			return false;
 		for (size_t k = 0; k < table->kept_count; k++) {
 			const struct event_row *row = &table->rows[table->kept[k]];
 
@@ -110,6 +114,7 @@ static void measure_steps(struct search *search)
 	}
 	if (search->step_count && last_ns > search->first_ns)
 		search->step_ns = ((double)last_ns - (double)search->first_ns) / (double)search->step_count;
+	return true;
 }
 
 /* --- kernels ---------------------------------------------------------------------------------------------------------- */
@@ -119,8 +124,10 @@ static bool collect(struct search *search)
 	const struct event_set *events = &search->run->events;
 
 	for (size_t i = 0; i < events->count; i++) {
-		const struct event_table *table = &events->tables[i];
+		const struct event_table *table = analysis_table(search->run, i);
 
+		if (!table)
+			return false;
 		for (size_t k = 0; k < table->kept_count; k++) {
 			const struct event_row *row = &table->rows[table->kept[k]];
 			struct ops_string name = event_name(table, row);
@@ -280,7 +287,7 @@ static enum ops_code answer(struct search *search)
 		score(search, from, end, ranks);
 		qsort(ranks, count, sizeof(*ranks), most_often_first);
 		for (size_t i = 0; i < count && (int64_t)i < search->candidates && ranks[i].score > 0; i++)
-			numbers[found++] = search->run->events.tables[ranks[i].rank].rank;
+			numbers[found++] = search->run->ranks[ranks[i].rank].rank;
 		qsort(numbers, found, sizeof(*numbers), compare_integers);
 		ops_json_open(json, '[');
 		for (size_t i = 0; i < found; i++)
@@ -301,10 +308,8 @@ enum ops_code analysis_potential_stragglers(struct analysis_run *run)
 		search.candidates = 1;
 	if (!code)
 		code = choose_steps(&search);
-	if (!code) {
-		measure_steps(&search);
-		code = collect(&search) ? OPS_OK : ops_fault_memory(run->error);
-	}
+	if (!code && !(measure_steps(&search) && collect(&search)))
+		code = analysis_failed(run);
 	if (!code) {
 		keep_last_ones(&search);
 		code = answer(&search);

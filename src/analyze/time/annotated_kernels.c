@@ -261,12 +261,11 @@ static bool write_rank(struct ops_json_writer *json, const struct lists *lists)
 	return true;
 }
 
-static bool is_annotated(const struct event_set *set)
+static bool is_annotated(const struct event_table *table)
 {
-	for (size_t i = 0; i < set->count; i++)
-		for (size_t row = 0; row < set->tables[i].count; row++)
-			if (set->tables[i].rows[row].kind == OPS_EVENT_GPU_USER_ANNOTATION)
-				return true;
+	for (size_t row = 0; row < table->count; row++)
+		if (table->rows[row].kind == OPS_EVENT_GPU_USER_ANNOTATION)
+			return true;
 	return false;
 }
 
@@ -275,17 +274,22 @@ enum ops_code analysis_annotated_kernels(struct analysis_run *run)
 {
 	struct ops_json_writer *json = &run->result.json;
 	enum ops_code code = OPS_OK;
+	bool annotated = false;
 
-	if (!is_annotated(&run->events))
-		return OPS_OK;
 	ops_json_open(json, '{');
 	for (size_t i = 0; !code && i < run->count; i++) {
+		const struct event_table *table = analysis_table(run, i);
 		struct lists lists;
 
-		if (!collect(&lists, &run->events.tables[i]) || !label_all(&lists) || !write_rank(json, &lists))
+		if (!table)
+			return analysis_failed(run);
+		annotated |= is_annotated(table);
+		if (!collect(&lists, table) || !label_all(&lists) || !write_rank(json, &lists))
 			code = ops_fault_memory(run->error);
 		release(&lists);
 	}
 	ops_json_close(json, '}');
+	if (!annotated)
+		run->result.value.size = 0;
 	return code;
 }

@@ -7,6 +7,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/views/view_spans.h"
+#include "base/intern.h"
 
 #define DEVICE_ALL_CLASSES ((1u << EVENT_CLASS_COUNT) - 1)
 
@@ -25,6 +26,7 @@ struct name_sum {
 
 struct name_sums {
 	OPS_ARRAY(struct name_sum) items;
+	struct ops_intern names; /* owns them: the trace they are from may go */
 };
 
 struct name_limits {
@@ -36,5 +38,6 @@ struct name_limits {
 /* Adds the sums of the rows, which all are of one type. False when memory is out. */
 bool name_sums_add(struct name_sums *sums, const struct event_table *table, const uint32_t *rows, size_t count,
                    const char *type, const struct name_limits *limits);
+void name_sums_release(struct name_sums *sums);
 
 #endif

@@ -189,9 +189,12 @@ static enum ops_code run_idle(struct analysis_run *run, bool statistics)
 	if (code)
 		return code;
 	add_columns(&run->result.table, statistics);
-	for (size_t i = 0; !code && i < count; i++)
-		if (!write_rank(&run->result.table, &run->events.tables[ranks[i]], (int64_t)(delay_us * 1000), statistics))
-			code = ops_fault_memory(run->error);
+	for (size_t i = 0; !code && i < count; i++) {
+		const struct event_table *table = analysis_table(run, ranks[i]);
+
+		if (!table || !write_rank(&run->result.table, table, (int64_t)(delay_us * 1000), statistics))
+			code = analysis_failed(run);
+	}
 	ops_free(ranks);
 	return code;
 }

@@ -114,9 +114,12 @@ enum ops_code analysis_kernels_by_type(struct analysis_run *run)
 	result_column(table, "kernel_type", RESULT_TEXT);
 	result_column(table, "sum", RESULT_TIME);
 	result_column(table, "percentage", RESULT_NUMBER);
-	for (size_t i = 0; !code && i < run->count; i++)
-		if (!sum_rank(&run->events.tables[i], memory, sums_ns))
-			code = ops_fault_memory(run->error);
+	for (size_t i = 0; !code && i < run->count; i++) {
+		const struct event_table *events = analysis_table(run, i);
+
+		if (!events || !sum_rank(events, memory, sums_ns))
+			code = analysis_failed(run);
+	}
 	if (!code)
 		write_mixes(table, sums_ns);
 	return code;
@@ -180,7 +183,7 @@ static void write_sums(struct result_table *table, const struct name_sums *sums,
 	for (size_t i = 0; i < sums->items.count; i++) {
 		const struct name_sum *sum = &sums->items.items[i];
 
-		result_text(table, sum->name);
+		result_text_copy(table, sum->name.bytes, sum->name.size);
 		result_time(table, sum->sum_ns);
 		result_time(table, sum->max_ns);
 		result_time(table, sum->min_ns);
@@ -231,7 +234,7 @@ static enum ops_code take_limits(const struct analysis_run *run, struct name_lim
 
 enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 {
-	struct name_sums sums = {{0}};
+	struct name_sums sums = {0};
 	struct name_limits limits;
 	bool memory, done = true;
 	struct ops_json_slice order = analysis_arg(run, "order");
@@ -239,41 +242,48 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 
 	if (!code)
 		code = analysis_bool(run, "include_memory_kernels", &memory);
-	for (size_t i = 0; !code && done && i < run->count; i++)
+	for (size_t i = 0; !code && done && i < run->count; i++) {
+		const struct event_table *table = analysis_table(run, i);
+
+		done = table != NULL;
 		for (int at = 0; done && at < CLASS_COUNT; at++)
 			if (memory || classes[at] != EVENT_MEMORY)
-				done = add_rows(&sums, &run->events.tables[i], is_of_class, (int)classes[at],
-				                event_class_name(classes[at]), &limits);
+				done = add_rows(&sums, table, is_of_class, (int)classes[at], event_class_name(classes[at]),
+				                &limits);
+	}
 	if (!done)
-		code = ops_fault_memory(run->error);
+		code = analysis_failed(run);
 	if (!code && sums.items.count)
 		qsort(sums.items.items, sums.items.count, sizeof(*sums.items.items),
 		      ops_json_slice_is(order, "\"rank,kernel_type,sum desc,name\"") ? by_rank_type_sum : by_type_name_rank);
 	if (!code)
 		write_sums(&run->result.table, &sums, true);
-	OPS_ARRAY_RELEASE(&sums.items);
+	name_sums_release(&sums);
 	return code;
 }
 
 /* No table when nothing is annotated. */
 enum ops_code analysis_user_annotations(struct analysis_run *run)
 {
-	struct name_sums sums = {{0}};
+	struct name_sums sums = {0};
 	struct name_limits limits;
 	bool on_gpu, done = true;
 	enum ops_code code = take_limits(run, &limits);
 
 	if (!code)
 		code = analysis_bool(run, "use_gpu_annotation", &on_gpu);
-	for (size_t i = 0; !code && done && i < run->count; i++)
-		done = add_rows(&sums, &run->events.tables[i], is_of_kind,
-		                on_gpu ? OPS_EVENT_GPU_USER_ANNOTATION : OPS_EVENT_USER_ANNOTATION, "", &limits);
+	for (size_t i = 0; !code && done && i < run->count; i++) {
+		const struct event_table *table = analysis_table(run, i);
+
+		done = table && add_rows(&sums, table, is_of_kind,
+		                         on_gpu ? OPS_EVENT_GPU_USER_ANNOTATION : OPS_EVENT_USER_ANNOTATION, "", &limits);
+	}
 	if (!done)
-		code = ops_fault_memory(run->error);
+		code = analysis_failed(run);
 	if (!code && sums.items.count) {
 		qsort(sums.items.items, sums.items.count, sizeof(*sums.items.items), by_rank_name);
 		write_sums(&run->result.table, &sums, false);
 	}
-	OPS_ARRAY_RELEASE(&sums.items);
+	name_sums_release(&sums);
 	return code;
 }

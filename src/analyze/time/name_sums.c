@@ -111,6 +111,16 @@ static double squares(const struct event_table *table, const struct group *group
 	return total;
 }
 
+static bool keep_name(struct name_sums *sums, struct ops_string name, struct ops_string *ret_name)
+{
+	uint32_t id = ops_intern_add(&sums->names, name.bytes, name.size);
+
+	if (id == OPS_INTERN_NONE)
+		return false;
+	*ret_name = (struct ops_string){sums->names.entries[id].bytes, sums->names.entries[id].size};
+	return true;
+}
+
 /* Adds one sum of those groups that are kept, each for itself, or of all that are not. */
 static bool add_sums(struct name_sums *sums, const struct event_table *table, const struct group *groups, size_t count,
                      const char *type)
@@ -119,11 +129,13 @@ static bool add_sums(struct name_sums *sums, const struct event_table *table, co
 	double total = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct name_sum one = {.name = groups[i].name, .type = type, .rank = table->rank}, *sum;
+		struct name_sum one = {.type = type, .rank = table->rank}, *sum;
 
 		take(groups[i].kept ? &one : &others, table, &groups[i]);
 		if (!groups[i].kept)
 			continue;
+		if (!keep_name(sums, groups[i].name, &one.name))
+			return false;
 		if (one.count > 1)
 			one.deviation_ns =
 				sqrt(squares(table, &groups[i], (double)one.sum_ns / (double)one.count) / (double)(one.count - 1));
@@ -142,6 +154,12 @@ static bool add_sums(struct name_sums *sums, const struct event_table *table, co
 		return false;
 	sums->items.items[sums->items.count++] = others;
 	return true;
+}
+
+void name_sums_release(struct name_sums *sums)
+{
+	OPS_ARRAY_RELEASE(&sums->items);
+	ops_intern_release(&sums->names);
 }
 
 bool name_sums_add(struct name_sums *sums, const struct event_table *table, const uint32_t *rows, size_t count,

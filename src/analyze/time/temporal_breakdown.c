@@ -42,16 +42,17 @@ enum ops_code analysis_temporal_breakdown(struct analysis_run *run)
 	result_column(table, "compute_time_pctg", RESULT_NUMBER);
 	result_column(table, "non_compute_time_pctg", RESULT_NUMBER);
 	for (size_t i = 0; done && i < run->count; i++) {
+		const struct event_table *events = analysis_table(run, i);
 		struct view_spans all = {0}, compute = {0};
 
-		done = device_spans(&run->events.tables[i], DEVICE_ALL_CLASSES, &all) &&
-		       device_spans(&run->events.tables[i], 1u << EVENT_COMPUTATION, &compute);
+		done = events && device_spans(events, DEVICE_ALL_CLASSES, &all) &&
+		       device_spans(events, 1u << EVENT_COMPUTATION, &compute);
 		if (done)
 			add_row(table, run->ranks[i].rank, &all, view_spans_length(&compute));
 		view_spans_release(&all);
 		view_spans_release(&compute);
 	}
-	return done ? OPS_OK : ops_fault_memory(run->error);
+	return done ? OPS_OK : analysis_failed(run);
 }
 
 /* How much of the communication ran beside computation (4). */
@@ -63,10 +64,11 @@ enum ops_code analysis_comm_comp_overlap(struct analysis_run *run)
 	result_column(table, "rank", RESULT_INTEGER);
 	result_column(table, "comp_comm_overlap_pctg", RESULT_NUMBER);
 	for (size_t i = 0; done && i < run->count; i++) {
+		const struct event_table *events = analysis_table(run, i);
 		struct view_spans communication = {0}, compute = {0};
 
-		done = device_spans(&run->events.tables[i], 1u << EVENT_COMMUNICATION, &communication) &&
-		       device_spans(&run->events.tables[i], 1u << EVENT_COMPUTATION, &compute);
+		done = events && device_spans(events, 1u << EVENT_COMMUNICATION, &communication) &&
+		       device_spans(events, 1u << EVENT_COMPUTATION, &compute);
 		if (done) {
 			result_integer(table, run->ranks[i].rank);
 			result_number(table, percent(view_spans_common(&communication, &compute), view_spans_length(&communication)));
@@ -74,5 +76,5 @@ enum ops_code analysis_comm_comp_overlap(struct analysis_run *run)
 		view_spans_release(&communication);
 		view_spans_release(&compute);
 	}
-	return done ? OPS_OK : ops_fault_memory(run->error);
+	return done ? OPS_OK : analysis_failed(run);
 }

@@ -5,6 +5,8 @@
  * and each kernel. Where workers differ in number of collectives the plugin showed nothing (F09); here `shown` tells, and
  * what has a counterpart is matched.
  */
+#include "analyze/views/view_distributed.h"
+
 #include <opstrobe/views.h>
 
 #include <math.h>
@@ -12,36 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/views/view_communication.h"
-#include "analyze/views/views.h"
 #include "base/alloc.h"
-#include "base/fault.h"
 
 #define GIB (1024.0 * 1024.0 * 1024.0)
 
-struct worker {
-	const struct ops_worker *about;
-	struct ops_views views;
-	struct view_spans transfers; /* as views.ranges, each cut to what the transfer took */
-	struct view_overlap *overlaps; /* by step */
-	struct step_wait *waits;
-	uint32_t *order; /* collectives by step or by name */
-};
-
-struct step_wait {
-	int64_t transfer_ns;
-	int64_t synchronizing_ns;
-};
-
 struct run {
-	struct worker *workers;
+	struct view_worker *const *workers;
 	size_t count;
 	bool shown;
 };
 
 /* --- who waits ------------------------------------------------------------------------------------------------------ */
 
-static bool has_range(const struct worker *worker, size_t collective, uint32_t range)
+static bool has_range(const struct view_worker *worker, size_t collective, uint32_t range)
 {
 	const struct ops_views *views = &worker->views;
 
@@ -53,10 +38,10 @@ static int64_t shortest_ns(const struct run *run, size_t collective, uint32_t ra
 	int64_t shortest = INT64_MAX;
 
 	for (size_t w = 0; w < run->count; w++) {
-		const struct ops_views *views = &run->workers[w].views;
+		const struct ops_views *views = &run->workers[w]->views;
 		const struct view_span *span;
 
-		if (!has_range(&run->workers[w], collective, range))
+		if (!has_range(run->workers[w], collective, range))
 			continue;
 		span = &views->ranges.items[views->collectives.items[collective].first + range];
 		if (span->end_ns - span->start_ns < shortest)
@@ -88,14 +73,14 @@ static bool find_transfers(struct run *run)
 	size_t longest = 0;
 
 	for (size_t w = 0; w < run->count; w++) {
-		const struct view_spans *ranges = &run->workers[w].views.ranges;
+		const struct view_spans *ranges = &run->workers[w]->views.ranges;
 
-		sort_ranges(&run->workers[w].views);
+		sort_ranges(&run->workers[w]->views);
 		for (size_t i = 0; i < ranges->count; i++)
-			if (!view_spans_push(&run->workers[w].transfers, ranges->items[i].start_ns, ranges->items[i].end_ns))
+			if (!view_spans_push(&run->workers[w]->transfers, ranges->items[i].start_ns, ranges->items[i].end_ns))
 				return false;
-		if (run->workers[w].views.collectives.count > longest)
-			longest = run->workers[w].views.collectives.count;
+		if (run->workers[w]->views.collectives.count > longest)
+			longest = run->workers[w]->views.collectives.count;
 	}
 	for (size_t i = 0; i < longest; i++) {
 		bool more = true;
@@ -105,7 +90,7 @@ static bool find_transfers(struct run *run)
 
 			more = false;
 			for (size_t w = 0; w < run->count; w++) {
-				struct worker *worker = &run->workers[w];
+				struct view_worker *worker = run->workers[w];
 				struct view_span *span;
 
 				if (!has_range(worker, i, range))
@@ -120,7 +105,7 @@ static bool find_transfers(struct run *run)
 }
 
 /* The time that the spans of these collectives cover. */
-static bool covered_ns(const struct worker *worker, const struct view_spans *spans, const uint32_t *order, size_t count,
+static bool covered_ns(const struct view_worker *worker, const struct view_spans *spans, const uint32_t *order, size_t count,
                        int64_t *ret_ns)
 {
 	struct view_spans all = {0};
@@ -151,7 +136,7 @@ static int compare_steps(const void *a, const void *b, void *context)
 	return (left > right) - (left < right);
 }
 
-static bool measure_waits(struct worker *worker)
+static bool measure_waits(struct view_worker *worker)
 {
 	struct ops_views *views = &worker->views;
 	size_t count = views->collectives.count;
@@ -169,29 +154,21 @@ static bool measure_waits(struct worker *worker)
 		if (!covered_ns(worker, &views->ranges, worker->order + i, next - i, &ranges_ns) ||
 		    !covered_ns(worker, &worker->transfers, worker->order + i, next - i, &transfers_ns))
 			return false;
-		worker->waits[step] = (struct step_wait){transfers_ns, ranges_ns - transfers_ns};
+		worker->waits[step] = (struct view_wait){transfers_ns, ranges_ns - transfers_ns};
 	}
 	return true;
 }
 
-static bool measure_worker(struct worker *worker)
+static bool measure_overlaps(struct view_worker *worker)
 {
 	const struct ops_views *views = &worker->views;
 	struct view_overlaps overlaps;
-	bool done;
+	bool done = view_overlaps_init(&overlaps, views);
 
-	worker->overlaps = ops_alloc_zeroed(views->steps.count + 1, sizeof(*worker->overlaps));
-	worker->waits = ops_alloc_zeroed(views->steps.count + 1, sizeof(*worker->waits));
-	worker->order = ops_realloc_array(NULL, views->collectives.count + 1, sizeof(*worker->order));
-	if (!worker->overlaps || !worker->waits || !worker->order)
-		return false;
-	for (uint32_t i = 0; i < views->collectives.count; i++)
-		worker->order[i] = i;
-	done = view_overlaps_init(&overlaps, views);
 	for (size_t i = 0; done && i < views->steps.count; i++)
 		worker->overlaps[i] = view_overlaps_next(&overlaps, &views->steps.items[i]);
 	view_overlaps_release(&overlaps);
-	return done && measure_waits(worker);
+	return done;
 }
 
 /* --- devices -------------------------------------------------------------------------------------------------------- */
@@ -230,7 +207,7 @@ static void write_gpu(struct ops_json_writer *json, const struct view_device *de
 }
 
 /* Devices are numbered by their place in the list. */
-static void write_process(struct ops_json_writer *json, const struct worker *worker, const char *process, size_t number)
+static void write_process(struct ops_json_writer *json, const struct view_worker *worker, const char *process, size_t number)
 {
 	const struct ops_views *views = &worker->views;
 	char text[64];
@@ -252,15 +229,15 @@ static void write_process(struct ops_json_writer *json, const struct worker *wor
 	ops_json_close(json, '}');
 }
 
-static bool same_node(const struct worker *a, const struct worker *b)
+static bool same_node(const struct view_worker *a, const struct view_worker *b)
 {
 	const char *process;
-	size_t left = node_size(a->about->name, &process), right = node_size(b->about->name, &process);
+	size_t left = node_size(a->name, &process), right = node_size(b->name, &process);
 
-	return left == right && memcmp(a->about->name, b->about->name, left) == 0;
+	return left == right && memcmp(a->name, b->name, left) == 0;
 }
 
-static bool has_devices(const struct worker *worker)
+static bool has_devices(const struct view_worker *worker)
 {
 	return worker->views.used.count && worker->views.devices.count;
 }
@@ -272,7 +249,7 @@ static void write_devices(const struct run *run, struct ops_json_writer *json)
 
 	ops_json_key(json, "gpu_info");
 	for (size_t w = 0; w < run->count; w++)
-		any |= has_devices(&run->workers[w]);
+		any |= has_devices(run->workers[w]);
 	if (!any) {
 		ops_json_null(json);
 		return;
@@ -280,20 +257,20 @@ static void write_devices(const struct run *run, struct ops_json_writer *json)
 	ops_json_open(json, '{');
 	for (size_t w = 0; w < run->count; w++) {
 		const char *process;
-		size_t size = node_size(run->workers[w].about->name, &process), number = 0;
+		size_t size = node_size(run->workers[w]->name, &process), number = 0;
 		bool known = false;
 
 		for (size_t before = 0; before < w && !known; before++)
-			known = has_devices(&run->workers[before]) && same_node(&run->workers[before], &run->workers[w]);
-		if (known || !has_devices(&run->workers[w]))
+			known = has_devices(run->workers[before]) && same_node(run->workers[before], run->workers[w]);
+		if (known || !has_devices(run->workers[w]))
 			continue;
-		ops_json_key_of(json, run->workers[w].about->name, size);
+		ops_json_key_of(json, run->workers[w]->name, size);
 		ops_json_open(json, '{');
 		for (size_t other = w; other < run->count; other++) {
-			if (!has_devices(&run->workers[other]) || !same_node(&run->workers[w], &run->workers[other]))
+			if (!has_devices(run->workers[other]) || !same_node(run->workers[w], run->workers[other]))
 				continue;
-			node_size(run->workers[other].about->name, &process);
-			write_process(json, &run->workers[other], process, number++);
+			node_size(run->workers[other]->name, &process);
+			write_process(json, run->workers[other], process, number++);
 		}
 		ops_json_close(json, '}');
 	}
@@ -302,7 +279,7 @@ static void write_devices(const struct run *run, struct ops_json_writer *json)
 
 /* --- by step -------------------------------------------------------------------------------------------------------- */
 
-static const struct view_step *find_step(const struct worker *worker, struct ops_string name, size_t hint)
+static const struct view_step *find_step(const struct view_worker *worker, struct ops_string name, size_t hint)
 {
 	const struct ops_views *views = &worker->views;
 
@@ -315,7 +292,7 @@ static const struct view_step *find_step(const struct worker *worker, struct ops
 	return NULL;
 }
 
-static void write_step_overlap(struct ops_json_writer *json, const struct worker *worker, size_t step)
+static void write_step_overlap(struct ops_json_writer *json, const struct view_worker *worker, size_t step)
 {
 	view_write_overlap(json, &worker->overlaps[step]);
 }
@@ -328,7 +305,7 @@ static void write_wait(struct ops_json_writer *json, int64_t transfer_ns, int64_
 	ops_json_us(json, synchronizing_ns);
 }
 
-static void write_step_wait(struct ops_json_writer *json, const struct worker *worker, size_t step)
+static void write_step_wait(struct ops_json_writer *json, const struct view_worker *worker, size_t step)
 {
 	write_wait(json, worker->waits[step].transfer_ns, worker->waits[step].synchronizing_ns);
 }
@@ -339,7 +316,7 @@ static int64_t mean_ns(int64_t sum_ns, size_t count)
 	return count ? sum_ns / (int64_t)count / 1000 * 1000 : 0;
 }
 
-static void write_mean_overlap(struct ops_json_writer *json, const struct worker *worker)
+static void write_mean_overlap(struct ops_json_writer *json, const struct view_worker *worker)
 {
 	struct view_overlap sum = {0};
 	size_t count = worker->views.steps.count;
@@ -356,9 +333,9 @@ static void write_mean_overlap(struct ops_json_writer *json, const struct worker
 	                                                mean_ns(sum.other_ns, count)});
 }
 
-static void write_mean_wait(struct ops_json_writer *json, const struct worker *worker)
+static void write_mean_wait(struct ops_json_writer *json, const struct view_worker *worker)
 {
-	struct step_wait sum = {0};
+	struct view_wait sum = {0};
 	size_t count = worker->views.steps.count;
 
 	for (size_t i = 0; i < count; i++) {
@@ -370,19 +347,19 @@ static void write_mean_wait(struct ops_json_writer *json, const struct worker *w
 
 /* {"all": {worker: …}, step: {worker: …}}. */
 static void write_by_step(const struct run *run, struct ops_json_writer *json, const char *key,
-                          void (*mean)(struct ops_json_writer *json, const struct worker *worker),
-                          void (*one)(struct ops_json_writer *json, const struct worker *worker, size_t step))
+                          void (*mean)(struct ops_json_writer *json, const struct view_worker *worker),
+                          void (*one)(struct ops_json_writer *json, const struct view_worker *worker, size_t step))
 {
-	const struct ops_views *first = &run->workers[0].views;
+	const struct ops_views *first = &run->workers[0]->views;
 
 	ops_json_key(json, key);
 	ops_json_open(json, '{');
 	ops_json_key(json, "all");
 	ops_json_open(json, '{');
 	for (size_t w = 0; w < run->count; w++) {
-		ops_json_key(json, run->workers[w].about->name);
+		ops_json_key(json, run->workers[w]->name);
 		ops_json_open(json, '{');
-		mean(json, &run->workers[w]);
+		mean(json, run->workers[w]);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, '}');
@@ -392,13 +369,13 @@ static void write_by_step(const struct run *run, struct ops_json_writer *json, c
 		ops_json_key_of(json, name.bytes, name.size);
 		ops_json_open(json, '{');
 		for (size_t w = 0; w < run->count; w++) {
-			const struct view_step *step = find_step(&run->workers[w], name, i);
+			const struct view_step *step = find_step(run->workers[w], name, i);
 
 			if (!step)
 				continue;
-			ops_json_key(json, run->workers[w].about->name);
+			ops_json_key(json, run->workers[w]->name);
 			ops_json_open(json, '{');
-			one(json, &run->workers[w], (size_t)(step - run->workers[w].views.steps.items));
+			one(json, run->workers[w], (size_t)(step - run->workers[w]->views.steps.items));
 			ops_json_close(json, '}');
 		}
 		ops_json_close(json, '}');
@@ -410,14 +387,11 @@ static void write_by_step(const struct run *run, struct ops_json_writer *json, c
 
 static int compare_names(const void *a, const void *b, void *context)
 {
-	const struct worker *worker = context;
-	const struct view_collective *collectives = worker->views.collectives.items;
+	const struct view_worker *worker = context;
 	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-	uint32_t left_name = worker->views.events->name[collectives[left].row];
-	uint32_t right_name = worker->views.events->name[collectives[right].row];
 
-	if (left_name != right_name)
-		return left_name < right_name ? -1 : 1;
+	if (worker->names[left] != worker->names[right])
+		return worker->names[left] < worker->names[right] ? -1 : 1;
 	return (left > right) - (left < right);
 }
 
@@ -428,10 +402,10 @@ static void write_average(struct ops_json_writer *json, const char *key, int64_t
 }
 
 /* Of the `count` collectives of one name. */
-static bool write_operation(const struct worker *worker, struct ops_json_writer *json, const uint32_t *order, size_t count)
+static bool write_operation(const struct view_worker *worker, struct ops_json_writer *json, const uint32_t *order, size_t count)
 {
 	const struct ops_views *views = &worker->views;
-	struct ops_string name = view_row_name(views, views->collectives.items[order[0]].row);
+	const struct ops_intern_entry *name = &worker->texts.entries[worker->names[order[0]]];
 	int64_t bytes = 0, latency_ns, transfer_ns;
 
 	if (!covered_ns(worker, &views->ranges, order, count, &latency_ns) ||
@@ -442,7 +416,7 @@ static bool write_operation(const struct worker *worker, struct ops_json_writer 
 			bytes = INT64_MAX;
 	ops_json_open(json, '{');
 	ops_json_key(json, "name");
-	ops_json_text(json, name.bytes, name.size);
+	ops_json_text(json, name->bytes, name->size);
 	ops_json_key(json, "calls");
 	ops_json_integer(json, (int64_t)count);
 	ops_json_key(json, "total_bytes");
@@ -463,19 +437,15 @@ static bool write_operations(const struct run *run, struct ops_json_writer *json
 	ops_json_key(json, "ops");
 	ops_json_open(json, '{');
 	for (size_t w = 0; w < run->count; w++) {
-		struct worker *worker = &run->workers[w];
-		const struct ops_views *views = &worker->views;
-		size_t count = views->collectives.count;
+		struct view_worker *worker = run->workers[w];
+		size_t count = worker->views.collectives.count;
 
 		qsort_r(worker->order, count, sizeof(*worker->order), compare_names, worker);
-		ops_json_key(json, worker->about->name);
+		ops_json_key(json, worker->name);
 		ops_json_open(json, '[');
 		for (size_t i = 0, next; i < count; i = next) {
-			uint32_t name = views->events->name[views->collectives.items[worker->order[i]].row];
-
 			next = i + 1;
-			while (next < count &&
-			       views->events->name[views->collectives.items[worker->order[next]].row] == name)
+			while (next < count && worker->names[worker->order[next]] == worker->names[worker->order[i]])
 				next++;
 			if (!write_operation(worker, json, worker->order + i, next - i))
 				return false;
@@ -494,11 +464,11 @@ static bool write_run(const struct run *run, struct ops_json_writer *json)
 	ops_json_key(json, "workers");
 	ops_json_open(json, '[');
 	for (size_t w = 0; w < run->count; w++)
-		ops_json_text(json, run->workers[w].about->name, strlen(run->workers[w].about->name));
+		ops_json_text(json, run->workers[w]->name, strlen(run->workers[w]->name));
 	ops_json_close(json, ']');
 	ops_json_key(json, "span");
-	if (run->workers[0].about->span)
-		ops_json_integer(json, run->workers[0].about->span);
+	if (run->workers[0]->span)
+		ops_json_integer(json, run->workers[0]->span);
 	else
 		ops_json_null(json);
 	ops_json_key(json, "shown");
@@ -512,67 +482,81 @@ static bool write_run(const struct run *run, struct ops_json_writer *json)
 	return true;
 }
 
-static bool measure(struct run *run, const struct ops_worker *workers, size_t count, bool *ret_communicates)
+bool view_write_distributed(struct view_worker *const *workers, size_t count, struct ops_json_writer *json)
 {
-	run->workers = ops_alloc_zeroed(count + 1, sizeof(*run->workers));
-	if (!run->workers)
-		return false;
-	*ret_communicates = run->shown = count > 0;
-	for (; run->count < count; run->count++) {
-		struct worker *worker = &run->workers[run->count];
+	struct run run = {workers, count, true};
+	bool communicates = count > 0, done;
 
-		worker->about = &workers[run->count];
-		if (!ops_views_init(&worker->views, worker->about->trace)) {
-			run->count++;
-			return false;
-		}
-		*ret_communicates &= worker->views.collectives.count > 0;
-		run->shown &= worker->views.collectives.count == run->workers[0].views.collectives.count;
+	for (size_t w = 0; w < count; w++) {
+		communicates &= workers[w]->views.collectives.count > 0;
+		run.shown &= workers[w]->views.collectives.count == workers[0]->views.collectives.count;
 	}
-	if (!*ret_communicates)
+	if (!communicates) {
+		ops_json_null(json);
 		return true;
-	if (!find_transfers(run))
+	}
+	done = find_transfers(&run);
+	for (size_t w = 0; done && w < count; w++)
+		done = measure_waits(workers[w]);
+	return done && write_run(&run, json);
+}
+
+/* --- workers -------------------------------------------------------------------------------------------------------- */
+
+static bool keep_text(struct view_worker *worker, struct ops_string *text)
+{
+	uint32_t id = ops_intern_add(&worker->texts, text->bytes, text->size);
+
+	if (id == OPS_INTERN_NONE)
 		return false;
-	for (size_t w = 0; w < count; w++)
-		if (!measure_worker(&run->workers[w]))
-			return false;
+	*text = (struct ops_string){worker->texts.entries[id].bytes, worker->texts.entries[id].size};
 	return true;
 }
 
-static void release(struct run *run)
+/* Copies all texts that point into the trace. */
+static bool keep_texts(struct view_worker *worker)
 {
-	for (size_t w = 0; w < run->count; w++) {
-		struct worker *worker = &run->workers[w];
+	struct ops_views *views = &worker->views;
+	bool done = true;
 
-		ops_views_release(&worker->views);
-		view_spans_release(&worker->transfers);
-		ops_free(worker->overlaps);
-		ops_free(worker->waits);
-		ops_free(worker->order);
+	for (size_t i = 0; done && i < views->steps.count; i++)
+		done = keep_text(worker, &views->steps.items[i].name);
+	for (size_t i = 0; done && i < views->devices.count; i++)
+		done = keep_text(worker, &views->devices.items[i].name_json);
+	for (uint32_t i = 0; done && i < views->collectives.count; i++) {
+		struct ops_string name = view_row_name(views, views->collectives.items[i].row);
+
+		worker->order[i] = i;
+		worker->names[i] = ops_intern_add(&worker->texts, name.bytes, name.size);
+		done = worker->names[i] != OPS_INTERN_NONE;
 	}
-	ops_free(run->workers);
+	return done;
 }
 
-enum ops_code ops_distributed_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
-                                   struct ops_error *error)
+bool view_worker_init(struct view_worker *worker, const struct ops_worker *about, struct ops_views *views)
 {
-	struct ops_buffer out = {0};
-	struct ops_json_writer json = {.out = &out};
-	struct run run = {0};
-	bool communicates = false;
-	bool done = measure(&run, workers, count, &communicates);
+	size_t steps = views->steps.count + 1, collectives = views->collectives.count + 1;
+	bool done;
 
-	if (done && communicates)
-		done = write_run(&run, &json);
-	else
-		ops_json_null(&json);
-	ops_buffer_append(&out, "", 1);
-	release(&run);
-	if (!done || out.failed) {
-		ops_buffer_release(&out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = out.bytes;
-	*ret_size = out.size - 1;
-	return OPS_OK;
+	*worker = (struct view_worker){.name = about->name, .span = about->span, .views = *views};
+	*views = (struct ops_views){0};
+	worker->overlaps = ops_alloc_zeroed(steps, sizeof(*worker->overlaps));
+	worker->waits = ops_alloc_zeroed(steps, sizeof(*worker->waits));
+	worker->order = ops_realloc_array(NULL, collectives, sizeof(*worker->order));
+	worker->names = ops_realloc_array(NULL, collectives, sizeof(*worker->names));
+	done = worker->overlaps && worker->waits && worker->order && worker->names && measure_overlaps(worker) &&
+	       keep_texts(worker);
+	ops_views_forget_trace(&worker->views);
+	return done;
+}
+
+void view_worker_release(struct view_worker *worker)
+{
+	ops_views_release(&worker->views);
+	ops_intern_release(&worker->texts);
+	view_spans_release(&worker->transfers);
+	ops_free(worker->overlaps);
+	ops_free(worker->waits);
+	ops_free(worker->order);
+	ops_free(worker->names);
 }

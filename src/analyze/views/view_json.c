@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "analyze/views/view_distributed.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/fault.h"
@@ -55,91 +56,148 @@ enum ops_code ops_views_json(const struct ops_trace *trace, char **ret_text, siz
 
 /* --- runs ----------------------------------------------------------------------------------------------------------- */
 
-static bool write_worker(const struct ops_worker *worker, struct ops_json_writer *json)
-{
-	ops_json_key(json, "worker");
-	ops_json_text(json, worker->name, strlen(worker->name));
-	ops_json_key(json, "span");
-	if (worker->span)
-		ops_json_integer(json, worker->span);
-	else
-		ops_json_null(json);
-	return write_trace(worker->trace, json);
-}
+/* What is known of a run's workers as their traces come and go. */
+struct run {
+	struct view_worker *workers;
+	struct view_worker **some; /* of a span */
+	size_t count;
+	struct ops_error *error;
+};
 
-static bool write_workers(const struct ops_worker *workers, size_t count, struct ops_json_writer *json)
+static bool add_worker(struct run *run, const struct ops_worker *about, const struct ops_trace *trace,
+                       struct ops_json_writer *json)
 {
-	bool done = true;
+	struct ops_views views;
+	bool done = ops_views_init(&views, trace);
 
-	if (count == 1)
-		return write_worker(workers, json);
-	ops_json_key(json, "traces");
-	ops_json_open(json, '[');
-	for (size_t i = 0; done && i < count; i++) {
-		ops_json_open(json, '{');
-		done = write_worker(&workers[i], json);
-		ops_json_close(json, '}');
+	if (json) {
+		ops_json_key(json, "worker");
+		ops_json_text(json, about->name, strlen(about->name));
+		ops_json_key(json, "span");
+		if (about->span)
+			ops_json_integer(json, about->span);
+		else
+			ops_json_null(json);
+		done = done && write_members(&views, json);
 	}
-	ops_json_close(json, ']');
-	return done;
+	if (!done)
+		ops_views_release(&views);
+	return done && view_worker_init(&run->workers[run->count++], about, &views);
 }
 
-/* The workers of one span, gathered in `some`. */
-static enum ops_code write_span(const struct ops_worker *workers, size_t count, int64_t span, struct ops_worker *some,
-                                struct ops_json_writer *json, struct ops_error *error)
+/* Each worker's own views, into `json` if there is one, as a list if they may be several. */
+static enum ops_code add_workers(struct run *run, const struct ops_trace_source *source, const struct ops_worker *workers,
+                                 size_t count, struct ops_json_writer *json)
 {
-	size_t taken = 0, size;
-	enum ops_code code;
-	char *text;
+	enum ops_code code = OPS_OK;
 
-	for (size_t i = 0; i < count; i++)
-		if (workers[i].span == span)
-			some[taken++] = workers[i];
-	code = ops_distributed_json(some, taken, &text, &size, error);
-	if (code)
-		return code;
-	ops_json_raw(json, text, size);
-	ops_free_views(text);
-	return OPS_OK;
+	run->workers = ops_alloc_zeroed(count + 1, sizeof(*run->workers));
+	run->some = ops_alloc_zeroed(count + 1, sizeof(*run->some));
+	if (!run->workers || !run->some)
+		return ops_fault_memory(run->error);
+	for (size_t i = 0; !code && i < count; i++) {
+		const struct ops_trace *trace = workers[i].trace;
+		struct ops_trace *taken = NULL;
+
+		if (!trace)
+			code = source->take(source->context, i, &taken, run->error);
+		trace = trace ? trace : taken;
+		if (code || !trace) /* a file that is none */
+			continue;
+		if (json && count > 1)
+			ops_json_open(json, '{');
+		if (!add_worker(run, &workers[i], trace, json))
+			code = ops_fault_memory(run->error);
+		if (json && count > 1)
+			ops_json_close(json, '}');
+		ops_trace_unref(taken);
+	}
+	return code;
+}
+
+static void release(struct run *run)
+{
+	for (size_t i = 0; i < run->count; i++)
+		view_worker_release(&run->workers[i]);
+	ops_free(run->workers);
+	ops_free(run->some);
+}
+
+/* The workers of one span. */
+static bool write_span(struct run *run, int64_t span, struct ops_json_writer *json)
+{
+	size_t taken = 0;
+
+	for (size_t i = 0; i < run->count; i++)
+		if (run->workers[i].span == span)
+			run->some[taken++] = &run->workers[i];
+	return view_write_distributed(run->some, taken, json);
 }
 
 /* Spans in order of their first worker, who has them all unless the others go on without. */
-static enum ops_code write_distributed(const struct ops_worker *workers, size_t count, struct ops_json_writer *json,
-                                       struct ops_error *error)
+static bool write_distributed(struct run *run, struct ops_json_writer *json)
 {
-	struct ops_worker *some = ops_realloc_array(NULL, count + 1, sizeof(*some));
-	enum ops_code code = some ? OPS_OK : ops_fault_memory(error);
 	size_t spans = 0;
+	bool done = true;
 
-	while (spans < count && strcmp(workers[spans].name, workers[0].name) == 0)
+	while (spans < run->count && strcmp(run->workers[spans].name, run->workers[0].name) == 0)
 		spans++;
 	ops_json_key(json, "distributed");
 	if (spans != 1)
 		ops_json_open(json, '[');
-	for (size_t i = 0; !code && i < spans; i++)
-		code = write_span(workers, count, workers[i].span, some, json, error);
+	for (size_t i = 0; done && i < spans; i++)
+		done = write_span(run, run->workers[i].span, json);
 	if (spans != 1)
 		ops_json_close(json, ']');
-	ops_free(some);
-	return code;
+	return done;
 }
 
-enum ops_code ops_run_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
-                           struct ops_error *error)
+enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struct ops_worker *workers, size_t count,
+                              char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
+	struct run run = {.error = error};
 	enum ops_code code;
 
 	ops_json_open(&json, '{');
-	code = write_workers(workers, count, &json) ? write_distributed(workers, count, &json, error)
-	                                            : ops_fault_memory(error);
+	if (count != 1) {
+		ops_json_key(&json, "traces");
+		ops_json_open(&json, '[');
+	}
+	code = add_workers(&run, source, workers, count, &json);
+	if (count != 1)
+		ops_json_close(&json, ']');
+	if (!code && !write_distributed(&run, &json))
+		code = ops_fault_memory(error);
 	ops_json_close(&json, '}');
+	release(&run);
 	if (code) {
 		ops_buffer_release(&out);
 		return code;
 	}
 	return finish(&out, true, ret_text, ret_size, error);
+}
+
+enum ops_code ops_run_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
+                           struct ops_error *error)
+{
+	return ops_run_json_of(NULL, workers, count, ret_text, ret_size, error);
+}
+
+enum ops_code ops_distributed_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
+                                   struct ops_error *error)
+{
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	struct run run = {.error = error};
+	bool done = add_workers(&run, NULL, workers, count, NULL) == OPS_OK;
+
+	for (size_t i = 0; done && i < run.count; i++)
+		run.some[i] = &run.workers[i];
+	done = done && view_write_distributed(run.some, run.count, &json);
+	release(&run);
+	return finish(&out, done, ret_text, ret_size, error);
 }
 
 void ops_free_views(char *text)

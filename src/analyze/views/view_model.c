@@ -228,7 +228,7 @@ bool ops_views_init(struct ops_views *views, const struct ops_trace *trace)
 	return view_steps_find(views);
 }
 
-void ops_views_release(struct ops_views *views)
+void ops_views_forget_trace(struct ops_views *views)
 {
 	ops_free(views->names);
 	ops_free(views->parts);
@@ -236,17 +236,28 @@ void ops_views_release(struct ops_views *views)
 	if (views->texts)
 		ops_intern_release(views->texts);
 	ops_free(views->texts);
+	views->names = NULL;
+	views->parts = NULL;
+	views->node_of = NULL;
+	views->texts = NULL;
+	views->trace = NULL;
+	views->events = NULL;
 	OPS_ARRAY_RELEASE(&views->nodes);
 	OPS_ARRAY_RELEASE(&views->launches);
 	OPS_ARRAY_RELEASE(&views->device_events);
 	OPS_ARRAY_RELEASE(&views->kernels);
+	view_spans_release(&views->all_kernels);
+	for (int i = 0; i < VIEW_TIME_COUNT; i++)
+		view_spans_release(&views->times[i]);
+}
+
+void ops_views_release(struct ops_views *views)
+{
+	ops_views_forget_trace(views);
 	OPS_ARRAY_RELEASE(&views->steps);
 	OPS_ARRAY_RELEASE(&views->collectives);
 	OPS_ARRAY_RELEASE(&views->devices);
 	OPS_ARRAY_RELEASE(&views->gpus);
 	OPS_ARRAY_RELEASE(&views->used);
 	view_spans_release(&views->ranges);
-	view_spans_release(&views->all_kernels);
-	for (int i = 0; i < VIEW_TIME_COUNT; i++)
-		view_spans_release(&views->times[i]);
 }

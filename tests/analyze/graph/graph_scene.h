@@ -44,13 +44,16 @@ static inline struct ops_trace *scene_read(const char *rows)
 	return trace;
 }
 
-/* The rows as a table of events; released with scene_release. */
+/* The rows as a table of events, one at a time; released with scene_release. */
 static inline struct event_set scene_events(const char *rows)
 {
-	struct ops_rank rank = {.trace = scene_read(rows)};
-	struct event_set set = {0};
+	static const struct ops_analyze_options options;
+	static struct ops_rank rank;
+	struct event_set set;
 
-	assert_true(event_set_build(&set, &rank, 1, false, false));
+	rank = (struct ops_rank){.trace = scene_read(rows)};
+	assert_int_equal(event_set_init(&set, &rank, 1, &options, false, NULL), OPS_OK);
+	assert_non_null(event_set_table(&set, 0));
 	return set;
 }
 

@@ -167,6 +167,38 @@ static void survives_failures(void **state)
 	release(modules, 2);
 }
 
+static enum ops_code take(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error)
+{
+	static const char *const rows[] = {first, second};
+
+	(void)error;
+	*ret_trace = i == *(const size_t *)context ? NULL : scene_read(rows[i], "");
+	return OPS_OK;
+}
+
+/* One trace at a time says the same as all at once; a file that is no trace is as good as not there. */
+static void traces_from_a_source(void **state)
+{
+	const struct ops_worker workers[] = {worker(first, "n_0"), worker(second, "n_1")};
+	const struct ops_worker empty[] = {{NULL, "n_0", 0}, {NULL, "n_1", 0}};
+	size_t none = 2, size;
+	const struct ops_trace_source source = {take, &none};
+	char *held, *taken;
+
+	(void)state;
+	assert_int_equal(ops_run_json(workers, 2, &held, &size, NULL), OPS_OK);
+	assert_int_equal(ops_run_json_of(&source, empty, 2, &taken, &size, NULL), OPS_OK);
+	assert_string_equal(held, taken);
+	ops_free_views(held);
+	ops_free_views(taken);
+	none = 0;
+	assert_int_equal(ops_run_json_of(&source, empty, 2, &taken, &size, NULL), OPS_OK);
+	assert_has(taken, "{\"traces\":[{\"worker\":\"n_1\"");
+	assert_has_not(taken, "n_0");
+	ops_free_views(taken);
+	release(workers, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +206,7 @@ int main(void)
 		cmocka_unit_test(spec_12_workers_that_do_not_talk),
 		cmocka_unit_test(spec_13_pairs),
 		cmocka_unit_test(spec_10_backward_of_modules),
+		cmocka_unit_test(traces_from_a_source),
 		cmocka_unit_test(survives_failures),
 	};
 

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables of a run's ranks. Traces that are there have their tables made once; those that a source gives are taken when
+ * they are asked for and go when the next one is, so that no more than one of them is held. What all say together (0.7:
+ * steps, the device, the first start) is known before.
+ */
+#include "analyze/events/event_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+/* --- facts -------------------------------------------------------------------------------------------------------- */
+
+static bool is_mtia(const struct ops_trace *trace)
+{
+	struct ops_string key, json;
+
+	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
+		ops_trace_metadata(trace, i, &key, &json);
+		if (ops_string_is(key, "distributedInfo") && ops_string_contains(json, "mtia:hccl"))
+			return true;
+	}
+	return false;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Sorts, and leaves each once. */
+static size_t settle(int64_t *numbers, size_t count)
+{
+	size_t kept = 0;
+
+	if (count)
+		qsort(numbers, count, sizeof(*numbers), compare_numbers);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || numbers[i] != numbers[kept - 1])
+			numbers[kept++] = numbers[i];
+	return kept;
+}
+
+static bool find_facts(const struct event_table *table, struct ops_rank_facts *facts)
+{
+	static const char *const launches[] = {"cudaLaunchKernel", "hipLaunchKernel",
+	                                       "runFunction - job_prep_and_submit_for_execution"};
+
+	*facts = (struct ops_rank_facts){.first_ns = INT64_MAX, .mtia = is_mtia(table->trace)};
+	for (size_t i = 0; i < 3; i++)
+		facts->launches[i] = ops_trace_find_string(table->trace, launches[i], strlen(launches[i])) != OPS_NONE;
+	for (size_t row = 0; row < table->count; row++)
+		if (table->rows[row].ts_ns < facts->first_ns)
+			facts->first_ns = table->rows[row].ts_ns;
+	if (!OPS_ARRAY_RESERVE(&facts->steps, table->steps.count + 1))
+		return false;
+	for (size_t i = 0; i < table->steps.count; i++)
+		event_step_number(event_name(table, &table->rows[table->steps.items[i]]),
+		                  &facts->steps.items[facts->steps.count++]);
+	facts->steps.count = settle(facts->steps.items, facts->steps.count);
+	return true;
+}
+
+static void release_facts(struct ops_rank_facts *facts)
+{
+	OPS_ARRAY_RELEASE(&facts->steps);
+}
+
+enum ops_code ops_rank_facts_new(const struct ops_trace *trace, bool round_to_us, struct ops_rank_facts **ret_facts,
+                                 struct ops_error *error)
+{
+	struct ops_rank_facts *facts = ops_alloc_zeroed(1, sizeof(*facts));
+	struct event_table table = {0};
+	bool done = facts && event_table_build(&table, trace, round_to_us) && find_facts(&table, facts);
+
+	event_table_release(&table);
+	if (!done) {
+		ops_rank_facts_free(facts);
+		return ops_fault_memory(error);
+	}
+	*ret_facts = facts;
+	return OPS_OK;
+}
+
+void ops_rank_facts_free(struct ops_rank_facts *facts)
+{
+	if (facts)
+		release_facts(facts);
+	ops_free(facts);
+}
+
+/* Adds what a rank says to what all say. */
+static bool add_facts(struct event_set *set, const struct ops_rank_facts *facts, struct ops_rank_facts *all)
+{
+	if (facts->first_ns < all->first_ns)
+		all->first_ns = facts->first_ns;
+	all->mtia |= facts->mtia;
+	for (size_t i = 0; i < 3; i++)
+		all->launches[i] |= facts->launches[i];
+	if (!OPS_ARRAY_RESERVE(&set->steps, facts->steps.count + 1))
+		return false;
+	if (facts->steps.count)
+		memcpy(set->steps.items + set->steps.count, facts->steps.items,
+		       facts->steps.count * sizeof(*facts->steps.items));
+	set->steps.count = settle(set->steps.items, set->steps.count + facts->steps.count);
+	return true;
+}
+
+static enum event_device_type device_of(const struct ops_rank_facts *all)
+{
+	if (all->mtia)
+		return EVENT_MTIA;
+	if (all->launches[0])
+		return EVENT_NVIDIA;
+	if (all->launches[1])
+		return EVENT_AMD;
+	return all->launches[2] ? EVENT_MTIA : EVENT_UNKNOWN_DEVICE;
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+
+static void release_table(struct event_set *set, size_t i)
+{
+	const struct ops_trace *trace = set->tables[i].trace;
+
+	event_table_release(&set->tables[i]);
+	if (!set->ranks[i].trace)
+		ops_trace_unref((struct ops_trace *)trace);
+}
+
+/* Makes the table but for its filter. */
+static enum ops_code make_table(struct event_set *set, size_t i)
+{
+	const struct ops_trace *trace = set->ranks[i].trace;
+	struct ops_trace *taken = NULL;
+	enum ops_code code;
+
+	if (!trace) {
+		if (set->guest < set->count)
+			release_table(set, set->guest);
+		set->guest = set->count;
+		code = set->source->take(set->source->context, i, &taken, set->error);
+		if (code)
+			return code;
+		set->guest = i;
+		trace = taken;
+	}
+	if (!event_table_build(&set->tables[i], trace, set->round_to_us)) {
+		release_table(set, i);
+		set->guest = set->guest == i ? set->count : set->guest;
+		return ops_fault_memory(set->error);
+	}
+	set->tables[i].rank = set->ranks[i].rank;
+	return OPS_OK;
+}
+
+const struct event_table *event_set_table(struct event_set *set, size_t i)
+{
+	struct event_table *table = &set->tables[i];
+
+	if (!set->code && !table->trace)
+		set->code = make_table(set, i);
+	if (!set->code && !table->kept && !event_steps_filter(table, set->steps.count >= 2, set->include_last))
+		set->code = ops_fault_memory(set->error);
+	return set->code ? NULL : table;
+}
+
+static enum ops_code ask(struct event_set *set, size_t i, struct ops_rank_facts *all)
+{
+	struct ops_rank_facts facts = {0};
+	bool done;
+
+	if (set->ranks[i].facts)
+		return add_facts(set, set->ranks[i].facts, all) ? OPS_OK : ops_fault_memory(set->error);
+	set->code = make_table(set, i);
+	if (set->code)
+		return set->code;
+	done = find_facts(&set->tables[i], &facts) && add_facts(set, &facts, all);
+	release_facts(&facts);
+	return done ? OPS_OK : ops_fault_memory(set->error);
+}
+
+enum ops_code event_set_init(struct event_set *set, const struct ops_rank *ranks, size_t count,
+                             const struct ops_analyze_options *options, bool include_last, struct ops_error *error)
+{
+	struct ops_rank_facts all = {.first_ns = INT64_MAX};
+	enum ops_code code = OPS_OK;
+
+	*set = (struct event_set){.ranks = ranks, .source = options->source, .guest = count, .error = error,
+	                          .round_to_us = options->round_to_us, .include_last = include_last,
+	                          .tables = ops_alloc_zeroed(count + 1, sizeof(*set->tables))};
+	if (!set->tables)
+		return ops_fault_memory(error);
+	set->count = count;
+	for (size_t i = 0; !code && i < count; i++)
+		code = ask(set, i, &all);
+	set->first_ns = all.first_ns == INT64_MAX ? 0 : all.first_ns;
+	set->device = device_of(&all);
+	return code;
+}
+
+void event_set_release(struct event_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (set->tables[i].trace)
+			release_table(set, i);
+	ops_free(set->tables);
+	OPS_ARRAY_RELEASE(&set->steps);
+	*set = (struct event_set){0};
+}

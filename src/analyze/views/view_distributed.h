@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The workers of a run together (12), each brought down to what that needs, so that its trace may go before the next comes.
+ */
+#ifndef OPS_ANALYZE_VIEW_DISTRIBUTED_H
+#define OPS_ANALYZE_VIEW_DISTRIBUTED_H
+
+#include <opstrobe/views.h>
+
+#include "analyze/views/view_communication.h"
+#include "analyze/views/views.h"
+#include "base/intern.h"
+
+struct view_wait {
+	int64_t transfer_ns;
+	int64_t synchronizing_ns;
+};
+
+struct view_worker {
+	const char *name; /* borrowed */
+	int64_t span;
+	struct ops_views views; /* steps, collectives and their ranges, devices; no trace */
+	struct ops_intern texts; /* their names */
+	uint32_t *names; /* by collective: its name among the texts */
+	struct view_overlap *overlaps; /* by step */
+	struct view_wait *waits;
+	struct view_spans transfers; /* as views.ranges, each cut to what the transfer took */
+	uint32_t *order; /* collectives by step or by name */
+};
+
+/* Takes over the views, also when it fails for want of memory. Released in any case. */
+bool view_worker_init(struct view_worker *worker, const struct ops_worker *about, struct ops_views *views);
+void view_worker_release(struct view_worker *worker);
+/* Writes what the workers of one span say together. */
+bool view_write_distributed(struct view_worker *const *workers, size_t count, struct ops_json_writer *json);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The traces that paths on the command line stand for, one after the other: some are read ahead by other threads, and what
+ * has been taken is read again when it is wanted again, unless all of it is small enough to be kept. On a terminal, long
+ * reads show how far they are.
+ */
+#ifndef OPS_CLI_STREAM_H
+#define OPS_CLI_STREAM_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <opstrobe/error.h>
+#include <opstrobe/trace.h>
+#include <opstrobe/views.h>
+
+#include "files.h"
+
+#define CLI_AHEAD 2 /* how many traces are read or wait to be taken besides that in use */
+#define CLI_READERS_MAX 16
+
+struct cli_slot;
+
+struct cli_stream {
+	struct cli_files files;
+	size_t *order; /* the file at each place, to be changed between passes */
+	struct cli_slot *slots; /* by file */
+	size_t count;
+	size_t ahead; /* how many places behind `wanted` may be read; all below is behind `lock` */
+	size_t wanted;
+	size_t next; /* place that is read next */
+	size_t kept_events;
+	bool stop;
+	bool any_file; /* what is no trace is no failure, but NULL */
+	bool show, shown; /* progress */
+	int64_t shown_ns;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	pthread_t readers[CLI_READERS_MAX];
+	size_t reader_count;
+};
+
+/* False, after saying why, when there is nothing to read. Closed in any case. `any_file`: see above. */
+bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count, size_t ahead, bool any_file);
+void cli_stream_close(struct cli_stream *stream);
+
+/* The workers of the files, without traces: freed by the caller, NULL when memory is out. */
+struct ops_worker *cli_stream_workers(const struct cli_stream *stream);
+
+/* The trace at a place, as a reference of the caller's: the `take` of an ops_trace_source. NULL, and no error, for a file
+ * that a directory has and that is no trace. For one thread; fastest in order. */
+enum ops_code cli_stream_take(void *stream, size_t place, struct ops_trace **ret_trace, struct ops_error *error);
+
+#endif
