@@ -14,13 +14,14 @@
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
+/* -1 of what has none: no stream's number is negative. */
 static int64_t stream_of(const struct ops_trace *trace, uint32_t row)
 {
 	struct ops_string json;
 	double number;
 
 	if (!ops_event_arg(trace, row, "stream", &json) ||
-	    !ops_json_slice_number((struct ops_json_slice){json.bytes, json.size}, &number) || !(fabs(number) < 9e15))
+	    !ops_json_slice_number((struct ops_json_slice){json.bytes, json.size}, &number) || !(number >= 0 && number < 9e15))
 		return -1;
 	return (int64_t)number;
 }

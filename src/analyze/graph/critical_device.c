@@ -253,7 +253,8 @@ static bool walk_work(struct device_walk *walk)
 		const struct event_row *row = &rows[at];
 		bool syncs = row->kind == OPS_EVENT_SYNC;
 
-		if (row->correlation >= 0 && (row->stream != -1 || syncs))
+		/* Work that the step filter left out is on no stream. */
+		if (row->correlation >= 0 && (path->stream_of[at] != OPS_NONE || syncs))
 			items[count++] = (struct work_item){syncs ? event_end(row) : row->ts_ns, at};
 	}
 	if (count)
