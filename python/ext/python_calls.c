@@ -85,25 +85,29 @@ static ops_frame *frame_of(const struct call *call)
 	return (ops_frame *)(call->frame & ~(uintptr_t)(C_CALL | HIDDEN)); /* frames are aligned to words */
 }
 
+/* The line where a thread stands that is not in a C function. A call that has ended unnoticed has no frame any more, so it is
+ * looked for first. */
+static __attribute__((noinline)) uint32_t running_line(struct calls_thread *thread, const struct call *call)
+{
+	PyThreadState *state = PyGILState_GetThisThreadState();
+	ops_frame *frame = state ? ops_frame_current(state) : NULL;
+
+	while (frame && frame != frame_of(call))
+		frame = ops_frame_caller(frame);
+	return frame ? line_of(thread, frame) : 0;
+}
+
 /* What ops_call_line asks, mostly without the GIL: the thread's own calls, and frames that stand still because the thread
- * is here. A call that has ended unnoticed has no frame any more, so it is looked for first. */
+ * is here. */
 static uint32_t current_line(void)
 {
 	struct calls_thread *thread = this_thread;
 	const struct call *call;
-	PyThreadState *state;
-	ops_frame *frame;
 
 	if (!thread || !__atomic_load_n(&thread->session, __ATOMIC_RELAXED) || !thread->count)
 		return 0;
 	call = &thread->calls[thread->count - 1];
-	if (call->frame & (C_CALL | HIDDEN))
-		return call->line;
-	state = PyGILState_GetThisThreadState();
-	frame = state ? ops_frame_current(state) : NULL;
-	while (frame && frame != frame_of(call))
-		frame = ops_frame_caller(frame);
-	return frame ? line_of(thread, frame) : 0;
+	return OPS_LIKELY(call->frame & (C_CALL | HIDDEN)) ? call->line : running_line(thread, call);
 }
 
 /* --- threads -------------------------------------------------------------------------------------------------------- */
@@ -156,31 +160,37 @@ static struct calls_thread *new_thread(void)
 
 /* --- calls ---------------------------------------------------------------------------------------------------------- */
 
+/* Room for one more call; false when memory is out, and then a record is lost. */
+static bool grow(struct calls_thread *thread)
+{
+	uint32_t capacity = thread->capacity ? thread->capacity * 2 : 128;
+	struct call *calls = PyMem_RawRealloc(thread->calls, capacity * sizeof(*calls));
+
+	if (!calls) {
+		__atomic_store_n(&thread->recorder->lost, thread->recorder->lost + 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	thread->calls = calls;
+	thread->capacity = capacity;
+	return true;
+}
+
 /* Opens a call; the caller has seen to the calls below it. */
-static void push(struct calls_thread *thread, const struct ops_python_function *function, uintptr_t frame, uint32_t line,
-                 uint64_t start_ticks)
+OPS_ALWAYS_INLINE void push(struct calls_thread *thread, const struct ops_python_function *function, uintptr_t frame,
+                            uint32_t line, uint64_t start_ticks)
 {
 	const struct ops_collector *collector = recorder.collector;
 	uint64_t epoch = ops_collector_epoch(collector);
 	struct ops_slot *slot = NULL;
 
-	if (thread->count == thread->capacity) {
-		uint32_t capacity = thread->capacity ? thread->capacity * 2 : 128;
-		struct call *calls = PyMem_RawRealloc(thread->calls, capacity * sizeof(*calls));
-
-		if (!calls) {
-			__atomic_store_n(&thread->recorder->lost, thread->recorder->lost + 1, __ATOMIC_RELAXED);
-			return;
-		}
-		thread->calls = calls;
-		thread->capacity = capacity;
-	}
-	if (function->rule == OPS_PYTHON_HIDE)
+	if (OPS_UNLIKELY(thread->count == thread->capacity) && !grow(thread))
+		return;
+	if (OPS_UNLIKELY(function->rule == OPS_PYTHON_HIDE))
 		frame |= HIDDEN;
-	else if (epoch)
+	else if (OPS_LIKELY(epoch != 0))
 		slot = ops_reserve(collector, thread->recorder, epoch, 0);
 	thread->calls[thread->count++] = (struct call){frame, slot, line};
-	if (!slot)
+	if (OPS_UNLIKELY(!slot))
 		return;
 	slot->owner = NULL;
 	slot->end_ticks = 0;
@@ -353,20 +363,20 @@ void ops_python_leave(ops_frame *frame)
 }
 
 /* The C function that is called, NULL if it is none. */
-static struct ops_python_function *method_of(PyObject *callable)
+static inline struct ops_python_function *method_of(PyObject *callable)
 {
 	PyMethodDef *method;
 	PyTypeObject *type;
 	struct ops_python_function *function;
 
-	if (PyCFunction_Check(callable)) {
+	if (Py_IS_TYPE(callable, &PyMethodDescr_Type)) {
+		method = ((PyMethodDescrObject *)callable)->d_method;
+		type = PyDescr_TYPE(callable);
+	} else if (PyCFunction_Check(callable)) {
 		PyObject *self = ((PyCFunctionObject *)callable)->m_self;
 
 		method = ((PyCFunctionObject *)callable)->m_ml;
-		type = self && !PyModule_Check(self) ? Py_TYPE(self) : NULL;
-	} else if (Py_IS_TYPE(callable, &PyMethodDescr_Type)) {
-		method = ((PyMethodDescrObject *)callable)->d_method;
-		type = PyDescr_TYPE(callable);
+		type = self ? Py_TYPE(self) : NULL;
 	} else {
 		return NULL;
 	}

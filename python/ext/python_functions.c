@@ -244,10 +244,10 @@ struct ops_python_function *ops_python_add_code(struct ops_python_functions *fun
 	return function;
 }
 
-/* What functions made by pybind11 have for a self is no object of the program. */
-static bool is_binding(const PyTypeObject *type)
+/* What functions of modules, and those made by pybind11, have for a self is no object of the program. */
+static bool is_binding(PyTypeObject *type)
 {
-	return strcmp(type->tp_name, "PyCapsule") == 0 || strncmp(type->tp_name, "pybind11_", 9) == 0;
+	return PyType_IsSubtype(type, &PyModule_Type) || strcmp(type->tp_name, "PyCapsule") == 0 || strncmp(type->tp_name, "pybind11_", 9) == 0;
 }
 
 struct ops_python_function *ops_python_add_method(struct ops_python_functions *functions, const PyMethodDef *method,

@@ -72,7 +72,7 @@ static inline struct ops_python_function *ops_python_find(const struct ops_pytho
  * exception. */
 struct ops_python_function *ops_python_add_code(struct ops_python_functions *functions, PyCodeObject *code,
                                                 ops_frame *frame);
-/* `type` is NULL for functions of modules. */
+/* `type` is that of what the function is bound to, or a method's class; NULL for none. */
 struct ops_python_function *ops_python_add_method(struct ops_python_functions *functions, const PyMethodDef *method,
                                                   PyTypeObject *type);
 /* One that is none of these, by any address as its key. */

@@ -32,6 +32,7 @@ static struct {
 } profile;
 
 static unsigned long main_thread;
+static PyInterpreterState *interpreter; /* the main one */
 
 static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argument);
 
@@ -84,7 +85,7 @@ static int hook_thread(PyThreadState *state)
 
 static int hook_threads(void)
 {
-	PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Main());
+	PyThreadState *state = PyInterpreterState_ThreadHead(interpreter);
 	int done = 0;
 
 	profile.newest = state->id;
@@ -139,7 +140,7 @@ static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argu
 		ops_python_return(of);
 		break;
 	}
-	if (PyInterpreterState_ThreadHead(PyInterpreterState_Main())->id != profile.newest && hook_threads() < 0)
+	if (OPS_UNLIKELY(PyInterpreterState_ThreadHead(interpreter)->id != profile.newest) && hook_threads() < 0)
 		PyErr_Clear();
 	return OPS_UNLIKELY(profile.chains) ? call_chained(object, frame, what, argument) : 0;
 }
@@ -166,6 +167,7 @@ int ops_python_hooks_install(void)
 	if (find_main_thread() < 0 || (!audited && PySys_AddAuditHook(audit, NULL) < 0))
 		return -1;
 	audited = true;
+	interpreter = PyInterpreterState_Main();
 	profile.displaced = false;
 	profile.on = true;
 	return hook_threads();
@@ -178,7 +180,7 @@ bool ops_python_hooks_displaced(void)
 
 void ops_python_hooks_remove(void)
 {
-	PyThreadState *state = profile.on ? PyInterpreterState_ThreadHead(PyInterpreterState_Main()) : NULL;
+	PyThreadState *state = profile.on ? PyInterpreterState_ThreadHead(interpreter) : NULL;
 
 	for (; state; state = PyThreadState_Next(state)) {
 		const struct hooked *hooked = find(state);

@@ -459,7 +459,8 @@ __attribute__((noinline)) char *put_any(const place &to, char *const at, const c
 /* What nearly all inputs are. NULL for others, and when there is no room. */
 OPS_INLINE char *put_usual(char *low, char *at, const c10::IValue &value)
 {
-	constexpr ops_input_head int_head = {OPS_INPUT_INT, 0, 0}, none_head = {OPS_INPUT_NONE, 0, 0};
+	static constexpr ops_input_head none_head = {OPS_INPUT_NONE, 0, 0};
+	static constexpr ops_input_head int_head = {OPS_INPUT_INT, 0, 0}, double_head = {OPS_INPUT_DOUBLE, 0, 0};
 	const size_t room = static_cast<size_t>(at - low);
 
 	if (OPS_LIKELY(value.isTensor())) {
@@ -472,19 +473,17 @@ OPS_INLINE char *put_usual(char *low, char *at, const c10::IValue &value)
 		write_strided(at, sizes->size(), sizes->sizes_data(), sizes->strides_data(), dtype_of(tensor));
 		return at;
 	}
-	if (OPS_UNLIKELY(room < sizeof(none_head) + sizeof(int64_t)))
-		return nullptr;
-	if (value.isInt()) { /* toInt() is a call, for the sake of symbolic integers */
-		at -= sizeof(int64_t);
-		std::memcpy(at, &value.payload.u.as_int, sizeof(int64_t));
-		at -= sizeof(int_head);
-		std::memcpy(at, &int_head, sizeof(int_head));
+	if (value.isNone() && room >= sizeof(none_head)) {
+		at -= sizeof(none_head);
+		std::memcpy(at, &none_head, sizeof(none_head));
 		return at;
 	}
-	if (!value.isNone())
+	if ((!value.isInt() && !value.isDouble()) || room < sizeof(int_head) + sizeof(int64_t))
 		return nullptr;
-	at -= sizeof(none_head);
-	std::memcpy(at, &none_head, sizeof(none_head));
+	at -= sizeof(int64_t);
+	std::memcpy(at, &value.payload.u, sizeof(int64_t)); /* toInt() is a call, for the sake of symbolic integers */
+	at -= sizeof(int_head);
+	std::memcpy(at, value.isInt() ? &int_head : &double_head, sizeof(int_head));
 	return at;
 }
 
@@ -904,7 +903,7 @@ uint32_t intern_text(recorder *self, const std::string &text)
 	return text.empty() ? 0 : attached.collector->intern(self->thread, text.data(), text.size(), nullptr, 0);
 }
 
-/* Backward nodes are called by the engine, not by a script. */
+/* Where that is, if a script runs; backward nodes are called by the engine. */
 OPS_COLD script_place find_script(recorder *self, const RecordFunction &fn) noexcept
 {
 	script_place script = {};
@@ -922,13 +921,14 @@ OPS_COLD script_place find_script(recorder *self, const RecordFunction &fn) noex
 }
 
 /* Whether more is to be recorded of this operator than its name and its inputs. */
-__attribute__((noinline)) bool needs_more() noexcept
+__attribute__((noinline)) bool needs_more(const RecordFunction &fn) noexcept
 {
 	const ops_torch_options &options = attached.options;
 
 	if (is_observed() || options.counters)
 		return true;
-	return (options.script_stacks || options.script_modules) && scripting::is_running();
+	return (options.script_stacks || options.script_modules) && fn.scope() != RecordScope::BACKWARD_FUNCTION &&
+	       scripting::is_running();
 }
 
 /* Opens the slot: it becomes the context that torch deletes at the operator's end. */
@@ -946,7 +946,7 @@ template <detail Detail>
 __attribute__((noinline)) context_ptr op_start_any(const RecordFunction &fn, recorder *self, const char *name,
                                                    operator_name schema, uint64_t epoch) noexcept
 {
-	const bool more = needs_more();
+	const bool more = needs_more(fn);
 	record what = {};
 
 	if (!schema.id)
@@ -992,7 +992,7 @@ OPS_HOT context_ptr op_start(const RecordFunction &fn) noexcept
 		ensure_state();
 	const char *const name = fn.name();
 	const operator_name known = remembered_name(self, name, epoch);
-	if (OPS_UNLIKELY(!known.id || ((is_observed() || attached.more) && needs_more())))
+	if (OPS_UNLIKELY(!known.id || ((is_observed() || attached.more) && needs_more(fn))))
 		return op_start_any<Detail>(fn, self, name, known, epoch);
 	ops_slot *const slot = reserve_usual<Detail>(self, epoch, fn, known.writes);
 	if (OPS_UNLIKELY(!slot))
@@ -1319,14 +1319,14 @@ void detach() noexcept
 	leave_thread();
 }
 
+/* Not the three scopes that only a torch built to trace what a mobile build needs knows: for every scope of a callback torch
+ * allocates memory whenever it sets a thread's state, which it does twice for each backward node. */
 RecordFunctionCallback op_callback(RecordFunctionCallback::StartCallback start)
 {
-	std::unordered_set<RecordScope, std::hash<RecordScope>> scopes;
-
-	for (uint8_t scope = 0; scope < static_cast<uint8_t>(RecordScope::NUM_SCOPES); scope++)
-		if (static_cast<RecordScope>(scope) != RecordScope::USER_SCOPE)
-			scopes.insert(static_cast<RecordScope>(scope));
-	return RecordFunctionCallback(start).needsInputs(attached.options.record_shapes).scopes(scopes);
+	return RecordFunctionCallback(start)
+		.needsInputs(attached.options.record_shapes)
+		.scopes({RecordScope::FUNCTION, RecordScope::BACKWARD_FUNCTION, RecordScope::TORCHSCRIPT_FUNCTION,
+		         RecordScope::LITE_INTERPRETER, RecordScope::STATIC_RUNTIME_OP, RecordScope::STATIC_RUNTIME_MODEL});
 }
 
 /* Always with inputs, for the argument text is one. */
