@@ -174,7 +174,8 @@ bool ops_trace_steps(const struct ops_trace *trace, uint64_t first, uint64_t las
 	for (uint32_t row = 0; row < e->count; row++) {
 		uint64_t number;
 
-		if (e->kind[row] != OPS_EVENT_USER_ANNOTATION ||
+		/* Files of 2021 have them among operators. */
+		if ((e->kind[row] != OPS_EVENT_USER_ANNOTATION && e->kind[row] != OPS_EVENT_CPU_OP) ||
 		    !step_number(ops_trace_string(trace, e->name[row]), &number) || number < first || number > last)
 			continue;
 		if (!found || e->start_ns[row] < *ret_from_ns)

@@ -77,6 +77,21 @@ static void device_work_goes_with_its_call(void **state)
 	ops_trace_unref(trace);
 }
 
+static void steps_of_old_files_are_operators(void **state)
+{
+	static const char old[] = "[{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"ProfilerStep#5\",\"pid\":5,\"tid\":1,"
+	                          "\"ts\":3,\"dur\":4}]";
+	struct ops_trace *trace;
+	struct ops_error error;
+	int64_t from, to;
+
+	(void)state;
+	assert_int_equal(ops_trace_read_memory(old, sizeof(old) - 1, NULL, &trace, &error), OPS_OK);
+	assert_true(ops_trace_steps(trace, 5, 5, &from, &to));
+	assert_int_equal(to - from, 4000);
+	ops_trace_unref(trace);
+}
+
 static void threads_take_their_device_work(void **state)
 {
 	struct ops_trace *trace = read_text(), *part;
@@ -165,6 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(device_work_goes_with_its_call),
+		cmocka_unit_test(steps_of_old_files_are_operators),
 		cmocka_unit_test(threads_take_their_device_work),
 		cmocka_unit_test(ranks_stay_apart),
 		cmocka_unit_test(survives_failures),

@@ -12,7 +12,7 @@ import { Await } from "../widgets/await";
 import { Card, Cards } from "../widgets/cards";
 import { Choice } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
-import { StepChoice, useSteps } from "../widgets/step_choice";
+import { StepChoice, useViewsPath } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
@@ -53,8 +53,8 @@ export function kernelFamily(name: string): string {
 export function Kernels({ source, trace }: ViewProps) {
 	const [by, setBy] = useParam("by", "name");
 	const byOperator = by === "operator";
-	const steps = useSteps();
-	const reply = useReply<KernelsReply>(source, `traces/${trace.id}/views`, { parts: "flags,tensor_cores,kernels,kernels_by_op", steps });
+	const path = useViewsPath(trace);
+	const reply = useReply<KernelsReply>(source, path, { parts: "flags,tensor_cores,kernels,kernels_by_op" });
 	return (
 		<div class="view">
 			<div class="tools">

@@ -10,7 +10,7 @@ import { formatUs } from "../format/units";
 import { Await } from "../widgets/await";
 import { Choice } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
-import { StepChoice, useSteps } from "../widgets/step_choice";
+import { StepChoice, useViewsPath } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Pairs } from "../widgets/tooltip";
@@ -61,10 +61,9 @@ export function familyOf(name: string): string {
 export function Operators({ source, trace }: ViewProps) {
 	const [by, setBy] = useParam("by", "name");
 	const byShape = by === "shape";
-	const steps = useSteps();
-	const reply = useReply<OperatorsReply>(source, `traces/${trace.id}/views`, {
+	const path = useViewsPath(trace);
+	const reply = useReply<OperatorsReply>(source, path, {
 		parts: "flags,operators,operators_by_input_shape,call_stacks",
-		steps,
 	});
 	return (
 		<div class="view">
