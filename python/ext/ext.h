@@ -44,6 +44,7 @@ int ops_ext_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **ret_typ
 /* One of each file: adds its types and functions. 0, or -1 with an exception set. */
 int ops_ext_add_trace(PyObject *module);
 int ops_ext_add_read_trace(PyObject *module);
+int ops_ext_add_devices(PyObject *module);
 int ops_ext_add_event_list(PyObject *module);
 int ops_ext_add_function_event(PyObject *module);
 int ops_ext_add_function_event_avg(PyObject *module);

@@ -12,6 +12,7 @@
 #include <opstrobe/record.h>
 
 #include "bridge.h"
+#include "devices.h"
 #include "python_calls.h"
 #include "module_calls.h"
 
@@ -23,6 +24,9 @@ struct session_object {
 	bool modules;                /* calls of modules are wanted */
 	PyObject *events;            /* tuple of names of what to count, NULL none */
 	PyObject *refused;           /* list of those that the system does not let us count, and why; NULL none */
+	uint32_t device_kinds;       /* set of enum ops_activity_kind: what devices do that is wanted */
+	struct ops_device_session *devices; /* NULL unless a collector runs */
+	PyObject *device_problem;    /* str: why devices are not recorded, or not whole; NULL none */
 	struct ops_record_options record;
 	struct ops_torch_options torch;
 	bool with_stack;
@@ -70,19 +74,20 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 				   "modules",       "record_ids",     "max_bytes",       "prefault_bytes",
 				   "stack",         "gc",             "path_prefixes",   "include",
 				   "exclude",       "hide",           "max_depth",       "min_duration_ns",
-				   "performance_events", "script_modules", NULL};
+				   "performance_events", "script_modules", "devices", NULL};
 	struct session_object *self = (struct session_object *)object;
 	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0, hierarchy = 0;
 	struct ops_record_options record = {0};
 	struct ops_python_options python = {0};
 	PyObject *events = NULL;
+	uint32_t devices = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!p:Session", keywords, &shapes, &memory,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!pO&:Session", keywords, &shapes, &memory,
 					 &all, &overloads, &modules, &ids, to_bytes, &record.max_bytes, to_bytes,
 					 &record.prefault_bytes, &stack, &gc, to_texts, &python.filter.path_prefixes,
 					 to_texts, &python.filter.include, to_texts, &python.filter.exclude,
 					 to_texts, &python.filter.hide, &python.max_depth, to_bytes, &python.min_duration_ns,
-					 &PyTuple_Type, &events, &hierarchy)) {
+					 &PyTuple_Type, &events, &hierarchy, ops_ext_to_device_kinds, &devices)) {
 		filter_clear(&python.filter);
 		return -1;
 	}
@@ -94,6 +99,7 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	Py_XSETREF(self->events, events);
 	self->record = record;
 	self->modules = modules;
+	self->device_kinds = devices;
 	self->torch = (struct ops_torch_options){
 		.record_shapes = shapes,
 		.profile_memory = memory,
@@ -111,6 +117,39 @@ static bool is_running(const struct session_object *self)
 	return self->session && self->pid == getpid();
 }
 
+/* Puts what a device's collector has into the recording; its failure is noted. */
+static void stop_devices(struct session_object *self, struct ops_recording *recording)
+{
+	struct ops_device_session *devices = self->devices;
+	struct ops_error error;
+	enum ops_code code;
+
+	self->devices = NULL;
+	if (!devices)
+		return;
+	Py_BEGIN_ALLOW_THREADS
+	code = ops_device_stop(devices, recording, &error);
+	Py_END_ALLOW_THREADS
+	if (code)
+		Py_XSETREF(self->device_problem, PyUnicode_DecodeUTF8(error.text, (Py_ssize_t)strlen(error.text), "replace"));
+}
+
+/* Lets a collector record devices beside the session. Without one the host is recorded alone, and why is noted. */
+static void start_devices(struct session_object *self)
+{
+	struct ops_error error;
+	enum ops_code code;
+
+	Py_CLEAR(self->device_problem);
+	if (!self->device_kinds)
+		return;
+	Py_BEGIN_ALLOW_THREADS
+	code = ops_cuda_start(self->device_kinds, &self->devices, &error);
+	Py_END_ALLOW_THREADS
+	if (code)
+		self->device_problem = PyUnicode_DecodeUTF8(error.text, (Py_ssize_t)strlen(error.text), "replace");
+}
+
 /* Ends the session, which is running; NULL with `error` filled when another thread was faster. */
 static struct ops_recording *end_session(struct session_object *self, struct ops_error *error)
 {
@@ -125,6 +164,7 @@ static struct ops_recording *end_session(struct session_object *self, struct ops
 		ops_counters_close();
 	self->torch.counters = NULL;
 	ops_session_stop(session, &recording, error);
+	stop_devices(self, recording);
 	if (!ops_python_calls_stop(recording)) {
 		ops_recording_free(recording);
 		recording = NULL;
@@ -212,6 +252,7 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 		return PyErr_Format(PyExc_RuntimeError, "cannot start a session: %s", refusal);
 	}
 	self->attached = bridge != NULL;
+	start_devices(self);
 	if (self->with_stack && ops_python_calls_start(&self->python, start_ticks) < 0) {
 		ops_recording_free(end_session(self, &error));
 		return NULL;
@@ -284,6 +325,14 @@ static PyObject *session_get_refused(PyObject *object, void *ignored)
 	return Py_NewRef(refused ? refused : Py_None);
 }
 
+static PyObject *session_get_device_problem(PyObject *object, void *ignored)
+{
+	PyObject *problem = ((struct session_object *)object)->device_problem;
+
+	(void)ignored;
+	return Py_NewRef(problem ? problem : Py_None);
+}
+
 static PyObject *session_get_displaced(PyObject *object, void *ignored)
 {
 	(void)ignored;
@@ -300,6 +349,7 @@ static void session_dealloc(PyObject *object)
 	filter_clear(&self->python.filter);
 	Py_XDECREF(self->events);
 	Py_XDECREF(self->refused);
+	Py_XDECREF(self->device_problem);
 	type->tp_free(object);
 	Py_DECREF(type);
 }
@@ -319,6 +369,8 @@ static PyMethodDef session_methods[] = {
 static PyGetSetDef session_properties[] = {
 	{"refused_events", session_get_refused, NULL,
 	 "Names of the performance events that cannot be counted here, and why; None when there are none.", NULL},
+	{"device_problem", session_get_device_problem, NULL,
+	 "Why devices could not be recorded, or not to the end; None when nothing was wrong.", NULL},
 	{"displaced", session_get_displaced, NULL,
 	 "Whether another profiler took the place of the hooks, so that Python calls may be missing.", NULL},
 	{"running", session_get_running, NULL, "Whether it was started and not stopped, in this process.", NULL},
@@ -327,7 +379,7 @@ static PyGetSetDef session_properties[] = {
 
 static PyType_Slot session_slots[] = {
 	{Py_tp_doc, "Session(*, record_shapes=False, profile_memory=False, all_threads=False, capture_overload_names=False, "
-		    "modules=False, max_bytes=0, prefault_bytes=0)\n--\n\n"
+		    "modules=False, max_bytes=0, prefault_bytes=0, devices=())\n--\n\n"
 		    "A recording of this process. One records at a time. Dropped while it runs, it ends and is lost."},
 	{Py_tp_init, session_init},
 	{Py_tp_new, PyType_GenericNew},

@@ -90,6 +90,15 @@ def filters_of(configs: Configs) -> dict[ProfilerActivity, set[str]]:
     return {group: set(config.activity_types) for group, config in configs.items() if config.activity_types is not None}
 
 
+def device_kinds(filters: Mapping[Any, Iterable[str]], with_sync: bool) -> frozenset[str]:
+    """The kinds of CUDA's activity to record: those that its filter names, else all but the costly synchronisation."""
+    for key, names in filters.items():
+        if as_member(ProfilerActivity, key) is ProfilerActivity.CUDA:
+            return frozenset(names)
+    kinds = _KINDS[ProfilerActivity.CUDA]
+    return kinds if with_sync else kinds - {"CUDA_SYNC"}
+
+
 def left_out_by(filters: Mapping[Any, Iterable[str]]) -> frozenset[str]:
     """The categories that filters leave out. RuntimeError for a kind that is none of its group's."""
     left_out: frozenset[str] = frozenset()
@@ -100,7 +109,9 @@ def left_out_by(filters: Mapping[Any, Iterable[str]]) -> frozenset[str]:
             if kinds is not None and name not in kinds:
                 raise RuntimeError(f"'{name}' is no activity type of {key}; there are {', '.join(sorted(kinds))}")
         if group is ProfilerActivity.CPU:
-            left_out = frozenset(name.lower() for name in _RECORDED - wanted)
+            left_out |= frozenset(name.lower() for name in _RECORDED - wanted)
+        elif group is ProfilerActivity.CUDA and "GPU_USER_ANNOTATION" not in wanted:
+            left_out |= {"gpu_user_annotation"}
     return left_out
 
 

@@ -53,6 +53,13 @@ def _tell_torch(recording: bool) -> None:
         profiler._set_is_profiler_enabled(recording)
 
 
+def _synchronize() -> None:
+    """Waits for the devices, whose work is recorded only when it is done."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
 class Recording:
     """`prepare`, `start`, `stop`, and the results. For one window only.
 
@@ -78,9 +85,11 @@ class Recording:
         record_gc: bool = False,
         performance_events: tuple[str, ...] = (),
         call_stacks: bool = False,
+        devices: frozenset[str] = frozenset(),
     ) -> None:
         self.trace_id = ""
-        self.use_device: str | None = None  # device collectors will say
+        self.use_device: str | None = None  # set by who asks for one that is there
+        self._devices = devices
         self.record_shapes = record_shapes or with_flops
         self.profile_memory = profile_memory
         self.with_flops = with_flops
@@ -129,6 +138,7 @@ class Recording:
             record_ids=self._record_ids,
             **session_options(self._stack, self._record_gc),
             performance_events=self._performance_events,
+            devices=self._devices if self.use_device == "cuda" else (),
         )
         self._duration_ns["prepare"] = time.perf_counter_ns() - begin
 
@@ -150,6 +160,9 @@ class Recording:
         if self._session.refused_events is not None:
             names, why = self._session.refused_events
             warn(f"performance events that cannot be counted here and are left out: {', '.join(names)} ({why})")
+        if self._session.device_problem is not None:
+            warn(f"CUDA is not recorded: {self._session.device_problem}")
+            self.use_device = None
         if self._watch is not None:
             self._watch.start()
         _tell_torch(True)
@@ -176,6 +189,8 @@ class Recording:
         if session is None or not session.running:
             return
         begin = time.perf_counter_ns()
+        if self.use_device is not None:
+            _synchronize()
         _tell_torch(False)
         _thread_names.tell()
         _thread_start.end()
@@ -187,6 +202,8 @@ class Recording:
         self._events = None  # there may be a list of the earlier windows alone
         self._duration_ns["disable"] = time.perf_counter_ns() - begin
         self._warn_of_gaps(self.trace, session.displaced)
+        if session.device_problem is not None and self.use_device is not None:
+            warn(f"the record of CUDA's devices may be incomplete: {session.device_problem}")
 
     def discard(self) -> None:
         """Ends the window without a trace."""

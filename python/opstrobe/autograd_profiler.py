@@ -7,8 +7,8 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from opstrobe import _metadata
-from opstrobe._activities import left_out_by, parse_activities
+from opstrobe import _core, _metadata
+from opstrobe._activities import device_kinds, left_out_by, parse_activities
 from opstrobe._config import check_experimental, values_of
 from opstrobe._core import EventList, FunctionEvent, Trace, record_function
 from opstrobe._emit import emit_itt, emit_nvtx
@@ -107,6 +107,7 @@ class profile(Recording):
             record_ids=_record_ids,
             performance_events=tuple(self._values["performance_events"]),
             call_stacks=self._values["verbose"],
+            devices=device_kinds(activity_filters or {}, self._values["enable_cuda_sync_events"]),
         )
         self.use_cuda = use_cuda
         self.use_cpu = use_cpu
@@ -121,15 +122,21 @@ class profile(Recording):
         if enabled:
             self._check_device(use_device, use_cpu, use_kineto)
 
-    @staticmethod
-    def _check_device(name: str | None, use_cpu: bool, use_kineto: bool) -> None:
+    def _check_device(self, name: str | None, use_cpu: bool, use_kineto: bool) -> None:
         if name == "mtia" and not use_kineto:
             raise AssertionError("Legacy MTIA profiling is not supported: it needs use_kineto=True and an MTIA device")
         if not use_cpu and not use_kineto:
             raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
+        problem = None
+        if name == "cuda":
+            devices, problem = _core.cuda()
+            if problem is None:
+                self.use_device = "cuda"
+                return
+            problem = problem if devices else None
         if name in _DEVICES:
             word = name.upper()
-            warn(f"{word} is not available, disabling {word} profiling")
+            warn(f"{word} is not available, disabling {word} profiling" + (f": {problem}" if problem else ""))
         elif name is not None:
             warn(f"The {name} is not a valid device option.")
         if not use_cpu:

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import argparse
-import ctypes.util
 import dataclasses
-import glob
 import importlib.metadata
 import importlib.util
 import json
@@ -113,12 +111,12 @@ def _clock() -> Finding:
 
 
 def _gpu() -> Finding:
-    places = [os.path.join(place, "nvidia", "*", "lib", "libcupti.so*") for place in sys.path if place]
-    places += ["/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*", "/usr/local/cuda*/lib64/libcupti.so*"]
-    found = sorted(path for place in places for path in glob.glob(place))
-    cupti = found[0] if found else ctypes.util.find_library("cupti")
-    text = f"CUPTI is there ({cupti})" if cupti else "no CUPTI on this machine"
-    return Finding("gpu", NOTE, f"{text}; this version of Opstrobe records the CPU only")
+    devices, problem = _core.cuda()
+    if problem is None:
+        return Finding("gpu", OK, f"{devices} CUDA device{'s' * (devices > 1)}, recorded with {_core.cupti()}")
+    if devices:
+        return Finding("gpu", PROBLEM, f"{devices} CUDA devices that cannot be recorded: {problem}")
+    return Finding("gpu", NOTE, f"no CUDA device: {problem}; the CPU is recorded")
 
 
 def _perf_events() -> Finding:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 
-from opstrobe import _machine, _metadata
+from opstrobe import _core, _machine, _metadata
 from opstrobe._activities import filters_of, parse_activities, refuse_extensions
 from opstrobe._config import _ExperimentalConfig, check_experimental, values_of, without_trace_only
 from opstrobe._core import EventList, ModuleSummary, record_function
@@ -61,7 +61,8 @@ _DEVICES = {
 
 def supported_activities() -> set[ProfilerActivity]:
     """What this machine and this build can record."""
-    return {ProfilerActivity.CPU}
+    cuda = {ProfilerActivity.CUDA} if _core.cuda()[1] is None else set()
+    return {ProfilerActivity.CPU} | cuda
 
 
 _warned_of_replacement = False

@@ -308,22 +308,31 @@ const struct ops_device_collector *ops_cupti_collector(void)
 	return &collector;
 }
 
+enum ops_code ops_cuda_check(uint32_t *ret_devices, struct ops_error *error)
+{
+	const struct ops_cupti *library;
+	uint32_t count = 0;
+	enum ops_code code = ops_cuda_device_count(&count, error);
+
+	if (ret_devices)
+		*ret_devices = count;
+	return code ? code : ops_cupti_load(&library, error);
+}
+
 static char description[1200];
 
 static void describe(void)
 {
 	const struct ops_cupti *library;
 	struct ops_error error;
-	uint32_t count;
 
-	if (ops_cupti_load(&library, &error) || ops_cuda_device_count(&count, &error))
+	if (ops_cupti_load(&library, &error))
 		snprintf(description, sizeof(description), "none: %.1000s", error.text);
 	else
-		snprintf(description, sizeof(description), "%s, version %u, %u device%s", library->path, library->version, count,
-		         count == 1 ? "" : "s");
+		snprintf(description, sizeof(description), "%s, version %u", library->path, library->version);
 }
 
-const char *ops_cupti_describe(void)
+const char *ops_cuda_describe(void)
 {
 	static pthread_once_t described = PTHREAD_ONCE_INIT;
 

@@ -11,7 +11,4 @@
  * OPS_BUSY while it collects, OPS_STATE when CUPTI refuses, another profiler of CUDA being active, say. */
 const struct ops_device_collector *ops_cupti_collector(void);
 
-/* Where libcupti was found and which version, or why not, for `opstrobe doctor`. Static text, made once. */
-const char *ops_cupti_describe(void);
-
 #endif

@@ -94,18 +94,18 @@ static void load(void)
 	const char *missing;
 
 	if (!handle) {
-		ops_fault(&failure, OPS_STATE,
+		ops_fault(&failure, OPS_UNSUPPORTED,
 		          "no libcupti was found: neither with torch, nor by the loader, nor under CUDA_HOME; "
 		          "OPSTROBE_CUPTI may name one");
 		return;
 	}
 	missing = find_functions(handle);
 	if (missing)
-		ops_fault(&failure, OPS_STATE, "'%s' has no %s", path, missing);
+		ops_fault(&failure, OPS_UNSUPPORTED, "'%s' has no %s", path, missing);
 	else if (library.cuptiGetVersion(&library.version) != CUPTI_SUCCESS)
-		ops_fault(&failure, OPS_STATE, "'%s' does not tell its version", path);
+		ops_fault(&failure, OPS_UNSUPPORTED, "'%s' does not tell its version", path);
 	else if (library.version < OPS_CUPTI_VERSION_MIN)
-		ops_fault(&failure, OPS_STATE, "'%s' is older than CUPTI 11.8", path);
+		ops_fault(&failure, OPS_UNSUPPORTED, "'%s' is older than CUPTI 11.8", path);
 	library.path = path;
 	if (failure.code)
 		dlclose(handle);

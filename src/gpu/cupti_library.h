@@ -39,7 +39,7 @@ struct ops_cupti {
 #define OPS_CUPTI_VERSION_MIN 18
 
 /* Loads libcupti once for the process: the one that is loaded already (torch's own profiler brings one), OPSTROBE_CUPTI in the
- * environment, what the loader finds, CUDA_HOME. OPS_STATE with what was tried, and then every later call fails alike. */
+ * environment, what the loader finds, CUDA_HOME. OPS_UNSUPPORTED with what was tried, and then every later call fails alike. */
 enum ops_code ops_cupti_load(const struct ops_cupti **ret_library, struct ops_error *error);
 
 /* OPS_STATE with `what` and CUPTI's own words for a result. */

@@ -4,6 +4,7 @@
  */
 #include "gpu/cupti_records.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +29,8 @@ typedef CUpti_ActivityOverhead overhead_record;
 
 #define CALLS_MAX 4096 /* callback ids are less */
 
-/* Present where libstdc++ is, as in every process with torch. */
-__attribute__((weak)) char *__cxa_demangle(const char *mangled, char *buffer, size_t *size, int *status);
+/* abi::__cxa_demangle */
+typedef char *demangle(const char *mangled, char *buffer, size_t *size, int *status);
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
 
@@ -53,6 +54,14 @@ void ops_cupti_decoder_release(struct ops_cupti_decoder *decoder)
 
 /* --- texts ---------------------------------------------------------------------------------------------------------- */
 
+/* The demangler of libstdc++, which is in every process with torch; without one names stay as they are. */
+static demangle *find_demangler(void)
+{
+	void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+
+	return library ? (demangle *)(uintptr_t)dlsym(library, "__cxa_demangle") : NULL;
+}
+
 /* A kernel's name as its source has it; 0 when memory is out. */
 static uint32_t kernel_name(struct ops_cupti_decoder *decoder, const char *mangled)
 {
@@ -69,8 +78,11 @@ static uint32_t kernel_name(struct ops_cupti_decoder *decoder, const char *mangl
 	text = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&decoder->name_texts);
 	if (!text)
 		return 0;
-	if (__cxa_demangle && strncmp(mangled, "_Z", 2) == 0)
-		readable = __cxa_demangle(mangled, NULL, NULL, &status);
+	if (strncmp(mangled, "_Z", 2) == 0) {
+		demangle *demangler = find_demangler();
+
+		readable = demangler ? demangler(mangled, NULL, NULL, &status) : NULL;
+	}
 	*text = readable ? ops_activities_text(decoder->activities, readable, strlen(readable))
 	                 : ops_activities_text(decoder->activities, mangled, strlen(mangled));
 	free(readable);

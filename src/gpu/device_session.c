@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "gpu/cupti.h"
 #include "gpu/intake.h"
 #include "record/recording.h"
 
@@ -65,6 +66,11 @@ enum ops_code ops_device_start(const struct ops_device_collector *collector, uin
 	session->activities->start = read_clocks(collector);
 	*ret_session = session;
 	return OPS_OK;
+}
+
+enum ops_code ops_cuda_start(uint32_t kinds, struct ops_device_session **ret_session, struct ops_error *error)
+{
+	return ops_device_start(ops_cupti_collector(), kinds, ret_session, error);
 }
 
 enum ops_code ops_device_stop(struct ops_device_session *take_session, struct ops_recording *recording,

@@ -18,8 +18,6 @@
 
 #include "record/activities.h"
 
-struct ops_recording;
-
 struct ops_device_collector {
 	const char *name; /* "cupti" */
 	void *self;       /* handed to the functions */
@@ -34,16 +32,9 @@ struct ops_device_collector {
 	int64_t (*clock_ns)(void *self);
 };
 
-struct ops_device_session;
-
 /* Starts a collector beside a session of the recorder. OPS_NO_MEMORY, or why the collector cannot. It must live until the
  * stop. */
 enum ops_code ops_device_start(const struct ops_device_collector *collector, uint32_t kinds,
                                struct ops_device_session **ret_session, struct ops_error *error);
-
-/* Stops it, frees the session, and puts what was collected into the recording, which is to be that of the session it ran
- * beside; NULL throws it away. A failure of the collector is told, with what it did collect in the recording. */
-enum ops_code ops_device_stop(struct ops_device_session *take_session, struct ops_recording *recording,
-                              struct ops_error *error);
 
 #endif

@@ -22,7 +22,14 @@ const struct ops_device_collector *ops_cupti_collector(void)
 	return &collector;
 }
 
-const char *ops_cupti_describe(void)
+enum ops_code ops_cuda_check(uint32_t *ret_devices, struct ops_error *error)
+{
+	if (ret_devices)
+		*ret_devices = 0;
+	return ops_fault(error, OPS_UNSUPPORTED, REASON);
+}
+
+const char *ops_cuda_describe(void)
 {
 	return "none: " REASON;
 }

@@ -14,25 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/device.h>
+
 #include "base/array.h"
 #include "base/intern.h"
-
-enum ops_activity_kind {
-	/* on a stream of a device */
-	OPS_ACTIVITY_KERNEL,
-	OPS_ACTIVITY_MEMCPY,
-	OPS_ACTIVITY_MEMSET,
-	OPS_ACTIVITY_SYNC,
-	/* on a thread of the host */
-	OPS_ACTIVITY_RUNTIME,
-	OPS_ACTIVITY_DRIVER,
-	OPS_ACTIVITY_OVERHEAD,
-	OPS_ACTIVITY_KIND_COUNT
-};
-
-/* Which a collector is asked for: a set of kinds. */
-#define OPS_ACTIVITY_BIT(kind) (1u << (kind))
-#define OPS_ACTIVITY_ALL (OPS_ACTIVITY_BIT(OPS_ACTIVITY_KIND_COUNT) - 1)
 
 struct ops_activity {
 	int64_t start_ns; /* of the collector's clock, see ops_activities.start */

@@ -229,8 +229,10 @@ static void without_a_device_it_says_so(void **state)
 	(void)state;
 	setenv("FAKE_CUDA_DEVICES", "0", 1);
 	assert_refused(OPS_UNSUPPORTED, "cannot record devices with CUPTI: the driver knows no device");
+	assert_int_equal(ops_cuda_check(NULL, NULL), OPS_UNSUPPORTED);
 	unsetenv("FAKE_CUDA_DEVICES");
-	assert_non_null(strstr(ops_cupti_describe(), "1 device"));
+	assert_int_equal(ops_cuda_check(NULL, NULL), OPS_OK);
+	assert_non_null(strstr(ops_cuda_describe(), "fake-cupti.so, version 130500"));
 }
 
 /* --- buffers -------------------------------------------------------------------------------------------------------- */

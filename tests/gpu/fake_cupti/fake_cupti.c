@@ -31,6 +31,8 @@ static size_t buffer_size, buffer_used, dropped;
 static uint32_t last_correlation;
 static uint64_t started_at;
 static long started_by;
+static uint64_t stream_free; /* when the work so far is done */
+#define STREAM_GAP_NS 500
 
 static struct {
 	char function[64];
@@ -130,6 +132,18 @@ static uint64_t emit_call(uint32_t callback, uint32_t correlation)
 	return call.end;
 }
 
+/* Work of a stream runs one after the other. */
+static uint64_t next_start(uint64_t wanted, uint64_t run_ns)
+{
+	uint64_t start;
+
+	pthread_mutex_lock(&lock);
+	start = wanted > stream_free ? wanted : stream_free;
+	stream_free = start + run_ns + STREAM_GAP_NS;
+	pthread_mutex_unlock(&lock);
+	return start;
+}
+
 SHOW uint32_t fake_cupti_launch(const char *mangled_name, uint32_t blocks, uint32_t threads, uint64_t delay_ns,
                                 uint64_t run_ns)
 {
@@ -150,6 +164,7 @@ SHOW uint32_t fake_cupti_launch(const char *mangled_name, uint32_t blocks, uint3
 	};
 
 	kernel.start = emit_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, correlation) + delay_ns;
+	kernel.start = next_start(kernel.start, run_ns);
 	kernel.end = kernel.start + run_ns;
 	fake_cupti_emit(&kernel, sizeof(kernel));
 	return correlation;
@@ -170,6 +185,7 @@ SHOW uint32_t fake_cupti_copy(uint64_t bytes, uint64_t delay_ns, uint64_t run_ns
 	};
 
 	copy.start = emit_call(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, correlation) + delay_ns;
+	copy.start = next_start(copy.start, run_ns);
 	copy.end = copy.start + run_ns;
 	fake_cupti_emit(&copy, sizeof(copy));
 	return correlation;
@@ -314,6 +330,7 @@ SHOW CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 	enabled[kind] = true;
 	started_at = now();
 	started_by = syscall(SYS_gettid);
+	stream_free = 0;
 	pthread_mutex_unlock(&lock);
 	return CUPTI_SUCCESS;
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/device.h: record what devices do, beside a session of opstrobe/record.h. So far those of CUDA, through CUPTI.
+ *
+ *     ops_session_start(NULL, &session, &error);
+ *     ops_cuda_start(OPS_ACTIVITY_ALL, &devices, &error);
+ *     …
+ *     ops_session_stop(session, &recording, &error);
+ *     ops_device_stop(devices, recording, &error);
+ *
+ * Work that is still under way at the stop is not recorded: synchronise first.
+ */
+#ifndef OPSTROBE_DEVICE_H
+#define OPSTROBE_DEVICE_H
+
+#include <stdint.h>
+
+#include <opstrobe/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+struct ops_device_session;
+struct ops_recording;
+
+/* One list of what can be recorded, with Kineto's names for it. The first four happen on a stream of a device, the others on a
+ * thread of the host. */
+#define OPS_ACTIVITY_KINDS(X)                                                                      \
+	X(KERNEL, "CONCURRENT_KERNEL")                                                             \
+	X(MEMCPY, "GPU_MEMCPY")                                                                    \
+	X(MEMSET, "GPU_MEMSET")                                                                    \
+	X(SYNC, "CUDA_SYNC")                                                                       \
+	X(RUNTIME, "CUDA_RUNTIME")                                                                 \
+	X(DRIVER, "CUDA_DRIVER")                                                                   \
+	X(OVERHEAD, "OVERHEAD")
+
+enum ops_activity_kind {
+#define OPS_ACTIVITY_KIND_ENUM(name, text) OPS_ACTIVITY_##name,
+	OPS_ACTIVITY_KINDS(OPS_ACTIVITY_KIND_ENUM)
+#undef OPS_ACTIVITY_KIND_ENUM
+	OPS_ACTIVITY_KIND_COUNT
+};
+
+/* Sets of kinds. */
+#define OPS_ACTIVITY_BIT(kind) (1u << (kind))
+#define OPS_ACTIVITY_ALL (OPS_ACTIVITY_BIT(OPS_ACTIVITY_KIND_COUNT) - 1)
+
+/* Whether CUDA's devices can be recorded here: OPS_OK, or OPS_UNSUPPORTED and what is missing. `ret_devices`, which may be NULL,
+ * gets how many the driver knows, 0 without a driver. */
+enum ops_code ops_cuda_check(uint32_t *ret_devices, struct ops_error *error);
+/* Where libcupti was found and which version, or why there is none. Static text. */
+const char *ops_cuda_describe(void);
+
+/* Begins to record a set of kinds of activity. One at a time in a process. On failure, which says why, nothing is recorded. */
+enum ops_code ops_cuda_start(uint32_t kinds, struct ops_device_session **ret_session, struct ops_error *error);
+
+/* Ends it, and puts what was recorded into the recording of the session it ran beside; NULL throws it away. Takes the session
+ * in every case. A failure of the collector is told, with what it did record in the recording. */
+enum ops_code ops_device_stop(struct ops_device_session *take_session, struct ops_recording *recording,
+                              struct ops_error *error);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What Python asks of device recording: whether it can be done here, and which kinds of activity names stand for.
+ */
+#include "devices.h"
+
+int ops_ext_to_device_kinds(PyObject *names, void *ret_kinds)
+{
+	static const char *const kinds[] = {
+#define KIND_TEXT(name, text) text,
+		OPS_ACTIVITY_KINDS(KIND_TEXT)
+#undef KIND_TEXT
+	};
+	uint32_t *set = ret_kinds;
+
+	*set = 0;
+	for (uint32_t i = 0; i < OPS_ACTIVITY_KIND_COUNT; i++) {
+		PyObject *kind = PyUnicode_FromString(kinds[i]);
+		int found = kind ? PySequence_Contains(names, kind) : -1;
+
+		Py_XDECREF(kind);
+		if (found < 0)
+			return 0;
+		*set |= found ? OPS_ACTIVITY_BIT(i) : 0;
+	}
+	return 1;
+}
+
+/* (devices, why they cannot be recorded or None) */
+static PyObject *module_cuda(PyObject *module, PyObject *unused)
+{
+	struct ops_error error;
+	enum ops_code code;
+	uint32_t devices;
+
+	(void)module;
+	(void)unused;
+	Py_BEGIN_ALLOW_THREADS
+	code = ops_cuda_check(&devices, &error);
+	Py_END_ALLOW_THREADS
+	return Py_BuildValue("Iz", devices, code ? error.text : NULL);
+}
+
+static PyObject *module_cupti(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	return PyUnicode_DecodeLocale(ops_cuda_describe(), "surrogateescape");
+}
+
+static PyMethodDef module_methods[] = {
+	{"cuda", module_cuda, METH_NOARGS,
+	 "cuda() -> (devices, problem)\n\nHow many CUDA devices there are, and why they cannot be recorded, or None."},
+	{"cupti", module_cupti, METH_NOARGS, "cupti() -> str\n\nWhich libcupti is used, or why none is."},
+	{NULL, NULL, 0, NULL},
+};
+
+int ops_ext_add_devices(PyObject *module)
+{
+	return PyModule_AddFunctions(module, module_methods);
+}

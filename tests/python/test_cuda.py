@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recording CUDA's devices from Python, without a GPU: over a libcupti and a driver that tests/gpu/fake_cupti/ stands in for.
+
+The programs run in processes of their own, for the libraries are looked for once in a process. Operators are torch's and
+recorded as always; an operator of our own launches on the device that is none.
+"""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import opstrobe
+from opstrobe import ProfilerActivity
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1] / "gpu" / "fake_cupti"
+PRELUDE = """
+import ctypes, json, os, sys, warnings
+import torch
+import opstrobe
+from opstrobe import ProfilerActivity
+
+CPU, CUDA = ProfilerActivity.CPU, ProfilerActivity.CUDA
+device = ctypes.CDLL(os.environ["OPSTROBE_CUPTI"])
+device.fake_cupti_launch.argtypes = [ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64]
+device.fake_cupti_copy.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64]
+NAME = b"_Z4gemmPKfS0_Pf"
+
+@torch.library.custom_op("toy::mm", mutates_args=())
+def mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    device.fake_cupti_launch(NAME, 264, 256, 5000, 20000)
+    return torch.zeros(a.shape[0], b.shape[1])
+
+@torch.library.custom_op("toy::to_device", mutates_args=())
+def to_device(a: torch.Tensor) -> torch.Tensor:
+    device.fake_cupti_copy(a.numel() * 4, 1000, 3000)
+    return a.clone()
+
+def step():
+    with opstrobe.record_function("step"):
+        mm(to_device(torch.ones(4, 4)), torch.ones(4, 4))
+
+step()
+"""
+
+
+def headers():
+    spec = importlib.util.find_spec("nvidia")
+    return next(pathlib.Path(root, "cu13", "include") for root in spec.submodule_search_locations)
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory):
+    """A folder with both."""
+    folder = tmp_path_factory.mktemp("fake_cupti")
+    for source, library in [("fake_cupti.c", "libfake-cupti.so"), ("fake_cuda.c", "libcuda.so.1")]:
+        command = ["cc", "-shared", "-fPIC", "-pthread", "-D_GNU_SOURCE", "-fvisibility=hidden", "-isystem", headers()]
+        subprocess.run([*command, SOURCE / source, "-o", folder / library], check=True)
+    return folder
+
+
+def run(libraries, code, **environment):
+    """What the program prints, as JSON; a warning is an error unless it catches it."""
+    environment = {
+        **os.environ,
+        "OPSTROBE_CUPTI": str(libraries / "libfake-cupti.so"),
+        "LD_LIBRARY_PATH": str(libraries),
+        **environment,
+    }
+    process = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", "-c", PRELUDE + code],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout.splitlines()[-1])
+
+
+def test_spec_3_5_work_of_the_device_is_under_its_operator_and_annotation(libraries, tmp_path):
+    path = tmp_path / "trace.json"
+    found = run(
+        libraries,
+        f"""
+with opstrobe.profile(activities=[CPU, CUDA]) as prof:
+    for _ in range(3):
+        step()
+prof.export_chrome_trace({str(path)!r})
+print(json.dumps([prof.use_device, prof.profiler.use_device]))
+""",
+    )
+    assert found == ["cuda", "cuda"]
+    trace = json.loads(path.read_text())
+    rows = trace["traceEvents"]
+    by_category = {}
+    for row in rows:
+        by_category.setdefault(row.get("cat"), []).append(row)
+    operators = {row["args"]["External id"]: row["name"] for row in by_category["cpu_op"]}
+    kernels, copies = by_category["kernel"], by_category["gpu_memcpy"]
+    assert [row["name"] for row in kernels] == ["gemm(float const*, float const*, float*)"] * 3
+    assert {operators[row["args"]["External id"]] for row in kernels} == {"toy::mm"}
+    assert {operators[row["args"]["External id"]] for row in copies} == {"toy::to_device"}
+    assert len({row["args"]["External id"] for row in kernels}) == 3
+    assert {row["pid"] for row in kernels} == {0} and {row["tid"] for row in kernels} == {7}
+    calls = {row["args"]["correlation"]: row for row in by_category["cuda_runtime"]}
+    for row in kernels + copies:
+        call = calls[row["args"]["correlation"]]
+        assert call["args"]["External id"] == row["args"]["External id"]
+        assert call["ts"] + call["dur"] <= row["ts"]
+    assert [row["args"]["bytes"] for row in copies] == [64] * 3
+    over = by_category["gpu_user_annotation"]
+    assert [row["name"] for row in over] == ["step"] * 3
+    for row, kernel, copy in zip(over, kernels, copies):
+        # as in Kineto: a nanosecond before the first, two ns longer than all
+        assert row["ts"] == pytest.approx(min(kernel["ts"], copy["ts"]) - 0.001, abs=0.0006)
+        assert row["ts"] + row["dur"] == pytest.approx(kernel["ts"] + kernel["dur"] + 0.001, abs=0.0016)
+    assert len(by_category["ac2g"]) == 2 * 6
+    assert trace["deviceProperties"][0]["name"] == "NVIDIA H100 80GB HBM3"
+    assert {"GPU 0", "CPU"} == {row["args"]["labels"] for row in rows if row.get("name") == "process_labels"}
+
+
+def test_spec_1_3_filters_choose_what_is_recorded(libraries):
+    found = run(
+        libraries,
+        """
+def categories(cuda):
+    with opstrobe.profile(activities=[CPU, cuda]) as prof:
+        step()
+    rows = [row[1] for row in prof.profiler.trace.rows()]
+    device = {"kernel", "gpu_memcpy", "cuda_runtime", "gpu_user_annotation"}
+    return sorted(set(rows) & device)
+
+print(json.dumps([
+    categories(CUDA),
+    categories({CUDA: ["CONCURRENT_KERNEL"]}),
+    categories({CUDA: ["GPU_MEMCPY", "CUDA_RUNTIME"]}),
+    categories({CUDA: []}),
+]))
+""",
+    )
+    assert found[0] == ["cuda_runtime", "gpu_memcpy", "gpu_user_annotation", "kernel"]
+    assert found[1] == ["kernel"]
+    assert found[2] == ["cuda_runtime", "gpu_memcpy"]
+    assert found[3] == []
+
+
+def test_spec_1_1_cuda_is_supported_where_its_devices_can_be_recorded(libraries):
+    code = """
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    with opstrobe.profile(activities=[CPU, CUDA]) as prof:
+        torch.ones(2) + 1
+texts = [str(warning.message) for warning in caught]
+print(json.dumps([CUDA in opstrobe.supported_activities(), texts, prof.profiler.use_device, len(prof.events())]))
+"""
+    supported, texts, device, events = run(libraries, code, FAKE_CUDA_DEVICES="0")
+    assert (supported, texts, device) == (False, ["CUDA is not available, disabling CUDA profiling"], None)
+    assert events > 0
+    supported, texts, device, events = run(libraries, code)
+    assert (supported, texts, device) == (True, [], "cuda")
+
+
+def test_a_collector_that_fails_costs_no_event_of_the_host(libraries):
+    texts, device, events = run(
+        libraries,
+        """
+device.fake_cupti_fail(b"cuptiActivityEnable", 35)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    with opstrobe.profile(activities=[CPU, CUDA]) as prof:
+        step()
+print(json.dumps([[str(w.message) for w in caught], prof.profiler.use_device, sum(e.name == "toy::mm" for e in prof.events())]))
+""",
+    )
+    assert texts == [
+        "CUDA is not recorded: cannot record devices with CUPTI: CUPTI does not collect activity: the driver lets only "
+        "administrators profile (ERR_NVGPUCTRPERM)"
+    ]
+    assert device is None
+    assert events == 1
+
+
+def test_a_file_read_back_has_the_same_views(libraries, tmp_path):
+    path = tmp_path / "trace.json"
+    differing = run(
+        libraries,
+        f"""
+with opstrobe.profile(activities=[CPU, CUDA], schedule=opstrobe.schedule(wait=0, warmup=1, active=2, repeat=1)) as prof:
+    for _ in range(3):
+        step()
+        prof.step()
+prof.export_chrome_trace({str(path)!r})
+recorded, read = prof.views(), opstrobe.read({str(path)!r}).views()
+parts = ["steps", "operators", "kernels", "kernels_by_op", "tensor_cores", "devices", "recommendations"]
+print(json.dumps([part for part in parts if recorded[part] != read[part]]))
+""",
+    )
+    assert differing == []
+    (kernel,) = opstrobe.read(path).views()["kernels"]["rows"]
+    assert (kernel["name"], kernel["calls"]) == ("gemm(float const*, float const*, float*)", 2)
+    assert (kernel["mean_blocks_per_sm"], kernel["mean_est_occupancy_pct"]) == (2, 25)
+
+
+def test_without_a_gpu_the_activity_is_refused_by_name():
+    if opstrobe._core.cuda()[0]:
+        pytest.skip("this machine has a GPU")
+    with pytest.warns(UserWarning, match="^CUDA is not available, disabling CUDA profiling$"):
+        with opstrobe.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
+            pass
+    assert prof.profiler.use_device is None
