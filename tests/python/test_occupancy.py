@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Occupancy beside that which Kineto wrote for the kernels of real traces, of Volta to Blackwell."""
+
+import ctypes
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TRACES = pathlib.Path(os.environ.get("OPSTROBE_TRACES", ROOT.parent / "shared" / "traces"))
+# One or two of each architecture that the folder has.
+FILES = [
+    "hta/ns_resolution/rank-0.json.gz",
+    "hta/param_resnet/trace.json.gz",
+    "hta/triton/trace.json.gz",
+    "hta/nccl_args/rank-0.json.gz",
+    "hta/h100_bert_small/trace.json.gz",
+    "hta/b200_vllm_eager/trace.json.gz",
+]
+# What a block may have without asking for more. Kineto does not ask, and says 0 of kernels that have more (its tables
+# would say the same as ours if it did).
+SHARED_BYTES_UNASKED = 48 * 1024
+
+
+class Multiprocessor(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_uint32)
+        for name in "major minor count warp_size threads_max registers shared reserved blocks_max".split()
+    ]
+
+
+class Shape(ctypes.Structure):
+    _fields_ = [("grid", ctypes.c_uint32 * 3), ("block", ctypes.c_uint32 * 3)] + [
+        (name, ctypes.c_uint32) for name in ("registers", "shared")
+    ]
+
+
+class Occupancy(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_uint32)
+        for name in "active limits by_warps by_registers by_shared by_blocks registers_a_block shared_a_block".split()
+    ] + [(name, ctypes.c_double) for name in "blocks warps percent".split()]
+
+
+@pytest.fixture(scope="module")
+def occupancy_of(tmp_path_factory):
+    library = tmp_path_factory.mktemp("occupancy") / "occupancy.so"
+    source = ROOT / "src" / "gpu" / "occupancy.c"
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{ROOT / 'src'}", source, "-o", library], check=True)
+    function = ctypes.CDLL(str(library)).ops_occupancy_of
+    function.restype = Occupancy
+    return function
+
+
+def device_of(properties):
+    return Multiprocessor(
+        properties["computeMajor"],
+        properties["computeMinor"],
+        properties["numSms"],
+        properties["warpSize"],
+        properties["maxThreadsPerMultiprocessor"],
+        properties["regsPerMultiprocessor"],
+        properties["sharedMemPerMultiprocessor"],
+        1024 if properties["computeMajor"] >= 8 else 0,
+        0,
+    )
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_occupancy_is_that_of_kineto(name, occupancy_of):
+    if not TRACES.is_dir():
+        pytest.skip(f"no shared traces in {TRACES}; OPSTROBE_TRACES names their folder")
+    with gzip.open(TRACES / name) as file:
+        trace = json.load(file)
+    devices = {properties["id"]: device_of(properties) for properties in trace["deviceProperties"]}
+    compared = 0
+    for event in trace["traceEvents"]:
+        args = event.get("args", {})
+        if event.get("cat") != "kernel" or args.get("device") not in devices:
+            continue
+        if "est. achieved occupancy %" not in args or args["shared memory"] > SHARED_BYTES_UNASKED:
+            continue
+        triple = ctypes.c_uint32 * 3
+        shape = Shape(
+            triple(*args["grid"]), triple(*args["block"]), args["registers per thread"], args["shared memory"]
+        )
+        found = occupancy_of(ctypes.byref(devices[args["device"]]), ctypes.byref(shape))
+        assert found.percent == pytest.approx(args["est. achieved occupancy %"], abs=0.51), args
+        assert found.blocks == pytest.approx(args["blocks per SM"], rel=1e-3, abs=1e-6), args
+        assert found.warps == pytest.approx(args["warps per SM"], rel=1e-3, abs=1e-6), args
+        compared += 1
+    assert compared > 0
