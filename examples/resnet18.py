@@ -89,6 +89,7 @@ def profile_training(step, directory):
         schedule=schedule(wait=1, warmup=1, active=3, repeat=1),
         on_trace_ready=tensorboard_trace_handler(directory, use_gzip=True),
         record_shapes=True,
+        with_stack=True,
     ) as prof:
         for _ in range(5):
             step()
@@ -145,8 +146,8 @@ def main():
     step()
     print("a training step on 8 images of 64×64, by module:\n")
     profile_modules(step)
-    path = profile_training(step, directory)
-    print(f"trace of 3 training steps: {path} ({os.path.getsize(path) / 1000:.0f} kB)")
+    trace = profile_training(step, directory)
+    print(f"trace of 3 training steps: {trace} ({os.path.getsize(trace) / 1000:.0f} kB)")
 
     path = profile_stacks(step, directory)
     print(f"flame graph of one: {path} ({os.path.getsize(path) / 1000:.0f} kB), and beside it for speedscope.app")
@@ -158,6 +159,7 @@ def main():
     )
     print(
         "\nworth trying next:\n"
+        f"  .venv/bin/opstrobe advise {trace}   what to change, at which line, and what it gains\n"
         "  open the trace in ui.perfetto.dev or chrome://tracing\n"
         "  .venv/bin/opstrobe run --table examples/resnet18.py   any program, without a change\n"
         "  .venv/bin/opstrobe run --steps 2:5 --record-shapes --memory your_training.py\n"

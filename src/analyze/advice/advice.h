@@ -64,6 +64,7 @@ struct advice_rule {
 	const char *title;
 	const char *explanation; /* why it costs time */
 	const char *advice;      /* what to change, and how to check that it helped */
+	const char *code;        /* what that looks like, a line of Python each; NULL none */
 	const char *link;
 	uint32_t needs;
 	enum advice_severity severity_max;
@@ -107,6 +108,7 @@ struct advice_report {
 	struct ops_arena texts;
 	OPS_ARRAY(struct advice_finding) findings;
 	uint64_t checked; /* bit i: rule i of the table */
+	uint32_t has;     /* enum advice_need, of any trace */
 	uint32_t traces;  /* how many were asked about before this one */
 };
 

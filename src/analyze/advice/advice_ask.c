@@ -32,6 +32,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_work
 	struct advice advice;
 	bool done = advice_init(&advice, worker->trace, &adviser->report);
 
+	adviser->report.has |= advice.has;
 	for (size_t i = 0; done && i < advice_rule_count; i++) {
 		if (!advice_rules[i]->check || (advice_rules[i]->needs & advice.has) != advice_rules[i]->needs)
 			continue;

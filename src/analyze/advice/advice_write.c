@@ -2,6 +2,7 @@
  *
  * A report of advice as JSON, text or Markdown.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/advice/advice.h"
@@ -78,6 +79,8 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	ops_buffer_append(&advice, finding->detail.bytes, finding->detail.size);
 	ops_buffer_append_text(&advice, finding->detail.size ? " " : "");
 	ops_buffer_append_text(&advice, finding->rule->advice);
+	if (finding->rule->code)
+		ops_buffer_printf(&advice, "\n\n%s", finding->rule->code);
 	ops_json_key(json, "advice");
 	ops_json_text(json, advice.size ? advice.bytes : "", advice.size);
 	json->out->failed |= advice.failed;
@@ -115,94 +118,254 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 
 /* --- text ----------------------------------------------------------------------------------------------------------- */
 
+/* What text looks like: on a terminal wrapped, in Markdown a paragraph a line and without what would be markup. */
+struct style {
+	struct ops_buffer *out;
+	bool markdown;
+};
+
 #define WIDTH 79
 
-/* Words in lines of at most WIDTH, each after `indent` spaces; without an indent as they are, for Markdown. */
-static void append_wrapped(struct ops_buffer *out, size_t indent, const char *text, size_t size)
+/* Names of a trace may be any bytes; Markdown takes some for its own, but for what stands in backticks. */
+static void append_byte(const struct style *style, char byte, bool *quoted)
 {
-	size_t column = 0;
+	if (byte == '`')
+		*quoted = !*quoted;
+	else if (style->markdown && !*quoted && byte && strchr("_*<|", byte))
+		ops_buffer_append_text(style->out, "\\");
+	ops_buffer_append(style->out, (unsigned char)byte < ' ' ? "?" : &byte, 1);
+}
+
+/* Up to the next space. */
+static size_t word_size(const char *text, size_t size)
+{
+	const char *space = memchr(text, ' ', size);
+
+	return space ? (size_t)(space - text) : size;
+}
+
+/* A paragraph. */
+static void append_words(const struct style *style, const char *text, size_t size)
+{
+	size_t column = 0, indent = style->markdown ? 0 : 3;
+	bool quoted = false;
 
 	for (size_t at = 0; at < size;) {
-		size_t word = 0;
+		size_t word = word_size(text + at, size - at);
 
-		while (at + word < size && text[at + word] != ' ')
-			word++;
-		if (indent && column && column + 1 + word > WIDTH) {
-			ops_buffer_append_text(out, "\n");
+		if (!style->markdown && column && column + 1 + word > WIDTH) {
+			ops_buffer_append_text(style->out, "\n");
 			column = 0;
 		}
-		if (!column)
-			ops_buffer_printf(out, "%*s", (int)indent, "");
-		else
-			ops_buffer_append_text(out, " ");
-		column += column ? 1 + word : indent + word;
+		ops_buffer_printf(style->out, "%*s", column ? 1 : (int)indent, "");
+		column += (column ? 1 : indent) + word;
 		for (size_t i = 0; i < word; i++)
-			ops_buffer_append(out, (unsigned char)text[at + i] < ' ' ? "?" : &text[at + i], 1);
-		at += word;
-		while (at < size && text[at] == ' ')
+			append_byte(style, text[at + i], &quoted);
+		for (at += word; at < size && text[at] == ' ';)
 			at++;
 	}
-	ops_buffer_append_text(out, "\n");
+	ops_buffer_append_text(style->out, "\n");
 }
 
-static void append_where(struct ops_buffer *out, const struct advice_where *where, const char *before)
+/* With what it is in front. */
+static void append_paragraph(const struct style *style, const char *label, const char *text, size_t size)
 {
-	struct ops_buffer line = {0};
+	struct ops_buffer paragraph = {0};
 
-	if (where->file.size) {
-		ops_buffer_append(&line, where->file.bytes, where->file.size);
-		if (where->line)
-			ops_buffer_printf(&line, ":%u", where->line);
-	}
-	if (where->function.size)
-		ops_buffer_printf(&line, "%sin %.*s", line.size ? " " : "", (int)where->function.size, where->function.bytes);
-	if (where->operator_name.size)
-		ops_buffer_printf(&line, "%s%.*s", line.size ? ", " : "", (int)where->operator_name.size,
-		                  where->operator_name.bytes);
-	if (where->module.size)
-		ops_buffer_printf(&line, "%smodule %.*s", line.size ? ", " : "", (int)where->module.size, where->module.bytes);
-	if (line.size) {
-		ops_buffer_append_text(out, before);
-		for (size_t i = 0; i < line.size; i++)
-			ops_buffer_append(out, (unsigned char)line.bytes[i] < ' ' ? "?" : &line.bytes[i], 1);
-		ops_buffer_append_text(out, "\n");
-	}
-	out->failed |= line.failed;
-	ops_buffer_release(&line);
+	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
+	if (style->markdown)
+		ops_buffer_printf(style->out, "**%s** ", label);
+	else
+		ops_buffer_printf(&paragraph, "%s ", label);
+	ops_buffer_append(&paragraph, text, size);
+	append_words(style, paragraph.size ? paragraph.bytes : "", paragraph.size);
+	style->out->failed |= paragraph.failed;
+	ops_buffer_release(&paragraph);
 }
 
-static void append_finding(struct ops_buffer *out, const struct advice_finding *finding, size_t number, bool markdown)
-{
-	size_t indent = markdown ? 0 : 3;
+/* --- places --------------------------------------------------------------------------------------------------------- */
 
-	ops_buffer_printf(out, markdown ? "\n### %zu. %s\n\n" : "\n%zu. %s\n", number, finding->rule->title);
-	ops_buffer_printf(out, "%*s%s, saves about %.3g ms a step (%.1f %%), confidence %s [%s]\n", (int)indent, "",
-	                  advice_severity_name(finding->severity), finding->gain_ms, finding->gain_pct,
-	                  advice_confidence_name(finding->confidence), finding->rule->id);
-	ops_buffer_append_text(out, markdown ? "\n" : "");
+static void append_name(const struct style *style, struct ops_string name)
+{
+	const char *quote = style->markdown ? "`" : "";
+
+	ops_buffer_append_text(style->out, quote);
+	for (size_t i = 0; i < name.size; i++)
+		ops_buffer_append(style->out, (unsigned char)name.bytes[i] < ' ' || strchr("`|", name.bytes[i]) ? "?" : &name.bytes[i],
+		                  1);
+	ops_buffer_append_text(style->out, quote);
+}
+
+/* "at train.py:12 in step, aten::mm, module net.0", what is known of it, a line more where it gets too long. */
+static void append_where(const struct style *style, const struct advice_where *where)
+{
+	const struct {
+		const char *before;
+		struct ops_string name;
+	} parts[] = {{"", where->file}, {"in ", where->function}, {"", where->operator_name}, {"module ", where->module}};
+	size_t column = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		size_t size = strlen(parts[i].before) + parts[i].name.size;
+
+		if (!parts[i].name.size)
+			continue;
+		if (!column)
+			ops_buffer_append_text(style->out, style->markdown ? "- " : "   at ");
+		else if (!style->markdown && column + 2 + size > WIDTH)
+			ops_buffer_append_text(style->out, "\n      ");
+		else
+			ops_buffer_append_text(style->out, i == 1 ? " " : ", ");
+		column = (!column || column + 2 + size > WIDTH ? 6 : column + 2) + size;
+		ops_buffer_append_text(style->out, parts[i].before);
+		append_name(style, parts[i].name);
+		if (i == 0 && where->line)
+			ops_buffer_printf(style->out, ":%u", where->line);
+	}
+	ops_buffer_append_text(style->out, column ? "\n" : "");
+}
+
+/* --- findings ------------------------------------------------------------------------------------------------------- */
+
+/* "1220 ms", "12.3 ms", "0.123 ms" */
+static const char *ms_format(double ms)
+{
+	return ms >= 100 ? "%.0f ms" : ms >= 10 ? "%.1f ms" : ms >= 1 ? "%.2f ms" : "%.3f ms";
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+static void format_ms(double ms, char *text, size_t size)
+{
+	snprintf(text, size, ms_format(ms), ms);
+}
+#pragma GCC diagnostic pop
+
+/* What gains no time is told for its memory, or to say where time goes. */
+static bool gains(const struct advice_finding *finding)
+{
+	return finding->gain_pct >= 0.05;
+}
+
+static void append_judgement(const struct style *style, const struct advice_finding *finding)
+{
+	char text[256], gain[64] = "", ms[32];
+
+	format_ms(finding->gain_ms, ms, sizeof(ms));
+	if (gains(finding))
+		snprintf(gain, sizeof(gain), ": saves about %s a step (%.1f %%)", ms, finding->gain_pct);
+	snprintf(text, sizeof(text), "%s%s, confidence %s [%s]", advice_severity_name(finding->severity), gain,
+	         advice_confidence_name(finding->confidence), finding->rule->id);
+	append_words(style, text, strlen(text));
+}
+
+static void append_code(const struct style *style, const char *code)
+{
+	ops_buffer_append_text(style->out, style->markdown ? "\n```python\n" : "");
+	while (*code) {
+		size_t size = strcspn(code, "\n");
+
+		ops_buffer_printf(style->out, "%s%.*s\n", style->markdown ? "" : "       ", (int)size, code);
+		code += size + (code[size] == '\n');
+	}
+	ops_buffer_append_text(style->out, style->markdown ? "```\n" : "");
+}
+
+static void append_finding(const struct style *style, const struct advice_finding *finding, size_t number)
+{
+	const struct advice_rule *rule = finding->rule;
+
+	ops_buffer_printf(style->out, style->markdown ? "\n### %zu. %s\n\n" : "\n%zu. %s\n", number, rule->title);
+	append_judgement(style, finding);
+	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
 	for (size_t i = 0; i < finding->where_count; i++)
-		append_where(out, &finding->where[i], markdown ? "- " : "   at ");
-	ops_buffer_append_text(out, markdown ? "\n" : "");
-	append_wrapped(out, indent, finding->evidence.bytes, finding->evidence.size);
-	ops_buffer_append_text(out, markdown ? "\n" : "");
-	append_wrapped(out, indent, finding->rule->explanation, strlen(finding->rule->explanation));
-	ops_buffer_append_text(out, markdown ? "\n" : "");
+		append_where(style, &finding->where[i]);
+	append_paragraph(style, "Seen:", finding->evidence.bytes, finding->evidence.size);
+	append_paragraph(style, "Why:", rule->explanation, strlen(rule->explanation));
 	if (finding->detail.size)
-		append_wrapped(out, indent, finding->detail.bytes, finding->detail.size);
-	append_wrapped(out, indent, finding->rule->advice, strlen(finding->rule->advice));
-	ops_buffer_printf(out, markdown ? "\n<%s>\n" : "   %s\n", finding->rule->link);
+		append_paragraph(style, "First:", finding->detail.bytes, finding->detail.size);
+	append_paragraph(style, "Do:", rule->advice, strlen(rule->advice));
+	if (rule->code)
+		append_code(style, rule->code);
+	ops_buffer_printf(style->out, style->markdown ? "\n<%s>\n" : "   %s\n", rule->link);
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------ */
+
+static void append_count(const struct style *style, const struct advice_report *report)
+{
+	size_t checked = (size_t)__builtin_popcountll(report->checked), count = report->findings.count;
+
+	if (count)
+		ops_buffer_printf(style->out, "%zu finding%s, %zu of %zu rules checked\n", count, count == 1 ? "" : "s", checked,
+		                  advice_rule_count);
+	else
+		ops_buffer_printf(style->out, "nothing to find fault with, %zu of %zu rules checked\n", checked,
+		                  advice_rule_count);
+}
+
+/* What to record besides, to be told more. */
+static void append_hint(const struct style *style, const struct advice_report *report)
+{
+	static const struct {
+		uint32_t need;
+		const char *text;
+	} hints[] = {{ADVICE_NEEDS_PYTHON, "with_stack=True for lines of the program"},
+	             {ADVICE_NEEDS_SHAPES, "record_shapes=True for rules about sizes and types"},
+	             {ADVICE_NEEDS_MEMORY, "profile_memory=True for rules about memory"},
+	             {ADVICE_NEEDS_STEPS, "profile.step() for gains a step"}};
+	char text[256] = "Not recorded:";
+	size_t used = strlen(text), missing = 0;
+
+	for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+		if (!(report->has & hints[i].need))
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s", missing++ ? "," : "", hints[i].text);
+	if (!missing || !(report->has & ADVICE_NEEDS_OPERATORS))
+		return;
+	ops_buffer_append_text(style->out, "\n");
+	append_words(style, text, used);
+}
+
+static struct ops_string file_name(struct ops_string path)
+{
+	const char *slash = memrchr(path.bytes, '/', path.size);
+
+	return slash ? (struct ops_string){slash + 1, path.size - (size_t)(slash + 1 - path.bytes)} : path;
+}
+
+/* A row a finding, to be seen at a glance. */
+static void append_summary(const struct style *style, const struct advice_report *report)
+{
+	ops_buffer_append_text(style->out, "\n| finding | severity | gain a step | where |\n|---|---|---|---|\n");
+	for (size_t i = 0; i < report->findings.count; i++) {
+		const struct advice_finding *finding = &report->findings.items[i];
+		char ms[32] = "";
+
+		if (gains(finding))
+			format_ms(finding->gain_ms, ms, sizeof(ms));
+		ops_buffer_printf(style->out, "| %s | %s | %s", finding->rule->title, advice_severity_name(finding->severity), ms);
+		if (gains(finding))
+			ops_buffer_printf(style->out, " (%.1f %%)", finding->gain_pct);
+		ops_buffer_append_text(style->out, " | ");
+		if (finding->where_count && finding->where[0].file.size) {
+			append_name(style, file_name(finding->where[0].file));
+			ops_buffer_printf(style->out, ":%u", finding->where[0].line);
+		} else if (finding->where_count) {
+			append_name(style, finding->where[0].operator_name);
+		}
+		ops_buffer_append_text(style->out, " |\n");
+	}
 }
 
 void advice_write_text(const struct advice_report *report, bool markdown, struct ops_buffer *out)
 {
-	size_t checked = (size_t)__builtin_popcountll(report->checked);
+	const struct style style = {out, markdown};
 
 	ops_buffer_append_text(out, markdown ? "## Advice\n\n" : "");
-	if (report->findings.count)
-		ops_buffer_printf(out, "%zu finding%s, %zu of %zu rules checked\n", report->findings.count,
-		                  report->findings.count == 1 ? "" : "s", checked, advice_rule_count);
-	else
-		ops_buffer_printf(out, "nothing to find fault with, %zu of %zu rules checked\n", checked, advice_rule_count);
+	append_count(&style, report);
+	if (markdown && report->findings.count > 1)
+		append_summary(&style, report);
 	for (size_t i = 0; i < report->findings.count; i++)
-		append_finding(out, &report->findings.items[i], i + 1, markdown);
+		append_finding(&style, &report->findings.items[i], i + 1);
+	append_hint(&style, report);
 }

@@ -116,6 +116,7 @@ const struct advice_rule advice_rule_attention = {
 		       "squared that is written to memory, and kept for the backward pass.",
 	.advice = "Use torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=…, dropout_p=…). Check: no "
 		  "aten::softmax between two aten::matmul.",
+	.code = "out = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
 	.needs = ADVICE_NEEDS_OPERATORS,
 	.severity_max = ADVICE_HIGH,

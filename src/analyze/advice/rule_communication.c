@@ -277,6 +277,9 @@ const struct advice_rule advice_rule_overlap = {
 	.advice = "torch.nn.parallel.DistributedDataParallel sends gradients as they come; with collectives of your own, pass "
 		  "async_op=True and wait for the work just before its result is used. Check: operators or kernels run beside "
 		  "collectives.",
+	.code = "work = dist.all_reduce(gradient, async_op=True)\n"
+		"...                            # compute\n"
+		"work.wait()",
 	.link = "https://docs.pytorch.org/docs/stable/notes/ddp.html",
 	.needs = ADVICE_NEEDS_RANKS,
 	.severity_max = ADVICE_HIGH,
@@ -289,6 +292,7 @@ const struct advice_rule advice_rule_tiny = {
 	.explanation = "A collective takes its ranks a fixed time to begin and to meet, however little it moves.",
 	.advice = "Send them as one: a larger bucket_cap_mb of DistributedDataParallel, torch.cat of what belongs together, or "
 		  "all_reduce_coalesced; reduce figures every so many steps. Check: fewer and larger collectives a step.",
+	.code = "model = DistributedDataParallel(model, bucket_cap_mb=25)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
 	.needs = ADVICE_NEEDS_RANKS,
 	.severity_max = ADVICE_HIGH,

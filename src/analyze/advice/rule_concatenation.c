@@ -119,6 +119,8 @@ const struct advice_rule advice_rule_concatenation = {
 	.explanation = "Each torch.cat copies all that was there before: n of them copy n²/2 parts.",
 	.advice = "Collect the parts in a list and concatenate once behind the loop, or write into a tensor of the final size: "
 		  "out[i : i + n] = part. Check: one aten::cat in place of many.",
+	.code = "parts.append(part)             # in place of out = torch.cat([out, part])\n"
+		"out = torch.cat(parts)         # behind the loop",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.cat.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.severity_max = ADVICE_HIGH,

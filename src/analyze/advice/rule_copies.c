@@ -120,6 +120,8 @@ const struct advice_rule advice_rule_pageable = {
 		       "launches nothing meanwhile, and the device's queue runs dry.",
 	.advice = "DataLoader(…, pin_memory=True), and batch = batch.to(device, non_blocking=True). Check: copies are named "
 		  "'Pinned', and run beside kernels.",
+	.code = "loader = DataLoader(dataset, batch_size=64, num_workers=4, pin_memory=True)\n"
+		"batch = batch.to(device, non_blocking=True)",
 	.link = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
 	.needs = ADVICE_NEEDS_DEVICE,
 	.severity_max = ADVICE_HIGH,
@@ -131,9 +133,10 @@ const struct advice_rule advice_rule_copies = {
 	.title = "Copies between host and device are not hidden behind kernels",
 	.explanation = "A stream does one thing after the other: a batch that is copied on the stream that computes holds it up, "
 		       "though a device has engines of their own for copies.",
-	.advice = "Copy the next batch ahead, on a stream of its own: with torch.cuda.stream(copying): following = "
-		  "batch.to(device, non_blocking=True), and before it is used torch.cuda.current_stream().wait_stream(copying). "
-		  "Check: copies run beside kernels.",
+	.advice = "Copy the next batch ahead, on a stream of its own. Check: copies run beside kernels.",
+	.code = "with torch.cuda.stream(copying):\n"
+		"    following = batch.to(device, non_blocking=True)\n"
+		"torch.cuda.current_stream().wait_stream(copying)   # before it is used",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers",
 	.needs = ADVICE_NEEDS_DEVICE,
 	.severity_max = ADVICE_HIGH,

@@ -114,6 +114,7 @@ const struct advice_rule advice_rule_launch = {
 		       "leave the device idle in between, whatever its speed.",
 	.advice = "Launch all at once: torch.compile(model, mode=\"reduce-overhead\") records CUDA graphs. Or give each kernel "
 		  "more to do: larger batches, torch.optim.AdamW(…, fused=True). Check: the device's utilization.",
+	.code = "model = torch.compile(model, mode=\"reduce-overhead\")",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs",
 	.needs = ADVICE_NEEDS_DEVICE | ADVICE_NEEDS_OPERATORS,
 	.severity_max = ADVICE_HIGH,

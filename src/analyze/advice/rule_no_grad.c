@@ -101,6 +101,8 @@ const struct advice_rule advice_rule_no_grad = {
 		       "holds all activations of the pass.",
 	.advice = "Put evaluation and serving under `with torch.inference_mode():` or torch.no_grad(). Check: memory at its peak, "
 		  "and no sequence numbers on the operators.",
+	.code = "with torch.inference_mode():\n"
+		"    out = model(x)",
 	.link = "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disable-grad-doc",
 	.needs = ADVICE_NEEDS_OPERATORS,
 	.severity_max = ADVICE_HIGH,

@@ -91,6 +91,7 @@ const struct advice_rule advice_rule_pointwise = {
 		       "its output. Several in a row read back what has just been written.",
 	.advice = "model = torch.compile(model) makes one kernel of them; so do fused operators (torch.addcmul, "
 		  "nn.functional.gelu in place of its formula). Check: fewer kernels named elementwise_kernel.",
+	.code = "model = torch.compile(model)",
 	.link = "https://docs.pytorch.org/docs/stable/torch.compiler.html",
 	.needs = ADVICE_NEEDS_DEVICE,
 	.severity_max = ADVICE_HIGH,

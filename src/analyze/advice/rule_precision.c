@@ -78,6 +78,9 @@ const struct advice_rule advice_rule_precision = {
 	.explanation = "Tensor cores multiply matrices several times as fast as the units for float32, which they leave idle "
 		       "unless numbers have fewer digits: float16, bfloat16 or TF32.",
 	.advice = "Compare the loss before and after. Check: kernels' names have tf32, tensorop, s16816 or the like.",
+	.code = "torch.set_float32_matmul_precision(\"high\")\n"
+		"with torch.autocast(\"cuda\", dtype=torch.bfloat16):\n"
+		"    loss = model(x)",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
 	.needs = ADVICE_NEEDS_DEVICE,
 	/* Fewer digits are a choice, and their want no fault. */

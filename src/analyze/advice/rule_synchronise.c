@@ -89,6 +89,9 @@ const struct advice_rule advice_rule_synchronise = {
 		       "CPU each read is a call of its own. To print a tensor takes hundreds of operators.",
 	.advice = "Keep figures as tensors (total += loss.detach()) and read them every so many steps; choose with torch.where "
 		  "or masks instead of `if tensor`. Check: the calls are gone from the steps.",
+	.code = "total += loss.detach()         # in place of total += loss.item()\n"
+		"if step % 100 == 0:\n"
+		"    print(total.item() / 100)",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS,
 	.severity_max = ADVICE_HIGH,

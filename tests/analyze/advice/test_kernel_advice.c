@@ -76,6 +76,33 @@ static void leaves_fused_kernels_alone(void **state)
 	ops_free_advice(text);
 }
 
+/* Text for terminals of 80 columns; Markdown whose table and code can be pasted. */
+static void fits_terminals_and_pull_requests(void **state)
+{
+	static const char add[] = "vectorized_elementwise_kernel<add>";
+	struct ops_worker worker = {NULL, "w", 0};
+	struct device_trace trace;
+	struct ops_trace *read;
+	char *text;
+	size_t size;
+
+	(void)state;
+	fill(&trace, (const char *const[]){"ampere_sgemm_128x64_nn", add, add}, 3, FULL);
+	worker.trace = read = device_trace_read(&trace);
+	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_TEXT, &text, &size, NULL), OPS_OK);
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+		assert_true(strcspn(line, "\n") <= 80);
+	assert_non_null(strstr(text, "\n       torch.set_float32_matmul_precision(\"high\")\n"));
+	assert_non_null(strstr(text, "Not recorded: with_stack=True"));
+	ops_free_advice(text);
+	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_MARKDOWN, &text, &size, NULL), OPS_OK);
+	assert_non_null(strstr(text, "\n| Matrix products compute in float32 without tensor cores | medium | 0.2"));
+	assert_non_null(strstr(text, "\n```python\ntorch.set_float32_matmul_precision(\"high\")\n"));
+	assert_non_null(strstr(text, "elementwise\\_kernel"));
+	ops_free_advice(text);
+	ops_trace_unref(read);
+}
+
 static void ask(void *context)
 {
 	struct ops_worker worker = {context, "w", 0};
@@ -110,7 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_products_in_float32), cmocka_unit_test(finds_elementwise_kernels),
 		cmocka_unit_test(finds_low_occupancy), cmocka_unit_test(leaves_fused_kernels_alone),
-		cmocka_unit_test(survives_failures)};
+		cmocka_unit_test(fits_terminals_and_pull_requests), cmocka_unit_test(survives_failures)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
