@@ -12,6 +12,7 @@ PROGRAMS = {program.name: program for program in suite.programs()}
 PLANTED = [name for name, program in PROGRAMS.items() if not program.healthy]
 HEALTHY = [name for name, program in PROGRAMS.items() if program.healthy]
 
+
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_cause_is_named_at_its_line(name):
     verdict = suite.judge(PROGRAMS[name])

@@ -4,6 +4,7 @@
  *
  *     advice_model.c    steps, places, sums over subtrees
  *     advice_claim.c    what is explained already
+ *     advice_frees.c    where the program lets go of memory
  *     advice_loops.c    loops of the program
  *     advice_idle.c     when an accelerator had nothing to do, and why
  *     advice_ranks.c    what is kept of each rank of a run
@@ -127,6 +128,7 @@ struct advice_loop {
 	uint32_t operators;
 	bool small;           /* they are hardly more than calls */
 	bool slices;          /* they select rows */
+	bool reads;           /* and read values of tensors */
 };
 
 /* How the kernel scheduled a step. */
@@ -282,6 +284,20 @@ static inline bool advice_is_explained(int64_t taken_ns, int64_t span_ns)
 uint32_t advice_own_site(const struct advice *advice, uint32_t row);
 /* The innermost row around each memory record; OPS_NONE. Freed with ops_free; NULL when memory is out. */
 uint32_t *advice_memory_rows(const struct advice *advice);
+
+/* A function's time between two calls in which it let go of large tensors on the host. */
+struct advice_free {
+	uint32_t row; /* of the function */
+	int64_t start_ns;
+	int64_t ns;
+};
+
+struct advice_frees {
+	size_t count, capacity;
+	struct advice_free *items;
+};
+
+bool advice_find_frees(const struct advice *advice, int64_t bytes_min, struct advice_frees *ret_frees);
 
 /* --- tallies -------------------------------------------------------------------------------------------------------- */
 

@@ -30,6 +30,7 @@ struct search {
 	OPS_ARRAY(struct round) rounds;
 	int64_t *quickest_ns; /* by name */
 	uint8_t *slicing;     /* by name */
+	uint8_t *reading;
 };
 
 static uint64_t key_of(const struct advice *advice, uint32_t row)
@@ -180,6 +181,7 @@ static void weigh(struct search *search, struct advice *advice)
 		loop->operators_ns = ops_sum(loop->operators_ns, advice_ns(advice, row));
 		loop->work_ns = ops_sum(loop->work_ns, work_of(search, advice, row));
 		loop->slices |= search->slicing[advice->events->name[row]] != 0;
+		loop->reads |= search->reading[advice->events->name[row]] != 0;
 	}
 	for (size_t i = 0; i < advice->loops.count; i++) {
 		struct advice_loop *loop = &advice->loops.items[i];
@@ -207,13 +209,14 @@ static void find_quickest(struct search *search, const struct advice *advice)
 bool advice_find_loops(struct advice *advice)
 {
 	static const char *const slicing[] = {"aten::select", "aten::slice", "aten::index", "aten::index_put_", "aten::narrow",
-	                                      "aten::unbind", "aten::item", "aten::copy_", NULL};
-	struct search search = {.slicing = advice_names(advice, slicing)};
+	                                      "aten::unbind", NULL};
+	static const char *const reading[] = {"aten::item", "aten::is_nonzero", "aten::_local_scalar_dense", NULL};
+	struct search search = {.slicing = advice_names(advice, slicing), .reading = advice_names(advice, reading)};
 	bool done;
 
 	advice->loop_of = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*advice->loop_of));
 	search.quickest_ns = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*search.quickest_ns));
-	done = advice->loop_of && search.slicing && search.quickest_ns && find_rounds(&search, advice) &&
+	done = advice->loop_of && search.slicing && search.reading && search.quickest_ns && find_rounds(&search, advice) &&
 	       join_rounds(&search, advice);
 	if (done) {
 		find_quickest(&search, advice);
@@ -224,5 +227,6 @@ bool advice_find_loops(struct advice *advice)
 	OPS_ARRAY_RELEASE(&search.rounds);
 	ops_free(search.quickest_ns);
 	ops_free(search.slicing);
+	ops_free(search.reading);
 	return done;
 }

@@ -7,6 +7,7 @@
 
 #define ADVICE_RULES(X) \
 	X(gc)             \
+	X(anomaly)        \
 	X(checkpoint)     \
 	X(synchronise)    \
 	X(logging)        \
@@ -17,11 +18,16 @@
 	X(types)          \
 	X(layouts)        \
 	X(attention)      \
+	X(embedding)      \
+	X(churn)          \
 	X(denormal)       \
+	X(function)       \
+	X(repeat)         \
 	X(optimizer)      \
 	X(rows)           \
 	X(small)          \
 	X(double)         \
+	X(graph)          \
 	X(growth)         \
 	X(no_grad)        \
 	X(launch)         \
@@ -32,6 +38,9 @@
 	X(occupancy)      \
 	X(pageable)       \
 	X(python_time)    \
+	X(threads)        \
+	X(memory_limit)   \
+	X(first_steps)    \
 	X(stragglers)     \
 	X(overlap)        \
 	X(tiny)           \

@@ -81,7 +81,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		const struct speed *place = &places[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
 		double each_ns, usual_ns = quickest_ns < 1 ? quickest_ns : 1;
 
-		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || place->calls < CALLS_MIN ||
+		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || advice->claimed_ns[row] || place->calls < CALLS_MIN ||
 		    place->quickest_ns < ELEMENT_NS_MIN || place->quickest_ns < RATIO_MIN * usual_ns)
 			continue;
 		each_ns = element_ns(advice, row);

@@ -49,11 +49,16 @@ static void claim(struct advice *advice, bool slices)
 	}
 }
 
+#define READS                                                                                      \
+	"Its rounds read values of tensors (.item(), bool(tensor)), and each read waits for all work before it, a synchronisation " \
+	"with the device where there is one: keep them tensors, and read once behind the loop."
+
 static bool check_loops(struct advice *advice, const struct advice_rule *rule, bool slices)
 {
 	struct advice_tally tally = {0};
 	uint64_t operators = 0, rounds = 0;
 	double spent_ns = 0;
+	bool reads = false;
 	bool done = advice_tally_init(&tally, advice);
 
 	find_taken(advice);
@@ -64,13 +69,15 @@ static bool check_loops(struct advice *advice, const struct advice_rule *rule, b
 		if (loop->slices != slices || gain_ns <= 0)
 			continue;
 		advice_tally_add(&tally, advice, loop->row, gain_ns);
+		reads |= loop->reads;
 		spent_ns += (double)loop->span_ns;
 		operators += loop->operators;
 		rounds += loop->rounds;
 	}
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)tally.ns,
-	                                                      .confidence = slices ? ADVICE_SURE : ADVICE_LIKELY},
+	                                                      .confidence = slices ? ADVICE_SURE : ADVICE_LIKELY,
+	                                                      .detail = reads ? READS : NULL},
 	                                 "loops of %.0f rounds a step call %.0f small operators in %.3f ms (%.1f %%). Gain: all "
 	                                 "but one round and the work of large operators; with the same share "
 	                                 "of their backward pass.",

@@ -27,7 +27,18 @@ static bool is_own(const struct advice *advice, uint32_t row)
 	       advice->views.parts[row] == VIEW_STEP;
 }
 
-/* Own time of a function that nobody has explained, and what C functions called right from it take outside of operators. */
+/* C functions of Python's own that are called right from the program: what of their time is in no operator. */
+static int64_t builtin_ns(const struct advice *advice, uint32_t row)
+{
+	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || !advice_text_starts(advice_name(advice, row), "<built-in"))
+		return 0;
+	return at_least_zero(ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]));
+}
+
+/* A call that takes so long is told of at its own line; shorter ones are part of a loop, and go with their function. */
+#define BUILTIN_NS_MIN 50000
+
+/* Own time of a function that nobody has explained, with what C functions called right from it take. */
 static void gather(const struct advice *advice, int64_t *own_ns)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -39,13 +50,36 @@ static void gather(const struct advice *advice, int64_t *own_ns)
 		if (is_own(advice, row))
 			own_ns[row] = ops_sum(own_ns[row], at_least_zero(ops_difference(advice->self_ns[row],
 			                                                                advice->self_taken_ns[row])));
-		else if (inside && advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION &&
-		         advice_text_starts(advice_name(advice, row), "<built-in"))
-			own_ns[parent] = ops_sum(own_ns[parent], at_least_zero(ops_difference(advice_left_ns(advice, row),
-			                                                                     advice->operator_ns[row])));
+		else if (inside) {
+			int64_t ns = builtin_ns(advice, row);
+			uint32_t to = ns < BUILTIN_NS_MIN ? parent : row;
+
+			own_ns[to] = ops_sum(own_ns[to], ns);
+		}
 		if (inside && advice->operator_ns[row])
 			own_ns[parent] = ops_difference(own_ns[parent], GLUE_NS);
 	}
+}
+
+/* To give large tensors back to the allocator is no computation. */
+#define FREED_BYTES_MIN (1 << 20)
+
+static bool leave_out_frees(const struct advice *advice, int64_t *own_ns)
+{
+	struct advice_frees frees = {0};
+	bool done = advice_find_frees(advice, FREED_BYTES_MIN, &frees);
+
+	for (size_t i = 0; done && i < frees.count; i++)
+		own_ns[frees.items[i].row] = ops_difference(own_ns[frees.items[i].row], frees.items[i].ns);
+	OPS_ARRAY_RELEASE(&frees);
+	return done;
+}
+
+static uint32_t site_of(const struct advice *advice, uint32_t row)
+{
+	if (advice->views.parts[row] == VIEW_STEP && advice->caller[row] != OPS_NONE)
+		row = advice->caller[row];
+	return is_own(advice, row) ? advice_own_site(advice, row) : advice->site[row];
 }
 
 static bool check(struct advice *advice, const struct advice_rule *rule)
@@ -54,18 +88,17 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	int64_t *own_ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*own_ns));
 	bool done = own_ns && advice_tally_init(&tally, advice);
 
-	if (done)
+	if (done) {
 		gather(advice, own_ns);
+		done = leave_out_frees(advice, own_ns);
+	}
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		uint32_t site;
-
-		if (own_ns[row] < CALL_NS_MIN || (advice->zone[row] & ADVICE_IN_LOADER) || advice_is_claimed(advice, row))
+		if (own_ns[row] < (is_own(advice, row) ? CALL_NS_MIN : BUILTIN_NS_MIN) || !advice_counts(advice, row) ||
+		    (advice->zone[row] & ADVICE_IN_LOADER) || advice_is_claimed(advice, row))
 			continue;
 		if ((double)own_ns[row] < SHARE_MIN * (double)advice->steps_ns / (double)(advice->step_count * 4))
 			continue;
-		site = advice->views.parts[row] == VIEW_STEP && advice->caller[row] != OPS_NONE
-		               ? advice_own_site(advice, advice->caller[row]) : advice_own_site(advice, row);
-		advice_tally_add_at(&tally, site, row, own_ns[row]);
+		advice_tally_add_at(&tally, site_of(advice, row), row, own_ns[row]);
 	}
 	/* In one step of many it is the machine that was busy. */
 	done = done && (tally.events * 2 < advice->step_count || advice_percent(advice, (double)tally.ns) < 100 * SHARE_MIN ||

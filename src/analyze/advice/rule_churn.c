@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory that goes back to the system and is asked for again within steps. On the host those are tensors so large that the C
+ * library maps each anew: every page is then a fault and is zeroed, and unmapped in the end. On a device they are calls of
+ * cudaMalloc and cudaFree, which the caching allocator else avoids.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* glibc maps what is larger, whatever was freed before (DEFAULT_MMAP_THRESHOLD_MAX). */
+#define MAPPED_BYTES (32 * 1024 * 1024)
+/* What an element takes that is in memory already, when the trace has no operator that shows it: two or three times four
+ * bytes at some ten gigabytes a second. */
+#define ELEMENT_NS 0.5
+
+struct churn {
+	int64_t *bytes;      /* by row: of large allocations of an outermost operator */
+	uint8_t *pointwise;  /* by name */
+	double element_ns;   /* of the quickest operator that allocates nothing large */
+	uint64_t allocations, calls;
+	int64_t all_bytes;
+	struct advice_tally tally;
+};
+
+/* At most so many operators in one another. */
+#define DEPTH_MAX 64
+
+static bool find_allocations(struct churn *churn, const struct advice *advice)
+{
+	size_t count;
+	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
+	uint32_t *rows = advice_memory_rows(advice);
+
+	for (size_t i = 0; rows && i < count; i++) {
+		uint32_t row = rows[i];
+
+		if (records[i].device_type != 0 || records[i].bytes < MAPPED_BYTES || records[i].out_of_memory || row == OPS_NONE)
+			continue;
+		for (int k = 0; k < DEPTH_MAX && (advice->zone[row] & ADVICE_IN_OPERATOR); k++)
+			row = advice->events->parent[row];
+		if (!advice_is_operator(advice, row) || !advice_counts(advice, row))
+			continue;
+		churn->bytes[row] = ops_sum(churn->bytes[row], records[i].bytes);
+		churn->all_bytes = ops_sum(churn->all_bytes, records[i].bytes);
+		churn->allocations++;
+	}
+	ops_free(rows);
+	return rows != NULL;
+}
+
+static void find_speed(struct churn *churn, const struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		int64_t elements;
+		uint8_t dtype;
+
+		if (!churn->pointwise[advice->events->name[row]] || churn->bytes[row] || !advice_counts(advice, row))
+			continue;
+		elements = advice_elements(advice, row, &dtype);
+		if (elements >= MAPPED_BYTES / 16 && (double)advice_ns(advice, row) < churn->element_ns * (double)elements)
+			churn->element_ns = (double)advice_ns(advice, row) / (double)elements;
+	}
+}
+
+/* What an operator takes beyond its arithmetic: known of pointwise ones; of others at most half is taken for it. */
+static void add_operators(struct churn *churn, struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		double ns = (double)advice_left_ns(advice, row), work_ns = churn->element_ns * (double)churn->bytes[row] / 4;
+
+		if (!churn->bytes[row] || advice_is_claimed(advice, row))
+			continue;
+		if (!churn->pointwise[advice->events->name[row]])
+			work_ns = work_ns > ns / 2 ? work_ns : ns / 2;
+		if (ns > work_ns)
+			advice_tally_add(&churn->tally, advice, row, advice_take(advice, row, (ns - work_ns) / ns));
+	}
+}
+
+/* To give it back takes time, too, in the function that lets go of it. */
+static bool add_frees(struct churn *churn, struct advice *advice)
+{
+	struct advice_frees frees = {0};
+	bool done = advice_find_frees(advice, MAPPED_BYTES, &frees);
+
+	for (size_t i = 0; done && i < frees.count; i++) {
+		const struct advice_free *gap = &frees.items[i];
+
+		if (!advice_counts(advice, gap->row))
+			continue;
+		churn->tally.ns = ops_sum(churn->tally.ns, gap->ns);
+		advice_take_self(advice, gap->row, gap->ns);
+	}
+	OPS_ARRAY_RELEASE(&frees);
+	return done;
+}
+
+static bool add_calls(struct churn *churn, struct advice *advice)
+{
+	static const char *const patterns[] = {"cudaMalloc", "cudaFree", "hipMalloc", "hipFree", "cuMemCreate", "cuMemUnmap", NULL};
+	uint64_t before = churn->tally.events;
+	bool done = advice_tally_names(&churn->tally, advice, patterns, 0);
+
+	churn->calls = churn->tally.events - before;
+	return done;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	static const char *const pointwise[] = {"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::relu", "aten::clamp*",
+	                                        "aten::where", "aten::clone", "aten::neg", "aten::add_", "aten::mul_", "aten::copy_",
+	                                        "aten::fill_", "aten::zeros*", "aten::ones*", "aten::_to_copy", NULL};
+	struct churn churn = {.element_ns = ELEMENT_NS};
+	bool done;
+
+	churn.bytes = ops_alloc_zeroed(advice->events->count + 1, sizeof(*churn.bytes));
+	churn.pointwise = advice_names(advice, pointwise);
+	done = churn.bytes && churn.pointwise && advice_tally_init(&churn.tally, advice) && find_allocations(&churn, advice);
+	/* Once is no churn. */
+	if (done && advice_per_step(advice, churn.allocations) >= 1) {
+		find_speed(&churn, advice);
+		add_operators(&churn, advice);
+		done = add_frees(&churn, advice);
+	}
+	done = done && add_calls(&churn, advice) &&
+	       advice_report_add(advice, rule, &churn.tally,
+	                         (struct advice_gain){.ns = (double)churn.tally.ns, .confidence = ADVICE_LIKELY},
+	                         "%.1f tensors of 32 MB or more are allocated a step, %.1f MB in all, and %.1f calls ask the device for "
+	                         "memory or give it back. Gain: what their operators take beyond %.2f ns an element, the "
+	                         "time to give the memory back, and the calls.", advice_per_step(advice, churn.allocations),
+	                         advice_per_step(advice, (uint64_t)churn.all_bytes) / 1e6, advice_per_step(advice, churn.calls),
+	                         churn.element_ns);
+	ops_free(churn.bytes);
+	ops_free(churn.pointwise);
+	advice_tally_release(&churn.tally);
+	return done;
+}
+
+const struct advice_rule advice_rule_churn = {
+	.id = "allocation-churn",
+	.title = "Memory goes back to the system and is asked for again",
+	.explanation = "Large temporaries on the host are mapped anew each time: the kernel zeroes every page when it is first "
+		       "touched, which costs more than the arithmetic. A device is stopped to change its memory.",
+	.advice = "Write into tensors that stay (out=…, in-place operators, a buffer made before the loop), work on parts, or use an "
+		  "allocator that keeps memory (jemalloc; MALLOC_MMAP_MAX_=0). Check: no allocations of that size in steps.",
+	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_MEMORY,
+	.severity_max = ADVICE_HIGH,
+	.check = check,
+};

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of embeddings as large as the table, of which a batch touches a few rows: filled with zeros, added up, and gone
+ * through by the optimizer as a whole.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* A table of so many times the rows that a batch looks up. Sparse gradients have a price of their own. */
+#define RATIO_MIN 16
+
+struct table {
+	int64_t elements;
+	double touched; /* share of the rows */
+};
+
+struct tables {
+	OPS_ARRAY(struct table) items;
+	struct advice_tally tally;
+	int64_t rows, looked_up;
+};
+
+static struct table *table_of(struct tables *tables, int64_t elements)
+{
+	/* Tables are few; more than a hundred are told of together. */
+	for (size_t i = 0; i < tables->items.count && i < 100; i++)
+		if (tables->items.items[i].elements == elements)
+			return &tables->items.items[i];
+	return NULL;
+}
+
+/* aten::embedding_dense_backward(grad_output, indices, num_weights, …) */
+static bool add_backward(struct tables *tables, struct advice *advice, uint32_t row)
+{
+	struct ops_input grad, indices, weights;
+	int64_t rows, looked_up, dimension;
+	struct table *table;
+
+	if (!advice_input(advice, row, 0, &grad) || !advice_input(advice, row, 1, &indices) ||
+	    !advice_input(advice, row, 2, &weights) || weights.tag != OPS_INPUT_INT || grad.tag != OPS_INPUT_TENSOR || !grad.n)
+		return true;
+	rows = ops_input_int(&weights, 0);
+	looked_up = advice_input_elements(&indices);
+	dimension = ops_input_int(&grad, (size_t)grad.n - 1);
+	if (looked_up <= 0 || rows / RATIO_MIN < looked_up)
+		return true;
+	tables->rows = rows > tables->rows ? rows : tables->rows;
+	tables->looked_up = looked_up > tables->looked_up ? looked_up : tables->looked_up;
+	advice_tally_add(&tables->tally, advice, row, advice_take(advice, row, 1 - (double)looked_up / (double)rows));
+	if (table_of(tables, ops_product(rows, dimension)))
+		return true;
+	table = OPS_ARRAY_PUSH(&tables->items);
+	if (table)
+		*table = (struct table){ops_product(rows, dimension), (double)looked_up / (double)rows};
+	return table != NULL;
+}
+
+/* Elements of the first tensor, also of a list's: what a foreach or fused operator goes through. */
+static int64_t listed_elements(const struct advice *advice, uint32_t row)
+{
+	struct ops_input list, item;
+	struct ops_input_cursor cursor;
+	int64_t elements = 0;
+
+	if (!advice_input(advice, row, 0, &list))
+		return -1;
+	if (list.tag != OPS_INPUT_TENSOR_LIST)
+		return advice_input_elements(&list);
+	for (cursor = ops_input_items(&list); ops_inputs_next(&cursor, &item);) {
+		int64_t one = advice_input_elements(&item);
+
+		elements = one > elements ? one : elements;
+	}
+	return elements;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	static const char *const patterns[] = {"aten::embedding_dense_backward", NULL};
+	uint8_t *which = advice_names(advice, patterns);
+	struct tables tables = {.rows = 0};
+	bool done = which && advice_tally_init(&tables.tally, advice);
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		if (which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(advice, row))
+			done = add_backward(&tables, advice, row);
+	/* The optimizer and zero_grad then go over all of it. */
+	for (uint32_t row = 0; done && tables.items.count && row < advice->events->count; row++) {
+		const struct table *table;
+
+		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) || advice_is_claimed(advice, row) ||
+		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) || which[advice->events->name[row]])
+			continue;
+		table = table_of(&tables, listed_elements(advice, row));
+		if (table && (advice->zone[row] & ADVICE_IN_OPTIMIZER))
+			advice_tally_add(&tables.tally, advice, row, advice_take(advice, row, 1 - table->touched));
+	}
+	done = done && advice_report_add(advice, rule, &tables.tally,
+	                                 (struct advice_gain){.ns = (double)tables.tally.ns, .confidence = ADVICE_LIKELY},
+	                                 "gradients of %lld rows are made and applied, where a batch looks up %lld. Gain: the share of "
+	                                 "the other rows in that and in the optimizer's operators on the table.",
+	                                 (long long)tables.rows, (long long)tables.looked_up);
+	OPS_ARRAY_RELEASE(&tables.items);
+	advice_tally_release(&tables.tally);
+	ops_free(which);
+	return done;
+}
+
+const struct advice_rule advice_rule_embedding = {
+	.id = "dense-embedding-gradient",
+	.title = "An embedding has dense gradients",
+	.explanation = "The gradient of a lookup is zero but for the rows that were looked up; as a dense tensor it is as large as the "
+		       "table, and so is the optimizer's work.",
+	.advice = "nn.Embedding(…, sparse=True) or nn.EmbeddingBag(…, sparse=True), with SGD, Adagrad or torch.optim.SparseAdam for "
+		  "its parameters. Check: no aten::embedding_dense_backward.",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
+	.severity_max = ADVICE_HIGH,
+	.check = check,
+};

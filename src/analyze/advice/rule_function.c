@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Functions of autograd that are written in Python (torch.autograd.Function) and called often: an operator with Python below
+ * it, forward and backward, where torch's own would be one operator each.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Calls a step from which it is a hot path. */
+#define CALLS_MIN 4.0
+
+struct functions {
+	uint8_t *python;     /* by row: there is a function of the program's right below this operator */
+	int64_t *largest_ns; /* by row: its costliest operator: about what one in its place would take */
+	struct advice_tally tally;
+	uint64_t calls;
+};
+
+static void find(struct functions *functions, const struct advice *advice)
+{
+	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
+		uint32_t parent = advice->events->parent[row];
+		int64_t ns;
+
+		if (parent == OPS_NONE || !advice_counts(advice, row))
+			continue;
+		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && advice_is_operator(advice, parent) &&
+		    advice_own_site(advice, row) != OPS_NONE)
+			functions->python[parent] = 1;
+		/* Those of a Function's are below its Python, so a row that has some is none itself. */
+		ns = functions->largest_ns[row];
+		if (!ns && advice_is_operator(advice, row))
+			ns = advice_ns(advice, row);
+		if (ns > functions->largest_ns[parent])
+			functions->largest_ns[parent] = ns;
+	}
+}
+
+/* Python between a call of apply and its operator is two functions deep. */
+#define DEPTH_MAX 4
+
+/* From the call of apply on, which is Python's, too. */
+static uint32_t whole(const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row];
+
+	for (int i = 0; i < DEPTH_MAX && parent != OPS_NONE && advice->events->kind[parent] == OPS_EVENT_PYTHON_FUNCTION &&
+	       advice_own_site(advice, parent) == OPS_NONE && advice_text_has(advice_name(advice, parent), "apply"); i++) {
+		row = parent;
+		parent = advice->events->parent[row];
+	}
+	return row;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	size_t count = advice->events->count + 1;
+	struct functions functions = {.python = ops_alloc_zeroed(count, 1),
+	                              .largest_ns = ops_alloc_zeroed(count, sizeof(*functions.largest_ns))};
+	bool done = functions.python && functions.largest_ns && advice_tally_init(&functions.tally, advice);
+
+	if (done)
+		find(&functions, advice);
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		uint32_t call;
+		int64_t ns;
+
+		/* Forward ones; what their node takes in the backward pass goes with them. */
+		if (!functions.python[row] || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPERATOR)) ||
+		    advice_is_claimed(advice, row))
+			continue;
+		call = whole(advice, row);
+		ns = ops_sum(advice_left_ns(advice, call), advice_backward_left_ns(advice, call));
+		ns -= functions.largest_ns[row] * (advice->backward_ns[row] ? 2 : 1);
+		functions.calls++;
+		if (ns > 0)
+			advice_tally_add(&functions.tally, advice, call, ns);
+		advice_take(advice, call, ns > 0 ? (double)ns / (double)(ns + 2 * functions.largest_ns[row]) : 0);
+	}
+	done = done && (advice_per_step(advice, functions.calls) < CALLS_MIN ||
+	                advice_report_add(advice, rule, &functions.tally,
+	                                  (struct advice_gain){.ns = (double)functions.tally.ns, .confidence = ADVICE_LIKELY},
+	                                  "%.1f calls a step of Functions in Python. Gain: their time, forward and backward, but for "
+	                                  "the costliest operator in each, which one of torch's own would take.",
+	                                  advice_per_step(advice, functions.calls)));
+	ops_free(functions.python);
+	ops_free(functions.largest_ns);
+	advice_tally_release(&functions.tally);
+	return done;
+}
+
+const struct advice_rule advice_rule_function = {
+	.id = "python-autograd-function",
+	.title = "Autograd functions in Python in the hot path",
+	.explanation = "Each call of a torch.autograd.Function goes through Python twice, forward and backward, and its formula is "
+		       "a chain of operators with a temporary each.",
+	.advice = "Use torch's own operator where there is one (torch.nn.functional), let torch.compile fuse the formula, or write "
+		  "it in C++ with torch.library. Check: no Python below operators.",
+	.link = "https://docs.pytorch.org/docs/stable/notes/extending.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
+	.severity_max = ADVICE_HIGH,
+	.check = check,
+};

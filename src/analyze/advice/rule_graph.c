@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Graphs that go through the steps before: a state that is not detached, with retain_graph=True. Each backward pass runs the
+ * nodes of all steps so far.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* So many steps grow in a row, by as many nodes as a step has or more. */
+#define STEPS_MIN 4
+
+struct passes {
+	uint32_t *nodes; /* by step */
+	int64_t *ns;
+	uint32_t *row;   /* the call of the program's that holds the pass */
+};
+
+/* Python of torch's between the program and its engine. */
+#define DEPTH_MAX 16
+
+/* The row right below the program's function that holds the engine's work: where backward() is called. */
+static uint32_t calling_row(const struct advice *advice, uint32_t row)
+{
+	uint32_t caller = advice->caller[row];
+
+	for (int i = 0; i < DEPTH_MAX && caller != OPS_NONE && advice_own_site(advice, caller) == OPS_NONE; i++) {
+		row = caller;
+		caller = advice->caller[caller];
+	}
+	return row;
+}
+
+static void count(struct passes *passes, const struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row], step = advice->step_of[row];
+
+		if (!advice_counts(advice, row) || !(advice->zone[row] & ADVICE_IN_BACKWARD) ||
+		    (parent != OPS_NONE && (advice->zone[parent] & ADVICE_IN_BACKWARD)))
+			continue;
+		if (!passes->nodes[step])
+			passes->row[step] = row;
+		passes->nodes[step]++;
+		passes->ns[step] = ops_sum(passes->ns[step], advice_ns(advice, row));
+	}
+}
+
+/* Nodes that a step adds, when all steady ones do; 0 else. */
+static uint32_t growth(const struct passes *passes, const struct advice *advice)
+{
+	uint32_t last = 0, least = UINT32_MAX;
+	size_t seen = 0;
+
+	for (size_t i = 0; i < advice->views.steps.count; i++) {
+		if (!advice->steady[i])
+			continue;
+		if (passes->nodes[i] <= last)
+			return 0;
+		if (seen++ && passes->nodes[i] - last < least)
+			least = passes->nodes[i] - last;
+		last = passes->nodes[i];
+	}
+	return seen >= STEPS_MIN && least != UINT32_MAX ? least : 0;
+}
+
+static bool report(struct passes *passes, struct advice *advice, const struct advice_rule *rule)
+{
+	struct advice_tally tally;
+	uint32_t added = growth(passes, advice), first = 0, last = 0;
+	bool done = advice_tally_init(&tally, advice);
+
+	for (size_t i = 0; done && added && i < advice->views.steps.count; i++) {
+		if (!advice->steady[i] || !passes->nodes[i])
+			continue;
+		first = first ? first : passes->nodes[i];
+		last = passes->nodes[i];
+		/* A step's own nodes are left. */
+		advice_tally_add(&tally, advice, calling_row(advice, passes->row[i]),
+		                 (int64_t)((double)passes->ns[i] * (1 - (double)added / (double)passes->nodes[i])));
+	}
+	done = done && (!added ||
+	                advice_report_add(advice, rule, &tally,
+	                                  (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE, .always = true,
+	                                                       .severity = ADVICE_MEDIUM},
+	                                  "the backward pass grows from %u to %u nodes, by %u or more a step. Gain: the time of all "
+	                                  "but %u; it grows with each further step.", first, last, added, added));
+	advice_tally_release(&tally);
+	return done;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	size_t steps = advice->views.steps.count + 1;
+	struct passes passes = {ops_alloc_zeroed(steps, sizeof(*passes.nodes)), ops_alloc_zeroed(steps, sizeof(*passes.ns)),
+	                        ops_alloc_zeroed(steps, sizeof(*passes.row))};
+	bool done = passes.nodes && passes.ns && passes.row;
+
+	if (done) {
+		count(&passes, advice);
+		done = report(&passes, advice, rule);
+	}
+	ops_free(passes.nodes);
+	ops_free(passes.ns);
+	ops_free(passes.row);
+	return done;
+}
+
+const struct advice_rule advice_rule_graph = {
+	.id = "growing-graph",
+	.title = "The graph grows from step to step",
+	.explanation = "A tensor that a step hands to the next carries the graph it was made by, so that backward goes through all "
+		       "steps so far, again and again, and their activations are kept (retain_graph=True).",
+	.advice = "Cut it: state = state.detach() between steps, and backward() without retain_graph=True. Check: as many backward "
+		  "nodes in each step.",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_STEPS,
+	.severity_max = ADVICE_HIGH,
+	.check = check,
+};

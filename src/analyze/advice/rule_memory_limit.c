@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory that comes near its limit, a device's or the program's own, and memory that an allocator holds without use.
+ */
+#include <stdio.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Of the limit: what is left fits no further large tensor, and the allocator begins to give back and ask again. */
+#define NEAR 0.9
+/* Share of reserved memory without use when most is reserved: free, but in pieces too small for what is asked for. */
+#define UNUSED 0.3
+#define RESERVED 0.5 /* of the device */
+
+struct peak {
+	uint64_t allocated, reserved; /* when most is reserved */
+	size_t record;
+};
+
+static struct peak find_peak(const struct ops_memory_record *records, size_t count, int64_t device)
+{
+	struct peak peak = {.record = SIZE_MAX};
+
+	for (size_t i = 0; i < count; i++) {
+		if (records[i].device_type == 0 || records[i].device_index != device || records[i].out_of_memory)
+			continue;
+		if (records[i].total_reserved > peak.reserved ||
+		    (records[i].total_reserved == peak.reserved && records[i].total_allocated > peak.allocated))
+			peak = (struct peak){records[i].total_allocated, records[i].total_reserved, i};
+	}
+	return peak;
+}
+
+static bool report_device(struct advice *advice, const struct advice_rule *rule, const struct view_device *device)
+{
+	size_t count;
+	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
+	struct peak peak = find_peak(records, count, device->id);
+	double limit = (double)device->memory_bytes;
+	bool near = peak.record != SIZE_MAX && (double)peak.reserved >= NEAR * limit;
+	bool pieces = peak.record != SIZE_MAX && (double)peak.reserved >= RESERVED * limit && peak.allocated <= peak.reserved &&
+	              (double)(peak.reserved - peak.allocated) >= UNUSED * (double)peak.reserved;
+	struct advice_tally tally;
+	uint32_t *rows;
+	bool done;
+
+	if (!near && !pieces)
+		return true;
+	rows = advice_memory_rows(advice);
+	done = rows && advice_tally_init(&tally, advice);
+	if (done && rows[peak.record] != OPS_NONE)
+		advice_tally_add(&tally, advice, rows[peak.record], 1);
+	done = done && advice_report_add(advice, rule, &tally,
+	                                 (struct advice_gain){.confidence = ADVICE_LIKELY, .always = true, .severity = ADVICE_MEDIUM,
+	                                                      .detail = pieces ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
+	                                                                         "joins free pieces." : NULL},
+	                                 "at the peak %.2f GB are reserved on device %lld, %.2f GB of them in use, of %.2f GB that it "
+	                                 "has. Gain: memory, no time that a trace would show.",
+	                                 (double)peak.reserved / 1e9, (long long)device->id, (double)peak.allocated / 1e9, limit / 1e9);
+	if (rows)
+		advice_tally_release(&tally);
+	ops_free(rows);
+	return done;
+}
+
+static bool report_host(struct advice *advice, const struct advice_rule *rule)
+{
+	double most = (double)advice->machine.memory_peak_bytes, limit = (double)advice->machine.memory_limit_bytes;
+	struct advice_tally tally;
+	bool done;
+
+	if (limit <= 0 || most < NEAR * limit)
+		return true;
+	done = advice_tally_init(&tally, advice) &&
+	       advice_report_add(advice, rule, &tally,
+	                         (struct advice_gain){.confidence = ADVICE_LIKELY, .always = true, .severity = ADVICE_MEDIUM},
+	                         "the program has had %.2f GB of the %.2f GB that it may have. Gain: memory, no time that a trace "
+	                         "would show.", most / 1e9, limit / 1e9);
+	advice_tally_release(&tally);
+	return done;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	bool done = report_host(advice, rule);
+
+	for (size_t i = 0; done && i < advice->views.devices.count; i++)
+		if (advice->views.devices.items[i].memory_bytes > 0)
+			done = report_device(advice, rule, &advice->views.devices.items[i]);
+	return done;
+}
+
+const struct advice_rule advice_rule_memory_limit = {
+	.id = "memory-limit",
+	.title = "Memory comes near its limit",
+	.explanation = "The next larger batch or longer sequence ends the program, and before that the allocator frees and asks anew in "
+		       "the middle of steps.",
+	.advice = "Smaller batches with accumulated gradients, torch.utils.checkpoint, bf16, zero_grad(set_to_none=True); free what the "
+		  "next step does not need. Check: the peak.",
+	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
+	.needs = ADVICE_NEEDS_MEMORY,
+	.severity_max = ADVICE_MEDIUM,
+	.check = check,
+};

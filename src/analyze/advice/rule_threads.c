@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Threads of one operator against the processors that there are: more of them take turns and wait for each other, fewer leave
+ * processors idle.
+ */
+#include <stdio.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Operators on fewer elements are not shared among threads (at::internal::GRAIN_SIZE). */
+#define GRAIN_ELEMENTS 32768
+/* Share of the steps in operators that are. */
+#define SHARE_MIN_PCT 30.0
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	const struct advice_machine *machine = &advice->machine;
+	bool over = (double)machine->threads > machine->processors + 0.5;
+	bool under = machine->threads == 1 && machine->processors >= 2;
+	struct advice_tally tally;
+	char detail[160] = "";
+	bool done;
+
+	if (machine->threads <= 0 || machine->processors <= 0 || (!over && !under))
+		return true;
+	done = advice_tally_init(&tally, advice);
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		uint8_t dtype;
+
+		if (advice_is_operator(advice, row) && advice_counts(advice, row) &&
+		    !(advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) &&
+		    advice_elements(advice, row, &dtype) >= GRAIN_ELEMENTS)
+			advice_tally_add(&tally, advice, row, advice_ns(advice, row));
+	}
+	snprintf(detail, sizeof(detail), "torch.set_num_threads(%d), or OMP_NUM_THREADS=%d.", (int)(machine->processors + 0.5),
+		 (int)(machine->processors + 0.5));
+	/* What it gains no trace says: with others on the machine, one thread may be right. */
+	if (done && advice_percent(advice, (double)tally.ns) >= SHARE_MIN_PCT)
+		done = advice_report_add(advice, rule, &tally,
+		                         (struct advice_gain){.ns = 0, .confidence = over ? ADVICE_LIKELY : ADVICE_UNSURE,
+		                                              .detail = detail, .always = true,
+		                                              .severity = over ? ADVICE_MEDIUM : ADVICE_LOW},
+		                         "operators run on %lld threads, and %.3g processors may be used; %.1f %% of the steps is in "
+		                         "operators that threads share. Gain: not known from one recording.",
+		                         (long long)machine->threads, machine->processors, advice_percent(advice, (double)tally.ns));
+	advice_tally_release(&tally);
+	return done;
+}
+
+const struct advice_rule advice_rule_threads = {
+	.id = "thread-count",
+	.title = "The number of threads does not fit the processors",
+	.explanation = "torch divides large operators among its threads and waits for the last: with more threads than processors some "
+		       "wait for their turn, with one all other processors are idle.",
+	.advice = "One thread a processor for one program; with loader workers or several programs, fewer for each. Check: the step's "
+		  "time with another number.",
+	.link = "https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
+	.severity_max = ADVICE_MEDIUM,
+	.check = check,
+};
