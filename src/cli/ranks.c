@@ -27,7 +27,7 @@ static bool ask(struct cli_ranks *ranks, struct cli_stream *stream, size_t file,
 
 	if (cli_stream_take(stream, file, &trace, &error))
 		return fail(error.text);
-	if (!trace && !stream->any_file)
+	if (!trace && !(stream->flags & CLI_ANY_FILE))
 		return true;
 	*rank = (struct ops_rank){.rank = -1, .path = stream->files.list.items[file].path};
 	ranks->count++;
@@ -91,7 +91,8 @@ static bool read_run(struct cli_ranks *ranks, size_t side, char *const *paths, s
 	size_t from = ranks->count;
 	struct ops_rank *grown;
 
-	if (!cli_stream_open(stream, paths, count, hold ? SIZE_MAX / 2 : CLI_AHEAD, inputs == OPS_ANALYSIS_FILES))
+	if (!cli_stream_open(stream, paths, count, hold ? SIZE_MAX / 2 : CLI_AHEAD,
+	                     inputs == OPS_ANALYSIS_FILES ? CLI_ANY_FILE : hold ? 0 : CLI_AGAIN))
 		return false;
 	grown = realloc(ranks->items, (from + stream->count) * sizeof(*grown));
 	if (!grown)

@@ -92,8 +92,8 @@ static bool is_none(const struct cli_stream *stream, const struct cli_slot *slot
 	bool optional = cli_files_may_be_none(&stream->files, (size_t)(slot - stream->slots));
 
 	if (slot->code == OPS_OK)
-		return optional && !stream->any_file && ops_trace_events(slot->trace)->count == 0;
-	return slot->code != OPS_NO_MEMORY && (optional || (stream->any_file && slot->code == OPS_CORRUPT));
+		return optional && !(stream->flags & CLI_ANY_FILE) && ops_trace_events(slot->trace)->count == 0;
+	return slot->code != OPS_NO_MEMORY && (optional || ((stream->flags & CLI_ANY_FILE) && slot->code == OPS_CORRUPT));
 }
 
 /* Reads the file of a slot that is busy. */
@@ -108,7 +108,7 @@ static void read_slot(struct cli_stream *stream, size_t index)
 	slot->code = ops_trace_read(file->path, &options, &slot->trace, &slot->error);
 	if (!is_none(stream, slot))
 		return;
-	if (!slot->told && !stream->any_file)
+	if (!slot->told && !(stream->flags & CLI_ANY_FILE))
 		fprintf(stderr, "opstrobe: passed over '%s', which is no trace\n", file->path);
 	slot->told = true;
 	ops_trace_unref(slot->trace);
@@ -168,6 +168,8 @@ static bool stays(struct cli_stream *stream, size_t index)
 {
 	size_t events = ops_trace_events(stream->slots[index].trace)->count;
 
+	if (!(stream->flags & CLI_AGAIN))
+		return false;
 	if (index && strcmp(stream->files.list.items[index].path, "/dev/stdin") != 0 &&
 	    stream->kept_events + events > KEPT_EVENTS_MAX)
 		return false;
@@ -222,12 +224,12 @@ struct ops_worker *cli_stream_workers(const struct cli_stream *stream)
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
 
-bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count, size_t ahead, bool any_file)
+bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count, size_t ahead, unsigned flags)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t readers;
 
-	*stream = (struct cli_stream){.ahead = ahead, .any_file = any_file, .lock = PTHREAD_MUTEX_INITIALIZER, .shown_ns = now_ns(),
+	*stream = (struct cli_stream){.ahead = ahead, .flags = flags, .lock = PTHREAD_MUTEX_INITIALIZER, .shown_ns = now_ns(),
 	                              .changed = PTHREAD_COND_INITIALIZER, .show = isatty(STDERR_FILENO)};
 	if (!cli_files_find_all(&stream->files, paths, count))
 		return false;

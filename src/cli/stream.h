@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The traces that paths on the command line stand for, one after the other: some are read ahead by other threads, and what
- * has been taken is read again when it is wanted again, unless all of it is small enough to be kept. On a terminal, long
+ * has been taken is read again when it is wanted again, unless it is small enough to be kept. On a terminal, long
  * reads show how far they are.
  */
 #ifndef OPS_CLI_STREAM_H
@@ -32,7 +32,7 @@ struct cli_stream {
 	size_t next; /* place that is read next */
 	size_t kept_events;
 	bool stop;
-	bool any_file; /* what is no trace is no failure, but NULL */
+	unsigned flags; /* enum cli_stream_flag */
 	bool show, shown; /* progress */
 	int64_t shown_ns;
 	pthread_mutex_t lock;
@@ -41,8 +41,13 @@ struct cli_stream {
 	size_t reader_count;
 };
 
-/* False, after saying why, when there is nothing to read. Closed in any case. `any_file`: see above. */
-bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count, size_t ahead, bool any_file);
+enum cli_stream_flag {
+	CLI_ANY_FILE = 1, /* what is no trace is no failure, but NULL */
+	CLI_AGAIN = 2,    /* traces are wanted more than once, so those that are small enough are kept */
+};
+
+/* False, after saying why, when there is nothing to read. Closed in any case. */
+bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count, size_t ahead, unsigned flags);
 void cli_stream_close(struct cli_stream *stream);
 
 /* The workers of the files, without traces: freed by the caller, NULL when memory is out. */

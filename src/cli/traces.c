@@ -18,7 +18,7 @@ bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *contex
 {
 	struct cli_stream stream;
 	struct ops_error error;
-	bool done = cli_stream_open(&stream, paths, count, CLI_AHEAD, false);
+	bool done = cli_stream_open(&stream, paths, count, CLI_AHEAD, 0);
 
 	for (size_t i = 0; done && i < stream.count; i++) {
 		const struct ops_trace_file *file = &stream.files.list.items[i];
@@ -49,7 +49,7 @@ bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count
 {
 	struct cli_stream stream;
 	struct ops_error error;
-	bool done = cli_stream_open(&stream, paths, count, SIZE_MAX / 2, false);
+	bool done = cli_stream_open(&stream, paths, count, SIZE_MAX / 2, 0);
 
 	*traces = (struct cli_traces){0};
 	traces->workers = done ? calloc(stream.count, sizeof(*traces->workers)) : NULL;

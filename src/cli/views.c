@@ -104,7 +104,7 @@ int cli_views(char **arguments)
 		return status;
 	if (cli_choice("views", "format", format, formats) < 0)
 		return CLI_EXIT_USAGE;
-	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, false) &&
+	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
 	       (format[0] == 'j' ? print_json(&stream) : print_text(&stream));
 	cli_stream_close(&stream);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
