@@ -12,12 +12,12 @@
 #include "base/intern.h"
 #include "trace/builder.h"
 #include "trace/merge_places.h"
+#include "trace/merge_tracks.h"
 
 /* What is being made. */
 struct merge {
 	struct ops_builder *builder;
-	struct ops_track *tracks; /* those added to the builder */
-	size_t track_count;
+	struct merge_tracks tracks; /* those added to the builder */
 	size_t event_count;
 	size_t memory_count;
 	uint32_t python_id; /* the highest so far */
@@ -47,7 +47,14 @@ struct copier {
 	int64_t shift_ns;
 	int64_t first_correlation; /* what is added to the part's */
 	struct renamed_process *processes; /* of a rank */
-	size_t process_count;
+	struct ops_intern process_keys; /* struct process_key, in the order of `processes` */
+	struct ops_intern numbers; /* of threads, in the order of `number_tracks` */
+	uint32_t *number_tracks;
+};
+
+struct process_key {
+	int64_t pid;
+	uint64_t flags;
 };
 
 /* A process of a rank: it has a number in the new trace that no other part has. */
@@ -83,22 +90,6 @@ static uint32_t copy_string(struct merge *merge, struct copier *copier, uint32_t
 
 /* --- tracks --------------------------------------------------------------------------------------------------------- */
 
-static bool number_taken(const struct merge *merge, uint32_t number)
-{
-	for (size_t i = 0; i < merge->track_count; i++)
-		if (merge->tracks[i].kind == OPS_TRACK_THREAD && merge->tracks[i].number == number)
-			return true;
-	return false;
-}
-
-static bool pid_taken(const struct merge *merge, int64_t pid)
-{
-	for (size_t i = 0; i < merge->track_count; i++)
-		if (!(merge->tracks[i].flags & OPS_TRACK_PID_TEXT) && merge->tracks[i].pid == pid)
-			return true;
-	return false;
-}
-
 /* "rank 3: Spans" */
 static uint32_t rank_string(struct merge *merge, const struct copier *copier, struct ops_string text)
 {
@@ -116,27 +107,25 @@ static uint32_t rank_string(struct merge *merge, const struct copier *copier, st
 	return id;
 }
 
-/* What a process of a rank is in the new trace: found among those met before, or the next number that is free. */
+/* What a process of a rank is in the new trace: found among those met before, or the next number that is free. NULL when
+ * memory is out. */
 static struct renamed_process *rename_process(struct merge *merge, struct copier *copier, uint32_t flags, int64_t pid)
 {
-	struct renamed_process *process = copier->processes;
+	struct process_key key = {pid, flags & OPS_TRACK_PID_TEXT};
+	size_t known = copier->process_keys.count;
+	uint32_t id = ops_intern_add(&copier->process_keys, &key, sizeof(key));
+	struct renamed_process *process;
 
-	flags &= OPS_TRACK_PID_TEXT;
-	for (; process < copier->processes + copier->process_count; process++)
-		if (process->flags == flags && process->old_pid == pid)
-			return process;
-	copier->process_count++;
-	*process = (struct renamed_process){.flags = flags, .old_pid = pid, .pid = pid};
-	if (flags) {
-		process->pid = rank_string(merge, copier, ops_trace_string(copier->trace, (uint32_t)pid));
+	if (id == OPS_INTERN_NONE)
+		return NULL;
+	process = &copier->processes[id];
+	if (id < known)
 		return process;
-	}
-	for (bool taken = true; taken;) {
-		taken = pid_taken(merge, process->pid);
-		for (const struct renamed_process *other = copier->processes; !taken && other < process; other++)
-			taken = !other->flags && other->pid == process->pid;
-		process->pid += taken;
-	}
+	*process = (struct renamed_process){.flags = flags & OPS_TRACK_PID_TEXT, .old_pid = pid, .pid = pid};
+	if (process->flags)
+		process->pid = rank_string(merge, copier, ops_trace_string(copier->trace, (uint32_t)pid));
+	else if (!merge_tracks_take_pid(&merge->tracks, &process->pid))
+		return NULL;
 	return process;
 }
 
@@ -144,36 +133,31 @@ static struct renamed_process *rename_process(struct merge *merge, struct copier
  * a time in a process, so it is the same one twice) share no tracks: their events would nest in one another. */
 static uint32_t copy_track(struct merge *merge, struct copier *copier, const struct ops_track *old)
 {
+	struct renamed_process *process = copier->rank_name ? rename_process(merge, copier, old->flags, old->pid) : NULL;
 	struct ops_track track = *old;
-	uint32_t added;
+	uint32_t known, added;
 
-	if (copier->rank_name)
-		track.pid = rename_process(merge, copier, old->flags, old->pid)->pid;
+	if (copier->rank_name && !process)
+		return OPS_NONE;
+	if (process)
+		track.pid = process->pid;
 	else if (track.flags & OPS_TRACK_PID_TEXT)
 		track.pid = copy_string(merge, copier, (uint32_t)old->pid);
 	if (track.flags & OPS_TRACK_TID_TEXT)
 		track.tid = copy_string(merge, copier, (uint32_t)old->tid);
-	for (size_t i = 0; !copier->own_tracks && i < merge->track_count; i++) {
-		const struct ops_track *known = &merge->tracks[i];
-		if (known->kind == track.kind && known->flags == track.flags && known->pid == track.pid &&
-		    known->tid == track.tid && known->number == track.number)
-			return (uint32_t)i;
-	}
-	while (track.kind == OPS_TRACK_THREAD && number_taken(merge, track.number))
-		track.number++;
+	known = copier->own_tracks ? OPS_NONE : merge_tracks_find(&merge->tracks, &track);
+	if (known != OPS_NONE)
+		return known;
 	track.name = copy_string(merge, copier, old->name);
-	added = ops_builder_track(merge->builder, &track);
-	if (added != OPS_NONE)
-		merge->tracks[merge->track_count++] = track;
-	return added;
+	added = merge_tracks_add(&merge->tracks, &track);
+	return added == OPS_NONE ? OPS_NONE : ops_builder_track(merge->builder, &track);
 }
 
 static uint32_t copy_thread_number(const struct merge *merge, const struct copier *copier, uint32_t number)
 {
-	for (size_t i = 0; number && i < copier->track_count; i++)
-		if (copier->old_tracks[i].kind == OPS_TRACK_THREAD && copier->old_tracks[i].number == number)
-			return merge->tracks[copier->tracks[i]].number;
-	return number;
+	uint32_t id = number ? ops_intern_find(&copier->numbers, &number, sizeof(number)) : OPS_INTERN_NONE;
+
+	return id == OPS_INTERN_NONE ? number : merge->tracks.list.items[copier->number_tracks[id]].number;
 }
 
 /* --- one part ------------------------------------------------------------------------------------------------------- */
@@ -311,7 +295,7 @@ static struct ops_string text_of(const struct copier *copier, uint32_t id)
 	return id == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_string(copier->trace, id);
 }
 
-static void copy_processes(struct merge *merge, struct copier *copier)
+static bool copy_processes(struct merge *merge, struct copier *copier)
 {
 	size_t count;
 	const struct ops_process *processes = ops_trace_processes(copier->trace, &count);
@@ -322,6 +306,8 @@ static void copy_processes(struct merge *merge, struct copier *copier)
 		if (copier->rank_name) {
 			struct renamed_process *renamed = rename_process(merge, copier, process.flags, process.pid);
 
+			if (!renamed)
+				return false;
 			process.pid = renamed->pid;
 			renamed->named = true;
 		} else if (process.flags & OPS_TRACK_PID_TEXT) {
@@ -334,7 +320,7 @@ static void copy_processes(struct merge *merge, struct copier *copier)
 		process.labels = copy_string(merge, copier, process.labels);
 		ops_builder_process(merge->builder, &process);
 	}
-	for (size_t i = 0; i < copier->process_count; i++) {
+	for (size_t i = 0; i < copier->process_keys.count; i++) {
 		const struct renamed_process *renamed = &copier->processes[i];
 
 		if (!renamed->named && !renamed->flags)
@@ -342,6 +328,7 @@ static void copy_processes(struct merge *merge, struct copier *copier)
 			                    &(struct ops_process){.pid = renamed->pid, .labels = OPS_NONE,
 			                                          .name = rank_string(merge, copier, (struct ops_string){"", 0})});
 	}
+	return true;
 }
 
 /* What tells modules apart: a module of several parts is one, whatever number it had in each. */
@@ -457,8 +444,7 @@ static bool copy_all(struct merge *merge, struct copier *copier, const struct op
 		return false;
 	copy_part(merge, copier, part, places);
 	copy_links(merge, copier);
-	copy_processes(merge, copier);
-	return true;
+	return copy_processes(merge, copier);
 }
 
 static bool overlaps_earlier(const struct ops_trace_part *parts, size_t part)
@@ -471,6 +457,21 @@ static bool overlaps_earlier(const struct ops_trace_part *parts, size_t part)
 			return true;
 	}
 	return false;
+}
+
+/* Of two threads with one number the first has it. */
+static bool know_number(struct copier *copier, size_t i)
+{
+	const struct ops_track *track = &copier->old_tracks[i];
+	size_t known = copier->numbers.count;
+	uint32_t id;
+
+	if (track->kind != OPS_TRACK_THREAD)
+		return true;
+	id = ops_intern_add(&copier->numbers, &track->number, sizeof(track->number));
+	if (id == known)
+		copier->number_tracks[id] = copier->tracks[i];
+	return id != OPS_INTERN_NONE;
 }
 
 static bool copier_init(struct copier *copier, struct merge *merge, const struct ops_trace_part *part, int64_t stop_ns,
@@ -495,7 +496,8 @@ static bool copier_init(struct copier *copier, struct merge *merge, const struct
 	copier->functions = ops_realloc_array(NULL, functions + 1, sizeof(*copier->functions));
 	copier->tracks = ops_realloc_array(NULL, copier->track_count + 1, sizeof(*copier->tracks));
 	copier->modules = ops_realloc_array(NULL, modules + 1, sizeof(*copier->modules));
-	if (!copier->modules || !copier->strings || !copier->inputs || !copier->functions || !copier->tracks ||
+	copier->number_tracks = ops_realloc_array(NULL, copier->track_count + 1, sizeof(*copier->number_tracks));
+	if (!copier->number_tracks || !copier->modules || !copier->strings || !copier->inputs || !copier->functions || !copier->tracks ||
 	    (part->rank_name && !copier->processes))
 		return false;
 	memset(copier->functions, 0xff, functions * sizeof(*copier->functions));
@@ -509,7 +511,7 @@ static bool copier_init(struct copier *copier, struct merge *merge, const struct
 	}
 	for (size_t i = 0; i < copier->track_count; i++) {
 		copier->tracks[i] = copy_track(merge, copier, &copier->old_tracks[i]);
-		if (copier->tracks[i] == OPS_NONE)
+		if (copier->tracks[i] == OPS_NONE || !know_number(copier, i))
 			return false;
 	}
 	return true;
@@ -517,6 +519,9 @@ static bool copier_init(struct copier *copier, struct merge *merge, const struct
 
 static void copier_release(struct copier *copier)
 {
+	ops_intern_release(&copier->process_keys);
+	ops_intern_release(&copier->numbers);
+	ops_free(copier->number_tracks);
 	ops_free(copier->strings);
 	ops_free(copier->inputs);
 	ops_free(copier->functions);
@@ -587,21 +592,18 @@ static bool copy_parts(struct merge *merge, const struct ops_trace_part *parts, 
 /* Sets up `merge` for the parts; false when memory is out. */
 static bool merge_init(struct merge *merge, const struct ops_trace_part *parts, size_t count)
 {
-	size_t tracks = 0, events = 0, memory = 0;
+	size_t events = 0, memory = 0;
 
 	*merge = (struct merge){.keep_ids = count == 1};
 	for (size_t p = 0; p < count; p++) {
-		size_t track_count, memory_count;
-		ops_trace_tracks(parts[p].trace, &track_count);
+		size_t memory_count;
 		ops_trace_memory(parts[p].trace, &memory_count);
-		tracks += track_count;
 		merge->links_given |= ops_trace_events(parts[p].trace)->index != NULL;
 		events += parts[p].whole ? ops_trace_events(parts[p].trace)->count : parts[p].ref_count;
 		memory += parts[p].whole ? memory_count : 0;
 	}
-	merge->tracks = ops_realloc_array(NULL, tracks + 1, sizeof(*merge->tracks));
 	merge->builder = ops_builder_new();
-	if (!merge->tracks || !merge->builder)
+	if (!merge->builder)
 		return false;
 	if (merge->links_given)
 		ops_builder_links_given(merge->builder);
@@ -641,7 +643,7 @@ enum ops_code ops_trace_merge(const struct ops_trace_part *parts, size_t count, 
 	ops_trace_unref(trace);
 	ops_builder_free(merge.builder);
 	ops_intern_release(&merge.modules);
-	ops_free(merge.tracks);
+	merge_tracks_release(&merge.tracks);
 	ops_free(places);
 	return code;
 }
