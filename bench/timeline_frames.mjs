@@ -78,7 +78,7 @@ async function drag(page, to) {
 }
 
 async function measure(page, url) {
-	await page.goto(url);
+	await page.goto(`${url}#/timeline`);
 	await page.locator(".tl-canvas").waitFor({ timeout: 600_000 }); // the server has read the trace by then
 	await page.reload();
 	await idle(page);

@@ -41,9 +41,10 @@ export async function neighbourHit(state: TimelineState, forward: boolean): Prom
 	return (await first(selected ? { before: selected.row } : { before: LAST_ROW, to: around })) ?? first({ before: LAST_ROW });
 }
 
-/** Which of the hits an event is, from 1. */
-export async function hitNumber(state: TimelineState, place: Place): Promise<number> {
-	const query = { q: state.query.value, limit: 1, to: place.start_ns };
+/** Which of the hits begins at a moment, from 1. */
+export async function hitNumber(state: TimelineState, start: number): Promise<number> {
+	if (start === 0) return 1;
+	const query = { q: state.query.value, limit: 1, to: start };
 	const reply = await state.source.json<HitsReply>(`${state.address}/timeline/search`, query);
 	return reply.total + 1;
 }

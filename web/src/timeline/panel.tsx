@@ -18,7 +18,7 @@ const KEY_PIXELS = 24;
 
 export function Panel({ state, stage }: { state: TimelineState; stage: Stage | undefined }) {
 	const [tab, setTab] = useState<Tab>("range");
-	const [height, setHeight] = useState(AT_FIRST);
+	const [height, setHeight] = useState(() => Math.min(AT_FIRST, window.innerHeight * 0.3));
 	const [open, setOpen] = useState(true);
 	const picked = state.selected.value;
 	const range = state.range.value;

@@ -2,6 +2,7 @@
 // Above the tracks: search, what to show, and how dragging works.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatCount } from "../format/units";
+import { fetchEvent } from "./choose";
 import { hitNumber } from "./find";
 import type { Actions } from "./input";
 import type { Stage } from "./stage";
@@ -102,12 +103,16 @@ function useHitNumber(state: TimelineState): number | undefined {
 	const [number, setNumber] = useState<number>();
 	useEffect(() => {
 		setNumber(undefined);
-		if (!picked || !hits?.names.includes(picked.name) || state.query.value === "") return;
+		const query = state.query.value;
+		if (!picked || !hits || query === "") return;
 		let wanted = true;
-		hitNumber(state, { ...picked, start_ns: picked.start, end_ns: picked.end }).then(
-			(found) => wanted && setNumber(found),
-			() => undefined,
-		);
+		const find = async (): Promise<void> => {
+			const { name, start_ns } = await fetchEvent(state, picked.row);
+			if (!name.toLowerCase().includes(query.toLowerCase())) return;
+			const found = await hitNumber(state, start_ns);
+			if (wanted) setNumber(found);
+		};
+		find().catch(() => undefined);
 		return () => {
 			wanted = false;
 		};
