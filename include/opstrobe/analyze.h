@@ -201,6 +201,10 @@ enum ops_stack_metric { OPS_STACKS_SELF_CPU, OPS_STACKS_SELF_DEVICE };
 enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
                             enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error);
 void ops_flame_free(struct ops_flame *flame); /* NULL is allowed */
+/* The tree of its frames as JSON (docs/openapi.yaml, Stacks), at most `limit` of them (0: all), those with most time. Freed
+ * with ops_free_text. */
+enum ops_code ops_flame_json(const struct ops_flame *flame, enum ops_stack_metric metric, size_t limit, char **ret_text,
+                             size_t *ret_size, struct ops_error *error);
 
 /* The key as shown: name, "ProfilerStep*", "[memory]", "Total". Borrowed from the trace or static. */
 struct ops_string ops_average_name(const struct ops_trace *trace, const struct ops_average *row);

@@ -179,6 +179,27 @@ void ops_memory_peak_release(struct ops_memory_peak *peak); /* zeroed or release
 /* The peak as text for people, or as one JSON object; `top` limits each list, 0 none. Caller frees with ops_memory_free_text. */
 enum ops_code ops_memory_peak_text(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak,
                                    size_t top, bool json, char **ret_text, size_t *ret_size, struct ops_error *error);
+
+/* --- for those who draw it: JSON as in docs/openapi.yaml, freed with ops_memory_free_text -------------------------- */
+
+/* Which part of a device's memory; times in ns since `origin_ns`. */
+struct ops_memory_window {
+	struct ops_memory_device device;
+	int64_t origin_ns;
+	int64_t from_ns;
+	int64_t to_ns;
+	size_t limit; /* at most so many points, or blocks; at least 1 */
+};
+
+/* Categories, gaps, and each device with its peak; `top` limits each list, 0 none. */
+enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, int64_t origin_ns, size_t top, char **ret_text,
+                              size_t *ret_size, struct ops_error *error);
+/* What is held of each category over time: of each of `limit` equal parts of the window the moment at which most is. */
+enum ops_code ops_memory_curve_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
+                                    char **ret_text, size_t *ret_size, struct ops_error *error);
+/* The blocks that live in the window, largest first. */
+enum ops_code ops_memory_blocks_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
+                                     char **ret_text, size_t *ret_size, struct ops_error *error);
 void ops_memory_free_text(char *text);
 
 #pragma GCC visibility pop

@@ -33,6 +33,8 @@ struct ops_timeline;
 enum ops_code ops_timeline_new(const struct ops_trace *trace, struct ops_timeline **ret_timeline, struct ops_error *error);
 void ops_timeline_free(struct ops_timeline *timeline); /* NULL is allowed */
 size_t ops_timeline_bytes(const struct ops_timeline *timeline); /* of memory, without the trace's */
+/* Since 1970. */
+int64_t ops_timeline_origin(const struct ops_timeline *timeline);
 void ops_free_timeline(char *answer);
 
 /* All but the events: groups, tracks, counters, steps. */
@@ -92,6 +94,11 @@ enum ops_code ops_timeline_range(const struct ops_timeline *timeline, const stru
 /* Arrows of one row, or (OPS_NONE) of all that begin or end in the window; `kinds` has a bit for each enum ops_link_kind. */
 enum ops_code ops_timeline_flows(const struct ops_timeline *timeline, const struct ops_window *window, uint32_t row,
                                  uint32_t kinds, char **ret_text, size_t *ret_size, struct ops_error *error);
+
+/* What the time of a region hangs on: that of the events whose name holds `annotation` (empty: of the steps, or of all when
+ * there are none), the first being 0. OPS_INVALID when there is no such. Near linear in the trace. */
+enum ops_code ops_timeline_critical_path(const struct ops_timeline *timeline, struct ops_string annotation, uint32_t instance,
+                                         char **ret_text, size_t *ret_size, struct ops_error *error);
 
 /* Texts by their numbers in the trace. */
 enum ops_code ops_timeline_strings(const struct ops_timeline *timeline, const uint32_t *ids, size_t count, char **ret_text,

@@ -316,6 +316,8 @@ bool ops_event_function(const struct ops_trace *trace, uint32_t row, struct ops_
 bool ops_function_parse(struct ops_string row_name, struct ops_function_text *ret_function);
 /* The row of the Python function (not a C function) that called an event: the nearest above it; OPS_NONE when none did. */
 uint32_t ops_event_caller(const struct ops_trace *trace, uint32_t row);
+/* Whether a file of Python's is torch's own, or none ("<string>"): what users look for is who called it. */
+bool ops_file_is_torch(struct ops_string file);
 /* The file and line of the innermost Python function around an event, or itself, that is not torch's own: where the user's
  * code called it, or the function's first line where no call's line is known. Empty, and line 0, without such. */
 struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, uint32_t *ret_line);

@@ -21,6 +21,7 @@ int cli_analyze(char **arguments);
 int cli_advise(char **arguments);
 int cli_diff(char **arguments);
 int cli_kernels(char **arguments);
+int cli_lines(char **arguments);
 int cli_memory(char **arguments);
 int cli_modules(char **arguments);
 int cli_merge(char **arguments);

@@ -20,6 +20,7 @@ static const struct cli_command commands[] = {
 	{"kernels", cli_kernels, "list what ran on devices"},
 	{"memory", cli_memory, "tell who holds memory when most is held"},
 	{"modules", cli_modules, "list time, FLOPs and memory by module"},
+	{"lines", cli_lines, "list time and memory by line of the program"},
 	{"diff", cli_diff, "show what changed from one trace to another"},
 	{"merge", cli_merge, "put the traces of several ranks into one"},
 	{"convert", cli_convert, "write a trace in another form: Perfetto's, stacks, …"},

@@ -15,7 +15,8 @@
 #define TRACES_MAX 4096
 #define UNDER_WAY_MAX 1024
 
-const struct route *const route_tables[] = {trace_routes, view_routes, timeline_routes, NULL};
+const struct route *const route_tables[] = {trace_routes, view_routes, source_routes, tree_routes, timeline_routes,
+                                            NULL};
 
 /* --- errors --------------------------------------------------------------------------------------------------------- */
 

@@ -20,8 +20,10 @@
 
 static void give_up(struct catalog *catalog, struct served *served)
 {
+	ops_memory_timeline_free(served->memory);
 	ops_timeline_free(served->timeline);
 	ops_trace_unref(served->trace);
+	served->memory = NULL;
 	served->timeline = NULL;
 	served->trace = NULL;
 	catalog->memory_used -= served->memory_bytes;
@@ -191,4 +193,27 @@ void catalog_release(struct served *served)
 	catalog_drop_unused(catalog);
 	make_room(catalog);
 	pthread_mutex_unlock(&catalog->lock);
+}
+
+enum ops_code catalog_memory(struct served *served, const struct ops_memory_timeline **ret_memory, struct ops_error *error)
+{
+	struct catalog *catalog = served->catalog;
+	enum ops_code code = OPS_OK;
+
+	pthread_mutex_lock(&served->memory_lock);
+	if (!served->memory) {
+		code = ops_memory_timeline_new(served->trace, &served->memory, error);
+		if (!code) {
+			uint64_t bytes = served->memory->block_count * sizeof(*served->memory->blocks) +
+			                 served->memory->step_count * sizeof(*served->memory->steps);
+
+			pthread_mutex_lock(&catalog->lock);
+			served->memory_bytes += bytes;
+			catalog->memory_used += bytes;
+			pthread_mutex_unlock(&catalog->lock);
+		}
+	}
+	*ret_memory = served->memory;
+	pthread_mutex_unlock(&served->memory_lock);
+	return code;
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <opstrobe/memory.h>
 #include <opstrobe/serve.h>
 #include <opstrobe/timeline.h>
 #include <opstrobe/trace.h>
@@ -36,11 +37,13 @@ struct served {
 	int64_t span;
 	uint64_t bytes;
 	int64_t changed_ns;
+	pthread_mutex_t memory_lock;
 	atomic_uint progress_permille;
 	/* Changed under the catalogue's lock. Trace and timeline may be read without it by who holds the trace ready. */
 	enum served_state state;
 	struct ops_trace *trace;
 	struct ops_timeline *timeline;
+	struct ops_memory_timeline *memory; /* made when somebody asks, under its own lock */
 	uint64_t memory_bytes;
 	uint64_t last_use;
 	int64_t rank;   /* once it was read; -1 unknown */
@@ -85,6 +88,8 @@ void catalog_release(struct served *served);
 /* SERVED_READY and SERVED_FAILED are final for who uses the trace. Otherwise it is being read now, and `waiter` is run when
  * it is one of them. */
 enum served_state catalog_await(struct served *served, struct job *waiter);
+/* The memory of a trace that is ready, kept with it. */
+enum ops_code catalog_memory(struct served *served, const struct ops_memory_timeline **ret_memory, struct ops_error *error);
 /* Begins to read the first trace, for it will be asked for next. */
 void catalog_read_first(struct catalog *catalog);
 

@@ -40,11 +40,13 @@ void served_free(struct served *served)
 {
 	if (!served)
 		return;
+	ops_memory_timeline_free(served->memory);
 	ops_timeline_free(served->timeline);
 	ops_trace_unref(served->trace);
 	ops_free(served->path);
 	ops_free(served->run);
 	ops_free(served->worker);
+	pthread_mutex_destroy(&served->memory_lock);
 	ops_free(served);
 }
 
@@ -74,6 +76,7 @@ static enum ops_code add_file(struct scan *scan, const struct ops_trace_file *fi
 	*slot = served;
 	if (!served)
 		return ops_fault_memory(scan->error);
+	pthread_mutex_init(&served->memory_lock, NULL);
 	served->path = copy(file->path);
 	served->run = copy(run);
 	served->worker = copy(file->worker);

@@ -226,6 +226,18 @@ static enum ops_code answer_flows(struct request *request, char **ret_text, size
 	return answer_window(request, find_flows, ret_text, ret_size, error);
 }
 
+static enum ops_code answer_critical_path(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	const struct query_text *annotation = query_find(&request->query, "annotation");
+	struct ops_string part = {annotation ? annotation->bytes : "", annotation ? annotation->size : 0};
+	int64_t instance = 0;
+	enum ops_code code = query_integer(&request->query, "instance", 0, UINT32_MAX, &instance, error);
+
+	return code ? code
+	            : ops_timeline_critical_path(request->traces[0]->timeline, part, (uint32_t)instance, ret_text, ret_size,
+	                                         error);
+}
+
 const struct route timeline_routes[] = {
 	{.path = "traces/{id}/timeline", .parameters = "", .answer = answer_timeline},
 	{.path = "traces/{id}/timeline/tiles", .parameters = "tiles", .answer = answer_tiles, .binary = true},
@@ -234,6 +246,8 @@ const struct route timeline_routes[] = {
 	{.path = "traces/{id}/timeline/search", .parameters = "q,tracks,after,before,limit,from,to,bins", .answer = answer_search},
 	{.path = "traces/{id}/timeline/range", .parameters = "from,to,tracks,limit", .answer = answer_range},
 	{.path = "traces/{id}/timeline/flows", .parameters = "row,from,to,kinds,tracks,limit", .answer = answer_flows},
+	{.path = "traces/{id}/timeline/critical-path", .parameters = "annotation,instance", .answer = answer_critical_path,
+	 .slow = true},
 	{.path = "traces/{id}/strings", .parameters = "ids", .answer = answer_strings},
 	{0},
 };

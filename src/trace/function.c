@@ -73,8 +73,7 @@ uint32_t ops_event_caller(const struct ops_trace *trace, uint32_t row)
 	return row;
 }
 
-/* Whether a file is torch's own: the line that a user looks for is the one that called it. */
-static bool is_torch(struct ops_string file)
+bool ops_file_is_torch(struct ops_string file)
 {
 	return (file.size >= 6 && memcmp(file.bytes, "torch/", 6) == 0) || memmem(file.bytes, file.size, "/torch/", 7) ||
 	       (file.size && file.bytes[0] == '<');
@@ -89,7 +88,7 @@ struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, ui
 	*ret_line = 0;
 	for (; row != OPS_NONE; row = e->parent[row]) {
 		if (e->kind[row] == OPS_EVENT_PYTHON_FUNCTION && ops_event_function(trace, row, &function) &&
-		    function.file.size && !is_torch(function.file)) {
+		    function.file.size && !ops_file_is_torch(function.file)) {
 			*ret_line = line ? line : function.line;
 			return function.file;
 		}

@@ -238,6 +238,11 @@ size_t ops_timeline_bytes(const struct ops_timeline *timeline)
 	return bytes;
 }
 
+int64_t ops_timeline_origin(const struct ops_timeline *timeline)
+{
+	return timeline->origin_ns;
+}
+
 void ops_free_timeline(char *answer)
 {
 	ops_free(answer);

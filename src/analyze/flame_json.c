@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A flame graph as JSON: the tree of its frames as columns, for those who draw it. With a limit it has the frames with most
+ * time; a frame's callers have at least as much, so what is left is a tree again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/flame.h"
+#include "analyze/sum.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/json_writer.h"
+
+struct telling {
+	const struct ops_flame *flame;
+	int64_t *sums;    /* by chain: with all below */
+	uint32_t *places; /* by chain: in the columns, OPS_NONE: left out */
+	uint32_t *names;  /* by name: its place in the list */
+	uint32_t *chains; /* those told, in order */
+	size_t count;
+	size_t left_out;
+};
+
+static int64_t self_of(const struct ops_flame *flame, size_t chain)
+{
+	return flame->self_ns.items[chain] > 0 ? flame->self_ns.items[chain] : 0;
+}
+
+/* What is called has a higher number than who calls it. */
+static void add_up(struct telling *t)
+{
+	for (size_t i = t->flame->frames.frames.count; i-- > 1;) {
+		uint32_t caller = t->flame->frames.frames.items[i].caller;
+
+		t->sums[i] = ops_sum(t->sums[i], self_of(t->flame, i));
+		t->sums[caller] = ops_sum(t->sums[caller], t->sums[i]);
+	}
+}
+
+static int compare_sums(const void *left, const void *right)
+{
+	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+
+	return (a < b) - (a > b);
+}
+
+/* The least sum that is told, and how many with just that sum are. */
+static bool find_least(const struct telling *t, size_t limit, int64_t *ret_least, size_t *ret_room)
+{
+	size_t chains = t->flame->frames.frames.count;
+	int64_t *sorted;
+
+	*ret_least = 1;
+	*ret_room = SIZE_MAX;
+	if (chains <= limit + 1)
+		return true;
+	sorted = ops_realloc_array(NULL, chains, sizeof(*sorted));
+	if (!sorted)
+		return false;
+	memcpy(sorted, t->sums + 1, (chains - 1) * sizeof(*sorted));
+	qsort(sorted, chains - 1, sizeof(*sorted), compare_sums);
+	if (sorted[limit - 1] > 0) {
+		*ret_least = sorted[limit - 1];
+		for (*ret_room = 0; *ret_room < limit && sorted[limit - 1 - *ret_room] == *ret_least;)
+			++*ret_room;
+	}
+	ops_free(sorted);
+	return true;
+}
+
+static void choose(struct telling *t, int64_t least, size_t room)
+{
+	size_t chains = t->flame->frames.frames.count;
+
+	t->places[0] = OPS_NONE;
+	for (size_t i = 1; i < chains; i++) {
+		t->places[i] = OPS_NONE;
+		if (t->sums[i] < least || (t->sums[i] == least && !room)) {
+			t->left_out += t->sums[i] > 0;
+			continue;
+		}
+		room -= t->sums[i] == least;
+		t->places[i] = (uint32_t)t->count;
+		t->chains[t->count++] = (uint32_t)i;
+	}
+}
+
+static bool telling_init(struct telling *t, size_t limit)
+{
+	size_t chains = t->flame->frames.frames.count, names = ops_frames_name_count(&t->flame->frames), room;
+	int64_t least;
+
+	t->sums = ops_alloc_zeroed(chains + 1, sizeof(*t->sums));
+	t->places = ops_realloc_array(NULL, chains + 1, sizeof(*t->places));
+	t->chains = ops_realloc_array(NULL, chains + 1, sizeof(*t->chains));
+	t->names = ops_realloc_array(NULL, names + 1, sizeof(*t->names));
+	if (!t->sums || !t->places || !t->chains || !t->names)
+		return false;
+	memset(t->names, 0xff, (names + 1) * sizeof(*t->names));
+	add_up(t);
+	if (!find_least(t, limit ? limit : chains, &least, &room))
+		return false;
+	choose(t, least, room);
+	return true;
+}
+
+static void telling_release(struct telling *t)
+{
+	ops_free(t->sums);
+	ops_free(t->places);
+	ops_free(t->chains);
+	ops_free(t->names);
+}
+
+/* --- writing -------------------------------------------------------------------------------------------------------- */
+
+static uint32_t name_of(const struct telling *t, size_t i)
+{
+	return t->flame->frames.frames.items[t->chains[i]].name;
+}
+
+static void write_name(const struct telling *t, uint32_t name, struct ops_json_writer *json)
+{
+	struct ops_string text = ops_frames_text(&t->flame->frames, name);
+	struct ops_function_text function = {.name = text};
+	bool is_python = ops_function_parse(text, &function);
+
+	ops_json_open(json, '{');
+	ops_json_key(json, "name");
+	ops_json_text(json, function.name.bytes, function.name.size);
+	ops_json_key(json, "file");
+	if (is_python)
+		ops_json_text(json, function.file.bytes, function.file.size);
+	else
+		ops_json_null(json);
+	ops_json_member_or_null(json, "line", is_python ? (int64_t)function.line : -1);
+	ops_json_close(json, '}');
+}
+
+static void write_names(struct telling *t, struct ops_json_writer *json)
+{
+	uint32_t count = 0;
+
+	ops_json_key(json, "names");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < t->count; i++) {
+		uint32_t name = name_of(t, i);
+
+		if (t->names[name] != OPS_NONE)
+			continue;
+		t->names[name] = count++;
+		write_name(t, name, json);
+	}
+	ops_json_close(json, ']');
+}
+
+#define WRITE_COLUMN(key, value)                                                                                       \
+	do {                                                                                                           \
+		ops_json_key(json, key);                                                                               \
+		ops_json_open(json, '[');                                                                              \
+		for (size_t i = 0; i < t->count; i++)                                                                  \
+			ops_json_integer(json, value);                                                                 \
+		ops_json_close(json, ']');                                                                             \
+	} while (0)
+
+static int64_t parent_of(const struct telling *t, size_t i)
+{
+	uint32_t place = t->places[t->flame->frames.frames.items[t->chains[i]].caller];
+
+	return place == OPS_NONE ? -1 : (int64_t)place;
+}
+
+static void write_frames(struct telling *t, const char *metric, struct ops_json_writer *json)
+{
+	ops_json_open(json, '{');
+	ops_json_key(json, "metric");
+	ops_json_text(json, metric, strlen(metric));
+	ops_json_member(json, "total_ns", t->sums[0]);
+	ops_json_member(json, "left_out", (int64_t)t->left_out);
+	write_names(t, json);
+	WRITE_COLUMN("parent", parent_of(t, i));
+	WRITE_COLUMN("name", t->names[name_of(t, i)]);
+	WRITE_COLUMN("self_ns", self_of(t->flame, t->chains[i]));
+	WRITE_COLUMN("sum_ns", t->sums[t->chains[i]]);
+	ops_json_close(json, '}');
+}
+
+enum ops_code ops_flame_json(const struct ops_flame *flame, enum ops_stack_metric metric, size_t limit, char **ret_text,
+                             size_t *ret_size, struct ops_error *error)
+{
+	struct telling telling = {.flame = flame};
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	bool done = telling_init(&telling, limit);
+
+	if (done)
+		write_frames(&telling, metric == OPS_STACKS_SELF_DEVICE ? "self_device" : "self_cpu", &json);
+	telling_release(&telling);
+	ops_buffer_append(&out, "", 1);
+	if (!done || out.failed) {
+		ops_buffer_release(&out);
+		return ops_fault_memory(error);
+	}
+	*ret_text = out.bytes;
+	*ret_size = out.size - 1;
+	return OPS_OK;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What lines cost; see opstrobe/lines.h for what belongs to a line.
+ *
+ *     train.py(1): main        ├──────────────────────────────────────────┤
+ *       called from line 3       ├ torch/…: forward ────┤  ├ net.py(7): step ──────┤
+ *                                   ├ aten::mm ┤             ├ aten::add ┤  called from line 9
+ *
+ * Line 3 of train.py has all of forward, with aten::mm; line 9 of net.py has aten::add, which is no own time of the line of
+ * train.py that called step.
+ */
+#include "analyze/lines/line_costs.h"
+
+#include "analyze/frames.h"
+#include "analyze/sum.h"
+#include "analyze/visible.h"
+#include "base/alloc.h"
+
+/* --- functions and lines -------------------------------------------------------------------------------------------- */
+
+static uint32_t file_number(struct line_costs *costs, struct ops_string name)
+{
+	uint32_t number = ops_intern_add(&costs->names, name.bytes, name.size);
+	struct line_file *file;
+
+	if (number == OPS_INTERN_NONE || number < costs->files.count)
+		return number;
+	file = OPS_ARRAY_PUSH(&costs->files);
+	if (!file)
+		return OPS_INTERN_NONE;
+	*file = (struct line_file){.name = {costs->names.entries[number].bytes, name.size}};
+	return number;
+}
+
+/* What a row of PYTHON_FUNCTION calls; false when memory is out. */
+static bool find_function(struct line_costs *costs, uint32_t row, uint32_t *ret_function)
+{
+	const struct ops_events *e = costs->events;
+	bool known = e->function && e->function[row] != OPS_NONE;
+	uint64_t key = known ? UINT64_C(1) << 32 | e->function[row] : e->name[row];
+	uint32_t *slot = view_map_slot(&costs->function_of, key, OPS_NONE);
+	struct line_function function = {.file = OPS_NONE};
+	struct line_function *added;
+	struct ops_function_text text;
+
+	if (!slot)
+		return false;
+	*ret_function = *slot;
+	if (*slot != OPS_NONE)
+		return true;
+	*ret_function = *slot = (uint32_t)costs->functions.count;
+	if (ops_event_function(costs->trace, row, &text) && text.file.size && !ops_file_is_torch(text.file)) {
+		function = (struct line_function){text.name, file_number(costs, text.file), text.line};
+		if (function.file == OPS_INTERN_NONE)
+			return false;
+	}
+	added = OPS_ARRAY_PUSH(&costs->functions);
+	if (added)
+		*added = function;
+	return added;
+}
+
+/* The sums of a line of a function; OPS_NONE when memory is out. */
+static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t line)
+{
+	uint32_t file = costs->functions.items[function].file;
+	uint32_t *slot = view_map_slot(&costs->line_of, (uint64_t)file << 32 | line, OPS_NONE);
+	struct line_cost *cost;
+
+	if (!slot || *slot != OPS_NONE)
+		return slot ? *slot : OPS_NONE;
+	cost = OPS_ARRAY_PUSH(&costs->lines);
+	if (!cost)
+		return OPS_NONE;
+	*cost = (struct line_cost){.file = file, .line = line, .function = function, .longest = OPS_NONE, .longest_ns = -1};
+	return *slot = (uint32_t)(costs->lines.count - 1);
+}
+
+/* --- where each row belongs ----------------------------------------------------------------------------------------- */
+
+/* The line from which a function called a row. */
+static bool place_call(struct line_costs *costs, uint32_t row, uint32_t function)
+{
+	const uint32_t *call_line = costs->events->call_line;
+	uint32_t line = call_line && call_line[row] ? call_line[row] : costs->functions.items[function].line;
+
+	costs->place[row] = find_line(costs, function, line);
+	return costs->place[row] != OPS_NONE;
+}
+
+/* Rows stand below their parents, and backward nodes below their forward operators. */
+static bool place_row(struct line_costs *costs, uint32_t row, const uint32_t *forward)
+{
+	const struct ops_events *e = costs->events;
+	uint32_t parent = e->parent[row], function;
+
+	costs->place[row] = costs->inside[row] = OPS_NONE;
+	if (e->kind[row] == OPS_EVENT_PYTHON_FUNCTION) {
+		if (!find_function(costs, row, &function))
+			return false;
+		if (costs->functions.items[function].file != OPS_NONE)
+			costs->inside[row] = function;
+	} else if (parent != OPS_NONE && e->kind[row] == OPS_EVENT_USER_ANNOTATION) {
+		costs->inside[row] = costs->inside[parent];
+	}
+	if (parent != OPS_NONE && costs->inside[parent] != OPS_NONE)
+		return place_call(costs, row, costs->inside[parent]);
+	if (parent != OPS_NONE)
+		costs->place[row] = costs->place[parent];
+	if (costs->place[row] == OPS_NONE && forward[row] < OPS_ROW_PLAIN)
+		costs->place[row] = costs->place[forward[row]];
+	return true;
+}
+
+/* --- sums ----------------------------------------------------------------------------------------------------------- */
+
+/* Below zero where events of a file overlap each other. */
+static int64_t self_of(const struct line_costs *costs, uint32_t row)
+{
+	return costs->events->self_ns[row] > 0 ? costs->events->self_ns[row] : 0;
+}
+
+/* How much of a row nothing counted before it for the same key, on its track, has: all, or nothing if it lies inside. Rows
+ * come in order of their start, so the end of the last outermost one tells. False when memory is out. */
+static bool count_outermost(struct line_costs *costs, uint32_t key, uint32_t row, int64_t *sum)
+{
+	const struct ops_events *e = costs->events;
+	uint32_t *slot = view_map_slot(&costs->open, (uint64_t)key << 32 | e->track[row], OPS_NONE);
+	int64_t *end_ns;
+
+	if (!slot)
+		return false;
+	if (*slot == OPS_NONE) {
+		end_ns = OPS_ARRAY_PUSH(&costs->ends);
+		if (!end_ns)
+			return false;
+		*slot = (uint32_t)(costs->ends.count - 1);
+	} else {
+		end_ns = &costs->ends.items[*slot];
+		if (e->start_ns[row] < *end_ns)
+			return true;
+	}
+	*end_ns = e->end_ns[row];
+	*sum = ops_sum(*sum, ops_difference(e->end_ns[row], e->start_ns[row]));
+	return true;
+}
+
+/* A row that a line called itself. */
+static bool count_call(struct line_costs *costs, uint32_t row, uint32_t place)
+{
+	const struct ops_events *e = costs->events;
+	struct line_cost *line = &costs->lines.items[place];
+	int64_t duration_ns = ops_difference(e->end_ns[row], e->start_ns[row]);
+
+	line->calls += line->line != costs->functions.items[line->function].line; /* that has the calls of the function */
+	if (duration_ns > line->longest_ns) {
+		line->longest_ns = duration_ns;
+		line->longest = row;
+	}
+	return count_outermost(costs, place, row, &line->host_ns);
+}
+
+/* The first line of a function has its calls, and what its own code takes. */
+static bool count_function(struct line_costs *costs, uint32_t row)
+{
+	uint32_t function = costs->inside[row];
+	uint32_t place = find_line(costs, function, costs->functions.items[function].line);
+	struct line_cost *line;
+
+	if (place == OPS_NONE)
+		return false;
+	line = &costs->lines.items[place];
+	line->calls++;
+	line->self_ns = ops_sum(line->self_ns, self_of(costs, row));
+	line->host_ns = ops_sum(line->host_ns, self_of(costs, row));
+	if (line->longest == OPS_NONE)
+		line->longest = row;
+	/* Files are keyed behind all lines. */
+	return count_outermost(costs, OPS_NONE - 1 - line->file, row, &costs->files.items[line->file].host_ns);
+}
+
+static bool count_row(struct line_costs *costs, uint32_t row)
+{
+	const struct ops_events *e = costs->events;
+	uint32_t place = costs->place[row], parent = e->parent[row];
+	bool is_function = costs->inside[row] != OPS_NONE && e->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
+	struct line_cost *line = place == OPS_NONE ? NULL : &costs->lines.items[place];
+
+	if (line && !is_function)
+		line->self_ns = ops_sum(line->self_ns, self_of(costs, row));
+	if (line && !is_function && costs->inside[row] != OPS_NONE) {
+		line->host_ns = ops_sum(line->host_ns, self_of(costs, row)); /* what a range holds, other lines called */
+		return true;
+	}
+	if (is_function && !count_function(costs, row))
+		return false;
+	if (!line)
+		return true;
+	/* Below another row of the line it is part of that one's time. */
+	if (parent == OPS_NONE || costs->inside[parent] != OPS_NONE || costs->place[parent] == OPS_NONE)
+		return count_call(costs, row, place);
+	return true;
+}
+
+static bool is_counted(const struct line_costs *costs, const struct ops_track *tracks, size_t row)
+{
+	const struct ops_events *e = costs->events;
+
+	return ops_event_visible(e, row) && !(e->flags[row] & OPS_EVENT_ASYNC) && e->kind[row] != OPS_EVENT_CPU_INSTANT &&
+	       tracks[e->track[row]].kind == OPS_TRACK_THREAD;
+}
+
+static bool add_rows(struct line_costs *costs)
+{
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(costs->trace, &count);
+	uint32_t *forward = ops_forward_rows(costs->trace);
+	bool done = forward;
+
+	for (size_t row = 0; done && row < costs->events->count; row++) {
+		done = place_row(costs, (uint32_t)row, forward);
+		if (done && is_counted(costs, tracks, row))
+			done = count_row(costs, (uint32_t)row);
+	}
+	ops_free(forward);
+	return done;
+}
+
+static void add_device_work(struct line_costs *costs)
+{
+	const struct ops_events *e = costs->events;
+	size_t count;
+	const struct ops_link *links = ops_trace_links(costs->trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t place = costs->place[links[i].from];
+
+		if (links[i].kind == OPS_LINK_LAUNCH && place != OPS_NONE)
+			costs->lines.items[place].device_ns =
+				ops_sum(costs->lines.items[place].device_ns,
+			                ops_difference(e->end_ns[links[i].to], e->start_ns[links[i].to]));
+	}
+}
+
+/* The innermost row that is open on each track follows the records, both in order of time. */
+static bool add_memory(struct line_costs *costs)
+{
+	const struct ops_events *e = costs->events;
+	size_t count, tracks, row = 0;
+	const struct ops_memory_record *records = ops_trace_memory(costs->trace, &count);
+	uint32_t *top;
+
+	ops_trace_tracks(costs->trace, &tracks);
+	top = ops_realloc_array(NULL, tracks + 1, sizeof(*top));
+	for (size_t track = 0; top && track < tracks; track++)
+		top[track] = OPS_NONE;
+	for (size_t i = 0; top && i < count; i++) {
+		uint32_t *at = &top[records[i].track];
+
+		for (; row < e->count && e->start_ns[row] <= records[i].time_ns; row++)
+			if (ops_event_visible(e, row) && !(e->flags[row] & OPS_EVENT_ASYNC))
+				top[e->track[row]] = (uint32_t)row;
+		while (*at != OPS_NONE && e->end_ns[*at] < records[i].time_ns)
+			*at = e->parent[*at];
+		if (*at != OPS_NONE && costs->place[*at] != OPS_NONE && records[i].bytes > 0 && !records[i].out_of_memory) {
+			struct line_cost *line = &costs->lines.items[costs->place[*at]];
+
+			line->allocated_bytes = ops_sum(line->allocated_bytes, records[i].bytes);
+		}
+	}
+	ops_free(top);
+	return top;
+}
+
+static void add_up_files(struct line_costs *costs)
+{
+	for (size_t i = 0; i < costs->lines.count; i++) {
+		const struct line_cost *line = &costs->lines.items[i];
+		struct line_file *file = &costs->files.items[line->file];
+
+		file->self_ns = ops_sum(file->self_ns, line->self_ns);
+		file->device_ns = ops_sum(file->device_ns, line->device_ns);
+		file->allocated_bytes = ops_sum(file->allocated_bytes, line->allocated_bytes);
+	}
+}
+
+bool line_costs_init(struct line_costs *costs, const struct ops_trace *trace)
+{
+	*costs = (struct line_costs){.trace = trace, .events = ops_trace_events(trace)};
+	costs->place = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->place));
+	costs->inside = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->inside));
+	if (!costs->place || !costs->inside || !add_rows(costs) || !add_memory(costs))
+		return false;
+	add_device_work(costs);
+	add_up_files(costs);
+	return true;
+}
+
+void line_costs_release(struct line_costs *costs)
+{
+	ops_intern_release(&costs->names);
+	OPS_ARRAY_RELEASE(&costs->files);
+	OPS_ARRAY_RELEASE(&costs->functions);
+	OPS_ARRAY_RELEASE(&costs->lines);
+	OPS_ARRAY_RELEASE(&costs->ends);
+	view_map_release(&costs->function_of);
+	view_map_release(&costs->line_of);
+	view_map_release(&costs->open);
+	ops_free(costs->place);
+	ops_free(costs->inside);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory over time as JSON, a stretch of it at a time, for those who draw it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <opstrobe/memory.h>
+
+#include "analyze/sum.h"
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/fault.h"
+#include "base/json_writer.h"
+
+static enum ops_code finish(struct ops_buffer *out, enum ops_code code, char **ret_text, size_t *ret_size,
+                            struct ops_error *error)
+{
+	ops_buffer_append(out, "", 1);
+	if (!code && out->failed)
+		code = ops_fault_memory(error);
+	if (code) {
+		ops_buffer_release(out);
+		return code;
+	}
+	*ret_text = out->bytes;
+	*ret_size = out->size - 1;
+	return OPS_OK;
+}
+
+static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+{
+	ops_json_key(json, key);
+	ops_json_text(json, text, strlen(text));
+}
+
+static void write_device(struct ops_json_writer *json, struct ops_memory_device device)
+{
+	char name[OPS_MEMORY_DEVICE_ROOM];
+
+	ops_memory_device_name(device, name);
+	write_text(json, "device", name);
+}
+
+/* --- devices and their peaks ---------------------------------------------------------------------------------------- */
+
+static void write_categories(struct ops_json_writer *json)
+{
+	static const struct {
+		const char *name, *light, *dark;
+	} categories[] = {
+#define CATEGORY(name, light, dark) {#name, light, dark},
+		OPS_MEMORY_CATEGORIES(CATEGORY)
+#undef CATEGORY
+	};
+
+	ops_json_key(json, "categories");
+	ops_json_open(json, '[');
+	for (int i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++) {
+		ops_json_open(json, '{');
+		write_text(json, "name", categories[i].name);
+		write_text(json, "light", categories[i].light);
+		write_text(json, "dark", categories[i].dark);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+static void write_gaps(struct ops_json_writer *json, uint32_t gaps)
+{
+	ops_json_key(json, "gaps");
+	ops_json_open(json, '[');
+	for (uint32_t gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1) {
+		const char *text = ops_memory_gap_text((enum ops_memory_gap)gap);
+
+		if (gaps & gap)
+			ops_json_text(json, text, strlen(text));
+	}
+	ops_json_close(json, ']');
+}
+
+static enum ops_code write_peak(const struct ops_memory_timeline *timeline, struct ops_memory_device device, int64_t origin_ns,
+                                size_t top, struct ops_json_writer *json, struct ops_error *error)
+{
+	struct ops_memory_peak peak = {0};
+	size_t size = 0, blocks = 0;
+	char *text = NULL;
+	enum ops_code code = ops_memory_peak_of(timeline, device, &peak, error);
+
+	if (!code)
+		code = ops_memory_peak_text(timeline, &peak, top, true, &text, &size, error);
+	for (size_t i = 0; i < timeline->block_count; i++)
+		blocks += ops_memory_on_device(&timeline->blocks[i], device);
+	ops_json_open(json, '{');
+	write_device(json, device);
+	ops_json_member(json, "blocks", (int64_t)blocks);
+	ops_json_key(json, "peak_time_ns");
+	if (peak.time_ns < 0)
+		ops_json_null(json);
+	else
+		ops_json_integer(json, ops_difference(peak.time_ns, origin_ns));
+	ops_json_key(json, "peak");
+	ops_json_raw(json, code ? "null" : text, code ? 4 : size);
+	ops_json_close(json, '}');
+	ops_memory_free_text(text);
+	ops_memory_peak_release(&peak);
+	return code;
+}
+
+enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, int64_t origin_ns, size_t top, char **ret_text,
+                              size_t *ret_size, struct ops_error *error)
+{
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	struct ops_memory_device device;
+	enum ops_code code = OPS_OK;
+	bool more = ops_memory_next_device(timeline, NULL, &device);
+
+	ops_json_open(&json, '{');
+	write_categories(&json);
+	write_gaps(&json, timeline->gaps);
+	ops_json_key(&json, "devices");
+	ops_json_open(&json, '[');
+	for (int i = 0; !code && more && i < 256; i++) {
+		code = write_peak(timeline, device, origin_ns, top, &json, error);
+		more = ops_memory_next_device(timeline, &device, &device);
+	}
+	ops_json_close(&json, ']');
+	ops_json_close(&json, '}');
+	return finish(&out, code, ret_text, ret_size, error);
+}
+
+/* --- the curve ------------------------------------------------------------------------------------------------------ */
+
+struct point {
+	int64_t time_ns;
+	int64_t held[OPS_MEMORY_CATEGORY_COUNT];
+};
+
+struct curve {
+	const struct ops_memory_window *window;
+	OPS_ARRAY(struct point) points;
+	int64_t part_ns; /* the length of a part of the window */
+	int64_t part;    /* that of the last point; -1: it stands for what was there before */
+	int64_t most;    /* held at it */
+};
+
+static bool add_point(struct curve *curve, int64_t time_ns, const int64_t *held)
+{
+	struct point *point = OPS_ARRAY_PUSH(&curve->points);
+
+	if (!point)
+		return false;
+	point->time_ns = time_ns;
+	memcpy(point->held, held, sizeof(point->held));
+	return true;
+}
+
+static int64_t sum_of(const int64_t *held)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
+		sum = ops_sum(sum, held[i]);
+	return sum;
+}
+
+/* A moment in the window: the point of its part, if none of that has more. */
+static bool take_moment(struct curve *curve, int64_t time_ns, const int64_t *held)
+{
+	int64_t part = (time_ns - curve->window->from_ns) / curve->part_ns, sum = sum_of(held);
+
+	if (part == curve->part && sum <= curve->most)
+		return true;
+	if (part == curve->part)
+		curve->points.count--;
+	curve->part = part;
+	curve->most = sum;
+	return add_point(curve, time_ns, held);
+}
+
+/* First what is held when the window begins, last what is when it ends. */
+static bool find_points(const struct ops_memory_timeline *timeline, struct curve *curve)
+{
+	const struct ops_memory_window *window = curve->window;
+	int64_t held[OPS_MEMORY_CATEGORY_COUNT] = {0}, last_ns = 0;
+	bool done = true, begun = false;
+
+	for (size_t i = 0; done && i < timeline->step_count; i++) {
+		const struct ops_memory_step *step = &timeline->steps[i];
+		/* What was there before is before every window. */
+		int64_t time_ns = step->time_ns < window->origin_ns ? -1 : ops_difference(step->time_ns, window->origin_ns);
+
+		if (time_ns > window->to_ns)
+			break;
+		if (!ops_memory_on_device(&timeline->blocks[step->block], window->device))
+			continue;
+		if (!begun && time_ns >= window->from_ns) {
+			done = add_point(curve, window->from_ns, held);
+			begun = true;
+		}
+		ops_memory_apply(timeline, step, held);
+		if (done && begun)
+			done = take_moment(curve, time_ns, held);
+		last_ns = time_ns > last_ns ? time_ns : last_ns;
+	}
+	if (done && !begun)
+		done = add_point(curve, window->from_ns, held);
+	if (done && window->to_ns > window->from_ns)
+		done = add_point(curve, window->to_ns == INT64_MAX ? last_ns : window->to_ns, held);
+	return done;
+}
+
+#define WRITE_COLUMN(key, expression)                                                                                  \
+	do {                                                                                                           \
+		if (key)                                                                                               \
+			ops_json_key(json, key);                                                                       \
+		ops_json_open(json, '[');                                                                              \
+		for (size_t i = 0; i < curve->points.count; i++)                                                       \
+			expression;                                                                                    \
+		ops_json_close(json, ']');                                                                             \
+	} while (0)
+
+/* What the allocator said last at each of the points. */
+static void write_allocator(const struct ops_memory_timeline *timeline, const struct curve *curve, bool reserved,
+                            struct ops_json_writer *json)
+{
+	const struct ops_memory_window *window = curve->window;
+	size_t count, next = 0;
+	const struct ops_memory_record *records = ops_trace_memory(timeline->trace, &count);
+	int64_t last = -1;
+
+	ops_json_key(json, reserved ? "reserved" : "allocated");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < curve->points.count; i++) {
+		int64_t until_ns = ops_sum(curve->points.items[i].time_ns, window->origin_ns);
+
+		for (; next < count && records[next].time_ns <= until_ns; next++) {
+			uint64_t total = reserved ? records[next].total_reserved : records[next].total_allocated;
+
+			if (!records[next].out_of_memory && records[next].device_type == window->device.type &&
+			    records[next].device_index == window->device.index)
+				last = total > INT64_MAX ? INT64_MAX : (int64_t)total;
+		}
+		if (last < 0)
+			ops_json_null(json);
+		else
+			ops_json_integer(json, last);
+	}
+	ops_json_close(json, ']');
+}
+
+static void write_curve(const struct ops_memory_timeline *timeline, const struct curve *curve, struct ops_json_writer *json)
+{
+	ops_json_open(json, '{');
+	write_device(json, curve->window->device);
+	ops_json_key(json, "categories");
+	ops_json_open(json, '[');
+	for (int category = 0; category < OPS_MEMORY_CATEGORY_COUNT; category++) {
+		const char *name = ops_memory_category_name((enum ops_memory_category)category);
+
+		ops_json_text(json, name, strlen(name));
+	}
+	ops_json_close(json, ']');
+	WRITE_COLUMN("time_ns", ops_json_integer(json, curve->points.items[i].time_ns));
+	ops_json_key(json, "held_bytes");
+	ops_json_open(json, '[');
+	for (int category = 0; category < OPS_MEMORY_CATEGORY_COUNT; category++)
+		WRITE_COLUMN((const char *)NULL, ops_json_integer(json, curve->points.items[i].held[category]));
+	ops_json_close(json, ']');
+	write_allocator(timeline, curve, false, json);
+	write_allocator(timeline, curve, true, json);
+	ops_json_close(json, '}');
+}
+
+enum ops_code ops_memory_curve_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
+                                    char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct curve curve = {.window = window, .part = -1};
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	int64_t last_ns = window->to_ns;
+	bool done;
+
+	if (timeline->step_count && last_ns == INT64_MAX)
+		last_ns = ops_difference(timeline->steps[timeline->step_count - 1].time_ns, window->origin_ns);
+	curve.part_ns = last_ns > window->from_ns ? (last_ns - window->from_ns) / (int64_t)window->limit + 1 : 1;
+	done = find_points(timeline, &curve);
+	if (done)
+		write_curve(timeline, &curve, &json);
+	OPS_ARRAY_RELEASE(&curve.points);
+	return finish(&out, done ? OPS_OK : ops_fault_memory(error), ret_text, ret_size, error);
+}
+
+/* --- blocks --------------------------------------------------------------------------------------------------------- */
+
+struct sized_block {
+	int64_t bytes;
+	uint32_t block;
+};
+
+static int compare_sizes(const void *left, const void *right)
+{
+	const struct sized_block *a = left, *b = right;
+
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return (a->block > b->block) - (a->block < b->block);
+}
+
+static bool lives_in(const struct ops_memory_block *block, const struct ops_memory_window *window)
+{
+	return ops_memory_on_device(block, window->device) &&
+	       (block->start_ns == INT64_MIN || ops_difference(block->start_ns, window->origin_ns) <= window->to_ns) &&
+	       (block->end_ns == INT64_MAX || ops_difference(block->end_ns, window->origin_ns) >= window->from_ns);
+}
+
+static void write_string_or_null(struct ops_json_writer *json, const char *key, struct ops_string text)
+{
+	ops_json_key(json, key);
+	if (text.size)
+		ops_json_text(json, text.bytes, text.size);
+	else
+		ops_json_null(json);
+}
+
+static void write_time(struct ops_json_writer *json, const char *key, int64_t time_ns, int64_t unknown, int64_t origin_ns)
+{
+	ops_json_key(json, key);
+	if (time_ns == unknown)
+		ops_json_null(json);
+	else
+		ops_json_integer(json, ops_difference(time_ns, origin_ns));
+}
+
+static void write_block(const struct ops_memory_timeline *timeline, uint32_t number, int64_t origin_ns,
+                        struct ops_json_writer *json)
+{
+	const struct ops_memory_block *block = &timeline->blocks[number];
+	uint32_t line = 0;
+	struct ops_string file = ops_memory_line(timeline, number, &line);
+
+	ops_json_open(json, '{');
+	write_time(json, "start_ns", block->start_ns, INT64_MIN, origin_ns);
+	write_time(json, "end_ns", block->end_ns, INT64_MAX, origin_ns);
+	ops_json_member(json, "bytes", block->bytes);
+	write_text(json, "category", ops_memory_category_name((enum ops_memory_category)block->category));
+	write_string_or_null(json, "name", ops_trace_string(timeline->trace, block->name));
+	write_string_or_null(json, "operator", ops_memory_operator(timeline, number));
+	write_string_or_null(json, "module", ops_memory_module(timeline, number));
+	write_string_or_null(json, "file", file);
+	ops_json_member_or_null(json, "line", file.size ? (int64_t)line : -1);
+	ops_json_member_or_null(json, "row", block->row == OPS_NONE ? -1 : (int64_t)block->row);
+	ops_json_close(json, '}');
+}
+
+enum ops_code ops_memory_blocks_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
+                                     char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct sized_block *sorted = ops_realloc_array(NULL, timeline->block_count + 1, sizeof(*sorted));
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	size_t count = 0;
+
+	if (!sorted)
+		return ops_fault_memory(error);
+	for (size_t i = 0; i < timeline->block_count; i++)
+		if (lives_in(&timeline->blocks[i], window))
+			sorted[count++] = (struct sized_block){timeline->blocks[i].bytes, (uint32_t)i};
+	qsort(sorted, count, sizeof(*sorted), compare_sizes);
+	ops_json_open(&json, '{');
+	write_device(&json, window->device);
+	ops_json_member(&json, "total", (int64_t)count);
+	ops_json_key(&json, "blocks");
+	ops_json_open(&json, '[');
+	for (size_t i = 0; i < count && i < window->limit; i++)
+		write_block(timeline, sorted[i].block, window->origin_ns, &json);
+	ops_json_close(&json, ']');
+	ops_json_close(&json, '}');
+	ops_free(sorted);
+	return finish(&out, OPS_OK, ret_text, ret_size, error);
+}

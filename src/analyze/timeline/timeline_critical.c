@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The critical path of a region (analyze/graph/critical_path.h) as stretches of the timeline.
+ */
+#include <string.h>
+
+#include "analyze/graph/critical_path.h"
+#include "analyze/sum.h"
+#include "analyze/timeline/timeline.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#define STEP "ProfilerStep"
+
+struct region {
+	struct ops_string name;
+	int64_t start_ns; /* as the event table has times */
+	int64_t end_ns;
+};
+
+/* The instance of a name, or everything when no name is asked for and there are no steps. */
+static bool find_region(const struct event_table *table, struct ops_string part, uint32_t instance, struct region *ret_region)
+{
+	bool any = !part.size;
+
+	if (any)
+		part = (struct ops_string){STEP, strlen(STEP)};
+	for (size_t i = 0; i < table->count; i++) {
+		const struct event_row *row = &table->rows[i];
+		struct ops_string name = event_name(table, row);
+
+		if (row->kind == OPS_EVENT_GPU_USER_ANNOTATION || !memmem(name.bytes, name.size, part.bytes, part.size) || instance--)
+			continue;
+		*ret_region = (struct region){name, row->ts_ns, event_end(row)};
+		return true;
+	}
+	*ret_region = (struct region){{"", 0}, INT64_MIN, INT64_MAX};
+	return any;
+}
+
+static int64_t node_time(const struct ops_timeline *timeline, const struct critical_path *path, uint32_t node)
+{
+	uint32_t row = critical_row(path, node / 2)->source;
+
+	return node % 2 ? timeline_end(timeline, row) : timeline_start(timeline, row);
+}
+
+static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+{
+	ops_json_key(json, key);
+	if (*text)
+		ops_json_text(json, text, strlen(text));
+	else
+		ops_json_null(json);
+}
+
+static void write_segment(const struct ops_timeline *timeline, const struct critical_path *path,
+                          const struct critical_edge *edge, struct ops_json_writer *json)
+{
+	uint32_t row = edge->event == OPS_NONE ? OPS_NONE : critical_row(path, edge->event)->source;
+
+	ops_json_open(json, '{');
+	ops_json_member(json, "start_ns", node_time(timeline, path, edge->from));
+	ops_json_member(json, "end_ns", node_time(timeline, path, edge->to));
+	write_text(json, "kind", critical_edge_type_name(edge->type));
+	write_text(json, "bound", critical_bound_name(critical_bound_of(path, edge)));
+	timeline_write_number(json, "row", row);
+	timeline_write_number(json, "track", row == OPS_NONE ? OPS_NONE : timeline_track_of(timeline, row));
+	timeline_write_number(json, "depth", row == OPS_NONE ? OPS_NONE : timeline->depths[row]);
+	ops_json_close(json, '}');
+}
+
+/* Shares of the path's time. */
+static void write_bounds(const struct critical_path *path, struct ops_json_writer *json)
+{
+	int64_t sums[CRITICAL_BOUND_COUNT] = {0}, total = 0;
+
+	for (size_t i = 0; i < path->path.count; i++) {
+		const struct critical_edge *edge = &path->edges.items[path->path.items[i]];
+		int64_t weight_ns = edge->weight_ns > 0 ? edge->weight_ns : 0;
+		int64_t *sum = &sums[critical_bound_of(path, edge)];
+
+		*sum = ops_sum(*sum, weight_ns);
+		total = ops_sum(total, weight_ns);
+	}
+	ops_json_key(json, "bounds");
+	ops_json_open(json, '{');
+	for (int bound = 1; bound < CRITICAL_BOUND_COUNT; bound++) {
+		if (!sums[bound])
+			continue;
+		ops_json_key(json, critical_bound_name((enum critical_bound)bound));
+		ops_json_number(json, (double)sums[bound] / (double)total);
+	}
+	ops_json_close(json, '}');
+}
+
+static void write_path(const struct ops_timeline *timeline, const struct critical_path *path, struct ops_string region,
+                       struct ops_json_writer *json)
+{
+	bool any = path->path_start != OPS_NONE;
+
+	ops_json_open(json, '{');
+	ops_json_key(json, "region");
+	ops_json_text(json, region.bytes, region.size);
+	ops_json_member(json, "start_ns", any ? node_time(timeline, path, path->path_start) : 0);
+	ops_json_member(json, "end_ns", any ? node_time(timeline, path, path->path_end) : 0);
+	ops_json_key(json, "segments");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < path->path.count; i++)
+		write_segment(timeline, path, &path->edges.items[path->path.items[i]], json);
+	ops_json_close(json, ']');
+	write_bounds(path, json);
+	ops_json_close(json, '}');
+}
+
+enum ops_code ops_timeline_critical_path(const struct ops_timeline *timeline, struct ops_string annotation, uint32_t instance,
+                                         char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	const struct ops_rank rank = {.trace = timeline->trace};
+	const struct ops_analyze_options as_usual = {0};
+	const struct critical_options options = {0};
+	const struct event_table *table = NULL;
+	struct event_set set = {0};
+	struct critical_path path = {0};
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	enum ops_code code = event_set_init(&set, &rank, 1, &as_usual, true, error);
+	struct region region;
+
+	if (!code) {
+		table = event_set_table(&set, 0);
+		code = table ? OPS_OK : ops_fault_memory(error);
+	}
+	if (code)
+		; /* told already */
+	else if (!find_region(table, annotation, instance, &region))
+		code = ops_fault(error, OPS_INVALID, "there is no such region");
+	else if (!critical_path_init(&path, table, region.start_ns, region.end_ns, &options))
+		code = ops_fault_memory(error);
+	else
+		write_path(timeline, &path, region.name, &json);
+	critical_path_release(&path);
+	event_set_release(&set);
+	return timeline_finish(&out, code, ret_text, ret_size, error);
+}

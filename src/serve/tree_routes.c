@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Routes of stacks, modules and memory.
+ */
+#include <string.h>
+
+#include <opstrobe/analyze.h>
+#include <opstrobe/memory.h>
+#include <opstrobe/modules.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "serve/api.h"
+
+/* --- stacks --------------------------------------------------------------------------------------------------------- */
+
+struct listed {
+	const struct ops_trace *trace;
+	struct ops_event_costs costs;
+	uint32_t *refs;
+};
+
+static void get_row(const void *context, size_t i, struct ops_average *ret_row)
+{
+	const struct listed *listed = context;
+
+	ops_average_of_event(listed->trace, &listed->costs, listed->refs[i], ret_row);
+}
+
+static enum ops_code answer_stacks(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	const struct query_text *name = query_find(&request->query, "metric");
+	enum ops_stack_metric metric = name && !strcmp(name->bytes, "self_device") ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
+	struct listed listed = {.trace = request->traces[0]->trace};
+	struct ops_rows rows = {.get = get_row, .context = &listed};
+	struct ops_flame *flame = NULL;
+	int64_t frames = 20000;
+	enum ops_code code = query_integer(&request->query, "frames", 1, 200000, &frames, error);
+
+	if (!code && name && !metric && strcmp(name->bytes, "self_cpu") != 0)
+		code = ops_fault(error, OPS_INVALID, "'metric' is self_cpu or self_device");
+	if (!code)
+		code = ops_function_events(listed.trace, &listed.refs, &rows.count, error);
+	if (!code)
+		code = ops_flame_new(listed.trace, NULL, &rows, metric, &flame, error);
+	if (!code)
+		code = ops_flame_json(flame, metric, (size_t)frames, ret_text, ret_size, error);
+	ops_flame_free(flame);
+	ops_free_refs(listed.refs);
+	return code;
+}
+
+/* --- modules -------------------------------------------------------------------------------------------------------- */
+
+static enum ops_code answer_modules(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct ops_module_tree *tree = NULL;
+	enum ops_code code = ops_module_tree_new(request->traces[0]->trace, &tree, error);
+
+	if (!code)
+		code = ops_module_json(tree, ret_text, ret_size, error);
+	ops_module_tree_free(tree);
+	return code;
+}
+
+/* --- memory --------------------------------------------------------------------------------------------------------- */
+
+static int64_t origin_of(const struct served *served)
+{
+	return ops_timeline_origin(served->timeline);
+}
+
+static enum ops_code answer_memory(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	const struct ops_memory_timeline *memory;
+	int64_t top = 20;
+	enum ops_code code = query_integer(&request->query, "top", 0, 1000, &top, error);
+
+	if (!code)
+		code = catalog_memory(request->traces[0], &memory, error);
+	return code ? code : ops_memory_json(memory, origin_of(request->traces[0]), (size_t)top, ret_text, ret_size, error);
+}
+
+/* The device of that name. */
+static enum ops_code find_device(struct request *request, const struct ops_memory_timeline *memory,
+                                 struct ops_memory_device *ret_device, struct ops_error *error)
+{
+	const struct query_text *wanted = request_need(request, "device", error);
+	char name[OPS_MEMORY_DEVICE_ROOM];
+	bool more;
+
+	if (!wanted)
+		return OPS_INVALID;
+	for (more = ops_memory_next_device(memory, NULL, ret_device); more;
+	     more = ops_memory_next_device(memory, ret_device, ret_device)) {
+		ops_memory_device_name(*ret_device, name);
+		if (!strcmp(name, wanted->bytes))
+			return OPS_OK;
+	}
+	return request_fail(request, 404, error, "there is no memory of '%.80s'", wanted->bytes);
+}
+
+typedef enum ops_code memory_function(const struct ops_memory_timeline *memory, const struct ops_memory_window *window,
+                                      char **ret_text, size_t *ret_size, struct ops_error *error);
+
+static enum ops_code answer_window(struct request *request, const char *limit_name, int64_t limit, memory_function *answer,
+                                   char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct ops_memory_window window = {.origin_ns = origin_of(request->traces[0]), .to_ns = INT64_MAX};
+	const struct ops_memory_timeline *memory;
+	enum ops_code code = catalog_memory(request->traces[0], &memory, error);
+
+	if (!code)
+		code = find_device(request, memory, &window.device, error);
+	if (!code)
+		code = query_integer(&request->query, "from", 0, INT64_MAX, &window.from_ns, error);
+	if (!code)
+		code = query_integer(&request->query, "to", window.from_ns, INT64_MAX, &window.to_ns, error);
+	if (!code)
+		code = query_integer(&request->query, limit_name, 1, 10000, &limit, error);
+	window.limit = (size_t)limit;
+	return code ? code : answer(memory, &window, ret_text, ret_size, error);
+}
+
+static enum ops_code answer_curve(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	return answer_window(request, "points", 1000, ops_memory_curve_json, ret_text, ret_size, error);
+}
+
+static enum ops_code answer_blocks(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	return answer_window(request, "limit", 1000, ops_memory_blocks_json, ret_text, ret_size, error);
+}
+
+const struct route tree_routes[] = {
+	{.path = "traces/{id}/stacks", .parameters = "metric,frames", .answer = answer_stacks, .slow = true},
+	{.path = "traces/{id}/modules", .parameters = "", .answer = answer_modules, .slow = true},
+	{.path = "traces/{id}/memory", .parameters = "top", .answer = answer_memory, .slow = true},
+	{.path = "traces/{id}/memory/curve", .parameters = "device,from,to,points", .answer = answer_curve, .slow = true},
+	{.path = "traces/{id}/memory/blocks", .parameters = "device,from,to,limit", .answer = answer_blocks, .slow = true},
+	{0},
+};
