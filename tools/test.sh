@@ -47,6 +47,7 @@ c_gcc_release() {
 python_tests() { python -m pytest -q -ra tests/python --ignore=tests/python/integration; }
 programs() { python -m pytest -q -ra tests/python/integration; }
 command_tests() { python -m pytest -q -ra tests/cli tests/diagnosis; }
+server_tests() { python -m pytest -q -ra tests/serve; }
 wheel() {
 	tools/wheel.sh
 	python -m pytest -q -ra tests/wheel
@@ -64,7 +65,7 @@ lint() { tools/lint.sh; }
 passed=0
 failed=0
 summary=()
-for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests web browser wheel demo lint; do
+for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests server_tests web browser wheel demo lint; do
 	say "$step"
 	begin=$SECONDS
 	# In a shell of its own, for -e has no effect in what a condition runs.

@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every route of the API: replies are as docs/openapi.yaml says, and the same as the commands print."""
+
+import gzip
+import json
+import re
+import struct
+import subprocess
+
+import jsonschema
+import pytest
+import yaml
+from conftest import OPSTROBE, ROOT, TIMEOUT_S
+
+DOCUMENT = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
+
+
+def check(reply, path, status="200"):
+    """That a reply is what the document says of `path`; gives it."""
+    response = DOCUMENT["paths"][path]["get"]["responses"][status]
+    reference = f"#/paths/{path.replace('~', '~0').replace('/', '~1')}/get/responses/{status}"
+    if "$ref" in response:
+        reference = response["$ref"]
+    reference = reference.replace("{", "%7B").replace("}", "%7D") + "/content/application~1json/schema"
+    jsonschema.Draft202012Validator({**DOCUMENT, "$ref": reference}).validate(reply)
+    return reply
+
+
+def command(*words):
+    done = subprocess.run([OPSTROBE, *map(str, words)], capture_output=True, text=True, check=True, timeout=TIMEOUT_S)
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def recorded(server):
+    return next(trace for trace in server.traces() if trace["worker"] == "worker0" and "recorded" in trace["run"])
+
+
+@pytest.fixture(scope="module")
+def traces(server):
+    """All that can be read; reading them is asked for at once."""
+    listed = check(server.json("traces"), "/traces")["traces"]
+    good = [trace for trace in listed if server.api(f"traces/{trace['id']}/timeline").status == 200]
+    assert len(good) >= 2
+    return good
+
+
+def test_the_document_names_all_routes(server):
+    """What the server answers 404 to, without its traces being named, is no route."""
+    for path in DOCUMENT["paths"]:
+        reply = server.api(re.sub(r"{ids?}", "0" * 12, path).strip("/").replace("{", "x").replace("}", "x"))
+        if "{id" in path:
+            assert reply.status == 404 and "there is no trace" in reply.json()["error"]["message"], path
+        else:
+            assert reply.status == 200, path
+        check(reply.json(), path, "default" if reply.status == 404 else "200")
+
+
+def test_list_of_traces(server, traces):
+    states = {trace["id"]: trace for trace in check(server.json("traces"), "/traces")["traces"]}
+    for trace in traces:
+        assert states[trace["id"]]["state"] == "ready"
+        assert states[trace["id"]]["events"] == server.json(f"traces/{trace['id']}/info")["value"]["events"]
+
+
+@pytest.mark.parametrize("route", ["info", "views", "advice", "lines", "stacks", "modules", "memory", "timeline"])
+def test_replies_are_as_documented(server, traces, route):
+    for trace in traces:
+        path = next(path for path in DOCUMENT["paths"] if re.fullmatch(r"/traces/{ids?}/" + route, path))
+        check(server.json(f"traces/{trace['id']}/{route}"), path)
+
+
+def test_the_same_as_the_commands(server, traces):
+    for trace in traces:
+        base, path = f"traces/{trace['id']}", trace["path"]
+        assert server.json(f"{base}/info") == command("info", "--format", "json", path)
+        assert server.json(f"{base}/views") == command("views", "--format", "json", path)
+        assert server.json(f"{base}/advice") == command("advise", "--format", "json", path)
+        assert server.json(f"{base}/lines") == command("lines", "--format", "json", path)
+        assert server.json(f"{base}/tables/kernels") == command("kernels", "--top", "0", "--format", "json", path)
+
+
+def test_parts_of_views(server, recorded):
+    whole = server.json(f"traces/{recorded['id']}/views")
+    for name in whole:
+        assert server.json(f"traces/{recorded['id']}/views", parts=name) == {name: whole[name]}
+    two = server.json(f"traces/{recorded['id']}/views", parts="steps,flags")
+    assert list(two) == ["steps", "flags"]
+    assert server.api(f"traces/{recorded['id']}/views", parts="steps,no").status == 400
+
+
+def test_analyses(server, recorded):
+    offered = check(server.json("analyses"), "/analyses")["analyses"]
+    names = [analysis["id"] for analysis in offered]
+    assert "trace_with_counters" not in names
+    assert not any(option["name"] == "output_dir" for analysis in offered for option in analysis["options"])
+    for analysis in offered:
+        ids = recorded["id"] if analysis["traces"] == "ranks" else f"{recorded['id']},{recorded['id']}"
+        reply = server.api(f"traces/{ids}/analyses/{analysis['id']}")
+        assert reply.status in (200, 400), (analysis["id"], reply.body)
+        if reply.status == 200:
+            check(reply.json(), "/traces/{ids}/analyses/{analysis}")
+
+
+def test_analyses_write_no_files(server, recorded, tmp_path):
+    for arguments in ({"output_dir": str(tmp_path)}, {"output_dir": None}):
+        reply = server.api(f"traces/{recorded['id']}/analyses/critical_path", args=json.dumps(arguments))
+        assert reply.status == 400
+    assert server.api(f"traces/{recorded['id']}/analyses/trace_with_counters").status == 404
+    assert not list(tmp_path.iterdir())
+
+
+def test_diff_of_two_traces(server, traces):
+    one, two = traces[0], traces[1]
+    reply = server.json(f"traces/{one['id']}/diff", base=two["id"])
+    assert reply == command("diff", "--format", "json", two["path"], one["path"])
+    assert server.api(f"traces/{one['id']}/diff").status == 400
+    assert server.api(f"traces/{one['id']}/diff", base="f" * 12).status == 404
+
+
+def test_distributed_of_several(server, traces):
+    ids = ",".join(trace["id"] for trace in traces[:2])
+    assert server.api(f"traces/{ids}/distributed").status == 200
+    assert server.api(f"traces/{ids}/info").status == 404
+
+
+# --- timeline ---------------------------------------------------------------------------------------------------------
+
+
+def parse_tiles(body):
+    tiles = []
+    while body:
+        magic, size, track, level, index, band, count = struct.unpack_from("<IIIIdII", body)
+        assert magic == 0x4C495401 and size % 8 == 0 and size <= len(body)
+        columns, at = [], 32
+        for letter, width in zip("ddfIIIIB", (8, 8, 4, 4, 4, 4, 4, 1)):
+            assert at % width == 0
+            columns.append(struct.unpack_from(f"<{count}{letter}", body, at))
+            at += count * width
+        assert (at + 7) // 8 * 8 == size and not any(body[at:size])
+        names = ("start", "end", "busy", "row", "name", "count", "depth", "kind")
+        boxes = [dict(zip(names, values)) for values in zip(*columns)]
+        tiles.append({"track": track, "level": level, "index": index, "band": band, "boxes": boxes})
+        body = body[size:]
+    return tiles
+
+
+def get_tiles(server, trace, tiles):
+    reply = server.api(f"traces/{trace['id']}/timeline/tiles", tiles=",".join(tiles))
+    assert reply.status == 200, reply.body
+    assert reply.headers["Content-Type"] == "application/octet-stream"
+    return parse_tiles(reply.body)
+
+
+def check_boxes(boxes):
+    """In order, and beside each other."""
+    for before, box in zip(boxes, boxes[1:]):
+        assert (before["depth"], before["start"]) <= (box["depth"], box["start"])
+        assert before["depth"] < box["depth"] or before["end"] <= box["start"]
+    for box in boxes:
+        assert box["start"] <= box["end"] and 0 <= box["busy"] <= 1.0001
+
+
+@pytest.mark.parametrize("level_below", [0, 2, 5])
+def test_tiles_hold_every_event_once(server, traces, level_below):
+    for trace in traces:
+        timeline = server.json(f"traces/{trace['id']}/timeline")
+        level = max(timeline["level_min"], timeline["level_max"] - level_below)
+        width, bin_width = 2**level, 2 ** (level - 9)
+        for track in timeline["tracks"][:8]:
+            long_rows, short = set(), 0
+            bands = range((track["depths"] + 63) // 64)
+            wanted = [f"{track['id']}.{level}.{i}.{band}" for i in range(2**level_below) for band in bands]
+            for tile in get_tiles(server, trace, wanted[:64]):
+                check_boxes(tile["boxes"])
+                for box in tile["boxes"]:
+                    begin = tile["index"] * width
+                    if box["count"] == 1 and box["end"] - box["start"] >= bin_width:
+                        assert box["start"] < begin + width and box["end"] > begin
+                        long_rows.add(box["row"])
+                    else:
+                        assert begin <= box["start"] < begin + width
+                        short += box["count"]
+            if len(wanted) <= 64:
+                assert len(long_rows) + short == track["events"]
+
+
+def test_a_box_is_its_event(server, recorded):
+    timeline = server.json(f"traces/{recorded['id']}/timeline")
+    (tile,) = get_tiles(server, recorded, [f"0.{timeline['level_max']}.0"])
+    single = [box for box in tile["boxes"] if box["count"] == 1]
+    names = server.json(f"traces/{recorded['id']}/strings", ids=",".join(str(box["name"]) for box in single[:20]))["strings"]
+    for box, name in zip(single[:20], names):
+        event = check(
+            server.json(f"traces/{recorded['id']}/timeline/events/{box['row']}"), "/traces/{id}/timeline/events/{row}"
+        )
+        assert event["name"] == name
+        assert (event["start_ns"], event["duration_ns"]) == (box["start"], box["end"] - box["start"])
+        assert (event["track"], event["depth"]) == (tile["track"], box["depth"])
+        assert event["kind"] == timeline["kinds"][box["kind"]]
+
+
+def test_an_event_tells_all(server, recorded):
+    hits = server.json(f"traces/{recorded['id']}/timeline/search", q="ATEN::ADDMM")["hits"]
+    event = server.json(f"traces/{recorded['id']}/timeline/events/{hits[0]['row']}")
+    assert event["name"] == "aten::addmm" and event["kind"] == "cpu_op"
+    assert event["args"]["Input Dims"][1] == [8, 16]
+    assert event["file"].endswith("train.py") and event["line"] == PROGRAM_LINES["loss = model(data)"]
+    assert any("train.py" in frame and "step" in frame for frame in event["stack"])
+    backward = server.json(f"traces/{recorded['id']}/timeline/search", q="AddmmBackward0")["hits"]
+    flows = server.json(f"traces/{recorded['id']}/timeline/flows", row=hits[0]["row"])["flows"]
+    assert {flow["kind"] for flow in flows} == {"forward_backward"}
+    assert flows[0]["to"]["row"] in {hit["row"] for hit in backward}
+
+
+def program_lines():
+    from conftest import PROGRAM
+
+    lines = PROGRAM.split("\n")
+    texts = ["loss = model(data)", "loss.backward()", "torch.ones(100)", "step(torch.rand"]
+    return {text: next(i for i, line in enumerate(lines, 1) if text in line) for text in texts}
+
+
+PROGRAM_LINES = program_lines()
+
+
+def test_search(server, recorded):
+    path = f"traces/{recorded['id']}/timeline/search"
+    everything = check(server.json(path, q="aten::", limit=10000, bins=16), "/traces/{id}/timeline/search")
+    rows = [hit["row"] for hit in everything["hits"]]
+    assert rows == sorted(rows) and len(rows) == everything["total"] == sum(everything["bins"])
+    middle = rows[len(rows) // 2]
+    after = server.json(path, q="aten::", after=middle, limit=1)
+    before = server.json(path, q="aten::", before=middle, limit=1)
+    assert after["hits"][0]["row"] == rows[rows.index(middle) + 1] and after["total"] == len(rows)
+    assert before["hits"][0]["row"] == rows[rows.index(middle) - 1]
+    assert server.json(path, q="no such name")["total"] == 0
+    assert server.api(path).status == 400 and server.api(path, q="").status == 400
+
+
+def test_sums_of_a_range(server, traces):
+    for trace in traces:
+        whole = check(server.json(f"traces/{trace['id']}/timeline/range"), "/traces/{id}/timeline/range")
+        averages = server.json(f"traces/{trace['id']}/timeline")
+        assert whole["to_ns"] == averages["duration_ns"]
+        middle = averages["duration_ns"] // 2
+        halves = [
+            server.json(f"traces/{trace['id']}/timeline/range", limit=10000, **window)
+            for window in ({"to": middle}, {"from": middle})
+        ]
+        everything = server.json(f"traces/{trace['id']}/timeline/range", limit=10000)
+        for column in ("total_ns", "self_ns"):
+            sums = [sum(row[column] for row in part["rows"]) for part in (*halves, everything)]
+            assert sums[0] + sums[1] == sums[2]
+        busy = [sum(track["busy_ns"] for track in part["tracks"]) for part in (*halves, everything)]
+        assert busy[0] + busy[1] == busy[2]
+
+
+def test_flows_of_a_window(server, traces):
+    for trace in traces:
+        path = f"traces/{trace['id']}/timeline/flows"
+        flows = check(server.json(path, limit=10000), "/traces/{id}/timeline/flows")
+        assert len(flows["flows"]) == min(flows["total"], 10000)
+        for flow in flows["flows"][:5]:
+            assert flow in server.json(path, row=flow["from"]["row"])["flows"]
+            assert flow in server.json(path, row=flow["to"]["row"])["flows"]
+        assert server.json(path, kinds="launch")["total"] + server.json(path, kinds="forward_backward,other")[
+            "total"
+        ] == (flows["total"])
+
+
+def test_counters(server, traces):
+    seen = 0
+    for trace in traces:
+        timeline = server.json(f"traces/{trace['id']}/timeline")
+        for counter in timeline["counters"]:
+            reply = server.json(
+                f"traces/{trace['id']}/timeline/counters", counters=f"{counter['id']}.{timeline['level_max']}.0"
+            )
+            (tile,) = check(reply, "/traces/{id}/timeline/counters")["counters"]
+            assert min(tile["min"]) == counter["min"] and max(tile["max"]) == counter["max"]
+            assert tile["time_ns"] == sorted(tile["time_ns"]) and tile["before"] is None
+            assert all(low <= last <= high for low, last, high in zip(tile["min"], tile["last"], tile["max"]))
+            seen += 1
+    assert seen
+
+
+def test_critical_path(server, recorded):
+    path = f"traces/{recorded['id']}/timeline/critical-path"
+    reply = check(server.json(path), "/traces/{id}/timeline/critical-path")
+    assert reply["region"] == "ProfilerStep#0" and reply["segments"]
+    for before, segment in zip(reply["segments"], reply["segments"][1:]):
+        assert before["end_ns"] == segment["start_ns"] or before["kind"] == "critical_path_dependency"
+    assert sum(reply["bounds"].values()) == pytest.approx(1)
+    assert server.json(path, annotation="ProfilerStep#2")["start_ns"] > reply["start_ns"]
+    assert server.api(path, annotation="no such").status == 400
+
+
+# --- trees ------------------------------------------------------------------------------------------------------------
+
+
+def test_stacks_are_a_tree(server, traces):
+    for trace in traces:
+        whole = check(server.json(f"traces/{trace['id']}/stacks"), "/traces/{id}/stacks")
+        sums = list(whole["self_ns"])
+        for i in reversed(range(len(sums))):
+            assert whole["parent"][i] < i
+            if whole["parent"][i] >= 0:
+                sums[whole["parent"][i]] += sums[i]
+        assert sums == whole["sum_ns"]
+        assert sum(whole["self_ns"]) == whole["total_ns"]
+        some = server.json(f"traces/{trace['id']}/stacks", frames=10)
+        assert len(some["name"]) == min(10, len(sums))
+        assert some["left_out"] == len(sums) - len(some["name"])
+        assert sorted(some["sum_ns"], reverse=True) == sorted(whole["sum_ns"], reverse=True)[:10]
+
+
+def test_memory_over_time(server, recorded):
+    base = f"traces/{recorded['id']}/memory"
+    memory = check(server.json(base), "/traces/{id}/memory")
+    (device,) = memory["devices"]
+    assert device["device"] == "cpu"
+    curve = check(server.json(base + "/curve", device="cpu", points=10000), "/traces/{id}/memory/curve")
+    held = [sum(values) for values in zip(*curve["held_bytes"])]
+    assert curve["time_ns"] == sorted(curve["time_ns"]) and len(curve["allocated"]) == len(held)
+    assert max(held) == device["peak"]["bytes"]
+    coarse = server.json(base + "/curve", device="cpu", points=2)
+    assert max(sum(values) for values in zip(*coarse["held_bytes"])) == max(held)
+    blocks = check(server.json(base + "/blocks", device="cpu"), "/traces/{id}/memory/blocks")
+    assert blocks["total"] == device["blocks"]
+    sizes = [block["bytes"] for block in blocks["blocks"]]
+    assert sizes == sorted(sizes, reverse=True)
+    alive = server.json(base + "/blocks", device="cpu", **{"from": device["peak_time_ns"], "to": device["peak_time_ns"]})
+    assert 0 < alive["total"] <= blocks["total"]
+    assert server.api(base + "/curve", device="cuda:7").status == 404
+    assert server.api(base + "/curve").status == 400
+
+
+def test_modules(server, recorded):
+    modules = server.json(f"traces/{recorded['id']}/modules")["modules"]
+    root = modules[0]
+    assert (root["class"].endswith("Sequential"), root["parent"], root["calls"]) == (True, None, 3)
+    assert sum(row["class"].endswith("Linear") for row in modules) == 2
+    for row in modules[1:]:
+        assert modules[row["parent"]]["depth"] == row["depth"] - 1
+
+
+# --- source -----------------------------------------------------------------------------------------------------------
+
+
+def test_lines_of_the_program(server, program, recorded):
+    files = server.json(f"traces/{recorded['id']}/lines")["files"]
+    (train,) = (file for file in files if file["file"].endswith("train.py"))
+    lines = {line["line"]: line for line in train["lines"]}
+    forward, backward = lines[PROGRAM_LINES["loss = model(data)"]], lines[PROGRAM_LINES["loss.backward()"]]
+    assert forward["function"] == backward["function"] == "step"
+    assert forward["host_us"] == forward["self_us"] > 0  # what it calls is torch's
+    assert backward["host_us"] > 0
+    assert lines[PROGRAM_LINES["torch.ones(100)"]]["allocated_bytes"] == 3 * 400
+    call = lines[PROGRAM_LINES["step(torch.rand"]]
+    assert call["host_us"] >= forward["host_us"] + call["self_us"]
+
+
+def test_source_of_the_program(server, program, recorded):
+    files = server.json(f"traces/{recorded['id']}/lines")["files"]
+    name = next(file["file"] for file in files if file["file"].endswith("train.py"))
+    reply = check(server.json(f"traces/{recorded['id']}/source", file=name), "/traces/{id}/source")
+    assert reply["text"] == (program / "train.py").read_text() and reply["changed"] is False
+
+
+@pytest.mark.parametrize(
+    "file", ["/etc/passwd", "../../../../etc/passwd", "train.pyc", "", ".", "/proc/self/environ", "setup.py", "conftest.py"]
+)
+def test_no_other_file(server, recorded, file):
+    reply = server.api(f"traces/{recorded['id']}/source", file=file)
+    assert reply.status == 404 and b"root:" not in reply.body
+
+
+# --- form of replies --------------------------------------------------------------------------------------------------
+
+
+def test_compressed_when_accepted(server, recorded):
+    target = f"/api/v1/traces/{recorded['id']}/views"
+    token = {"Authorization": f"Bearer {server.token}"}
+    plain, packed = server.get(target, token), server.get(target, {**token, "Accept-Encoding": "gzip"})
+    refused = server.get(target, {**token, "Accept-Encoding": "gzip;q=0"})
+    assert "Content-Encoding" not in plain.headers and "Content-Encoding" not in refused.headers
+    assert packed.headers["Content-Encoding"] == "gzip" and len(packed.body) < len(plain.body)
+    assert gzip.decompress(packed.body) == plain.body == refused.body
+
+
+def test_unchanged_replies_are_not_sent_again(server, recorded):
+    token = {"Authorization": f"Bearer {server.token}"}
+    for route in ("views?parts=steps", "timeline", "timeline/tiles?tiles=0.20.0", "strings?ids=1"):
+        target = f"/api/v1/traces/{recorded['id']}/{route}"
+        first = server.get(target, token)
+        again = server.get(target, {**token, "If-None-Match": first.headers["ETag"]})
+        other = server.get(target, {**token, "If-None-Match": '"other"'})
+        assert (again.status, again.body) == (304, b"")
+        assert (other.status, other.body) == (200, first.body)
+    assert "ETag" not in server.api("traces").headers
+    assert "ETag" not in server.api(f"traces/{recorded['id']}/views", parts="no").headers
+
+
+def test_head_has_no_body(server, recorded):
+    head = server.get(f"/api/v1/traces/{recorded['id']}/timeline", method="HEAD")
+    assert (head.status, head.body) == (200, b"") and int(head.headers["Content-Length"]) > 100
