@@ -98,7 +98,7 @@ def program(tmp_path_factory):
     return folder
 
 
-PROGRAM = '''
+PROGRAM = """
 import opstrobe
 import torch
 
@@ -119,14 +119,16 @@ with opstrobe.profile(record_shapes=True, profile_memory=True, with_stack=True, 
         with opstrobe.record_function(f"ProfilerStep#{number}"):
             step(torch.rand(8, 16))
 prof.export_chrome_trace("worker0.1700000000000.pt.trace.json")
-'''
+"""
 
 
 @pytest.fixture(scope="session")
 def server(program):
     """A server of what was recorded, and of the shared traces where there are any."""
     paths = [program, ROOT / "tests" / "fuzz" / "read" / "kineto.json"]
-    paths += [path for path in (SHARED / "hta" / "h100_bert_small" / "trace.json.gz", SHARED / "kineto-tb") if path.exists()]
+    paths += [
+        path for path in (SHARED / "hta" / "h100_bert_small" / "trace.json.gz", SHARED / "kineto-tb") if path.exists()
+    ]
     with serving(*paths) as running:
         yield running
         code, errors = running.stop()

@@ -189,7 +189,9 @@ def test_a_box_is_its_event(server, recorded):
     timeline = server.json(f"traces/{recorded['id']}/timeline")
     (tile,) = get_tiles(server, recorded, [f"0.{timeline['level_max']}.0"])
     single = [box for box in tile["boxes"] if box["count"] == 1]
-    names = server.json(f"traces/{recorded['id']}/strings", ids=",".join(str(box["name"]) for box in single[:20]))["strings"]
+    names = server.json(f"traces/{recorded['id']}/strings", ids=",".join(str(box["name"]) for box in single[:20]))[
+        "strings"
+    ]
     for box, name in zip(single[:20], names):
         event = check(
             server.json(f"traces/{recorded['id']}/timeline/events/{box['row']}"), "/traces/{id}/timeline/events/{row}"
@@ -264,9 +266,10 @@ def test_flows_of_a_window(server, traces):
         for flow in flows["flows"][:5]:
             assert flow in server.json(path, row=flow["from"]["row"])["flows"]
             assert flow in server.json(path, row=flow["to"]["row"])["flows"]
-        assert server.json(path, kinds="launch")["total"] + server.json(path, kinds="forward_backward,other")[
-            "total"
-        ] == (flows["total"])
+        assert (
+            server.json(path, kinds="launch")["total"] + server.json(path, kinds="forward_backward,other")["total"]
+            == (flows["total"])
+        )
 
 
 def test_counters(server, traces):
@@ -330,7 +333,9 @@ def test_memory_over_time(server, recorded):
     assert blocks["total"] == device["blocks"]
     sizes = [block["bytes"] for block in blocks["blocks"]]
     assert sizes == sorted(sizes, reverse=True)
-    alive = server.json(base + "/blocks", device="cpu", **{"from": device["peak_time_ns"], "to": device["peak_time_ns"]})
+    alive = server.json(
+        base + "/blocks", device="cpu", **{"from": device["peak_time_ns"], "to": device["peak_time_ns"]}
+    )
     assert 0 < alive["total"] <= blocks["total"]
     assert server.api(base + "/curve", device="cuda:7").status == 404
     assert server.api(base + "/curve").status == 400
@@ -369,7 +374,8 @@ def test_source_of_the_program(server, program, recorded):
 
 
 @pytest.mark.parametrize(
-    "file", ["/etc/passwd", "../../../../etc/passwd", "train.pyc", "", ".", "/proc/self/environ", "setup.py", "conftest.py"]
+    "file",
+    ["/etc/passwd", "../../../../etc/passwd", "train.pyc", "", ".", "/proc/self/environ", "setup.py", "conftest.py"],
 )
 def test_no_other_file(server, recorded, file):
     reply = server.api(f"traces/{recorded['id']}/source", file=file)
