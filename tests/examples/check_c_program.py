@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds examples/c against the installed library, as a user would, and reads the trace that it writes.
+"""Builds examples/c against the installed library, as a user would, and reads the trace that one writes with the other.
 
     check_c_program.py SOURCE_ROOT BUILD_ROOT MESON…
 
@@ -86,11 +86,14 @@ def main(source_root, build_root, *meson):
         for compiler in compilers:
             options = COMPILERS[compiler]
             check_headers(compiler, options, environment, where)
-            program, trace = where / "pipeline", where / "pipeline.pt.trace.json"
-            source = pathlib.Path(source_root) / "examples" / "c" / "pipeline.c"
-            run(compiler, *WARNINGS, *options, source, "-x", "none", *flags, "-pthread", "-o", program)
+            program, analyze, trace = where / "pipeline", where / "analyze", where / "pipeline.pt.trace.json"
+            for built in program, analyze:
+                source = pathlib.Path(source_root) / "examples" / "c" / f"{built.name}.c"
+                run(compiler, *WARNINGS, *options, source, "-x", "none", *flags, "-pthread", "-o", built)
             print(compiler, run(program, trace, env=environment), end="")
             check_trace(trace)
+            answers = run(analyze, trace, trace, env=environment)
+            assert "idle_time(us)" in answers and "rules checked" in answers, answers
             trace.unlink()
 
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 
@@ -253,7 +254,7 @@ static struct extent extent_of(const struct selection *rows)
 		extent.first_ns = row->ts_ns < extent.first_ns ? row->ts_ns : extent.first_ns;
 		extent.last_start_ns = row->ts_ns > extent.last_start_ns ? row->ts_ns : extent.last_start_ns;
 		extent.last_ns = event_end(row) > extent.last_ns ? event_end(row) : extent.last_ns;
-		extent.sum_ns += row->dur_ns;
+		extent.sum_ns = ops_sum(extent.sum_ns, row->dur_ns);
 	}
 	return rows->count ? extent : (struct extent){0};
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "trace/order.h"
 
@@ -224,7 +225,7 @@ static size_t sum_up(const struct lists *lists, struct labelled *items)
 	for (size_t i = 0; i < lists->work_count; i++) {
 		if (count && !compare(&items[i], &items[count - 1])) {
 			items[count - 1].rows++;
-			items[count - 1].dur_ns += items[i].dur_ns;
+			items[count - 1].dur_ns = ops_sum(items[count - 1].dur_ns, items[i].dur_ns);
 		} else {
 			items[count++] = items[i];
 		}

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analyze/describe.h"
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "trace/order.h"
@@ -68,7 +69,7 @@ static bool file_stream(const struct event_table *table, const uint32_t *rows, s
 			category = HOST_WAIT;
 		else if (i && idle_ns < delay_ns)
 			category = KERNEL_WAIT;
-		sums[category].idle_ns += idle_ns;
+		sums[category].idle_ns = ops_sum(sums[category].idle_ns, idle_ns);
 		sums[category].count++;
 		if (i && !numbers_push(&sums[category].intervals_us, (double)idle_ns / 1000))
 			return false;

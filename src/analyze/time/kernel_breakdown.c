@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/sum.h"
 #include "base/alloc.h"
 
 static const enum event_class classes[] = {EVENT_COMPUTATION, EVENT_COMMUNICATION, EVENT_MEMORY};
@@ -92,7 +93,7 @@ static void write_mixes(struct result_table *table, const int64_t sums_ns[MIX_CO
 
 		if (!sums_ns[mix])
 			continue;
-		total_ns += sums_ns[mix];
+		total_ns = ops_sum(total_ns, sums_ns[mix]);
 		for (count++; at && sums_ns[order[at - 1]] < sums_ns[mix]; at--)
 			order[at] = order[at - 1];
 		order[at] = mix;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "trace/order.h"
 
@@ -54,7 +55,7 @@ static size_t find_groups(const struct event_table *table, const uint32_t *rows,
 
 		*group = (struct group){.name = event_name(table, &table->rows[rows[i]]), .rows = rows + i};
 		for (end = i; end < count && table->rows[rows[end]].name == table->rows[rows[i]].name; end++)
-			group->sum_ns += table->rows[rows[end]].dur_ns;
+			group->sum_ns = ops_sum(group->sum_ns, table->rows[rows[end]].dur_ns);
 		group->count = end - i;
 	}
 	return found;
@@ -77,12 +78,12 @@ static void choose(struct group *groups, size_t count, const struct name_limits 
 	int64_t total_ns = 0, before_ns = 0;
 
 	for (size_t i = 0; i < count; i++)
-		total_ns += groups[i].sum_ns;
+		total_ns = ops_sum(total_ns, groups[i].sum_ns);
 	for (size_t i = 0; i < count; i++) {
 		groups[i].kept = (int64_t)count <= limits->names ||
 		                 ((int64_t)i < limits->names && (double)before_ns < limits->ratio * (double)total_ns) ||
 		                 is_allowed(groups[i].name, limits->allowed);
-		before_ns += groups[i].sum_ns;
+		before_ns = ops_sum(before_ns, groups[i].sum_ns);
 	}
 }
 
@@ -94,7 +95,7 @@ static void take(struct name_sum *sum, const struct event_table *table, const st
 
 		sum->max_ns = !sum->count || ns > sum->max_ns ? ns : sum->max_ns;
 		sum->min_ns = !sum->count || ns < sum->min_ns ? ns : sum->min_ns;
-		sum->sum_ns += ns;
+		sum->sum_ns = ops_sum(sum->sum_ns, ns);
 		sum->count++;
 	}
 }

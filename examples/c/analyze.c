@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads traces of a run, one rank each, and asks them: where the time of the GPUs went, and what to change in the program.
+ *
+ *     cc analyze.c $(pkg-config --cflags --libs opstrobe) -o analyze
+ *     ./analyze rank0.json.gz rank1.json.gz
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <opstrobe/advice.h>
+#include <opstrobe/analyses.h>
+#include <opstrobe/read.h>
+
+#define RANKS_MAX 64
+
+static int fail(const struct ops_error *error)
+{
+	fprintf(stderr, "analyze: %s\n", error->text);
+	return EXIT_FAILURE;
+}
+
+static int print_breakdown(const struct ops_rank *ranks, size_t count)
+{
+	struct ops_analyze_options options = {OPS_ANALYSIS_TEXT, false, NULL, NULL};
+	struct ops_error error;
+	char *text;
+	size_t size;
+
+	if (ops_analyze("temporal_breakdown", ranks, count, &options, &text, &size, &error))
+		return fail(&error);
+	fwrite(text, 1, size, stdout);
+	ops_free_analysis(text);
+	return EXIT_SUCCESS;
+}
+
+static int print_advice(const struct ops_rank *ranks, size_t count)
+{
+	struct ops_worker workers[RANKS_MAX];
+	struct ops_error error;
+	char *text;
+	size_t size;
+
+	for (size_t i = 0; i < count; i++) {
+		workers[i].trace = ranks[i].trace;
+		workers[i].name = ranks[i].path;
+		workers[i].span = 0;
+	}
+	if (ops_advise(workers, count, OPS_ADVICE_TEXT, &text, &size, &error))
+		return fail(&error);
+	fwrite(text, 1, size, stdout);
+	ops_free_advice(text);
+	return EXIT_SUCCESS;
+}
+
+int main(int count, char **paths)
+{
+	struct ops_rank ranks[RANKS_MAX];
+	size_t read = 0;
+	int status = EXIT_SUCCESS;
+
+	for (int i = 1; i < count && read < RANKS_MAX && !status; i++) {
+		struct ops_trace *trace = NULL;
+		struct ops_error error;
+
+		if (ops_trace_read(paths[i], NULL, &trace, &error)) {
+			status = fail(&error);
+			break;
+		}
+		ranks[read].rank = -1;
+		ranks[read].trace = trace;
+		ranks[read].path = paths[i];
+		ranks[read++].facts = NULL;
+	}
+	if (!read && !status) {
+		fputs("usage: analyze TRACE...\n", stderr);
+		return EXIT_FAILURE;
+	}
+	ops_number_ranks(ranks, read);
+	if (!status)
+		status = print_breakdown(ranks, read);
+	if (!status)
+		status = print_advice(ranks, read);
+	for (size_t i = 0; i < read; i++)
+		ops_trace_unref((struct ops_trace *)ranks[i].trace);
+	return status;
+}
