@@ -124,7 +124,8 @@ struct advice_loop {
 	int64_t inside_ns;    /* of the calls in it; the rest is its function's own time */
 	int64_t backward_ns;
 	int64_t operators_ns, work_ns; /* of outermost operators: all, and what is more than calls */
-	int64_t taken_ns;
+	int64_t taken_ns, backward_taken_ns;
+	uint32_t taken_calls; /* of those right in it: what special rules explained at least in part */
 	uint32_t operators;
 	bool small;           /* they are hardly more than calls */
 	bool slices;          /* they select rows */
@@ -274,10 +275,10 @@ static inline bool advice_is_claimed(const struct advice *advice, uint32_t row)
 	return advice->claimed[row];
 }
 /* Whether what special rules took of a span of time is so much of it that a general one has nothing to say: to put that right
- * changes the rest as well. A fifth: a loop of five calls of equal cost, one of which is the cause. */
+ * changes the rest as well. A tenth: a loop of ten calls of equal cost, one of which is the cause. */
 static inline bool advice_is_explained(int64_t taken_ns, int64_t span_ns)
 {
-	return taken_ns >= span_ns / 5;
+	return taken_ns >= span_ns / 10;
 }
 /* Where the time of a user's function itself goes: the line of it that calls most often, or its first. OPS_NONE for what is
  * no function of the user's. */

@@ -151,8 +151,8 @@ static bool take(struct numbering *numbering, struct advice *advice, uint32_t ro
 		return false;
 	if (writes)
 		return write_values(numbering, advice, row, key);
-	if (random || !advice_counts(advice, row) || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER)))
-		return true;
+	if (random || !advice_counts(advice, row) || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_ROW_LOOP)))
+		return true; /* a loop over rows is told of as a whole */
 	/* Once a step is no repetition. */
 	before = view_map_slot(&numbering->seen, mix(key, advice->step_of[row]), row);
 	if (!before)
