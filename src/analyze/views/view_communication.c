@@ -118,30 +118,25 @@ static int compare(const void *a, const void *b, void *context)
 	return order ? order : (left.size > right.size) - (left.size < right.size);
 }
 
-static void write_operations(const struct ops_views *views, struct ops_json_writer *json,
-                             const struct operation *operations, size_t count)
+static void write_operation(void *context, const struct view_operation *operation)
 {
-	ops_json_key(json, "ops");
-	ops_json_open(json, '[');
-	for (size_t i = 0; i < count; i++) {
-		struct ops_string name = ops_trace_string(views->trace, operations[i].name);
+	struct ops_json_writer *json = context;
 
-		ops_json_open(json, '{');
-		ops_json_key(json, "name");
-		ops_json_text(json, name.bytes, name.size);
-		ops_json_key(json, "calls");
-		ops_json_integer(json, (int64_t)operations[i].calls);
-		ops_json_key(json, "total_bytes");
-		ops_json_integer(json, operations[i].bytes);
-		ops_json_key(json, "total_latency");
-		ops_json_us(json, view_spans_length(&operations[i].ranges));
-		ops_json_close(json, '}');
-	}
-	ops_json_close(json, ']');
+	ops_json_open(json, '{');
+	ops_json_key(json, "name");
+	ops_json_text(json, operation->name.bytes, operation->name.size);
+	ops_json_key(json, "calls");
+	ops_json_integer(json, (int64_t)operation->calls);
+	ops_json_key(json, "total_bytes");
+	ops_json_integer(json, operation->bytes);
+	ops_json_key(json, "total_latency");
+	ops_json_us(json, operation->latency_ns);
+	ops_json_close(json, '}');
 }
 
 /* As many operations as there are names of them, which are few. */
-static bool write_ops(const struct ops_views *views, struct ops_json_writer *json)
+bool view_each_operation(const struct ops_views *views, void (*take)(void *context, const struct view_operation *operation),
+                         void *context)
 {
 	size_t count = 0;
 	struct operation *operations = ops_alloc_zeroed(views->collectives.count + 1, sizeof(*operations));
@@ -149,11 +144,25 @@ static bool write_ops(const struct ops_views *views, struct ops_json_writer *jso
 
 	if (done) {
 		qsort_r(operations, count, sizeof(*operations), compare, (void *)views->trace);
-		write_operations(views, json, operations, count);
+		for (size_t i = 0; i < count; i++)
+			take(context, &(struct view_operation){ops_trace_string(views->trace, operations[i].name),
+			                                       operations[i].calls, operations[i].bytes,
+			                                       view_spans_length(&operations[i].ranges)});
 	}
 	for (size_t i = 0; operations && i < count; i++)
 		view_spans_release(&operations[i].ranges);
 	ops_free(operations);
+	return done;
+}
+
+static bool write_ops(const struct ops_views *views, struct ops_json_writer *json)
+{
+	bool done;
+
+	ops_json_key(json, "ops");
+	ops_json_open(json, '[');
+	done = view_each_operation(views, write_operation, json);
+	ops_json_close(json, ']');
 	return done;
 }
 

@@ -27,4 +27,15 @@ void view_overlaps_release(struct view_overlaps *overlaps); /* also after init f
 struct view_overlap view_overlaps_next(struct view_overlaps *overlaps, const struct view_step *step);
 void view_write_overlap(struct ops_json_writer *json, const struct view_overlap *overlap);
 
+/* All collective operations of a name. */
+struct view_operation {
+	struct ops_string name;
+	uint64_t calls;
+	int64_t bytes;
+	int64_t latency_ns;
+};
+/* By name. False when memory is out. */
+bool view_each_operation(const struct ops_views *views, void (*take)(void *context, const struct view_operation *operation),
+                         void *context);
+
 #endif

@@ -19,6 +19,7 @@
 
 #define GAPS_MAX 3
 #define BAR_WIDTH 30
+#define OVER_TIME_WIDTH 60
 
 /* --- pieces --------------------------------------------------------------------------------------------------------- */
 
@@ -224,19 +225,49 @@ static struct view_span whole(const struct ops_views *views)
 	return (struct view_span){views->first_ns, views->last_ns};
 }
 
-/* The innermost event of the host that goes on through all of a gap; OPS_NONE. */
+/* The innermost event of the host that goes on through most of a gap, three quarters of it; OPS_NONE. */
 static uint32_t event_around(const struct ops_views *views, struct view_span gap)
 {
+	int64_t quarter_ns = ops_difference(gap.end_ns, gap.start_ns) / 4;
 	uint32_t found = OPS_NONE;
 
-	for (uint32_t row = 0; row < views->events->count && views->events->start_ns[row] <= gap.start_ns; row++) {
+	for (uint32_t row = 0; row < views->events->count && view_start(views, row) <= gap.start_ns + quarter_ns; row++) {
 		uint8_t part = views->parts[row];
+		int64_t from_ns = view_start(views, row) > gap.start_ns ? view_start(views, row) : gap.start_ns;
+		int64_t to_ns = view_end(views, row) < gap.end_ns ? view_end(views, row) : gap.end_ns;
 
-		if (views->events->end_ns[row] >= gap.end_ns && part != VIEW_NOTHING && part != VIEW_WINDOW &&
+		if (ops_difference(to_ns, from_ns) >= 3 * quarter_ns && part != VIEW_NOTHING && part != VIEW_WINDOW &&
 		    part != VIEW_DEVICE_LABEL && part < VIEW_KERNEL)
 			found = row;
 	}
 	return found;
+}
+
+/* How busy it was over time, from left to right. `busy` is merged. */
+static void put_over_time(struct page *page, const struct view_spans *busy)
+{
+	static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	struct view_span range = whole(page->views);
+	double length_ns = (double)range.end_ns - (double)range.start_ns;
+	int shown[OVER_TIME_WIDTH], width = 0;
+	size_t cursor = 0;
+
+	if (!(length_ns > OVER_TIME_WIDTH))
+		return;
+	for (int i = 0; i < OVER_TIME_WIDTH; i++) {
+		int64_t from_ns = range.start_ns + (int64_t)(length_ns / OVER_TIME_WIDTH * i);
+		int64_t to_ns = range.start_ns + (int64_t)(length_ns / OVER_TIME_WIDTH * (i + 1));
+		double share = (double)view_spans_within(busy, from_ns, to_ns, &cursor) / ((double)to_ns - (double)from_ns);
+
+		shown[i] = share > 0 ? 1 + (int)fmin(7, share * 8) : 0;
+		width = shown[i] ? i + 1 : width;
+	}
+	ops_buffer_append_text(&page->out, "over time  ");
+	page_begin(page, PAGE_BAR);
+	for (int i = 0; i < width; i++)
+		ops_buffer_append_text(&page->out, levels[shown[i]]);
+	page_end(page, PAGE_BAR);
+	ops_buffer_append_text(&page->out, "\n");
 }
 
 static int compare_gaps(const void *a, const void *b)
@@ -258,6 +289,7 @@ static bool put_gaps(struct page *page, struct view_spans *busy, const char *wha
 	bool done;
 
 	view_spans_settle(busy);
+	put_over_time(page, busy);
 	done = view_spans_push(&all, range.start_ns, range.end_ns) && view_spans_subtract(&all, busy, &gaps);
 	if (done && gaps.count && length_ns > 0) {
 		ops_buffer_printf(&page->out, "%s for %.1f %% of the time; longest:\n", what,
@@ -353,7 +385,8 @@ enum ops_code ops_views_text(const struct ops_trace *trace, bool colours, char *
 		put_head(&page);
 		put_faults(&page);
 		put_steps(&page);
-		done = page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_modules(&page) &&
+		done = page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_communication(&page) &&
+		       page_modules(&page) &&
 		       page_memory(&page);
 	}
 	ops_buffer_append(&page.out, "", 1);

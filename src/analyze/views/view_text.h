@@ -37,6 +37,7 @@ void page_line(struct page *page, uint32_t row, size_t width);
 bool page_operators(struct page *page);
 bool page_kernels(struct page *page);
 bool page_memory(struct page *page);
+bool page_communication(struct page *page);
 bool page_modules(struct page *page);
 
 #endif

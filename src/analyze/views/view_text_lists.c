@@ -12,6 +12,7 @@
 #include <opstrobe/modules.h>
 
 #include "analyze/device.h"
+#include "analyze/views/view_communication.h"
 #include "base/alloc.h"
 
 #define ROWS_MAX 10
@@ -243,6 +244,29 @@ bool page_modules(struct page *page)
 	done = !calls || put_modules(page, rows, count);
 	ops_module_tree_free(tree);
 	return done;
+}
+
+/* --- communication -------------------------------------------------------------------------------------------------- */
+
+static void put_operation(void *context, const struct view_operation *operation)
+{
+	struct page *page = context;
+
+	page_name(page, operation->name, KERNEL_WIDTH, true);
+	ops_buffer_printf(&page->out, " %7" PRIu64 "  ", operation->calls);
+	page_time(page, (double)operation->latency_ns);
+	ops_buffer_append_text(&page->out, " ");
+	page_bytes(page, operation->bytes);
+	ops_buffer_append_text(&page->out, "\n");
+}
+
+bool page_communication(struct page *page)
+{
+	if (!page->views->collectives.count)
+		return true;
+	page_title(page, "communication");
+	ops_buffer_printf(&page->out, "%*s %7s %11s size\n", KERNEL_WIDTH - 13, "", "calls", "time");
+	return view_each_operation(page->views, put_operation, page);
 }
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */

@@ -241,6 +241,28 @@ static void spec_12_collectives_take_their_kernels_time(void **state)
 	ops_free_views(text);
 }
 
+/* A gap is told with what goes on through most of it. */
+static void text_for_eyes(void **state)
+{
+	struct ops_trace *trace = scene_read(everything, devices);
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_views_text(trace, false, &text, &size, NULL), OPS_OK);
+	assert_has(text, "\ncommunication ");
+	assert_has(text, "nccl:all_reduce                                      1    60.00 us 32 B\n");
+	assert_has(text, "\nover time  ");
+	ops_free_views(text);
+	ops_trace_unref(trace);
+	trace = scene_read(VIEW_STEP(1, 0, 1000) VIEW_OP("a", 0, 100, 1) VIEW_OP("a", 900, 100, 2)
+	                   VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 150, 700, ""), "");
+	assert_int_equal(ops_views_text(trace, false, &text, &size, NULL), OPS_OK);
+	assert_has(text, "800.00 us at 0.100 ms in enumerate(DataLoader)#_I");
+	ops_free_views(text);
+	ops_trace_unref(trace);
+}
+
 static void make_views(void *context)
 {
 	struct ops_error error = {0};
@@ -365,6 +387,7 @@ int main(void)
 		cmocka_unit_test(spec_10_modules),
 		cmocka_unit_test(spec_5_thresholds),
 		cmocka_unit_test(spec_12_collectives_take_their_kernels_time),
+		cmocka_unit_test(text_for_eyes),
 		cmocka_unit_test(tables),
 		cmocka_unit_test(survives_failures),
 		cmocka_unit_test(numbers_without_sense),
