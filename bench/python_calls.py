@@ -107,23 +107,27 @@ def python_costs(rounds: int) -> dict[str, dict[str, float]]:
 
 
 _AFTERWARDS = """
-import json, resource, sys, time
+import json, sys, time
 import opstrobe
+from afterwards import _Peak
 def f(): pass
 def run(n):
     for _ in range(n): f()
-def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 with opstrobe.profile(with_stack=True): run(1000)
-before, p = peak(), opstrobe.profile(with_stack=True)
-p.start(); run(int(sys.argv[1]))
-begin = time.thread_time_ns()
-p.stop()
-print(json.dumps({"stop_ns": time.thread_time_ns() - begin, "bytes": peak() - before, "lost": p.profiler.trace.lost}))
+with _Peak() as peak:
+    p = opstrobe.profile(with_stack=True)
+    p.start(); run(int(sys.argv[1]))
+    begin = time.thread_time_ns()
+    p.stop()
+    stop_ns = time.thread_time_ns() - begin
+assert p.profiler.trace.lost == 0
+print(json.dumps({"stop_ns": stop_ns, "bytes": peak.growth}))
 """
 
 
 def after_calls(count: int) -> dict[str, float]:
     """What the stop takes, and the peak of memory, a call of `count`; in a process of its own."""
     command = [sys.executable, "-c", _AFTERWARDS, str(count)]
-    figures = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return {"stop_ns": figures["stop_ns"] / count, "bytes": figures["bytes"] / count, "lost": figures["lost"]}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent)
+    figures = json.loads(done.stdout)
+    return {"stop_ns": figures["stop_ns"] / count, "bytes": figures["bytes"] / count}
