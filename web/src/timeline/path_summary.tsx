@@ -24,7 +24,7 @@ export function PathSummary({ state, stage }: { state: TimelineState; stage: Sta
 			>
 				{region || "the trace"}
 			</button>
-			, {formatNs(end_ns - start_ns)}: {shares.map(([name, share]) => `${name} ${formatShare(share)}`).join(", ")}
+			, {formatNs(end_ns - start_ns)}: {shares.map(([name, share]) => `${name.replaceAll("_", " ")} ${formatShare(share)}`).join(", ")}
 		</p>
 	);
 }
