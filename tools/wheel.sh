@@ -13,6 +13,36 @@ work=build/wheel
 rm -rf dist "$work/plain"
 mkdir -p dist "$work/bridge"
 
+# The server's library as Debian has its source, without TLS and as an archive: the one that is installed would bring a
+# dozen libraries along.
+microhttpd=$PWD/$work/microhttpd
+if [ ! -e "$microhttpd/lib/libmicrohttpd.a" ]; then
+	say "compiling libmicrohttpd"
+	rm -rf "$microhttpd"
+	mkdir -p "$microhttpd/lists/partial" "$microhttpd/sources"
+	(
+		cd "$microhttpd"
+		# Where the system's packages come from, sources come from, too.
+		for list in /etc/apt/sources.list /etc/apt/sources.list.d/{debian,ubuntu}.sources; do
+			[ ! -e "$list" ] || sed 's/^deb /deb-src /; s/^Types:.*/Types: deb-src/' "$list" >"sources/${list##*/}"
+		done
+		[ ! -e sources/sources.list ] || mv sources/sources.list sources/system.list
+		options=(-q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$PWD/sources"
+			-o Dir::State::lists="$PWD/lists")
+		apt-get "${options[@]}" update
+		apt-get "${options[@]}" source --download-only libmicrohttpd
+		mkdir source
+		tar -xf libmicrohttpd_*.orig.tar.* -C source --strip-components 1
+		cd source
+		./configure -q --prefix="$microhttpd" --disable-https --disable-shared --enable-static --with-pic --disable-doc \
+			--disable-examples --disable-tools --disable-curl --disable-postprocessor --disable-bauth --disable-dauth
+		make -s -C src/microhttpd -j"$JOBS" install
+		make -s -C src/include install
+		make -s install-pkgconfigDATA
+	) >"$work/microhttpd.log" 2>&1 || die "libmicrohttpd could not be compiled: $(tail -n 20 "$work/microhttpd.log")"
+fi
+export PKG_CONFIG_PATH=$microhttpd/lib/pkgconfig
+
 say "compiling the bridge to torch $(.venv/bin/python -c 'import torch; print(torch.__version__)')"
 bridge=$(.venv/bin/python -c 'import sys; from opstrobe import _bridge; print(_bridge.build_into(sys.argv[1]))' "$work/bridge")
 
