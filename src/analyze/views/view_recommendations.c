@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/views/view_text.h"
 #include "analyze/views/views.h"
+#include "base/alloc.h"
 
 #define LOADER_PCT 5.0
 #define COMMUNICATION_PCT 10.0
@@ -14,98 +16,74 @@
 #define MEMORY_RATIO 0.9
 #define GIB (1024.0 * 1024.0 * 1024.0)
 
-static void begin(struct ops_json_writer *json, const char *id)
-{
-	ops_json_open(json, '{');
-	ops_json_key(json, "id");
-	ops_json_text(json, id, strlen(id));
-}
+/* What calls for each; NAN and OPS_NONE: nothing does. */
+struct recommendations {
+	double loader_pct;
+	bool prefer_ddp;
+	bool prefer_nccl;
+	double communication_pct;
+	OPS_ARRAY(int64_t) idle_gpus;
+	double eligible_pct;
+	double memory_pct;
+	double memory_gib; /* of the device */
+	uint32_t memory_device;
+};
 
-/* Half to even, as everywhere in these views. */
-static double rounded(double value, double scale)
-{
-	return rint(value * scale) / scale;
-}
-
-static void advise_share(const struct ops_views *views, struct ops_json_writer *json, const char *id,
-                         enum view_category category, double threshold_pct)
+static double share_above(const struct ops_views *views, enum view_category category, double threshold_pct)
 {
 	double step_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
 	double pct = step_ns > 0 ? 100 * view_step_average_ns(views, category) / step_ns : 0;
 
-	if (!(pct > threshold_pct))
-		return;
-	begin(json, id);
-	ops_json_key(json, "percent");
-	ops_json_number(json, rounded(pct, 10));
-	ops_json_close(json, '}');
+	return pct > threshold_pct ? pct : (double)NAN;
 }
 
-static void advise_parallel(const struct ops_views *views, struct ops_json_writer *json)
+static void judge_parallel(const struct ops_views *views, struct recommendations *found)
 {
 	bool capable = false;
 
-	if (views->has_dp && views->used.count > 1) {
-		begin(json, "PREFER_DDP_OVER_DP");
-		ops_json_close(json, '}');
-	}
+	found->prefer_ddp = views->has_dp && views->used.count > 1;
 	for (size_t i = 0; i < views->devices.count; i++) {
 		const struct view_device *device = &views->devices.items[i];
 
 		capable |= device->major > 3 || (device->major == 3 && device->minor >= 5);
 	}
 	/* Without work on a device NCCL serves nobody (F21). */
-	if (views->has_ddp && !views->has_nccl && capable && views->device_events.count) {
-		begin(json, "PREFER_NCCL");
-		ops_json_close(json, '}');
-	}
+	found->prefer_nccl = views->has_ddp && !views->has_nccl && capable && views->device_events.count;
 }
 
-static bool advise_utilization(struct ops_views *views, struct ops_json_writer *json)
+static bool judge_utilization(struct ops_views *views, struct recommendations *found)
 {
-	bool any = false;
-
 	for (size_t i = 0; i < views->gpus.count; i++) {
 		struct view_gpu_figures figures;
+		int64_t *gpu;
 
 		if (!view_gpu_figures(views, views->gpus.items[i], &figures))
 			return false;
 		if (!(figures.utilization_ratio < UTILIZATION_RATIO))
 			continue;
-		if (!any) {
-			begin(json, "LOW_GPU_UTILIZATION");
-			ops_json_key(json, "gpus");
-			ops_json_open(json, '[');
-		}
-		any = true;
-		ops_json_integer(json, views->gpus.items[i]);
-	}
-	if (any) {
-		ops_json_close(json, ']');
-		ops_json_close(json, '}');
+		gpu = OPS_ARRAY_PUSH(&found->idle_gpus);
+		if (!gpu)
+			return false;
+		*gpu = views->gpus.items[i];
 	}
 	return true;
 }
 
-static void advise_amp(const struct ops_views *views, struct ops_json_writer *json)
+static void judge_amp(const struct ops_views *views, struct recommendations *found)
 {
 	double eligible = view_tensor_cores_eligible(views);
 
-	if (!views->devices.count || views->devices.items[0].major < 7 || view_tensor_cores_used(views) != 0 || !(eligible > 0))
-		return;
-	begin(json, "ENABLE_AMP");
-	ops_json_key(json, "percent");
-	ops_json_number(json, rounded(100 * eligible, 1));
-	ops_json_close(json, '}');
+	if (views->devices.count && views->devices.items[0].major >= 7 && view_tensor_cores_used(views) == 0 && eligible > 0)
+		found->eligible_pct = 100 * eligible;
 }
 
 /* Memory of an accelerator, and not the CPU's (F11): the first device that is near its limit. */
-static void advise_memory(const struct ops_views *views, struct ops_json_writer *json)
+static void judge_memory(const struct ops_views *views, struct recommendations *found)
 {
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(views->trace, &count);
 
-	for (size_t d = 0; d < views->devices.count; d++) {
+	for (size_t d = 0; d < views->devices.count && isnan(found->memory_pct); d++) {
 		const struct view_device *device = &views->devices.items[d];
 		uint64_t peak_bytes = 0;
 
@@ -115,30 +93,131 @@ static void advise_memory(const struct ops_views *views, struct ops_json_writer 
 				peak_bytes = records[i].total_allocated;
 		if (device->memory_bytes <= 0 || !((double)peak_bytes > MEMORY_RATIO * (double)device->memory_bytes))
 			continue;
-		begin(json, "GPU_MEMORY_NEAR_LIMIT");
-		ops_json_key(json, "percent");
-		ops_json_number(json, rounded(100 * (double)peak_bytes / (double)device->memory_bytes, 10));
-		ops_json_key(json, "capacity_gb");
-		ops_json_number(json, rounded((double)device->memory_bytes / GIB, 10));
-		ops_json_key(json, "gpu");
-		ops_json_integer(json, (int64_t)d);
-		ops_json_close(json, '}');
-		return;
+		found->memory_pct = 100 * (double)peak_bytes / (double)device->memory_bytes;
+		found->memory_gib = (double)device->memory_bytes / GIB;
+		found->memory_device = (uint32_t)d;
 	}
+}
+
+static bool judge(struct ops_views *views, struct recommendations *found)
+{
+	*found = (struct recommendations){.loader_pct = share_above(views, VIEW_TIME_LOADER, LOADER_PCT),
+	                                  .communication_pct = share_above(views, VIEW_TIME_COMMUNICATION, COMMUNICATION_PCT),
+	                                  .eligible_pct = (double)NAN, .memory_pct = (double)NAN};
+	judge_parallel(views, found);
+	judge_amp(views, found);
+	judge_memory(views, found);
+	return judge_utilization(views, found);
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------------------- */
+
+static void begin(struct ops_json_writer *json, const char *id)
+{
+	ops_json_open(json, '{');
+	ops_json_key(json, "id");
+	ops_json_text(json, id, strlen(id));
+}
+
+/* Half to even, as everywhere in these views. */
+static void write_number(struct ops_json_writer *json, const char *key, double value, double scale)
+{
+	ops_json_key(json, key);
+	ops_json_number(json, rint(value * scale) / scale);
+}
+
+static void write_percent(struct ops_json_writer *json, const char *id, double pct, double scale)
+{
+	if (isnan(pct))
+		return;
+	begin(json, id);
+	write_number(json, "percent", pct, scale);
+	ops_json_close(json, '}');
+}
+
+static void write_id(struct ops_json_writer *json, const char *id)
+{
+	begin(json, id);
+	ops_json_close(json, '}');
+}
+
+static void write_gpus(struct ops_json_writer *json, const struct recommendations *found)
+{
+	begin(json, "LOW_GPU_UTILIZATION");
+	ops_json_key(json, "gpus");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < found->idle_gpus.count; i++)
+		ops_json_integer(json, found->idle_gpus.items[i]);
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
+static void write_memory(struct ops_json_writer *json, const struct recommendations *found)
+{
+	begin(json, "GPU_MEMORY_NEAR_LIMIT");
+	write_number(json, "percent", found->memory_pct, 10);
+	write_number(json, "capacity_gb", found->memory_gib, 10);
+	ops_json_key(json, "gpu");
+	ops_json_integer(json, found->memory_device);
+	ops_json_close(json, '}');
 }
 
 bool view_write_recommendations(struct ops_views *views, struct ops_json_writer *json)
 {
-	bool done;
+	struct recommendations found;
+	bool done = judge(views, &found);
 
 	ops_json_key(json, "recommendations");
 	ops_json_open(json, '[');
-	advise_share(views, json, "DATALOADER_BOUND", VIEW_TIME_LOADER, LOADER_PCT);
-	advise_parallel(views, json);
-	advise_share(views, json, "COMMUNICATION_BOUND", VIEW_TIME_COMMUNICATION, COMMUNICATION_PCT);
-	done = advise_utilization(views, json);
-	advise_amp(views, json);
-	advise_memory(views, json);
+	write_percent(json, "DATALOADER_BOUND", found.loader_pct, 10);
+	if (found.prefer_ddp)
+		write_id(json, "PREFER_DDP_OVER_DP");
+	if (found.prefer_nccl)
+		write_id(json, "PREFER_NCCL");
+	write_percent(json, "COMMUNICATION_BOUND", found.communication_pct, 10);
+	if (found.idle_gpus.count)
+		write_gpus(json, &found);
+	write_percent(json, "ENABLE_AMP", found.eligible_pct, 1);
+	if (!isnan(found.memory_pct))
+		write_memory(json, &found);
 	ops_json_close(json, ']');
+	OPS_ARRAY_RELEASE(&found.idle_gpus);
+	return done;
+}
+
+/* --- text ----------------------------------------------------------------------------------------------------------- */
+
+static void put_shares(struct page *page, const struct recommendations *found)
+{
+	if (!isnan(found->loader_pct))
+		ops_buffer_printf(&page->out, "  %.1f %% of a step is data loading: let more workers do it ahead\n", found->loader_pct);
+	if (found->prefer_ddp)
+		ops_buffer_append_text(&page->out, "  DistributedDataParallel is faster than DataParallel\n");
+	if (found->prefer_nccl)
+		ops_buffer_append_text(&page->out, "  NCCL is the fastest backend for these devices\n");
+	if (!isnan(found->communication_pct))
+		ops_buffer_printf(&page->out, "  %.1f %% of a step is communication: larger batches, compressed gradients\n",
+		                  found->communication_pct);
+	if (found->idle_gpus.count)
+		ops_buffer_printf(&page->out, "  %zu of %zu devices compute%s less than half of the time\n", found->idle_gpus.count,
+		                  page->views->gpus.count, found->idle_gpus.count == 1 ? "s" : "");
+	if (!isnan(found->eligible_pct))
+		ops_buffer_printf(&page->out, "  %.0f %% of kernel time could use tensor cores, and none does: torch.autocast\n",
+		                  found->eligible_pct);
+	if (!isnan(found->memory_pct))
+		ops_buffer_printf(&page->out, "  device %u has held %.1f %% of its %.1f GiB: torch.utils.checkpoint\n",
+		                  found->memory_device, found->memory_pct, found->memory_gib);
+}
+
+bool page_recommendations(struct page *page)
+{
+	struct recommendations found;
+	bool done = judge(page->views, &found);
+
+	page_title(page, "advice");
+	ops_buffer_append_text(&page->out, "\n");
+	put_shares(page, &found);
+	ops_buffer_append_text(&page->out, "  opstrobe advise says what to change, at which line, and what that gains\n");
+	OPS_ARRAY_RELEASE(&found.idle_gpus);
 	return done;
 }

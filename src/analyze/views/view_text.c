@@ -386,8 +386,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, bool colours, char *
 		put_faults(&page);
 		put_steps(&page);
 		done = page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_communication(&page) &&
-		       page_modules(&page) &&
-		       page_memory(&page);
+		       page_modules(&page) && page_memory(&page) && page_recommendations(&page);
 	}
 	ops_buffer_append(&page.out, "", 1);
 	ops_views_release(&views);
