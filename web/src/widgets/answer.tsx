@@ -26,6 +26,7 @@ export function Answer({ id, label, value, lines = 18, depth = 0, numbered = "" 
 	if (value === null || typeof value !== "object") return <p class="figure-line">{scalarText(value)}</p>;
 	if (depth >= DEPTH_MAX) return <p class="mono long">{JSON.stringify(value).slice(0, 500)}</p>;
 	const entries: [string, JsonValue][] = Array.isArray(value) ? value.map((each, i) => [String(i), each]) : Object.entries(value);
+	if (entries.length === 0) return <div class="empty">There is nothing of this in the trace.</div>;
 	const flat = entries.filter(([, each]) => isFlat(each));
 	const nested = together(entries.filter(([, each]) => !isFlat(each)));
 	return (

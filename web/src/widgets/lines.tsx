@@ -22,6 +22,8 @@ interface LinesProps<R> {
 	onChoose: ((row: R | undefined) => void) | undefined;
 	href: ((row: R) => string | undefined) | undefined;
 	height: number;
+	/** What the lines follow from: when it changes, the first line comes into sight. */
+	arrangement: string;
 }
 
 export function Lines<R>(props: LinesProps<R>) {
@@ -40,6 +42,11 @@ export function Lines<R>(props: LinesProps<R>) {
 		watch.observe(element);
 		return () => watch.disconnect();
 	}, []);
+	useLayoutEffect(() => {
+		setActive(0);
+		setTop(0);
+		if (scroller.current) scroller.current.scrollTop = 0;
+	}, [props.arrangement]);
 	useLayoutEffect(() => {
 		const element = scroller.current;
 		if (element && element.scrollTop !== top) setTop(element.scrollTop); // the list became shorter

@@ -112,6 +112,7 @@ export function Table<R>(props: TableProps<R>) {
 				onChoose={props.detail ? setChosen : undefined}
 				href={props.href}
 				height={props.lines ?? 18}
+				arrangement={`${order}\n${query}\n${group}`}
 			/>
 			{chosenRow !== undefined && props.detail && (
 				<aside class="detail" aria-label="The chosen row">

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way a reader takes: what to change, when it happens, which line it is, and back. And what the address keeps.
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { AdviceReply } from "../../src/data/replies";
+import { launch, Tab } from "./browser";
+import { readGrid } from "./grid";
+import { printed, recorded, Server } from "./server";
+
+let browser: Browser;
+let folder: string;
+let server: Server;
+let program: string;
+let trace: string;
+
+beforeAll(async () => {
+	browser = await launch();
+	folder = await mkdtemp(join(tmpdir(), "opstrobe-journey-"));
+	// The trace knows its program by a relative path. Here it is told where the program lies.
+	program = join(dirname(recorded), "train.py");
+	trace = join(folder, "train.pt.trace.json");
+	const text = gunzipSync(await readFile(recorded)).toString().replaceAll('"train.py', `"${program}`);
+	await writeFile(trace, text);
+	server = await Server.start(trace);
+});
+
+afterAll(async () => {
+	await browser.close();
+	await server.stop();
+	await rm(folder, { recursive: true });
+});
+
+const hash = (page: Page) => new URL(page.url()).hash;
+
+test("from advice to the moment in the timeline, to the source line, and back", async () => {
+	const finding = (printed("advise", trace) as AdviceReply).findings.find((each) => each.where[0]?.line && each.where[0].row !== null)!;
+	const place = finding.where[0]!;
+	const tab = await Tab.open(browser, server.at("overview", server.traces[0]!));
+	const { page } = tab;
+	await page.getByRole("link", { name: finding.title }).click();
+	const card = page.locator("article", { hasText: finding.title });
+	await card.getByRole("link", { name: "in the timeline" }).first().click();
+	await page.waitForFunction((row) => location.hash.includes(`event=${row}`), place.row);
+	await page.getByText(/train\.py:\d+/).first().waitFor();
+	await page.goBack();
+	await card.getByRole("link", { name: `train.py:${place.line}` }).first().click();
+	await page.locator(".source-line.chosen").waitFor();
+	expect(await page.locator(".source-line.chosen .number").innerText()).toBe(String(place.line));
+	const lines = (await readFile(program, "utf8")).split("\n");
+	expect(await page.locator(".source-line.chosen code").innerText()).toContain(lines[place.line! - 1]!.trim());
+	await page.locator(".source-line.chosen .number a").click();
+	await page.waitForFunction(() => location.hash.startsWith("#/timeline/"));
+	await page.goBack();
+	await page.locator(".source-line.chosen").waitFor();
+	await page.goBack();
+	await card.waitFor();
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("a table's order, filter, groups and columns are in the address, and come back with it", async () => {
+	const tab = await Tab.open(browser, server.at("operators", server.traces[0]!));
+	const { page } = tab;
+	await page.getByRole("button", { name: /^Calls/ }).click();
+	await page.getByRole("searchbox", { name: "Filter the rows" }).fill("aten:: calls>2");
+	await page.waitForFunction(() => location.hash.includes("operators.q"));
+	await page.getByText("Columns").click();
+	await page.getByLabel("CPU total").uncheck();
+	await page.reload();
+	const { rows } = await readGrid(page, "Operators");
+	expect(rows.length).toBeGreaterThan(3);
+	expect(rows.every((row) => row.name!.includes("aten::") && Number(row.calls!.replace(/\s/g, "")) > 2)).toBe(true);
+	const calls = rows.map((row) => Number(row.calls!.replace(/\s/g, "")));
+	expect(calls).toEqual([...calls].sort((a, b) => b - a));
+	expect(rows[0]).not.toHaveProperty("host_total");
+	await page.getByLabel("Group by").selectOption("family");
+	await page.locator(".grid-row.group").first().waitFor();
+	expect(hash(page)).toContain("operators.group=family");
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("tables are saved as CSV, charts as SVG and PNG", async () => {
+	const tab = await Tab.open(browser, server.at("overview", server.traces[0]!));
+	const { page } = tab;
+	const save = async (click: () => Promise<void>) => {
+		const [download] = await Promise.all([page.waitForEvent("download"), click()]);
+		return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
+	};
+	const svg = await save(() => page.getByRole("button", { name: "Save Steps as SVG" }).click());
+	expect(svg.name).toMatch(/\.svg$/);
+	expect(svg.bytes.toString()).toMatch(/^<svg [^]*<rect [^]*<\/svg>$/);
+	expect(svg.bytes.toString()).not.toContain("var(--");
+	const png = await save(() => page.getByRole("button", { name: "Save Steps as PNG" }).click());
+	expect(png.bytes.subarray(1, 4).toString()).toBe("PNG");
+	expect(png.bytes.length).toBeGreaterThan(2000);
+	await page.goto(server.at("operators", server.traces[0]!));
+	const { rows } = await readGrid(page, "Operators");
+	const csv = await save(() => page.getByRole("button", { name: "CSV" }).click());
+	const lines = csv.bytes.toString().trim().split("\r\n");
+	expect(lines).toHaveLength(rows.length + 1);
+	expect(lines[1]).toContain(rows[0]!.name!);
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("some steps alone", async () => {
+	const tab = await Tab.open(browser, server.at("operators", server.traces[0]!));
+	const { page } = tab;
+	const all = await readGrid(page, "Operators");
+	await page.getByLabel("Steps").selectOption("3");
+	await page.waitForFunction(() => location.hash.includes("steps=3"));
+	await page.locator(".grid").waitFor();
+	const one = await readGrid(page, "Operators");
+	const calls = (shown: typeof all, name: string) => Number(shown.rows.find((row) => row.name === name)?.calls);
+	expect(calls(all, "aten::conv2d")).toBe(3);
+	expect(calls(one, "aten::conv2d")).toBe(1);
+	await tab.close();
+	tab.expectQuiet();
+});

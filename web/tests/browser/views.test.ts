@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every view on real traces: what is on the screen is what the command prints.
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AdviceReply, DiffReply, Distributed, KernelsReply, MemoryViewReply, OperatorsReply, OverviewReply, TableReply } from "../../src/data/replies";
+import { launch, Tab } from "./browser";
+import { expectShows, expectShowsWithUnit, readGrid } from "./grid";
+import { printed, recorded, Server, type Served, shared } from "./server";
+
+type Views = OverviewReply & OperatorsReply & KernelsReply & MemoryViewReply;
+
+const TRACES: [string, string][] = [
+	["recorded here", recorded],
+	...(shared
+		? ([
+				["ResNet-50 on a GPU", join(shared, "kineto-tb/samples-2021-06/resnet50_num_workers_0/worker0.1623143089861.pt.trace.json.gz")],
+				["a small CNN with everything", join(shared, "kineto-tb/recorded/cnn-full/worker0.1795219672896905048.pt.trace.json.gz")],
+				["BERT on an H100", join(shared, "hta/h100_bert_small/trace.json.gz")],
+			] satisfies [string, string][])
+		: []),
+];
+
+let browser: Browser;
+beforeAll(async () => {
+	browser = await launch();
+});
+afterAll(() => browser.close());
+
+describe.each(TRACES)("%s", (_, path) => {
+	let server: Server;
+	let trace: Served;
+	let views: Views;
+	beforeAll(async () => {
+		server = await Server.start(path);
+		trace = server.traces[0]!;
+		views = printed("views", path) as Views;
+	});
+	afterAll(() => server.stop());
+	const open = (view: string, query = "") => Tab.open(browser, server.at(view, trace, query));
+
+	test("overview", async () => {
+		const tab = await open("overview");
+		const card = tab.page.locator(".card", { hasText: "Average step" }).locator(".card-figure");
+		await tab.page.locator("a[data-bar]").first().waitFor();
+		expectShowsWithUnit(await card.innerText(), views.steps.average.total, "the average step");
+		for (const row of await tab.page.locator(".list tbody tr").all()) {
+			const part = (await row.getAttribute("data-part")) as keyof OverviewReply["steps"]["average"];
+			const [time = "", share = ""] = await row.locator("td").allInnerTexts();
+			expectShowsWithUnit(time, views.steps.average[part], part);
+			expectShowsWithUnit(share, views.steps.average_pct[part], part);
+		}
+		const bars = tab.page.locator(".chart a[data-bar]");
+		expect(await bars.count()).toBe(views.steps.rows.length);
+		if (views.gpus.length > 0) {
+			const { units, rows } = await readGrid(tab.page, "GPUs");
+			expectShows(rows[0]!.busy!, units.busy!, (views.gpus[0]!.utilization_ratio ?? 0) * 100, "busy");
+			expectShows(rows[0]!.occupancy!, units.occupancy!, views.gpus[0]!.est_achieved_occupancy_pct ?? 0, "occupancy");
+		}
+		const advice = printed("advise", path) as AdviceReply;
+		if (advice.findings.length > 0) await tab.page.getByRole("link", { name: advice.findings[0]!.title }).waitFor();
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test("advice", async () => {
+		const { findings } = printed("advise", path) as AdviceReply;
+		const tab = await open("advice");
+		await tab.page.locator(findings.length > 0 ? ".finding" : ".empty").first().waitFor();
+		expect(await tab.page.locator(".finding h2").allInnerTexts()).toEqual(findings.map((finding) => finding.title));
+		for (const [i, finding] of findings.entries()) {
+			const card = tab.page.locator(`#finding-${i}`);
+			const text = await card.innerText();
+			expect(text).toContain(finding.evidence);
+			expect(text).toContain(finding.advice);
+			if (finding.predicted_gain_percent) expect(text).toContain(`${finding.predicted_gain_percent.toFixed(1)} %`);
+		}
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test("operators", async () => {
+		const tab = await open("operators");
+		const { units, rows } = await readGrid(tab.page, "Operators");
+		expect(rows).toHaveLength(views.operators.rows.length);
+		const by = new Map(views.operators.rows.map((row) => [row.name, row]));
+		for (const row of rows) {
+			const wanted = by.get(row.name!)!;
+			expectShows(row.calls!, "", wanted.calls, `calls of ${row.name}`);
+			for (const figure of ["host_self", "host_total", "device_self", "device_total"] as const) {
+				if (row[figure] !== undefined) expectShows(row[figure], units[figure]!, wanted[figure], `${figure} of ${row.name}`);
+			}
+		}
+		expect("device_self" in rows[0]!).toBe(views.flags.has_kernel || views.flags.has_memcpy_or_memset);
+		await tab.page.getByRole("button", { name: "By name and input shapes" }).click();
+		const shapes = await readGrid(tab.page, "Operators by input shapes");
+		expect(shapes.rows).toHaveLength(views.operators_by_input_shape.top.length);
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test("kernels", async () => {
+		const tab = await open("kernels");
+		if (!views.kernels) {
+			await tab.page.getByText("No kernels are in the trace.").waitFor();
+		} else {
+			const { units, rows } = await readGrid(tab.page, "Kernels");
+			const by = new Map(views.kernels.rows.map((row) => [row.name, row]));
+			expect(rows).toHaveLength(by.size);
+			for (const row of rows) {
+				const wanted = by.get(row.name!)!;
+				for (const figure of ["calls", "total", "mean", "max"] as const) {
+					expectShows(row[figure]!, units[figure]!, wanted[figure], `${figure} of ${row.name}`);
+				}
+			}
+			await tab.page.getByRole("button", { name: "By operator and launch" }).click();
+			expect((await readGrid(tab.page, "Kernels by operator")).rows).toHaveLength(views.kernels_by_op!.top.length);
+		}
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test("memory", async () => {
+		const { table } = printed("memory", path) as TableReply;
+		const tab = await open("memory", "list=operators");
+		if (table.rows.length === 0) {
+			await tab.page.locator(".empty").first().waitFor();
+		} else {
+			const device = views.memory!.stats.rows;
+			const chosen = Object.keys(device).find((each) => each !== "CPU") ?? "CPU";
+			const { units, rows } = await readGrid(tab.page, "Memory by operator");
+			const by = new Map(device[chosen]!.map((row) => [row.name, row]));
+			expect(rows).toHaveLength(by.size);
+			for (const row of rows) {
+				expectShows(row.self_increase!, units.self_increase!, by.get(row.name!)!.self_increase, `increase of ${row.name}`);
+			}
+			const peaks = table.rows.filter((row) => row[1] === "all");
+			const peak = Number((peaks.find((row) => row[0] !== "cpu") ?? peaks[0]!)[4]);
+			const title = await tab.page.locator("section[aria-label='The peak'] h2").innerText();
+			expectShowsWithUnit(/The peak: (.*?[a-zA-Z]+)\b/.exec(title)?.[1] ?? "", peak, "the peak");
+		}
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test("modules", async () => {
+		const { table } = printed("modules", path) as TableReply;
+		const tab = await open("modules");
+		if (table.rows.length === 0) {
+			await tab.page.getByText("No calls of modules are in the trace.").waitFor();
+		} else {
+			const { units, rows } = await readGrid(tab.page, "Modules");
+			const host = table.columns.indexOf("host_us");
+			const shallow = table.rows.filter((row) => Number(row[table.columns.indexOf("depth")]) <= 3);
+			expect(rows).toHaveLength(shallow.length);
+			rows.forEach((row, i) => expectShows(row.forward!, units.forward!, Number(shallow[i]![host]), `forward of ${row.name}`));
+			await tab.page.getByRole("tree", { name: "Modules by what they cost" }).waitFor();
+		}
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test("stacks", async () => {
+		const tab = await open("stacks");
+		const { rows } = await readGrid(tab.page, "Functions");
+		expect(rows.length).toBeGreaterThan(0);
+		const name = rows[0]!.name!;
+		const find = tab.page.getByRole("searchbox", { name: "Find in the graph" });
+		await find.fill(name.slice(0, 20));
+		await tab.page.locator(".flame-box.found").first().waitFor();
+		await tab.page.locator(".grid .grid-body [role=row]").first().click();
+		await tab.page.getByRole("button", { name: "Callers and callees" }).click();
+		await tab.page.getByRole("tree", { name: "What calls it" }).waitFor();
+		await tab.page.getByRole("tree", { name: "What it calls" }).waitFor();
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test("analyses", async () => {
+		const tab = await open("analyses", "id=key_averages");
+		await tab.page.locator(".answer, .grid").first().waitFor();
+		const questions = tab.page.getByRole("navigation", { name: "Analyses" }).getByRole("button");
+		for (const question of await questions.all()) {
+			await question.click();
+			await tab.page.locator("section.panel .answer, section.panel .grid, section.panel .empty, section.panel .figure-line, section.panel [role=alert]").first().waitFor();
+		}
+		await tab.close();
+		// An analysis that this trace has nothing for is refused; the page says why.
+		expect(tab.complaints.filter((each) => !each.includes("Failed to load resource"))).toEqual([]);
+	});
+
+	test("trace", async () => {
+		const tab = await open("info");
+		await tab.page.getByRole("heading", { name: trace.name }).waitFor();
+		await tab.page.getByRole("heading", { name: "Events by kind" }).waitFor();
+		await tab.close();
+		tab.expectQuiet();
+	});
+});
+
+test("the trace recorded here shows its program, line by line", async () => {
+	const server = await Server.start(recorded);
+	const tab = await Tab.open(browser, server.at("source", server.traces[0]!, "file=train.py&line=49"));
+	const lines = tab.page.locator(".source-line");
+	await lines.first().waitFor();
+	expect(await tab.page.locator(".source-line.chosen .number").innerText()).toBe("49");
+	await tab.close();
+	await server.stop();
+});
+
+describe.runIf(shared)("two traces", () => {
+	test("the diff has the figures of the command", async () => {
+		const folder = join(shared!, "kineto-tb/samples-2021-06");
+		const server = await Server.start(folder);
+		const [base, now] = [server.trace("num_workers_0/worker0.1623143566756"), server.trace("num_workers_4")];
+		const wanted = printed("diff", base.path, now.path) as DiffReply;
+		const tab = await Tab.open(browser, server.at("diff", now, `base=${base.id}&time=host_total`));
+		await tab.page.locator(".card-figure").nth(2).waitFor();
+		const figures = await tab.page.locator(".card-figure").allInnerTexts();
+		expectShowsWithUnit(figures[0]!, wanted.steps.left.mean, "the step before");
+		expectShowsWithUnit(figures[1]!, wanted.steps.right.mean, "the step now");
+		expectShowsWithUnit(figures[2]!, wanted.steps.change_ratio * 100, "the change");
+		const { units, rows } = await readGrid(tab.page, "Operators of both traces");
+		expect(rows).toHaveLength(wanted.root_operators.length);
+		for (const row of rows) {
+			const { left, right } = wanted.root_operators.find((each) => each.name === row.name)!;
+			expectShows(row.before!, units.before!, left?.host_total ?? 0, `${row.name} before`);
+			expectShows(row.now!, units.now!, right?.host_total ?? 0, `${row.name} now`);
+		}
+		expect(await tab.page.locator(".chart [role=listitem]").count()).toBe(Math.min(60, wanted.children.length));
+		await tab.close();
+		await server.stop();
+		tab.expectQuiet();
+	});
+
+	test("the ranks of a run are set side by side", async () => {
+		const folder = join(shared!, "kineto-tb/recorded/ddp");
+		const server = await Server.start(folder);
+		const wanted = (printed("views", folder) as { distributed: Distributed }).distributed;
+		const tab = await Tab.open(browser, server.at("distributed", server.traces[0]!));
+		const { units, rows } = await readGrid(tab.page, "Collective operations");
+		expect(rows).toHaveLength(wanted.workers.reduce((sum, worker) => sum + wanted.ops[worker]!.length, 0));
+		for (const row of rows) {
+			const operation = wanted.ops[row.worker!]!.find((each) => each.name === row.name)!;
+			expectShows(row.total_latency!, units.total_latency!, operation.total_latency, "time");
+			expectShows(row.data_transfer!, units.data_transfer!, operation.data_transfer, "transfer");
+			expectShows(row.total_bytes!, units.total_bytes!, operation.total_bytes, "size");
+		}
+		expect(await tab.page.locator("a[data-bar]").count()).toBe(2 * wanted.workers.length);
+		await tab.close();
+		await server.stop();
+		tab.expectQuiet();
+	});
+});
