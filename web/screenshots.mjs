@@ -19,7 +19,7 @@ const PICTURES = [
 	["memory", "", "dark"],
 	["modules", "", "light"],
 	["stacks", "", "dark"],
-	["source", "?file=train.py&line=49", "light"],
+	["source", "?file=train.py&line=50", "light"],
 ];
 
 // The trace names its program by a path relative to the folder it lies in.

@@ -274,12 +274,12 @@ export interface SourceLine {
 	self_us: number;
 	device_us: number;
 	allocated_bytes: number;
-	row: number;
+	/** The longest event of the line. */
+	row: number | null;
 }
 
 export interface SourceFile {
 	file: string;
-	readable: boolean;
 	host_us: number;
 	self_us: number;
 	device_us: number;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program with what each of its lines costs: the files, and one of them with its text.
-import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
 import { routeHref, setParams } from "../app/route";
 import type { ViewProps } from "../app/views";
@@ -68,13 +67,8 @@ function NoLines() {
 
 function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { lines: LinesReply; file: string }) {
 	const told = lines.files.find((each) => each.file === file);
-	const text = useReply<SourceReply>(source, told?.readable === false ? undefined : `traces/${trace.id}/source`, { file });
+	const text = useReply<SourceReply>(source, `traces/${trace.id}/source`, { file });
 	const [line] = useParam("line");
-	const unreadable = told?.readable === false || text.state === "failed";
-	const note = useMemo(() => {
-		if (unreadable) return "The file cannot be read here, so only the lines that took time are shown.";
-		return text.state === "ready" && text.data.changed ? "The file was changed after the recording: lines may have moved." : undefined;
-	}, [text, unreadable]);
 	return (
 		<>
 			<div class="tools">
@@ -85,8 +79,9 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 				<span class="tools-space" />
 				<a href={routeHref("source", trace.id)}>All files</a>
 			</div>
-			{note && <p class="warn-note">{note}</p>}
-			{text.state === "loading" && !unreadable ? null : (
+			{text.state === "failed" && <p class="warn-note">{`Only lines that took time are shown: ${text.error.message}`}</p>}
+			{text.state === "ready" && text.data.changed && <p class="warn-note">The file was changed after the recording: lines may have moved.</p>}
+			{text.state === "loading" ? null : (
 				<SourceText
 					trace={trace.id}
 					lines={told?.lines ?? []}

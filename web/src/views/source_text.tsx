@@ -91,7 +91,7 @@ export function SourceText({ trace, lines, text, chosen, all_us }: SourceTextPro
 							</span>
 						))}
 						<span role="cell" class="number">
-							{line.cost ? (
+							{line.cost && line.cost.row !== null ? (
 								<a href={timelineHref(trace, { row: line.cost.row })} title={costTitle(line.cost, all_us)} aria-label={`Line ${line.number} in the timeline`}>
 									{line.number}
 								</a>

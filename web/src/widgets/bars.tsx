@@ -79,7 +79,7 @@ export function Bars(props: BarsProps) {
 								data-bar={i}
 								role="listitem"
 								href={bar.href}
-								tabIndex={i === active ? 0 : -1}
+								tabindex={i === active ? 0 : -1}
 								aria-label={`${item} ${bar.name}: ${series.map((each, k) => `${each.title} ${scale.text(bar.parts[k] ?? 0)} ${scale.unit}`).join(", ")}`}
 								onMouseMove={(event) => setHover({ item: i, x: event.clientX, y: event.clientY })}
 								onMouseLeave={() => setHover(undefined)}

@@ -177,7 +177,7 @@ function FlameBox(props: BoxProps) {
 			role="treeitem"
 			aria-level={box.depth + 1}
 			aria-label={`${label}, ${props.text}`}
-			tabIndex={props.tabbed ? 0 : -1}
+			tabindex={props.tabbed ? 0 : -1}
 			onClick={props.onZoom}
 			onMouseMove={(event) => props.onHover({ item: box.node, x: event.clientX, y: event.clientY })}
 			onMouseLeave={() => props.onHover(undefined)}

@@ -6,6 +6,7 @@ Run in this folder, with one thread: python -c "exec(compile(open('train.py').re
 
 import gzip
 import pathlib
+import sysconfig
 
 import torch
 from torch import nn
@@ -64,6 +65,7 @@ if __name__ == "__main__":
     train(5).export_chrome_trace(str(trace))
     # Where the recording machine keeps its packages is nobody's business.
     text = gzip.decompress(trace.read_bytes())
-    for package in (torch, opstrobe):
-        text = text.replace(str(pathlib.Path(package.__file__).parents[1]).encode() + b"/", b"")
+    packages = [str(pathlib.Path(package.__file__).parents[1]) for package in (torch, opstrobe)]
+    for folder in [*packages, sysconfig.get_paths()["stdlib"]]:
+        text = text.replace(folder.encode() + b"/", b"")
     trace.write_bytes(gzip.compress(text, 9, mtime=0))
