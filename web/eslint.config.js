@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
 import js from "@eslint/js";
 import tseslint from "typescript-eslint";
 
@@ -8,7 +10,7 @@ export default tseslint.config(
 	{
 		files: ["src/**/*.{ts,tsx}", "tests/**/*.ts", "*.ts"],
 		extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
-		languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+		languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: dirname(fileURLToPath(import.meta.url)) } },
 		rules: {
 			"@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
 			"@typescript-eslint/no-non-null-assertion": "off", // indices that were just checked
