@@ -63,6 +63,7 @@ const struct advice_rule advice_rule_anomaly = {
 		       "gradient for NaN.",
 	.advice = "Switch it off (torch.autograd.set_detect_anomaly(False), detect_anomaly only around the steps that are looked "
 		  "into). Check: no format_stack below operators.",
+	.code = "torch.autograd.set_detect_anomaly(False)",
 	.link = "https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
 	.severity_max = ADVICE_HIGH,

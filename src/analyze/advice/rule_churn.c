@@ -143,6 +143,7 @@ const struct advice_rule advice_rule_churn = {
 		       "touched, which costs more than the arithmetic. A device is stopped to change its memory.",
 	.advice = "Write into tensors that stay (out=…, in-place operators, a buffer made before the loop), work on parts, or use an "
 		  "allocator that keeps memory (jemalloc; MALLOC_MMAP_MAX_=0). Check: no allocations of that size in steps.",
+	.code = "torch.add(x, y, out=buffer)  # made once, before the loop",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_MEMORY,
 	.severity_max = ADVICE_HIGH,

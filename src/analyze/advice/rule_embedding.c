@@ -113,6 +113,8 @@ const struct advice_rule advice_rule_embedding = {
 		       "table, and so is the optimizer's work.",
 	.advice = "nn.Embedding(…, sparse=True) or nn.EmbeddingBag(…, sparse=True), with SGD, Adagrad or torch.optim.SparseAdam for "
 		  "its parameters. Check: no aten::embedding_dense_backward.",
+	.code = "table = nn.Embedding(rows, size, sparse=True)\n"
+		"optimizer = torch.optim.SparseAdam(table.parameters())",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.severity_max = ADVICE_HIGH,

@@ -112,6 +112,8 @@ const struct advice_rule advice_rule_graph = {
 		       "steps so far, again and again, and their activations are kept (retain_graph=True).",
 	.advice = "Cut it: state = state.detach() between steps, and backward() without retain_graph=True. Check: as many backward "
 		  "nodes in each step.",
+	.code = "state = state.detach()      # between steps\n"
+		"loss.backward()             # without retain_graph=True",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_STEPS,
 	.severity_max = ADVICE_HIGH,

@@ -195,6 +195,7 @@ const struct advice_rule advice_rule_repeat = {
 		       "positions, norms and transposed copies that each layer or sample makes anew.",
 	.advice = "Compute it once before the loop and hand it on, or keep it as a buffer of the module when it is the same in all "
 		  "steps. Check: fewer calls at the line.",
+	.code = "weights = normalise(graph)  # once, before the loop over layers",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.severity_max = ADVICE_HIGH,

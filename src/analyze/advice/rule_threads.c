@@ -55,6 +55,7 @@ const struct advice_rule advice_rule_threads = {
 		       "wait for their turn, with one all other processors are idle.",
 	.advice = "One thread a processor for one program; with loader workers or several programs, fewer for each. Check: the step's "
 		  "time with another number.",
+	.code = "torch.set_num_threads(len(os.sched_getaffinity(0)))",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.severity_max = ADVICE_MEDIUM,
