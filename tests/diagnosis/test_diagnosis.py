@@ -20,7 +20,7 @@ def test_planted_cause_is_named_at_its_line(name):
     assert verdict.named is not None, found
     assert verdict.at_line, (verdict.named["where"], PROGRAMS[name].lines)
     assert verdict.is_first, found
-    assert verdict.named["severity"] in ("high", "medium")
+    assert verdict.named["severity"] != "info"  # how severe is a share of time, which other programs change
     assert verdict.named["predicted_gain_percent"] <= 100
 
 

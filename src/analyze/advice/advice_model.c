@@ -35,40 +35,26 @@ static bool median_step(const struct advice *advice, int64_t *ret_ns)
 	return true;
 }
 
-/* Share of a step in which it waited for the processor, in thousandths. */
-static int64_t waited_share(const struct advice *advice, size_t i)
-{
-	const struct view_step *step = &advice->views.steps.items[i];
-	int64_t ns = ops_difference(step->end_ns, step->start_ns);
-
-	return ns <= 0 ? 0 : (int64_t)(1000.0 * (double)advice->machine.waits[i].waited_ns / (double)ns);
-}
-
 /* A step that waited for the processor for more than a tenth is none of the steady ones: the wait lies on whatever it did
- * just then. Of steps that all did, the quarter that waited least has to do. */
-#define WAITED_MAX 100
+ * just then. When nearly all did, the average over all has to do, in which waits fall on what takes the processor. */
+#define WAITED_MAX 0.1
 #define LEFT_MIN 3
 
-static bool leave_out_waiting(const struct advice *advice, uint8_t *steady)
+static bool has_waited(const struct advice *advice, size_t i)
 {
-	size_t steps = advice->views.steps.count, count = 0, left;
-	int64_t *shares = ops_realloc_array(NULL, steps + 1, sizeof(*shares)), limit = WAITED_MAX;
+	const struct view_step *step = &advice->views.steps.items[i];
 
-	if (!shares)
-		return false;
+	return (double)advice->machine.waits[i].waited_ns > WAITED_MAX * (double)ops_difference(step->end_ns, step->start_ns);
+}
+
+static void leave_out_waiting(const struct advice *advice, uint8_t *steady)
+{
+	size_t steps = advice->views.steps.count, left = 0;
+
 	for (size_t i = 0; i < steps; i++)
-		if (steady[i])
-			shares[count++] = waited_share(advice, i);
-	if (count)
-		qsort(shares, count, sizeof(*shares), compare_ns);
-	left = count / 4 < LEFT_MIN ? LEFT_MIN : count / 4;
-	left = left < count ? left : count;
-	if (left && shares[left - 1] > limit)
-		limit = shares[left - 1];
-	for (size_t i = 0; i < steps; i++)
-		steady[i] &= waited_share(advice, i) <= limit;
-	ops_free(shares);
-	return true;
+		left += steady[i] && !has_waited(advice, i);
+	for (size_t i = 0; left >= LEFT_MIN && i < steps; i++)
+		steady[i] &= !has_waited(advice, i);
 }
 
 /* By step; NULL when memory is out. */
@@ -78,17 +64,16 @@ static uint8_t *find_steady(const struct advice *advice)
 	uint8_t *steady = ops_alloc_zeroed(steps + 1, 1);
 	int64_t median_ns;
 
-	if (!steady || !median_step(advice, &median_ns))
-		goto failed;
+	if (!steady || !median_step(advice, &median_ns)) {
+		ops_free(steady);
+		return NULL;
+	}
 	for (size_t i = 0; i < steps; i++)
 		steady[i] = ops_difference(advice->views.steps.items[i].end_ns, advice->views.steps.items[i].start_ns) /
 		            UNSTEADY <= median_ns;
-	if (advice->machine.has_waits && !leave_out_waiting(advice, steady))
-		goto failed;
+	if (advice->machine.has_waits)
+		leave_out_waiting(advice, steady);
 	return steady;
-failed:
-	ops_free(steady);
-	return NULL;
 }
 
 static bool find_steps(struct advice *advice)

@@ -12,6 +12,7 @@
 struct table {
 	int64_t elements;
 	double touched; /* share of the rows */
+	uint32_t site;  /* of the lookup */
 };
 
 struct tables {
@@ -51,7 +52,7 @@ static bool add_backward(struct tables *tables, struct advice *advice, uint32_t 
 		return true;
 	table = OPS_ARRAY_PUSH(&tables->items);
 	if (table)
-		*table = (struct table){ops_product(rows, dimension), (double)looked_up / (double)rows};
+		*table = (struct table){ops_product(rows, dimension), (double)looked_up / (double)rows, advice->site[row]};
 	return table != NULL;
 }
 
@@ -84,7 +85,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(advice, row))
 			done = add_backward(&tables, advice, row);
-	/* The optimizer and zero_grad then go over all of it. */
+	/* The optimizer then goes over all of it: the lookup's fault, too. */
 	for (uint32_t row = 0; done && tables.items.count && row < advice->events->count; row++) {
 		const struct table *table;
 
@@ -93,7 +94,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 			continue;
 		table = table_of(&tables, listed_elements(advice, row));
 		if (table && (advice->zone[row] & ADVICE_IN_OPTIMIZER))
-			advice_tally_add(&tables.tally, advice, row, advice_take(advice, row, 1 - table->touched));
+			advice_tally_add_at(&tables.tally, table->site, row, advice_take(advice, row, 1 - table->touched));
 	}
 	done = done && advice_report_add(advice, rule, &tables.tally,
 	                                 (struct advice_gain){.ns = (double)tables.tally.ns, .confidence = ADVICE_LIKELY},
