@@ -23,4 +23,5 @@ if ! (build) >&2; then
 	cp "$here/../src/serve/no_viewer.html" "$out/index.html"
 	: >"$out/app.js"
 	: >"$out/app.css"
+	: >"$out/report.html"
 fi

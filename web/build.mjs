@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the viewer: `node build.mjs [FOLDER]` leaves index.html, app.js and app.css there (dist/ without FOLDER).
+// Builds the viewer: `node build.mjs [FOLDER]` leaves index.html, app.js, app.css and report.html there (dist/ without FOLDER).
 // index.html names the two with the hash of what is in them, so a server may let browsers keep them for ever.
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -35,3 +35,15 @@ for (const file of result.outputFiles) {
 	await writeFile(join(out, name), file.contents);
 }
 await writeFile(join(out, "index.html"), page);
+
+// report.html has both inside, and a mark where `opstrobe report` puts the replies. Nothing else may run in it.
+const text = (suffix) => result.outputFiles.find((file) => file.path.endsWith(suffix)).text;
+const script = text(".js").replaceAll("</script", "<\\/script");
+const allowed = createHash("sha256").update(script).digest("base64");
+const policy = `default-src 'none'; script-src 'sha256-${allowed}'; style-src 'unsafe-inline'; img-src data: blob:`;
+const report = (await readFile(join(here, "src/index.html"), "utf8"))
+	.replace('<meta charset="utf-8">', () => `<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${policy}">`)
+	.replace('<link rel="stylesheet" href="app.css">', () => `<style>${text(".css")}</style>`)
+	.replace('<script defer src="app.js"></script>\n', "")
+	.replace("</body>", () => `<!--replies-->\n<script>${script}</script>\n</body>`);
+await writeFile(join(out, "report.html"), report);

@@ -54,6 +54,12 @@ void ops_api_free(struct ops_api *api);
 enum ops_code ops_api_get(struct ops_api *api, const char *target, struct ops_reply *ret_reply, struct ops_error *error);
 void ops_reply_release(struct ops_reply *reply);
 
+/* --- as a file ------------------------------------------------------------------------------------------------------ */
+
+/* Writes one HTML file that shows a trace without a server. The old file stays whole when that fails: OPS_IO, OPS_CORRUPT,
+ * OPS_UNSUPPORTED in a build without the viewer. */
+enum ops_code ops_report_write(const char *trace, const char *path, struct ops_error *error);
+
 /* --- over HTTP ------------------------------------------------------------------------------------------------------ */
 
 struct ops_server;

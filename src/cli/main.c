@@ -14,6 +14,7 @@
 static const struct cli_command commands[] = {
 	{"run", cli_run, "run a Python program and record a trace of it"},
 	{"serve", cli_serve, "show traces in the browser"},
+	{"report", cli_report, "one HTML file that shows a trace"},
 	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …"},
 	{"analyze", cli_analyze, "ask a trace one question: idle time, launches, queues, …"},
 	{"advise", cli_advise, "say what to change, at which line, and what that gains"},

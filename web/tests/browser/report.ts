@@ -3,6 +3,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
 import { address, type Query } from "../../src/data/source";
 import { root } from "./browser";
 
@@ -15,19 +16,13 @@ export interface Recorded {
 /** Writes the page to FILE and returns its address. */
 export async function writeReport(file: string, replies: Recorded[]): Promise<string> {
 	const dist = join(root, "web/dist");
-	const [page, script, style] = await Promise.all(
-		["index.html", "app.js", "app.css"].map((name) => readFile(join(dist, name), "utf8")),
-	);
+	const page = await readFile(join(dist, "report.html"), "utf8");
 	const inside = replies
 		.map(({ path, query, reply }) => {
-			const text = JSON.stringify(reply).replaceAll("<", "\\u003c");
-			return `<script type="application/json" data-reply="${address(path, query)}">${text}</script>`;
+			const packed = gzipSync(JSON.stringify(reply)).toString("base64");
+			return `<script type="application/gzip" data-reply="${address(path, query)}">${packed}</script>`;
 		})
 		.join("\n");
-	const html = page!
-		.replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${style!}</style>`)
-		.replace(/<script defer[^>]*><\/script>/, "")
-		.replace("</body>", () => `${inside}<script>${script!.replaceAll("</script", "<\\/script")}</script></body>`);
-	await writeFile(file, html);
+	await writeFile(file, page.replace("<!--replies-->", () => inside));
 	return pathToFileURL(file).href;
 }

@@ -70,7 +70,12 @@ export class Server {
 	}
 }
 
+/** What a command prints. Throws when it fails. */
+export function call(...args: string[]): string {
+	return execFileSync(OPSTROBE, args, { encoding: "utf8", maxBuffer: 1 << 28 });
+}
+
 /** What a command prints, as JSON. */
 export function printed(...args: string[]): unknown {
-	return JSON.parse(execFileSync(OPSTROBE, [...args, "--format", "json"], { encoding: "utf8", maxBuffer: 1 << 28 }));
+	return JSON.parse(call(...args, "--format", "json"));
 }

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A trace as one HTML file: the viewer with the replies inside that it would ask a server for, compressed, in base64. So no
+ * byte of a trace stands in the page as text. The timeline is there down to the level of zoom that fits.
+ *
+ *     <script type="application/gzip" data-reply="traces/ID/info">…</script>
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include <opstrobe/serve.h>
+#include <opstrobe/timeline.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/buffer.h"
+#include "base/fault.h"
+#include "base/intern.h"
+#include "base/json_walk.h"
+#include "base/sink.h"
+#include "serve/assets.h"
+
+#define TILES_A_REPLY 64u
+#define STRINGS_A_REPLY 1000u
+#define TILE_HEADER 32u
+#define TILES_BYTES_MAX (4u << 20) /* of a whole timeline, before compression to a third or so */
+#define ID_MAX 64u
+
+/* What the views ask for first, as web/src/data/source.ts writes addresses: parameters by name, commas as %2C. */
+static const char *const asked[] = {
+	"info",
+	"advice",
+	"modules",
+	"lines",
+	"memory",
+	"timeline/critical-path",
+	"stacks?metric=self_cpu",
+	"stacks?metric=self_device",
+	"views?parts=trace_events%2Clost_events%2Cprofiler_start_ts%2Cflags%2Cdevices%2Csteps%2Cgpus%2Ctensor_cores",
+	"views?parts=flags%2Coperators%2Coperators_by_input_shape%2Ccall_stacks",
+	"views?parts=flags%2Ctensor_cores%2Ckernels%2Ckernels_by_op",
+	"views?parts=memory",
+	"analyses/idle_time_breakdown",
+};
+
+struct report {
+	struct ops_api *api;
+	struct ops_sink *sink;
+	char id[ID_MAX];           /* of the trace */
+	struct ops_buffer target;  /* scratch */
+	struct ops_buffer packed;  /* scratch */
+	struct ops_intern names;   /* numbers of texts that tiles speak of, as bytes */
+	struct ops_reply timeline;
+	size_t tile_bytes;         /* so far */
+};
+
+/* --- elements ------------------------------------------------------------------------------------------------------- */
+
+static bool pack(struct ops_buffer *packed, const char *bytes, size_t size)
+{
+	z_stream stream = {.next_in = (unsigned char *)bytes, .avail_in = (uInt)size};
+	size_t most = compressBound((uLong)size) + 32;
+	char *room;
+	bool done;
+
+	packed->size = 0;
+	room = size < UINT32_MAX ? ops_buffer_room(packed, most) : NULL;
+	if (!room || deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+		return false;
+	stream.next_out = (unsigned char *)room;
+	stream.avail_out = (uInt)most;
+	done = deflate(&stream, Z_FINISH) == Z_STREAM_END;
+	packed->size = stream.total_out;
+	deflateEnd(&stream);
+	return done;
+}
+
+static void write_base64(struct ops_sink *sink, const unsigned char *bytes, size_t size)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < size; i += 3) {
+		size_t left = size - i;
+		uint32_t group = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
+		                 (left > 2 ? bytes[i + 2] : 0);
+		char text[4] = {digits[group >> 18], digits[group >> 12 & 63], left > 1 ? digits[group >> 6 & 63] : '=',
+		                left > 2 ? digits[group & 63] : '='};
+
+		ops_sink_write(sink, text, sizeof(text));
+	}
+}
+
+static enum ops_code write_element(struct report *report, const char *address, const struct ops_reply *reply,
+                                   struct ops_error *error)
+{
+	static const char open[] = "<script type=\"application/gzip\" data-reply=\"", close[] = "</script>\n";
+
+	if (!pack(&report->packed, reply->body, reply->size))
+		return ops_fault_memory(error);
+	ops_sink_write(report->sink, open, sizeof(open) - 1);
+	for (const char *at = address; *at; at++)
+		ops_sink_write(report->sink, *at == '&' ? "&amp;" : at, *at == '&' ? 5 : 1);
+	ops_sink_write(report->sink, "\">", 2);
+	write_base64(report->sink, (const unsigned char *)report->packed.bytes, report->packed.size);
+	ops_sink_write(report->sink, close, sizeof(close) - 1);
+	return OPS_OK;
+}
+
+/* --- asking --------------------------------------------------------------------------------------------------------- */
+
+/* The reply to "/api/v1/" and an address, which is of plain characters. */
+static enum ops_code ask(struct report *report, const char *address, struct ops_reply *ret_reply, struct ops_error *error)
+{
+	struct ops_buffer *target = &report->target;
+
+	target->size = 0;
+	ops_buffer_append_text(target, "/api/v1/");
+	ops_buffer_append(target, address, strlen(address) + 1);
+	return target->failed ? ops_fault_memory(error) : ops_api_get(report->api, target->bytes, ret_reply, error);
+}
+
+/* Puts a reply into the page. What the trace has not got is no reply, and the viewer says so. */
+static enum ops_code embed(struct report *report, const char *address, struct ops_error *error)
+{
+	struct ops_reply reply;
+	enum ops_code code = ask(report, address, &reply, error);
+
+	if (code)
+		return code;
+	if (reply.status == 200)
+		code = write_element(report, address, &reply, error);
+	ops_reply_release(&reply);
+	return code;
+}
+
+static bool find_member(struct ops_json_slice object, const char *name, struct ops_json_slice *ret_value)
+{
+	struct ops_json_walk members = ops_json_walk(object.bytes, object.size);
+	struct ops_json_slice key;
+
+	while (ops_json_next_member(&members, &key, ret_value))
+		if (ops_json_slice_is(key, name))
+			return true;
+	return false;
+}
+
+static int64_t member_integer(struct ops_json_slice object, const char *name)
+{
+	struct ops_json_slice value;
+	int64_t number = 0;
+
+	if (find_member(object, name, &value))
+		ops_json_slice_integer(value, &number);
+	return number;
+}
+
+/* Reads the trace; a file that is none is an error in the words of its reader. */
+static enum ops_code open_trace(struct report *report, const char *path, struct ops_error *error)
+{
+	struct ops_reply reply;
+	struct ops_json_slice traces, entry, id;
+	struct ops_json_walk list;
+	char address[ID_MAX + 32];
+	enum ops_code code = ask(report, "traces", &reply, error);
+
+	if (code)
+		return code;
+	if (find_member((struct ops_json_slice){reply.body, reply.size}, "traces", &traces)) {
+		list = ops_json_walk(traces.bytes, traces.size);
+		if (ops_json_next_element(&list, &entry) && find_member(entry, "id", &id) && id.size - 2 < ID_MAX)
+			snprintf(report->id, sizeof(report->id), "%.*s", (int)id.size - 2, id.bytes + 1);
+	}
+	ops_reply_release(&reply);
+	if (!report->id[0])
+		return ops_fault(error, OPS_INVALID, "'%s' holds no trace", path);
+	snprintf(address, sizeof(address), "traces/%s/timeline", report->id);
+	code = ask(report, address, &report->timeline, error);
+	if (code || report->timeline.status == 200)
+		return code;
+	return ops_fault(error, OPS_CORRUPT, "cannot read '%s': %.*s", path, (int)report->timeline.size, report->timeline.body);
+}
+
+/* --- the timeline ----------------------------------------------------------------------------------------------------- */
+
+/* A list of tiles in the making: "TRACK.LEVEL.INDEX.BAND" joined by commas, as an address writes them. */
+struct tile_list {
+	struct ops_buffer address;
+	const char *route; /* "tiles?tiles=" */
+	unsigned count;
+};
+
+struct level {
+	OPS_ARRAY(struct ops_reply) replies;
+	OPS_ARRAY(char *) addresses;
+	size_t bytes;
+};
+
+static void level_release(struct level *level)
+{
+	for (size_t i = 0; i < level->replies.count; i++)
+		ops_reply_release(&level->replies.items[i]);
+	for (size_t i = 0; i < level->addresses.count; i++)
+		ops_free(level->addresses.items[i]);
+	OPS_ARRAY_RELEASE(&level->replies);
+	OPS_ARRAY_RELEASE(&level->addresses);
+}
+
+/* Asks for what the list has, and empties it. */
+static enum ops_code ask_list(struct report *report, struct tile_list *list, struct level *level, struct ops_error *error)
+{
+	struct ops_reply reply;
+	enum ops_code code = OPS_OK;
+
+	if (!list->count)
+		return OPS_OK;
+	ops_buffer_append(&list->address, "", 1);
+	if (list->address.failed || !OPS_ARRAY_RESERVE(&level->replies, 1) || !OPS_ARRAY_RESERVE(&level->addresses, 1))
+		return ops_fault_memory(error);
+	code = ask(report, list->address.bytes, &reply, error);
+	if (code)
+		return code;
+	level->bytes += reply.size;
+	level->replies.items[level->replies.count++] = reply;
+	level->addresses.items[level->addresses.count++] = list->address.bytes;
+	list->address = (struct ops_buffer){0};
+	list->count = 0;
+	return OPS_OK;
+}
+
+static enum ops_code add_tile(struct report *report, struct tile_list *list, struct level *level, int64_t track,
+                              unsigned zoom, int64_t index, int64_t band, struct ops_error *error)
+{
+	if (!list->count)
+		ops_buffer_printf(&list->address, "traces/%s/timeline/%s", report->id, list->route);
+	ops_buffer_printf(&list->address, "%s%" PRId64 ".%u.%" PRId64, list->count ? "%2C" : "", track, zoom, index);
+	if (band)
+		ops_buffer_printf(&list->address, ".%" PRId64, band);
+	return ++list->count == TILES_A_REPLY ? ask_list(report, list, level, error) : OPS_OK;
+}
+
+/* All tiles of one level for the entries of a list, tracks or counters. Stops early once it is too much. */
+static enum ops_code ask_level(struct report *report, const char *member, const char *route, unsigned zoom,
+                               struct level *level, struct ops_error *error)
+{
+	struct ops_json_slice timeline = {report->timeline.body, report->timeline.size}, list, entry;
+	struct tile_list tiles = {.route = route};
+	struct ops_json_walk entries = {0};
+	int64_t duration_ns = member_integer(timeline, "duration_ns");
+	enum ops_code code = OPS_OK;
+
+	if (find_member(timeline, member, &list))
+		entries = ops_json_walk(list.bytes, list.size);
+	while (!code && entries.at && ops_json_next_element(&entries, &entry)) {
+		bool is_track = member_integer(entry, "depths") > 0;
+		int64_t bands = is_track ? (member_integer(entry, "depths") - 1) / OPS_TILE_BAND_DEPTHS + 1 : 1;
+		int64_t from = is_track ? member_integer(entry, "start_ns") >> zoom : 0;
+		int64_t to = (is_track ? member_integer(entry, "end_ns") : duration_ns) >> zoom;
+
+		for (int64_t index = from; !code && index <= to && level->bytes <= TILES_BYTES_MAX; index++)
+			for (int64_t band = 0; !code && band < bands; band++)
+				code = add_tile(report, &tiles, level, member_integer(entry, "id"), zoom, index, band, error);
+	}
+	if (!code)
+		code = ask_list(report, &tiles, level, error);
+	ops_buffer_release(&tiles.address);
+	return code;
+}
+
+/* Notes the numbers of the texts in a reply of tiles. */
+static bool note_names(struct report *report, const struct ops_reply *reply)
+{
+	for (size_t offset = 0; offset + TILE_HEADER <= reply->size;) {
+		uint32_t size, count, name;
+
+		memcpy(&size, reply->body + offset + 4, sizeof(size));
+		memcpy(&count, reply->body + offset + 28, sizeof(count));
+		for (uint32_t i = 0; i < count; i++) {
+			memcpy(&name, reply->body + offset + TILE_HEADER + (size_t)24 * count + (size_t)4 * i, sizeof(name));
+			if (ops_intern_add(&report->names, &name, sizeof(name)) == OPS_INTERN_NONE)
+				return false;
+		}
+		offset += size;
+	}
+	return true;
+}
+
+static enum ops_code write_level(struct report *report, const struct level *level, struct ops_error *error)
+{
+	enum ops_code code = OPS_OK;
+
+	for (size_t i = 0; !code && i < level->replies.count; i++) {
+		const struct ops_reply *reply = &level->replies.items[i];
+
+		if (reply->status != 200)
+			continue;
+		if (strcmp(reply->type, "application/json") != 0 && !note_names(report, reply))
+			return ops_fault_memory(error);
+		code = write_element(report, level->addresses.items[i], reply, error);
+	}
+	return code;
+}
+
+/* One level, if it fits into what the others left. */
+static enum ops_code embed_level(struct report *report, unsigned zoom, bool *ret_fits, struct ops_error *error)
+{
+	struct level level = {0};
+	enum ops_code code = ask_level(report, "tracks", "tiles?tiles=", zoom, &level, error);
+
+	if (!code)
+		code = ask_level(report, "counters", "counters?counters=", zoom, &level, error);
+	*ret_fits = report->tile_bytes + level.bytes <= TILES_BYTES_MAX;
+	if (!code && *ret_fits) {
+		code = write_level(report, &level, error);
+		report->tile_bytes += level.bytes;
+	}
+	level_release(&level);
+	return code;
+}
+
+static enum ops_code embed_names(struct report *report, struct ops_error *error)
+{
+	struct ops_buffer address = {0};
+	enum ops_code code = OPS_OK;
+
+	for (size_t i = 0; !code && i < report->names.count; i++) {
+		uint32_t name;
+
+		if (i % STRINGS_A_REPLY == 0) {
+			address.size = 0;
+			ops_buffer_printf(&address, "traces/%s/strings?ids=", report->id);
+		}
+		memcpy(&name, report->names.entries[i].bytes, sizeof(name));
+		ops_buffer_printf(&address, "%s%" PRIu32, i % STRINGS_A_REPLY ? "%2C" : "", name);
+		if (i + 1 < report->names.count && (i + 1) % STRINGS_A_REPLY)
+			continue;
+		ops_buffer_append(&address, "", 1);
+		code = address.failed ? ops_fault_memory(error) : embed(report, address.bytes, error);
+	}
+	ops_buffer_release(&address);
+	return code;
+}
+
+/* From the whole down, as far as there is room. The first level is there in any case. */
+static enum ops_code embed_timeline(struct report *report, struct ops_error *error)
+{
+	unsigned zoom = (unsigned)member_integer((struct ops_json_slice){report->timeline.body, report->timeline.size},
+	                                         "level_max");
+	enum ops_code code = OPS_OK;
+	bool fits = true;
+
+	for (; !code && fits && zoom >= OPS_TILE_LEVEL_MIN; zoom--)
+		code = embed_level(report, zoom, &fits, error);
+	return code ? code : embed_names(report, error);
+}
+
+/* --- the page ------------------------------------------------------------------------------------------------------- */
+
+static enum ops_code embed_memory(struct report *report, struct ops_error *error)
+{
+	struct ops_json_slice devices, entry, name;
+	struct ops_json_walk list;
+	struct ops_reply reply;
+	char address[ID_MAX + 128];
+	enum ops_code code;
+
+	snprintf(address, sizeof(address), "traces/%s/memory", report->id);
+	code = ask(report, address, &reply, error);
+	if (code)
+		return code;
+	if (reply.status == 200 && find_member((struct ops_json_slice){reply.body, reply.size}, "devices", &devices)) {
+		list = ops_json_walk(devices.bytes, devices.size);
+		while (!code && ops_json_next_element(&list, &entry) && find_member(entry, "device", &name)) {
+			/* "cpu", "cuda:0": the colon is %3A in addresses */
+			const char *colon = memchr(name.bytes, ':', name.size);
+			int kind = (int)(colon ? colon - name.bytes : (long)name.size - 1) - 1;
+			int number = colon ? (int)(name.bytes + name.size - 1 - colon) - 1 : 0;
+
+			snprintf(address, sizeof(address), "traces/%s/memory/curve?device=%.*s%s%.*s", report->id, kind, name.bytes + 1,
+			         colon ? "%3A" : "", number, colon ? colon + 1 : "");
+			code = embed(report, address, error);
+			snprintf(address, sizeof(address), "traces/%s/memory/blocks?device=%.*s%s%.*s&limit=10000", report->id, kind,
+			         name.bytes + 1, colon ? "%3A" : "", number, colon ? colon + 1 : "");
+			if (!code)
+				code = embed(report, address, error);
+		}
+	}
+	ops_reply_release(&reply);
+	return code;
+}
+
+static enum ops_code embed_all(struct report *report, struct ops_error *error)
+{
+	char address[ID_MAX + 256];
+	enum ops_code code = embed(report, "traces", error);
+
+	snprintf(address, sizeof(address), "traces/%s/timeline", report->id);
+	if (!code)
+		code = write_element(report, address, &report->timeline, error);
+	snprintf(address, sizeof(address), "traces/%s/timeline/range?from=0&limit=1000&to=%" PRId64, report->id,
+	         member_integer((struct ops_json_slice){report->timeline.body, report->timeline.size}, "duration_ns"));
+	if (!code)
+		code = embed(report, address, error);
+	if (!code)
+		code = embed(report, "analyses", error);
+	for (size_t i = 0; !code && i < sizeof(asked) / sizeof(asked[0]); i++) {
+		snprintf(address, sizeof(address), "traces/%s/%s", report->id, asked[i]);
+		code = embed(report, address, error);
+	}
+	if (!code)
+		code = embed_memory(report, error);
+	return code ? code : embed_timeline(report, error);
+}
+
+/* The page of the build has one mark, where the replies go. */
+static enum ops_code write_page(struct report *report, struct ops_error *error)
+{
+	static const char mark[] = "<!--replies-->";
+	const struct asset *asset = assets_find("report.html");
+	char *page = asset ? asset_unpack(asset) : NULL;
+	const char *at = page ? strstr(page, mark) : NULL;
+	enum ops_code code;
+
+	if (!asset)
+		return ops_fault(error, OPS_UNSUPPORTED, "this opstrobe was built without its viewer");
+	if (!at) {
+		ops_free(page);
+		return ops_fault_memory(error);
+	}
+	ops_sink_write(report->sink, page, (size_t)(at - page));
+	code = embed_all(report, error);
+	at += sizeof(mark) - 1;
+	ops_sink_write(report->sink, at, strlen(at));
+	ops_free(page);
+	return code;
+}
+
+static void report_release(struct report *report)
+{
+	ops_reply_release(&report->timeline);
+	ops_intern_release(&report->names);
+	ops_buffer_release(&report->target);
+	ops_buffer_release(&report->packed);
+	ops_api_free(report->api);
+}
+
+enum ops_code ops_report_write(const char *trace, const char *path, struct ops_error *error)
+{
+	struct ops_api_options options = {.paths = &trace, .path_count = 1};
+	struct report report = {0};
+	enum ops_code code = ops_api_new(&options, &report.api, error);
+
+	if (!code)
+		code = open_trace(&report, trace, error);
+	if (!code)
+		code = ops_sink_open_file(path, 0, &report.sink, error);
+	if (!code) {
+		code = write_page(&report, error);
+		if (code)
+			ops_sink_abandon(report.sink);
+		else
+			code = ops_sink_close(report.sink, error);
+	}
+	report_release(&report);
+	return code ? ops_fault_context(error, code, "cannot write the report '%s'", path) : OPS_OK;
+}
