@@ -212,18 +212,15 @@ def test_only_get_and_head(server):
         assert server.get("/api/v1/traces", method=method).status == 405
 
 
-def raw(server, data):
-    """Sends bytes as they are; gives what comes back until the server is done, which may be before it has heard all."""
+def raw(server, data, wait=True):
+    """Sends bytes as they are; gives the head of what comes back, nothing if the server hangs up before."""
     received = b""
     with socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT_S) as client:
         try:
             client.sendall(data)
-            client.shutdown(socket.SHUT_WR)
-            while piece := client.recv(65536):
+            while wait and b"\r\n\r\n" not in received and (piece := client.recv(65536)):
                 received += piece
-        except TimeoutError:
-            raise
-        except OSError:  # the server has hung up
+        except ConnectionError:
             pass
     return received
 
@@ -237,7 +234,7 @@ def test_bodies_are_refused(server):
 
 def test_requests_that_are_none(server):
     for data in (b"\0" * 1000, b"GET\r\n\r\n", b"\r\n" * 1000, os.urandom(4000), b"GET / HTTP/9.9\r\n\r\n", b""):
-        raw(server, data)
+        raw(server, data, wait=False)
     long = b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
     assert b"200 OK" not in raw(server, long)
     headers = b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: " + b"y" * 100_000 + b"\r\n\r\n"
