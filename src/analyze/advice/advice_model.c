@@ -38,7 +38,7 @@ static bool median_step(const struct advice *advice, int64_t *ret_ns)
 /* A step that waited for the processor for more than a tenth is none of the steady ones: the wait lies on whatever it did
  * just then. When nearly all did, the average over all has to do, in which waits fall on what takes the processor. */
 #define WAITED_MAX 0.1
-#define LEFT_MIN 3
+#define LEFT_MIN 4
 
 static bool has_waited(const struct advice *advice, size_t i)
 {
