@@ -56,7 +56,7 @@ export function FindingCard({ trace, asked, finding, index, chosen }: FindingPro
 			<p>{finding.evidence}</p>
 			<Places trace={trace} asked={asked} where={finding.where} />
 			<h3>What to do</h3>
-			<p class="advice-text">{finding.advice}</p>
+			<AdviceText text={finding.advice} />
 			<h3>Why it costs</h3>
 			<p class="soft">{finding.explanation}</p>
 			<ul class="more">
@@ -69,6 +69,21 @@ export function FindingCard({ trace, asked, finding, index, chosen }: FindingPro
 				))}
 			</ul>
 		</article>
+	);
+}
+
+/** Words, and code to take over behind an empty line. */
+function AdviceText({ text }: { text: string }) {
+	const [words = "", ...code] = text.split("\n\n");
+	return (
+		<>
+			<p class="advice-text">{words}</p>
+			{code.length > 0 && (
+				<pre class="advice-code">
+					<code>{code.join("\n\n")}</code>
+				</pre>
+			)}
+		</>
 	);
 }
 
