@@ -178,7 +178,7 @@ static void take_own(struct kineto_reader *reader, const struct ops_json_member 
 			kineto_take_own_roles(reader, member);
 		else if (!kineto_integer(member, &number))
 			continue;
-		else if (KINETO_IS(key, size, "lost") && number >= 0)
+		else if ((KINETO_IS(key, size, "lost") || KINETO_IS(key, size, "lost_roles")) && number >= 0)
 			reader->lost += (uint64_t)number;
 		else if (KINETO_IS(key, size, "pid"))
 			reader->pid = number, reader->has_pid = true;

@@ -4,6 +4,7 @@
  *
  *     "storages":[[address,bytes],[address,bytes,device type,device index + 1],…]   the device where it is not the CPU
  *     "roles":[[time,storage,role,"name",track],…]
+ *     "lost_roles":3    those for which there is no room
  *     a row's "Storages":[1,-2]    places counted from 1, negative where the operator writes; [address,…] beyond the table
  */
 #include "write/chrome_storages.h"
@@ -82,10 +83,10 @@ static void add_place(struct ops_buffer *out, const struct ops_chrome_storages *
 static void add_roles(struct ops_buffer *out, const struct ops_chrome_storages *storages, const struct ops_trace *trace,
                       int64_t base_ns)
 {
-	size_t count, start = out->size;
+	size_t count, i, start = out->size;
 	const struct ops_role_record *roles = ops_trace_roles(trace, &count);
 
-	for (size_t i = 0; i < count && out->size - start < ROLES_TEXT_MAX; i++) {
+	for (i = 0; i < count && out->size - start < ROLES_TEXT_MAX; i++) {
 		struct ops_string name = ops_trace_string(trace, roles[i].name);
 
 		ops_buffer_append_text(out, i ? ",[" : ",\n\"roles\":[[");
@@ -97,6 +98,8 @@ static void add_roles(struct ops_buffer *out, const struct ops_chrome_storages *
 		ops_buffer_printf(out, ",%" PRIu32 "]", roles[i].track);
 	}
 	ops_buffer_append_text(out, count ? "]" : "");
+	if (i < count)
+		ops_buffer_printf(out, ",\n\"lost_roles\":%zu", count - i);
 }
 
 void ops_chrome_add_storages(struct ops_buffer *out, const struct ops_chrome_storages *storages,

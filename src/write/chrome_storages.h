@@ -25,7 +25,7 @@ bool ops_chrome_storages_collect(struct ops_chrome_storages *storages, const str
 void ops_chrome_storages_release(struct ops_chrome_storages *storages);
 
 /* Appends the members "storages" and "roles" of "opstrobe", each with a comma before; nothing for what a trace has not.
- * Times count from `base_ns`. */
+ * Times count from `base_ns`. Roles that a reader would not take any more are left out, and their number is a member. */
 void ops_chrome_add_storages(struct ops_buffer *out, const struct ops_chrome_storages *storages,
                              const struct ops_trace *trace, int64_t base_ns);
 

@@ -142,7 +142,7 @@ def stacks_of_operators(profile, program):
     """Up to the program: what was open at the start has another line with torch."""
     stacks = []
     for event in profile.events():
-        if getattr(event, "activity_type", "cpu_op") == "cpu_op":  # torch 2.4 lists nothing else here
+        if getattr(event, "activity_type", "cpu_op") == "cpu_op" and event.scope != 7:  # torch 2.4 says no types
             frames = [frame_of_both(frame) for frame in event.stack]
             ends = [i for i, frame in enumerate(frames) if frame.endswith(f": {program}")]
             stacks.append((event, frames[: ends[0] + 1] if ends else frames))

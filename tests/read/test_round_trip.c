@@ -111,6 +111,32 @@ static void odd_storages(void **state)
 	ops_trace_unref(trace);
 }
 
+/* There is room in a file for so many of them; the others are lost, and it says so. */
+static void more_roles_than_fit(void **state)
+{
+	struct ops_builder *builder = ops_builder_new();
+	struct ops_role_record role = {.storage = {.address = 4096, .role = OPS_ROLE_PARAMETER}};
+	const size_t given = 1000, name_bytes = 100000;
+	struct ops_trace *trace, *again;
+	char *name = malloc(name_bytes);
+	size_t count;
+
+	(void)state;
+	memset(name, 'n', name_bytes);
+	role.name = ops_builder_string(builder, name, name_bytes);
+	role.track = ops_builder_track(builder, &(struct ops_track){.pid = 1, .tid = 1, .number = 1});
+	for (size_t i = 0; i < given; i++, role.time_ns++)
+		ops_builder_role(builder, &role);
+	trace = finish(builder);
+	again = write_and_read(trace, "trace.json");
+	ops_trace_roles(again, &count);
+	assert_in_range(count, 300, 400);
+	assert_int_equal(ops_trace_info(again)->lost, given - count);
+	ops_trace_unref(again);
+	ops_trace_unref(trace);
+	free(name);
+}
+
 static void python_calls(void **state)
 {
 	struct ops_trace *trace = finish(calls_builder());
@@ -274,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(one_of_everything),
 		IN_FOLDER(odd_storages),
+		IN_FOLDER(more_roles_than_fit),
 		IN_FOLDER(python_calls),
 		IN_FOLDER(calls_of_torch),
 		IN_FOLDER(of_another_file),
