@@ -5,6 +5,7 @@ the file. Then what is made of stacks: groups, the table's column, files for fla
 import collections
 import contextlib
 import json
+import os
 import pickle
 import re
 import shutil
@@ -458,6 +459,27 @@ def test_spec_6_5_speedscope_reads_the_same_from_both_files(recorded, speedscope
     assert {frame["name"] for frame in frames} == {frame for stack in own["stacks"] for frame in stack.split(";")} | {
         frame["name"] for frame in frames if ";" in frame["name"]
     }
+
+
+def test_spec_6_5_flamegraph_pl_draws_every_frame(recorded, tmp_path):
+    """Brendan Gregg's own script, which Debian has in libdevel-nytprof-perl."""
+    script = shutil.which("flamegraph.pl") or "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
+    if not shutil.which("perl") or not os.path.exists(script):
+        pytest.skip("there is no flamegraph.pl")
+    recorded[2].export_stacks(tmp_path / "stacks.txt")
+    command = ["perl", script, "--countname=ns", "--minwidth=0", tmp_path / "stacks.txt"]
+    drawn = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert drawn.stderr == ""
+    expected = collections.Counter()
+    for stack, ns in collapsed(tmp_path / "stacks.txt").items():
+        frames = stack.translate(str.maketrans("<>", "()")).split(";")  # as the script has them
+        for depth in range(len(frames) + 1):
+            expected[tuple(frames[:depth])] += ns
+    titles = [box.text for box in ElementTree.fromstring(drawn.stdout).iterfind(".//{*}g/{*}title")]
+    boxes = [re.fullmatch(r"(.*) \(([\d,]+) ns, [\d.]+%\)", title).groups() for title in titles]
+    assert sorted((name, int(ns.replace(",", ""))) for name, ns in boxes) == sorted(
+        (stack[-1] if stack else "all", ns) for stack, ns in expected.items()
+    )
 
 
 def test_spec_6_5_picture(recorded, tmp_path):
