@@ -7,8 +7,10 @@ Views over the trace: an event becomes an object when it is looked at, and nothi
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
+from typing import NamedTuple
 
 from opstrobe import _core
 from opstrobe._enums import RecordScope, _EventType
@@ -64,6 +66,12 @@ class _Timed:
 
     def __init__(self, event: _core.FunctionEvent, base_ns: int) -> None:
         self._event, self._base_ns = event, base_ns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Timed) and (self._event.id, self._base_ns) == (other._event.id, other._base_ns)
+
+    def __hash__(self) -> int:
+        return hash((self._event.id, self._base_ns))
 
     def _ns(self, time_us: float) -> int:
         return self._base_ns + round(time_us * 1000)
@@ -134,8 +142,8 @@ class _ProfilerEvent(_Timed):
         return None if parent is None else _ProfilerEvent(parent, self._base_ns)
 
     @property
-    def children(self) -> _Views:
-        return _Views(_ProfilerEvent, self._event.cpu_children, self._base_ns)
+    def children(self) -> list[_ProfilerEvent]:
+        return [_ProfilerEvent(event, self._base_ns) for event in self._event.cpu_children]
 
     @property
     def tag(self) -> _EventType:
@@ -147,10 +155,12 @@ class _ProfilerEvent(_Timed):
     def extra_fields(self) -> SimpleNamespace:
         event = self._event
         if not event.is_python_function:
-            return SimpleNamespace(
+            return _OperatorFields(
                 name=self.name,
                 scope=RecordScope(event.scope),
                 sequence_number=event.sequence_nr,
+                allow_tf32_cublas=False,
+                inputs=_inputs_of(event),
                 shapes=event.structured_input_shapes,
                 dtypes=event.input_dtypes,
                 concrete_inputs=event.concrete_inputs,
@@ -170,6 +180,68 @@ class _ProfilerEvent(_Timed):
     @property
     def typed(self) -> tuple[_EventType, SimpleNamespace]:
         return self.tag, self.extra_fields
+
+
+class _OperatorFields(SimpleNamespace):
+    """What there is to know of an operator. Passes for torch's own, whose type programs ask for."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        native: Any = sys.modules.get("torch._C._profiler")
+        return _OperatorFields if native is None else native._ExtraFields_TorchOp
+
+
+class _TensorMetadata(NamedTuple):
+    """A tensor that an operator was called with; its storage and its identity are not known here."""
+
+    sizes: list[int]
+    strides: list[int]
+    dtype: Any  # of torch; None for one that this torch has not
+    layout: Any
+    device: Any
+    impl_ptr: int | None = None
+    storage_data_ptr: int | None = None
+    id: int | None = None
+    allocation_id: int | None = None
+
+
+# What C++ calls the types that torch names otherwise.
+_DTYPES = {
+    "double": "float64",
+    "float": "float32",
+    "c10::Half": "float16",
+    "c10::BFloat16": "bfloat16",
+    "long int": "int64",
+    "int": "int32",
+    "short int": "int16",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+    "c10::complex<float>": "complex64",
+    "c10::complex<double>": "complex128",
+}
+
+
+def _inputs_of(event: _core.FunctionEvent) -> list[Any]:
+    """Tensors, lists of them and scalars, in order of the arguments; None for what else there is."""
+    return [
+        _input(*argument)
+        for argument in zip(
+            event.input_dtypes,
+            event.structured_input_shapes,
+            event.structured_input_strides,
+            event.concrete_inputs,
+        )
+    ]
+
+
+def _input(dtype: str, sizes: Any, strides: Any, value: Any) -> Any:
+    if dtype in ("", "Scalar", "ScalarList"):
+        return value
+    torch: Any = sys.modules.get("torch")
+    if dtype == "TensorList":
+        return [_TensorMetadata(*each, None, None, None) for each in zip(sizes, strides)]
+    kind = getattr(torch, _DTYPES.get(dtype, dtype.removeprefix("c10::").lower()), None)
+    return _TensorMetadata(sizes, strides, kind, getattr(torch, "strided", None), None)
 
 
 def _call_site(name: str) -> SimpleNamespace:
@@ -192,7 +264,7 @@ class _Views(Sequence):  # type: ignore[type-arg]
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return _Views(self._kind, self._events[index], self._base_ns)
+            return [self._kind(event, self._base_ns) for event in self._events[index]]
         return self._kind(self._events[index], self._base_ns)
 
     def __iter__(self) -> Iterator[Any]:

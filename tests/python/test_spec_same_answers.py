@@ -308,3 +308,51 @@ def spec_appendix_b_raw_events(module, folder):
         event.stack(),
         event.is_user_annotation(),
     ]
+
+
+@question
+def spec_appendix_b_inputs_in_the_tree(module, folder):
+    half, one = torch.ones(4, 4)[:, ::2], torch.ones(1, dtype=torch.int64)
+    with module.profile(record_shapes=True) as prof:
+        torch.add(half, one, alpha=2)
+        torch.cat([half, half])
+    said = []
+    for node in nodes(prof.profiler.kineto_results.experimental_event_tree()):
+        if node.name in ("aten::add", "aten::cat") and node.parent is None:
+            for given in node.extra_fields.inputs:
+                tensors = given if isinstance(given, list) else [given]
+                said.append([(t.sizes, t.strides, t.dtype) if hasattr(t, "sizes") else t for t in tensors])
+                said[-1] = [entry[:2] for entry in said[-1]] if isinstance(given, list) else said[-1]
+    return said
+
+
+@pytest.mark.torch_like("2.9", "2.13")  # torch 2.15 has neither any more
+def test_spec_1_1_tools_of_torch_take_our_profiles():
+    from torch.profiler import _pattern_matcher, _utils
+
+    def answers(module):
+        x, model = torch.ones(10, 10), nn.Sequential(nn.Conv2d(3, 3, 3, 1, 1), nn.BatchNorm2d(3))
+        optimizer = torch.optim.Adam(model.parameters())
+        with module.profile(with_stack=True, record_shapes=True) as prof:
+            for i in range(10):
+                x[i] = i
+            optimizer.zero_grad(set_to_none=False)
+            model(torch.rand(2, 3, 8, 8)).sum().backward()
+            optimizer.step()
+        found = {
+            name: len(getattr(_pattern_matcher, name)(prof).matched_events())
+            for name in (
+                "ForLoopIndexingPattern",
+                "OptimizerSingleTensorPattern",
+                "Conv2dBiasFollowedByBatchNorm2dPattern",
+                "SynchronizedDataLoaderPattern",
+            )
+        }
+        for key, metrics in _utils.BasicEvaluation(prof.profiler).metrics.items():
+            inside = sum(child.duration_time_ns for child in key.event.children)
+            assert metrics.self_time_ns == key.event.duration_time_ns - inside
+        return found
+
+    ours = answers(opstrobe)
+    assert ours == answers(torch.profiler)
+    assert any(ours.values())
