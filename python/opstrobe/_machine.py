@@ -101,5 +101,6 @@ def of_machine(clock: StepClock) -> str:
             "memory_limit_bytes": limit,
             "memory_peak_bytes": most,
             "steps": clock.steps,
-        }
+        },
+        separators=(",", ":"),  # as a file of it that is read and written again has it
     )
