@@ -159,8 +159,8 @@ def main():
     )
     print(
         "\nworth trying next:\n"
+        f"  .venv/bin/opstrobe serve --open {trace}   see it in the browser\n"
         f"  .venv/bin/opstrobe advise {trace}   what to change, at which line, and what it gains\n"
-        "  open the trace in ui.perfetto.dev or chrome://tracing\n"
         "  .venv/bin/opstrobe run --table examples/resnet18.py   any program, without a change\n"
         "  .venv/bin/opstrobe run --steps 2:5 --record-shapes --memory your_training.py\n"
         "  .venv/bin/opstrobe doctor   what works on this machine"
