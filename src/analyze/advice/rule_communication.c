@@ -201,15 +201,18 @@ static bool find_links(struct links *links, const struct advice_ranks *ranks, ui
 			struct ops_string group = rank_text(ranks, collective->group);
 			struct link_use *use;
 			uint32_t *at;
+			bool known;
 
-			if (collective->bytes < LARGE_BYTES || !group.size || seen[collective->key]++ ||
+			if (collective->bytes < LARGE_BYTES || !group.size || seen[collective->key] ||
 			    ranks->taking[collective->key] < 2)
 				continue;
+			seen[collective->key] = 1;
 			at = view_map_slot(&links->by_group, key, (uint32_t)links->uses.count);
-			use = !at ? NULL : *at < links->uses.count ? &links->uses.items[*at] : OPS_ARRAY_PUSH(&links->uses);
+			known = at && *at < links->uses.count;
+			use = !at ? NULL : known ? &links->uses.items[*at] : OPS_ARRAY_PUSH(&links->uses);
 			if (!use)
 				return false;
-			if (*at + 1 == links->uses.count && !use->size)
+			if (!known)
 				*use = (struct link_use){collective->kind, collective->group, group_size(group), 0, 0};
 			use->bytes += (double)collective->bytes;
 			use->ns += (double)ranks->shortest_ns[collective->key];

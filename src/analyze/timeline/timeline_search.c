@@ -83,11 +83,13 @@ static bool count_hit(struct searching *s, uint32_t row)
 	s->total++;
 	if (s->bins) {
 		const struct ops_window *window = &s->search->window;
-		int64_t end_ns = window->to_ns < s->timeline->duration_ns ? window->to_ns : s->timeline->duration_ns + 1;
-		double share = (double)(timeline_start(s->timeline, row) - window->from_ns) / (double)(end_ns - window->from_ns);
-		size_t bin = share <= 0 ? 0 : (size_t)(share * s->search->bins);
+		bool to_end = window->to_ns >= s->timeline->duration_ns;
+		double end_ns = to_end ? (double)s->timeline->duration_ns + 1 : (double)window->to_ns;
+		double share = ((double)timeline_start(s->timeline, row) - (double)window->from_ns) / (end_ns - (double)window->from_ns);
+		uint32_t last = s->search->bins - 1;
+		uint32_t bin = share >= 1 ? last : share > 0 ? (uint32_t)(share * s->search->bins) : 0; /* 0 also for NaN */
 
-		s->bins[bin < s->search->bins ? bin : s->search->bins - 1]++;
+		s->bins[bin < last ? bin : last]++;
 	}
 	if (!ops_bit(s->met, name)) {
 		uint32_t *slot = s->names.count < NAMES_MAX ? OPS_ARRAY_PUSH(&s->names) : &name;
