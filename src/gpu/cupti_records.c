@@ -153,6 +153,12 @@ static void put_number(struct ops_buffer *text, const char *key, double value)
 	ops_buffer_append(text, digits, (size_t)(ops_json_double_to(digits, value) - digits));
 }
 
+/* What the records of work on a device call alike, though they lie at different places. */
+#define PLACE(activity, record)                                                                    \
+	((activity)->start_ns = (int64_t)(record)->start, (activity)->end_ns = (int64_t)(record)->end,  \
+	 (activity)->device = (uint16_t)(record)->deviceId, (activity)->stream = (record)->streamId,   \
+	 (activity)->correlation = (record)->correlationId)
+
 /* --- kernels -------------------------------------------------------------------------------------------------------- */
 
 /* What kernels have in common that differ in time and name alone. No padding: it is compared as bytes. */
@@ -244,11 +250,7 @@ static void take_kernel(struct ops_cupti_decoder *decoder, const kernel_record *
 	};
 
 	activity->kind = OPS_ACTIVITY_KERNEL;
-	activity->start_ns = (int64_t)record->start;
-	activity->end_ns = (int64_t)record->end;
-	activity->device = (uint16_t)record->deviceId;
-	activity->stream = record->streamId;
-	activity->correlation = record->correlationId;
+	PLACE(activity, record);
 	activity->name = kernel_name(decoder, record->name);
 	activity->details = launch_details(decoder, &launch);
 }
@@ -310,29 +312,17 @@ static uint32_t copy_text(struct ops_cupti_decoder *decoder, uint32_t kind, uint
 	                            : ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
 }
 
-static void place_copy(struct ops_activity *activity, const struct copy_shape *copy, uint64_t start, uint64_t end)
-{
-	activity->start_ns = (int64_t)start;
-	activity->end_ns = (int64_t)end;
-	activity->device = (uint16_t)copy->device;
-	activity->stream = copy->stream;
-}
+#define COPY_SHAPE(record, ...)                                                                    \
+	{.kind = (record)->kind, .device = (record)->deviceId, .context = (record)->contextId,         \
+	 .stream = (record)->streamId, .graph = (record)->graphId, .graph_node = (record)->graphNodeId, __VA_ARGS__}
 
 static void take_copy(struct ops_cupti_decoder *decoder, const copy_record *record, struct ops_activity *activity)
 {
-	struct copy_shape copy = {
-		.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
-		.device = record->deviceId,
-		.context = record->contextId,
-		.stream = record->streamId,
-		.graph = record->graphId,
-		.graph_node = record->graphNodeId,
-	};
+	struct copy_shape copy = COPY_SHAPE(record, .peers = {0});
 
 	activity->kind = OPS_ACTIVITY_MEMCPY;
-	place_copy(activity, &copy, record->start, record->end);
+	PLACE(activity, record);
 	activity->bytes = record->bytes;
-	activity->correlation = record->correlationId;
 	activity->name = copy_text(decoder, record->copyKind, record->srcKind, record->dstKind);
 	activity->details = copy_details(decoder, &copy);
 }
@@ -340,38 +330,23 @@ static void take_copy(struct ops_cupti_decoder *decoder, const copy_record *reco
 static void take_peer_copy(struct ops_cupti_decoder *decoder, const peer_copy_record *record,
                            struct ops_activity *activity)
 {
-	struct copy_shape copy = {
-		.kind = CUPTI_ACTIVITY_KIND_MEMCPY2,
-		.device = record->deviceId,
-		.context = record->contextId,
-		.stream = record->streamId,
-		.peers = {record->srcDeviceId, record->srcContextId, record->dstDeviceId, record->dstContextId},
-		.graph_node = record->graphNodeId,
-	};
+	struct copy_shape copy = COPY_SHAPE(record, .peers = {record->srcDeviceId, record->srcContextId,
+	                                                       record->dstDeviceId, record->dstContextId});
 
 	activity->kind = OPS_ACTIVITY_MEMCPY;
-	place_copy(activity, &copy, record->start, record->end);
+	PLACE(activity, record);
 	activity->bytes = record->bytes;
-	activity->correlation = record->correlationId;
 	activity->name = copy_text(decoder, record->copyKind, record->srcKind, record->dstKind);
 	activity->details = copy_details(decoder, &copy);
 }
 
 static void take_set(struct ops_cupti_decoder *decoder, const set_record *record, struct ops_activity *activity)
 {
-	struct copy_shape set = {
-		.kind = CUPTI_ACTIVITY_KIND_MEMSET,
-		.device = record->deviceId,
-		.context = record->contextId,
-		.stream = record->streamId,
-		.graph = record->graphId,
-		.graph_node = record->graphNodeId,
-	};
+	struct copy_shape set = COPY_SHAPE(record, .peers = {0});
 
 	activity->kind = OPS_ACTIVITY_MEMSET;
-	place_copy(activity, &set, record->start, record->end);
+	PLACE(activity, record);
 	activity->bytes = record->bytes;
-	activity->correlation = record->correlationId;
 	decoder->text.size = 0;
 	ops_buffer_printf(&decoder->text, "Memset (%s)", memory_name(record->memoryKind));
 	if (!decoder->text.failed)
