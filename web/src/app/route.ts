@@ -50,6 +50,9 @@ export function nameRoute(view: string, trace: string): void {
 /** Changes parameters of the view that is shown (undefined takes one away), without a new entry in the history. */
 export function setParams(changes: Params): void {
 	const { view, trace, params } = route.value;
+	const address = parseRoute(location.hash);
+	// The address may be elsewhere already (a step back) and the view not know it yet: then the entry is not its own.
+	if (address.view !== view || address.trace !== trace) return;
 	const href = routeHref(view, trace, { ...Object.fromEntries(params), ...changes });
 	if (href === location.hash) return;
 	history.replaceState(null, "", href);
