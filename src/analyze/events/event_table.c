@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/json_walk.h"
 
@@ -66,7 +67,7 @@ static void fill_row(struct event_table *table, uint32_t source, const uint8_t *
 
 	*row = (struct event_row){
 		.ts_ns = (int64_t)((uint64_t)events->start_ns[source] - (uint64_t)base_ns),
-		.dur_ns = events->end_ns[source] - events->start_ns[source],
+		.dur_ns = ops_difference(events->end_ns[source], events->start_ns[source]),
 		.stream = stream_of(trace, source),
 		.correlation = events->correlation ? events->correlation[source] : -1,
 		.step = EVENT_NO_STEP,
