@@ -54,6 +54,7 @@ test("from advice to the moment in the timeline, to the source line, and back", 
 	expect(await page.locator(".source-line.chosen code").innerText()).toContain(lines[place.line! - 1]!.trim());
 	await page.locator(".source-line .number a").last().click();
 	await page.waitForFunction(() => location.hash.startsWith("#/timeline/"));
+	await page.getByText(/train\.py:\d+/).first().waitFor();
 	await page.goBack();
 	await page.locator(".source-line.chosen").waitFor();
 	await page.goBack();
