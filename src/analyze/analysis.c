@@ -348,17 +348,7 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 		code = answer(&run, options, &out);
 	result_release(&run.result);
 	event_set_release(&run.events);
-	if (!code)
-		ops_buffer_append(&out, "", 1);
-	if (!code && out.failed)
-		code = ops_fault_memory(error);
-	if (code) {
-		ops_buffer_release(&out);
-		return code;
-	}
-	*ret_text = out.bytes;
-	*ret_size = out.size - 1;
-	return OPS_OK;
+	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
 void ops_free_analysis(char *text)

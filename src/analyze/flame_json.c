@@ -9,7 +9,6 @@
 #include "analyze/flame.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
-#include "base/fault.h"
 #include "base/json_writer.h"
 
 struct telling {
@@ -197,12 +196,6 @@ enum ops_code ops_flame_json(const struct ops_flame *flame, enum ops_stack_metri
 	if (done)
 		write_frames(&telling, metric == OPS_STACKS_SELF_DEVICE ? "self_device" : "self_cpu", &json);
 	telling_release(&telling);
-	ops_buffer_append(&out, "", 1);
-	if (!done || out.failed) {
-		ops_buffer_release(&out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = out.bytes;
-	*ret_size = out.size - 1;
-	return OPS_OK;
+	out.failed |= !done;
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

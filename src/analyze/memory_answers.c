@@ -13,21 +13,6 @@
 #include "base/fault.h"
 #include "base/json_writer.h"
 
-static enum ops_code finish(struct ops_buffer *out, enum ops_code code, char **ret_text, size_t *ret_size,
-                            struct ops_error *error)
-{
-	ops_buffer_append(out, "", 1);
-	if (!code && out->failed)
-		code = ops_fault_memory(error);
-	if (code) {
-		ops_buffer_release(out);
-		return code;
-	}
-	*ret_text = out->bytes;
-	*ret_size = out->size - 1;
-	return OPS_OK;
-}
-
 static void write_text(struct ops_json_writer *json, const char *key, const char *text)
 {
 	ops_json_key(json, key);
@@ -127,7 +112,7 @@ enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, int64_
 	}
 	ops_json_close(&json, ']');
 	ops_json_close(&json, '}');
-	return finish(&out, code, ret_text, ret_size, error);
+	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
 /* --- the curve ------------------------------------------------------------------------------------------------------ */
@@ -289,7 +274,7 @@ enum ops_code ops_memory_curve_json(const struct ops_memory_timeline *timeline, 
 	if (done)
 		write_curve(timeline, &curve, &json);
 	OPS_ARRAY_RELEASE(&curve.points);
-	return finish(&out, done ? OPS_OK : ops_fault_memory(error), ret_text, ret_size, error);
+	return ops_buffer_give(&out, done ? OPS_OK : ops_fault_memory(error), ret_text, ret_size, error);
 }
 
 /* --- blocks --------------------------------------------------------------------------------------------------------- */
@@ -378,5 +363,5 @@ enum ops_code ops_memory_blocks_json(const struct ops_memory_timeline *timeline,
 	ops_json_close(&json, ']');
 	ops_json_close(&json, '}');
 	ops_free(sorted);
-	return finish(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

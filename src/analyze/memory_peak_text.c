@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
-#include "base/fault.h"
 #include "base/json.h"
 
 #define STACK_MAX 32 /* frames shown of one allocation in JSON */
@@ -258,13 +257,7 @@ enum ops_code ops_memory_peak_text(const struct ops_memory_timeline *timeline, c
 	struct teller teller = {timeline, peak, top, {0}};
 
 	(json ? tell_json : tell)(&teller);
-	if (teller.out.failed || !ops_buffer_room(&teller.out, 1)) {
-		ops_buffer_release(&teller.out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = teller.out.bytes;
-	*ret_size = teller.out.size;
-	return OPS_OK;
+	return ops_buffer_give(&teller.out, OPS_OK, ret_text, ret_size, error);
 }
 
 void ops_memory_free_text(char *text)

@@ -5,7 +5,6 @@
 #include <opstrobe/modules.h>
 
 #include "base/alloc.h"
-#include "base/fault.h"
 #include "base/json_writer.h"
 
 static const char *const metrics[] = {
@@ -73,12 +72,5 @@ enum ops_code ops_module_json(const struct ops_module_tree *tree, char **ret_tex
 	rows = ops_module_tree_classes(tree, &count);
 	write_rows(&json, "classes", rows, count);
 	ops_json_close(&json, '}');
-	ops_buffer_append(&out, "", 1);
-	if (out.failed) {
-		ops_buffer_release(&out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = out.bytes;
-	*ret_size = out.size - 1;
-	return OPS_OK;
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

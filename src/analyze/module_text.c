@@ -370,14 +370,8 @@ enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct o
 	if (ok)
 		add_all(&sheet);
 	ops_free(sheet.lines);
-	ops_buffer_append(&sheet.out, "", 1);
-	if (!ok || sheet.out.failed) {
-		ops_buffer_release(&sheet.out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = sheet.out.bytes;
-	*ret_size = sheet.out.size - 1;
-	return OPS_OK;
+	sheet.out.failed |= !ok;
+	return ops_buffer_give(&sheet.out, OPS_OK, ret_text, ret_size, error);
 }
 
 void ops_free_module_text(char *text)

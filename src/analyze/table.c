@@ -443,20 +443,11 @@ enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_row
 	t.unit = ops_time_unit_of(options->time_unit);
 	if (rows->count > 0) /* a table of nothing is the empty text */
 		code = make(&t, error);
-	ops_buffer_append(&t.out, "", 1);
-	if (code == OPS_OK && t.out.failed)
-		code = ops_fault_memory(error);
-	if (code == OPS_OK) {
-		*ret_text = t.out.bytes;
-		*ret_size = t.out.size - 1;
-		t.out.bytes = NULL;
-	}
 	ops_free(t.name_lengths);
 	ops_free(t.shapes_lengths);
 	ops_free(t.frame_lengths);
 	ops_buffer_release(&t.scratch);
-	ops_buffer_release(&t.out);
-	return code;
+	return ops_buffer_give(&t.out, code, ret_text, ret_size, error);
 }
 
 void ops_free_text(char *text)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/fault.h"
 #include "base/json.h"
 
 #define CAPACITY_MIN 256u
@@ -90,4 +91,20 @@ void ops_buffer_printf(struct ops_buffer *buffer, const char *format, ...)
 		buffer->failed = true;
 	}
 	va_end(again);
+}
+
+enum ops_code ops_buffer_give(struct ops_buffer *take_buffer, enum ops_code code, char **ret_text, size_t *ret_size,
+                              struct ops_error *error)
+{
+	ops_buffer_append(take_buffer, "", 1);
+	if (!code && take_buffer->failed)
+		code = ops_fault_memory(error);
+	if (code) {
+		ops_buffer_release(take_buffer);
+		return code;
+	}
+	*ret_text = take_buffer->bytes;
+	*ret_size = take_buffer->size - 1;
+	*take_buffer = (struct ops_buffer){0};
+	return OPS_OK;
 }

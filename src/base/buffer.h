@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/error.h>
+
 struct ops_buffer {
 	char *bytes;
 	size_t size;
@@ -24,5 +26,11 @@ void ops_buffer_append(struct ops_buffer *buffer, const void *bytes, size_t size
 void ops_buffer_append_text(struct ops_buffer *buffer, const char *text);
 void ops_buffer_append_int(struct ops_buffer *buffer, int64_t value);
 __attribute__((format(printf, 2, 3))) void ops_buffer_printf(struct ops_buffer *buffer, const char *format, ...);
+
+/* The end of a function that makes a text: hands what is in the buffer to the caller, with a NUL behind that `*ret_size` does
+ * not count, to be freed with ops_free. With a `code` whose error is set already, or when the buffer failed (OPS_NO_MEMORY),
+ * the buffer is released and what is returned says why. */
+enum ops_code ops_buffer_give(struct ops_buffer *take_buffer, enum ops_code code, char **ret_text, size_t *ret_size,
+                              struct ops_error *error);
 
 #endif

@@ -39,21 +39,6 @@ enum ops_code request_fail(struct request *request, int status, struct ops_error
 	return ops_fault(error, OPS_INVALID, "%s", text);
 }
 
-enum ops_code request_finish(struct ops_buffer *out, enum ops_code code, char **ret_text, size_t *ret_size,
-                             struct ops_error *error)
-{
-	ops_buffer_append(out, "", 1);
-	if (!code && out->failed)
-		code = ops_fault_memory(error);
-	if (code) {
-		ops_buffer_release(out);
-		return code;
-	}
-	*ret_text = out->bytes;
-	*ret_size = out->size - 1;
-	return OPS_OK;
-}
-
 const struct query_text *request_need(struct request *request, const char *name, struct ops_error *error)
 {
 	const struct query_text *text = query_find(&request->query, name);

@@ -73,9 +73,6 @@ extern const struct route trace_routes[], view_routes[], source_routes[], tree_r
 /* Sets the status of an error. */
 __attribute__((format(printf, 4, 5))) enum ops_code request_fail(struct request *request, int status, struct ops_error *error,
                                                                  const char *format, ...);
-/* The text in the buffer, or an error. Releases the buffer then. */
-enum ops_code request_finish(struct ops_buffer *out, enum ops_code code, char **ret_text, size_t *ret_size,
-                             struct ops_error *error);
 /* A parameter that must be there. NULL, with an error, when it is not. */
 const struct query_text *request_need(struct request *request, const char *name, struct ops_error *error);
 

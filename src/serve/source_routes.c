@@ -125,7 +125,7 @@ static enum ops_code answer_source(struct request *request, char **ret_text, siz
 	ops_json_bool(&json, changed_ns > ops_trace_events(served->trace)->start_ns[0]);
 	ops_json_close(&json, '}');
 	ops_buffer_release(&source);
-	return request_finish(&out, code, ret_text, ret_size, error);
+	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
 const struct route source_routes[] = {

@@ -33,7 +33,7 @@ static enum ops_code answer_server(struct request *request, char **ret_text, siz
 	ops_json_key(&json, "viewer");
 	ops_json_bool(&json, assets_have_viewer());
 	ops_json_close(&json, '}');
-	return request_finish(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 static enum ops_code answer_traces(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
@@ -44,7 +44,7 @@ static enum ops_code answer_traces(struct request *request, char **ret_text, siz
 	ops_json_open(&json, '{');
 	catalog_write(request->api->catalog, &json);
 	ops_json_close(&json, '}');
-	return request_finish(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 /* --- the traces of a request ---------------------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static enum ops_code answer_analyses(struct request *request, char **ret_text, s
 	}
 	ops_json_close(&json, ']');
 	ops_json_close(&json, '}');
-	return request_finish(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 static enum ops_code check_args(const char *args, struct ops_error *error)

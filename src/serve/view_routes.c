@@ -61,7 +61,7 @@ static enum ops_code select_views(struct request *request, char **ret_text, size
 		code = write_parts(request->reply, parts->bytes, &json, error);
 		ops_json_close(&json, '}');
 	}
-	return request_finish(&out, code, ret_text, ret_size, error);
+	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
 /* "3" or "3:5", as `opstrobe cut --steps` takes them. */

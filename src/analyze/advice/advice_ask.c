@@ -72,14 +72,7 @@ enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_advice_fo
 		advice_write_json(&adviser->report, &out);
 	else
 		advice_write_text(&adviser->report, format == OPS_ADVICE_MARKDOWN, &out);
-	ops_buffer_append(&out, "", 1);
-	if (out.failed) {
-		ops_buffer_release(&out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = out.bytes;
-	*ret_size = out.size - 1;
-	return OPS_OK;
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum ops_advice_format format, char **ret_text,

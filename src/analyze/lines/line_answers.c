@@ -11,7 +11,6 @@
 #include "analyze/result.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
-#include "base/fault.h"
 
 static int compare_numbers(int64_t a, int64_t b)
 {
@@ -185,14 +184,8 @@ enum ops_code ops_lines(const struct ops_trace *trace, enum ops_lines_format for
 	else if (done)
 		done = write_table(&costs, format, rows_max, &out);
 	line_costs_release(&costs);
-	ops_buffer_append(&out, "", 1);
-	if (!done || out.failed) {
-		ops_buffer_release(&out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = out.bytes;
-	*ret_size = out.size - 1;
-	return OPS_OK;
+	out.failed |= !done;
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 void ops_free_lines(char *text)

@@ -141,8 +141,4 @@ struct timeline_rows {
 };
 bool timeline_rows_in(const struct ops_timeline *timeline, const struct ops_window *window, struct timeline_rows *ret_rows);
 
-/* The text in a buffer is handed to the caller, or the buffer released. */
-enum ops_code timeline_finish(struct ops_buffer *out, enum ops_code code, char **ret_text, size_t *ret_size,
-                              struct ops_error *error);
-
 #endif

@@ -247,18 +247,3 @@ void ops_free_timeline(char *answer)
 {
 	ops_free(answer);
 }
-
-enum ops_code timeline_finish(struct ops_buffer *out, enum ops_code code, char **ret_text, size_t *ret_size,
-                              struct ops_error *error)
-{
-	ops_buffer_append(out, "", 1);
-	if (!code && out->failed)
-		code = ops_fault_memory(error);
-	if (code) {
-		ops_buffer_release(out);
-		return code;
-	}
-	*ret_text = out->bytes;
-	*ret_size = out->size - 1;
-	return OPS_OK;
-}

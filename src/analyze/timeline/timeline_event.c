@@ -224,5 +224,5 @@ enum ops_code ops_timeline_event(const struct ops_timeline *timeline, uint32_t r
 	if (row >= timeline->events->count)
 		return ops_fault(error, OPS_INVALID, "there is no row %u", row);
 	write_event(timeline, &json, row);
-	return timeline_finish(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

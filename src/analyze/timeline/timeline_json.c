@@ -124,7 +124,7 @@ enum ops_code ops_timeline_json(const struct ops_timeline *timeline, char **ret_
 	timeline_counters_write(timeline, &json);
 	write_steps(timeline, &json);
 	ops_json_close(&json, '}');
-	return timeline_finish(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 enum ops_code ops_timeline_strings(const struct ops_timeline *timeline, const uint32_t *ids, size_t count, char **ret_text,
@@ -148,5 +148,5 @@ enum ops_code ops_timeline_strings(const struct ops_timeline *timeline, const ui
 	}
 	ops_json_close(&json, ']');
 	ops_json_close(&json, '}');
-	return timeline_finish(&out, code, ret_text, ret_size, error);
+	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }

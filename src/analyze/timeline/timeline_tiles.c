@@ -197,5 +197,5 @@ enum ops_code ops_timeline_tiles(const struct ops_timeline *timeline, const stru
 			code = ops_fault_memory(error);
 	}
 	OPS_ARRAY_RELEASE(&boxes.list);
-	return timeline_finish(&out, code, ret_bytes, ret_size, error);
+	return ops_buffer_give(&out, code, ret_bytes, ret_size, error);
 }

@@ -12,7 +12,6 @@
 
 #include "analyze/views/view_diff_write.h"
 #include "base/alloc.h"
-#include "base/fault.h"
 
 #define ROWS_MAX 15
 #define NAME_WIDTH 40
@@ -127,20 +126,16 @@ enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *exp
 	struct view_diff diff;
 	bool done = view_diff_init(&diff, base, experiment, options);
 	enum ops_diff_format format = options ? options->format : OPS_DIFF_JSON;
+	enum ops_code code;
 
 	if (done && format == OPS_DIFF_JSON)
 		view_diff_write_json(&diff, &out);
 	else if (done)
 		view_diff_write_text(&diff, format == OPS_DIFF_MARKDOWN, &out);
-	ops_buffer_append(&out, "", 1);
-	if (done && !out.failed && ret_verdict)
+	out.failed |= !done;
+	code = ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	if (!code && ret_verdict)
 		*ret_verdict = diff.verdict;
 	view_diff_release(&diff);
-	if (!done || out.failed) {
-		ops_buffer_release(&out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = out.bytes;
-	*ret_size = out.size - 1;
-	return OPS_OK;
+	return code;
 }

@@ -29,19 +29,6 @@ static bool write_trace(const struct ops_trace *trace, struct ops_json_writer *j
 	return done;
 }
 
-/* The text of the buffer, for the caller to free; or the buffer is released. */
-static enum ops_code finish(struct ops_buffer *out, bool done, char **ret_text, size_t *ret_size, struct ops_error *error)
-{
-	ops_buffer_append(out, "", 1);
-	if (!done || out->failed) {
-		ops_buffer_release(out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = out->bytes;
-	*ret_size = out->size - 1;
-	return OPS_OK;
-}
-
 enum ops_code ops_views_json(const struct ops_trace *trace, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_buffer out = {0};
@@ -51,7 +38,8 @@ enum ops_code ops_views_json(const struct ops_trace *trace, char **ret_text, siz
 	ops_json_open(&json, '{');
 	done = write_trace(trace, &json);
 	ops_json_close(&json, '}');
-	return finish(&out, done, ret_text, ret_size, error);
+	out.failed |= !done;
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 /* --- runs ----------------------------------------------------------------------------------------------------------- */
@@ -172,11 +160,7 @@ enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struc
 		code = ops_fault_memory(error);
 	ops_json_close(&json, '}');
 	release(&run);
-	if (code) {
-		ops_buffer_release(&out);
-		return code;
-	}
-	return finish(&out, true, ret_text, ret_size, error);
+	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
 enum ops_code ops_run_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
@@ -197,7 +181,8 @@ enum ops_code ops_distributed_json(const struct ops_worker *workers, size_t coun
 		run.some[i] = &run.workers[i];
 	done = done && view_write_distributed(run.some, run.count, &json);
 	release(&run);
-	return finish(&out, done, ret_text, ret_size, error);
+	out.failed |= !done;
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
 void ops_free_views(char *text)

@@ -13,7 +13,6 @@
 
 #include "analyze/result.h"
 #include "analyze/views/view_tables.h"
-#include "base/fault.h"
 
 /* More devices than any machine has are those of a file without sense, and each takes a walk over all blocks. */
 #define DEVICES_MAX 256
@@ -260,13 +259,7 @@ enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enu
 		done = fill(&filler, workers[i].trace, which);
 	}
 	done = done && result_write(&result, format, &out);
-	ops_buffer_append(&out, "", 1);
 	result_release(&result);
-	if (!done || out.failed) {
-		ops_buffer_release(&out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = out.bytes;
-	*ret_size = out.size - 1;
-	return OPS_OK;
+	out.failed |= !done;
+	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -15,7 +15,6 @@
 
 #include "analyze/format.h"
 #include "base/alloc.h"
-#include "base/fault.h"
 
 #define GAPS_MAX 3
 #define BAR_WIDTH 30
@@ -388,13 +387,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, bool colours, char *
 		done = page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_communication(&page) &&
 		       page_modules(&page) && page_memory(&page) && page_recommendations(&page);
 	}
-	ops_buffer_append(&page.out, "", 1);
 	ops_views_release(&views);
-	if (!done || page.out.failed) {
-		ops_buffer_release(&page.out);
-		return ops_fault_memory(error);
-	}
-	*ret_text = page.out.bytes;
-	*ret_size = page.out.size - 1;
-	return OPS_OK;
+	page.out.failed |= !done;
+	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);
 }
