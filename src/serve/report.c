@@ -34,7 +34,6 @@ static const char *const asked[] = {
 	"advice",
 	"modules",
 	"lines",
-	"memory",
 	"timeline/critical-path",
 	"stacks?metric=self_cpu",
 	"stacks?metric=self_device",
@@ -357,6 +356,21 @@ static enum ops_code embed_timeline(struct report *report, struct ops_error *err
 
 /* --- the page ------------------------------------------------------------------------------------------------------- */
 
+/* A reply about the memory of a device, whose name ("cpu", "cuda:0") stands in quotes. In an address the colon is %3A. */
+static enum ops_code embed_device(struct report *report, const char *route, struct ops_json_slice name, const char *rest,
+                                  struct ops_error *error)
+{
+	const char *colon = memchr(name.bytes, ':', name.size);
+	const char *end = name.bytes + name.size - 1;
+	char address[ID_MAX + 128];
+
+	snprintf(address, sizeof(address), "traces/%s/memory/%s?device=%.*s%s%.*s%s", report->id, route,
+	         (int)((colon ? colon : end) - name.bytes) - 1, name.bytes + 1, colon ? "%3A" : "",
+	         colon ? (int)(end - colon) - 1 : 0, colon ? colon + 1 : "", rest);
+	return embed(report, address, error);
+}
+
+/* The devices, and of each its curve and its allocations. */
 static enum ops_code embed_memory(struct report *report, struct ops_error *error)
 {
 	struct ops_json_slice devices, entry, name;
@@ -370,20 +384,12 @@ static enum ops_code embed_memory(struct report *report, struct ops_error *error
 	if (code)
 		return code;
 	if (reply.status == 200 && find_member((struct ops_json_slice){reply.body, reply.size}, "devices", &devices)) {
+		code = write_element(report, address, &reply, error);
 		list = ops_json_walk(devices.bytes, devices.size);
 		while (!code && ops_json_next_element(&list, &entry) && find_member(entry, "device", &name)) {
-			/* "cpu", "cuda:0": the colon is %3A in addresses */
-			const char *colon = memchr(name.bytes, ':', name.size);
-			int kind = (int)(colon ? colon - name.bytes : (long)name.size - 1) - 1;
-			int number = colon ? (int)(name.bytes + name.size - 1 - colon) - 1 : 0;
-
-			snprintf(address, sizeof(address), "traces/%s/memory/curve?device=%.*s%s%.*s", report->id, kind, name.bytes + 1,
-			         colon ? "%3A" : "", number, colon ? colon + 1 : "");
-			code = embed(report, address, error);
-			snprintf(address, sizeof(address), "traces/%s/memory/blocks?device=%.*s%s%.*s&limit=10000", report->id, kind,
-			         name.bytes + 1, colon ? "%3A" : "", number, colon ? colon + 1 : "");
+			code = embed_device(report, "curve", name, "", error);
 			if (!code)
-				code = embed(report, address, error);
+				code = embed_device(report, "blocks", name, "&limit=10000", error);
 		}
 	}
 	ops_reply_release(&reply);
