@@ -428,11 +428,11 @@ static enum ops_code write_page(struct report *report, struct ops_error *error)
 	const char *at = page ? strstr(page, mark) : NULL;
 	enum ops_code code;
 
-	if (!asset)
-		return ops_fault(error, OPS_UNSUPPORTED, "this opstrobe was built without its viewer");
-	if (!at) {
-		ops_free(page);
+	if (asset && !page)
 		return ops_fault_memory(error);
+	if (!at) { /* a build that could not make the viewer has an empty page, or none */
+		ops_free(page);
+		return ops_fault(error, OPS_UNSUPPORTED, "this opstrobe was built without its viewer");
 	}
 	ops_sink_write(report->sink, page, (size_t)(at - page));
 	code = embed_all(report, error);
