@@ -5,7 +5,7 @@
 
 command -v "$PYTHON" >/dev/null || die "there is no $PYTHON; set PYTHON to a Python from 3.10 on"
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "$PYTHON is older than 3.10; set PYTHON"
-system_packages gcc g++ libc6-dev pkg-config zlib1g-dev libmicrohttpd-dev nodejs npm python3-venv python3-dev
+system_packages gcc g++ libc6-dev pkg-config zlib1g-dev libzstd-dev libmicrohttpd-dev nodejs npm python3-venv python3-dev
 
 version=$("$PYTHON" -c 'import sys; print(sys.version)')
 if [ -e .venv ] && changed python "$version"; then

@@ -76,6 +76,7 @@ has_package() {
 	chromium) command -v chromium >/dev/null || [ -n "${CHROMIUM:-}" ] ;;
 	pkg-config) command -v pkg-config >/dev/null ;;
 	zlib1g-dev) pkg-config --exists zlib 2>/dev/null ;;
+	libzstd-dev) pkg-config --exists libzstd 2>/dev/null ;;
 	libmicrohttpd-dev) pkg-config --exists libmicrohttpd 2>/dev/null ;;
 	libcmocka-dev) pkg-config --exists cmocka 2>/dev/null ;;
 	python3-venv) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;

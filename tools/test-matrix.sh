@@ -7,7 +7,7 @@
 . "$(dirname "$0")/common.sh"
 
 pairs=${MATRIX:-3.10/2.4.1 3.10/2.13.0 3.11/2.13.0 3.12/2.4.1 3.12/2.13.0 3.12/2.15.0 3.13/2.5.1 3.13/2.15.0 3.14/2.15.0}
-system_packages gcc g++ libc6-dev pkg-config zlib1g-dev
+system_packages gcc g++ libc6-dev pkg-config zlib1g-dev libzstd-dev
 logs=build/matrix
 mkdir -p "$logs"
 

@@ -13,27 +13,32 @@ work=build/wheel
 rm -rf dist "$work/plain"
 mkdir -p dist "$work/bridge"
 
-# The server's library as Debian has its source, without TLS and as an archive: the one that is installed would bring a
-# dozen libraries along.
+# Libraries as Debian has their sources, as archives and with what is needed of them: those that are installed bring a dozen
+# others along, or are not made to be part of a library.
 microhttpd=$PWD/$work/microhttpd
+zstd=$PWD/$work/zstd
+
+# fetch_source FOLDER PACKAGE: the source of a package in FOLDER/source.
+fetch_source() {
+	rm -rf "$1"
+	mkdir -p "$1/lists/partial" "$1/sources" "$1/source"
+	cd "$1"
+	# Where the system's packages come from, sources come from, too.
+	for list in /etc/apt/sources.list /etc/apt/sources.list.d/{debian,ubuntu}.sources; do
+		[ ! -e "$list" ] || sed 's/^deb /deb-src /; s/^Types:.*/Types: deb-src/' "$list" >"sources/${list##*/}"
+	done
+	[ ! -e sources/sources.list ] || mv sources/sources.list sources/system.list
+	options=(-q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$PWD/sources"
+		-o Dir::State::lists="$PWD/lists")
+	apt-get "${options[@]}" update
+	apt-get "${options[@]}" source --download-only "$2"
+	tar -xf ./*.orig.tar.?z -C source --strip-components 1
+	cd source
+}
 if [ ! -e "$microhttpd/lib/libmicrohttpd.a" ]; then
 	say "compiling libmicrohttpd"
-	rm -rf "$microhttpd"
-	mkdir -p "$microhttpd/lists/partial" "$microhttpd/sources"
 	(
-		cd "$microhttpd"
-		# Where the system's packages come from, sources come from, too.
-		for list in /etc/apt/sources.list /etc/apt/sources.list.d/{debian,ubuntu}.sources; do
-			[ ! -e "$list" ] || sed 's/^deb /deb-src /; s/^Types:.*/Types: deb-src/' "$list" >"sources/${list##*/}"
-		done
-		[ ! -e sources/sources.list ] || mv sources/sources.list sources/system.list
-		options=(-q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$PWD/sources"
-			-o Dir::State::lists="$PWD/lists")
-		apt-get "${options[@]}" update
-		apt-get "${options[@]}" source --download-only libmicrohttpd
-		mkdir source
-		tar -xf libmicrohttpd_*.orig.tar.* -C source --strip-components 1
-		cd source
+		fetch_source "$microhttpd" libmicrohttpd
 		./configure -q --prefix="$microhttpd" --disable-https --disable-shared --enable-static --with-pic --disable-doc \
 			--disable-examples --disable-tools --disable-curl --disable-postprocessor --disable-bauth --disable-dauth
 		make -s -C src/microhttpd -j"$JOBS" install
@@ -41,7 +46,15 @@ if [ ! -e "$microhttpd/lib/libmicrohttpd.a" ]; then
 		make -s install-pkgconfigDATA
 	) >"$work/microhttpd.log" 2>&1 || die "libmicrohttpd could not be compiled: $(tail -n 20 "$work/microhttpd.log")"
 fi
-export PKG_CONFIG_PATH=$microhttpd/lib/pkgconfig
+if [ ! -e "$zstd/lib/libzstd.a" ]; then
+	say "compiling libzstd"
+	(
+		fetch_source "$zstd" libzstd
+		make -s -C lib -j"$JOBS" CFLAGS='-O3 -fPIC' ZSTD_LIB_COMPRESSION=0 ZSTD_LIB_DICTBUILDER=0 \
+			ZSTD_LIB_DEPRECATED=0 PREFIX="$zstd" install-static install-includes install-pc
+	) >"$work/zstd.log" 2>&1 || die "libzstd could not be compiled: $(tail -n 20 "$work/zstd.log")"
+fi
+export PKG_CONFIG_PATH=$microhttpd/lib/pkgconfig:$zstd/lib/pkgconfig
 
 say "compiling the bridge to torch $(.venv/bin/python -c 'import torch; print(torch.__version__)')"
 bridge=$(.venv/bin/python -c 'import sys; from opstrobe import _bridge; print(_bridge.build_into(sys.argv[1]))' "$work/bridge")

@@ -32,7 +32,7 @@ struct ops_read_options {
 };
 
 /* Reads a trace file: Chrome JSON as torch.profiler of any age and Opstrobe write it, an object or the bare array of its
- * events, plain or gzip (told by its content). What is not as it should be and can be understood all the same is read, and
+ * events, plain, gzip or (where the build has libzstd) zstd, told by its content. What is not as it should be and can be understood all the same is read, and
  * noted (ops_trace_notes); else OPS_CORRUPT names the file, the byte of the (uncompressed) text, and what is wrong there.
  * OPS_IO with errno when the file cannot be read. Memory beyond the trace is bounded.
  *

@@ -17,17 +17,23 @@
 
 /* --- the window ----------------------------------------------------------------------------------------------------- */
 
-/* Puts the decompressor before a source whose first `size` bytes, which are in the window, are those of gzip data. */
-static enum ops_code decompress(struct ops_json_window *window, struct ops_source **source, size_t size,
-                                struct ops_error *error)
+/* Puts a decompressor, at work in a thread of its own, before a source whose first bytes, which are in the window, are
+ * those of compressed data. */
+static enum ops_code decompress(struct ops_json_window *window, struct ops_source **source, struct ops_error *error)
 {
-	struct ops_source *inner = *source;
-	enum ops_code code;
+	struct ops_source *inner;
+	bool compressed;
+	enum ops_code code = ops_source_decompress(source, window->bytes, (size_t)(window->end - window->bytes), &compressed,
+	                                           error);
 
-	*source = NULL;
-	code = ops_source_open_gzip(inner, window->bytes, size, source, error);
-	window->source = *source;
-	window->end = window->bytes;
+	if (compressed) {
+		window->end = window->bytes;
+		inner = *source;
+		*source = NULL;
+		if (!code)
+			code = ops_source_open_ahead(inner, source, error);
+		window->source = *source;
+	}
 	return code;
 }
 
@@ -46,13 +52,7 @@ enum ops_code ops_json_window_open(struct ops_json_window *window, struct ops_so
 		size += got;
 	}
 	window->end += size;
-	if (code || size < 2)
-		return code;
-	if (memcmp(window->bytes, "\x1f\x8b", 2) == 0)
-		return decompress(window, source, size, error);
-	if (size == 4 && memcmp(window->bytes, "\x28\xb5\x2f\xfd", 4) == 0)
-		return ops_fault(error, OPS_UNSUPPORTED, "compressed with zstd: decompress it first (zstd -d)");
-	return OPS_OK;
+	return code ? code : decompress(window, source, error);
 }
 
 void ops_json_window_release(struct ops_json_window *window)

@@ -108,3 +108,28 @@ enum ops_code ops_source_open_file(const char *path, struct ops_source **ret_sou
 	*ret_source = &source->base;
 	return OPS_OK;
 }
+
+/* --- what is compressed --------------------------------------------------------------------------------------------- */
+
+/* A frame with data, or one of the sixteen kinds to skip. */
+static bool is_zstd(const char *head)
+{
+	return memcmp(head, "\x28\xb5\x2f\xfd", 4) == 0 ||
+	       ((head[0] & 0xf0) == 0x50 && memcmp(head + 1, "\x2a\x4d\x18", 3) == 0);
+}
+
+enum ops_code ops_source_decompress(struct ops_source **source, const char *head, size_t size, bool *ret_compressed,
+                                    struct ops_error *error)
+{
+	struct ops_source *inner = *source;
+
+	*ret_compressed = true;
+	*source = NULL;
+	if (size >= 2 && memcmp(head, "\x1f\x8b", 2) == 0)
+		return ops_source_open_gzip(inner, head, size, source, error);
+	if (size >= 4 && is_zstd(head))
+		return ops_source_open_zstd(inner, head, size, source, error);
+	*ret_compressed = false;
+	*source = inner;
+	return OPS_OK;
+}

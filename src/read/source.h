@@ -40,10 +40,21 @@ enum ops_code ops_source_open_memory(const char *bytes, size_t size, struct ops_
                                      struct ops_error *error);
 enum ops_code ops_source_open_file(const char *path, struct ops_source **ret_source, struct ops_error *error);
 
-/* Decompresses gzip data of `take_inner`, whose first bytes `head` have been read already. A thread of its own works ahead.
- * On failure `take_inner` is closed, too. */
+/* Decompress data of `take_inner`, whose first bytes `head` have been read already. On failure `take_inner` is closed,
+ * too. */
 enum ops_code ops_source_open_gzip(struct ops_source *take_inner, const char *head, size_t head_size,
                                    struct ops_source **ret_source, struct ops_error *error);
+enum ops_code ops_source_open_zstd(struct ops_source *take_inner, const char *head, size_t head_size,
+                                   struct ops_source **ret_source, struct ops_error *error);
+
+/* Puts before `*source`, whose first bytes are `head`, the one of these that they ask for; `*ret_compressed` says whether
+ * one does. On failure the source is closed, and NULL. */
+enum ops_code ops_source_decompress(struct ops_source **source, const char *head, size_t size, bool *ret_compressed,
+                                    struct ops_error *error);
+
+/* Lets a thread of its own read `take_inner` ahead of who reads this. On failure `take_inner` is closed, too. */
+enum ops_code ops_source_open_ahead(struct ops_source *take_inner, struct ops_source **ret_source,
+                                    struct ops_error *error);
 
 static inline enum ops_code ops_source_read(struct ops_source *source, char *out, size_t room, size_t *ret_size,
                                             struct ops_error *error)

@@ -118,13 +118,15 @@ static void gzip_cut_short(void **state)
 	free(packed.bytes);
 }
 
+/* With libzstd it is damaged, and without it nothing that can be read. */
 static void other_compressions(void **state)
 {
 	struct ops_trace *trace;
 	struct ops_error error;
+	enum ops_code code = ops_trace_read_memory("\x28\xb5\x2f\xfd.......", 11, NULL, &trace, &error);
 
 	(void)state;
-	assert_int_equal(ops_trace_read_memory("\x28\xb5\x2f\xfd.......", 11, NULL, &trace, &error), OPS_UNSUPPORTED);
+	assert_true(code == OPS_CORRUPT || code == OPS_UNSUPPORTED);
 	assert_non_null(strstr(error.text, "zstd"));
 }
 

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * zstd data decompressed; see source.h. Frames follow each other, and may be ones to skip, as the format has it. A frame
+ * that wants a window of more than 128 MiB, the library's own limit, is refused.
+ */
+#include "read/source.h"
+
+#include <string.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#define INPUT_BYTES (64u << 10)
+
+struct zstd_source {
+	struct ops_source base;
+	struct ops_source *inner;
+	ZSTD_DStream *stream;
+	ZSTD_inBuffer input; /* in `bytes` */
+	char *bytes;
+	uint64_t frames; /* complete ones */
+	bool in_frame;   /* one has begun, of which more is to come */
+	bool inner_ended, ended;
+};
+
+static enum ops_code fill_input(struct zstd_source *source, struct ops_error *error)
+{
+	size_t size = 0;
+	enum ops_code code = ops_source_read(source->inner, source->bytes, INPUT_BYTES, &size, error);
+
+	if (code)
+		return code;
+	source->inner_ended = size == 0;
+	source->input = (ZSTD_inBuffer){source->bytes, size, 0};
+	__atomic_store_n(&source->base.done, source->inner->done, __ATOMIC_RELAXED);
+	return OPS_OK;
+}
+
+/* What is no frame behind frames is told and left alone. */
+static enum ops_code refuse(struct zstd_source *source, size_t result, struct ops_error *error)
+{
+	uint64_t byte = source->inner->done - (source->input.size - source->input.pos);
+	ZSTD_ErrorCode reason = ZSTD_getErrorCode(result);
+
+	if (reason == ZSTD_error_memory_allocation)
+		return ops_fault_memory(error);
+	if (reason == ZSTD_error_prefix_unknown && source->frames && !source->in_frame) {
+		source->base.flags |= OPS_SOURCE_TRAILING;
+		source->ended = true;
+		return OPS_OK;
+	}
+	return ops_fault(error, OPS_CORRUPT, "compressed byte %llu: zstd: %s", (unsigned long long)byte,
+	                 ZSTD_getErrorName(result));
+}
+
+/* Takes what the decompressor has made of the input so far. */
+static enum ops_code decompress(struct zstd_source *source, ZSTD_outBuffer *output, struct ops_error *error)
+{
+	size_t from = source->input.pos, had = output->pos;
+	size_t result = ZSTD_decompressStream(source->stream, output, &source->input);
+
+	if (ZSTD_isError(result))
+		return refuse(source, result, error);
+	if (result == 0) {
+		source->frames += source->in_frame || source->input.pos > from;
+		source->in_frame = false;
+	} else if (source->input.pos > from) {
+		source->in_frame = true;
+	}
+	if (source->inner_ended && output->pos == had) {
+		source->base.flags |= source->in_frame ? OPS_SOURCE_TRUNCATED : 0;
+		source->ended = true;
+	}
+	return OPS_OK;
+}
+
+static enum ops_code zstd_read(struct ops_source *base, char *out, size_t room, size_t *ret_size,
+                               struct ops_error *error)
+{
+	struct zstd_source *source = (struct zstd_source *)base;
+	ZSTD_outBuffer output = {out, room, 0};
+	enum ops_code code = OPS_OK;
+
+	while (!code && !source->ended && !output.pos) {
+		if (source->input.pos == source->input.size && !source->inner_ended)
+			code = fill_input(source, error);
+		if (!code)
+			code = decompress(source, &output, error);
+	}
+	if (!code)
+		*ret_size = output.pos;
+	return code;
+}
+
+static void zstd_close(struct ops_source *base)
+{
+	struct zstd_source *source = (struct zstd_source *)base;
+
+	ZSTD_freeDStream(source->stream);
+	ops_source_close(source->inner);
+	ops_free(source->bytes);
+	ops_free(source);
+}
+
+static const struct ops_source_type zstd_type = {zstd_read, zstd_close};
+
+enum ops_code ops_source_open_zstd(struct ops_source *take_inner, const char *head, size_t head_size,
+                                   struct ops_source **ret_source, struct ops_error *error)
+{
+	struct zstd_source *source = ops_alloc_zeroed(1, sizeof(*source));
+
+	if (!source) {
+		ops_source_close(take_inner);
+		return ops_fault_memory(error);
+	}
+	source->base.type = &zstd_type;
+	source->base.total = take_inner->total;
+	source->inner = take_inner;
+	source->bytes = ops_alloc(head_size > INPUT_BYTES ? head_size : INPUT_BYTES);
+	source->stream = ZSTD_createDStream();
+	if (!source->bytes || !source->stream || ZSTD_isError(ZSTD_initDStream(source->stream))) {
+		zstd_close(&source->base);
+		return ops_fault_memory(error);
+	}
+	memcpy(source->bytes, head, head_size);
+	source->input = (ZSTD_inBuffer){source->bytes, head_size, 0};
+	*ret_source = &source->base;
+	return OPS_OK;
+}
