@@ -2,7 +2,7 @@
  *
  * opstrobe/files.h: the trace files of a run, by the names that torch gives them:
  *
- *     <worker>[.<stamp>].pt.trace.json[.gz]
+ *     <worker>[.<stamp>].pt.trace.json[.gz|.zst]
  *
  * The stamp is when a profiling cycle of the worker ended; its cycles are numbered as spans from 1 on. A file without one
  * has the span 0.
@@ -37,9 +37,10 @@ struct ops_trace_files {
 /* Adds one file, whatever its name; it need not be there. Its span is 1 with a stamp, or one more than that of the file
  * before it if that is of the same worker. OPS_NO_MEMORY. */
 enum ops_code ops_trace_files_add(struct ops_trace_files *files, const char *path, struct ops_error *error);
-/* Adds those of a folder that have such a name, by worker and time; there may be none. OPS_IO. */
+/* Adds those of a folder that have such a name, or, where there are none, the JSON (*.json[.gz|.zst]) that begins like a
+ * trace, by worker and time; there may be none. OPS_IO. */
 enum ops_code ops_trace_files_add_folder(struct ops_trace_files *files, const char *folder, struct ops_error *error);
-/* The same of all JSON in a folder (*.json, *.json.gz), some of which may be no traces. */
+/* The same, but all JSON where none has such a name. */
 enum ops_code ops_trace_files_add_json(struct ops_trace_files *files, const char *folder, struct ops_error *error);
 /* Also after a failure. */
 void ops_trace_files_release(struct ops_trace_files *files);

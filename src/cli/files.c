@@ -29,24 +29,7 @@ static enum ops_code add_matches(struct cli_files *files, const char *pattern, s
 	return code;
 }
 
-/* By the names that torch gives them, or else all JSON, of which some may be none. */
-static enum ops_code add_folder(struct cli_files *files, const char *path, struct ops_error *error)
-{
-	size_t before = files->list.count;
-	enum ops_code code = ops_trace_files_add_folder(&files->list, path, error);
-
-	if (code || files->list.count > before)
-		return code;
-	files->has_others = true;
-	return ops_trace_files_add_json(&files->list, path, error);
-}
-
-bool cli_files_may_be_none(const struct cli_files *files, size_t i)
-{
-	return files->has_others && !strstr(files->list.items[i].path, ".pt.trace.json");
-}
-
-static enum ops_code add_any(struct cli_files *files, const char *path, struct ops_error *error)
+static enum ops_code add_any(struct cli_files *files, const char *path, bool any_json, struct ops_error *error)
 {
 	struct stat about;
 
@@ -55,22 +38,23 @@ static enum ops_code add_any(struct cli_files *files, const char *path, struct o
 	if (!S_ISDIR(about.st_mode))
 		return add_path(files, path, error);
 	files->is_folder = true;
-	return add_folder(files, path, error);
+	return any_json ? ops_trace_files_add_json(&files->list, path, error)
+	                : ops_trace_files_add_folder(&files->list, path, error);
 }
 
-bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t count)
+bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t count, bool any_json)
 {
 	*files = (struct cli_files){.is_folder = count > 1};
 	for (size_t i = 0; i < count; i++) {
 		size_t before = files->list.count;
 		struct ops_error error;
 
-		if (add_any(files, paths[i], &error)) {
+		if (add_any(files, paths[i], any_json, &error)) {
 			fprintf(stderr, "opstrobe: %s\n", error.text);
 			return false;
 		}
 		if (files->list.count == before) {
-			fprintf(stderr, "opstrobe: there is no trace (*.json, *.json.gz) in '%s'\n", paths[i]);
+			fprintf(stderr, "opstrobe: there is no trace (*.json, *.json.gz, *.json.zst) in '%s'\n", paths[i]);
 			return false;
 		}
 	}

@@ -27,8 +27,6 @@ static bool ask(struct cli_ranks *ranks, struct cli_stream *stream, size_t file,
 
 	if (cli_stream_take(stream, file, &trace, &error))
 		return fail(error.text);
-	if (!trace && !(stream->flags & CLI_ANY_FILE))
-		return true;
 	*rank = (struct ops_rank){.rank = -1, .path = stream->files.list.items[file].path};
 	ranks->count++;
 	if (trace)
@@ -101,8 +99,6 @@ static bool read_run(struct cli_ranks *ranks, size_t side, char *const *paths, s
 	done = true;
 	for (size_t i = 0; done && i < stream->count; i++)
 		done = ask(ranks, stream, i, hold, round_to_us);
-	if (done && ranks->count == from)
-		done = fail("there is no trace in the directory");
 	done = done && number(ranks, stream, from);
 	while (done && inputs == OPS_ANALYSIS_PAIR && ranks->count > from + 1)
 		release_rank(&ranks->items[--ranks->count]);

@@ -23,7 +23,6 @@ enum slot_state { SLOT_EMPTY, SLOT_BUSY, SLOT_READY };
 struct cli_slot {
 	enum slot_state state;
 	bool keep;
-	bool told; /* that it is no trace */
 	struct ops_trace *trace;
 	uint64_t done, total; /* bytes */
 	enum ops_code code;
@@ -86,16 +85,6 @@ static int on_progress(void *context, uint64_t done, uint64_t total)
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
 
-/* Of a directory's files that are not named as traces are, those that are none are passed over. */
-static bool is_none(const struct cli_stream *stream, const struct cli_slot *slot)
-{
-	bool optional = cli_files_may_be_none(&stream->files, (size_t)(slot - stream->slots));
-
-	if (slot->code == OPS_OK)
-		return optional && !(stream->flags & CLI_ANY_FILE) && ops_trace_events(slot->trace)->count == 0;
-	return slot->code != OPS_NO_MEMORY && (optional || ((stream->flags & CLI_ANY_FILE) && slot->code == OPS_CORRUPT));
-}
-
 /* Reads the file of a slot that is busy. */
 static void read_slot(struct cli_stream *stream, size_t index)
 {
@@ -106,14 +95,8 @@ static void read_slot(struct cli_stream *stream, size_t index)
 
 	slot->trace = NULL;
 	slot->code = ops_trace_read(file->path, &options, &slot->trace, &slot->error);
-	if (!is_none(stream, slot))
-		return;
-	if (!slot->told && !(stream->flags & CLI_ANY_FILE))
-		fprintf(stderr, "opstrobe: passed over '%s', which is no trace\n", file->path);
-	slot->told = true;
-	ops_trace_unref(slot->trace);
-	slot->trace = NULL;
-	slot->code = OPS_OK;
+	if (slot->code == OPS_CORRUPT && (stream->flags & CLI_ANY_FILE))
+		slot->code = OPS_OK;
 }
 
 static void *read_ahead(void *context)
@@ -231,7 +214,7 @@ bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count
 
 	*stream = (struct cli_stream){.ahead = ahead, .flags = flags, .lock = PTHREAD_MUTEX_INITIALIZER, .shown_ns = now_ns(),
 	                              .changed = PTHREAD_COND_INITIALIZER, .show = isatty(STDERR_FILENO)};
-	if (!cli_files_find_all(&stream->files, paths, count))
+	if (!cli_files_find_all(&stream->files, paths, count, flags & CLI_ANY_FILE))
 		return false;
 	stream->slots = calloc(stream->files.list.count, sizeof(*stream->slots));
 	stream->order = calloc(stream->files.list.count, sizeof(*stream->order));

@@ -27,7 +27,7 @@ bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *contex
 		if (cli_stream_take(&stream, i, &trace, &error)) {
 			fprintf(stderr, "opstrobe: %s\n", error.text);
 			done = false;
-		} else if (trace) {
+		} else {
 			done = take(context, &(struct ops_worker){trace, file->worker, file->span});
 			ops_trace_unref(trace);
 		}
@@ -36,23 +36,13 @@ bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *contex
 	return done;
 }
 
-/* Puts the file among those that are traces; the others go behind. */
-static void keep_file(struct ops_trace_files *files, size_t kept, size_t i)
-{
-	struct ops_trace_file file = files->items[kept];
-
-	files->items[kept] = files->items[i];
-	files->items[i] = file;
-}
-
 bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count)
 {
 	struct cli_stream stream;
 	struct ops_error error;
 	bool done = cli_stream_open(&stream, paths, count, SIZE_MAX / 2, 0);
 
-	*traces = (struct cli_traces){0};
-	traces->workers = done ? calloc(stream.count, sizeof(*traces->workers)) : NULL;
+	*traces = (struct cli_traces){.workers = done ? cli_stream_workers(&stream) : NULL};
 	if (done && !traces->workers) {
 		fputs("opstrobe: out of memory\n", stderr);
 		done = false;
@@ -60,26 +50,16 @@ bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count
 	for (size_t i = 0; done && i < stream.count; i++) {
 		struct ops_trace *trace;
 
-		if (cli_stream_take(&stream, i, &trace, &error)) {
+		done = !cli_stream_take(&stream, i, &trace, &error);
+		if (done)
+			traces->workers[traces->count++].trace = trace;
+		else
 			fprintf(stderr, "opstrobe: %s\n", error.text);
-			done = false;
-		} else if (trace) {
-			traces->workers[traces->count++] = (struct ops_worker){.trace = trace, .span = (int64_t)i};
-		}
 	}
 	traces->files = stream.files;
 	stream.files = (struct cli_files){0};
 	cli_stream_close(&stream);
-	for (size_t i = 0; i < traces->count; i++) {
-		struct ops_worker *worker = &traces->workers[i];
-
-		keep_file(&traces->files.list, i, (size_t)worker->span);
-		worker->name = traces->files.list.items[i].worker;
-		worker->span = traces->files.list.items[i].span;
-	}
-	if (done && !traces->count)
-		fputs("opstrobe: there is no trace in the directory\n", stderr);
-	return done && traces->count;
+	return done;
 }
 
 bool cli_one_trace_read(struct cli_traces *traces, const char *path)

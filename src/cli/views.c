@@ -41,8 +41,6 @@ static bool print_text(struct cli_stream *stream)
 		size_t size = 0;
 		enum ops_code code = cli_stream_take(stream, i, &trace, &error);
 
-		if (!code && !trace)
-			continue;
 		if (!code && stream->count > 1)
 			printf("%s--- %s ---\n", i ? "\n" : "", stream->files.list.items[i].path);
 		if (!code)

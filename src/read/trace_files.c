@@ -14,17 +14,27 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
+#include "read/trace_head.h"
 
-/* How much of the name stands before ".pt.trace.json" or ".json", which may have ".gz" behind; 0 for no trace. */
+static bool ends_with(const char *name, size_t size, const char *ending)
+{
+	size_t ending_size = strlen(ending);
+
+	return size > ending_size && !memcmp(name + size - ending_size, ending, ending_size);
+}
+
+/* How much of the name stands before ".pt.trace.json" or ".json", which may have ".gz" or ".zst" behind; 0 for no trace. */
 static size_t stem_size(const char *name, bool any_json)
 {
 	size_t size = strlen(name);
 
-	if (size > 3 && !strcmp(name + size - 3, ".gz"))
+	if (ends_with(name, size, ".gz"))
 		size -= 3;
-	if (size > 14 && !strncmp(name + size - 14, ".pt.trace.json", 14))
+	else if (ends_with(name, size, ".zst"))
+		size -= 4;
+	if (ends_with(name, size, ".pt.trace.json"))
 		return size - 14;
-	return any_json && size > 5 && !strncmp(name + size - 5, ".json", 5) ? size - 5 : 0;
+	return any_json && ends_with(name, size, ".json") ? size - 5 : 0;
 }
 
 static char *copy(const char *text, size_t size)
@@ -107,17 +117,31 @@ static int compare_files(const void *a, const void *b)
 	return order ? order : compare_stamps(left->stamp, right->stamp);
 }
 
-static bool push_entry(struct ops_trace_files *files, const char *folder, const char *name, size_t stem)
-{
-	size_t room = strlen(folder) + strlen(name) + 2;
-	char *path = ops_realloc_array(NULL, room, 1);
+/* What a folder is searched for. */
+enum search {
+	TORCH_NAMES, /* what is named as torch names traces */
+	TRACES,      /* JSON that begins as a trace does */
+	ANY_JSON,
+};
 
+static bool push_entry(struct ops_trace_files *files, const char *folder, const char *name, enum search search)
+{
+	size_t room = strlen(folder) + strlen(name) + 2, stem = stem_size(name, search != TORCH_NAMES);
+	char *path = stem ? ops_realloc_array(NULL, room, 1) : NULL;
+
+	if (!stem)
+		return true;
 	if (path)
 		snprintf(path, room, "%s/%s", folder, name);
+	if (path && search == TRACES && !ops_begins_like_trace(path)) {
+		ops_free(path);
+		return true;
+	}
 	return push(files, path, stem);
 }
 
-static enum ops_code add_folder(struct ops_trace_files *files, const char *folder, bool any_json, struct ops_error *error)
+static enum ops_code search_folder(struct ops_trace_files *files, const char *folder, enum search search,
+                                   struct ops_error *error)
 {
 	DIR *stream = opendir(folder);
 	const struct dirent *entry;
@@ -126,12 +150,8 @@ static enum ops_code add_folder(struct ops_trace_files *files, const char *folde
 
 	if (!stream)
 		return ops_fault_errno(error, errno, "cannot read '%s'", folder);
-	while (done && (entry = readdir(stream))) {
-		size_t stem = stem_size(entry->d_name, any_json);
-
-		if (stem)
-			done = push_entry(files, folder, entry->d_name, stem);
-	}
+	while (done && (entry = readdir(stream)))
+		done = push_entry(files, folder, entry->d_name, search);
 	closedir(stream);
 	if (!done)
 		return ops_fault_memory(error);
@@ -142,14 +162,24 @@ static enum ops_code add_folder(struct ops_trace_files *files, const char *folde
 	return OPS_OK;
 }
 
+/* By the names that torch gives them, or else otherwise. */
+static enum ops_code add_folder(struct ops_trace_files *files, const char *folder, enum search otherwise,
+                                struct ops_error *error)
+{
+	size_t before = files->count;
+	enum ops_code code = search_folder(files, folder, TORCH_NAMES, error);
+
+	return code || files->count > before ? code : search_folder(files, folder, otherwise, error);
+}
+
 enum ops_code ops_trace_files_add_folder(struct ops_trace_files *files, const char *folder, struct ops_error *error)
 {
-	return add_folder(files, folder, false, error);
+	return add_folder(files, folder, TRACES, error);
 }
 
 enum ops_code ops_trace_files_add_json(struct ops_trace_files *files, const char *folder, struct ops_error *error)
 {
-	return add_folder(files, folder, true, error);
+	return add_folder(files, folder, ANY_JSON, error);
 }
 
 void ops_trace_files_release(struct ops_trace_files *files)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of many ranks: how their traces are named to a command, and that they are not all held at once."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -40,6 +41,29 @@ def test_ranks_by_directories_patterns_and_standard_input(tmp_path):
     assert ranks_of("*/trace[12].json", cwd=tmp_path) == [1, 2]
     with (tmp_path / "odd" / "trace3.json").open() as file:
         assert ranks_of("-", stdin=file) == [3]
+
+
+def zstd_frame(data):
+    """The data in a frame of zstd, as they are."""
+    header = b"\x28\xb5\x2f\xfd\x00\x58"  # no content size, a window of 2 MB
+    return header + (len(data) << 3 | 1).to_bytes(3, "little") + data
+
+
+def test_ranks_are_found_by_how_files_begin(tmp_path):
+    """Where no file has a name of torch's; what a trace was made into beside those that have one is left alone."""
+    (tmp_path / "first.json.gz").write_bytes(gzip.compress(trace(0, 3).encode()))
+    (tmp_path / "second.json.zst").write_bytes(zstd_frame(trace(1, 3).encode()))
+    (tmp_path / "third.json").write_text("[" + ", ".join(json.dumps(row) for row in json.loads(trace(2, 3))["traceEvents"]))
+    (tmp_path / "odd.json.zst").write_bytes(zstd_frame(b'{"about": "no trace"}'))
+    (tmp_path / "damaged.json.gz").write_bytes(b"\x1f\x8b" + bytes(40))
+    (tmp_path / "folder.json").mkdir()
+    os.mkfifo(tmp_path / "pipe.json")
+    assert ranks_of(tmp_path) == [0, 1, 2]
+    (tmp_path / "own.pt.trace.json").write_text(trace(5, 3))
+    assert ranks_of(tmp_path) == [5]
+    (tmp_path / "own.pt.trace.json").rename(tmp_path / "own.pt.trace.json.zst")
+    (tmp_path / "own.pt.trace.json.zst").write_bytes(zstd_frame(trace(6, 3).encode()))
+    assert ranks_of(tmp_path) == [6]
 
 
 @pytest.mark.parametrize(
