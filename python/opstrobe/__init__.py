@@ -27,6 +27,12 @@ from opstrobe.profiler import (
 )
 from opstrobe.profiler import _KinetoProfile as _KinetoProfile
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from opstrobe._server import Server as Server
+    from opstrobe._server import TraceApi as TraceApi
+    from opstrobe._server import serve as serve
+
 __version__ = "0.1.0"
 
 # As torch.profiler has it; the names imported above under themselves are for those who know them.
@@ -50,6 +56,10 @@ def __getattr__(name: str) -> object:
         from opstrobe import _activity_configs
 
         return getattr(_activity_configs, name)
+    if name in ("Server", "TraceApi", "serve"):
+        from opstrobe import _server
+
+        return getattr(_server, name)
     if name == "itt":
         import opstrobe.itt as itt
 

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "serve/assets.h"
 
 #define FIRST_SEGMENT 2 /* behind "api" and "v1" */
 #define TRACES_MAX 4096
@@ -405,23 +406,52 @@ static enum ops_code take_reply(const struct reply *reply, struct ops_reply *ret
 	return OPS_OK;
 }
 
-enum ops_code ops_api_get(struct ops_api *api, const char *target, struct ops_reply *ret_reply, struct ops_error *error)
+/* A file of the viewer. NULL when memory is out. */
+static struct reply *get_file(const char *target)
+{
+	struct query query;
+	struct ops_error error;
+	enum ops_code code = query_parse(&query, target, &error);
+	const struct asset *asset = NULL;
+	struct reply *reply = NULL;
+	char *bytes;
+
+	if (!code && query.segment_count <= 1)
+		asset = assets_find(query.segment_count ? query.segments[0].bytes : "index.html");
+	query_release(&query);
+	if (asset) {
+		bytes = asset_unpack(asset);
+		reply = bytes ? reply_new(200, asset->type, bytes, asset->size) : NULL;
+	} else if (code != OPS_NO_MEMORY) {
+		reply = reply_error(code ? 400 : 404, code ? error.text : "there is nothing here");
+	}
+	return reply;
+}
+
+static struct reply *get_answer(struct ops_api *api, const char *target)
 {
 	struct waiting waiting = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
 	struct request *request = request_new(api, target, false);
-	enum ops_code code;
+	struct reply *reply;
 
-	if (!request)
-		return ops_fault_memory(error);
-	if (!request->reply) {
+	if (request && !request->reply) {
 		request_submit(request, on_done, &waiting);
 		pthread_mutex_lock(&waiting.lock);
 		while (!waiting.done)
 			pthread_cond_wait(&waiting.changed, &waiting.lock);
 		pthread_mutex_unlock(&waiting.lock);
 	}
-	code = request->reply ? take_reply(request->reply, ret_reply, error) : ops_fault_memory(error);
+	reply = request && request->reply ? reply_ref(request->reply) : NULL;
 	request_free(request);
+	return reply;
+}
+
+enum ops_code ops_api_get(struct ops_api *api, const char *target, struct ops_reply *ret_reply, struct ops_error *error)
+{
+	struct reply *reply = strncmp(target, "/api/", 5) ? get_file(target) : get_answer(api, target);
+	enum ops_code code = reply ? take_reply(reply, ret_reply, error) : ops_fault_memory(error);
+
+	reply_unref(reply);
 	return code;
 }
 

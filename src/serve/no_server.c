@@ -11,7 +11,8 @@ enum ops_code ops_server_start(const struct ops_server_options *options, struct 
 {
 	(void)options;
 	(void)ret_server;
-	return ops_fault(error, OPS_UNSUPPORTED, "Opstrobe was built without libmicrohttpd, so it cannot serve");
+	return ops_fault(error, OPS_UNSUPPORTED,
+	                 "Opstrobe was built without libmicrohttpd, so it cannot serve: install libmicrohttpd-dev and build again");
 }
 
 const char *ops_server_url(const struct ops_server *server)

@@ -24,6 +24,9 @@ names = {event.name for event in prof.events()}
 assert {"aten::linear", "aten::relu", "AddmmBackward0"} <= names, names
 assert "aten::addmm" in prof.key_averages().table()
 prof.export_chrome_trace("trace.json")
+with opstrobe.serve("trace.json") as server, opstrobe.TraceApi("trace.json") as api:
+    assert str(server.port) in server.url
+    assert api.get("/api/v1/traces").status == api.get("/app.js").status == 200
 print(_core.bridge_info()["path"])
 """
 

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trace files for programs that ask by URL: over HTTP, with the viewer, or within the process."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import NamedTuple
+
+from opstrobe import _serve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+
+    Path = str | os.PathLike[str]
+    Paths = Path | Iterable[Path]
+
+
+def _encoded(paths: Paths) -> tuple[bytes, ...]:
+    return tuple(map(os.fsencode, (paths,) if isinstance(paths, (str, os.PathLike)) else paths))
+
+
+class Server:
+    """A server of traces, on threads of its own, until `stop` or the end of the program.
+
+    A process forked from this one has no part in it: there `stop` does nothing.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        port: int = 0,
+        host: str | None = None,
+        remote: bool = False,
+        frame_origin: str | None = None,
+        watch: bool = True,
+        memory_bytes: int = 0,
+    ) -> None:
+        server = _serve.Server(
+            _encoded(paths),
+            port=port,
+            address=host,
+            remote=remote,
+            frame_origin=frame_origin,
+            watch=watch,
+            memory_bytes=memory_bytes,
+        )
+        self._server = server
+        self.stop = weakref.finalize(self, server.stop)
+        """Ends the server and its threads. A second call does nothing."""
+
+    @property
+    def url(self) -> str:
+        """What to open in a browser. It has the token of this run, without which nothing is told."""
+        return self._server.url
+
+    @property
+    def frame_url(self) -> str:
+        """The same for a frame in a page of `frame_origin`."""
+        return f"{self.url.partition('?')[0]}t/{self.token}/"
+
+    @property
+    def token(self) -> str:
+        """For programs: `Authorization: Bearer TOKEN`."""
+        return self._server.token
+
+    @property
+    def port(self) -> int:
+        return self._server.port
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<opstrobe.Server {self.url if self.stop.alive else 'stopped'}>"
+
+
+def serve(
+    paths: Paths,
+    *,
+    port: int = 0,
+    host: str | None = None,
+    remote: bool = False,
+    frame_origin: str | None = None,
+    watch: bool = True,
+    memory_bytes: int = 0,
+    open_browser: bool = False,
+) -> Server:
+    """Serves trace files, and those in directories, to the viewer in a browser; what `opstrobe serve` does.
+
+    `host` is a numeric address, this machine's own without it; `remote` says that others may reach it. `frame_origin`:
+    pages from there may show the viewer in a frame. `watch`: traces that appear in the directories later are listed. The
+    traces are kept in memory up to `memory_bytes`, half of the machine's without it.
+
+    OSError when a path or the address cannot be had. NotImplementedError when the package was built without libmicrohttpd.
+    """
+    server = Server(
+        paths, port=port, host=host, remote=remote, frame_origin=frame_origin, watch=watch, memory_bytes=memory_bytes
+    )
+    if open_browser:
+        import webbrowser
+
+        webbrowser.open(server.url)
+    return server
+
+
+class Reply(NamedTuple):
+    status: int
+    """As in HTTP: 200."""
+    type: str
+    """What the body is: "application/json"."""
+    body: bytes
+
+
+class TraceApi:
+    """What the server answers, without one: for programs that have an HTTP server of their own.
+
+    May be asked by several threads at once. A process forked from this one has to make its own.
+    """
+
+    def __init__(self, paths: Paths, *, watch: bool = False, memory_bytes: int = 0) -> None:
+        self._api = _serve.Api(_encoded(paths), watch=watch, memory_bytes=memory_bytes)
+
+    def get(self, target: str) -> Reply:
+        """What a GET of "/api/v1/…" (docs/http-api.md) answers, or of the viewer's files: "/", "/app.js", "/app.css".
+
+        Traces are read when they are first asked for. What is wrong with the question is an answer, too.
+        """
+        return Reply(*self._api.get(target))
+
+    def close(self) -> None:
+        """Gives back threads and traces, when all calls of `get` are done."""
+        self._api.close()
+
+    def __enter__(self) -> TraceApi:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
