@@ -23,20 +23,19 @@ struct gpu {
 	struct view_gpu_figures figures;
 };
 
-/* A kernel begins or ends. */
-struct edge {
+/* A kernel ends. */
+struct end {
 	int64_t time_ns;
-	uint64_t order; /* among equal times: beginnings first, then as they came */
-	double blocks;  /* that begin; negative: that end */
+	uint32_t event; /* of device events; among equal times they are in their order */
 };
 
-static int compare_edges(const void *a, const void *b)
+static int compare_ends(const void *a, const void *b)
 {
-	const struct edge *left = a, *right = b;
+	const struct end *left = a, *right = b;
 
 	if (left->time_ns != right->time_ns)
 		return left->time_ns < right->time_ns ? -1 : 1;
-	return (left->order > right->order) - (left->order < right->order);
+	return (left->event > right->event) - (left->event < right->event);
 }
 
 static double cut_ns(const struct view_span *steps, int64_t start_ns, int64_t end_ns)
@@ -47,46 +46,75 @@ static double cut_ns(const struct view_span *steps, int64_t start_ns, int64_t en
 	return to_ns > from_ns ? (double)(to_ns - from_ns) : 0;
 }
 
-/* Blocks of all kernels that run at a moment share the multiprocessors: 1 is all of them. */
-static void sweep(struct gpu *gpu, struct edge *edges, size_t count)
+/* How much of the device's multiprocessors a device event takes while it runs; 0: it does not say, or is none of these. */
+static double blocks_of(const struct gpu *gpu, size_t event)
 {
-	double taken = count ? edges[0].blocks : 0, sum = 0;
+	const struct view_device_event *at = &gpu->views->device_events.items[event];
+	double blocks = gpu->views->kernels.items[at->arguments].blocks_per_sm;
 
-	for (size_t i = 1; i < count; i++) {
-		if (edges[i].time_ns > edges[i - 1].time_ns && taken > 0) {
-			gpu->stretches++;
-			sum += (taken < 1 ? taken : 1) * cut_ns(&gpu->steps, edges[i - 1].time_ns, edges[i].time_ns);
-		}
-		taken += edges[i].blocks;
+	return at->part == VIEW_KERNEL && at->device == gpu->id && blocks > 0 ? blocks : 0;
+}
+
+/* What is taken of the multiprocessors, as time goes on. */
+struct sweep {
+	double taken;
+	double sum;
+	int64_t at_ns;
+};
+
+static void go_to(struct gpu *gpu, struct sweep *sweep, int64_t time_ns, double blocks)
+{
+	if (time_ns > sweep->at_ns && sweep->taken > 0) {
+		gpu->stretches++;
+		sweep->sum += (sweep->taken < 1 ? sweep->taken : 1) * cut_ns(&gpu->steps, sweep->at_ns, time_ns);
 	}
-	gpu->figures.sm_efficiency_ratio = sum > 0 ? sum / (double)(gpu->steps.end_ns - gpu->steps.start_ns) : (double)NAN;
+	sweep->at_ns = time_ns;
+	sweep->taken += blocks;
+}
+
+/* Blocks of all kernels that run at a moment share the multiprocessors: 1 is all of them. Kernels are in order of their
+ * beginnings, so only the ends have to be sorted. Of equal times beginnings come first. */
+static void sweep_kernels(struct gpu *gpu, const struct end *ends, size_t count)
+{
+	const struct ops_views *views = gpu->views;
+	struct sweep sweep = {0, 0, INT64_MIN};
+	size_t ended = 0;
+
+	for (size_t i = 0; i < views->device_events.count; i++) {
+		double blocks = blocks_of(gpu, i);
+		int64_t start_ns = view_start(views, views->device_events.items[i].row);
+
+		if (!(blocks > 0))
+			continue;
+		for (; ended < count && ends[ended].time_ns < start_ns; ended++)
+			go_to(gpu, &sweep, ends[ended].time_ns, -blocks_of(gpu, ends[ended].event));
+		go_to(gpu, &sweep, start_ns, blocks);
+	}
+	for (; ended < count; ended++)
+		go_to(gpu, &sweep, ends[ended].time_ns, -blocks_of(gpu, ends[ended].event));
+	gpu->figures.sm_efficiency_ratio =
+		sweep.sum > 0 ? sweep.sum / (double)(gpu->steps.end_ns - gpu->steps.start_ns) : (double)NAN;
 }
 
 static bool measure_efficiency(struct gpu *gpu)
 {
-	struct ops_views *views = gpu->views;
-	OPS_ARRAY(struct edge) edges = {0};
-	bool done = true;
+	const struct ops_views *views = gpu->views;
+	struct end *ends;
+	size_t count = 0;
 
-	for (size_t i = 0; done && i < views->device_events.count; i++) {
-		const struct view_device_event *event = &views->device_events.items[i];
-		double blocks = views->kernels.items[event->arguments].blocks_per_sm;
-
-		if (event->part != VIEW_KERNEL || event->device != gpu->id || !(blocks > 0))
-			continue;
-		gpu->with_blocks++;
-		done = OPS_ARRAY_RESERVE(&edges, 2);
-		if (!done)
-			break;
-		edges.items[edges.count++] = (struct edge){view_start(views, event->row), i, blocks};
-		edges.items[edges.count++] = (struct edge){view_end(views, event->row), UINT64_C(1) << 32 | i, -blocks};
-	}
-	if (done && edges.count)
-		qsort(edges.items, edges.count, sizeof(*edges.items), compare_edges);
-	if (done)
-		sweep(gpu, edges.items, edges.count);
-	OPS_ARRAY_RELEASE(&edges);
-	return done;
+	for (size_t i = 0; i < views->device_events.count; i++)
+		gpu->with_blocks += blocks_of(gpu, i) > 0;
+	ends = ops_realloc_array(NULL, (size_t)gpu->with_blocks + 1, sizeof(*ends));
+	if (!ends)
+		return false;
+	for (size_t i = 0; i < views->device_events.count; i++)
+		if (blocks_of(gpu, i) > 0)
+			ends[count++] = (struct end){view_end(views, views->device_events.items[i].row), (uint32_t)i};
+	if (count)
+		qsort(ends, count, sizeof(*ends), compare_ends);
+	sweep_kernels(gpu, ends, count);
+	ops_free(ends);
+	return true;
 }
 
 static bool measure_use(struct gpu *gpu)

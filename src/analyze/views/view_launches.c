@@ -59,8 +59,14 @@ static bool collect(struct linker *linker)
 {
 	struct ops_views *views = linker->views;
 	const struct ops_events *events = views->events;
-	bool done = true;
+	size_t devices = 0, launches = 0;
+	bool done;
 
+	for (uint32_t row = 0; row < events->count; row++) {
+		devices += is_device(views->parts[row]);
+		launches += views->parts[row] == VIEW_LAUNCH;
+	}
+	done = OPS_ARRAY_RESERVE(&views->device_events, devices) && OPS_ARRAY_RESERVE(&views->launches, launches);
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		uint32_t node = views->node_of[row];
 

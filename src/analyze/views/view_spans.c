@@ -14,6 +14,16 @@ void view_spans_release(struct view_spans *spans)
 	OPS_ARRAY_RELEASE(spans);
 }
 
+void view_spans_trim(struct view_spans *spans)
+{
+	struct view_span *items = spans->count ? ops_realloc_array(spans->items, spans->count, sizeof(*items)) : NULL;
+
+	if (!items)
+		return;
+	spans->items = items;
+	spans->capacity = spans->count;
+}
+
 bool view_spans_push(struct view_spans *spans, int64_t start_ns, int64_t end_ns)
 {
 	struct view_span *span = OPS_ARRAY_PUSH(spans);

@@ -21,6 +21,8 @@ struct view_spans {
 };
 
 void view_spans_release(struct view_spans *spans);
+/* Gives back what no span needs. */
+void view_spans_trim(struct view_spans *spans);
 /* Behind the others, as it is. False when memory is out. */
 bool view_spans_push(struct view_spans *spans, int64_t start_ns, int64_t end_ns);
 /* Into a merged list whose spans do not start later: joined with the last where they touch. */

@@ -224,6 +224,9 @@ static bool collect_times(struct ops_views *views, struct work *work)
 		if (!add_work(views, work, row, category))
 			return false;
 	}
+	for (int i = 0; i < VIEW_TIME_COUNT; i++)
+		view_spans_trim(&views->times[i]);
+	view_spans_trim(&views->all_kernels);
 	return true;
 }
 

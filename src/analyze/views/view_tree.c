@@ -78,14 +78,18 @@ static void fold(struct ops_views *views)
 
 bool view_tree_build(struct ops_views *views)
 {
-	size_t tracks;
+	size_t tracks, count = 0;
 	uint32_t *top;
 	bool done = true;
 
+	for (uint32_t row = 0; row < views->events->count; row++)
+		count += is_node(views, row);
 	ops_trace_tracks(views->trace, &tracks);
 	top = ops_realloc_array(NULL, tracks + 1, sizeof(*top));
-	if (!top)
+	if (!top || !OPS_ARRAY_RESERVE(&views->nodes, count)) {
+		ops_free(top);
 		return false;
+	}
 	for (size_t i = 0; i < tracks; i++)
 		top[i] = OPS_NONE;
 	for (uint32_t row = 0; done && row < views->events->count; row++) {
