@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes a trace of any size, as torch.profiler would write that of a training run: steps, nested operators with shapes,
- * launches, kernels, memory records and modules.
+ * launches, kernels and memory records, in Kineto's layout.
  *
  *     cc -O2 bench/make_trace.c -o make_trace && ./make_trace 10000000 big.json
  */
@@ -14,27 +14,41 @@
 static const char *const names[] = {"aten::linear", "aten::addmm", "aten::relu", "aten::layer_norm", "aten::add",
                                     "aten::matmul", "aten::softmax", "aten::dropout", "aten::view", "aten::transpose"};
 
+/* What every event begins with, laid out as Kineto does it. */
+static void put_head(FILE *out, const char *phase_and_category, const char *name, int pid, int tid)
+{
+	fprintf(out, "  {\n    %s, \"name\": \"%s\", \"pid\": %d, \"tid\": %d,\n    ", phase_and_category, name, pid, tid);
+}
+
 static void put_operator(FILE *out, unsigned long id, double ts_us)
 {
-	const char *name = names[id % 10];
+	char kernel[64];
 
-	fprintf(out, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"%s\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":40.500,\"args\":{"
-	        "\"External id\":%lu,\"Record function id\":0,\"Sequence number\":%lu,\"Fwd thread id\":0,"
-	        "\"Input Dims\":[[%lu,1024],[1024,1024],[]],\"Input type\":[\"float\",\"float\",\"Scalar\"],\"Ev Idx\":%lu}},\n",
-	        name, ts_us, id, id, 8 + id % 50, id);
-	fprintf(out, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::empty\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":3.250,"
-	        "\"args\":{\"External id\":%lu,\"Record function id\":0,\"Ev Idx\":%lu}},\n", ts_us + 2, id + 1, id + 1);
-	fprintf(out, "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":%.3f,"
-	        "\"args\":{\"Total Reserved\":8000000,\"Total Allocated\":%lu,\"Bytes\":%d,\"Addr\":%lu,\"Device Id\":0,"
-	        "\"Device Type\":1,\"Ev Idx\":%lu}},\n", ts_us + 3, 4000000 + id % 1000, id % 4 ? 4096 : -4096,
-	        140000000000000 + id / 8 % 512 * 4096, id + 2);
-	fprintf(out, "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,\"ts\":%.3f,"
-	        "\"dur\":5.125,\"args\":{\"External id\":%lu,\"cbid\":211,\"correlation\":%lu}},\n", ts_us + 20, id, id);
-	fprintf(out, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"void kernel_%lu<float>(float const*, float*, int)\",\"pid\":0,"
-	        "\"tid\":7,\"ts\":%.3f,\"dur\":30.875,\"args\":{\"External id\":%lu,\"queued\":0,\"device\":0,\"context\":1,"
-	        "\"stream\":7,\"correlation\":%lu,\"registers per thread\":32,\"shared memory\":0,\"blocks per SM\":4.5,"
-	        "\"warps per SM\":36,\"grid\":[%lu,1,1],\"block\":[256,1,1],\"est. achieved occupancy %%\":56}},\n",
-	        id % 97, ts_us + 30, id, id, 16 + id % 64);
+	put_head(out, "\"ph\": \"X\", \"cat\": \"cpu_op\"", names[id % 10], 1, 1);
+	fprintf(out, "\"ts\": %.3f, \"dur\": 40.500,\n    \"args\": {\n      \"External id\": %lu,\"Record function id\": 0, "
+	        "\"Concrete Inputs\": [\"\", \"\", \"1\"], \"Input type\": [\"float\", \"float\", \"Scalar\"], \"Input Strides\": "
+	        "[[1024, 1], [1, 1024], []], \"Input Dims\": [[%lu, 1024], [1024, 1024], []], \"Sequence number\": %lu, "
+	        "\"Fwd thread id\": 0, \"Ev Idx\": %lu\n    }\n  },\n",
+	        ts_us, id, 8 + id % 50, id, id);
+	put_head(out, "\"ph\": \"X\", \"cat\": \"cpu_op\"", "aten::empty", 1, 1);
+	fprintf(out, "\"ts\": %.3f, \"dur\": 3.250,\n    \"args\": {\n      \"External id\": %lu,\"Record function id\": 0, "
+	        "\"Concrete Inputs\": [\"[8, 1024]\", \"6\", \"0\", \"\", \"False\", \"\"], \"Input type\": [\"ScalarList\", "
+	        "\"Scalar\", \"Scalar\", \"\", \"Scalar\", \"\"], \"Input Strides\": [[], [], [], [], [], []], "
+	        "\"Input Dims\": [[], [], [], [], [], []], \"Ev Idx\": %lu\n    }\n  },\n", ts_us + 2, id + 1, id + 1);
+	put_head(out, "\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"s\": \"t\"", "[memory]", 1, 1);
+	fprintf(out, "\"ts\": %.3f,\n    \"args\": {\n      \"Total Reserved\": 8000000, \"Total Allocated\": %lu, \"Bytes\": %d, "
+	        "\"Addr\": %lu, \"Device Id\": 0, \"Device Type\": 1, \"Ev Idx\": %lu\n    }\n  },\n",
+	        ts_us + 3, 4000000 + id % 1000, id % 4 ? 4096 : -4096, 140000000000000 + id / 8 % 512 * 4096, id + 2);
+	put_head(out, "\"ph\": \"X\", \"cat\": \"cuda_runtime\"", "cudaLaunchKernel", 1, 1);
+	fprintf(out, "\"ts\": %.3f, \"dur\": 5.125,\n    \"args\": {\n      \"External id\": %lu, \"cbid\": 211, \"correlation\": %lu"
+	        "\n    }\n  },\n", ts_us + 20, id, id);
+	snprintf(kernel, sizeof(kernel), "void kernel_%lu<float>(float const*, float*, int)", id % 97);
+	put_head(out, "\"ph\": \"X\", \"cat\": \"kernel\"", kernel, 0, 7);
+	fprintf(out, "\"ts\": %.3f, \"dur\": 30.875,\n    \"args\": {\n      \"External id\": %lu,\n      \"queued\": 0, \"device\": 0, "
+	        "\"context\": 1,\n      \"stream\": 7, \"correlation\": %lu,\n      \"registers per thread\": 32,\n      "
+	        "\"shared memory\": 0,\n      \"blocks per SM\": 4.5,\n      \"warps per SM\": 36,\n      \"grid\": [%lu, 1, 1],\n      "
+	        "\"block\": [256, 1, 1],\n      \"est. achieved occupancy %%\": 56\n    }\n  },\n",
+	        ts_us + 30, id, id, 16 + id % 64);
 }
 
 int main(int count, char **arguments)
