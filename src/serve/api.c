@@ -95,7 +95,8 @@ static bool is_listed(const char *list, const char *name)
 static enum ops_code check_parameters(const struct request *request, struct ops_error *error)
 {
 	for (size_t i = 0; i < request->query.parameter_count; i++)
-		if (!is_listed(request->route->parameters, request->query.parameters[i].name.bytes))
+		if (!is_listed(request->route->parameters, request->query.parameters[i].name.bytes) &&
+		    !(request->route->by_steps && !strcmp(request->query.parameters[i].name.bytes, "steps")))
 			return ops_fault(error, OPS_INVALID, "there is no parameter '%.80s'", request->query.parameters[i].name.bytes);
 	return OPS_OK;
 }
@@ -149,6 +150,7 @@ static void finish(struct request *request, struct reply *reply)
 {
 	struct ops_api *api = request->api;
 
+	request_free_parts(request);
 	reply_unref(request->reply);
 	request->reply = reply;
 	if (reply && request->wants_packed)
@@ -164,21 +166,25 @@ static struct reply *make_reply(struct request *request, answer_function *answer
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
-	enum ops_code code = answer(request, &text, &size, &error);
+	enum ops_code code = answer == request->route->select ? OPS_OK : request_cut(request, &error);
 
+	if (!code)
+		code = answer(request, &text, &size, &error);
 	if (code)
 		return reply_error(status_of(request, code), error.text);
 	return reply_new(200, request->route->binary ? REPLY_BYTES : REPLY_JSON, text, size);
 }
 
-/* What a kept reply is known by: the path, and the parameters unless they only select. */
+/* What a kept reply is known by: the path, and the parameters unless they only select from it. */
 static enum ops_code make_key(const struct request *request, struct ops_buffer *key, struct ops_error *error)
 {
 	for (size_t i = FIRST_SEGMENT; i < request->query.segment_count; i++) {
 		ops_buffer_append(key, request->query.segments[i].bytes, request->query.segments[i].size);
 		ops_buffer_append_text(key, "/");
 	}
-	for (size_t i = 0; !request->route->select && i < request->query.parameter_count; i++) {
+	for (size_t i = 0; i < request->query.parameter_count; i++) {
+		if (request->route->select && strcmp(request->query.parameters[i].name.bytes, "steps") != 0)
+			continue;
 		ops_buffer_append_text(key, "\n");
 		ops_buffer_append(key, request->query.parameters[i].name.bytes, request->query.parameters[i].name.size);
 		ops_buffer_append_text(key, "=");
@@ -322,6 +328,7 @@ void request_free(struct request *request)
 {
 	if (!request)
 		return;
+	request_free_parts(request);
 	for (size_t i = 0; i < request->trace_count; i++)
 		catalog_release(request->traces[i]);
 	ops_free(request->traces);

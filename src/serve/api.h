@@ -31,6 +31,7 @@ struct request {
 	struct served **traces;
 	size_t trace_count;
 	size_t traces_ready;
+	struct ops_trace **parts; /* the steps of them that are asked for; NULL: all of each */
 	bool wants_packed;
 	int status; /* what an error is told as, 0: as follows from its code */
 	struct job job;
@@ -49,6 +50,7 @@ struct route {
 	/* Replies of slow routes are kept. With `select` one is kept whatever the parameters, and each request takes its part. */
 	bool slow;
 	answer_function *select; /* finds the whole in request->reply */
+	bool by_steps;           /* takes the parameter "steps", too, and answers of what request_trace gives */
 	bool unstable;           /* the same URL may answer something else */
 	bool binary;
 };
@@ -73,6 +75,15 @@ extern const struct route trace_routes[], view_routes[], source_routes[], tree_r
 /* Sets the status of an error. */
 __attribute__((format(printf, 4, 5))) enum ops_code request_fail(struct request *request, int status, struct ops_error *error,
                                                                  const char *format, ...);
+/* The trace to answer of, or those of its steps that are asked for. */
+struct ops_trace *request_trace(const struct request *request, size_t i);
+/* The stretch of the steps that are asked for; left alone when none are. */
+enum ops_code request_stretch(struct request *request, const struct ops_trace *trace, int64_t *ret_from_ns,
+                              int64_t *ret_to_ns, struct ops_error *error);
+/* Makes what request_trace gives, unless it is there; for the request itself. */
+enum ops_code request_cut(struct request *request, struct ops_error *error);
+void request_free_parts(struct request *request);
+
 /* A parameter that must be there. NULL, with an error, when it is not. */
 const struct query_text *request_need(struct request *request, const char *name, struct ops_error *error);
 

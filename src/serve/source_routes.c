@@ -24,7 +24,7 @@
 
 static enum ops_code answer_lines(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	return ops_lines(request->traces[0]->trace, OPS_LINES_JSON, 0, ret_text, ret_size, error);
+	return ops_lines(request_trace(request, 0), OPS_LINES_JSON, 0, ret_text, ret_size, error);
 }
 
 /* --- which file ------------------------------------------------------------------------------------------------------ */
@@ -129,7 +129,7 @@ static enum ops_code answer_source(struct request *request, char **ret_text, siz
 }
 
 const struct route source_routes[] = {
-	{.path = "traces/{id}/lines", .parameters = "", .answer = answer_lines, .slow = true},
+	{.path = "traces/{id}/lines", .parameters = "", .answer = answer_lines, .slow = true, .by_steps = true},
 	{.path = "traces/{id}/source", .parameters = "file", .answer = answer_source, .unstable = true},
 	{0},
 };

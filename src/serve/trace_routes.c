@@ -55,7 +55,7 @@ static struct ops_rank *ranks_of(const struct request *request)
 	struct ops_rank *ranks = ops_realloc_array(NULL, request->trace_count, sizeof(*ranks));
 
 	for (size_t i = 0; ranks && i < request->trace_count; i++)
-		ranks[i] = (struct ops_rank){.rank = -1, .trace = request->traces[i]->trace, .path = request->traces[i]->path};
+		ranks[i] = (struct ops_rank){.rank = -1, .trace = request_trace(request, i), .path = request->traces[i]->path};
 	return ranks;
 }
 
@@ -64,7 +64,7 @@ static struct ops_worker *workers_of(const struct request *request)
 	struct ops_worker *workers = ops_realloc_array(NULL, request->trace_count, sizeof(*workers));
 
 	for (size_t i = 0; workers && i < request->trace_count; i++)
-		workers[i] = (struct ops_worker){request->traces[i]->trace, request->traces[i]->worker, request->traces[i]->span};
+		workers[i] = (struct ops_worker){request_trace(request, i), request->traces[i]->worker, request->traces[i]->span};
 	return workers;
 }
 
@@ -208,7 +208,7 @@ static enum ops_code answer_diff(struct request *request, char **ret_text, size_
 
 	if (request->trace_count != 2)
 		return ops_fault(error, OPS_INVALID, "'base' is missing");
-	return ops_diff(request->traces[1]->trace, request->traces[0]->trace, &options, ret_text, ret_size, NULL, error);
+	return ops_diff(request_trace(request, 1), request_trace(request, 0), &options, ret_text, ret_size, NULL, error);
 }
 
 const struct route trace_routes[] = {
@@ -217,8 +217,9 @@ const struct route trace_routes[] = {
 	{.path = "analyses", .parameters = "", .answer = answer_analyses},
 	{.path = "traces/{id}/info", .parameters = "", .answer = answer_info, .slow = true},
 	{.path = "traces/{ids}/advice", .parameters = "", .answer = answer_advice, .slow = true},
-	{.path = "traces/{ids}/distributed", .parameters = "", .answer = answer_distributed, .slow = true},
-	{.path = "traces/{ids}/analyses/{analysis}", .parameters = "args,rounding", .answer = answer_analysis, .slow = true},
-	{.path = "traces/{id}/diff", .parameters = "base", .answer = answer_diff, .slow = true},
+	{.path = "traces/{ids}/distributed", .parameters = "", .answer = answer_distributed, .slow = true, .by_steps = true},
+	{.path = "traces/{ids}/analyses/{analysis}", .parameters = "args,rounding", .answer = answer_analysis, .slow = true,
+	 .by_steps = true},
+	{.path = "traces/{id}/diff", .parameters = "base", .answer = answer_diff, .slow = true, .by_steps = true},
 	{0},
 };

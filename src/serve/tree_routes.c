@@ -31,7 +31,7 @@ static enum ops_code answer_stacks(struct request *request, char **ret_text, siz
 {
 	const struct query_text *name = query_find(&request->query, "metric");
 	enum ops_stack_metric metric = name && !strcmp(name->bytes, "self_device") ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
-	struct listed listed = {.trace = request->traces[0]->trace};
+	struct listed listed = {.trace = request_trace(request, 0)};
 	struct ops_rows rows = {.get = get_row, .context = &listed};
 	struct ops_flame *flame = NULL;
 	int64_t frames = 20000;
@@ -55,7 +55,7 @@ static enum ops_code answer_stacks(struct request *request, char **ret_text, siz
 static enum ops_code answer_modules(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_module_tree *tree = NULL;
-	enum ops_code code = ops_module_tree_new(request->traces[0]->trace, &tree, error);
+	enum ops_code code = ops_module_tree_new(request_trace(request, 0), &tree, error);
 
 	if (!code)
 		code = ops_module_json(tree, ret_text, ret_size, error);
@@ -103,6 +103,22 @@ static enum ops_code find_device(struct request *request, const struct ops_memor
 typedef enum ops_code memory_function(const struct ops_memory_timeline *memory, const struct ops_memory_window *window,
                                       char **ret_text, size_t *ret_size, struct ops_error *error);
 
+/* Of the steps that are asked for, of a stretch of time, or of all. */
+static enum ops_code take_window(struct request *request, struct ops_memory_window *window, struct ops_error *error)
+{
+	enum ops_code code = request_stretch(request, request->traces[0]->trace, &window->from_ns, &window->to_ns, error);
+
+	if (!code && query_find(&request->query, "steps")) {
+		window->from_ns -= window->origin_ns;
+		window->to_ns -= window->origin_ns;
+	}
+	if (!code)
+		code = query_integer(&request->query, "from", 0, INT64_MAX, &window->from_ns, error);
+	if (!code)
+		code = query_integer(&request->query, "to", window->from_ns, INT64_MAX, &window->to_ns, error);
+	return code;
+}
+
 static enum ops_code answer_window(struct request *request, const char *limit_name, int64_t limit, memory_function *answer,
                                    char **ret_text, size_t *ret_size, struct ops_error *error)
 {
@@ -113,9 +129,7 @@ static enum ops_code answer_window(struct request *request, const char *limit_na
 	if (!code)
 		code = find_device(request, memory, &window.device, error);
 	if (!code)
-		code = query_integer(&request->query, "from", 0, INT64_MAX, &window.from_ns, error);
-	if (!code)
-		code = query_integer(&request->query, "to", window.from_ns, INT64_MAX, &window.to_ns, error);
+		code = take_window(request, &window, error);
 	if (!code)
 		code = query_integer(&request->query, limit_name, 1, 10000, &limit, error);
 	window.limit = (size_t)limit;
@@ -133,10 +147,10 @@ static enum ops_code answer_blocks(struct request *request, char **ret_text, siz
 }
 
 const struct route tree_routes[] = {
-	{.path = "traces/{id}/stacks", .parameters = "metric,frames", .answer = answer_stacks, .slow = true},
-	{.path = "traces/{id}/modules", .parameters = "", .answer = answer_modules, .slow = true},
+	{.path = "traces/{id}/stacks", .parameters = "metric,frames", .answer = answer_stacks, .slow = true, .by_steps = true},
+	{.path = "traces/{id}/modules", .parameters = "", .answer = answer_modules, .slow = true, .by_steps = true},
 	{.path = "traces/{id}/memory", .parameters = "top", .answer = answer_memory, .slow = true},
-	{.path = "traces/{id}/memory/curve", .parameters = "device,from,to,points", .answer = answer_curve, .slow = true},
-	{.path = "traces/{id}/memory/blocks", .parameters = "device,from,to,limit", .answer = answer_blocks, .slow = true},
+	{.path = "traces/{id}/memory/curve", .parameters = "device,steps,from,to,points", .answer = answer_curve, .slow = true},
+	{.path = "traces/{id}/memory/blocks", .parameters = "device,steps,from,to,limit", .answer = answer_blocks, .slow = true},
 	{0},
 };

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include <opstrobe/merge.h>
 #include <opstrobe/views.h>
 
 #include "base/alloc.h"
@@ -16,7 +15,7 @@
 
 static enum ops_code answer_views(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	return ops_views_json(request->traces[0]->trace, ret_text, ret_size, error);
+	return ops_views_json(request_trace(request, 0), ret_text, ret_size, error);
 }
 
 /* Finds the member `name` of the object of all views. */
@@ -64,40 +63,6 @@ static enum ops_code select_views(struct request *request, char **ret_text, size
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
-/* "3" or "3:5", as `opstrobe cut --steps` takes them. */
-static bool take_steps(const char *text, uint64_t *ret_first, uint64_t *ret_last)
-{
-	if (!query_take_number(&text, INT64_MAX, ret_first))
-		return false;
-	*ret_last = *ret_first;
-	if (*text == ':') {
-		text++;
-		if (!query_take_number(&text, INT64_MAX, ret_last))
-			return false;
-	}
-	return !*text && *ret_first <= *ret_last;
-}
-
-static enum ops_code answer_step_views(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
-{
-	const struct ops_trace *trace = request->traces[0]->trace;
-	const char *steps = request->query.segments[5].bytes;
-	struct ops_trace_cut cut = {0};
-	struct ops_trace *part = NULL;
-	uint64_t first, last;
-	enum ops_code code;
-
-	if (!take_steps(steps, &first, &last))
-		return request_fail(request, 400, error, "'%.80s' is no range of steps: 3, or 3:5", steps);
-	if (!ops_trace_steps(trace, first, last, &cut.from_ns, &cut.to_ns))
-		return request_fail(request, 404, error, "the trace has no step %.80s", steps);
-	code = ops_trace_cut(trace, &cut, &part, error);
-	if (!code)
-		code = ops_views_json(part, ret_text, ret_size, error);
-	ops_trace_unref(part);
-	return code;
-}
-
 /* --- tables --------------------------------------------------------------------------------------------------------- */
 
 static enum ops_code answer_table(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
@@ -110,7 +75,7 @@ static enum ops_code answer_table(struct request *request, char **ret_text, size
 		[OPS_VIEW_MEMORY] = "memory",
 	};
 	const char *name = request->query.segments[5].bytes;
-	struct ops_worker worker = {request->traces[0]->trace, request->traces[0]->worker, request->traces[0]->span};
+	struct ops_worker worker = {request_trace(request, 0), request->traces[0]->worker, request->traces[0]->span};
 	int64_t rows = 0;
 	enum ops_code code = query_integer(&request->query, "rows", 0, UINT32_MAX, &rows, error);
 
@@ -122,9 +87,8 @@ static enum ops_code answer_table(struct request *request, char **ret_text, size
 }
 
 const struct route view_routes[] = {
-	{.path = "traces/{id}/views", .parameters = "parts", .answer = answer_views, .select = select_views, .slow = true},
-	{.path = "traces/{id}/steps/{steps}/views", .parameters = "parts", .answer = answer_step_views,
-	 .select = select_views, .slow = true},
-	{.path = "traces/{id}/tables/{table}", .parameters = "rows", .answer = answer_table, .slow = true},
+	{.path = "traces/{id}/views", .parameters = "parts", .answer = answer_views, .select = select_views, .slow = true,
+	 .by_steps = true},
+	{.path = "traces/{id}/tables/{table}", .parameters = "rows", .answer = answer_table, .slow = true, .by_steps = true},
 	{0},
 };

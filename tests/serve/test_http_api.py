@@ -10,7 +10,7 @@ import subprocess
 import jsonschema
 import pytest
 import yaml
-from conftest import OPSTROBE, ROOT, TIMEOUT_S
+from conftest import OPSTROBE, ROOT, TIMEOUT_S, serving
 
 DOCUMENT = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
 
@@ -87,6 +87,57 @@ def test_parts_of_views(server, recorded):
     two = server.json(f"traces/{recorded['id']}/views", parts="steps,flags")
     assert list(two) == ["steps", "flags"]
     assert server.api(f"traces/{recorded['id']}/views", parts="steps,no").status == 400
+
+
+STEP_ROUTES = [
+    ("views", {}),
+    ("views", {"parts": "operators,kernels"}),
+    ("lines", {}),
+    ("stacks", {"metric": "self_cpu"}),
+    ("modules", {}),
+    ("tables/modules", {}),
+    ("tables/memory", {}),
+    ("analyses/key_averages", {"args": '{"limit": 0}'}),
+]
+
+
+@pytest.mark.parametrize("steps", ["1", "1:2"])
+def test_some_steps_are_the_cut_trace(server, recorded, tmp_path, steps):
+    """Every table of some steps has the figures of the trace that `opstrobe cut --steps` leaves."""
+    part = tmp_path / "part.json"
+    subprocess.run([OPSTROBE, "cut", "--steps", steps, recorded["path"], part], check=True)
+    base = f"traces/{recorded['id']}"
+    events = {"trace_events": server.json(f"{base}/views")["trace_events"]}  # of the file
+    assert server.json(f"{base}/views", steps=steps) == command("views", "--format", "json", part) | events
+    assert server.json(f"{base}/lines", steps=steps) == command("lines", "--format", "json", part)
+    with serving(part) as other:
+        (cut,) = other.traces()
+        for route, parameters in STEP_ROUTES:
+            whole, some = (
+                server.json(f"{base}/{route}", **parameters),
+                server.json(f"{base}/{route}", steps=steps, **parameters),
+            )
+            wanted = other.json(f"traces/{cut['id']}/{route}", **parameters)
+            assert some == (wanted | events if "trace_events" in wanted else wanted), route
+            assert some != whole, route
+
+
+def test_memory_of_some_steps_is_that_stretch(server, recorded):
+    base = f"traces/{recorded['id']}"
+    step = server.json(f"{base}/timeline")["steps"][1]
+    for route in ("curve", "blocks"):
+        by_time = server.json(
+            f"{base}/memory/{route}", device="cpu", **{"from": step["start_ns"], "to": step["end_ns"]}
+        )
+        assert server.json(f"{base}/memory/{route}", device="cpu", steps=1) == by_time
+        assert by_time != server.json(f"{base}/memory/{route}", device="cpu")
+
+
+@pytest.mark.parametrize("route", ["views", "lines", "stacks", "modules", "tables/kernels", "analyses/key_averages"])
+def test_steps_that_are_none(server, recorded, route):
+    for steps, status in (("77", 404), ("x", 400), ("2:1", 400), ("", 400), ("1:", 400), ("99999999999999999999", 400)):
+        assert server.api(f"traces/{recorded['id']}/{route}", steps=steps).status == status
+    assert server.api(f"traces/{recorded['id']}/advice", steps="1").status == 400
 
 
 def test_analyses(server, recorded):

@@ -34,6 +34,8 @@ export interface View {
 	component: ComponentType<ViewProps>;
 	/** Fills the window without scrolling, as the timeline does. */
 	fills?: boolean;
+	/** Is of the steps that are chosen. */
+	steps?: boolean;
 }
 
 export const views: View[] = [
@@ -46,14 +48,14 @@ export const views: View[] = [
 		component: Timeline,
 		fills: true,
 	},
-	{ id: "operators", title: "Operators", about: "Time of each operator on the CPU and on devices", component: Operators },
-	{ id: "kernels", title: "Kernels", about: "What ran on devices, and which operator launched it", component: Kernels },
-	{ id: "memory", title: "Memory", about: "Who holds memory, and when", component: Memory },
-	{ id: "modules", title: "Modules", about: "Time, FLOPs and memory of each module", component: Modules },
-	{ id: "stacks", title: "Stacks", about: "Flame graph, and callers and callees of each function", component: Stacks },
-	{ id: "source", title: "Source", about: "The program, with what each line costs", component: Source },
-	{ id: "distributed", title: "Distributed", about: "What the ranks of a run wait for", component: Distributed },
-	{ id: "analyses", title: "Analyses", about: "One question at a time: idle time, launches, queues, critical path, …", component: Analyses },
-	{ id: "diff", title: "Diff", about: "What changed from one trace to another", component: Diff },
+	{ id: "operators", title: "Operators", about: "Time of each operator on the CPU and on devices", component: Operators, steps: true },
+	{ id: "kernels", title: "Kernels", about: "What ran on devices, and which operator launched it", component: Kernels, steps: true },
+	{ id: "memory", title: "Memory", about: "Who holds memory, and when", component: Memory, steps: true },
+	{ id: "modules", title: "Modules", about: "Time, FLOPs and memory of each module", component: Modules, steps: true },
+	{ id: "stacks", title: "Stacks", about: "Flame graph, and callers and callees of each function", component: Stacks, steps: true },
+	{ id: "source", title: "Source", about: "The program, with what each line costs", component: Source, steps: true },
+	{ id: "distributed", title: "Distributed", about: "What the ranks of a run wait for", component: Distributed, steps: true },
+	{ id: "analyses", title: "Analyses", about: "One question at a time: idle time, launches, queues, critical path, …", component: Analyses, steps: true },
+	{ id: "diff", title: "Diff", about: "What changed from one trace to another", component: Diff, steps: true },
 	{ id: "info", title: "Trace", about: "Where the trace is from, and what is in it", component: Info },
 ];

@@ -9,6 +9,7 @@ import { useReply } from "../data/reply";
 import { Answer, isTable } from "../widgets/answer";
 import { Await } from "../widgets/await";
 import { Choice } from "../widgets/choice";
+import { StepChoice, useSteps } from "../widgets/step_choice";
 import { AnalysisChart } from "./analysis_chart";
 import { AnalysisForm, argsOf } from "./analysis_form";
 import { runOf } from "./runs";
@@ -36,7 +37,7 @@ function Questions({ source, trace, traces, analyses }: ViewProps & { analyses: 
 	const analysis = analyses.find((each) => each.id === id) ?? analyses[0];
 	if (!analysis) return null;
 	const choose = (next: string) => {
-		const forget = Object.fromEntries([...route.value.params.keys()].filter((name) => name !== "of").map((name) => [name, undefined]));
+		const forget = Object.fromEntries([...route.value.params.keys()].filter((name) => name !== "of" && name !== "steps").map((name) => [name, undefined]));
 		setParams({ ...forget, id: next });
 	};
 	return (
@@ -67,6 +68,7 @@ function Question({ source, trace, traces, analysis }: ViewProps & { analysis: A
 	const args = useMemo(() => argsOf(analysis, params), [analysis, params]);
 	const reply = useReply<AnswerReply>(source, `traces/${ids}/analyses/${encodeURIComponent(analysis.id)}`, {
 		args: Object.keys(args).length > 0 ? JSON.stringify(args) : undefined,
+		steps: useSteps(),
 	});
 	return (
 		<section class="panel" aria-label={analysis.summary}>
@@ -82,6 +84,7 @@ function Question({ source, trace, traces, analysis }: ViewProps & { analysis: A
 					onChange={setOf}
 				/>
 			)}
+			<StepChoice source={source} trace={trace} />
 			<AnalysisForm analysis={analysis} />
 			<Await reply={reply} what="the answer">
 				{(answer) => (

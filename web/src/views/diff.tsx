@@ -13,6 +13,7 @@ import { Await } from "../widgets/await";
 import { Card, Cards } from "../widgets/cards";
 import { Choice, Select } from "../widgets/choice";
 import { Pairing, type Pair } from "../widgets/pairing";
+import { StepChoice, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
@@ -20,7 +21,8 @@ export function Diff({ source, trace, traces }: ViewProps) {
 	const others = traces.filter((each) => each !== trace && each.state !== "failed");
 	const [wanted, setBase] = useParam("base");
 	const base = others.find((each) => each.id === wanted) ?? others[0];
-	const reply = useReply<DiffReply>(source, base ? `traces/${trace.id}/diff` : undefined, base && { base: base.id });
+	const steps = useSteps();
+	const reply = useReply<DiffReply>(source, base ? `traces/${trace.id}/diff` : undefined, base && { base: base.id, steps });
 	if (!base) {
 		return (
 			<div class="empty">
@@ -36,7 +38,9 @@ export function Diff({ source, trace, traces }: ViewProps) {
 			<div class="tools">
 				<Select label="From" options={others.map((each) => ({ id: each.id, title: title(each, traces) }))} value={base.id} onChange={setBase} />
 				<span>{`to ${title(trace, traces)}`}</span>
-				<a href={routeHref("diff", base.id, { base: trace.id })}>Swap</a>
+				<a href={routeHref("diff", base.id, { base: trace.id, steps })}>Swap</a>
+				<span class="tools-space" />
+				<StepChoice source={source} trace={trace} />
 			</div>
 			<Await reply={reply} what="the difference">
 				{(diff) => <Difference diff={diff} />}

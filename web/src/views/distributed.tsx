@@ -10,6 +10,7 @@ import { Bars } from "../widgets/bars";
 import type { Series } from "../widgets/chart";
 import { Select } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
+import { StepChoice, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { runOf } from "./runs";
@@ -28,10 +29,13 @@ const WAIT: Series[] = [
 export function Distributed({ source, trace, traces }: ViewProps) {
 	const run = runOf(trace, traces);
 	const ids = run.map((each) => each.id).join(",");
-	const reply = useReply<Reply | null>(source, run.length > 1 ? `traces/${ids}/distributed` : undefined);
+	const reply = useReply<Reply | null>(source, run.length > 1 ? `traces/${ids}/distributed` : undefined, { steps: useSteps() });
 	if (run.length < 2) return <OneWorker />;
 	return (
 		<div class="view">
+			<div class="tools">
+				<StepChoice source={source} trace={trace} />
+			</div>
 			<Await reply={reply} what={`${run.length} traces`}>
 				{(data) => (!data?.shown ? <NotTogether workers={run.length} /> : <Together data={data} trace={trace.id} />)}
 			</Await>
@@ -70,7 +74,7 @@ function Together({ data, trace }: { data: Reply; trace: string }) {
 	return (
 		<>
 			<div class="tools">
-				<Select label="Step" options={steps.map((each) => ({ id: each, title: each === "all" ? "the average of all" : each }))} value={step} onChange={setStep} />
+				<Select label="Bars of" options={steps.map((each) => ({ id: each, title: each === "all" ? "the average of all" : each }))} value={step} onChange={setStep} />
 			</div>
 			<div class="columns even">
 				<section class="panel">

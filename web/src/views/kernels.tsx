@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ran on devices: by kernel, or by kernel, operator and launch.
 import { useMemo } from "preact/hooks";
-import { useParam } from "../app/params";
 import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { Kernel, KernelByOperator, KernelsReply } from "../data/replies";
-import { useReply } from "../data/reply";
 import { grouped } from "../format/scale";
 import { formatCount, formatUs } from "../format/units";
-import { Await } from "../widgets/await";
 import { Card, Cards } from "../widgets/cards";
-import { Choice } from "../widgets/choice";
+import { useRowChoice } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
-import { StepChoice, useViewsPath } from "../widgets/step_choice";
+import { StepView } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
@@ -51,28 +48,14 @@ export function kernelFamily(name: string): string {
 }
 
 export function Kernels({ source, trace }: ViewProps) {
-	const [by, setBy] = useParam("by", "name");
-	const byOperator = by === "operator";
-	const path = useViewsPath(trace);
-	const reply = useReply<KernelsReply>(source, path, { parts: "flags,tensor_cores,kernels,kernels_by_op" });
+	const [by, rowChoice] = useRowChoice([
+		{ id: "name", title: "By kernel" },
+		{ id: "operator", title: "By operator and launch" },
+	]);
 	return (
-		<div class="view">
-			<div class="tools">
-				<Choice
-					label="A row for each"
-					options={[
-						{ id: "name", title: "By kernel" },
-						{ id: "operator", title: "By operator and launch" },
-					]}
-					value={byOperator ? "operator" : "name"}
-					onChange={setBy}
-				/>
-				<StepChoice source={source} trace={trace} />
-			</div>
-			<Await reply={reply} what="the kernels">
-				{(data) => <KernelTable trace={trace.id} reply={data} byOperator={byOperator} />}
-			</Await>
-		</div>
+		<StepView<KernelsReply> source={source} trace={trace} path="views" query={{ parts: "flags,tensor_cores,kernels,kernels_by_op" }} what="the kernels" tools={rowChoice}>
+			{(data) => <KernelTable trace={trace.id} reply={data} byOperator={by === "operator"} />}
+		</StepView>
 	);
 }
 

@@ -12,6 +12,7 @@ import { Await } from "../widgets/await";
 import { Choice, Select } from "../widgets/choice";
 import { LineChart, type LineSeries } from "../widgets/line_chart";
 import { TimelineLink } from "../widgets/links";
+import { StepChoice, useSteps } from "../widgets/step_choice";
 import { categoryTitle, type Stretch } from "./memory_words";
 import { MemoryBlocks, MemoryStatistics } from "./memory_tables";
 import { Peak } from "./peak";
@@ -51,7 +52,9 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 	const [wanted, setDevice] = useParam("device");
 	const [list, setList] = useParam("list", "blocks");
 	const device = chosenDevice(memory, wanted);
-	const stretch = stretchOf(route.value.params);
+	const drawn = stretchOf(route.value.params);
+	const steps = useSteps();
+	const stretch = drawn.from === undefined ? { steps } : drawn;
 	return (
 		<>
 			<div class="tools">
@@ -63,10 +66,11 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 						onChange={setDevice}
 					/>
 				)}
-				{stretch.from !== undefined && stretch.to !== undefined && (
+				<StepChoice source={source} trace={trace} />
+				{drawn.from !== undefined && drawn.to !== undefined && (
 					<>
-						<span>{`${formatNs(stretch.from)} to ${formatNs(stretch.to)}`}</span>
-						<TimelineLink trace={trace.id} place={{ from: stretch.from, to: stretch.to }}>
+						<span>{`${formatNs(drawn.from)} to ${formatNs(drawn.to)}`}</span>
+						<TimelineLink trace={trace.id} place={{ from: drawn.from, to: drawn.to }}>
 							in the timeline
 						</TimelineLink>
 						<button type="button" onClick={() => setParams({ from: undefined, to: undefined })}>

@@ -7,6 +7,7 @@ import type { DataSource } from "../data/source";
 import { formatCount } from "../format/units";
 import { Await } from "../widgets/await";
 import { SourceLink, timelineHref } from "../widgets/links";
+import { useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { categoryTitle, type Stretch } from "./memory_words";
@@ -89,7 +90,7 @@ function viewDevice(device: string): string {
 }
 
 export function MemoryStatistics({ source, trace, device }: TableProps) {
-	const reply = useReply<MemoryViewReply>(source, `traces/${trace.id}/views`, { parts: "memory" });
+	const reply = useReply<MemoryViewReply>(source, `traces/${trace.id}/views`, { parts: "memory", steps: useSteps() });
 	return (
 		<Await reply={reply} what="the operators">
 			{({ memory }) => (

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parts of the view of memory share.
 
-/** A stretch of time, ns since the origin; all of it without. */
+/** A stretch of time, ns since the origin, or that of some steps; all of it without. As the API takes it. */
 export interface Stretch {
+	steps?: string | undefined;
 	from?: number;
 	to?: number;
 }

@@ -4,12 +4,11 @@ import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
 import type { Module, ModuleCosts, ModulesReply } from "../data/replies";
-import { useReply } from "../data/reply";
-import { Await } from "../widgets/await";
-import { Choice, Select } from "../widgets/choice";
+import { Select, useRowChoice } from "../widgets/choice";
 import { Flame } from "../widgets/flame";
 import { type CallNode, callNode } from "../widgets/flame_model";
 import { timelineHref } from "../widgets/links";
+import { StepView } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
@@ -50,32 +49,23 @@ const METRICS = [
 type Metric = (typeof METRICS)[number]["id"];
 
 export function Modules({ source, trace }: ViewProps) {
-	const reply = useReply<ModulesReply>(source, `traces/${trace.id}/modules`);
-	const [by, setBy] = useParam("by", "tree");
+	const [by, rowChoice] = useRowChoice([
+		{ id: "tree", title: "Tree" },
+		{ id: "class", title: "By class" },
+	]);
 	return (
-		<div class="view">
-			<Await reply={reply} what="the modules">
-				{({ modules, classes }) =>
-					modules.length === 0 ? (
-						<NoModules />
-					) : (
-						<>
-							<Choice
-								label="A row for each"
-								options={[
-									{ id: "tree", title: "Tree" },
-									{ id: "class", title: "By class" },
-								]}
-								value={by === "class" ? "class" : "tree"}
-								onChange={setBy}
-							/>
-							<ModuleTable trace={trace.id} modules={by === "class" ? classes : modules} tree={by !== "class"} />
-							<Icicle modules={modules} />
-						</>
-					)
-				}
-			</Await>
-		</div>
+		<StepView<ModulesReply> source={source} trace={trace} path="modules" what="the modules" tools={rowChoice}>
+			{({ modules, classes }) =>
+				modules.length === 0 ? (
+					<NoModules />
+				) : (
+					<>
+						<ModuleTable trace={trace.id} modules={by === "class" ? classes : modules} tree={by !== "class"} />
+						<Icicle modules={modules} />
+					</>
+				)
+			}
+		</StepView>
 	);
 }
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators by name, or by name and the shapes of their inputs.
 import { useMemo } from "preact/hooks";
-import { useParam } from "../app/params";
 import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { Operator, OperatorsReply } from "../data/replies";
-import { useReply } from "../data/reply";
 import { formatUs } from "../format/units";
-import { Await } from "../widgets/await";
-import { Choice } from "../widgets/choice";
+import { useRowChoice } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
-import { StepChoice, useViewsPath } from "../widgets/step_choice";
+import { StepView } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Pairs } from "../widgets/tooltip";
@@ -59,30 +56,21 @@ export function familyOf(name: string): string {
 }
 
 export function Operators({ source, trace }: ViewProps) {
-	const [by, setBy] = useParam("by", "name");
-	const byShape = by === "shape";
-	const path = useViewsPath(trace);
-	const reply = useReply<OperatorsReply>(source, path, {
-		parts: "flags,operators,operators_by_input_shape,call_stacks",
-	});
+	const [by, rowChoice] = useRowChoice([
+		{ id: "name", title: "By name" },
+		{ id: "shape", title: "By name and input shapes" },
+	]);
 	return (
-		<div class="view">
-			<div class="tools">
-				<Choice
-					label="A row for each"
-					options={[
-						{ id: "name", title: "By name" },
-						{ id: "shape", title: "By name and input shapes" },
-					]}
-					value={by === "shape" ? "shape" : "name"}
-					onChange={setBy}
-				/>
-				<StepChoice source={source} trace={trace} />
-			</div>
-			<Await reply={reply} what="the operators">
-				{(data) => <OperatorTable trace={trace.id} reply={data} byShape={byShape} />}
-			</Await>
-		</div>
+		<StepView<OperatorsReply>
+			source={source}
+			trace={trace}
+			path="views"
+			query={{ parts: "flags,operators,operators_by_input_shape,call_stacks" }}
+			what="the operators"
+			tools={rowChoice}
+		>
+			{(data) => <OperatorTable trace={trace.id} reply={data} byShape={by === "shape"} />}
+		</StepView>
 	);
 }
 

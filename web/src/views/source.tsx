@@ -5,21 +5,18 @@ import { routeHref, setParams } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { LinesReply, SourceFile, SourceReply } from "../data/replies";
 import { useReply } from "../data/reply";
-import { Await } from "../widgets/await";
-import { baseName, sourceHref } from "../widgets/links";
+import { baseName } from "../widgets/links";
+import { StepView, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { SourceText } from "./source_text";
 
 export function Source({ source, trace }: ViewProps) {
-	const reply = useReply<LinesReply>(source, `traces/${trace.id}/lines`);
 	const [file] = useParam("file");
 	return (
-		<div class="view">
-			<Await reply={reply} what="the lines">
-				{(lines) => (file === "" ? <Files trace={trace.id} lines={lines} /> : <OneFile source={source} trace={trace} lines={lines} file={file} />)}
-			</Await>
-		</div>
+		<StepView<LinesReply> source={source} trace={trace} path="lines" what="the lines">
+			{(lines) => (file === "" ? <Files trace={trace.id} lines={lines} /> : <OneFile source={source} trace={trace} lines={lines} file={file} />)}
+		</StepView>
 	);
 }
 
@@ -34,6 +31,7 @@ const FILES: Column<SourceFile>[] = [
 ];
 
 function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
+	const steps = useSteps();
 	const columns = FILES.filter((column) => column.kind === "text" || lines.files.some((file) => column.value(file) !== 0));
 	return (
 		<Table
@@ -45,7 +43,7 @@ function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
 			detail={(row) => (
 				<p class="detail-links">
 					<code class="long">{row.file}</code>
-					<a href={sourceHref(trace, row.file)}>Show its lines</a>
+					<a href={routeHref("source", trace, { file: row.file, steps })}>Show its lines</a>
 				</p>
 			)}
 			empty={<NoLines />}
@@ -69,6 +67,7 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 	const told = lines.files.find((each) => each.file === file);
 	const text = useReply<SourceReply>(source, `traces/${trace.id}/source`, { file });
 	const [line] = useParam("line");
+	const steps = useSteps();
 	return (
 		<>
 			<div class="tools">
@@ -77,13 +76,14 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 				</h2>
 				<FileChoice lines={lines} file={file} />
 				<span class="tools-space" />
-				<a href={routeHref("source", trace.id)}>All files</a>
+				<a href={routeHref("source", trace.id, { steps })}>All files</a>
 			</div>
 			{text.state === "failed" && <p class="warn-note">{`Only lines that took time are shown: ${text.error.message}`}</p>}
 			{text.state === "ready" && text.data.changed && <p class="warn-note">The file was changed after the recording: lines may have moved.</p>}
 			{text.state === "loading" ? null : (
 				<SourceText
 					trace={trace.id}
+					linked={steps === undefined}
 					lines={told?.lines ?? []}
 					text={text.state === "ready" ? text.data.text : undefined}
 					chosen={line === "" ? undefined : Number(line)}

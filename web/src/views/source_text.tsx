@@ -11,6 +11,8 @@ const SPARE = 20;
 
 interface SourceTextProps {
 	trace: string;
+	/** Whether rows are those of the whole trace, so that they can be found in its timeline. */
+	linked: boolean;
 	lines: readonly SourceLine[];
 	/** undefined: the text is not known. */
 	text: string | undefined;
@@ -25,7 +27,7 @@ interface Shown {
 	cost: SourceLine | undefined;
 }
 
-export function SourceText({ trace, lines, text, chosen, all_us }: SourceTextProps) {
+export function SourceText({ trace, linked, lines, text, chosen, all_us }: SourceTextProps) {
 	const box = useRef<HTMLDivElement>(null);
 	const [top, setTop] = useState(0);
 	const [height, setHeight] = useState(800);
@@ -91,7 +93,7 @@ export function SourceText({ trace, lines, text, chosen, all_us }: SourceTextPro
 							</span>
 						))}
 						<span role="cell" class="number">
-							{line.cost && line.cost.row !== null ? (
+							{linked && line.cost && line.cost.row !== null ? (
 								<a href={timelineHref(trace, { row: line.cost.row })} title={costTitle(line.cost, all_us)} aria-label={`Line ${line.number} in the timeline`}>
 									{line.number}
 								</a>

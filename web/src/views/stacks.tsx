@@ -4,28 +4,36 @@ import { useMemo, useState } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
 import type { StacksReply } from "../data/replies";
-import { useReply } from "../data/reply";
 import { scaleOf } from "../format/scale";
-import { Await } from "../widgets/await";
 import { Choice } from "../widgets/choice";
 import { Flame } from "../widgets/flame";
 import { type CallNode, callNode, type FunctionRow, functionRows, sandwich } from "../widgets/flame_model";
 import { useLater } from "../widgets/later";
 import { SourceLink, timelineHref } from "../widgets/links";
+import { StepView } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
 const US = 1e-3;
 
 export function Stacks({ source, trace }: ViewProps) {
-	const [metric, setMetric] = useParam("metric", "self_cpu");
-	const reply = useReply<StacksReply>(source, `traces/${trace.id}/stacks`, { metric });
+	const [wanted, setMetric] = useParam("metric", "self_cpu");
+	const metric = wanted === "self_device" ? "self_device" : "self_cpu";
+	const tools = (
+		<Choice
+			label="Time"
+			options={[
+				{ id: "self_cpu", title: "CPU time" },
+				{ id: "self_device", title: "Device time" },
+			]}
+			value={metric}
+			onChange={setMetric}
+		/>
+	);
 	return (
-		<div class="view">
-			<Await reply={reply} what="the stacks">
-				{(stacks) => <StackViews trace={trace.id} stacks={stacks} metric={metric} onMetric={setMetric} />}
-			</Await>
-		</div>
+		<StepView<StacksReply> source={source} trace={trace} path="stacks" query={{ metric }} what="the stacks" tools={tools}>
+			{(stacks) => <StackViews trace={trace.id} stacks={stacks} metric={metric} />}
+		</StepView>
 	);
 }
 
@@ -58,40 +66,20 @@ interface StackViewsProps {
 	trace: string;
 	stacks: StacksReply;
 	metric: string;
-	onMetric: (metric: string) => void;
 }
 
-function StackViews({ trace, stacks, metric, onMetric }: StackViewsProps) {
+function StackViews({ trace, stacks, metric }: StackViewsProps) {
 	const root = useMemo(() => stackTree(stacks), [stacks]);
 	const [name, setName] = useParam("function");
 	const [find, setFind] = useParam("find");
 	const [text, setText] = useLater(find, setFind, 150);
-	const tools = (
-		<div class="tools">
-			<Choice
-				label="Time"
-				options={[
-					{ id: "self_cpu", title: "CPU time" },
-					{ id: "self_device", title: "Device time" },
-				]}
-				value={metric === "self_device" ? "self_device" : "self_cpu"}
-				onChange={onMetric}
-			/>
-			<input type="search" class="filter" placeholder="Find in the graph" aria-label="Find in the graph" value={text} onInput={(event) => setText(event.currentTarget.value)} />
-			{stacks.left_out > 0 && <span class="soft">{`${stacks.left_out} small frames are not drawn`}</span>}
-		</div>
-	);
-	if (root.children.length === 0) {
-		return (
-			<>
-				{tools}
-				<NoStacks metric={metric} />
-			</>
-		);
-	}
+	if (root.children.length === 0) return <NoStacks metric={metric} />;
 	return (
 		<>
-			{tools}
+			<div class="tools">
+				<input type="search" class="filter" placeholder="Find in the graph" aria-label="Find in the graph" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+				{stacks.left_out > 0 && <span class="soft">{`${stacks.left_out} small frames are not drawn`}</span>}
+			</div>
 			{name === "" ? <Whole trace={trace} root={root} find={find} onFunction={setName} /> : <Both trace={trace} root={root} name={name} find={find} onFunction={setName} />}
 			<Functions trace={trace} root={root} onFunction={setName} />
 		</>

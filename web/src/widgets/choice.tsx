@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One of a few: a row of buttons, of which one is pressed.
+import type { VNode } from "preact";
+import { useParam } from "../app/params";
 
 export interface Option<T extends string> {
 	id: T;
@@ -24,6 +26,14 @@ export function Choice<T extends string>({ label, options, value, onChange }: Ch
 			))}
 		</div>
 	);
+}
+
+/** What the rows of a table are, in the address as "by"; the first unless another is chosen. */
+export function useRowChoice<T extends string>(options: readonly Option<T>[]): [T, VNode] {
+	const first = options[0]!.id;
+	const [wanted, choose] = useParam("by", first);
+	const by = options.find((option) => option.id === wanted)?.id ?? first;
+	return [by, <Choice key="by" label="A row for each" options={options} value={by} onChange={choose} />];
 }
 
 /** The same of many. */

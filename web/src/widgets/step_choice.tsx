@@ -1,21 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which steps a view is about: all of the trace, one step, or some in a row. In the address as "steps=3:5".
+import type { ComponentChildren } from "preact";
 import { useParam } from "../app/params";
+import type { ViewProps } from "../app/views";
 import type { TraceEntry } from "../data/api";
 import type { TimelineReply } from "../data/replies";
 import { useReply } from "../data/reply";
-import type { DataSource } from "../data/source";
+import type { DataSource, Query } from "../data/source";
+import { Await } from "./await";
 
-/** Where the views of the chosen steps are: those of the whole trace unless some are chosen. */
-export function useViewsPath(trace: TraceEntry): string {
+/** The chosen steps as the API takes them; undefined: all of the trace. */
+export function useSteps(): string | undefined {
 	const [steps] = useParam("steps");
-	return steps === "" ? `traces/${trace.id}/views` : `traces/${trace.id}/steps/${encodeURIComponent(steps)}/views`;
+	return steps === "" ? undefined : steps;
+}
+
+interface StepViewProps<T> extends Pick<ViewProps, "source" | "trace"> {
+	/** Behind "traces/ID/". */
+	path: string;
+	query?: Query;
+	/** What is waited for. */
+	what: string;
+	/** What else can be chosen. */
+	tools?: ComponentChildren;
+	children: (data: T) => ComponentChildren;
+}
+
+/** A view of what the server says about the chosen steps. */
+export function StepView<T>({ source, trace, path, query, what, tools, children }: StepViewProps<T>) {
+	const steps = useSteps();
+	const reply = useReply<T>(source, `traces/${trace.id}/${path}`, { ...query, steps });
+	return (
+		<div class="view">
+			<div class="tools">
+				{tools}
+				<StepChoice source={source} trace={trace} />
+			</div>
+			<Await reply={reply} what={what}>
+				{children}
+			</Await>
+		</div>
+	);
 }
 
 export function StepChoice({ source, trace }: { source: DataSource; trace: TraceEntry }) {
 	const reply = useReply<TimelineReply>(source, `traces/${trace.id}/timeline`);
 	const [chosen, setChosen] = useParam("steps");
 	if (reply.state !== "ready") return null;
+	if (source.kind === "embedded" && chosen === "") return null; // a report has replies of the whole trace alone
 	const numbers = reply.data.steps.flatMap((step) => /^(?:ProfilerStep#)?(\d+)$/.exec(step.name)?.[1] ?? []);
 	if (numbers.length < 2) return null;
 	const [first = "", last = first] = chosen.split(":");

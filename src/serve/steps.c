@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parameter `steps`: what a route answers of some steps, it answers of the trace that `opstrobe cut --steps` leaves.
+ */
+#include <opstrobe/merge.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "serve/api.h"
+
+/* "3" or "3:5", as `opstrobe cut --steps` takes them. */
+static bool take_steps(const char *text, uint64_t *ret_first, uint64_t *ret_last)
+{
+	if (!query_take_number(&text, INT64_MAX, ret_first))
+		return false;
+	*ret_last = *ret_first;
+	if (*text == ':') {
+		text++;
+		if (!query_take_number(&text, INT64_MAX, ret_last))
+			return false;
+	}
+	return !*text && *ret_first <= *ret_last;
+}
+
+enum ops_code request_stretch(struct request *request, const struct ops_trace *trace, int64_t *ret_from_ns,
+                              int64_t *ret_to_ns, struct ops_error *error)
+{
+	const struct query_text *steps = query_find(&request->query, "steps");
+	uint64_t first, last;
+
+	if (!steps)
+		return OPS_OK;
+	if (!take_steps(steps->bytes, &first, &last))
+		return request_fail(request, 400, error, "'%.80s' is no range of steps: 3, or 3:5", steps->bytes);
+	if (!ops_trace_steps(trace, first, last, ret_from_ns, ret_to_ns))
+		return request_fail(request, 404, error, "the trace has no step %.80s", steps->bytes);
+	return OPS_OK;
+}
+
+enum ops_code request_cut(struct request *request, struct ops_error *error)
+{
+	enum ops_code code = OPS_OK;
+
+	if (!request->route->by_steps || request->parts || !query_find(&request->query, "steps"))
+		return OPS_OK;
+	request->parts = ops_alloc_zeroed(request->trace_count, sizeof(*request->parts));
+	if (!request->parts)
+		return ops_fault_memory(error);
+	for (size_t i = 0; !code && i < request->trace_count; i++) {
+		const struct ops_trace *trace = request->traces[i]->trace;
+		struct ops_trace_cut cut = {0};
+
+		code = request_stretch(request, trace, &cut.from_ns, &cut.to_ns, error);
+		if (!code)
+			code = ops_trace_cut(trace, &cut, &request->parts[i], error);
+	}
+	return code;
+}
+
+struct ops_trace *request_trace(const struct request *request, size_t i)
+{
+	return request->parts ? request->parts[i] : request->traces[i]->trace;
+}
+
+void request_free_parts(struct request *request)
+{
+	for (size_t i = 0; request->parts && i < request->trace_count; i++)
+		ops_trace_unref(request->parts[i]);
+	ops_free(request->parts);
+	request->parts = NULL;
+}
