@@ -12,13 +12,14 @@ import { type View, views } from "./views";
 export function App({ source }: { source: DataSource }) {
 	const list = useTraces(source);
 	const traces = list.state === "ready" ? list.data.traces : [];
-	const { view: viewId, trace: traceId } = route.value;
+	const seen = route.value;
+	const { view: viewId, trace: traceId } = seen;
 	const trace = traces.find((each) => each.id === traceId) ?? traces[0];
 	const view = views.find((each) => each.id === viewId) ?? views[0]!;
 
 	useEffect(() => {
-		if (trace) nameRoute(view.id, trace.id);
-	}, [view, trace?.id, route.value]);
+		if (trace) nameRoute(seen, view.id, trace.id);
+	}, [view, trace?.id, seen]);
 	useEffect(() => {
 		document.title = trace ? `${view.title} · ${trace.name} · Opstrobe` : "Opstrobe";
 	}, [view, trace]);
@@ -61,7 +62,7 @@ function Navigation({ current, trace }: { current: View; trace: TraceEntry | und
 			{views.map((view) => (
 				<a
 					key={view.id}
-					href={routeHref(view.id, trace?.id ?? "")}
+					href={routeHref(view.id, trace?.id ?? "", view.steps && current.steps ? { steps: route.value.params.get("steps") } : {})}
 					title={view.about}
 					aria-current={view === current ? "page" : undefined}
 				>

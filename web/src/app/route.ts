@@ -27,36 +27,42 @@ export function routeHref(view: string, trace: string, params: Params = {}): str
 	return `#/${encodeURIComponent(view)}/${encodeURIComponent(trace)}${text ? `?${text}` : ""}`;
 }
 
-export const route = signal<Route>(parseRoute("location" in globalThis ? location.hash : ""));
+/** The address that `route` was read from. The browser may be elsewhere already (a step back) before it says so. */
+let read = "location" in globalThis ? location.hash : "";
+
+export const route = signal<Route>(parseRoute(read));
+
+export function readHash(): void {
+	read = location.hash;
+	route.value = parseRoute(read);
+}
 
 export function followHash(): void {
-	window.addEventListener("hashchange", () => {
-		route.value = parseRoute(location.hash);
-	});
+	window.addEventListener("hashchange", readHash);
+}
+
+/** Writes another address into the entry of the history that is shown, unless that is another one by now. */
+function replace(href: string): void {
+	if (location.hash !== read || href === read) return;
+	history.replaceState(null, "", href);
+	readHash();
 }
 
 export function go(view: string, trace: string, params?: Params): void {
 	location.hash = routeHref(view, trace, params);
 }
 
-/** Writes out the view and trace that are shown where the address leaves them open. */
-export function nameRoute(view: string, trace: string): void {
-	const now = route.value;
-	if (now.view === view && now.trace === trace) return;
-	history.replaceState(null, "", routeHref(view, trace, Object.fromEntries(now.params)));
-	route.value = { ...now, view, trace };
+/** Writes out the view and trace that an address shows where it leaves them open. Effects run late: what they have seen may
+ * not be what is there now, and then the address is not theirs. */
+export function nameRoute(seen: Route, view: string, trace: string): void {
+	if (route.value !== seen || (seen.view === view && seen.trace === trace)) return;
+	replace(routeHref(view, trace, Object.fromEntries(seen.params)));
 }
 
 /** Changes parameters of the view that is shown (undefined takes one away), without a new entry in the history. */
 export function setParams(changes: Params): void {
 	const { view, trace, params } = route.value;
-	const address = parseRoute(location.hash);
-	// The address may be elsewhere already (a step back) and the view not know it yet: then the entry is not its own.
-	if (address.view !== view || address.trace !== trace) return;
-	const href = routeHref(view, trace, { ...Object.fromEntries(params), ...changes });
-	if (href === location.hash) return;
-	history.replaceState(null, "", href);
-	route.value = parseRoute(href);
+	replace(routeHref(view, trace, { ...Object.fromEntries(params), ...changes }));
 }
 
 function decode(text: string): string {

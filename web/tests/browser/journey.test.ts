@@ -6,10 +6,10 @@ import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AdviceReply } from "../../src/data/replies";
+import type { AdviceReply, LinesReply } from "../../src/data/replies";
 import { launch, Tab } from "./browser";
 import { readGrid } from "./grid";
-import { printed, recorded, Server } from "./server";
+import { call, printed, recorded, Server } from "./server";
 
 let browser: Browser;
 let folder: string;
@@ -109,9 +109,11 @@ test("tables are saved as CSV, charts as SVG and PNG", async () => {
 	tab.expectQuiet();
 });
 
-test("some steps alone", async () => {
+test("some steps alone, and they stay chosen from table to table", async () => {
 	const tab = await Tab.open(browser, server.at("operators", server.traces[0]!));
 	const { page } = tab;
+	const cut = join(folder, "cut.pt.trace.json");
+	call("cut", "--steps", "3", trace, cut);
 	const all = await readGrid(page, "Operators");
 	await page.getByLabel("Steps").selectOption("3");
 	await page.waitForFunction(() => location.hash.includes("steps=3"));
@@ -120,6 +122,49 @@ test("some steps alone", async () => {
 	const calls = (shown: typeof all, name: string) => Number(shown.rows.find((row) => row.name === name)?.calls);
 	expect(calls(all, "aten::conv2d")).toBe(3);
 	expect(calls(one, "aten::conv2d")).toBe(1);
+	const next = async (title: string) => {
+		await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: title, exact: true }).click();
+		await page.waitForFunction((id) => location.hash.startsWith(`#/${id}/`) && location.hash.includes("steps=3"), title.toLowerCase());
+		await page.getByLabel("Steps").waitFor();
+	};
+	await next("Modules");
+	const modules = (await readGrid(page, "Modules")).rows;
+	expect(modules.length).toBeGreaterThan(0);
+	expect(modules.map((row) => row.calls)).toEqual(modules.map(() => "1"));
+	await next("Source");
+	const files = (await readGrid(page, "Files of the program")).rows;
+	const wanted = printed("lines", cut) as LinesReply;
+	expect(files.map((row) => row.path).sort()).toEqual(wanted.files.map((file) => file.file).sort());
+	await page.goto(server.at("source", server.traces[0]!, `steps=3&file=${encodeURIComponent(program)}`));
+	await page.locator(".source-line", { has: page.locator(".cell-bar") }).first().waitFor();
+	expect(await page.locator(".source-line .number a").count()).toBe(0); // rows of a part are not those of the timeline
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("a step back in the moment in which a view opens leads back", async () => {
+	const tab = await Tab.open(browser, server.at("source", server.traces[0]!, `file=${encodeURIComponent(program)}`));
+	const { page } = tab;
+	await page.locator(".source-line .number a").first().waitFor();
+	for (let i = 0; i < 12; i++) {
+		// The view is drawn, what it does behind that is not done yet.
+		await page.evaluate(async () => {
+			const main = document.querySelector("main")!;
+			const shown = new Promise<void>((done) => {
+				new MutationObserver((_, observer) => {
+					if (main.getAttribute("aria-label") !== "Timeline") return;
+					observer.disconnect();
+					done();
+				}).observe(main, { attributes: true });
+			});
+			document.querySelector<HTMLAnchorElement>(".source-line .number a")!.click();
+			await shown;
+			history.back();
+			await new Promise((heard) => addEventListener("hashchange", heard, { once: true }));
+		});
+		await page.locator(".source-line .number a").first().waitFor();
+		expect(hash(page)).toMatch(/^#\/source\//);
+	}
 	await tab.close();
 	tab.expectQuiet();
 });

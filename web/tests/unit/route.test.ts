@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { expect, test } from "vitest";
-import { parseRoute, routeHref } from "../../src/app/route";
+import { expect, test, vi } from "vitest";
+import { nameRoute, parseRoute, readHash, route, routeHref, setParams } from "../../src/app/route";
 import { address } from "../../src/data/source";
 import { formatBytes, formatCount, formatNs } from "../../src/format/units";
 
@@ -19,6 +19,30 @@ test("an address says view, trace and parameters, and reads back as it was writt
 
 test.each(["", "#", "#/", "#/%E0%A4%A/%", "#?x", "#/timeline"])("address %j is no reason to fail", (hash) => {
 	expect(() => parseRoute(hash)).not.toThrow();
+});
+
+test("nothing is written over an entry of the history that was gone back to", () => {
+	const place = { hash: "#/timeline/a?from=1" };
+	vi.stubGlobal("location", place);
+	vi.stubGlobal("history", { replaceState: (_: unknown, __: string, href: string) => (place.hash = href) });
+	readHash();
+	setParams({ to: 2 });
+	expect(place.hash).toBe("#/timeline/a?from=1&to=2");
+	const seen = route.value;
+	place.hash = "#/timeline/a?from=7"; // a step back of which nothing was heard yet
+	setParams({ to: 3 });
+	nameRoute(seen, "timeline", "b");
+	expect(place.hash).toBe("#/timeline/a?from=7");
+	place.hash = "#/source/a?line=7"; // heard of, but an effect of the view before is still to run
+	readHash();
+	nameRoute(seen, "timeline", "a");
+	expect(place.hash).toBe("#/source/a?line=7");
+	expect(route.value.view).toBe("source");
+	place.hash = "";
+	readHash();
+	nameRoute(route.value, "overview", "a");
+	expect(place.hash).toBe("#/overview/a");
+	vi.unstubAllGlobals();
 });
 
 test("a query has one form, whatever order it was given in", () => {
