@@ -25,7 +25,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum ops_advice_format { OPS_ADVICE_JSON, OPS_ADVICE_TEXT, OPS_ADVICE_MARKDOWN };
+/* CSV has a row a finding, with the first of its places. */
+enum ops_advice_format { OPS_ADVICE_JSON, OPS_ADVICE_TEXT, OPS_ADVICE_CSV, OPS_ADVICE_MARKDOWN };
 
 /* Advice on a run of many workers, one trace after the other: a trace may be let go as soon as it is added, a few megabytes of
  * it are kept. One thread at a time. `new` gives NULL when memory is out; `free` takes NULL. `finish` comes once, behind all. */

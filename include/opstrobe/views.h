@@ -54,6 +54,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, bool colours, char *
 
 /* Views as tables. */
 enum ops_view_table {
+	OPS_VIEW_OVERVIEW,            /* what an average step is made of, each step, operator and kernel */
 	OPS_VIEW_KERNELS,             /* a row a name, longest first */
 	OPS_VIEW_KERNELS_BY_OPERATOR, /* a row a name, operator and launch */
 	OPS_VIEW_MODULES,             /* a row a module, each below the one that holds it */
@@ -62,14 +63,18 @@ enum ops_view_table {
 };
 
 /* A table of all workers together; with several, the first column names them. At most `rows_max` rows of each worker (and of
- * each part of the table of memory), 0: all. JSON is {"table": {"columns": […], "rows": […]}}. */
+ * each part of the tables of memory and of all), 0: all. JSON is {"table": {"columns": […], "rows": […]}}. */
 enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enum ops_view_table which,
                              enum ops_analysis_format format, size_t rows_max, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
+/* The same of workers without a trace: it is taken from the source when it is its turn, and given back before the next. */
+enum ops_code ops_view_table_of(const struct ops_trace_source *source, const struct ops_worker *workers, size_t count,
+                                enum ops_view_table which, enum ops_analysis_format format, size_t rows_max,
+                                char **ret_text, size_t *ret_size, struct ops_error *error);
 
 /* --- two traces --------------------------------------------------------------------------------------------------- */
 
-enum ops_diff_format { OPS_DIFF_JSON, OPS_DIFF_TEXT, OPS_DIFF_MARKDOWN };
+enum ops_diff_format { OPS_DIFF_JSON, OPS_DIFF_TEXT, OPS_DIFF_CSV, OPS_DIFF_MARKDOWN };
 
 /* Zero means default. */
 struct ops_diff_options {

@@ -14,15 +14,15 @@
 #include "traces.h"
 
 static const char usage[] =
-	"usage: opstrobe advise [--format text|json|markdown] TRACE|DIRECTORY...\n"
+	"usage: opstrobe advise [--format text|json|csv|markdown] TRACE|DIRECTORY...\n"
 	"\n"
 	"What costs the program time or memory without need, the line it comes from, what to\n"
 	"change, and what that is predicted to gain, most first. The more a trace holds the\n"
 	"more is found: record with with_stack, record_shapes, profile_memory and steps.\n"
 	"\n"
 	"options:\n"
-	"  --format text|json|markdown  text is the default\n"
-	"  --help                       print this\n"
+	"  --format text|json|csv|markdown  text is the default\n"
+	"  --help                           print this\n"
 	"\n"
 	"example:\n"
 	"  opstrobe advise trace.json\n";
@@ -39,8 +39,6 @@ static bool add(void *context, const struct ops_worker *worker)
 
 int cli_advise(char **arguments)
 {
-	static const char *const formats[] = {[OPS_ADVICE_JSON] = "json", [OPS_ADVICE_TEXT] = "text",
-	                                      [OPS_ADVICE_MARKDOWN] = "markdown", NULL};
 	const char *format = "text";
 	const struct cli_option options[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
 	struct ops_adviser *adviser;
@@ -53,7 +51,7 @@ int cli_advise(char **arguments)
 
 	if (status || help)
 		return status;
-	chosen = cli_choice("advise", "format", format, formats);
+	chosen = cli_choice("advise", "format", format, cli_formats);
 	if (chosen < 0)
 		return CLI_EXIT_USAGE;
 	adviser = ops_adviser_new();

@@ -12,6 +12,7 @@
 #include <opstrobe/analyses.h>
 
 #include "arguments.h"
+#include "options.h"
 #include "ranks.h"
 
 static const char usage[] =
@@ -76,15 +77,10 @@ static int fail(const char *what, const char *argument)
 
 static int take_format(struct request *request, const char *value)
 {
-	static const char *const names[] = {"json", "text", "csv", "markdown"};
+	int chosen = cli_choice("analyze", "format", value, cli_formats);
 
-	for (int i = 0; i < 4; i++) {
-		if (!strcmp(value, names[i])) {
-			request->format = (enum ops_analysis_format)i;
-			return CLI_EXIT_OK;
-		}
-	}
-	return fail("unknown format", value);
+	request->format = (enum ops_analysis_format)chosen;
+	return chosen < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 }
 
 /* `name` is without its dashes. */

@@ -8,7 +8,6 @@
 
 int cli_ask(char **arguments, const char *usage, const char *id, const char *text_args, struct cli_traces *traces)
 {
-	static const char *const formats[] = {"json", "text", "csv", "markdown", NULL};
 	const char *format = "text", *path;
 	const struct cli_option options[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
 	struct ops_analyze_options how = {0};
@@ -24,12 +23,12 @@ int cli_ask(char **arguments, const char *usage, const char *id, const char *tex
 	status = cli_parse(arguments, options, usage, &path, 1, &help);
 	if (status || help)
 		return status;
-	choice = cli_choice(arguments[0], "--format", format, formats);
+	choice = cli_choice(arguments[0], "--format", format, cli_formats);
 	if (choice < 0)
 		return CLI_EXIT_USAGE;
 	if (!cli_one_trace_read(traces, path))
 		return CLI_EXIT_FAILED;
-	rank = (struct ops_rank){.rank = 0, .trace = traces->workers[0].trace, .path = path};
+	rank = (struct ops_rank){.rank = 0, .trace = traces->workers[0].trace, .path = traces->files.list.items[0].path};
 	how.format = (enum ops_analysis_format)choice;
 	how.args = how.format == OPS_ANALYSIS_TEXT ? text_args : NULL;
 	code = ops_analyze(id, &rank, 1, &how, &text, &size, &error);

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/read.h>
 #include <opstrobe/views.h>
 
 #include "options.h"
+#include "traces.h"
 
 static const char usage[] =
 	"usage: opstrobe diff [options] BASE NEW\n"
@@ -22,26 +22,13 @@ static const char usage[] =
 	"is beyond the gate and beyond the noise from step to step.\n"
 	"\n"
 	"options:\n"
-	"  --format text|json|markdown  text is the default\n"
-	"  --gate PERCENT               how much longer a step may take, as 3% (0%)\n"
-	"  --exit-on-regression         exit with status 3 when there is one\n"
-	"  --help                       print this\n"
+	"  --format text|json|csv|markdown  text is the default\n"
+	"  --gate PERCENT                   how much longer a step may take, as 3% (0%)\n"
+	"  --exit-on-regression             exit with status 3 when there is one\n"
+	"  --help                           print this\n"
 	"\n"
 	"example:\n"
 	"  opstrobe diff --gate 3% --exit-on-regression main.json.gz branch.json.gz\n";
-
-static const char *const formats[] = {[OPS_DIFF_JSON] = "json", [OPS_DIFF_TEXT] = "text", [OPS_DIFF_MARKDOWN] = "markdown"};
-
-static bool find_format(const char *name, enum ops_diff_format *ret_format)
-{
-	for (int i = OPS_DIFF_JSON; i <= OPS_DIFF_MARKDOWN; i++)
-		if (!strcmp(formats[i], name)) {
-			*ret_format = (enum ops_diff_format)i;
-			return true;
-		}
-	fprintf(stderr, "opstrobe diff: '%s' is no format; there are text, json and markdown\n", name);
-	return false;
-}
 
 /* "3%" or "3". */
 static bool parse_gate(const char *text, double *ret_ratio)
@@ -57,38 +44,27 @@ static bool parse_gate(const char *text, double *ret_ratio)
 	return true;
 }
 
-static struct ops_trace *read_trace(const char *path)
-{
-	struct ops_error error;
-	struct ops_trace *trace;
-
-	if (!ops_trace_read(path, NULL, &trace, &error))
-		return trace;
-	fprintf(stderr, "opstrobe: %s\n", error.text);
-	return NULL;
-}
-
 static int compare(const char *const paths[2], const struct ops_diff_options *options, bool exit_on_regression)
 {
-	struct ops_trace *base = read_trace(paths[0]), *experiment = base ? read_trace(paths[1]) : NULL;
+	struct cli_traces base, experiment = {0};
 	struct ops_diff_verdict verdict;
 	struct ops_error error;
-	int status = CLI_EXIT_FAILED;
-	char *text;
-	size_t size;
+	enum ops_code code;
+	bool done = cli_one_trace_read(&base, paths[0]) && cli_one_trace_read(&experiment, paths[1]);
+	char *text = NULL;
+	size_t size = 0;
 
-	if (experiment && ops_diff(base, experiment, options, &text, &size, &verdict, &error)) {
-		fprintf(stderr, "opstrobe: %s\n", error.text);
-	} else if (experiment) {
-		fwrite(text, 1, size, stdout);
-		if (options->format == OPS_DIFF_JSON)
-			putchar('\n');
-		ops_free_views(text);
-		status = exit_on_regression && verdict.regression ? CLI_EXIT_REGRESSION : CLI_EXIT_OK;
+	if (done) {
+		code = ops_diff(base.workers[0].trace, experiment.workers[0].trace, options, &text, &size, &verdict, &error);
+		done = cli_print(code, text, size, ops_free_views, &error);
 	}
-	ops_trace_unref(base);
-	ops_trace_unref(experiment);
-	return status;
+	if (done && options->format == OPS_DIFF_JSON)
+		putchar('\n');
+	cli_traces_release(&base);
+	cli_traces_release(&experiment);
+	if (!done)
+		return CLI_EXIT_FAILED;
+	return exit_on_regression && verdict.regression ? CLI_EXIT_REGRESSION : CLI_EXIT_OK;
 }
 
 int cli_diff(char **arguments)
@@ -98,11 +74,13 @@ int cli_diff(char **arguments)
 	const struct cli_option options[] = {{"--format", &format, NULL}, {"--gate", &gate, NULL},
 	                                     {"--exit-on-regression", NULL, &exit_on_regression}, {NULL, NULL, NULL}};
 	struct ops_diff_options how = {0};
-	int status = cli_parse(arguments, options, usage, paths, 2, &help);
+	int chosen, status = cli_parse(arguments, options, usage, paths, 2, &help);
 
 	if (status || help)
 		return status;
-	if (!find_format(format, &how.format) || !parse_gate(gate, &how.gate_ratio))
+	chosen = cli_choice("diff", "format", format, cli_formats);
+	if (chosen < 0 || !parse_gate(gate, &how.gate_ratio))
 		return CLI_EXIT_USAGE;
+	how.format = (enum ops_diff_format)chosen;
 	return compare(paths, &how, exit_on_regression);
 }

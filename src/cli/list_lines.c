@@ -31,8 +31,6 @@ static const char usage[] =
 
 int cli_lines(char **arguments)
 {
-	static const char *const formats[] = {[OPS_LINES_JSON] = "json", [OPS_LINES_TEXT] = "text", [OPS_LINES_CSV] = "csv",
-	                                      [OPS_LINES_MARKDOWN] = "markdown", NULL};
 	const char *format = "text", *top_text = "30", *path;
 	const struct cli_option options[] = {{"--format", &format, NULL}, {"--top", &top_text, NULL}, {NULL, NULL, NULL}};
 	struct cli_traces traces = {0};
@@ -44,7 +42,7 @@ int cli_lines(char **arguments)
 
 	if (status || help)
 		return status;
-	chosen = cli_choice("lines", "format", format, formats);
+	chosen = cli_choice("lines", "format", format, cli_formats);
 	if (chosen < 0 || !cli_number("lines", "number of lines", top_text, &top))
 		return CLI_EXIT_USAGE;
 	done = cli_one_trace_read(&traces, path);

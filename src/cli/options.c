@@ -117,6 +117,8 @@ int cli_choice(const char *command, const char *option, const char *value, const
 	return -1;
 }
 
+const char *const cli_formats[] = {"json", "text", "csv", "markdown", NULL};
+
 bool cli_number(const char *command, const char *option, const char *value, size_t *ret_number)
 {
 	char *end;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <string.h>
 
 #include <opstrobe/serve.h>
 
@@ -36,6 +37,10 @@ int cli_report(char **arguments)
 
 	if (status || help)
 		return status;
+	if (!strcmp(path, "-")) {
+		fputs("opstrobe report: the trace has to be a file: it is read more than once\n", stderr);
+		return CLI_EXIT_USAGE;
+	}
 	if (ops_report_write(path, output, &error)) {
 		fprintf(stderr, "opstrobe: %s\n", error.text);
 		return CLI_EXIT_FAILED;

@@ -93,7 +93,6 @@ static bool print_data(const struct ops_trace *trace, const struct request *requ
 
 int cli_table(char **arguments)
 {
-	static const char *const formats[] = {"json", "text", "csv", "markdown", NULL};
 	struct request request = {.sort_by = "self_cpu_time_total"};
 	const char *format = "text", *limit = "100", *path;
 	const struct cli_option options[] = {{"--sort-by", &request.sort_by, NULL},
@@ -108,7 +107,7 @@ int cli_table(char **arguments)
 
 	if (status || help)
 		return status;
-	choice = cli_choice("table", "--format", format, formats);
+	choice = cli_choice("table", "--format", format, cli_formats);
 	if (choice < 0 || !cli_number("table", "--row-limit", limit, &request.row_limit))
 		return CLI_EXIT_USAGE;
 	if (!strcmp(request.sort_by, "none"))

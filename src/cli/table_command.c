@@ -6,53 +6,68 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-static bool print_texts(const struct cli_traces *traces, const struct cli_table *table, size_t top, bool flag)
+#include "stream.h"
+
+static bool print_texts(struct cli_stream *stream, const struct cli_table *table, size_t top, bool flag)
 {
 	bool done = true;
 
-	for (size_t i = 0; done && i < traces->count; i++) {
-		if (traces->count > 1)
-			printf("%s--- %s ---\n", i ? "\n" : "", traces->files.list.items[i].path);
-		done = table->print_text(&traces->workers[i], top, flag);
+	for (size_t i = 0; done && i < stream->count; i++) {
+		const struct ops_trace_file *file = &stream->files.list.items[i];
+		struct ops_trace *trace = NULL;
+		struct ops_error error;
+
+		done = !cli_stream_take(stream, i, &trace, &error);
+		if (!done)
+			fprintf(stderr, "opstrobe: %s\n", error.text);
+		else if (stream->count > 1)
+			printf("%s--- %s ---\n", i ? "\n" : "", file->path);
+		done = done && table->print_text(&(struct ops_worker){trace, file->worker, file->span}, top, flag);
+		ops_trace_unref(trace);
 	}
 	return done;
 }
 
-static bool print_table(const struct cli_traces *traces, const struct cli_table *table, int format, size_t top, bool flag)
+static bool print_table(struct cli_stream *stream, const struct cli_table *table, enum ops_analysis_format format,
+                        size_t top, bool flag)
 {
-	struct ops_error error;
+	const struct ops_trace_source source = {cli_stream_take, stream};
+	struct ops_error error = {.text = "out of memory"};
+	enum ops_code code = OPS_NO_MEMORY;
+	struct ops_worker *workers;
 	char *text = NULL;
 	size_t size = 0;
-	enum ops_code code;
 
 	if (format == OPS_ANALYSIS_TEXT && table->print_text)
-		return print_texts(traces, table, top, flag);
-	code = ops_view_table(traces->workers, traces->count, flag ? table->flagged_table : table->table,
-	                      (enum ops_analysis_format)format, top, &text, &size, &error);
+		return print_texts(stream, table, top, flag);
+	workers = cli_stream_workers(stream);
+	if (workers)
+		code = ops_view_table_of(&source, workers, stream->count, flag ? table->flagged_table : table->table, format, top,
+		                         &text, &size, &error);
+	free(workers);
 	return cli_print(code, text, size, ops_free_views, &error);
 }
 
 int cli_show_table(char **arguments, const struct cli_table *table)
 {
-	static const char *const formats[] = {
-		[OPS_ANALYSIS_JSON] = "json", [OPS_ANALYSIS_TEXT] = "text", [OPS_ANALYSIS_CSV] = "csv",
-		[OPS_ANALYSIS_MARKDOWN] = "markdown", NULL};
 	const char *format_name = "text", *top_text = table->top;
 	bool flag = false, help, done;
 	const struct cli_option options[] = {{"--format", &format_name, NULL}, {"--top", &top_text, NULL},
 	                                     {table->flag, NULL, &flag}, {NULL, NULL, NULL}};
-	struct cli_traces traces;
+	struct cli_stream stream;
 	size_t count, top;
 	int status = cli_parse_paths(arguments, options, table->usage, 1, SIZE_MAX, &count, &help);
 	int format;
 
 	if (status || help)
 		return status;
-	format = cli_choice(table->command, "format", format_name, formats);
+	format = cli_choice(table->command, "format", format_name, cli_formats);
 	if (format < 0 || !cli_number(table->command, "number of rows", top_text, &top))
 		return CLI_EXIT_USAGE;
-	done = cli_traces_read(&traces, arguments + 1, count) && print_table(&traces, table, format, top, flag);
-	cli_traces_release(&traces);
+	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
+	       print_table(&stream, table, (enum ops_analysis_format)format, top, flag);
+	cli_stream_close(&stream);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -15,8 +15,10 @@
 #include "stream.h"
 #include "traces.h"
 
+#define ROWS_SHOWN 20 /* of each kind, in a page */
+
 static const char usage[] =
-	"usage: opstrobe views [--format text|json] TRACE|DIRECTORY...\n"
+	"usage: opstrobe views [--format text|json|csv|markdown] TRACE|DIRECTORY...\n"
 	"\n"
 	"Steps and where their time goes, devices, operators, kernels, memory, modules,\n"
 	"communication and advice, of a trace that torch.profiler or Opstrobe wrote. Of a\n"
@@ -24,8 +26,10 @@ static const char usage[] =
 	"together.\n"
 	"\n"
 	"options:\n"
-	"  --format text|json  text (the default) is the most important, JSON is all\n"
-	"  --help              print this\n"
+	"  --format text|json|csv|markdown  text (the default) is the most important, JSON is all;\n"
+	"                                   csv and markdown have steps, operators and kernels as\n"
+	"                                   one table, markdown the first of each\n"
+	"  --help                           print this\n"
 	"\n"
 	"example:\n"
 	"  opstrobe views worker0.pt.trace.json.gz\n";
@@ -88,22 +92,45 @@ static bool print_json(struct cli_stream *stream)
 	return true;
 }
 
+static bool print_table(struct cli_stream *stream, enum ops_analysis_format format)
+{
+	const struct ops_trace_source source = {cli_stream_take, stream};
+	struct ops_worker *workers = cli_stream_workers(stream);
+	struct ops_error error = {.text = "out of memory"};
+	enum ops_code code = OPS_NO_MEMORY;
+	char *text = NULL;
+	size_t size = 0;
+
+	if (workers)
+		code = ops_view_table_of(&source, workers, stream->count, OPS_VIEW_OVERVIEW, format,
+		                         format == OPS_ANALYSIS_MARKDOWN ? ROWS_SHOWN : 0, &text, &size, &error);
+	free(workers);
+	return cli_print(code, text, size, ops_free_views, &error);
+}
+
+static bool print(struct cli_stream *stream, enum ops_analysis_format format)
+{
+	if (format == OPS_ANALYSIS_JSON)
+		return print_json(stream);
+	return format == OPS_ANALYSIS_TEXT ? print_text(stream) : print_table(stream, format);
+}
+
 int cli_views(char **arguments)
 {
-	static const char *const formats[] = {"text", "json", NULL};
 	const char *format = "text";
 	const struct cli_option options[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
 	struct cli_stream stream;
 	size_t count;
 	bool help, done;
-	int status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
+	int chosen, status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
 
 	if (status || help)
 		return status;
-	if (cli_choice("views", "format", format, formats) < 0)
+	chosen = cli_choice("views", "format", format, cli_formats);
+	if (chosen < 0)
 		return CLI_EXIT_USAGE;
 	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
-	       (format[0] == 'j' ? print_json(&stream) : print_text(&stream));
+	       print(&stream, (enum ops_analysis_format)chosen);
 	cli_stream_close(&stream);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -68,6 +68,7 @@ static enum ops_code select_views(struct request *request, char **ret_text, size
 static enum ops_code answer_table(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	static const char *const names[] = {
+		[OPS_VIEW_OVERVIEW] = "overview",
 		[OPS_VIEW_KERNELS] = "kernels",
 		[OPS_VIEW_KERNELS_BY_OPERATOR] = "kernels_by_operator",
 		[OPS_VIEW_MODULES] = "modules",

@@ -53,7 +53,9 @@ def test_ranks_are_found_by_how_files_begin(tmp_path):
     """Where no file has a name of torch's; what a trace was made into beside those that have one is left alone."""
     (tmp_path / "first.json.gz").write_bytes(gzip.compress(trace(0, 3).encode()))
     (tmp_path / "second.json.zst").write_bytes(zstd_frame(trace(1, 3).encode()))
-    (tmp_path / "third.json").write_text("[" + ", ".join(json.dumps(row) for row in json.loads(trace(2, 3))["traceEvents"]))
+    (tmp_path / "third.json").write_text(
+        "[" + ", ".join(json.dumps(row) for row in json.loads(trace(2, 3))["traceEvents"])
+    )
     (tmp_path / "odd.json.zst").write_bytes(zstd_frame(b'{"about": "no trace"}'))
     (tmp_path / "damaged.json.gz").write_bytes(b"\x1f\x8b" + bytes(40))
     (tmp_path / "folder.json").mkdir()

@@ -59,7 +59,7 @@ static void view(struct ops_trace *trace)
 	ops_free_views(text);
 	expect(ops_diff(trace, trace, NULL, &text, &size, NULL, &error) == OPS_OK, error.text);
 	ops_free_views(text);
-	for (int which = OPS_VIEW_KERNELS; which <= OPS_VIEW_MEMORY; which++) {
+	for (int which = OPS_VIEW_OVERVIEW; which <= OPS_VIEW_MEMORY; which++) {
 		expect(ops_view_table(workers, 2, (enum ops_view_table)which, OPS_ANALYSIS_CSV, 0, &text, &size, &error) == OPS_OK,
 		       error.text);
 		ops_free_views(text);

@@ -375,6 +375,7 @@ extern const size_t advice_rule_count;
 
 void advice_report_sort(struct advice_report *report);
 void advice_write_json(const struct advice_report *report, struct ops_buffer *out);
+void advice_write_csv(const struct advice_report *report, struct ops_buffer *out);
 void advice_write_text(const struct advice_report *report, bool markdown, struct ops_buffer *out);
 const char *advice_severity_name(enum advice_severity severity);
 const char *advice_confidence_name(enum advice_confidence confidence);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A diff for people: the verdict, the stretches of the steps, and the operators whose time changed most.
+ * A diff for people and for spreadsheets: the verdict, the stretches of the steps, and the operators whose time changed most.
  */
 #include <opstrobe/views.h>
 
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/result.h"
 #include "analyze/views/view_diff_write.h"
 #include "base/alloc.h"
 
@@ -94,6 +95,12 @@ static void append_verdict(struct ops_buffer *out, const struct view_diff *diff,
 	ops_buffer_printf(out, "\n%s\n", diff->verdict.regression ? "regression" : "no regression");
 }
 
+/* That of the side that has one. */
+static struct ops_string name_of(const struct view_diff_pair *pair)
+{
+	return pair->sides[strncmp(pair->sides[0].name.bytes, "Blank", 5) == 0].name;
+}
+
 void view_diff_write_text(const struct view_diff *diff, bool markdown, struct ops_buffer *out)
 {
 	const struct view_diff_operator **order = ops_realloc_array(NULL, diff->operators.count + 1, sizeof(*order));
@@ -104,9 +111,8 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, struct op
 		append_head(out, markdown, "in the steps");
 	for (size_t i = 0; i < diff->pairs.count && i < ROWS_MAX; i++) {
 		const struct view_diff_pair *pair = &diff->pairs.items[i];
-		const struct view_diff_side *named = &pair->sides[strncmp(pair->sides[0].name.bytes, "Blank", 5) == 0];
 
-		append_row(out, markdown, named->name, pair->sides[0].total_ns, pair->sides[1].total_ns);
+		append_row(out, markdown, name_of(pair), pair->sides[0].total_ns, pair->sides[1].total_ns);
 	}
 	append_head(out, markdown, "operators that changed most (self)");
 	for (size_t i = 0; order && i < diff->operators.count; i++)
@@ -116,6 +122,44 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, struct op
 	for (size_t i = 0; order && i < diff->operators.count && i < ROWS_MAX && change_ns(order[i]); i++)
 		append_row(out, markdown, order[i]->name, operator_ns(order[i], 0), operator_ns(order[i], 1));
 	ops_free(order);
+}
+
+/* --- CSV ------------------------------------------------------------------------------------------------------------ */
+
+static void put_change(struct result_table *table, const char *view, struct ops_string name, int64_t base_ns, int64_t new_ns)
+{
+	result_text(table, (struct ops_string){view, strlen(view)});
+	result_text(table, name);
+	result_time(table, base_ns);
+	result_time(table, new_ns);
+	result_number(table, base_ns ? result_round(100 * ((double)new_ns / (double)base_ns - 1), 2) : (double)NAN);
+}
+
+void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
+{
+	static const char *const numbers[] = {"base_us", "new_us"};
+	struct result result;
+	struct result_table *table = &result.table;
+
+	result_init(&result);
+	result_column(table, "view", RESULT_TEXT);
+	result_column(table, "name", RESULT_TEXT);
+	for (int side = 0; side < 2; side++)
+		result_column(table, numbers[side], RESULT_TIME);
+	result_column(table, "change_percent", RESULT_NUMBER);
+	if (diff->steps[0].steps && diff->steps[1].steps)
+		put_change(table, "average step", (struct ops_string){"total", 5}, (int64_t)diff->steps[0].mean_ns,
+		           (int64_t)diff->steps[1].mean_ns);
+	for (size_t i = 0; i < diff->pairs.count; i++)
+		put_change(table, "in the steps", name_of(&diff->pairs.items[i]), diff->pairs.items[i].sides[0].total_ns,
+		           diff->pairs.items[i].sides[1].total_ns);
+	for (size_t i = 0; i < diff->operators.count; i++) {
+		const struct view_diff_operator *operator = &diff->operators.items[i];
+
+		put_change(table, "operator", operator->name, operator_ns(operator, 0), operator_ns(operator, 1));
+	}
+	out->failed |= !result_write(&result, OPS_ANALYSIS_CSV, out);
+	result_release(&result);
 }
 
 enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *experiment,
@@ -130,6 +174,8 @@ enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *exp
 
 	if (done && format == OPS_DIFF_JSON)
 		view_diff_write_json(&diff, &out);
+	else if (done && format == OPS_DIFF_CSV)
+		view_diff_write_csv(&diff, &out);
 	else if (done)
 		view_diff_write_text(&diff, format == OPS_DIFF_MARKDOWN, &out);
 	out.failed |= !done;

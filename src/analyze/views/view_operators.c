@@ -8,7 +8,7 @@
 
 #include "analyze/views/view_map.h"
 #include "analyze/views/view_shapes.h"
-#include "analyze/views/views.h"
+#include "analyze/views/view_tables.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 
@@ -270,6 +270,24 @@ static void release(struct table *table)
 	view_map_release(&table->keys);
 	OPS_ARRAY_RELEASE(&table->rows);
 	ops_free(table->shapes);
+}
+
+bool view_each_operator(struct ops_views *views, size_t most,
+                        void (*take)(void *context, const struct view_operator_row *row), void *context)
+{
+	struct table by_name = {.views = views};
+	bool done = sum(&by_name);
+
+	if (done)
+		sort(&by_name);
+	for (size_t i = 0; done && i < by_name.rows.count && i < most; i++) {
+		const struct row *row = &by_name.rows.items[i];
+
+		take(context, &(struct view_operator_row){ops_trace_string(views->trace, row->name), row->calls, row->host_total_ns,
+		                                          row->host_self_ns, row->device_total_ns, row->device_self_ns});
+	}
+	release(&by_name);
+	return done;
 }
 
 bool view_write_operators(struct ops_views *views, struct ops_json_writer *json)

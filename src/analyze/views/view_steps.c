@@ -355,6 +355,11 @@ double view_call_average_ns(const struct ops_views *views)
 static const char *const names[] = {"kernel", "memcpy", "memset", "communication", "runtime",
                                     "dataloader", "cpu_exec", "other", "total"};
 
+const char *view_category_name(enum view_category category)
+{
+	return names[category];
+}
+
 bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 {
 	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);

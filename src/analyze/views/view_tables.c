@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Views as tables of typed columns, for spreadsheets, reports and programs: kernels, modules, and who holds memory when
- * most is held. Of several workers each row says whose it is.
+ * Views as tables of typed columns, for spreadsheets, reports and programs: all that matters most, kernels, modules, and who
+ * holds memory when most is held. Of several workers each row says whose it is.
  */
 #include <opstrobe/views.h>
 
@@ -13,6 +13,7 @@
 
 #include "analyze/result.h"
 #include "analyze/views/view_tables.h"
+#include "base/fault.h"
 
 /* More devices than any machine has are those of a file without sense, and each takes a walk over all blocks. */
 #define DEVICES_MAX 256
@@ -220,11 +221,85 @@ static bool fill_memory(const struct filler *filler, const struct ops_trace *tra
 	return done;
 }
 
+/* --- what matters most ---------------------------------------------------------------------------------------------- */
+
+static void name_overview_columns(struct result_table *table)
+{
+	result_column(table, "view", RESULT_TEXT);
+	result_column(table, "name", RESULT_TEXT);
+	result_column(table, "calls", RESULT_INTEGER);
+	result_column(table, "total_us", RESULT_TIME);
+	result_column(table, "self_us", RESULT_TIME);
+	result_column(table, "device_us", RESULT_TIME);
+}
+
+static void put_overview(const struct filler *filler, const char *view, struct ops_string name, uint64_t calls,
+                         int64_t total_ns)
+{
+	put_worker(filler);
+	result_text(filler->table, string_of(view));
+	result_text_copy(filler->table, name.bytes, name.size);
+	result_integer(filler->table, (int64_t)calls);
+	result_time(filler->table, total_ns);
+}
+
+static void put_steps(const struct filler *filler, const struct ops_views *views)
+{
+	for (int category = 0; views->steps.count && category <= VIEW_TIME_COUNT; category++) {
+		double average_ns = view_step_average_ns(views, (enum view_category)category);
+
+		put_overview(filler, "average step", string_of(view_category_name((enum view_category)category)),
+		             views->steps.count, (int64_t)average_ns);
+		result_null(filler->table);
+		result_null(filler->table);
+	}
+	for (size_t i = 0; i < views->steps.count && i < filler->rows_max; i++) {
+		const struct view_step *step = &views->steps.items[i];
+
+		put_overview(filler, "step", step->name, 1, step->end_ns - step->start_ns);
+		result_null(filler->table);
+		result_time(filler->table, step->time_ns[VIEW_TIME_KERNEL]);
+	}
+}
+
+static void put_overview_operator(void *context, const struct view_operator_row *row)
+{
+	const struct filler *filler = context;
+
+	put_overview(filler, "operator", row->name, row->calls, row->host_total_ns);
+	result_time(filler->table, row->host_self_ns);
+	result_time(filler->table, row->device_total_ns);
+}
+
+static void put_overview_kernel(void *context, const struct view_kernel_row *row)
+{
+	const struct filler *filler = context;
+
+	put_overview(filler, "kernel", row->name, row->calls, row->total_ns);
+	result_time(filler->table, row->total_ns);
+	result_time(filler->table, row->total_ns);
+}
+
+static bool fill_overview(const struct filler *filler, const struct ops_trace *trace)
+{
+	struct ops_views views;
+	bool done = ops_views_init(&views, trace);
+
+	if (done)
+		put_steps(filler, &views);
+	done = done && view_each_operator(&views, filler->rows_max, put_overview_operator, (void *)filler) &&
+	       view_each_kernel(&views, false, filler->rows_max, put_overview_kernel, (void *)filler);
+	ops_views_release(&views);
+	return done;
+}
+
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
 
 static void name_columns(struct result_table *table, enum ops_view_table which)
 {
-	if (which == OPS_VIEW_MEMORY)
+	if (which == OPS_VIEW_OVERVIEW)
+		name_overview_columns(table);
+	else if (which == OPS_VIEW_MEMORY)
 		name_memory_columns(table);
 	else if (which == OPS_VIEW_MODULES || which == OPS_VIEW_MODULE_CLASSES)
 		name_module_columns(table);
@@ -234,6 +309,8 @@ static void name_columns(struct result_table *table, enum ops_view_table which)
 
 static bool fill(const struct filler *filler, const struct ops_trace *trace, enum ops_view_table which)
 {
+	if (which == OPS_VIEW_OVERVIEW)
+		return fill_overview(filler, trace);
 	if (which == OPS_VIEW_MEMORY)
 		return fill_memory(filler, trace);
 	if (which == OPS_VIEW_MODULES || which == OPS_VIEW_MODULE_CLASSES)
@@ -241,25 +318,44 @@ static bool fill(const struct filler *filler, const struct ops_trace *trace, enu
 	return fill_kernels(filler, trace, which == OPS_VIEW_KERNELS_BY_OPERATOR);
 }
 
-enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enum ops_view_table which,
-                             enum ops_analysis_format format, size_t rows_max, char **ret_text, size_t *ret_size,
-                             struct ops_error *error)
+static enum ops_code fill_worker(const struct ops_trace_source *source, const struct filler *filler,
+                                 const struct ops_worker *worker, size_t i, enum ops_view_table which,
+                                 struct ops_error *error)
+{
+	struct ops_trace *taken = NULL;
+	enum ops_code code = worker->trace ? OPS_OK : source->take(source->context, i, &taken, error);
+
+	if (!code && !fill(filler, worker->trace ? worker->trace : taken, which))
+		code = ops_fault_memory(error);
+	ops_trace_unref(taken);
+	return code;
+}
+
+enum ops_code ops_view_table_of(const struct ops_trace_source *source, const struct ops_worker *workers, size_t count,
+                                enum ops_view_table which, enum ops_analysis_format format, size_t rows_max,
+                                char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_buffer out = {0};
 	struct result result;
-	bool done = true;
+	enum ops_code code = OPS_OK;
 
 	result_init(&result);
 	if (count > 1)
 		result_column(&result.table, "worker", RESULT_TEXT);
 	name_columns(&result.table, which);
-	for (size_t i = 0; done && i < count; i++) {
+	for (size_t i = 0; !code && i < count; i++) {
 		struct filler filler = {&result.table, count > 1 ? &workers[i] : NULL, rows_max ? rows_max : SIZE_MAX};
 
-		done = fill(&filler, workers[i].trace, which);
+		code = fill_worker(source, &filler, &workers[i], i, which, error);
 	}
-	done = done && result_write(&result, format, &out);
+	out.failed = !code && !result_write(&result, format, &out);
 	result_release(&result);
-	out.failed |= !done;
-	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+}
+
+enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enum ops_view_table which,
+                             enum ops_analysis_format format, size_t rows_max, char **ret_text, size_t *ret_size,
+                             struct ops_error *error)
+{
+	return ops_view_table_of(NULL, workers, count, which, format, rows_max, ret_text, ret_size, error);
 }

@@ -257,6 +257,9 @@ static inline int64_t view_host_self_ns(const struct ops_views *views, const str
 	return ops_difference(ops_difference(view_duration(views, node->row), node->children_ns), node->launch_ns);
 }
 
+/* As steps name it; VIEW_TIME_COUNT is "total". */
+const char *view_category_name(enum view_category category);
+
 /* --- the views: each writes its members; false when memory is out ------------------------------------------------- */
 
 bool view_write_overview(struct ops_views *views, struct ops_json_writer *json);

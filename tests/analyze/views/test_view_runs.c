@@ -99,6 +99,12 @@ static void spec_13_pairs(void **state)
 	assert_has(text, "| a | 0.020 | 0.110 | +450.0 % |");
 	assert_has(text, "| c | 0.000 | 0.010 | new |");
 	ops_free_views(text);
+	options.format = OPS_DIFF_CSV;
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
+	assert_has(text, "view,name,base_us,new_us,change_percent\naverage step,total,105,205,95.24\n");
+	assert_has(text, "operator,a,20,110,450\n");
+	assert_has(text, "operator,c,0,10,\n");
+	ops_free_views(text);
 	release(traces, 2);
 }
 

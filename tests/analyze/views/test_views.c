@@ -276,7 +276,7 @@ static void make_views(void *context)
 	code = ops_views_text(context, true, &text, &size, &error);
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
 	ops_free_views(text);
-	for (int which = OPS_VIEW_KERNELS; which <= OPS_VIEW_MEMORY; which++) {
+	for (int which = OPS_VIEW_OVERVIEW; which <= OPS_VIEW_MEMORY; which++) {
 		const struct ops_worker worker = {context, "w", 0};
 
 		text = NULL;
@@ -303,6 +303,12 @@ static void tables(void **state)
 	struct ops_trace *trace = scene_read(everything, devices);
 
 	(void)state;
+	table_is(trace, OPS_VIEW_OVERVIEW, 1,
+	         "view,name,calls,total_us,self_us,device_us\naverage step,kernel,1,40,,\naverage step,memcpy,1,0,,\n"
+	         "average step,memset,1,0,,\naverage step,communication,1,70,,\naverage step,runtime,1,5,,\n"
+	         "average step,dataloader,1,0,,\naverage step,cpu_exec,1,55,,\naverage step,other,1,230,,\n"
+	         "average step,total,1,400,,\nstep,1,1,400,,40\noperator,nccl:all_reduce,1,50,45,60\n"
+	         "kernel,k,2,80,80,80\n");
 	table_is(trace, OPS_VIEW_KERNELS, 2,
 	         "worker,name,calls,total_us,percent,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,tensor_cores\n"
 	         "w1,k,2,80,57.14,40,40,40,0.25,25,no\nw2,k,2,80,57.14,40,40,40,0.25,25,no\n");

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all commands have in common: help, forms of output, what they take for a trace, exit statuses, Ctrl-C."""
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+from installed import OPSTROBE
+
+OK, FAILED, USAGE = 0, 1, 2
+STEPS = 4
+
+
+def listed():
+    """The names of the commands, as `opstrobe --help` lists them."""
+    text = subprocess.run([OPSTROBE, "--help"], capture_output=True, text=True, timeout=60).stdout
+    return re.findall(r"^  (\w+) +\S", text.split("commands:")[1], re.MULTILINE)
+
+
+# What each command is called with besides its traces, and how many it takes: one, two or any number.
+TABLES = {
+    "views": ([], "any"),
+    "analyze": (["key_averages"], "any"),
+    "advise": ([], "any"),
+    "kernels": ([], "any"),
+    "memory": ([], "any"),
+    "modules": ([], "any"),
+    "lines": ([], "one"),
+    "diff": ([], "two"),
+    "table": ([], "one"),
+    "info": ([], "one"),
+    "validate": ([], "one"),
+}
+FILES = {
+    "merge": (["--output", "out.json"], "any"),
+    "convert": (["out.json"], "one"),
+    "cut": (["--steps", "1:2", "out.json"], "one"),
+    "report": (["-o", "out.json"], "one"),
+}
+OTHERS = {"run", "serve", "doctor"}  # these have tests of their own: test_run.py, tests/serve, golden/doctor.sh
+
+
+def test_every_command_is_in_the_tables():
+    assert sorted(listed()) == sorted([*TABLES, *FILES, *OTHERS])
+
+
+def trace(slower=1):
+    """A program of a few steps: an operator with its shape and line, a launch, a kernel, an allocation."""
+    rows = [{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0, "args": {"name": "python"}}]
+    for step in range(STEPS):
+        at, args = 1000 * step, {"External id": step + 1, "Input Dims": [[8, 8]], "Input type": ["float"]}
+        rows += [
+            {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": at, "dur": 900, "tid": 1},
+            {"ph": "X", "cat": "python_function", "name": "train.py(7): step", "ts": at + 1, "dur": 800, "tid": 1,
+             "args": {"Python id": 2 * step + 1, "Python parent id": None}},
+            {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": at + 10, "dur": 100 * slower, "tid": 1, "args": args},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": at + 20, "dur": 5, "tid": 1,
+             "args": {"correlation": step + 1, "External id": step + 1}},
+            {"ph": "X", "cat": "kernel", "name": "gemm", "ts": at + 40, "dur": 60, "pid": 0, "tid": 7,
+             "args": {"correlation": step + 1, "stream": 7, "device": 0}},
+            {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "ts": at + 30, "tid": 1,
+             "args": {"Device Type": 0, "Device Id": -1, "Addr": 64, "Bytes": 4096, "Total Allocated": 4096}},
+        ]  # fmt: skip
+    return json.dumps({"schemaVersion": 1, "traceEvents": [{"pid": 1, **row} for row in rows]})
+
+
+@pytest.fixture
+def traces(tmp_path):
+    (tmp_path / "a.pt.trace.json").write_text(trace())
+    (tmp_path / "b.pt.trace.json").write_text(trace(2))
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone" / "c.pt.trace.json").write_text(trace())
+    return tmp_path
+
+
+def words_of(command, first="a.pt.trace.json"):
+    """The command line with `first` as its (first) trace."""
+    extra, count = {**TABLES, **FILES}[command]
+    words = [command, *([extra[0]] if command == "analyze" else [])]
+    second = ["b.pt.trace.json"] if count == "two" else []
+    if command == "analyze":
+        return [*words, first]
+    if command in ("convert", "cut"):
+        return [*words, *extra[:-1], first, extra[-1]]
+    return [*words, *extra, first, *second]
+
+
+@pytest.mark.parametrize("command", sorted({*TABLES, *FILES, "serve"}))
+def test_help_has_an_example_and_errors_their_statuses(opstrobe, traces, command):
+    for asked in [[command, "--help"], [command, "-h"], ["help", command]]:
+        process = opstrobe(*asked, cwd=traces)
+        assert process.returncode == OK and not process.stderr
+        assert (
+            process.stdout.startswith(f"usage: opstrobe {command}")
+            and f"\nexample:\n  opstrobe {command} " in process.stdout
+        )
+        assert all(len(line) < 100 for line in process.stdout.splitlines())
+    if command in TABLES:
+        assert "--format text|json|csv|markdown" in process.stdout
+    if command == "serve":
+        return
+    process = opstrobe(*words_of(command), "--no-such-option", cwd=traces)
+    assert process.returncode == USAGE and "no-such-option" in process.stderr and not process.stdout
+    process = opstrobe(command, cwd=traces)
+    assert process.returncode == USAGE and process.stderr.startswith(f"opstrobe {command}: ") and not process.stdout
+    process = opstrobe(*words_of(command, "missing.json"), cwd=traces)
+    assert process.returncode == FAILED and "'missing.json'" in process.stderr and not process.stdout
+    assert not (traces / "out.json").exists()
+
+
+@pytest.mark.parametrize("command", sorted(TABLES))
+def test_forms(opstrobe, traces, command):
+    def printed(form):
+        process = opstrobe(*words_of(command), "--format", form, cwd=traces)
+        assert process.returncode == OK and not process.stderr, process.stderr
+        return process.stdout
+
+    json.loads(printed("json"))
+    rows = list(csv.reader(io.StringIO(printed("csv"))))
+    assert rows and all(len(row) == len(rows[0]) for row in rows)
+    assert "\x1b" not in printed("text")  # colours are for terminals
+    if command != "advise":  # which is prose
+        lines = printed("markdown").splitlines()
+        assert any(re.fullmatch(r"\|[-:|]+\|", line) for line in lines), lines
+    process = opstrobe(*words_of(command), "--format", "xml", cwd=traces)
+    assert process.returncode == USAGE and "there are json, text, csv and markdown" in process.stderr
+
+
+NOT_FROM_A_PIPE = {"report"}  # it is read more than once, and says so
+
+
+@pytest.mark.parametrize("command", sorted({*TABLES, *FILES} - NOT_FROM_A_PIPE))
+def test_standard_input_directories_and_patterns(opstrobe, traces, command):
+    """All say the same as the file itself."""
+
+    def answer(first, **options):
+        process = opstrobe(*words_of(command, first), cwd=traces, **options)
+        assert process.returncode == OK, process.stderr
+        written = traces / "out.json"
+        text = written.read_text() if written.exists() else process.stdout
+        written.unlink(missing_ok=True)
+        return re.sub(r"(alone/)?[a-c]\.pt\.trace\.json|/dev/stdin|\b[ac]\b|stdin|\balone\b|\bdev\b", "NAME", text)
+
+    with (traces / "alone" / "c.pt.trace.json").open() as file:
+        from_input = answer("-", stdin=file)
+    assert answer("alone/c.pt.trace.json") == from_input == answer("alone") == answer("alone/*.json")
+
+
+def test_a_report_is_made_of_files(opstrobe, traces):
+    process = opstrobe("report", "-o", "out.json", "-", cwd=traces, input=trace())
+    assert process.returncode == USAGE and "has to be a file" in process.stderr and not (traces / "out.json").exists()
+
+
+@pytest.mark.parametrize("command", sorted({*TABLES, *FILES} - NOT_FROM_A_PIPE))
+def test_ctrl_c_leaves_nothing(traces, environment, command):
+    """While a trace is read from a pipe that does not end."""
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        [OPSTROBE, *words_of(command, "-")],
+        cwd=traces,
+        env=environment,
+        stdin=reader,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    os.close(reader)
+    # More than a pipe holds: what can be written has been read, so the command is at work.
+    os.write(writer, b'{"traceEvents": [' + b" " * (1 << 16))
+    os.write(writer, b" ")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    os.close(writer)
+    assert process.returncode == -signal.SIGINT and out == b"" and b"Traceback" not in err
+    assert not (traces / "out.json").exists()
