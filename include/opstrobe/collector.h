@@ -12,7 +12,8 @@
  *                          0      1      2  → count          ← payload_start
  *
  * A slot's payload lies in the slot's own block, and is named by its offset from the block's start: a block is
- * position-independent and says itself which thread, format and session it belongs to.
+ * position-independent and says itself which thread, format and session it belongs to. Slots of equal payload may share it:
+ * who publishes a second one sets `payload` and `payload_bytes` to those of the first.
  *
  * Life of a slot: reserved (only its thread knows it) → published by one release store of the block's count (the
  * drain may read it) → closed by one release store of `end_ticks` (any thread may do this, at any later time, even
@@ -37,7 +38,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define OPS_COLLECTOR_ABI 5u
+#define OPS_COLLECTOR_ABI 6u
 
 #define OPS_BLOCK_BYTES 65536u
 #define OPS_BLOCK_MAGIC 0x4b4c424fu /* "OBLK" in memory order on little endian */

@@ -126,10 +126,15 @@ constexpr size_t name_bits = 10;
 constexpr size_t name_count = size_t{1} << name_bits;
 constexpr size_t name_probes = 4; /* open addressing; what finds no place puts out the first */
 
+/* Programs give the same inputs again and again. Where in the block some of the last lists lie, by a hash of what they hold:
+ * what lies there is compared before it is trusted, so a new block or session needs nothing to be forgotten. */
+constexpr size_t list_bits = 8;
+
 struct recorder {
 	ops_thread *thread;
 	uint64_t epoch; /* of the ids in `names` */
 	name_entry names[name_count + name_probes - 1];
+	uint16_t lists[size_t{1} << list_bits];
 };
 
 /* In the thread's static block: one load. A pointer fits into what the loader sets aside for libraries loaded late. */
@@ -326,16 +331,25 @@ inline uint8_t dtype_of(const at::TensorImpl *tensor)
 	return static_cast<uint8_t>(type.toScalarType());
 }
 
+/* Takes a number into a hash of an input list. It need not be a good one: see reserve_list. */
+OPS_INLINE void stir(uint64_t *hash, uint64_t number)
+{
+	*hash = (*hash << 5 | *hash >> 59) ^ number;
+}
+
 /* Head, sizes and strides of a tensor, from `at` on upwards. */
-OPS_INLINE void write_strided(char *at, size_t n, const int64_t *sizes, const int64_t *strides, uint8_t dtype)
+OPS_INLINE void write_strided(char *at, size_t n, const int64_t *sizes, const int64_t *strides, uint8_t dtype,
+                              uint64_t *hash)
 {
 	const ops_input_head head = {OPS_INPUT_TENSOR, dtype, static_cast<uint16_t>(n)};
 	char *const first = at + sizeof(head);
 
 	std::memcpy(at, &head, sizeof(head));
+	stir(hash, dtype);
 	for (size_t i = 0; i < n; i++) { /* both in one loop: its exit is what the processor guesses wrong */
 		std::memcpy(first + i * sizeof(int64_t), &sizes[i], sizeof(int64_t));
 		std::memcpy(first + (n + i) * sizeof(int64_t), &strides[i], sizeof(int64_t));
+		stir(hash, static_cast<uint64_t>(sizes[i]) + 3 * static_cast<uint64_t>(strides[i]));
 	}
 }
 
@@ -350,8 +364,9 @@ inline char *put_strided(const place &to, char *at, const at::TensorImpl *tensor
 	const auto strides = tensor->strides();
 
 	at = take(to, at, strided_bytes(sizes.size()));
+	uint64_t hash = 0;
 	if (at)
-		write_strided(at, sizes.size(), sizes.data(), strides.data(), dtype_of(tensor));
+		write_strided(at, sizes.size(), sizes.data(), strides.data(), dtype_of(tensor), &hash);
 	return at;
 }
 
@@ -457,7 +472,7 @@ __attribute__((noinline)) char *put_any(const place &to, char *const at, const c
 }
 
 /* What nearly all inputs are. NULL for others, and when there is no room. */
-OPS_INLINE char *put_usual(char *low, char *at, const c10::IValue &value)
+OPS_INLINE char *put_usual(char *low, char *at, const c10::IValue &value, uint64_t *hash)
 {
 	static constexpr ops_input_head none_head = {OPS_INPUT_NONE, 0, 0};
 	static constexpr ops_input_head int_head = {OPS_INPUT_INT, 0, 0}, double_head = {OPS_INPUT_DOUBLE, 0, 0};
@@ -470,7 +485,8 @@ OPS_INLINE char *put_usual(char *low, char *at, const c10::IValue &value)
 		if (OPS_UNLIKELY(!sizes || room < strided_bytes(sizes->size()) || !type.isScalarType()))
 			return nullptr;
 		at -= strided_bytes(sizes->size());
-		write_strided(at, sizes->size(), sizes->sizes_data(), sizes->strides_data(), dtype_of(tensor));
+		write_strided(at, sizes->size(), sizes->sizes_data(), sizes->strides_data(), dtype_of(tensor),
+		              hash);
 		return at;
 	}
 	if (value.isNone() && room >= sizeof(none_head)) {
@@ -482,19 +498,21 @@ OPS_INLINE char *put_usual(char *low, char *at, const c10::IValue &value)
 		return nullptr;
 	at -= sizeof(int64_t);
 	std::memcpy(at, &value.payload.u, sizeof(int64_t)); /* toInt() is a call, for the sake of symbolic integers */
+	stir(hash, static_cast<uint64_t>(value.payload.u.as_int) + value.isInt());
 	at -= sizeof(int_head);
 	std::memcpy(at, value.isInt() ? &int_head : &double_head, sizeof(int_head));
 	return at;
 }
 
-/* An input list (inputs.h). */
-OPS_HOT char *put_inputs(const place &to, char *at, c10::ArrayRef<const c10::IValue> inputs)
+/* An input list (inputs.h). `*ret_hash` is the same for equal lists. */
+OPS_HOT char *put_inputs(const place &to, char *at, c10::ArrayRef<const c10::IValue> inputs, uint64_t *ret_hash)
 {
 	const uint32_t count = static_cast<uint32_t>(inputs.size());
 	char *const low = to.low;
+	uint64_t hash = count;
 
 	for (size_t i = count; i-- > 0;) {
-		char *const usual = put_usual(low, at, inputs[i]);
+		char *const usual = put_usual(low, at, inputs[i], &hash);
 		at = OPS_LIKELY(usual != nullptr) ? usual : put_any(to, at, inputs[i]);
 		if (OPS_UNLIKELY(!at))
 			return nullptr;
@@ -503,6 +521,7 @@ OPS_HOT char *put_inputs(const place &to, char *at, c10::ArrayRef<const c10::IVa
 		return nullptr;
 	at -= sizeof(count);
 	std::memcpy(at, &count, sizeof(count));
+	*ret_hash = hash;
 	return at;
 }
 
@@ -681,8 +700,10 @@ inline bool has_script(const record &what)
 
 char *put_payload(const place &to, char *at, const record &what)
 {
+	uint64_t hash;
+
 	if (what.inputs)
-		at = put_inputs(to, at, what.inputs->inputs());
+		at = put_inputs(to, at, what.inputs->inputs(), &hash);
 	if (at && what.inputs && what.storages)
 		at = put_storages(to, at, what.inputs->inputs(), what.writes);
 	if (OPS_UNLIKELY(at && has_script(what)))
@@ -759,6 +780,39 @@ ops_slot *reserve(recorder *self, uint64_t epoch, record *what)
 	return at ? ops_reserve_in_block(self->thread, static_cast<size_t>(end - at)) : reserve_by_copy(self, epoch, what);
 }
 
+/* Of words of 4 bytes, as they were just written: wider reads would have to wait for several of those writes. */
+OPS_INLINE bool equal_words(const char *a, const char *b, size_t bytes)
+{
+	uint32_t left, right, differing = 0;
+
+	for (size_t i = 0; i < bytes; i += sizeof(left)) {
+		std::memcpy(&left, a + i, sizeof(left));
+		std::memcpy(&right, b + i, sizeof(right));
+		differing |= left ^ right;
+	}
+	return differing == 0;
+}
+
+/* With an input list that lies where the next payload goes. An equal one that the block has already stands for both: that
+ * takes a few nanoseconds, about what fresh memory for another would. */
+OPS_INLINE ops_slot *reserve_list(recorder *self, const char *at, size_t bytes, uint64_t hash)
+{
+	ops_thread *const thread = self->thread;
+	uint16_t *const list = &self->lists[(hash * 0x9e3779b97f4a7c15u) >> (64 - list_bits)];
+	const size_t known = *list;
+
+	if (known >= thread->payload_start && known + bytes <= OPS_BLOCK_BYTES &&
+	    equal_words(reinterpret_cast<const char *>(thread->block) + known, at, bytes)) {
+		ops_slot *const slot = ops_reserve_in_block(thread, 0);
+		slot->payload = static_cast<uint16_t>(known);
+		slot->payload_bytes = static_cast<uint16_t>(bytes);
+		return slot;
+	}
+	ops_slot *const slot = ops_reserve_in_block(thread, bytes);
+	*list = slot->payload;
+	return slot;
+}
+
 /* Of an operator that is remembered, with nothing but its inputs. NULL if they do not go into the block as they are. */
 template <detail Detail>
 OPS_INLINE ops_slot *reserve_usual(recorder *self, uint64_t epoch, const RecordFunction &fn, uint64_t writes)
@@ -768,7 +822,10 @@ OPS_INLINE ops_slot *reserve_usual(recorder *self, uint64_t epoch, const RecordF
 	if (Detail == with_name)
 		return ops_reserve(attached.collector, self->thread, epoch, 0);
 	char *const end = find_room(self, epoch, &to);
-	char *at = OPS_LIKELY(end != nullptr) ? put_inputs(to, end, fn.inputs()) : nullptr;
+	uint64_t hash;
+	char *at = OPS_LIKELY(end != nullptr) ? put_inputs(to, end, fn.inputs(), &hash) : nullptr;
+	if (Detail == with_inputs && OPS_LIKELY(at != nullptr))
+		return reserve_list(self, at, static_cast<size_t>(end - at), hash);
 	if (Detail == with_storages && at)
 		at = put_storages(to, at, fn.inputs(), writes);
 	return OPS_LIKELY(at != nullptr) ? ops_reserve_in_block(self->thread, static_cast<size_t>(end - at)) : nullptr;

@@ -36,13 +36,15 @@ bool ops_block_open(const struct ops_block *block)
 /* Where the payload of the first `count` slots begins. */
 static uint32_t payload_start(const struct ops_block *block, uint32_t count)
 {
-	for (uint32_t i = count; i > 0; i--) {
-		const struct ops_slot *slot = &block->slots[i - 1];
+	uint32_t start = block->bytes;
 
-		if (!ops_slot_is_memory(slot) && slot->payload)
-			return slot->payload; /* payload grows down: the last one lies lowest */
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ops_slot *slot = &block->slots[i];
+
+		if (!ops_slot_is_memory(slot) && slot->payload && slot->payload < start)
+			start = slot->payload;
 	}
-	return block->bytes;
+	return start;
 }
 
 /* Field by field, for the end of an open slot may be written at this moment. */

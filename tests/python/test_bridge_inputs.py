@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from torch.utils._pytree import tree_map  # noqa: E402
 
 import opstrobe  # noqa: E402
+from opstrobe import _core  # noqa: E402
 
 F = torch.nn.functional
 COLUMNS = ("input_shapes", "structured_input_shapes", "structured_input_strides", "input_dtypes", "concrete_inputs")
@@ -297,3 +298,49 @@ def test_blocks_fill_up_with_inputs():
                 torch.empty(size).neg()
     shapes = [tuple(e.input_shapes[0]) for e in prof.events() if e.name == "aten::neg"]
     assert shapes == sizes * 60
+
+
+def test_equal_inputs_take_no_more_memory():
+    """The slots of 20,000 operators fill 1.1 MB; with a list of inputs of its own for each it would be 2.2 MB."""
+    tensors = [torch.ones(4), torch.ones(2, 2), torch.ones(2, 2).t(), torch.ones(4, dtype=torch.int32)]
+    session = _core.Session(record_shapes=True, max_bytes=1_500_000)
+    session.start()
+    for _ in range(2500):
+        for x in tensors:
+            torch.add(x, x)
+            x.neg()
+    trace = session.stop()
+    trace.check()
+    assert trace.lost == 0
+    events = trace.function_events()
+    assert len(events) == 20_000
+    expected = [
+        (name, tuple(x.shape), tuple(x.stride()), dtype)
+        for x, dtype in zip(tensors, ("float", "float", "float", "int"), strict=True)
+        for name in ("aten::add", "aten::neg")
+    ]
+    recorded = [
+        (e.name, tuple(e.structured_input_shapes[0]), tuple(e.structured_input_strides[0]), e.input_dtypes[0])
+        for e in events
+    ]
+    assert recorded == expected * 2500
+
+
+def test_inputs_that_are_nearly_equal():
+    """The same bits as an integer, as a float, and as nothing at all."""
+    x = torch.ones(3)
+    values = [0, 0.0, 1, False, True, -0.0, 1.0]
+    with opstrobe.profile(record_shapes=True) as prof:
+        for _ in range(20):
+            for value in values:
+                torch.add(x, x, alpha=value) if not isinstance(value, bool) else torch.full((3,), value)
+            x.sum(dtype=None)
+    first = [e.concrete_inputs for e in prof.events()]
+    assert len(first) % 20 == 0
+    cycle = first[: len(first) // 20]
+    assert first == cycle * 20
+    with torch.profiler.profile(record_shapes=True) as theirs:
+        for value in values:
+            torch.add(x, x, alpha=value) if not isinstance(value, bool) else torch.full((3,), value)
+        x.sum(dtype=None)
+    assert cycle == [e.concrete_inputs for e in theirs.events()]

@@ -173,6 +173,41 @@ static void test_payload_sizes(void **state)
 	ops_recording_free(recording);
 }
 
+/* Slots may share a payload; the copy of a block that is not full has to bring all of it. */
+static void test_shared_payloads(void **state)
+{
+	const struct ops_collector *collector = ops_collector_get();
+	struct ops_session *session = start();
+	struct ops_slot *first = reserve(8);
+	const uint16_t shared = first->payload;
+	struct ops_recording *recording;
+	const struct ops_block *block;
+
+	(void)state;
+	memcpy(ops_slot_payload(collector->thread(), first), "earlier", 8);
+	publish_op(first, 0);
+	for (int i = 0; i < 2; i++) {
+		struct ops_slot *slot = reserve(i ? 0 : 400);
+
+		if (i) {
+			slot->payload = shared;
+			slot->payload_bytes = 8;
+		} else {
+			memset(ops_slot_payload(collector->thread(), slot), 0x5a, 400);
+		}
+		publish_op(slot, 0);
+	}
+	recording = stop(session);
+	block = recording->shares->blocks;
+	assert_int_equal(block->count, 3);
+	assert_true(block->bytes < OPS_BLOCK_BYTES);
+	assert_int_equal(block->slots[2].payload, block->slots[0].payload);
+	assert_string_equal((const char *)block + block->slots[2].payload, "earlier");
+	for (int i = 0; i < 400; i++)
+		assert_int_equal(((const char *)block)[block->slots[1].payload + i], 0x5a);
+	ops_recording_free(recording);
+}
+
 static void test_interning(void **state)
 {
 	const struct ops_collector *collector = ops_collector_get();
@@ -234,7 +269,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_without_session), cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_hostile_names),           cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_payload_sizes),           cmocka_unit_test(test_interning),
-		cmocka_unit_test(test_memory_slots),
+		cmocka_unit_test(test_memory_slots),            cmocka_unit_test(test_shared_payloads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
