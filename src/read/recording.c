@@ -224,7 +224,8 @@ static void merge_lanes(struct recording_reader *reader)
 	for (size_t i = reader->heap_count; i-- > 0;)
 		sink_lane(reader, i);
 	while (reader->heap_count && !reader->failed && !ops_builder_failed(reader->builder)) {
-		if (!recording_devices_until(&reader->devices, reader->heap[0]->start_ns))
+		if (reader->devices.next_call < reader->devices.call_count &&
+		    !recording_devices_until(&reader->devices, reader->heap[0]->start_ns))
 			reader->failed = true;
 		recording_take_slot(reader, reader->heap[0]);
 		if (!advance(reader, reader->heap[0]))
