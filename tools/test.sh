@@ -65,6 +65,7 @@ lint() { tools/lint.sh; }
 passed=0
 failed=0
 summary=()
+failures=
 for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests server_tests web browser wheel demo lint; do
 	say "$step"
 	begin=$SECONDS
@@ -76,6 +77,8 @@ for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_
 		result=${red}FAILED${plain}
 		failed=$((failed + 1))
 		tail -n 60 "$logs/$step.log"
+		# Again at the end, where a long log does not bury them.
+		failures+=$(sed 's/\x1b\[[0-9;]*m//g' "$logs/$step.log" | grep -E '^ *(FAIL|FAILED|ERROR) |^ *×|^ *[0-9]+/[0-9]+ .*(FAIL|TIMEOUT)' | sort -u | head -n 20)$'\n'
 	fi
 	counts=$(grep -E '^(Ok|Fail|Timeout|Skipped): +[1-9]|^=* ?[0-9].*(passed|failed|skipped|error).* in ' "$logs/$step.log" |
 		tr -s ' =\n' ' ' || true)
@@ -85,6 +88,7 @@ done
 
 echo
 printf '%s\n' "${summary[@]}"
+printf '%s' "$failures"
 echo "full output: $logs/"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

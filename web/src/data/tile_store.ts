@@ -37,6 +37,7 @@ export class TileStore<T extends { readonly bytes: number }> {
 	private wanted = new Map<string, TileId>();
 	private bytes = 0;
 	private closed = false;
+	private readonly leaving = new AbortController();
 	private readonly options: Required<TileStoreOptions<T>>;
 
 	constructor(options: TileStoreOptions<T>) {
@@ -62,6 +63,15 @@ export class TileStore<T extends { readonly bytes: number }> {
 		return undefined;
 	}
 
+	/** The very tile, got when it is not there: for what must not depend on what has come so far. */
+	async exact(id: TileId): Promise<T> {
+		const there = this.get(id.track, id.level, id.index, id.band);
+		if (there) return there;
+		const [tile] = await this.options.load([id], this.leaving.signal);
+		this.keep(keyOf(id.track, id.level, id.index, id.band), tile!);
+		return tile!;
+	}
+
 	/** Says which tiles are looked at and not there, most urgent first. What is under way and not among them is dropped. */
 	want(ids: readonly TileId[]): void {
 		const now = performance.now();
@@ -83,6 +93,7 @@ export class TileStore<T extends { readonly bytes: number }> {
 
 	close(): void {
 		this.closed = true;
+		this.leaving.abort();
 		this.wanted.clear();
 		for (const batch of this.batches) batch.abort.abort();
 	}

@@ -57,15 +57,20 @@ export async function goToNeighbour(state: TimelineState, stage: Stage, way: Way
 		if (parent !== null) await goToRow(state, stage, parent);
 		return;
 	}
-	const row = neighbourBox(state, stage, from, way);
+	const row = await neighbourBox(state, stage, from, way);
 	if (row !== undefined) await goToRow(state, stage, row);
 }
 
-/** The row of the box beside or below one, at the zoom of the window: boxes of many events stand for the first. */
-function neighbourBox(state: TimelineState, stage: Stage, from: Picked, way: Exclude<Way, "parent">): number | undefined {
+/**
+ * The row of the box beside or below one, at the zoom that the window goes to: boxes of many events stand for the first.
+ * Tiles that are not there yet are got, for in the coarser ones painted meanwhile other boxes are neighbours.
+ */
+async function neighbourBox(state: TimelineState, stage: Stage, from: Picked, way: Exclude<Way, "parent">): Promise<number | undefined> {
 	const { level_min, level_max } = state.timeline;
-	const level = levelFor(stage.geometry?.nsPerPixel ?? 1, level_min, level_max);
+	const { target, size } = stage;
+	const level = levelFor((target.to - target.from) / Math.max(size.value.width, 1), level_min, level_max);
 	const depth = way === "child" ? from.depth + 1 : from.depth;
+	const band = Math.floor(depth / BAND_DEPTHS);
 	const step = way === "previous" ? -1 : 1;
 	const begin = way === "next" ? from.end : from.start;
 	const index = Math.floor(begin / 2 ** level);
@@ -73,7 +78,10 @@ function neighbourBox(state: TimelineState, stage: Stage, from: Picked, way: Exc
 	for (let i = 0; i < 16; i++) {
 		const at = index + i * step;
 		if (at < 0) return undefined;
-		const tile = state.tiles.covering(from.track, level, at, Math.floor(depth / BAND_DEPTHS), level_max);
+		// A report holds the coarser ones alone.
+		const tile = await state.tiles
+			.exact({ track: from.track, level, index: at, band })
+			.catch(() => state.tiles.covering(from.track, level, at, band, level_max));
 		if (!tile) return undefined;
 		const line = depth % BAND_DEPTHS;
 		const end = tile.depthStart[line + 1]!;

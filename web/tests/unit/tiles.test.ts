@@ -155,6 +155,21 @@ describe("the cache of tiles", () => {
 		expect(tiles.covering(0, 10, 5, 0, 11)).toBeUndefined();
 	});
 
+	test("the very tile is got where a longer one would stand in for it", async () => {
+		const { tiles, requests, settle } = store();
+		tiles.want([id(0, 12)]);
+		requests[0]!.answer();
+		await settle();
+		const asked = tiles.exact(id(1));
+		requests[1]!.answer();
+		expect(await asked).toMatchObject(id(1));
+		expect(await tiles.exact(id(1))).toBe(tiles.get(0, 10, 1, 0));
+		expect(requests.length).toBe(2);
+		const refused = tiles.exact(id(2));
+		requests[2]!.refuse();
+		await expect(refused).rejects.toThrow("no");
+	});
+
 	test("drops what is no longer looked at, once it has had its time", async () => {
 		const { tiles, requests, settle } = store({ maxRequests: 1 });
 		tiles.want([id(0)]);
