@@ -6,14 +6,11 @@
 
 #include <string.h>
 
+#include "analyze/events/event_filter.h"
 #include "base/alloc.h"
 
 #define RANKS_OPTION {"ranks", "null", "a list of ranks; null: the lowest"}
 static const struct ops_analysis_option no_options[] = {{0}};
-static const struct ops_analysis_option load_options[] = {
-	{"include_last_profiler_step", "false", "keep the last step, which is often cut short"},
-	{0},
-};
 
 static const struct ops_analysis_option kernel_type_options[] = {
 	{"num_kernels", "10", "means nothing here: the option of gpu_kernel_breakdown.by_kernel"},
@@ -150,7 +147,8 @@ static const struct ops_analysis_option critical_path_options[] = {
 #define ANALYSES(X)                                                                                \
 	X("discovery", RANKS, no_options, analysis_discovery, "which file is whose")               \
 	X("parse", RANKS, no_options, analysis_parse, "what a trace holds")                        \
-	X("load", RANKS, load_options, analysis_load, "what is left behind the step filter")       \
+	X("load", RANKS, no_options, analysis_load, "what is left behind the step filter")       \
+	X("events", RANKS, ranks_options, analysis_events, "the events themselves, behind the filters")     \
 	X("profiler_steps", RANKS, no_options, analysis_profiler_steps, "the steps that are kept") \
 	X("temporal_breakdown", RANKS, no_options, analysis_temporal_breakdown,                    \
 	  "how long GPUs compute, do something else, and idle")                                    \
@@ -242,11 +240,24 @@ const struct ops_analysis *ops_analysis_find(const char *id)
 	return NULL;
 }
 
-/* Options that every analysis takes: it is the result that they are for. */
+/* Options that every analysis takes: what they are for is the result, … */
 static const struct ops_analysis_option table_options[] = {
 	{"limit", "null", "keep so many rows of a table"},
 	{0},
 };
+/* … and the rows of ranks that are looked at. */
+static const struct ops_analysis_option row_options[] = {
+	{"include_last_profiler_step", "false", "keep the last step, which is often cut short"},
+	{"where", "null", "a filter: {\"name\": \"aten::\", \"iterations\": [5]}; the manual has all conditions"},
+	{0},
+};
+
+static const struct ops_analysis_option *shared_options(const struct ops_analysis *analysis)
+{
+	static const struct ops_analysis_option none[] = {{0}};
+
+	return analysis->inputs == OPS_ANALYSIS_RANKS ? row_options : none;
+}
 
 static bool knows_option(const struct ops_analysis_option *option, struct ops_json_slice name)
 {
@@ -271,7 +282,8 @@ static enum ops_code check_args(struct analysis_run *run, const char *args)
 	if (cursor.at == args || cursor.at[-1] != '{')
 		return ops_fault(run->error, OPS_INVALID, "options must be a JSON object");
 	while (ops_json_next_member(&cursor, &key, &value))
-		if (!knows_option(run->analysis->options, key) && !knows_option(table_options, key))
+		if (!knows_option(run->analysis->options, key) && !knows_option(table_options, key) &&
+		    !knows_option(shared_options(run->analysis), key))
 			return ops_fault(run->error, OPS_INVALID, "%s has no option '%.*s'", run->analysis->id,
 			                 (int)(key.size < 80 ? key.size : 80), key.bytes);
 	return OPS_OK;
@@ -304,15 +316,20 @@ static enum ops_code cut(struct analysis_run *run)
 
 static enum ops_code answer(struct analysis_run *run, const struct ops_analyze_options *options, struct ops_buffer *out)
 {
+	struct ops_json_slice where = analysis_arg(run, "where");
 	bool include_last = false;
 	enum ops_code code = OPS_OK;
 
-	if (!strcmp(run->analysis->id, "load"))
+	if (!ops_json_slice_is(analysis_arg(run, "include_last_profiler_step"), "null"))
 		code = analysis_bool(run, "include_last_profiler_step", &include_last);
+	if (!code && !ops_json_slice_is(where, "null"))
+		code = event_filter_check(where, run->error);
 	if (code)
 		return code;
 	if (run->analysis->inputs != OPS_ANALYSIS_FILES)
 		code = event_set_init(&run->events, run->ranks, run->count, options, include_last, run->error);
+	if (!ops_json_slice_is(where, "null"))
+		run->events.where = where;
 	if (!code)
 		code = functions[run->analysis - analyses](run);
 	if (!code)

@@ -62,6 +62,7 @@ bool analysis_has_events(const struct ops_rank *rank);
 analysis_function analysis_discovery;
 analysis_function analysis_parse;
 analysis_function analysis_load;
+analysis_function analysis_events;
 analysis_function analysis_profiler_steps;
 analysis_function analysis_temporal_breakdown;
 analysis_function analysis_kernels_by_type;

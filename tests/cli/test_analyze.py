@@ -78,8 +78,6 @@ FLAWS = [
     # Starts and ends that 64-bit floats do not hold.
     ("1", r"ns_resolution", r"us critical_path .*", r"value\.(?!path_weight).*"),
     ("1", r"ns_resolution", r"ns critical_path .*", r"value\.(negative_weight_edges|edges_by_type\..*launch_delay)"),
-    # Names of the reference's data frame, which is none of ours.
-    ("none", r".*", r"\w+ parse ", r"value\.\d+\.columns"),
     # A mix that lasts no time: where one ends as the other begins.
     ("15", r"param_resnet", r"us gpu_kernel_breakdown.by_type .*", r"table(\.length|\[2\]\..*)"),
 ]

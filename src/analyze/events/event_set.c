@@ -4,7 +4,7 @@
  * they are asked for and go when the next one is, so that no more than one of them is held. What all say together (0.7:
  * steps, the device, the first start) is known before.
  */
-#include "analyze/events/event_table.h"
+#include "analyze/events/event_filter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -159,13 +159,19 @@ static enum ops_code make_table(struct event_set *set, size_t i)
 	return OPS_OK;
 }
 
+static bool filter(const struct event_set *set, struct event_table *table)
+{
+	return event_steps_filter(table, set->steps.count >= 2, set->device == EVENT_MTIA, set->include_last) &&
+	       (!set->where.bytes || event_filter_apply(set->where, set, table));
+}
+
 const struct event_table *event_set_table(struct event_set *set, size_t i)
 {
 	struct event_table *table = &set->tables[i];
 
 	if (!set->code && !table->trace)
 		set->code = make_table(set, i);
-	if (!set->code && !table->kept && !event_steps_filter(table, set->steps.count >= 2, set->include_last))
+	if (!set->code && !table->kept && !filter(set, table))
 		set->code = ops_fault_memory(set->error);
 	return set->code ? NULL : table;
 }

@@ -236,6 +236,76 @@ static void filter(struct event_table *table, int64_t end_ns)
 	table->kept_count = count;
 }
 
+/* What the host does, by its category (0.7). */
+static bool is_host_call(const struct event_table *table, const struct event_row *row)
+{
+	struct ops_string category = ops_event_category(table->trace, row->source);
+
+	return ops_string_starts(category, "cpu_op") || ops_string_is(category, "user_annotation") ||
+	       (category.size > 8 && !memcmp(category.bytes + category.size - 8, "_runtime", 8));
+}
+
+struct window {
+	int64_t from_ns, to_ns;
+};
+
+static bool is_host_call_in(const struct event_table *table, uint32_t row, struct window window)
+{
+	const struct event_row *call = &table->rows[row];
+
+	return is_host_call(table, call) && call->ts_ns >= window.from_ns && event_end(call) <= window.to_ns;
+}
+
+/* A copy that nothing is known to have started belongs to the step around it, on a stream with the number of its thread. */
+static void adopt(struct event_table *table, struct event_row *row, int64_t step)
+{
+	size_t count;
+	const struct ops_track *track = &ops_trace_tracks(table->trace, &count)[row->track];
+
+	row->step = step;
+	if (row->stream < 0 && !(track->flags & OPS_TRACK_TID_TEXT) && track->tid >= 0) {
+		row->stream = track->tid;
+		row->on_device = true;
+	}
+}
+
+/* Of MTIA devices: what the host began and ended between the beginning of the first step and the end of the last, what that
+ * started, and copies in a step. */
+static bool filter_mtia(struct event_table *table)
+{
+	struct window window = {INT64_MAX, INT64_MIN};
+	struct stretches stretches = {0};
+	size_t count = 0;
+
+	if (!find_stretches(table, &stretches)) {
+		ops_free(stretches.items);
+		return false;
+	}
+	for (size_t i = 0; i < table->steps.count; i++) {
+		const struct event_row *row = &table->rows[table->steps.items[i]];
+
+		window.from_ns = row->ts_ns < window.from_ns ? row->ts_ns : window.from_ns;
+		window.to_ns = event_end(row) > window.to_ns ? event_end(row) : window.to_ns;
+	}
+	for (uint32_t i = 0; i < table->count; i++) {
+		struct event_row *row = &table->rows[i];
+		int64_t step = step_at(table, &stretches, row->ts_ns);
+		bool kept = is_host_call_in(table, i, window);
+
+		if (!is_host_call(table, row) && row->partner != OPS_NONE)
+			kept = is_host_call_in(table, row->partner, window);
+		if (!kept && !is_host_call(table, row) && row->class_ == EVENT_MEMORY && step != EVENT_NO_STEP) {
+			adopt(table, row, step);
+			kept = true;
+		}
+		if (kept)
+			table->kept[count++] = i;
+	}
+	table->kept_count = count;
+	ops_free(stretches.items);
+	return true;
+}
+
 static bool has_host_rows(const struct event_table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
@@ -244,7 +314,7 @@ static bool has_host_rows(const struct event_table *table)
 	return false;
 }
 
-bool event_steps_filter(struct event_table *table, bool filtered, bool include_last)
+bool event_steps_filter(struct event_table *table, bool filtered, bool mtia, bool include_last)
 {
 	table->kept = ops_alloc_zeroed(table->count + 1, sizeof(*table->kept));
 	if (!table->kept)
@@ -252,6 +322,8 @@ bool event_steps_filter(struct event_table *table, bool filtered, bool include_l
 	table->kept_count = table->count;
 	for (size_t row = 0; row < table->count; row++)
 		table->kept[row] = (uint32_t)row;
+	if (filtered && mtia && table->steps.count)
+		return filter_mtia(table);
 	if (filtered && has_host_rows(table))
 		filter(table, include_last ? INT64_MAX : last_start(table));
 	return true;

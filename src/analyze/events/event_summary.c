@@ -267,6 +267,60 @@ static void write_text(struct ops_json_writer *json, const char *key, const char
 	ops_json_text(json, text, strlen(text));
 }
 
+/* What the reference's table has of each event by default (0.5). */
+static const char *const columns[] = {
+	"bytes", "cat", "collective_name", "correlation", "dur", "end", "external_id", "group_size", "in_msg_nelems",
+	"in_split_size", "index", "index_correlation", "input_dims", "input_strides", "input_type", "iteration",
+	"memory_bw_gbps", "msg_dtype", "name", "out_msg_nelems", "out_split_size", "pid", "process_rank", "python_id",
+	"python_parent_id", "stream", "tid", "ts", "wait_on_cuda_event_record_corr_id", "wait_on_stream"};
+
+#define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
+#define COUNTERS_MAX 256 /* as many as an analysis of counters takes */
+
+/* The counters of kernels are columns, too. False when memory is out. */
+static bool find_counters(const struct event_table *table, struct ops_intern *names)
+{
+	const struct ops_events *events = ops_trace_events(table->trace);
+
+	for (size_t i = 0; i < table->count; i++) {
+		struct ops_string json;
+		struct ops_json_slice key, value;
+		struct ops_json_walk walk;
+
+		if (!ops_string_is(ops_event_category(table->trace, table->rows[i].source), "cuda_profiler_range"))
+			continue;
+		if (!events->extra || events->extra[table->rows[i].source] == OPS_NONE)
+			continue;
+		json = ops_trace_string(table->trace, events->extra[table->rows[i].source]);
+		walk = ops_json_walk(json.bytes, json.size);
+		while (names->count < COUNTERS_MAX && ops_json_next_member(&walk, &key, &value))
+			if (ops_intern_add(names, key.bytes, key.size) == OPS_INTERN_NONE)
+				return false;
+	}
+	return true;
+}
+
+static bool write_columns(const struct event_table *table, struct ops_json_writer *json)
+{
+	struct counted all[COLUMN_COUNT + COUNTERS_MAX];
+	struct ops_intern counters = {0};
+	bool done = find_counters(table, &counters);
+	size_t count = 0;
+
+	for (size_t i = 0; i < COLUMN_COUNT; i++)
+		all[count++] = (struct counted){.text = {columns[i], strlen(columns[i])}};
+	for (size_t i = 0; done && i < counters.count; i++)
+		all[count++] = (struct counted){.text = {counters.entries[i].bytes, counters.entries[i].size}};
+	count = count_equal(all, count);
+	ops_json_key(json, "columns");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < count; i++)
+		ops_json_text(json, all[i].text.bytes, all[i].text.size);
+	ops_json_close(json, ']');
+	ops_intern_release(&counters);
+	return done;
+}
+
 enum ops_code analysis_parse(struct analysis_run *run)
 {
 	struct ops_json_writer *json = &run->result.json;
@@ -295,8 +349,10 @@ enum ops_code analysis_parse(struct analysis_run *run)
 		write_streams(&rows, items, json);
 		write_links(&rows, json);
 		write_steps(&rows, items, json);
-		ops_json_close(json, '}');
 		ops_free(items);
+		if (!write_columns(table, json))
+			return ops_fault_memory(run->error);
+		ops_json_close(json, '}');
 	}
 	ops_json_close(json, '}');
 	return OPS_OK;

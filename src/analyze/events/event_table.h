@@ -6,6 +6,7 @@
  *     event_table.c     the rows of a trace, rounded if asked for
  *     event_links.c     launch ↔ device work, by correlation (0.3)
  *     event_steps.c     iterations, and the filter that drops the last step (0.7)
+ *     event_filter.c    what else a question may leave out (23)
  *     event_classes.c   what kind of kernel a name tells of (0.8)
  *     event_set.c       the tables of a run's ranks, made when they are asked for, and what all ranks say together
  *
@@ -22,6 +23,7 @@
 #include <opstrobe/trace.h>
 
 #include "base/array.h"
+#include "base/json_walk.h"
 
 #define EVENT_NO_STEP (-1)
 
@@ -84,6 +86,7 @@ struct event_set {
 	enum event_device_type device;
 	OPS_ARRAY(int64_t) steps; /* distinct step numbers of all ranks, ascending */
 	bool round_to_us;
+	struct ops_json_slice where; /* a filter that has been checked; no bytes: none */
 	bool include_last; /* whether the step filter keeps the last step */
 	size_t guest;      /* the table that goes when another is made, as it came from the source; `count`: none */
 	enum ops_code code; /* of the first table that could not be made */
@@ -107,7 +110,7 @@ bool event_steps_assign(struct event_table *table);
 /* The number of "ProfilerStep # 12"; false for other names. */
 bool event_step_number(struct ops_string name, int64_t *ret_number);
 /* Fills `kept`; all rows if there is no filter. */
-bool event_steps_filter(struct event_table *table, bool filtered, bool include_last);
+bool event_steps_filter(struct event_table *table, bool filtered, bool mtia, bool include_last);
 
 /* Whether a row stands on the device's side of its correlation (0.3). */
 bool event_is_device_side(const struct event_table *table, const struct event_row *row);

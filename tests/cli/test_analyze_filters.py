@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters (sections 0.7 and 23) on made-up runs, beside what a plain program chooses of the same rows."""
+
+import json
+import random
+import re
+
+import pytest
+
+NAMES = ["aten::mm", "aten::bmm", "aten::add_", "linear"]
+STEPS = 4
+
+
+def rows_of(seed):
+    """Steps of nested operators, which start kernels and copies; times are whole microseconds, and no two the same."""
+    draw = random.Random(seed)
+    rows, correlation = [], 0
+    for step in range(STEPS):
+        at = 10_000 * step
+        rows.append({"cat": "user_annotation", "name": f"ProfilerStep#{step + 5}", "ts": at, "dur": 9000, "tid": 1})
+        for i in range(draw.randrange(3, 7)):
+            start, size = at + 10 + 1000 * i, draw.randrange(300, 900)
+            rows.append({"cat": "cpu_op", "name": draw.choice(NAMES), "ts": start, "dur": size, "tid": 1 + i % 2})
+            rows.append(
+                {"cat": "cpu_op", "name": "aten::view", "ts": start + 10, "dur": draw.choice([0, 20]), "tid": 1 + i % 2}
+            )
+            correlation += 1
+            rows.append(
+                {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": start + 50, "dur": 10, "tid": 1 + i % 2,
+                 "args": {"correlation": correlation}}
+            )  # fmt: skip
+            name = draw.choice(["gemm", "Memcpy HtoD (Pinned -> Device)", "Memcpy DtoH (Device -> Pinned)"])
+            rows.append(
+                {"cat": "kernel" if name == "gemm" else "gpu_memcpy", "name": name, "ts": start + 300, "dur": 100, "pid": 0,
+                 "tid": 7, "args": {"correlation": correlation, "stream": 7}}
+            )  # fmt: skip
+    return [{"ph": "X", "pid": 1, **row} for row in rows]
+
+
+def plain(rows, where):
+    """The indexes of the rows that the filter leaves."""
+    host = {row["args"]["correlation"]: i for i, row in enumerate(rows) if row["cat"] == "cuda_runtime"}
+    steps = {i: int(row["name"][13:]) for i, row in enumerate(rows) if row["name"].startswith("ProfilerStep")}
+
+    def launch(row):
+        return rows[host[row["args"]["correlation"]]] if on_device(row) else row
+
+    def on_device(row):
+        return row["cat"] in ("kernel", "gpu_memcpy")
+
+    def end(row):
+        return row["ts"] + row["dur"]
+
+    def step_of(row):
+        inside = [number for i, number in steps.items() if rows[i]["ts"] <= launch(row)["ts"] < end(rows[i])]
+        return inside[0] if inside else None
+
+    def depth(row):
+        around = [r for r in rows if r["tid"] == row["tid"] and r is not row and not on_device(r)]
+        return sum(r["ts"] <= row["ts"] and end(row) <= end(r) for r in around)
+
+    last = max(rows[i]["ts"] for i in steps)
+    kept = [i for i, row in enumerate(rows) if launch(row)["ts"] < last]
+    for filter in where if isinstance(where, list) else [where]:
+        anchor = None
+        for place in {"under", "after", "before"} & set(filter):
+            found = sorted((i for i in kept if rows[i]["name"] == filter[place]), key=lambda i: rows[i]["ts"])
+            at = filter.get("occurrence", 0)
+            anchor = rows[found[at]] if -len(found) <= at < len(found) else None
+        checks = {
+            "iterations": lambda row, value: step_of(row) in value,
+            "iteration_positions": lambda row, value: step_of(row) in [sorted(steps.values())[at] for at in value],
+            "first_iteration": lambda row, value: not value or step_of(row) == min(steps.values()),
+            "time_range": lambda row, value: value[0] <= row["ts"] and end(row) <= value[1],
+            "name": lambda row, value: re.match(value, row["name"]),
+            "categories": lambda row, value: row["cat"] in value,
+            "streams": lambda row, value: (7 if on_device(row) else -1) in value,
+            "non_zero_duration": lambda row, value: row["dur"] > 0,
+            "gpu_kernels": lambda row, value: row["cat"] == "kernel",
+            "cpu_operators": lambda row, value: row["cat"] == "cpu_op",
+            "memcpy": lambda row, value: row["name"].startswith("Memcpy " + value),
+            "depth": lambda row, value: not on_device(row) and value[0] <= depth(row) <= value[1],
+            "under": lambda row, value: row["ts"] >= anchor["ts"] and end(row) <= end(anchor),
+            "after": lambda row, value: row["ts"] >= end(anchor),
+            "before": lambda row, value: end(row) <= anchor["ts"],
+        }
+
+        def chosen(row, filter=filter, anchor=anchor, checks=checks):
+            placed = {"under", "after", "before"} & set(filter)
+            if placed and (anchor is None or row["tid"] != anchor["tid"]):
+                return False
+            return all(checks[key](row, value) for key, value in filter.items() if key in checks)
+
+        taken = {i for i in kept if chosen(rows[i])}
+        if filter.get("with_kernels"):
+            taken |= {i for i in kept if on_device(rows[i]) and host[rows[i]["args"]["correlation"]] in taken}
+        kept = [i for i in kept if i in taken]
+    return sorted(kept)
+
+
+FILTERS = [
+    {},
+    {"iterations": [6]},
+    {"iterations": [5, 7, 99]},
+    {"iteration_positions": [1]},
+    {"first_iteration": True},
+    {"time_range": [1000, 12500]},
+    {"name": "aten::(mm|bmm)$"},
+    {"name": "mm"},
+    {"categories": ["kernel", "cpu_op"]},
+    {"streams": [7]},
+    {"non_zero_duration": True, "cpu_operators": True},
+    {"gpu_kernels": True, "iterations": [5]},
+    {"memcpy": "HtoD"},
+    {"under": "linear"},
+    {"under": "linear", "occurrence": -1, "with_kernels": True},
+    {"after": "aten::mm", "occurrence": 1},
+    {"before": "aten::add_", "occurrence": 2},
+    {"before": "no such name"},
+    {"depth": [1, 1]},
+    [{"first_iteration": True}, {"under": "ProfilerStep#5", "with_kernels": True}, {"after": "aten::view"}],
+    [{"under": "ProfilerStep#6"}, {"depth": [1, 2], "name": "aten"}],
+]
+
+
+@pytest.mark.parametrize("where", FILTERS, ids=lambda where: re.sub(r"[^\w]+", "_", json.dumps(where)).strip("_")[:60])
+def test_spec_23_filters(opstrobe, tmp_path, where):
+    for seed in range(3):
+        rows = rows_of(seed)
+        (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows}))
+        process = opstrobe("analyze", "events", "--format", "json", "--where", json.dumps(where), "trace.json")
+        assert process.returncode == 0, process.stderr
+        table = json.loads(process.stdout)["table"]
+        at = table["columns"].index("index")
+        assert sorted(row[at] for row in table["rows"]) == plain(rows, where)
+
+
+def test_spec_23_filters_hold_for_every_analysis_of_ranks(opstrobe, tmp_path):
+    rows = rows_of(0)
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows}))
+    where = {"iterations": [6]}
+    process = opstrobe("analyze", "load", "--where", json.dumps(where), "--format", "json", "trace.json")
+    assert json.loads(process.stdout)["value"]["0"]["rows"] == len(plain(rows, where))
+    where = {"gpu_kernels": True}
+    busy = sum(rows[i]["dur"] for i in plain(rows, where))
+    process = opstrobe("analyze", "temporal_breakdown", "--where", json.dumps(where), "--format", "json", "trace.json")
+    table = json.loads(process.stdout)["table"]
+    assert table["rows"][0][table["columns"].index("compute_time(us)")] == busy
+
+
+@pytest.mark.parametrize(
+    "where, word",
+    [
+        ({"nam": 1}, "nam"),
+        ({"name": "("}, "name"),
+        ({"iterations": 5}, "iterations"),
+        ({"time_range": [1]}, "time_range"),
+        ({"depth": [1]}, "depth"),
+        ({"first_iteration": 1}, "first_iteration"),
+        ([3], "object"),
+    ],
+)
+def test_spec_23_filters_that_are_none(opstrobe, tmp_path, where, word):
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows_of(0)}))
+    process = opstrobe("analyze", "events", "--where", json.dumps(where), "trace.json")
+    assert process.returncode == 2 and word in process.stderr and not process.stdout
+
+
+def test_spec_0_7_steps_of_mtia(opstrobe, tmp_path):
+    """Whole rows of the host between the first step and the last, what they started, and copies in a step."""
+    rows = [
+        {"cat": "cpu_op", "name": "before", "ts": 0, "dur": 10},
+        {"cat": "user_annotation", "name": "ProfilerStep#1", "ts": 100, "dur": 100},
+        {"cat": "user_annotation", "name": "ProfilerStep#2", "ts": 300, "dur": 100},
+        {"cat": "mtia_runtime", "name": "run", "ts": 110, "dur": 10, "args": {"correlation": 1}},
+        {"cat": "mtia_runtime", "name": "run", "ts": 395, "dur": 10, "args": {"correlation": 2}},  # ends behind it
+        {"cat": "mtia_ccp_events", "name": "work", "ts": 150, "dur": 10, "args": {"correlation": 1, "stream": 1}},
+        {"cat": "mtia_ccp_events", "name": "work", "ts": 410, "dur": 10, "args": {"correlation": 2, "stream": 1}},
+        {"cat": "mtia_ccp_events", "name": "dma copy", "ts": 320, "dur": 10, "args": {"stream": 2}},
+        {"cat": "mtia_ccp_events", "name": "dma copy", "ts": 250, "dur": 10, "args": {"stream": 2}},  # in no step
+        {"cat": "mtia_ccp_events", "name": "work", "ts": 120, "dur": 10, "args": {"stream": 2}},  # of no call
+    ]
+    rows = [{"ph": "X", "pid": 1, "tid": 9, **row} for row in rows]
+    text = json.dumps({"distributedInfo": {"backend": "mtia:hccl", "rank": 0}, "traceEvents": rows})
+    (tmp_path / "trace.json").write_text(text)
+    process = opstrobe("analyze", "events", "--format", "json", "trace.json")
+    table = json.loads(process.stdout)["table"]
+    at, step = table["columns"].index("index"), table["columns"].index("iteration")
+    assert {row[at]: row[step] for row in table["rows"]} == {1: 1, 2: 2, 3: 1, 5: 1, 7: 2}
