@@ -4,6 +4,8 @@
  */
 #include "ask.h"
 
+#include <string.h>
+
 #include "options.h"
 
 int cli_ask(char **arguments, const char *usage, const char *id, const char *text_args, struct cli_traces *traces)
@@ -28,7 +30,10 @@ int cli_ask(char **arguments, const char *usage, const char *id, const char *tex
 		return CLI_EXIT_USAGE;
 	if (!cli_one_trace_read(traces, path))
 		return CLI_EXIT_FAILED;
-	rank = (struct ops_rank){.rank = 0, .trace = traces->workers[0].trace, .path = traces->files.list.items[0].path};
+	/* The file that a directory stands for; standard input goes by its own name. */
+	if (strcmp(path, "-") != 0)
+		path = traces->files.list.items[0].path;
+	rank = (struct ops_rank){.rank = 0, .trace = traces->workers[0].trace, .path = path};
 	how.format = (enum ops_analysis_format)choice;
 	how.args = how.format == OPS_ANALYSIS_TEXT ? text_args : NULL;
 	code = ops_analyze(id, &rank, 1, &how, &text, &size, &error);
