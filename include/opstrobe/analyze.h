@@ -106,17 +106,26 @@ struct ops_averages_options {
 	const struct ops_stacks *stacks; /* needed for that, else NULL */
 };
 
-/* Memory of each event by the thread that reported it, children included (inclusive interval), and FLOPs, per row of
- * ops_trace_events. Built once per trace and cached by the caller. All arrays have events->count entries. */
+/* Memory of each event by the thread that reported it, children included (inclusive interval), time on devices, and FLOPs,
+ * per row of ops_trace_events. Built once per trace and cached by the caller. All arrays have events->count entries. */
 struct ops_event_costs {
 	int64_t *cpu_memory;    /* NULL when the trace has no memory records */
 	int64_t *device_memory; /* NULL likewise */
 	int64_t *self_cpu_memory;
 	int64_t *self_device_memory;
+	uint32_t *launcher;        /* of work on a device: the row of the operator that launched it, or OPS_NONE; NULL, as
+	                            * the two below, when nothing ran on a device */
+	int64_t *device_time;      /* ns; of an event on the host: of what was launched in it, children included */
+	int64_t *self_device_time; /* of what it launched itself */
 	bool with_flops;
 };
 enum ops_code ops_event_costs_init(struct ops_event_costs *costs, const struct ops_trace *trace, bool with_flops,
                                    struct ops_error *error);
+/* Whether a row stands on a stream: work of a device, an annotation over it, or waiting. It has no time on the CPU, and in
+ * lists and tables neither parent nor children. */
+bool ops_event_on_device(const struct ops_trace *trace, uint32_t row);
+/* What torch calls the device that rows of the trace ran on, for `use_device`: "cuda"; NULL when none did. Static. */
+const char *ops_trace_device(const struct ops_trace *trace);
 void ops_event_costs_release(struct ops_event_costs *costs); /* zeroed or released costs are allowed */
 
 /* The row of one function event (count 1). */

@@ -44,6 +44,11 @@ struct ops_string ops_average_name(const struct ops_trace *trace, const struct o
 	return is_step(name) ? static_string(STEP_KEY) : name;
 }
 
+static bool is_annotation(uint8_t kind)
+{
+	return kind == OPS_EVENT_USER_ANNOTATION || kind == OPS_EVENT_GPU_USER_ANNOTATION;
+}
+
 /* --- one function event ------------------------------------------------------------------------------------------- */
 
 /* What a group takes from its first event. */
@@ -69,7 +74,8 @@ static void describe(const struct ops_trace *trace, uint32_t ref, struct ops_ave
 	row->name = events->name[ref];
 	row->scope = events->scope[ref];
 	row->is_async = (events->flags[ref] & OPS_EVENT_ASYNC) != 0;
-	row->is_user_annotation = events->kind[ref] == OPS_EVENT_USER_ANNOTATION;
+	row->is_user_annotation = is_annotation(events->kind[ref]);
+	row->device_type = ops_event_on_device(trace, ref) ? OPS_DEVICE_CUDA : OPS_DEVICE_CPU;
 }
 
 static void add_memory(const struct ops_memory_record *record, struct ops_average *row)
@@ -89,6 +95,7 @@ static void add_memory(const struct ops_memory_record *record, struct ops_averag
 struct adder {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
+	const struct ops_track *tracks;
 	const struct ops_memory_record *memory;
 	const struct ops_event_costs *costs;
 	uint8_t *formulas; /* by string id, see flops.h; NULL to look names up */
@@ -96,12 +103,18 @@ struct adder {
 
 static struct adder adder_of(const struct ops_trace *trace, const struct ops_event_costs *costs)
 {
-	size_t memory_count;
+	size_t memory_count, track_count;
 
 	return (struct adder){.trace = trace,
 			      .events = ops_trace_events(trace),
+			      .tracks = ops_trace_tracks(trace, &track_count),
 			      .memory = ops_trace_memory(trace, &memory_count),
 			      .costs = costs};
+}
+
+static bool on_device(const struct adder *adder, uint32_t row)
+{
+	return adder->tracks[adder->events->track[row]].kind == OPS_TRACK_STREAM;
 }
 
 static void add(const struct adder *adder, uint32_t ref, struct ops_average *row)
@@ -114,9 +127,15 @@ static void add(const struct adder *adder, uint32_t ref, struct ops_average *row
 		add_memory(&adder->memory[ref & ~OPS_MEMORY_REF], row);
 		return;
 	}
-	row->cpu_time_total_ns =
-		ops_sum(row->cpu_time_total_ns, ops_difference(events->end_ns[ref], events->start_ns[ref]));
-	row->self_cpu_time_total_ns = ops_sum(row->self_cpu_time_total_ns, events->self_ns[ref]);
+	if (!on_device(adder, ref)) {
+		row->cpu_time_total_ns =
+			ops_sum(row->cpu_time_total_ns, ops_difference(events->end_ns[ref], events->start_ns[ref]));
+		row->self_cpu_time_total_ns = ops_sum(row->self_cpu_time_total_ns, events->self_ns[ref]);
+	}
+	if (costs->device_time) {
+		row->device_time_total_ns = ops_sum(row->device_time_total_ns, costs->device_time[ref]);
+		row->self_device_time_total_ns = ops_sum(row->self_device_time_total_ns, costs->self_device_time[ref]);
+	}
 	if (costs->cpu_memory) {
 		row->cpu_memory_usage = ops_sum(row->cpu_memory_usage, costs->cpu_memory[ref]);
 		row->self_cpu_memory_usage = ops_sum(row->self_cpu_memory_usage, costs->self_cpu_memory[ref]);
@@ -158,9 +177,11 @@ void ops_total_average(const struct ops_trace *trace, const struct ops_event_cos
 
 /* --- groups ------------------------------------------------------------------------------------------------------- */
 
-/* Names are numbered in order of first occurrence. Each has two slots in the table of numbers, one for operators and one
- * for user annotations; the last two slots are those of memory records. */
-#define SLOTS_A_NAME 2
+/* Names are numbered in order of first occurrence. Each has four slots in the table of numbers: for operators and user
+ * annotations, on the host and on a device; memory records have two of the last four. */
+#define SLOTS_A_NAME 4
+#define SLOT_ANNOTATION 1
+#define SLOT_DEVICE 2
 
 struct group_slot {
 	uint32_t name_number;
@@ -266,7 +287,8 @@ static uint32_t name_number(struct grouping *g, uint32_t ref)
 		slot = g->string_count * SLOTS_A_NAME + adder->memory[ref & ~OPS_MEMORY_REF].out_of_memory;
 	else
 		slot = (size_t)adder->events->name[ref] * SLOTS_A_NAME +
-		       (adder->events->kind[ref] == OPS_EVENT_USER_ANNOTATION);
+		       (is_annotation(adder->events->kind[ref]) ? SLOT_ANNOTATION : 0) +
+		       (on_device(adder, ref) ? SLOT_DEVICE : 0);
 	return g->number_of_slot[slot] != OPS_NONE ? g->number_of_slot[slot] : number_new_slot(g, slot);
 }
 

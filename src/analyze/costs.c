@@ -12,6 +12,7 @@
 #include <opstrobe/analyze.h>
 
 #include "analyze/device.h"
+#include "analyze/device_times.h"
 #include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"
@@ -160,7 +161,7 @@ enum ops_code ops_event_costs_init(struct ops_event_costs *costs, const struct o
 		}
 		usages_release(&usages);
 	}
-	if (!ok) {
+	if (!ok || !ops_device_times(&made, trace)) {
 		ops_event_costs_release(&made);
 		return ops_fault_memory(error);
 	}
@@ -174,5 +175,8 @@ void ops_event_costs_release(struct ops_event_costs *costs)
 	ops_free(costs->device_memory);
 	ops_free(costs->self_cpu_memory);
 	ops_free(costs->self_device_memory);
+	ops_free(costs->launcher);
+	ops_free(costs->device_time);
+	ops_free(costs->self_device_time);
 	*costs = (struct ops_event_costs){0};
 }

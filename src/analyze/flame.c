@@ -91,8 +91,6 @@ static uint32_t *place_rows(struct ops_frames *frames)
 struct summing {
 	struct ops_flame *flame;
 	const struct ops_stacks *stacks;
-	const struct ops_events *events;
-	const struct ops_track *tracks;
 	enum ops_stack_metric metric;
 	uint32_t *chains; /* by row; NULL before the first event is met */
 	uint32_t *names;  /* room for the frames of an average */
@@ -132,14 +130,12 @@ static uint32_t chain_of(struct summing *s, const struct ops_average *row)
 	return s->chains ? s->chains[row->first] : OPS_NONE;
 }
 
-/* What runs on a device is no time of the CPU. */
+/* What runs on a device counts where it was launched: what is on a stream has no stack. */
 static int64_t value_of(const struct summing *s, const struct ops_average *row)
 {
-	if (s->metric == OPS_STACKS_SELF_DEVICE)
-		return row->self_device_time_total_ns;
-	if (!(row->first & OPS_MEMORY_REF) && s->tracks[s->events->track[row->first]].kind == OPS_TRACK_STREAM)
+	if (!(row->first & OPS_MEMORY_REF) && ops_event_on_device(s->flame->frames.trace, row->first))
 		return 0;
-	return row->self_cpu_time_total_ns;
+	return s->metric == OPS_STACKS_SELF_DEVICE ? row->self_device_time_total_ns : row->self_cpu_time_total_ns;
 }
 
 static bool grow_sums(struct ops_flame *flame)
@@ -172,12 +168,10 @@ enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stac
                             enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error)
 {
 	struct ops_flame *flame = ops_alloc_zeroed(1, sizeof(*flame));
-	struct summing s = {.flame = flame, .stacks = stacks, .events = ops_trace_events(trace), .metric = metric};
+	struct summing s = {.flame = flame, .stacks = stacks, .metric = metric};
 	struct ops_average row;
-	size_t track_count;
 	bool ok = flame && ops_frames_init(&flame->frames, trace);
 
-	s.tracks = ops_trace_tracks(trace, &track_count);
 	for (size_t i = 0; ok && i < rows->count; i++) {
 		rows->get(rows->context, i, &row);
 		ok = add_row(&s, &row);

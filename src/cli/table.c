@@ -39,14 +39,6 @@ struct request {
 	bool with_flops;
 };
 
-static bool uses_device(const struct ops_average_list *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (list->rows[i].device_time_total_ns || list->rows[i].self_device_time_total_ns || list->rows[i].device_type)
-			return true;
-	return false;
-}
-
 static bool print_text(const struct ops_trace *trace, const struct request *request)
 {
 	struct ops_table_options options = OPS_TABLE_OPTIONS_DEFAULT;
@@ -66,7 +58,7 @@ static bool print_text(const struct ops_trace *trace, const struct request *requ
 	options.row_limit = (int64_t)request->row_limit;
 	options.profile_memory = records > 0;
 	options.with_flops = request->with_flops;
-	options.use_device = !code && uses_device(&list) ? "cuda" : NULL;
+	options.use_device = ops_trace_device(trace);
 	if (!code)
 		code = ops_table_text(trace, &rows, &options, &text, &size, &error);
 	ops_free_averages(averages);

@@ -69,6 +69,8 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 	enum ops_code code = ops_function_events(trace, &listed.refs, &rows.count, error);
 
 	if (!code)
+		code = ops_event_costs_init(&listed.costs, trace, false, error);
+	if (!code)
 		code = ops_stacks_new(trace, &stacks, error);
 	if (!code)
 		code = ops_flame_new(trace, stacks, &rows, metric, &flame, error);
@@ -76,6 +78,7 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 		code = ops_write_flame(flame, path, error);
 	ops_flame_free(flame);
 	ops_stacks_free(stacks);
+	ops_event_costs_release(&listed.costs);
 	ops_free_refs(listed.refs);
 	return code;
 }

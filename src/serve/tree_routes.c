@@ -42,10 +42,13 @@ static enum ops_code answer_stacks(struct request *request, char **ret_text, siz
 	if (!code)
 		code = ops_function_events(listed.trace, &listed.refs, &rows.count, error);
 	if (!code)
+		code = ops_event_costs_init(&listed.costs, listed.trace, false, error);
+	if (!code)
 		code = ops_flame_new(listed.trace, NULL, &rows, metric, &flame, error);
 	if (!code)
 		code = ops_flame_json(flame, metric, (size_t)frames, ret_text, ret_size, error);
 	ops_flame_free(flame);
+	ops_event_costs_release(&listed.costs);
 	ops_free_refs(listed.refs);
 	return code;
 }

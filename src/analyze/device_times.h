@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Time on devices by event: whose work it was that ran there.
+ */
+#ifndef OPS_ANALYZE_DEVICE_TIMES_H
+#define OPS_ANALYZE_DEVICE_TIMES_H
+
+#include <opstrobe/analyze.h>
+
+/* Fills `launcher`, `device_time` and `self_device_time`, or leaves them NULL when nothing ran on a device. False when
+ * memory is out; what was made is released with the costs. */
+bool ops_device_times(struct ops_event_costs *costs, const struct ops_trace *trace);
+
+#endif
