@@ -44,28 +44,18 @@ static PyObject *get_average_field(PyObject *object, void *closure)
 	return ops_ext_average_field(&row, (int)(intptr_t)closure);
 }
 
-/* Attributes of a fixed value: those of features that a trace has no columns for yet. */
-enum neutral { NEUTRAL_FALSE, NEUTRAL_NONE, NEUTRAL_LIST, NEUTRAL_DICT, NEUTRAL_TEXT, NEUTRAL_0, NEUTRAL_MINUS_1 };
-
-static PyObject *get_neutral(PyObject *object, void *closure)
+static PyObject *get_false(PyObject *object, void *closure)
 {
 	(void)object;
-	switch ((enum neutral)(intptr_t)closure) {
-	case NEUTRAL_FALSE:
-		Py_RETURN_FALSE;
-	case NEUTRAL_NONE:
-		Py_RETURN_NONE;
-	case NEUTRAL_LIST:
-		return PyList_New(0);
-	case NEUTRAL_DICT:
-		return PyDict_New();
-	case NEUTRAL_TEXT:
-		return PyUnicode_FromString("");
-	case NEUTRAL_0:
-		return PyLong_FromLong(0);
-	default:
-		return PyLong_FromLong(-1);
-	}
+	(void)closure;
+	Py_RETURN_FALSE;
+}
+
+static PyObject *get_minus_1(PyObject *object, void *closure)
+{
+	(void)object;
+	(void)closure;
+	return PyLong_FromLong(-1);
 }
 
 /* Numbers of Python calls; which, tells the closure: a place in struct ops_events. */
@@ -134,23 +124,15 @@ static PyObject *get_overload_name(PyObject *object, void *closure)
 	return ops_ext_trace_name(self->trace, events->overload[self->ref]);
 }
 
-static PyObject *get_id(PyObject *object, void *closure)
+static PyObject *get_external_id(PyObject *object, void *closure)
 {
-	struct function_event_object *self = (struct function_event_object *)object;
+	const struct function_event_object *self = (struct function_event_object *)object;
 	const struct ops_events *events = columns(self);
 
 	(void)closure;
 	if (self->ref & OPS_MEMORY_REF)
-		return PyLong_FromUnsignedLongLong(ops_ext_trace_id_max(self->trace) + 1 +
-		                                   (self->ref & ~OPS_MEMORY_REF));
-	return PyLong_FromUnsignedLongLong(events->id ? events->id[self->ref] : (uint64_t)self->ref + 1);
-}
-
-static PyObject *get_external_id(PyObject *object, void *closure)
-{
-	if (((struct function_event_object *)object)->ref & OPS_MEMORY_REF)
 		return PyLong_FromLong(0);
-	return get_id(object, closure);
+	return PyLong_FromUnsignedLongLong(events->id ? events->id[self->ref] : (uint64_t)self->ref + 1);
 }
 
 static void span_us(const struct function_event_object *self, double *ret_start_us, double *ret_end_us)
@@ -237,17 +219,24 @@ PyObject *ops_ext_device_type(struct ops_ext_state *state, uint8_t value)
 static PyObject *get_device_type(PyObject *object, void *closure)
 {
 	struct ops_ext_state *state = ops_ext_state_of(object);
-	const struct ops_memory_record *memory = memory_of((struct function_event_object *)object);
+	struct function_event_object *self = (struct function_event_object *)object;
+	const struct ops_memory_record *memory = memory_of(self);
+	struct ops_average row;
 
 	(void)closure;
-	return state ? ops_ext_device_type(state, memory ? memory->device_type : 0) : NULL;
+	if (!state || ops_ext_function_event_row(self, &row) < 0)
+		return NULL;
+	return ops_ext_device_type(state, memory ? memory->device_type : row.device_type);
 }
 
 static PyObject *get_device_index(PyObject *object, void *closure)
 {
-	const struct ops_memory_record *memory = memory_of((struct function_event_object *)object);
+	struct function_event_object *self = (struct function_event_object *)object;
+	const struct ops_memory_record *memory = memory_of(self);
 
 	(void)closure;
+	if (ops_ext_event_on_device(self))
+		return PyLong_FromLongLong(track_of(self)->pid);
 	return PyLong_FromLong(memory ? memory->device_index : -1);
 }
 
@@ -318,7 +307,7 @@ static PyObject *get_cpu_parent(PyObject *object, void *closure)
 	(void)closure;
 	if (!state)
 		return NULL;
-	if (parent == OPS_NONE)
+	if (parent == OPS_NONE || ops_ext_event_on_device(self))
 		Py_RETURN_NONE;
 	return ops_ext_function_event_new(state, self->trace, parent, self->use_device, self->with_flops);
 }
@@ -333,7 +322,7 @@ static PyObject *get_cpu_children(PyObject *object, void *closure)
 	(void)closure;
 	if (!state)
 		return NULL;
-	if (self->ref & OPS_MEMORY_REF)
+	if ((self->ref & OPS_MEMORY_REF) || ops_ext_event_on_device(self))
 		return PyList_New(0);
 	if (ops_ext_trace_need_children(self->trace) < 0)
 		return NULL;
@@ -394,8 +383,8 @@ static PyObject *get_dict(PyObject *object, void *closure)
 }
 
 PyGetSetDef ops_ext_function_event_getsets[] = {
-	{"id", get_id, NULL, "Number of the event, unique in the trace.", NULL},
-	{"node_id", get_neutral, NULL, "-1", (void *)NEUTRAL_MINUS_1},
+	{"id", ops_ext_event_id, NULL, "Number of the event, unique in the trace.", NULL},
+	{"node_id", get_minus_1, NULL, "-1", NULL},
 	{"name", get_name, NULL, "Name; steps of a schedule are all called \"ProfilerStep*\".", NULL},
 	{"key", get_name, NULL, "The same as name.", NULL},
 	{"trace_name", get_name, NULL, "Name as recorded; None for memory events.", (void *)1},
@@ -409,9 +398,10 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"device_index", get_device_index, NULL, "Ordinal of the device, -1 for the CPU.", NULL},
 	{"device_resource_id", get_device_resource_id, NULL, "Thread id of the system, or stream.", NULL},
 	{"activity_type", get_activity_type, NULL, "Category in the trace file.", NULL},
-	{"is_user_annotation", get_is_kind, NULL, "A range of the user's.", (void *)OPS_EVENT_USER_ANNOTATION},
+	{"is_user_annotation", get_average_field, NULL, "A range of the user's, or what it covers on a stream.",
+	 (void *)FIELD_IS_USER_ANNOTATION},
 	{"is_python_function", get_is_kind, NULL, "A call of a Python function.", (void *)OPS_EVENT_PYTHON_FUNCTION},
-	{"is_remote", get_neutral, NULL, "False", (void *)NEUTRAL_FALSE},
+	{"is_remote", get_false, NULL, "False", NULL},
 	{"use_device", get_use_device, NULL, "Device word of the profile, or None.", NULL},
 	{"cpu_parent", get_cpu_parent, NULL, "The enclosing event, or None.", NULL},
 	{"cpu_children", get_cpu_children, NULL, "The events directly inside, in order.", NULL},
@@ -422,13 +412,14 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"input_dtypes", get_inputs, NULL, "Type of each argument.", (void *)INPUT_DTYPES},
 	{"concrete_inputs", get_inputs, NULL, "Value of each scalar argument, else None.", (void *)INPUT_CONCRETE},
 	{"external_id", get_external_id, NULL, "The id; 0 for memory events.", NULL},
-	{"linked_correlation_id", get_neutral, NULL, "0", (void *)NEUTRAL_0},
-	{"kernels", get_neutral, NULL, "Device kernels launched.", (void *)NEUTRAL_LIST},
+	{"linked_correlation_id", ops_ext_event_linked_id, NULL,
+	 "Of what ran on a device, or handed it over: the id of the operator. Else 0.", NULL},
+	{"kernels", ops_ext_event_kernels, NULL, "What it launched itself on devices.", NULL},
 	{"kwinputs", get_named_values, NULL, "Keyword arguments.", NULL},
 	{"performance_counters", get_named_values, NULL, "What was counted in it, by the names of performance_events.",
 	 (void *)1},
 	{"stack", get_stack, NULL, "Python functions around it, the innermost first; of a backward event, those around its forward operator.", NULL},
-	{"event_metadata", get_neutral, NULL, "Details of a device event.", (void *)NEUTRAL_NONE},
+	{"event_metadata", ops_ext_event_details, NULL, "Details of a device event; None for others.", NULL},
 	{"flow_id", get_flow, NULL, "Number of the arrow that begins or ends here, 0 none.", (void *)'i'},
 	{"flow_type", get_flow, NULL, "1 from forward to backward, 2 from launch to kernel, 3 any other, 0 none.", (void *)'t'},
 	{"flow_start", get_flow, NULL, "Whether it starts here.", (void *)'s'},

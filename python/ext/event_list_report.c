@@ -92,7 +92,8 @@ static bool source_has_parent(const void *context, size_t i)
 
 	if (ref & OPS_MEMORY_REF) /* OPS_NONE has that bit too */
 		return false;
-	return ops_trace_events(source->trace->trace)->parent[ref] != OPS_NONE;
+	return ops_trace_events(source->trace->trace)->parent[ref] != OPS_NONE &&
+	       !ops_event_on_device(source->trace->trace, ref);
 }
 
 /* Whether a row may have a stack to show, so that a trace without any need not be searched for them. */

@@ -58,7 +58,7 @@ static int set_number(PyObject *dict, const char *key, long long number)
 /* What torch 2.15 calls metadata: the numbers that an event has in the trace file, by the names that they have there. */
 PyObject *ops_ext_event_metadata(PyObject *object, void *closure)
 {
-	const struct function_event_object *self = (const struct function_event_object *)object;
+	struct function_event_object *self = (struct function_event_object *)object;
 	const struct ops_events *events = ops_trace_events(self->trace->trace);
 	PyObject *dict;
 	int failed = 0;
@@ -78,6 +78,7 @@ PyObject *ops_ext_event_metadata(PyObject *object, void *closure)
 	if (events->python_id && events->python_id[self->ref] != OPS_NONE)
 		failed |= set_number(dict, "Python id", events->python_id[self->ref]);
 	failed |= set_number(dict, "Ev Idx", self->ref);
+	failed = failed || ops_ext_event_add_device_args(self, dict) < 0;
 	if (failed)
 		Py_CLEAR(dict);
 	return dict;
@@ -86,24 +87,12 @@ PyObject *ops_ext_event_metadata(PyObject *object, void *closure)
 /* The same as the members of a JSON object, with torch's deprecation note. */
 PyObject *ops_ext_event_metadata_json(PyObject *object, void *closure)
 {
-	PyObject *dict, *text = NULL, *key, *value;
-	Py_ssize_t at = 0;
+	PyObject *dict, *text;
 
 	if (PyErr_WarnEx(PyExc_FutureWarning, "`metadata_json` is deprecated. Use `event_metadata` instead.", 1) < 0)
 		return NULL;
 	dict = ops_ext_event_metadata(object, closure);
-	if (!dict || dict == Py_None) {
-		Py_XDECREF(dict);
-		return dict ? PyUnicode_FromString("") : NULL;
-	}
-	while (PyDict_Next(dict, &at, &key, &value)) {
-		PyObject *longer = text ? PyUnicode_FromFormat("%U, \"%U\": %S", text, key, value)
-		                        : PyUnicode_FromFormat("\"%U\": %S", key, value);
-		Py_XDECREF(text);
-		text = longer;
-		if (!text)
-			break;
-	}
-	Py_DECREF(dict);
+	text = dict ? ops_ext_event_metadata_call("members_of", dict) : NULL;
+	Py_XDECREF(dict);
 	return text;
 }

@@ -26,6 +26,7 @@ struct ops_ext_state {
 	PyTypeObject *function_event;     /* function_event.c */
 	PyTypeObject *function_event_avg; /* function_event_avg.c */
 	PyTypeObject *interval;           /* interval.c */
+	PyObject *kernel;                 /* interval.c: the named tuple */
 	PyTypeObject *module_summary;     /* module_summary.c */
 	PyTypeObject *session;            /* session.c */
 	PyTypeObject *memory_timeline;    /* memory_view.c */

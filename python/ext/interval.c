@@ -157,7 +157,7 @@ int ops_ext_add_interval(PyObject *module)
 	if (!kernel)
 		return -1;
 	failed = PyModule_AddObjectRef(module, "Kernel", kernel);
-	Py_DECREF(kernel);
+	ops_ext_state_of_module(module)->kernel = kernel;
 	if (failed < 0)
 		return -1;
 	return ops_ext_add_type(module, &interval_spec, &ops_ext_state_of_module(module)->interval);

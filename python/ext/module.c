@@ -47,6 +47,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->function_event);
 	Py_VISIT(state->function_event_avg);
 	Py_VISIT(state->interval);
+	Py_VISIT(state->kernel);
 	Py_VISIT(state->module_summary);
 	Py_VISIT(state->session);
 	Py_VISIT(state->memory_timeline);
@@ -66,6 +67,7 @@ static int module_clear(PyObject *module)
 	Py_CLEAR(state->function_event);
 	Py_CLEAR(state->function_event_avg);
 	Py_CLEAR(state->interval);
+	Py_CLEAR(state->kernel);
 	Py_CLEAR(state->module_summary);
 	Py_CLEAR(state->session);
 	Py_CLEAR(state->memory_timeline);

@@ -64,6 +64,8 @@ static void trace_dealloc(PyObject *object)
 	PyMem_RawFree(self->flow_numbers);
 	PyMem_RawFree(self->child_start);
 	PyMem_RawFree(self->child_rows);
+	PyMem_RawFree(self->work_start);
+	PyMem_RawFree(self->work_rows);
 	ops_event_costs_release(&self->costs);
 	ops_free_refs(self->refs);
 	ops_trace_unref(self->trace);
@@ -381,6 +383,16 @@ static PyObject *get_number(PyObject *object, void *closure)
 	}
 }
 
+static PyObject *get_device(PyObject *object, void *closure)
+{
+	const char *device = ops_trace_device(((struct trace_object *)object)->trace);
+
+	(void)closure;
+	if (!device)
+		Py_RETURN_NONE;
+	return PyUnicode_FromString(device);
+}
+
 static PyMethodDef trace_methods[] = {
 	{"set_metadata", trace_set_metadata, METH_VARARGS,
 	 "set_metadata(key, json_text)\n--\n\nSets a metadata key to one JSON value; ValueError names the byte that is wrong."},
@@ -429,6 +441,7 @@ static PyGetSetDef trace_getsets[] = {
 	{"pid", get_number, NULL, "Process id.", (void *)'p'},
 	{"lost", get_number, NULL, "Records that could not be kept.", (void *)'l'},
 	{"has_memory", get_number, NULL, "Whether it has memory records.", (void *)'m'},
+	{"device", get_device, NULL, "What torch calls the kind of device that something ran on, or None.", NULL},
 	{"event_count", get_number, NULL, "Events, hidden ones included.", (void *)'n'},
 	{NULL, NULL, NULL, NULL, NULL},
 };

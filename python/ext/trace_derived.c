@@ -61,50 +61,63 @@ struct ops_event_costs ops_ext_trace_costs(const struct trace_object *self, bool
 	return costs;
 }
 
-/* Whether the row is shown as a child: what was folded into its parent has one too. */
-static bool is_child(const struct ops_events *events, size_t row)
+/* Whether the row has a place in the index: what was folded into its parent has one too. */
+static bool is_owned(const struct ops_events *events, const uint32_t *owner, size_t row)
 {
-	return events->parent[row] != OPS_NONE && !(events->flags[row] & (OPS_EVENT_FOLDED | OPS_EVENT_HIDDEN));
+	return owner[row] != OPS_NONE && !(events->flags[row] & (OPS_EVENT_FOLDED | OPS_EVENT_HIDDEN));
 }
 
-/* A counting sort by parent; rows are in order of start, so children come out in order of start. */
-static void sort_children(const struct ops_events *events, uint32_t *start, uint32_t *rows)
+/* A counting sort by owner; rows are in order of start, so those of an owner come out in order of start. */
+static void sort_by_owner(const struct ops_events *events, const uint32_t *owner, uint32_t *start, uint32_t *rows)
 {
 	memset(start, 0, (events->count + 2) * sizeof(*start));
 	for (size_t i = 0; i < events->count; i++) {
-		if (is_child(events, i))
-			start[events->parent[i] + 2]++;
+		if (is_owned(events, owner, i))
+			start[owner[i] + 2]++;
 	}
 	for (size_t i = 2; i < events->count + 2; i++)
 		start[i] += start[i - 1];
 	for (size_t i = 0; i < events->count; i++) {
-		if (is_child(events, i))
-			rows[start[events->parent[i] + 1]++] = (uint32_t)i;
+		if (is_owned(events, owner, i))
+			rows[start[owner[i] + 1]++] = (uint32_t)i;
 	}
 }
 
-int ops_ext_trace_need_children(struct trace_object *self)
+/* The rows that each row owns: those of row i are (*rows)[(*start)[i] … (*start)[i + 1]). 0, or -1 with an exception set. */
+static int make_index(struct trace_object *self, const uint32_t *owner, uint32_t **start, uint32_t **rows)
 {
 	const struct ops_events *events = ops_trace_events(self->trace);
-	uint32_t *start, *rows;
+	uint32_t *new_start, *new_rows;
 
-	if (self->child_start)
+	if (*start)
 		return 0;
-	start = PyMem_RawMalloc((events->count + 2) * sizeof(*start));
-	rows = PyMem_RawMalloc((events->count + 1) * sizeof(*rows));
-	if (start && rows)
-		OPS_EXT_WITHOUT_GIL(sort_children(events, start, rows));
-	if (!start || !rows || self->child_start) {
-		PyMem_RawFree(start);
-		PyMem_RawFree(rows);
-		if (self->child_start)
+	new_start = PyMem_RawMalloc((events->count + 2) * sizeof(*new_start));
+	new_rows = PyMem_RawMalloc((events->count + 1) * sizeof(*new_rows));
+	if (new_start && new_rows)
+		OPS_EXT_WITHOUT_GIL(sort_by_owner(events, owner, new_start, new_rows));
+	if (!new_start || !new_rows || *start) {
+		PyMem_RawFree(new_start);
+		PyMem_RawFree(new_rows);
+		if (*start)
 			return 0;
 		PyErr_NoMemory();
 		return -1;
 	}
-	self->child_rows = rows;
-	self->child_start = start;
+	*rows = new_rows;
+	*start = new_start;
 	return 0;
+}
+
+int ops_ext_trace_need_children(struct trace_object *self)
+{
+	return make_index(self, ops_trace_events(self->trace)->parent, &self->child_start, &self->child_rows);
+}
+
+int ops_ext_trace_need_work(struct trace_object *self)
+{
+	if (ops_ext_trace_need_costs(self) < 0)
+		return -1;
+	return self->costs.launcher ? make_index(self, self->costs.launcher, &self->work_start, &self->work_rows) : 0;
 }
 
 int ops_ext_trace_need_flows(struct trace_object *self)

@@ -25,6 +25,8 @@ struct trace_object {
 	struct ops_event_costs costs; /* `with_flops` is set in copies, by each list's own option */
 	uint32_t *child_start;        /* children of row i: child_rows[child_start[i] … child_start[i + 1]) */
 	uint32_t *child_rows;
+	uint32_t *work_start; /* likewise the work on devices that row i launched */
+	uint32_t *work_rows;
 	uint32_t *flows;   /* per event: 1 + index of its arrow to or from another event, 0 none; NULL before it is asked for */
 	uint32_t *flow_numbers; /* per arrow: see ops_trace_number_links; made with `flows` */
 	struct ops_stacks *stacks; /* NULL before they are asked for */
@@ -103,6 +105,7 @@ PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other);
 int ops_ext_trace_need_refs(struct trace_object *self);
 int ops_ext_trace_need_costs(struct trace_object *self);
 int ops_ext_trace_need_children(struct trace_object *self);
+int ops_ext_trace_need_work(struct trace_object *self); /* with the costs */
 int ops_ext_trace_need_flows(struct trace_object *self);
 int ops_ext_trace_need_stacks(struct trace_object *self);
 uint64_t ops_ext_trace_id_max(struct trace_object *self);
@@ -133,6 +136,18 @@ extern PyGetSetDef ops_ext_function_event_getsets[];
 int ops_ext_function_event_row(struct function_event_object *self, struct ops_average *ret_row);
 /* c10::DeviceType as the package's enum. */
 PyObject *ops_ext_device_type(struct ops_ext_state *state, uint8_t value);
+
+/* --- device_fields.c ------------------------------------------------------------------------------------------------ */
+
+bool ops_ext_event_on_device(const struct function_event_object *self);
+/* Adds what the trace file has of a device event, or of the call that started one. 0, or -1 with an exception set. */
+int ops_ext_event_add_device_args(struct function_event_object *self, PyObject *dict);
+PyObject *ops_ext_event_id(PyObject *object, void *closure);
+PyObject *ops_ext_event_linked_id(PyObject *object, void *closure);
+PyObject *ops_ext_event_kernels(PyObject *object, void *closure);
+PyObject *ops_ext_event_details(PyObject *object, void *closure);
+/* What a function of opstrobe._event_metadata makes of the argument. */
+PyObject *ops_ext_event_metadata_call(const char *name, PyObject *argument);
 
 /* --- attributes.c ---------------------------------------------------------------------------------------------------- */
 

@@ -67,6 +67,8 @@ class Trace:
     @property
     def has_memory(self) -> bool: ...
     @property
+    def device(self) -> str | None: ...
+    @property
     def event_count(self) -> int: ...
     def set_metadata(self, key: str, json_text: str, /) -> None: ...
     @staticmethod
@@ -230,7 +232,7 @@ class FunctionEvent(_Average):
     total_device_percent: Any
     start: float
     end: float
-    metadata: dict[str, int] | None
+    metadata: dict[str, Any] | None
     metadata_json: str
 
 @final

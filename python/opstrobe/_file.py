@@ -31,7 +31,9 @@ class TraceFile:
     def events(self) -> _core.EventList:
         """All events, as `profile.events()`."""
         if self._events is None:
-            self._events = self.trace.function_events(profile_memory=self.trace.has_memory, with_flops=True)
+            self._events = self.trace.function_events(
+                use_device=self.trace.device, profile_memory=self.trace.has_memory, with_flops=True
+            )
         return self._events
 
     def key_averages(

@@ -212,3 +212,24 @@ def test_without_a_gpu_the_activity_is_refused_by_name():
         with opstrobe.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
             pass
     assert prof.profiler.use_device is None
+
+
+def test_spec_2_3_tables_and_events_show_the_time_on_the_device(libraries):
+    table, kernels, times = run(
+        libraries,
+        """
+with opstrobe.profile(activities=[CPU, CUDA]) as prof:
+    for _ in range(3):
+        step()
+averages = {(row.key, row.device_type.name): row for row in prof.key_averages()}
+mm, step_ = averages["toy::mm", "CPU"], averages["step", "CPU"]
+print(json.dumps([
+    prof.key_averages().table(sort_by="cuda_time_total"),
+    [[kernel.name for kernel in event.kernels] for event in prof.events() if event.name == "toy::mm"],
+    [mm.count, mm.self_device_time_total, mm.device_time, step_.device_time_total, step_.self_device_time_total],
+]))
+""",
+    )
+    assert "Self CUDA %" in table and "Self CUDA time total: 69.000us" in table
+    assert kernels == [["gemm(float const*, float const*, float*)"]] * 3
+    assert times == [3, 60, 20, 69, 0]
