@@ -37,14 +37,6 @@ struct ops_rank {
 	const struct ops_rank_facts *facts; /* NULL: the trace is asked for them, which takes it from the source once more */
 };
 
-/* Where the traces of a run come from that are too many to be held at once. */
-struct ops_trace_source {
-	/* Trace `i` of those that the call was given, as a reference of the caller's: mostly one after the other from 0 on, each
-	 * as often as it is needed. */
-	enum ops_code (*take)(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error);
-	void *context;
-};
-
 enum ops_analysis_inputs {
 	OPS_ANALYSIS_RANKS, /* traces of one run */
 	OPS_ANALYSIS_PAIR,  /* two traces: control and test */

@@ -75,6 +75,13 @@ struct ops_clock_shift {
 enum ops_code ops_trace_align(const struct ops_trace *const *traces, size_t count, struct ops_clock_shift *ret_shifts,
                               struct ops_error *error);
 
+/* All ranks of a run side by side, as whole parts with these names, and set to the clock of the first if `align`. Each
+ * comes from the source twice, and two are held at most. `ret_shifts` has room for `count`. OPS_NO_MEMORY, or as the source
+ * fails. The caller owns one reference to `*ret_trace`. */
+enum ops_code ops_trace_merge_ranks(const struct ops_trace_source *source, const char *const *names, size_t count, bool align,
+                                    struct ops_clock_shift *ret_shifts, struct ops_trace **ret_trace,
+                                    struct ops_error *error);
+
 /* The trace as one run of bytes, about 45 bytes an event, for another process of the same machine type and the same
  * version of the library: no file format. `*ret_bytes` is freed with ops_free_packed. */
 enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, size_t *ret_size, struct ops_error *error);

@@ -354,6 +354,14 @@ void ops_trace_metadata(const struct ops_trace *trace, size_t i, struct ops_stri
  * the wrong kind. OPS_CORRUPT with the first violation named, and the row. Linear in the trace. */
 enum ops_code ops_trace_check(const struct ops_trace *trace, struct ops_error *error);
 
+/* Where the traces of a run come from that are too many to be held at once. */
+struct ops_trace_source {
+	/* Trace `i` of those that the call was given, as a reference of the caller's: mostly one after the other from 0 on, each
+	 * as often as it is needed. */
+	enum ops_code (*take)(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error);
+	void *context;
+};
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -11,7 +11,7 @@
 #include <opstrobe/merge.h>
 
 #include "options.h"
-#include "traces.h"
+#include "stream.h"
 #include "write.h"
 
 static const char usage[] =
@@ -30,61 +30,36 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe merge --output run.pftrace traces/\n";
 
-static const struct ops_trace **list(const struct cli_traces *traces)
+static void say(const struct cli_stream *stream, const struct ops_clock_shift *shifts)
 {
-	const struct ops_trace **items = calloc(traces->count, sizeof(*items));
-
-	for (size_t i = 0; items && i < traces->count; i++)
-		items[i] = traces->workers[i].trace;
-	return items;
-}
-
-static void say(const struct cli_traces *traces, const struct ops_clock_shift *shifts)
-{
-	for (size_t i = 0; i < traces->count; i++)
+	for (size_t i = 0; i < stream->count; i++)
 		if (shifts[i].collectives)
 			fprintf(stderr, "opstrobe: %s: clock set by %+.3f us, by %zu collective operations\n",
-			        traces->files.list.items[i].path, (double)shifts[i].shift_ns / 1e3, shifts[i].collectives);
+			        stream->files.list.items[i].path, (double)shifts[i].shift_ns / 1e3, shifts[i].collectives);
 }
 
-/* Parts have room for all traces. */
-static enum ops_code merge(const struct cli_traces *traces, bool align, struct ops_trace_part *parts,
-                           struct ops_clock_shift *shifts, struct ops_trace **ret_trace, struct ops_error *error)
+static bool merge_to(struct cli_stream *stream, bool align, const char *output)
 {
-	const struct ops_trace **items = list(traces);
-	enum ops_code code = OPS_OK;
-
-	if (!items) {
-		snprintf(error->text, sizeof(error->text), "out of memory");
-		return OPS_NO_MEMORY;
-	}
-	if (align)
-		code = ops_trace_align(items, traces->count, shifts, error);
-	free(items);
-	for (size_t i = 0; i < traces->count; i++)
-		parts[i] = (struct ops_trace_part){.trace = traces->workers[i].trace, .whole = true,
-		                                   .rank_name = traces->workers[i].name, .shift_ns = shifts[i].shift_ns};
-	return code ? code : ops_trace_merge(parts, traces->count, NULL, ret_trace, error);
-}
-
-static bool merge_to(const struct cli_traces *traces, bool align, const char *output)
-{
-	struct ops_trace_part *parts = calloc(traces->count, sizeof(*parts));
-	struct ops_clock_shift *shifts = calloc(traces->count, sizeof(*shifts));
+	const struct ops_trace_source source = {cli_stream_take, stream};
+	const char **names = calloc(stream->count, sizeof(*names));
+	struct ops_clock_shift *shifts = calloc(stream->count, sizeof(*shifts));
 	struct ops_error error = {.text = "out of memory"};
 	struct ops_trace *merged = NULL;
-	bool done = parts && shifts && !merge(traces, align, parts, shifts, &merged, &error);
+	bool done = names && shifts;
 
+	for (size_t i = 0; done && i < stream->count; i++)
+		names[i] = stream->files.list.items[i].worker;
+	done = done && !ops_trace_merge_ranks(&source, names, stream->count, align, shifts, &merged, &error);
 	if (!done)
 		fprintf(stderr, "opstrobe merge: %s\n", error.text);
 	done = done && cli_write("merge", merged, output, OPS_STACKS_SELF_CPU);
 	if (done) {
-		say(traces, shifts);
+		say(stream, shifts);
 		fprintf(stderr, "opstrobe: wrote %s: %zu events of %zu traces\n", output, ops_trace_events(merged)->count,
-		        traces->count);
+		        stream->count);
 	}
 	ops_trace_unref(merged);
-	free(parts);
+	free(names);
 	free(shifts);
 	return done;
 }
@@ -95,7 +70,7 @@ int cli_merge(char **arguments)
 	const char *output = NULL, *way_name = "collectives";
 	const struct cli_option options[] = {{"--output", &output, NULL}, {"-o", &output, NULL}, {"--align", &way_name, NULL},
 	                                     {NULL, NULL, NULL}};
-	struct cli_traces traces;
+	struct cli_stream stream;
 	size_t count;
 	bool help, done;
 	int status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
@@ -110,7 +85,7 @@ int cli_merge(char **arguments)
 	way = cli_choice("merge", "way to align", way_name, ways);
 	if (way < 0 || !cli_can_write("merge", output))
 		return CLI_EXIT_USAGE;
-	done = cli_traces_read(&traces, arguments + 1, count) && merge_to(&traces, way == 0, output);
-	cli_traces_release(&traces);
+	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, CLI_AGAIN) && merge_to(&stream, way == 0, output);
+	cli_stream_close(&stream);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -13,6 +13,7 @@
 #include <opstrobe/merge.h>
 #include <opstrobe/read.h>
 
+#include "../read/compare.h"
 #include "base/alloc.h"
 
 static const char text[] =
@@ -109,6 +110,31 @@ static void threads_take_their_device_work(void **state)
 }
 
 /* Two ranks with the same process, device and correlations, one of them late by 30 us. */
+static enum ops_code take_ref(void *traces, size_t i, struct ops_trace **ret_trace, struct ops_error *error)
+{
+	(void)error;
+	*ret_trace = ((struct ops_trace **)traces)[i];
+	ops_trace_ref(*ret_trace);
+	return OPS_OK;
+}
+
+/* Ranks from a source make the trace that they make together. */
+static void streamed_is_the_same(struct ops_trace **ranks, const struct ops_trace *merged)
+{
+	static const char *const names[] = {"rank 0", "rank 1"};
+	struct ops_clock_shift shifts[2];
+	struct ops_trace *streamed;
+	struct ops_error error;
+
+	assert_int_equal(ops_trace_merge_ranks(&(struct ops_trace_source){take_ref, ranks}, names, 2, true, shifts, &streamed,
+	                                       &error), OPS_OK);
+	assert_int_equal(shifts[0].shift_ns, 0);
+	assert_int_equal(shifts[1].shift_ns, -30000);
+	assert_int_equal(shifts[1].collectives, 1);
+	assert_same_trace(merged, streamed);
+	ops_trace_unref(streamed);
+}
+
 static void ranks_stay_apart(void **state)
 {
 	struct ops_trace *ranks[2] = {read_text(), NULL}, *merged;
@@ -145,6 +171,7 @@ static void ranks_stay_apart(void **state)
 	assert_int_equal(kernels, 2);
 	assert_true(correlations[0] != correlations[1]);
 	assert_true(ops_trace_find_string(merged, "rank 1: python", 14) != OPS_NONE);
+	streamed_is_the_same(ranks, merged);
 	ops_trace_unref(merged);
 	ops_trace_unref(ranks[0]);
 	ops_trace_unref(ranks[1]);
@@ -169,6 +196,9 @@ static void survives_failures(void **state)
 		if (ops_trace_merge(parts, 2, NULL, &made, &error) == OPS_OK)
 			ops_trace_unref(made);
 		ops_trace_align(both, 2, shifts, &error);
+		if (ops_trace_merge_ranks(&(struct ops_trace_source){take_ref, both}, (const char *const[]){"a", "b"}, 2, true, shifts,
+		                          &made, &error) == OPS_OK)
+			ops_trace_unref(made);
 		count = ops_alloc_count();
 	}
 	ops_alloc_fail_at(0, false);
