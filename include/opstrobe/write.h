@@ -37,8 +37,12 @@ enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *p
  *   .speedscope.json  what speedscope.app reads
  *   .svg              the flame graph itself, a picture
  *   anything else     collapsed stacks for flamegraph.pl and its like: frames with ';' between, a space, whole nanoseconds
- * Only stacks with time of their own are written. OPS_IO with errno on any failure of the file system. */
-enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, struct ops_error *error);
+ * Only stacks with time of their own are written. Collapsed stacks repeat all frames in every line, so a stack that is deeper
+ * than OPS_COLLAPSED_DEPTH has that many of its outermost frames, "[truncated]", and its own frame. `*ret_truncated` is how
+ * many were cut like that; NULL is allowed. OPS_IO with errno on any failure of the file system. */
+#define OPS_COLLAPSED_DEPTH 2000
+enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, size_t *ret_truncated,
+                              struct ops_error *error);
 
 /* Zero means default. */
 struct ops_pftrace_options {

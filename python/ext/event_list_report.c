@@ -418,7 +418,7 @@ static int find_metric(PyObject *metric)
 
 /* An empty list may be of no trace: its file is that of an empty one. */
 static enum ops_code write_stacks(const struct row_source *source, enum ops_stack_metric metric, const char *path,
-                                  struct ops_error *error)
+                                  size_t *ret_truncated, struct ops_error *error)
 {
 	const struct ops_rows rows = {.count = source->count, .get = source_get, .context = source};
 	struct ops_trace *empty = NULL;
@@ -429,7 +429,7 @@ static enum ops_code write_stacks(const struct row_source *source, enum ops_stac
 		code = ops_flame_new(empty ? empty : source->trace->trace, empty ? NULL : source->trace->stacks, &rows, metric,
 		                     &flame, error);
 	if (!code) {
-		code = ops_write_flame(flame, path, error);
+		code = ops_write_flame(flame, path, ret_truncated, error);
 		ops_flame_free(flame);
 	}
 	ops_trace_unref(empty);
@@ -443,6 +443,7 @@ PyObject *ops_ext_event_list_export_stacks(PyObject *object, PyObject *args, PyO
 	struct row_source source;
 	struct ops_error error;
 	enum ops_code code = OPS_OK;
+	size_t truncated = 0;
 	int number;
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:export_stacks", names, &path, &metric))
@@ -456,9 +457,13 @@ PyObject *ops_ext_event_list_export_stacks(PyObject *object, PyObject *args, PyO
 	}
 	if (!source.trace || !source.rows || ops_ext_trace_need_stacks(source.trace) == 0)
 		OPS_EXT_WITHOUT_GIL(code = write_stacks(&source, number ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU,
-		                                        PyBytes_AS_STRING(path_bytes), &error));
+		                                        PyBytes_AS_STRING(path_bytes), &truncated, &error));
 	if (code)
 		ops_ext_raise(&error);
+	else if (truncated)
+		(void)PyErr_WarnFormat(PyExc_UserWarning, 1,
+		                       "%zu stacks of more than %d frames are cut short at '[truncated]'; a path that ends in "
+		                       "'.speedscope.json' has them whole", truncated, OPS_COLLAPSED_DEPTH);
 	source_release(&source);
 	Py_DECREF(path_bytes);
 	return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);

@@ -66,6 +66,7 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 	struct ops_rows rows = {.get = get_row, .context = &listed};
 	struct ops_stacks *stacks = NULL;
 	struct ops_flame *flame = NULL;
+	size_t truncated = 0;
 	enum ops_code code = ops_function_events(trace, &listed.refs, &rows.count, error);
 
 	if (!code)
@@ -75,7 +76,10 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 	if (!code)
 		code = ops_flame_new(trace, stacks, &rows, metric, &flame, error);
 	if (!code)
-		code = ops_write_flame(flame, path, error);
+		code = ops_write_flame(flame, path, &truncated, error);
+	if (truncated)
+		fprintf(stderr, "opstrobe: %zu stacks of more than %d frames are cut short at '[truncated]'; a name that ends in "
+		        "'.speedscope.json' has them whole\n", truncated, OPS_COLLAPSED_DEPTH);
 	ops_flame_free(flame);
 	ops_stacks_free(stacks);
 	ops_event_costs_release(&listed.costs);

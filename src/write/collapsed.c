@@ -7,8 +7,15 @@
  *
  * What would break a line up is spelled as torch does it: '_' for a space, a semicolon, a control character. Bytes that are
  * no UTF-8 become \xff.
+ *
+ * A line has all frames of its stack, so those of a deep recursion would take the square of its depth: 20,000 frames 7 GB.
+ * Beyond OPS_COLLAPSED_DEPTH, what stands between is replaced:
+ *
+ *     main;walk;walk;…;walk;[truncated];aten::mm 25130
  */
 #include "write/stack_files.h"
+
+#include <opstrobe/write.h>
 
 #include <string.h>
 
@@ -40,62 +47,110 @@ static void spell(struct ops_buffer *out, struct ops_string name)
 /* The flame's chains with spelled names, and their sums: names that are spelled the same are the same. */
 struct spelled {
 	struct ops_frames frames;
-	int64_t *self_ns; /* by chain */
-	uint32_t *names;  /* by name of the flame: the spelled one, OPS_NONE before it is met */
-	uint32_t *chains; /* by chain of the flame */
+	int64_t *self_ns;     /* by chain */
+	uint32_t *names;      /* by name of the flame: the spelled one, OPS_NONE before it is met */
+	uint32_t *chains;     /* by chain of the flame */
+	uint32_t *depths;     /* by chain of the flame: its frames */
+	uint32_t truncated;   /* the name that stands for what is left out */
+	struct ops_buffer text; /* scratch */
 };
 
 static void spelled_release(struct spelled *s)
 {
 	ops_frames_release(&s->frames);
+	ops_buffer_release(&s->text);
 	ops_free(s->self_ns);
 	ops_free(s->names);
 	ops_free(s->chains);
+	ops_free(s->depths);
+}
+
+/* OPS_NONE when memory is out. */
+static uint32_t spelled_name(struct spelled *s, const struct ops_flame *flame, uint32_t name)
+{
+	if (s->names[name] == OPS_NONE) {
+		spell(&s->text, ops_frames_text(&flame->frames, name));
+		if (!s->text.failed)
+			s->names[name] = ops_frames_name(&s->frames, (struct ops_string){s->text.bytes, s->text.size});
+	}
+	return s->names[name];
+}
+
+/* What a chain of the flame stands on: its caller, or in the place of all that is too deep one frame that says so. */
+static uint32_t spelled_caller(struct spelled *s, const struct ops_flame *flame, uint32_t chain)
+{
+	uint32_t caller = flame->frames.frames.items[chain].caller;
+	uint32_t below = s->chains[caller];
+
+	s->depths[chain] = s->depths[caller] + 1;
+	if (s->depths[chain] <= OPS_COLLAPSED_DEPTH + 1)
+		return below;
+	below = s->frames.frames.items[below].caller; /* of the outermost frames, or the one that stands for the others */
+	return s->depths[caller] > OPS_COLLAPSED_DEPTH + 1 ? below : ops_frames_add(&s->frames, below, s->truncated);
 }
 
 /* False when memory is out. */
-static bool spelled_init(struct spelled *s, const struct ops_flame *flame)
+static bool spelled_init(struct spelled *s, const struct ops_flame *flame, size_t *truncated)
 {
 	size_t count = flame->frames.frames.count, names = ops_frames_name_count(&flame->frames);
-	struct ops_buffer text = {0};
 	bool ok;
 
-	s->self_ns = ops_alloc_zeroed(count, sizeof(*s->self_ns));
+	s->self_ns = ops_alloc_zeroed(2 * count + 1, sizeof(*s->self_ns)); /* a chain of the flame adds two at most */
 	s->names = ops_realloc_array(NULL, names + 1, sizeof(*s->names));
 	s->chains = ops_alloc_zeroed(count, sizeof(*s->chains));
-	ok = ops_frames_init(&s->frames, flame->frames.trace) && s->self_ns && s->names && s->chains;
-	if (ok)
+	s->depths = ops_alloc_zeroed(count, sizeof(*s->depths));
+	ok = ops_frames_init(&s->frames, flame->frames.trace) && s->self_ns && s->names && s->chains && s->depths;
+	if (ok) {
 		memset(s->names, 0xff, (names + 1) * sizeof(*s->names));
+		s->truncated = ops_frames_name(&s->frames, (struct ops_string){"[truncated]", 11});
+		ok = s->truncated != OPS_NONE;
+	}
 	for (size_t i = 1; ok && i < count; i++) {
-		const struct ops_frame *frame = &flame->frames.frames.items[i];
-		uint32_t *name = &s->names[frame->name];
+		uint32_t name = spelled_name(s, flame, flame->frames.frames.items[i].name);
+		uint32_t caller = name == OPS_NONE ? OPS_NONE : spelled_caller(s, flame, (uint32_t)i);
 
-		if (*name == OPS_NONE) {
-			spell(&text, ops_frames_text(&flame->frames, frame->name));
-			if (!text.failed)
-				*name = ops_frames_name(&s->frames, (struct ops_string){text.bytes, text.size});
-		}
-		s->chains[i] = ops_frames_add(&s->frames, s->chains[frame->caller], *name);
+		s->chains[i] = ops_frames_add(&s->frames, caller, name);
 		ok = s->chains[i] != OPS_NONE;
 		if (ok)
 			s->self_ns[s->chains[i]] = ops_sum(s->self_ns[s->chains[i]], flame->self_ns.items[i]);
+		*truncated += ok && flame->self_ns.items[i] > 0 && s->depths[i] > OPS_COLLAPSED_DEPTH + 1;
 	}
-	ops_buffer_release(&text);
 	return ok;
 }
 
-bool ops_put_collapsed(const struct ops_flame *flame, struct ops_sink *sink)
+/* The names of a chain's frames, outermost first. False when memory is out. */
+typedef OPS_ARRAY(uint32_t) name_list;
+static bool list_names(const struct ops_frames *frames, uint32_t chain, name_list *names)
+{
+	names->count = 0;
+	for (; chain != 0; chain = frames->frames.items[chain].caller) {
+		uint32_t *name = OPS_ARRAY_PUSH(names);
+
+		if (!name)
+			return false;
+		*name = frames->frames.items[chain].name;
+	}
+	for (size_t i = 0; i < names->count / 2; i++) {
+		uint32_t name = names->items[i];
+
+		names->items[i] = names->items[names->count - 1 - i];
+		names->items[names->count - 1 - i] = name;
+	}
+	return true;
+}
+
+bool ops_put_collapsed(const struct ops_flame *flame, struct ops_sink *sink, size_t *truncated)
 {
 	struct spelled s = {0};
-	ops_name_list names = {0};
-	bool ok = spelled_init(&s, flame);
+	name_list names = {0};
+	bool ok = spelled_init(&s, flame, truncated);
 
 	for (size_t i = 1; ok && i < s.frames.frames.count; i++) {
 		char number[24] = " ", *end;
 
 		if (s.self_ns[i] <= 0)
 			continue;
-		ok = ops_list_names(&s.frames, (uint32_t)i, &names);
+		ok = list_names(&s.frames, (uint32_t)i, &names);
 		for (size_t n = 0; ok && n < names.count; n++) {
 			struct ops_string text = ops_frames_text(&s.frames, names.items[n]);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file format of speedscope (speedscope.app, "sampled" profile): each stack once, with its time as the weight, in order
- * of first occurrence.
+ * The file format of speedscope (speedscope.app, "evented" profile): a walk through all stacks that opens each frame where
+ * its first stack begins and closes it behind its last, so that the file is as long as there are frames, however deep.
+ *
+ *     main 200 ns ─▶ step 90 ns      O main 0, O step 200, C step 290, C main 290
  */
 #include "write/stack_files.h"
 
@@ -18,7 +20,9 @@ struct writer {
 	struct ops_sink *sink;
 	struct ops_buffer text;
 	uint32_t *places; /* by name: where it stands in the list of frames, OPS_NONE before it is met */
-	ops_name_list names;
+	uint32_t *inner; /* by chain: the first that it calls, 0 none; without those in which no time was spent */
+	uint32_t *next;  /* by chain: the next of the same caller, 0 none */
+	int64_t now_ns;
 };
 
 static void write_text(struct writer *writer)
@@ -61,77 +65,104 @@ static void put_frames(struct writer *writer)
 	}
 }
 
-static bool put_samples(struct writer *writer)
+static int64_t self_of(const struct writer *writer, size_t chain)
 {
-	bool first = true, ok = true;
+	int64_t self_ns = writer->flame->self_ns.items[chain];
 
-	for (size_t i = 1; ok && i < writer->flame->self_ns.count; i++) {
-		if (writer->flame->self_ns.items[i] <= 0)
-			continue;
-		ok = ops_list_names(&writer->flame->frames, (uint32_t)i, &writer->names);
-		ops_buffer_append_text(&writer->text, first ? "\n[" : ",\n[");
-		for (size_t n = 0; ok && n < writer->names.count; n++) {
-			ops_buffer_append(&writer->text, ",", n > 0);
-			ops_buffer_append_int(&writer->text, writer->places[writer->names.items[n]]);
-		}
-		ops_buffer_append_text(&writer->text, "]");
-		first = false;
-		write_text(writer);
-	}
-	return ok;
+	return self_ns > 0 ? self_ns : 0;
 }
 
-static void put_weights(struct writer *writer)
+/* Links the chains that are to be written, in their order. */
+static void link_chains(struct writer *writer)
 {
-	bool first = true;
+	const struct ops_frames *frames = &writer->flame->frames;
 
-	for (size_t i = 1; i < writer->flame->self_ns.count; i++) {
-		if (writer->flame->self_ns.items[i] <= 0)
+	for (size_t i = frames->frames.count; i-- > 1;) { /* what a chain calls has higher numbers */
+		uint32_t caller = frames->frames.items[i].caller;
+
+		if (!self_of(writer, i) && !writer->inner[i])
 			continue;
-		ops_buffer_append(&writer->text, ",", !first);
-		ops_buffer_append_int(&writer->text, writer->flame->self_ns.items[i]);
-		first = false;
-		write_text(writer);
+		writer->next[i] = writer->inner[caller];
+		writer->inner[caller] = (uint32_t)i;
 	}
 }
 
-static int64_t sum_of(const struct ops_flame *flame)
+static void put_event(struct writer *writer, uint32_t chain, const char *type)
+{
+	uint32_t name = writer->flame->frames.frames.items[chain].name;
+
+	ops_buffer_printf(&writer->text, "%s{\"type\":\"%s\",\"frame\":%" PRIu32 ",\"at\":%" PRId64 "}",
+	                  chain == writer->inner[0] && *type == 'O' ? "\n" : ",\n", type, writer->places[name],
+	                  writer->now_ns);
+	write_text(writer);
+}
+
+/* Closes a chain and those around it that end with it; the one to open next, 0 none. */
+static uint32_t close_chain(struct writer *writer, uint32_t chain)
+{
+	for (; chain; chain = writer->flame->frames.frames.items[chain].caller) {
+		put_event(writer, chain, "C");
+		if (writer->next[chain])
+			return writer->next[chain];
+	}
+	return 0;
+}
+
+static void put_events(struct writer *writer)
+{
+	uint32_t chain = writer->inner[0];
+
+	while (chain) {
+		put_event(writer, chain, "O");
+		writer->now_ns = ops_sum(writer->now_ns, self_of(writer, chain));
+		chain = writer->inner[chain] ? writer->inner[chain] : close_chain(writer, chain);
+	}
+}
+
+static int64_t sum_of(const struct writer *writer)
 {
 	int64_t sum = 0;
 
-	for (size_t i = 1; i < flame->self_ns.count; i++)
-		if (flame->self_ns.items[i] > 0)
-			sum = ops_sum(sum, flame->self_ns.items[i]);
+	for (size_t i = 1; i < writer->flame->self_ns.count; i++)
+		sum = ops_sum(sum, self_of(writer, i));
 	return sum;
 }
 
-bool ops_put_speedscope(const struct ops_flame *flame, struct ops_sink *sink)
+static void put_all(struct writer *writer)
+{
+	ops_buffer_append_text(&writer->text, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+	                                      "\"exporter\":\"opstrobe " OPS_VERSION "\",\n\"shared\":{\"frames\":[");
+	put_frames(writer);
+	ops_buffer_printf(&writer->text,
+	                  "]},\n\"profiles\":[{\"type\":\"evented\",\"name\":\"stacks\",\"unit\":\"nanoseconds\",\"startValue\":0,"
+	                  "\"endValue\":%" PRId64 ",\n\"events\":[",
+	                  sum_of(writer));
+	write_text(writer);
+	put_events(writer);
+	ops_buffer_append_text(&writer->text, "]}]}\n");
+	write_text(writer);
+}
+
+bool ops_put_speedscope(const struct ops_flame *flame, struct ops_sink *sink, size_t *truncated)
 {
 	struct writer writer = {.flame = flame, .sink = sink};
-	size_t count = ops_frames_name_count(&flame->frames) + 1;
+	size_t names = ops_frames_name_count(&flame->frames) + 1, chains = flame->frames.frames.count;
 	bool ok;
 
-	writer.places = ops_realloc_array(NULL, count, sizeof(*writer.places));
-	if (!writer.places)
-		return false;
-	memset(writer.places, 0xff, count * sizeof(*writer.places));
-	ops_buffer_append_text(&writer.text, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
-	                                     "\"exporter\":\"opstrobe " OPS_VERSION "\",\n\"shared\":{\"frames\":[");
-	put_frames(&writer);
-	ops_buffer_printf(&writer.text,
-	                  "]},\n\"profiles\":[{\"type\":\"sampled\",\"name\":\"stacks\",\"unit\":\"nanoseconds\",\"startValue\":0,"
-	                  "\"endValue\":%" PRId64 ",\n\"samples\":[",
-	                  sum_of(flame));
-	write_text(&writer);
-	ok = put_samples(&writer);
-	ops_buffer_append_text(&writer.text, "],\n\"weights\":[");
-	write_text(&writer);
-	put_weights(&writer);
-	ops_buffer_append_text(&writer.text, "]}]}\n");
-	write_text(&writer);
-	ok = ok && !writer.text.failed;
+	(void)truncated;
+	writer.places = ops_realloc_array(NULL, names, sizeof(*writer.places));
+	writer.inner = ops_alloc_zeroed(chains, sizeof(*writer.inner));
+	writer.next = ops_alloc_zeroed(chains, sizeof(*writer.next));
+	ok = writer.places && writer.inner && writer.next;
+	if (ok) {
+		memset(writer.places, 0xff, names * sizeof(*writer.places));
+		link_chains(&writer);
+		put_all(&writer);
+		ok = !writer.text.failed;
+	}
 	ops_buffer_release(&writer.text);
-	OPS_ARRAY_RELEASE(&writer.names);
 	ops_free(writer.places);
+	ops_free(writer.inner);
+	ops_free(writer.next);
 	return ok;
 }

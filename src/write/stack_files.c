@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Flame graphs' data as a file, whose name says the format; and what the formats share.
+ * Flame graphs' data as a file, whose name says the format.
  */
 #include "write/stack_files.h"
 
@@ -12,7 +12,7 @@
 
 static const struct {
 	const char *suffix;
-	bool (*put)(const struct ops_flame *flame, struct ops_sink *sink);
+	bool (*put)(const struct ops_flame *flame, struct ops_sink *sink, size_t *truncated);
 } formats[] = {
 	{".speedscope.json", ops_put_speedscope},
 	{".svg", ops_put_flame_svg},
@@ -26,40 +26,26 @@ static bool ends_with(const char *text, const char *suffix)
 	return size >= suffix_size && memcmp(text + size - suffix_size, suffix, suffix_size) == 0;
 }
 
-enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, struct ops_error *error)
+enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, size_t *ret_truncated,
+                              struct ops_error *error)
 {
 	struct ops_sink *sink;
 	enum ops_code code = ops_sink_open_file(path, 0, &sink, error);
-	size_t format = 0;
+	size_t format = 0, truncated = 0;
 
 	if (code)
 		return ops_fault_context(error, code, "cannot write stacks '%s'", path);
 	while (!ends_with(path, formats[format].suffix))
 		format++;
-	if (formats[format].put(flame, sink)) {
+	if (formats[format].put(flame, sink, &truncated)) {
 		code = ops_sink_close(sink, error);
 	} else {
 		ops_sink_abandon(sink);
 		code = ops_fault_memory(error);
 	}
-	return code ? ops_fault_context(error, code, "cannot write stacks '%s'", path) : OPS_OK;
-}
-
-bool ops_list_names(const struct ops_frames *frames, uint32_t chain, ops_name_list *names)
-{
-	names->count = 0;
-	for (; chain != 0; chain = frames->frames.items[chain].caller) {
-		uint32_t *name = OPS_ARRAY_PUSH(names);
-
-		if (!name)
-			return false;
-		*name = frames->frames.items[chain].name;
-	}
-	for (size_t i = 0; i < names->count / 2; i++) {
-		uint32_t name = names->items[i];
-
-		names->items[i] = names->items[names->count - 1 - i];
-		names->items[names->count - 1 - i] = name;
-	}
-	return true;
+	if (code)
+		return ops_fault_context(error, code, "cannot write stacks '%s'", path);
+	if (ret_truncated)
+		*ret_truncated = truncated;
+	return OPS_OK;
 }

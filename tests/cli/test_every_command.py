@@ -152,6 +152,28 @@ def test_standard_input_directories_and_patterns(opstrobe, traces, command):
     assert answer("alone/c.pt.trace.json") == from_input == answer("alone") == answer("alone/*.json")
 
 
+def test_deep_stacks_are_cut_and_that_is_said(opstrobe, tmp_path):
+    events = [
+        {
+            "ph": "X",
+            "cat": "python_function",
+            "name": f"a.py(1): f{i}",
+            "pid": 1,
+            "tid": 1,
+            "ts": i,
+            "dur": 9000 - 2 * i,
+        }
+        for i in range(2010)
+    ]
+    events.append({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 3000, "dur": 1})
+    (tmp_path / "deep.json").write_text(json.dumps({"traceEvents": events}))
+    done = opstrobe("convert", "deep.json", "deep.folded")
+    assert done.returncode == 0
+    assert "10 stacks of more than 2000 frames are cut short at '[truncated]'" in done.stderr
+    assert ";a.py(1):_f1999;[truncated];aten::mm 1000\n" in (tmp_path / "deep.folded").read_text()
+    assert opstrobe("convert", "deep.json", "deep.speedscope.json").stderr == ""
+
+
 def test_a_report_is_made_of_files(opstrobe, traces):
     process = opstrobe("report", "-o", "out.json", "-", cwd=traces, input=trace())
     assert process.returncode == USAGE and "has to be a file" in process.stderr and not (traces / "out.json").exists()

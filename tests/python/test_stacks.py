@@ -11,6 +11,8 @@ import pickle
 import re
 import shutil
 import subprocess
+import sys
+import warnings
 from xml.etree import ElementTree
 
 import pytest
@@ -385,6 +387,41 @@ def test_spec_6_5_an_empty_list_makes_an_empty_file(name, tmp_path):
         assert json.loads(text)["shared"]["frames"] == []
     with pytest.raises(FileNotFoundError):
         EventList().export_stacks(tmp_path / "no" / name, METRIC)
+
+
+def test_spec_6_5_deep_stacks_are_cut_and_that_is_said(tmp_path):
+    deepest = 2001  # the frames of a whole stack
+
+    def down(depth):
+        if depth:
+            down(depth - 1)
+        else:
+            torch.ones(3)
+
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    try:
+        with opstrobe.profile(with_stack=True) as prof:
+            down(4_000)
+    finally:
+        sys.setrecursionlimit(limit)
+    with pytest.warns(UserWarning, match=r"stacks of more than 2000 frames are cut short at '\[truncated\]'"):
+        prof.export_stacks(tmp_path / "cut")
+    cut = collapsed(tmp_path / "cut")
+    assert sum(cut.values()) == round(sum(event.self_cpu_time_total for event in prof.events()) * 1000)
+    (leaf,) = (stack for stack in cut if stack.endswith(";[truncated];aten::empty"))
+    assert leaf.count(";") == deepest
+    assert max(stack.count(";") for stack in cut) == deepest
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        prof.export_stacks(tmp_path / "whole.speedscope.json")
+    (profile,) = json.loads((tmp_path / "whole.speedscope.json").read_text())["profiles"]
+    opened = deepest_open = 0
+    for event in profile["events"]:
+        opened += 1 if event["type"] == "O" else -1
+        deepest_open = max(deepest_open, opened)
+    assert opened == 0 and deepest_open > 4_000
+    assert profile["events"][-1]["at"] == profile["endValue"] == sum(cut.values())
 
 
 def test_spec_6_5_lists_write_their_own_events(recorded, tmp_path):

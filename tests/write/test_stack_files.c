@@ -39,6 +39,8 @@ static void get_event(const void *context, size_t i, struct ops_average *ret_row
 	ops_average_of_event(all->trace, &all->costs, all->refs[i], ret_row);
 }
 
+static size_t truncated; /* stacks that the last file cut short */
+
 static enum ops_code write_events(const struct ops_trace *trace, const char *path, struct ops_error *error)
 {
 	struct all all = {.trace = trace};
@@ -49,7 +51,7 @@ static enum ops_code write_events(const struct ops_trace *trace, const char *pat
 	if (!code)
 		code = ops_flame_new(trace, NULL, &rows, OPS_STACKS_SELF_CPU, &flame, error);
 	if (!code)
-		code = ops_write_flame(flame, path, error);
+		code = ops_write_flame(flame, path, &truncated, error);
 	ops_flame_free(flame);
 	ops_free_refs(all.refs);
 	return code;
@@ -196,12 +198,12 @@ static void averages_under_the_frames_they_show(void **state)
 		                                        .self_cpu_time_total_ns = i + 1, .self_device_time_total_ns = 7};
 	assert_int_equal(ops_stacks_new(trace, &stacks, NULL), OPS_OK);
 	assert_int_equal(ops_flame_new(trace, stacks, &rows, OPS_STACKS_SELF_CPU, &flame, NULL), OPS_OK);
-	assert_int_equal(ops_write_flame(flame, "cpu", NULL), OPS_OK);
+	assert_int_equal(ops_write_flame(flame, "cpu", NULL, NULL), OPS_OK);
 	ops_flame_free(flame);
 	assert_file("cpu", "mm 1\nstep;mm 2\nmain;step;mm 3\n");
 	rows.count = 1;
 	assert_int_equal(ops_flame_new(trace, stacks, &rows, OPS_STACKS_SELF_DEVICE, &flame, NULL), OPS_OK);
-	assert_int_equal(ops_write_flame(flame, "device", NULL), OPS_OK);
+	assert_int_equal(ops_write_flame(flame, "device", NULL, NULL), OPS_OK);
 	ops_flame_free(flame);
 	assert_file("device", "mm 7\n");
 	ops_stacks_free(stacks);
@@ -233,7 +235,14 @@ static void speedscope(void **state)
 	assert_non_null(strstr(whole.bytes, "{\"name\":\"main\",\"file\":\"a \\\"b\\\" <&>.py\",\"line\":12}"));
 	assert_non_null(strstr(whole.bytes, "{\"name\":\"\\\\xff\\n;\"}"));
 	assert_non_null(strstr(whole.bytes, "\"endValue\":1000"));
-	assert_non_null(strstr(whole.bytes, "[0],\n[0,1],\n[0,1,2],\n[0,1,3]],\n\"weights\":[200,210,90,500]"));
+	assert_non_null(strstr(whole.bytes, "[\n{\"type\":\"O\",\"frame\":0,\"at\":0},\n"
+	                                    "{\"type\":\"O\",\"frame\":1,\"at\":200},\n"
+	                                    "{\"type\":\"O\",\"frame\":2,\"at\":410},\n"
+	                                    "{\"type\":\"C\",\"frame\":2,\"at\":500},\n"
+	                                    "{\"type\":\"O\",\"frame\":3,\"at\":500},\n"
+	                                    "{\"type\":\"C\",\"frame\":3,\"at\":1000},\n"
+	                                    "{\"type\":\"C\",\"frame\":1,\"at\":1000},\n"
+	                                    "{\"type\":\"C\",\"frame\":0,\"at\":1000}]}]}"));
 	ops_buffer_release(&whole);
 	ops_trace_unref(trace);
 
@@ -252,6 +261,64 @@ static size_t count_of(const char *text, const char *word)
 	for (; (text = strstr(text, word)); text++)
 		count++;
 	return count;
+}
+
+/* A recursion, with an operator far below and another near its end. */
+static struct ops_trace *deep_trace(int depth)
+{
+	struct ops_builder *b = scene_open();
+
+	for (int i = 0; i < depth; i++)
+		scene_python(b, i ? "f" : "main", i, 1000000 - i);
+	scene_op(b, 0, "mm", 400000, 400100);
+	scene_op(b, 0, "add", 500000, 500010);
+	return scene_close(b);
+}
+
+/* "main;f;f;…" of so many frames, then the rest of a line. */
+static void put_line(struct ops_buffer *out, int frames, const char *rest)
+{
+	for (int i = 0; i < frames; i++)
+		ops_buffer_append_text(out, i ? ";f" : "main");
+	ops_buffer_append_text(out, rest);
+}
+
+static void deep_stacks_are_cut_and_counted(void **state)
+{
+	const int depth = 20000, whole_depth = OPS_COLLAPSED_DEPTH + 1;
+	struct ops_trace *trace = deep_trace(depth);
+	struct ops_buffer expected = {0};
+	char rest[64];
+
+	(void)state;
+	assert_int_equal(write_events(trace, "x", NULL), OPS_OK);
+	assert_int_equal(truncated, depth - whole_depth + 2);
+	for (int i = 1; i <= whole_depth; i++)
+		put_line(&expected, i, " 2\n");
+	/* The innermost call has all the time in the middle. */
+	snprintf(rest, sizeof(rest), ";[truncated];f %d\n",
+	         2 * (depth - 1 - whole_depth) + 1000000 - 2 * (depth - 1) - 110);
+	put_line(&expected, OPS_COLLAPSED_DEPTH, rest);
+	put_line(&expected, OPS_COLLAPSED_DEPTH, ";[truncated];mm 100\n");
+	put_line(&expected, OPS_COLLAPSED_DEPTH, ";[truncated];add 10\n");
+	ops_buffer_append(&expected, "", 1);
+	assert_file("x", expected.bytes);
+	ops_buffer_release(&expected);
+
+	/* Speedscope's has two lines a frame, and nothing is cut. */
+	assert_int_equal(write_events(trace, "x.speedscope.json", NULL), OPS_OK);
+	assert_int_equal(truncated, 0);
+	expected = read_whole("x.speedscope.json");
+	assert_int_equal(count_of(expected.bytes, "\"type\":\"O\""), depth + 2);
+	assert_int_equal(count_of(expected.bytes, "\"type\":\"C\""), depth + 2);
+	ops_buffer_release(&expected);
+	ops_trace_unref(trace);
+
+	/* As deep as a line may be: only operators are deeper. */
+	trace = deep_trace(OPS_COLLAPSED_DEPTH);
+	assert_int_equal(write_events(trace, "x", NULL), OPS_OK);
+	assert_int_equal(truncated, 0);
+	ops_trace_unref(trace);
 }
 
 static void picture(void **state)
@@ -349,6 +416,7 @@ int main(void)
 		IN_FOLDER(time_that_is_none),
 		IN_FOLDER(averages_under_the_frames_they_show),
 		IN_FOLDER(speedscope),
+		IN_FOLDER(deep_stacks_are_cut_and_counted),
 		IN_FOLDER(picture),
 		IN_FOLDER(the_old_file_stays),
 		IN_FOLDER(survives_failing_allocations),
