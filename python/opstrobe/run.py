@@ -47,6 +47,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--record-shapes", action="store_true", help="record the inputs of operators: shapes, types")
     parser.add_argument("--memory", action="store_true", help="record allocations")
+    parser.add_argument(
+        "--with-stack",
+        action="store_true",
+        help="record the calls of Python functions: what 'opstrobe lines' and stacks are made of",
+    )
     parser.add_argument("--flops", action="store_true", help="estimate floating-point operations; records shapes too")
     parser.add_argument(
         "--table",
@@ -150,6 +155,7 @@ def main() -> None:
         module_depth=options.with_modules,
         record_shapes=options.record_shapes,
         profile_memory=options.memory,
+        with_stack=options.with_stack,
         with_flops=options.flops,
     )
     try:

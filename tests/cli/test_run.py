@@ -283,6 +283,15 @@ def test_options_reach_the_profile(tmp_path, program, opstrobe):
     assert "CPU Mem" in process.stderr and "[[3, 5], [5, 7]]" in process.stderr
 
 
+def test_with_stack_the_trace_knows_lines(tmp_path, program, opstrobe):
+    name = program("import torch\n\ndef work():\n    return torch.ones(300) + 1\n\nwork()\n")
+    process = opstrobe("run", "--with-stack", "-o", "trace.json", name)
+    assert process.returncode == 0, process.stderr
+    files = json.loads(opstrobe("lines", "--format", "json", "trace.json").stdout)["files"]
+    (file,) = [each for each in files if each["file"].endswith("program.py")]
+    assert {line["line"] for line in file["lines"] if line["host_us"] > 0} >= {4, 6}
+
+
 def test_default_name_and_a_directory(tmp_path, program, opstrobe):
     program(WORK + "import os\nos.chdir('/')\n")
     (tmp_path / "traces").mkdir()
