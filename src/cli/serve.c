@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -31,6 +32,7 @@ static const char usage[] =
 	"options:\n"
 	"  --port N        where to listen; without it some port that is free\n"
 	"  --open          open the address in the browser\n"
+	"  --with-input    end when standard input does: with the program that started this\n"
 	"  --embed ORIGIN  let pages of ORIGIN (http://localhost:8888) show the viewer in a frame\n"
 	"  --bind ADDRESS  listen at this address instead of 127.0.0.1; needs --remote unless it\n"
 	"                  is this machine's alone\n"
@@ -58,10 +60,25 @@ static void open_browser(const char *url)
 	posix_spawn_file_actions_destroy(&actions);
 }
 
-/* Serves until a signal that ends programs. A second one is not waited for. */
-static void wait_for_end(void)
+/* When the input ends, so does the program that gave it. */
+static void *follow_input(void *unused)
+{
+	char bytes[256];
+	ssize_t size;
+
+	(void)unused;
+	do
+		size = read(STDIN_FILENO, bytes, sizeof(bytes));
+	while (size > 0 || (size < 0 && errno == EINTR));
+	kill(getpid(), SIGTERM);
+	return NULL;
+}
+
+/* Serves until a signal that ends programs, or the end of the input. A second signal is not waited for. */
+static void wait_for_end(bool with_input)
 {
 	sigset_t ends;
+	pthread_t thread;
 	int signal_number;
 
 	sigemptyset(&ends);
@@ -69,11 +86,12 @@ static void wait_for_end(void)
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &ends, NULL);
-	sigwait(&ends, &signal_number);
+	if (!with_input || !pthread_create(&thread, NULL, follow_input, NULL))
+		sigwait(&ends, &signal_number);
 	pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
 }
 
-static int serve(const struct ops_server_options *options, bool open)
+static int serve(const struct ops_server_options *options, bool open, bool with_input)
 {
 	struct ops_server *server;
 	struct ops_error error;
@@ -87,7 +105,7 @@ static int serve(const struct ops_server_options *options, bool open)
 	fputs("Ctrl-C ends it\n", stderr);
 	if (open)
 		open_browser(ops_server_url(server));
-	wait_for_end();
+	wait_for_end(with_input);
 	ops_server_stop(server);
 	return CLI_EXIT_OK;
 }
@@ -96,11 +114,12 @@ int cli_serve(char **arguments)
 {
 	struct ops_server_options server = {.api.watch = true};
 	const char *port = "0";
-	bool open = false, help;
+	bool open = false, with_input = false, help;
 	const struct cli_option options[] = {
 		{"--port", &port, NULL},           {"--embed", &server.frame_origin, NULL},
 		{"--bind", &server.address, NULL}, {"--remote", NULL, &server.remote},
-		{"--open", NULL, &open},           {NULL, NULL, NULL},
+		{"--open", NULL, &open},           {"--with-input", NULL, &with_input},
+		{NULL, NULL, NULL},
 	};
 	size_t count, number;
 	int status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
@@ -116,5 +135,5 @@ int cli_serve(char **arguments)
 	server.port = (uint16_t)number;
 	server.api.paths = (const char *const *)arguments + 1;
 	server.api.path_count = count;
-	return serve(&server, open);
+	return serve(&server, open, with_input);
 }

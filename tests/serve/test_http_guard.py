@@ -117,6 +117,15 @@ def test_frames_of_one_origin():
     assert done.returncode == 2 and b"no origin" in done.stderr
 
 
+def test_ends_with_the_program_that_started_it():
+    with serving("--with-input", SAMPLE, stdin=subprocess.PIPE) as running:
+        running.process.stdin.write("what is said does not matter\n")
+        running.process.stdin.flush()
+        assert running.get("/").status == 200
+        running.process.communicate(timeout=TIMEOUT_S)  # closes it
+        assert running.process.returncode == 0
+
+
 def test_others_may_connect_only_when_allowed():
     done = subprocess.run([OPSTROBE, "serve", "--bind", "0.0.0.0", SAMPLE], capture_output=True, timeout=TIMEOUT_S)
     assert done.returncode == 2 and b"others can reach" in done.stderr
