@@ -28,7 +28,7 @@ static int module_exec(PyObject *module)
 		ops_ext_add_session,         ops_ext_add_bridge,          ops_ext_add_record_function,
 		ops_ext_add_finding,         ops_ext_add_tensor_watch,    ops_ext_add_memory_view,
 		ops_ext_add_execution_trace, ops_ext_add_fast_range,      ops_ext_add_module_summary,
-		ops_ext_add_devices,
+		ops_ext_add_devices,         ops_ext_add_live,
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {

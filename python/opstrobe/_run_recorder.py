@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any
 
 import opstrobe
-from opstrobe import ProfilerAction, _bridge
+from opstrobe import ProfilerAction, _bridge, _core
 from opstrobe._torch_import import call_when_imported
 
 # Signals that end a program which does not handle them, and that can be caught. Python itself turns SIGINT into an
@@ -49,7 +49,14 @@ class RunRecorder:
     """One per process. `arm`, then run the program; the rest happens by itself."""
 
     def __init__(
-        self, path: str, *, steps: range | None, table_rows: int | None, module_depth: int | None, **what: Any
+        self,
+        path: str,
+        *,
+        steps: range | None,
+        table_rows: int | None,
+        module_depth: int | None,
+        live_s: float | None,
+        **what: Any,
     ) -> None:
         self._path = path
         relative = os.path.relpath(path)  # to where the user is, wherever the program goes
@@ -57,6 +64,7 @@ class RunRecorder:
         self._steps = steps
         self._table_rows = table_rows
         self._module_depth = module_depth  # None: no modules; 0: all levels
+        self._live_s = live_s  # None: nothing is shown; 0: now and then
         self._what = {**what, "with_modules": module_depth is not None}
         self._pid = os.getpid()
         self._profile: opstrobe.profile | None = None
@@ -105,6 +113,8 @@ class RunRecorder:
         except Exception as error:
             raise CannotRecord(f"cannot record: {error}") from error
         self._profile = profile
+        if self._live_s is not None:
+            _core.live_start(2, self._live_s)
 
     def _action_of_step(self, step: int) -> ProfilerAction:
         assert self._steps is not None
@@ -147,6 +157,7 @@ class RunRecorder:
     def _finish(self) -> None:
         """Writes the trace unless that is done, and then dies of the signal that came, if one did."""
         self._finishing = True
+        _core.live_stop()
         try:
             if not self._written:
                 self._stop()
@@ -179,6 +190,7 @@ class RunRecorder:
 
     def _write(self, profile: opstrobe.profile) -> None:
         self._written = True
+        _core.live_stop()
         profile.export_chrome_trace(self._path)
         if self._table_rows is not None:
             averages = profile.key_averages(group_by_input_shape=self._what["record_shapes"])

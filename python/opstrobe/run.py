@@ -71,6 +71,15 @@ def _parser() -> argparse.ArgumentParser:
         "--with-modules=DEPTH), to standard error",
     )
     parser.add_argument(
+        "--live",
+        metavar="SECONDS",
+        nargs="?",
+        type=_parse_seconds,
+        const=0.0,
+        help="show on standard error, while the program runs, which operators take time, what steps take and how much "
+        "memory is held: in the last lines of a terminal every second, else as a line every 5 (--live=SECONDS)",
+    )
+    parser.add_argument(
         "--patch",
         action="store_true",
         help="record nothing by itself: let what the program does with torch.profiler be done by opstrobe, in this "
@@ -108,6 +117,16 @@ def _parse_depth(text: str) -> int:
     if depth < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of levels")
     return depth
+
+
+def _parse_seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.01 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time from 0.01 to 3600 seconds")
+    return seconds
 
 
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -153,6 +172,7 @@ def main() -> None:
         steps=options.steps,
         table_rows=options.table,
         module_depth=options.with_modules,
+        live_s=options.live,
         record_shapes=options.record_shapes,
         profile_memory=options.memory,
         with_stack=options.with_stack,

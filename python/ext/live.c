@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `opstrobe run --live`: a thread that shows, while the program runs, what was recorded so far. It takes no GIL.
+ *
+ * On a terminal the last lines are ours and the program's output scrolls above them (DECSTBM); each picture is one write,
+ * between saving and restoring the cursor. Elsewhere a line is written now and then. Where nobody reads, nothing is
+ * written, and nobody waits.
+ */
+#include "ext.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <opstrobe/live.h>
+
+#include "live_text.h"
+
+#define PICTURE_ROOM ((size_t)LIVE_LINES * (LIVE_LINE_ROOM + 32) + 256)
+#define SPARE_LINES 6 /* that the program has at least */
+
+struct display {
+	pthread_t thread;
+	pthread_mutex_t lock; /* of `stop` */
+	pthread_cond_t changed;
+	bool stop;
+	pid_t pid; /* whose thread it is: a child of fork has none */
+	int fd;
+	bool is_terminal;
+	double interval_s;
+	struct timespec start;
+	struct ops_live *live;
+	struct live_look look;
+	unsigned lines; /* of the terminal, once ours are set apart; 0 before */
+	size_t size;    /* of the picture */
+	char picture[PICTURE_ROOM];
+};
+
+static struct display *display; /* under the GIL; one a process */
+
+/* --- writing --------------------------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void draw(struct display *to, const char *format, ...)
+{
+	va_list values;
+	int size;
+
+	va_start(values, format);
+	size = vsnprintf(to->picture + to->size, PICTURE_ROOM - to->size, format, values);
+	va_end(values);
+	if (size > 0 && (size_t)size < PICTURE_ROOM - to->size)
+		to->size += (size_t)size;
+}
+
+static void show(struct display *to)
+{
+	struct pollfd ready = {.fd = to->fd, .events = POLLOUT};
+
+	if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) && write(to->fd, to->picture, to->size) < 0 && errno == EPIPE)
+		to->interval_s = 3600; /* nobody is there any more */
+	to->size = 0;
+}
+
+/* --- a terminal ------------------------------------------------------------------------------------------------------ */
+
+/* The lines that are ours become the program's again. */
+static void give_lines_back(struct display *to)
+{
+	if (!to->lines)
+		return;
+	draw(to, "\0337\033[r");
+	for (unsigned i = 0; i < LIVE_LINES; i++)
+		draw(to, "\033[%u;1H\033[2K", to->lines - LIVE_LINES + 1 + i);
+	draw(to, "\0338");
+	to->lines = 0;
+}
+
+/* False: there is no room for them. */
+static bool set_lines_apart(struct display *to)
+{
+	struct winsize size;
+
+	if (ioctl(to->fd, TIOCGWINSZ, &size) || size.ws_row < LIVE_LINES + SPARE_LINES || !size.ws_col) {
+		give_lines_back(to);
+		return false;
+	}
+	to->look.columns = size.ws_col;
+	if (to->lines == size.ws_row)
+		return true;
+	give_lines_back(to);
+	to->lines = size.ws_row;
+	for (unsigned i = 0; i < LIVE_LINES; i++)
+		draw(to, "\n");
+	draw(to, "\033[%uA\0337\033[1;%ur\0338", LIVE_LINES, to->lines - LIVE_LINES);
+	return true;
+}
+
+static void draw_lines(struct display *to, const struct ops_live_state *state)
+{
+	char line[LIVE_LINE_ROOM + 1];
+
+	draw(to, "\0337\033[?7l");
+	for (unsigned i = 0; i < LIVE_LINES; i++) {
+		live_text_line(state, &to->look, i, line);
+		draw(to, "\033[%u;1H\033[2K%s%s%s", to->lines - LIVE_LINES + 1 + i, i ? "" : "\033[7m", line, i ? "" : "\033[0m");
+	}
+	draw(to, "\033[?7h\0338");
+}
+
+/* --- the thread ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t resident_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long pages = 0;
+
+	if (file && fscanf(file, "%*u %llu", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void look(struct display *to, struct ops_live_state *ret_state)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	to->look.elapsed_s = (double)(now.tv_sec - to->start.tv_sec) + (double)(now.tv_nsec - to->start.tv_nsec) / 1e9;
+	to->look.resident_bytes = resident_bytes();
+	ops_live_sample(to->live);
+	ops_live_read(to->live, ret_state);
+}
+
+static void draw_summary(struct display *to, const struct ops_live_state *state)
+{
+	char line[LIVE_LINE_ROOM + 1];
+
+	live_text_summary(state, &to->look, line);
+	draw(to, "%s\n", line);
+}
+
+/* False once it is over. */
+static bool wait_for_next(struct display *to)
+{
+	struct timespec until;
+	bool over;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (time_t)to->interval_s;
+	until.tv_nsec += (long)((to->interval_s - (double)(time_t)to->interval_s) * 1e9);
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&to->lock);
+	while (!to->stop && pthread_cond_timedwait(&to->changed, &to->lock, &until) != ETIMEDOUT)
+		;
+	over = to->stop;
+	pthread_mutex_unlock(&to->lock);
+	return !over;
+}
+
+static void *run(void *context)
+{
+	struct display *to = context;
+	struct ops_live_state state;
+
+	while (wait_for_next(to)) {
+		look(to, &state);
+		if (to->is_terminal && set_lines_apart(to))
+			draw_lines(to, &state);
+		else
+			draw_summary(to, &state);
+		show(to);
+	}
+	look(to, &state);
+	give_lines_back(to);
+	draw_summary(to, &state);
+	show(to);
+	return NULL;
+}
+
+/* --- its life -------------------------------------------------------------------------------------------------------- */
+
+static bool is_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
+static void display_free(struct display *of)
+{
+	ops_live_free(of->live);
+	if (of->fd >= 0)
+		close(of->fd);
+	PyMem_RawFree(of);
+}
+
+/* 0 or an errno. No signal reaches the thread: they are for the program's. */
+static int start_thread(struct display *of)
+{
+	pthread_condattr_t attributes;
+	sigset_t all, before;
+	int failure;
+
+	pthread_mutex_init(&of->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&of->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failure = pthread_create(&of->thread, NULL, run, of);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failure;
+}
+
+static PyObject *live_start(PyObject *module, PyObject *args)
+{
+	const char *terminal = getenv("TERM");
+	struct ops_error error;
+	double interval_s;
+	int fd, failure;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "id:live_start", &fd, &interval_s))
+		return NULL;
+	if (display && display->pid == getpid())
+		return PyErr_Format(PyExc_RuntimeError, "what is recorded is shown already");
+	display = PyMem_RawCalloc(1, sizeof(*display)); /* a child of fork leaves that of its parent alone */
+	if (!display)
+		return PyErr_NoMemory();
+	display->pid = getpid();
+	display->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	display->is_terminal = isatty(fd) && terminal && strcmp(terminal, "dumb") != 0;
+	display->interval_s = interval_s > 0 ? interval_s : display->is_terminal ? 1 : 5;
+	display->look.utf8 = is_utf8();
+	clock_gettime(CLOCK_MONOTONIC, &display->start);
+	failure = display->fd < 0 ? errno : ops_live_new(&display->live, &error) ? ENOMEM : start_thread(display);
+	if (failure) {
+		display_free(display);
+		display = NULL;
+		errno = failure;
+		return PyErr_SetFromErrno(PyExc_OSError);
+	}
+	Py_RETURN_NONE;
+}
+
+static PyObject *live_stop(PyObject *module, PyObject *unused)
+{
+	struct display *of = display;
+
+	(void)module;
+	(void)unused;
+	if (!of || of->pid != getpid())
+		Py_RETURN_NONE;
+	display = NULL;
+	Py_BEGIN_ALLOW_THREADS
+	pthread_mutex_lock(&of->lock);
+	of->stop = true;
+	pthread_cond_signal(&of->changed);
+	pthread_mutex_unlock(&of->lock);
+	pthread_join(of->thread, NULL);
+	pthread_cond_destroy(&of->changed);
+	pthread_mutex_destroy(&of->lock);
+	display_free(of);
+	Py_END_ALLOW_THREADS
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef live_methods[] = {
+	{"live_start", live_start, METH_VARARGS,
+	 "live_start(fd: int, interval: float) -> None\n\n"
+	 "Shows what is recorded on a file descriptor, every `interval` seconds (0: 1 on a terminal, else 5), until live_stop(). "
+	 "From a thread of its own."},
+	{"live_stop", live_stop, METH_NOARGS,
+	 "live_stop() -> None\n\nEnds that, with a line that says it all. Does nothing where nothing is shown."},
+	{NULL, NULL, 0, NULL},
+};
+
+int ops_ext_add_live(PyObject *module)
+{
+	return PyModule_AddFunctions(module, live_methods);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lines of `opstrobe run --live`; see live_text.h. Names come from the program: nothing of them moves a cursor.
+ */
+#include "live_text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_COLUMNS 36
+#define BAR_COLUMNS 16
+#define CURVE_COLUMNS 24
+
+struct line {
+	char *text;
+	size_t size;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct line *line, const char *format, ...)
+{
+	size_t room = LIVE_LINE_ROOM + 1 - line->size;
+	va_list values;
+	int size;
+
+	va_start(values, format);
+	size = vsnprintf(line->text + line->size, room, format, values);
+	va_end(values);
+	if (size > 0 && (size_t)size < room)
+		line->size += (size_t)size;
+	line->text[line->size] = '\0';
+}
+
+/* --- names ----------------------------------------------------------------------------------------------------------- */
+
+/* The character at the front of some bytes, 0 when it is none or not for a terminal. Sets how many bytes it has. */
+static uint32_t take_character(const unsigned char *bytes, size_t size, size_t *ret_size)
+{
+	size_t length = bytes[0] < 0x80 ? 1 : bytes[0] >= 0xf0 ? 4 : bytes[0] >= 0xe0 ? 3 : 2;
+	uint32_t code = length == 1 ? bytes[0] : bytes[0] & (0x7fu >> length);
+
+	*ret_size = 1;
+	if (length > size || (length > 1 && bytes[0] < 0xc2) || bytes[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < length; i++) {
+		if ((bytes[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (bytes[i] & 0x3f);
+	}
+	*ret_size = length;
+	if (code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
+	    (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) || code == 0xfeff)
+		return 0; /* controls, and what turns the direction of writing */
+	return code;
+}
+
+/* A name in at most so many columns; the number of those that it takes. */
+static unsigned put_name(struct line *line, const struct ops_live_row *row, const struct live_look *look, unsigned columns)
+{
+	const unsigned char *bytes = (const unsigned char *)row->name;
+	unsigned taken = 0;
+	size_t size;
+
+	for (size_t i = 0; i < row->name_bytes && taken < columns; i += size) {
+		uint32_t code = take_character(bytes + i, row->name_bytes - i, &size);
+
+		if (!code || (code >= 0x80 && !look->utf8))
+			put(line, "?");
+		else
+			put(line, "%.*s", (int)size, (const char *)bytes + i);
+		taken += code >= 0x1100 ? 2 : 1;
+	}
+	return taken;
+}
+
+/* --- figures --------------------------------------------------------------------------------------------------------- */
+
+static void put_time(struct line *line, double ns, int width)
+{
+	static const struct {
+		double ns;
+		const char *name;
+	} units[] = {{1e9, "s "}, {1e6, "ms"}, {1e3, "us"}, {0, "ns"}};
+	int i = 0;
+
+	while (ns < units[i].ns)
+		i++;
+	put(line, "%*.*f %s", width, i == 3 ? 0 : 2, i == 3 ? ns : ns / units[i].ns, units[i].name);
+}
+
+static void put_bytes(struct line *line, uint64_t bytes)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double scaled = (double)bytes;
+	int i = 0;
+
+	for (; scaled >= 1024 && i < 4; i++)
+		scaled /= 1024;
+	put(line, "%.*f %s", i ? 1 : 0, scaled, units[i]);
+}
+
+static void put_bar(struct line *line, double share, const struct live_look *look)
+{
+	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	unsigned parts = (unsigned)(share * BAR_COLUMNS * 8 + 0.5);
+
+	for (unsigned i = 0; i < parts / 8; i++)
+		put(line, look->utf8 ? "█" : "#");
+	put(line, "%s", look->utf8 ? eighths[parts % 8] : "");
+}
+
+/* How long the last steps took, from 0 to the longest. */
+static void put_curve(struct line *line, const struct ops_live_state *state, const struct live_look *look)
+{
+	static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char plain[] = "_.-=+*%#";
+	size_t first = state->step_count > CURVE_COLUMNS ? state->step_count - CURVE_COLUMNS : 0;
+	uint64_t most = 1;
+
+	for (size_t i = first; i < state->step_count; i++)
+		most = state->step_ns[i] > most ? state->step_ns[i] : most;
+	put(line, "  ");
+	for (size_t i = first; i < state->step_count; i++) {
+		unsigned level = (unsigned)((double)state->step_ns[i] / (double)most * 7.99);
+
+		if (look->utf8)
+			put(line, "%s", levels[level]);
+		else
+			put(line, "%c", plain[level]);
+	}
+}
+
+static void put_steps(struct line *line, const struct ops_live_state *state)
+{
+	double sum = 0;
+
+	put(line, "%" PRIu64 " step%s", state->steps, state->steps == 1 ? "" : "s");
+	for (size_t i = 0; i < state->step_count; i++)
+		sum += (double)state->step_ns[i];
+	if (state->step_count) {
+		put(line, ", ");
+		put_time(line, sum / (double)state->step_count, 0);
+		if (line->text[line->size - 1] == ' ')
+			line->text[--line->size] = '\0';
+		put(line, " each");
+	}
+}
+
+/* --- lines ----------------------------------------------------------------------------------------------------------- */
+
+static void put_memory(struct line *line, const struct ops_live_state *state, const struct live_look *look)
+{
+	put_bytes(line, look->resident_bytes);
+	put(line, " resident");
+	for (size_t i = 0; i < state->memory_count; i++) {
+		const struct ops_live_memory *memory = &state->memory[i];
+
+		if (memory->device_index < 0)
+			put(line, ", CPU ");
+		else
+			put(line, ", device %d ", memory->device_index);
+		put_bytes(line, memory->allocated_bytes);
+		put(line, " allocated (at most ");
+		put_bytes(line, memory->peak_bytes);
+		put(line, ")");
+	}
+}
+
+static double share_of(const struct ops_live_state *state, const struct ops_live_row *row)
+{
+	return state->self_ns ? (double)row->self_ns / (double)state->self_ns : 0;
+}
+
+static void put_row(struct line *line, const struct ops_live_state *state, const struct live_look *look,
+                    const struct ops_live_row *row)
+{
+	double share = share_of(state, row);
+	unsigned columns = look->columns >= 110 ? NAME_COLUMNS + look->columns - 110 : NAME_COLUMNS;
+
+	columns = columns > 80 ? 80 : columns;
+	for (unsigned taken = put_name(line, row, look, columns); taken < columns; taken++)
+		put(line, " ");
+	put(line, " %10" PRIu64, row->calls);
+	put_time(line, (double)row->self_ns, 9);
+	put(line, " %5.1f %% ", share * 100);
+	put_bar(line, share, look);
+}
+
+void live_text_line(const struct ops_live_state *state, const struct live_look *look, unsigned index,
+                    char ret_line[LIVE_LINE_ROOM + 1])
+{
+	struct line line = {ret_line, 0};
+
+	*ret_line = '\0';
+	if (index == 0) {
+		put(&line, "opstrobe %.1f s  ", look->elapsed_s);
+		put_steps(&line, state);
+		put_curve(&line, state, look);
+	} else if (index == 1) {
+		put_memory(&line, state, look);
+		put(&line, ", %" PRIu64 " records, ", state->records);
+		put_bytes(&line, state->recorder_bytes);
+		if (state->lost)
+			put(&line, ", %" PRIu64 " LOST for want of memory", state->lost);
+	} else if (index - 2 < state->row_count) {
+		put_row(&line, state, look, &state->rows[index - 2]);
+	}
+}
+
+void live_text_summary(const struct ops_live_state *state, const struct live_look *look, char ret_line[LIVE_LINE_ROOM + 1])
+{
+	struct line line = {ret_line, 0};
+
+	*ret_line = '\0';
+	put(&line, "opstrobe: %.1f s, ", look->elapsed_s);
+	put_steps(&line, state);
+	put(&line, ", ");
+	put_memory(&line, state, look);
+	if (state->lost)
+		put(&line, ", %" PRIu64 " LOST", state->lost);
+	for (size_t i = 0; i < state->row_count && i < 3; i++) {
+		put(&line, "%s", i ? ", " : "; self time: ");
+		put_name(&line, &state->rows[i], look, NAME_COLUMNS);
+		put(&line, " %.0f %%", share_of(state, &state->rows[i]) * 100);
+	}
+}

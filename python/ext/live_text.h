@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What `opstrobe run --live` shows, as text: some lines for a terminal, or one.
+ */
+#ifndef OPS_EXT_LIVE_TEXT_H
+#define OPS_EXT_LIVE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <opstrobe/live.h>
+
+#define LIVE_ROWS 8
+#define LIVE_LINES (LIVE_ROWS + 2)
+#define LIVE_LINE_ROOM 1024
+
+struct live_look {
+	bool utf8;
+	unsigned columns;
+	double elapsed_s;
+	uint64_t resident_bytes;
+};
+
+/* Line `index` of LIVE_LINES, without an end; at most LIVE_LINE_ROOM bytes and a NUL. */
+void live_text_line(const struct ops_live_state *state, const struct live_look *look, unsigned index,
+                    char ret_line[LIVE_LINE_ROOM + 1]);
+/* All in one line. */
+void live_text_summary(const struct ops_live_state *state, const struct live_look *look, char ret_line[LIVE_LINE_ROOM + 1]);
+
+#endif

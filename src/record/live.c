@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looking at a session while it records (opstrobe/live.h).
+ *
+ * Of each thread a cursor says how far it was read: `done` is the last block that was read to its end, `slot` counts those
+ * read of the block behind it, which is the next of the share, or else the one that the thread is filling. Slots stand in
+ * order of their start, so what runs inside what is told by a stack of those that have not ended:
+ *
+ *     share ▶ block ▶ block (done) ▶ │ block being filled: slot 0, 1, … slot │ not read yet
+ *
+ * A block that is being filled is only read under the recorder's lock: the thread may end, and its block be replaced by a
+ * copy of the same slots. So the stack names such a slot by its number alone.
+ */
+#include <opstrobe/live.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/intern.h"
+#include "record/block.h"
+#include "record/recorder.h"
+
+#define BLOCKS_A_TIME 4u /* read before the lock is given back: tens of microseconds */
+#define ROWS_MAX 4096u   /* names made up anew each time do not fill the memory */
+#define OTHER_ROW 0u
+
+struct live_open {
+	const struct ops_block *block; /* NULL: the one that is being filled */
+	uint32_t slot;
+	uint32_t row;
+	uint64_t inside_ticks; /* of what has ended in it */
+};
+
+struct live_thread {
+	const struct ops_block *done;
+	uint32_t slot;
+	OPS_ARRAY(uint32_t) rows; /* of the thread's ids of names, + 1; 0 unknown */
+	OPS_ARRAY(struct live_open) open;
+};
+
+struct live_sum {
+	uint64_t calls;
+	uint64_t total_ticks;
+	uint64_t self_ticks;
+};
+
+struct ops_live {
+	uint64_t session;
+	struct ops_clock_pair start;
+	struct ops_intern names; /* of rows */
+	OPS_ARRAY(struct live_sum) sums;
+	OPS_ARRAY(struct ops_live_row) shown;
+	struct ops_intern numbers; /* of threads, as bytes; ids are indices of `threads` */
+	OPS_ARRAY(struct live_thread) threads;
+	uint32_t step_row; /* the row whose ends are steps; OPS_INTERN_NONE none yet */
+	uint64_t last_step_ticks;
+	uint64_t step_ticks[OPS_LIVE_STEPS]; /* a ring */
+	uint64_t step_distances;
+	struct ops_live_state state; /* all but what follows from ticks */
+	uint64_t lost_before;        /* in sessions that are over */
+	uint64_t lost_now;
+};
+
+/* --- rows ------------------------------------------------------------------------------------------------------------ */
+
+static bool begins(const char *bytes, size_t size, const char *prefix)
+{
+	return size >= strlen(prefix) && !memcmp(bytes, prefix, strlen(prefix));
+}
+
+static uint32_t find_row(struct ops_live *live, const char *bytes, size_t size)
+{
+	bool is_step = begins(bytes, size, "ProfilerStep#");
+	uint32_t row;
+
+	if (is_step)
+		size = strlen("ProfilerStep");
+	row = live->names.count < ROWS_MAX ? ops_intern_add(&live->names, bytes, size) : ops_intern_find(&live->names, bytes, size);
+	if (row == OPS_INTERN_NONE)
+		return OTHER_ROW;
+	while (live->sums.count <= row) {
+		struct live_sum *sum = OPS_ARRAY_PUSH(&live->sums);
+
+		if (!sum)
+			return OTHER_ROW;
+		*sum = (struct live_sum){0};
+	}
+	if (is_step && live->step_row != row) { /* a program that says what its steps are knows better than an optimizer */
+		live->step_row = row;
+		live->state.steps = live->step_distances = live->last_step_ticks = 0;
+	} else if (live->step_row == OPS_INTERN_NONE && begins(bytes, size, "Optimizer.step#")) {
+		live->step_row = row;
+	}
+	return row;
+}
+
+/* The name stands in front of the slot's payload. */
+static uint32_t inline_row(struct ops_live *live, const struct ops_block *block, const struct ops_slot *slot)
+{
+	const char *payload = (const char *)block + slot->payload;
+	uint32_t size;
+
+	memcpy(&size, payload, sizeof(size));
+	return find_row(live, payload + sizeof(size), size);
+}
+
+static uint32_t named_row(struct ops_live *live, struct live_thread *thread, const struct ops_share *share, uint32_t id)
+{
+	const struct ops_intern_entry *text;
+	uint32_t row;
+
+	if (!id || id > share->names.count)
+		return OTHER_ROW;
+	if (id < thread->rows.count && thread->rows.items[id])
+		return thread->rows.items[id] - 1;
+	text = &share->texts.entries[ops_share_name(share, id).first];
+	row = find_row(live, text->bytes, text->size);
+	while (thread->rows.count <= id) {
+		uint32_t *known = OPS_ARRAY_PUSH(&thread->rows);
+
+		if (!known)
+			return row;
+		*known = 0;
+	}
+	thread->rows.items[id] = row + 1;
+	return row;
+}
+
+/* --- slots ----------------------------------------------------------------------------------------------------------- */
+
+static void count_step(struct ops_live *live, uint64_t end_ticks)
+{
+	if (live->state.steps++ && end_ticks > live->last_step_ticks)
+		live->step_ticks[live->step_distances++ % OPS_LIVE_STEPS] = end_ticks - live->last_step_ticks;
+	live->last_step_ticks = end_ticks;
+}
+
+/* Sums up the innermost of the stack, which has ended. */
+static void finish(struct ops_live *live, struct live_thread *thread, const struct ops_slot *slot, uint64_t end_ticks)
+{
+	const struct live_open *open = &thread->open.items[--thread->open.count];
+	uint64_t ticks = end_ticks > slot->start_ticks ? end_ticks - slot->start_ticks : 0;
+	struct live_sum *sum = &live->sums.items[open->row];
+
+	sum->calls++;
+	sum->total_ticks += ticks;
+	sum->self_ticks += ticks > open->inside_ticks ? ticks - open->inside_ticks : 0;
+	if (open->row == live->step_row)
+		count_step(live, end_ticks);
+	if (thread->open.count)
+		thread->open.items[thread->open.count - 1].inside_ticks += ticks;
+}
+
+/* Sums up what has ended before `ticks`. `filling` is the block that the thread is filling, if it is. */
+static void finish_before(struct ops_live *live, struct live_thread *thread, const struct ops_block *filling, uint64_t ticks)
+{
+	while (thread->open.count) {
+		const struct live_open *open = &thread->open.items[thread->open.count - 1];
+		const struct ops_slot *slot = &(open->block ? open->block : filling)->slots[open->slot];
+		uint64_t end_ticks = ops_slot_end(slot);
+
+		if (!end_ticks || end_ticks > ticks)
+			return;
+		finish(live, thread, slot, end_ticks);
+	}
+}
+
+static void take_memory(struct ops_live *live, const struct ops_memory_slot *slot)
+{
+	struct ops_live_memory *memory = live->state.memory;
+	size_t i = 0;
+
+	while (i < live->state.memory_count &&
+	       (memory[i].device_type != slot->device_type || memory[i].device_index != slot->device_index))
+		i++;
+	if (slot->kind != OPS_SLOT_MEMORY || i == OPS_LIVE_DEVICES)
+		return;
+	if (i == live->state.memory_count)
+		memory[live->state.memory_count++] = (struct ops_live_memory){slot->device_type, slot->device_index, 0, 0};
+	memory[i].allocated_bytes = slot->total_allocated;
+	if (slot->total_allocated > memory[i].peak_bytes)
+		memory[i].peak_bytes = slot->total_allocated;
+}
+
+/* Reads the slots of a block up to `count`. */
+static void take_slots(struct ops_live *live, struct live_thread *thread, const struct ops_share *share,
+                       const struct ops_block *block, bool is_filling, uint32_t count)
+{
+	for (; thread->slot < count; thread->slot++) {
+		const struct ops_slot *slot = &block->slots[thread->slot];
+		struct live_open *open;
+		uint32_t row;
+
+		live->state.records++;
+		if (ops_slot_is_memory(slot))
+			take_memory(live, (const struct ops_memory_slot *)slot);
+		if ((slot->kind != OPS_SLOT_OP && slot->kind != OPS_SLOT_RANGE) || (slot->flags & OPS_SLOT_ASYNC))
+			continue;
+		finish_before(live, thread, is_filling ? block : NULL, slot->start_ticks);
+		row = slot->flags & OPS_SLOT_NAME_INLINE ? inline_row(live, block, slot) : named_row(live, thread, share, slot->name);
+		open = OPS_ARRAY_PUSH(&thread->open);
+		if (open)
+			*open = (struct live_open){is_filling ? NULL : block, thread->slot, row, 0};
+	}
+}
+
+/* --- threads --------------------------------------------------------------------------------------------------------- */
+
+/* NULL when memory is out. */
+static struct live_thread *find_thread(struct ops_live *live, uint32_t number)
+{
+	uint32_t index = ops_intern_add(&live->numbers, &number, sizeof(number));
+
+	if (index == OPS_INTERN_NONE)
+		return NULL;
+	while (live->threads.count <= index) {
+		struct live_thread *thread = OPS_ARRAY_PUSH(&live->threads);
+
+		if (!thread)
+			return NULL;
+		*thread = (struct live_thread){0};
+	}
+	return &live->threads.items[index];
+}
+
+/* The block that was being filled has become one of the share. */
+static void settle(struct live_thread *thread, const struct ops_block *block)
+{
+	for (size_t i = thread->open.count; i && !thread->open.items[i - 1].block; i--)
+		thread->open.items[i - 1].block = block;
+}
+
+/* Reads on in a share, whose thread is filling a block, or has ended: NULL. True: there is more. */
+static bool take_share(struct ops_live *live, const struct ops_share *share, const struct ops_block *filling)
+{
+	struct live_thread *thread = find_thread(live, share->number);
+	const struct ops_block *block;
+
+	if (!thread)
+		return false;
+	for (unsigned i = 0; i < BLOCKS_A_TIME; i++) {
+		block = thread->done ? thread->done->next : share->blocks;
+		if (!block)
+			break;
+		settle(thread, block);
+		take_slots(live, thread, share, block, false, ops_block_count(block));
+		thread->done = block;
+		thread->slot = 0;
+	}
+	block = thread->done ? thread->done->next : share->blocks;
+	if (!block && filling)
+		take_slots(live, thread, share, filling, true, ops_block_count(filling));
+	finish_before(live, thread, filling, UINT64_MAX);
+	return block != NULL;
+}
+
+/* Reads some of what there is; the recorder's lock is held. True: there is more. */
+static bool take_some(struct ops_live *live)
+{
+	bool more = false;
+
+	live->lost_now = __atomic_load_n(&ops_recorder.lost_nowhere, __ATOMIC_RELAXED) + ops_recorder.recording->lost;
+	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next) {
+		const struct ops_block *block = thread->hot.block;
+
+		if (thread->hot.epoch != live->session || !thread->share)
+			continue;
+		live->lost_now += __atomic_load_n(&thread->hot.lost, __ATOMIC_RELAXED);
+		pthread_mutex_lock(&thread->names_lock);
+		more |= take_share(live, thread->share, block && block->epoch == live->session ? block : NULL);
+		pthread_mutex_unlock(&thread->names_lock);
+	}
+	for (const struct ops_share *share = ops_recorder.recording->shares; share; share = share->next)
+		more |= take_share(live, share, NULL);
+	return more;
+}
+
+static void forget_threads(struct ops_live *live)
+{
+	for (size_t i = 0; i < live->threads.count; i++) {
+		OPS_ARRAY_RELEASE(&live->threads.items[i].rows);
+		OPS_ARRAY_RELEASE(&live->threads.items[i].open);
+	}
+	OPS_ARRAY_RELEASE(&live->threads);
+	ops_intern_release(&live->numbers);
+	live->lost_before += live->lost_now;
+	live->lost_now = 0;
+}
+
+void ops_live_sample(struct ops_live *live)
+{
+	bool more = true;
+
+	while (more) {
+		pthread_mutex_lock(&ops_recorder.lock);
+		if (live->session != ops_recorder.session) {
+			forget_threads(live);
+			live->session = ops_recorder.session;
+		}
+		more = live->session && take_some(live);
+		live->state.recorder_bytes = live->session ? ops_recorder.bytes : 0;
+		pthread_mutex_unlock(&ops_recorder.lock);
+	}
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------ */
+
+static int by_self(const void *a, const void *b)
+{
+	const struct ops_live_row *left = a, *right = b;
+
+	return (left->self_ns < right->self_ns) - (left->self_ns > right->self_ns);
+}
+
+void ops_live_read(struct ops_live *live, struct ops_live_state *ret_state)
+{
+	struct ops_clock_map map = ops_clock_map_between(live->start, ops_clock_pair_now());
+	struct ops_live_state *state = &live->state;
+	size_t kept = live->step_distances < OPS_LIVE_STEPS ? live->step_distances : OPS_LIVE_STEPS;
+
+	live->shown.count = 0;
+	state->self_ns = 0;
+	if (OPS_ARRAY_RESERVE(&live->shown, live->sums.count)) {
+		for (size_t i = 0; i < live->sums.count; i++) {
+			const struct live_sum *sum = &live->sums.items[i];
+			const struct ops_intern_entry *name = &live->names.entries[i];
+
+			if (sum->calls)
+				live->shown.items[live->shown.count++] = (struct ops_live_row){
+					name->bytes, name->size, sum->calls, (uint64_t)((double)sum->total_ticks * map.ns_per_tick),
+					(uint64_t)((double)sum->self_ticks * map.ns_per_tick)};
+			state->self_ns += (uint64_t)((double)sum->self_ticks * map.ns_per_tick);
+		}
+		qsort(live->shown.items, live->shown.count, sizeof(*live->shown.items), by_self);
+	}
+	for (size_t i = 0; i < kept; i++)
+		state->step_ns[i] = (uint64_t)((double)live->step_ticks[(live->step_distances - kept + i) % OPS_LIVE_STEPS] *
+		                               map.ns_per_tick);
+	state->step_count = kept;
+	state->lost = live->lost_before + live->lost_now;
+	state->rows = live->shown.items;
+	state->row_count = live->shown.count;
+	*ret_state = *state;
+}
+
+enum ops_code ops_live_new(struct ops_live **ret_live, struct ops_error *error)
+{
+	struct ops_live *live = ops_alloc_zeroed(1, sizeof(*live));
+
+	if (!live)
+		return ops_fault_memory(error);
+	live->start = ops_clock_pair_now();
+	live->step_row = OPS_INTERN_NONE;
+	if (find_row(live, "(other)", strlen("(other)")) != OTHER_ROW || !live->sums.count) {
+		ops_live_free(live);
+		return ops_fault_memory(error);
+	}
+	*ret_live = live;
+	return OPS_OK;
+}
+
+void ops_live_free(struct ops_live *live)
+{
+	if (!live)
+		return;
+	forget_threads(live);
+	ops_intern_release(&live->names);
+	OPS_ARRAY_RELEASE(&live->sums);
+	OPS_ARRAY_RELEASE(&live->shown);
+	ops_free(live);
+}

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opstrobe run --live` shows what is recorded while the program runs, and leaves its output alone."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+import pytest
+from installed import OPSTROBE
+
+TIMEOUT_S = 300  # of what must not hang; nothing depends on how long it takes
+LINES, COLUMNS = 30, 100
+OWN_LINES = 10
+
+PROGRAM = """
+import sys, torch
+model = torch.nn.Linear(64, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+step = 0
+while step != int(sys.argv[1]):
+    optimizer.zero_grad()
+    model(torch.rand(16, 64)).sum().backward()
+    with torch.profiler.record_function("an\\x1b[31m odd\\nname"):
+        torch.ones(100000).sum()
+    optimizer.step()
+    step += 1
+    if step <= 3:
+        print("step", step, flush=True)
+print("the end")
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    return tmp_path
+
+
+def run(folder, *words, **environment):
+    return subprocess.run(
+        [OPSTROBE, "run", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        env=os.environ | environment,
+    )
+
+
+def test_a_line_now_and_then_without_a_terminal(program):
+    done = run(program, "--live=0.05", "--memory", "-o", "trace.json", "train.py", "40", LC_ALL="C.UTF-8")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["step 1", "step 2", "step 3", "the end"]
+    *shown, wrote = done.stderr.splitlines()
+    assert wrote.startswith("opstrobe: wrote trace.json")
+    assert all(line.startswith("opstrobe: ") for line in shown)  # an odd name ends no line
+    assert "\x1b" not in done.stderr
+    last = shown[-1]
+    assert ", 40 steps, " in last and re.search(r"CPU [\d.]+ \w+ allocated", last)
+    # The last line has the shares that the trace has.
+    table = subprocess.run(
+        [OPSTROBE, "table", "--format", "json", "--row-limit", "1000", "trace.json"],
+        cwd=program, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    answer = json.loads(table.stdout)
+    rows = [dict(zip(answer["table"]["columns"], row)) for row in answer["table"]["rows"]]
+    own = {row["name"]: row["self_cpu_time_total"] for row in rows}
+    own["an?[31m odd?name"] = own.pop("an\x1b[31m odd\nname")
+    shares = re.findall(r"([^,]+) (\d+) %(?:, )?", last.split("; self time: ")[1])
+    assert len(shares) == 3
+    for name, share in shares:
+        assert abs(own[name] / sum(own.values()) * 100 - int(share)) < 1.5, (name, share)
+
+
+def test_nothing_is_shown_unless_asked_for(program):
+    done = run(program, "-o", "trace.json", "train.py", "3")
+    assert len(done.stderr.splitlines()) == 1
+    for odd in ("x", "0", "1e9", "-1", "nan"):
+        assert run(program, f"--live={odd}", "train.py", "3").returncode == 2
+
+
+class Terminal:
+    """A program in a terminal of its own. What it writes is read until it has said something, or has ended."""
+
+    def __init__(self, folder, *words, **environment):
+        self.pid, self.fd = pty.fork()
+        if not self.pid:
+            os.chdir(folder)
+            os.execve(OPSTROBE, ["opstrobe", "run", *words], os.environ | {"TERM": "xterm"} | environment)
+        self.seen = b""
+
+    def resize(self, lines, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def read(self, until=None):
+        start = len(self.seen)
+        while until is None or until not in self.seen[start:]:
+            try:
+                data = os.read(self.fd, 65536)
+            except OSError:  # the other end is closed
+                data = b""
+            if not data:
+                assert until is None, self.seen
+                break
+            self.seen += data
+        return self.seen[start:].decode()
+
+    def end(self):
+        self.read()
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+def test_the_last_lines_of_a_terminal(program, locale):
+    terminal = Terminal(program, "--live=0.05", "-o", "trace.json", "train.py", "-1", LC_ALL=locale)
+    terminal.resize(LINES, COLUMNS)
+    terminal.read(b"step 3")
+    picture = terminal.read(b"\x1b[?7h\x1b8") + terminal.read(b"\x1b[?7h\x1b8")
+    assert f"\x1b[1;{LINES - OWN_LINES}r" in terminal.seen.decode()  # the rest scrolls above
+    places = {int(line) for line in re.findall(r"\x1b\[(\d+);1H", picture)}
+    assert places == set(range(LINES - OWN_LINES + 1, LINES + 1))
+    assert "an?[31m odd?name" in picture
+    assert ("█" in picture) == (locale == "C.UTF-8")
+    assert picture.isascii() == (locale == "C")
+    terminal.resize(40, 120)
+    terminal.read(f"\x1b[1;{40 - OWN_LINES}r".encode())
+    terminal.read(b"\x1b[40;1H")
+    os.write(terminal.fd, b"\x03")
+    assert terminal.end() != 0  # by KeyboardInterrupt, as without
+    shown = terminal.seen.decode()
+    assert shown.rindex("\x1b[r") > shown.rindex(f"\x1b[1;{40 - OWN_LINES}r")  # all lines are the program's again
+    assert re.search(r"opstrobe: [\d.]+ s, \d+ steps, .*\r\nopstrobe: wrote trace.json", shown)
+    assert "KeyboardInterrupt" in shown
+    assert re.findall(r"step \d+(?=\r\n)", shown) == ["step 1", "step 2", "step 3"]
+
+
+def test_a_small_terminal_gets_lines(program):
+    terminal = Terminal(program, "--live=0.05", "-o", "trace.json", "train.py", "40")
+    terminal.resize(12, 80)
+    assert terminal.end() == 0
+    assert "\x1b[1;" not in terminal.seen.decode()
+    assert ", 40 steps, " in terminal.seen.decode()
+
+
+def test_nobody_reads_standard_error(program):
+    """The program goes on when the pipe behind standard error is full, or closed."""
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(write, False)
+    os.write(write, b"x" * 4096)
+    os.set_blocking(write, True)
+    shown = (
+        "import os; os.close(2); os.open('/dev/null', os.O_WRONLY)\n" + PROGRAM
+    )  # what the end says is not about this
+    (program / "train.py").write_text(shown)
+    words = [OPSTROBE, "run", "--live=0.01", "-o", "trace.json", "train.py", "100"]
+    done = subprocess.run(words, cwd=program, stdout=subprocess.PIPE, stderr=write, timeout=TIMEOUT_S)
+    assert done.stdout.decode().endswith("the end\n")
+    os.close(read)
+    (program / "train.py").write_text(PROGRAM)
+    done = subprocess.run(words, cwd=program, stdout=subprocess.PIPE, stderr=write, timeout=TIMEOUT_S)
+    assert done.stdout.decode().endswith("the end\n")
+    os.close(write)
+
+
+def test_a_forked_child_shows_nothing(program):
+    (program / "fork.py").write_text(
+        "import os, torch\ntorch.ones(3)\nif not os.fork():\n    raise SystemExit(0)\nos.wait()\nprint('the end')\n"
+    )
+    done = run(program, "--live=3600", "-o", "trace.json", "fork.py")
+    assert done.stdout == "the end\n"
+    assert len(done.stderr.splitlines()) == 2  # one summary, and what was written
