@@ -254,18 +254,28 @@ static bool take_column(struct kineto_reader *reader, enum arg arg, const struct
 
 /* --- inputs --------------------------------------------------------------------------------------------------------- */
 
+/* ,"key":"value" by hand: it is done for most arguments of a file. */
 static void append_member(struct ops_buffer *out, const struct ops_json_member *member)
 {
-	const char *quote = member->type == '"' ? "\"" : "";
+	bool quoted = member->type == '"';
+	char *at = ops_buffer_room(out, member->key_size + member->value_size + 6);
 
+	if (!at)
+		return;
 	if (out->size)
-		ops_buffer_append(out, ",", 1);
-	ops_buffer_append(out, "\"", 1);
-	ops_buffer_append(out, member->key, member->key_size);
-	ops_buffer_append(out, "\":", 2);
-	ops_buffer_append_text(out, quote);
-	ops_buffer_append(out, member->value, member->value_size);
-	ops_buffer_append_text(out, quote);
+		*at++ = ',';
+	*at++ = '"';
+	memcpy(at, member->key, member->key_size);
+	at += member->key_size;
+	*at++ = '"';
+	*at++ = ':';
+	if (quoted)
+		*at++ = '"';
+	memcpy(at, member->value, member->value_size);
+	at += member->value_size;
+	if (quoted)
+		*at++ = '"';
+	out->size = (size_t)(at - out->bytes);
 }
 
 /* Finds or makes the input list; what it does not hold is kept in `text`. False when memory is out. */

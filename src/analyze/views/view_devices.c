@@ -171,23 +171,32 @@ static bool place(struct ops_views *views, struct view_device_event *event)
 bool view_kernels_describe(struct ops_views *views)
 {
 	const uint32_t *extra = views->events->extra;
+	size_t strings = ops_trace_string_count(views->trace) + 1;
 	uint32_t *known;
+	bool *asked;
 	bool done;
 
 	if (!views->device_events.count)
 		return true;
-	known = ops_realloc_array(NULL, ops_trace_string_count(views->trace) + 1, sizeof(*known));
-	if (!known)
+	known = ops_realloc_array(NULL, strings, sizeof(*known));
+	asked = ops_alloc_zeroed(strings, sizeof(*asked));
+	if (!known || !asked) {
+		ops_free(known);
+		ops_free(asked);
 		return false;
-	memset(known, 0xff, (ops_trace_string_count(views->trace) + 1) * sizeof(*known));
+	}
+	memset(known, 0xff, strings * sizeof(*known));
 	done = add_kernel(views, (struct ops_string){"", 0});
 	for (size_t i = 0; done && i < views->device_events.count; i++) {
 		struct view_device_event *event = &views->device_events.items[i];
 		uint32_t name = views->events->name[event->row];
 		uint32_t text = extra ? extra[event->row] : OPS_NONE;
 
-		if (event->part == VIEW_KERNEL && view_kernel_uses_tensor_cores(ops_trace_string(views->trace, name)))
-			views->names[name] |= VIEW_NAME_TENSOR_CORES;
+		if (event->part == VIEW_KERNEL && !asked[name]) {
+			asked[name] = true;
+			if (view_kernel_uses_tensor_cores(ops_trace_string(views->trace, name)))
+				views->names[name] |= VIEW_NAME_TENSOR_CORES;
+		}
 		if (text != OPS_NONE && known[text] == OPS_NONE) {
 			known[text] = (uint32_t)views->kernels.count;
 			done = add_kernel(views, ops_trace_string(views->trace, text));
@@ -196,6 +205,7 @@ bool view_kernels_describe(struct ops_views *views)
 		done = done && place(views, event);
 	}
 	ops_free(known);
+	ops_free(asked);
 	settle(views->gpus.items, &views->gpus.count);
 	settle(views->used.items, &views->used.count);
 	return done;
