@@ -441,6 +441,7 @@ static enum ops_code read_source(struct ops_source *take_source, const struct op
 	                                 .builder = ops_builder_new(),
 	                                 .object = ops_alloc(sizeof(*reader->object)),
 	                                 .first_ns = INT64_MAX, .last_ns = INT64_MIN, .last_row = OPS_NONE};
+	kineto_chain_args(&reader->arg_chains);
 	code = reader->builder && reader->object
 	               ? ops_json_window_open(&reader->window, &reader->source, error)
 	               : ops_fault_memory(error);

@@ -74,7 +74,17 @@ struct kineto_metadata {
 	uint32_t json;
 };
 
+#define KINETO_ARG_NAMES_MAX 32
+#define KINETO_ARG_SIZE_MAX 32 /* of a name; no known one is as long */
+
+/* The names of arguments that are known, by their lengths: places in their table plus one, 0 ends. */
+struct kineto_arg_chains {
+	uint8_t first[KINETO_ARG_SIZE_MAX];
+	uint8_t next[KINETO_ARG_NAMES_MAX];
+};
+
 struct kineto_reader {
+	struct kineto_arg_chains arg_chains;
 	struct ops_builder *builder;
 	const struct ops_read_options *options;
 	struct ops_source *source;
@@ -199,6 +209,9 @@ struct kineto_own_args {
 	bool unfinished;
 	int8_t async;   /* -1 not said */
 };
+
+/* Fills the chains, which are zeroed. */
+void kineto_chain_args(struct kineto_arg_chains *chains);
 
 /* Fills the columns of an event from reader->object's args. False as kineto_take_event. */
 bool kineto_take_args(struct kineto_reader *reader, struct ops_new_event *event, struct kineto_own_args *own);

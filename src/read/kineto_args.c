@@ -82,12 +82,27 @@ static const struct {
 #undef NAME
 };
 
+#define NAME_COUNT (sizeof(arg_names) / sizeof(arg_names[0]))
+
+_Static_assert(NAME_COUNT <= KINETO_ARG_NAMES_MAX, "chains of names");
+
+void kineto_chain_args(struct kineto_arg_chains *chains)
+{
+	for (size_t i = NAME_COUNT; i-- > 0;) {
+		chains->next[i] = chains->first[arg_names[i].size];
+		chains->first[arg_names[i].size] = (uint8_t)(i + 1);
+	}
+}
+
+/* Only names of that length are looked at. */
 static enum arg arg_of(const struct kineto_reader *reader, const struct ops_json_member *member)
 {
-	for (size_t i = 0; i < sizeof(arg_names) / sizeof(arg_names[0]); i++) {
-		if (arg_names[i].size == member->key_size && memcmp(arg_names[i].name, member->key, member->key_size) == 0 &&
-		    (reader->own || !arg_names[i].own))
-			return arg_names[i].arg;
+	const struct kineto_arg_chains *chains = &reader->arg_chains;
+	size_t at = member->key_size < KINETO_ARG_SIZE_MAX ? chains->first[member->key_size] : 0;
+
+	for (; at; at = chains->next[at - 1]) {
+		if (memcmp(arg_names[at - 1].name, member->key, member->key_size) == 0 && (reader->own || !arg_names[at - 1].own))
+			return arg_names[at - 1].arg;
 	}
 	return ARG_EXTRA;
 }
