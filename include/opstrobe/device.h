@@ -25,8 +25,9 @@ extern "C" {
 struct ops_device_session;
 struct ops_recording;
 
-/* One list of what can be recorded, with Kineto's names for it. The first four happen on a stream of a device, the others on a
- * thread of the host. */
+/* One list of what can be recorded, with Kineto's names for it where it has one. The first four happen on a stream of a device,
+ * those up to GRAPH_NODE on a thread of the host; the last two are counters of a device. GRAPH_NODE tells which operator was
+ * captured as which node of a CUDA graph. */
 #define OPS_ACTIVITY_KINDS(X)                                                                      \
 	X(KERNEL, "CONCURRENT_KERNEL")                                                             \
 	X(MEMCPY, "GPU_MEMCPY")                                                                    \
@@ -34,7 +35,11 @@ struct ops_recording;
 	X(SYNC, "CUDA_SYNC")                                                                       \
 	X(RUNTIME, "CUDA_RUNTIME")                                                                 \
 	X(DRIVER, "CUDA_DRIVER")                                                                   \
-	X(OVERHEAD, "OVERHEAD")
+	X(OVERHEAD, "OVERHEAD")                                                                    \
+	X(NVTX, "NVTX")                                                                            \
+	X(GRAPH_NODE, "GRAPH_NODE")                                                                \
+	X(ENVIRONMENT, "ENVIRONMENT")                                                              \
+	X(MEMORY_POOL, "MEMORY_POOL")
 
 enum ops_activity_kind {
 #define OPS_ACTIVITY_KIND_ENUM(name, text) OPS_ACTIVITY_##name,

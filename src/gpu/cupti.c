@@ -24,6 +24,7 @@
 #include "base/fault.h"
 #include "gpu/cuda_devices.h"
 #include "gpu/cupti_buffers.h"
+#include "gpu/cupti_graphs.h"
 #include "gpu/cupti_records.h"
 
 struct cupti_session {
@@ -74,10 +75,11 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *by
 static void decode_buffer(struct cupti_session *session, const struct ops_cupti_buffer *buffer)
 {
 	uint8_t *bytes = atomic_load_explicit(&buffer->bytes, memory_order_relaxed);
+	const uint8_t *end = bytes + buffer->valid_bytes;
 	CUpti_Activity *record = NULL;
 
 	while (session->library->cuptiActivityGetNextRecord(bytes, buffer->valid_bytes, &record) == CUPTI_SUCCESS)
-		ops_cupti_decode(&session->decoder, record);
+		ops_cupti_decode(&session->decoder, record, (size_t)(end - (const uint8_t *)record));
 }
 
 static void drain_buffers(struct cupti_session *session)
@@ -119,7 +121,11 @@ static const struct {
 	{CUPTI_ACTIVITY_KIND_RUNTIME, OPS_ACTIVITY_RUNTIME},
 	{CUPTI_ACTIVITY_KIND_DRIVER, OPS_ACTIVITY_DRIVER},
 	{CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, OPS_ACTIVITY_SYNC},
+	{CUPTI_ACTIVITY_KIND_CUDA_EVENT, OPS_ACTIVITY_SYNC},
 	{CUPTI_ACTIVITY_KIND_OVERHEAD, OPS_ACTIVITY_OVERHEAD},
+	{CUPTI_ACTIVITY_KIND_MARKER, OPS_ACTIVITY_NVTX},
+	{CUPTI_ACTIVITY_KIND_ENVIRONMENT, OPS_ACTIVITY_ENVIRONMENT},
+	{CUPTI_ACTIVITY_KIND_MEMORY_POOL, OPS_ACTIVITY_MEMORY_POOL},
 };
 #define COLLECTED (sizeof(collected) / sizeof(collected[0]))
 
@@ -175,11 +181,29 @@ static void set_clock(void)
 	ns_per_tick = map.ns_per_tick;
 }
 
-/* Subscribing has no use but to find out whether another profiler has done so. */
+static int64_t now_ns(const struct ops_cupti *library)
+{
+	uint64_t now = 0;
+
+	if (library->cuptiActivityRegisterTimestampCallback)
+		return (int64_t)tell_time();
+	library->cuptiGetTimestamp(&now);
+	return (int64_t)now;
+}
+
+static void CUPTIAPI tell_graph_node(void *session, CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
+{
+	const struct ops_cupti *library = ((const struct cupti_session *)session)->library;
+
+	if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+		ops_cupti_graphs_told(library, callback, data, now_ns(library));
+}
+
+/* Tells of nodes of graphs, and finds out whether another profiler has subscribed. */
 static enum ops_code subscribe(struct cupti_session *session, struct ops_error *error)
 {
 	const struct ops_cupti *library = session->library;
-	CUptiResult result = library->cuptiSubscribe(&session->subscriber, NULL, NULL);
+	CUptiResult result = library->cuptiSubscribe(&session->subscriber, tell_graph_node, session);
 
 	if (result != CUPTI_SUCCESS)
 		return ops_cupti_fault(library, error, result, "CUPTI does not start");
@@ -189,8 +213,11 @@ static enum ops_code subscribe(struct cupti_session *session, struct ops_error *
 		result = library->cuptiActivityRegisterTimestampCallback(tell_time);
 	if (result == CUPTI_SUCCESS)
 		result = library->cuptiActivityRegisterCallbacks(request_buffer, take_buffer);
-	if (result == CUPTI_SUCCESS)
+	if (result == CUPTI_SUCCESS) {
+		if (session->decoder.kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_GRAPH_NODE))
+			ops_cupti_graphs_enable(library, session->subscriber);
 		return OPS_OK;
+	}
 	library->cuptiUnsubscribe(session->subscriber);
 	return ops_cupti_fault(library, error, result, "CUPTI cannot be set up");
 }
@@ -271,9 +298,11 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 		code = ops_cupti_fault(session->library, error, result, "CUPTI did not hand over all its records");
 	disable(session);
 	stop_drain(session);
+	ops_cupti_decode_end(&session->decoder);
 	if (session->library->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS)
 		activities->lost += dropped;
 	session->library->cuptiUnsubscribe(session->subscriber);
+	ops_cupti_graphs_take(activities);
 	ops_cupti_buffers_release(&buffers);
 	free_session(session);
 	return code;
@@ -284,13 +313,9 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 static int64_t clock_ns(void *unused)
 {
 	const struct ops_cupti *library;
-	uint64_t now = 0;
 
 	(void)unused;
-	if (ops_cupti_load(&library, NULL) || library->cuptiActivityRegisterTimestampCallback)
-		return (int64_t)tell_time();
-	library->cuptiGetTimestamp(&now);
-	return (int64_t)now;
+	return ops_cupti_load(&library, NULL) ? 0 : now_ns(library);
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -25,6 +25,8 @@
 	X(cuptiActivityGetNextRecord)                                                              \
 	X(cuptiActivityGetNumDroppedRecords)                                                       \
 	X(cuptiSetThreadIdType)                                                                    \
+	X(cuptiEnableCallback)                                                                     \
+	OPTIONAL(cuptiGetGraphNodeId)                                                              \
 	OPTIONAL(cuptiActivityRegisterTimestampCallback)
 
 struct ops_cupti {

@@ -13,6 +13,29 @@
 #include "gpu/occupancy.h"
 #include "record/activities.h"
 
+/* An NVTX range that has begun. */
+struct ops_cupti_marker {
+	int64_t start_ns;
+	uint32_t name;
+	bool is_open;
+};
+
+/* An event of CUDA was recorded on a stream. */
+struct ops_cupti_event {
+	uint32_t context;
+	uint32_t event;
+	uint32_t correlation; /* of the call that recorded it */
+	uint32_t stream;
+};
+
+/* A synchronisation, whose device and event are known at the end. */
+struct ops_cupti_sync {
+	struct ops_activity activity;
+	uint32_t type; /* CUpti_ActivitySynchronizationType */
+	uint32_t context;
+	uint32_t event;
+};
+
 /* A decoder lives as long as a session. What is made of a text or of the shape of a launch is made once. */
 struct ops_cupti_decoder {
 	const struct ops_cupti *library;
@@ -21,8 +44,15 @@ struct ops_cupti_decoder {
 	OPS_ARRAY(struct ops_multiprocessor) devices; /* by ordinal; what is not known is all zero */
 	struct ops_intern names;       /* as CUPTI has them */
 	OPS_ARRAY(uint32_t) name_texts; /* of the activities, by number in names */
-	struct ops_intern shapes;      /* of launches and copies, as bytes */
+	struct ops_intern shapes;      /* of launches, copies and other keys of texts, as bytes */
 	OPS_ARRAY(uint32_t) details;   /* likewise, by number in shapes */
+	struct ops_intern contexts;    /* that were seen at work: uint32_t */
+	OPS_ARRAY(uint16_t) context_devices; /* by number in contexts */
+	OPS_ARRAY(struct ops_cupti_event) events;
+	OPS_ARRAY(struct ops_cupti_sync) syncs;
+	struct ops_intern marker_ids;
+	OPS_ARRAY(struct ops_cupti_marker) markers; /* by number in marker_ids */
+	size_t open_markers;
 	uint32_t *runtime_calls;       /* names by callback id, 0 not asked for yet; NULL until the first */
 	uint32_t *driver_calls;
 	struct ops_buffer text;        /* scratch */
@@ -32,7 +62,10 @@ void ops_cupti_decoder_init(struct ops_cupti_decoder *decoder, const struct ops_
                             struct ops_activities *activities, uint32_t kinds);
 void ops_cupti_decoder_release(struct ops_cupti_decoder *decoder);
 
-/* Adds what a record says, if it is wanted. What cannot be kept counts as lost. */
-void ops_cupti_decode(struct ops_cupti_decoder *decoder, const CUpti_Activity *record);
+/* Adds what a record says, if it is wanted; `size` is how many bytes of it can be read. What is too short, has no time or cannot
+ * be kept counts as lost. */
+void ops_cupti_decode(struct ops_cupti_decoder *decoder, const CUpti_Activity *record, size_t size);
+/* Adds what could not be told before all records were seen. Once, behind the last. */
+void ops_cupti_decode_end(struct ops_cupti_decoder *decoder);
 
 #endif

@@ -97,6 +97,20 @@ static uint32_t copy_details(struct recording_devices *devices, const struct ops
 	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
 }
 
+/* The details of a kernel of a CUDA graph and, behind them, the operator it was captured from. */
+static uint32_t captured_details(struct recording_devices *devices, const struct ops_activity *activity, uint32_t operator)
+{
+	struct ops_buffer *text = &devices->text;
+	const struct ops_intern_entry *details = &devices->activities->texts.entries[activity->details];
+	struct ops_string name = ops_builder_text(devices->builder, operator);
+
+	text->size = 0;
+	ops_buffer_append(text, details->bytes, details->size);
+	ops_buffer_append_text(text, details->size ? ",\"captured from\":" : "\"captured from\":");
+	ops_json_string(text, name.bytes, name.size);
+	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
+}
+
 /* Adds what ran on a stream; `call` started it, NULL when that is not known. */
 static bool take_work(struct recording_devices *devices, const struct ops_activity *activity,
                       const struct recording_call *call)
@@ -115,6 +129,7 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 		.track = stream_track(devices, activity),
 		.id = call ? call->operator_id : 0,
 	};
+	uint32_t captured = activity->kind == OPS_ACTIVITY_KERNEL ? recording_devices_node(devices, activity->graph_node) : 0;
 	uint32_t row;
 
 	if (event.track == OPS_NONE)
@@ -124,6 +139,8 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 	recording_devices_times(devices, activity, &event);
 	if (moves)
 		event.extra = copy_details(devices, activity);
+	else if (captured)
+		event.extra = captured_details(devices, activity, captured);
 	else if (activity->details)
 		event.extra = devices->strings[activity->details];
 	if (devices->text.failed)
@@ -156,7 +173,7 @@ static uint32_t *order_work(const struct ops_activities *activities, size_t *ret
 	size_t count = 0;
 
 	for (size_t i = 0; work && i < activities->items.count; i++)
-		if (!ops_activity_is_call(&activities->items.items[i]))
+		if (!ops_activity_is_call(&activities->items.items[i]) && !ops_activity_is_counter(&activities->items.items[i]))
 			work[count++] = (uint32_t)i;
 	if (work && !ops_sort_rows(work, count, correlates_before, activities->items.items)) {
 		ops_free(work);

@@ -9,6 +9,8 @@
 #include "base/alloc.h"
 #include "trace/order.h"
 
+#define TIME_MAX_NS (INT64_MAX / 4) /* from the start of the session */
+#define RATE_MAX 2 /* of two clocks of one machine: beyond, one of them is wrong */
 #define CLOCK_BASE_MIN_NS 1000000 /* over less than this two readings do not tell how clocks differ in speed */
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
@@ -29,12 +31,15 @@ static void tie_clocks(struct recording_devices *devices, const struct ops_clock
 	const struct ops_activity_clock *start = &devices->activities->start;
 	const struct ops_activity_clock *stop = &devices->activities->stop;
 	int64_t stop_wall_ns = ops_clock_to_ns(clock, stop->ticks);
+	int64_t device_ns;
 
 	devices->from_wall_ns = ops_clock_to_ns(clock, start->ticks);
 	devices->rate = 1;
-	if (stop->device_ns - start->device_ns >= CLOCK_BASE_MIN_NS && stop_wall_ns > devices->from_wall_ns)
-		devices->rate = (double)(stop_wall_ns - devices->from_wall_ns) /
-		                (double)(stop->device_ns - start->device_ns);
+	if (!__builtin_sub_overflow(stop->device_ns, start->device_ns, &device_ns) && device_ns >= CLOCK_BASE_MIN_NS &&
+	    stop_wall_ns > devices->from_wall_ns)
+		devices->rate = (double)(stop_wall_ns - devices->from_wall_ns) / (double)device_ns;
+	if (devices->rate > RATE_MAX || devices->rate < 1.0 / RATE_MAX)
+		devices->rate = 1;
 }
 
 static bool starts_before(const void *context, uint32_t a, uint32_t b)
@@ -76,6 +81,10 @@ void recording_devices_release(struct recording_devices *devices)
 	OPS_ARRAY_RELEASE(&devices->met);
 	ops_intern_release(&devices->streams);
 	OPS_ARRAY_RELEASE(&devices->stream_tracks);
+	ops_intern_release(&devices->nodes);
+	OPS_ARRAY_RELEASE(&devices->node_operators);
+	ops_intern_release(&devices->counter_keys);
+	OPS_ARRAY_RELEASE(&devices->counter_tracks);
 	ops_intern_release(&devices->span_keys);
 	OPS_ARRAY_RELEASE(&devices->spans);
 	ops_buffer_release(&devices->properties);
@@ -148,10 +157,12 @@ bool recording_devices_open(struct recording_devices *devices, struct recording_
 	around = innermost(ranges, event->start_ns);
 	if (around) {
 		range.operator_id = around->operator_id;
+		range.operator_name = around->operator_name;
 		range.annotation = around->annotation;
 	}
 	if (event->kind == OPS_EVENT_CPU_OP) {
 		range.operator_id = event->id;
+		range.operator_name = event->name;
 	} else {
 		if (!add_annotation(devices, event, range.annotation))
 			return false;
@@ -165,15 +176,23 @@ bool recording_devices_open(struct recording_devices *devices, struct recording_
 
 /* --- calls ---------------------------------------------------------------------------------------------------------- */
 
+/* A time of the collector's clock since the epoch. One that is out of this world is kept within what can be counted with. */
+static int64_t to_wall_ns(const struct recording_devices *devices, int64_t device_ns)
+{
+	int64_t since_start_ns, wall_ns;
+
+	if (__builtin_sub_overflow(device_ns, devices->activities->start.device_ns, &since_start_ns) ||
+	    since_start_ns > TIME_MAX_NS || since_start_ns < -TIME_MAX_NS)
+		since_start_ns = device_ns < 0 ? -TIME_MAX_NS : TIME_MAX_NS;
+	wall_ns = devices->from_wall_ns + (int64_t)((double)since_start_ns * devices->rate);
+	return wall_ns > 0 ? wall_ns : 0;
+}
+
 void recording_devices_times(const struct recording_devices *devices, const struct ops_activity *activity,
                              struct ops_new_event *event)
 {
-	int64_t from_ns = devices->activities->start.device_ns;
-	int64_t start_ns = activity->start_ns - from_ns;
-	int64_t end_ns = activity->end_ns - from_ns;
-
-	event->start_ns = devices->from_wall_ns + (int64_t)((double)start_ns * devices->rate);
-	event->end_ns = devices->from_wall_ns + (int64_t)((double)end_ns * devices->rate);
+	event->start_ns = to_wall_ns(devices, activity->start_ns);
+	event->end_ns = to_wall_ns(devices, activity->end_ns);
 	if (event->end_ns < event->start_ns)
 		event->end_ns = event->start_ns;
 }
@@ -204,12 +223,39 @@ static bool take_call(struct recording_devices *devices, const struct ops_activi
 	return met != NULL;
 }
 
+/* Keeps which operator a node of a CUDA graph stands for: the one in which it was captured, or that of its original. */
+static bool take_node(struct recording_devices *devices, const struct ops_activity *activity, int64_t time_ns)
+{
+	const struct recording_thread *thread = thread_of(devices, activity->thread);
+	const struct recording_range *around = thread && thread->ranges ? innermost(thread->ranges, time_ns) : NULL;
+	uint32_t name = around ? around->operator_name : 0;
+	uint32_t number, *known;
+
+	if (activity->bytes)
+		name = recording_devices_node(devices, activity->bytes);
+	number = ops_intern_add(&devices->nodes, &activity->correlation, sizeof(activity->correlation));
+	known = number < devices->node_operators.count ? &devices->node_operators.items[number]
+	        : number != OPS_INTERN_NONE            ? OPS_ARRAY_PUSH(&devices->node_operators)
+	                                               : NULL;
+	if (known)
+		*known = name;
+	return thread && known;
+}
+
+uint32_t recording_devices_node(const struct recording_devices *devices, uint64_t node)
+{
+	uint32_t number = node ? ops_intern_find(&devices->nodes, &node, sizeof(node)) : OPS_INTERN_NONE;
+
+	return number < devices->node_operators.count ? devices->node_operators.items[number] : 0;
+}
+
 bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 {
 	static const uint8_t kinds[OPS_ACTIVITY_KIND_COUNT] = {
 		[OPS_ACTIVITY_RUNTIME] = OPS_EVENT_RUNTIME,
 		[OPS_ACTIVITY_DRIVER] = OPS_EVENT_DRIVER,
 		[OPS_ACTIVITY_OVERHEAD] = OPS_EVENT_OVERHEAD,
+		[OPS_ACTIVITY_NVTX] = OPS_EVENT_USER_ANNOTATION,
 	};
 
 	for (; devices->next_call < devices->call_count; devices->next_call++) {
@@ -228,6 +274,11 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 		recording_devices_times(devices, activity, &event);
 		if (event.start_ns >= time_ns)
 			break;
+		if (activity->kind == OPS_ACTIVITY_GRAPH_NODE) {
+			if (!take_node(devices, activity, event.start_ns))
+				return false;
+			continue;
+		}
 		if (!take_call(devices, activity, &event))
 			return false;
 	}
@@ -237,5 +288,6 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 bool recording_devices_finish(struct recording_devices *devices)
 {
 	return !devices->activities ||
-	       (recording_devices_until(devices, INT64_MAX) && recording_devices_take_work(devices));
+	       (recording_devices_until(devices, INT64_MAX) && recording_devices_take_work(devices) &&
+	        recording_devices_take_counters(devices));
 }

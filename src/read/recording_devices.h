@@ -27,6 +27,7 @@
 struct recording_range {
 	int64_t end_ns;
 	uint64_t operator_id; /* of the innermost operator, this one included; 0 none */
+	uint32_t operator_name; /* string id */
 	uint32_t annotation;  /* the innermost one likewise; OPS_NONE none */
 };
 
@@ -81,6 +82,10 @@ struct recording_devices {
 	OPS_ARRAY(uint32_t) stream_tracks; /* by number in streams */
 	struct ops_intern span_keys; /* annotation and track */
 	OPS_ARRAY(struct recording_span) spans; /* by number in span_keys */
+	struct ops_intern nodes;   /* of CUDA graphs: uint64_t */
+	OPS_ARRAY(uint32_t) node_operators; /* by number in nodes: string id of the operator that was captured, 0 none */
+	struct ops_intern counter_keys; /* of tracks of counters: uint16_t device */
+	OPS_ARRAY(uint32_t) counter_tracks;
 	struct ops_buffer properties; /* of the devices: a JSON array */
 	struct ops_buffer text;    /* scratch */
 };
@@ -102,8 +107,13 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 /* Adds all that is left: further calls, work on streams, annotations, devices. */
 bool recording_devices_finish(struct recording_devices *devices);
 
+/* The name of the operator that was captured as a node of a CUDA graph: string id, 0 when that is not known. */
+uint32_t recording_devices_node(const struct recording_devices *devices, uint64_t node);
+
 /* device_work.c: what ran on the devices, once all calls are met. */
 bool recording_devices_take_work(struct recording_devices *devices);
+/* device_counters.c: the counters of devices. */
+bool recording_devices_take_counters(struct recording_devices *devices);
 /* When an activity began and ended, since the epoch. */
 void recording_devices_times(const struct recording_devices *devices, const struct ops_activity *activity,
                              struct ops_new_event *event);

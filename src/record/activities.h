@@ -22,8 +22,12 @@
 struct ops_activity {
 	int64_t start_ns; /* of the collector's clock, see ops_activities.start */
 	int64_t end_ns;
-	uint64_t bytes;       /* moved by a copy or set; 0 elsewhere */
-	uint64_t correlation; /* what a call and the work it started have in common; 0 none */
+	union {
+		uint64_t bytes;      /* moved by a copy or set; of a GRAPH_NODE the node that it is a copy of; else 0 */
+		uint64_t graph_node; /* of a kernel: the node that it is of a CUDA graph, 0 none */
+		double value;        /* of a counter, at its start */
+	};
+	uint64_t correlation; /* what a call and the work it started have in common; 0 none. Of a GRAPH_NODE: the node */
 	int64_t stream;       /* of work on a device; -1 when it concerns all, as the synchronisation of a context does */
 	uint32_t name;        /* ids of texts; 0 is "" */
 	uint32_t details;     /* what else its row says: members of a JSON object without the braces */
@@ -67,7 +71,12 @@ bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, 
 
 static inline bool ops_activity_is_call(const struct ops_activity *activity)
 {
-	return activity->kind >= OPS_ACTIVITY_RUNTIME;
+	return activity->kind >= OPS_ACTIVITY_RUNTIME && activity->kind < OPS_ACTIVITY_ENVIRONMENT;
+}
+
+static inline bool ops_activity_is_counter(const struct ops_activity *activity)
+{
+	return activity->kind >= OPS_ACTIVITY_ENVIRONMENT;
 }
 
 #endif

@@ -25,6 +25,7 @@ static __typeof__(&fake_cupti_fail) fail_function;
 static __typeof__(&fake_cupti_launch) launch;
 static __typeof__(&fake_cupti_copy) copy;
 static __typeof__(&fake_cupti_emit) emit;
+static __typeof__(&fake_cupti_capture) capture;
 static __typeof__(&cuptiSubscribe) subscribe;
 static __typeof__(&cuptiUnsubscribe) unsubscribe;
 
@@ -39,9 +40,10 @@ static int load_fake(void **state)
 	launch = (__typeof__(launch))(uintptr_t)dlsym(handle, "fake_cupti_launch");
 	copy = (__typeof__(copy))(uintptr_t)dlsym(handle, "fake_cupti_copy");
 	emit = (__typeof__(emit))(uintptr_t)dlsym(handle, "fake_cupti_emit");
+	capture = (__typeof__(capture))(uintptr_t)dlsym(handle, "fake_cupti_capture");
 	subscribe = (__typeof__(subscribe))(uintptr_t)dlsym(handle, "cuptiSubscribe");
 	unsubscribe = (__typeof__(unsubscribe))(uintptr_t)dlsym(handle, "cuptiUnsubscribe");
-	return fail_function && launch && copy && emit ? 0 : -1;
+	return fail_function && launch && copy && emit && capture ? 0 : -1;
 }
 
 /* --- tests ---------------------------------------------------------------------------------------------------------- */
@@ -132,6 +134,45 @@ static void many_threads_fill_many_buffers(void **state)
 	ops_trace_unref(trace);
 }
 
+/* A graph is captured, instantiated and launched: its kernels are under the launch, and say what they were captured from. */
+static void kernels_of_graphs_know_what_was_captured(void **state)
+{
+	CUpti_ActivityKernel13 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .streamId = 7, .graphId = 2,
+	                                 .graphNodeId = 61, .start = 1, .end = 2};
+	struct run run;
+	struct ops_slot *slot;
+	struct ops_trace *trace;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	slot = open_operator("aten::mm");
+	capture(51, 0);
+	close_operator(slot);
+	capture(52, 0);
+	capture(61, 51);
+	capture(62, 52);
+	kernel.name = "in an operator";
+	emit(&kernel, sizeof(kernel));
+	kernel.name = "in none";
+	kernel.graphNodeId = 62;
+	emit(&kernel, sizeof(kernel));
+	kernel.name = "not captured here";
+	kernel.graphNodeId = 99;
+	emit(&kernel, sizeof(kernel));
+	trace = checked_trace(stop_run(&run));
+	assert_arg(trace, find_row(trace, OPS_EVENT_KERNEL, "in an operator"), "captured from", "\"aten::mm\"");
+	assert_arg(trace, find_row(trace, OPS_EVENT_KERNEL, "in an operator"), "graph node id", "61");
+	assert_false(ops_event_arg(trace, find_row(trace, OPS_EVENT_KERNEL, "in none"), "captured from", &(struct ops_string){0}));
+	assert_false(ops_event_arg(trace, find_row(trace, OPS_EVENT_KERNEL, "not captured here"), "captured from",
+	                           &(struct ops_string){0}));
+	ops_trace_unref(trace);
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_BIT(OPS_ACTIVITY_KERNEL));
+	capture(51, 0);
+	trace = checked_trace(stop_run(&run));
+	assert_int_equal(ops_trace_info(trace)->lost, 0);
+	ops_trace_unref(trace);
+}
+
 static void sessions_follow_each_other(void **state)
 {
 	(void)state;
@@ -202,10 +243,12 @@ static void odd_records_do_no_harm(void **state)
 	struct ops_trace *trace;
 	CUpti_ActivityKernel9 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .deviceId = 99, .gridX = -1,
 	                                .start = UINT64_MAX / 4, .end = 5, .correlationId = UINT32_MAX};
-	CUpti_ActivityMemcpy6 moved = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY, .copyKind = 200, .srcKind = 99, .dstKind = 77};
+	CUpti_ActivityMemcpy6 moved = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY, .copyKind = 200, .srcKind = 99, .dstKind = 77,
+	                              .start = 9, .end = 3};
+	CUpti_ActivityMemcpy6 untimed = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY, .start = 9};
 	CUpti_ActivityAPI call = {.kind = CUPTI_ACTIVITY_KIND_RUNTIME, .cbid = UINT32_MAX, .start = 9, .end = 3};
 	CUpti_ActivitySynchronization2 sync = {.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, .type = 77,
-	                                       .streamId = CUPTI_SYNCHRONIZATION_INVALID_VALUE};
+	                                       .streamId = CUPTI_SYNCHRONIZATION_INVALID_VALUE, .start = 1, .end = 2};
 	uint8_t unknown[64] = {0xff, 0xff, 0, 0};
 
 	(void)state;
@@ -213,6 +256,7 @@ static void odd_records_do_no_harm(void **state)
 	emit(&kernel, sizeof(kernel));
 	emit(&kernel, sizeof(kernel));
 	emit(&moved, sizeof(moved));
+	emit(&untimed, sizeof(untimed));
 	emit(&call, sizeof(call));
 	emit(&sync, sizeof(sync));
 	emit(unknown, sizeof(unknown));
@@ -221,6 +265,7 @@ static void odd_records_do_no_harm(void **state)
 	find_row(trace, OPS_EVENT_GPU_MEMCPY, "Memcpy <unknown> (Unrecognized -> Unrecognized)");
 	find_row(trace, OPS_EVENT_RUNTIME, "INVALID");
 	assert_arg(trace, find_row(trace, OPS_EVENT_SYNC, "Unknown Sync"), "stream", "-1");
+	assert_int_equal(ops_trace_info(trace)->lost, 1);
 	ops_trace_unref(trace);
 }
 
@@ -263,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_are_tied_to_operators),
 		cmocka_unit_test(many_threads_fill_many_buffers),
+		cmocka_unit_test(kernels_of_graphs_know_what_was_captured),
 		cmocka_unit_test(sessions_follow_each_other),
 		cmocka_unit_test(refusals_say_why),
 		cmocka_unit_test(a_failing_flush_is_told_and_what_is_there_stays),

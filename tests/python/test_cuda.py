@@ -57,9 +57,9 @@ def headers():
 def libraries(tmp_path_factory):
     """A folder with both."""
     folder = tmp_path_factory.mktemp("fake_cupti")
-    for source, library in [("fake_cupti.c", "libfake-cupti.so"), ("fake_cuda.c", "libcuda.so.1")]:
+    for sources, library in [(("fake_cupti.c", "../replay/records.c"), "libfake-cupti.so"), (("fake_cuda.c",), "libcuda.so.1")]:
         command = ["cc", "-shared", "-fPIC", "-pthread", "-D_GNU_SOURCE", "-fvisibility=hidden", "-isystem", headers()]
-        subprocess.run([*command, SOURCE / source, "-o", folder / library], check=True)
+        subprocess.run([*command, *(SOURCE / source for source in sources), "-o", folder / library], check=True)
     return folder
 
 

@@ -16,6 +16,8 @@
 
 #include <cupti.h>
 
+#include "../replay/records.h"
+
 #define SHOW __attribute__((visibility("default")))
 #define RECORD_HEAD 8u
 #define TEXTS_MAX 4096
@@ -26,6 +28,9 @@ static CUpti_BuffersCallbackCompleteFunc complete;
 static CUpti_TimestampCallbackFunc timestamp;
 static bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
 static bool subscribed;
+static CUpti_CallbackFunc tell; /* of the subscriber */
+static void *tell_data;
+static bool callbacks[64]; /* of resources */
 static uint8_t *buffer;
 static size_t buffer_size, buffer_used, dropped;
 static uint32_t last_correlation;
@@ -193,83 +198,122 @@ SHOW uint32_t fake_cupti_copy(uint64_t bytes, uint64_t delay_ns, uint64_t run_ns
 
 /* --- files of records ----------------------------------------------------------------------------------------------- */
 
-struct replay {
-	char *bytes;
-	size_t size;
-	const char *texts[TEXTS_MAX];
-};
+/* What records point to, and what calls are named, stays as long as the process. */
+static struct {
+	uint64_t number;
+	const char *text;
+} texts[TEXTS_MAX];
+static size_t text_count;
+static struct {
+	uint32_t domain;
+	uint32_t callback;
+	const char *name;
+} calls[TEXTS_MAX];
+static size_t call_count;
 
-/* Moves times, and puts in the thread and the names that the file stands for. */
-static void adapt(struct replay *replay, void *record, uint64_t moved)
+static uint64_t point_to_text(void *unused, uint64_t number)
 {
-	CUpti_ActivityKind kind;
-
-	memcpy(&kind, record, sizeof(kind));
-	if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
-		CUpti_ActivityKernel9 *kernel = record;
-		uintptr_t number = (uintptr_t)kernel->name;
-
-		kernel->start += moved;
-		kernel->end += moved;
-		kernel->name = number < TEXTS_MAX ? replay->texts[number] : NULL;
-	} else if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER) {
-		CUpti_ActivityAPI *call = record;
-
-		call->start += moved;
-		call->end += moved;
-		call->threadId = call->threadId ? call->threadId : (uint32_t)started_by;
-	} else if (kind == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION || kind == CUPTI_ACTIVITY_KIND_OVERHEAD) {
-		uint64_t *times = (uint64_t *)((char *)record + (kind == CUPTI_ACTIVITY_KIND_OVERHEAD ? 24 : 8));
-
-		times[0] += moved;
-		times[1] += moved;
-	} else {
-		uint64_t *times = (uint64_t *)((char *)record + offsetof(CUpti_ActivityMemcpy6, start));
-
-		times[0] += moved;
-		times[1] += moved;
-	}
+	(void)unused;
+	for (size_t i = text_count; i-- > 0;)
+		if (texts[i].number == number)
+			return (uint64_t)(uintptr_t)texts[i].text;
+	return 0;
 }
 
-static void play_section(struct replay *replay, uint32_t kind, char *bytes, uint32_t size, uint64_t moved)
+static uint64_t move_time(void *moved, uint64_t time)
+{
+	return time + *(const uint64_t *)moved;
+}
+
+/* A call of thread 0 is one of the thread that started the collection. */
+static void play_record(const struct records_section *section, uint64_t moved)
+{
+	uint64_t record[RECORD_BYTES_MAX / 8] = {0};
+	CUpti_ActivityAPI *call = (CUpti_ActivityAPI *)record;
+
+	if (section->size > sizeof(record) || section->size < sizeof(CUpti_ActivityKind))
+		return;
+	memcpy(record, section->bytes, section->size);
+	records_change_times(record, section->size, move_time, &moved);
+	records_change_pointers(record, section->size, point_to_text, NULL);
+	if ((call->kind == CUPTI_ACTIVITY_KIND_RUNTIME || call->kind == CUPTI_ACTIVITY_KIND_DRIVER) && call->threadId == 0)
+		call->threadId = (uint32_t)started_by;
+	if ((unsigned)call->kind >= CUPTI_ACTIVITY_KIND_COUNT || enabled[call->kind])
+		emit(record, section->size);
+}
+
+static void play_section(const struct records_section *section, uint64_t moved)
 {
 	uint64_t number;
-	union {
-		CUpti_ActivityKernel9 largest;
-		char bytes[1024];
-	} record = {0};
+	uint32_t call[2];
+	const char *text;
+	size_t size;
 
-	if (kind == FAKE_CUPTI_TEXT && size > sizeof(number)) {
-		memcpy(&number, bytes, sizeof(number));
-		if (number < TEXTS_MAX)
-			replay->texts[number] = strndup(bytes + sizeof(number), size - sizeof(number));
-	} else if (kind == FAKE_CUPTI_RECORD && size >= sizeof(CUpti_ActivityKind) && size <= sizeof(record)) {
-		memcpy(&record, bytes, size);
-		adapt(replay, &record, moved);
-		emit(&record, size);
-	}
+	if (section->kind == RECORDS_RECORD)
+		play_record(section, moved);
+	else if (section->kind == RECORDS_TEXT && records_take(section, &number, sizeof(number), &text, &size)) {
+		texts[text_count % TEXTS_MAX].number = number;
+		texts[text_count++ % TEXTS_MAX].text = strndup(text, size);
+	} else if (section->kind == RECORDS_CALL && records_take(section, call, sizeof(call), &text, &size)) {
+		calls[call_count % TEXTS_MAX].domain = call[0];
+		calls[call_count % TEXTS_MAX].callback = call[1];
+		calls[call_count++ % TEXTS_MAX].name = strndup(text, size);
+	} else if (section->kind == RECORDS_DROPPED && records_take(section, &number, sizeof(number), &text, &size))
+		dropped += number;
 }
 
-/* The lock is held. The texts stay, for records point to them. */
+static uint64_t start_of(const void *bytes, size_t size)
+{
+	struct records records;
+	struct records_section section;
+	struct records_clock clock = {0};
+	const char *rest;
+	uint32_t version;
+
+	if (!records_open(&records, bytes, size, &version))
+		abort();
+	while (records_next(&records, &section))
+		if (section.kind == RECORDS_CLOCK && records_take(&section, &clock, sizeof(clock), &rest, &size))
+			break;
+	return (uint64_t)clock.device_ns;
+}
+
+/* The lock is held. */
 static void play_file(const char *path)
 {
-	static struct replay replay;
 	FILE *file = fopen(path, "rb");
-	struct fake_cupti_head head;
-	uint32_t section[2];
-	char *bytes;
+	struct records records;
+	struct records_section section;
+	uint32_t version;
+	uint64_t moved;
+	uint8_t *bytes;
+	size_t size;
 
-	if (!file || fread(&head, sizeof(head), 1, file) != 1 || memcmp(head.magic, FAKE_CUPTI_MAGIC, 8) != 0)
+	if (!file || fseek(file, 0, SEEK_END) || !(bytes = malloc((size_t)ftell(file) + 1)))
 		abort();
-	while (fread(section, sizeof(section), 1, file) == 1) {
-		size_t padded = (section[1] + (size_t)7) / 8 * 8;
-
-		bytes = calloc(1, padded + 1);
-		if (fread(bytes, 1, padded, file) == padded)
-			play_section(&replay, section[0], bytes, section[1], started_at - head.start);
-		free(bytes);
-	}
+	size = (size_t)ftell(file);
+	rewind(file);
+	if (fread(bytes, 1, size, file) != size)
+		abort();
 	fclose(file);
+	text_count = call_count = 0;
+	records_open(&records, bytes, size, &version);
+	moved = started_at - start_of(bytes, size);
+	while (records_next(&records, &section))
+		play_section(&section, moved);
+	free(bytes);
+}
+
+/* --- capturing ------------------------------------------------------------------------------------------------------ */
+
+SHOW void fake_cupti_capture(uint64_t node, uint64_t original)
+{
+	CUpti_GraphData graph = {.node = (CUgraphNode)(uintptr_t)node, .originalNode = (CUgraphNode)(uintptr_t)original};
+	const CUpti_ResourceData data = {.resourceDescriptor = &graph};
+	CUpti_CallbackId callback = original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
+
+	if (subscribed && callbacks[callback])
+		tell(tell_data, CUPTI_CB_DOMAIN_RESOURCE, callback, &data);
 }
 
 /* --- CUPTI's entry points ------------------------------------------------------------------------------------------- */
@@ -294,6 +338,11 @@ SHOW CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 
 SHOW CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t callback, const char **name)
 {
+	for (size_t i = 0; i < call_count && i < TEXTS_MAX; i++)
+		if (calls[i].domain == (uint32_t)domain && calls[i].callback == callback) {
+			*name = calls[i].name;
+			return CUPTI_SUCCESS;
+		}
 	*name = domain == CUPTI_CB_DOMAIN_DRIVER_API                           ? "cuLaunchKernel"
 	        : callback == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000  ? "cudaLaunchKernel_v7000"
 	        : callback == CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020   ? "cudaMemcpyAsync_v3020"
@@ -304,13 +353,13 @@ SHOW CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t call
 
 SHOW CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data)
 {
-	(void)callback;
-	(void)data;
 	if (result_of(__func__) != CUPTI_SUCCESS)
 		return result_of(__func__);
 	if (subscribed)
 		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 	subscribed = true;
+	tell = callback;
+	tell_data = data;
 	*handle = (CUpti_SubscriberHandle)&subscribed;
 	return CUPTI_SUCCESS;
 }
@@ -319,7 +368,25 @@ SHOW CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle handle)
 {
 	(void)handle;
 	subscribed = false;
+	memset(callbacks, 0, sizeof(callbacks));
 	return CUPTI_SUCCESS;
+}
+
+SHOW CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                                     CUpti_CallbackId callback)
+{
+	(void)handle;
+	if (domain != CUPTI_CB_DOMAIN_RESOURCE || callback >= sizeof(callbacks))
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	callbacks[callback] = enable;
+	return result_of(__func__);
+}
+
+/* Nodes are their own ids. */
+SHOW CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t *ret_id)
+{
+	*ret_id = (uint64_t)(uintptr_t)node;
+	return result_of(__func__);
 }
 
 SHOW CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)

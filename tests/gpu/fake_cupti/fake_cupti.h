@@ -2,33 +2,13 @@
  *
  * A library with CUPTI's entry points and no GPU behind it, so that loading, buffers, threads and errors run for real. What a
  * GPU would have done is told to it: by a test that launches (fake_cupti_launch), or by a file of records that is delivered when
- * the collector flushes (FAKE_CUPTI_RECORDS in the environment). Records are the structures of CUPTI's own headers.
- *
- * A file of records, all numbers little endian:
- *
- *     "OPSCUPTI"  uint32_t 1  uint32_t CUPTI's version   uint64_t time of the start
- *     then sections: uint32_t kind, uint32_t bytes, the bytes, zeros up to a multiple of 8
- *         FAKE_CUPTI_TEXT    uint64_t number, then the text: what records point to with that number
- *         FAKE_CUPTI_RECORD  one record; a thread 0 is the one that started the collection
- *
- * Times move so that the file's start falls on the start of the collection.
+ * the collector flushes (FAKE_CUPTI_RECORDS in the environment; ../replay/records.h says what is in one). Times move so that
+ * the file's start falls on the start of the collection. Records are the structures of CUPTI's own headers.
  */
 #ifndef FAKE_CUPTI_H
 #define FAKE_CUPTI_H
 
 #include <stdint.h>
-
-#define FAKE_CUPTI_MAGIC "OPSCUPTI"
-#define FAKE_CUPTI_FORMAT 1
-
-enum fake_cupti_section { FAKE_CUPTI_TEXT = 1, FAKE_CUPTI_RECORD = 2 };
-
-struct fake_cupti_head {
-	char magic[8];
-	uint32_t format;
-	uint32_t version;
-	uint64_t start;
-};
 
 /* Makes an entry point fail from now on with a CUptiResult; 0 lets it work again. */
 void fake_cupti_fail(const char *function, int result);
@@ -39,6 +19,8 @@ uint32_t fake_cupti_launch(const char *mangled_name, uint32_t blocks, uint32_t t
                            uint64_t run_ns);
 /* The same of a copy from pageable memory to the device. */
 uint32_t fake_cupti_copy(uint64_t bytes, uint64_t delay_ns, uint64_t run_ns);
+/* The calling thread captures a node of a CUDA graph; or, with an original, instantiates a copy of that one. */
+void fake_cupti_capture(uint64_t node, uint64_t original);
 /* As if the GPU had recorded this; copied. */
 void fake_cupti_emit(const void *record, uint32_t size);
 

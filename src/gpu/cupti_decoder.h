@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the decoder share; see cupti_records.h for what it does.
+ */
+#ifndef OPS_GPU_CUPTI_DECODER_H
+#define OPS_GPU_CUPTI_DECODER_H
+
+#include "gpu/cupti_records.h"
+
+#include <cupti_activity_deprecated.h>
+
+/* The records as CUPTI 11.8 has them, with which those of all later ones begin. */
+typedef CUpti_ActivityKernel8 cupti_kernel;
+typedef CUpti_ActivityMemcpy5 cupti_copy;
+typedef CUpti_ActivityMemcpyPtoP4 cupti_peer_copy;
+typedef CUpti_ActivityMemset4 cupti_set;
+
+/* A text that is made once for each key, of whatever bytes: true with its id when it was made before. Else decoder->text is
+ * empty, to be filled and handed to `keep`, which gives the id; 0 when memory is out. */
+bool ops_cupti_known(struct ops_cupti_decoder *decoder, const void *key, size_t size, uint32_t *ret_text);
+uint32_t ops_cupti_keep(struct ops_cupti_decoder *decoder, const void *key, size_t size);
+/* The id of a kernel's name as its source has it; 0 when memory is out. */
+uint32_t ops_cupti_kernel_name(struct ops_cupti_decoder *decoder, const char *mangled);
+
+/* What becomes of a record: its fields in `activity`, whose kind stays OPS_ACTIVITY_KIND_COUNT when nothing does; `size` is
+ * at least that of the structure it is named after. */
+typedef void ops_cupti_take(struct ops_cupti_decoder *decoder, const void *record, size_t size, struct ops_activity *activity);
+
+/* cupti_work.c */
+ops_cupti_take ops_cupti_take_kernel;
+ops_cupti_take ops_cupti_take_copy;
+ops_cupti_take ops_cupti_take_peer_copy;
+ops_cupti_take ops_cupti_take_set;
+/* cupti_sync.c */
+ops_cupti_take ops_cupti_take_sync;
+ops_cupti_take ops_cupti_take_event;
+/* cupti_extras.c */
+ops_cupti_take ops_cupti_take_marker;
+ops_cupti_take ops_cupti_take_environment;
+ops_cupti_take ops_cupti_take_pool;
+
+#endif

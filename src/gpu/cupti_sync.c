@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What CUPTI records of waiting: its records name contexts and events, rows say devices and streams. Which is which is known
+ * when all records were seen.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "gpu/cupti_decoder.h"
+
+void ops_cupti_take_event(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+{
+	const CUpti_ActivityCudaEvent *record = bytes;
+	struct ops_cupti_event *event = OPS_ARRAY_PUSH(&decoder->events);
+
+	(void)size;
+	(void)activity;
+	if (event)
+		*event = (struct ops_cupti_event){record->contextId, record->eventId, record->correlationId, record->streamId};
+	else
+		decoder->activities->lost++;
+}
+
+void ops_cupti_take_sync(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+{
+	const CUpti_ActivitySynchronization *record = bytes;
+	struct ops_cupti_sync *sync;
+
+	(void)size;
+	(void)activity;
+	if (!(decoder->kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_SYNC)))
+		return;
+	sync = OPS_ARRAY_PUSH(&decoder->syncs);
+	if (!sync || !record->start || !record->end) {
+		decoder->syncs.count -= sync != NULL;
+		decoder->activities->lost++;
+		return;
+	}
+	*sync = (struct ops_cupti_sync){
+		.activity = {.kind = OPS_ACTIVITY_SYNC,
+	                     .start_ns = (int64_t)record->start,
+	                     .end_ns = (int64_t)record->end,
+	                     .stream = record->streamId == CUPTI_SYNCHRONIZATION_INVALID_VALUE ? -1 : (int64_t)record->streamId,
+	                     .correlation = record->correlationId},
+		.type = record->type,
+		.context = record->contextId,
+		.event = record->cudaEventId,
+	};
+}
+
+/* --- at the end ----------------------------------------------------------------------------------------------------- */
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct ops_cupti_event *x = a, *y = b;
+
+	if (x->context != y->context)
+		return x->context < y->context ? -1 : 1;
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	return x->correlation < y->correlation ? -1 : x->correlation > y->correlation;
+}
+
+/* The last time an event was recorded before it was waited for; NULL when that is not known. */
+static const struct ops_cupti_event *find_event(const struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
+{
+	const struct ops_cupti_event wanted = {sync->context, sync->event, (uint32_t)sync->activity.correlation, 0};
+	size_t low = 0, high = decoder->events.count;
+	const struct ops_cupti_event *found;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_events(&decoder->events.items[middle], &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	found = low ? &decoder->events.items[low - 1] : NULL;
+	return found && found->context == sync->context && found->event == sync->event ? found : NULL;
+}
+
+static uint16_t device_of(const struct ops_cupti_decoder *decoder, uint32_t context)
+{
+	uint32_t number = ops_intern_find(&decoder->contexts, &context, sizeof(context));
+
+	return number < decoder->context_devices.count ? decoder->context_devices.items[number] : 0;
+}
+
+static void put_event(struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
+{
+	const struct ops_cupti_event *event = find_event(decoder, sync);
+
+	if (event)
+		ops_buffer_printf(&decoder->text, ",\"wait_on_stream\":%u,\"wait_on_cuda_event_record_corr_id\":%u", event->stream,
+		                  event->correlation);
+	ops_buffer_printf(&decoder->text, ",\"wait_on_cuda_event_id\":%u", sync->event);
+}
+
+static void add_sync(struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
+{
+	static const char *const names[] = {"Unknown Sync", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"};
+	uint32_t type = sync->type < sizeof(names) / sizeof(names[0]) ? sync->type : 0;
+	struct ops_activity activity = sync->activity;
+
+	activity.device = device_of(decoder, sync->context);
+	activity.name = ops_activities_text(decoder->activities, names[type], strlen(names[type]));
+	decoder->text.size = 0;
+	ops_buffer_printf(&decoder->text, "\"cuda_sync_kind\":\"%s\",\"stream\":%lld,\"device\":%u,\"context\":%u", names[type],
+	                  (long long)activity.stream, activity.device, sync->context);
+	if (type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE ||
+	    type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT)
+		put_event(decoder, sync);
+	if (!decoder->text.failed)
+		activity.details = ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
+	ops_activities_add(decoder->activities, &activity);
+}
+
+void ops_cupti_decode_end(struct ops_cupti_decoder *decoder)
+{
+	if (decoder->events.count)
+		qsort(decoder->events.items, decoder->events.count, sizeof(*decoder->events.items), compare_events);
+	for (size_t i = 0; i < decoder->syncs.count; i++)
+		add_sync(decoder, &decoder->syncs.items[i]);
+	decoder->activities->lost += decoder->open_markers; /* ranges that outlasted the session */
+	decoder->syncs.count = decoder->events.count = decoder->open_markers = 0;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What CUPTI records of work on devices: kernels, copies, sets.
+ */
+#include "base/alloc.h"
+#include "base/json.h"
+#include "gpu/cupti_decoder.h"
+
+/* What holds for the records of every library that is loaded (OPS_CUPTI_VERSION_MIN). */
+#define SAME_PLACE(old, new, field) _Static_assert(offsetof(old, field) == offsetof(new, field), "records of CUPTI")
+SAME_PLACE(cupti_kernel, CUpti_ActivityKernel13, name);
+SAME_PLACE(cupti_kernel, CUpti_ActivityKernel13, graphId);
+SAME_PLACE(cupti_kernel, CUpti_ActivityKernel13, channelType);
+SAME_PLACE(CUpti_ActivityKernel11, CUpti_ActivityKernel13, priority);
+SAME_PLACE(cupti_copy, CUpti_ActivityMemcpy7, channelType);
+SAME_PLACE(cupti_set, CUpti_ActivityMemset5, channelType);
+
+#define VERSION_PRIORITY 130100u /* from here on kernels have a priority */
+
+static void put_number(struct ops_buffer *text, const char *key, double value)
+{
+	char digits[32];
+
+	ops_buffer_printf(text, ",\"%s\":", key);
+	ops_buffer_append(text, digits, (size_t)(ops_json_double_to(digits, value) - digits));
+}
+
+static void put_graph(struct ops_buffer *text, uint32_t graph, uint64_t node)
+{
+	if (node)
+		ops_buffer_printf(text, ",\"graph id\":%u,\"graph node id\":%llu", graph, (unsigned long long)node);
+}
+
+static void put_channel(struct ops_buffer *text, uint32_t channel, uint32_t type)
+{
+	if (type != CUPTI_CHANNEL_TYPE_INVALID)
+		ops_buffer_printf(text, ",\"channel\":%u,\"channel_type\":%u", channel, type);
+}
+
+/* What the records of work on a device call alike, though they lie at different places. */
+#define PLACE(activity, record)                                                                    \
+	((activity)->start_ns = (int64_t)(record)->start, (activity)->end_ns = (int64_t)(record)->end,  \
+	 (activity)->device = (uint16_t)(record)->deviceId, (activity)->stream = (record)->streamId,   \
+	 (activity)->correlation = (record)->correlationId)
+
+/* Waiting is told by contexts alone. */
+static void note_context(struct ops_cupti_decoder *decoder, uint32_t context, uint32_t device)
+{
+	uint32_t number = ops_intern_add(&decoder->contexts, &context, sizeof(context));
+	uint16_t *known = number == decoder->context_devices.count ? OPS_ARRAY_PUSH(&decoder->context_devices) : NULL;
+
+	if (known)
+		*known = (uint16_t)device;
+}
+
+/* --- kernels -------------------------------------------------------------------------------------------------------- */
+
+/* What kernels have in common that differ in time and name alone. No padding: it is compared as bytes. */
+struct launch_shape {
+	struct ops_kernel_shape shape;
+	uint32_t device;
+	uint32_t context;
+	uint32_t stream;
+	uint32_t graph;
+	uint32_t channel;
+	uint32_t channel_type;
+	int32_t priority;
+	uint32_t unused;
+	uint64_t graph_node;
+};
+_Static_assert(sizeof(struct launch_shape) == 72, "no padding");
+
+static const struct ops_multiprocessor *device_of(const struct ops_cupti_decoder *decoder, uint32_t ordinal)
+{
+	static const struct ops_multiprocessor unknown;
+
+	return ordinal < decoder->devices.count ? &decoder->devices.items[ordinal] : &unknown;
+}
+
+static void put_limits(struct ops_buffer *text, const struct ops_occupancy *occupancy)
+{
+	static const char *const names[] = {"WARPS", "REGS", "SMEM", "BLOCKS"};
+	const char *separator = "";
+
+	ops_buffer_append_text(text, ",\"limitingFactors\":\"");
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!(occupancy->limits & 1u << i))
+			continue;
+		ops_buffer_append_text(text, separator);
+		ops_buffer_append_text(text, names[i]);
+		separator = "|";
+	}
+	ops_buffer_append_text(text, "\"");
+}
+
+static void put_occupancy(struct ops_buffer *text, const struct ops_occupancy *occupancy)
+{
+	put_number(text, "blocks per SM", occupancy->blocks_a_multiprocessor);
+	put_number(text, "warps per SM", occupancy->warps_a_multiprocessor);
+	ops_buffer_printf(text, ",\"est. achieved occupancy %%\":%d", (int)(occupancy->percent + 0.5));
+	ops_buffer_printf(text, ",\"occupancy\":{\"activeBlocksPerMultiprocessor\":%u", occupancy->active_blocks);
+	put_limits(text, occupancy);
+	ops_buffer_printf(text,
+	                  ",\"blockLimitRegs\":%u,\"blockLimitSharedMem\":%u,\"blockLimitWarps\":%u,\"blockLimitBlocks\":%u"
+	                  ",\"allocatedRegistersPerBlock\":%u,\"allocatedSharedMemPerBlock\":%u}",
+	                  occupancy->by_registers, occupancy->by_shared, occupancy->by_warps, occupancy->by_blocks,
+	                  occupancy->registers_a_block, occupancy->shared_a_block);
+}
+
+static uint32_t launch_details(struct ops_cupti_decoder *decoder, const struct launch_shape *launch)
+{
+	const struct ops_multiprocessor *device = device_of(decoder, launch->device);
+	const uint32_t *grid = launch->shape.grid, *block = launch->shape.block;
+	struct ops_buffer *text = &decoder->text;
+	uint32_t details;
+
+	if (ops_cupti_known(decoder, launch, sizeof(*launch), &details))
+		return details;
+	note_context(decoder, launch->context, launch->device);
+	ops_buffer_printf(text,
+	                  "\"queued\":0,\"device\":%u,\"context\":%u,\"stream\":%u,\"registers per thread\":%u,\"shared memory\":%u",
+	                  launch->device, launch->context, launch->stream, launch->shape.registers,
+	                  launch->shape.shared_bytes);
+	ops_buffer_printf(text, ",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u]", grid[0], grid[1], grid[2], block[0], block[1],
+	                  block[2]);
+	if (device->count) {
+		struct ops_occupancy occupancy = ops_occupancy_of(device, &launch->shape);
+
+		put_occupancy(text, &occupancy);
+	}
+	put_graph(text, launch->graph, launch->graph_node);
+	if (decoder->library->version >= VERSION_PRIORITY)
+		ops_buffer_printf(text, ",\"priority\":%d", launch->priority);
+	put_channel(text, launch->channel, launch->channel_type);
+	return ops_cupti_keep(decoder, launch, sizeof(*launch));
+}
+
+static int32_t priority_of(const struct ops_cupti_decoder *decoder, const void *bytes, size_t size)
+{
+	const CUpti_ActivityKernel11 *record = bytes;
+
+	return decoder->library->version >= VERSION_PRIORITY && size >= sizeof(*record) ? record->priority : 0;
+}
+
+void ops_cupti_take_kernel(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+{
+	const cupti_kernel *record = bytes;
+	struct launch_shape launch = {
+		.shape = {.grid = {(uint32_t)record->gridX, (uint32_t)record->gridY, (uint32_t)record->gridZ},
+	                  .block = {(uint32_t)record->blockX, (uint32_t)record->blockY, (uint32_t)record->blockZ},
+	                  .registers = record->registersPerThread,
+	                  .shared_bytes = (uint32_t)record->staticSharedMemory + (uint32_t)record->dynamicSharedMemory},
+		.device = record->deviceId,
+		.context = record->contextId,
+		.stream = record->streamId,
+		.graph = record->graphId,
+		.channel = record->channelID,
+		.channel_type = record->channelType,
+		.priority = priority_of(decoder, bytes, size),
+		.graph_node = record->graphNodeId,
+	};
+
+	activity->kind = OPS_ACTIVITY_KERNEL;
+	PLACE(activity, record);
+	activity->graph_node = record->graphNodeId;
+	activity->name = ops_cupti_kernel_name(decoder, record->name);
+	activity->details = launch_details(decoder, &launch);
+}
+
+/* --- copies and sets ------------------------------------------------------------------------------------------------ */
+
+static const char *memory_name(uint32_t kind)
+{
+	static const char *const names[] = {"Unknown", "Pageable", "Pinned", "Device",
+	                                    "Array",   "Managed",  "Device Static", "Managed Static"};
+
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "Unrecognized";
+}
+
+static const char *copy_name(uint32_t kind)
+{
+	static const char *const names[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+	                                    "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "<unknown>";
+}
+
+/* What copies and sets have in common that differ in time and size alone. No padding. */
+struct copy_shape {
+	uint32_t kind; /* CUpti_ActivityKind */
+	uint32_t device;
+	uint32_t context;
+	uint32_t stream;
+	uint32_t graph;
+	uint32_t peers[4]; /* devices and contexts of the source and the destination */
+	uint32_t channel;
+	uint32_t channel_type;
+	uint32_t unused;
+	uint64_t graph_node;
+};
+_Static_assert(sizeof(struct copy_shape) == 56, "no padding");
+
+static uint32_t copy_details(struct ops_cupti_decoder *decoder, const struct copy_shape *copy)
+{
+	struct ops_buffer *text = &decoder->text;
+	uint32_t details;
+
+	if (ops_cupti_known(decoder, copy, sizeof(*copy), &details))
+		return details;
+	note_context(decoder, copy->context, copy->device);
+	ops_buffer_printf(text, "\"device\":%u,\"context\":%u,\"stream\":%u", copy->device, copy->context, copy->stream);
+	if (copy->kind == CUPTI_ACTIVITY_KIND_MEMCPY2)
+		ops_buffer_printf(text,
+		                  ",\"fromDevice\":%u,\"inDevice\":%u,\"toDevice\":%u,\"fromContext\":%u,\"inContext\":%u,\"toContext\":%u",
+		                  copy->peers[0], copy->device, copy->peers[2], copy->peers[1], copy->context, copy->peers[3]);
+	put_graph(text, copy->graph, copy->graph_node);
+	put_channel(text, copy->channel, copy->channel_type);
+	return ops_cupti_keep(decoder, copy, sizeof(*copy));
+}
+
+/* "Memcpy HtoD (Pageable -> Device)" */
+static uint32_t copy_text(struct ops_cupti_decoder *decoder, uint32_t kind, uint32_t from, uint32_t to)
+{
+	const uint32_t key[4] = {CUPTI_ACTIVITY_KIND_MEMCPY, kind, from, to};
+	uint32_t name;
+
+	if (ops_cupti_known(decoder, key, sizeof(key), &name))
+		return name;
+	ops_buffer_printf(&decoder->text, "Memcpy %s (%s -> %s)", copy_name(kind), memory_name(from), memory_name(to));
+	return ops_cupti_keep(decoder, key, sizeof(key));
+}
+
+#define COPY_SHAPE(record, ...)                                                                    \
+	{.kind = (record)->kind, .device = (record)->deviceId, .context = (record)->contextId,         \
+	 .stream = (record)->streamId, .graph = (record)->graphId, .graph_node = (record)->graphNodeId, \
+	 .channel = (record)->channelID, .channel_type = (record)->channelType, __VA_ARGS__}
+
+void ops_cupti_take_copy(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+{
+	const cupti_copy *record = bytes;
+	struct copy_shape copy = COPY_SHAPE(record, .peers = {0});
+
+	(void)size;
+	activity->kind = OPS_ACTIVITY_MEMCPY;
+	PLACE(activity, record);
+	activity->bytes = record->bytes;
+	activity->name = copy_text(decoder, record->copyKind, record->srcKind, record->dstKind);
+	activity->details = copy_details(decoder, &copy);
+}
+
+void ops_cupti_take_peer_copy(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
+                              struct ops_activity *activity)
+{
+	const cupti_peer_copy *record = bytes;
+	struct copy_shape copy = COPY_SHAPE(record, .peers = {record->srcDeviceId, record->srcContextId,
+	                                                       record->dstDeviceId, record->dstContextId});
+
+	(void)size;
+	activity->kind = OPS_ACTIVITY_MEMCPY;
+	PLACE(activity, record);
+	activity->bytes = record->bytes;
+	activity->name = copy_text(decoder, record->copyKind, record->srcKind, record->dstKind);
+	activity->details = copy_details(decoder, &copy);
+}
+
+/* "Memset (Device)" */
+static uint32_t set_text(struct ops_cupti_decoder *decoder, uint32_t memory)
+{
+	const uint32_t key[2] = {CUPTI_ACTIVITY_KIND_MEMSET, memory};
+	uint32_t name;
+
+	if (ops_cupti_known(decoder, key, sizeof(key), &name))
+		return name;
+	ops_buffer_printf(&decoder->text, "Memset (%s)", memory_name(memory));
+	return ops_cupti_keep(decoder, key, sizeof(key));
+}
+
+void ops_cupti_take_set(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+{
+	const cupti_set *record = bytes;
+	struct copy_shape set = COPY_SHAPE(record, .peers = {0});
+
+	(void)size;
+	activity->kind = OPS_ACTIVITY_MEMSET;
+	PLACE(activity, record);
+	activity->bytes = record->bytes;
+	activity->name = set_text(decoder, record->memoryKind);
+	activity->details = copy_details(decoder, &set);
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes the files of records (records.h) that are replayed in tests, from the structures of CUPTI's headers. The deprecated ones
+ * among them are those that older libraries send.
+ *
+ *     make_records FOLDER            writes them
+ *     make_records FOLDER --check    tells whether those there are still what would be written
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cupti.h>
+
+#include <cupti_activity_deprecated.h>
+
+#include "records.h"
+
+#define CUPTI_11_8 18
+#define CUPTI_12_9 28
+#define CUPTI_13_5 130500
+
+#define START_NS INT64_C(1800000000000000000) /* of the host */
+#define DEVICE_LAG_NS INT64_C(700000000000000000)
+#define AT(us) (uint64_t)(START_NS - DEVICE_LAG_NS + (int64_t)((us) * 1000)) /* on the device's clock */
+
+enum { MAIN = 4001, AUTOGRAD = 4002, PINNED = 4003 }; /* threads */
+enum { GEMM = 1, RELU, ADAM, TRITON, NORM, TINY, STEP, DOMAIN };
+
+static FILE *file; /* in memory */
+static char *bytes;
+static size_t size;
+static uint32_t version;
+static uint32_t correlation;
+
+/* --- sections ------------------------------------------------------------------------------------------------------- */
+
+static void text(uint64_t number, const char *what)
+{
+	records_write(file, RECORDS_TEXT, &number, sizeof(number), what, strlen(what));
+}
+
+static void clock_pair(double us, int64_t drift_ns)
+{
+	const struct records_clock clock = {(int64_t)AT(us) + drift_ns, START_NS + (int64_t)(us * 1000)};
+
+	records_write(file, RECORDS_CLOCK, &clock, sizeof(clock), NULL, 0);
+}
+
+static void device(uint32_t ordinal)
+{
+	const struct records_device known = {ordinal, 9, 0, 132, 32, 2048, 65536, 233472, 1024, 32};
+	char json[200];
+
+	snprintf(json, sizeof(json),
+	         "{\"id\":%u,\"name\":\"NVIDIA H100 80GB HBM3\",\"totalGlobalMem\":85018279936,\"computeMajor\":9,"
+	         "\"computeMinor\":0,\"numSms\":132}",
+	         ordinal);
+	records_write(file, RECORDS_DEVICE, &known, sizeof(known), json, strlen(json));
+}
+
+static void name_call(CUpti_CallbackDomain domain, uint32_t id, const char *name)
+{
+	const uint32_t call[2] = {domain, id};
+
+	records_write(file, RECORDS_CALL, call, sizeof(call), name, strlen(name) + 1);
+}
+
+static void range(uint32_t thread, bool is_operator, double from_us, double to_us, const char *name)
+{
+	const struct records_range where = {thread, is_operator, START_NS + (int64_t)(from_us * 1000),
+	                                    START_NS + (int64_t)(to_us * 1000)};
+
+	records_write(file, RECORDS_RANGE, &where, sizeof(where), name, strlen(name));
+}
+
+static void record(const void *what, size_t what_bytes)
+{
+	records_write(file, RECORDS_RECORD, what, what_bytes, NULL, 0);
+}
+
+/* --- records -------------------------------------------------------------------------------------------------------- */
+
+static void call(CUpti_ActivityKind kind, uint32_t id, uint32_t thread, double from_us, double to_us)
+{
+	const CUpti_ActivityAPI made = {.kind = kind, .cbid = id, .start = AT(from_us), .end = AT(to_us), .processId = 4000,
+	                                .threadId = thread, .correlationId = correlation};
+
+	record(&made, sizeof(made));
+}
+
+static void runtime(uint32_t id, uint32_t thread, double from_us, double to_us)
+{
+	correlation++;
+	call(CUPTI_ACTIVITY_KIND_RUNTIME, id, thread, from_us, to_us);
+}
+
+static size_t kernel_size(void)
+{
+	return version < 20 ? sizeof(CUpti_ActivityKernel8)
+	       : version < 130000 ? sizeof(CUpti_ActivityKernel9)
+	                          : sizeof(CUpti_ActivityKernel13);
+}
+
+static void kernel(uint32_t name, uint32_t device_id, uint32_t stream, double from_us, double to_us, int32_t blocks, uint32_t node)
+{
+	CUpti_ActivityKernel13 ran = {
+		.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+		.registersPerThread = 40,
+		.start = AT(from_us),
+		.end = AT(to_us),
+		.deviceId = device_id,
+		.contextId = device_id + 1,
+		.streamId = stream,
+		.gridX = blocks,
+		.gridY = 1,
+		.gridZ = 1,
+		.blockX = 256,
+		.blockY = 1,
+		.blockZ = 1,
+		.staticSharedMemory = 4096,
+		.correlationId = correlation,
+		.name = (const char *)(uintptr_t)name,
+		.graphId = node ? 3 : 0,
+		.graphNodeId = node,
+		.channelID = 10,
+		.channelType = CUPTI_CHANNEL_TYPE_COMPUTE,
+		.priority = -2,
+	};
+
+	record(&ran, kernel_size());
+}
+
+static void launch(uint32_t name, uint32_t thread, uint32_t device_id, uint32_t stream, double call_us, double from_us, double to_us)
+{
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, thread, call_us, call_us + 5);
+	kernel(name, device_id, stream, from_us, to_us, 264, 0);
+}
+
+static void copy(CUpti_ActivityMemcpyKind kind, CUpti_ActivityMemoryKind from, CUpti_ActivityMemoryKind to, uint64_t count,
+                 uint32_t stream, double from_us, double to_us)
+{
+	const CUpti_ActivityMemcpy7 moved = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
+	                                     .copyKind = (uint8_t)kind,
+	                                     .srcKind = (uint8_t)from,
+	                                     .dstKind = (uint8_t)to,
+	                                     .bytes = count,
+	                                     .start = AT(from_us),
+	                                     .end = AT(to_us),
+	                                     .contextId = 1,
+	                                     .streamId = stream,
+	                                     .correlationId = correlation,
+	                                     .channelID = 12,
+	                                     .channelType = CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY};
+
+	record(&moved, version < 20 ? sizeof(CUpti_ActivityMemcpy5)
+	               : version < 130000 ? sizeof(CUpti_ActivityMemcpy6)
+	                                  : sizeof(moved));
+}
+
+static void peer_copy(uint64_t count, double from_us, double to_us)
+{
+	const CUpti_ActivityMemcpyPtoP4 moved = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY2,
+	                                         .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP,
+	                                         .srcKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+	                                         .dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+	                                         .bytes = count,
+	                                         .start = AT(from_us),
+	                                         .end = AT(to_us),
+	                                         .contextId = 1,
+	                                         .streamId = 7,
+	                                         .srcContextId = 1,
+	                                         .dstDeviceId = 1,
+	                                         .dstContextId = 2,
+	                                         .correlationId = correlation};
+
+	record(&moved, sizeof(moved));
+}
+
+static void set(uint64_t count, double from_us, double to_us, uint32_t node)
+{
+	const CUpti_ActivityMemset5 filled = {.kind = CUPTI_ACTIVITY_KIND_MEMSET,
+	                                      .bytes = count,
+	                                      .start = AT(from_us),
+	                                      .end = AT(to_us),
+	                                      .contextId = 1,
+	                                      .streamId = 7,
+	                                      .correlationId = correlation,
+	                                      .memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+	                                      .graphNodeId = node,
+	                                      .graphId = node ? 3 : 0};
+
+	record(&filled, version < 130000 ? sizeof(CUpti_ActivityMemset4) : sizeof(filled));
+}
+
+static void wait_for(CUpti_ActivitySynchronizationType type, uint32_t context, uint32_t stream, uint32_t event, double from_us, double to_us)
+{
+	const CUpti_ActivitySynchronization2 waited = {.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+	                                               .type = type,
+	                                               .start = AT(from_us),
+	                                               .end = AT(to_us),
+	                                               .correlationId = correlation,
+	                                               .contextId = context,
+	                                               .streamId = stream,
+	                                               .cudaEventId = event};
+
+	record(&waited, version < CUPTI_12_9 ? sizeof(CUpti_ActivitySynchronization) : sizeof(waited));
+}
+
+static void event(uint32_t stream, uint32_t id)
+{
+	const CUpti_ActivityCudaEvent recorded = {.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT, .correlationId = correlation, .contextId = 1,
+	                                          .streamId = stream, .eventId = id};
+
+	record(&recorded, sizeof(recorded));
+}
+
+static void overhead(CUpti_ActivityOverheadKind kind, double from_us, double to_us)
+{
+	CUpti_ActivityOverhead3 spent = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD, .overheadKind = kind,
+	                                 .objectKind = CUPTI_ACTIVITY_OBJECT_THREAD, .start = AT(from_us), .end = AT(to_us)};
+
+	spent.objectId.pt.processId = 4000;
+	spent.objectId.pt.threadId = MAIN;
+	record(&spent, version < CUPTI_12_9 ? sizeof(CUpti_ActivityOverhead) : sizeof(spent));
+}
+
+static void marker(uint32_t id, CUpti_ActivityFlag flags, double us, uint32_t name)
+{
+	CUpti_ActivityMarker2 marked = {.kind = CUPTI_ACTIVITY_KIND_MARKER, .flags = flags, .timestamp = AT(us), .id = id,
+	                                .objectKind = CUPTI_ACTIVITY_OBJECT_THREAD, .name = (const char *)(uintptr_t)name,
+	                                .domain = (const char *)(uintptr_t)DOMAIN};
+
+	marked.objectId.pt.processId = 4000;
+	marked.objectId.pt.threadId = MAIN;
+	record(&marked, sizeof(marked));
+}
+
+static void environment(CUpti_ActivityEnvironmentKind kind, double us, uint32_t first, uint32_t second)
+{
+	CUpti_ActivityEnvironment state = {.kind = CUPTI_ACTIVITY_KIND_ENVIRONMENT, .timestamp = AT(us), .environmentKind = kind};
+
+	state.data.speed.smClock = first; /* the first field of each */
+	state.data.speed.memoryClock = second;
+	record(&state, sizeof(state));
+}
+
+static void pool(double us, uint64_t held, uint64_t used)
+{
+	const CUpti_ActivityMemoryPool3 state = {.kind = CUPTI_ACTIVITY_KIND_MEMORY_POOL,
+	                                         .memoryPoolOperationType = CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_TRIMMED,
+	                                         .memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL,
+	                                         .address = 0x7000,
+	                                         .size = held,
+	                                         .timestamp = AT(us),
+	                                         .utilizedSize = used};
+
+	record(&state, version < 130000 ? sizeof(CUpti_ActivityMemoryPool2) : sizeof(state));
+}
+
+/* --- scenes --------------------------------------------------------------------------------------------------------- */
+
+static void begin(uint32_t cupti)
+{
+	file = open_memstream(&bytes, &size);
+	version = cupti;
+	correlation = 100;
+	records_write_head(file, cupti);
+	clock_pair(0, 0);
+	device(0);
+	device(1);
+	text(GEMM, "_Z4gemmPKfS0_Pf");
+	text(RELU, "_Z4reluPf");
+	text(ADAM, "_Z4adamPfS_");
+	text(TRITON, "triton_poi_fused_add_0");
+	text(NORM, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
+	text(TINY, "_Z4tinyPf");
+	text(STEP, "optimizer step");
+	text(DOMAIN, "training");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, "cudaLaunchKernel_v7000");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, "cudaMemcpyAsync_v3020");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020, "cudaMemsetAsync_v3020");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, "cudaStreamSynchronize_v3020");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, "cudaDeviceSynchronize_v3020");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, "cudaEventRecord_v3020");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaStreamWaitEvent_v3020, "cudaStreamWaitEvent_v3020");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, "cudaGraphLaunch_v10000");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyPeerAsync_v4000, "cudaMemcpyPeerAsync_v4000");
+	name_call(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx");
+	name_call(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "cuLaunchKernel");
+}
+
+static void end(double us, int64_t drift_ns)
+{
+	clock_pair(us, drift_ns);
+	fclose(file);
+}
+
+static bool write_file(const char *path)
+{
+	FILE *out = fopen(path, "wb");
+
+	return out && fwrite(bytes, 1, size, out) == size && fclose(out) == 0;
+}
+
+static bool is_in_file(const char *path)
+{
+	FILE *in = fopen(path, "rb");
+	char *there = malloc(size + 1);
+	bool same = in && fread(there, 1, size + 1, in) == size && memcmp(there, bytes, size) == 0;
+
+	if (in)
+		fclose(in);
+	free(there);
+	return same;
+}
+
+/* A step of training: a loader's copy from a thread of its own, the forward pass, the backward pass on autograd's thread, a Triton
+ * kernel by the driver alone, streams that wait for each other, and a second device. */
+static void training(void)
+{
+	range(MAIN, false, 10, 900, "ProfilerStep#1");
+	range(MAIN, true, 20, 120, "aten::linear");
+	range(MAIN, true, 30, 110, "aten::addmm");
+	range(MAIN, true, 130, 170, "aten::relu");
+	range(MAIN, true, 180, 240, "Torch-Compiled Region: 0/0");
+	range(MAIN, true, 700, 780, "aten::_to_copy");
+	range(AUTOGRAD, false, 300, 500, "backward");
+	range(AUTOGRAD, true, 310, 490, "autograd::engine::evaluate_function: AddmmBackward0");
+	range(AUTOGRAD, true, 320, 480, "aten::mm");
+
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, PINNED, 5, 12);
+	copy(CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, CUPTI_ACTIVITY_MEMORY_KIND_PINNED, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, 1 << 20, 13, 15, 60);
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, PINNED, 62, 63);
+	event(13, 5);
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaStreamWaitEvent_v3020, MAIN, 64, 65);
+	wait_for(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, 1, 7, 5, 64, 65);
+	overhead(CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, 66, 90);
+	/* one launch as the runtime and the driver tell of it */
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, MAIN, 92, 104);
+	call(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, MAIN, 94, 102);
+	kernel(GEMM, 0, 7, 110, 260, 264, 0);
+	launch(RELU, MAIN, 0, 7, 140, 262, 280);
+	correlation++;
+	call(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, MAIN, 200, 210);
+	kernel(TRITON, 0, 7, 282, 300, 64, 0);
+	call(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent, MAIN, 211, 212);
+	launch(GEMM, AUTOGRAD, 0, 7, 330, 340, 500);
+	launch(NORM, AUTOGRAD, 1, 7, 400, 410, 600);
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyPeerAsync_v4000, AUTOGRAD, 450, 455);
+	peer_copy(4 << 20, 460, 500);
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020, MAIN, 600, 605);
+	set(4096, 610, 612, 0);
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, MAIN, 710, 720);
+	copy(CUPTI_ACTIVITY_MEMCPY_KIND_DTOH, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, 4, 7, 722, 724);
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, MAIN, 721, 760);
+	wait_for(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, 1, 7, 0, 721, 760);
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, MAIN, 800, 880);
+	wait_for(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE, 2, CUPTI_SYNCHRONIZATION_INVALID_VALUE, 0, 800, 880);
+}
+
+/* A graph of three nodes is launched twice. */
+static void graph(void)
+{
+	range(MAIN, false, 10, 900, "ProfilerStep#1");
+	range(MAIN, true, 20, 60, "replay");
+	range(MAIN, true, 100, 140, "replay");
+	for (int i = 0; i < 2; i++) {
+		double from = 30 + 80 * i;
+
+		runtime(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, MAIN, from, from + 8);
+		kernel(GEMM, 0, 7, from + 10, from + 30, 264, 51);
+		set(4096, from + 31, from + 32, 52);
+		kernel(ADAM, 0, 7, from + 33, from + 43, 132, 53);
+	}
+}
+
+static void extras(void)
+{
+	range(MAIN, true, 100, 200, "aten::mm");
+	marker(1, CUPTI_ACTIVITY_FLAG_MARKER_START, 50, STEP);
+	marker(2, CUPTI_ACTIVITY_FLAG_MARKER_START, 60, GEMM);
+	launch(GEMM, MAIN, 0, 7, 110, 130, 190);
+	marker(2, CUPTI_ACTIVITY_FLAG_MARKER_END, 210, 0);
+	marker(3, CUPTI_ACTIVITY_FLAG_MARKER_INSTANTANEOUS, 220, RELU);
+	marker(9, CUPTI_ACTIVITY_FLAG_MARKER_END, 230, 0); /* began before the session */
+	marker(1, CUPTI_ACTIVITY_FLAG_MARKER_END, 250, 0);
+	marker(4, CUPTI_ACTIVITY_FLAG_MARKER_START, 260, STEP); /* ends after the session */
+	environment(CUPTI_ACTIVITY_ENVIRONMENT_SPEED, 100, 1980, 2619);
+	environment(CUPTI_ACTIVITY_ENVIRONMENT_TEMPERATURE, 101, 61, 0);
+	environment(CUPTI_ACTIVITY_ENVIRONMENT_POWER, 102, 412500, 700000);
+	environment(CUPTI_ACTIVITY_ENVIRONMENT_COOLING, 103, 35, 0);
+	pool(120, 64 << 20, 48 << 20);
+	pool(240, 32 << 20, 0);
+}
+
+#define STEPS 5
+
+static double step_at(int step, double us)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "ProfilerStep#%d", step);
+	range(MAIN, false, 10 + us * step, us * (step + 1) - 10, name);
+	return 10 + us * step;
+}
+
+/* Kernels that are launched more slowly than they run. */
+static void slow_launches(void)
+{
+	for (int step = 0; step < STEPS; step++) {
+		double from = step_at(step, 2000);
+
+		for (int i = 0; i < 12; i++) {
+			double at = from + 20 + 150 * i;
+
+			range(MAIN, true, at, at + 140, "aten::add");
+			launch(TINY, MAIN, 0, 7, at + 120, at + 127, at + 129);
+		}
+	}
+}
+
+/* Copies from pageable memory, and values that the host waits for before it goes on. */
+static void waiting(void)
+{
+	for (int step = 0; step < STEPS; step++) {
+		double from = step_at(step, 4000);
+
+		range(MAIN, true, from + 10, from + 1100, "aten::to");
+		runtime(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, MAIN, from + 20, from + 1050);
+		copy(CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, 16 << 20,
+		     7, from + 30, from + 1040);
+		for (int i = 0; i < 6; i++) {
+			double at = from + 1200 + 400 * i;
+
+			range(MAIN, true, at, at + 30, "aten::mm");
+			launch(GEMM, MAIN, 0, 7, at + 20, at + 27, at + 227);
+			range(MAIN, true, at + 32, at + 250, "aten::item");
+			range(MAIN, true, at + 33, at + 249, "aten::_local_scalar_dense");
+			runtime(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, MAIN, at + 35, at + 40);
+			copy(CUPTI_ACTIVITY_MEMCPY_KIND_DTOH, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, 4,
+			     7, at + 228, at + 230);
+			runtime(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, MAIN, at + 41, at + 245);
+			wait_for(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, 1, 7, 0, at + 41, at + 245);
+		}
+	}
+}
+
+/* A minute on a device whose clock gains 20 microseconds a second; its times are as it has them. */
+static void drift(void)
+{
+	for (int i = 1; i < 6; i++) {
+		double at = 1e7 * i;
+
+		range(MAIN, true, at - 10, at + 10, "aten::mm");
+		launch(GEMM, MAIN, 0, 7, at * 1.00002 - 5, at * 1.00002, at * 1.00002 + 100);
+	}
+}
+
+int main(int count, char **arguments)
+{
+	const char *folder = count > 1 ? arguments[1] : ".";
+	bool check = count > 2 && strcmp(arguments[2], "--check") == 0;
+	static const struct {
+		const char *name;
+		uint32_t version;
+		void (*play)(void);
+		double until_us;
+		int64_t drift_ns;
+	} scenes[] = {
+		{"training-11.8.cupti", CUPTI_11_8, training, 1000, 0}, {"training-12.9.cupti", CUPTI_12_9, training, 1000, 0},
+		{"training-13.5.cupti", CUPTI_13_5, training, 1000, 0}, {"graph-13.5.cupti", CUPTI_13_5, graph, 1000, 0},
+		{"extras-13.5.cupti", CUPTI_13_5, extras, 300, 0},      {"launches-12.9.cupti", CUPTI_12_9, slow_launches, 2010.0 * STEPS, 0},
+		{"waiting-12.9.cupti", CUPTI_12_9, waiting, 4010.0 * STEPS, 0},
+		{"drift-12.9.cupti", CUPTI_12_9, drift, 6e7, 1200000},
+	};
+
+	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+		char path[4096];
+
+		snprintf(path, sizeof(path), "%s/%s", folder, scenes[i].name);
+		begin(scenes[i].version);
+		scenes[i].play();
+		end(scenes[i].until_us, scenes[i].drift_ns);
+		if (!(check ? is_in_file(path) : write_file(path))) {
+			fprintf(stderr, "%s %s\n", path, check ? "is not what this program makes" : "cannot be written");
+			return 1;
+		}
+		free(bytes);
+	}
+	return 0;
+}

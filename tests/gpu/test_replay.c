@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files of records replayed (replay/records.h): what becomes of each is compared with a file beside it, and what becomes of
+ * records that no GPU would send is looked at. With OPSTROBE_REWRITE in the environment the files are written anew.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <cupti.h>
+
+#include <opstrobe/advice.h>
+#include <opstrobe/views.h>
+
+#include "asking.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "gpu/cupti.h"
+#include "replay/replayer.h"
+
+/* --- files ---------------------------------------------------------------------------------------------------------- */
+
+struct file {
+	char *bytes;
+	size_t size;
+};
+
+static void path_of(char *path, size_t size, const char *name)
+{
+	snprintf(path, size, "%s/%s", getenv("OPSTROBE_REPLAYS"), name);
+}
+
+static struct file load(const char *name)
+{
+	struct file file = {0};
+	char path[4096];
+	FILE *opened;
+
+	path_of(path, sizeof(path), name);
+	opened = fopen(path, "rb");
+	if (!opened)
+		fail_msg("cannot open %s", path);
+	fseek(opened, 0, SEEK_END);
+	file.size = (size_t)ftell(opened);
+	rewind(opened);
+	file.bytes = malloc(file.size + 1);
+	assert_int_equal(fread(file.bytes, 1, file.size, opened), file.size);
+	file.bytes[file.size] = '\0';
+	fclose(opened);
+	return file;
+}
+
+static struct ops_trace *replay_bytes(const void *bytes, size_t size)
+{
+	struct replayer replayer;
+	struct ops_trace *trace = NULL;
+	struct ops_error error;
+
+	assert_true(replayer_init(&replayer, bytes, size));
+	if (replayer_trace(&replayer, OPS_ACTIVITY_ALL, &trace, &error) || ops_trace_check(trace, &error))
+		fail_msg("%s", error.text);
+	replayer_release(&replayer);
+	return trace;
+}
+
+static struct ops_trace *replay(const char *name)
+{
+	struct file file = load(name);
+	struct ops_trace *trace = replay_bytes(file.bytes, file.size);
+
+	free(file.bytes);
+	return trace;
+}
+
+/* --- traces as text ------------------------------------------------------------------------------------------------- */
+
+static void put_string(struct ops_buffer *text, const struct ops_trace *trace, uint32_t id)
+{
+	struct ops_string string = ops_trace_string(trace, id);
+
+	ops_buffer_append(text, string.bytes, string.size);
+}
+
+static void put_track(struct ops_buffer *text, const struct ops_trace *trace, uint32_t i)
+{
+	size_t count;
+	const struct ops_track *track = &ops_trace_tracks(trace, &count)[i];
+
+	if (track->kind == OPS_TRACK_STREAM && !(track->flags & OPS_TRACK_PID_TEXT))
+		ops_buffer_printf(text, "GPU %lld stream %lld", (long long)track->pid, (long long)track->tid);
+	else if (track->flags & OPS_TRACK_PID_TEXT)
+		put_string(text, trace, (uint32_t)track->pid);
+	else
+		ops_buffer_printf(text, "thread %lld", (long long)track->tid);
+}
+
+static void put_event(struct ops_buffer *text, const struct ops_trace *trace, uint32_t row, int64_t from_ns)
+{
+	const struct ops_events *e = ops_trace_events(trace);
+	uint32_t by = launch_of(trace, row);
+
+	ops_buffer_printf(text, "%u %s '", row, ops_event_kind_category(e->kind[row]));
+	put_string(text, trace, e->name[row]);
+	ops_buffer_append_text(text, "' on ");
+	put_track(text, trace, e->track[row]);
+	ops_buffer_printf(text, ", %lld to %lld ns, id %llu, correlation %lld", (long long)(e->start_ns[row] - from_ns),
+	                  (long long)(e->end_ns[row] - from_ns), (unsigned long long)e->id[row],
+	                  e->correlation ? (long long)e->correlation[row] : -1);
+	if (e->parent[row] != OPS_NONE)
+		ops_buffer_printf(text, ", in %u", e->parent[row]);
+	if (by != OPS_NONE)
+		ops_buffer_printf(text, ", by %u", by);
+	if (e->extra && e->extra[row] != OPS_NONE) {
+		ops_buffer_append_text(text, "\n\t");
+		put_string(text, trace, e->extra[row]);
+	}
+	ops_buffer_append_text(text, "\n");
+}
+
+static void put_counters(struct ops_buffer *text, const struct ops_trace *trace, int64_t from_ns)
+{
+	size_t count;
+	const struct ops_counter_record *counters = ops_trace_counters(trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		put_track(text, trace, counters[i].track);
+		ops_buffer_append_text(text, ": ");
+		put_string(text, trace, counters[i].name);
+		ops_buffer_printf(text, " %g at %lld ns\n", counters[i].value, (long long)(counters[i].time_ns - from_ns));
+	}
+}
+
+/* The value of a key of the views, an object or array, with a line for each part. */
+static void put_view(struct ops_buffer *text, const char *views, const char *key)
+{
+	const char *at = strstr(views, key);
+	int depth = 0;
+
+	assert_non_null(at);
+	do {
+		at++;
+		depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+		ops_buffer_append(text, at, 1);
+		if (*at == '{' || *at == '[' || (*at == ',' && (at[-1] == '}' || at[-1] == ']')))
+			ops_buffer_append_text(text, "\n");
+	} while (depth > 0 || (*at != '}' && *at != ']'));
+	ops_buffer_append_text(text, "\n");
+}
+
+static void put_views(struct ops_buffer *text, const struct ops_trace *trace)
+{
+	char *views;
+	size_t size;
+
+	assert_int_equal(ops_views_json(trace, &views, &size, NULL), OPS_OK);
+	put_view(text, views, "\"gpus\":");
+	put_view(text, views, "\"kernels\":");
+	ops_free_views(views);
+}
+
+static struct ops_buffer describe(const struct ops_trace *trace)
+{
+	int64_t from_ns = ops_trace_info(trace)->start_ns;
+	struct ops_buffer text = {0};
+
+	for (uint32_t row = 0; row < ops_trace_events(trace)->count; row++)
+		put_event(&text, trace, row, from_ns);
+	put_counters(&text, trace, from_ns);
+	ops_buffer_printf(&text, "lost %llu\n", (unsigned long long)ops_trace_info(trace)->lost);
+	put_views(&text, trace);
+	ops_buffer_append(&text, "", 1);
+	assert_false(text.failed);
+	return text;
+}
+
+static void compare(const struct ops_buffer *text, const char *name)
+{
+	struct file expected;
+	char path[4096];
+	size_t line = 1;
+
+	if (getenv("OPSTROBE_REWRITE")) {
+		FILE *file;
+
+		path_of(path, sizeof(path), name);
+		file = fopen(path, "wb");
+		assert_non_null(file);
+		fwrite(text->bytes, 1, text->size - 1, file);
+		fclose(file);
+	}
+	expected = load(name);
+	for (size_t i = 0; i < text->size - 1 && i < expected.size; i++) {
+		if (text->bytes[i] != expected.bytes[i])
+			fail_msg("%s differs in line %zu, from '%.80s'", name, line, text->bytes + i);
+		line += text->bytes[i] == '\n';
+	}
+	assert_int_equal(text->size - 1, expected.size);
+	free(expected.bytes);
+}
+
+static void expect(const char *name)
+{
+	struct ops_trace *trace;
+	struct ops_buffer text;
+	char file[64];
+
+	snprintf(file, sizeof(file), "%s.cupti", name);
+	trace = replay(file);
+	text = describe(trace);
+	snprintf(file, sizeof(file), "%s.txt", name);
+	compare(&text, file);
+	ops_buffer_release(&text);
+	ops_trace_unref(trace);
+}
+
+/* --- files as expected ---------------------------------------------------------------------------------------------- */
+
+static void a_training_step_is_as_expected(void **state)
+{
+	(void)state;
+	expect("training-13.5");
+}
+
+/* The same records in the structures of older libraries say the same but for what those do not tell. */
+static void older_libraries_say_the_same(void **state)
+{
+	static const char *const older[] = {"training-11.8.cupti", "training-12.9.cupti"};
+	struct ops_trace *newest = replay("training-13.5.cupti");
+	struct ops_buffer text = describe(newest);
+
+	(void)state;
+	assert_non_null(strstr(text.bytes, ",\"priority\":-2"));
+	for (char *at; (at = strstr(text.bytes, ",\"priority\":-2"));)
+		memmove(at, at + 14, strlen(at + 14) + 1);
+	for (size_t i = 0; i < 2; i++) {
+		struct ops_trace *trace = replay(older[i]);
+		struct ops_buffer said = describe(trace);
+
+		assert_string_equal(said.bytes, text.bytes);
+		ops_buffer_release(&said);
+		ops_trace_unref(trace);
+	}
+	ops_buffer_release(&text);
+	ops_trace_unref(newest);
+}
+
+static void graphs_and_extras_are_as_expected(void **state)
+{
+	(void)state;
+	expect("graph-13.5");
+	expect("extras-13.5");
+}
+
+static void a_drifting_clock_is_corrected(void **state)
+{
+	struct ops_trace *trace = replay("drift-12.9.cupti");
+	const struct ops_events *e = ops_trace_events(trace);
+	int64_t at_ns = ops_trace_info(trace)->start_ns;
+
+	(void)state;
+	for (uint32_t row = 0; row < e->count; row++) {
+		if (e->kind[row] != OPS_EVENT_KERNEL)
+			continue;
+		at_ns += 10000000000;
+		assert_in_range(e->start_ns[row], at_ns - 1000, at_ns + 1000);
+		assert_int_not_equal(e->id[row], 0); /* under its operator */
+	}
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 5);
+	ops_trace_unref(trace);
+}
+
+/* --- records that no GPU would send --------------------------------------------------------------------------------- */
+
+/* Changes a record in place and its size; false leaves it out. */
+typedef bool change_record(uint8_t *record, size_t *size);
+
+/* A file with every record changed, in the other order if wanted, and so many said to be dropped. */
+static struct ops_trace *replay_changed(const char *name, change_record *change, bool backwards, uint64_t dropped)
+{
+	struct file file = load(name), changed = {0};
+	struct records records;
+	struct records_section section, found[256];
+	struct ops_trace *trace;
+	uint32_t version;
+	size_t count = 0;
+	FILE *out = open_memstream(&changed.bytes, &changed.size);
+
+	assert_true(records_open(&records, file.bytes, file.size, &version));
+	records_write_head(out, version);
+	while (records_next(&records, &section))
+		if (section.kind == RECORDS_RECORD)
+			found[count++] = section;
+		else
+			records_write(out, section.kind, NULL, 0, section.bytes, section.size);
+	for (size_t i = 0; i < count; i++) {
+		uint8_t record[RECORD_BYTES_MAX] = {0};
+		size_t size;
+
+		section = found[backwards ? count - 1 - i : i];
+		size = section.size;
+		memcpy(record, section.bytes, size);
+		if (!change || change(record, &size))
+			records_write(out, RECORDS_RECORD, NULL, 0, record, size);
+	}
+	if (dropped)
+		records_write(out, RECORDS_DROPPED, &dropped, sizeof(dropped), NULL, 0);
+	fclose(out);
+	trace = replay_bytes(changed.bytes, changed.size);
+	free(changed.bytes);
+	free(file.bytes);
+	return trace;
+}
+
+static uint32_t kind_of(const uint8_t *record)
+{
+	uint32_t kind;
+
+	memcpy(&kind, record, sizeof(kind));
+	return kind;
+}
+
+static bool halve(uint8_t *record, size_t *size)
+{
+	(void)record;
+	*size /= 2;
+	return true;
+}
+
+static void records_that_are_too_short_are_lost(void **state)
+{
+	struct ops_trace *trace = replay_changed("training-13.5.cupti", halve, false, 0);
+
+	(void)state;
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL) + count_kind(trace, OPS_EVENT_RUNTIME), 0);
+	assert_int_equal(ops_trace_info(trace)->lost, 29);
+	ops_trace_unref(trace);
+}
+
+static bool make_unknown(uint8_t *record, size_t *size)
+{
+	uint32_t kind = kind_of(record) * 1000;
+
+	(void)size;
+	memcpy(record, &kind, sizeof(kind));
+	return true;
+}
+
+static void unknown_kinds_are_passed_over(void **state)
+{
+	struct ops_trace *trace = replay_changed("training-13.5.cupti", make_unknown, false, 0);
+
+	(void)state;
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL) + count_kind(trace, OPS_EVENT_RUNTIME), 0);
+	assert_int_equal(ops_trace_info(trace)->lost, 0);
+	ops_trace_unref(trace);
+}
+
+static void the_order_of_records_does_not_matter(void **state)
+{
+	struct ops_trace *trace = replay_changed("training-13.5.cupti", NULL, true, 0), *straight = replay("training-13.5.cupti");
+	struct ops_buffer text = describe(trace), wanted = describe(straight);
+
+	(void)state;
+	assert_string_equal(text.bytes, wanted.bytes);
+	ops_buffer_release(&text);
+	ops_buffer_release(&wanted);
+	ops_trace_unref(trace);
+	ops_trace_unref(straight);
+}
+
+static bool drop_calls(uint8_t *record, size_t *size)
+{
+	(void)size;
+	return kind_of(record) != CUPTI_ACTIVITY_KIND_RUNTIME && kind_of(record) != CUPTI_ACTIVITY_KIND_DRIVER;
+}
+
+static void work_whose_launch_is_missing_stays_without_an_operator(void **state)
+{
+	struct ops_trace *trace = replay_changed("training-13.5.cupti", drop_calls, false, 7);
+	const struct ops_events *e = ops_trace_events(trace);
+
+	(void)state;
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 5);
+	for (uint32_t row = 0; row < e->count; row++) {
+		if (e->kind[row] == OPS_EVENT_KERNEL)
+			assert_int_equal(e->id[row], 0);
+		assert_int_equal(launch_of(trace, row), OPS_NONE);
+	}
+	assert_int_equal(ops_trace_info(trace)->lost, 7);
+	ops_trace_unref(trace);
+}
+
+static uint32_t one_correlation;
+
+static bool correlate_alike(uint8_t *record, size_t *size)
+{
+	(void)size;
+	switch (kind_of(record)) {
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		memcpy(record + offsetof(CUpti_ActivityKernel9, correlationId), &one_correlation, 4);
+		break;
+	case CUPTI_ACTIVITY_KIND_RUNTIME:
+	case CUPTI_ACTIVITY_KIND_DRIVER:
+		memcpy(record + offsetof(CUpti_ActivityAPI, correlationId), &one_correlation, 4);
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+/* All is launched by the first call that says so, up to the largest number. */
+static void one_correlation_for_all_is_the_first_call(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct ops_trace *trace;
+		uint32_t first = OPS_NONE;
+
+		one_correlation = i ? UINT32_MAX : 1;
+		trace = replay_changed("training-13.5.cupti", correlate_alike, false, 0);
+		for (uint32_t row = 0; row < ops_trace_events(trace)->count; row++) {
+			if (ops_trace_events(trace)->kind[row] != OPS_EVENT_KERNEL)
+				continue;
+			first = first == OPS_NONE ? launch_of(trace, row) : first;
+			assert_int_equal(launch_of(trace, row), first);
+		}
+		assert_int_not_equal(first, OPS_NONE);
+		ops_trace_unref(trace);
+	}
+}
+
+static uint64_t to_the_end(void *unused, uint64_t time)
+{
+	(void)unused;
+	return time % 2000 ? UINT64_MAX - time : time ^ (UINT64_C(1) << 63);
+}
+
+static bool wrap_times(uint8_t *record, size_t *size)
+{
+	records_change_times(record, *size, to_the_end, NULL);
+	return true;
+}
+
+static void times_out_of_this_world_are_counted_with(void **state)
+{
+	struct ops_trace *trace = replay_changed("training-13.5.cupti", wrap_times, false, 0);
+	char *views;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 5);
+	assert_int_equal(ops_views_json(trace, &views, &size, NULL), OPS_OK);
+	ops_free_views(views);
+	ops_trace_unref(trace);
+}
+
+static void files_that_end_early_are_read_as_far_as_they_go(void **state)
+{
+	struct file file = load("training-13.5.cupti");
+
+	(void)state;
+	for (size_t size = sizeof(struct records_head); size < file.size; size += 61) {
+		char *part = malloc(size);
+
+		memcpy(part, file.bytes, size);
+		ops_trace_unref(replay_bytes(part, size));
+		free(part);
+	}
+	free(file.bytes);
+}
+
+/* --- through the library that stands in for CUPTI ------------------------------------------------------------------- */
+
+static void the_collector_for_cupti_says_the_same(void **state)
+{
+	struct ops_trace *direct = replay("training-13.5.cupti"), *live;
+	char path[4096];
+	struct run run;
+
+	(void)state;
+	path_of(path, sizeof(path), "training-13.5.cupti");
+	setenv("FAKE_CUPTI_RECORDS", path, 1);
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	usleep(2000); /* so long as the file */
+	live = checked_trace(stop_run(&run));
+	unsetenv("FAKE_CUPTI_RECORDS");
+	for (enum ops_event_kind kind = OPS_EVENT_KERNEL; kind <= OPS_EVENT_OVERHEAD; kind++)
+		if (kind != OPS_EVENT_GPU_USER_ANNOTATION) /* those are ranges of the host, which is another */
+			assert_int_equal(count_kind(direct, kind), count_kind(live, kind));
+	for (uint32_t row = 0; row < ops_trace_events(live)->count; row++)
+		if (ops_trace_events(live)->kind[row] == OPS_EVENT_KERNEL)
+			assert_int_not_equal(launch_of(live, row), OPS_NONE);
+	ops_trace_unref(live);
+	ops_trace_unref(direct);
+}
+
+/* --- advice --------------------------------------------------------------------------------------------------------- */
+
+static void assert_advice(const char *name, const char *const *ids)
+{
+	struct ops_trace *trace = replay(name);
+	const struct ops_worker worker = {.trace = trace, .name = "host_1"};
+	char *advice, id[64];
+	size_t size;
+
+	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_JSON, &advice, &size, NULL), OPS_OK);
+	for (; *ids; ids++) {
+		snprintf(id, sizeof(id), "{\"id\":\"%s\"", *ids);
+		if (!strstr(advice, id))
+			fail_msg("%s gives no %s: %s", name, *ids, advice);
+	}
+	ops_free_advice(advice);
+	ops_trace_unref(trace);
+}
+
+static void advice_has_its_evidence_from_recorded_work(void **state)
+{
+	(void)state;
+	assert_advice("launches-12.9.cupti", (const char *const[]){"launch-bound", "device-idle", NULL});
+	assert_advice("waiting-12.9.cupti", (const char *const[]){"pageable-copies", "synchronising-calls", "device-idle", NULL});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_training_step_is_as_expected),
+		cmocka_unit_test(older_libraries_say_the_same),
+		cmocka_unit_test(graphs_and_extras_are_as_expected),
+		cmocka_unit_test(a_drifting_clock_is_corrected),
+		cmocka_unit_test(records_that_are_too_short_are_lost),
+		cmocka_unit_test(unknown_kinds_are_passed_over),
+		cmocka_unit_test(the_order_of_records_does_not_matter),
+		cmocka_unit_test(work_whose_launch_is_missing_stays_without_an_operator),
+		cmocka_unit_test(one_correlation_for_all_is_the_first_call),
+		cmocka_unit_test(times_out_of_this_world_are_counted_with),
+		cmocka_unit_test(files_that_end_early_are_read_as_far_as_they_go),
+		cmocka_unit_test(the_collector_for_cupti_says_the_same),
+		cmocka_unit_test(advice_has_its_evidence_from_recorded_work),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
