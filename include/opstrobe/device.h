@@ -13,6 +13,7 @@
 #ifndef OPSTROBE_DEVICE_H
 #define OPSTROBE_DEVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <opstrobe/error.h>
@@ -60,6 +61,9 @@ const char *ops_cuda_describe(void);
 
 /* Begins to record a set of kinds of activity. One at a time in a process. On failure, which says why, nothing is recorded. */
 enum ops_code ops_cuda_start(uint32_t kinds, struct ops_device_session **ret_session, struct ops_error *error);
+
+/* Records nothing for a while (false), and again (true). OPS_UNSUPPORTED where the collector cannot. */
+enum ops_code ops_device_toggle(struct ops_device_session *session, bool on, struct ops_error *error);
 
 /* Ends it, and puts what was recorded into the recording of the session it ran beside; NULL throws it away. Takes the session
  * in every case. A failure of the collector is told, with what it did record in the recording. */

@@ -280,6 +280,26 @@ static PyObject *session_resume(PyObject *object, PyObject *ignored)
 	Py_RETURN_NONE;
 }
 
+/* toggle_devices(on): RuntimeError when they cannot be interrupted. */
+static PyObject *session_toggle_devices(PyObject *object, PyObject *on)
+{
+	struct session_object *self = (struct session_object *)object;
+	struct ops_error error;
+	enum ops_code code;
+	int truth = PyObject_IsTrue(on);
+
+	if (truth < 0)
+		return NULL;
+	if (!is_running(self) || !self->devices)
+		Py_RETURN_NONE;
+	Py_BEGIN_ALLOW_THREADS
+	code = ops_device_toggle(self->devices, truth, &error);
+	Py_END_ALLOW_THREADS
+	if (code)
+		return ops_ext_raise(&error);
+	Py_RETURN_NONE;
+}
+
 static PyObject *session_end_window(PyObject *object, PyObject *ignored)
 {
 	struct session_object *self = (struct session_object *)object;
@@ -359,6 +379,8 @@ static PyMethodDef session_methods[] = {
 	 "start()\n--\n\nBegins to record. RuntimeError while another session or torch's own profiler does."},
 	{"pause", session_pause, METH_NOARGS, "pause()\n--\n\nRecords nothing until resume."},
 	{"resume", session_resume, METH_NOARGS, "resume()\n--\n\nRecords again."},
+	{"toggle_devices", session_toggle_devices, METH_O,
+	 "toggle_devices(on)\n--\n\nRecords no devices (False) until it does again (True)."},
 	{"end_window", session_end_window, METH_NOARGS,
 	 "end_window()\n--\n\nSays that the window is over: what is told until stop() belongs to its last moment."},
 	{"stop", session_stop, METH_NOARGS,

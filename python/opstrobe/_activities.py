@@ -7,7 +7,7 @@ from opstrobe._enums import ProfilerActivity, as_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from opstrobe._activity_configs import ProfilerActivityConfig
@@ -20,10 +20,13 @@ _XPU_CALLS = frozenset({"XPU_RUNTIME", "XPU_DRIVER"})
 _PRIVATE_CALLS = frozenset({"PRIVATEUSE1_RUNTIME", "PRIVATEUSE1_DRIVER"})
 # The kinds that we record ourselves, all of the host.
 _RECORDED = frozenset({"CPU_OP", "CPU_INSTANT_EVENT", "USER_ANNOTATION", "PYTHON_FUNCTION"})
+# Kinds that Kineto does not have. The operators behind nodes of CUDA graphs are recorded unless filters say otherwise.
+_CUDA_MORE = frozenset({"GRAPH_NODE", "NVTX", "ENVIRONMENT", "MEMORY_POOL"})
+_CUDA_WHEN_NAMED = frozenset({"CUDA_SYNC", "NVTX", "ENVIRONMENT", "MEMORY_POOL"})
 # The kinds of each group, in the names of Kineto. Those of XPU are not checked: unknown ones are hardware counters.
 _KINDS: dict[ProfilerActivity, frozenset[str]] = {
     ProfilerActivity.CPU: _RECORDED | _XPU_CALLS | _CUDA_CALLS | _PRIVATE_CALLS | {"EXTERNAL_CORRELATION"},
-    ProfilerActivity.CUDA: _DEVICE | _CUDA_CALLS | {"GPU_USER_ANNOTATION", "OVERHEAD", "CUDA_SYNC"},
+    ProfilerActivity.CUDA: _DEVICE | _CUDA_CALLS | _CUDA_MORE | {"GPU_USER_ANNOTATION", "OVERHEAD", "CUDA_SYNC"},
     ProfilerActivity.MTIA: frozenset(
         {"MTIA_CCP_EVENTS", "MTIA_RUNTIME", "MTIA_INSIGHT", "MTIA_COUNTERS", "COLLECTIVE_COMM"}
     ),
@@ -91,12 +94,12 @@ def filters_of(configs: Configs) -> dict[ProfilerActivity, set[str]]:
 
 
 def device_kinds(filters: Mapping[Any, Iterable[str]], with_sync: bool) -> frozenset[str]:
-    """The kinds of CUDA's activity to record: those that its filter names, else all but the costly synchronisation."""
+    """The kinds of CUDA's activity to record: those that its filter names, else all but the costly or rarely wanted ones."""
     for key, names in filters.items():
         if as_member(ProfilerActivity, key) is ProfilerActivity.CUDA:
             return frozenset(names)
-    kinds = _KINDS[ProfilerActivity.CUDA]
-    return kinds if with_sync else kinds - {"CUDA_SYNC"}
+    kinds = _KINDS[ProfilerActivity.CUDA] - _CUDA_WHEN_NAMED
+    return kinds | {"CUDA_SYNC"} if with_sync else kinds
 
 
 def left_out_by(filters: Mapping[Any, Iterable[str]]) -> frozenset[str]:
@@ -115,8 +118,19 @@ def left_out_by(filters: Mapping[Any, Iterable[str]]) -> frozenset[str]:
     return left_out
 
 
-def refuse_extensions(configs: Configs) -> None:
-    """RuntimeError for the first extension: all of them need a device."""
+def kinds_of_extensions(configs: Configs, supported: Callable[[], set[ProfilerActivity]]) -> frozenset[str]:
+    """The kinds of CUDA's activity that extensions ask for besides. RuntimeError, by name, for what is not recorded."""
+    kinds: set[str] = set()
     for config in configs.values():
         for extension in config.profiler_configs:
-            raise RuntimeError(f"{type(extension).__name__} needs an NVIDIA device, and there is none")
+            name = type(extension).__name__
+            if ProfilerActivity.CUDA not in supported():
+                raise RuntimeError(f"{name} needs an NVIDIA device, and there is none")
+            if name == "PerformanceMetricsConfig":
+                raise RuntimeError("PerformanceMetricsConfig: hardware counters of CUDA devices are not recorded")
+            for switch in ("enable_graph_dependencies", "enable_event_node_ids"):
+                if getattr(extension, switch):
+                    raise RuntimeError(f"CuspyConfig({switch}=True) is not recorded")
+            kinds |= {"CUDA_SYNC"} if extension.enable_cuda_sync_events else set()
+            kinds |= {"ENVIRONMENT"} if extension.enable_environment_counters else set()
+    return frozenset(kinds)

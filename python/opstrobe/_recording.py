@@ -179,6 +179,11 @@ class Recording:
             else:
                 self._session.pause()
 
+    def toggle_devices(self, enable: bool) -> None:
+        """The same of what devices do."""
+        if self._session is not None:
+            self._session.toggle_devices(enable)
+
     def name_threads(self) -> None:
         if self.running:
             _thread_names.tell()

@@ -85,6 +85,7 @@ class profile(Recording):
         activity_filters: Mapping[Any, Iterable[str]] | None = None,
         _earlier: Trace | None = None,
         _record_ids: bool = False,
+        _more_kinds: frozenset[str] = frozenset(),
     ) -> None:
         self.enabled = enabled
         self._values = values_of(experimental_config)
@@ -107,7 +108,7 @@ class profile(Recording):
             record_ids=_record_ids,
             performance_events=tuple(self._values["performance_events"]),
             call_stacks=self._values["verbose"],
-            devices=device_kinds(activity_filters or {}, self._values["enable_cuda_sync_events"]),
+            devices=device_kinds(activity_filters or {}, self._values["enable_cuda_sync_events"]) | _more_kinds,
         )
         self.use_cuda = use_cuda
         self.use_cpu = use_cpu
@@ -144,8 +145,11 @@ class profile(Recording):
 
     def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pauses (False) and resumes (True) the recording of the activities that are named. Nothing while none runs."""
-        if ProfilerActivity.CPU in parse_activities(activities, set())[0]:
+        named = parse_activities(activities, set())[0]
+        if ProfilerActivity.CPU in named:
             self.toggle(bool(enabled))
+        if ProfilerActivity.CUDA in named:
+            self.toggle_devices(bool(enabled))
 
     def default_trace_id(self) -> str:
         import uuid

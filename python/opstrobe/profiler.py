@@ -7,7 +7,7 @@ import json
 import os
 
 from opstrobe import _core, _machine, _metadata
-from opstrobe._activities import filters_of, parse_activities, refuse_extensions
+from opstrobe._activities import filters_of, kinds_of_extensions, parse_activities
 from opstrobe._config import _ExperimentalConfig, check_experimental, values_of, without_trace_only
 from opstrobe._core import EventList, ModuleSummary, record_function
 from opstrobe._core import _RecordFunctionFast as _RecordFunctionFast
@@ -142,7 +142,7 @@ class _KinetoProfile:
             raise RuntimeError("this profile is recording already")
         if not self.activities:
             raise AssertionError("No activities specified for the profiler")
-        refuse_extensions(self.activity_configs)
+        more_kinds = kinds_of_extensions(self.activity_configs, supported_activities)
         earlier = self.profiler
         if earlier is not None and not self.acc_events:
             _warn_of_replacement()
@@ -162,6 +162,7 @@ class _KinetoProfile:
             activity_filters=self.activity_filters,
             _earlier=earlier.whole_trace if earlier is not None and self.acc_events else None,
             _record_ids=bool(self.execution_trace_observer),
+            _more_kinds=more_kinds,
         )
         window._prepare_trace()
         self.profiler = window

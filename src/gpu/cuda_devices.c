@@ -22,6 +22,7 @@ static struct {
 	__typeof__(&cuDeviceGetName) name;
 	__typeof__(&cuDeviceTotalMem_v2) total_memory;
 	__typeof__(&cuDeviceGetAttribute) attribute;
+	__typeof__(&cuDriverGetVersion) version; /* may be NULL */
 	const char *missing; /* why it cannot be used, NULL when it can */
 } driver;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -41,6 +42,7 @@ static void load(void)
 	FIND(name, cuDeviceGetName);
 	FIND(total_memory, cuDeviceTotalMem_v2);
 	FIND(attribute, cuDeviceGetAttribute);
+	FIND(version, cuDriverGetVersion);
 #undef FIND
 	if (!driver.init || !driver.count || !driver.get || !driver.name || !driver.total_memory || !driver.attribute)
 		driver.missing = "the driver (libcuda.so.1) lacks functions that are needed";
@@ -59,6 +61,14 @@ enum ops_code ops_cuda_device_count(uint32_t *ret_count, struct ops_error *error
 		return ops_fault(error, OPS_UNSUPPORTED, "the driver knows no device");
 	*ret_count = (uint32_t)count;
 	return OPS_OK;
+}
+
+uint32_t ops_cuda_driver_version(void)
+{
+	int version = 0;
+
+	pthread_once(&once, load);
+	return !driver.missing && driver.version && driver.version(&version) == CUDA_SUCCESS ? (uint32_t)version : 0;
 }
 
 static uint32_t attribute(CUdevice device, CUdevice_attribute which)

@@ -16,6 +16,9 @@
 /* How many there are. OPS_UNSUPPORTED where there is no driver, or it cannot be used, with its reason. */
 enum ops_code ops_cuda_device_count(uint32_t *ret_count, struct ops_error *error);
 
+/* The CUDA that the driver is made for: 12040 is 12.4; 0 when it does not tell. */
+uint32_t ops_cuda_driver_version(void);
+
 /* Device `ordinal`: what occupancy needs, all zero where the driver does not tell, and the JSON object of
  * "deviceProperties", appended to `json`. */
 void ops_cuda_device(uint32_t ordinal, struct ops_multiprocessor *ret_device, struct ops_buffer *json);

@@ -34,6 +34,8 @@ struct cupti_session {
 	CUpti_SubscriberHandle subscriber;
 	pthread_t drain;
 	atomic_bool stopping;
+	pid_t pid; /* a process that is forked has no drain thread, and no CUDA */
+	uint64_t unread; /* buffers in which CUPTI did not find its way */
 };
 
 /* CUPTI calls back without a context of ours, and may do so after the stop: these live as long as the process. */
@@ -77,9 +79,11 @@ static void decode_buffer(struct cupti_session *session, const struct ops_cupti_
 	uint8_t *bytes = atomic_load_explicit(&buffer->bytes, memory_order_relaxed);
 	const uint8_t *end = bytes + buffer->valid_bytes;
 	CUpti_Activity *record = NULL;
+	CUptiResult result;
 
-	while (session->library->cuptiActivityGetNextRecord(bytes, buffer->valid_bytes, &record) == CUPTI_SUCCESS)
+	while ((result = session->library->cuptiActivityGetNextRecord(bytes, buffer->valid_bytes, &record)) == CUPTI_SUCCESS)
 		ops_cupti_decode(&session->decoder, record, (size_t)(end - (const uint8_t *)record));
+	session->unread += result != CUPTI_ERROR_MAX_LIMIT_REACHED;
 }
 
 static void drain_buffers(struct cupti_session *session)
@@ -270,9 +274,13 @@ static enum ops_code start(void *unused, uint32_t kinds, struct ops_activities *
 		return ops_fault_memory(error);
 	session->library = library;
 	session->activities = activities;
+	session->pid = getpid();
 	ops_cupti_decoder_init(&session->decoder, library, activities, kinds);
 	pthread_mutex_lock(&lock);
-	code = running ? ops_fault(error, OPS_BUSY, "another session records CUDA's devices") : begin(session, error);
+	if (running && running->pid != getpid())
+		code = ops_fault(error, OPS_STATE, "the process was forked from one that records CUDA's devices");
+	else
+		code = running ? ops_fault(error, OPS_BUSY, "another session records CUDA's devices") : begin(session, error);
 	if (!code)
 		running = session;
 	pthread_mutex_unlock(&lock);
@@ -301,6 +309,10 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 	ops_cupti_decode_end(&session->decoder);
 	if (session->library->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS)
 		activities->lost += dropped;
+	activities->lost += session->unread; /* of how many records nobody knows */
+	if (!code && session->unread)
+		code = ops_fault(error, OPS_CORRUPT, "CUPTI could not read %llu of its buffers",
+		                 (unsigned long long)session->unread);
 	session->library->cuptiUnsubscribe(session->subscriber);
 	ops_cupti_graphs_take(activities);
 	ops_cupti_buffers_release(&buffers);
@@ -309,6 +321,20 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 }
 
 /* --- the collector -------------------------------------------------------------------------------------------------- */
+
+static enum ops_code toggle(void *unused, bool on, struct ops_error *error)
+{
+	enum ops_code code = OPS_OK;
+
+	(void)unused;
+	pthread_mutex_lock(&lock);
+	if (running && on)
+		code = enable(running, error);
+	else if (running)
+		disable(running);
+	pthread_mutex_unlock(&lock);
+	return code;
+}
 
 static int64_t clock_ns(void *unused)
 {
@@ -327,7 +353,7 @@ static void init(void)
 
 const struct ops_device_collector *ops_cupti_collector(void)
 {
-	static const struct ops_device_collector collector = {"CUPTI", NULL, start, stop, clock_ns};
+	static const struct ops_device_collector collector = {"CUPTI", NULL, start, stop, clock_ns, toggle};
 
 	pthread_once(&once, init);
 	return &collector;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "gpu/cuda_devices.h"
 
 static struct ops_cupti library;
 static struct ops_error failure; /* code OPS_OK once it is loaded */
@@ -120,6 +121,14 @@ enum ops_code ops_cupti_load(const struct ops_cupti **ret_library, struct ops_er
 	return OPS_OK;
 }
 
+/* The CUDA that a CUPTI belongs to, as drivers count: 13050 is 13.5. Before 13 versions do not tell but the major one. */
+static uint32_t cuda_of(uint32_t version)
+{
+	if (version >= 130000)
+		return version / 10000 * 1000 + version / 100 % 100 * 10;
+	return version > OPS_CUPTI_VERSION_MIN ? 12000 : 11080;
+}
+
 enum ops_code ops_cupti_fault(const struct ops_cupti *from, struct ops_error *error, CUptiResult result,
                               const char *what)
 {
@@ -130,6 +139,10 @@ enum ops_code ops_cupti_fault(const struct ops_cupti *from, struct ops_error *er
 	if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES || result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)
 		return ops_fault(error, OPS_STATE,
 		                 "%s: the driver lets only administrators profile (ERR_NVGPUCTRPERM)", what);
+	if (ops_cuda_driver_version() && ops_cuda_driver_version() < cuda_of(from->version))
+		return ops_fault(error, OPS_STATE, "%s: the driver is made for CUDA %u.%u, and '%s' for CUDA %u.%u (%d)", what,
+		                 ops_cuda_driver_version() / 1000, ops_cuda_driver_version() % 1000 / 10, from->path,
+		                 cuda_of(from->version) / 1000, cuda_of(from->version) % 1000 / 10, (int)result);
 	if (from->cuptiGetResultString(result, &text) != CUPTI_SUCCESS || !text)
 		text = "unknown error";
 	return ops_fault(error, OPS_STATE, "%s: %s (%d)", what, text, (int)result);

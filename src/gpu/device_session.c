@@ -73,6 +73,17 @@ enum ops_code ops_cuda_start(uint32_t kinds, struct ops_device_session **ret_ses
 	return ops_device_start(ops_cupti_collector(), kinds, ret_session, error);
 }
 
+enum ops_code ops_device_toggle(struct ops_device_session *session, bool on, struct ops_error *error)
+{
+	const struct ops_device_collector *collector = session->collector;
+	enum ops_code code;
+
+	if (!collector->toggle)
+		return ops_fault(error, OPS_UNSUPPORTED, "%s cannot be interrupted", collector->name);
+	code = collector->toggle(collector->self, on, error);
+	return code ? ops_fault_context(error, code, "cannot %s recording devices", on ? "resume" : "interrupt") : OPS_OK;
+}
+
 enum ops_code ops_device_stop(struct ops_device_session *take_session, struct ops_recording *recording,
                               struct ops_error *error)
 {

@@ -12,6 +12,7 @@
 #ifndef OPS_GPU_INTAKE_H
 #define OPS_GPU_INTAKE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <opstrobe/error.h>
@@ -30,6 +31,8 @@ struct ops_device_collector {
 	enum ops_code (*stop)(void *self, struct ops_activities *activities, struct ops_error *error);
 	/* The clock of its times, in ns, read now; called while it collects. */
 	int64_t (*clock_ns)(void *self);
+	/* Collects nothing for a while (false), and again (true). Between start and stop; NULL when it cannot. */
+	enum ops_code (*toggle)(void *self, bool on, struct ops_error *error);
 };
 
 /* Starts a collector beside a session of the recorder. OPS_NO_MEMORY, or why the collector cannot. It must live until the

@@ -15,8 +15,10 @@
 #include <cupti.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 #include "asking.h"
+#include "base/alloc.h"
 #include "fake_cupti/fake_cupti.h"
 #include "gpu/cupti.h"
 #include "gpu/cupti_buffers.h"
@@ -236,6 +238,129 @@ static void a_failing_flush_is_told_and_what_is_there_stays(void **state)
 	ops_trace_unref(trace);
 }
 
+/* A device that is lost, a context that is gone, buffers that cannot be read: one message, what the host did, and a count. */
+static void what_fails_at_the_end_is_told_once(void **state)
+{
+	static const struct {
+		const char *function;
+		int result;
+		const char *text;
+	} faults[] = {
+		{"cuptiActivityFlushAll", CUPTI_ERROR_INVALID_CONTEXT,
+	         "CUPTI could not finish recording devices: CUPTI did not hand over all its records: CUPTI_ERROR (3)"},
+		{"cuptiActivityFlushAll", CUPTI_ERROR_UNKNOWN,
+	         "CUPTI could not finish recording devices: CUPTI did not hand over all its records: CUPTI_ERROR (999)"},
+		{"cuptiActivityGetNextRecord", CUPTI_ERROR_INVALID_KIND,
+	         "CUPTI could not finish recording devices: CUPTI could not read 1 of its buffers"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		struct run run;
+		struct ops_recording *recording = NULL;
+		struct ops_error error;
+		struct ops_trace *trace;
+
+		start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+		close_operator(open_operator("aten::mm"));
+		launch("kernel", 1, 32, 100, 100);
+		fail_function(faults[i].function, faults[i].result);
+		assert_int_equal(ops_session_stop(run.session, &recording, NULL), OPS_OK);
+		assert_true(ops_device_stop(run.devices, recording, &error) != OPS_OK);
+		fail_function("", 0);
+		assert_string_equal(error.text, faults[i].text);
+		trace = checked_trace(recording);
+		find_row(trace, OPS_EVENT_CPU_OP, "aten::mm");
+		assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL) + ops_trace_info(trace)->lost, 1);
+		ops_trace_unref(trace);
+	}
+}
+
+/* CUPTI drops what it has no buffer for; the trace shows how many. */
+static void without_buffers_records_are_counted(void **state)
+{
+	struct run run;
+	struct ops_trace *trace;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	ops_alloc_fail_at(1, true);
+	for (int i = 0; i < 10; i++)
+		launch("kernel", 1, 32, 100, 100);
+	ops_alloc_fail_at(0, false);
+	launch("kernel", 1, 32, 100, 100);
+	trace = checked_trace(stop_run(&run));
+	assert_int_equal(ops_trace_info(trace)->lost, 20);
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 1);
+	ops_trace_unref(trace);
+}
+
+static void what_is_interrupted_is_not_recorded(void **state)
+{
+	struct run run;
+	struct ops_trace *trace;
+	struct ops_error error;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	launch("before", 1, 32, 100, 100);
+	assert_int_equal(ops_device_toggle(run.devices, false, &error), OPS_OK);
+	launch("between", 1, 32, 100, 100);
+	assert_int_equal(ops_device_toggle(run.devices, true, &error), OPS_OK);
+	launch("behind", 1, 32, 100, 100);
+	fail_function("cuptiActivityEnable", CUPTI_ERROR_NOT_INITIALIZED);
+	assert_int_equal(ops_device_toggle(run.devices, true, &error), OPS_STATE);
+	assert_string_equal(error.text, "cannot resume recording devices: CUPTI does not collect activity: "
+	                                "CUPTI_ERROR_NOT_INITIALIZED (15)");
+	fail_function("", 0);
+	trace = checked_trace(stop_run(&run));
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 2);
+	find_row(trace, OPS_EVENT_KERNEL, "before");
+	find_row(trace, OPS_EVENT_KERNEL, "behind");
+	ops_trace_unref(trace);
+}
+
+/* A child has no CUDA and no thread that drains: it is told so, and the parent's record is whole. */
+static void a_forked_process_is_refused(void **state)
+{
+	struct run run;
+	struct ops_trace *trace;
+	int status;
+	pid_t child;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	launch("kernel", 1, 32, 100, 100);
+	child = fork();
+	if (child == 0) {
+		struct ops_device_session *session;
+		struct ops_error error;
+		enum ops_code code = ops_device_start(ops_cupti_collector(), OPS_ACTIVITY_ALL, &session, &error);
+
+		_exit(code != OPS_STATE || !strstr(error.text, "the process was forked from one that records"));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	trace = checked_trace(stop_run(&run));
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 1);
+	ops_trace_unref(trace);
+}
+
+static void a_driver_that_is_too_old_is_named(void **state)
+{
+	char text[600];
+
+	(void)state;
+	setenv("FAKE_CUDA_VERSION", "12020", 1);
+	fail_function("cuptiSubscribe", CUPTI_ERROR_NOT_INITIALIZED);
+	snprintf(text, sizeof(text),
+	         "cannot record devices with CUPTI: CUPTI does not start: the driver is made for CUDA 12.2, and '%s' for CUDA 13.5 (15)",
+	         getenv("OPSTROBE_CUPTI"));
+	assert_refused(OPS_STATE, text);
+	fail_function("", 0);
+	unsetenv("FAKE_CUDA_VERSION");
+}
+
 /* Records as no GPU would send them. */
 static void odd_records_do_no_harm(void **state)
 {
@@ -312,6 +437,11 @@ int main(void)
 		cmocka_unit_test(sessions_follow_each_other),
 		cmocka_unit_test(refusals_say_why),
 		cmocka_unit_test(a_failing_flush_is_told_and_what_is_there_stays),
+		cmocka_unit_test(what_fails_at_the_end_is_told_once),
+		cmocka_unit_test(without_buffers_records_are_counted),
+		cmocka_unit_test(what_is_interrupted_is_not_recorded),
+		cmocka_unit_test(a_forked_process_is_refused),
+		cmocka_unit_test(a_driver_that_is_too_old_is_named),
 		cmocka_unit_test(odd_records_do_no_harm),
 		cmocka_unit_test(without_a_device_it_says_so),
 		cmocka_unit_test(all_buffers_out_is_none_left),

@@ -49,7 +49,7 @@ static enum ops_code toy_stop(void *self, struct ops_activities *activities, str
 
 static struct ops_device_collector toy_collector(struct toy *toy)
 {
-	return (struct ops_device_collector){"toy", toy, toy_start, toy_stop, toy_clock_ns};
+	return (struct ops_device_collector){"toy", toy, toy_start, toy_stop, toy_clock_ns, NULL};
 }
 
 /* Adds an activity if its kind is wanted. */

@@ -29,6 +29,14 @@ SHOW CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
 	return CUDA_SUCCESS;
 }
 
+SHOW CUresult CUDAAPI cuDriverGetVersion(int *version)
+{
+	const char *told = getenv("FAKE_CUDA_VERSION");
+
+	*version = told ? atoi(told) : CUDA_VERSION;
+	return CUDA_SUCCESS;
+}
+
 SHOW CUresult CUDAAPI cuDeviceGetName(char *name, int size, CUdevice device)
 {
 	(void)device;

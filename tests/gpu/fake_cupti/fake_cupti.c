@@ -436,6 +436,8 @@ SHOW CUptiResult cuptiActivityGetNextRecord(uint8_t *bytes, size_t valid, CUpti_
 	uint8_t *at = *record ? (uint8_t *)*record : bytes;
 	uint32_t size;
 
+	if (result_of(__func__) != CUPTI_SUCCESS)
+		return result_of(__func__);
 	if (*record) {
 		memcpy(&size, at - RECORD_HEAD, sizeof(size));
 		at += (size + 7) / 8 * 8;

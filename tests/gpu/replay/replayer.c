@@ -175,7 +175,7 @@ static int64_t clock_ns(void *self)
 
 struct ops_device_collector replayer_collector(struct replayer *replayer)
 {
-	return (struct ops_device_collector){"a file of records", replayer, start, stop, clock_ns};
+	return (struct ops_device_collector){"a file of records", replayer, start, stop, clock_ns, NULL};
 }
 
 /* --- the host ------------------------------------------------------------------------------------------------------- */
