@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # `make bench`: what Opstrobe costs, side by side with torch's own profiler, and reading traces beside those who read them
-# before, and what a frame of the timeline costs. BENCH_ARGS go to the first script, TRACE_ARGS (--large) to the others.
+# before, what records of a GPU cost, and what a frame of the timeline costs. BENCH_ARGS go to the first script, TRACE_ARGS
+# (--large) to those about traces.
 . "$(dirname "$0")/common.sh"
 
 tools/build.sh
@@ -10,6 +11,10 @@ python_packages bench tools/requirements-bench.txt
 .venv/bin/python bench/bench.py ${BENCH_ARGS:-}
 # shellcheck disable=SC2086
 .venv/bin/python bench/traces.py --growth ${TRACE_ARGS:-}
+[ -e build/bench/build.ninja ] ||
+	meson setup build/bench -Dbuildtype=release -Dextension=disabled -Dtests=enabled >/dev/null
+ninja -C build/bench tests/gpu/device_records >/dev/null
+build/bench/tests/gpu/device_records
 system_packages chromium nodejs npm
 node_packages web
 # shellcheck disable=SC2086

@@ -50,58 +50,83 @@ static demangle *find_demangler(void)
 	return library ? (demangle *)(uintptr_t)dlsym(library, "__cxa_demangle") : NULL;
 }
 
-uint32_t ops_cupti_kernel_name(struct ops_cupti_decoder *decoder, const char *mangled)
+static uint32_t add_kernel_name(struct ops_cupti_decoder *decoder, const char *mangled)
 {
-	uint32_t number;
-	uint32_t *text;
-	char *readable = NULL;
+	demangle *demangler = strncmp(mangled, "_Z", 2) == 0 ? find_demangler() : NULL;
+	uint32_t *text = OPS_ARRAY_PUSH(&decoder->name_texts);
+	char *readable;
 	int status;
 
-	if (!mangled)
-		return 0;
-	number = ops_intern_add(&decoder->names, mangled, strlen(mangled));
-	if (number < decoder->name_texts.count)
-		return decoder->name_texts.items[number];
-	text = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&decoder->name_texts);
 	if (!text)
 		return 0;
-	if (strncmp(mangled, "_Z", 2) == 0) {
-		demangle *demangler = find_demangler();
-
-		readable = demangler ? demangler(mangled, NULL, NULL, &status) : NULL;
-	}
-	*text = readable ? ops_activities_text(decoder->activities, readable, strlen(readable))
-	                 : ops_activities_text(decoder->activities, mangled, strlen(mangled));
+	readable = demangler ? demangler(mangled, NULL, NULL, &status) : NULL;
+	*text = ops_activities_text(decoder->activities, readable ? readable : mangled, strlen(readable ? readable : mangled));
 	free(readable);
 	return *text;
 }
 
-/* The name of a call, without the version that CUPTI appends: "cudaLaunchKernel_v7000". */
-static uint32_t call_name(struct ops_cupti_decoder *decoder, CUpti_CallbackDomain domain, uint32_t callback)
+uint32_t ops_cupti_kernel_name(struct ops_cupti_decoder *decoder, const char *mangled)
 {
-	bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
-	uint32_t **calls = runtime ? &decoder->runtime_calls : &decoder->driver_calls;
+	size_t place = ((uintptr_t)mangled >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (OPS_CUPTI_RECENT_NAMES - 1);
+	uint32_t number = decoder->recent[place].number;
+
+	if (!mangled)
+		return 0;
+	/* Code that is unloaded may leave its place to other code: the text decides. */
+	if (decoder->recent[place].mangled == mangled && strcmp(decoder->names.entries[number].bytes, mangled) == 0)
+		return decoder->name_texts.items[number];
+	number = ops_intern_add(&decoder->names, mangled, strlen(mangled));
+	if (number == OPS_INTERN_NONE)
+		return 0;
+	if (number >= decoder->name_texts.count)
+		return add_kernel_name(decoder, mangled);
+	decoder->recent[place].mangled = mangled;
+	decoder->recent[place].number = number;
+	return decoder->name_texts.items[number];
+}
+
+/* The name of a call, without the version that CUPTI appends: "cudaLaunchKernel_v7000". */
+static uint32_t call_name(struct ops_cupti_decoder *decoder, bool runtime, uint32_t callback)
+{
+	CUpti_CallbackDomain domain = runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
 	const char *name = NULL;
+	const char *version;
 	size_t size;
+
+	if (callback >= CALLS_MAX || decoder->library->cuptiGetCallbackName(domain, callback, &name) != CUPTI_SUCCESS || !name)
+		name = "INVALID";
+	size = strlen(name);
+	version = runtime ? strstr(name, "_v") : NULL;
+	while (version && version[2 + strspn(version + 2, "0123456789")])
+		version = strstr(version + 2, "_v");
+	if (version && version[2])
+		size = (size_t)(version - name);
+	return ops_activities_text(decoder->activities, name, size);
+}
+
+static struct ops_cupti_call make_call(struct ops_cupti_decoder *decoder, bool runtime, uint32_t callback)
+{
+	struct ops_cupti_call call = {.name = call_name(decoder, runtime, callback)};
+
+	decoder->text.size = 0;
+	ops_buffer_printf(&decoder->text, "\"cbid\":%u", callback);
+	if (!decoder->text.failed)
+		call.details = ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
+	return call;
+}
+
+/* What all calls of a function say, found out once. */
+static struct ops_cupti_call call_of(struct ops_cupti_decoder *decoder, bool runtime, uint32_t callback)
+{
+	struct ops_cupti_call **calls = runtime ? &decoder->runtime_calls : &decoder->driver_calls;
 
 	if (!*calls)
 		*calls = ops_alloc_zeroed(CALLS_MAX, sizeof(**calls));
 	if (!*calls || callback >= CALLS_MAX)
-		return ops_activities_text(decoder->activities, "INVALID", 7);
-	if ((*calls)[callback])
-		return (*calls)[callback];
-	if (decoder->library->cuptiGetCallbackName(domain, callback, &name) != CUPTI_SUCCESS || !name)
-		name = "INVALID";
-	size = strlen(name);
-	if (runtime) {
-		const char *version = strstr(name, "_v");
-
-		while (version && version[2 + strspn(version + 2, "0123456789")])
-			version = strstr(version + 2, "_v");
-		if (version && version[2])
-			size = (size_t)(version - name);
-	}
-	return (*calls)[callback] = ops_activities_text(decoder->activities, name, size);
+		return make_call(decoder, runtime, callback);
+	if (!(*calls)[callback].name)
+		(*calls)[callback] = make_call(decoder, runtime, callback);
+	return (*calls)[callback];
 }
 
 bool ops_cupti_known(struct ops_cupti_decoder *decoder, const void *key, size_t size, uint32_t *ret_text)
@@ -142,21 +167,19 @@ static void take_call(struct ops_cupti_decoder *decoder, const void *bytes, size
 {
 	const CUpti_ActivityAPI *record = bytes;
 	bool runtime = record->kind == CUPTI_ACTIVITY_KIND_RUNTIME;
-	const uint64_t shape[1] = {(uint64_t)runtime << 32 | record->cbid};
+	struct ops_cupti_call call;
 
 	(void)size;
 	if (!runtime && !is_shown_driver_call(record->cbid))
 		return;
+	call = call_of(decoder, runtime, record->cbid);
 	activity->kind = runtime ? OPS_ACTIVITY_RUNTIME : OPS_ACTIVITY_DRIVER;
 	activity->start_ns = (int64_t)record->start;
 	activity->end_ns = (int64_t)record->end;
 	activity->thread = record->threadId;
 	activity->correlation = record->correlationId;
-	activity->name = call_name(decoder, runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API, record->cbid);
-	if (!ops_cupti_known(decoder, shape, sizeof(shape), &activity->details)) {
-		ops_buffer_printf(&decoder->text, "\"cbid\":%u", record->cbid);
-		activity->details = ops_cupti_keep(decoder, shape, sizeof(shape));
-	}
+	activity->name = call.name;
+	activity->details = call.details;
 }
 
 static const char *overhead_name(uint32_t kind)

@@ -13,6 +13,14 @@
 #include "gpu/occupancy.h"
 #include "record/activities.h"
 
+#define OPS_CUPTI_RECENT_NAMES 256u /* a power of two */
+
+/* What all calls of a function say; name 0: not asked for yet. */
+struct ops_cupti_call {
+	uint32_t name;
+	uint32_t details;
+};
+
 /* An NVTX range that has begun. */
 struct ops_cupti_marker {
 	int64_t start_ns;
@@ -53,8 +61,12 @@ struct ops_cupti_decoder {
 	struct ops_intern marker_ids;
 	OPS_ARRAY(struct ops_cupti_marker) markers; /* by number in marker_ids */
 	size_t open_markers;
-	uint32_t *runtime_calls;       /* names by callback id, 0 not asked for yet; NULL until the first */
-	uint32_t *driver_calls;
+	struct ops_cupti_call *runtime_calls; /* by callback id; NULL until the first */
+	struct ops_cupti_call *driver_calls;
+	struct {
+		const char *mangled;
+		uint32_t number; /* in names */
+	} recent[OPS_CUPTI_RECENT_NAMES]; /* by address: most kernels ran before, from where they did */
 	struct ops_buffer text;        /* scratch */
 };
 

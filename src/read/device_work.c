@@ -186,16 +186,16 @@ static uint32_t *order_work(const struct ops_activities *activities, size_t *ret
 /* Where several calls have one correlation (a runtime call makes one of the driver), the first to begin counts. */
 static bool join(struct recording_devices *devices, const uint32_t *work, size_t count)
 {
-	const struct recording_call *call = devices->met.items;
-	const struct recording_call *end = call + devices->met.count;
+	const struct recording_call *met = devices->met.items;
+	size_t next = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct ops_activity *activity = &devices->activities->items.items[work[i]];
 
-		while (call < end && call->correlation < activity->correlation)
-			call++;
+		while (next < devices->met.count && met[next].correlation < activity->correlation)
+			next++;
 		if (!take_work(devices, activity,
-		               call < end && call->correlation == activity->correlation ? call : NULL))
+		               next < devices->met.count && met[next].correlation == activity->correlation ? &met[next] : NULL))
 			return false;
 	}
 	return true;

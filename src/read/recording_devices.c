@@ -57,7 +57,7 @@ static bool order_calls(struct recording_devices *devices)
 	for (size_t i = 0; devices->calls && i < activities->items.count; i++)
 		if (ops_activity_is_call(&activities->items.items[i]))
 			devices->calls[devices->call_count++] = (uint32_t)i;
-	return devices->calls &&
+	return devices->calls && OPS_ARRAY_RESERVE(&devices->met, devices->call_count) &&
 	       ops_sort_rows(devices->calls, devices->call_count, starts_before, activities->items.items);
 }
 

@@ -57,7 +57,10 @@ def headers():
 def libraries(tmp_path_factory):
     """A folder with both."""
     folder = tmp_path_factory.mktemp("fake_cupti")
-    for sources, library in [(("fake_cupti.c", "../replay/records.c"), "libfake-cupti.so"), (("fake_cuda.c",), "libcuda.so.1")]:
+    for sources, library in [
+        (("fake_cupti.c", "../replay/records.c"), "libfake-cupti.so"),
+        (("fake_cuda.c",), "libcuda.so.1"),
+    ]:
         command = ["cc", "-shared", "-fPIC", "-pthread", "-D_GNU_SOURCE", "-fvisibility=hidden", "-isystem", headers()]
         subprocess.run([*command, *(SOURCE / source for source in sources), "-o", folder / library], check=True)
     return folder
@@ -233,3 +236,89 @@ print(json.dumps([
     assert "Self CUDA %" in table and "Self CUDA time total: 69.000us" in table
     assert kernels == [["gemm(float const*, float const*, float*)"]] * 3
     assert times == [3, 60, 20, 69, 0]
+
+
+def test_spec_1_9_the_device_is_paused_and_resumed_by_itself(libraries):
+    found = run(
+        libraries,
+        """
+with opstrobe.profile(activities=[CPU, CUDA]) as prof:
+    step()
+    prof.toggle_collection_dynamic(False, [CUDA])
+    step()
+    prof.toggle_collection_dynamic(True, [CUDA])
+    step()
+    prof.toggle_collection_dynamic(False, [CPU])
+    step()
+    prof.toggle_collection_dynamic(True, [CPU])
+kernels = sum(row[1] == "kernel" for row in prof.profiler.trace.rows())
+print(json.dumps([kernels, sum(event.name == "toy::mm" for event in prof.events())]))
+""",
+    )
+    assert found == [3, 3]
+
+
+def test_extensions_are_followed_or_refused_by_name(libraries):
+    found = run(
+        libraries,
+        """
+from opstrobe import CuspyConfig, PerformanceMetricsConfig, ProfilerActivityConfig
+
+def record(extension):
+    config = ProfilerActivityConfig(profiler_configs=[extension])
+    try:
+        with opstrobe.profile(activities=[CPU, {CUDA: config}]) as prof:
+            step()
+            device.fake_cupti_is_enabled.restype = ctypes.c_bool
+            return [device.fake_cupti_is_enabled(kind) for kind in (10, 20, 38)]
+    except RuntimeError as error:
+        return str(error)
+
+print(json.dumps([
+    record(CuspyConfig()),
+    record(CuspyConfig(enable_cuda_sync_events=True, enable_environment_counters=True)),
+    record(CuspyConfig(enable_graph_dependencies=True)),
+    record(PerformanceMetricsConfig(["sm__cycles_active.avg"])),
+]))
+""",
+    )
+    assert found == [
+        [True, False, False],  # kernels, the environment, synchronisation
+        [True, True, True],
+        "CuspyConfig(enable_graph_dependencies=True) is not recorded",
+        "PerformanceMetricsConfig: hardware counters of CUDA devices are not recorded",
+    ]
+
+
+def test_advice_has_its_evidence_from_what_the_device_did(libraries):
+    """Kernels of two microseconds, from operators that take the host much longer. tests/gpu/test_replay.c has more of it."""
+    ids, checked = run(
+        libraries,
+        """
+with opstrobe.profile(activities=[CPU, CUDA], schedule=opstrobe.schedule(wait=0, warmup=1, active=6, repeat=1)) as prof:
+    for _ in range(7):
+        for _ in range(30):
+            device.fake_cupti_launch(NAME, 264, 256, 1000, 2000)
+            torch.ones(4, 4)
+        prof.step()
+advice = prof.advise()
+print(json.dumps([[finding["id"] for finding in advice["findings"]], advice["checked"]]))
+""",
+    )
+    assert "device-idle" in ids
+    assert {"launch-bound", "low-occupancy", "pageable-copies"} <= set(checked)
+
+
+def test_a_file_of_records_is_replayed_into_a_run(libraries):
+    found = run(
+        libraries,
+        """
+import time
+with opstrobe.profile(activities=[CPU, CUDA]) as prof:
+    time.sleep(0.02)  # the file's ten milliseconds lie in here
+rows = [row[1] for row in prof.profiler.trace.rows()]
+print(json.dumps([rows.count("kernel"), rows.count("cuda_runtime")]))
+""",
+        FAKE_CUPTI_RECORDS=str(SOURCE.parent / "replay" / "launches-12.9.cupti"),
+    )
+    assert found == [60, 60]

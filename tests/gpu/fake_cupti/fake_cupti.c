@@ -6,7 +6,6 @@
 #include "fake_cupti.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +115,11 @@ SHOW void fake_cupti_emit(const void *record, uint32_t size)
 	if (request && ((unsigned)kind >= CUPTI_ACTIVITY_KIND_COUNT || enabled[kind]))
 		emit(record, size);
 	pthread_mutex_unlock(&lock);
+}
+
+SHOW bool fake_cupti_is_enabled(int kind)
+{
+	return kind >= 0 && kind < CUPTI_ACTIVITY_KIND_COUNT && enabled[kind];
 }
 
 /* --- launching ------------------------------------------------------------------------------------------------------ */

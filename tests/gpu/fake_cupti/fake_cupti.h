@@ -8,6 +8,7 @@
 #ifndef FAKE_CUPTI_H
 #define FAKE_CUPTI_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Makes an entry point fail from now on with a CUptiResult; 0 lets it work again. */
@@ -21,6 +22,8 @@ uint32_t fake_cupti_launch(const char *mangled_name, uint32_t blocks, uint32_t t
 uint32_t fake_cupti_copy(uint64_t bytes, uint64_t delay_ns, uint64_t run_ns);
 /* The calling thread captures a node of a CUDA graph; or, with an original, instantiates a copy of that one. */
 void fake_cupti_capture(uint64_t node, uint64_t original);
+/* Whether a kind of activity (CUpti_ActivityKind) is being recorded. */
+bool fake_cupti_is_enabled(int kind);
 /* As if the GPU had recorded this; copied. */
 void fake_cupti_emit(const void *record, uint32_t size);
 
