@@ -2,13 +2,16 @@
  *
  * What the rules of advice share: a trace's steps, the line of the user's program behind each row, and the findings.
  *
- *     advice_model.c    steps, places, sums over subtrees
+ *     advice_model.c    places, sums over subtrees
+ *     advice_steps.c    steps, and which are steady
  *     advice_claim.c    what is explained already
  *     advice_frees.c    where the program lets go of memory
  *     advice_loops.c    loops of the program
+ *     advice_recurrent.c loops whose rounds need each other
  *     advice_idle.c     when an accelerator had nothing to do, and why
  *     advice_ranks.c    what is kept of each rank of a run
  *     advice_machine.c  what the machine and the recording did to the times
+ *     advice_waits.c    which rows waited for the processor
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules, in the order in which they are asked
  *     advice_ask.c      asks all rules, trace by trace, and then of all ranks
@@ -16,8 +19,9 @@
  *     rule_*.c          a rule each, its threshold with the reason beside it
  *
  * A rule adds up what a cause costs at each place ("tally") and reports it once. Costs are of the steady steps: those that
- * take up to three times the median, so that a slow first step does not spoil the average, and that had the processor when
- * they asked for it. Times are without the price of recording.
+ * take up to three times the median, so that a slow first step does not spoil the average, that had the processor when they
+ * asked for it, and of steps that make the same calls the quicker half. Times are without the price of recording, and without
+ * waits for the processor.
  *
  * No time is told of twice. Special rules come first and take what they explain: rows as a whole ("claim") or a part of their
  * time ("take"). What is taken counts from the next rule on, in sums over subtrees that advice_settle() makes. A general rule
@@ -118,6 +122,8 @@ struct advice_loop {
 	uint32_t parent;      /* the call */
 	uint32_t rounds;
 	uint32_t row;         /* the first at the costliest line */
+	uint32_t begin;       /* the first of all; so many of its kind begin a round */
+	uint32_t begin_count, least_count;
 	int64_t row_ns;
 	int64_t start_ns, end_ns;
 	int64_t span_ns;      /* its time, without the price of recording it */
@@ -126,7 +132,10 @@ struct advice_loop {
 	int64_t operators_ns, work_ns; /* of outermost operators: all, and what is more than calls */
 	int64_t taken_ns, backward_taken_ns;
 	uint32_t taken_calls; /* of those right in it: what special rules explained at least in part */
+	int64_t dependent_ns;          /* of those that need what an earlier round computed */
 	uint32_t operators;
+	uint32_t in_place;             /* of them: they change a tensor of the program's */
+	bool recurrent;       /* each round needs the one before */
 	bool small;           /* they are hardly more than calls */
 	bool slices;          /* they select rows */
 	bool reads;           /* and read values of tensors */
@@ -137,11 +146,13 @@ struct advice_wait {
 	int64_t ran_ns;
 	int64_t waited_ns;          /* ready, but another program had the processor */
 	int64_t children_waited_ns; /* that of the process's children which waited longest */
+	int64_t faults;             /* pages of memory that it touched first */
 };
 
 /* What the recording says of its machine; 0 unknown. */
 struct advice_machine {
 	double processors;
+	double page_ns;        /* the first touch of a page of memory */
 	int64_t threads;
 	int64_t memory_limit_bytes, memory_peak_bytes;
 	struct advice_wait *waits; /* by step */
@@ -156,8 +167,9 @@ struct advice {
 	struct ops_views views;
 	uint32_t has;          /* enum advice_need */
 	struct advice_machine machine;
-	int64_t *ns;           /* by row: its time, and its own, without the price of recording what is in it */
+	int64_t *ns;           /* by row: its time, and its own, without waits and the price of recording what is in it */
 	int64_t *self_ns;
+	int64_t *lost_ns;      /* by row: what it waited for the processor itself, taken out of both */
 	uint32_t *step_of;     /* by row: index of a steady step, OPS_NONE outside */
 	uint32_t *site;        /* by row: index into `sites`, OPS_NONE unknown */
 	uint32_t *caller;      /* by row: that of the Python function around it, OPS_NONE */
@@ -179,6 +191,7 @@ struct advice {
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* steady ones */
 	int64_t steps_ns;      /* their sum */
+	double fault_ns;       /* what page faults take for each byte that is allocated on the host; 0 unknown */
 	double host_weight;    /* what of the host's time an accelerator waits for; 1 without one */
 	struct advice_idle idle;
 	bool real_steps;       /* the trace says where steps are */
@@ -197,8 +210,12 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 void advice_release(struct advice *advice); /* also after init failed */
 /* Parts of init. */
 bool advice_find_loops(struct advice *advice);
+bool advice_find_recurrent(struct advice *advice);
 bool advice_read_machine(struct advice *advice);
 void advice_correct_times(struct advice *advice);
+bool advice_take_out_waits(struct advice *advice);
+bool advice_find_steps(struct advice *advice);
+void advice_find_faults(struct advice *advice);
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
@@ -321,6 +338,8 @@ struct advice_tally {
 bool advice_tally_init(struct advice_tally *tally, const struct advice *advice);
 void advice_tally_release(struct advice_tally *tally);
 void advice_tally_add(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns);
+/* Also at the lines of the calls that lead there in the same step; of two with the same cost the inner one is first. */
+void advice_tally_add_calls(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns);
 void advice_tally_add_at(struct advice_tally *tally, uint32_t site, uint32_t row, int64_t ns);
 
 /* Adds the outermost of the rows in steady steps that match the patterns, but for those in `zones_left_out` and what is

@@ -26,6 +26,7 @@ struct round {
 
 struct search {
 	struct view_map rounds_by_key;
+	struct view_map unbound;   /* by call of a function of the program's: rows of the tensor that it last went through */
 	struct view_map next_loop; /* by call: the loop that its next row may be in */
 	OPS_ARRAY(struct round) rounds;
 	int64_t *quickest_ns; /* by name */
@@ -94,6 +95,7 @@ static int compare_rounds(const void *a, const void *b)
 static void add_round(struct advice_loop *loop, const struct round *round)
 {
 	loop->rounds = round->count > loop->rounds ? round->count : loop->rounds;
+	loop->least_count = round->count < loop->least_count ? round->count : loop->least_count;
 	loop->end_ns = round->end_ns > loop->end_ns ? round->end_ns : loop->end_ns;
 	loop->backward_ns = ops_sum(loop->backward_ns, round->backward_ns);
 	if (round->own_ns >= loop->row_ns) {
@@ -117,7 +119,8 @@ static bool join_rounds(struct search *search, struct advice *advice)
 			if (!view_map_slot(&search->next_loop, round->parent, (uint32_t)advice->loops.count) ||
 			    !(loop = OPS_ARRAY_PUSH(&advice->loops)))
 				return false;
-			*loop = (struct advice_loop){.parent = round->parent, .start_ns = round->start_ns};
+			*loop = (struct advice_loop){.parent = round->parent, .begin = round->first, .begin_count = round->count,
+			                             .least_count = round->count, .start_ns = round->start_ns};
 		}
 		add_round(loop, round);
 		loop->span_ns = loop->end_ns - loop->start_ns;
@@ -163,6 +166,58 @@ static uint32_t find_loop(struct search *search, const struct advice *advice, ui
 	               ? *next : OPS_NONE;
 }
 
+/* A loop over a tensor itself takes it apart before the first round. It does so in the function that the loop is in, or, where
+ * a comprehension is a function of its own, in the one around it. */
+static bool find_unbound(struct search *search, struct advice *advice)
+{
+	static const char *const patterns[] = {"aten::unbind", NULL};
+	uint8_t *which = advice_names(advice, patterns);
+	bool done = which != NULL;
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		uint32_t frame = advice->caller[row], *slot;
+		struct ops_input input;
+
+		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || (advice->zone[row] & ADVICE_IN_OPERATOR) ||
+		    !advice_input(advice, row, 0, &input) || !input.n)
+			continue;
+		/* Tensor.__iter__ is torch's. */
+		if (frame != OPS_NONE && advice_own_site(advice, frame) == OPS_NONE)
+			frame = advice->caller[frame];
+		if (frame == OPS_NONE)
+			continue;
+		slot = view_map_slot(&search->unbound, frame, 0);
+		done = slot != NULL;
+		if (slot)
+			*slot = (uint32_t)ops_input_int(&input, 0);
+	}
+	ops_free(which);
+	return done;
+}
+
+static bool goes_through(const struct search *search, const struct advice *advice, const struct advice_loop *loop)
+{
+	uint32_t frame = loop->parent;
+
+	for (int i = 0; i < 2 && frame != OPS_NONE; i++, frame = advice->caller[frame]) {
+		uint32_t rows = view_map_find(&search->unbound, frame);
+
+		if (rows != OPS_NONE && rows && loop->rounds % rows == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A function's own waits fall on its loop by the share of its own time that the loop has. */
+static void leave_out_own_waits(struct advice_loop *loop, const struct advice *advice)
+{
+	int64_t lost_ns = advice->lost_ns[loop->parent], own_ns = ops_difference(loop->span_ns, loop->inside_ns);
+	int64_t all_ns = ops_sum(advice->self_ns[loop->parent], lost_ns);
+
+	if (lost_ns > 0 && own_ns > 0)
+		loop->span_ns -= own_ns < all_ns ? (int64_t)((double)lost_ns * (double)own_ns / (double)all_ns) : lost_ns;
+}
+
 static void weigh(struct search *search, struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -174,10 +229,11 @@ static void weigh(struct search *search, struct advice *advice)
 		loop = &advice->loops.items[index];
 		if (loop->parent == advice->events->parent[row])
 			loop->inside_ns = ops_sum(loop->inside_ns, advice_ns(advice, row));
-		loop->span_ns = ops_difference(loop->span_ns, advice_recording_ns(advice, row));
+		loop->span_ns = ops_difference(loop->span_ns, ops_sum(advice_recording_ns(advice, row), advice->lost_ns[row]));
 		if (!advice_is_operator(advice, row) || (advice->zone[row] & ADVICE_IN_OPERATOR))
 			continue;
 		loop->operators++;
+		loop->in_place += advice_name(advice, row).size && advice_name(advice, row).bytes[advice_name(advice, row).size - 1] == '_';
 		loop->operators_ns = ops_sum(loop->operators_ns, advice_ns(advice, row));
 		loop->work_ns = ops_sum(loop->work_ns, work_of(search, advice, row));
 		loop->slices |= search->slicing[advice->events->name[row]] != 0;
@@ -186,6 +242,8 @@ static void weigh(struct search *search, struct advice *advice)
 	for (size_t i = 0; i < advice->loops.count; i++) {
 		struct advice_loop *loop = &advice->loops.items[i];
 
+		leave_out_own_waits(loop, advice);
+		loop->slices |= goes_through(search, advice, loop);
 		loop->small = loop->operators && loop->operators_ns / loop->operators <= CALL_NS_MAX;
 	}
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -218,12 +276,15 @@ bool advice_find_loops(struct advice *advice)
 	search.quickest_ns = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*search.quickest_ns));
 	done = advice->loop_of && search.slicing && search.reading && search.quickest_ns && find_rounds(&search, advice) &&
 	       join_rounds(&search, advice);
+	done = done && find_unbound(&search, advice);
 	if (done) {
 		find_quickest(&search, advice);
 		weigh(&search, advice);
 	}
+	done = done && advice_find_recurrent(advice);
 	view_map_release(&search.rounds_by_key);
 	view_map_release(&search.next_loop);
+	view_map_release(&search.unbound);
 	OPS_ARRAY_RELEASE(&search.rounds);
 	ops_free(search.quickest_ns);
 	ops_free(search.slicing);

@@ -32,11 +32,11 @@ static int64_t number_of(struct ops_string name)
 static void add_step(struct advice *advice, struct ops_json_slice row, size_t *at)
 {
 	struct ops_json_walk walk = ops_json_walk(row.bytes, row.size);
-	int64_t fields[4] = {-1, 0, 0, 0};
+	int64_t fields[5] = {-1, 0, 0, 0, 0};
 	struct ops_json_slice value;
 	size_t place = *at;
 
-	for (size_t i = 0; i < 4 && ops_json_next_element(&walk, &value); i++)
+	for (size_t i = 0; i < 5 && ops_json_next_element(&walk, &value); i++)
 		if (!ops_json_slice_integer(value, &fields[i]))
 			return;
 	while (place < advice->views.steps.count && number_of(advice->views.steps.items[place].name) != fields[0])
@@ -46,7 +46,7 @@ static void add_step(struct advice *advice, struct ops_json_slice row, size_t *a
 	*at = place + 1;
 	advice->machine.has_waits = true;
 	advice->machine.waits[place] = (struct advice_wait){fields[1], fields[2] < 0 ? 0 : fields[2],
-	                                                    fields[3] < 0 ? 0 : fields[3]};
+	                                                    fields[3] < 0 ? 0 : fields[3], fields[4] < 0 ? 0 : fields[4]};
 }
 
 static void read_machine(struct advice *advice, struct ops_string json)
@@ -59,6 +59,8 @@ static void read_machine(struct advice *advice, struct ops_string json)
 	while (ops_json_next_member(&walk, &key, &value)) {
 		if (ops_json_slice_is(key, "processors"))
 			ops_json_slice_number(value, &machine->processors);
+		else if (ops_json_slice_is(key, "page_ns"))
+			ops_json_slice_number(value, &machine->page_ns);
 		else if (ops_json_slice_is(key, "threads"))
 			ops_json_slice_integer(value, &machine->threads);
 		else if (ops_json_slice_is(key, "memory_limit_bytes"))
@@ -84,6 +86,35 @@ bool advice_read_machine(struct advice *advice)
 			read_machine(advice, json);
 	}
 	return true;
+}
+
+/* --- page faults ----------------------------------------------------------------------------------------------------- */
+
+/* Memory that the C library gives back to the system between steps is found again page by page: a fault each, and the kernel
+ * zeroes it. How much of what is allocated that happens to, only the number of faults tells. Blocks of the recording are new
+ * pages, too: some hundred bytes a row, with names and inputs. */
+#define ROW_BYTES 128
+#define PAGE_BYTES 4096
+
+void advice_find_faults(struct advice *advice)
+{
+	size_t count, at = 0, steps = advice->views.steps.count;
+	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
+	double faults = 0, bytes = 0;
+
+	for (size_t i = 0; i < count && steps; i++) {
+		while (at + 1 < steps && advice->views.steps.items[at + 1].host_start_ns <= records[i].time_ns)
+			at++;
+		if (advice->steady[at] && records[i].device_type == 0 && records[i].bytes > 0 &&
+		    records[i].time_ns >= advice->views.steps.items[at].host_start_ns)
+			bytes += (double)records[i].bytes;
+	}
+	for (size_t i = 0; i < steps; i++)
+		faults += advice->steady[i] ? (double)advice->machine.waits[i].faults : 0;
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		faults -= advice->step_of[row] != OPS_NONE ? (double)ROW_BYTES / PAGE_BYTES : 0;
+	if (faults > 0 && bytes > 0)
+		advice->fault_ns = faults * advice->machine.page_ns / (bytes > faults * PAGE_BYTES ? bytes : faults * PAGE_BYTES);
 }
 
 /* --- the price of recording ----------------------------------------------------------------------------------------- */

@@ -1,113 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps, places and sums that the rules work with.
+ * Places and sums that the rules work with.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
-
-/* --- steps ---------------------------------------------------------------------------------------------------------- */
-
-static int compare_ns(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
-/* A step that takes more than three times the median is none of the steady ones: it compiles, warms up or waits once. */
-#define UNSTEADY 3
-
-static bool median_step(const struct advice *advice, int64_t *ret_ns)
-{
-	size_t count = advice->views.steps.count;
-	int64_t *times = ops_realloc_array(NULL, count + 1, sizeof(*times));
-
-	if (!times)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		times[i] = advice->views.steps.items[i].end_ns - advice->views.steps.items[i].start_ns;
-	qsort(times, count, sizeof(*times), compare_ns);
-	*ret_ns = count ? times[count / 2] : 0;
-	ops_free(times);
-	return true;
-}
-
-/* A step that waited for the processor for more than a tenth is none of the steady ones: the wait lies on whatever it did
- * just then. When nearly all did, the average over all has to do, in which waits fall on what takes the processor. */
-#define WAITED_MAX 0.1
-#define LEFT_MIN 4
-
-static bool has_waited(const struct advice *advice, size_t i)
-{
-	const struct view_step *step = &advice->views.steps.items[i];
-
-	return (double)advice->machine.waits[i].waited_ns > WAITED_MAX * (double)ops_difference(step->end_ns, step->start_ns);
-}
-
-static void leave_out_waiting(const struct advice *advice, uint8_t *steady)
-{
-	size_t steps = advice->views.steps.count, left = 0;
-
-	for (size_t i = 0; i < steps; i++)
-		left += steady[i] && !has_waited(advice, i);
-	for (size_t i = 0; left >= LEFT_MIN && i < steps; i++)
-		steady[i] &= !has_waited(advice, i);
-}
-
-/* By step; NULL when memory is out. */
-static uint8_t *find_steady(const struct advice *advice)
-{
-	size_t steps = advice->views.steps.count;
-	uint8_t *steady = ops_alloc_zeroed(steps + 1, 1);
-	int64_t median_ns;
-
-	if (!steady || !median_step(advice, &median_ns)) {
-		ops_free(steady);
-		return NULL;
-	}
-	for (size_t i = 0; i < steps; i++)
-		steady[i] = ops_difference(advice->views.steps.items[i].end_ns, advice->views.steps.items[i].start_ns) /
-		            UNSTEADY <= median_ns;
-	if (advice->machine.has_waits)
-		leave_out_waiting(advice, steady);
-	return steady;
-}
-
-static bool find_steps(struct advice *advice)
-{
-	const struct ops_events *events = advice->events;
-	size_t steps = advice->views.steps.count, at = 0;
-
-	advice->steady = find_steady(advice);
-	if (!advice->steady)
-		return false;
-	for (size_t i = 0; i < steps; i++) {
-		const struct view_step *step = &advice->views.steps.items[i];
-
-		if (!advice->steady[i])
-			continue;
-		advice->step_count++;
-		advice->steps_ns = ops_sum(advice->steps_ns, ops_difference(step->end_ns, step->start_ns));
-	}
-	for (uint32_t row = 0; row < events->count; row++) {
-		advice->step_of[row] = OPS_NONE;
-		while (at + 1 < steps && advice->views.steps.items[at + 1].host_start_ns <= events->start_ns[row])
-			at++;
-		if (steps && advice->steady[at] && events->start_ns[row] >= advice->views.steps.items[at].host_start_ns &&
-		    events->start_ns[row] < advice->views.steps.items[at].end_ns &&
-		    !(events->flags[row] & OPS_EVENT_HIDDEN))
-			advice->step_of[row] = (uint32_t)at;
-		advice->real_steps |= advice->views.parts[row] == VIEW_STEP;
-		if (advice->step_of[row] != OPS_NONE)
-			advice->steps_ns = ops_difference(advice->steps_ns, advice_recording_ns(advice, row));
-	}
-	if (advice->steps_ns < 0)
-		advice->steps_ns = 0;
-	return true;
-}
 
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
@@ -369,6 +267,7 @@ static bool allocate(struct advice *advice)
 
 	advice->ns = ops_alloc_zeroed(count, sizeof(*advice->ns));
 	advice->self_ns = ops_alloc_zeroed(count, sizeof(*advice->self_ns));
+	advice->lost_ns = ops_alloc_zeroed(count, sizeof(*advice->lost_ns));
 	advice->step_of = ops_realloc_array(NULL, count, sizeof(*advice->step_of));
 	advice->site = ops_realloc_array(NULL, count, sizeof(*advice->site));
 	advice->caller = ops_realloc_array(NULL, count, sizeof(*advice->caller));
@@ -384,7 +283,8 @@ static bool allocate(struct advice *advice)
 		memset(advice->own_site, 0xff, strings * sizeof(*advice->own_site));
 	advice->backward_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_ns));
 	advice->operator_ns = ops_alloc_zeroed(count, sizeof(*advice->operator_ns));
-	return advice->ns && advice->self_ns && advice->step_of && advice->site && advice->caller && advice->zone && advice->claimed && advice->taken_ns &&
+	return advice->ns && advice->self_ns && advice->lost_ns && advice->step_of && advice->site && advice->caller &&
+	       advice->zone && advice->claimed && advice->taken_ns &&
 	       advice->self_taken_ns && advice->claimed_ns && advice->backward_own_taken_ns && advice->backward_taken_ns &&
 	       advice->own_site && advice->backward_ns && advice->operator_ns;
 }
@@ -398,13 +298,14 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	done = ops_views_init(&advice->views, trace) && allocate(advice) && advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
-	done = done && find_steps(advice) &&
+	done = done && advice_take_out_waits(advice) && advice_find_steps(advice) &&
 	       (forward = find_forwards(advice)) && find_places(advice, forward);
 	if (done) {
 		find_zones(advice);
 		sum_up(advice, forward);
 		done = advice_find_loops(advice);
 		find_needs(advice);
+		advice_find_faults(advice);
 		done = done && advice_idle_find(advice);
 		/* What the host saves shortens a step only while the accelerator waits for it. */
 		advice->host_weight = advice->views.device_events.count ? advice_idle_host_share(advice) : 1;
@@ -425,6 +326,7 @@ void advice_release(struct advice *advice)
 	ops_free(advice->machine.waits);
 	ops_free(advice->ns);
 	ops_free(advice->self_ns);
+	ops_free(advice->lost_ns);
 	ops_free(advice->step_of);
 	ops_free(advice->site);
 	ops_free(advice->caller);

@@ -148,6 +148,27 @@ void advice_tally_add(struct advice_tally *tally, const struct advice *advice, u
 	advice_tally_add_at(tally, advice->site[row], row, ns);
 }
 
+/* Calls in one another that are looked through, and by what part an outer one counts less. */
+#define CALLS_MAX 64
+#define OUTER_LESS 128
+
+void advice_tally_add_calls(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns)
+{
+	uint32_t last = advice->site[row];
+
+	advice_tally_add(tally, advice, row, ns);
+	for (int i = 0; i < CALLS_MAX; i++) {
+		row = advice->caller[row];
+		if (row == OPS_NONE || !advice_counts(advice, row))
+			return;
+		if (advice->site[row] == OPS_NONE || advice->site[row] == last)
+			continue;
+		last = advice->site[row];
+		ns -= ns / OUTER_LESS;
+		advice_tally_add(tally, advice, row, ns);
+	}
+}
+
 bool advice_tally_names(struct advice_tally *tally, struct advice *advice, const char *const *patterns,
                         uint8_t zones_left_out)
 {

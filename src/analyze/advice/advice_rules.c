@@ -14,6 +14,7 @@
 	X(waiting)        \
 	X(restarts)       \
 	X(loader)         \
+	X(training_mode)  \
 	X(concatenation)  \
 	X(types)          \
 	X(layouts)        \

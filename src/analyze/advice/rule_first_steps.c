@@ -4,6 +4,16 @@
  */
 #include "analyze/advice/advice.h"
 
+/* A first step of so many times the steady ones' time spoils averages. */
+#define SLOW 3
+
+static bool is_slow(const struct advice *advice, size_t i)
+{
+	const struct view_step *step = &advice->views.steps.items[i];
+
+	return ops_difference(step->end_ns, step->start_ns) / SLOW > advice->steps_ns / (int64_t)advice->step_count;
+}
+
 static bool check(struct advice *advice, const struct advice_rule *rule)
 {
 	size_t steps = advice->views.steps.count, slow = 0;
@@ -11,8 +21,9 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	struct advice_tally tally;
 	bool done;
 
-	/* Those at the beginning that advice itself leaves out for their length. */
-	while (slow < steps && !advice->steady[slow] && advice->machine.waits[slow].waited_ns == 0)
+	if (advice->step_count < 2)
+		return true;
+	while (slow < steps && !advice->steady[slow] && advice->machine.waits[slow].waited_ns == 0 && is_slow(advice, slow))
 		slow++;
 	for (size_t i = 0; i < steps; i++) {
 		int64_t ns = ops_difference(advice->views.steps.items[i].end_ns, advice->views.steps.items[i].start_ns);
@@ -20,7 +31,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		all_ns = ops_sum(all_ns, ns);
 		slow_ns = ops_sum(slow_ns, i < slow ? ns : 0);
 	}
-	if (!slow || advice->step_count < 2)
+	if (!slow)
 		return true;
 	done = advice_tally_init(&tally, advice) &&
 	       advice_report_add(advice, rule, &tally,

@@ -70,7 +70,8 @@ static bool find_starved(struct loading *loading, const struct advice *advice)
 		const struct advice_wait *wait = &advice->machine.waits[i];
 		int64_t step_ns = advice->views.steps.items[i].end_ns - advice->views.steps.items[i].start_ns, starved_ns;
 
-		/* And when the batch is there, this thread waits for its turn, here as much as elsewhere. */
+		/* And when the batch is there, this thread waits for its turn, here as much as elsewhere; besides, workers that
+		 * share caches with other programs are slow. */
 		starved_ns = ops_sum(wait->children_waited_ns,
 		                     step_ns > 0 ? (int64_t)((double)wait->waited_ns * (double)waits[i] / (double)step_ns) : 0);
 		loading->starved_ns = ops_sum(loading->starved_ns, starved_ns < waits[i] ? starved_ns : waits[i]);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loops in which each round needs what the round before has computed: a recurrent cell, a sampler, a decoder. Nobody can say
+ * them for all rounds at once. An operator depends on an earlier round when it reads memory that one of the loop's operators
+ * made or wrote there, or that one of its own round did which depends so itself. A sum over rounds is one such operator among
+ * many; in a recurrent loop most of the time is in them.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Operators in one another at most. */
+#define DEPTH_MAX 64
+
+struct tracing {
+	struct view_map makers; /* memory to the outermost operator that made or wrote it last */
+	uint32_t *memory_rows;
+	uint32_t *seen;         /* by loop: calls so far of the kind that its rounds begin with */
+	uint32_t *round_of;     /* by row */
+	uint8_t *dependent;     /* by row */
+	size_t next;            /* memory record */
+};
+
+static uint32_t outermost(const struct advice *advice, uint32_t row)
+{
+	for (int i = 0; i < DEPTH_MAX && row != OPS_NONE && (advice->zone[row] & ADVICE_IN_OPERATOR); i++)
+		row = advice->events->parent[row];
+	return row;
+}
+
+static bool set_maker(struct tracing *tracing, uint64_t address, uint32_t row)
+{
+	uint32_t *slot = view_map_slot(&tracing->makers, address, row);
+
+	if (slot)
+		*slot = row;
+	return slot != NULL;
+}
+
+static bool follow_memory(struct tracing *tracing, const struct advice *advice, int64_t time_ns)
+{
+	size_t count;
+	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
+
+	for (; tracing->next < count && records[tracing->next].time_ns <= time_ns; tracing->next++)
+		if (records[tracing->next].bytes > 0 &&
+		    !set_maker(tracing, records[tracing->next].address, outermost(advice, tracing->memory_rows[tracing->next])))
+			return false;
+	return true;
+}
+
+/* Whether a row is of the kind that a round begins with. It may have several. */
+static bool may_begin(const struct advice *advice, const struct advice_loop *loop, uint32_t row)
+{
+	const struct ops_events *events = advice->events;
+
+	return events->parent[row] == loop->parent && events->name[row] == events->name[loop->begin] &&
+	       (!events->call_line || events->call_line[row] == events->call_line[loop->begin]);
+}
+
+static bool depends(const struct tracing *tracing, const struct advice *advice, uint32_t row)
+{
+	struct ops_storage storage;
+
+	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
+		uint32_t maker = storage.written ? OPS_NONE : view_map_find(&tracing->makers, storage.address);
+
+		if (maker != OPS_NONE && maker < row && advice->loop_of[maker] == advice->loop_of[row] &&
+		    (tracing->round_of[maker] < tracing->round_of[row] || tracing->dependent[maker]))
+			return true;
+	}
+	return false;
+}
+
+static bool take(struct tracing *tracing, struct advice *advice, uint32_t row)
+{
+	uint32_t index = advice->loop_of[row];
+	struct ops_storage storage;
+
+	if (!follow_memory(tracing, advice, advice->events->start_ns[row]))
+		return false;
+	if (index != OPS_NONE && depends(tracing, advice, row)) {
+		tracing->dependent[row] = 1;
+		advice->loops.items[index].dependent_ns = ops_sum(advice->loops.items[index].dependent_ns, advice_ns(advice, row));
+	}
+	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++)
+		if (storage.written && !set_maker(tracing, storage.address, row))
+			return false;
+	return true;
+}
+
+static bool walk(struct tracing *tracing, struct advice *advice)
+{
+	bool done = true;
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		uint32_t index = advice->loop_of[row];
+
+		if (index != OPS_NONE) {
+			const struct advice_loop *loop = &advice->loops.items[index];
+
+			tracing->seen[index] += may_begin(advice, loop, row);
+			tracing->round_of[row] = (tracing->seen[index] + loop->begin_count / loop->least_count - 1) /
+			                         (loop->begin_count / loop->least_count);
+		}
+		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
+			done = take(tracing, advice, row);
+	}
+	return done;
+}
+
+bool advice_find_recurrent(struct advice *advice)
+{
+	size_t count = advice->events->count + 1;
+	struct tracing tracing = {.makers = {0}};
+	bool done;
+
+	if (!advice->loops.count)
+		return true;
+	tracing.memory_rows = advice_memory_rows(advice);
+	tracing.seen = ops_alloc_zeroed(advice->loops.count, sizeof(*tracing.seen));
+	tracing.round_of = ops_alloc_zeroed(count, sizeof(*tracing.round_of));
+	tracing.dependent = ops_alloc_zeroed(count, 1);
+	done = tracing.memory_rows && tracing.seen && tracing.round_of && tracing.dependent && walk(&tracing, advice);
+	for (size_t i = 0; done && i < advice->loops.count; i++) {
+		struct advice_loop *loop = &advice->loops.items[i];
+
+		loop->recurrent = loop->dependent_ns > loop->operators_ns / 2;
+	}
+	view_map_release(&tracing.makers);
+	ops_free(tracing.memory_rows);
+	ops_free(tracing.seen);
+	ops_free(tracing.round_of);
+	ops_free(tracing.dependent);
+	return done;
+}
