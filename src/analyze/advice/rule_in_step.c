@@ -22,7 +22,8 @@ static bool check_checkpoint(struct advice *advice, const struct advice_rule *ru
 {
 	static const char *const patterns[] = {"*torch/serialization.py(*", "*: Module.state_dict", "*: Optimizer.state_dict",
 	                                       "<built-in function dump>", "<built-in function dumps>", "*: savez",
-	                                       "*safetensors/*", "<built-in method dump of *", NULL};
+	                                       "*safetensors/*", "<built-in method dump of *",
+	                                       "*: Tensor.__deepcopy__", "*: Parameter.__deepcopy__", NULL};
 
 	return report(advice, rule, patterns, "saving state");
 }

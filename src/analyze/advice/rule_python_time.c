@@ -27,36 +27,46 @@ static bool is_own(const struct advice *advice, uint32_t row)
 	       advice->views.parts[row] == VIEW_STEP;
 }
 
-/* C functions of Python's own that are called right from the program: what of their time is in no operator. */
-static int64_t builtin_ns(const struct advice *advice, uint32_t row)
+/* Functions of C, and of packages other than torch, that are called right from the program: what of their time is in no
+ * operator. torch's own Python is glue between operators. */
+static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 {
-	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || !advice_text_starts(advice_name(advice, row), "<built-in"))
+	struct ops_function_text function;
+
+	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || advice_text_starts(advice_name(advice, row), "nn.Module: "))
+		return 0;
+	if (ops_event_function(advice->trace, row, &function) &&
+	    (advice_text_starts(function.file, "torch/") || advice_text_has(function.file, "/torch/")))
 		return 0;
 	return at_least_zero(ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]));
 }
 
-/* A call that takes so long is told of at its own line; shorter ones are part of a loop, and go with their function. */
-#define BUILTIN_NS_MIN 50000
+/* A call that takes so long is told of at its own line; shorter ones are part of a loop, and go with the function that calls
+ * them. */
+#define CALLED_NS_MIN 50000
 
-/* Own time of a function that nobody has explained, with what C functions called right from it take. */
+/* Own time of a function that nobody has explained, with what it calls and no operator comes of: quick functions of the
+ * program's, of C and of packages. From the last row to the first, children stand behind their parents. */
 static void gather(const struct advice *advice, int64_t *own_ns)
 {
-	for (uint32_t row = 0; row < advice->events->count; row++) {
+	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
 		uint32_t parent = advice->events->parent[row];
 		bool inside = parent != OPS_NONE && is_own(advice, parent);
 
 		if (!advice_counts(advice, row))
 			continue;
 		if (is_own(advice, row))
-			own_ns[row] = ops_sum(own_ns[row], at_least_zero(ops_difference(advice->self_ns[row],
+			own_ns[row] = at_least_zero(ops_sum(own_ns[row], ops_difference(advice->self_ns[row],
 			                                                                advice->self_taken_ns[row])));
-		else if (inside) {
-			int64_t ns = builtin_ns(advice, row);
-			uint32_t to = ns < BUILTIN_NS_MIN ? parent : row;
-
-			own_ns[to] = ops_sum(own_ns[to], ns);
+		else
+			own_ns[row] = inside ? borrowed_ns(advice, row) : 0;
+		if (!inside)
+			continue;
+		if (own_ns[row] < CALLED_NS_MIN) {
+			own_ns[parent] = ops_sum(own_ns[parent], own_ns[row]);
+			own_ns[row] = 0;
 		}
-		if (inside && advice->operator_ns[row])
+		if (advice->operator_ns[row])
 			own_ns[parent] = ops_difference(own_ns[parent], GLUE_NS);
 	}
 }
@@ -93,7 +103,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		done = leave_out_frees(advice, own_ns);
 	}
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		if (own_ns[row] < (is_own(advice, row) ? CALL_NS_MIN : BUILTIN_NS_MIN) || !advice_counts(advice, row) ||
+		if (own_ns[row] < (is_own(advice, row) ? CALL_NS_MIN : CALLED_NS_MIN) || !advice_counts(advice, row) ||
 		    (advice->zone[row] & ADVICE_IN_LOADER) || advice_is_claimed(advice, row))
 			continue;
 		if ((double)own_ns[row] < SHARE_MIN * (double)advice->steps_ns / (double)(advice->step_count * 4))
