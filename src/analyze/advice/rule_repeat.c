@@ -12,6 +12,8 @@ struct numbering {
 	OPS_ARRAY(uint64_t) numbers;
 	struct view_map seen;    /* what was computed in this step */
 	uint8_t *random;
+	uint8_t *makes;          /* by name: makes a tensor of numbers alone */
+	int64_t *in_calls;       /* by row: time of the repeated operators in it */
 	int64_t ns;
 	uint64_t repeated;
 	uint64_t fresh;          /* the last number given to what nobody computed */
@@ -93,7 +95,7 @@ static uint64_t key_of(const struct numbering *numbering, const struct advice *a
 		key = mix(key, value_of(numbering, storage.address));
 		*ret_writes |= storage.written;
 	}
-	return i && are_whole(advice, row) ? key | 1 : 0;
+	return (i || numbering->makes[advice->events->name[row]]) && are_whole(advice, row) ? key | 1 : 0;
 }
 
 /* What is allocated and freed until `time_ns`: by the operator at `row` its results, by anyone else something new. */
@@ -122,18 +124,27 @@ static bool write_values(struct numbering *numbering, const struct advice *advic
 	return true;
 }
 
-/* At its line; when another call of the same function computed it before, at the line of this call, too. */
+/* Calls in one another from the program's function that repeats it down to the operator. */
+#define DEPTH_MAX 128
+
+/* At its line; when another call of the same function computed it before, at the lines of the calls that lead to this one,
+ * too, up to the function that both come from: any of them may be the one that should not be. */
 static void tell(struct numbering *numbering, struct advice *advice, uint32_t row, uint32_t before, struct advice_tally *tally)
 {
-	uint32_t caller = advice->caller[row];
 	int64_t ns = advice_claim(advice, row);
+	uint32_t last = advice->site[row], call = advice->caller[row];
 
 	numbering->ns = ops_sum(numbering->ns, ns);
+	numbering->in_calls[row] = advice_ns(advice, row);
 	numbering->repeated++;
 	advice_tally_add(tally, advice, row, ns);
-	if (caller != OPS_NONE && advice->caller[before] != caller && advice->site[caller] != OPS_NONE &&
-	    advice->site[caller] != advice->site[row])
-		advice_tally_add(tally, advice, caller, ns);
+	/* A row stands behind all that it is in: what began before the first time holds both. */
+	for (int i = 0; i < DEPTH_MAX && call != OPS_NONE && call > before; i++, call = advice->caller[call]) {
+		if (advice->site[call] == OPS_NONE || advice->site[call] == last)
+			continue;
+		last = advice->site[call];
+		advice_tally_add(tally, advice, call, ns);
+	}
 }
 
 static bool take(struct numbering *numbering, struct advice *advice, uint32_t row, struct advice_tally *tally)
@@ -151,6 +162,8 @@ static bool take(struct numbering *numbering, struct advice *advice, uint32_t ro
 		return false;
 	if (writes)
 		return write_values(numbering, advice, row, key);
+	/* What makes a tensor of numbers may make one to be written into. */
+	random |= numbering->makes[advice->events->name[row]] != 0;
 	if (random || !advice_counts(advice, row) || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_ROW_LOOP)))
 		return true; /* a loop over rows is told of as a whole */
 	/* Once a step is no repetition. */
@@ -162,21 +175,56 @@ static bool take(struct numbering *numbering, struct advice *advice, uint32_t ro
 	return true;
 }
 
+/* A call of Python's in which nearly all operators are repeated is itself repeated: the outermost of them. */
+#define WHOLE 0.9
+
+static void claim_calls(struct numbering *numbering, struct advice *advice, struct advice_tally *tally)
+{
+	advice_settle(advice);
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+		int64_t rest_ns;
+
+		advice->claimed[row] |= parent != OPS_NONE && advice->claimed[parent];
+		if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || !advice_counts(advice, row) || advice->claimed[row] ||
+		    !numbering->in_calls[row] || (double)numbering->in_calls[row] < WHOLE * (double)advice->operator_ns[row])
+			continue;
+		rest_ns = advice_left_ns(advice, row) - (advice->operator_ns[row] - numbering->in_calls[row]);
+		rest_ns = rest_ns > 0 ? rest_ns : 0;
+		numbering->ns = ops_sum(numbering->ns, rest_ns);
+		/* That is the place to mend. */
+		advice_tally_add(tally, advice, row, ops_sum(numbering->in_calls[row], rest_ns));
+		advice_claim(advice, row);
+	}
+}
+
 static bool check(struct advice *advice, const struct advice_rule *rule)
 {
 	static const char *const patterns[] = {"*rand*", "*dropout*", "*bernoulli*", "*normal_*", "*uniform*", "*multinomial*",
 	                                       "*exponential*", "*item*", "*_local_scalar*", "aten::empty*", "*_set_*", NULL};
-	struct numbering numbering = {.random = advice_names(advice, patterns)};
+	static const char *const making[] = {"aten::arange", "aten::linspace", "aten::zeros", "aten::ones", "aten::full", "aten::eye",
+	                                     "aten::tril_indices", "aten::triu_indices", "aten::scalar_tensor", NULL};
+	struct numbering numbering = {.random = advice_names(advice, patterns), .makes = advice_names(advice, making)};
 	struct advice_tally tally = {0};
-	bool done = numbering.random && advice_tally_init(&tally, advice);
+	bool done = numbering.random && numbering.makes && advice_tally_init(&tally, advice);
+
+	numbering.in_calls = ops_alloc_zeroed(advice->events->count + 1, sizeof(*numbering.in_calls));
+	done = done && numbering.in_calls;
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
 			done = take(&numbering, advice, row, &tally);
+	for (uint32_t row = (uint32_t)advice->events->count; done && row-- > 0;)
+		if (advice->events->parent[row] != OPS_NONE)
+			numbering.in_calls[advice->events->parent[row]] = ops_sum(numbering.in_calls[advice->events->parent[row]],
+			                                                          numbering.in_calls[row]);
+	if (done)
+		claim_calls(&numbering, advice, &tally);
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)numbering.ns, .confidence = ADVICE_LIKELY},
 	                                 "%.1f operators a step compute what the same operator has computed of the same values in "
-	                                 "the same step, in %.3f ms (%.1f %%). Gain: all of that, with the backward pass.",
+	                                 "the same step, in %.3f ms (%.1f %%). Gain: all of that, with the backward pass and "
+	                                 "the calls that do nothing else.",
 	                                 advice_per_step(advice, numbering.repeated),
 	                                 advice_step_ms(advice, (double)numbering.ns),
 	                                 advice_percent(advice, (double)numbering.ns));
@@ -184,6 +232,8 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	view_map_release(&numbering.seen);
 	OPS_ARRAY_RELEASE(&numbering.numbers);
 	ops_free(numbering.random);
+	ops_free(numbering.makes);
+	ops_free(numbering.in_calls);
 	advice_tally_release(&tally);
 	return done;
 }

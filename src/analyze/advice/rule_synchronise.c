@@ -6,6 +6,35 @@
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Figures of a tensor: what the line that reads a value computes for that alone. */
+static const char *const figures[] = {
+	"aten::mean", "aten::std", "aten::var", "aten::norm", "aten::linalg_vector_norm", "aten::sum", "aten::abs", "aten::square",
+	"aten::max", "aten::min", "aten::amax", "aten::amin", "aten::median", "aten::any", "aten::all", "aten::isnan", "aten::isinf",
+	"aten::isfinite", "aten::eq", "aten::ne", "aten::gt", "aten::lt", "aten::ge", "aten::le", "aten::to", NULL};
+
+/* Where the program itself computes a figure at a line that reads values: without the read there is no use for it. */
+static bool add_figures(struct advice *advice, struct advice_tally *tally)
+{
+	uint8_t *which = advice_names(advice, figures);
+
+	for (uint32_t row = 0; which && row < advice->events->count; row++) {
+		uint32_t site = advice->site[row], caller = advice->caller[row], call = advice->events->parent[row];
+
+		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || site == OPS_NONE || caller == OPS_NONE ||
+		    !tally->costs[site].count || advice->claimed[row] ||
+		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP)) ||
+		    advice->events->name[advice->sites.items[site].frame] != advice->events->name[caller])
+			continue;
+		/* With Python's call of it. */
+		call = call != caller && advice->site[call] == site ? call : row;
+		advice_tally_add(tally, advice, call, advice_left_ns(advice, call));
+		advice_claim(advice, call);
+	}
+	ops_free(which);
+	return which != NULL;
+}
 
 static bool check_host(struct advice *advice, const struct advice_rule *rule)
 {
@@ -19,9 +48,11 @@ static bool check_host(struct advice *advice, const struct advice_rule *rule)
 	 * over rows its calls go. */
 	bool done = advice_tally_init(&tally, advice) &&
 	            advice_tally_names(&tally, advice, patterns, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP) &&
+	            add_figures(advice, &tally) &&
 	            advice_report_add(advice, rule, &tally,
 	                              (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-	                              "%.1f calls a step read values of tensors and take %.3f ms (%.1f %%). Gain: their time.",
+	                              "%.1f calls a step read values of tensors, or compute figures at the lines that do, and take "
+	                              "%.3f ms (%.1f %%). Gain: their time.",
 	                              advice_per_step(advice, tally.events), advice_step_ms(advice, (double)tally.ns),
 	                              advice_percent(advice, (double)tally.ns));
 
