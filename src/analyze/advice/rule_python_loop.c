@@ -16,12 +16,31 @@ static bool is_explained(const struct advice_loop *loop)
 	return !loop->reads && taken_ns > all_ns / 50 && loop->taken_calls >= loop->rounds / 2;
 }
 
+/* Rounds that need each other, with more operators than a recurrent cell has, are a model that is called in turn: a sampler, a
+ * decoder. That is no loop to be said at once. */
+#define CELL_OPERATORS 8
+
+static bool is_sequence(const struct advice_loop *loop)
+{
+	return loop->recurrent && loop->operators > CELL_OPERATORS * loop->rounds;
+}
+
+/* Loops over tensors of the program's own that change them in place, such as parameters, become torch._foreach_… functions:
+ * on the CPU those call the same operators, one after the other, and save what Python does in between. */
+static bool becomes_foreach(const struct advice *advice, const struct advice_loop *loop)
+{
+	return !(advice->has & ADVICE_NEEDS_DEVICE) && !loop->slices && loop->in_place * 2 >= loop->operators;
+}
+
 /* One round is left, and the work; the backward pass shrinks as much. */
-static int64_t gain_of(const struct advice_loop *loop)
+static int64_t gain_of(const struct advice *advice, const struct advice_loop *loop)
 {
 	int64_t span_ns = loop->span_ns, gain_ns;
 
-	gain_ns = span_ns - loop->taken_ns - loop->work_ns - span_ns / loop->rounds;
+	gain_ns = span_ns - loop->taken_ns - span_ns / loop->rounds -
+	          (becomes_foreach(advice, loop) ? loop->operators_ns : loop->work_ns);
+	if (is_sequence(loop))
+		return 0;
 	if (!loop->small || span_ns <= 0 || gain_ns <= 0 || is_explained(loop))
 		return 0;
 	return gain_ns + (int64_t)((double)loop->backward_ns * (double)gain_ns / (double)span_ns);
@@ -51,14 +70,14 @@ static void claim(struct advice *advice, bool slices)
 		uint32_t index = advice->loop_of[row];
 		const struct advice_loop *loop = index == OPS_NONE ? NULL : &advice->loops.items[index];
 
-		if (loop && loop->small && loop->slices == slices && loop->parent == advice->events->parent[row])
+		if (loop && loop->small && !is_sequence(loop) && loop->slices == slices && loop->parent == advice->events->parent[row])
 			advice_claim(advice, row);
 	}
 	for (size_t i = 0; i < advice->loops.count; i++) {
 		const struct advice_loop *loop = &advice->loops.items[i];
 		int64_t own_ns = loop->span_ns - loop->inside_ns;
 
-		if (loop->small && loop->slices == slices && own_ns > 0)
+		if (loop->small && !is_sequence(loop) && loop->slices == slices && own_ns > 0)
 			advice_take_self(advice, loop->parent, own_ns);
 	}
 }
@@ -78,7 +97,7 @@ static bool check_loops(struct advice *advice, const struct advice_rule *rule, b
 	find_taken(advice);
 	for (size_t i = 0; done && i < advice->loops.count; i++) {
 		const struct advice_loop *loop = &advice->loops.items[i];
-		int64_t gain_ns = gain_of(loop);
+		int64_t gain_ns = gain_of(advice, loop);
 
 		if (loop->slices != slices || gain_ns <= 0)
 			continue;
@@ -93,8 +112,8 @@ static bool check_loops(struct advice *advice, const struct advice_rule *rule, b
 	                                                      .confidence = slices ? ADVICE_SURE : ADVICE_LIKELY,
 	                                                      .detail = reads ? READS : NULL},
 	                                 "loops of %.0f rounds a step call %.0f small operators in %.3f ms (%.1f %%). Gain: all "
-	                                 "but one round and the work of large operators; with the same share "
-	                                 "of their backward pass.",
+	                                 "but one round and the work of large operators, or of all where they change tensors in "
+	                                 "place; with the same share of their backward pass.",
 	                                 advice_per_step(advice, rounds), advice_per_step(advice, operators),
 	                                 advice_step_ms(advice, spent_ns), advice_percent(advice, spent_ns));
 	if (done)
