@@ -18,8 +18,10 @@ static int64_t next_start(const struct advice *advice, uint32_t row, uint32_t ne
 	return events->end_ns[row];
 }
 
-static bool add(struct advice_frees *frees, uint32_t row, int64_t start_ns, int64_t end_ns)
+/* A gap may hold a wait for the processor, which is taken out of the function's own time. */
+static bool add(const struct advice *advice, struct advice_frees *frees, uint32_t row, int64_t start_ns, int64_t end_ns)
 {
+	int64_t ns = end_ns > start_ns ? end_ns - start_ns : 0;
 	struct advice_free *gap;
 
 	/* Several in one gap. */
@@ -27,7 +29,7 @@ static bool add(struct advice_frees *frees, uint32_t row, int64_t start_ns, int6
 		return true;
 	gap = OPS_ARRAY_PUSH(frees);
 	if (gap)
-		*gap = (struct advice_free){row, start_ns, end_ns > start_ns ? end_ns - start_ns : 0};
+		*gap = (struct advice_free){row, start_ns, ns < advice->self_ns[row] ? ns : advice->self_ns[row]};
 	return gap != NULL;
 }
 
@@ -48,7 +50,7 @@ bool advice_find_frees(const struct advice *advice, int64_t bytes_min, struct ad
 				last_ns[events->parent[next]] = events->end_ns[next];
 		if (row != OPS_NONE && records[i].device_type == 0 && records[i].bytes <= -bytes_min &&
 		    !advice_is_operator(advice, row))
-			done = add(ret_frees, row, last_ns[row] > events->start_ns[row] ? last_ns[row] : events->start_ns[row],
+			done = add(advice, ret_frees, row, last_ns[row] > events->start_ns[row] ? last_ns[row] : events->start_ns[row],
 			           next_start(advice, row, next));
 	}
 	ops_free(rows);

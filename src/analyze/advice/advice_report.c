@@ -340,6 +340,9 @@ bool advice_report_add(struct advice *advice, const struct advice_rule *rule, co
 		gain.ns *= advice->host_weight;
 	if (!(gain.ns > 0))
 		gain.ns = 0;
+	/* Sums of estimates may be more than there is. */
+	if (gain.ns > (double)advice->steps_ns)
+		gain.ns = (double)advice->steps_ns;
 	finding.gain_ms = advice_step_ms(advice, gain.ns);
 	finding.gain_pct = advice_percent(advice, gain.ns);
 	if (finding.gain_pct < GAIN_LOW_PCT && !gain.always)
