@@ -364,6 +364,8 @@ bool advice_report_put(struct advice_report *report, const struct advice_rule *r
 
 	if (!(finding.gain_pct >= GAIN_LOW_PCT))
 		return true;
+	if (finding.gain_pct > 100)
+		finding.gain_pct = 100;
 	finding.rule = rule;
 	finding.severity = severity_of(finding.gain_pct, rule, (struct advice_gain){.confidence = finding.confidence});
 	if (finding.where_count)

@@ -155,7 +155,8 @@ bool advice_take_out_waits(struct advice *advice)
 	struct own *rows;
 	bool done;
 
-	if (!advice->machine.has_waits || track == OPS_NONE || advice->views.device_events.count)
+	/* Times of ranks are compared with each other, and a device has its own. */
+	if (!advice->machine.has_waits || track == OPS_NONE || advice->views.device_events.count || advice->views.has_collectives)
 		return true;
 	paths = ops_realloc_array(NULL, rows_max, sizeof(*paths));
 	steps = ops_realloc_array(NULL, rows_max, sizeof(*steps));
