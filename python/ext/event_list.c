@@ -78,11 +78,13 @@ PyObject *ops_ext_event_list_of(struct ops_ext_state *state, PyObject *iterable,
 	PyObject *items = iterable ? PySequence_List(iterable) : PyList_New(0);
 
 	for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items); i++) {
-		if (!ops_ext_is_event(state, PyList_GET_ITEM(items, i))) {
+		int is_event = ops_ext_is_event(state, PyList_GET_ITEM(items, i));
+
+		if (is_event == 0)
 			PyErr_Format(PyExc_TypeError, "an EventList holds FunctionEvents or FunctionEventAvgs, not %.200s",
 			             Py_TYPE(PyList_GET_ITEM(items, i))->tp_name);
+		if (is_event <= 0)
 			Py_CLEAR(items);
-		}
 	}
 	return items ? ops_ext_event_list_of_items(state, options, items) : NULL;
 }
@@ -307,13 +309,6 @@ static PyObject *list_repr(PyObject *object)
 	return text;
 }
 
-static PyObject *list_str(PyObject *object)
-{
-	struct ops_table_options options = OPS_TABLE_OPTIONS_DEFAULT;
-
-	return ops_ext_event_list_text((struct event_list_object *)object, &options);
-}
-
 static PyObject *list_copy(PyObject *object, PyObject *unused)
 {
 	PyObject *all = PySlice_New(NULL, NULL, NULL);
@@ -350,23 +345,27 @@ static PyObject *list_without_python_functions(PyObject *object, PyObject *unuse
 
 /* --- type -------------------------------------------------------------------------------------------------------- */
 
-#define LIST_METHOD(name, doc)                                                                     \
+#define METHOD(name, function, doc)                                                                \
 	{                                                                                          \
-		#name, (PyCFunction)(void (*)(void))ops_ext_event_list_##name, METH_VARARGS | METH_KEYWORDS, doc           \
+		#name, (PyCFunction)(void (*)(void))function, METH_VARARGS | METH_KEYWORDS, doc    \
 	}
+#define LIST_METHOD(name, doc) METHOD(name, ops_ext_event_list_##name, doc)
+#define ANY_LIST_METHOD(name, doc) METHOD(name, ops_ext_any_list_##name, doc)
+#define TREE_STEP(name) ANY_LIST_METHOD(name, "A step of making the tree of events that were made by hand."),
 
 static PyMethodDef list_methods[] = {
-	LIST_METHOD(key_averages,
+	ANY_LIST_METHOD(key_averages,
 	            "key_averages(group_by_input_shapes=False, group_by_stack_n=0, group_by_overload_name=False)\n--\n\n"
 	            "Averages over the events of one name (and shapes, innermost frames, overload)."),
-	LIST_METHOD(total_average, "total_average()\n--\n\nThe sum of all events."),
-	LIST_METHOD(table, "table(sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=55, "
+	ANY_LIST_METHOD(total_average, "total_average()\n--\n\nThe sum of all events."),
+	ANY_LIST_METHOD(table, "table(sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=55, "
 	                   "max_shapes_column_width=80, header=None, top_level_events_only=False, time_unit=None)\n--\n\n"
 	                   "The events as a table."),
-	LIST_METHOD(export_chrome_trace, "export_chrome_trace(path)\n--\n\nWrites the whole trace the events come from."),
-	LIST_METHOD(export_stacks, "export_stacks(path, metric)\n--\n\nWrites stacks and their own time for a flame graph: "
+	ANY_LIST_METHOD(export_chrome_trace, "export_chrome_trace(path)\n--\n\nWrites the whole trace the events come from."),
+	ANY_LIST_METHOD(export_stacks, "export_stacks(path, metric)\n--\n\nWrites stacks and their own time for a flame graph: "
 	                           "collapsed, or for speedscope or as a picture when the path ends in .speedscope.json or .svg."),
-	LIST_METHOD(supported_export_stacks_metrics, "supported_export_stacks_metrics()\n--\n\nMetrics of export_stacks."),
+	ANY_LIST_METHOD(supported_export_stacks_metrics, "supported_export_stacks_metrics()\n--\n\nMetrics of export_stacks."),
+	OPS_EXT_LIST_TREE_STEPS(TREE_STEP)
 	LIST_METHOD(append, NULL),
 	LIST_METHOD(clear, NULL),
 	LIST_METHOD(extend, NULL),
@@ -396,7 +395,7 @@ static PyMemberDef list_members[] = {
 };
 
 static PyGetSetDef list_getsets[] = {
-	{"self_cpu_time_total", ops_ext_event_list_self_cpu_time_total, NULL, "Sum of the events' own CPU time, in us.", NULL},
+	{"self_cpu_time_total", ops_ext_any_list_self_cpu_time_total, NULL, "Sum of the events' own CPU time, in us.", NULL},
 	{NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -408,7 +407,7 @@ static PyType_Slot list_slots[] = {
 	{Py_tp_clear, list_clear},
 	{Py_tp_dealloc, list_dealloc},
 	{Py_tp_repr, list_repr},
-	{Py_tp_str, list_str},
+	{Py_tp_str, ops_ext_any_list_str},
 	{Py_tp_richcompare, list_compare},
 	{Py_tp_hash, PyObject_HashNotImplemented},
 	{Py_tp_iter, PySeqIter_New},

@@ -7,9 +7,11 @@
 
 #include <string.h>
 
-bool ops_ext_is_event(struct ops_ext_state *state, PyObject *object)
+int ops_ext_is_event(struct ops_ext_state *state, PyObject *object)
 {
-	return Py_TYPE(object) == state->function_event || Py_TYPE(object) == state->function_event_avg;
+	if (Py_TYPE(object) == state->function_event || Py_TYPE(object) == state->function_event_avg)
+		return 1;
+	return ops_ext_is_hand_made(state, object);
 }
 
 static void drop_arrays(struct event_list_object *self)
@@ -104,7 +106,11 @@ static int check_items(struct ops_ext_state *state, PyObject *items)
 {
 	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items); i++) {
 		PyObject *item = PyList_GET_ITEM(items, i);
-		if (!ops_ext_is_event(state, item)) {
+		int is_event = ops_ext_is_event(state, item);
+
+		if (is_event < 0)
+			return -1;
+		if (!is_event) {
 			PyErr_Format(PyExc_TypeError, "an EventList holds FunctionEvents or FunctionEventAvgs, not %.200s",
 			             Py_TYPE(item)->tp_name);
 			return -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * FunctionEvent: one event of a trace as torch.profiler shows it. A view: a trace and a row; what it shows is read from the
- * columns when asked for (event_fields.c) and cannot be changed. A user may add attributes of his own, and an event that
+ * columns when asked for (event_fields.c) and cannot be changed (see hand_made.c for those that can). A user may add attributes of his own, and an event that
  * has some is kept by its trace, so that they are there again when the event comes out of a list the next time.
  */
 #include "views.h"
@@ -194,6 +194,7 @@ static PyMemberDef event_members[] = {
 
 static PyType_Slot event_slots[] = {
 	{Py_tp_doc, "One event of a trace; read-only. Times in microseconds."},
+	{Py_tp_new, ops_ext_hand_made_event},
 	{Py_tp_traverse, event_traverse},
 	{Py_tp_clear, event_clear},
 	{Py_tp_dealloc, event_dealloc},
@@ -210,7 +211,7 @@ static PyType_Slot event_slots[] = {
 static PyType_Spec event_spec = {
 	.name = "opstrobe._core.FunctionEvent",
 	.basicsize = sizeof(struct function_event_object),
-	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
 	.slots = event_slots,
 };
 

@@ -284,6 +284,60 @@ static int add_event(struct function_event_avg_object *self, struct function_eve
 	return 0;
 }
 
+/* An attribute in us as ns; 0 and an exception when it is no number. */
+static int64_t time_of(PyObject *object, const char *name)
+{
+	PyObject *value = ops_ext_attribute(object, name);
+	double us = value ? PyFloat_AsDouble(value) : 0;
+
+	Py_XDECREF(value);
+	return us > -9e15 && us < 9e15 ? (int64_t)(us * 1000 + (us < 0 ? -0.5 : 0.5)) : 0;
+}
+
+/* An attribute that is a whole number, None counting 0. */
+static int64_t number_of(PyObject *object, const char *name)
+{
+	PyObject *value = ops_ext_attribute(object, name);
+	long long number = value && value != Py_None ? PyLong_AsLongLong(value) : 0;
+
+	Py_XDECREF(value);
+	return number;
+}
+
+/* The sums of an event or average of torch's, and of its like among ours all that describes it. */
+static int add_hand_made(struct function_event_avg_object *self, PyObject *other)
+{
+	struct function_event_object *like = (struct function_event_object *)ops_ext_hand_made_as_ours(other);
+	struct ops_average row = {0};
+	int failed = like ? 0 : -1;
+
+	if (!failed && self->empty) {
+		failed = ops_ext_function_event_row(like, &row);
+		memset(&row, 0, offsetof(struct ops_average, name)); /* all that is summed */
+		if (!failed)
+			take_over(self, like->trace, &row, like->use_device, true, true, like->with_flops);
+	} else if (!failed) {
+		failed = check_keys((PyObject *)self, other);
+	}
+	Py_XDECREF(like);
+	if (failed)
+		return -1;
+	row.cpu_time_total_ns = time_of(other, "cpu_time_total");
+	row.self_cpu_time_total_ns = time_of(other, "self_cpu_time_total");
+	row.device_time_total_ns = time_of(other, "device_time_total");
+	row.self_device_time_total_ns = time_of(other, "self_device_time_total");
+	row.cpu_memory_usage = number_of(other, "cpu_memory_usage");
+	row.self_cpu_memory_usage = number_of(other, "self_cpu_memory_usage");
+	row.device_memory_usage = number_of(other, "device_memory_usage");
+	row.self_device_memory_usage = number_of(other, "self_device_memory_usage");
+	row.flops = number_of(other, "flops");
+	row.count = (uint64_t)number_of(other, "count");
+	if (PyErr_Occurred())
+		return -1;
+	ops_ext_average_add(&self->row, &row);
+	return 0;
+}
+
 static int add_average(struct function_event_avg_object *self, struct function_event_avg_object *other)
 {
 	if (other->empty && self->empty)
@@ -311,6 +365,8 @@ static PyObject *avg_add(PyObject *object, PyObject *other)
 		failed = add_event(self, (struct function_event_object *)other);
 	else if (Py_TYPE(other) == state->function_event_avg)
 		failed = add_average(self, (struct function_event_avg_object *)other);
+	else if ((failed = ops_ext_is_hand_made(state, other)) != 0)
+		failed = failed < 0 ? -1 : add_hand_made(self, other);
 	else
 		return PyErr_Format(PyExc_AssertionError, "Expected other to be a FunctionEvent or FunctionEventAvg");
 	return failed ? NULL : Py_NewRef(object);

@@ -329,6 +329,10 @@ static int row_of_item(struct ops_ext_state *state, PyObject *item, struct ops_a
 		*ret_trace = ((struct function_event_object *)item)->trace;
 		return ops_ext_function_event_row((struct function_event_object *)item, ret_row);
 	}
+	if (Py_TYPE(item) != state->function_event_avg) { /* made by hand, and put in a moment ago by another thread */
+		PyErr_SetString(PyExc_RuntimeError, "the list was changed meanwhile");
+		return -1;
+	}
 	average = (struct function_event_avg_object *)item;
 	if (average->empty) {
 		PyErr_SetString(PyExc_ValueError, "a FunctionEventAvg that nothing was added to has no row");

@@ -38,10 +38,24 @@ static PyObject *module_read_trace(PyObject *module, PyObject *args, PyObject *k
 	return ops_ext_trace_new(module, trace);
 }
 
+static PyObject *module_parse_trace(PyObject *module, PyObject *bytes)
+{
+	struct ops_trace *trace = NULL;
+	struct ops_error error;
+	enum ops_code code;
+
+	if (!PyBytes_Check(bytes))
+		return PyErr_Format(PyExc_TypeError, "a trace's text must be bytes, not %.200s", Py_TYPE(bytes)->tp_name);
+	OPS_EXT_WITHOUT_GIL(code = ops_trace_read_memory(PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), NULL,
+	                                                 &trace, &error));
+	return code ? ops_ext_raise(&error) : ops_ext_trace_new(module, trace);
+}
+
 static PyMethodDef module_methods[] = {
 	{"read_trace", (PyCFunction)(void (*)(void))module_read_trace, METH_VARARGS | METH_KEYWORDS,
 	 "read_trace(path, *, progress=None)\n--\n\nReads a trace file; progress(bytes_done, bytes_total) is called while it "
 	 "does."},
+	{"parse_trace", module_parse_trace, METH_O, "parse_trace(text)\n--\n\nReads a trace from bytes."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -178,8 +178,8 @@ PyObject *ops_ext_event_list_item(struct event_list_object *self, size_t i);
 
 /* --- event_list_items.c ---------------------------------------------------------------------------------------------- */
 
-/* Whether it may be in a list. */
-bool ops_ext_is_event(struct ops_ext_state *state, PyObject *object);
+/* Whether it may be in a list; -1 with an exception set. */
+int ops_ext_is_event(struct ops_ext_state *state, PyObject *object);
 /* Turns the list into ITEMS. */
 int ops_ext_event_list_materialise(struct event_list_object *self);
 /* Turns ITEMS that are all FunctionEvents (or none) into EVENTS, over one trace: that of them all, or one merged from
@@ -203,6 +203,22 @@ OPS_EXT_LIST_REPORTS(OPS_EXT_LIST_METHOD)
 PyObject *ops_ext_event_list_self_cpu_time_total(PyObject *self, void *closure);
 /* The table; the options' part that is the list's own is filled in here. */
 PyObject *ops_ext_event_list_text(struct event_list_object *self, struct ops_table_options *options);
+
+/* --- hand_made.c ---------------------------------------------------------------------------------------------------- */
+
+#define OPS_EXT_LIST_TREE_STEPS(X)                                                                 \
+	X(_build_tree) X(_populate_cpu_children) X(_remove_dup_nodes) X(_set_backward_stacktraces)
+/* The methods as users call them: of lists that may hold events that were made by hand. */
+#define OPS_EXT_ANY_LIST_METHOD(name) PyObject *ops_ext_any_list_##name(PyObject *self, PyObject *args, PyObject *kwargs);
+OPS_EXT_LIST_REPORTS(OPS_EXT_ANY_LIST_METHOD)
+OPS_EXT_LIST_TREE_STEPS(OPS_EXT_ANY_LIST_METHOD)
+PyObject *ops_ext_any_list_self_cpu_time_total(PyObject *self, void *closure);
+PyObject *ops_ext_any_list_str(PyObject *self);
+/* tp_new of FunctionEvent. */
+PyObject *ops_ext_hand_made_event(PyTypeObject *type, PyObject *args, PyObject *kwargs);
+/* Whether it is an event or average of torch's own; -1 with an exception set. */
+int ops_ext_is_hand_made(struct ops_ext_state *state, PyObject *object);
+PyObject *ops_ext_hand_made_as_ours(PyObject *object);
 
 /* --- merge_views.c -------------------------------------------------------------------------------------------------- */
 

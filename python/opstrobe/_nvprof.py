@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,7 +52,4 @@ def parse_nvprof_trace(path: str | os.PathLike[str]) -> _core.EventList:
         rows = list(_rows(database))
     finally:
         database.close()
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump({"traceEvents": rows}, file)
-        file.flush()
-        return _core.read_trace(file.name).function_events(use_device="cuda")
+    return _core.parse_trace(json.dumps({"traceEvents": rows}).encode()).function_events(use_device="cuda")
