@@ -22,19 +22,29 @@
 #define HIDDEN 2u  /* nothing below it is recorded */
 #define OPEN_TICKS UINT64_MAX /* later than any stop */
 
+/* What a C function is known by: its definition, and the type of what it is bound to or a method of, NULL for none. */
+struct method {
+	const PyMethodDef *definition;
+	PyTypeObject *type;
+};
+
+/* One that is open. */
 struct call {
 	uintptr_t frame;       /* and C_CALL, HIDDEN */
 	struct ops_slot *slot; /* NULL: lost or hidden */
 	uint32_t line;         /* of the caller's source, as in the slot */
 };
 
-/* A line that was looked up. */
-struct line {
+/* A place in the program that something was called from: its line, and the C function that was called there last, for it is
+ * mostly the same. */
+struct site {
 	const PyCodeObject *code;
 	int32_t offset;
 	uint32_t line;
+	struct method method;
+	uint32_t function; /* the method's number */
 };
-#define LINE_COUNT 256u
+#define SITE_COUNT 256u
 
 /* Kept from session to session until the thread ends. */
 struct calls_thread {
@@ -43,7 +53,7 @@ struct calls_thread {
 	uint64_t session; /* serial number of the session that all below is of */
 	struct call *calls;
 	uint32_t count, capacity;
-	struct line lines[LINE_COUNT];
+	struct site sites[SITE_COUNT];
 };
 
 static struct {
@@ -66,18 +76,29 @@ static pthread_key_t exit_key;
 
 /* --- lines ---------------------------------------------------------------------------------------------------------- */
 
-/* The line where a frame stands. The code is held by its frame; that of an earlier session is forgotten with it. */
-static uint32_t line_of(struct calls_thread *thread, ops_frame *frame)
+/* Where the place at an offset of some code is to be found, if it is known. */
+static inline struct site *find_site(struct calls_thread *thread, const PyCodeObject *code, int offset)
+{
+	return &thread->sites[(((uintptr_t)code >> 5) ^ (uint32_t)offset / 2) % SITE_COUNT];
+}
+
+/* The place where a frame stands. The code is held by its frame; that of an earlier session is forgotten with it. */
+static struct site *site_of(struct calls_thread *thread, ops_frame *frame)
 {
 	PyCodeObject *code = ops_frame_code(frame);
 	int offset = ops_frame_offset(frame);
-	struct line *known = &thread->lines[(((uintptr_t)code >> 5) ^ (uint32_t)offset / 2) % LINE_COUNT];
+	struct site *site = find_site(thread, code, offset);
 
-	if (known->code != code || known->offset != offset) {
+	if (site->code != code || site->offset != offset) {
 		int line = PyCode_Addr2Line(code, offset);
-		*known = (struct line){code, offset, line > 0 ? (uint32_t)line : 0};
+		*site = (struct site){.code = code, .offset = offset, .line = line > 0 ? (uint32_t)line : 0};
 	}
-	return known->line;
+	return site;
+}
+
+static uint32_t line_of(struct calls_thread *thread, ops_frame *frame)
+{
+	return site_of(thread, frame)->line;
 }
 
 static ops_frame *frame_of(const struct call *call)
@@ -175,6 +196,24 @@ static bool grow(struct calls_thread *thread)
 	return true;
 }
 
+/* Fills the slot of a call that begins, and publishes it. */
+OPS_ALWAYS_INLINE void begin(struct ops_slot *slot, struct ops_thread *thread, uint32_t function, uint32_t line,
+                             uint64_t start_ticks)
+{
+	slot->owner = NULL;
+	slot->end_ticks = 0;
+	slot->sequence_nr = -1;
+	slot->name = function;
+	slot->call_line = line;
+	slot->forward_thread = 0;
+	slot->end_thread = 0;
+	slot->kind = OPS_SLOT_PYTHON;
+	slot->scope = 0;
+	slot->flags = 0;
+	slot->start_ticks = start_ticks ? start_ticks : ops_ticks(recorder.collector->tsc);
+	ops_publish(thread);
+}
+
 /* Opens a call; the caller has seen to the calls below it. */
 OPS_ALWAYS_INLINE void push(struct calls_thread *thread, const struct ops_python_function *function, uintptr_t frame,
                             uint32_t line, uint64_t start_ticks)
@@ -190,20 +229,8 @@ OPS_ALWAYS_INLINE void push(struct calls_thread *thread, const struct ops_python
 	else if (OPS_LIKELY(epoch != 0))
 		slot = ops_reserve(collector, thread->recorder, epoch, 0);
 	thread->calls[thread->count++] = (struct call){frame, slot, line};
-	if (OPS_UNLIKELY(!slot))
-		return;
-	slot->owner = NULL;
-	slot->end_ticks = 0;
-	slot->sequence_nr = -1;
-	slot->name = function->number;
-	slot->call_line = line;
-	slot->forward_thread = 0;
-	slot->end_thread = 0;
-	slot->kind = OPS_SLOT_PYTHON;
-	slot->scope = 0;
-	slot->flags = 0;
-	slot->start_ticks = start_ticks ? start_ticks : ops_ticks(collector->tsc);
-	ops_publish(thread->recorder);
+	if (OPS_LIKELY(slot != NULL))
+		begin(slot, thread->recorder, function->number, line, start_ticks);
 }
 
 /* What was too short is not kept: as the thread's last record it makes room, else it is marked. No stop looks at the slot
@@ -277,7 +304,7 @@ static inline struct calls_thread *current_thread(ops_frame *open)
 		return NULL;
 	thread->session = recorder.session;
 	thread->count = 0;
-	memset(thread->lines, 0, sizeof(thread->lines));
+	memset(thread->sites, 0, sizeof(thread->sites));
 	open_frames(thread, open);
 	return thread;
 }
@@ -362,26 +389,26 @@ void ops_python_leave(ops_frame *frame)
 		leave_any(thread, (uintptr_t)frame);
 }
 
-/* The C function that is called, NULL if it is none. */
-static inline struct ops_python_function *method_of(PyObject *callable)
+/* The C function that is called; without a definition if it is none. */
+static inline struct method method_of(PyObject *callable)
 {
-	PyMethodDef *method;
-	PyTypeObject *type;
-	struct ops_python_function *function;
+	PyObject *self;
 
-	if (Py_IS_TYPE(callable, &PyMethodDescr_Type)) {
-		method = ((PyMethodDescrObject *)callable)->d_method;
-		type = PyDescr_TYPE(callable);
-	} else if (PyCFunction_Check(callable)) {
-		PyObject *self = ((PyCFunctionObject *)callable)->m_self;
+	if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
+		return (struct method){((PyMethodDescrObject *)callable)->d_method, PyDescr_TYPE(callable)};
+	if (!PyCFunction_Check(callable))
+		return (struct method){NULL, NULL};
+	self = ((PyCFunctionObject *)callable)->m_self;
+	return (struct method){((PyCFunctionObject *)callable)->m_ml, self ? Py_TYPE(self) : NULL};
+}
 
-		method = ((PyCFunctionObject *)callable)->m_ml;
-		type = self ? Py_TYPE(self) : NULL;
-	} else {
-		return NULL;
-	}
-	function = ops_python_find(&recorder.functions, method, type);
-	return OPS_LIKELY(function != NULL) ? function : ops_python_add_method(&recorder.functions, method, type);
+static struct ops_python_function *function_of_method(struct method method)
+{
+	struct ops_python_function *function = ops_python_find(&recorder.functions, method.definition, method.type);
+
+	return OPS_LIKELY(function != NULL)
+		? function
+		: ops_python_add_method(&recorder.functions, method.definition, method.type);
 }
 
 /* Whether the calls of a frame's code are not wanted. */
@@ -392,32 +419,82 @@ static bool is_skipped(ops_frame *frame)
 	return !function || function->rule != OPS_PYTHON_RECORD;
 }
 
-void ops_python_call(ops_frame *frame, PyObject *callable)
+static __attribute__((noinline)) void call_any(ops_frame *frame, PyObject *callable)
 {
 	struct calls_thread *thread = current_thread(frame);
+	const struct method method = method_of(callable);
 	struct ops_python_function *function;
 	struct call *call;
 
-	if (OPS_UNLIKELY(!thread || is_too_deep(thread)))
+	if (OPS_UNLIKELY(!thread || !method.definition || is_too_deep(thread)))
 		return;
-	function = method_of(callable);
+	function = function_of_method(method);
 	if (!function || function->rule != OPS_PYTHON_RECORD)
 		return;
 	call = innermost(thread);
-	if (OPS_UNLIKELY(!call || call->frame != (uintptr_t)frame)) {
-		if (is_skipped(frame))
-			return;
-		leave_any(thread, (uintptr_t)frame | C_CALL); /* one that never came back */
+	if (OPS_LIKELY(call && call->frame == (uintptr_t)frame)) {
+		struct site *site = site_of(thread, frame);
+
+		site->method = method;
+		site->function = function->number;
+		push(thread, function, (uintptr_t)frame | C_CALL, site->line, 0);
+		return;
 	}
+	if (is_skipped(frame))
+		return;
+	leave_any(thread, (uintptr_t)frame | C_CALL); /* one that never came back */
 	push(thread, function, (uintptr_t)frame | C_CALL, calling_line(thread, frame), 0);
+}
+
+/* The room for one more call, if there is no need to ask for any. */
+static inline struct ops_slot *reserve_in_place(const struct calls_thread *thread)
+{
+	struct ops_thread *of_core = thread->recorder;
+	size_t front = offsetof(struct ops_block, slots) + ((size_t)of_core->reserved_slots + 1) * sizeof(struct ops_slot);
+
+	if (OPS_UNLIKELY(thread->count == thread->capacity || front > of_core->payload_start ||
+			 of_core->epoch != ops_collector_epoch(recorder.collector)))
+		return NULL;
+	return ops_reserve_in_block(of_core, 0);
+}
+
+/* Opens a call as call_any does, if it is one of the function that its place called before. A C function takes no longer than
+ * a few of ours, so the path of nearly all calls is kept short: it calls nothing. */
+static inline bool call_known(struct calls_thread *thread, ops_frame *frame, PyObject *callable)
+{
+	const PyCodeObject *code = ops_frame_code(frame);
+	const int offset = ops_frame_offset(frame);
+	const struct site *site = find_site(thread, code, offset);
+	struct ops_slot *slot;
+
+	if (Py_IS_TYPE(callable, &PyCFunction_Type) || Py_IS_TYPE(callable, &PyMethodDescr_Type)) {
+		const struct method method = method_of(callable);
+
+		if (OPS_LIKELY(site->method.definition == method.definition && site->method.type == method.type &&
+			       site->code == code && site->offset == offset) &&
+		    OPS_LIKELY((slot = reserve_in_place(thread)) != NULL)) {
+			thread->calls[thread->count++] = (struct call){(uintptr_t)frame | C_CALL, slot, site->line};
+			begin(slot, thread->recorder, site->function, site->line, 0);
+			return true;
+		}
+	}
+	return false;
+}
+
+void ops_python_call(ops_frame *frame, PyObject *callable)
+{
+	struct calls_thread *thread = this_thread;
+
+	if (OPS_UNLIKELY(!thread || thread->session != recorder.session || !thread->count || recorder.max_depth != 0 ||
+			 thread->calls[thread->count - 1].frame != (uintptr_t)frame || !call_known(thread, frame, callable)))
+		call_any(frame, callable);
 }
 
 void ops_python_return(ops_frame *frame)
 {
 	struct calls_thread *thread = current_thread(frame);
-	struct call *call = thread ? innermost(thread) : NULL;
 
-	if (OPS_LIKELY(call && call->frame == ((uintptr_t)frame | C_CALL)))
+	if (OPS_LIKELY(thread && thread->count && thread->calls[thread->count - 1].frame == ((uintptr_t)frame | C_CALL)))
 		pop(thread);
 }
 

@@ -114,20 +114,21 @@ static int audit(const char *event, PyObject *arguments, void *ignored)
 	return 0;
 }
 
-static int call_chained(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
+static void look_for_threads(void)
 {
-	const struct hooked *hooked = find(PyThreadState_Get());
-
-	return hooked && hooked->chained ? hooked->chained(object, frame, what, argument) : 0;
+	if (OPS_UNLIKELY(PyInterpreterState_ThreadHead(interpreter)->id != profile.newest) && hook_threads() < 0)
+		PyErr_Clear();
 }
 
-static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
+/* Threads are made by C functions: it is soon enough to look for them when one has returned, or a Python function is called. */
+OPS_ALWAYS_INLINE void tell(PyFrameObject *frame, int what, PyObject *argument)
 {
 	ops_frame *of = ops_frame_of_object(frame);
 
 	switch (what) {
 	case PyTrace_CALL:
 		ops_python_enter(of, ops_frame_code(of));
+		look_for_threads();
 		break;
 	case PyTrace_RETURN:
 		ops_python_leave(of);
@@ -138,11 +139,26 @@ static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argu
 	case PyTrace_C_RETURN:
 	case PyTrace_C_EXCEPTION:
 		ops_python_return(of);
+		look_for_threads();
 		break;
 	}
-	if (OPS_UNLIKELY(PyInterpreterState_ThreadHead(interpreter)->id != profile.newest) && hook_threads() < 0)
-		PyErr_Clear();
-	return OPS_UNLIKELY(profile.chains) ? call_chained(object, frame, what, argument) : 0;
+}
+
+static __attribute__((noinline)) int tell_and_chain(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
+{
+	const struct hooked *hooked;
+
+	tell(frame, what, argument);
+	hooked = find(PyThreadState_Get());
+	return hooked && hooked->chained ? hooked->chained(object, frame, what, argument) : 0;
+}
+
+static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argument)
+{
+	if (OPS_UNLIKELY(profile.chains))
+		return tell_and_chain(object, frame, what, argument);
+	tell(frame, what, argument);
+	return 0;
 }
 
 /* The identity of the thread that runs pending calls; -1 with an exception set. */

@@ -53,6 +53,30 @@ def test_spec_6_1_calls_nest():
     assert call.finished
 
 
+def test_spec_6_1_one_place_calls_many_functions():
+    """What a place called last is remembered there; the next call may be another's, of the same name or the same type."""
+    items = [3, 1]
+    callables = [len, len, items.count, len, (1, 2).count, items.index, leaf, items.index, sorted, len]
+
+    def run():
+        for _ in range(3):
+            for function in callables:
+                function(*arguments[function])
+
+    arguments = {
+        function: [items] if function in (len, sorted) else [] if function is leaf else [1] for function in callables
+    }
+    names = {
+        len: "<built-in function len>",
+        leaf: "leaf",
+        sorted: "<built-in function sorted>",
+        callables[2]: "<built-in method count of list>",
+        callables[4]: "<built-in method count of tuple>",
+        callables[5]: "<built-in method index of list>",
+    }
+    assert functions(recorded(run).children) == [names[function] for function in callables] * 3
+
+
 def test_spec_6_1_c_functions():
     def run():
         items = []
