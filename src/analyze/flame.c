@@ -42,7 +42,8 @@ static bool place_row(const struct placing *p, uint32_t row)
 	uint32_t around = 0, host = events->parent[row];
 	bool framed = events->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
 
-	if (p->forward[row] < OPS_ROW_PLAIN) {
+	/* A forward operator that stands behind its backward node, as in files without sense, has no place yet. */
+	if (p->forward[row] < OPS_ROW_PLAIN && p->chains[p->forward[row]]) {
 		host = p->forward[row];
 		around = p->frames->frames.items[p->chains[host]].caller;
 	} else if (host != OPS_NONE) {
