@@ -48,8 +48,16 @@ enum ops_code ops_run_json(const struct ops_worker *workers, size_t count, char 
 enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struct ops_worker *workers, size_t count,
                               char **ret_text, size_t *ret_size, struct ops_error *error);
 
-/* The most important of it to be read on a terminal, at most 80 columns; coloured by its escape sequences if wanted. */
-enum ops_code ops_views_text(const struct ops_trace *trace, bool colours, char **ret_text, size_t *ret_size,
+/* How text is to look. */
+enum ops_views_look {
+	OPS_VIEWS_COLOURS = 1, /* by escape sequences */
+	OPS_VIEWS_ASCII = 2,   /* charts of ASCII alone; names stay as they are */
+	OPS_VIEWS_MARKDOWN = 4, /* for a pull request: tables, with charts of block characters. Of what the trace says nothing is
+	                         * markup. Without recommendations: ops_advise gives more */
+};
+
+/* The most important of it to be read on a terminal, at most 80 columns, or in Markdown. */
+enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
 
 /* Views as tables. */

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe report`: a trace as one HTML file.
+ * `opstrobe report`: a trace as one HTML file, or as Markdown.
  */
 #include "cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <string.h>
 
+#include <opstrobe/advice.h>
 #include <opstrobe/serve.h>
+#include <opstrobe/views.h>
 
 #include "options.h"
+#include "traces.h"
 
 static const char usage[] =
 	"usage: opstrobe report [options] TRACE\n"
@@ -18,33 +21,90 @@ static const char usage[] =
 	"Writes one HTML file with the viewer and what it shows of a trace: views, advice,\n"
 	"memory, stacks, and the timeline as far in as fits into some megabytes. It needs no\n"
 	"server and no network: mail it, attach it, open it from disk. Source files are not in\n"
-	"it, and nothing of a trace can run in it.\n"
+	"it, and nothing of a trace can run in it. In Markdown it is what matters most, as\n"
+	"tables, for a pull request or the summary of a CI job.\n"
 	"\n"
 	"options:\n"
-	"  -o, --output FILE  where to write; report.html is the default\n"
-	"  --help             print this\n"
+	"  --format html|markdown  html is the default\n"
+	"  -o, --output FILE       where to write; the default is report.html, for Markdown\n"
+	"                          standard output\n"
+	"  --help                  print this\n"
 	"\n"
-	"example:\n"
-	"  opstrobe report -o step.html worker0.pt.trace.json.gz\n";
+	"examples:\n"
+	"  opstrobe report -o step.html worker0.pt.trace.json.gz\n"
+	"  opstrobe report --format markdown trace.json.gz >> \"$GITHUB_STEP_SUMMARY\"\n";
+
+static bool print_part(FILE *out, enum ops_code code, char *text, size_t size, void (*release)(char *text),
+                       const struct ops_error *error)
+{
+	if (code) {
+		fprintf(stderr, "opstrobe: %s\n", error->text);
+		return false;
+	}
+	fwrite(text, 1, size, out);
+	release(text);
+	return true;
+}
+
+static bool print_markdown(FILE *out, const struct ops_worker *worker)
+{
+	struct ops_error error;
+	size_t size = 0;
+	char *text = NULL;
+	enum ops_code code = ops_views_text(worker->trace, OPS_VIEWS_MARKDOWN, &text, &size, &error);
+
+	fputs("## Profile\n\n", out);
+	if (!print_part(out, code, text, size, ops_free_views, &error))
+		return false;
+	fputs("\n", out);
+	code = ops_advise(worker, 1, OPS_ADVICE_MARKDOWN, &text, &size, &error);
+	return print_part(out, code, text, size, ops_free_advice, &error);
+}
+
+static bool write_markdown(const char *path, const char *output)
+{
+	struct cli_traces traces = {0};
+	FILE *out = stdout;
+	bool done = cli_one_trace_read(&traces, path);
+
+	if (done && output && !(out = fopen(output, "we"))) {
+		fprintf(stderr, "opstrobe: cannot write '%s': %s\n", output, strerror(errno));
+		done = false;
+	}
+	done = done && print_markdown(out, &traces.workers[0]);
+	if (out && out != stdout && (fclose(out) && done)) {
+		fprintf(stderr, "opstrobe: cannot write '%s': %s\n", output, strerror(errno));
+		done = false;
+	}
+	cli_traces_release(&traces);
+	return done;
+}
 
 int cli_report(char **arguments)
 {
-	const char *output = "report.html", *path;
-	const struct cli_option options[] = {{"--output", &output, NULL}, {"-o", &output, NULL}, {NULL, NULL, NULL}};
+	static const char *const formats[] = {"html", "markdown", NULL};
+	const char *output = NULL, *format = "html", *path;
+	const struct cli_option options[] = {
+		{"--output", &output, NULL}, {"-o", &output, NULL}, {"--format", &format, NULL}, {NULL, NULL, NULL}};
 	struct ops_error error;
 	bool help;
-	int status = cli_parse(arguments, options, usage, &path, 1, &help);
+	int choice, status = cli_parse(arguments, options, usage, &path, 1, &help);
 
 	if (status || help)
 		return status;
-	if (!strcmp(path, "-")) {
-		fputs("opstrobe report: the trace has to be a file: it is read more than once\n", stderr);
+	choice = cli_choice("report", "--format", format, formats);
+	if (choice < 0)
 		return CLI_EXIT_USAGE;
-	}
-	if (ops_report_write(path, output, &error)) {
-		fprintf(stderr, "opstrobe: %s\n", error.text);
+	if (choice == 1 && !write_markdown(path, output))
 		return CLI_EXIT_FAILED;
+	if (choice == 0) {
+		output = output ? output : "report.html";
+		if (ops_report_write(path, output, &error)) {
+			fprintf(stderr, "opstrobe: %s\n", error.text);
+			return CLI_EXIT_FAILED;
+		}
 	}
-	printf("%s\n", output);
+	if (output)
+		printf("%s\n", output);
 	return CLI_EXIT_OK;
 }

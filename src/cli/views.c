@@ -4,10 +4,14 @@
  */
 #include "cli.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <opstrobe/views.h>
 
@@ -34,6 +38,14 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe views worker0.pt.trace.json.gz\n";
 
+/* What the terminal can; where there is none, what reads UTF-8. */
+static unsigned look(void)
+{
+	bool ascii = isatty(STDOUT_FILENO) && strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+
+	return (cli_colours() ? OPS_VIEWS_COLOURS : 0) | (ascii ? OPS_VIEWS_ASCII : 0);
+}
+
 static bool print_text(struct cli_stream *stream)
 {
 	bool done = true;
@@ -48,7 +60,7 @@ static bool print_text(struct cli_stream *stream)
 		if (!code && stream->count > 1)
 			printf("%s--- %s ---\n", i ? "\n" : "", stream->files.list.items[i].path);
 		if (!code)
-			code = ops_views_text(trace, cli_colours(), &text, &size, &error);
+			code = ops_views_text(trace, look(), &text, &size, &error);
 		done = cli_print(code, text, size, ops_free_views, &error);
 		ops_trace_unref(trace);
 	}
@@ -129,6 +141,7 @@ int cli_views(char **arguments)
 	chosen = cli_choice("views", "format", format, cli_formats);
 	if (chosen < 0)
 		return CLI_EXIT_USAGE;
+	setlocale(LC_CTYPE, "");
 	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
 	       print(&stream, (enum ops_analysis_format)chosen);
 	cli_stream_close(&stream);

@@ -55,7 +55,9 @@ static void view(struct ops_trace *trace)
 
 	expect(ops_run_json(workers, 2, &text, &size, &error) == OPS_OK, error.text);
 	ops_free_views(text);
-	expect(ops_views_text(trace, true, &text, &size, &error) == OPS_OK, error.text);
+	expect(ops_views_text(trace, OPS_VIEWS_COLOURS, &text, &size, &error) == OPS_OK, error.text);
+	ops_free_views(text);
+	expect(ops_views_text(trace, OPS_VIEWS_MARKDOWN, &text, &size, &error) == OPS_OK, error.text);
 	ops_free_views(text);
 	expect(ops_diff(trace, trace, NULL, &text, &size, NULL, &error) == OPS_OK, error.text);
 	ops_free_views(text);

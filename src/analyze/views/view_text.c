@@ -41,10 +41,12 @@ void page_end(struct page *page, enum page_style style)
 
 void page_title(struct page *page, const char *title)
 {
-	ops_buffer_append_text(&page->out, "\n");
+	ops_buffer_append_text(&page->out, page->markdown ? "\n### " : "\n");
 	page_begin(page, PAGE_TITLE);
 	ops_buffer_append_text(&page->out, title);
 	page_end(page, PAGE_TITLE);
+	if (page->markdown)
+		ops_buffer_append_text(&page->out, "\n\n");
 }
 
 void page_bar(struct page *page, double share, int width)
@@ -53,9 +55,9 @@ void page_bar(struct page *page, double share, int width)
 	int filled = share > 0 ? (int)lrint(fmin(share, 1) * 8 * width) : 0;
 
 	page_begin(page, PAGE_BAR);
-	for (int i = 0; i < filled / 8; i++)
-		ops_buffer_append_text(&page->out, "█");
-	ops_buffer_append_text(&page->out, eighths[filled % 8]);
+	for (int i = 0; i < (page->ascii ? filled + 4 : filled) / 8; i++)
+		ops_buffer_append_text(&page->out, page->ascii ? "#" : "█");
+	ops_buffer_append_text(&page->out, page->ascii ? "" : eighths[filled % 8]);
 	page_end(page, PAGE_BAR);
 }
 
@@ -64,22 +66,27 @@ void page_name(struct page *page, struct ops_string name, size_t width, bool fil
 	size_t length = ops_text_length(name);
 	struct ops_string shown = length > width ? ops_text_prefix(name, width - 1) : name;
 
+	if (page->markdown) {
+		page_code(page, name);
+		return;
+	}
 	for (size_t i = 0; i < shown.size; i++) /* what would move the cursor is a blank */
 		ops_buffer_append(&page->out, (unsigned char)shown.bytes[i] < ' ' || shown.bytes[i] == 0x7f ? " " : &shown.bytes[i], 1);
 	if (length > width)
-		ops_buffer_append_text(&page->out, "…");
+		ops_buffer_append_text(&page->out, page->ascii ? "~" : "…");
 	else if (fill)
 		ops_buffer_printf(&page->out, "%*s", (int)(width - length), "");
 }
 
 void page_time(struct page *page, double ns)
 {
-	if (ns >= 1e9)
-		ops_buffer_printf(&page->out, "%7.2f s ", ns / 1e9);
-	else if (ns >= 1e6)
-		ops_buffer_printf(&page->out, "%7.2f ms", ns / 1e6);
+	double scale = ns >= 1e9 ? 1e9 : ns >= 1e6 ? 1e6 : 1e3;
+	const char *unit = ns >= 1e9 ? "s " : ns >= 1e6 ? "ms" : "us";
+
+	if (page->markdown)
+		ops_buffer_printf(&page->out, "%.2f %.*s", ns / scale, ns >= 1e9 ? 1 : 2, unit);
 	else
-		ops_buffer_printf(&page->out, "%7.2f us", ns / 1e3);
+		ops_buffer_printf(&page->out, "%7.2f %s", ns / scale, unit);
 }
 
 void page_bytes(struct page *page, int64_t bytes)
@@ -102,18 +109,30 @@ void page_line(struct page *page, uint32_t row, size_t width)
 
 	if (!file.size)
 		return;
+	if (page->markdown) {
+		ops_buffer_append_text(&page->out, " ");
+		page_code(page, file);
+		ops_buffer_printf(&page->out, ":%" PRIu32, line);
+		return;
+	}
 	width -= (size_t)snprintf(number, sizeof(number), ":%" PRIu32, line) + 1;
 	page_begin(page, PAGE_FAINT);
 	ops_buffer_append_text(&page->out, " ");
 	if (length > width) { /* the end of a path tells more than its beginning */
 		struct ops_string front = ops_text_prefix(file, length - width + 1);
 
-		ops_buffer_append_text(&page->out, "…");
+		ops_buffer_append_text(&page->out, page->ascii ? "~" : "…");
 		file = (struct ops_string){file.bytes + front.size, file.size - front.size};
 	}
 	page_name(page, file, width, false);
 	ops_buffer_append_text(&page->out, number);
 	page_end(page, PAGE_FAINT);
+}
+
+/* In front of an item of a list. */
+static const char *item(const struct page *page)
+{
+	return page->markdown ? "- " : "";
 }
 
 /* --- the trace ------------------------------------------------------------------------------------------------------ */
@@ -148,11 +167,13 @@ static void put_faults(struct page *page)
 	const struct ops_note *notes = ops_trace_notes(page->views->trace, &count);
 
 	page_begin(page, PAGE_WARNING);
+	if (page->markdown && (lost || count))
+		ops_buffer_append_text(&page->out, "\n");
 	if (lost)
-		ops_buffer_printf(&page->out, "lost: %" PRIu64 " record%s could not be kept; all sums are too small\n", lost,
-		                  lost == 1 ? "" : "s");
+		ops_buffer_printf(&page->out, "%slost: %" PRIu64 " record%s could not be kept; all sums are too small\n", item(page),
+		                  lost, lost == 1 ? "" : "s");
 	for (size_t i = 0; i < count; i++) {
-		ops_buffer_printf(&page->out, "file: %s", ops_note_text(notes[i].kind));
+		ops_buffer_printf(&page->out, "%sfile: %s", item(page), ops_note_text(notes[i].kind));
 		if (notes[i].count > 1)
 			ops_buffer_printf(&page->out, " (%" PRIu64 " times, first at byte %" PRIu64 ")\n", notes[i].count, notes[i].byte);
 		else
@@ -187,6 +208,7 @@ static void put_steps(struct page *page)
 	const struct ops_views *views = page->views;
 	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
 	double least_ns = INFINITY, most_ns = 0;
+	char title[64];
 
 	if (!views->steps.count)
 		return;
@@ -196,22 +218,21 @@ static void put_steps(struct page *page)
 		least_ns = fmin(least_ns, ns);
 		most_ns = fmax(most_ns, ns);
 	}
-	page_title(page, "");
-	page_begin(page, PAGE_TITLE);
-	ops_buffer_printf(&page->out, "%zu step%s, %.3f ms each", views->steps.count, views->steps.count == 1 ? "" : "s",
-	                  total_ns / 1e6);
-	page_end(page, PAGE_TITLE);
+	snprintf(title, sizeof(title), "%zu step%s, %.3f ms each", views->steps.count, views->steps.count == 1 ? "" : "s",
+	         total_ns / 1e6);
+	page_title(page, title);
 	if (views->steps.count > 1)
-		ops_buffer_printf(&page->out, " (%.3f to %.3f)", least_ns / 1e6, most_ns / 1e6);
-	ops_buffer_append_text(&page->out, "\n");
+		ops_buffer_printf(&page->out, page->markdown ? "From %.3f to %.3f ms." : " (%.3f to %.3f)", least_ns / 1e6, most_ns / 1e6);
+	ops_buffer_append_text(&page->out, page->markdown ? "\n\n| | time | share | |\n|---|--:|--:|---|\n" : "\n");
 	for (int category = 0; category < VIEW_TIME_COUNT; category++) {
 		double time_ns = category_ns(views, (enum view_category)category);
 
 		if (!(time_ns > 0))
 			continue;
-		ops_buffer_printf(&page->out, "  %-14s %11.3f ms %5.1f %% ", names[category], time_ns / 1e6, 100 * time_ns / total_ns);
+		ops_buffer_printf(&page->out, page->markdown ? "| %s | %.3f ms | %.1f %% | " : "  %-14s %11.3f ms %5.1f %% ",
+		                  names[category], time_ns / 1e6, 100 * time_ns / total_ns);
 		page_bar(page, time_ns / total_ns, BAR_WIDTH);
-		ops_buffer_append_text(&page->out, "\n");
+		ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
 	}
 }
 
@@ -245,7 +266,9 @@ static uint32_t event_around(const struct ops_views *views, struct view_span gap
 /* How busy it was over time, from left to right. `busy` is merged. */
 static void put_over_time(struct page *page, const struct view_spans *busy)
 {
-	static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const letters[] = {" ", "_", ".", "-", "=", "+", "*", "%", "#"};
+	const char *const *levels = page->ascii ? letters : blocks;
 	struct view_span range = whole(page->views);
 	double length_ns = (double)range.end_ns - (double)range.start_ns;
 	int shown[OVER_TIME_WIDTH], width = 0;
@@ -261,12 +284,12 @@ static void put_over_time(struct page *page, const struct view_spans *busy)
 		shown[i] = share > 0 ? 1 + (int)fmin(7, share * 8) : 0;
 		width = shown[i] ? i + 1 : width;
 	}
-	ops_buffer_append_text(&page->out, "over time  ");
+	ops_buffer_append_text(&page->out, page->markdown ? "\nover time `|" : "over time  ");
 	page_begin(page, PAGE_BAR);
 	for (int i = 0; i < width; i++)
 		ops_buffer_append_text(&page->out, levels[shown[i]]);
 	page_end(page, PAGE_BAR);
-	ops_buffer_append_text(&page->out, "\n");
+	ops_buffer_append_text(&page->out, page->markdown ? "|`\n\n" : "\n");
 }
 
 static int compare_gaps(const void *a, const void *b)
@@ -291,14 +314,14 @@ static bool put_gaps(struct page *page, struct view_spans *busy, const char *wha
 	put_over_time(page, busy);
 	done = view_spans_push(&all, range.start_ns, range.end_ns) && view_spans_subtract(&all, busy, &gaps);
 	if (done && gaps.count && length_ns > 0) {
-		ops_buffer_printf(&page->out, "%s for %.1f %% of the time; longest:\n", what,
-		                  100 * (double)view_spans_length(&gaps) / length_ns);
+		ops_buffer_printf(&page->out, "%s for %.1f %% of the time; longest:\n%s", what,
+		                  100 * (double)view_spans_length(&gaps) / length_ns, page->markdown ? "\n" : "");
 		qsort(gaps.items, gaps.count, sizeof(*gaps.items), compare_gaps);
 	}
 	for (size_t i = 0; done && length_ns > 0 && i < gaps.count && i < GAPS_MAX; i++) {
 		uint32_t row = event_around(page->views, gaps.items[i]);
 
-		ops_buffer_append_text(&page->out, "  ");
+		ops_buffer_append_text(&page->out, page->markdown ? "- " : "  ");
 		page_time(page, (double)gaps.items[i].end_ns - (double)gaps.items[i].start_ns);
 		ops_buffer_printf(&page->out, " at %.3f ms",
 		                  ((double)gaps.items[i].start_ns - (double)page->views->first_ns) / 1e6);
@@ -318,15 +341,14 @@ static bool put_device(struct page *page, int64_t id)
 {
 	struct view_gpu_figures figures;
 	struct view_spans busy = {0};
+	char title[32];
 	bool done = view_gpu_figures(page->views, id, &figures);
 
 	if (!done)
 		return false;
-	page_title(page, "");
-	page_begin(page, PAGE_TITLE);
-	ops_buffer_printf(&page->out, "GPU %" PRId64, id);
-	page_end(page, PAGE_TITLE);
-	ops_buffer_printf(&page->out, ": busy %.1f %%", 100 * figures.utilization_ratio);
+	snprintf(title, sizeof(title), "GPU %" PRId64, id);
+	page_title(page, title);
+	ops_buffer_printf(&page->out, "%sbusy %.1f %%", page->markdown ? "" : ": ", 100 * figures.utilization_ratio);
 	if (!isnan(figures.sm_efficiency_ratio))
 		ops_buffer_printf(&page->out, ", multiprocessors %.1f %%", 100 * figures.sm_efficiency_ratio);
 	if (!isnan(figures.occupancy_pct))
@@ -373,11 +395,12 @@ static bool put_devices(struct page *page)
 
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
-enum ops_code ops_views_text(const struct ops_trace *trace, bool colours, char **ret_text, size_t *ret_size,
+enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char **ret_text, size_t *ret_size,
                              struct ops_error *error)
 {
 	struct ops_views views;
-	struct page page = {.views = &views, .colours = colours};
+	struct page page = {.views = &views, .colours = look & OPS_VIEWS_COLOURS, .ascii = look & OPS_VIEWS_ASCII,
+	                    .markdown = look & OPS_VIEWS_MARKDOWN};
 	bool done = ops_views_init(&views, trace);
 
 	if (done) {
@@ -385,7 +408,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, bool colours, char *
 		put_faults(&page);
 		put_steps(&page);
 		done = page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_communication(&page) &&
-		       page_modules(&page) && page_memory(&page) && page_recommendations(&page);
+		       page_modules(&page) && page_memory(&page) && (page.markdown || page_recommendations(&page));
 	}
 	ops_views_release(&views);
 	page.out.failed |= !done;

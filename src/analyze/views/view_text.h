@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page of text for a terminal of 80 columns, in the making: what view_text.c and view_text_lists.c share.
+ * A page of text in the making, for a terminal of 80 columns or in Markdown: view_text.c is its order, view_text_lists.c has
+ * the lists, view_text_table.c how they look.
  */
 #ifndef OPS_ANALYZE_VIEWS_VIEW_TEXT_H
 #define OPS_ANALYZE_VIEWS_VIEW_TEXT_H
@@ -9,11 +10,14 @@
 #include "base/buffer.h"
 
 #define PAGE_COLUMNS 80
+#define PAGE_ROWS 10 /* of a list */
 
 struct page {
 	struct ops_buffer out;
 	struct ops_views *views;
 	bool colours;
+	bool ascii;    /* for a terminal that shows nothing else */
+	bool markdown;
 };
 
 enum page_style { PAGE_PLAIN, PAGE_TITLE, PAGE_FAINT, PAGE_WARNING, PAGE_BAR };
@@ -21,7 +25,7 @@ enum page_style { PAGE_PLAIN, PAGE_TITLE, PAGE_FAINT, PAGE_WARNING, PAGE_BAR };
 /* What is between the two has that style, if there are colours. */
 void page_begin(struct page *page, enum page_style style);
 void page_end(struct page *page, enum page_style style);
-/* An empty line, and a heading; the caller ends the line. */
+/* An empty line, and a heading; the caller ends the line. In Markdown with an empty line behind. */
 void page_title(struct page *page, const char *title);
 /* A share of 1, as a bar of at most `width` columns. */
 void page_bar(struct page *page, double share, int width);
@@ -33,7 +37,35 @@ void page_bytes(struct page *page, int64_t bytes);
 /* Where in the user's code an event was called from, as " train.py:3" in at most `width` columns; nothing if unknown. */
 void page_line(struct page *page, uint32_t row, size_t width);
 
+/* Text of the trace as Markdown's code. */
+void page_code(struct page *page, struct ops_string text);
+
+/* --- lists ---------------------------------------------------------------------------------------------------------- */
+
+struct page_list {
+	const char *title;
+	size_t width;       /* of names */
+	const char *first;  /* column of times */
+	const char *second; /* NULL: there is only one */
+	bool has_lines;     /* tells where rows were called from */
+};
+
+struct page_row {
+	struct ops_string name;
+	uint64_t calls;
+	double first_ns;
+	double second_ns;
+	double share; /* of the sum of all rows */
+	uint32_t row; /* of the trace, whose line is told */
+};
+
+void page_list(struct page *page, const struct page_list *list);
+void page_list_row(struct page *page, const struct page_list *list, const struct page_row *row);
+/* How many there are beyond PAGE_ROWS, if any. */
+void page_list_rest(struct page *page, size_t count);
+
 /* Sections; false when memory is out. */
+
 bool page_operators(struct page *page);
 bool page_kernels(struct page *page);
 bool page_memory(struct page *page);

@@ -15,10 +15,8 @@
 #include "analyze/views/view_communication.h"
 #include "base/alloc.h"
 
-#define ROWS_MAX 10
 #define NAME_WIDTH 38
 #define KERNEL_WIDTH 46
-#define BAR_WIDTH 7
 
 struct entry {
 	uint32_t name;
@@ -55,12 +53,6 @@ static size_t settle(struct entry *entries, size_t strings)
 	return kept;
 }
 
-static void put_rest(struct page *page, size_t count)
-{
-	if (count > ROWS_MAX)
-		ops_buffer_printf(&page->out, "and %zu more\n", count - ROWS_MAX);
-}
-
 /* The row goes to the name's entry, with what it takes itself. */
 static void add(struct entry *entry, uint32_t row, int64_t host_self_ns, int64_t device_self_ns)
 {
@@ -83,6 +75,7 @@ static struct ops_string name_of(const struct page *page, const struct entry *en
 
 static void put_operators(struct page *page, const struct entry *entries, size_t count)
 {
+	struct page_list list = {.title = "operators", .width = NAME_WIDTH, .first = "self CPU", .has_lines = true};
 	bool device = false;
 	double sum_ns = 0;
 
@@ -90,31 +83,17 @@ static void put_operators(struct page *page, const struct entry *entries, size_t
 		device |= entries[i].device_self_ns > 0;
 	for (size_t i = 0; i < count; i++)
 		sum_ns += (double)(device ? entries[i].device_self_ns : entries[i].host_self_ns);
-	page_title(page, "operators");
-	ops_buffer_printf(&page->out, "%*s %7s %11s", NAME_WIDTH - 9, "", "calls", "self CPU");
-	ops_buffer_append_text(&page->out, device ? " self device\n" : "\n");
-	for (size_t i = 0; i < count && i < ROWS_MAX; i++) {
+	list.second = device ? "self device" : NULL;
+	page_list(page, &list);
+	for (size_t i = 0; i < count && i < PAGE_ROWS; i++) {
 		const struct entry *entry = &entries[i];
 		double taken_ns = (double)(device ? entry->device_self_ns : entry->host_self_ns);
-		uint32_t line;
 
-		page_name(page, name_of(page, entry), NAME_WIDTH, true);
-		ops_buffer_printf(&page->out, " %7" PRIu64 "  ", entry->calls);
-		page_time(page, (double)entry->host_self_ns);
-		if (device) {
-			ops_buffer_append_text(&page->out, "  ");
-			page_time(page, (double)entry->device_self_ns);
-		}
-		ops_buffer_append_text(&page->out, " ");
-		page_bar(page, sum_ns > 0 ? taken_ns / sum_ns : 0, BAR_WIDTH);
-		ops_buffer_append_text(&page->out, "\n");
-		if (ops_event_line(page->views->trace, entry->row, &line).size) {
-			ops_buffer_append_text(&page->out, "   ");
-			page_line(page, entry->row, PAGE_COLUMNS - 3);
-			ops_buffer_append_text(&page->out, "\n");
-		}
+		page_list_row(page, &list,
+		              &(struct page_row){name_of(page, entry), entry->calls, (double)entry->host_self_ns,
+		                                 (double)entry->device_self_ns, sum_ns > 0 ? taken_ns / sum_ns : 0, entry->row});
 	}
-	put_rest(page, count);
+	page_list_rest(page, count);
 }
 
 bool page_operators(struct page *page)
@@ -144,6 +123,7 @@ bool page_kernels(struct page *page)
 {
 	const struct ops_views *views = page->views;
 	size_t strings = ops_trace_string_count(views->trace), count;
+	const struct page_list list = {.title = "kernels", .width = KERNEL_WIDTH, .first = "time"};
 	struct entry *entries = views->has_kernels ? ops_alloc_zeroed(strings + 1, sizeof(*entries)) : NULL;
 	double sum_ns = 0;
 
@@ -158,17 +138,14 @@ bool page_kernels(struct page *page)
 	count = settle(entries, strings);
 	for (size_t i = 0; i < count; i++)
 		sum_ns += (double)entries[i].device_self_ns;
-	page_title(page, "kernels");
-	ops_buffer_printf(&page->out, "%*s %7s %11s\n", KERNEL_WIDTH - 7, "", "calls", "time");
-	for (size_t i = 0; i < count && i < ROWS_MAX; i++) {
-		page_name(page, name_of(page, &entries[i]), KERNEL_WIDTH, true);
-		ops_buffer_printf(&page->out, " %7" PRIu64 "  ", entries[i].calls);
-		page_time(page, (double)entries[i].device_self_ns);
-		ops_buffer_append_text(&page->out, " ");
-		page_bar(page, sum_ns > 0 ? (double)entries[i].device_self_ns / sum_ns : 0, BAR_WIDTH);
-		ops_buffer_append_text(&page->out, "\n");
+	page_list(page, &list);
+	for (size_t i = 0; i < count && i < PAGE_ROWS; i++) {
+		double taken_ns = (double)entries[i].device_self_ns;
+
+		page_list_row(page, &list, &(struct page_row){.name = name_of(page, &entries[i]), .calls = entries[i].calls,
+		                                              .first_ns = taken_ns, .share = sum_ns > 0 ? taken_ns / sum_ns : 0});
 	}
-	put_rest(page, count);
+	page_list_rest(page, count);
 	ops_free(entries);
 	return true;
 }
@@ -199,6 +176,7 @@ static int compare_modules(const void *a, const void *b)
 static bool put_modules(struct page *page, const struct ops_module_row *rows, size_t count)
 {
 	struct module_entry *entries = ops_realloc_array(NULL, count + 1, sizeof(*entries));
+	struct page_list list = {.title = "modules", .width = KERNEL_WIDTH};
 	bool device = false;
 	double sum_ns = 0;
 
@@ -211,19 +189,16 @@ static bool put_modules(struct page *page, const struct ops_module_row *rows, si
 		sum_ns += (double)entries[i].own_ns;
 	}
 	qsort(entries, count, sizeof(*entries), compare_modules);
-	page_title(page, "modules");
-	ops_buffer_printf(&page->out, "%*s %7s %11s\n", KERNEL_WIDTH - 7, "", "calls", device ? "self device" : "self CPU");
-	for (size_t i = 0; i < count && i < ROWS_MAX && entries[i].own_ns > 0; i++) {
+	list.first = device ? "self device" : "self CPU";
+	page_list(page, &list);
+	for (size_t i = 0; i < count && i < PAGE_ROWS && entries[i].own_ns > 0; i++) {
 		const struct ops_module_row *row = entries[i].row;
+		double taken_ns = (double)entries[i].own_ns;
 
-		page_name(page, row->path.size ? row->path : row->class_name, KERNEL_WIDTH, true);
-		ops_buffer_printf(&page->out, " %7" PRIu64 "  ", row->calls);
-		page_time(page, (double)entries[i].own_ns);
-		ops_buffer_append_text(&page->out, " ");
-		page_bar(page, sum_ns > 0 ? (double)entries[i].own_ns / sum_ns : 0, BAR_WIDTH);
-		ops_buffer_append_text(&page->out, "\n");
+		page_list_row(page, &list, &(struct page_row){.name = row->path.size ? row->path : row->class_name, .calls = row->calls,
+		                                              .first_ns = taken_ns, .share = sum_ns > 0 ? taken_ns / sum_ns : 0});
 	}
-	put_rest(page, count);
+	page_list_rest(page, count);
 	ops_free(entries);
 	return true;
 }
@@ -252,12 +227,17 @@ static void put_operation(void *context, const struct view_operation *operation)
 {
 	struct page *page = context;
 
-	page_name(page, operation->name, KERNEL_WIDTH, true);
-	ops_buffer_printf(&page->out, " %7" PRIu64 "  ", operation->calls);
+	if (page->markdown) {
+		ops_buffer_append_text(&page->out, "| ");
+		page_code(page, operation->name);
+	} else {
+		page_name(page, operation->name, KERNEL_WIDTH, true);
+	}
+	ops_buffer_printf(&page->out, page->markdown ? " | %" PRIu64 " | " : " %7" PRIu64 "  ", operation->calls);
 	page_time(page, (double)operation->latency_ns);
-	ops_buffer_append_text(&page->out, " ");
+	ops_buffer_append_text(&page->out, page->markdown ? " | " : " ");
 	page_bytes(page, operation->bytes);
-	ops_buffer_append_text(&page->out, "\n");
+	ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
 }
 
 bool page_communication(struct page *page)
@@ -265,7 +245,10 @@ bool page_communication(struct page *page)
 	if (!page->views->collectives.count)
 		return true;
 	page_title(page, "communication");
-	ops_buffer_printf(&page->out, "%*s %7s %11s size\n", KERNEL_WIDTH - 13, "", "calls", "time");
+	if (page->markdown)
+		ops_buffer_append_text(&page->out, "| | calls | time | size |\n|---|--:|--:|--:|\n");
+	else
+		ops_buffer_printf(&page->out, "%*s %7s %11s size\n", KERNEL_WIDTH - 13, "", "calls", "time");
 	return view_each_operation(page->views, put_operation, page);
 }
 
@@ -319,6 +302,7 @@ static void put_peak(struct page *page, const struct peak *peak, const struct op
 {
 	uint32_t row = event_around(page->views, record);
 
+	ops_buffer_append_text(&page->out, page->markdown ? "- " : "");
 	ops_buffer_append_text(&page->out, ops_device_is_host(peak->type) ? "CPU: " : "device ");
 	if (!ops_device_is_host(peak->type))
 		ops_buffer_printf(&page->out, "%d: ", peak->index);
@@ -350,8 +334,8 @@ bool page_memory(struct page *page)
 		}
 	}
 	if (done && peaks.count)
-		page_title(page, "most memory held\n");
-	for (size_t i = 0; done && i < peaks.count && i < ROWS_MAX; i++)
+		page_title(page, page->markdown ? "most memory held" : "most memory held\n");
+	for (size_t i = 0; done && i < peaks.count && i < PAGE_ROWS; i++)
 		if (peaks.items[i].bytes >= 0)
 			put_peak(page, &peaks.items[i], &records[peaks.items[i].record]);
 	OPS_ARRAY_RELEASE(&peaks);

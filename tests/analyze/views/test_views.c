@@ -110,7 +110,7 @@ static void spec_18_f06_labels_are_no_work(void **state)
 	assert_has(text, "\"cpu_exec\":60,\"other\":40,\"total\":100,\"cpu_exec_labels\":45,");
 	ops_free_views(text);
 	trace = scene_read(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "") VIEW_OP("a", 20, 15, 1), "");
-	assert_int_equal(ops_views_text(trace, false, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "operators            0.015 ms  15.0 %");
 	assert_has(text, "other                0.085 ms  85.0 %");
 	ops_free_views(text);
@@ -249,15 +249,24 @@ static void text_for_eyes(void **state)
 	size_t size;
 
 	(void)state;
-	assert_int_equal(ops_views_text(trace, false, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "\ncommunication ");
 	assert_has(text, "nccl:all_reduce                                      1    60.00 us 32 B\n");
 	assert_has(text, "\nover time  ");
+	assert_has(text, "█");
+	ops_free_views(text);
+	assert_int_equal(ops_views_text(trace, OPS_VIEWS_ASCII, &text, &size, NULL), OPS_OK);
+	assert_has(text, "#");
+	for (size_t i = 0; i < size; i++)
+		assert_true((unsigned char)text[i] < 0x80);
+	ops_free_views(text);
+	assert_int_equal(ops_views_text(trace, OPS_VIEWS_MARKDOWN, &text, &size, NULL), OPS_OK);
+	assert_has(text, "| `nccl:all_reduce` | 1 | 60.00 us | 32 B |\n");
 	ops_free_views(text);
 	ops_trace_unref(trace);
 	trace = scene_read(VIEW_STEP(1, 0, 1000) VIEW_OP("a", 0, 100, 1) VIEW_OP("a", 900, 100, 2)
 	                   VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 150, 700, ""), "");
-	assert_int_equal(ops_views_text(trace, false, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "800.00 us at 0.100 ms in enumerate(DataLoader)#_I");
 	ops_free_views(text);
 	ops_trace_unref(trace);
@@ -273,9 +282,12 @@ static void make_views(void *context)
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
 	ops_free_views(text);
 	text = NULL;
-	code = ops_views_text(context, true, &text, &size, &error);
-	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
-	ops_free_views(text);
+	for (unsigned look = OPS_VIEWS_COLOURS; look <= OPS_VIEWS_MARKDOWN; look <<= 1) {
+		text = NULL;
+		code = ops_views_text(context, look, &text, &size, &error);
+		assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
+		ops_free_views(text);
+	}
 	for (int which = OPS_VIEW_OVERVIEW; which <= OPS_VIEW_MEMORY; which++) {
 		const struct ops_worker worker = {context, "w", 0};
 

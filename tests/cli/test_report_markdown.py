@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opstrobe report --format markdown`: whatever names a trace has, they stay text. Taken apart as GitHub does it: lines
+first, then cells at bars without a backslash, then code spans."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from installed import OPSTROBE
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "a | b | c",
+    "`` ` x",
+    "`",
+    "![x](http://example.com/x.png)",
+    "@everyone #1 http://example.com",
+    "two\nlines\r\n# heading\n\n- item",
+    "\\| \\` \\",
+    "</table><img src=x onerror=alert(1)>",
+    "\u202eevil\u2028line",
+    "$\\mathrm{x}$ :tada:",
+    "| |\n|---|\n| x |",
+    "",
+    "x" * 100_000,
+]
+
+
+def event(name, start, length, **more):
+    row = {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": start, "dur": length, "args": {}}
+    return row | more
+
+
+def hostile_trace(path):
+    rows = []
+    for i, name in enumerate(HOSTILE):
+        start = 1000 * i
+        rows.append(event(f"ProfilerStep#{i}", start, 900, cat="user_annotation"))
+        python = {"Python id": 3 * i + 1, "Python parent id": None}
+        rows.append(event(f"{name}.py(3): {name}", start, 850, cat="python_function", args=python))
+        module = {"Python id": 3 * i + 2, "Python parent id": 3 * i + 1}
+        rows.append(event(f"nn.Module: {name}_0", start + 1, 840, cat="python_function", args=module))
+        rows.append(
+            event(name, start + 10, 700 - i, args={"External id": i + 1, "Call stack": f"{name}.py(3): {name}"})
+        )
+        launch = {"correlation": i + 1, "External id": i + 1}
+        rows.append(event("cudaLaunchKernel", start + 20, 5, cat="cuda_runtime", args=launch))
+        rows.append(
+            event(name, start + 30, 600 - i, cat="kernel", pid=0, tid=7, args=launch | {"device": 0, "stream": 7})
+        )
+    path.write_text(json.dumps({"schemaVersion": 1, "hostname": HOSTILE[0], "traceEvents": rows}))
+
+
+SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)")
+
+
+def without_code(line):
+    return SPAN.sub("CODE", line)
+
+
+def test_names_stay_text(tmp_path):
+    trace = tmp_path / "trace.json"
+    hostile_trace(trace)
+    done = subprocess.run([OPSTROBE, "report", "--format", "markdown", trace], capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.decode()  # is UTF-8
+    assert "\r" not in text and len(text) < 100_000
+    columns = 0
+    for line in text.split("\n"):
+        outside = without_code(line)
+        assert not re.search(r"alert|example\.com|everyone|evil|mathrm|onerror", outside), line
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        assert not cells or not columns or cells == columns, line
+        columns = cells
+        if line.startswith("#"):
+            assert re.match(
+                r"#+ (Profile|Advice|[0-9]+ steps|[0-9]+\. |GPU 0|operators|kernels|modules|most memory held)", line
+            ), line
+    kernels = text.split("### kernels\n")[1].split("\n\nand ")[0]
+    assert len(re.findall(r"^\| `", kernels, re.M)) == 10
+
+
+@pytest.mark.parametrize("format", ["html", "markdown"])
+def test_a_file_that_cannot_be_written(tmp_path, format):
+    trace = tmp_path / "trace.json"
+    hostile_trace(trace)
+    words = [OPSTROBE, "report", "--format", format, "-o", tmp_path / "no" / "report", trace]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "no such file or directory" in done.stderr.lower()
