@@ -201,6 +201,8 @@ static const struct ops_analysis_option critical_path_options[] = {
 	  "operations and memory traffic of kernels, by counters")                                 \
 	X("nccl_collectives", RANKS, collectives_options, analysis_nccl_collectives,               \
 	  "collective operations of each rank")                                                    \
+	X("collective_bandwidth", RANKS, no_options, analysis_collective_bandwidth,                \
+	  "how fast collective operations are, and how far apart ranks come to them")              \
 	X("memory_timeline", FILES, memory_options, analysis_memory_timeline,                      \
 	  "memory of each category over time")                                                     \
 	X("execution_trace", FILES, execution_options, analysis_execution_trace,                   \

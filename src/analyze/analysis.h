@@ -91,6 +91,7 @@ analysis_function analysis_diff_ops;
 analysis_function analysis_cupti_counters;
 analysis_function analysis_roofline;
 analysis_function analysis_nccl_collectives;
+analysis_function analysis_collective_bandwidth;
 analysis_function analysis_memory_timeline;
 analysis_function analysis_execution_trace;
 analysis_function analysis_info;

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How fast collective operations are, and how far apart ranks come to them (20, 26). All ranks leave an operation together,
+ * so it lasts longest for who comes first, and shortest for who comes last: the shortest is the transfer, and what others
+ * take longer is waiting. No clocks are compared. The nth operation of a kind is the same one on all ranks.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "analyze/ranks/collectives.h"
+#include "analyze/sum.h"
+#include "base/alloc.h"
+#include "trace/order.h"
+
+/* One operation, on all ranks that tell of it. */
+struct operation {
+	uint32_t kind;
+	uint32_t ranks;
+	size_t last_rank; /* index: that for which it was the shortest */
+	int64_t shortest_ns, longest_ns, sum_ns;
+	int64_t elements; /* of the larger side */
+};
+
+struct operation_key {
+	uint32_t kind, nth;
+};
+
+struct meeting {
+	struct analysis_run *run;
+	struct collectives collectives;
+	struct ops_intern keys; /* struct operation_key, in the order of `operations` */
+	OPS_ARRAY(struct operation) operations;
+};
+
+/* --- collecting ------------------------------------------------------------------------------------------------------- */
+
+struct by_time {
+	const struct event_table *table;
+	const struct collective *items;
+};
+
+static bool starts_before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct by_time *list = context;
+
+	return list->table->rows[list->items[a].row].ts_ns < list->table->rows[list->items[b].row].ts_ns;
+}
+
+static bool add_operation(struct meeting *meeting, const struct collective *item, uint32_t nth, int64_t dur_ns, size_t rank)
+{
+	struct operation_key key = {item->kind, nth};
+	size_t known = meeting->keys.count;
+	uint32_t id = ops_intern_add(&meeting->keys, &key, sizeof(key));
+	struct operation *operation;
+	int64_t elements = item->elements_in > item->elements_out ? item->elements_in : item->elements_out;
+
+	if (id == OPS_INTERN_NONE || !OPS_ARRAY_RESERVE(&meeting->operations, 1))
+		return false;
+	operation = &meeting->operations.items[id];
+	if (id == known) {
+		*operation = (struct operation){item->kind, 0, rank, INT64_MAX, 0, 0, elements};
+		meeting->operations.count++;
+	}
+	operation->ranks++;
+	operation->sum_ns = ops_sum(operation->sum_ns, dur_ns);
+	operation->longest_ns = dur_ns > operation->longest_ns ? dur_ns : operation->longest_ns;
+	if (dur_ns < operation->shortest_ns) {
+		operation->shortest_ns = dur_ns;
+		operation->last_rank = rank;
+	}
+	return true;
+}
+
+/* Numbers a rank's operations by kind, in order of time. */
+static bool number(struct meeting *meeting, const struct event_table *table, size_t from, size_t rank)
+{
+	const struct collective *items = meeting->collectives.items.items;
+	size_t count = meeting->collectives.items.count;
+	uint32_t *nth = ops_alloc_zeroed(meeting->collectives.kinds.count + 1, sizeof(*nth));
+	uint32_t *order = ops_alloc_zeroed(count - from + 1, sizeof(*order));
+	bool done = nth && order;
+
+	for (size_t i = from; done && i < count; i++)
+		order[i - from] = (uint32_t)i;
+	done = done && ops_sort_rows(order, count - from, starts_before, &(struct by_time){table, items});
+	for (size_t i = 0; done && i < count - from; i++) {
+		const struct collective *item = &items[order[i]];
+		int64_t dur_ns = table->rows[item->row].dur_ns;
+
+		done = add_operation(meeting, item, nth[item->kind]++, dur_ns > 0 ? dur_ns : 0, rank);
+	}
+	ops_free(nth);
+	ops_free(order);
+	return done;
+}
+
+/* --- figures ---------------------------------------------------------------------------------------------------------- */
+
+static double element_bytes(struct ops_string dtype)
+{
+	static const struct {
+		const char *name;
+		double bytes;
+	} sizes[] = {{"Double", 8}, {"Long", 8},  {"ComplexFloat", 8}, {"Float", 4},   {"Int", 4},  {"Half", 2},
+	             {"BFloat16", 2}, {"Short", 2}, {"Byte", 1},         {"Char", 1},    {"Bool", 1}, {"Float8_e4m3fn", 1},
+	             {"Float8_e5m2", 1}, {"ComplexDouble", 16}};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (ops_string_is(dtype, sizes[i].name))
+			return sizes[i].bytes;
+	return NAN;
+}
+
+/* What each rank's link carries of the data, as NCCL's tests count it. */
+static double bus_factor(struct ops_string name, int64_t ranks)
+{
+	static const char *const parts[] = {"allgather", "all_gather", "reduce_scatter", "alltoall", "all_to_all", NULL};
+	double others = ranks > 1 ? (double)(ranks - 1) / (double)ranks : 1;
+
+	if (ops_string_contains(name, "allreduce") || ops_string_contains(name, "all_reduce"))
+		return 2 * others;
+	for (size_t i = 0; parts[i]; i++)
+		if (ops_string_contains(name, parts[i]))
+			return others;
+	return 1;
+}
+
+/* The sums of all operations of a kind. */
+struct sums {
+	uint32_t kind;
+	int64_t count, ranks, calls;
+	int64_t sum_ns, transfer_ns, skew_ns, skew_max_ns;
+	double elements;
+	uint32_t *last; /* by rank: how often it came last */
+};
+
+static int compare_sums(const void *a, const void *b, void *collectives)
+{
+	return collective_compare(collectives, ((const struct sums *)a)->kind, ((const struct sums *)b)->kind);
+}
+
+static void add_sums(struct sums *sums, const struct operation *operation)
+{
+	int64_t skew_ns = operation->longest_ns - operation->shortest_ns;
+
+	sums->count++;
+	sums->calls += operation->ranks;
+	sums->ranks = operation->ranks > sums->ranks ? operation->ranks : sums->ranks;
+	sums->sum_ns = ops_sum(sums->sum_ns, operation->sum_ns);
+	sums->transfer_ns = ops_sum(sums->transfer_ns, operation->shortest_ns);
+	sums->skew_ns = ops_sum(sums->skew_ns, skew_ns);
+	sums->skew_max_ns = skew_ns > sums->skew_max_ns ? skew_ns : sums->skew_max_ns;
+	sums->elements += (double)operation->elements;
+	if (operation->ranks > 1)
+		sums->last[operation->last_rank]++;
+}
+
+static void put_last_rank(struct result_table *out, const struct analysis_run *run, const struct sums *sums)
+{
+	size_t most = 0;
+
+	for (size_t i = 1; i < run->count; i++)
+		if (sums->last[i] > sums->last[most])
+			most = i;
+	if (sums->last[most])
+		result_integer(out, run->ranks[most].rank);
+	else
+		result_null(out);
+}
+
+static void put_sums(struct meeting *meeting, const struct sums *sums)
+{
+	struct result_table *out = &meeting->run->result.table;
+	struct collective_kind kind = collective_kind(&meeting->collectives, sums->kind);
+	struct ops_string name = collective_text(&meeting->collectives, &kind, COLLECTIVE_NAME);
+	struct ops_string dtype = collective_text(&meeting->collectives, &kind, COLLECTIVE_DTYPE);
+	double bytes = sums->elements * element_bytes(dtype);
+	double speed = sums->transfer_ns > 0 && bytes > 0 ? bytes / (double)sums->transfer_ns : (double)NAN;
+
+	result_text_copy(out, name.bytes, name.size);
+	result_text_copy(out, dtype.bytes, dtype.size);
+	result_integer(out, kind.group_size);
+	name = collective_text(&meeting->collectives, &kind, COLLECTIVE_GROUP);
+	result_text_copy(out, name.bytes, name.size);
+	name = collective_text(&meeting->collectives, &kind, COLLECTIVE_RANKS);
+	result_text_copy(out, name.bytes, name.size);
+	result_integer(out, sums->ranks);
+	result_integer(out, sums->count);
+	result_number(out, bytes > 0 ? result_round(bytes / (double)sums->count, 1) : (double)NAN);
+	result_time(out, sums->sum_ns / sums->calls);
+	result_time(out, sums->transfer_ns / sums->count);
+	result_time(out, sums->skew_ns / sums->count);
+	result_time(out, sums->skew_max_ns);
+	name = collective_text(&meeting->collectives, &kind, COLLECTIVE_NAME);
+	result_number(out, result_round(speed, 3));
+	result_number(out, result_round(speed * bus_factor(name, kind.group_size), 3));
+	put_last_rank(out, meeting->run, sums);
+}
+
+static void name_columns(struct result_table *out)
+{
+	static const char *const times[] = {"dur_mean", "transfer_mean", "skew_mean", "skew_max"};
+
+	result_column(out, "collective_name", RESULT_TEXT);
+	result_column(out, "msg_dtype", RESULT_TEXT);
+	result_column(out, "group_size", RESULT_INTEGER);
+	result_column(out, "process_group_name", RESULT_TEXT);
+	result_column(out, "process_group_ranks", RESULT_TEXT);
+	result_column(out, "ranks", RESULT_INTEGER);
+	result_column(out, "count", RESULT_INTEGER);
+	result_column(out, "bytes_mean", RESULT_NUMBER);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		result_column(out, times[i], RESULT_TIME);
+	result_column(out, "algorithm_gb_per_s", RESULT_NUMBER);
+	result_column(out, "bus_gb_per_s", RESULT_NUMBER);
+	result_column(out, "last_rank", RESULT_INTEGER);
+}
+
+static bool sum_up(struct meeting *meeting)
+{
+	size_t kinds = meeting->collectives.kinds.count, ranks = meeting->run->count;
+	struct sums *sums = ops_alloc_zeroed(kinds + 1, sizeof(*sums));
+	uint32_t *last = ops_alloc_zeroed(kinds * ranks + 1, sizeof(*last));
+
+	for (size_t i = 0; sums && last && i < kinds; i++)
+		sums[i] = (struct sums){.kind = (uint32_t)i, .last = last + i * ranks};
+	for (size_t i = 0; sums && last && i < meeting->operations.count; i++)
+		add_sums(&sums[meeting->operations.items[i].kind], &meeting->operations.items[i]);
+	if (sums && last && kinds)
+		qsort_r(sums, kinds, sizeof(*sums), compare_sums, &meeting->collectives);
+	for (size_t i = 0; sums && last && i < kinds; i++)
+		if (sums[i].count)
+			put_sums(meeting, &sums[i]);
+	ops_free(last);
+	ops_free(sums);
+	return sums && last;
+}
+
+enum ops_code analysis_collective_bandwidth(struct analysis_run *run)
+{
+	struct meeting meeting = {.run = run};
+	bool done = true;
+
+	name_columns(&run->result.table);
+	for (size_t i = 0; done && i < run->count; i++) {
+		const struct event_table *table = analysis_table(run, i);
+		size_t from = meeting.collectives.items.count;
+
+		done = table && collectives_add(&meeting.collectives, table, true) && number(&meeting, table, from, i);
+	}
+	done = done && sum_up(&meeting);
+	collectives_release(&meeting.collectives);
+	ops_intern_release(&meeting.keys);
+	OPS_ARRAY_RELEASE(&meeting.operations);
+	return done ? OPS_OK : analysis_failed(run);
+}
