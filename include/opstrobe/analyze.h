@@ -197,6 +197,11 @@ struct ops_table_options {
 enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_rows *rows,
                              const struct ops_table_options *options, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
+/* The same as a fragment of HTML, for notebooks: no script, nothing fetched, and no name of the trace is markup. Widths are
+ * those of the texts, of a source's frames the first few stand below each other. */
+enum ops_code ops_table_html(const struct ops_trace *trace, const struct ops_rows *rows,
+                             const struct ops_table_options *options, char **ret_text, size_t *ret_size,
+                             struct ops_error *error);
 void ops_free_text(char *text);
 
 /* --- flame graphs -------------------------------------------------------------------------------------------------- */

@@ -51,6 +51,7 @@ PyObject *ops_ext_event_list_of_rows(struct ops_ext_state *state, struct trace_o
 		return NULL;
 	}
 	self->kind = LIST_AVERAGES;
+	self->is_unordered = true;
 	self->trace = (struct trace_object *)Py_NewRef(trace);
 	self->rows = take_rows;
 	self->count = count;
@@ -366,6 +367,9 @@ static PyMethodDef list_methods[] = {
 	                           "collapsed, or for speedscope or as a picture when the path ends in .speedscope.json or .svg."),
 	ANY_LIST_METHOD(supported_export_stacks_metrics, "supported_export_stacks_metrics()\n--\n\nMetrics of export_stacks."),
 	OPS_EXT_LIST_TREE_STEPS(TREE_STEP)
+	LIST_METHOD(_html, "_html(row_limit=20)\n--\n\nThe table as a fragment of HTML: averages by their own time, unless "
+	                   "somebody put them in order."),
+	ANY_LIST_METHOD(_repr_html_, "_repr_html_()\n--\n\nWhat notebooks show."),
 	LIST_METHOD(append, NULL),
 	LIST_METHOD(clear, NULL),
 	LIST_METHOD(extend, NULL),

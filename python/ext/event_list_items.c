@@ -133,8 +133,10 @@ static PyObject *change(PyObject *object, const char *name, PyObject *args, PyOb
 	result = method ? PyObject_Call(method, args, kwargs) : NULL;
 	if (result && (ops_ext_event_list_materialise(self) < 0 || check_items(state, items) < 0))
 		Py_CLEAR(result);
-	if (result)
+	if (result) {
+		self->is_unordered = false;
 		Py_SETREF(self->items, Py_NewRef(items));
+	}
 	Py_XDECREF(method);
 	Py_XDECREF(items);
 	return result;

@@ -119,7 +119,12 @@ static PyObject *raise_sort_error(const struct ops_error *error)
 	return NULL;
 }
 
-PyObject *ops_ext_event_list_text(struct event_list_object *self, struct ops_table_options *options)
+/* ops_table_text or ops_table_html. */
+typedef enum ops_code make_table(const struct ops_trace *trace, const struct ops_rows *rows,
+                                 const struct ops_table_options *options, char **ret_text, size_t *ret_size,
+                                 struct ops_error *error);
+
+static PyObject *list_as(struct event_list_object *self, make_table *make, struct ops_table_options *options)
 {
 	struct row_source source;
 	struct ops_rows rows;
@@ -146,7 +151,7 @@ PyObject *ops_ext_event_list_text(struct event_list_object *self, struct ops_tab
 	} else if (!source.trace) {
 		PyErr_SetString(PyExc_ValueError, "averages over no events make no table");
 	} else if (options->use_device || self->options.use_device == Py_None) {
-		OPS_EXT_WITHOUT_GIL(code = ops_table_text(source.trace->trace, &rows, options, &bytes, &size, &error));
+		OPS_EXT_WITHOUT_GIL(code = make(source.trace->trace, &rows, options, &bytes, &size, &error));
 		if (code) {
 			raise_sort_error(&error);
 		} else {
@@ -156,6 +161,27 @@ PyObject *ops_ext_event_list_text(struct event_list_object *self, struct ops_tab
 	}
 	source_release(&source);
 	return text;
+}
+
+PyObject *ops_ext_event_list_text(struct event_list_object *self, struct ops_table_options *options)
+{
+	return list_as(self, ops_table_text, options);
+}
+
+PyObject *ops_ext_event_list__html(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"row_limit", NULL};
+	struct event_list_object *self = (struct event_list_object *)object;
+	struct ops_table_options options = OPS_TABLE_OPTIONS_DEFAULT;
+	Py_ssize_t row_limit = 20;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:_html", names, &row_limit))
+		return NULL;
+	options.row_limit = row_limit;
+	options.max_name_column_width = options.max_shapes_column_width = 60;
+	if (self->is_unordered)
+		options.sort_by = self->options.use_device == Py_None ? "self_cpu_time_total" : "self_device_time_total";
+	return list_as(self, ops_table_html, &options);
 }
 
 /* A limit or width: torch takes any number; a float works there too. */

@@ -74,6 +74,17 @@ static PyObject *ask_torch(PyObject *self, const char *name, PyObject *args, PyO
 	}
 OPS_EXT_LIST_REPORTS(REPORT)
 
+/* Torch's list has none, so that its text is shown. */
+PyObject *ops_ext_any_list__repr_html_(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {NULL};
+	int hand_made = holds_hand_made((struct event_list_object *)self);
+
+	if (hand_made < 0 || !PyArg_ParseTupleAndKeywords(args, kwargs, ":_repr_html_", names))
+		return NULL;
+	return hand_made ? Py_NewRef(Py_None) : ops_ext_event_list__html(self, args, NULL);
+}
+
 /* Steps of making the tree. Ours is there from the beginning. */
 #define STEP(name)                                                                                 \
 	PyObject *ops_ext_any_list_##name(PyObject *self, PyObject *args, PyObject *kwargs)        \

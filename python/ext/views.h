@@ -83,6 +83,7 @@ struct event_list_object {
 	PyObject *items;          /* ITEMS */
 	bool by_input_shape;      /* how the averages were grouped */
 	bool by_overload_name;
+	bool is_unordered;        /* averages as they were made, in no order that says anything */
 	char timed_out;           /* made under a time limit, which cut it short */
 };
 
@@ -200,6 +201,7 @@ OPS_EXT_LIST_CHANGES(OPS_EXT_LIST_METHOD)
 	X(key_averages) X(total_average) X(table) X(export_chrome_trace) X(export_stacks)          \
 	X(supported_export_stacks_metrics)
 OPS_EXT_LIST_REPORTS(OPS_EXT_LIST_METHOD)
+OPS_EXT_LIST_METHOD(_html)
 PyObject *ops_ext_event_list_self_cpu_time_total(PyObject *self, void *closure);
 /* The table; the options' part that is the list's own is filled in here. */
 PyObject *ops_ext_event_list_text(struct event_list_object *self, struct ops_table_options *options);
@@ -211,6 +213,7 @@ PyObject *ops_ext_event_list_text(struct event_list_object *self, struct ops_tab
 /* The methods as users call them: of lists that may hold events that were made by hand. */
 #define OPS_EXT_ANY_LIST_METHOD(name) PyObject *ops_ext_any_list_##name(PyObject *self, PyObject *args, PyObject *kwargs);
 OPS_EXT_LIST_REPORTS(OPS_EXT_ANY_LIST_METHOD)
+OPS_EXT_ANY_LIST_METHOD(_repr_html_)
 OPS_EXT_LIST_TREE_STEPS(OPS_EXT_ANY_LIST_METHOD)
 PyObject *ops_ext_any_list_self_cpu_time_total(PyObject *self, void *closure);
 PyObject *ops_ext_any_list_str(PyObject *self);

@@ -17,101 +17,13 @@
 #define COLUMN_WIDTH 12
 #define GAP "  "
 
-/* --- columns ------------------------------------------------------------------------------------------------------ */
-
-/* What a cell shows. The order is that of the columns. */
-enum column {
-	COLUMN_NAME,
-	COLUMN_OVERLOAD,
-	COLUMN_SELF_CPU_SHARE,
-	COLUMN_SELF_CPU,
-	COLUMN_CPU_SHARE,
-	COLUMN_CPU,
-	COLUMN_CPU_MEAN,
-	COLUMN_SELF_DEVICE,
-	COLUMN_SELF_DEVICE_SHARE,
-	COLUMN_DEVICE,
-	COLUMN_DEVICE_MEAN,
-	COLUMN_CPU_MEMORY,
-	COLUMN_SELF_CPU_MEMORY,
-	COLUMN_DEVICE_MEMORY,
-	COLUMN_SELF_DEVICE_MEMORY,
-	COLUMN_COUNT,
-	COLUMN_SHAPES,
-	COLUMN_SOURCE,
-	COLUMN_FLOPS,
-	COLUMN_END
-};
-
-static bool has_column(const struct ops_table *t, enum column column)
+static size_t column_width(const struct ops_table *t, enum ops_table_column column)
 {
-	switch (column) {
-	case COLUMN_OVERLOAD:
-		return t->has_overloads;
-	case COLUMN_SELF_DEVICE:
-	case COLUMN_SELF_DEVICE_SHARE:
-	case COLUMN_DEVICE:
-	case COLUMN_DEVICE_MEAN:
-		return t->has_device_time;
-	case COLUMN_CPU_MEMORY:
-	case COLUMN_SELF_CPU_MEMORY:
-		return t->options->profile_memory;
-	case COLUMN_DEVICE_MEMORY:
-	case COLUMN_SELF_DEVICE_MEMORY:
-		return t->has_device_memory;
-	case COLUMN_SHAPES:
-		return t->has_shapes;
-	case COLUMN_SOURCE:
-		return t->has_stacks;
-	case COLUMN_FLOPS:
-		return t->flops_unit != NULL;
-	default:
-		return true;
-	}
-}
-
-static size_t column_width(const struct ops_table *t, enum column column)
-{
-	if (column == COLUMN_NAME || column == COLUMN_OVERLOAD)
+	if (column == OPS_COLUMN_NAME || column == OPS_COLUMN_OVERLOAD)
 		return t->name_width;
-	if (column == COLUMN_SOURCE)
+	if (column == OPS_COLUMN_SOURCE)
 		return t->source_width;
-	return column == COLUMN_SHAPES ? t->shapes_width : COLUMN_WIDTH;
-}
-
-static void append_title(struct ops_table *t, enum column column)
-{
-	/* With the device, or the unit of FLOPs, between the two. */
-	static const struct {
-		const char *before, *after;
-	} titles[] = {
-		[COLUMN_NAME] = {"Name", NULL},
-		[COLUMN_OVERLOAD] = {"Overload Name", NULL},
-		[COLUMN_SELF_CPU_SHARE] = {"Self CPU %", NULL},
-		[COLUMN_SELF_CPU] = {"Self CPU", NULL},
-		[COLUMN_CPU_SHARE] = {"CPU total %", NULL},
-		[COLUMN_CPU] = {"CPU total", NULL},
-		[COLUMN_CPU_MEAN] = {"CPU time avg", NULL},
-		[COLUMN_SELF_DEVICE] = {"Self ", ""},
-		[COLUMN_SELF_DEVICE_SHARE] = {"Self ", " %"},
-		[COLUMN_DEVICE] = {"", " total"},
-		[COLUMN_DEVICE_MEAN] = {"", " time avg"},
-		[COLUMN_CPU_MEMORY] = {"CPU Mem", NULL},
-		[COLUMN_SELF_CPU_MEMORY] = {"Self CPU Mem", NULL},
-		[COLUMN_DEVICE_MEMORY] = {"", " Mem"},
-		[COLUMN_SELF_DEVICE_MEMORY] = {"Self ", " Mem"},
-		[COLUMN_COUNT] = {"# of Calls", NULL},
-		[COLUMN_SHAPES] = {"Input Shapes", NULL},
-		[COLUMN_SOURCE] = {"Source Location", NULL},
-		[COLUMN_FLOPS] = {"Total ", ""},
-	};
-
-	t->scratch.size = 0;
-	ops_buffer_append_text(&t->scratch, titles[column].before);
-	if (titles[column].after) {
-		ops_buffer_append_text(&t->scratch, column == COLUMN_FLOPS ? t->flops_unit : t->device);
-		ops_buffer_append_text(&t->scratch, titles[column].after);
-	}
+	return column == OPS_COLUMN_SHAPES ? t->shapes_width : COLUMN_WIDTH;
 }
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
@@ -199,94 +111,28 @@ static void append_source_cell(struct ops_table *t, uint32_t chain)
 	append_left_cell(t, text, length, width);
 }
 
-static double us(int64_t ns)
-{
-	return (double)ns / 1000.0;
-}
-
-static double mean_us(int64_t ns, uint64_t count)
-{
-	return count > 0 ? us(ns) / (double)count : 0;
-}
-
-static void format_number(const struct ops_table *t, enum column column, const struct ops_average *row, char *cell)
-{
-	switch (column) {
-	case COLUMN_SELF_CPU_SHARE:
-		ops_format_share(cell, us(row->self_cpu_time_total_ns), us(t->self_cpu_ns));
-		break;
-	case COLUMN_SELF_CPU:
-		ops_format_time(cell, us(row->self_cpu_time_total_ns), t->unit);
-		break;
-	case COLUMN_CPU_SHARE:
-		if (row->is_async)
-			strcpy(cell, "0");
-		else
-			ops_format_share(cell, us(row->cpu_time_total_ns), us(t->self_cpu_ns));
-		break;
-	case COLUMN_CPU:
-		ops_format_time(cell, us(row->cpu_time_total_ns), t->unit);
-		break;
-	case COLUMN_CPU_MEAN:
-		ops_format_time(cell, mean_us(row->cpu_time_total_ns, row->count), t->unit);
-		break;
-	case COLUMN_SELF_DEVICE:
-		ops_format_time(cell, us(row->self_device_time_total_ns), t->unit);
-		break;
-	case COLUMN_SELF_DEVICE_SHARE:
-		ops_format_share(cell, us(row->self_device_time_total_ns), us(t->self_device_ns));
-		break;
-	case COLUMN_DEVICE:
-		ops_format_time(cell, us(row->device_time_total_ns), t->unit);
-		break;
-	case COLUMN_DEVICE_MEAN:
-		ops_format_time(cell, mean_us(row->device_time_total_ns, row->count), t->unit);
-		break;
-	case COLUMN_CPU_MEMORY:
-		ops_format_memory(cell, row->cpu_memory_usage);
-		break;
-	case COLUMN_SELF_CPU_MEMORY:
-		ops_format_memory(cell, row->self_cpu_memory_usage);
-		break;
-	case COLUMN_DEVICE_MEMORY:
-		ops_format_memory(cell, row->device_memory_usage);
-		break;
-	case COLUMN_SELF_DEVICE_MEMORY:
-		ops_format_memory(cell, row->self_device_memory_usage);
-		break;
-	case COLUMN_FLOPS:
-		if (row->flops > 0)
-			snprintf(cell, OPS_FORMAT_ROOM, "%8.3f", (double)row->flops * t->flops_scale);
-		else
-			strcpy(cell, "--");
-		break;
-	default: /* COLUMN_COUNT */
-		snprintf(cell, OPS_FORMAT_ROOM, "%llu", (unsigned long long)row->count);
-	}
-}
-
 static void append_row(struct ops_table *t, const struct ops_average *row)
 {
 	char cell[OPS_FORMAT_ROOM];
 	struct ops_string text = {cell, 0};
 
-	for (enum column column = 0; column < COLUMN_END; column++) {
-		if (!has_column(t, column))
+	for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++) {
+		if (!ops_table_has_column(t, column))
 			continue;
-		if (column == COLUMN_NAME) {
+		if (column == OPS_COLUMN_NAME) {
 			append_name_cell(t, ops_average_name(t->trace, row), ops_table_name_length(t, row));
-		} else if (column == COLUMN_OVERLOAD) {
+		} else if (column == OPS_COLUMN_OVERLOAD) {
 			struct ops_string name = {"", 0};
 
 			if (row->overload != OPS_NONE)
 				name = ops_trace_string(t->trace, row->overload);
 			append_name_cell(t, name, ops_text_length(name));
-		} else if (column == COLUMN_SHAPES) {
+		} else if (column == OPS_COLUMN_SHAPES) {
 			append_shapes_cell(t, row->inputs);
-		} else if (column == COLUMN_SOURCE) {
+		} else if (column == OPS_COLUMN_SOURCE) {
 			append_source_cell(t, ops_table_stack(t, row));
 		} else {
-			format_number(t, column, row, cell);
+			ops_table_number(t, column, row, cell);
 			text.size = strlen(cell);
 			append_cell(t, text, text.size, COLUMN_WIDTH);
 		}
@@ -297,10 +143,10 @@ static void append_row(struct ops_table *t, const struct ops_average *row)
 /* A line that is empty but for a frame; without one for chain 0. */
 static void append_source_line(struct ops_table *t, uint32_t chain)
 {
-	for (enum column column = 0; column < COLUMN_END; column++) {
-		if (!has_column(t, column))
+	for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++) {
+		if (!ops_table_has_column(t, column))
 			continue;
-		if (column == COLUMN_SOURCE)
+		if (column == OPS_COLUMN_SOURCE)
 			append_source_cell(t, chain);
 		else
 			append_cell(t, (struct ops_string){"", 0}, 0, column_width(t, column));
@@ -325,8 +171,8 @@ static void append_stack(struct ops_table *t, const struct ops_average *row)
 
 static void append_separator(struct ops_table *t)
 {
-	for (enum column column = 0; column < COLUMN_END; column++) {
-		if (!has_column(t, column))
+	for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++) {
+		if (!ops_table_has_column(t, column))
 			continue;
 		append_repeated(&t->out, '-', column_width(t, column));
 		ops_buffer_append_text(&t->out, GAP);
@@ -336,14 +182,14 @@ static void append_separator(struct ops_table *t)
 
 static void append_titles(struct ops_table *t)
 {
-	for (enum column column = 0; column < COLUMN_END; column++) {
+	for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++) {
 		struct ops_string title;
 
-		if (!has_column(t, column))
+		if (!ops_table_has_column(t, column))
 			continue;
-		append_title(t, column);
+		ops_table_title(t, column);
 		title = (struct ops_string){t->scratch.bytes, t->scratch.size};
-		if (column == COLUMN_SOURCE)
+		if (column == OPS_COLUMN_SOURCE)
 			append_left_cell(t, title, title.size, column_width(t, column));
 		else
 			append_cell(t, title, title.size, column_width(t, column));
@@ -356,8 +202,8 @@ static void append_heading(struct ops_table *t, const char *text, size_t size)
 {
 	size_t length = 0;
 
-	for (enum column column = 0; column < COLUMN_END; column++)
-		if (has_column(t, column))
+	for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++)
+		if (ops_table_has_column(t, column))
 			length += column_width(t, column) + strlen(GAP);
 	append_repeated(&t->out, '=', length - strlen(GAP));
 	ops_buffer_append_text(&t->out, "\n");
@@ -402,10 +248,10 @@ static void append_foot(struct ops_table *t)
 	char time[OPS_FORMAT_ROOM];
 
 	append_separator(t);
-	ops_format_time(time, us(t->self_cpu_ns), t->unit);
+	ops_format_time(time, ops_table_us(t->self_cpu_ns), t->unit);
 	ops_buffer_printf(&t->out, "Self CPU time total: %s\n", time);
 	if (t->has_device_time) {
-		ops_format_time(time, us(t->self_device_ns), t->unit);
+		ops_format_time(time, ops_table_us(t->self_device_ns), t->unit);
 		ops_buffer_printf(&t->out, "Self %s time total: %s\n", t->device, time);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table in the making: what the files table.c and table_survey.c share.
+ * A table in the making: what the files table_*.c share.
  */
 #ifndef OPS_ANALYZE_TABLE_H
 #define OPS_ANALYZE_TABLE_H
@@ -59,5 +59,39 @@ struct ops_string ops_table_shapes_text(struct ops_table *table, uint32_t inputs
 /* The chain of frames that a row shows, of which `stack_frames` at most; 0 none. */
 uint32_t ops_table_stack(const struct ops_table *table, const struct ops_average *row);
 size_t ops_table_frame_length(struct ops_table *table, uint32_t name);
+
+/* --- columns -------------------------------------------------------------------------------------------------------- */
+
+/* What a cell shows. The order is that of the columns. */
+enum ops_table_column {
+	OPS_COLUMN_NAME,
+	OPS_COLUMN_OVERLOAD,
+	OPS_COLUMN_SELF_CPU_SHARE,
+	OPS_COLUMN_SELF_CPU,
+	OPS_COLUMN_CPU_SHARE,
+	OPS_COLUMN_CPU,
+	OPS_COLUMN_CPU_MEAN,
+	OPS_COLUMN_SELF_DEVICE,
+	OPS_COLUMN_SELF_DEVICE_SHARE,
+	OPS_COLUMN_DEVICE,
+	OPS_COLUMN_DEVICE_MEAN,
+	OPS_COLUMN_CPU_MEMORY,
+	OPS_COLUMN_SELF_CPU_MEMORY,
+	OPS_COLUMN_DEVICE_MEMORY,
+	OPS_COLUMN_SELF_DEVICE_MEMORY,
+	OPS_COLUMN_COUNT,
+	OPS_COLUMN_SHAPES,
+	OPS_COLUMN_SOURCE,
+	OPS_COLUMN_FLOPS,
+	OPS_COLUMN_END
+};
+
+/* After the survey. */
+bool ops_table_has_column(const struct ops_table *table, enum ops_table_column column);
+/* The title, in `scratch`. */
+void ops_table_title(struct ops_table *table, enum ops_table_column column);
+/* What a column of numbers shows of a row; `cell` has OPS_FORMAT_ROOM. */
+void ops_table_number(const struct ops_table *table, enum ops_table_column column, const struct ops_average *row, char *cell);
+double ops_table_us(int64_t ns);
 
 #endif

@@ -10,7 +10,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
-#include "base/utf8.h"
+#include "base/markup.h"
 
 #define WIDTH 1200.0
 #define MARGIN 10.0
@@ -72,35 +72,6 @@ static void lay_out(struct picture *picture)
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
-static bool is_control(const char *at, size_t length)
-{
-	return (length == 1 && (uint8_t)*at < ' ') || (length == 3 && memcmp(at, "\xef\xbf", 2) == 0 && (uint8_t)at[2] >= 0xbe);
-}
-
-/* At most `letters` characters of the name; what XML has no place for is spelled out. */
-static void put_name(struct ops_buffer *out, struct ops_string name, size_t letters)
-{
-	const char *at = name.bytes, *end = name.bytes + name.size;
-
-	for (size_t n = 0; at < end && n < letters; n++) {
-		size_t length = ops_utf8_length(at, end);
-
-		if (length == 0 || is_control(at, length))
-			ops_buffer_printf(out, "\\x%02x", (uint8_t)*at);
-		else if (*at == '<')
-			ops_buffer_append_text(out, "&lt;");
-		else if (*at == '>')
-			ops_buffer_append_text(out, "&gt;");
-		else if (*at == '&')
-			ops_buffer_append_text(out, "&amp;");
-		else
-			ops_buffer_append(out, at, length);
-		at += length ? length : 1;
-	}
-	if (at < end)
-		ops_buffer_append_text(out, "..");
-}
-
 /* Functions of Python are warm, those of C and modules in between, operators and ranges cool. */
 static char class_of(struct ops_string name, bool is_python)
 {
@@ -128,13 +99,14 @@ static void put_box(struct picture *picture, size_t chain)
 	size_t letters = (size_t)((width - 4) / LETTER > 0 ? (width - 4) / LETTER : 0);
 
 	ops_buffer_append_text(&picture->text, "<g><title>");
-	put_name(&picture->text, name, SIZE_MAX);
+	ops_markup_append(&picture->text, name.bytes, name.size, SIZE_MAX);
 	ops_buffer_printf(&picture->text, " (%.3f ms, %.2f %%)</title><rect class=\"%c\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>",
 	                  (double)box->total_ns / 1e6, (double)box->total_ns * 100 / (double)picture->boxes[0].total_ns,
 	                  class_of(name, is_python), x, y, width, ROW - 1);
 	if (letters > 3) {
 		ops_buffer_printf(&picture->text, "<text x=\"%.1f\" y=\"%u\">", x + 3, y + 12);
-		put_name(&picture->text, function.name, letters - (letters < function.name.size ? 2 : 0));
+		ops_markup_append(&picture->text, function.name.bytes, function.name.size,
+		                  letters - (letters < function.name.size ? 2 : 0));
 		ops_buffer_append_text(&picture->text, "</text>");
 	}
 	ops_buffer_append_text(&picture->text, "</g>\n");

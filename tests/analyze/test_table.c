@@ -20,6 +20,8 @@ struct view {
 	uint32_t *refs;
 	struct ops_rows rows;
 	struct ops_table_options options;
+	enum ops_code (*make)(const struct ops_trace *trace, const struct ops_rows *rows, const struct ops_table_options *options,
+	                      char **ret_text, size_t *ret_size, struct ops_error *error);
 };
 
 static void get(const void *context, size_t i, struct ops_average *ret_row)
@@ -200,13 +202,64 @@ static void device_times_need_a_device(void **state)
 	view_close(&view);
 }
 
+/* What stands in the page after the style, which is the same always. */
+static void assert_html(const struct view *view, const char *expected)
+{
+	struct ops_error error;
+	const char *table;
+	size_t size;
+	char *text;
+
+	assert_int_equal(ops_table_html(view->trace, &view->rows, &view->options, &text, &size, &error), OPS_OK);
+	assert_int_equal(size, strlen(text));
+	assert_memory_equal(text, "<div class=\"opstrobe\"><style>", 29);
+	table = strstr(text, "</style>");
+	assert_non_null(table);
+	assert_string_equal(table + 8, expected);
+	ops_free_text(text);
+}
+
+#define BAR(width)                                                                                                          \
+	"<svg width=\"48\" height=\"8\" aria-hidden=\"true\"><rect class=\"r\" width=\"48\" height=\"8\"/>"        \
+	"<rect width=\"" width "\" height=\"8\"/></svg>"
+
+/* What a page needs to know of names: that none is markup. */
+static void as_html(void **state)
+{
+	struct ops_builder *b = scene_open();
+	struct ops_error error;
+	char *text = NULL;
+	struct view view;
+	size_t size;
+
+	(void)state;
+	scene_range(b, 0, "</td><script>x</script>\"'&\xff", 0, 3000000);
+	scene_range(b, 0, "mul", 1000000, 2000000);
+	view_open(&view, b);
+	view.options.sort_by = "self_cpu_time_total";
+	view.options.row_limit = 1;
+	view.options.max_name_column_width = 8;
+	assert_html(&view,
+	            "<table><thead><tr><th scope=\"col\" class=\"t\">Name</th><th scope=\"col\">Self CPU %</th>"
+	            "<th scope=\"col\">Self CPU</th><th scope=\"col\">CPU total %</th><th scope=\"col\">CPU total</th>"
+	            "<th scope=\"col\">CPU time avg</th><th scope=\"col\"># of Calls</th></tr></thead><tbody>\n"
+	            "<tr><th scope=\"row\" class=\"t\" title=\"&lt;/td&gt;&lt;script&gt;x&lt;/script&gt;&quot;&#39;&amp;\\xff\">"
+	            "&lt;/td&gt;&lt;sc..</th><td>" BAR("32.0") "66.67%</td><td>2.000ms</td><td>100.00%</td><td>3.000ms</td>"
+	            "<td>3.000ms</td><td>1</td></tr>\n"
+	            "</tbody></table><p>Self CPU time total: 3.000ms · 1 of 2 rows</p></div>");
+	view.options.sort_by = "nothing";
+	assert_int_equal(ops_table_html(view.trace, &view.rows, &view.options, &text, &size, &error), OPS_UNSUPPORTED);
+	assert_null(text);
+	view_close(&view);
+}
+
 static void make_table(void *context)
 {
 	const struct view *view = context;
 	struct ops_error error;
 	char *text = NULL;
 	size_t size;
-	enum ops_code code = ops_table_text(view->trace, &view->rows, &view->options, &text, &size, &error);
+	enum ops_code code = view->make(view->trace, &view->rows, &view->options, &text, &size, &error);
 
 	if (code == OPS_OK) {
 		assert_int_equal(strlen(text), size);
@@ -224,6 +277,9 @@ static void survives_failing_allocations(void **state)
 	(void)state;
 	view_open(&view, step());
 	view.options.sort_by = "count";
+	view.make = ops_table_html;
+	assert_in_range(fail_each(make_table, &view), 6, 40);
+	view.make = ops_table_text;
 	assert_in_range(fail_each(make_table, &view), 6, 40);
 	view.rows.count = 0;
 	assert_int_equal(fail_each(make_table, &view), 1);
@@ -236,6 +292,7 @@ int main(void)
 		cmocka_unit_test(nothing),
 		cmocka_unit_test(the_whole),
 		cmocka_unit_test(top_level_rows_under_a_header),
+		cmocka_unit_test(as_html),
 		cmocka_unit_test(what_cannot_be),
 		cmocka_unit_test(device_times_need_a_device),
 		cmocka_unit_test(survives_failing_allocations),

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The operator table for a page that belongs to somebody else, such as a notebook: a fragment of HTML without script, in the
+ * page's own colours, with a bar for each share. Names may hold anything; none of it becomes markup.
+ */
+#include <opstrobe/analyze.h>
+
+#include <string.h>
+
+#include "analyze/table.h"
+#include "analyze/table_sort.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/markup.h"
+
+#define BAR_WIDTH 48
+#define TITLE_LETTERS 1000 /* of a name that is cut, shown when the mouse rests on it */
+#define FRAMES_MAX 8       /* of a stack */
+
+static const char style[] =
+	"<style>"
+	".opstrobe{overflow-x:auto}.opstrobe table{table-layout:auto;border-collapse:collapse;font-size:12px;font-variant-numeric:tabular-nums;color:inherit}"
+	".opstrobe :is(th,td){padding:2px 8px;text-align:right;white-space:nowrap;vertical-align:top}"
+	".opstrobe thead th{border-bottom:1px solid;font-weight:600}"
+	".opstrobe :is(th,td).t{text-align:left;font-family:monospace}.opstrobe tbody th{font-weight:400}"
+	".opstrobe svg{vertical-align:middle;margin-right:6px}"
+	".opstrobe rect{fill:#4a86cf}.opstrobe rect.r{fill:currentColor;opacity:.15}"
+	".opstrobe p{font-size:12px;margin:4px 8px}"
+	"</style>";
+
+/* --- cells ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_text(enum ops_table_column column)
+{
+	return column == OPS_COLUMN_NAME || column == OPS_COLUMN_OVERLOAD || column == OPS_COLUMN_SHAPES ||
+	       column == OPS_COLUMN_SOURCE;
+}
+
+/* A text of which so many letters are kept; all of it shows when the mouse rests on it. */
+static void append_text(struct ops_table *t, bool is_head, struct ops_string text, int64_t letters)
+{
+	ops_buffer_append_text(&t->out, is_head ? "<th scope=\"row\" class=\"t\"" : "<td class=\"t\"");
+	if (ops_text_length(text) > (size_t)letters) {
+		ops_buffer_append_text(&t->out, " title=\"");
+		ops_markup_append(&t->out, text.bytes, text.size, TITLE_LETTERS);
+		ops_buffer_append_text(&t->out, "\"");
+	}
+	ops_buffer_append_text(&t->out, ">");
+	ops_markup_append(&t->out, text.bytes, text.size, (size_t)letters);
+	ops_buffer_append_text(&t->out, is_head ? "</th>" : "</td>");
+}
+
+static void append_stack(struct ops_table *t, const struct ops_average *row)
+{
+	uint32_t chain = ops_table_stack(t, row);
+
+	ops_buffer_append_text(&t->out, "<td class=\"t\">");
+	for (uint32_t i = 0; chain != 0 && i < row->stack_frames && i < FRAMES_MAX; i++) {
+		struct ops_string text = ops_stack_text(t->options->stacks, t->frames[chain].name);
+
+		ops_buffer_append_text(&t->out, i ? "<br>" : "");
+		ops_markup_append(&t->out, text.bytes, text.size, TITLE_LETTERS);
+		chain = t->frames[chain].caller;
+	}
+	ops_buffer_append_text(&t->out, "</td>");
+}
+
+/* The bar of a share, before its figure; none where the total is nothing. */
+static void append_bar(struct ops_table *t, int64_t part_ns, int64_t total_ns)
+{
+	double width = total_ns > 0 ? BAR_WIDTH * (double)part_ns / (double)total_ns : 0;
+
+	if (total_ns <= 0)
+		return;
+	width = width < 0 ? 0 : width > BAR_WIDTH ? BAR_WIDTH : width;
+	ops_buffer_printf(&t->out,
+	                  "<svg width=\"%d\" height=\"8\" aria-hidden=\"true\"><rect class=\"r\" width=\"%d\" height=\"8\"/>"
+	                  "<rect width=\"%.1f\" height=\"8\"/></svg>",
+	                  BAR_WIDTH, BAR_WIDTH, width);
+}
+
+static void append_number(struct ops_table *t, enum ops_table_column column, const struct ops_average *row)
+{
+	char cell[OPS_FORMAT_ROOM];
+
+	ops_table_number(t, column, row, cell);
+	ops_buffer_append_text(&t->out, "<td>");
+	if (column == OPS_COLUMN_SELF_CPU_SHARE)
+		append_bar(t, row->self_cpu_time_total_ns, t->self_cpu_ns);
+	else if (column == OPS_COLUMN_SELF_DEVICE_SHARE)
+		append_bar(t, row->self_device_time_total_ns, t->self_device_ns);
+	ops_buffer_append_text(&t->out, cell + strspn(cell, " "));
+	ops_buffer_append_text(&t->out, "</td>");
+}
+
+static void append_cell(struct ops_table *t, enum ops_table_column column, const struct ops_average *row)
+{
+	int64_t letters = t->options->max_name_column_width;
+
+	if (column == OPS_COLUMN_NAME)
+		append_text(t, true, ops_average_name(t->trace, row), letters);
+	else if (column == OPS_COLUMN_OVERLOAD)
+		append_text(t, false, row->overload == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_string(t->trace, row->overload),
+		            letters);
+	else if (column == OPS_COLUMN_SHAPES)
+		append_text(t, false, ops_table_shapes_text(t, row->inputs), t->options->max_shapes_column_width);
+	else if (column == OPS_COLUMN_SOURCE)
+		append_stack(t, row);
+	else
+		append_number(t, column, row);
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------------ */
+
+static void append_head(struct ops_table *t)
+{
+	ops_buffer_append_text(&t->out, "<div class=\"opstrobe\">");
+	ops_buffer_append_text(&t->out, style);
+	ops_buffer_append_text(&t->out, "<table><thead><tr>");
+	for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++) {
+		if (!ops_table_has_column(t, column))
+			continue;
+		ops_table_title(t, column);
+		ops_buffer_append_text(&t->out, is_text(column) ? "<th scope=\"col\" class=\"t\">" : "<th scope=\"col\">");
+		ops_markup_append(&t->out, t->scratch.bytes, t->scratch.size, SIZE_MAX);
+		ops_buffer_append_text(&t->out, "</th>");
+	}
+	ops_buffer_append_text(&t->out, "</tr></thead><tbody>\n");
+}
+
+/* How many. */
+static size_t append_rows(struct ops_table *t, const uint32_t *order)
+{
+	const struct ops_rows *rows = t->rows;
+	uint64_t most = t->options->row_limit < 0 ? UINT64_MAX : (uint64_t)t->options->row_limit;
+	size_t shown = 0;
+
+	for (size_t n = 0; n < rows->count && shown < most && !t->out.failed; n++) {
+		size_t i = order ? order[n] : n;
+		struct ops_average row;
+
+		if (t->options->top_level_events_only && rows->has_parent && rows->has_parent(rows->context, i))
+			continue;
+		rows->get(rows->context, i, &row);
+		ops_buffer_append_text(&t->out, "<tr>");
+		for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++)
+			if (ops_table_has_column(t, column))
+				append_cell(t, column, &row);
+		ops_buffer_append_text(&t->out, "</tr>\n");
+		shown++;
+	}
+	return shown;
+}
+
+static void append_foot(struct ops_table *t, size_t shown)
+{
+	char time[OPS_FORMAT_ROOM];
+
+	ops_format_time(time, ops_table_us(t->self_cpu_ns), t->unit);
+	ops_buffer_printf(&t->out, "</tbody></table><p>Self CPU time total: %s", time);
+	if (t->has_device_time) {
+		ops_format_time(time, ops_table_us(t->self_device_ns), t->unit);
+		ops_buffer_append_text(&t->out, " · Self ");
+		ops_markup_append(&t->out, t->device, strlen(t->device), SIZE_MAX);
+		ops_buffer_printf(&t->out, " time total: %s", time);
+	}
+	if (shown < t->rows->count)
+		ops_buffer_printf(&t->out, " · %zu of %zu rows", shown, t->rows->count);
+	ops_buffer_append_text(&t->out, "</p></div>");
+}
+
+static enum ops_code make(struct ops_table *t, struct ops_error *error)
+{
+	uint32_t *order = NULL;
+	enum ops_code code = OPS_OK;
+
+	if (t->options->max_name_column_width < 0 || t->options->max_shapes_column_width < 0)
+		return ops_fault(error, OPS_INVALID, "the width of a column is negative");
+	if (t->options->sort_by)
+		code = ops_table_sort(t->trace, t->options->stacks, t->rows, t->options->sort_by, &order, error);
+	if (!code)
+		code = ops_table_survey(t, error);
+	if (!code) {
+		append_head(t);
+		append_foot(t, append_rows(t, order));
+		code = t->scratch.failed ? ops_fault_memory(error) : OPS_OK;
+	}
+	ops_free(order);
+	return code;
+}
+
+enum ops_code ops_table_html(const struct ops_trace *trace, const struct ops_rows *rows,
+                             const struct ops_table_options *options, char **ret_text, size_t *ret_size,
+                             struct ops_error *error)
+{
+	struct ops_table t = {.trace = trace, .rows = rows, .options = options};
+	enum ops_code code = OPS_OK;
+
+	t.unit = ops_time_unit_of(options->time_unit);
+	if (rows->count > 0)
+		code = make(&t, error);
+	ops_free(t.name_lengths);
+	ops_free(t.shapes_lengths);
+	ops_free(t.frame_lengths);
+	ops_buffer_release(&t.scratch);
+	return ops_buffer_give(&t.out, code, ret_text, ret_size, error);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Text of traces in HTML and SVG; see markup.h.
+ */
+#include "base/markup.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+static bool is_control(const char *at, size_t length)
+{
+	return (length == 1 && (uint8_t)*at < ' ') || (length == 3 && memcmp(at, "\xef\xbf", 2) == 0 && (uint8_t)at[2] >= 0xbe);
+}
+
+void ops_markup_append(struct ops_buffer *out, const char *bytes, size_t size, size_t letters)
+{
+	const char *at = bytes, *end = bytes + size;
+
+	for (size_t n = 0; at < end && n < letters; n++) {
+		size_t length = ops_utf8_length(at, end);
+
+		if (length == 0 || is_control(at, length))
+			ops_buffer_printf(out, "\\x%02x", (uint8_t)*at);
+		else if (*at == '<')
+			ops_buffer_append_text(out, "&lt;");
+		else if (*at == '>')
+			ops_buffer_append_text(out, "&gt;");
+		else if (*at == '&')
+			ops_buffer_append_text(out, "&amp;");
+		else if (*at == '"')
+			ops_buffer_append_text(out, "&quot;");
+		else if (*at == '\'')
+			ops_buffer_append_text(out, "&#39;");
+		else
+			ops_buffer_append(out, at, length);
+		at += length ? length : 1;
+	}
+	if (at < end)
+		ops_buffer_append_text(out, "..");
+}
