@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from opstrobe._server import Server as Server
     from opstrobe._server import TraceApi as TraceApi
     from opstrobe._server import serve as serve
+    from opstrobe._show import show as show
 
 __version__ = "0.1.0"
 
@@ -50,6 +51,13 @@ __all__ = [
 ]
 
 
+def load_ipython_extension(shell: object) -> None:
+    """What `%load_ext opstrobe` calls: defines `%opstrobe` and `%%opstrobe`."""
+    from opstrobe import _magic
+
+    _magic.load(shell)
+
+
 def __getattr__(name: str) -> object:
     """What is slow to import, or rarely asked for."""
     if name in ("ProfilerActivityConfig", "PerformanceMetricsConfig", "CuspyConfig"):
@@ -60,6 +68,10 @@ def __getattr__(name: str) -> object:
         from opstrobe import _server
 
         return getattr(_server, name)
+    if name == "show":
+        from opstrobe._show import show
+
+        return show
     if name == "itt":
         import opstrobe.itt as itt
 

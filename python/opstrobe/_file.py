@@ -7,6 +7,7 @@ import json
 import os
 
 from opstrobe import _core
+from opstrobe._markup import Advice
 from opstrobe._recording import export_trace
 
 TYPE_CHECKING = False
@@ -71,10 +72,15 @@ class TraceFile:
         views: dict[str, Any] = json.loads(self.trace.views_json())
         return views
 
-    def advise(self) -> dict[str, Any]:
+    def advise(self) -> Advice:
         """What to change in the program, at which line, and what that would gain, as `profile.advise()`."""
-        advice: dict[str, Any] = json.loads(self.trace.advice_json())
-        return advice
+        return Advice(json.loads(self.trace.advice_json()))
+
+    def show(self, *, inline: bool | None = None, height: int = 640, block: bool | None = None) -> None:
+        """Opens the viewer, as `profile.show()`."""
+        from opstrobe._show import show
+
+        show(self, inline=inline, height=height, block=block)
 
     def to_arrow(self) -> pyarrow.Table:
         """All events as a `pyarrow.Table`, columns of the trace as they are. Needs pyarrow; other libraries that know

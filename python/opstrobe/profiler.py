@@ -14,6 +14,7 @@ from opstrobe._core import _RecordFunctionFast as _RecordFunctionFast
 from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, RecordScope, as_member
 from opstrobe._execution_trace import ExecutionTraceObserver
 from opstrobe._handlers import tensorboard_trace_handler
+from opstrobe._markup import Advice, profile_html
 from opstrobe._schedule import schedule
 from opstrobe._stack import StackOptions
 from opstrobe._step_tracker import KinetoStepTracker
@@ -269,7 +270,7 @@ class _KinetoProfile:
         views: dict[str, Any] = json.loads(recording.whole_trace.views_json())
         return views
 
-    def advise(self) -> dict[str, Any]:
+    def advise(self) -> Advice:
         """What to change in the program, at which line, and what that would gain: what `opstrobe advise` prints as JSON.
 
         The more is recorded the more is found: with_stack, record_shapes and profile_memory, and a schedule with steps.
@@ -278,8 +279,17 @@ class _KinetoProfile:
         if recording.whole_trace is None:
             state = "is still recording" if recording.running else "has recorded nothing"
             raise RuntimeError(f"there is nothing to advise on: this profile {state}")
-        advice: dict[str, Any] = json.loads(recording.whole_trace.advice_json())
-        return advice
+        return Advice(json.loads(recording.whole_trace.advice_json()))
+
+    def show(self, *, inline: bool | None = None, height: int = 640, block: bool | None = None) -> None:
+        """Opens the viewer: in a notebook in the cell, elsewhere in the browser. See `opstrobe.show`."""
+        from opstrobe._show import show
+
+        show(self, inline=inline, height=height, block=block)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: how much was recorded, and the operators that took most."""
+        return profile_html(self)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Writes every stack and the time of its own, in nanoseconds, for a flame graph.
