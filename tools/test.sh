@@ -48,6 +48,7 @@ python_tests() { python -m pytest -q -ra tests/python --ignore=tests/python/inte
 programs() { python -m pytest -q -ra tests/python/integration; }
 command_tests() { python -m pytest -q -ra tests/cli tests/diagnosis; }
 server_tests() { python -m pytest -q -ra tests/serve; }
+notebook_tests() { python -m pytest -q -ra tests/notebook; }
 wheel() {
 	tools/wheel.sh
 	python -m pytest -q -ra tests/wheel
@@ -66,7 +67,7 @@ passed=0
 failed=0
 summary=()
 failures=
-for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests server_tests web browser wheel demo lint; do
+for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests server_tests notebook_tests web browser wheel demo lint; do
 	say "$step"
 	begin=$SECONDS
 	# In a shell of its own, for -e has no effect in what a condition runs.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks at a page with viewers in frames: `node look.mjs URL [PICTURE]` prints as JSON what stands in the page and in its
+// frames, what went wrong, and what was asked of other machines.
+/* global process, console, document, location */
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+
+const require = createRequire(fileURLToPath(new URL("../../web/package.json", import.meta.url)));
+const { chromium } = require("playwright-core");
+
+const [url, picture] = process.argv.slice(2);
+const wrong = [];
+const abroad = [];
+const browser = await chromium.launch({
+	executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+	args: ["--no-sandbox", "--disable-dev-shm-usage"],
+});
+try {
+	const page = await browser.newPage({ viewport: { width: 1200, height: 1000 } });
+	page.setDefaultTimeout(120_000);
+	page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
+	page.on("pageerror", (error) => wrong.push(String(error)));
+	page.on("dialog", (dialog) => {
+		wrong.push(`a script of the trace ran: ${dialog.message()}`);
+		void dialog.dismiss();
+	});
+	page.on("request", (request) => {
+		const { protocol, hostname } = new URL(request.url());
+		if (protocol.startsWith("http") && !["localhost", "127.0.0.1"].includes(hostname)) abroad.push(request.url());
+	});
+	await page.goto(url);
+	const frames = [];
+	for (const frame of page.frames().slice(1)) {
+		// From the overview to another view, by the link that a user would click.
+		await frame.locator("nav a", { hasText: "Operators" }).first().click();
+		await frame.locator(".grid [data-column]", { hasText: /^aten::/ }).first().waitFor();
+		frames.push({
+			hash: await frame.evaluate(() => location.hash),
+			operators: await frame.locator(".grid [data-column]", { hasText: /^aten::/ }).allInnerTexts(),
+		});
+	}
+	const text = await page.evaluate(() => document.body.innerText);
+	const bars = await page.locator(".opstrobe rect:not(.r)").count();
+	if (picture) await page.screenshot({ path: picture, fullPage: true });
+	console.log(JSON.stringify({ text, bars, frames, wrong, abroad }));
+} finally {
+	await browser.close();
+}
