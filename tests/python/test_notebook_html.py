@@ -149,3 +149,10 @@ def test_advice_on_what_was_recorded_shows_itself_too(recorded):
     advice = recorded.advise()
     markup = check_harmless(advice._repr_html_())
     assert markup.tags.count("li") == len(advice["findings"])
+
+
+def test_events_made_by_hand_are_shown_as_text():
+    from torch.autograd.profiler_util import FunctionEvent
+
+    events = opstrobe.EventList([FunctionEvent(id=1, name="mine", thread=0, start_us=0, end_us=1)])
+    assert events._repr_html_() is None
