@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import abc
 import atexit
 import os
 import sys
@@ -24,7 +25,23 @@ def _finish_all() -> None:
         observer.cleanup()
 
 
-class ExecutionTraceObserver:
+class _ITraceObserver(abc.ABC):
+    """What a profile needs of an observer. Any object with these methods will do."""
+
+    @abc.abstractmethod
+    def start(self) -> None:
+        """Called when a window begins."""
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """Called when it ends."""
+
+    @abc.abstractmethod
+    def cleanup(self) -> None:
+        """Called at the end of the profile."""
+
+
+class ExecutionTraceObserver(_ITraceObserver):
     """Writes what every operator was called with and what it returned; for replay and for simulation.
 
     Give it to a profile as `execution_trace_observer`, which starts and stops it with each recorded window, or start and

@@ -54,6 +54,12 @@ def _profiler_enabled() -> bool:
     return is_recording() or (torch is not None and torch._C._autograd._profiler_enabled())
 
 
+def __getattr__(name: str) -> object:
+    if name == "_is_profiler_enabled":  # torch sets a variable of this name
+        return is_recording()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def check_graph_options(annotations: Mapping[Any, Any] | None, lanes: str) -> None:
     """What torch 2.15 says of wrong options for graphs of kernels. There are no kernels that they could be about."""
     if lanes not in _GRAPH_LANES:

@@ -13,6 +13,7 @@ from opstrobe._core import EventList, ModuleSummary, record_function
 from opstrobe._core import _RecordFunctionFast as _RecordFunctionFast
 from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, RecordScope, as_member
 from opstrobe._execution_trace import ExecutionTraceObserver
+from opstrobe._execution_trace import _ITraceObserver as _ITraceObserver
 from opstrobe._handlers import tensorboard_trace_handler
 from opstrobe._markup import Advice, profile_html
 from opstrobe._schedule import schedule
@@ -410,7 +411,7 @@ _TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], str] = {
     (_A.RECORD_AND_SAVE, _A.RECORD_AND_SAVE): "xtpg",
     (_A.RECORD_AND_SAVE, None): "xt",
 }
-_STEP_REQUESTER = "ProfilerStep"
+PROFILER_STEP_NAME = "ProfilerStep"
 _INCORRECT = {(_A.WARMUP, _A.NONE), (_A.RECORD, _A.NONE), (_A.RECORD, _A.WARMUP)}
 
 
@@ -463,7 +464,7 @@ class profile(_KinetoProfile):
             self.use_device = self._first_device()
         if not self.activities:
             raise AssertionError("No valid profiler activities found")
-        KinetoStepTracker.init_step_count(_STEP_REQUESTER)
+        KinetoStepTracker.init_step_count(PROFILER_STEP_NAME)
         self.schedule = schedule or _always_record
         self.record_steps = schedule is not None
         self.on_trace_ready = on_trace_ready
@@ -498,7 +499,7 @@ class profile(_KinetoProfile):
         try:
             self.stop()
         finally:
-            KinetoStepTracker.erase_step_count(_STEP_REQUESTER)
+            KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
             if self.execution_trace_observer:
                 self.execution_trace_observer.cleanup()
 
@@ -538,7 +539,7 @@ class profile(_KinetoProfile):
         try:
             self._transit_action(previous, action)
             if os.environ.get("KINETO_USE_DAEMON"):
-                KinetoStepTracker.increment_step(_STEP_REQUESTER)
+                KinetoStepTracker.increment_step(PROFILER_STEP_NAME)
         finally:
             self._open_step()
 
@@ -550,7 +551,7 @@ class profile(_KinetoProfile):
         if self.record_steps and self._started:
             if self.profiler is not None and self.profiler.running:
                 self._clock.begin()
-            self.step_rec_fn = record_function(f"ProfilerStep#{self.step_num}")
+            self.step_rec_fn = record_function(f"{PROFILER_STEP_NAME}#{self.step_num}")
             self.step_rec_fn.__enter__()
 
     def _close_step(self) -> None:

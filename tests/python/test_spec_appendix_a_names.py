@@ -111,3 +111,41 @@ def test_spec_appendix_a_stacks_right_after_the_profile(tmp_path):
         torch.ones(1)
     with pytest.raises(AssertionError, match="with_stack"):
         without.export_stacks(str(tmp_path / "none.txt"))
+
+
+def test_spec_1_1_names_that_programs_take_from_inside():
+    from opstrobe import autograd_profiler, profiler
+
+    assert profiler.PROFILER_STEP_NAME == torch.profiler.profiler.PROFILER_STEP_NAME
+    assert autograd_profiler._is_profiler_enabled is False
+    with opstrobe.profile():
+        assert autograd_profiler._is_profiler_enabled is True
+        assert torch.autograd.profiler._is_profiler_enabled is True
+    assert autograd_profiler._is_profiler_enabled is False
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        autograd_profiler.nothing
+
+
+def test_spec_1_11_an_observer_of_the_users_own():
+    from opstrobe.profiler import _ITraceObserver
+
+    class Own(_ITraceObserver):
+        def __init__(self):
+            self.calls = []
+
+        def start(self):
+            self.calls.append("start")
+
+        def stop(self):
+            self.calls.append("stop")
+
+        def cleanup(self):
+            self.calls.append("cleanup")
+
+    own = Own()
+    with opstrobe.profile(execution_trace_observer=own):
+        pass
+    assert own.calls == ["start", "stop", "cleanup"]
+    assert isinstance(opstrobe.ExecutionTraceObserver(), _ITraceObserver)
+    with pytest.raises(TypeError):
+        _ITraceObserver()
