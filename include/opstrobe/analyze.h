@@ -168,6 +168,19 @@ struct ops_average_list {
 };
 struct ops_rows ops_rows_of_averages(const struct ops_average_list *list);
 
+/* The function events of a trace, a row each, with what they cost. Released in any case; the trace is borrowed. */
+struct ops_event_list {
+	const struct ops_trace *trace;
+	struct ops_event_costs costs;
+	uint32_t *refs;
+	size_t count;
+};
+enum ops_code ops_event_list_init(struct ops_event_list *list, const struct ops_trace *trace, bool with_flops,
+                                  struct ops_error *error);
+void ops_event_list_release(struct ops_event_list *list);
+/* Borrows the list. */
+struct ops_rows ops_rows_of_events(const struct ops_event_list *list);
+
 /* What torch's EventList.table takes (spec 2.6). Start from OPS_TABLE_OPTIONS_DEFAULT. */
 struct ops_table_options {
 	const char *sort_by; /* an attribute of torch's FunctionEventAvg; NULL: as they come. The table sorts, largest first */

@@ -433,6 +433,35 @@ struct ops_rows ops_rows_of_averages(const struct ops_average_list *list)
 	return (struct ops_rows){.count = list->count, .get = get_average, .context = list};
 }
 
+enum ops_code ops_event_list_init(struct ops_event_list *list, const struct ops_trace *trace, bool with_flops,
+                                  struct ops_error *error)
+{
+	enum ops_code code;
+
+	*list = (struct ops_event_list){.trace = trace};
+	code = ops_function_events(trace, &list->refs, &list->count, error);
+	return code ? code : ops_event_costs_init(&list->costs, trace, with_flops, error);
+}
+
+void ops_event_list_release(struct ops_event_list *list)
+{
+	ops_event_costs_release(&list->costs);
+	ops_free_refs(list->refs);
+	*list = (struct ops_event_list){0};
+}
+
+static void get_event(const void *context, size_t i, struct ops_average *ret_row)
+{
+	const struct ops_event_list *list = context;
+
+	ops_average_of_event(list->trace, &list->costs, list->refs[i], ret_row);
+}
+
+struct ops_rows ops_rows_of_events(const struct ops_event_list *list)
+{
+	return (struct ops_rows){.count = list->count, .get = get_event, .context = list};
+}
+
 void ops_free_averages(struct ops_average *rows)
 {
 	ops_free(rows);

@@ -46,31 +46,17 @@ bool cli_can_write(const char *command, const char *path)
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */
 
-struct listed {
-	const struct ops_trace *trace;
-	struct ops_event_costs costs;
-	uint32_t *refs;
-};
-
-static void get_row(const void *context, size_t i, struct ops_average *ret_row)
-{
-	const struct listed *listed = context;
-
-	ops_average_of_event(listed->trace, &listed->costs, listed->refs[i], ret_row);
-}
-
 static enum ops_code write_stacks(const struct ops_trace *trace, const char *path, enum ops_stack_metric metric,
                                   struct ops_error *error)
 {
-	struct listed listed = {.trace = trace};
-	struct ops_rows rows = {.get = get_row, .context = &listed};
+	struct ops_event_list events;
+	struct ops_rows rows;
 	struct ops_stacks *stacks = NULL;
 	struct ops_flame *flame = NULL;
 	size_t truncated = 0;
-	enum ops_code code = ops_function_events(trace, &listed.refs, &rows.count, error);
+	enum ops_code code = ops_event_list_init(&events, trace, false, error);
 
-	if (!code)
-		code = ops_event_costs_init(&listed.costs, trace, false, error);
+	rows = ops_rows_of_events(&events);
 	if (!code)
 		code = ops_stacks_new(trace, &stacks, error);
 	if (!code)
@@ -82,8 +68,7 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 		        "'.speedscope.json' has them whole\n", truncated, OPS_COLLAPSED_DEPTH);
 	ops_flame_free(flame);
 	ops_stacks_free(stacks);
-	ops_event_costs_release(&listed.costs);
-	ops_free_refs(listed.refs);
+	ops_event_list_release(&events);
 	return code;
 }
 

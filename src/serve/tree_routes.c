@@ -14,25 +14,13 @@
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */
 
-struct listed {
-	const struct ops_trace *trace;
-	struct ops_event_costs costs;
-	uint32_t *refs;
-};
-
-static void get_row(const void *context, size_t i, struct ops_average *ret_row)
-{
-	const struct listed *listed = context;
-
-	ops_average_of_event(listed->trace, &listed->costs, listed->refs[i], ret_row);
-}
-
 static enum ops_code answer_stacks(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	const struct query_text *name = query_find(&request->query, "metric");
 	enum ops_stack_metric metric = name && !strcmp(name->bytes, "self_device") ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
-	struct listed listed = {.trace = request_trace(request, 0)};
-	struct ops_rows rows = {.get = get_row, .context = &listed};
+	const struct ops_trace *trace = request_trace(request, 0);
+	struct ops_event_list events = {0};
+	struct ops_rows rows;
 	struct ops_flame *flame = NULL;
 	int64_t frames = 20000;
 	enum ops_code code = query_integer(&request->query, "frames", 1, 200000, &frames, error);
@@ -40,16 +28,14 @@ static enum ops_code answer_stacks(struct request *request, char **ret_text, siz
 	if (!code && name && !metric && strcmp(name->bytes, "self_cpu") != 0)
 		code = ops_fault(error, OPS_INVALID, "'metric' is self_cpu or self_device");
 	if (!code)
-		code = ops_function_events(listed.trace, &listed.refs, &rows.count, error);
+		code = ops_event_list_init(&events, trace, false, error);
+	rows = ops_rows_of_events(&events);
 	if (!code)
-		code = ops_event_costs_init(&listed.costs, listed.trace, false, error);
-	if (!code)
-		code = ops_flame_new(listed.trace, NULL, &rows, metric, &flame, error);
+		code = ops_flame_new(trace, NULL, &rows, metric, &flame, error);
 	if (!code)
 		code = ops_flame_json(flame, metric, (size_t)frames, ret_text, ret_size, error);
 	ops_flame_free(flame);
-	ops_event_costs_release(&listed.costs);
-	ops_free_refs(listed.refs);
+	ops_event_list_release(&events);
 	return code;
 }
 

@@ -8,41 +8,29 @@
 
 #include "fuzzing.h"
 
-struct listed {
-	const struct ops_trace *trace;
-	struct ops_event_costs costs;
-	uint32_t *refs;
-};
-
-static void get_row(const void *context, size_t i, struct ops_average *ret_row)
-{
-	const struct listed *listed = context;
-
-	ops_average_of_event(listed->trace, &listed->costs, listed->refs[i], ret_row);
-}
-
 /* Stacks, averages by them, and a flame graph. */
 static void analyze(const struct ops_trace *trace)
 {
 	struct ops_averages_options options = {.by_stack_frames = 3};
-	struct listed listed = {.trace = trace};
-	struct ops_rows rows = {.get = get_row, .context = &listed};
+	struct ops_event_list events;
+	struct ops_rows rows;
 	struct ops_average *averages;
 	struct ops_stacks *stacks;
 	struct ops_flame *flame;
 	struct ops_error error;
 	size_t count;
 
-	expect(ops_function_events(trace, &listed.refs, &rows.count, &error) == OPS_OK, error.text);
+	expect(ops_event_list_init(&events, trace, true, &error) == OPS_OK, error.text);
+	rows = ops_rows_of_events(&events);
 	expect(ops_stacks_new(trace, &stacks, &error) == OPS_OK, error.text);
 	options.stacks = stacks;
-	expect(ops_averages(trace, &listed.costs, listed.refs, rows.count, &options, &averages, &count, &error) == OPS_OK,
+	expect(ops_averages(trace, &events.costs, events.refs, events.count, &options, &averages, &count, &error) == OPS_OK,
 	       error.text);
 	expect(ops_flame_new(trace, stacks, &rows, OPS_STACKS_SELF_CPU, &flame, &error) == OPS_OK, error.text);
 	ops_flame_free(flame);
 	ops_free_averages(averages);
 	ops_stacks_free(stacks);
-	ops_free_refs(listed.refs);
+	ops_event_list_release(&events);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

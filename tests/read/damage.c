@@ -16,10 +16,9 @@
 
 #include <zlib.h>
 
-#include <opstrobe/memory.h>
-#include <opstrobe/modules.h>
 #include <opstrobe/read.h>
-#include <opstrobe/views.h>
+
+#include "look_at.h"
 
 static uint64_t random_state;
 static unsigned long tried, recovered, refused;
@@ -45,23 +44,6 @@ static void expect(int holds, const char *what)
 	}
 }
 
-static void look_at(struct ops_trace *trace)
-{
-	struct ops_memory_timeline *timeline;
-	struct ops_module_tree *tree;
-	struct ops_error error;
-	char *text;
-	size_t size;
-
-	expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
-	expect(ops_views_json(trace, &text, &size, &error) == OPS_OK, error.text);
-	ops_free_views(text);
-	expect(ops_module_tree_new(trace, &tree, &error) == OPS_OK, error.text);
-	ops_module_tree_free(tree);
-	expect(ops_memory_timeline_new(trace, &timeline, &error) == OPS_OK, error.text);
-	ops_memory_timeline_free(timeline);
-}
-
 static void try(const uint8_t *bytes, size_t size)
 {
 	/* Of its own size, so that a sanitizer sees what is read behind it. */
@@ -77,7 +59,7 @@ static void try(const uint8_t *bytes, size_t size)
 		expect(!trace && *error.text, "an error without words");
 		refused++;
 	} else {
-		look_at(trace);
+		look_at(trace, expect);
 		ops_trace_unref(trace);
 		recovered++;
 	}

@@ -12,12 +12,10 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/memory.h>
-#include <opstrobe/modules.h>
 #include <opstrobe/read.h>
-#include <opstrobe/views.h>
 
 #include "base/buffer.h"
+#include "look_at.h"
 
 #define TIMES 100000
 
@@ -34,20 +32,15 @@ static struct ops_trace *read_rows(struct ops_buffer *rows)
 	return trace;
 }
 
-static void look_at(struct ops_trace *trace)
+static void expect(int holds, const char *what)
 {
-	struct ops_memory_timeline *timeline;
-	struct ops_module_tree *tree;
-	struct ops_error error;
-	char *text;
-	size_t size;
+	if (!holds)
+		fail_msg("%s", what);
+}
 
-	assert_int_equal(ops_views_json(trace, &text, &size, &error), OPS_OK);
-	ops_free_views(text);
-	assert_int_equal(ops_module_tree_new(trace, &tree, &error), OPS_OK);
-	ops_module_tree_free(tree);
-	assert_int_equal(ops_memory_timeline_new(trace, &timeline, &error), OPS_OK);
-	ops_memory_timeline_free(timeline);
+static void look_at_and_free(struct ops_trace *trace)
+{
+	look_at(trace, expect);
 	ops_trace_unref(trace);
 }
 
@@ -66,7 +59,7 @@ static void many_threads(void **state)
 	trace = read_rows(&rows);
 	ops_trace_tracks(trace, &count);
 	assert_int_equal(count, TIMES);
-	look_at(trace);
+	look_at_and_free(trace);
 }
 
 static void many_devices(void **state)
@@ -84,7 +77,7 @@ static void many_devices(void **state)
 	}
 	trace = read_rows(&rows);
 	assert_int_equal(ops_trace_events(trace)->count, 1000);
-	look_at(trace);
+	look_at_and_free(trace);
 }
 
 /* Ids that all events share name nobody in particular. */
@@ -104,7 +97,7 @@ static void ids_of_everybody(void **state)
 	}
 	trace = read_rows(&rows);
 	assert_int_equal(ops_trace_events(trace)->count, 4 * TIMES);
-	look_at(trace);
+	look_at_and_free(trace);
 }
 
 /* Arrows in a ring, from later to earlier, and onto themselves. */
@@ -122,7 +115,7 @@ static void arrows_in_rings(void **state)
 		                         "\"bp\":\"e\"},\n",
 		                  (i + 1) % 100, 1 + (i + 1) % 3, 10 * (TIMES - i));
 	}
-	look_at(read_rows(&rows));
+	look_at_and_free(read_rows(&rows));
 }
 
 static void numbers_beyond_all_bounds(void **state)
@@ -147,7 +140,7 @@ static void numbers_beyond_all_bounds(void **state)
 			                  numbers[i], numbers[i], numbers[k], numbers[k], numbers[i], numbers[k], numbers[i],
 			                  numbers[k], numbers[i]);
 	ops_buffer_append_text(&rows, "]}");
-	look_at(read_rows(&rows));
+	look_at_and_free(read_rows(&rows));
 }
 
 /* A million brackets are refused, or skipped, and never climbed into. */
@@ -168,7 +161,7 @@ static void nesting_without_end(void **state)
 				ops_buffer_append_text(&text, brackets[k]);
 			assert_false(text.failed);
 			if (ops_trace_read_memory(text.bytes, text.size, NULL, &trace, &error) == OPS_OK)
-				look_at(trace);
+				look_at_and_free(trace);
 			else
 				assert_int_equal(error.code, OPS_CORRUPT);
 			ops_buffer_release(&text);
@@ -187,7 +180,7 @@ static void steps_with_odd_names(void **state)
 	for (int i = 0; i < 700; i++)
 		ops_buffer_printf(&rows, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"%s\",\"pid\":1,\"tid\":1,\"ts\":%d,"
 		                         "\"dur\":%d},\n", names[i % 7], i * 10, i % 3 ? 10 : 25);
-	look_at(read_rows(&rows));
+	look_at_and_free(read_rows(&rows));
 }
 
 int main(void)

@@ -14,6 +14,7 @@
 #include <opstrobe/read.h>
 
 #include "../read/compare.h"
+#include "../read/reading.h"
 #include "base/alloc.h"
 
 static const char text[] =
@@ -26,16 +27,6 @@ static const char text[] =
 	"\"args\":{\"correlation\":7,\"device\":0}},"
 	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":5,\"tid\":2,\"ts\":160,\"dur\":20},"
 	"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":5,\"args\":{\"name\":\"python\"}}]";
-
-static struct ops_trace *read_text(void)
-{
-	struct ops_trace *trace;
-	struct ops_error error;
-
-	if (ops_trace_read_memory(text, sizeof(text) - 1, NULL, &trace, &error))
-		fail_msg("%s", error.text);
-	return trace;
-}
 
 static bool has(const struct ops_trace *trace, const char *name)
 {
@@ -60,7 +51,7 @@ static struct ops_trace *cut(const struct ops_trace *trace, struct ops_trace_cut
 
 static void device_work_goes_with_its_call(void **state)
 {
-	struct ops_trace *trace = read_text(), *part;
+	struct ops_trace *trace = read_text(text), *part;
 	int64_t from, to;
 
 	(void)state;
@@ -95,7 +86,7 @@ static void steps_of_old_files_are_operators(void **state)
 
 static void threads_take_their_device_work(void **state)
 {
-	struct ops_trace *trace = read_text(), *part;
+	struct ops_trace *trace = read_text(text), *part;
 	const int64_t first = 1, second = 2;
 
 	(void)state;
@@ -137,7 +128,7 @@ static void streamed_is_the_same(struct ops_trace **ranks, const struct ops_trac
 
 static void ranks_stay_apart(void **state)
 {
-	struct ops_trace *ranks[2] = {read_text(), NULL}, *merged;
+	struct ops_trace *ranks[2] = {read_text(text), NULL}, *merged;
 	struct ops_clock_shift shifts[2];
 	struct ops_error error;
 	const struct ops_track *tracks;
@@ -179,7 +170,7 @@ static void ranks_stay_apart(void **state)
 
 static void survives_failures(void **state)
 {
-	struct ops_trace *trace = read_text(), *made = NULL;
+	struct ops_trace *trace = read_text(text), *made = NULL;
 	const struct ops_trace *both[2] = {trace, trace};
 	const struct ops_trace_part parts[2] = {{.trace = trace, .whole = true, .rank_name = "a"},
 	                                        {.trace = trace, .whole = true, .rank_name = "b"}};

@@ -13,6 +13,7 @@
 #include <opstrobe/arrow.h>
 #include <opstrobe/read.h>
 
+#include "../read/reading.h"
 #include "base/alloc.h"
 
 static const char text[] =
@@ -20,19 +21,9 @@ static const char text[] =
 	"{\"ph\":\"X\",\"cat\":\"Kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":12,\"dur\":3,\"args\":{\"correlation\":7}},"
 	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":5,\"tid\":1,\"ts\":15,\"dur\":1}]";
 
-static struct ops_trace *read_text(void)
-{
-	struct ops_trace *trace;
-	struct ops_error error;
-
-	if (ops_trace_read_memory(text, sizeof(text) - 1, NULL, &trace, &error))
-		fail_msg("%s", error.text);
-	return trace;
-}
-
 static void columns_outlive_trace_and_batch(void **state)
 {
-	struct ops_trace *trace = read_text();
+	struct ops_trace *trace = read_text(text);
 	struct ArrowSchema schema;
 	struct ArrowArray array, name;
 	struct ops_error error;
@@ -60,7 +51,7 @@ static void columns_outlive_trace_and_batch(void **state)
 
 static void survives_failures(void **state)
 {
-	struct ops_trace *trace = read_text();
+	struct ops_trace *trace = read_text(text);
 	uint64_t nth = 0;
 	bool done = false;
 

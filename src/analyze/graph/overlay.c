@@ -241,9 +241,10 @@ static void name_target(const char *path, const char *directory, const char *pre
 {
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	size_t size = strlen(name);
-	bool zipped = size > 3 && !strcmp(name + size - 3, ".gz");
 
-	ops_buffer_printf(out, "%s/%s%s%s", directory, prefix, name, zipped ? "" : ".gz");
+	size -= size > 3 && !strcmp(name + size - 3, ".gz") ? 3 : 0;
+	size -= size > 4 && !strcmp(name + size - 4, ".zst") ? 4 : 0;
+	ops_buffer_printf(out, "%s/%s%.*s.gz", directory, prefix, (int)size, name);
 	ops_buffer_append(out, "", 1);
 }
 

@@ -171,6 +171,7 @@ static void name_copy(const char *path, const struct ops_buffer *folder, struct 
 	size_t size = strlen(name);
 
 	size -= size > 3 && !strcmp(name + size - 3, ".gz") ? 3 : 0;
+	size -= size > 4 && !strcmp(name + size - 4, ".zst") ? 4 : 0;
 	size -= size > 5 && !strncmp(name + size - 5, ".json", 5) ? 5 : 0;
 	if (folder->size) {
 		ops_buffer_append(out, folder->bytes, folder->size);

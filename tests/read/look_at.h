@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asking a trace of a strange file for much of what can be asked. `expect` is the test's own.
+ */
+#ifndef OPS_TEST_LOOK_AT_H
+#define OPS_TEST_LOOK_AT_H
+
+#include <opstrobe/memory.h>
+#include <opstrobe/modules.h>
+#include <opstrobe/views.h>
+
+static inline void look_at(struct ops_trace *trace, void (*expect)(int holds, const char *what))
+{
+	struct ops_memory_timeline *timeline;
+	struct ops_module_tree *tree;
+	struct ops_error error;
+	char *text;
+	size_t size;
+
+	expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
+	expect(ops_views_json(trace, &text, &size, &error) == OPS_OK, error.text);
+	ops_free_views(text);
+	expect(ops_module_tree_new(trace, &tree, &error) == OPS_OK, error.text);
+	ops_module_tree_free(tree);
+	expect(ops_memory_timeline_new(trace, &timeline, &error) == OPS_OK, error.text);
+	ops_memory_timeline_free(timeline);
+}
+
+#endif
