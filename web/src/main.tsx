@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { render } from "preact";
 import { App } from "./app/app";
+import { followHost } from "./app/host";
 import { followHash } from "./app/route";
 import { followTheme } from "./app/theme";
 import { EmbeddedSource } from "./data/embedded";
@@ -13,5 +14,6 @@ import "uplot/dist/uPlot.min.css";
 
 followHash();
 followTheme();
+followHost();
 const root = document.getElementById("app");
 if (root) render(<App source={EmbeddedSource.ofPage(document) ?? new HttpSource()} />, root);

@@ -75,18 +75,27 @@ function Navigation({ current, trace }: { current: View; trace: TraceEntry | und
 
 function TraceChoice(props: { traces: TraceEntry[]; current: TraceEntry | undefined; view: View }) {
 	const { traces, current, view } = props;
+	const runs = [...new Set(traces.map((each) => each.run))];
 	if (traces.length < 2) return <span class="trace-name">{current?.name}</span>;
+	const options = (some: TraceEntry[]) =>
+		some.map((each) => (
+			<option key={each.id} value={each.id} disabled={each.state === "failed"}>
+				{each.name}
+			</option>
+		));
 	return (
 		<select
 			aria-label="Trace"
 			value={current?.id}
 			onChange={(event) => go(view.id, event.currentTarget.value)}
 		>
-			{traces.map((each) => (
-				<option key={each.id} value={each.id} disabled={each.state === "failed"}>
-					{each.name}
-				</option>
-			))}
+			{runs.length < 2
+				? options(traces)
+				: runs.map((run) => (
+						<optgroup key={run} label={run}>
+							{options(traces.filter((each) => each.run === run))}
+						</optgroup>
+					))}
 		</select>
 	);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ways from a figure to its place: in the timeline, and in the program.
+import { hosted, openInHost } from "../app/host";
 import { routeHref } from "../app/route";
 
 /** A place in the timeline: a stretch in ns since the origin, an event by its row, or all events of a name. */
@@ -19,10 +20,15 @@ export function sourceHref(trace: string, file: string, line?: number | null): s
 	return routeHref("source", trace, { file, line: line ?? undefined });
 }
 
-/** "train.py:12", which leads to that line. */
+/** "train.py:12", which leads to that line: in the view of the source, or in the editor that the viewer is shown by. */
 export function SourceLink({ trace, file, line }: { trace: string; file: string; line: number | null }) {
+	const openThere = (event: Event) => {
+		if (!hosted.value) return;
+		event.preventDefault();
+		openInHost(file, line);
+	};
 	return (
-		<a class="source-link" href={sourceHref(trace, file, line)} title={line === null ? file : `${file}:${line}`}>
+		<a class="source-link" href={sourceHref(trace, file, line)} title={line === null ? file : `${file}:${line}`} onClick={openThere}>
 			{baseName(file)}
 			{line !== null && `:${line}`}
 		</a>
