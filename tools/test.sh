@@ -8,6 +8,7 @@ system_packages clang libclang-rt-14-dev libcmocka-dev libdevel-nytprof-perl nod
 python_packages test tools/requirements-test.txt
 python_packages programs tools/requirements-programs.txt
 node_packages web
+node_packages editors/vscode
 logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
@@ -59,6 +60,13 @@ web() {
 	npm run -s lint
 	npm run -s test
 }
+editors() {
+	cd editors/vscode
+	npm run -s types
+	npm run -s lint
+	npm run -s test
+	npm run -s package
+}
 browser() { cd web && npm run -s browser; }
 demo() { python examples/resnet18.py --output build/test-demo; }
 lint() { tools/lint.sh; }
@@ -67,7 +75,7 @@ passed=0
 failed=0
 summary=()
 failures=
-for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests server_tests notebook_tests web browser wheel demo lint; do
+for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests server_tests notebook_tests web editors browser wheel demo lint; do
 	say "$step"
 	begin=$SECONDS
 	# In a shell of its own, for -e has no effect in what a condition runs.

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings of the advice: as a tree, and among the problems.
+import * as vscode from "vscode";
+import type { Finding, Where } from "../../../web/src/data/replies";
+import { gainOf, placeName, problemOf, webLink } from "./findings";
+import { localFile } from "./sources";
+import type { Session, Shown } from "./session";
+
+interface Place {
+	finding: Finding;
+	place: Where;
+}
+type Node = Finding | Place;
+
+/** The tree: findings, below each its places. */
+export class FindingTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
+	private readonly changes = new vscode.EventEmitter<undefined>();
+	readonly onDidChangeTreeData = this.changes.event;
+	private readonly watch: vscode.Disposable;
+
+	constructor(private readonly session: Session) {
+		this.watch = session.onDidChange(() => this.changes.fire(undefined));
+	}
+
+	dispose(): void {
+		this.watch.dispose();
+		this.changes.dispose();
+	}
+
+	getChildren(node?: Node): Node[] {
+		if (!node) return this.session.shown?.advice.findings ?? [];
+		return "place" in node ? [] : node.where.map((place) => ({ finding: node, place }));
+	}
+
+	getTreeItem(node: Node): vscode.TreeItem {
+		return "place" in node ? this.placeItem(node) : findingItem(node);
+	}
+
+	private placeItem({ place }: Place): vscode.TreeItem {
+		const item = new vscode.TreeItem(placeName(place));
+		const trace = this.session.shown?.trace.toString();
+		if (place.row !== null) item.contextValue = "event";
+		if (place.file !== null) item.command = { command: "opstrobe.openSource", title: "Open the line", arguments: [place.file, place.line, trace] };
+		else if (place.row !== null) item.command = { command: "opstrobe.showLine", title: "Show in the timeline", arguments: [trace, place.row] };
+		return item;
+	}
+}
+
+function findingItem(finding: Finding): vscode.TreeItem {
+	const item = new vscode.TreeItem(finding.title, vscode.TreeItemCollapsibleState.Expanded);
+	item.description = gainOf(finding);
+	item.tooltip = `${finding.evidence}\n\n${finding.explanation}\n\n${finding.advice}`;
+	item.iconPath = new vscode.ThemeIcon(finding.severity === "high" ? "flame" : finding.severity === "medium" ? "warning" : "info");
+	return item;
+}
+
+/** The row that a node of the tree stands for. */
+export function rowOf(node: Node): number | null {
+	return "place" in node ? node.place.row : (node.where[0]?.row ?? null);
+}
+
+/** Keeps the problems those of the session's trace. */
+export function followProblems(session: Session): vscode.Disposable {
+	const problems = vscode.languages.createDiagnosticCollection("opstrobe");
+	const watch = session.onDidChange(async () => {
+		const shown = session.shown;
+		const found = shown ? await problemsOf(shown) : [];
+		if (session.shown !== shown) return;
+		problems.clear();
+		problems.set(found);
+	});
+	return vscode.Disposable.from(problems, watch);
+}
+
+async function problemsOf(shown: Shown): Promise<[vscode.Uri, vscode.Diagnostic[]][]> {
+	const problems = new Map<string, [vscode.Uri, vscode.Diagnostic[]]>();
+	for (const finding of shown.advice.findings) {
+		const first = finding.where.find((place) => place.file !== null);
+		const file = first?.file ? await localFile(first.file, shown.trace) : undefined;
+		if (!file) continue; // the tree has it
+		const entry = problems.get(file.toString()) ?? [file, []];
+		entry[1].push(problem(finding, (first?.line ?? 1) - 1));
+		problems.set(file.toString(), entry);
+	}
+	return [...problems.values()];
+}
+
+function problem(finding: Finding, line: number): vscode.Diagnostic {
+	const range = new vscode.Range(Math.max(0, line), 0, Math.max(0, line), Number.MAX_SAFE_INTEGER);
+	const severity = finding.severity === "high" ? vscode.DiagnosticSeverity.Warning : vscode.DiagnosticSeverity.Information;
+	const diagnostic = new vscode.Diagnostic(range, problemOf(finding), severity);
+	const link = webLink(finding);
+	diagnostic.source = "opstrobe";
+	diagnostic.code = link === undefined ? finding.id : { value: finding.id, target: vscode.Uri.parse(link) };
+	return diagnostic;
+}

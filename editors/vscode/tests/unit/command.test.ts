@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { AdviceReply, LinesReply } from "../../../../web/src/data/replies";
+import { CommandMissing, mustBeThere, printed } from "../../src/command";
+import { annotate, factsOf, fileOf, HEATS } from "../../src/costs";
+import { gainOf, placeName, problemOf, webLink } from "../../src/findings";
+import { frameOrigins } from "../../src/page";
+import { Server } from "../../src/server";
+import { opstrobe, root, trace } from "./opstrobe";
+
+const missing = { path: "no-such-opstrobe", environment: {} };
+
+test("lines of a trace are shown with their time and memory, the hottest in the deepest shade", async () => {
+	const lines = await printed<LinesReply>(opstrobe, "lines", trace);
+	const file = fileOf(lines, join(root, "web/tests/traces/train.py"))!;
+	expect(file.file).toBe("train.py");
+	const annotations = annotate(file, lines.duration_us);
+	const hottest = file.lines.reduce((most, line) => (line.self_us > most.self_us ? line : most));
+	const shown = annotations.find((each) => each.line === hottest.line)!;
+	expect(shown.heat).toBe(HEATS - 1);
+	expect(shown.text).toContain(`${((hottest.host_us / lines.duration_us) * 100).toFixed(1)} %`);
+	expect(annotations.some((each) => each.text.includes("KiB"))).toBe(true);
+	expect(annotations.every((each) => each.line > 0 && each.heat >= 0 && each.heat < HEATS)).toBe(true);
+	expect(annotations.map((each) => each.line)).not.toContain(1); // cost nothing
+	expect(factsOf(hottest, lines.duration_us).map(([title]) => title)).toContain("calls");
+	expect(fileOf(lines, "/elsewhere/other.py")).toBeUndefined();
+});
+
+test("findings say what to gain and where", async () => {
+	const { findings } = await printed<AdviceReply>(opstrobe, "advise", trace);
+	const finding = findings.find((each) => each.id === "loader-bound")!;
+	expect(gainOf(finding)).toBe(`−${Math.round(finding.predicted_gain_percent!)} % of a step`);
+	expect(placeName(finding.where[0]!)).toBe("train.py:50  train");
+	expect(problemOf(finding)).toContain("num_workers");
+	expect(webLink(finding)).toMatch(/^https:/);
+	expect(webLink({ ...finding, links: ["javascript:alert(1)", "command:rm"] })).toBeUndefined();
+	expect(gainOf({ ...finding, predicted_gain_percent: null })).toBe("");
+});
+
+test("a trace whose name looks like an option is a trace", async () => {
+	const folder = await mkdtemp(join(tmpdir(), "opstrobe-"));
+	try {
+		await copyFile(trace, join(folder, "--top.json.gz"));
+		process.chdir(folder);
+		expect((await printed<LinesReply>(opstrobe, "lines", "--top.json.gz")).files).not.toEqual([]);
+	} finally {
+		process.chdir(root);
+		await rm(folder, { recursive: true });
+	}
+});
+
+test("what the command complains of is what is told", async () => {
+	await expect(printed(opstrobe, "lines", "/no/such/trace")).rejects.toThrow("/no/such/trace");
+	await expect(Server.start(opstrobe, "/no/such/trace", frameOrigins(false))).rejects.toThrow("/no/such/trace");
+});
+
+test("a command that is not there is told apart", async () => {
+	await expect(printed(missing, "lines", trace)).rejects.toThrow(CommandMissing);
+	await expect(mustBeThere(missing)).rejects.toThrow("'no-such-opstrobe' cannot be run (not found)");
+	await expect(mustBeThere({ ...missing, path: root })).rejects.toThrow(CommandMissing);
+	await expect(Server.start(missing, trace, "")).rejects.toThrow(CommandMissing);
+	await mustBeThere(opstrobe);
+});
+
+test.each([false, true])("the viewer is served to the editor's frames, and nothing without the token (in a browser: %s)", async (inBrowser) => {
+	const frames = frameOrigins(inBrowser);
+	const server = await Server.start(opstrobe, trace, frames);
+	try {
+		const page = await fetch(`${server.origin}/${server.path}`);
+		expect(page.status).toBe(200);
+		expect(page.headers.get("content-security-policy")).toContain(`frame-ancestors ${frames}`);
+		expect(await server.traceId()).toMatch(/^[0-9a-f]{12}$/);
+		expect((await fetch(`${server.origin}/api/v1/traces`)).status).toBe(401);
+	} finally {
+		server.stop();
+	}
+	await expect.poll(() => fetch(server.origin).then(() => "there", () => "gone")).toBe("gone");
+});

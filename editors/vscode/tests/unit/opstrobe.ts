@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real command: the one of the environment, else that of a build in the tree, else the one on the PATH.
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "../../src/command";
+
+export const root = resolve(dirname(fileURLToPath(import.meta.url)), "../../../..");
+export const opstrobe: Command = {
+	path: process.env.OPSTROBE ?? [join(root, "build/dev/src/cli/opstrobe")].find((path) => existsSync(path)) ?? "opstrobe",
+	environment: {},
+};
+export const trace = join(root, "web/tests/traces/train.pt.trace.json.gz");
