@@ -9,4 +9,4 @@ python_packages lint tools/requirements-lint.txt
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 .venv/bin/mypy
-bash -n tools/*.sh .ci/run
+bash -n tools/*.sh tests/gpu/*.sh .ci/run
