@@ -238,7 +238,7 @@ print(json.dumps([
     assert times == [3, 60, 20, 69, 0]
 
 
-def test_spec_1_9_the_device_is_paused_and_resumed_by_itself(libraries):
+def test_spec_1_4_the_device_is_paused_and_resumed_by_itself(libraries):
     found = run(
         libraries,
         """
