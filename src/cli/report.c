@@ -95,6 +95,10 @@ int cli_report(char **arguments)
 	choice = cli_choice("report", "--format", format, formats);
 	if (choice < 0)
 		return CLI_EXIT_USAGE;
+	if (choice == 0 && !strcmp(path, "-")) {
+		fputs("opstrobe report: for HTML the trace has to be a file: it is read more than once\n", stderr);
+		return CLI_EXIT_USAGE;
+	}
 	if (choice == 1 && !write_markdown(path, output))
 		return CLI_EXIT_FAILED;
 	if (choice == 0) {
