@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replies as the TensorBoard plugin that used to show PyTorch's traces gave them, made of the figures of our views. For
+programs that ask its routes; where figures differ ours are meant (docs/views.md)."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from opstrobe._server import Reply
+
+Get = Callable[[str], Reply]
+Arguments = Mapping[str, str]
+Answer = Callable[[Get, Arguments], Any]
+Json = dict[str, Any]
+
+_VIEWS = {"Operator": "Operator", "Kernel": "GPU Kernel"}
+
+
+class RequestError(Exception):
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+# --- which trace ------------------------------------------------------------------------------------------------------
+
+
+def _asked(arguments: Arguments, name: str) -> str:
+    value = arguments.get(name)
+    if value is None:
+        raise RequestError(400, f"there is no parameter '{name}'")
+    return value
+
+
+def _json(get: Get, target: str) -> Any:
+    reply = get(target)
+    if reply.status != 200:
+        raise RequestError(reply.status, json.loads(reply.body)["error"]["message"])
+    return json.loads(reply.body)
+
+
+def _traces(get: Get) -> list[Json]:
+    return [trace for trace in _json(get, "/api/v1/traces")["traces"] if trace["state"] != "failed"]
+
+
+def _of_run(get: Get, arguments: Arguments) -> list[Json]:
+    run = _asked(arguments, "run")
+    traces = [trace for trace in _traces(get) if trace["run"] == run]
+    if not traces:
+        raise RequestError(404, f"there is no run '{run}'")
+    return traces
+
+
+def _span(trace: Json) -> str:
+    return "" if trace["span"] is None else str(trace["span"])
+
+
+def _trace(get: Get, arguments: Arguments) -> Json:
+    worker, span = _asked(arguments, "worker"), arguments.get("span", "")
+    for trace in _of_run(get, arguments):
+        if trace["worker"] == worker and span in ("", _span(trace)):
+            return trace
+    raise RequestError(404, f"there is no trace of worker '{worker}'")
+
+
+def _views(get: Get, arguments: Arguments, *parts: str) -> Json:
+    trace = _trace(get, arguments)
+    views: Json = _json(get, f"/api/v1/traces/{trace['id']}/views?parts={quote(','.join(parts))}")
+    return views
+
+
+# --- what there is ----------------------------------------------------------------------------------------------------
+
+
+def _runs(get: Get, arguments: Arguments) -> Json:
+    return {"runs": sorted({trace["run"] for trace in _traces(get)}), "loading": False}
+
+
+def _views_of(get: Get, trace: Json) -> list[str]:
+    names: list[str] = _json(get, f"/api/v1/traces/{trace['id']}/views?parts=views")["views"]
+    return names
+
+
+def _run_views(get: Get, arguments: Arguments) -> list[str]:
+    # Those of its first worker: that of others is not worth reading all of a run's traces for.
+    return _views_of(get, _of_run(get, arguments)[0])
+
+
+def _workers(get: Get, arguments: Arguments) -> list[str]:
+    return sorted({trace["worker"] for trace in _of_run(get, arguments)})
+
+
+def _spans(get: Get, arguments: Arguments) -> list[str]:
+    worker = _asked(arguments, "worker")
+    return sorted(_span(trace) for trace in _of_run(get, arguments) if trace["worker"] == worker)
+
+
+# --- overview ---------------------------------------------------------------------------------------------------------
+
+_CATEGORIES = {
+    "kernel": "Kernel",
+    "memcpy": "Memcpy",
+    "memset": "Memset",
+    "communication": "Communication",
+    "runtime": "Runtime",
+    "dataloader": "DataLoader",
+    "cpu_exec": "CPU Exec",
+    "other": "Other",
+}
+
+
+def _shown_categories(views: Json) -> list[str]:
+    device = views["flags"]["has_kernel"] or views["flags"]["has_memcpy_or_memset"] or views["flags"]["has_runtime"]
+    shown = {name: device for name in ("kernel", "memcpy", "memset", "runtime")}
+    shown["communication"] = views["flags"]["has_communication"]
+    return [name for name in _CATEGORIES if shown.get(name, True)]
+
+
+def _overview(get: Get, arguments: Arguments) -> Json:
+    trace = _trace(get, arguments)
+    views = _json(get, f"/api/v1/traces/{trace['id']}/views?parts=flags,steps,gpus")
+    advice = _json(get, f"/api/v1/traces/{trace['id']}/advice")
+    names = _shown_categories(views)
+    steps = views["steps"]
+    columns = [{"type": "string", "name": "Step"}] + [{"type": "number", "name": _CATEGORIES[name]} for name in names]
+    average, percent = steps["average"], steps["average_pct"]
+    return {
+        "steps": {
+            "columns": columns,
+            "rows": [[row["name"], *(round(row[name]) for name in names)] for row in steps["rows"]],
+        },
+        "performance": [
+            {
+                "name": "Average Step Time",
+                "description": "",
+                "value": round(average["total"]),
+                "extra": 100,
+                "children": [
+                    {
+                        "name": _CATEGORIES[name],
+                        "description": "",
+                        "value": round(average[name]),
+                        "extra": percent[name],
+                    }
+                    for name in names
+                ],
+            }
+        ],
+        "recommendations": _recommendations(advice["findings"]),
+        "environments": [
+            {"title": "Number of Worker(s)", "value": str(len(_workers(get, arguments)))},
+            {"title": "Device Type", "value": "GPU" if "kernel" in names else "CPU"},
+        ],
+        "gpu_metrics": _gpu_metrics(views["gpus"]),
+    }
+
+
+def _recommendations(findings: list[Json]) -> str:
+    items = (f"<li>{html.escape(each['title'])}: {html.escape(each['advice'])}</li>" for each in findings)
+    return f"<ul>{''.join(items) or '<li>N/A</li>'}</ul>"
+
+
+_GPU_METRICS = {
+    "utilization_ratio": ("GPU Utilization", 100),
+    "est_sm_efficiency_ratio": ("Est. SM Efficiency", 100),
+    "est_achieved_occupancy_pct": ("Est. Achieved Occupancy", 1),
+    "tensor_core_time_ratio": ("Kernel Time using Tensor Cores", 100),
+}
+
+
+def _gpu_metrics(gpus: list[Json]) -> Json | None:
+    if not gpus:
+        return None
+    data = [
+        {"title": f"GPU {gpu['id']}: {title}", "value": f"{gpu[name] * scale:.2f} %"}
+        for gpu in gpus
+        for name, (title, scale) in _GPU_METRICS.items()
+        if gpu.get(name) is not None
+    ]
+    return {"title": "GPU Summary", "data": data, "tooltip": ""}
+
+
+# --- operators and kernels --------------------------------------------------------------------------------------------
+
+
+def _pie(title: str, rows: list[Json], name: str, value: str) -> Json | None:
+    slices = sorted(((row[name], round(row[value])) for row in rows if row[value] > 0), key=lambda each: -each[1])
+    columns = [{"type": "string", "name": "name"}, {"type": "number", "name": "value"}]
+    return {"title": title, "columns": columns, "rows": slices} if slices else None
+
+
+def _operator_rows(get: Get, arguments: Arguments) -> list[Json]:
+    by_shape = arguments.get("group_by", "Operation") == "OperationAndInputShape"
+    part = "operators_by_input_shape" if by_shape else "operators"
+    found = _views(get, arguments, part)[part]
+    rows: list[Json] = found["top"] if by_shape else found["rows"]
+    return rows
+
+
+def _operation(get: Get, arguments: Arguments) -> Json:
+    rows = _operator_rows(get, arguments)
+    return {
+        "device_self_time": _pie("Device Self Time (us)", rows, "name", "device_self"),
+        "device_total_time": _pie("Device Total Time (us)", rows, "name", "device_total"),
+        "host_self_time": _pie("Host Self Time (us)", rows, "name", "host_self"),
+        "host_total_time": _pie("Host Total Time (us)", rows, "name", "host_total"),
+    }
+
+
+def _operation_table(get: Get, arguments: Arguments) -> Json:
+    stacks = _views(get, arguments, "python_stacks", "flags")
+    has_device = stacks["flags"]["has_kernel"] or stacks["flags"]["has_memcpy_or_memset"]
+    with_stack = stacks["python_stacks"]["per_operator"]
+    data = [_operation_row(row, has_device, row["name"] in with_stack) for row in _operator_rows(get, arguments)]
+    sort = "device_self_duration" if has_device else "host_self_duration"
+    return {"metadata": {"sort": sort, "tooltips": {}}, "data": data}
+
+
+def _operation_row(row: Json, has_device: bool, has_stack: bool) -> Json:
+    shape = {"input_shape": row["input_shape"]} if "input_shape" in row else {}
+    device = {"device_self_duration": round(row["device_self"]), "device_total_duration": round(row["device_total"])}
+    return {
+        "name": row["name"],
+        **shape,
+        "calls": row["calls"],
+        **(device if has_device else {}),
+        "host_self_duration": round(row["host_self"]),
+        "host_total_duration": round(row["host_total"]),
+        "tc_eligible": "Yes" if row["tc_eligible"] else "No",
+        "tc_self_ratio": row["tc_self_pct"],
+        "tc_total_ratio": row["tc_total_pct"],
+        "has_call_stack": has_stack,
+    }
+
+
+def _kernel(get: Get, arguments: Arguments) -> Json:
+    return {"total": _pie("Total Time (us)", _views(get, arguments, "kernels")["kernels"]["rows"], "name", "total")}
+
+
+def _kernel_tc_pie(get: Get, arguments: Arguments) -> Json:
+    rows = _views(get, arguments, "kernels")["kernels"]["rows"]
+    sums = {used: sum(row["total"] for row in rows if bool(row["tensor_cores"]) is used) for used in (True, False)}
+    shares = [
+        {"name": "Using Tensor Cores", "total": sums[True]},
+        {"name": "Not Using Tensor Cores", "total": sums[False]},
+    ]
+    return {"total": _pie("Tensor Cores Utilization", shares, "name", "total")}
+
+
+_KERNEL_COLUMNS = {
+    "name": ("string", "Name"),
+    "op_name": ("string", "Operator"),
+    "operator": ("string", "Operator"),
+    "grid": ("string", "Grid"),
+    "block": ("string", "Block"),
+    "registers": ("number", "Register Per Thread"),
+    "shared_memory": ("number", "Shared Memory"),
+    "tensor_cores": ("string", "Tensor Cores Used"),
+    "calls": ("number", "Calls"),
+    "total": ("number", "Total Duration (us)"),
+    "mean": ("number", "Mean Duration (us)"),
+    "max": ("number", "Max Duration (us)"),
+    "min": ("number", "Min Duration (us)"),
+    "mean_blocks_per_sm": ("number", "Mean Blocks Per SM"),
+    "mean_est_occupancy_pct": ("number", "Mean Est. Achieved Occupancy (%)"),
+}
+
+
+def _kernel_table(get: Get, arguments: Arguments) -> Json:
+    by_operator = arguments.get("group_by", "Kernel") == "KernelNameAndOpName"
+    part = "kernels_by_op" if by_operator else "kernels"
+    found = _views(get, arguments, part)[part]
+    rows = found["top"] if by_operator else found["rows"]
+    members = [name for name in _KERNEL_COLUMNS if rows and name in rows[0]]
+    columns = [{"type": _KERNEL_COLUMNS[name][0], "name": _KERNEL_COLUMNS[name][1]} for name in members]
+    cells = [
+        ["Yes" if row[name] is True else "No" if row[name] is False else row[name] for name in members] for row in rows
+    ]
+    return {"metadata": {"sort": "Total Duration (us)"}, "data": {"columns": columns, "rows": cells}}
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+_MEMORY_COLUMNS = {
+    "name": "Operator Name",
+    "calls": "Calls",
+    "increase": "Size Increase",
+    "self_increase": "Self Size Increase",
+    "alloc_count": "Allocation Count",
+    "self_alloc_count": "Self Allocation Count",
+    "alloc_size": "Allocation Size",
+    "self_alloc_size": "Self Allocation Size",
+}
+
+
+def _memory(get: Get, arguments: Arguments) -> Json:
+    unit = arguments.get("memory_metric", "KB")
+    scale = _UNITS.get(unit)
+    if scale is None:
+        raise RequestError(400, f"there is no unit '{unit}'")
+    memory = _views(get, arguments, "memory")["memory"]
+    if memory is None:
+        raise RequestError(404, "the trace has no records of memory")
+    columns = [
+        {"type": "string" if name == "name" else "number", "name": f"{title} ({unit})" if "Size" in title else title}
+        for name, title in _MEMORY_COLUMNS.items()
+    ]
+    rows = {
+        device: [
+            [row[name] / scale if "Size" in title else row[name] for name, title in _MEMORY_COLUMNS.items()]
+            for row in statistics
+        ]
+        for device, statistics in memory["stats"]["rows"].items()
+    }
+    return {
+        "metadata": {
+            "title": "Memory View",
+            "default_device": memory["stats"]["default_device"],
+            "sort": f"Self Size Increase ({unit})",
+        },
+        "columns": columns,
+        "rows": rows,
+    }
+
+
+ROUTES: dict[str, Answer] = {
+    "/runs": _runs,
+    "/views": _run_views,
+    "/workers": _workers,
+    "/spans": _spans,
+    "/overview": _overview,
+    "/operation": _operation,
+    "/operation/table": _operation_table,
+    "/kernel": _kernel,
+    "/kernel/tc_pie": _kernel_tc_pie,
+    "/kernel/table": _kernel_table,
+    "/memory": _memory,
+}

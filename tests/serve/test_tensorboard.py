@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin in the real TensorBoard: the routes of its tab, and those of the plugin that was there before."""
+
+import contextlib
+import gzip
+import http.client
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.parse
+
+import pytest
+from conftest import OPSTROBE, ROOT, SHARED, TIMEOUT_S, Reply
+
+TENSORBOARD = pathlib.Path(sys.executable).parent / "tensorboard"
+TRACE = ROOT / "web" / "tests" / "traces" / "train.pt.trace.json.gz"
+PREFIX = "/some/where"
+
+
+class Board:
+    def __init__(self, port):
+        self.port = port
+
+    def get(self, target, **headers):
+        connection = http.client.HTTPConnection("localhost", self.port, timeout=TIMEOUT_S)
+        try:
+            connection.request("GET", f"{PREFIX}/data/{target}", headers=headers)
+            return Reply(connection.getresponse())
+        finally:
+            connection.close()
+
+    def viewer(self, path, **headers):
+        return self.get(f"plugin/opstrobe/viewer/{path}", **headers)
+
+    def traces(self):
+        return self.viewer("api/v1/traces").json()["traces"]
+
+    def former(self, route, **parameters):
+        reply = self.get(f"plugin/pytorch_profiler/{route}?{urllib.parse.urlencode(parameters)}")
+        assert reply.status == 200, reply.body
+        return reply.json()
+
+    def wait_for(self, count):
+        end = time.monotonic() + TIMEOUT_S
+        while len(self.traces()) != count:
+            assert time.monotonic() < end, self.traces()
+            time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def tensorboard(*words, host=("--host", "127.0.0.1")):
+    """Behind a path, as it is behind a proxy."""
+    command = [TENSORBOARD, *host, "--port", "0", "--path_prefix", PREFIX, *words]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if found := re.search(r"TensorBoard \S+ at http://\S+?:(\d+)/", line):
+                yield Board(int(found[1]))
+                return
+        raise AssertionError("".join(said))
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logs")
+    for run in ("first", "second"):
+        (folder / run).mkdir()
+        shutil.copy(TRACE, folder / run / "host.1.pt.trace.json.gz")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def board(logs):
+    with tensorboard("--logdir", logs) as running:
+        yield running
+
+
+def test_the_tab_is_there(board):
+    listing = board.get("plugins_listing").json()
+    assert listing["opstrobe"]["enabled"] and listing["opstrobe"]["tab_name"] == "Opstrobe"
+    assert not listing["pytorch_profiler"]["enabled"]
+    for name in ("opstrobe", "pytorch_profiler"):
+        entry = board.get(f"plugin_entry.html?name={name}")
+        assert entry.status == 200 and b"index.js" in entry.body
+        module = board.get(f"plugin/{name}/index.js")
+        assert module.headers["Content-Type"].startswith("text/javascript")
+        assert b'"../opstrobe/viewer/index.html"' in module.body
+
+
+def test_the_viewer_and_its_files(board):
+    page = board.viewer("index.html")
+    assert page.status == 200 and page.headers["Content-Type"].startswith("text/html")
+    assert "frame-ancestors 'self'" in page.headers["Content-Security-Policy"]
+    for name in re.findall(rb'(?:src|href)="(app\.[^"]+)"', page.body):
+        reply = board.viewer(name.decode(), **{"Accept-Encoding": "gzip"})
+        assert reply.status == 200 and reply.headers["Content-Encoding"] == "gzip"
+        assert gzip.decompress(reply.body) == board.viewer(name.decode()).body
+    assert board.viewer("nothing.js").status == 404
+
+
+def test_replies_are_those_of_the_command(board):
+    trace = board.traces()[0]
+    views = board.viewer(f"api/v1/traces/{trace['id']}/views").body
+    printed = subprocess.run([OPSTROBE, "views", "--format", "json", TRACE], capture_output=True, check=True).stdout
+    assert json.loads(views) == json.loads(printed)
+    timeline = board.viewer(f"api/v1/traces/{trace['id']}/timeline").json()
+    tile = f"{timeline['tracks'][0]['id']}.{timeline['level_max']}.0"
+    tiles = board.viewer(f"api/v1/traces/{trace['id']}/timeline/tiles?tiles={tile}")
+    assert tiles.headers["Content-Type"] == "application/octet-stream" and tiles.body[:4] == b"\x01TIL"
+    search = board.viewer(f"api/v1/traces/{trace['id']}/timeline/search?q=aten%3A%3Aconv%20%26")
+    assert search.status == 200  # the query arrives as it was sent
+    assert board.viewer("api/v1/traces/0123456789ab/views").status == 404
+    assert board.viewer("api/v1/traces/..%2f..%2fetc%2fpasswd/views").status in (400, 404)
+
+
+def test_source_files_are_for_this_machine(logs):
+    with tensorboard("--logdir", logs, host=()) as running:
+        trace = running.traces()[0]["id"]
+        path = f"api/v1/traces/{trace}/source?file=train.py"
+        assert running.viewer(path, Host="evil.example").status == 403
+        for host in ("localhost:1", "127.0.0.1", "[::1]:2"):
+            assert running.viewer(path, Host=host).status != 403
+
+
+def test_a_directory_that_comes_and_grows(tmp_path):
+    logs = tmp_path / "later"
+    with tensorboard("--logdir", logs) as running:
+        assert not running.get("plugins_listing").json()["opstrobe"]["enabled"]
+        assert running.traces() == []
+        assert running.viewer("api/v1/traces/0123456789ab/views").status == 404
+        logs.mkdir()
+        shutil.copy(TRACE, logs / "a.pt.trace.json.gz")
+        running.wait_for(1)
+        assert running.get("plugins_listing").json()["opstrobe"]["enabled"]
+        (logs / "run").mkdir()
+        shutil.copy(TRACE, logs / "run" / "b.pt.trace.json.gz")
+        running.wait_for(2)
+
+
+def test_many_ranks_take_no_processes(tmp_path):
+    for rank in range(64):
+        shutil.copy(TRACE, tmp_path / f"rank{rank}.pt.trace.json.gz")
+    with tensorboard("--logdir_spec", f"job:{tmp_path}", "--load_fast", "false") as running:
+        traces = running.traces()
+        assert len(traces) == 64
+        assert {trace["state"] for trace in traces} <= {"listed", "reading", "ready"}
+        ids = ",".join(trace["id"] for trace in traces[:3])
+        assert running.viewer(f"api/v1/traces/{ids}/advice").status == 200
+        assert sum(trace["state"] == "listed" for trace in running.traces()) >= 60  # read when asked for
+        children = subprocess.run(["pgrep", "-P", str(running_pid(running))], capture_output=True, text=True).stdout
+        assert children == ""
+
+
+def running_pid(board):
+    """Of the process that listens at the board's port."""
+    port = f":{board.port:04X} 00000000:0000 0A"
+    inode = next(line.split()[9] for line in open("/proc/net/tcp") if port in line)
+    for folder in pathlib.Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            if folder.readlink().name == f"socket:[{inode}]":
+                return int(folder.parts[2])
+    raise AssertionError("nobody listens")
+
+
+# --- the former plugin's routes -----------------------------------------------------------------------------------------
+
+
+def test_former_lists(board, logs):
+    runs = board.former("runs")
+    assert [run.rsplit("/", 1)[1] for run in runs["runs"]] == ["first", "second"] and runs["loading"] is False
+    run = runs["runs"][0]
+    assert board.former("workers", run=run, view="Overview") == ["host"]
+    assert board.former("spans", run=run, worker="host") == ["1"]
+    assert board.former("views", run=run) == ["Overview", "Operator", "Trace", "Memory", "Module"]
+
+
+def test_former_figures(board):
+    run = board.former("runs")["runs"][0]
+    printed = subprocess.run([OPSTROBE, "views", "--format", "json", TRACE], capture_output=True, check=True).stdout
+    views = json.loads(printed)
+    asked = {"run": run, "worker": "host"}
+    overview = board.former("overview", **asked)
+    assert [row[0] for row in overview["steps"]["rows"]] == views["steps"]["names"]
+    assert overview["performance"][0]["value"] == round(views["steps"]["average"]["total"])
+    assert [each["name"] for each in overview["performance"][0]["children"]] == ["DataLoader", "CPU Exec", "Other"]
+    assert "num_workers" in overview["recommendations"]
+    assert {"title": "Device Type", "value": "CPU"} in overview["environments"]
+    table = board.former("operation/table", **asked, group_by="Operation")
+    assert table["metadata"]["sort"] == "host_self_duration"
+    expected = {row["name"]: (row["calls"], round(row["host_self"])) for row in views["operators"]["rows"]}
+    assert {row["name"]: (row["calls"], row["host_self_duration"]) for row in table["data"]} == expected
+    assert all(
+        "input_shape" in row
+        for row in board.former("operation/table", **asked, group_by="OperationAndInputShape")["data"]
+    )
+    pies = board.former("operation", **asked)
+    assert pies["device_self_time"] is None and pies["host_self_time"]["rows"][0] == [
+        "aten::convolution_backward",
+        15713,
+    ]
+    memory = board.former("memory", **asked, memory_metric="B")
+    (device, rows) = next(iter(views["memory"]["stats"]["rows"].items()))
+    assert [row[3] for row in memory["rows"][device]] == [row["self_increase"] for row in rows]
+
+
+def test_former_figures_of_devices():
+    trace = next((SHARED / "kineto-tb" / "samples-2021-06" / "resnet50_num_workers_4").glob("*.pt.trace.json.gz"))
+    with tensorboard("--logdir", trace.parent) as running:
+        (run,) = running.former("runs")["runs"]
+        asked = {"run": run, "worker": running.former("workers", run=run, view="Kernel")[0]}
+        gpu = running.former("overview", **asked)["gpu_metrics"]
+        assert [each["title"] for each in gpu["data"]][0] == "GPU 0: GPU Utilization"
+        kernels = running.former("kernel/table", **asked)["data"]
+        total = [column["name"] for column in kernels["columns"]].index("Total Duration (us)")
+        pie = running.former("kernel", **asked)["total"]["rows"]
+        assert [round(row[total]) for row in kernels["rows"]] == [value for _, value in pie]
+        assert sum(value for _, value in running.former("kernel/tc_pie", **asked)["total"]["rows"]) > 0
+        by_operator = running.former("kernel/table", **asked, group_by="KernelNameAndOpName")["data"]
+        assert "Operator" in [column["name"] for column in by_operator["columns"]]
+
+
+@pytest.mark.parametrize(
+    "target, status",
+    [
+        ("views", 400),
+        ("workers?run=nowhere", 404),
+        ("overview?run=nowhere", 400),
+        ("overview?run=nowhere&worker=host", 404),
+        ("memory?run={run}&worker=host&memory_metric=feet", 400),
+        ("kernel?run={run}&worker=nobody", 404),
+        ("unknown", 404),
+    ],
+)
+def test_former_errors(board, target, status):
+    run = urllib.parse.quote(board.former("runs")["runs"][0])
+    assert board.get(f"plugin/pytorch_profiler/{target.format(run=run)}").status == status
