@@ -37,7 +37,7 @@ def is_event(thing: object) -> bool:
 def as_ours(event: Any) -> _core.FunctionEvent:
     """One of ours with the same name, which is all that an average takes from it besides its sums."""
     name = event.key if isinstance(event.key, str) else event.name
-    kind = "user_annotation" if event.is_user_annotation else "cpu_op"
+    kind = "user_annotation" if getattr(event, "is_user_annotation", False) else "cpu_op"  # torch 2.4 has none
     row: dict[str, Any] = {"ph": "X", "cat": kind, "name": name, "pid": 1, "tid": 1, "ts": 0, "dur": 0, "args": {}}
     events = _core.parse_trace(json.dumps([row]).encode()).function_events(use_device=event.use_device)
     found: _core.FunctionEvent = events[0]

@@ -613,3 +613,21 @@ def test_forked_workers_of_a_loader():
     assert total == 28
     prof.profiler.trace.check()
     assert "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__" in names(prof)
+
+
+def test_memory_timeline_of_a_device_that_is_not_there(tmp_path):
+    torch = pytest.importorskip("torch")
+    with opstrobe.profile(profile_memory=True) as prof:
+        torch.ones(8)
+    prof.export_memory_timeline(str(tmp_path / "memory.json"), device="cuda:0")
+    assert json.loads((tmp_path / "memory.json").read_text()) == [[], []]
+
+
+def test_an_empty_profile(tmp_path):
+    with opstrobe.profile() as prof:
+        pass
+    assert (list(prof.events()), prof.key_averages().table()) == ([], "")
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    rows = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {row["ph"] for row in rows} <= {"M", "X", "i"}
+    assert [row["name"] for row in rows if row["ph"] == "X"] == ["PyTorch Profiler (0)"]
