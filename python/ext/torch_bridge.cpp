@@ -780,16 +780,27 @@ ops_slot *reserve(recorder *self, uint64_t epoch, record *what)
 	return at ? ops_reserve_in_block(self->thread, static_cast<size_t>(end - at)) : reserve_by_copy(self, epoch, what);
 }
 
-/* Of words of 4 bytes, as they were just written: wider reads would have to wait for several of those writes. */
+/* 0 where the words of 4 bytes at two places are equal. */
+OPS_INLINE uint32_t difference(const char *a, const char *b)
+{
+	uint32_t left, right;
+
+	std::memcpy(&left, a, sizeof(left));
+	std::memcpy(&right, b, sizeof(right));
+	return left ^ right;
+}
+
+/* Of such words, as they were just written: wider reads would have to wait for several of those writes. */
 OPS_INLINE bool equal_words(const char *a, const char *b, size_t bytes)
 {
-	uint32_t left, right, differing = 0;
+	uint32_t differing = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < bytes; i += sizeof(left)) {
-		std::memcpy(&left, a + i, sizeof(left));
-		std::memcpy(&right, b + i, sizeof(right));
-		differing |= left ^ right;
-	}
+	for (; i + 16 <= bytes; i += 16)
+		differing |= difference(a + i, b + i) | difference(a + i + 4, b + i + 4) |
+		             difference(a + i + 8, b + i + 8) | difference(a + i + 12, b + i + 12);
+	for (; i < bytes; i += 4)
+		differing |= difference(a + i, b + i);
 	return differing == 0;
 }
 
