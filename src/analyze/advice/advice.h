@@ -232,6 +232,12 @@ static inline struct ops_string advice_name(const struct advice *advice, uint32_
 	return ops_trace_string(advice->trace, advice->events->name[row]);
 }
 
+/* More threads than processors: who waits then waits for the program's own. */
+static inline bool advice_is_oversubscribed(const struct advice *advice)
+{
+	return advice->machine.processors > 0 && (double)advice->machine.threads > advice->machine.processors + 0.5;
+}
+
 static inline bool advice_text_is(struct ops_string text, const char *other)
 {
 	return text.size == strlen(other) && memcmp(text.bytes, other, text.size) == 0;

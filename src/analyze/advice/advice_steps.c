@@ -132,7 +132,7 @@ static uint8_t *find_steady(const struct advice *advice)
 	for (size_t i = 0; i < steps; i++)
 		steady[i] = ops_difference(advice->views.steps.items[i].end_ns, advice->views.steps.items[i].start_ns) /
 		            UNSTEADY <= median_ns;
-	if (advice->machine.has_waits)
+	if (advice->machine.has_waits && !advice_is_oversubscribed(advice))
 		leave_out_waiting(advice, steady);
 	if (!leave_out_slower(advice, steady)) {
 		ops_free(steady);

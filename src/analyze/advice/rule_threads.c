@@ -16,10 +16,11 @@
 static bool check(struct advice *advice, const struct advice_rule *rule)
 {
 	const struct advice_machine *machine = &advice->machine;
-	bool over = (double)machine->threads > machine->processors + 0.5;
+	bool over = advice_is_oversubscribed(advice);
 	bool under = machine->threads == 1 && machine->processors >= 2;
 	struct advice_tally tally;
-	char detail[160] = "";
+	char detail[160] = "", gain[160] = "not known from one recording";
+	int64_t waited_ns = 0;
 	bool done;
 
 	if (machine->threads <= 0 || machine->processors <= 0 || (!over && !under))
@@ -35,15 +36,20 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	}
 	snprintf(detail, sizeof(detail), "torch.set_num_threads(%d), or OMP_NUM_THREADS=%d.", (int)(machine->processors + 0.5),
 		 (int)(machine->processors + 0.5));
-	/* What it gains no trace says: with others on the machine, one thread may be right. */
+	/* What one thread loses no trace says: with others on the machine, it may be right. */
+	for (size_t i = 0; over && i < advice->views.steps.count; i++)
+		waited_ns += advice->steady[i] ? machine->waits[i].waited_ns : 0;
+	if (waited_ns > 0)
+		snprintf(gain, sizeof(gain), "the %.3f ms a step for which this thread itself was ready, and another had the "
+			 "processor", advice_step_ms(advice, (double)waited_ns));
 	if (done && advice_percent(advice, (double)tally.ns) >= SHARE_MIN_PCT)
 		done = advice_report_add(advice, rule, &tally,
-		                         (struct advice_gain){.ns = 0, .confidence = over ? ADVICE_LIKELY : ADVICE_UNSURE,
+		                         (struct advice_gain){.ns = (double)waited_ns, .confidence = over ? ADVICE_LIKELY : ADVICE_UNSURE,
 		                                              .detail = detail, .always = true,
 		                                              .severity = over ? ADVICE_MEDIUM : ADVICE_LOW},
 		                         "operators run on %lld threads, and %.3g processors may be used; %.1f %% of the steps is in "
-		                         "operators that threads share. Gain: not known from one recording.",
-		                         (long long)machine->threads, machine->processors, advice_percent(advice, (double)tally.ns));
+		                         "operators that threads share. Gain: %s.",
+		                         (long long)machine->threads, machine->processors, advice_percent(advice, (double)tally.ns), gain);
 	advice_tally_release(&tally);
 	return done;
 }

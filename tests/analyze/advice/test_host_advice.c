@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice on programs of the host alone: denormal numbers, memory near its limit, slow first steps, and waits for the
+ * processor, which are no fault of the program's.
+ */
+#include "device_trace.h"
+
+#define STEPS 8
+
+static void open_trace(struct device_trace *trace, const char *machine)
+{
+	*trace = (struct device_trace){.correlation = 1};
+	ops_buffer_printf(&trace->text,
+	                  "{\"machine\": {%s}, \"traceEvents\": [\n"
+	                  "{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}", machine);
+}
+
+static void finds_denormals(void **state)
+{
+	static const char tensors[] = "\"Input Dims\": [[100000], [100000]], \"Input Strides\": [[1], [1]], "
+				      "\"Input type\": [\"float\", \"float\"]";
+	struct device_trace trace;
+	char *json;
+
+	(void)state;
+	open_trace(&trace, "\"threads\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 3000 * step;
+
+		device_trace_step(&trace, step, us, 2990);
+		device_trace_add(&trace, "python_function", "train.py(3): usual", 1, 1, us + 5, 50, "\"Python id\": 1");
+		device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, us + 10, 30, tensors);
+		device_trace_add(&trace, "python_function", "train.py(9): decay", 1, 1, us + 90, 2700, "\"Python id\": 2");
+		for (int i = 0; i < 4; i++)
+			device_trace_add(&trace, "cpu_op", "aten::mul", 1, 1, us + 100 + 650 * i, 600, tensors);
+	}
+	json = device_trace_advise(&trace);
+	assert_float_equal(finding_ms(json, "denormals"), 4 * 0.57, 0.001);
+	ops_free_advice(json);
+}
+
+static double memory_advice_ms(const char *machine)
+{
+	struct device_trace trace;
+	char *json;
+	double ms;
+
+	open_trace(&trace, machine);
+	ops_buffer_append_text(&trace.text,
+	                       ",\n{\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\", \"pid\": 1, \"tid\": 1, "
+	                       "\"ts\": 20, \"args\": {\"Device Type\": 0, \"Device Id\": -1, \"Addr\": 4096, \"Bytes\": 64, "
+	                       "\"Total Allocated\": 64, \"Total Reserved\": 0}}");
+	device_trace_host(&trace, "cpu_op", "aten::add", 10, 30);
+	json = device_trace_advise(&trace);
+	ms = finding_ms(json, "memory-limit");
+	ops_free_advice(json);
+	return ms;
+}
+
+static void finds_memory_near_its_limit(void **state)
+{
+	(void)state;
+	assert_true(memory_advice_ms("\"memory_limit_bytes\": 1000000000, \"memory_peak_bytes\": 950000000") >= 0);
+	assert_true(memory_advice_ms("\"memory_limit_bytes\": 1000000000, \"memory_peak_bytes\": 500000000") < 0);
+}
+
+static void finds_slow_first_steps(void **state)
+{
+	struct device_trace trace;
+	char *json;
+
+	(void)state;
+	open_trace(&trace, "\"threads\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = step ? 10000 + 1000 * step : 10;
+
+		device_trace_step(&trace, step, us, step ? 990 : 9000);
+		device_trace_host(&trace, "cpu_op", "aten::add", us + 10, 900);
+	}
+	json = device_trace_advise(&trace);
+	assert_non_null(strstr(json, "the first 1 of 8 steps"));
+	ops_free_advice(json);
+}
+
+/* All steps but one wait 5 ms, each at another of eight calls, the last at a collection of garbage. */
+static void takes_out_waits(void **state)
+{
+	static const char machine[] =
+		"\"steps\": [[0, 1000000, 0, 0, 0], [1, 1000000, 5000000, 0, 0], [2, 1000000, 5000000, 0, 0], "
+		"[3, 1000000, 5000000, 0, 0], [4, 1000000, 5000000, 0, 0], [5, 1000000, 5000000, 0, 0], "
+		"[6, 1000000, 5000000, 0, 0], [7, 1000000, 5000000, 0, 0]]";
+	struct device_trace trace;
+	char *json, name[64];
+
+	(void)state;
+	open_trace(&trace, machine);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 7000 * step, at = us + 10;
+
+		device_trace_step(&trace, step, us, step ? 6000 : 1000);
+		for (int i = 0; i < STEPS; i++) {
+			bool last = i == STEPS - 1;
+			double duration_us = (last ? 200 : 100) + (step && step == i ? 5000 : 0);
+
+			snprintf(name, sizeof(name), "<built-in function f%d>", i);
+			device_trace_host(&trace, "python_function", last ? "<built-in function collect>" : name, at, duration_us);
+			at += duration_us + 5;
+		}
+	}
+	json = device_trace_advise(&trace);
+	assert_float_equal(finding_ms(json, "gc-pauses"), 0.2, 0.001);
+	ops_free_advice(json);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_denormals), cmocka_unit_test(finds_memory_near_its_limit),
+	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(takes_out_waits)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
