@@ -6,6 +6,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 RULE = ("loader-restarts", "loader-bound")
+WAITS = True
 
 
 def build(fixed):

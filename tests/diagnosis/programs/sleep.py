@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 RULE = "waiting-in-step"
+WAITS = True
 
 
 def build(fixed):

@@ -6,6 +6,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 RULE = "loader-bound"
+WAITS = True
 
 
 class Texts(Dataset):

@@ -6,7 +6,7 @@ import os
 import torch
 
 RULE = "thread-count"
-THREADS = True
+WAITS = True
 
 
 def build(fixed):
