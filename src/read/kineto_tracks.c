@@ -44,18 +44,21 @@ static int64_t take_name(struct kineto_reader *reader, const struct ops_json_mem
 /* The track of a place, new if need be. */
 static uint32_t place_track(struct kineto_reader *reader, const struct kineto_place *place)
 {
-	uint32_t lane = ops_intern_add(&reader->lanes, place, sizeof(*place));
+	uint32_t lane = OPS_INTERN_NONE;
 	struct kineto_track *track;
 	uint32_t *index;
 
+	/* Room first: a place that is known has a track. */
+	if (OPS_ARRAY_RESERVE(&reader->tracks, 1) && OPS_ARRAY_RESERVE(&reader->lane_tracks, 1))
+		lane = ops_intern_add(&reader->lanes, place, sizeof(*place));
 	if (lane < reader->lane_tracks.count) {
 		reader->last_place = *place;
 		return reader->last_lane = reader->lane_tracks.items[lane];
 	}
-	track = lane == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&reader->tracks);
-	index = track ? OPS_ARRAY_PUSH(&reader->lane_tracks) : NULL;
-	if (!index)
+	if (lane == OPS_INTERN_NONE)
 		return OPS_NONE;
+	track = OPS_ARRAY_PUSH(&reader->tracks);
+	index = OPS_ARRAY_PUSH(&reader->lane_tracks);
 	*track = (struct kineto_track){
 		.track = {.pid = place->pid, .tid = place->tid, .flags = (uint32_t)place->flags},
 	};
