@@ -204,6 +204,7 @@ enum advice_zone {
 	ADVICE_IN_OPERATOR = 8, /* below an operator */
 	ADVICE_KEPT = 32,       /* an operator whose memory a later step still holds, where memory grows */
 	ADVICE_IN_ROW_LOOP = 16, /* in a loop of small operators over rows */
+	ADVICE_ASIDE = 64,       /* on a thread that runs neither operators nor steps, which wait for it nowhere */
 };
 
 bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report);

@@ -177,11 +177,29 @@ static bool find_places(struct advice *advice, const uint32_t *forward)
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
 
-static void find_zones(struct advice *advice)
+/* By track: whether steps or operators run there. NULL when memory is out. */
+static uint8_t *find_working_tracks(const struct advice *advice)
 {
+	size_t count;
+	uint8_t *works;
+
+	ops_trace_tracks(advice->trace, &count);
+	works = ops_alloc_zeroed(count + 1, 1);
+	for (uint32_t row = 0; works && row < advice->events->count; row++)
+		if (advice_is_operator(advice, row) || advice->views.parts[row] == VIEW_STEP)
+			works[advice->events->track[row]] = 1;
+	return works;
+}
+
+static bool find_zones(struct advice *advice)
+{
+	uint8_t *works = find_working_tracks(advice);
+
+	if (!works)
+		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];
-		uint8_t zone = parent == OPS_NONE ? 0 : advice->zone[parent];
+		uint8_t zone = parent != OPS_NONE ? advice->zone[parent] : works[advice->events->track[row]] ? 0 : ADVICE_ASIDE;
 		uint16_t name = advice->views.names[advice->events->name[row]];
 
 		if (parent != OPS_NONE && advice_is_operator(advice, parent))
@@ -194,6 +212,8 @@ static void find_zones(struct advice *advice)
 			zone |= ADVICE_IN_BACKWARD;
 		advice->zone[row] = zone;
 	}
+	ops_free(works);
+	return true;
 }
 
 /* From the last row to the first: children stand behind their parents. */
@@ -300,8 +320,8 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 		advice_correct_times(advice);
 	done = done && advice_take_out_waits(advice) && advice_find_steps(advice) &&
 	       (forward = find_forwards(advice)) && find_places(advice, forward);
+	done = done && find_zones(advice);
 	if (done) {
-		find_zones(advice);
 		sum_up(advice, forward);
 		done = advice_find_loops(advice);
 		find_needs(advice);

@@ -7,7 +7,7 @@
 static bool report(struct advice *advice, const struct advice_rule *rule, const char *const *patterns, const char *what)
 {
 	struct advice_tally tally;
-	bool done = advice_tally_init(&tally, advice) && advice_tally_names(&tally, advice, patterns, ADVICE_IN_LOADER) &&
+	bool done = advice_tally_init(&tally, advice) && advice_tally_names(&tally, advice, patterns, ADVICE_IN_LOADER | ADVICE_ASIDE) &&
 	            advice_report_add(advice, rule, &tally,
 	                              (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE},
 	                              "%s takes %.3f ms a step (%.1f %%) in %.1f calls. Gain: all of their time.", what,
