@@ -59,7 +59,7 @@ class _Result:
     def __init__(self, recorded: profile, rows: int, advice: Advice | None) -> None:
         self._html = profile_html(recorded, rows) + ("" if advice is None else advice._repr_html_())
         sort_by = "self_cpu_time_total" if recorded.use_device is None else "self_device_time_total"
-        self._text = recorded.key_averages().table(sort_by=sort_by, row_limit=rows)
+        self._text = recorded.key_averages(include_python_functions=False).table(sort_by=sort_by, row_limit=rows)
         for finding in [] if advice is None else advice["findings"]:
             self._text += f"\n{finding['title']}: {finding['evidence']}"
 

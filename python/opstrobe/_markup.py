@@ -24,7 +24,7 @@ _ADVICE_STYLE = (
     ".opstrobe-advice code{font-size:12px;background:none;color:inherit}"
     ".opstrobe-advice pre{font-size:12px;margin:4px 0;padding:6px 10px;border-left:3px solid #8886;background:none;color:inherit;"
     "white-space:pre-wrap}"
-    ".opstrobe-advice svg{vertical-align:middle;margin:0 6px}</style>"
+    ".opstrobe-advice svg{vertical-align:middle;margin:0 6px;max-width:none!important}</style>"
 )
 
 
@@ -82,7 +82,8 @@ class Advice(dict[str, "Any"]):
 
 
 def profile_html(profile: _KinetoProfile, row_limit: int = _TOP_ROWS) -> str:
-    """What a profile recorded, and the operators that took most."""
+    """What a profile recorded, and the operators and ranges that took most. Threads that only wait, as a notebook's kernel has
+    some, would stand in front of them with their Python functions."""
     recording = profile.profiler
     trace = None if recording is None else recording.whole_trace
     if recording is None or trace is None:
@@ -95,7 +96,7 @@ def profile_html(profile: _KinetoProfile, row_limit: int = _TOP_ROWS) -> str:
         *flags,
         *([f"<b>{trace.lost:,} records lost</b>"] if trace.lost else []),
     ]
-    table = "" if recording.trace_only else profile.key_averages()._html(row_limit)
+    table = "" if recording.trace_only else profile.key_averages(include_python_functions=False)._html(row_limit)
     return (
         f'<div style="font-size:13px"><b>Profile</b>: {", ".join(said)}. '
         "<code>.show()</code> opens the viewer, <code>.advise()</code> says what to change.</div>" + table

@@ -19,11 +19,12 @@
 
 static const char style[] =
 	"<style>"
-	".opstrobe{overflow-x:auto}.opstrobe table{table-layout:auto;border-collapse:collapse;font-size:12px;font-variant-numeric:tabular-nums;color:inherit}"
+	".opstrobe{overflow-x:auto}"
+	".opstrobe table{table-layout:auto;border-collapse:collapse;font-size:12px;font-variant-numeric:tabular-nums;color:inherit}"
 	".opstrobe :is(th,td){padding:2px 8px;text-align:right;white-space:nowrap;vertical-align:top}"
 	".opstrobe thead th{border-bottom:1px solid;font-weight:600}"
 	".opstrobe :is(th,td).t{text-align:left;font-family:monospace}.opstrobe tbody th{font-weight:400}"
-	".opstrobe svg{vertical-align:middle;margin-right:6px}"
+	".opstrobe svg{vertical-align:middle;margin-right:6px;max-width:none!important}"
 	".opstrobe rect{fill:#4a86cf}.opstrobe rect.r{fill:currentColor;opacity:.15}"
 	".opstrobe p{font-size:12px;margin:4px 8px}"
 	"</style>";
