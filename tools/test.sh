@@ -35,7 +35,7 @@ c_address_sanitizer() {
 }
 c_thread_sanitizer() {
 	meson_build build/tsan -Db_sanitize=thread -Dextension=disabled -Dtests=enabled
-	meson_test build/tsan --suite record --suite gpu
+	meson_test build/tsan --suite record --suite gpu --suite serve
 }
 c_clang() {
 	CC=clang meson_build build/clang -Dwerror=true -Dextension=enabled -Dtests=enabled
