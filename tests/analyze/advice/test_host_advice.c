@@ -5,6 +5,8 @@
  */
 #include "device_trace.h"
 
+#include "../../base/failing.h"
+
 #define STEPS 8
 
 static void open_trace(struct device_trace *trace, const char *machine)
@@ -82,40 +84,77 @@ static void finds_slow_first_steps(void **state)
 	ops_free_advice(json);
 }
 
-/* All steps but one wait 5 ms, each at another of eight calls, the last at a collection of garbage. */
-static void takes_out_waits(void **state)
+/* All steps but one wait 5 ms, each at another of eight calls, the last at a collection of garbage. In a loop over rows each
+ * round needs the one before. */
+static void fill_waiting(struct device_trace *trace)
 {
 	static const char machine[] =
-		"\"steps\": [[0, 1000000, 0, 0, 0], [1, 1000000, 5000000, 0, 0], [2, 1000000, 5000000, 0, 0], "
-		"[3, 1000000, 5000000, 0, 0], [4, 1000000, 5000000, 0, 0], [5, 1000000, 5000000, 0, 0], "
-		"[6, 1000000, 5000000, 0, 0], [7, 1000000, 5000000, 0, 0]]";
-	struct device_trace trace;
-	char *json, name[64];
+		"\"steps\": [[0, 1000000, 0, 0, 0], [1, 1000000, 5000000, 0, 9], [2, 1000000, 5000000, 0, 9], "
+		"[3, 1000000, 5000000, 0, 9], [4, 1000000, 5000000, 0, 9], [5, 1000000, 5000000, 0, 9], "
+		"[6, 1000000, 5000000, 0, 9], [7, 1000000, 5000000, 0, 9]], \"page_ns\": 250.5";
+	char name[64];
 
-	(void)state;
-	open_trace(&trace, machine);
+	open_trace(trace, machine);
+	device_trace_add(trace, "python_function", "train.py(3): train", 1, 1, 1, 60000, "\"Python id\": 1");
 	for (int step = 0; step < STEPS; step++) {
 		double us = 10 + 7000 * step, at = us + 10;
 
-		device_trace_step(&trace, step, us, step ? 6000 : 1000);
+		device_trace_step(trace, step, us, step ? 6000 : 1000);
 		for (int i = 0; i < STEPS; i++) {
 			bool last = i == STEPS - 1;
 			double duration_us = (last ? 200 : 100) + (step && step == i ? 5000 : 0);
 
 			snprintf(name, sizeof(name), "<built-in function f%d>", i);
-			device_trace_host(&trace, "python_function", last ? "<built-in function collect>" : name, at, duration_us);
+			device_trace_add(trace, "python_function", last ? "<built-in function collect>" : name, 1, 1, at, duration_us,
+			                 "\"Python id\": 2, \"Python parent id\": 1");
 			at += duration_us + 5;
 		}
+		for (int i = 0; i < 16; i++, at += 3)
+			device_trace_host(trace, "cpu_op", "aten::select", at, 2);
 	}
+}
+
+static void takes_out_waits(void **state)
+{
+	struct device_trace trace;
+	char *json;
+
+	(void)state;
+	fill_waiting(&trace);
 	json = device_trace_advise(&trace);
 	assert_float_equal(finding_ms(json, "gc-pauses"), 0.2, 0.001);
 	ops_free_advice(json);
 }
 
+static void ask(void *trace)
+{
+	struct ops_worker worker = {trace, "w", 0};
+	struct ops_error error;
+	char *text = NULL;
+	size_t size;
+
+	if (ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, &error))
+		assert_int_equal(error.code, OPS_NO_MEMORY);
+	ops_free_advice(text);
+}
+
+static void survives_failures(void **state)
+{
+	struct device_trace trace;
+	struct ops_trace *read;
+
+	(void)state;
+	fill_waiting(&trace);
+	read = device_trace_read(&trace);
+	assert_true(fail_each(ask, read) > 40);
+	ops_trace_unref(read);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_denormals), cmocka_unit_test(finds_memory_near_its_limit),
-	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(takes_out_waits)};
+	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(takes_out_waits),
+	                                   cmocka_unit_test(survives_failures)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
