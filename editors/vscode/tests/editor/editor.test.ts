@@ -58,8 +58,9 @@ test("a line leads back into the viewer", async () => {
 	await editor.run("Opstrobe: Show This Line in the Viewer");
 	const viewer = await editor.viewer();
 	await expect.poll(() => viewer.evaluate(() => location.hash)).toMatch(/^#\/source\/[0-9a-f]{12}\?file=train.py&line=50/);
-	await editor.page.getByRole("treeitem", { name: /train.py:54/ }).hover();
-	await editor.page.getByRole("treeitem", { name: /train.py:54/ }).getByRole("button", { name: "Show in the Timeline" }).click();
+	const place = editor.page.getByRole("treeitem", { name: /train.py:54/ });
+	await place.click(); // its button is there from then on
+	await place.getByRole("button", { name: "Show in the Timeline" }).click();
 	await expect.poll(() => viewer.evaluate(() => location.hash)).toMatch(/^#\/timeline\/[0-9a-f]{12}\?.*event=\d+/);
 	await viewer.getByText("Optimizer.step#SGD.step").first().waitFor();
 	await editor.shot("vscode-timeline");
@@ -71,11 +72,11 @@ test("a program is profiled, and its trace opened", async () => {
 	await editor.page.locator(".tab").getByText(/^work-\d{8}-\d{6}.pt.trace.json.gz$/).waitFor({ timeout: 120_000 });
 	await expect.poll(() => behindLines(editor)).toMatch(/ms · \d+\.\d %/);
 	await editor.shot("vscode-profiled");
-});
+}, 240_000);
 
 test("a command that is missing is told, with the way on", async () => {
 	await editor.open("work.py");
-	await writeFile(join(editor.folder, "../own/User/settings.json"), JSON.stringify({ "opstrobe.command": "no-such-opstrobe" }));
+	await writeFile(join(editor.folder, "../own/Machine/settings.json"), JSON.stringify({ "opstrobe.command": "no-such-opstrobe" }));
 	await editor.run("Opstrobe: Profile This File");
 	await editor.page.locator(".notification-toast").getByText(/'no-such-opstrobe' cannot be run \(not found\)/).waitFor();
 	await editor.page.locator(".notification-toast").getByRole("button", { name: "Open Settings" }).waitFor();

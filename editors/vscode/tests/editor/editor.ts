@@ -3,7 +3,7 @@
 // playwright-core. CODE_SERVER names its out/node/entry.js or its command. Everything it writes is in a folder of its own.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Frame, type Page } from "playwright-core";
@@ -20,7 +20,7 @@ export class Editor {
 	) {}
 
 	/** @param files what the opened folder has, by where it is copied from
-	 *  @param settings the user's */
+	 *  @param settings of the machine: an editor in the browser has no others for commands */
 	static async start(files: readonly string[], settings: Record<string, unknown>): Promise<Editor> {
 		const command = process.env.CODE_SERVER;
 		if (!command) throw new Error("CODE_SERVER names no code-server");
@@ -30,9 +30,11 @@ export class Editor {
 		await mkdir(join(own, "User"), { recursive: true });
 		await mkdir(work);
 		for (const file of files) await cp(file, join(work, file.replace(/^.*\//, "")));
-		await writeFile(join(own, "User/settings.json"), JSON.stringify({ ...quiet, ...settings }));
+		await writeFile(join(own, "User/settings.json"), JSON.stringify(quiet));
+		await mkdir(join(own, "Machine"));
+		await writeFile(join(own, "Machine/settings.json"), JSON.stringify(settings));
 		const words = [...(command.endsWith(".js") ? [process.execPath, command] : [command]), "--user-data-dir", own, "--extensions-dir", join(folder, "extensions")];
-		const environment = { ...process.env, HOME: folder, XDG_CONFIG_HOME: own, XDG_DATA_HOME: own };
+		const environment = { ...process.env, HOME: folder, XDG_CONFIG_HOME: own, XDG_DATA_HOME: own, XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache") };
 		execFileSync(words[0]!, [...words.slice(1), "--install-extension", join(root, "editors/vscode/opstrobe.vsix")], { env: environment, stdio: "pipe" });
 		const server = spawn(words[0]!, [...words.slice(1), "--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check", work], {
 			env: environment,
