@@ -9,7 +9,7 @@ import { root } from "./browser";
 const OPSTROBE = process.env.OPSTROBE ?? [join(root, "build/dev/src/cli/opstrobe")].find((path) => existsSync(path)) ?? "opstrobe";
 
 /** Traces that are not in the repository, where there are some. */
-export const shared = process.env.OPSTROBE_TRACES;
+export const shared = [process.env.OPSTROBE_TRACES ?? join(root, "../shared/traces")].find((path) => existsSync(path));
 
 /** The trace that is. */
 export const recorded = join(root, "web/tests/traces/train.pt.trace.json.gz");
