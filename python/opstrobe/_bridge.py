@@ -55,6 +55,7 @@ def _sources() -> _Sources:
             main / "torch_bridge.cpp",
             main / "torch_bridge.h",
             main / "torch_observer.hpp",
+            main / "torch_payload.hpp",
             main / "torch_script.hpp",
             include / "opstrobe" / "collector.h",
             include / "opstrobe" / "counters.h",

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the bridge writes what an operator was given into its slot's payload (inputs.h, storage.h): input lists, storages,
+ * texts, values. Built from the end downwards, so that each part can be written before its size is known. Part of
+ * torch_bridge.cpp, which decides what is written; knows nothing of sessions, threads or callbacks.
+ */
+#ifndef OPS_TORCH_PAYLOAD_HPP
+#define OPS_TORCH_PAYLOAD_HPP
+
+#include "torch_bridge.h"
+
+#include <ATen/core/ivalue.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include <opstrobe/inputs.h>
+#include <opstrobe/storage.h>
+
+/* The path of every operator. Its cache lines are cold each time an operator comes, so what counts is how many there are:
+ * few functions, no calls into other libraries but for the name, the rare cases elsewhere. */
+#define OPS_INLINE __attribute__((always_inline)) inline
+#define OPS_HOT __attribute__((noinline, hot))
+#define OPS_COLD __attribute__((noinline, cold))
+
+namespace {
+
+/* Where a payload is being made. The put_… functions write below `at` and return where what they wrote begins, or NULL when
+ * that cannot be: there is no room, or the place is not free any more. A tensor may compute its sizes with operators, and
+ * those are recorded where we are writing; so nothing may be written once they have reserved a slot. */
+struct place {
+	char *low;
+	const ops_thread *thread; /* whose block this is */
+	const ops_block *block;   /* its block and slots when the payload was begun */
+	uint32_t slots;
+	bool short_lists; /* leave out tensor lists of more than OPS_INPUT_LIST_MAX */
+};
+
+inline char *take(const place &to, char *at, size_t bytes)
+{
+	if (OPS_UNLIKELY(static_cast<size_t>(at - to.low) < bytes || to.thread->reserved_slots != to.slots ||
+	                 to.thread->block != to.block))
+		return nullptr;
+	return at - bytes;
+}
+
+inline char *put_item(const place &to, char *at, uint8_t tag, size_t n = 0, const void *data = nullptr, size_t bytes = 0,
+                      uint8_t dtype = 0)
+{
+	const ops_input_head head = {tag, dtype, static_cast<uint16_t>(n)};
+
+	at = take(to, at, sizeof(head) + bytes);
+	if (OPS_UNLIKELY(!at))
+		return nullptr;
+	std::memcpy(at, &head, sizeof(head));
+	if (bytes)
+		std::memcpy(at + sizeof(head), data, bytes);
+	return at;
+}
+
+inline bool is_plain(const at::TensorImpl *tensor)
+{
+	return tensor != c10::UndefinedTensorImpl::singleton() && !tensor->is_nested() &&
+	       !tensor->has_symbolic_sizes_strides();
+}
+
+inline uint8_t dtype_of(const at::TensorImpl *tensor)
+{
+	caffe2::TypeMeta type = tensor->dtype(); /* a copy: torch 2.4 asks for one it may change */
+	return static_cast<uint8_t>(type.toScalarType());
+}
+
+/* Takes a number into a hash of an input list. It need not be a good one: see reserve_list. */
+OPS_INLINE void stir(uint64_t *hash, uint64_t number)
+{
+	*hash = (*hash << 5 | *hash >> 59) ^ number;
+}
+
+/* Head, sizes and strides of a tensor, from `at` on upwards. */
+OPS_INLINE void write_strided(char *at, size_t n, const int64_t *sizes, const int64_t *strides, uint8_t dtype,
+                              uint64_t *hash)
+{
+	const ops_input_head head = {OPS_INPUT_TENSOR, dtype, static_cast<uint16_t>(n)};
+	char *const first = at + sizeof(head);
+
+	std::memcpy(at, &head, sizeof(head));
+	stir(hash, dtype);
+	for (size_t i = 0; i < n; i++) { /* both in one loop: its exit is what the processor guesses wrong */
+		std::memcpy(first + i * sizeof(int64_t), &sizes[i], sizeof(int64_t));
+		std::memcpy(first + (n + i) * sizeof(int64_t), &strides[i], sizeof(int64_t));
+		stir(hash, static_cast<uint64_t>(sizes[i]) + 3 * static_cast<uint64_t>(strides[i]));
+	}
+}
+
+constexpr size_t strided_bytes(size_t n)
+{
+	return sizeof(ops_input_head) + 2 * n * sizeof(int64_t);
+}
+
+inline char *put_strided(const place &to, char *at, const at::TensorImpl *tensor)
+{
+	const auto sizes = tensor->sizes();
+	const auto strides = tensor->strides();
+
+	at = take(to, at, strided_bytes(sizes.size()));
+	uint64_t hash = 0;
+	if (at)
+		write_strided(at, sizes.size(), sizes.data(), strides.data(), dtype_of(tensor), &hash);
+	return at;
+}
+
+inline char *put_plain_tensor(const place &to, char *at, const at::TensorImpl *tensor)
+{
+	if (OPS_LIKELY(tensor->layout() == c10::kStrided))
+		return put_strided(to, at, tensor);
+	const auto sizes = tensor->sizes();
+	return put_item(to, at, OPS_INPUT_TENSOR_PLAIN, sizes.size(), sizes.data(), sizes.size() * sizeof(int64_t),
+	                dtype_of(tensor));
+}
+
+/* A tensor with one of these keys may have no strides or no plain sizes. */
+constexpr auto odd_keys = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks | c10::python_ks |
+                          c10::DispatchKeySet(c10::DispatchKey::NestedTensor);
+
+/* The sizes and strides that simply stand in a tensor. Others compute them, perhaps with operators, or have none: NULL. */
+struct standing_sizes : at::TensorImpl {
+	static const c10::impl::SizesAndStrides *of(const at::TensorImpl *tensor)
+	{
+		constexpr auto matches = &standing_sizes::matches_policy; /* for classes derived from it */
+		constexpr auto held = &standing_sizes::sizes_and_strides_;
+		const bool computed = (tensor->*matches)(SizesStridesPolicy::CustomStrides);
+		return computed || tensor->key_set().has_any(odd_keys) ? nullptr : &(tensor->*held);
+	}
+};
+
+/* NONE for whatever is not a scalar. */
+inline char *put_scalar(const place &to, char *at, const c10::IValue &value)
+{
+	if (value.isInt()) {
+		const int64_t number = value.toInt();
+		return put_item(to, at, OPS_INPUT_INT, 0, &number, sizeof(number));
+	}
+	if (value.isBool())
+		return put_item(to, at, OPS_INPUT_BOOL, value.toBool());
+	if (value.isDouble()) {
+		const double number = value.toDouble();
+		return put_item(to, at, OPS_INPUT_DOUBLE, 0, &number, sizeof(number));
+	}
+	if (value.isComplexDouble()) {
+		const c10::complex<double> number = value.toComplexDouble();
+		return put_item(to, at, OPS_INPUT_COMPLEX, 0, &number, sizeof(number));
+	}
+	return put_item(to, at, OPS_INPUT_NONE);
+}
+
+char *put_tensor_list(const place &to, char *at, c10::ArrayRef<c10::IValue> items)
+{
+	if (items.size() > UINT16_MAX || (to.short_lists && items.size() > OPS_INPUT_LIST_MAX))
+		return put_item(to, at, OPS_INPUT_NONE);
+	for (const c10::IValue &item : items)
+		if (!is_plain(item.toTensor().unsafeGetTensorImpl()))
+			return put_item(to, at, OPS_INPUT_NONE);
+	for (size_t i = items.size(); at && i-- > 0;)
+		at = put_plain_tensor(to, at, items[i].toTensor().unsafeGetTensorImpl());
+	return at ? put_item(to, at, OPS_INPUT_TENSOR_LIST, items.size()) : nullptr;
+}
+
+char *put_int_list(const place &to, char *at, c10::ArrayRef<c10::IValue> items)
+{
+	int64_t numbers[OPS_INPUT_LIST_MAX];
+
+	for (size_t i = 0; i < items.size(); i++)
+		numbers[i] = items[i].toInt();
+	return put_item(to, at, OPS_INPUT_INT_LIST, items.size(), numbers, items.size() * sizeof(numbers[0]));
+}
+
+char *put_scalar_list(const place &to, char *at, c10::ArrayRef<c10::IValue> items)
+{
+	bool ints = true;
+
+	if (items.size() > OPS_INPUT_LIST_MAX)
+		return put_item(to, at, OPS_INPUT_NONE);
+	for (const c10::IValue &item : items) {
+		if (!item.isInt() && !item.isBool() && !item.isDouble() && !item.isComplexDouble())
+			return put_item(to, at, OPS_INPUT_NONE);
+		ints = ints && item.isInt();
+	}
+	if (ints)
+		return put_int_list(to, at, items);
+	for (size_t i = items.size(); at && i-- > 0;)
+		at = put_scalar(to, at, items[i]);
+	return at ? put_item(to, at, OPS_INPUT_SCALAR_LIST, items.size()) : nullptr;
+}
+
+/* Any value. NONE for a tensor whose sizes are not to be had. */
+__attribute__((noinline)) char *put_any(const place &to, char *const at, const c10::IValue &value) noexcept
+{
+	try {
+		if (value.isTensor()) {
+			const at::TensorImpl *const tensor = value.toTensor().unsafeGetTensorImpl();
+			return is_plain(tensor) ? put_plain_tensor(to, at, tensor) : put_item(to, at, OPS_INPUT_NONE);
+		}
+		if (!value.isList())
+			return put_scalar(to, at, value);
+		const auto items = value.toListRef();
+		const bool numbers = !items.empty() && items[0].isInt(); /* mostly; to ask for the type of a list takes long */
+		return !numbers && value.isTensorList() ? put_tensor_list(to, at, items) : put_scalar_list(to, at, items);
+	} catch (...) {
+		return put_item(to, at, OPS_INPUT_NONE);
+	}
+}
+
+/* What nearly all inputs are. NULL for others, and when there is no room. */
+OPS_INLINE char *put_usual(char *low, char *at, const c10::IValue &value, uint64_t *hash)
+{
+	static constexpr ops_input_head none_head = {OPS_INPUT_NONE, 0, 0};
+	static constexpr ops_input_head int_head = {OPS_INPUT_INT, 0, 0}, double_head = {OPS_INPUT_DOUBLE, 0, 0};
+	const size_t room = static_cast<size_t>(at - low);
+
+	if (OPS_LIKELY(value.isTensor())) {
+		const at::TensorImpl *const tensor = value.toTensor().unsafeGetTensorImpl();
+		const auto *const sizes = standing_sizes::of(tensor);
+		const caffe2::TypeMeta type = tensor->dtype();
+		if (OPS_UNLIKELY(!sizes || room < strided_bytes(sizes->size()) || !type.isScalarType()))
+			return nullptr;
+		at -= strided_bytes(sizes->size());
+		write_strided(at, sizes->size(), sizes->sizes_data(), sizes->strides_data(), dtype_of(tensor),
+		              hash);
+		return at;
+	}
+	if (value.isNone() && room >= sizeof(none_head)) {
+		at -= sizeof(none_head);
+		std::memcpy(at, &none_head, sizeof(none_head));
+		return at;
+	}
+	if ((!value.isInt() && !value.isDouble()) || room < sizeof(int_head) + sizeof(int64_t))
+		return nullptr;
+	at -= sizeof(int64_t);
+	std::memcpy(at, &value.payload.u, sizeof(int64_t)); /* toInt() is a call, for the sake of symbolic integers */
+	stir(hash, static_cast<uint64_t>(value.payload.u.as_int) + value.isInt());
+	at -= sizeof(int_head);
+	std::memcpy(at, value.isInt() ? &int_head : &double_head, sizeof(int_head));
+	return at;
+}
+
+/* An input list (inputs.h). `*ret_hash` is the same for equal lists. */
+OPS_HOT char *put_inputs(const place &to, char *at, c10::ArrayRef<const c10::IValue> inputs, uint64_t *ret_hash)
+{
+	const uint32_t count = static_cast<uint32_t>(inputs.size());
+	char *const low = to.low;
+	uint64_t hash = count;
+
+	for (size_t i = count; i-- > 0;) {
+		char *const usual = put_usual(low, at, inputs[i], &hash);
+		at = OPS_LIKELY(usual != nullptr) ? usual : put_any(to, at, inputs[i]);
+		if (OPS_UNLIKELY(!at))
+			return nullptr;
+	}
+	if (OPS_UNLIKELY(static_cast<size_t>(at - low) < sizeof(count)))
+		return nullptr;
+	at -= sizeof(count);
+	std::memcpy(at, &count, sizeof(count));
+	*ret_hash = hash;
+	return at;
+}
+
+/* False for a tensor without memory. */
+OPS_INLINE bool describe_storage(const c10::StorageImpl *memory, bool written, ops_storage *ret_storage)
+{
+	const void *address;
+	size_t bytes;
+	try {
+		address = memory->data();
+		bytes = memory->nbytes();
+	} catch (...) { /* a tensor that has none but in name */
+		return false;
+	}
+	const c10::Device device = memory->device();
+	*ret_storage = { /* all at once: field by field the processor stumbles over the bits */
+		reinterpret_cast<uintptr_t>(address),
+		bytes & OPS_STORAGE_BYTES_MAX,
+		static_cast<uint64_t>(device.type()) & 63,
+		static_cast<uint64_t>(device.index() + 1) & 255,
+		written,
+		OPS_ROLE_NONE,
+		0,
+	};
+	return address != nullptr;
+}
+
+OPS_INLINE char *put_storage(const place &to, char *at, const at::TensorImpl *tensor, bool written)
+{
+	const c10::StorageImpl *const memory = tensor->unsafe_storage().unsafeGetStorageImpl();
+	ops_storage storage;
+
+	if (!memory || !describe_storage(memory, written, &storage))
+		return at;
+	if (OPS_UNLIKELY(static_cast<size_t>(at - to.low) < sizeof(storage)))
+		return nullptr;
+	at -= sizeof(storage);
+	std::memcpy(at, &storage, sizeof(storage));
+	return at;
+}
+
+/* Those of a list of tensors. One that is too long is left out as its sizes are. */
+__attribute__((noinline)) char *put_list_storages(const place &to, char *at, const c10::IValue &list, bool written)
+{
+	const auto items = list.toListRef();
+
+	if (items.empty() || !items[0].isTensor() || !list.isTensorList() ||
+	    (to.short_lists && items.size() > OPS_INPUT_LIST_MAX))
+		return at;
+	for (size_t i = items.size(); at && i-- > 0;)
+		at = put_storage(to, at, items[i].toTensor().unsafeGetTensorImpl(), written);
+	return at;
+}
+
+/* The storages of the tensors in an input list (storage.h). None of this runs operators. */
+OPS_HOT char *put_storages(const place &to, char *at, c10::ArrayRef<const c10::IValue> inputs, uint64_t writes)
+{
+	char *const end = at;
+
+	for (size_t i = inputs.size(); at && i-- > 0;) {
+		const bool written = i < 64 && (writes >> i & 1);
+		if (inputs[i].isTensor())
+			at = put_storage(to, at, inputs[i].toTensor().unsafeGetTensorImpl(), written);
+		else if (inputs[i].isList())
+			at = put_list_storages(to, at, inputs[i], written);
+	}
+	const uint32_t bytes = static_cast<uint32_t>(end - at);
+	if (OPS_UNLIKELY(!at || static_cast<size_t>(at - to.low) < sizeof(bytes)))
+		return nullptr;
+	at -= sizeof(bytes);
+	std::memcpy(at, &bytes, sizeof(bytes));
+	return at;
+}
+
+/* A text: length, bytes, padding to 4. */
+struct text {
+	const char *bytes;
+	size_t size;
+};
+constexpr size_t inline_max = 2048; /* longer ones are interned: a block should hold many records */
+
+constexpr size_t text_bytes(size_t size)
+{
+	return sizeof(uint32_t) + ((size + 3) & ~size_t{3});
+}
+
+char *put_text(const place &to, char *at, text text)
+{
+	const uint32_t length = static_cast<uint32_t>(text.size);
+
+	at = take(to, at, text_bytes(text.size));
+	if (!at)
+		return nullptr;
+	std::memcpy(at, &length, sizeof(length));
+	std::memcpy(at + sizeof(length), text.bytes, text.size);
+	return at;
+}
+
+/* Named values: the id that torch gave a RecordFunction, and counters, whose values are filled in at the end. */
+struct named_values {
+	uint64_t record_id;           /* 0: without */
+	const ops_counters *counters; /* NULL: none */
+};
+
+constexpr char record_id_name[] = "Record function id";
+
+char *put_number(const place &to, char *at, const char *name, uint32_t kind, int64_t value)
+{
+	char bytes[sizeof(kind) + sizeof(value)];
+
+	at = at ? take(to, at, sizeof(bytes)) : nullptr;
+	if (!at)
+		return nullptr;
+	std::memcpy(at, &kind, sizeof(kind));
+	std::memcpy(at + sizeof(kind), &value, sizeof(value));
+	return put_text(to, at, {name, std::strlen(name)});
+}
+
+OPS_COLD char *put_values(const place &to, char *at, const named_values &values)
+{
+	uint32_t count = values.counters ? values.counters->count : 0;
+
+	for (uint32_t i = count; i-- > 0;)
+		at = put_number(to, at, values.counters->names[i], OPS_VALUE_COUNT, OPS_COUNT_UNKNOWN);
+	if (values.record_id) {
+		at = put_number(to, at, record_id_name, OPS_VALUE_INT, static_cast<int64_t>(values.record_id));
+		count++;
+	}
+	at = at ? take(to, at, sizeof(count)) : nullptr;
+	if (at)
+		std::memcpy(at, &count, sizeof(count));
+	return at;
+}
+
+/* Where in a script an operator runs: ids of interned texts, 0 none. As it stands in a payload. */
+struct script_place {
+	uint32_t call_stack;
+	uint32_t module_hierarchy;
+};
+
+inline char *put_script(const place &to, char *at, const script_place &script)
+{
+	at = take(to, at, sizeof(script));
+	if (at)
+		std::memcpy(at, &script, sizeof(script));
+	return at;
+}
+
+} // namespace
+
+#endif
