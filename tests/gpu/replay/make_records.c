@@ -79,12 +79,20 @@ static void record(const void *what, size_t what_bytes)
 	records_write(file, RECORDS_RECORD, what, what_bytes, NULL, 0);
 }
 
-/* --- records -------------------------------------------------------------------------------------------------------- */
+/* --- records: cleared first, padding too, for what is written must not depend on the compiler ---------------------------- */
 
 static void call(CUpti_ActivityKind kind, uint32_t id, uint32_t thread, double from_us, double to_us)
 {
-	const CUpti_ActivityAPI made = {.kind = kind, .cbid = id, .start = AT(from_us), .end = AT(to_us), .processId = 4000,
-	                                .threadId = thread, .correlationId = correlation};
+	CUpti_ActivityAPI made;
+
+	memset(&made, 0, sizeof(made));
+	made.kind = kind;
+	made.cbid = id;
+	made.start = AT(from_us);
+	made.end = AT(to_us);
+	made.processId = 4000;
+	made.threadId = thread;
+	made.correlationId = correlation;
 
 	record(&made, sizeof(made));
 }
@@ -104,29 +112,30 @@ static size_t kernel_size(void)
 
 static void kernel(uint32_t name, uint32_t device_id, uint32_t stream, double from_us, double to_us, int32_t blocks, uint32_t node)
 {
-	CUpti_ActivityKernel13 ran = {
-		.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-		.registersPerThread = 40,
-		.start = AT(from_us),
-		.end = AT(to_us),
-		.deviceId = device_id,
-		.contextId = device_id + 1,
-		.streamId = stream,
-		.gridX = blocks,
-		.gridY = 1,
-		.gridZ = 1,
-		.blockX = 256,
-		.blockY = 1,
-		.blockZ = 1,
-		.staticSharedMemory = 4096,
-		.correlationId = correlation,
-		.name = (const char *)(uintptr_t)name,
-		.graphId = node ? 3 : 0,
-		.graphNodeId = node,
-		.channelID = 10,
-		.channelType = CUPTI_CHANNEL_TYPE_COMPUTE,
-		.priority = -2,
-	};
+	CUpti_ActivityKernel13 ran;
+
+	memset(&ran, 0, sizeof(ran));
+	ran.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+	ran.registersPerThread = 40;
+	ran.start = AT(from_us);
+	ran.end = AT(to_us);
+	ran.deviceId = device_id;
+	ran.contextId = device_id + 1;
+	ran.streamId = stream;
+	ran.gridX = blocks;
+	ran.gridY = 1;
+	ran.gridZ = 1;
+	ran.blockX = 256;
+	ran.blockY = 1;
+	ran.blockZ = 1;
+	ran.staticSharedMemory = 4096;
+	ran.correlationId = correlation;
+	ran.name = (const char *)(uintptr_t)name;
+	ran.graphId = node ? 3 : 0;
+	ran.graphNodeId = node;
+	ran.channelID = 10;
+	ran.channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
+	ran.priority = -2;
 
 	record(&ran, kernel_size());
 }
@@ -140,18 +149,21 @@ static void launch(uint32_t name, uint32_t thread, uint32_t device_id, uint32_t 
 static void copy(CUpti_ActivityMemcpyKind kind, CUpti_ActivityMemoryKind from, CUpti_ActivityMemoryKind to, uint64_t count,
                  uint32_t stream, double from_us, double to_us)
 {
-	const CUpti_ActivityMemcpy7 moved = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
-	                                     .copyKind = (uint8_t)kind,
-	                                     .srcKind = (uint8_t)from,
-	                                     .dstKind = (uint8_t)to,
-	                                     .bytes = count,
-	                                     .start = AT(from_us),
-	                                     .end = AT(to_us),
-	                                     .contextId = 1,
-	                                     .streamId = stream,
-	                                     .correlationId = correlation,
-	                                     .channelID = 12,
-	                                     .channelType = CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY};
+	CUpti_ActivityMemcpy7 moved;
+
+	memset(&moved, 0, sizeof(moved));
+	moved.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+	moved.copyKind = (uint8_t)kind;
+	moved.srcKind = (uint8_t)from;
+	moved.dstKind = (uint8_t)to;
+	moved.bytes = count;
+	moved.start = AT(from_us);
+	moved.end = AT(to_us);
+	moved.contextId = 1;
+	moved.streamId = stream;
+	moved.correlationId = correlation;
+	moved.channelID = 12;
+	moved.channelType = CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY;
 
 	record(&moved, version < 20 ? sizeof(CUpti_ActivityMemcpy5)
 	               : version < 130000 ? sizeof(CUpti_ActivityMemcpy6)
@@ -160,65 +172,86 @@ static void copy(CUpti_ActivityMemcpyKind kind, CUpti_ActivityMemoryKind from, C
 
 static void peer_copy(uint64_t count, double from_us, double to_us)
 {
-	const CUpti_ActivityMemcpyPtoP4 moved = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY2,
-	                                         .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP,
-	                                         .srcKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
-	                                         .dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
-	                                         .bytes = count,
-	                                         .start = AT(from_us),
-	                                         .end = AT(to_us),
-	                                         .contextId = 1,
-	                                         .streamId = 7,
-	                                         .srcContextId = 1,
-	                                         .dstDeviceId = 1,
-	                                         .dstContextId = 2,
-	                                         .correlationId = correlation};
+	CUpti_ActivityMemcpyPtoP4 moved;
+
+	memset(&moved, 0, sizeof(moved));
+	moved.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+	moved.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+	moved.srcKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+	moved.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+	moved.bytes = count;
+	moved.start = AT(from_us);
+	moved.end = AT(to_us);
+	moved.contextId = 1;
+	moved.streamId = 7;
+	moved.srcContextId = 1;
+	moved.dstDeviceId = 1;
+	moved.dstContextId = 2;
+	moved.correlationId = correlation;
 
 	record(&moved, sizeof(moved));
 }
 
 static void set(uint64_t count, double from_us, double to_us, uint32_t node)
 {
-	const CUpti_ActivityMemset5 filled = {.kind = CUPTI_ACTIVITY_KIND_MEMSET,
-	                                      .bytes = count,
-	                                      .start = AT(from_us),
-	                                      .end = AT(to_us),
-	                                      .contextId = 1,
-	                                      .streamId = 7,
-	                                      .correlationId = correlation,
-	                                      .memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
-	                                      .graphNodeId = node,
-	                                      .graphId = node ? 3 : 0};
+	CUpti_ActivityMemset5 filled;
+
+	memset(&filled, 0, sizeof(filled));
+	filled.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+	filled.bytes = count;
+	filled.start = AT(from_us);
+	filled.end = AT(to_us);
+	filled.contextId = 1;
+	filled.streamId = 7;
+	filled.correlationId = correlation;
+	filled.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+	filled.graphNodeId = node;
+	filled.graphId = node ? 3 : 0;
 
 	record(&filled, version < 130000 ? sizeof(CUpti_ActivityMemset4) : sizeof(filled));
 }
 
 static void wait_for(CUpti_ActivitySynchronizationType type, uint32_t context, uint32_t stream, uint32_t event, double from_us, double to_us)
 {
-	const CUpti_ActivitySynchronization2 waited = {.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-	                                               .type = type,
-	                                               .start = AT(from_us),
-	                                               .end = AT(to_us),
-	                                               .correlationId = correlation,
-	                                               .contextId = context,
-	                                               .streamId = stream,
-	                                               .cudaEventId = event};
+	CUpti_ActivitySynchronization2 waited;
+
+	memset(&waited, 0, sizeof(waited));
+	waited.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+	waited.type = type;
+	waited.start = AT(from_us);
+	waited.end = AT(to_us);
+	waited.correlationId = correlation;
+	waited.contextId = context;
+	waited.streamId = stream;
+	waited.cudaEventId = event;
 
 	record(&waited, version < CUPTI_12_9 ? sizeof(CUpti_ActivitySynchronization) : sizeof(waited));
 }
 
 static void event(uint32_t stream, uint32_t id)
 {
-	const CUpti_ActivityCudaEvent recorded = {.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT, .correlationId = correlation, .contextId = 1,
-	                                          .streamId = stream, .eventId = id};
+	CUpti_ActivityCudaEvent recorded;
+
+	memset(&recorded, 0, sizeof(recorded));
+	recorded.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+	recorded.correlationId = correlation;
+	recorded.contextId = 1;
+	recorded.streamId = stream;
+	recorded.eventId = id;
 
 	record(&recorded, sizeof(recorded));
 }
 
 static void overhead(CUpti_ActivityOverheadKind kind, double from_us, double to_us)
 {
-	CUpti_ActivityOverhead3 spent = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD, .overheadKind = kind,
-	                                 .objectKind = CUPTI_ACTIVITY_OBJECT_THREAD, .start = AT(from_us), .end = AT(to_us)};
+	CUpti_ActivityOverhead3 spent;
+
+	memset(&spent, 0, sizeof(spent));
+	spent.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+	spent.overheadKind = kind;
+	spent.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
+	spent.start = AT(from_us);
+	spent.end = AT(to_us);
 
 	spent.objectId.pt.processId = 4000;
 	spent.objectId.pt.threadId = MAIN;
@@ -227,9 +260,16 @@ static void overhead(CUpti_ActivityOverheadKind kind, double from_us, double to_
 
 static void marker(uint32_t id, CUpti_ActivityFlag flags, double us, uint32_t name)
 {
-	CUpti_ActivityMarker2 marked = {.kind = CUPTI_ACTIVITY_KIND_MARKER, .flags = flags, .timestamp = AT(us), .id = id,
-	                                .objectKind = CUPTI_ACTIVITY_OBJECT_THREAD, .name = (const char *)(uintptr_t)name,
-	                                .domain = (const char *)(uintptr_t)DOMAIN};
+	CUpti_ActivityMarker2 marked;
+
+	memset(&marked, 0, sizeof(marked));
+	marked.kind = CUPTI_ACTIVITY_KIND_MARKER;
+	marked.flags = flags;
+	marked.timestamp = AT(us);
+	marked.id = id;
+	marked.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
+	marked.name = (const char *)(uintptr_t)name;
+	marked.domain = (const char *)(uintptr_t)DOMAIN;
 
 	marked.objectId.pt.processId = 4000;
 	marked.objectId.pt.threadId = MAIN;
@@ -238,7 +278,12 @@ static void marker(uint32_t id, CUpti_ActivityFlag flags, double us, uint32_t na
 
 static void environment(CUpti_ActivityEnvironmentKind kind, double us, uint32_t first, uint32_t second)
 {
-	CUpti_ActivityEnvironment state = {.kind = CUPTI_ACTIVITY_KIND_ENVIRONMENT, .timestamp = AT(us), .environmentKind = kind};
+	CUpti_ActivityEnvironment state;
+
+	memset(&state, 0, sizeof(state));
+	state.kind = CUPTI_ACTIVITY_KIND_ENVIRONMENT;
+	state.timestamp = AT(us);
+	state.environmentKind = kind;
 
 	state.data.speed.smClock = first; /* the first field of each */
 	state.data.speed.memoryClock = second;
@@ -247,13 +292,16 @@ static void environment(CUpti_ActivityEnvironmentKind kind, double us, uint32_t 
 
 static void pool(double us, uint64_t held, uint64_t used)
 {
-	const CUpti_ActivityMemoryPool3 state = {.kind = CUPTI_ACTIVITY_KIND_MEMORY_POOL,
-	                                         .memoryPoolOperationType = CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_TRIMMED,
-	                                         .memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL,
-	                                         .address = 0x7000,
-	                                         .size = held,
-	                                         .timestamp = AT(us),
-	                                         .utilizedSize = used};
+	CUpti_ActivityMemoryPool3 state;
+
+	memset(&state, 0, sizeof(state));
+	state.kind = CUPTI_ACTIVITY_KIND_MEMORY_POOL;
+	state.memoryPoolOperationType = CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_TRIMMED;
+	state.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
+	state.address = 0x7000;
+	state.size = held;
+	state.timestamp = AT(us);
+	state.utilizedSize = used;
 
 	record(&state, version < 130000 ? sizeof(CUpti_ActivityMemoryPool2) : sizeof(state));
 }
