@@ -256,7 +256,14 @@ static void append_foot(struct ops_table *t)
 	}
 }
 
-static enum ops_code make(struct ops_table *t, struct ops_error *error)
+static void write_text(struct ops_table *t, const uint32_t *order)
+{
+	append_head(t);
+	append_rows(t, order);
+	append_foot(t);
+}
+
+static enum ops_code make(struct ops_table *t, void (*write)(struct ops_table *, const uint32_t *), struct ops_error *error)
 {
 	uint32_t *order = NULL;
 	enum ops_code code = OPS_OK;
@@ -269,31 +276,37 @@ static enum ops_code make(struct ops_table *t, struct ops_error *error)
 	if (code == OPS_OK)
 		code = ops_table_survey(t, error);
 	if (code == OPS_OK) {
-		append_head(t);
-		append_rows(t, order);
-		append_foot(t);
-		if (t->out.failed || t->scratch.failed)
+		write(t, order);
+		if (t->scratch.failed)
 			code = ops_fault_memory(error);
 	}
 	ops_free(order);
 	return code;
 }
 
-enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_rows *rows,
-			     const struct ops_table_options *options, char **ret_text, size_t *ret_size,
-			     struct ops_error *error)
+enum ops_code ops_table_make(const struct ops_trace *trace, const struct ops_rows *rows,
+                             const struct ops_table_options *options,
+                             void (*write)(struct ops_table *, const uint32_t *), char **ret_text, size_t *ret_size,
+                             struct ops_error *error)
 {
 	struct ops_table t = {.trace = trace, .rows = rows, .options = options};
 	enum ops_code code = OPS_OK;
 
 	t.unit = ops_time_unit_of(options->time_unit);
 	if (rows->count > 0) /* a table of nothing is the empty text */
-		code = make(&t, error);
+		code = make(&t, write, error);
 	ops_free(t.name_lengths);
 	ops_free(t.shapes_lengths);
 	ops_free(t.frame_lengths);
 	ops_buffer_release(&t.scratch);
 	return ops_buffer_give(&t.out, code, ret_text, ret_size, error);
+}
+
+enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_rows *rows,
+                             const struct ops_table_options *options, char **ret_text, size_t *ret_size,
+                             struct ops_error *error)
+{
+	return ops_table_make(trace, rows, options, write_text, ret_text, ret_size, error);
 }
 
 void ops_free_text(char *text)

@@ -48,6 +48,13 @@ struct ops_table {
 	struct ops_buffer out;
 };
 
+/* Sorts and surveys the rows and lets `write` fill `out`, in the order that it is given (NULL: as they are). The text is
+ * released with ops_free_text; it is empty when there are no rows. */
+enum ops_code ops_table_make(const struct ops_trace *trace, const struct ops_rows *rows,
+                             const struct ops_table_options *options,
+                             void (*write)(struct ops_table *table, const uint32_t *order), char **ret_text,
+                             size_t *ret_size, struct ops_error *error);
+
 /* The first pass over all rows: fills everything up to `scratch`. The caller frees the arrays of lengths in any case.
  * OPS_STATE when rows have device times but no device is named. */
 enum ops_code ops_table_survey(struct ops_table *table, struct ops_error *error);

@@ -8,9 +8,6 @@
 #include <string.h>
 
 #include "analyze/table.h"
-#include "analyze/table_sort.h"
-#include "base/alloc.h"
-#include "base/fault.h"
 #include "base/markup.h"
 
 #define BAR_WIDTH 48
@@ -170,39 +167,15 @@ static void append_foot(struct ops_table *t, size_t shown)
 	ops_buffer_append_text(&t->out, "</p></div>");
 }
 
-static enum ops_code make(struct ops_table *t, struct ops_error *error)
+static void write_html(struct ops_table *t, const uint32_t *order)
 {
-	uint32_t *order = NULL;
-	enum ops_code code = OPS_OK;
-
-	if (t->options->max_name_column_width < 0 || t->options->max_shapes_column_width < 0)
-		return ops_fault(error, OPS_INVALID, "the width of a column is negative");
-	if (t->options->sort_by)
-		code = ops_table_sort(t->trace, t->options->stacks, t->rows, t->options->sort_by, &order, error);
-	if (!code)
-		code = ops_table_survey(t, error);
-	if (!code) {
-		append_head(t);
-		append_foot(t, append_rows(t, order));
-		code = t->scratch.failed ? ops_fault_memory(error) : OPS_OK;
-	}
-	ops_free(order);
-	return code;
+	append_head(t);
+	append_foot(t, append_rows(t, order));
 }
 
 enum ops_code ops_table_html(const struct ops_trace *trace, const struct ops_rows *rows,
                              const struct ops_table_options *options, char **ret_text, size_t *ret_size,
                              struct ops_error *error)
 {
-	struct ops_table t = {.trace = trace, .rows = rows, .options = options};
-	enum ops_code code = OPS_OK;
-
-	t.unit = ops_time_unit_of(options->time_unit);
-	if (rows->count > 0)
-		code = make(&t, error);
-	ops_free(t.name_lengths);
-	ops_free(t.shapes_lengths);
-	ops_free(t.frame_lengths);
-	ops_buffer_release(&t.scratch);
-	return ops_buffer_give(&t.out, code, ret_text, ret_size, error);
+	return ops_table_make(trace, rows, options, write_html, ret_text, ret_size, error);
 }
