@@ -29,11 +29,11 @@ def test_spec_1_9_performance_events_pagefaults(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with profile(experimental_config=counting("pagefaults", "task-clock"), record_shapes=True) as prof:
-            torch.ones(1 << 22)  # 16 MB, never touched before
+            torch.ones(1 << 24)  # 64 MB, never touched before: few faults where the kernel gives large pages
             torch.ones(1)
     prof.profiler.trace.check()
     large, small = [event for event in prof.events() if event.name == "aten::ones"]
-    assert large.performance_counters["pagefaults"] > small.performance_counters["pagefaults"] + 4
+    assert large.performance_counters["pagefaults"] > small.performance_counters["pagefaults"] + 2
     assert all(event.performance_counters["task-clock"] >= 0 for event in prof.events())
     (fill,) = [event for event in large.cpu_children if event.name == "aten::fill_"]
     assert fill.performance_counters["pagefaults"] <= large.performance_counters["pagefaults"]
