@@ -33,7 +33,7 @@ test("findings say what to gain and where", async () => {
 	const { findings } = await printed<AdviceReply>(opstrobe, "advise", trace);
 	const finding = findings.find((each) => each.id === "loader-bound")!;
 	expect(gainOf(finding)).toBe(`−${Math.round(finding.predicted_gain_percent!)} % of a step`);
-	expect(placeName(finding.where[0]!)).toBe("train.py:50  train");
+	expect(placeName(finding.where[0]!)).toBe("train.py:50  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
 	expect(problemOf(finding)).toContain("num_workers");
 	expect(webLink(finding)).toMatch(/^https:/);
 	expect(webLink({ ...finding, links: ["javascript:alert(1)", "command:rm"] })).toBeUndefined();
