@@ -87,7 +87,7 @@ for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_
 		failed=$((failed + 1))
 		tail -n 60 "$logs/$step.log"
 		# Again at the end, where a long log does not bury them.
-		failures+=$(sed 's/\x1b\[[0-9;]*m//g' "$logs/$step.log" | grep -E '^ *(FAIL|FAILED|ERROR) |^ *×|^ *[0-9]+/[0-9]+ .*(FAIL|TIMEOUT)' | sort -u | head -n 20)$'\n'
+		failures+=$(sed 's/\x1b\[[0-9;]*m//g' "$logs/$step.log" | grep -E '^ *(FAIL|FAILED|ERROR) |^ *×|^ *[0-9]+/[0-9]+ .*(FAIL|TIMEOUT)' | sort -u | head -n 20 || true)$'\n'
 	fi
 	counts=$(grep -E '^(Ok|Fail|Timeout|Skipped): +[1-9]|^=* ?[0-9].*(passed|failed|skipped|error).* in ' "$logs/$step.log" |
 		tr -s ' =\n' ' ' || true)
