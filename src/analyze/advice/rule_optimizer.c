@@ -118,7 +118,7 @@ static bool report(struct advice *advice, const struct advice_rule *rule, struct
 	return advice_report_add(advice, rule, &update->steps,
 	                         (struct advice_gain){.ns = total_ns - fused, .confidence = ADVICE_LIKELY},
 	                         "the optimizer calls %.0f operators a step, one parameter after the other, in %.3f ms (%.1f %%). "
-	                         "Gain: that time, less the %.3f ms that memory takes to pass %.3g elements and their states once.",
+	                         "Gain: that time, less the %.3f ms that memory takes to pass %.0f elements and their states once.",
 	                         advice_per_step(advice, update->operators), advice_step_ms(advice, total_ns),
 	                         advice_percent(advice, total_ns), advice_step_ms(advice, fused),
 	                         elements / (double)advice->step_count);
