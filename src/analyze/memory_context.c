@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 #define SCOPE_BACKWARD_FUNCTION 1
 
@@ -18,20 +19,13 @@ enum name_flag {
 	NAME_ACCUMULATE = 8,
 };
 
-static bool begins_with(struct ops_string text, const char *prefix)
-{
-	size_t size = strlen(prefix);
-
-	return text.size >= size && memcmp(text.bytes, prefix, size) == 0;
-}
-
 static uint8_t flags_of(struct ops_string name)
 {
-	if (begins_with(name, "autograd::engine::evaluate_function: "))
+	if (ops_begins_with(name.bytes, name.size, "autograd::engine::evaluate_function: "))
 		return NAME_EVALUATE;
-	if (begins_with(name, "Optimizer.step#"))
+	if (ops_begins_with(name.bytes, name.size, "Optimizer.step#"))
 		return NAME_STEP;
-	if (name.size == strlen("torch::autograd::AccumulateGrad") && begins_with(name, "torch::autograd::AccumulateGrad"))
+	if (name.size == strlen("torch::autograd::AccumulateGrad") && ops_begins_with(name.bytes, name.size, "torch::autograd::AccumulateGrad"))
 		return NAME_OPERATOR | NAME_ACCUMULATE;
 	return memmem(name.bytes, name.size, "::", 2) ? NAME_OPERATOR : 0;
 }

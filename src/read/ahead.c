@@ -7,11 +7,11 @@
 #include "read/source.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/thread.h"
 
 #define BLOCK_BYTES (256u << 10)
 #define BLOCK_COUNT 4u
@@ -157,18 +157,6 @@ static void ahead_close(struct ops_source *base)
 
 static const struct ops_source_type ahead_type = {ahead_read, ahead_close};
 
-/* With all signals blocked: they are the program's. */
-static bool start_thread(struct ahead_source *source)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	source->has_thread = pthread_create(&source->thread, NULL, work, source) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return source->has_thread;
-}
-
 enum ops_code ops_source_open_ahead(struct ops_source *take_inner, struct ops_source **ret_source,
                                     struct ops_error *error)
 {
@@ -188,7 +176,8 @@ enum ops_code ops_source_open_ahead(struct ops_source *take_inner, struct ops_so
 		ahead_close(&source->base);
 		return ops_fault_memory(error);
 	}
-	if (!start_thread(source)) {
+	source->has_thread = ops_thread_start(&source->thread, work, source);
+	if (!source->has_thread) {
 		ahead_close(&source->base);
 		return ops_fault(error, OPS_NO_MEMORY, "cannot start a thread");
 	}

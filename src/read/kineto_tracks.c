@@ -7,12 +7,7 @@
 
 #include <string.h>
 
-static bool starts_with(const char *text, size_t size, const char *prefix)
-{
-	size_t prefix_size = strlen(prefix);
-
-	return size >= prefix_size && memcmp(text, prefix, prefix_size) == 0;
-}
+#include "base/text.h"
 
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
@@ -26,7 +21,7 @@ static int64_t take_name(struct kineto_reader *reader, const struct ops_json_mem
 	if (!value || kineto_integer(value, &id))
 		return value ? id : 0;
 	number = *value;
-	if (starts_with(value->value, value->value_size, "stream ")) {
+	if (ops_begins_with(value->value, value->value_size, "stream ")) {
 		number.value += 7;
 		number.value_size -= 7;
 	}
@@ -95,7 +90,7 @@ static void name_track(struct kineto_reader *reader, struct ops_track *track, co
 
 	if (reader->own) /* which says so at its head */
 		return;
-	if (starts_with(name.value, size, "thread ") || starts_with(name.value, size, "stream ")) {
+	if (ops_begins_with(name.value, size, "thread ") || ops_begins_with(name.value, size, "stream ")) {
 		if (name.value[0] == 's')
 			track->kind = OPS_TRACK_STREAM;
 		at += at < size && name.value[at] == '-';
@@ -159,7 +154,7 @@ void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member
 {
 	const struct ops_json_member *text = kineto_find_arg(reader, "name");
 
-	if (name && starts_with(name->value, name->value_size, "process_")) {
+	if (name && ops_begins_with(name->value, name->value_size, "process_")) {
 		take_process_row(reader, name, pid);
 	} else if (name && KINETO_IS(name->value, name->value_size, "thread_name") && text && text->type == '"') {
 		uint32_t track = kineto_track(reader, pid, tid);

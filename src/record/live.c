@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/text.h"
 #include "record/block.h"
 #include "record/recorder.h"
 
@@ -67,14 +68,9 @@ struct ops_live {
 
 /* --- rows ------------------------------------------------------------------------------------------------------------ */
 
-static bool begins(const char *bytes, size_t size, const char *prefix)
-{
-	return size >= strlen(prefix) && !memcmp(bytes, prefix, strlen(prefix));
-}
-
 static uint32_t find_row(struct ops_live *live, const char *bytes, size_t size)
 {
-	bool is_step = begins(bytes, size, "ProfilerStep#");
+	bool is_step = ops_begins_with(bytes, size, "ProfilerStep#");
 	uint32_t row;
 
 	if (is_step)
@@ -92,7 +88,7 @@ static uint32_t find_row(struct ops_live *live, const char *bytes, size_t size)
 	if (is_step && live->step_row != row) { /* a program that says what its steps are knows better than an optimizer */
 		live->step_row = row;
 		live->state.steps = live->step_distances = live->last_step_ticks = 0;
-	} else if (live->step_row == OPS_INTERN_NONE && begins(bytes, size, "Optimizer.step#")) {
+	} else if (live->step_row == OPS_INTERN_NONE && ops_begins_with(bytes, size, "Optimizer.step#")) {
 		live->step_row = row;
 	}
 	return row;

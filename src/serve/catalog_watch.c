@@ -5,13 +5,13 @@
  */
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "serve/catalog.h"
 
 #define UNTOLD_MS 10000
@@ -66,12 +66,7 @@ struct watch *watch_new(struct catalog *catalog)
 
 bool watch_start(struct watch *watch)
 {
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	watch->started = !pthread_create(&watch->thread, NULL, look_again, watch);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	watch->started = ops_thread_start(&watch->thread, look_again, watch);
 	return watch->started;
 }
 

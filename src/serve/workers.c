@@ -5,11 +5,11 @@
 #include "serve/workers.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 
 #define QUICK_THREADS 2
 #define SLOW_THREADS_MIN 2
@@ -76,16 +76,11 @@ static void *work(void *context)
 
 static bool start(struct workers *workers, struct queue *queue, long threads)
 {
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (long i = 0; i < threads; i++)
-		if (!pthread_create(&workers->thread[workers->threads], NULL, work, queue))
+		if (ops_thread_start(&workers->thread[workers->threads], work, queue))
 			workers->threads++;
 		else
 			threads = i; /* with one of them it goes on */
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return threads > 0;
 }
 

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
+#include "base/text.h"
 
 struct end {
 	struct ops_string name;
@@ -20,20 +21,13 @@ struct end {
 
 typedef OPS_ARRAY(struct end) end_list;
 
-static bool begins_with(struct ops_string text, const char *prefix)
-{
-	size_t size = strlen(prefix);
-
-	return text.size >= size && memcmp(text.bytes, prefix, size) == 0;
-}
-
 /* Point to point operations end at different times on either side. */
 static bool is_collective(uint8_t kind, struct ops_string name, bool device)
 {
 	static const char *const two_sided[] = {"SendRecv", "send", "recv", "Send", "Recv"};
 
-	if (device ? kind != OPS_EVENT_KERNEL || !begins_with(name, "nccl")
-	           : (kind != OPS_EVENT_CPU_OP && kind != OPS_EVENT_USER_ANNOTATION) || !begins_with(name, "gloo:"))
+	if (device ? kind != OPS_EVENT_KERNEL || !ops_begins_with(name.bytes, name.size, "nccl")
+	           : (kind != OPS_EVENT_CPU_OP && kind != OPS_EVENT_USER_ANNOTATION) || !ops_begins_with(name.bytes, name.size, "gloo:"))
 		return false;
 	for (size_t i = 0; i < sizeof(two_sided) / sizeof(two_sided[0]); i++)
 		if (memmem(name.bytes, name.size, two_sided[i], strlen(two_sided[i])))

@@ -7,14 +7,13 @@
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/text.h"
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
 static bool starts(struct ops_string text, const char *with)
 {
-	size_t size = strlen(with);
-
-	return text.size >= size && memcmp(text.bytes, with, size) == 0;
+	return ops_begins_with(text.bytes, text.size, with);
 }
 
 static bool ends(struct ops_string text, const char *with)
