@@ -216,6 +216,8 @@ bool advice_read_machine(struct advice *advice);
 void advice_correct_times(struct advice *advice);
 bool advice_take_out_waits(struct advice *advice);
 bool advice_find_steps(struct advice *advice);
+/* The last step that has begun at a time, or the first; `at` is that of an earlier time. */
+size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns);
 void advice_find_faults(struct advice *advice);
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */

@@ -103,8 +103,7 @@ void advice_find_faults(struct advice *advice)
 	double faults = 0, bytes = 0;
 
 	for (size_t i = 0; i < count && steps; i++) {
-		while (at + 1 < steps && advice->views.steps.items[at + 1].host_start_ns <= records[i].time_ns)
-			at++;
+		at = advice_next_step(advice, at, records[i].time_ns);
 		if (advice->steady[at] && records[i].device_type == 0 && records[i].bytes > 0 &&
 		    records[i].time_ns >= advice->views.steps.items[at].host_start_ns)
 			bytes += (double)records[i].bytes;

@@ -7,6 +7,13 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
+size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns)
+{
+	while (at + 1 < advice->views.steps.count && advice->views.steps.items[at + 1].host_start_ns <= ns)
+		at++;
+	return at;
+}
+
 static int compare_ns(const void *a, const void *b)
 {
 	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
@@ -84,8 +91,7 @@ static bool find_paces(const struct advice *advice, const uint8_t *steady, struc
 		paces[i] = (struct pace){i, ops_difference(advice->views.steps.items[i].end_ns,
 		                                           advice->views.steps.items[i].start_ns), 0};
 	for (uint32_t row = 0; row < events->count; row++) {
-		while (at + 1 < steps && advice->views.steps.items[at + 1].host_start_ns <= events->start_ns[row])
-			at++;
+		at = advice_next_step(advice, at, events->start_ns[row]);
 		paces[at].rows++;
 		paces[at].ns = ops_difference(paces[at].ns, advice->lost_ns[row]);
 		if (advice->views.parts[row] == VIEW_LOADER && advice_text_has(advice_name(advice, row), "_MultiProcessing"))
@@ -159,8 +165,7 @@ bool advice_find_steps(struct advice *advice)
 	}
 	for (uint32_t row = 0; row < events->count; row++) {
 		advice->step_of[row] = OPS_NONE;
-		while (at + 1 < steps && advice->views.steps.items[at + 1].host_start_ns <= events->start_ns[row])
-			at++;
+		at = advice_next_step(advice, at, events->start_ns[row]);
 		if (steps && advice->steady[at] && events->start_ns[row] >= advice->views.steps.items[at].host_start_ns &&
 		    events->start_ns[row] < advice->views.steps.items[at].end_ns &&
 		    !(events->flags[row] & OPS_EVENT_HIDDEN))

@@ -73,8 +73,7 @@ static size_t gather(const struct advice *advice, uint32_t track, const uint64_t
 	size_t count = 0, at = 0;
 
 	for (uint32_t row = 0; row < events->count; row++) {
-		while (at + 1 < advice->views.steps.count && advice->views.steps.items[at + 1].host_start_ns <= events->start_ns[row])
-			at++;
+		at = advice_next_step(advice, at, events->start_ns[row]);
 		if (events->track[row] != track || (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) ||
 		    events->start_ns[row] < advice->views.steps.items[at].host_start_ns ||
 		    events->start_ns[row] >= advice->views.steps.items[at].end_ns)

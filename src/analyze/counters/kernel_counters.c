@@ -29,13 +29,6 @@ struct kernels {
 	struct ops_intern counters;
 };
 
-static bool starts_before(const void *context, uint32_t a, uint32_t b)
-{
-	const struct event_row *rows = context;
-
-	return rows[a].ts_ns < rows[b].ts_ns;
-}
-
 static bool is_counted(const struct event_table *table, const struct event_row *row)
 {
 	return ops_string_is(ops_event_category(table->trace, row->source), "cuda_profiler_range");
@@ -57,8 +50,8 @@ static bool find_rows(struct kernels *kernels)
 		else if (row->kind == OPS_EVENT_RUNTIME && ops_string_starts(event_name(table, row), "cudaLaunchKernel"))
 			kernels->launches[kernels->launch_count++] = table->kept[i];
 	}
-	return ops_sort_rows(kernels->ranges, kernels->range_count, starts_before, table->rows) &&
-	       ops_sort_rows(kernels->launches, kernels->launch_count, starts_before, table->rows);
+	return ops_sort_rows(kernels->ranges, kernels->range_count, event_starts_before, table->rows) &&
+	       ops_sort_rows(kernels->launches, kernels->launch_count, event_starts_before, table->rows);
 }
 
 /* Parents stand above their children, so that one pass does. */

@@ -285,13 +285,6 @@ static bool is_chosen(const struct work *work, const struct event_row *row)
 	       (filter->place == ANYWHERE || (work->anchor != OPS_NONE && is_at_place(work, row)));
 }
 
-static bool starts_before(const void *context, uint32_t a, uint32_t b)
-{
-	const struct event_row *rows = context;
-
-	return rows[a].ts_ns < rows[b].ts_ns;
-}
-
 /* Which of the rows that are kept `place` is about, in order of time. False when memory is out. */
 static bool find_anchor(struct work *work)
 {
@@ -307,7 +300,7 @@ static bool find_anchor(struct work *work)
 		if (name.size == wanted->size && !memcmp(name.bytes, wanted->bytes, name.size))
 			found[count++] = table->kept[i];
 	}
-	if (!found || !ops_sort_rows(found, (size_t)count, starts_before, table->rows)) {
+	if (!found || !ops_sort_rows(found, (size_t)count, event_starts_before, table->rows)) {
 		ops_free(found);
 		return false;
 	}

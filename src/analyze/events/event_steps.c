@@ -43,13 +43,6 @@ struct stretches {
 	size_t count;
 };
 
-static bool starts_before(const void *context, uint32_t a, uint32_t b)
-{
-	const struct event_row *rows = context;
-
-	return rows[a].ts_ns < rows[b].ts_ns;
-}
-
 static void heap_swap(uint32_t *a, uint32_t *b)
 {
 	uint32_t kept = *a;
@@ -120,7 +113,7 @@ static bool find_stretches(struct event_table *table, struct stretches *stretche
 		times[2 * i] = table->rows[row].ts_ns;
 		times[2 * i + 1] = event_end(&table->rows[row]);
 	}
-	done = done && ops_sort_rows(by_start, steps, starts_before, table->rows);
+	done = done && ops_sort_rows(by_start, steps, event_starts_before, table->rows);
 	if (done) {
 		qsort(times, 2 * steps, sizeof(*times), compare_times);
 		sweep(table, by_start, times, by_start + steps, stretches);

@@ -127,6 +127,14 @@ static inline int64_t event_end(const struct event_row *row)
 	return row->ts_ns + row->dur_ns;
 }
 
+/* For ops_sort_rows: by time. `context` is the table's rows. */
+static inline bool event_starts_before(const void *context, uint32_t a, uint32_t b)
+{
+	const struct event_row *rows = context;
+
+	return rows[a].ts_ns < rows[b].ts_ns;
+}
+
 static inline struct ops_string event_name(const struct event_table *table, const struct event_row *row)
 {
 	return ops_trace_string(table->trace, row->name);
