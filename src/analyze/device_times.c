@@ -22,10 +22,23 @@ bool ops_event_on_device(const struct ops_trace *trace, uint32_t row)
 	return ops_trace_tracks(trace, &count)[ops_trace_events(trace)->track[row]].kind == OPS_TRACK_STREAM;
 }
 
+static bool has_streams(const struct ops_trace *trace)
+{
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (tracks[i].kind == OPS_TRACK_STREAM)
+			return true;
+	return false;
+}
+
 const char *ops_trace_device(const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 
+	if (!has_streams(trace))
+		return NULL;
 	for (uint32_t row = 0; row < events->count; row++)
 		if (ops_event_on_device(trace, row))
 			return "cuda";
@@ -170,17 +183,6 @@ static void add_times(const struct attribution *a, struct ops_event_costs *costs
 		if (parent != OPS_NONE && !on_stream(a, row))
 			costs->device_time[parent] = ops_sum(costs->device_time[parent], costs->device_time[row]);
 	}
-}
-
-static bool has_streams(const struct ops_trace *trace)
-{
-	size_t count;
-	const struct ops_track *tracks = ops_trace_tracks(trace, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (tracks[i].kind == OPS_TRACK_STREAM)
-			return true;
-	return false;
 }
 
 bool ops_device_times(struct ops_event_costs *costs, const struct ops_trace *trace)
