@@ -15,6 +15,7 @@
 #include <opstrobe/read.h>
 
 #include "../../base/failing.h"
+#include "asking.h"
 #include "base/buffer.h"
 
 static void add(struct ops_buffer *text, const char *category, const char *name, double us, double duration_us,
@@ -104,16 +105,9 @@ static void joins_workers(void **state)
 	ops_trace_unref(trace);
 }
 
-static void advise(void *context)
+static void ask(void *trace)
 {
-	struct ops_worker worker = {context, "w", 0};
-	struct ops_error error;
-	char *text = NULL;
-	size_t size;
-
-	if (ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, &error))
-		assert_int_equal(error.code, OPS_NO_MEMORY);
-	ops_free_advice(text);
+	ask_for(trace, OPS_ADVICE_JSON);
 }
 
 static void survives_failures(void **state)
@@ -121,7 +115,7 @@ static void survives_failures(void **state)
 	struct ops_trace *trace = make_trace();
 
 	(void)state;
-	assert_true(fail_each(advise, trace) > 30);
+	assert_true(fail_each(ask, trace) > 30);
 	ops_trace_unref(trace);
 }
 

@@ -6,6 +6,7 @@
 #include "device_trace.h"
 
 #include "../../base/failing.h"
+#include "asking.h"
 
 #define STEPS 8
 
@@ -128,14 +129,7 @@ static void takes_out_waits(void **state)
 
 static void ask(void *trace)
 {
-	struct ops_worker worker = {trace, "w", 0};
-	struct ops_error error;
-	char *text = NULL;
-	size_t size;
-
-	if (ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, &error))
-		assert_int_equal(error.code, OPS_NO_MEMORY);
-	ops_free_advice(text);
+	ask_for(trace, OPS_ADVICE_JSON);
 }
 
 static void survives_failures(void **state)

@@ -5,6 +5,7 @@
 #include "device_trace.h"
 
 #include "../../base/failing.h"
+#include "asking.h"
 
 #define STEPS 4
 #define FULL "\"blocks per SM\": 4.0, \"grid\": [432, 1, 1], \"block\": [256, 1, 1]"
@@ -103,16 +104,9 @@ static void fits_terminals_and_pull_requests(void **state)
 	ops_trace_unref(read);
 }
 
-static void ask(void *context)
+static void ask(void *trace)
 {
-	struct ops_worker worker = {context, "w", 0};
-	struct ops_error error;
-	char *text = NULL;
-	size_t size;
-
-	if (ops_advise(&worker, 1, OPS_ADVICE_TEXT, &text, &size, &error))
-		assert_int_equal(error.code, OPS_NO_MEMORY);
-	ops_free_advice(text);
+	ask_for(trace, OPS_ADVICE_TEXT);
 }
 
 static void survives_failures(void **state)

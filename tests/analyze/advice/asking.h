@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asking for advice while memory runs out, for fail_each().
+ */
+#ifndef TEST_ASKING_H
+#define TEST_ASKING_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <opstrobe/advice.h>
+
+static inline void ask_for(struct ops_trace *trace, enum ops_advice_format format)
+{
+	struct ops_worker worker = {trace, "w", 0};
+	struct ops_error error;
+	char *text = NULL;
+	size_t size;
+
+	if (ops_advise(&worker, 1, format, &text, &size, &error))
+		assert_int_equal(error.code, OPS_NO_MEMORY);
+	ops_free_advice(text);
+}
+
+#endif
