@@ -23,11 +23,18 @@ extern "C" {
 enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, struct ops_trace **ret_trace,
                                        struct ops_error *error);
 
+/* How far reading has come. */
+struct ops_read_progress {
+	uint64_t bytes; /* of the file, compressed as they may be */
+	uint64_t bytes_total; /* 0: unknown, as of a pipe. When all are read, the events are yet to be put in order */
+	uint64_t events;
+	uint64_t notes; /* of what is not as it should be */
+};
+
 /* Zero means default. */
 struct ops_read_options {
-	/* Called from time to time with the bytes of the file read so far and its size (0: unknown); a non-zero answer
-	 * cancels (OPS_STATE). NULL: never. */
-	int (*progress)(void *context, uint64_t done, uint64_t total);
+	/* Called from time to time; a non-zero answer cancels (OPS_STATE). NULL: never. */
+	int (*progress)(void *context, const struct ops_read_progress *progress);
 	void *progress_context;
 };
 

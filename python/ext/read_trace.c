@@ -7,10 +7,11 @@
 #include <opstrobe/read.h>
 
 /* Calls the progress function, with the GIL; not 0 when it raised, which ends the reading. */
-static int call_progress(void *context, uint64_t done, uint64_t total)
+static int call_progress(void *context, const struct ops_read_progress *progress)
 {
 	PyGILState_STATE state = PyGILState_Ensure();
-	PyObject *result = context ? PyObject_CallFunction(context, "KK", (unsigned long long)done, (unsigned long long)total)
+	PyObject *result = context ? PyObject_CallFunction(context, "KK", (unsigned long long)progress->bytes,
+	                                                   (unsigned long long)progress->bytes_total)
 	                           : Py_NewRef(Py_None);
 	int failed = !result || PyErr_CheckSignals() < 0;
 

@@ -166,6 +166,21 @@ static inline unsigned find_brackets(const char *at)
 
 #endif
 
+/* Behind white space; the NULs behind the text are none. Files indent every line alike, so that the processor foresees
+ * where the branches go; bit masks would make it wait for each. */
+static inline const char *skip_space(const char *at)
+{
+	while ((uint8_t)*at <= ' ') {
+		if (memcmp(at, "    ", 4) == 0)
+			at += 4;
+		else if (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')
+			at++;
+		else
+			break;
+	}
+	return at;
+}
+
 /* The quote that ends the string whose first character `at` is, or NULL when the text ends before. */
 static const char *string_end(const char *at, const char *end, uint8_t *flags)
 {
@@ -191,37 +206,6 @@ static const char *string_end(const char *at, const char *end, uint8_t *flags)
 	return NULL;
 }
 
-/* Behind the bracket that closes the one at `at`, or NULL when the text ends before. What is in between is not looked at. */
-static const char *nested_end(const char *at, const char *end, uint8_t *flags)
-{
-	size_t depth = 0;
-
-	while (at < end) {
-		unsigned marks = find_brackets(at);
-		const char *from = at;
-
-		at += STEP;
-		for (; marks; marks &= marks - 1) {
-			const char *mark = from + __builtin_ctz(marks);
-
-			if (mark >= end)
-				return NULL;
-			if (*mark == '"') {
-				mark = string_end(mark + 1, end, flags);
-				if (!mark)
-					return NULL;
-				at = mark + 1;
-				break;
-			}
-			if (*mark == '[' || *mark == '{')
-				depth++;
-			else if (--depth == 0)
-				return mark + 1;
-		}
-	}
-	return NULL;
-}
-
 /* Characters of numbers (1) and of words, numbers of other languages among them (2). */
 static const uint8_t of_token[256] = {
 	['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1, ['8'] = 1, ['9'] = 1,
@@ -242,11 +226,80 @@ static enum ops_json_result bad(struct ops_json_cursor *cursor, const char *fail
 	return OPS_JSON_BAD;
 }
 
+/* The brackets that are open in a value: a bit each, 1 for braces, the last one lowest. */
+struct brackets {
+	uint64_t braces;
+	unsigned depth;
+};
+
+/* NULL, or what is wrong with it. */
+static inline const char *pass_bracket(struct brackets *open, char bracket)
+{
+	uint64_t brace = (uint64_t)(bracket >> 5 & 1); /* of '{' and '}', and not of '[' and ']' */
+	uint64_t last = open->braces & 1;
+
+	if (bracket & 4) { /* of '}' and ']' */
+		open->braces >>= 1;
+		open->depth--;
+		return last == brace ? NULL : "another bracket is open";
+	}
+	open->braces = open->braces << 1 | brace;
+	return open->depth++ < OPS_JSON_DEPTH_MAX ? NULL : "values are nested too deep";
+}
+
+/* Whether this may stand behind a string. */
+static inline bool follows_string(char c)
+{
+	return c == ',' || c == ':' || c == ']' || c == '}' || (uint8_t)c <= ' ';
+}
+
+/* Goes behind the bracket that closes the one at the cursor. Of what is in between, only brackets and strings are looked
+ * at: enough to see at once that a bracket or a quote is missing, and not at the end of the file, by when all of it would
+ * be in memory. */
+static enum ops_json_result pass_nested(struct ops_json_cursor *cursor, uint8_t *flags)
+{
+	const char *at = cursor->at, *end = cursor->end;
+	struct brackets open = {0, 0};
+
+	while (at < end) {
+		unsigned marks = find_brackets(at);
+		const char *from = at;
+
+		at += STEP;
+		for (; marks; marks &= marks - 1) {
+			const char *mark = from + __builtin_ctz(marks);
+
+			if (mark >= end)
+				return OPS_JSON_MORE;
+			cursor->at = mark;
+			if (*mark == '"') {
+				at = string_end(mark + 1, end, flags);
+				if (!at)
+					return OPS_JSON_MORE;
+				cursor->at = ++at;
+				if (!follows_string(*at))
+					return bad(cursor, "',' or a closing bracket is expected");
+				break;
+			}
+			cursor->failure = pass_bracket(&open, *mark);
+			if (cursor->failure)
+				return OPS_JSON_BAD;
+			if (open.depth == 0) {
+				cursor->at++;
+				return OPS_JSON_DONE;
+			}
+		}
+	}
+	return OPS_JSON_MORE;
+}
+
 static enum ops_json_result take_token(struct ops_json_cursor *cursor, struct ops_json_member *value)
 {
 	const char *at = cursor->at;
 	uint8_t seen = 0;
 
+	while (of_token[(uint8_t)*at] == 1)
+		at++;
 	for (; of_token[(uint8_t)*at]; at++)
 		seen |= of_token[(uint8_t)*at];
 	if (at >= cursor->end)
@@ -262,23 +315,25 @@ static enum ops_json_result take_token(struct ops_json_cursor *cursor, struct op
 
 enum ops_json_result ops_json_take_value(struct ops_json_cursor *cursor, struct ops_json_member *value)
 {
-	const char *last;
+	const char *from = cursor->at, *last;
 
 	value->flags = 0;
-	if (*cursor->at == '"') {
-		last = string_end(cursor->at + 1, cursor->end, &value->flags);
-		value->value = cursor->at + 1;
-	} else if (*cursor->at == '[' || *cursor->at == '{') {
-		last = nested_end(cursor->at, cursor->end, &value->flags);
-		value->value = cursor->at;
-	} else {
-		return take_token(cursor, value);
+	value->type = (uint8_t)*from;
+	if (*from == '[' || *from == '{') {
+		enum ops_json_result result = pass_nested(cursor, &value->flags);
+
+		value->value = from;
+		value->value_size = (uint32_t)(cursor->at - from);
+		return result;
 	}
+	if (*from != '"')
+		return take_token(cursor, value);
+	last = string_end(from + 1, cursor->end, &value->flags);
 	if (!last)
 		return OPS_JSON_MORE;
-	value->type = (uint8_t)*cursor->at;
+	value->value = from + 1;
 	value->value_size = (uint32_t)(last - value->value);
-	cursor->at = last + (value->type == '"');
+	cursor->at = last + 1;
 	return OPS_JSON_DONE;
 }
 
@@ -294,12 +349,10 @@ static enum ops_json_result take_key(struct ops_json_cursor *cursor, struct ops_
 		return OPS_JSON_MORE;
 	member->key = cursor->at + 1;
 	member->key_size = (uint32_t)(last - member->key);
-	cursor->at = last + 1;
-	ops_json_skip_space(cursor);
+	cursor->at = skip_space(last + 1);
 	if (*cursor->at != ':')
 		return bad(cursor, "':' is expected");
-	cursor->at++;
-	ops_json_skip_space(cursor);
+	cursor->at = skip_space(cursor->at + 1);
 	return OPS_JSON_DONE;
 }
 
@@ -319,7 +372,7 @@ static enum ops_json_result take_members(struct ops_json_cursor *cursor, struct 
 		struct ops_json_member *member = &members[count];
 		enum ops_json_result result;
 
-		ops_json_skip_space(cursor);
+		cursor->at = skip_space(cursor->at);
 		if (*cursor->at == ',' || (*cursor->at == '}' && comma && count)) {
 			if (comma && object->commas++ == 0)
 				object->comma = cursor->at;
@@ -346,7 +399,8 @@ static enum ops_json_result take_members(struct ops_json_cursor *cursor, struct 
 		}
 		if (result)
 			return result;
-		comma = false;
+		comma = *cursor->at == ',';
+		cursor->at += comma;
 	}
 	cursor->at++;
 	*(of_args ? &object->arg_count : &object->count) = count;

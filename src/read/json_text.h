@@ -26,6 +26,8 @@
 #define OPS_JSON_PADDING 64u
 /* No event and no piece of metadata is longer than this. */
 #define OPS_JSON_VALUE_MAX (64u << 20)
+/* How many brackets may be open at once in a value. */
+#define OPS_JSON_DEPTH_MAX 64u
 
 struct ops_json_window {
 	struct ops_source *source;

@@ -11,8 +11,6 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-#define DEPTH_MAX 256
-
 /* --- strings -------------------------------------------------------------------------------------------------------- */
 
 static int hex_digit(char c)
@@ -362,7 +360,7 @@ static const char *clean_value(struct cleaner *c, unsigned depth)
 		return clean_string(c);
 	if (*c->at != '[' && *c->at != '{')
 		return clean_token(c);
-	if (depth == DEPTH_MAX)
+	if (depth == OPS_JSON_DEPTH_MAX)
 		return "values are nested too deep";
 	close = *c->at == '[' ? ']' : '}';
 	ops_buffer_append(c->out, c->at++, 1);

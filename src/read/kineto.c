@@ -33,10 +33,17 @@ static bool more(struct kineto_reader *reader)
 	if (reader->window.last)
 		return false;
 	reader->code = ops_json_window_more(&reader->window, reader->error);
-	if (!reader->code && options && options->progress &&
-	    options->progress(options->progress_context, __atomic_load_n(&reader->source->done, __ATOMIC_RELAXED),
-	                      reader->source->total))
-		reader->code = ops_fault(reader->error, OPS_STATE, "cancelled");
+	if (!reader->code && options && options->progress) {
+		struct ops_read_progress progress = {
+			.bytes = __atomic_load_n(&reader->source->done, __ATOMIC_RELAXED),
+			.bytes_total = reader->source->total,
+			.events = reader->index,
+			.notes = ops_builder_note_count(reader->builder),
+		};
+
+		if (options->progress(options->progress_context, &progress))
+			reader->code = ops_fault(reader->error, OPS_STATE, "cancelled");
+	}
 	return reader->code == OPS_OK;
 }
 
@@ -243,6 +250,26 @@ static bool take_metadata(struct kineto_reader *reader, const struct ops_json_me
 	return keep_metadata(reader, member);
 }
 
+/* Whether the list of events begins here. Where its name is damaged its first event tells: as metadata all of it would have
+ * to be in memory at once. */
+static bool begins_events(struct kineto_reader *reader, const struct ops_json_member *key, struct ops_json_cursor cursor)
+{
+	if (*cursor.at != '[')
+		return false;
+	if (KINETO_IS(key->value, key->value_size, "traceEvents"))
+		return true;
+	cursor.at++;
+	ops_json_skip_space(&cursor);
+	if (reader->has_events || *cursor.at != '{')
+		return false;
+	cursor.at++;
+	ops_json_skip_space(&cursor);
+	if (cursor.end - cursor.at < 4 || memcmp(cursor.at, "\"ph\"", 4) != 0)
+		return false;
+	kineto_note(reader, OPS_NOTE_BAD_METADATA);
+	return true;
+}
+
 /* Key and value; the window is at the quote. False when reading is over. */
 static bool take_member(struct kineto_reader *reader)
 {
@@ -261,7 +288,9 @@ static bool take_member(struct kineto_reader *reader)
 		if (cursor.at >= cursor.end)
 			result = OPS_JSON_MORE;
 		reader->byte = ops_json_offset(window, window->at);
-		if (!result && *cursor.at == '[' && KINETO_IS(key.value, key.value_size, "traceEvents")) {
+		if (!result && *cursor.at == '{' && KINETO_IS(key.value, key.value_size, "traceEvents"))
+			return fail(reader, cursor.at, "traceEvents is no list");
+		if (!result && begins_events(reader, &key, cursor)) {
 			window->at = (char *)cursor.at;
 			return take_events(reader);
 		}

@@ -9,8 +9,9 @@
 
 #include "read/source.h"
 
-/* More than the description of eight devices, which is the first thing in a file of torch's. */
-#define HEAD_BYTES (16u << 10)
+/* More than the description of eight devices, which is the first thing in a file of torch's, and than what a test bench says
+ * of itself before (26 kB in a file of HTA's). */
+#define HEAD_BYTES (64u << 10)
 
 /* Reads on until `room` is full or the source ends; less after a failure. */
 static size_t read_on(struct ops_source *source, char *out, size_t room)

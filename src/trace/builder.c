@@ -325,6 +325,15 @@ void ops_builder_notes(struct ops_builder *builder, enum ops_note_kind kind, uin
 		builder->failed = true;
 }
 
+uint64_t ops_builder_note_count(const struct ops_builder *builder)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < builder->trace->notes.count; i++)
+		count += builder->trace->notes.items[i].count;
+	return count;
+}
+
 void ops_builder_module(struct ops_builder *builder, const struct ops_module *module)
 {
 	struct ops_module *added = OPS_ARRAY_PUSH(&builder->trace->modules);

@@ -113,6 +113,7 @@ void ops_builder_links_given(struct ops_builder *builder);
 void ops_builder_process(struct ops_builder *builder, const struct ops_process *process);
 /* Counts more of these; the first tells the byte. */
 void ops_builder_notes(struct ops_builder *builder, enum ops_note_kind kind, uint64_t count, uint64_t byte);
+uint64_t ops_builder_note_count(const struct ops_builder *builder); /* of all kinds together */
 
 /* Adds a module, after its parent; or a further path to one, in order of modules. */
 void ops_builder_module(struct ops_builder *builder, const struct ops_module *module);

@@ -208,18 +208,12 @@ static void copy_python_columns(struct merge *merge, struct copier *copier, uint
 		event->module = copier->modules[e->module[row]];
 }
 
-/* What only a row has that was read from a file. */
-static void copy_file_columns(struct merge *merge, struct copier *copier, uint32_t row, struct ops_new_event *event)
+/* What calls and work on devices have in common; those of different ranks stay apart. */
+static int64_t copy_correlation(const struct copier *copier, int64_t correlation)
 {
-	const struct ops_events *e = copier->events;
+	bool moves = correlation >= 0 && correlation < CORRELATIONS_PER_RANK;
 
-	if (e->correlation && e->correlation[row] >= 0 && e->correlation[row] < CORRELATIONS_PER_RANK)
-		event->correlation = e->correlation[row] + copier->first_correlation;
-	else if (e->correlation)
-		event->correlation = e->correlation[row];
-	if (e->category)
-		event->category = copy_string(merge, copier, e->category[row]);
-	event->index = e->index[row];
+	return moves ? correlation + copier->first_correlation : correlation;
 }
 
 static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
@@ -253,8 +247,12 @@ static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
 	if (e->id && merge->keep_ids)
 		event.id = e->id[row];
 	copy_python_columns(merge, copier, row, &event);
+	if (e->correlation)
+		event.correlation = copy_correlation(copier, e->correlation[row]);
+	if (e->category)
+		event.category = copy_string(merge, copier, e->category[row]);
 	if (e->index)
-		copy_file_columns(merge, copier, row, &event);
+		event.index = e->index[row];
 	if (copier->rows)
 		copier->rows[row] = (uint32_t)merge->event_count;
 	if (event.end_ns != copier->stop_ns) /* unfinished means: ends with the session, which is a longer one now */

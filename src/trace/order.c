@@ -112,6 +112,13 @@ bool ops_find_order(size_t count, ops_before *before, const void *context, uint3
 	return true;
 }
 
+static inline __attribute__((always_inline)) void move_items(char *to, const char *from, size_t count, size_t bytes_each,
+                                                            const uint32_t *order)
+{
+	for (size_t i = 0; i < count; i++)
+		memcpy(to + i * bytes_each, from + order[i] * bytes_each, bytes_each);
+}
+
 bool ops_reorder(void *items_field, size_t count, size_t bytes_each, const uint32_t *order)
 {
 	char **items = items_field;
@@ -119,8 +126,23 @@ bool ops_reorder(void *items_field, size_t count, size_t bytes_each, const uint3
 
 	if (!sorted)
 		return false;
-	for (size_t i = 0; i < count; i++)
-		memcpy(sorted + i * bytes_each, *items + order[i] * bytes_each, bytes_each);
+	/* Of the sizes that columns have, so that the compiler makes moves of the calls. */
+	switch (bytes_each) {
+	case 1:
+		move_items(sorted, *items, count, 1, order);
+		break;
+	case 2:
+		move_items(sorted, *items, count, 2, order);
+		break;
+	case 4:
+		move_items(sorted, *items, count, 4, order);
+		break;
+	case 8:
+		move_items(sorted, *items, count, 8, order);
+		break;
+	default:
+		move_items(sorted, *items, count, bytes_each, order);
+	}
 	ops_free(*items);
 	*items = sorted;
 	return true;

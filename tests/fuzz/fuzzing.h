@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the fuzz targets share. With clang's -fsanitize=fuzzer each is a fuzzer; alone, as the tests run it, it takes the
- * files it is given:
- *
- *     clang -O1 -g -fsanitize=fuzzer,address,undefined -DOPS_FUZZER -D_GNU_SOURCE -DOPS_VERSION='"0"' -Iinclude -Isrc \
- *         tests/fuzz/fuzz_NAME.c $(find src/{base,record,trace,read,analyze,write} -name '*.c') -lz -lm -o fuzz_NAME
- *     ./fuzz_NAME -max_len=65536 -dict=tests/fuzz/trace.dict NEW_FOLDER tests/fuzz/{read,analyze}
+ * What the fuzz targets share. With clang's -fsanitize=fuzzer each is a fuzzer, which tools/fuzz.sh builds and runs; alone, as
+ * the tests run it, it takes the files it is given.
  */
 #ifndef OPS_TEST_FUZZING_H
 #define OPS_TEST_FUZZING_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces that nobody would write: read, or refused with a reason; looked at, in time near linear to their size.
+ * Traces that nobody would write: read, or refused with a reason; looked at, in time near linear to their size, which a limit
+ * on the processor's time sees to.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include <cmocka.h>
 
@@ -168,6 +170,125 @@ static void nesting_without_end(void **state)
 		}
 }
 
+static void assert_refused(struct ops_buffer *text, const char *message)
+{
+	struct ops_trace *trace = NULL;
+	struct ops_error error;
+
+	assert_false(text->failed);
+	assert_int_equal(ops_trace_read_memory(text->bytes, text->size, NULL, &trace, &error), OPS_CORRUPT);
+	assert_string_equal(error.text, message);
+	ops_buffer_release(text);
+}
+
+/* A million counters, and as many strings: theirs. */
+static void a_million_counters(void **state)
+{
+	struct ops_buffer rows = {0};
+	struct ops_trace *trace;
+	size_t count;
+
+	(void)state;
+	ops_buffer_append_text(&rows, "[");
+	for (int i = 0; i < 1000000; i++)
+		ops_buffer_printf(&rows, "{\"ph\":\"C\",\"name\":\"counter %d\",\"pid\":1,\"ts\":%d,\"args\":{\"value\":%d}},\n", i, i, i);
+	trace = read_rows(&rows);
+	ops_trace_counters(trace, &count);
+	assert_int_equal(count, 1000000);
+	look_at_and_free(trace);
+}
+
+/* Every event has a name, a category, and arguments of its own. */
+static void texts_of_nobody_else(void **state)
+{
+	struct ops_buffer rows = {0};
+	struct ops_trace *trace;
+
+	(void)state;
+	ops_buffer_append_text(&rows, "[");
+	for (int i = 0; i < 300000; i++)
+		ops_buffer_printf(&rows,
+		                  "{\"ph\":\"X\",\"cat\":\"cat %d\",\"name\":\"name %d\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1,"
+		                  "\"args\":{\"key %d\":\"value %d\",\"Input Dims\":[[%d]],\"Input type\":[\"type %d\"]}},\n",
+		                  i, i, i, i, i, i, i);
+	trace = read_rows(&rows);
+	assert_int_equal(ops_trace_events(trace)->count, 300000);
+	look_at_and_free(trace);
+}
+
+static void a_million_arguments(void **state)
+{
+	struct ops_buffer text = {0};
+
+	(void)state;
+	ops_buffer_append_text(&text, "[{\"ph\":\"X\",\"name\":\"n\",\"ts\":1,\"dur\":1,\"args\":{");
+	for (int i = 0; i < 1000000; i++)
+		ops_buffer_printf(&text, "\"%d\":%d,", i, i);
+	ops_buffer_append_text(&text, "\"z\":0}}]");
+	assert_refused(&text, "cannot read trace: byte 10113: an object of too many members");
+
+	/* As many in one argument are read. */
+	ops_buffer_append_text(&text, "[{\"ph\":\"X\",\"name\":\"n\",\"ts\":1,\"dur\":1,\"args\":{\"Input Dims\":[");
+	for (int i = 0; i < 1000000; i++)
+		ops_buffer_printf(&text, "[%d],", i);
+	ops_buffer_append_text(&text, "[0]]}}]");
+	look_at_and_free(read_rows(&text));
+}
+
+/* A bracket or a quote that is missing is seen where it is missing, and not at the end of the file. */
+static void what_is_missing_in_a_value(void **state)
+{
+	static const struct {
+		const char *value;
+		size_t at;
+		const char *message;
+	} damaged[] = {
+		{"[[8,8],[8,8]", 12, "another bracket is open"},
+		{"[8,8],[8,8]]", 6, "a name in quotes is expected"},
+		{"[{8,8],[8,8]]", 5, "another bracket is open"},
+		{"[[8,8],[\"8,8]]", 20, "',' or a closing bracket is expected"},
+		{"[[8,8],[8\",8]]", 20, "',' or a closing bracket is expected"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
+		struct ops_buffer text = {0};
+		char message[100];
+
+		ops_buffer_append_text(&text, "[{\"ph\":\"X\",\"name\":\"n\",\"ts\":1,\"dur\":1,\"args\":{\"Input Dims\":");
+		snprintf(message, sizeof(message), "cannot read trace: byte %zu: %s", text.size + damaged[i].at, damaged[i].message);
+		ops_buffer_printf(&text, "%s}},\n", damaged[i].value);
+		for (int k = 0; k < 1000; k++)
+			ops_buffer_printf(&text, ROW, "cpu_op", 1, 1, k, "\"Input Dims\":[[8,8]],\"Input type\":[\"float\"]");
+		ops_buffer_append_text(&text, "]");
+		assert_refused(&text, message);
+	}
+}
+
+/* Where the list's name is damaged, it is known by its first event, and not kept as metadata. */
+static void events_by_another_name(void **state)
+{
+	struct ops_buffer text = {0};
+	struct ops_trace *trace;
+	const struct ops_note *notes;
+	size_t count, noted = 0;
+
+	(void)state;
+	ops_buffer_append_text(&text, "{\"schemaVersion\":1,\"traceEventz\": [\n  ");
+	for (int i = 0; i < 10000; i++)
+		ops_buffer_printf(&text, ROW, "cpu_op", 1, 1, i, "");
+	ops_buffer_append_text(&text, "{\"ph\":\"?\"}], \"other\":[{\"ph\":1}]}");
+	trace = read_rows(&text);
+	assert_int_equal(ops_trace_events(trace)->count, 10000);
+	notes = ops_trace_notes(trace, &count);
+	for (size_t i = 0; i < count; i++)
+		noted += notes[i].kind == OPS_NOTE_BAD_METADATA;
+	assert_int_equal(noted, 1);
+	ops_trace_unref(trace);
+	ops_buffer_append_text(&text, "{\"traceEvents\":{{\"ph\":\"X\"}]}");
+	assert_refused(&text, "cannot read trace: byte 15: traceEvents is no list");
+}
+
 /* Steps by names that are none (C01 to C11 of the specification of the views). */
 static void steps_with_odd_names(void **state)
 {
@@ -185,6 +306,8 @@ static void steps_with_odd_names(void **state)
 
 int main(void)
 {
+	/* What grows with the square of a size takes more than this of the processor's time, by far; the whole takes seconds. */
+	const struct itimerval limit = {.it_value.tv_sec = 300};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_threads),
 		cmocka_unit_test(many_devices),
@@ -192,8 +315,14 @@ int main(void)
 		cmocka_unit_test(arrows_in_rings),
 		cmocka_unit_test(numbers_beyond_all_bounds),
 		cmocka_unit_test(nesting_without_end),
+		cmocka_unit_test(a_million_counters),
+		cmocka_unit_test(texts_of_nobody_else),
+		cmocka_unit_test(a_million_arguments),
+		cmocka_unit_test(what_is_missing_in_a_value),
+		cmocka_unit_test(events_by_another_name),
 		cmocka_unit_test(steps_with_odd_names),
 	};
 
+	setitimer(ITIMER_PROF, &limit, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,23 @@ static void test_find_order(void **state)
 	ops_free(order);
 }
 
+static void test_reorder_of_any_size(void **state)
+{
+	const uint32_t order[] = {2, 0, 3, 1};
+
+	(void)state;
+	for (size_t size = 1; size <= 24; size++) {
+		unsigned char *items = malloc(4 * size);
+
+		for (size_t i = 0; i < 4 * size; i++)
+			items[i] = (unsigned char)i;
+		assert_true(ops_reorder(&items, 4, size, order));
+		for (size_t i = 0; i < 4 * size; i++)
+			assert_int_equal(items[i], order[i / size] * size + i % size);
+		ops_free(items);
+	}
+}
+
 static void test_out_of_memory(void **state)
 {
 	uint32_t keys[ROWS];
@@ -107,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sorts_like_insertion),
 		cmocka_unit_test(test_find_order),
+		cmocka_unit_test(test_reorder_of_any_size),
 		cmocka_unit_test(test_out_of_memory),
 	};
 

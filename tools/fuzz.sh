@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `tools/fuzz.sh TARGET [SECONDS] [OPTION…]`: lets libFuzzer look for bytes that break tests/fuzz/fuzz_TARGET.c, with ASan
+# and UBSan. Inputs that reach new code gather in build/fuzz/TARGET/, those that break something in build/fuzz/TARGET-*;
+# OPTIONs are libFuzzer's. The targets: advise, analyze, query, read, and, where CUPTI's headers are, replay.
+. "$(dirname "$0")/common.sh"
+
+target=${1:?which target: read, analyze, advise, query or replay}
+seconds=${2:-600}
+system_packages clang libclang-rt-14-dev
+[ -e "tests/fuzz/fuzz_$target.c" ] || die "there is no tests/fuzz/fuzz_$target.c"
+
+folder=build/fuzz
+if [ ! -e $folder/build.ninja ]; then
+	CC=clang meson setup $folder -Db_sanitize=address,undefined -Db_lundef=false -Dextension=disabled -Dtests=disabled \
+		-Dviewer=disabled -Dc_args=-fsanitize=fuzzer-no-link
+fi
+ninja -C $folder -j "$JOBS" libopstrobe-core.a
+
+sources=("tests/fuzz/fuzz_$target.c")
+seeds=(tests/fuzz/read tests/fuzz/analyze)
+libraries=("$folder/libopstrobe-core.a" -lz -lm -lpthread -ldl)
+options=(-dict=tests/fuzz/trace.dict)
+if grep -q libzstd $folder/build.ninja; then
+	libraries+=(-lzstd)
+fi
+case $target in
+query)
+	ninja -C $folder -j "$JOBS" src/serve/libopstrobe-serve.a
+	libraries=("$folder/src/serve/libopstrobe-serve.a" "${libraries[@]}" -lmicrohttpd)
+	seeds=(tests/fuzz/query)
+	options=()
+	;;
+replay)
+	sources+=(tests/gpu/replay/records.c tests/gpu/replay/replayer.c)
+	seeds=(tests/gpu/replay)
+	options=()
+	;;
+esac
+headers=$(grep -o -m 1 -- '-isystem *[^ ]*' $folder/build.ninja | head -n 1 || true) # CUPTI's
+clang -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -DOPS_FUZZER -D_GNU_SOURCE -Iinclude \
+	-Isrc -Itests ${headers:+"$headers"} "${sources[@]}" "${libraries[@]}" -o "$folder/fuzz_$target"
+
+mkdir -p "$folder/$target"
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+exec "$folder/fuzz_$target" -max_total_time="$seconds" -max_len=65536 -timeout=60 -rss_limit_mb=4096 -print_final_stats=1 \
+	-artifact_prefix="$folder/$target-" "${options[@]}" "${@:3}" "$folder/$target" "${seeds[@]}"
