@@ -28,6 +28,7 @@
 #define NAMES 200    /* different kernels */
 #define SHAPES 300    /* different launches of them, on each of four streams */
 #define RECORDS_MIN 5e6 /* a second: the budget */
+#define BYTES_MAX 64   /* of a record, and its share of the texts: the budget */
 
 struct launch {
 	CUpti_ActivityAPI call;
@@ -211,15 +212,17 @@ int main(int count, char **arguments)
 		best.decode = costs.decode < best.decode ? costs.decode : best.decode;
 		best.link = costs.link < best.link ? costs.link : best.link;
 		alone = host.link < alone ? host.link : alone;
-		best.bytes = costs.bytes;
+		best.bytes = costs.bytes > best.bytes ? costs.bytes : best.bytes; /* later rounds use what earlier ones gave back */
 	}
 	best.link -= alone;
 	rate = records / (best.decode + best.link);
 	printf("\nCUPTI's records, from its buffers to the trace: %u launches, as many kernels, as many operators\n", kernels);
-	printf("  decoding                     %8.1f ns a record, %.1f bytes\n", best.decode / records * 1e9, best.bytes / records);
+	printf("  decoding                     %8.1f ns a record\n", best.decode / records * 1e9);
 	printf("  rows of the trace            %8.1f ns a record more than the operators alone\n", best.link / records * 1e9);
 	printf("  both                         %8.2f million records a second  >= 5 million  %s\n", rate / 1e6,
 	       rate >= RECORDS_MIN ? "ok" : "MISSED");
+	printf("  kept                         %8.1f bytes a record  <= %d  %s\n", best.bytes / records, BYTES_MAX,
+	       best.bytes / records <= BYTES_MAX ? "ok" : "MISSED");
 	free(buffer);
 	return 0;
 }

@@ -19,6 +19,7 @@
  * of its own: an end callback, and a context on the heap.
  */
 #include "torch_bridge.h"
+#include "torch_collective.hpp"
 #include "torch_observer.hpp"
 #include "torch_payload.hpp"
 #include "torch_script.hpp"
@@ -296,7 +297,7 @@ struct record {
 
 inline bool has_values(const record &what)
 {
-	return what.values.record_id || what.values.counters;
+	return what.values.record_id || what.values.counters || what.values.collective.bytes;
 }
 
 inline bool has_script(const record &what)
@@ -331,14 +332,15 @@ inline uint16_t payload_flags(const record &what)
 	                             (has_script(what) ? OPS_SLOT_HAS_SCRIPT : 0));
 }
 
-/* By way of a buffer: into a new block, or when writing in place was disturbed. Clears `what->inputs` if they are too
- * much for any block. */
+/* By way of a buffer: into a new block, or when writing in place was disturbed. Clears `what->inputs`, and what is said of a
+ * collective, if they are too much for any block. */
 OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 {
 	const ops_thread nobody = {};
 	char small[2 * (inline_max + sizeof(uint32_t)) + 512]; /* enough without inputs */
 	const size_t large_bytes = OPS_PAYLOAD_MAX & ~size_t{3};
-	char *const large = what->inputs ? static_cast<char *>(std::malloc(large_bytes)) : nullptr;
+	const bool is_large = what->inputs || what->values.collective.bytes;
+	char *const large = is_large ? static_cast<char *>(std::malloc(large_bytes)) : nullptr;
 	place to = {large ? large : small, &nobody, nullptr, 0, false};
 	char *const end = large ? large + large_bytes : small + sizeof(small);
 	char *at = nullptr;
@@ -351,6 +353,8 @@ OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 	}
 	if (!at) {
 		what->inputs = nullptr;
+		what->values.collective = {};
+		what->values.collective_count = 0;
 		at = put_payload(to, end, *what);
 	}
 	const size_t bytes = static_cast<size_t>(end - at);
@@ -605,6 +609,16 @@ __attribute__((noinline)) bool needs_more(const RecordFunction &fn) noexcept
 	       scripting::is_running();
 }
 
+/* What torch says of a collective; nothing of other operators, and when memory is out. */
+OPS_COLD collectives::values find_collective(const char *name) noexcept
+{
+	try {
+		return std::strcmp(name, collectives::operator_name) == 0 ? collectives::describe() : collectives::values();
+	} catch (...) {
+		return {};
+	}
+}
+
 /* Opens the slot: it becomes the context that torch deletes at the operator's end. */
 OPS_INLINE context_ptr open(ops_slot *slot, recorder *self)
 {
@@ -621,6 +635,7 @@ __attribute__((noinline)) context_ptr op_start_any(const RecordFunction &fn, rec
                                                    operator_name schema, uint64_t epoch) noexcept
 {
 	const bool more = needs_more(fn);
+	collectives::values collective; /* has no schema: never among what is remembered */
 	record what = {};
 
 	if (!schema.id)
@@ -639,8 +654,15 @@ __attribute__((noinline)) context_ptr op_start_any(const RecordFunction &fn, rec
 		what.name = {};
 	}
 	if (more) {
-		what.values = {record_id(fn), attached.options.counters};
+		what.values.record_id = record_id(fn);
+		what.values.counters = attached.options.counters;
 		what.script = find_script(self, fn);
+	}
+	if (!schema.id)
+		collective = find_collective(name);
+	if (collective.count) {
+		what.values.collective = {collective.bytes.data(), collective.bytes.size()};
+		what.values.collective_count = collective.count;
 	}
 	ops_slot *const slot = reserve(self, epoch, &what);
 	if (!slot)

@@ -56,6 +56,7 @@ def _sources() -> _Sources:
             main / "torch_bridge.h",
             main / "torch_observer.hpp",
             main / "torch_payload.hpp",
+            main / "torch_collective.hpp",
             main / "torch_script.hpp",
             include / "opstrobe" / "collector.h",
             include / "opstrobe" / "counters.h",

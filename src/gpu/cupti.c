@@ -22,6 +22,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/thread.h"
 #include "gpu/cuda_devices.h"
 #include "gpu/cupti_buffers.h"
 #include "gpu/cupti_graphs.h"
@@ -215,6 +216,9 @@ static enum ops_code subscribe(struct cupti_session *session, struct ops_error *
 	result = library->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
 	if (result == CUPTI_SUCCESS && library->cuptiActivityRegisterTimestampCallback)
 		result = library->cuptiActivityRegisterTimestampCallback(tell_time);
+	/* Where it cannot, events have no rows. */
+	if (session->decoder.kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_SYNC) && library->cuptiActivityEnableCudaEventDeviceTimestamps)
+		library->cuptiActivityEnableCudaEventDeviceTimestamps(1);
 	if (result == CUPTI_SUCCESS)
 		result = library->cuptiActivityRegisterCallbacks(request_buffer, take_buffer);
 	if (result == CUPTI_SUCCESS) {
@@ -228,9 +232,9 @@ static enum ops_code subscribe(struct cupti_session *session, struct ops_error *
 
 static enum ops_code start_drain(struct cupti_session *session, struct ops_error *error)
 {
-	int failed = pthread_create(&session->drain, NULL, drain, session);
-
-	return failed ? ops_fault_errno(error, failed, "cannot start a thread for CUPTI's records") : OPS_OK;
+	return ops_thread_start(&session->drain, drain, session)
+	               ? OPS_OK
+	               : ops_fault(error, OPS_NO_MEMORY, "cannot start a thread for CUPTI's records");
 }
 
 static void stop_drain(struct cupti_session *session)

@@ -27,7 +27,8 @@
 	X(cuptiSetThreadIdType)                                                                    \
 	X(cuptiEnableCallback)                                                                     \
 	OPTIONAL(cuptiGetGraphNodeId)                                                              \
-	OPTIONAL(cuptiActivityRegisterTimestampCallback)
+	OPTIONAL(cuptiActivityRegisterTimestampCallback)                                           \
+	OPTIONAL(cuptiActivityEnableCudaEventDeviceTimestamps)
 
 struct ops_cupti {
 #define OPS_CUPTI_MEMBER(name) __typeof__(&name) name;

@@ -13,13 +13,29 @@
 #include "gpu/occupancy.h"
 #include "record/activities.h"
 
-#define OPS_CUPTI_RECENT_NAMES 256u /* a power of two */
+#define OPS_CUPTI_RECENT_NAMES 256u    /* powers of two */
+#define OPS_CUPTI_RECENT_LAUNCHES 512u
 
 /* What all calls of a function say; name 0: not asked for yet. */
 struct ops_cupti_call {
 	uint32_t name;
 	uint32_t details;
 };
+
+/* What kernels have in common that differ in time and name alone. No padding: it is compared as bytes. */
+struct ops_cupti_launch {
+	struct ops_kernel_shape shape;
+	uint32_t device;
+	uint32_t context;
+	uint32_t stream;
+	uint32_t graph;
+	uint32_t channel;
+	uint32_t channel_type;
+	int32_t priority;
+	uint32_t unused;
+	uint64_t graph_node;
+};
+_Static_assert(sizeof(struct ops_cupti_launch) == 72, "no padding");
 
 /* An NVTX range that has begun. */
 struct ops_cupti_marker {
@@ -67,6 +83,10 @@ struct ops_cupti_decoder {
 		const char *mangled;
 		uint32_t number; /* in names */
 	} recent[OPS_CUPTI_RECENT_NAMES]; /* by address: most kernels ran before, from where they did */
+	struct {
+		struct ops_cupti_launch launch;
+		uint32_t details; /* text, 0 none */
+	} recent_launches[OPS_CUPTI_RECENT_LAUNCHES]; /* likewise, by what differs most among them */
 	struct ops_buffer text;        /* scratch */
 };
 

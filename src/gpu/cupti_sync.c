@@ -9,13 +9,38 @@
 #include "base/alloc.h"
 #include "gpu/cupti_decoder.h"
 
+#define VERSION_EVENT_TIMES 26u /* from here on (12.8) the device tells when an event was recorded */
+
+_Static_assert(offsetof(CUpti_ActivityCudaEvent, eventId) == offsetof(CUpti_ActivityCudaEvent2, eventId), "records of CUPTI");
+
+/* A row for an event: a nanosecond, as Kineto has it. */
+static void show_event(struct ops_cupti_decoder *decoder, const CUpti_ActivityCudaEvent2 *record, struct ops_activity *activity)
+{
+	static const char name[] = "cudaEvent";
+
+	activity->kind = OPS_ACTIVITY_SYNC;
+	activity->is_event = 1;
+	activity->start_ns = (int64_t)record->deviceTimestamp;
+	activity->end_ns = (int64_t)(record->deviceTimestamp + 1);
+	activity->device = (uint16_t)record->deviceId;
+	activity->stream = (int32_t)record->streamId;
+	activity->correlation = record->correlationId;
+	activity->name = ops_activities_text(decoder->activities, name, sizeof(name) - 1);
+	decoder->text.size = 0;
+	ops_buffer_printf(&decoder->text, "\"event_id\":%u,\"stream\":%d,\"device\":%u,\"context\":%u", record->eventId,
+	                  activity->stream, record->deviceId, record->contextId);
+	if (!decoder->text.failed)
+		activity->details = ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
+}
+
 void ops_cupti_take_event(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivityCudaEvent *record = bytes;
+	const CUpti_ActivityCudaEvent2 *timed = bytes;
 	struct ops_cupti_event *event = OPS_ARRAY_PUSH(&decoder->events);
 
-	(void)size;
-	(void)activity;
+	if (decoder->library->version >= VERSION_EVENT_TIMES && size >= sizeof(*timed) && timed->deviceTimestamp)
+		show_event(decoder, timed, activity);
 	if (event)
 		*event = (struct ops_cupti_event){record->contextId, record->eventId, record->correlationId, record->streamId};
 	else
@@ -41,7 +66,7 @@ void ops_cupti_take_sync(struct ops_cupti_decoder *decoder, const void *bytes, s
 		.activity = {.kind = OPS_ACTIVITY_SYNC,
 	                     .start_ns = (int64_t)record->start,
 	                     .end_ns = (int64_t)record->end,
-	                     .stream = record->streamId == CUPTI_SYNCHRONIZATION_INVALID_VALUE ? -1 : (int64_t)record->streamId,
+	                     .stream = (int32_t)record->streamId /* -1 as CUPTI_SYNCHRONIZATION_INVALID_VALUE */,
 	                     .correlation = record->correlationId},
 		.type = record->type,
 		.context = record->contextId,
@@ -92,10 +117,9 @@ static void put_event(struct ops_cupti_decoder *decoder, const struct ops_cupti_
 {
 	const struct ops_cupti_event *event = find_event(decoder, sync);
 
-	if (event)
-		ops_buffer_printf(&decoder->text, ",\"wait_on_stream\":%u,\"wait_on_cuda_event_record_corr_id\":%u", event->stream,
-		                  event->correlation);
-	ops_buffer_printf(&decoder->text, ",\"wait_on_cuda_event_id\":%u", sync->event);
+	ops_buffer_printf(&decoder->text,
+	                  ",\"wait_on_stream\":%lld,\"wait_on_cuda_event_record_corr_id\":%lld,\"wait_on_cuda_event_id\":%u",
+	                  event ? (long long)event->stream : -1, event ? (long long)event->correlation : -1, sync->event);
 }
 
 static void add_sync(struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
@@ -107,8 +131,8 @@ static void add_sync(struct ops_cupti_decoder *decoder, const struct ops_cupti_s
 	activity.device = device_of(decoder, sync->context);
 	activity.name = ops_activities_text(decoder->activities, names[type], strlen(names[type]));
 	decoder->text.size = 0;
-	ops_buffer_printf(&decoder->text, "\"cuda_sync_kind\":\"%s\",\"stream\":%lld,\"device\":%u,\"context\":%u", names[type],
-	                  (long long)activity.stream, activity.device, sync->context);
+	ops_buffer_printf(&decoder->text, "\"cuda_sync_kind\":\"%s\",\"stream\":%d,\"device\":%u,\"context\":%u", names[type],
+	                  activity.stream, activity.device, sync->context);
 	if (type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE ||
 	    type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT)
 		put_event(decoder, sync);

@@ -2,6 +2,8 @@
  *
  * What CUPTI records of work on devices: kernels, copies, sets.
  */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/json.h"
 #include "gpu/cupti_decoder.h"
@@ -40,7 +42,7 @@ static void put_channel(struct ops_buffer *text, uint32_t channel, uint32_t type
 /* What the records of work on a device call alike, though they lie at different places. */
 #define PLACE(activity, record)                                                                    \
 	((activity)->start_ns = (int64_t)(record)->start, (activity)->end_ns = (int64_t)(record)->end,  \
-	 (activity)->device = (uint16_t)(record)->deviceId, (activity)->stream = (record)->streamId,   \
+	 (activity)->device = (uint16_t)(record)->deviceId, (activity)->stream = (int32_t)(record)->streamId,   \
 	 (activity)->correlation = (record)->correlationId)
 
 /* Waiting is told by contexts alone. */
@@ -54,21 +56,6 @@ static void note_context(struct ops_cupti_decoder *decoder, uint32_t context, ui
 }
 
 /* --- kernels -------------------------------------------------------------------------------------------------------- */
-
-/* What kernels have in common that differ in time and name alone. No padding: it is compared as bytes. */
-struct launch_shape {
-	struct ops_kernel_shape shape;
-	uint32_t device;
-	uint32_t context;
-	uint32_t stream;
-	uint32_t graph;
-	uint32_t channel;
-	uint32_t channel_type;
-	int32_t priority;
-	uint32_t unused;
-	uint64_t graph_node;
-};
-_Static_assert(sizeof(struct launch_shape) == 72, "no padding");
 
 static const struct ops_multiprocessor *device_of(const struct ops_cupti_decoder *decoder, uint32_t ordinal)
 {
@@ -107,7 +94,7 @@ static void put_occupancy(struct ops_buffer *text, const struct ops_occupancy *o
 	                  occupancy->registers_a_block, occupancy->shared_a_block);
 }
 
-static uint32_t launch_details(struct ops_cupti_decoder *decoder, const struct launch_shape *launch)
+static uint32_t make_launch_details(struct ops_cupti_decoder *decoder, const struct ops_cupti_launch *launch)
 {
 	const struct ops_multiprocessor *device = device_of(decoder, launch->device);
 	const uint32_t *grid = launch->shape.grid, *block = launch->shape.block;
@@ -135,6 +122,20 @@ static uint32_t launch_details(struct ops_cupti_decoder *decoder, const struct l
 	return ops_cupti_keep(decoder, launch, sizeof(*launch));
 }
 
+static uint32_t launch_details(struct ops_cupti_decoder *decoder, const struct ops_cupti_launch *launch)
+{
+	uint64_t differing = (uint64_t)launch->shape.grid[0] << 32 ^ (uint64_t)launch->stream << 16 ^ launch->shape.block[0] ^
+	                     launch->graph_node << 8;
+	size_t place = differing * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (OPS_CUPTI_RECENT_LAUNCHES - 1);
+
+	if (!decoder->recent_launches[place].details ||
+	    memcmp(&decoder->recent_launches[place].launch, launch, sizeof(*launch)) != 0) {
+		decoder->recent_launches[place].launch = *launch;
+		decoder->recent_launches[place].details = make_launch_details(decoder, launch);
+	}
+	return decoder->recent_launches[place].details;
+}
+
 static int32_t priority_of(const struct ops_cupti_decoder *decoder, const void *bytes, size_t size)
 {
 	const CUpti_ActivityKernel11 *record = bytes;
@@ -145,7 +146,7 @@ static int32_t priority_of(const struct ops_cupti_decoder *decoder, const void *
 void ops_cupti_take_kernel(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const cupti_kernel *record = bytes;
-	struct launch_shape launch = {
+	struct ops_cupti_launch launch = {
 		.shape = {.grid = {(uint32_t)record->gridX, (uint32_t)record->gridY, (uint32_t)record->gridZ},
 	                  .block = {(uint32_t)record->blockX, (uint32_t)record->blockY, (uint32_t)record->blockZ},
 	                  .registers = record->registersPerThread,

@@ -92,7 +92,7 @@ struct ops_occupancy ops_occupancy_of(const struct ops_multiprocessor *device, c
 	                (result.by_blocks == result.active_blocks ? OPS_OCCUPANCY_BLOCKS : 0u);
 
 	result.blocks_a_multiprocessor = (double)blocks / device->count;
-	result.warps_a_multiprocessor = result.blocks_a_multiprocessor * (double)warps;
+	result.warps_a_multiprocessor = result.blocks_a_multiprocessor * (double)threads / device->warp_size; /* as Kineto's */
 	/* A launch of fewer blocks than would fit fills no more than it has. */
 	result.percent = 100.0 * (result.blocks_a_multiprocessor < result.active_blocks ? result.blocks_a_multiprocessor
 	                                                                                 : result.active_blocks) *

@@ -37,8 +37,8 @@ static uint32_t counter_track(struct recording_devices *devices, uint16_t device
 
 bool recording_devices_take_counters(struct recording_devices *devices)
 {
-	for (size_t i = 0; i < devices->activities->items.count; i++) {
-		const struct ops_activity *activity = &devices->activities->items.items[i];
+	for (size_t i = 0; i < devices->activities->count; i++) {
+		const struct ops_activity *activity = ops_activity_at(devices->activities, i);
 		struct ops_new_event times;
 		struct ops_counter_record counter = {.value = activity->value};
 

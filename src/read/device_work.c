@@ -111,6 +111,23 @@ static uint32_t captured_details(struct recording_devices *devices, const struct
 	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
 }
 
+/* The details of a kernel and, behind them, what the collective that started it is. */
+static uint32_t collective_details(struct recording_devices *devices, uint32_t details, uint32_t collective)
+{
+	struct ops_buffer *text = &devices->text;
+	struct ops_string members;
+
+	if (details == OPS_NONE)
+		return collective;
+	text->size = 0;
+	members = ops_builder_text(devices->builder, details);
+	ops_buffer_append(text, members.bytes, members.size);
+	ops_buffer_append_text(text, ",");
+	members = ops_builder_text(devices->builder, collective);
+	ops_buffer_append(text, members.bytes, members.size);
+	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
+}
+
 /* Adds what ran on a stream; `call` started it, NULL when that is not known. */
 static bool take_work(struct recording_devices *devices, const struct ops_activity *activity,
                       const struct recording_call *call)
@@ -124,7 +141,7 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 	bool moves = activity->kind == OPS_ACTIVITY_MEMCPY || activity->kind == OPS_ACTIVITY_MEMSET;
 	struct ops_new_event event = {
 		OPS_NEW_EVENT,
-		.kind = kinds[activity->kind],
+		.kind = activity->is_event ? OPS_EVENT_OTHER : kinds[activity->kind],
 		.name = devices->strings[activity->name],
 		.track = stream_track(devices, activity),
 		.id = call ? call->operator_id : 0,
@@ -136,6 +153,8 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 		return false;
 	if (activity->correlation)
 		event.correlation = (int64_t)activity->correlation;
+	if (activity->is_event)
+		event.category = ops_builder_string(devices->builder, "cuda_event", strlen("cuda_event"));
 	recording_devices_times(devices, activity, &event);
 	if (moves)
 		event.extra = copy_details(devices, activity);
@@ -143,6 +162,8 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 		event.extra = captured_details(devices, activity, captured);
 	else if (activity->details)
 		event.extra = devices->strings[activity->details];
+	if (call && call->collective != OPS_NONE && activity->kind == OPS_ACTIVITY_KERNEL)
+		event.extra = collective_details(devices, event.extra, call->collective);
 	if (devices->text.failed)
 		return false;
 	row = ops_builder_event(devices->builder, &event);
@@ -154,9 +175,7 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 
 static bool correlates_before(const void *context, uint32_t a, uint32_t b)
 {
-	const struct ops_activity *items = context;
-
-	return items[a].correlation < items[b].correlation;
+	return ops_activity_at(context, a)->correlation < ops_activity_at(context, b)->correlation;
 }
 
 static bool met_before(const void *context, uint32_t a, uint32_t b)
@@ -169,13 +188,13 @@ static bool met_before(const void *context, uint32_t a, uint32_t b)
 /* The activities that are no calls, in order of correlation. NULL when memory is out. */
 static uint32_t *order_work(const struct ops_activities *activities, size_t *ret_count)
 {
-	uint32_t *work = ops_realloc_array(NULL, activities->items.count + 1, sizeof(*work));
+	uint32_t *work = ops_realloc_array(NULL, activities->count + 1, sizeof(*work));
 	size_t count = 0;
 
-	for (size_t i = 0; work && i < activities->items.count; i++)
-		if (!ops_activity_is_call(&activities->items.items[i]) && !ops_activity_is_counter(&activities->items.items[i]))
+	for (size_t i = 0; work && i < activities->count; i++)
+		if (!ops_activity_is_call(ops_activity_at(activities, i)) && !ops_activity_is_counter(ops_activity_at(activities, i)))
 			work[count++] = (uint32_t)i;
-	if (work && !ops_sort_rows(work, count, correlates_before, activities->items.items)) {
+	if (work && !ops_sort_rows(work, count, correlates_before, activities)) {
 		ops_free(work);
 		return NULL;
 	}
@@ -190,7 +209,7 @@ static bool join(struct recording_devices *devices, const uint32_t *work, size_t
 	size_t next = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct ops_activity *activity = &devices->activities->items.items[work[i]];
+		const struct ops_activity *activity = ops_activity_at(devices->activities, work[i]);
 
 		while (next < devices->met.count && met[next].correlation < activity->correlation)
 			next++;

@@ -261,7 +261,7 @@ static bool read_all(struct recording_reader *reader)
 	    !open_lanes(reader) || !ops_called_modules_init(&reader->modules, reader->recording, reader->builder) ||
 	    !ops_called_functions_init(&reader->functions, reader->recording, reader->builder))
 		return false;
-	ops_builder_expect(reader->builder, reader->recording->slot_count + (activities ? activities->items.count : 0), 0);
+	ops_builder_expect(reader->builder, reader->recording->slot_count + (activities ? activities->count : 0), 0);
 	merge_lanes(reader);
 	if (reader->failed || !recording_devices_finish(&reader->devices))
 		return false;

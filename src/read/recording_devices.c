@@ -44,27 +44,26 @@ static void tie_clocks(struct recording_devices *devices, const struct ops_clock
 
 static bool starts_before(const void *context, uint32_t a, uint32_t b)
 {
-	const struct ops_activity *items = context;
-
-	return items[a].start_ns < items[b].start_ns;
+	return ops_activity_at(context, a)->start_ns < ops_activity_at(context, b)->start_ns;
 }
 
 static bool order_calls(struct recording_devices *devices)
 {
 	const struct ops_activities *activities = devices->activities;
 
-	devices->calls = ops_realloc_array(NULL, activities->items.count + 1, sizeof(*devices->calls));
-	for (size_t i = 0; devices->calls && i < activities->items.count; i++)
-		if (ops_activity_is_call(&activities->items.items[i]))
+	devices->calls = ops_realloc_array(NULL, activities->count + 1, sizeof(*devices->calls));
+	for (size_t i = 0; devices->calls && i < activities->count; i++)
+		if (ops_activity_is_call(ops_activity_at(activities, i)))
 			devices->calls[devices->call_count++] = (uint32_t)i;
 	return devices->calls && OPS_ARRAY_RESERVE(&devices->met, devices->call_count) &&
-	       ops_sort_rows(devices->calls, devices->call_count, starts_before, activities->items.items);
+	       ops_sort_rows(devices->calls, devices->call_count, starts_before, activities);
 }
 
 bool recording_devices_init(struct recording_devices *devices, const struct ops_recording *recording,
                             const struct ops_clock_map *clock, struct ops_builder *builder)
 {
-	*devices = (struct recording_devices){.activities = recording->activities, .builder = builder};
+	*devices = (struct recording_devices){
+		.activities = recording->activities, .builder = builder, .last_thread = OPS_INTERN_NONE};
 	if (!devices->activities)
 		return true;
 	tie_clocks(devices, clock);
@@ -113,8 +112,10 @@ bool recording_devices_thread(struct recording_devices *devices, int64_t tid, ui
 /* The thread that made a call; one that recorded nothing gets its track now. NULL when memory is out. */
 static const struct recording_thread *thread_of(struct recording_devices *devices, int64_t tid)
 {
-	uint32_t number = ops_intern_find(&devices->tids, &tid, sizeof(tid));
+	uint32_t number = devices->last_thread;
 
+	if (number == OPS_INTERN_NONE || devices->last_tid != tid)
+		number = ops_intern_find(&devices->tids, &tid, sizeof(tid));
 	if (number == OPS_INTERN_NONE) {
 		const struct ops_track track = {.kind = OPS_TRACK_THREAD, .pid = getpid(), .tid = tid};
 
@@ -122,6 +123,8 @@ static const struct recording_thread *thread_of(struct recording_devices *device
 		if (!recording_devices_thread(devices, tid, ops_builder_track(devices->builder, &track), NULL))
 			return NULL;
 	}
+	devices->last_tid = tid;
+	devices->last_thread = number;
 	return &devices->threads.items[number];
 }
 
@@ -143,9 +146,9 @@ static bool add_annotation(struct recording_devices *devices, const struct ops_n
 }
 
 bool recording_devices_open(struct recording_devices *devices, struct recording_ranges *ranges,
-                            struct ops_new_event *event)
+                            struct ops_new_event *event, uint32_t collective)
 {
-	struct recording_range range = {.end_ns = event->end_ns, .annotation = OPS_NONE};
+	struct recording_range range = {.end_ns = event->end_ns, .collective = OPS_NONE, .annotation = OPS_NONE};
 	const struct recording_range *around;
 	struct recording_range *opened;
 
@@ -158,11 +161,13 @@ bool recording_devices_open(struct recording_devices *devices, struct recording_
 	if (around) {
 		range.operator_id = around->operator_id;
 		range.operator_name = around->operator_name;
+		range.collective = around->collective;
 		range.annotation = around->annotation;
 	}
 	if (event->kind == OPS_EVENT_CPU_OP) {
 		range.operator_id = event->id;
 		range.operator_name = event->name;
+		range.collective = collective;
 	} else {
 		if (!add_annotation(devices, event, range.annotation))
 			return false;
@@ -202,7 +207,7 @@ static bool take_call(struct recording_devices *devices, const struct ops_activi
 {
 	const struct recording_thread *thread = thread_of(devices, activity->thread);
 	const struct recording_range *around;
-	struct recording_call call = {.correlation = activity->correlation, .annotation = OPS_NONE};
+	struct recording_call call = {.correlation = activity->correlation, .annotation = OPS_NONE, .collective = OPS_NONE};
 	struct recording_call *met;
 
 	if (!thread)
@@ -211,6 +216,7 @@ static bool take_call(struct recording_devices *devices, const struct ops_activi
 	if (around) {
 		call.operator_id = around->operator_id;
 		call.annotation = around->annotation;
+		call.collective = around->collective;
 	}
 	event->track = thread->track;
 	event->id = call.operator_id;
@@ -259,8 +265,7 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 	};
 
 	for (; devices->next_call < devices->call_count; devices->next_call++) {
-		const struct ops_activity *activity =
-			&devices->activities->items.items[devices->calls[devices->next_call]];
+		const struct ops_activity *activity = ops_activity_at(devices->activities, devices->calls[devices->next_call]);
 		struct ops_new_event event = {
 			OPS_NEW_EVENT,
 			.kind = kinds[activity->kind],

@@ -28,6 +28,7 @@ struct recording_range {
 	int64_t end_ns;
 	uint64_t operator_id; /* of the innermost operator, this one included; 0 none */
 	uint32_t operator_name; /* string id */
+	uint32_t collective;  /* members that say what the operator is if it is one: string id, OPS_NONE none */
 	uint32_t annotation;  /* the innermost one likewise; OPS_NONE none */
 };
 
@@ -54,6 +55,7 @@ struct recording_call {
 	uint64_t operator_id;
 	uint32_t row; /* place in order of adding */
 	uint32_t annotation;
+	uint32_t collective; /* that made it: as of recording_range */
 };
 
 /* What work that was started under an annotation covers of a stream. */
@@ -76,6 +78,8 @@ struct recording_devices {
 	uint64_t last_id;          /* of operators and ranges: 1, 2, … */
 	struct ops_intern tids;    /* system's ids of threads */
 	OPS_ARRAY(struct recording_thread) threads; /* by number in tids */
+	int64_t last_tid;          /* most calls come from where the one before did */
+	uint32_t last_thread;      /* its number, OPS_INTERN_NONE before the first */
 	OPS_ARRAY(struct recording_annotation) annotations;
 	OPS_ARRAY(struct recording_call) met;
 	struct ops_intern streams; /* struct ops_track's pid and tid */
@@ -99,9 +103,10 @@ void recording_devices_release(struct recording_devices *devices);
 bool recording_devices_thread(struct recording_devices *devices, int64_t tid, uint32_t track,
                               struct recording_ranges *ranges);
 
-/* An operator or range begins on the thread that these ranges are of; gives it its id. In order of time. */
+/* An operator or range begins on the thread that these ranges are of; gives it its id. `collective` as in recording_range. In
+ * order of time. */
 bool recording_devices_open(struct recording_devices *devices, struct recording_ranges *ranges,
-                            struct ops_new_event *event);
+                            struct ops_new_event *event, uint32_t collective);
 /* Adds the calls that were made before a time. */
 bool recording_devices_until(struct recording_devices *devices, int64_t time_ns);
 /* Adds all that is left: further calls, work on streams, annotations, devices. */

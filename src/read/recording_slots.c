@@ -48,8 +48,19 @@ static bool take_names(struct recording_reader *reader, struct recording_lane *l
 	return true;
 }
 
+/* What is said of a collective: the named values from its name on, the last of all. A text with this key in it would have its
+ * quotes escaped. */
+static uint32_t find_collective(const struct recording_reader *reader)
+{
+	static const char key[] = "\"Collective name\":";
+	const struct ops_buffer *text = &reader->text;
+	const char *at = memmem(text->bytes, text->size, key, sizeof(key) - 1);
+
+	return at ? ops_builder_string(reader->builder, at, text->size - (size_t)(at - text->bytes)) : OPS_NONE;
+}
+
 /* Named values, of which those of counters are known once the slot is closed. */
-static bool take_values(struct recording_reader *reader, const struct recording_lane *lane, struct ops_payload *payload,
+static bool take_values(struct recording_reader *reader, struct recording_lane *lane, struct ops_payload *payload,
                         struct ops_new_event *event)
 {
 	struct ops_buffer *text = &reader->text;
@@ -57,8 +68,11 @@ static bool take_values(struct recording_reader *reader, const struct recording_
 	text->size = 0;
 	if (!ops_payload_values(payload, !lane->unfinished, text) || text->failed)
 		return false;
-	if (text->size)
-		event->extra = ops_builder_string(reader->builder, text->bytes, text->size);
+	if (!text->size)
+		return true;
+	event->extra = ops_builder_string(reader->builder, text->bytes, text->size);
+	if (reader->devices.activities)
+		lane->collective = find_collective(reader);
 	return true;
 }
 
@@ -102,6 +116,7 @@ static bool describe(struct recording_reader *reader, struct recording_lane *lan
 	struct ops_payload payload = {(const char *)block + slot->payload, slot->payload_bytes};
 	uint32_t second;
 
+	lane->collective = OPS_NONE;
 	if ((uint64_t)slot->payload + slot->payload_bytes > block->bytes ||
 	    !take_names(reader, lane, &payload, &event->name, &second))
 		return false;
@@ -179,7 +194,7 @@ static void take_event(struct recording_reader *reader, struct recording_lane *l
 		event.flags |= OPS_EVENT_ASYNC;
 		event.end_track = recording_track_of(reader, slot->end_thread);
 	}
-	if (!recording_devices_open(&reader->devices, &lane->ranges, &event))
+	if (!recording_devices_open(&reader->devices, &lane->ranges, &event, lane->collective))
 		reader->failed = true;
 	row = ops_builder_event(reader->builder, &event);
 	if (row != OPS_NONE)

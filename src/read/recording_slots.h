@@ -36,6 +36,7 @@ struct recording_lane {
 	struct ops_open_calls calls; /* of Python */
 	struct recording_ranges ranges; /* that calls of devices may lie in */
 	bool unfinished;
+	uint32_t collective; /* what is said of the head if it is a collective, set when it is taken: string id or OPS_NONE */
 	bool named_wrapper; /* the head's name is a wrapper's; set when it is taken */
 	uint32_t wrapper; /* row of an evaluate_function that the thread's next operator may complete, or OPS_NONE */
 };

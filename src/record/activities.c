@@ -22,7 +22,9 @@ void ops_activities_free(struct ops_activities *activities)
 {
 	if (!activities)
 		return;
-	OPS_ARRAY_RELEASE(&activities->items);
+	for (size_t i = 0; i < activities->chunks.count; i++)
+		ops_free(activities->chunks.items[i]);
+	OPS_ARRAY_RELEASE(&activities->chunks);
 	OPS_ARRAY_RELEASE(&activities->devices);
 	ops_intern_release(&activities->texts);
 	ops_free(activities);
@@ -35,14 +37,28 @@ uint32_t ops_activities_text(struct ops_activities *activities, const char *byte
 	return id == OPS_INTERN_NONE ? 0 : id;
 }
 
+static bool add_chunk(struct ops_activities *activities)
+{
+	struct ops_activity *chunk;
+
+	if (!OPS_ARRAY_RESERVE(&activities->chunks, 1))
+		return false;
+	chunk = ops_alloc(OPS_ACTIVITIES_A_CHUNK * sizeof(*chunk));
+	if (chunk)
+		activities->chunks.items[activities->chunks.count++] = chunk;
+	return chunk != NULL;
+}
+
 void ops_activities_add(struct ops_activities *activities, const struct ops_activity *activity)
 {
-	struct ops_activity *added = OPS_ARRAY_PUSH(&activities->items);
+	size_t place = activities->count % OPS_ACTIVITIES_A_CHUNK;
 
-	if (added)
-		*added = *activity;
-	else
+	if (place == 0 && !add_chunk(activities)) {
 		activities->lost++;
+		return;
+	}
+	activities->chunks.items[activities->chunks.count - 1][place] = *activity;
+	activities->count++;
 }
 
 bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, const char *properties, size_t size)

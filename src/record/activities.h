@@ -4,8 +4,8 @@
  * host that started it, the devices themselves. A recording carries it to the reader (read/recording_devices.c), which
  * makes rows of it and finds the operator behind each.
  *
- * An activity is 56 bytes; its texts are ids, so that a kernel launched a million times is named once. One thread at a
- * time adds. Running out of memory loses activities, which are counted, and nothing else.
+ * An activity is 48 bytes; its texts are ids, so that a kernel launched a million times is named once. They lie in chunks,
+ * which never move. One thread at a time adds. Running out of memory loses activities, which are counted, and nothing else.
  */
 #ifndef OPS_RECORD_ACTIVITIES_H
 #define OPS_RECORD_ACTIVITIES_H
@@ -28,14 +28,19 @@ struct ops_activity {
 		double value;        /* of a counter, at its start */
 	};
 	uint64_t correlation; /* what a call and the work it started have in common; 0 none. Of a GRAPH_NODE: the node */
-	int64_t stream;       /* of work on a device; -1 when it concerns all, as the synchronisation of a context does */
+	union {
+		int32_t stream;  /* of work on a device; -1 when it concerns all, as the synchronisation of a context does */
+		uint32_t thread; /* of a call: the thread's id in the system (gettid) */
+	};
 	uint32_t name;        /* ids of texts; 0 is "" */
 	uint32_t details;     /* what else its row says: members of a JSON object without the braces */
-	uint32_t thread;      /* of a call: the thread's id in the system (gettid) */
 	uint16_t device;      /* ordinal */
 	uint8_t kind;         /* enum ops_activity_kind */
-	uint8_t unused;
+	uint8_t is_event;     /* of a SYNC: an event was recorded there, and nothing waits */
 };
+_Static_assert(sizeof(struct ops_activity) == 48, "millions of them are kept");
+
+#define OPS_ACTIVITIES_A_CHUNK 4096u
 
 /* A device that was there: one element of torch's "deviceProperties". */
 struct ops_device {
@@ -50,7 +55,8 @@ struct ops_activity_clock {
 };
 
 struct ops_activities {
-	OPS_ARRAY(struct ops_activity) items; /* in any order */
+	OPS_ARRAY(struct ops_activity *) chunks; /* full but for the last; in any order */
+	size_t count;
 	OPS_ARRAY(struct ops_device) devices;
 	struct ops_intern texts;              /* number 0 is "" */
 	struct ops_activity_clock start;      /* the collector's clock runs evenly between these two */
@@ -68,6 +74,11 @@ uint32_t ops_activities_text(struct ops_activities *activities, const char *byte
 void ops_activities_add(struct ops_activities *activities, const struct ops_activity *activity);
 /* Adds a device; `properties` is a JSON object. Once for each ordinal. False when memory is out or it is no JSON. */
 bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, const char *properties, size_t size);
+
+static inline const struct ops_activity *ops_activity_at(const struct ops_activities *activities, size_t i)
+{
+	return &activities->chunks.items[i / OPS_ACTIVITIES_A_CHUNK][i % OPS_ACTIVITIES_A_CHUNK];
+}
 
 static inline bool ops_activity_is_call(const struct ops_activity *activity)
 {

@@ -15,6 +15,7 @@
 #include <cupti.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "asking.h"
@@ -28,6 +29,7 @@ static __typeof__(&fake_cupti_launch) launch;
 static __typeof__(&fake_cupti_copy) copy;
 static __typeof__(&fake_cupti_emit) emit;
 static __typeof__(&fake_cupti_capture) capture;
+static __typeof__(&fake_cupti_reader_takes) reader_takes;
 static __typeof__(&cuptiSubscribe) subscribe;
 static __typeof__(&cuptiUnsubscribe) unsubscribe;
 
@@ -43,9 +45,10 @@ static int load_fake(void **state)
 	copy = (__typeof__(copy))(uintptr_t)dlsym(handle, "fake_cupti_copy");
 	emit = (__typeof__(emit))(uintptr_t)dlsym(handle, "fake_cupti_emit");
 	capture = (__typeof__(capture))(uintptr_t)dlsym(handle, "fake_cupti_capture");
+	reader_takes = (__typeof__(reader_takes))(uintptr_t)dlsym(handle, "fake_cupti_reader_takes");
 	subscribe = (__typeof__(subscribe))(uintptr_t)dlsym(handle, "cuptiSubscribe");
 	unsubscribe = (__typeof__(unsubscribe))(uintptr_t)dlsym(handle, "cuptiUnsubscribe");
-	return fail_function && launch && copy && emit && capture ? 0 : -1;
+	return fail_function && launch && copy && emit && capture && reader_takes ? 0 : -1;
 }
 
 /* --- tests ---------------------------------------------------------------------------------------------------------- */
@@ -276,6 +279,18 @@ static void what_fails_at_the_end_is_told_once(void **state)
 	}
 }
 
+static void signals_are_the_programs(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	launch("kernel", 1, 32, 100, 100);
+	ops_trace_unref(checked_trace(stop_run(&run)));
+	assert_false(reader_takes(SIGINT));
+	assert_false(reader_takes(SIGUSR1));
+}
+
 /* CUPTI drops what it has no buffer for; the trace shows how many. */
 static void without_buffers_records_are_counted(void **state)
 {
@@ -438,6 +453,7 @@ int main(void)
 		cmocka_unit_test(refusals_say_why),
 		cmocka_unit_test(a_failing_flush_is_told_and_what_is_there_stays),
 		cmocka_unit_test(what_fails_at_the_end_is_told_once),
+		cmocka_unit_test(signals_are_the_programs),
 		cmocka_unit_test(without_buffers_records_are_counted),
 		cmocka_unit_test(what_is_interrupted_is_not_recorded),
 		cmocka_unit_test(a_forked_process_is_refused),

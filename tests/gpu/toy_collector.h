@@ -55,17 +55,21 @@ static struct ops_device_collector toy_collector(struct toy *toy)
 /* Adds an activity if its kind is wanted. */
 static void toy_add(struct toy *toy, enum ops_activity_kind kind, const char *name, int64_t start_ns, int64_t end_ns)
 {
+	struct ops_activity activity = {
+		.kind = (uint8_t)kind,
+		.start_ns = start_ns,
+		.end_ns = end_ns,
+		.bytes = kind == OPS_ACTIVITY_MEMCPY ? 4096 : 0,
+		.correlation = toy->correlation,
+		.name = ops_activities_text(toy->activities, name, strlen(name)),
+	};
+
+	if (ops_activity_is_call(&activity))
+		activity.thread = (uint32_t)syscall(SYS_gettid);
+	else
+		activity.stream = 7;
 	if (toy->kinds & OPS_ACTIVITY_BIT(kind))
-		ops_activities_add(toy->activities, &(struct ops_activity){
-							    .kind = (uint8_t)kind,
-							    .start_ns = start_ns,
-							    .end_ns = end_ns,
-							    .bytes = kind == OPS_ACTIVITY_MEMCPY ? 4096 : 0,
-							    .correlation = toy->correlation,
-							    .stream = 7,
-							    .thread = (uint32_t)syscall(SYS_gettid),
-							    .name = ops_activities_text(toy->activities, name, strlen(name)),
-						    });
+		ops_activities_add(toy->activities, &activity);
 }
 
 /* The calling thread launches work, which runs `delay_ns` later for `run_ns`. */

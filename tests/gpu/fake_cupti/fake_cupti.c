@@ -6,6 +6,7 @@
 #include "fake_cupti.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static CUpti_TimestampCallbackFunc timestamp;
 static bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
+static sigset_t reader_blocks;
 static bool subscribed;
 static CUpti_CallbackFunc tell; /* of the subscriber */
 static void *tell_data;
@@ -387,6 +389,12 @@ SHOW CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle han
 }
 
 /* Nodes are their own ids. */
+SHOW CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable)
+{
+	(void)enable;
+	return result_of(__func__);
+}
+
 SHOW CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t *ret_id)
 {
 	*ret_id = (uint64_t)(uintptr_t)node;
@@ -435,11 +443,17 @@ SHOW CUptiResult cuptiActivityFlushAll(uint32_t flag)
 	return result_of(__func__);
 }
 
+SHOW bool fake_cupti_reader_takes(int signal)
+{
+	return !sigismember(&reader_blocks, signal);
+}
+
 SHOW CUptiResult cuptiActivityGetNextRecord(uint8_t *bytes, size_t valid, CUpti_Activity **record)
 {
 	uint8_t *at = *record ? (uint8_t *)*record : bytes;
 	uint32_t size;
 
+	pthread_sigmask(SIG_BLOCK, NULL, &reader_blocks);
 	if (result_of(__func__) != CUPTI_SUCCESS)
 		return result_of(__func__);
 	if (*record) {

@@ -24,6 +24,8 @@ uint32_t fake_cupti_copy(uint64_t bytes, uint64_t delay_ns, uint64_t run_ns);
 void fake_cupti_capture(uint64_t node, uint64_t original);
 /* Whether a kind of activity (CUpti_ActivityKind) is being recorded. */
 bool fake_cupti_is_enabled(int kind);
+/* Whether a signal can reach the thread that last read records. */
+bool fake_cupti_reader_takes(int signal);
 /* As if the GPU had recorded this; copied. */
 void fake_cupti_emit(const void *record, uint32_t size);
 

@@ -171,6 +171,16 @@ SHOW CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackF
 	return cupti()->cuptiActivityRegisterTimestampCallback(tell);
 }
 
+/* Older libraries have it not. */
+SHOW CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable)
+{
+	const struct ops_cupti *library = cupti();
+
+	return library->cuptiActivityEnableCudaEventDeviceTimestamps
+	               ? library->cuptiActivityEnableCudaEventDeviceTimestamps(enable)
+	               : CUPTI_ERROR_NOT_SUPPORTED;
+}
+
 SHOW CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete)
 {
 	write_clock();

@@ -228,9 +228,9 @@ static void wait_for(CUpti_ActivitySynchronizationType type, uint32_t context, u
 	record(&waited, version < CUPTI_12_9 ? sizeof(CUpti_ActivitySynchronization) : sizeof(waited));
 }
 
-static void event(uint32_t stream, uint32_t id)
+static void event(uint32_t stream, uint32_t id, double us)
 {
-	CUpti_ActivityCudaEvent recorded;
+	CUpti_ActivityCudaEvent2 recorded;
 
 	memset(&recorded, 0, sizeof(recorded));
 	recorded.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
@@ -238,8 +238,9 @@ static void event(uint32_t stream, uint32_t id)
 	recorded.contextId = 1;
 	recorded.streamId = stream;
 	recorded.eventId = id;
+	recorded.deviceTimestamp = us > 0 ? AT(us) : 0;
 
-	record(&recorded, sizeof(recorded));
+	record(&recorded, version < CUPTI_12_9 ? sizeof(CUpti_ActivityCudaEvent) : sizeof(recorded));
 }
 
 static void overhead(CUpti_ActivityOverheadKind kind, double from_us, double to_us)
@@ -380,7 +381,7 @@ static void training(void)
 	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, PINNED, 5, 12);
 	copy(CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, CUPTI_ACTIVITY_MEMORY_KIND_PINNED, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, 1 << 20, 13, 15, 60);
 	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, PINNED, 62, 63);
-	event(13, 5);
+	event(13, 5, 0);
 	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaStreamWaitEvent_v3020, MAIN, 64, 65);
 	wait_for(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, 1, 7, 5, 64, 65);
 	overhead(CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, 66, 90);
@@ -431,6 +432,8 @@ static void extras(void)
 	launch(GEMM, MAIN, 0, 7, 110, 130, 190);
 	marker(2, CUPTI_ACTIVITY_FLAG_MARKER_END, 210, 0);
 	marker(3, CUPTI_ACTIVITY_FLAG_MARKER_INSTANTANEOUS, 220, RELU);
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, MAIN, 120, 122);
+	event(7, 3, 191); /* when the kernel was done */
 	marker(9, CUPTI_ACTIVITY_FLAG_MARKER_END, 230, 0); /* began before the session */
 	marker(1, CUPTI_ACTIVITY_FLAG_MARKER_END, 250, 0);
 	marker(4, CUPTI_ACTIVITY_FLAG_MARKER_START, 260, STEP); /* ends after the session */
