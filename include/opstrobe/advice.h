@@ -6,7 +6,8 @@
  *
  *     {"findings": [{"id", "title", "severity": "high|medium|low|info", "confidence": "high|medium|low",
  *                    "where": [{"file", "line", "function", "module", "operator", "trace", "row"}], "evidence",
- *                    "explanation", "advice", "predicted_gain_ms_per_step", "predicted_gain_percent", "links": […]}], "checked": [ids]}
+ *                    "explanation", "advice", "predicted_gain_ms_per_step", "predicted_gain_percent",
+ *                    "predicted_gain_bound", "links": […]}], "checked": [ids]}
  *
  * Findings are ordered by what they gain, most first. What is not known of a place is null. `row` is that of the costliest
  * event there, in the trace that was given as number `trace`. `checked` has the rules for
@@ -25,8 +26,9 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* CSV has a row a finding, with the first of its places. */
-enum ops_advice_format { OPS_ADVICE_JSON, OPS_ADVICE_TEXT, OPS_ADVICE_CSV, OPS_ADVICE_MARKDOWN };
+/* CSV has a row a finding, with the first of its places. Brief are the first findings in two lines each, to stand below a page
+ * of views. */
+enum ops_advice_format { OPS_ADVICE_JSON, OPS_ADVICE_TEXT, OPS_ADVICE_CSV, OPS_ADVICE_MARKDOWN, OPS_ADVICE_BRIEF };
 
 /* Advice on a run of many workers, one trace after the other: a trace may be let go as soon as it is added, a few megabytes of
  * it are kept. One thread at a time. `new` gives NULL when memory is out; `free` takes NULL. `finish` comes once, behind all. */

@@ -2,11 +2,13 @@
 """The part of the suite that runs on two ranks: two processes over Gloo, each profiled, advised on together.
 
 A program is a file in `rank_programs/`, as in `programs/` but for `build(fixed, rank)`, which is called once the ranks can
-communicate. `python ranks.py` prints the table of the score, `python ranks.py NAME` one program's advice.
+communicate. All run in the same two processes, one after the other. `python ranks.py` prints the table of the score,
+`python ranks.py NAME` one program's advice.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 import subprocess
@@ -25,6 +27,7 @@ import opstrobe
 PROGRAMS = pathlib.Path(__file__).parent / "rank_programs"
 RANKS = 2
 STEPS = 4
+ROUNDS = 20  # of four steps, to measure
 
 
 def programs() -> list[suite.Program]:
@@ -43,7 +46,7 @@ def _record(program: suite.Program, rank: int, folder: pathlib.Path) -> None:
     profile.export_chrome_trace(str(folder / f"rank-{rank}.json"))
 
 
-def _measure(program: suite.Program, rank: int, folder: pathlib.Path, rounds: int) -> None:
+def _measure(program: suite.Program, rank: int, rounds: int, folder: pathlib.Path) -> None:
     """The quickest step without the fix and with it. Both take turns, and the ranks begin each together."""
     steps = [program.module.build(fixed, rank) for fixed in (False, True)]
     best = [float("inf"), float("inf")]
@@ -57,18 +60,19 @@ def _measure(program: suite.Program, rank: int, folder: pathlib.Path, rounds: in
     (folder / f"measured-{rank}.json").write_text(json.dumps([1e3 * seconds for seconds in best]))
 
 
-def _work(rank: int, name: str, folder: str, rounds: int) -> None:
+def _work(rank: int, folder: str, rounds: int) -> None:
     torch.set_num_threads(1)
-    torch.manual_seed(rank)
     store = torch.distributed.FileStore(f"{folder}/store", RANKS)
     torch.distributed.init_process_group(
         "gloo", store=store, rank=rank, world_size=RANKS, timeout=timedelta(seconds=120)
     )
-    (program,) = [p for p in programs() if p.name == name]
-    if rounds:
-        _measure(program, rank, pathlib.Path(folder), rounds)
-    else:
-        _record(program, rank, pathlib.Path(folder))
+    for program in programs():
+        own = pathlib.Path(folder) / program.name
+        own.mkdir(exist_ok=True)
+        torch.manual_seed(rank)
+        _record(program, rank, own)
+        if not program.healthy:
+            _measure(program, rank, rounds, own)
     # Gloo's threads may not be at work while Python closes down (torch 2.13): the ranks end by files.
     (pathlib.Path(folder) / f"done-{rank}").touch()
     while not all((pathlib.Path(folder) / f"done-{other}").exists() for other in range(RANKS)):
@@ -76,24 +80,24 @@ def _work(rank: int, name: str, folder: str, rounds: int) -> None:
     torch.distributed.destroy_process_group()
 
 
-def run(program: suite.Program, folder: str, rounds: int = 0) -> None:
-    torch.multiprocessing.spawn(_work, args=(program.name, folder, rounds), nprocs=RANKS)
+@functools.cache
+def _run(rounds: int) -> tempfile.TemporaryDirectory[str]:
+    """A folder for each program with the traces of its ranks and what its fix gains."""
+    folder = tempfile.TemporaryDirectory()
+    torch.multiprocessing.spawn(_work, args=(folder.name, rounds), nprocs=RANKS)
+    return folder
 
 
-def judge(program: suite.Program) -> suite.Verdict:
-    with tempfile.TemporaryDirectory() as folder:
-        run(program, folder)
-        traces = sorted(map(str, pathlib.Path(folder).glob("rank-*.json")))
-        command = pathlib.Path(sys.executable).parent / "opstrobe"
-        done = subprocess.run([command, "advise", "--format", "json", *traces], capture_output=True, check=True)
-        return suite.Verdict(program, json.loads(done.stdout)["findings"])
+def judge(program: suite.Program, rounds: int = ROUNDS) -> suite.Verdict:
+    traces = sorted(map(str, (pathlib.Path(_run(rounds).name) / program.name).glob("rank-*.json")))
+    command = pathlib.Path(sys.executable).parent / "opstrobe"
+    done = subprocess.run([command, "advise", "--format", "json", *traces], capture_output=True, check=True)
+    return suite.Verdict(program, json.loads(done.stdout)["findings"])
 
 
-def measure(program: suite.Program) -> tuple[float, float]:
-    with tempfile.TemporaryDirectory() as folder:
-        run(program, folder, rounds=20)
-        slow, quick = json.loads((pathlib.Path(folder) / "measured-0.json").read_text())
-        return slow, quick
+def measure(program: suite.Program, rounds: int = ROUNDS) -> tuple[float, float]:
+    slow, quick = json.loads((pathlib.Path(_run(rounds).name) / program.name / "measured-0.json").read_text())
+    return slow, quick
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ A program is a file in `programs/`:
     RULE = "quadratic-concatenation"   # ids that may come first; None for a healthy program
     def build(fixed): return step      # step() is one step of the loop; with `fixed`, without the planted cause
 
-The line that causes it ends in the comment "# planted" (several lines may); `WAITS = True` is of programs whose steps wait. `python suite.py` prints the table of the
-score; `python suite.py NAME` one program's advice.
+The line that causes it ends in the comment "# planted" (several lines may). `WAITS = True` is of programs whose steps wait,
+`GAINS = "memory"` of those whose fix gains something else than time. `python suite.py` prints the table of the score;
+`python suite.py NAME` one program's advice.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ class Program:
     @property
     def healthy(self) -> bool:
         return not self.rules
+
+    @property
+    def gains(self) -> str:
+        return getattr(self.module, "GAINS", "time")
 
 
 def programs(folder: pathlib.Path = PROGRAMS) -> list[Program]:
@@ -83,7 +88,7 @@ def record(program: Program, fixed: bool = False) -> opstrobe.profile:
     return profile
 
 
-def measure(program: Program, seconds: float = 2.0) -> tuple[float, float]:
+def measure(program: Program, seconds: float = 2.0, rounds_min: int = WARMUP + STEPS) -> tuple[float, float]:
     """The quickest step without the fix and with it, in milliseconds, without a profiler: in time of the thread, which other
     programs do not add to, or by the clock where the program waits (`WAITS = True`).
 
@@ -95,7 +100,7 @@ def measure(program: Program, seconds: float = 2.0) -> tuple[float, float]:
     end = time.perf_counter() + seconds
     rounds = 0
     with contextlib.redirect_stdout(io.StringIO()):
-        while time.perf_counter() < end or rounds < WARMUP + STEPS:
+        while time.perf_counter() < end or rounds < rounds_min:
             for which, step in enumerate(steps):
                 start = clock()
                 step()
@@ -135,41 +140,70 @@ def judge(program: Program) -> Verdict:
     return Verdict(program, record(program).advise()["findings"])
 
 
-def table(chosen: list[Program], judge: Any = judge, measure: Any = measure) -> str:
-    rows = [
-        "| program | planted cause | first | line | predicted | measured | ratio |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    first = lines = close = planted = loud = healthy = 0
+@dataclass
+class Score:
+    """What came out of the programs, and the table of it."""
+
+    rows: list[str] = field(default_factory=list)
+    planted: int = 0
+    first: int = 0
+    at_line: int = 0
+    timed: int = 0
+    close: int = 0
+    healthy: int = 0
+    loud: int = 0
+
+    def add_healthy(self, verdict: Verdict) -> None:
+        high = [f["id"] for f in verdict.findings if f["severity"] == "high"]
+        self.healthy += 1
+        self.loud += bool(high)
+        told = "**" + ", ".join(high) + "**" if high else "nothing high"
+        self.rows.append(f"{verdict.program.name} | none, healthy | {told} | | | ")
+
+    def add_planted(self, verdict: Verdict, measure: Any) -> None:
+        named, program = verdict.named, verdict.program
+        self.planted += 1
+        self.first += verdict.is_first
+        self.at_line += verdict.at_line
+        gain = f"{program.gains} | | "
+        if program.gains == "time":
+            slow, quick = measure(program)
+            measured = 100 * (slow - quick) / slow
+            predicted = named["predicted_gain_percent"] if named else 0.0
+            ratio = predicted / measured if measured > 0 else float("nan")
+            self.timed += 1
+            self.close += 0.7 <= ratio <= 1.3
+            bound = {"at least": "≥ ", "at most": "≤ "}.get(named["predicted_gain_bound"] if named else "", "")
+            gain = f"{bound}{predicted:.0f} % | {measured:.0f} % | {ratio:.2f}"
+        other = verdict.first["id"] if verdict.first else "nothing"
+        self.rows.append(
+            f"{program.name} | {program.rules[0]} | {'yes' if verdict.is_first else 'no: ' + other}"
+            f" | {'yes' if verdict.at_line else 'no'} | {gain}"
+        )
+
+    @property
+    def text(self) -> str:
+        head = (
+            "| program | planted cause | first | line | predicted | measured | ratio |\n|---|---|---|---|---|---|---|\n"
+        )
+        return (
+            head
+            + "\n".join(f"| {row} |" for row in self.rows)
+            + f"\n\nPlanted cause first in {self.first} of {self.planted}, its line named in {self.at_line} of {self.planted},"
+            f" predicted within 30 % of the measured gain in {self.close} of {self.timed}; {self.loud} of {self.healthy}"
+            " healthy programs with a finding of severity high."
+        )
+
+
+def score(chosen: list[Program], judge: Any = judge, measure: Any = measure) -> Score:
+    result = Score()
     for program in chosen:
         verdict = judge(program)
         if program.healthy:
-            healthy += 1
-            high = [f["id"] for f in verdict.findings if f["severity"] == "high"]
-            loud += bool(high)
-            rows.append(
-                f"| {program.name} | none, healthy | {'**' + ', '.join(high) + '**' if high else 'nothing high'} | | | | |"
-            )
-            continue
-        planted += 1
-        first += verdict.is_first
-        lines += verdict.at_line
-        slow, quick = measure(program)
-        measured = 100 * (slow - quick) / slow
-        predicted = verdict.named["predicted_gain_percent"] if verdict.named else 0.0
-        ratio = predicted / measured if measured > 0 else float("nan")
-        close += 0.7 <= ratio <= 1.3
-        other = verdict.first["id"] if verdict.first else "nothing"
-        rows.append(
-            f"| {program.name} | {program.rules[0]} | {'yes' if verdict.is_first else 'no: ' + other}"
-            f" | {'yes' if verdict.at_line else 'no'} | {predicted:.0f} % | {measured:.0f} % | {ratio:.2f} |"
-        )
-    rows.append("")
-    rows.append(
-        f"Planted cause first in {first} of {planted}, its line named in {lines} of {planted}, predicted within 30 % of the"
-        f" measured gain in {close} of {planted}; {loud} of {healthy} healthy programs with a finding of severity high."
-    )
-    return "\n".join(rows)
+            result.add_healthy(verdict)
+        else:
+            result.add_planted(verdict, measure)
+    return result
 
 
 def main(names: list[str], known: list[Program], judge: Any = judge, measure: Any = measure) -> None:
@@ -180,7 +214,7 @@ def main(names: list[str], known: list[Program], judge: Any = judge, measure: An
             print(finding["id"], finding["severity"], f"{finding['predicted_gain_percent']:.1f} %", places)
             print("   ", finding["evidence"])
         return
-    print(table(chosen, judge, measure))
+    print(score(chosen, judge, measure).text)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
  *     advice_loops.c    loops of the program
  *     advice_recurrent.c loops whose rounds need each other
  *     advice_idle.c     when an accelerator had nothing to do, and why
+ *     advice_device.c   what rows of the host cost an accelerator
  *     advice_ranks.c    what is kept of each rank of a run
  *     advice_machine.c  what the machine and the recording did to the times
  *     advice_waits.c    which rows waited for the processor
@@ -21,7 +22,7 @@
  * A rule adds up what a cause costs at each place ("tally") and reports it once. Costs are of the steady steps: those that
  * take up to three times the median, so that a slow first step does not spoil the average, that had the processor when they
  * asked for it, and of steps that make the same calls the quicker half. Times are without the price of recording, and without
- * waits for the processor.
+ * waits for the processor. Where a device works, a row's time is what the device takes for it and what it is idle in it.
  *
  * No time is told of twice. Special rules come first and take what they explain: rows as a whole ("claim") or a part of their
  * time ("take"). What is taken counts from the next rule on, in sums over subtrees that advice_settle() makes. A general rule
@@ -47,6 +48,9 @@
 
 enum advice_severity { ADVICE_INFO, ADVICE_LOW, ADVICE_MEDIUM, ADVICE_HIGH };
 enum advice_confidence { ADVICE_UNSURE, ADVICE_LIKELY, ADVICE_SURE };
+/* What a predicted gain claims. Work that goes saves its time, and more where the rest of the step then finds its caches warm,
+ * which no recording shows; of time in which a device or a link is idle nobody knows how much can be filled. */
+enum advice_bound { ADVICE_ABOUT, ADVICE_AT_LEAST, ADVICE_AT_MOST };
 
 /* What a rule needs of a trace; without it the rule is not checked. */
 enum advice_need {
@@ -73,6 +77,7 @@ struct advice_rule {
 	const char *link;
 	uint32_t needs;
 	enum advice_severity severity_max;
+	enum advice_bound bound;
 	/* False when memory is out. */
 	bool (*check)(struct advice *advice, const struct advice_rule *rule);
 	/* Of a rule about a run in its place. */
@@ -167,8 +172,10 @@ struct advice {
 	struct ops_views views;
 	uint32_t has;          /* enum advice_need */
 	struct advice_machine machine;
-	int64_t *ns;           /* by row: its time, and its own, without waits and the price of recording what is in it */
+	int64_t *ns;           /* by row: its time, and its own, without waits and the price of recording what is in it; of the
+	                          host's rows of a trace with a device what they cost that (advice_device.c) */
 	int64_t *self_ns;
+	int64_t *device_ns;    /* by row of the host: what of that a device worked, for it and what is below */
 	int64_t *lost_ns;      /* by row: what it waited for the processor itself, taken out of both */
 	uint32_t *step_of;     /* by row: index of a steady step, OPS_NONE outside */
 	uint32_t *site;        /* by row: index into `sites`, OPS_NONE unknown */
@@ -181,6 +188,7 @@ struct advice {
 	int64_t *backward_own_taken_ns; /* by row: what rules took of its backward pass, apart from what is below */
 	int64_t *backward_taken_ns; /* by row: what of `backward_ns` is taken, of it and below */
 	int64_t *backward_ns;  /* by row: what the backward pass spends on what was made in it */
+	int64_t *engine_ns;    /* by row that runs a backward pass: what the engine takes besides for each of its nodes */
 	int64_t *operator_ns;  /* by row: time of the outermost operators in it */
 	int64_t *claimed_ns;   /* by row: what is taken of it and below */
 	uint32_t *own_site;    /* by string, of a function's rows */
@@ -192,7 +200,6 @@ struct advice {
 	size_t step_count;     /* steady ones */
 	int64_t steps_ns;      /* their sum */
 	double fault_ns;       /* what page faults take for each byte that is allocated on the host; 0 unknown */
-	double host_weight;    /* what of the host's time an accelerator waits for; 1 without one */
 	struct advice_idle idle;
 	bool real_steps;       /* the trace says where steps are */
 };
@@ -216,6 +223,7 @@ bool advice_read_machine(struct advice *advice);
 void advice_correct_times(struct advice *advice);
 bool advice_take_out_waits(struct advice *advice);
 bool advice_find_steps(struct advice *advice);
+bool advice_charge_device(struct advice *advice);
 /* The last step that has begun at a time, or the first; `at` is that of an earlier time. */
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns);
 void advice_find_faults(struct advice *advice);
@@ -227,8 +235,27 @@ static inline int64_t advice_ns(const struct advice *advice, uint32_t row)
 	return advice->ns[row];
 }
 
+/* How long the host takes for a row, whatever a device does meanwhile. */
+static inline int64_t advice_host_ns(const struct advice *advice, uint32_t row)
+{
+	return advice->views.device_events.count ? ops_difference(advice->events->end_ns[row], advice->events->start_ns[row])
+	                                         : advice->ns[row];
+}
+
+/* What a span of the host's time costs by itself: all of it, or what a device is idle in it. */
+int64_t advice_cost_ns(const struct advice *advice, int64_t start_ns, int64_t end_ns);
+/* What share of a row's time is its work's: all without a device. What makes work cheaper leaves the rest. */
+double advice_work_share(const struct advice *advice, uint32_t row);
 /* What it cost to record a row, beside its time. */
 int64_t advice_recording_ns(const struct advice *advice, uint32_t row);
+
+/* A node's time in the backward pass, and the engine's for it. */
+static inline int64_t advice_node_ns(const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row];
+
+	return parent == OPS_NONE ? advice->ns[row] : ops_sum(advice->ns[row], advice->engine_ns[parent]);
+}
 
 static inline struct ops_string advice_name(const struct advice *advice, uint32_t row)
 {
@@ -362,7 +389,6 @@ bool advice_tally_names(struct advice_tally *tally, struct advice *advice, const
  * the tally, costliest first. The format is that of the evidence. */
 struct advice_gain {
 	double ns;
-	bool device; /* the accelerator's time or a wait for it: not to be weighted */
 	enum advice_confidence confidence;
 	const char *detail; /* NULL none */
 	bool always;        /* report whatever the gain */
@@ -396,6 +422,17 @@ static inline double advice_per_step(const struct advice *advice, uint64_t count
 	return advice->step_count ? (double)count / (double)advice->step_count : 0;
 }
 
+/* A number without more digits than it is worth: "0.5", "12.3", "1590". */
+struct advice_number {
+	char text[32];
+};
+struct advice_number advice_number(double value);
+
+static inline struct advice_number advice_average(const struct advice *advice, uint64_t count)
+{
+	return advice_number(advice_per_step(advice, count));
+}
+
 /* --- the table ------------------------------------------------------------------------------------------------------ */
 
 extern const struct advice_rule *const advice_rules[];
@@ -405,7 +442,9 @@ void advice_report_sort(struct advice_report *report);
 void advice_write_json(const struct advice_report *report, struct ops_buffer *out);
 void advice_write_csv(const struct advice_report *report, struct ops_buffer *out);
 void advice_write_text(const struct advice_report *report, bool markdown, struct ops_buffer *out);
+void advice_write_brief(const struct advice_report *report, struct ops_buffer *out);
 const char *advice_severity_name(enum advice_severity severity);
 const char *advice_confidence_name(enum advice_confidence confidence);
+const char *advice_bound_name(enum advice_bound bound);
 
 #endif

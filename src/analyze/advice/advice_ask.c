@@ -72,6 +72,8 @@ enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_advice_fo
 		advice_write_json(&adviser->report, &out);
 	else if (format == OPS_ADVICE_CSV)
 		advice_write_csv(&adviser->report, &out);
+	else if (format == OPS_ADVICE_BRIEF)
+		advice_write_brief(&adviser->report, &out);
 	else
 		advice_write_text(&adviser->report, format == OPS_ADVICE_MARKDOWN, &out);
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);

@@ -30,20 +30,15 @@ static void put_place(struct result_table *table, const struct advice_finding *f
 
 void advice_write_csv(const struct advice_report *report, struct ops_buffer *out)
 {
-	static const char *const texts[] = {"id", "severity", "confidence"};
-	static const char *const places[] = {"function", "module", "operator", "title", "evidence"};
 	struct result result;
 	struct result_table *table = &result.table;
 
 	result_init(&result);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		result_column(table, texts[i], RESULT_TEXT);
-	result_column(table, "predicted_gain_ms_per_step", RESULT_NUMBER);
-	result_column(table, "predicted_gain_percent", RESULT_NUMBER);
-	result_column(table, "file", RESULT_TEXT);
-	result_column(table, "line", RESULT_INTEGER);
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		result_column(table, places[i], RESULT_TEXT);
+	RESULT_COLUMNS(table, {"id", RESULT_TEXT}, {"severity", RESULT_TEXT}, {"confidence", RESULT_TEXT},
+	               {"predicted_gain_ms_per_step", RESULT_NUMBER}, {"predicted_gain_percent", RESULT_NUMBER},
+	               {"predicted_gain_bound", RESULT_TEXT},
+	               {"file", RESULT_TEXT}, {"line", RESULT_INTEGER}, {"function", RESULT_TEXT}, {"module", RESULT_TEXT},
+	               {"operator", RESULT_TEXT}, {"title", RESULT_TEXT}, {"evidence", RESULT_TEXT});
 	for (size_t i = 0; i < report->findings.count; i++) {
 		const struct advice_finding *finding = &report->findings.items[i];
 
@@ -52,6 +47,7 @@ void advice_write_csv(const struct advice_report *report, struct ops_buffer *out
 		put(table, advice_confidence_name(finding->confidence));
 		result_number(table, result_round(finding->gain_ms, 3));
 		result_number(table, result_round(finding->gain_pct, 2));
+		put(table, advice_bound_name(finding->rule->bound));
 		put_place(table, finding);
 		put(table, finding->rule->title);
 		result_text(table, finding->evidence);

@@ -114,7 +114,7 @@ static int64_t outermost_operator_ns(const struct advice *advice, uint32_t row)
 
 	for (; row != OPS_NONE; row = advice->events->parent[row])
 		if (advice_is_operator(advice, row) && advice->views.parts[row] == VIEW_OPERATOR)
-			ns = advice_ns(advice, row);
+			ns = advice_host_ns(advice, row);
 	return ns;
 }
 
@@ -168,6 +168,13 @@ static bool find_uploads(struct walk *walk)
 	return which && walk->uploads;
 }
 
+/* What of a gap is the host's, until a time. */
+static int64_t host_ns(const struct advice_gap *gap, int64_t until_ns)
+{
+	return gap->cause == ADVICE_IDLE_DEVICE
+	               ? 0 : ops_difference(gap->end_ns < until_ns ? gap->end_ns : until_ns, gap->start_ns);
+}
+
 static bool find_causes(struct advice *advice)
 {
 	struct walk walk = {.advice = advice, .sync = OPS_NONE};
@@ -184,6 +191,7 @@ static bool find_causes(struct advice *advice)
 		struct advice_gap *gap = &advice->idle.gaps.items[i];
 
 		gap->cause = cause_of(&walk, gap);
+		gap->before_ns = i ? ops_sum(gap[-1].before_ns, host_ns(&gap[-1], gap[-1].end_ns)) : 0;
 		advice->idle.ns[gap->cause] = ops_sum(advice->idle.ns[gap->cause], gap->ns);
 		advice->idle.all_ns = ops_sum(advice->idle.all_ns, gap->ns);
 	}
@@ -230,22 +238,31 @@ void advice_idle_release(struct advice_idle *idle)
 
 int64_t advice_idle_saved_ns(const struct advice *advice, const struct advice_gap *gap)
 {
-	int64_t wait_ns = advice_ns(advice, gap->row);
+	int64_t wait_ns = advice_host_ns(advice, gap->row);
 
 	return wait_ns < gap->ns ? wait_ns : gap->ns;
 }
 
-double advice_idle_host_share(const struct advice *advice)
+int64_t advice_idle_before(const struct advice_idle *idle, int64_t ns)
 {
-	const struct advice_idle *idle = &advice->idle;
-	int64_t ns = idle->all_ns - idle->ns[ADVICE_IDLE_DEVICE];
+	size_t first = 0, last = idle->gaps.count; /* of the gaps that begin later */
 
-	return advice->steps_ns > 0 && ns > 0 ? (double)ns / (double)advice->steps_ns : 0;
+	while (first < last) {
+		size_t middle = first + (last - first) / 2;
+
+		if (idle->gaps.items[middle].start_ns < ns)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	return first ? ops_sum(idle->gaps.items[first - 1].before_ns, host_ns(&idle->gaps.items[first - 1], ns)) : 0;
 }
 
 double advice_busy_share(const struct advice *advice)
 {
-	double share = 1 - advice_idle_host_share(advice);
+	const struct advice_idle *idle = &advice->idle;
+	int64_t ns = idle->all_ns - idle->ns[ADVICE_IDLE_DEVICE];
+	double share = advice->steps_ns > 0 ? 1 - (double)ns / (double)advice->steps_ns : 1;
 
 	return share > 0 ? share : 0;
 }

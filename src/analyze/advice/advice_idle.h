@@ -32,6 +32,7 @@ struct advice_gap {
 	int64_t start_ns;
 	int64_t end_ns;
 	int64_t ns;     /* in steady steps */
+	int64_t before_ns; /* of all gaps before that are the host's, whole */
 	uint32_t event; /* the device event that ends it, OPS_NONE */
 	uint32_t row;   /* on the host: the synchronising call, else what ran in the middle of it; OPS_NONE nothing known */
 	uint8_t cause;
@@ -50,8 +51,8 @@ void advice_idle_release(struct advice_idle *idle);
 /* What of a gap behind a synchronising call goes with the call: no more than the host waited in it, since without the wait it
  * would be as much earlier at the next launch. */
 int64_t advice_idle_saved_ns(const struct advice *advice, const struct advice_gap *gap);
-/* What of the idle time saved work of the host could fill, as a share of the steps. */
-double advice_idle_host_share(const struct advice *advice);
+/* For how long the device was idle until then, but for what is its own. */
+int64_t advice_idle_before(const struct advice_idle *idle, int64_t ns);
 /* What of the device's time shortens the steps when it is saved: all but what the host would then be waited for. */
 double advice_busy_share(const struct advice *advice);
 

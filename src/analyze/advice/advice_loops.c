@@ -123,7 +123,7 @@ static bool join_rounds(struct search *search, struct advice *advice)
 			                             .least_count = round->count, .start_ns = round->start_ns};
 		}
 		add_round(loop, round);
-		loop->span_ns = loop->end_ns - loop->start_ns;
+		loop->span_ns = advice_cost_ns(advice, loop->start_ns, loop->end_ns);
 	}
 	return true;
 }
@@ -227,8 +227,10 @@ static void weigh(struct search *search, struct advice *advice)
 		if (index == OPS_NONE)
 			continue;
 		loop = &advice->loops.items[index];
-		if (loop->parent == advice->events->parent[row])
+		if (loop->parent == advice->events->parent[row]) {
 			loop->inside_ns = ops_sum(loop->inside_ns, advice_ns(advice, row));
+			loop->span_ns = ops_sum(loop->span_ns, advice->device_ns[row]);
+		}
 		loop->span_ns = ops_difference(loop->span_ns, ops_sum(advice_recording_ns(advice, row), advice->lost_ns[row]));
 		if (!advice_is_operator(advice, row) || (advice->zone[row] & ADVICE_IN_OPERATOR))
 			continue;

@@ -216,6 +216,25 @@ static bool find_zones(struct advice *advice)
 	return true;
 }
 
+/* Between its nodes the engine keeps count, hands gradients on, and lets go of what each has kept: as much for each. */
+static bool find_engine_times(struct advice *advice)
+{
+	uint32_t *nodes = ops_alloc_zeroed(advice->events->count + 1, sizeof(*nodes));
+
+	for (uint32_t row = 0; nodes && row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+
+		if (parent != OPS_NONE && advice_text_starts(advice_name(advice, row), "autograd::engine::") &&
+		    advice_text_has(advice_name(advice, parent), "run_backward"))
+			nodes[parent]++;
+	}
+	for (uint32_t row = 0; nodes && row < advice->events->count; row++)
+		if (nodes[row])
+			advice->engine_ns[row] = advice->self_ns[row] / nodes[row];
+	ops_free(nodes);
+	return nodes != NULL;
+}
+
 /* From the last row to the first: children stand behind their parents. */
 static void sum_up(struct advice *advice, const uint32_t *forward)
 {
@@ -223,7 +242,7 @@ static void sum_up(struct advice *advice, const uint32_t *forward)
 		uint32_t parent = advice->events->parent[row];
 
 		if (forward[row] != OPS_NONE)
-			advice->backward_ns[forward[row]] = ops_sum(advice->backward_ns[forward[row]], advice_ns(advice, row));
+			advice->backward_ns[forward[row]] = ops_sum(advice->backward_ns[forward[row]], advice_node_ns(advice, row));
 		if (advice_is_operator(advice, row))
 			advice->operator_ns[row] = advice_ns(advice, row);
 		if (parent == OPS_NONE)
@@ -288,6 +307,7 @@ static bool allocate(struct advice *advice)
 	advice->ns = ops_alloc_zeroed(count, sizeof(*advice->ns));
 	advice->self_ns = ops_alloc_zeroed(count, sizeof(*advice->self_ns));
 	advice->lost_ns = ops_alloc_zeroed(count, sizeof(*advice->lost_ns));
+	advice->device_ns = ops_alloc_zeroed(count, sizeof(*advice->device_ns));
 	advice->step_of = ops_realloc_array(NULL, count, sizeof(*advice->step_of));
 	advice->site = ops_realloc_array(NULL, count, sizeof(*advice->site));
 	advice->caller = ops_realloc_array(NULL, count, sizeof(*advice->caller));
@@ -302,11 +322,12 @@ static bool allocate(struct advice *advice)
 	if (advice->own_site)
 		memset(advice->own_site, 0xff, strings * sizeof(*advice->own_site));
 	advice->backward_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_ns));
+	advice->engine_ns = ops_alloc_zeroed(count, sizeof(*advice->engine_ns));
 	advice->operator_ns = ops_alloc_zeroed(count, sizeof(*advice->operator_ns));
-	return advice->ns && advice->self_ns && advice->lost_ns && advice->step_of && advice->site && advice->caller &&
-	       advice->zone && advice->claimed && advice->taken_ns &&
+	return advice->ns && advice->self_ns && advice->lost_ns && advice->device_ns && advice->step_of && advice->site &&
+	       advice->caller && advice->zone && advice->claimed && advice->taken_ns &&
 	       advice->self_taken_ns && advice->claimed_ns && advice->backward_own_taken_ns && advice->backward_taken_ns &&
-	       advice->own_site && advice->backward_ns && advice->operator_ns;
+	       advice->own_site && advice->backward_ns && advice->engine_ns && advice->operator_ns;
 }
 
 bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report)
@@ -320,15 +341,13 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 		advice_correct_times(advice);
 	done = done && advice_take_out_waits(advice) && advice_find_steps(advice) &&
 	       (forward = find_forwards(advice)) && find_places(advice, forward);
-	done = done && find_zones(advice);
+	done = done && find_zones(advice) && advice_idle_find(advice) && advice_charge_device(advice) &&
+	       find_engine_times(advice);
 	if (done) {
 		sum_up(advice, forward);
 		done = advice_find_loops(advice);
 		find_needs(advice);
 		advice_find_faults(advice);
-		done = done && advice_idle_find(advice);
-		/* What the host saves shortens a step only while the accelerator waits for it. */
-		advice->host_weight = advice->views.device_events.count ? advice_idle_host_share(advice) : 1;
 	}
 	ops_free(forward);
 	return done;
@@ -347,6 +366,7 @@ void advice_release(struct advice *advice)
 	ops_free(advice->ns);
 	ops_free(advice->self_ns);
 	ops_free(advice->lost_ns);
+	ops_free(advice->device_ns);
 	ops_free(advice->step_of);
 	ops_free(advice->site);
 	ops_free(advice->caller);
@@ -359,5 +379,6 @@ void advice_release(struct advice *advice)
 	ops_free(advice->backward_taken_ns);
 	ops_free(advice->own_site);
 	ops_free(advice->backward_ns);
+	ops_free(advice->engine_ns);
 	ops_free(advice->operator_ns);
 }

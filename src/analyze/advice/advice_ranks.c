@@ -76,11 +76,11 @@ static bool gather_times(struct gathering *gathering)
 		if (!advice_counts(advice, row) || (views->names[advice->events->name[row]] & VIEW_NAME_COLLECTIVE))
 			continue;
 		if (views->parts[row] == VIEW_LOADER)
-			done = add_time(gathering, advice->site[row], row, advice_ns(advice, row));
+			done = add_time(gathering, advice->site[row], row, advice_host_ns(advice, row));
 		else if (advice->zone[row] & ADVICE_IN_LOADER)
 			continue;
 		else if (views->parts[row] == VIEW_OPERATOR && !(advice->zone[row] & ADVICE_IN_OPERATOR))
-			done = add_time(gathering, advice->site[row], row, advice_ns(advice, row));
+			done = add_time(gathering, advice->site[row], row, advice_host_ns(advice, row));
 		else if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
 			done = add_time(gathering, advice_own_site(advice, row) == OPS_NONE ? advice->site[row]
 			                                                                     : advice_own_site(advice, row),

@@ -191,6 +191,14 @@ bool advice_tally_names(struct advice_tally *tally, struct advice *advice, const
 	return true;
 }
 
+struct advice_number advice_number(double value)
+{
+	struct advice_number number;
+
+	snprintf(number.text, sizeof(number.text), value >= 100 ? "%.0f" : "%.1f", value);
+	return number;
+}
+
 /* --- findings ------------------------------------------------------------------------------------------------------- */
 
 static bool keep(struct advice_report *report, const char *bytes, size_t size, struct ops_string *ret_text)
@@ -267,6 +275,18 @@ static int compare_costs(const void *a, const void *b)
 	return (left->row > right->row) - (left->row < right->row);
 }
 
+/* Whether the place behind the last is one before: a comprehension is a function of its own at the same line. */
+static bool is_told(const struct advice_finding *finding)
+{
+	const struct advice_where *last = &finding->where[finding->where_count];
+
+	for (size_t i = 0; i < finding->where_count; i++)
+		if (last->line && finding->where[i].line == last->line && finding->where[i].file.size == last->file.size &&
+		    memcmp(finding->where[i].file.bytes, last->file.bytes, last->file.size) == 0)
+			return true;
+	return false;
+}
+
 /* The costliest places; those below a twentieth of all say little. */
 static bool add_places(const struct advice *advice, const struct advice_tally *tally, struct advice_finding *finding)
 {
@@ -279,9 +299,11 @@ static bool add_places(const struct advice *advice, const struct advice_tally *t
 			costs[used++] = tally->costs[i];
 	if (used)
 		qsort(costs, used, sizeof(*costs), compare_costs);
-	for (size_t i = 0; done && i < used && finding->where_count < ADVICE_WHERE_MAX; i++)
-		if (!i || costs[i].ns > tally->ns / 20)
-			finding->where[finding->where_count++] = advice_describe(advice, costs[i].site, costs[i].row);
+	for (size_t i = 0; done && i < used && finding->where_count < ADVICE_WHERE_MAX; i++) {
+		finding->where[finding->where_count] = advice_describe(advice, costs[i].site, costs[i].row);
+		if (!i || (costs[i].ns > tally->ns / 20 && !is_told(finding)))
+			finding->where_count++;
+	}
 	ops_free(costs);
 	return done;
 }
@@ -336,8 +358,6 @@ bool advice_report_add(struct advice *advice, const struct advice_rule *rule, co
 	va_list arguments;
 	bool done;
 
-	if (!gain.device)
-		gain.ns *= advice->host_weight;
 	if (!(gain.ns > 0))
 		gain.ns = 0;
 	/* Sums of estimates may be more than there is. */

@@ -21,6 +21,13 @@ const char *advice_confidence_name(enum advice_confidence confidence)
 	return names[confidence];
 }
 
+const char *advice_bound_name(enum advice_bound bound)
+{
+	static const char *const names[] = {"about", "at least", "at most"};
+
+	return names[bound];
+}
+
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
 static void write_text(struct ops_json_writer *json, const char *key, const char *text)
@@ -89,6 +96,7 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	ops_json_number(json, finding->gain_ms);
 	ops_json_key(json, "predicted_gain_percent");
 	ops_json_number(json, finding->gain_pct);
+	write_text(json, "predicted_gain_bound", advice_bound_name(finding->rule->bound));
 	ops_json_key(json, "links");
 	ops_json_open(json, '[');
 	ops_json_text(json, finding->rule->link, strlen(finding->rule->link));
@@ -247,13 +255,21 @@ static bool gains(const struct advice_finding *finding)
 	return finding->gain_pct >= 0.05;
 }
 
-static void append_judgement(const struct style *style, const struct advice_finding *finding)
+/* ": saves about 12.3 ms a step (4.5 %)" */
+static void format_gain(const struct advice_finding *finding, char *text, size_t size)
 {
-	char text[256], gain[64] = "", ms[32];
+	char ms[32];
 
 	format_ms(finding->gain_ms, ms, sizeof(ms));
 	if (gains(finding))
-		snprintf(gain, sizeof(gain), ": saves about %s a step (%.1f %%)", ms, finding->gain_pct);
+		snprintf(text, size, ": saves %s %s a step (%.1f %%)", advice_bound_name(finding->rule->bound), ms, finding->gain_pct);
+}
+
+static void append_judgement(const struct style *style, const struct advice_finding *finding)
+{
+	char text[256], gain[64] = "";
+
+	format_gain(finding, gain, sizeof(gain));
 	snprintf(text, sizeof(text), "%s%s, confidence %s [%s]", advice_severity_name(finding->severity), gain,
 	         advice_confidence_name(finding->confidence), finding->rule->id);
 	append_words(style, text, strlen(text));
@@ -339,13 +355,13 @@ static void append_summary(const struct style *style, const struct advice_report
 	ops_buffer_append_text(style->out, "\n| finding | severity | gain a step | where |\n|---|---|---|---|\n");
 	for (size_t i = 0; i < report->findings.count; i++) {
 		const struct advice_finding *finding = &report->findings.items[i];
-		char ms[32] = "";
+		char ms[32];
 
+		format_ms(finding->gain_ms, ms, sizeof(ms));
+		ops_buffer_printf(style->out, "| %s | %s | ", finding->rule->title, advice_severity_name(finding->severity));
 		if (gains(finding))
-			format_ms(finding->gain_ms, ms, sizeof(ms));
-		ops_buffer_printf(style->out, "| %s | %s | %s", finding->rule->title, advice_severity_name(finding->severity), ms);
-		if (gains(finding))
-			ops_buffer_printf(style->out, " (%.1f %%)", finding->gain_pct);
+			ops_buffer_printf(style->out, "%s %s (%.1f %%)", advice_bound_name(finding->rule->bound), ms,
+			                  finding->gain_pct);
 		ops_buffer_append_text(style->out, " | ");
 		if (finding->where_count && finding->where[0].file.size) {
 			append_name(style, file_name(finding->where[0].file));
@@ -368,4 +384,28 @@ void advice_write_text(const struct advice_report *report, bool markdown, struct
 	for (size_t i = 0; i < report->findings.count; i++)
 		append_finding(&style, &report->findings.items[i], i + 1);
 	append_hint(&style, report);
+}
+
+#define BRIEF_MAX 3
+
+void advice_write_brief(const struct advice_report *report, struct ops_buffer *out)
+{
+	const struct style style = {out, false};
+	size_t count = report->findings.count, shown = count < BRIEF_MAX ? count : BRIEF_MAX;
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct advice_finding *finding = &report->findings.items[i];
+		char gain[64] = "";
+
+		format_gain(finding, gain, sizeof(gain));
+		ops_buffer_printf(out, "%zu. %s%s\n", i + 1, finding->rule->title, gain);
+		if (finding->where_count)
+			append_where(&style, &finding->where[0]);
+	}
+	if (shown < count)
+		ops_buffer_printf(out, "and %zu more; ", count - shown);
+	if (count)
+		ops_buffer_append_text(out, "opstrobe advise says why, and what to change\n");
+	else
+		append_count(&style, report);
 }

@@ -46,9 +46,9 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	done = done && (!stacks ||
 	                advice_report_add(advice, rule, switches.events ? &switches : &tally,
 	                                  (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE},
-	                                  "%.1f stacks a step are formatted for operators, and %.1f results of the backward pass "
+	                                  "%s stacks a step are formatted for operators, and %s results of the backward pass "
 	                                  "are searched for NaN, in %.3f ms (%.1f %%). Gain: all of that.",
-	                                  advice_per_step(advice, stacks), advice_per_step(advice, tally.events - stacks),
+	                                  advice_average(advice, stacks).text, advice_average(advice, tally.events - stacks).text,
 	                                  advice_step_ms(advice, (double)tally.ns), advice_percent(advice, (double)tally.ns)));
 	advice_tally_release(&tally);
 	advice_tally_release(&switches);
@@ -67,5 +67,6 @@ const struct advice_rule advice_rule_anomaly = {
 	.link = "https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
 	.severity_max = ADVICE_HIGH,
+	.bound = ADVICE_AT_LEAST,
 	.check = check,
 };

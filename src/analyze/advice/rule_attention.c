@@ -3,6 +3,8 @@
  * Attention that is written out: a product, softmax over its last dimension, and a product of that. What is between the
  * products goes through memory several times over a matrix of the sequence's length squared.
  */
+#include <stdio.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
@@ -108,21 +110,24 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 {
 	struct attention attention = {0};
 	double faults_ns = 0;
+	char faults[64] = "";
 	bool done = advice_tally_init(&attention.tally, advice) && gather(&attention, advice);
 
 	if (done)
 		find(&attention, advice);
 	faults_ns = attention.bytes * advice->fault_ns;
+	if (faults_ns > 0)
+		snprintf(faults, sizeof(faults), ", and %.3f ms of page faults on the scores", advice_step_ms(advice, faults_ns));
 	done = done && advice_report_add(advice, rule, &attention.tally,
-	                                 (struct advice_gain){.ns = (double)attention.tally.ns - attention.kept_ns + faults_ns, .confidence = ADVICE_LIKELY},
-	                                 "%.1f times a step softmax stands between two products, with %.3f ms (%.1f %%) of scaling, "
+	                                 (struct advice_gain){.ns = (double)attention.tally.ns - attention.kept_ns + faults_ns,
+	                                                      .confidence = ADVICE_LIKELY},
+	                                 "%s times a step softmax stands between two products, with %.3f ms (%.1f %%) of scaling, "
 	                                 "masking, softmax and dropout in between. Gain: that, forward and backward, but for %.3f ms "
-	                                 "that exponentials take in the fused operator, too, and "
-	                                 "page faults on the scores, %.3f ms.",
-	                                 advice_per_step(advice, attention.found),
+	                                 "that exponentials take in the fused operator, too%s.",
+	                                 advice_average(advice, attention.found).text,
 	                                 advice_step_ms(advice, (double)attention.tally.ns),
 	                                 advice_percent(advice, (double)attention.tally.ns),
-	                                 advice_step_ms(advice, attention.kept_ns), advice_step_ms(advice, faults_ns));
+	                                 advice_step_ms(advice, attention.kept_ns), faults);
 	OPS_ARRAY_RELEASE(&attention.rows);
 	ops_free(attention.product);
 	ops_free(attention.softmax);

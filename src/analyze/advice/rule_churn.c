@@ -4,6 +4,8 @@
  * library maps each anew: every page is then a fault and is zeroed, and unmapped in the end. On a device they are calls of
  * cudaMalloc and cudaFree, which the caching allocator else avoids.
  */
+#include <stdio.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
@@ -111,6 +113,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	                                        "aten::where", "aten::clone", "aten::neg", "aten::add_", "aten::mul_", "aten::copy_",
 	                                        "aten::fill_", "aten::zeros*", "aten::ones*", "aten::_to_copy", NULL};
 	struct churn churn = {.element_ns = ELEMENT_NS};
+	char tensors[128] = "", calls[96] = "", gain[160] = "the time of the calls";
 	bool done;
 
 	churn.bytes = ops_alloc_zeroed(advice->events->count + 1, sizeof(*churn.bytes));
@@ -122,14 +125,21 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		add_operators(&churn, advice);
 		done = add_frees(&churn, advice);
 	}
-	done = done && add_calls(&churn, advice) &&
+	done = done && add_calls(&churn, advice);
+	if (churn.calls)
+		snprintf(calls, sizeof(calls), "%s calls a step ask the device for memory or give it back",
+		         advice_average(advice, churn.calls).text);
+	if (churn.allocations)
+		snprintf(tensors, sizeof(tensors), "%s tensors of 32 MB or more are allocated a step, %s MB in all",
+		         advice_average(advice, churn.allocations).text,
+		         advice_number(advice_per_step(advice, (uint64_t)churn.all_bytes) / 1e6).text);
+	if (churn.allocations)
+		snprintf(gain, sizeof(gain), "what their operators take beyond %.2f ns an element, and the time to give the memory back%s",
+		         churn.element_ns, churn.calls ? ", and the calls" : "");
+	done = done &&
 	       advice_report_add(advice, rule, &churn.tally,
 	                         (struct advice_gain){.ns = (double)churn.tally.ns, .confidence = ADVICE_LIKELY},
-	                         "%.1f tensors of 32 MB or more are allocated a step, %.1f MB in all, and %.1f calls ask the device for "
-	                         "memory or give it back. Gain: what their operators take beyond %.2f ns an element, the "
-	                         "time to give the memory back, and the calls.", advice_per_step(advice, churn.allocations),
-	                         advice_per_step(advice, (uint64_t)churn.all_bytes) / 1e6, advice_per_step(advice, churn.calls),
-	                         churn.element_ns);
+	                         "%s%s%s. Gain: %s.", tensors, *tensors && *calls ? ", and " : "", calls, gain);
 	ops_free(churn.bytes);
 	ops_free(churn.pointwise);
 	advice_tally_release(&churn.tally);

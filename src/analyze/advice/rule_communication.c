@@ -103,9 +103,9 @@ static bool check_overlap(struct advice_ranks *ranks, struct advice_report *repo
 	                                                 .gain_pct = percent(&sum, (double)sum.hideable_ns),
 	                                                 .confidence = ADVICE_UNSURE, .where_count = count},
 	                         where, "",
-	                         "%.1f collectives a step take %.3f ms without waits for other ranks, and for %.3f ms of that "
+	                         "%s collectives a step take %.3f ms without waits for other ranks, and for %.3f ms of that "
 	                         "(%.1f %%) nothing is computed. Gain: that, as far as there is a backward pass without "
-	                         "collectives to hide it behind.", (double)sum.collectives / (double)sum.steps,
+	                         "collectives to hide it behind.", advice_number((double)sum.collectives / (double)sum.steps).text,
 	                         each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
 	                         percent(&sum, (double)sum.exposed_ns));
 }
@@ -153,11 +153,12 @@ static bool check_tiny(struct advice_ranks *ranks, struct advice_report *report,
 	                         (struct advice_finding){.gain_ms = each_ms(&sum, gain_ns), .gain_pct = percent(&sum, gain_ns),
 	                                                 .confidence = ADVICE_LIKELY, .where_count = count},
 	                         where, "",
-	                         "%.1f of %.1f collectives a step are of less than %d kB, %.3g kB in all. They take %.3f ms, of "
+	                         "%s of %s collectives a step are of less than %d kB, %s kB in all. They take %.3f ms, of "
 	                         "which at most %.3f ms are not hidden behind computation, and their calls %.3f ms of the host. "
-	                         "Gain: the share of both that is saved with one for each 25 MB.", tiny / (double)sum.steps,
-	                         (double)sum.collectives / (double)sum.steps, TINY_BYTES / 1024,
-	                         (double)bytes / 1000 / (double)sum.steps, each_ms(&sum, (double)transfer_ns),
+	                         "Gain: the share of both that is saved with one for each 25 MB.",
+	                         advice_number(tiny / (double)sum.steps).text,
+	                         advice_number((double)sum.collectives / (double)sum.steps).text, TINY_BYTES / 1024,
+	                         advice_number((double)bytes / 1000 / (double)sum.steps).text, each_ms(&sum, (double)transfer_ns),
 	                         each_ms(&sum, (double)sum.exposed_ns), each_ms(&sum, (double)calls_ns));
 }
 
@@ -250,9 +251,9 @@ static bool report_links(const struct links *links, const struct advice_ranks *r
 	                                                 .confidence = ADVICE_UNSURE},
 	                         NULL, "",
 	                         "%.*s among ranks %.*s moves %.2f GB/s, among ranks %.*s %.2f GB/s. Gain: the time that the slower "
-	                         "takes longer for its %.3g MB a step.", (int)kind.size, kind.bytes, (int)group.size, group.bytes,
+	                         "takes longer for its %s MB a step.", (int)kind.size, kind.bytes, (int)group.size, group.bytes,
 	                         slow->bytes / slow->ns, (int)other.size, other.bytes, quick->bytes / quick->ns,
-	                         rank->step_count ? slow->bytes / 1e6 / (double)rank->step_count : 0);
+	                         advice_number(rank->step_count ? slow->bytes / 1e6 / (double)rank->step_count : 0).text);
 }
 
 /* Groups are few, but a file may name many: then they are no links of a cluster. */

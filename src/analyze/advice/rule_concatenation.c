@@ -103,9 +103,11 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	}
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE},
-	                                 "%.1f concatenations a step append to the output of the one before. Gain: their time and "
-	                                 "their backward pass', less the share of it that copies every element once.",
-	                                 advice_per_step(advice, tally.events));
+	                                 "%s concatenations a step append to the output of the one before, which costs %.3f ms "
+	                                 "(%.1f %%). Gain: their time and their backward pass', less the share of it that copies every "
+	                                 "element once.",
+	                                 advice_average(advice, tally.events).text, advice_step_ms(advice, (double)tally.ns),
+	                                 advice_percent(advice, (double)tally.ns));
 	OPS_ARRAY_RELEASE(&growing.chains);
 	OPS_ARRAY_RELEASE(&growing.links);
 	ops_free(growing.current);

@@ -94,11 +94,32 @@ static bool add_layout(struct conversions *conversions, const struct advice *adv
 	return conversion != NULL;
 }
 
-/* Of each group of a step that goes both ways, all. */
-static void tally_pairs(const struct conversions *conversions, struct advice *advice, struct advice_tally *tally)
+/* How far to look: a call or two, not all of a model that computes in the wider type on purpose. */
+#define REACH 512
+
+/* What is computed between a conversion to a wider type and the one back takes less in the narrower one, by the bytes. */
+static void tally_between(struct advice *advice, struct advice_tally *tally, const struct conversion *to,
+                          const struct conversion *back)
+{
+	double narrow = (double)advice_dtype_bytes((uint8_t)to->from), wide = (double)advice_dtype_bytes((uint8_t)to->to);
+
+	for (uint32_t row = to->row + 1; narrow < wide && row < back->row && row - to->row < REACH; row++) {
+		uint8_t dtype = 0;
+
+		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) && !advice_is_claimed(advice, row) &&
+		    advice->events->track[row] == advice->events->track[to->row] &&
+		    advice_elements(advice, row, &dtype) == to->elements && dtype == to->to)
+			advice_tally_add(tally, advice, row,
+			                 advice_take(advice, row, (1 - narrow / wide) * advice_work_share(advice, row)));
+	}
+}
+
+/* Of each group of a step that goes both ways, all. Returns how many conversions. */
+static uint64_t tally_pairs(const struct conversions *conversions, struct advice *advice, struct advice_tally *tally, bool types)
 {
 	const struct conversion *items = conversions->items.items;
 	size_t count = conversions->items.count;
+	uint64_t copies = 0;
 
 	for (size_t first = 0, next; first < count; first = next) {
 		bool back = false;
@@ -113,17 +134,23 @@ static void tally_pairs(const struct conversions *conversions, struct advice *ad
 			if (!same && !reverse)
 				break;
 		}
-		for (size_t i = first; back && i < next; i++)
+		for (size_t i = first; back && i < next; i++) {
 			advice_tally_add(tally, advice, items[i].row, advice_claim(advice, items[i].row));
+			copies++;
+			if (types && i + 1 < next && items[i].from == items[i + 1].to)
+				tally_between(advice, tally, &items[i], &items[i + 1]);
+		}
 	}
+	return copies;
 }
 
 static bool check_pairs(struct advice *advice, const struct advice_rule *rule, const char *const *patterns,
-                        bool (*add)(struct conversions *, const struct advice *, uint32_t), const char *what)
+                        bool (*add)(struct conversions *, const struct advice *, uint32_t), bool types)
 {
 	uint8_t *which = advice_names(advice, patterns);
 	struct conversions conversions = {{0}};
 	struct advice_tally tally = {0};
+	uint64_t copies = 0;
 	bool done = which && advice_tally_init(&tally, advice);
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
@@ -132,14 +159,15 @@ static bool check_pairs(struct advice *advice, const struct advice_rule *rule, c
 			done = add(&conversions, advice, row);
 	if (done && conversions.items.count) {
 		qsort(conversions.items.items, conversions.items.count, sizeof(struct conversion), compare);
-		tally_pairs(&conversions, advice, &tally);
+		copies = tally_pairs(&conversions, advice, &tally, types);
 	}
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-	                                 "%.1f copies a step turn as many elements into another %s and back, in %.3f ms (%.1f %%). "
-	                                 "Gain: all of their time, and that of their backward pass.",
-	                                 advice_per_step(advice, tally.events), what, advice_step_ms(advice, (double)tally.ns),
-	                                 advice_percent(advice, (double)tally.ns));
+	                                 "%s copies a step turn as many elements into another %s and back, in %.3f ms (%.1f %%)%s. "
+	                                 "Gain: all of that time, and that of their backward pass.",
+	                                 advice_average(advice, copies).text, types ? "type" : "order in memory",
+	                                 advice_step_ms(advice, (double)tally.ns), advice_percent(advice, (double)tally.ns),
+	                                 types ? " with what a wider type costs the operators in between" : "");
 	OPS_ARRAY_RELEASE(&conversions.items);
 	advice_tally_release(&tally);
 	ops_free(which);
@@ -150,14 +178,14 @@ static bool check_types(struct advice *advice, const struct advice_rule *rule)
 {
 	static const char *const patterns[] = {"aten::_to_copy", NULL};
 
-	return check_pairs(advice, rule, patterns, add_type, "type");
+	return check_pairs(advice, rule, patterns, add_type, true);
 }
 
 static bool check_layouts(struct advice *advice, const struct advice_rule *rule)
 {
 	static const char *const patterns[] = {"aten::clone", NULL};
 
-	return check_pairs(advice, rule, patterns, add_layout, "order in memory");
+	return check_pairs(advice, rule, patterns, add_layout, false);
 }
 
 const struct advice_rule advice_rule_types = {
@@ -169,6 +197,7 @@ const struct advice_rule advice_rule_types = {
 	.link = "https://docs.pytorch.org/docs/stable/amp.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.severity_max = ADVICE_HIGH,
+	.bound = ADVICE_AT_LEAST,
 	.check = check_types,
 };
 

@@ -86,13 +86,13 @@ static bool report(struct advice *advice, const struct advice_rule *rule, const 
 		if (count && pageable)
 			add_stalls(&copies, advice);
 		done = advice_report_add(advice, rule, &copies.tally,
-		                         (struct advice_gain){.ns = (double)copies.tally.ns, .device = true,
+		                         (struct advice_gain){.ns = (double)copies.tally.ns,
 		                                              .confidence = pageable ? ADVICE_LIKELY : ADVICE_UNSURE},
-		                         "%.1f copies a step between the device and %s memory, %.3g MB, run for %.3f ms (%.1f %%) "
+		                         "%s copies a step between the device and %s memory, %s MB, run for %.3f ms (%.1f %%) "
 		                         "with no kernel beside; for %.3f ms the device is idle since the host waited for copies. "
-		                         "Gain: both, which the kernels of another batch hide.", advice_per_step(advice, count),
+		                         "Gain: both, which the kernels of another batch hide.", advice_average(advice, count).text,
 		                         pageable ? "pageable" : "pinned",
-		                         advice->step_count ? (double)copies.bytes / 1e6 / (double)advice->step_count : 0,
+		                         advice_number(advice_per_step(advice, (uint64_t)copies.bytes) / 1e6).text,
 		                         advice_step_ms(advice, (double)copies.exposed_ns),
 		                         advice_percent(advice, (double)copies.exposed_ns),
 		                         advice_step_ms(advice, (double)copies.stalled_ns));
@@ -140,5 +140,6 @@ const struct advice_rule advice_rule_copies = {
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers",
 	.needs = ADVICE_NEEDS_DEVICE,
 	.severity_max = ADVICE_HIGH,
+	.bound = ADVICE_AT_MOST,
 	.check = check_pinned,
 };

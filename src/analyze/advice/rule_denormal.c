@@ -35,7 +35,9 @@ static double element_ns(const struct advice *advice, uint32_t row)
 	struct ops_input input, other;
 	int64_t elements;
 
-	if (!advice_input(advice, row, 0, &input) || input.dtype < 5 || input.dtype > 7 || !is_contiguous(&input))
+	/* Devices take as long for them as for others. */
+	if (advice->device_ns[row] || !advice_input(advice, row, 0, &input) || input.dtype < 5 || input.dtype > 7 ||
+	    !is_contiguous(&input))
 		return 0;
 	if (advice_input(advice, row, 1, &other) && other.tag == OPS_INPUT_TENSOR &&
 	    (!is_contiguous(&other) || advice_input_elements(&other) > advice_input_elements(&input)))
@@ -90,9 +92,9 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	}
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-	                                 "%.1f elementwise operators a step take more than %.0f ns an element, where the quickest of "
+	                                 "%s elementwise operators a step take more than %.0f ns an element, where the quickest of "
 	                                 "the trace takes %.2f ns. Gain: the difference to that, or to 1 ns.",
-	                                 advice_per_step(advice, tally.events), ELEMENT_NS_MIN, quickest_ns);
+	                                 advice_average(advice, tally.events).text, ELEMENT_NS_MIN, quickest_ns);
 	advice_tally_release(&tally);
 	ops_free(which);
 	ops_free(places);

@@ -22,13 +22,13 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		    advice_elements(advice, row, &dtype) < ELEMENTS_MIN || dtype != DOUBLE)
 			continue;
 		/* Numbers of half the size: half the memory, and twice as many in a vector register. */
-		advice_tally_add(&tally, advice, row, advice_take(advice, row, 0.5));
+		advice_tally_add(&tally, advice, row, advice_take(advice, row, 0.5 * advice_work_share(advice, row)));
 	}
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-	                                 "%.1f operators a step compute with float64, %.3f ms with their backward pass. Gain: half "
+	                                 "%s operators a step compute with float64, %.3f ms with their backward pass. Gain: half "
 	                                 "of it, since float32 has half the bytes and twice the numbers a register.",
-	                                 advice_per_step(advice, tally.events), 2 * advice_step_ms(advice, (double)tally.ns));
+	                                 advice_average(advice, tally.events).text, 2 * advice_step_ms(advice, (double)tally.ns));
 	advice_tally_release(&tally);
 	return done;
 }

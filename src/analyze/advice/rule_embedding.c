@@ -47,7 +47,8 @@ static bool add_backward(struct tables *tables, struct advice *advice, uint32_t 
 		return true;
 	tables->rows = rows > tables->rows ? rows : tables->rows;
 	tables->looked_up = looked_up > tables->looked_up ? looked_up : tables->looked_up;
-	advice_tally_add(&tables->tally, advice, row, advice_take(advice, row, 1 - (double)looked_up / (double)rows));
+	advice_tally_add(&tables->tally, advice, row,
+	                 advice_take(advice, row, (1 - (double)looked_up / (double)rows) * advice_work_share(advice, row)));
 	if (table_of(tables, ops_product(rows, dimension)))
 		return true;
 	table = OPS_ARRAY_PUSH(&tables->items);
@@ -94,7 +95,8 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 			continue;
 		table = table_of(&tables, listed_elements(advice, row));
 		if (table && (advice->zone[row] & ADVICE_IN_OPTIMIZER))
-			advice_tally_add_at(&tables.tally, table->site, row, advice_take(advice, row, 1 - table->touched));
+			advice_tally_add_at(&tables.tally, table->site, row,
+			                    advice_take(advice, row, (1 - table->touched) * advice_work_share(advice, row)));
 	}
 	done = done && advice_report_add(advice, rule, &tables.tally,
 	                                 (struct advice_gain){.ns = (double)tables.tally.ns, .confidence = ADVICE_LIKELY},

@@ -36,7 +36,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	done = advice_tally_init(&tally, advice) &&
 	       advice_report_add(advice, rule, &tally,
 	                         (struct advice_gain){.confidence = ADVICE_SURE, .always = true, .severity = ADVICE_LOW},
-	                         "the first %zu of %zu steps take %.1f %% of their time, an average of %.3f ms where a steady one takes "
+	                         "the first %zu of %zu steps take %.1f %% of the time of all, %.3f ms each where a steady one takes "
 	                         "%.3f ms. Gain: none; it is the figures that are wrong.", slow, steps,
 	                         all_ns > 0 ? 100 * (double)slow_ns / (double)all_ns : 0, (double)slow_ns / 1e6 / (double)slow,
 	                         advice_step_ms(advice, (double)advice->steps_ns));

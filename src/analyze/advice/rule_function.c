@@ -24,8 +24,9 @@ static void find(struct functions *functions, const struct advice *advice)
 
 		if (parent == OPS_NONE || !advice_counts(advice, row))
 			continue;
+		/* "package::operator" is one of torch.library's, whose Python may call whole kernels of its own. */
 		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && advice_is_operator(advice, parent) &&
-		    advice_own_site(advice, row) != OPS_NONE)
+		    advice_own_site(advice, row) != OPS_NONE && !advice_text_has(advice_name(advice, parent), "::"))
 			functions->python[parent] = 1;
 		/* Those of a Function's are below its Python, so a row that has some is none itself. */
 		ns = functions->largest_ns[row];
@@ -80,9 +81,9 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	done = done && (advice_per_step(advice, functions.calls) < CALLS_MIN ||
 	                advice_report_add(advice, rule, &functions.tally,
 	                                  (struct advice_gain){.ns = (double)functions.tally.ns, .confidence = ADVICE_LIKELY},
-	                                  "%.1f calls a step of Functions in Python. Gain: their time, forward and backward, but for "
+	                                  "%s calls a step of Functions in Python. Gain: their time, forward and backward, but for "
 	                                  "the costliest operator in each, which one of torch's own would take.",
-	                                  advice_per_step(advice, functions.calls)));
+	                                  advice_average(advice, functions.calls).text));
 	ops_free(functions.python);
 	ops_free(functions.largest_ns);
 	advice_tally_release(&functions.tally);

@@ -11,10 +11,10 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	bool done = advice_tally_init(&tally, advice) && advice_tally_names(&tally, advice, patterns, 0) &&
 	            advice_report_add(advice, rule, &tally,
 	                              (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE},
-	                              "garbage collection takes %.3f ms a step (%.1f %%) in %.1f collections. "
+	                              "garbage collection takes %.3f ms a step (%.1f %%) in %s collections. "
 	                              "Gain: all of their time.",
 	                              advice_step_ms(advice, (double)tally.ns), advice_percent(advice, (double)tally.ns),
-	                              advice_per_step(advice, tally.events));
+	                              advice_average(advice, tally.events).text);
 
 	advice_tally_release(&tally);
 	return done;

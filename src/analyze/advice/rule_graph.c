@@ -41,7 +41,7 @@ static void count(struct passes *passes, const struct advice *advice)
 		if (!passes->nodes[step])
 			passes->row[step] = row;
 		passes->nodes[step]++;
-		passes->ns[step] = ops_sum(passes->ns[step], advice_ns(advice, row));
+		passes->ns[step] = ops_sum(passes->ns[step], advice_node_ns(advice, row));
 	}
 }
 
@@ -117,5 +117,6 @@ const struct advice_rule advice_rule_graph = {
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_STEPS,
 	.severity_max = ADVICE_HIGH,
+	.bound = ADVICE_AT_LEAST,
 	.check = check,
 };

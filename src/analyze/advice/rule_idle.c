@@ -53,7 +53,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	if (done && idle_pct >= IDLE_MIN_PCT && advice->views.device_events.count >= EVENTS_MIN) {
 		describe_causes(advice, causes, sizeof(causes));
 		done = advice_report_add(advice, rule, &tally,
-		                         (struct advice_gain){.ns = (double)idle->ns[ADVICE_IDLE_HOST], .device = true,
+		                         (struct advice_gain){.ns = (double)idle->ns[ADVICE_IDLE_HOST],
 		                                              .confidence = ADVICE_UNSURE, .always = true,
 		                                              .severity = ADVICE_INFO},
 		                         "the device is idle for %.1f %% of the steps: %s. Gain: the time in which the host does "
@@ -73,5 +73,6 @@ const struct advice_rule advice_rule_idle = {
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
 	.needs = ADVICE_NEEDS_DEVICE | ADVICE_NEEDS_OPERATORS,
 	.severity_max = ADVICE_HIGH,
+	.bound = ADVICE_AT_MOST,
 	.check = check,
 };

@@ -10,9 +10,9 @@ static bool report(struct advice *advice, const struct advice_rule *rule, const 
 	bool done = advice_tally_init(&tally, advice) && advice_tally_names(&tally, advice, patterns, ADVICE_IN_LOADER | ADVICE_ASIDE) &&
 	            advice_report_add(advice, rule, &tally,
 	                              (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE},
-	                              "%s takes %.3f ms a step (%.1f %%) in %.1f calls. Gain: all of their time.", what,
+	                              "%s takes %.3f ms a step (%.1f %%) in %s calls. Gain: all of their time.", what,
 	                              advice_step_ms(advice, (double)tally.ns), advice_percent(advice, (double)tally.ns),
-	                              advice_per_step(advice, tally.events));
+	                              advice_average(advice, tally.events).text);
 
 	advice_tally_release(&tally);
 	return done;
@@ -57,6 +57,7 @@ const struct advice_rule advice_rule_checkpoint = {
 	.link = "https://docs.pytorch.org/docs/stable/distributed.checkpoint.html",
 	.needs = ADVICE_NEEDS_PYTHON,
 	.severity_max = ADVICE_HIGH,
+	.bound = ADVICE_AT_LEAST,
 	.check = check_checkpoint,
 };
 
@@ -69,6 +70,7 @@ const struct advice_rule advice_rule_logging = {
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_PYTHON,
 	.severity_max = ADVICE_HIGH,
+	.bound = ADVICE_AT_LEAST,
 	.check = check_logging,
 };
 

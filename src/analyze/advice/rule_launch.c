@@ -78,8 +78,7 @@ static bool report(struct advice *advice, const struct advice_rule *rule, struct
 	enum advice_confidence confidence = advice->has & ADVICE_NEEDS_PYTHON ? ADVICE_UNSURE : ADVICE_LIKELY;
 
 	return advice_report_add(advice, rule, &launches->tally,
-	                         (struct advice_gain){.ns = typical_ns(launches, advice), .device = true,
-	                                              .confidence = confidence},
+	                         (struct advice_gain){.ns = typical_ns(launches, advice), .confidence = confidence},
 	                         "%.0f times a step the device is done before the host has launched what comes next, and waits "
 	                         "%.3f ms (%.1f %%) for that in all. A kernel takes %.1f us on the average of %.0f a step. Gain: "
 	                         "the gaps of a typical step, less %.1f us each that a CUDA graph leaves.",

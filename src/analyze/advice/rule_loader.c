@@ -27,15 +27,15 @@ static void add_lines(struct loading *loading, struct advice *advice)
 		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
 			continue;
 		if (advice->views.parts[row] == VIEW_LOADER) {
-			advice_tally_add(&loading->calls, advice, row, advice_ns(advice, row));
-			if (advice_ns(advice, row) > loading->longest_ns)
-				loading->longest_ns = advice_ns(advice, row);
+			advice_tally_add(&loading->calls, advice, row, advice_host_ns(advice, row));
+			if (advice_host_ns(advice, row) > loading->longest_ns)
+				loading->longest_ns = advice_host_ns(advice, row);
 			advice_claim(advice, row);
 		}
 		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
 			own = advice_own_site(advice, row);
 		advice_tally_add_at(&loading->lines, own == OPS_NONE ? advice->site[row] : own, row,
-		                    advice->self_ns[row]);
+		                    advice->views.device_events.count ? advice->events->self_ns[row] : advice->self_ns[row]);
 	}
 }
 
@@ -65,7 +65,7 @@ static bool find_starved(struct loading *loading, const struct advice *advice)
 		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (advice->views.parts[row] == VIEW_LOADER && advice_counts(advice, row))
-			waits[advice->step_of[row]] = ops_sum(waits[advice->step_of[row]], advice_ns(advice, row));
+			waits[advice->step_of[row]] = ops_sum(waits[advice->step_of[row]], advice_host_ns(advice, row));
 	for (size_t i = 0; i < steps; i++) {
 		const struct advice_wait *wait = &advice->machine.waits[i];
 		int64_t step_ns = advice->views.steps.items[i].end_ns - advice->views.steps.items[i].start_ns, starved_ns;
@@ -118,7 +118,7 @@ static bool report_waits(struct advice *advice, const struct advice_rule *rule, 
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > loading->calls.ns / 2
 	                                           ? &loading->lines : &loading->calls;
 	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;
-	char detail[256];
+	char detail[256], less[160] = "";
 	int count;
 
 	workers = workers < 1 ? 1 : workers > WORKERS_MAX ? WORKERS_MAX : workers;
@@ -131,19 +131,19 @@ static bool report_waits(struct advice *advice, const struct advice_rule *rule, 
 	else
 		snprintf(detail, sizeof(detail), "The workers are too slow: use more of them, a larger prefetch_factor, or make "
 			 "__getitem__ cheaper.");
+	if (loading->in_process && left_ns > 0)
+		snprintf(less, sizeof(less), ", less the %.3f ms that %d worker%s cannot hide behind the %.3f ms of the rest of a step",
+		         advice_step_ms(advice, left_ns), count, count == 1 ? "" : "s", advice_step_ms(advice, rest_ns));
+	else if (starved_ns > 0)
+		snprintf(less, sizeof(less), ", less the %.3f ms for which the workers waited for a processor themselves",
+		         advice_step_ms(advice, starved_ns));
 	return advice_report_add(advice, rule, lines,
-	                         (struct advice_gain){.ns = gain_ns, .device = (advice->has & ADVICE_NEEDS_DEVICE) != 0,
-	                                              .confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS
+	                         (struct advice_gain){.ns = gain_ns, .confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS
 	                                                                    ? ADVICE_UNSURE : ADVICE_SURE,
 	                                              .detail = detail},
-	                         "a step waits %.3f ms (%.1f %%) for its batch%s. Gain: the wait, less what %d worker%s cannot "
-	                         "hide behind the %.3f ms that the rest of a step takes%s, and less the %.3f ms for which "
-	                         "the workers waited for a processor themselves.", advice_step_ms(advice, load_ns),
-	                         advice_percent(advice, load_ns),
-	                         loading->in_process ? ", which is made in the main process" : "", count,
-	                         count == 1 ? "" : "s", advice_step_ms(advice, rest_ns),
-	                         advice->has & ADVICE_NEEDS_DEVICE ? ", as far as the device is idle meanwhile" : "",
-	                         advice_step_ms(advice, starved_ns));
+	                         "a step waits %.3f ms (%.1f %%) for its batch%s. Gain: the wait%s%s.", advice_step_ms(advice, load_ns),
+	                         advice_percent(advice, load_ns), loading->in_process ? ", which is made in the main process" : "",
+	                         less, advice->has & ADVICE_NEEDS_DEVICE ? ", as far as the device is idle meanwhile" : "");
 }
 
 static bool check(struct advice *advice, const struct advice_rule *rule)

@@ -3,6 +3,7 @@
  * Graphs for a backward pass that never comes: evaluation and serving without no_grad. While gradients are on, an operator
  * carries autograd's counter of nodes; the counter moves on with each node, and a backward pass runs them by number.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
@@ -124,6 +125,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	struct advice_tally tally = {0};
 	uint64_t nodes = 0;
 	double bytes = 0;
+	char faults[96] = "";
 	bool done = views && init(&graphs, advice) && advice_tally_init(&tally, advice);
 
 	if (done) {
@@ -132,17 +134,18 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		for (size_t i = 0; i < advice->views.steps.count; i++)
 			nodes += graphs.made_of[i];
 		bytes = kept_bytes(&graphs, advice);
+		if (bytes * advice->fault_ns > 0)
+			snprintf(faults, sizeof(faults), ", %.3f ms for page faults on the %s MB that they keep",
+			         advice_step_ms(advice, bytes * advice->fault_ns), advice_number(advice_step_ms(advice, bytes)).text);
 		/* It costs memory more than time: worth a word whatever the gain, unless the backward pass of these steps may
 		 * just be missing. */
 		if (advice_per_step(advice, nodes) >= NODES_MIN)
 			done = advice_report_add(advice, rule, &tally,
 			                         (struct advice_gain){.ns = graphs.ns + bytes * advice->fault_ns, .confidence = ADVICE_LIKELY,
 			                                              .always = !graphs.trains, .severity = ADVICE_MEDIUM},
-			                         "%.1f nodes of a graph are made a step, in steps without a backward pass. Gain: %.2f us "
-			                         "for each, by what a view takes here, and %.3f ms for page faults on the %.3f MB of memory that "
-			                         "they keep.",
-			                         advice_per_step(advice, nodes), graphs.node_ns / 1000,
-			                         advice_step_ms(advice, bytes * advice->fault_ns), advice_step_ms(advice, bytes));
+			                         "%s nodes of a graph are made a step, in steps without a backward pass. Gain: %.2f us "
+			                         "for each, by what a view takes here%s, and more where the memory that they keep is missing elsewhere.",
+			                         advice_average(advice, nodes).text, graphs.node_ns / 1000, faults);
 	}
 	ops_free(views);
 	ops_free(graphs.backward_of);
@@ -165,5 +168,6 @@ const struct advice_rule advice_rule_no_grad = {
 	.link = "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disable-grad-doc",
 	.needs = ADVICE_NEEDS_OPERATORS,
 	.severity_max = ADVICE_HIGH,
+	.bound = ADVICE_AT_LEAST,
 	.check = check,
 };

@@ -63,12 +63,12 @@ static bool report(struct advice *advice, const struct advice_rule *rule, uint32
 	done = done && (tally.events < CALLS_MIN ||
 	                advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)(cost->ns - cost->filled_ns) * advice_busy_share(advice),
-	                                                      .device = true, .confidence = ADVICE_UNSURE},
-	                                 "the costliest kernel, %.*s%s, takes %.3f ms a step (%.1f %%) in %.1f calls, with %.2f "
+	                                                      .confidence = ADVICE_UNSURE},
+	                                 "the costliest kernel, %.*s%s, takes %.3f ms a step (%.1f %%) in %s calls, with %.2f "
 	                                 "blocks for each multiprocessor. Gain: the share of the device that it leaves idle.",
 	                                 (int)(text.size < 80 ? text.size : 80), text.bytes, text.size > 80 ? "…" : "",
 	                                 advice_step_ms(advice, (double)cost->ns), advice_percent(advice, (double)cost->ns),
-	                                 advice_per_step(advice, tally.events), (double)cost->filled_ns / (double)cost->ns));
+	                                 advice_average(advice, tally.events).text, (double)cost->filled_ns / (double)cost->ns));
 	advice_tally_release(&tally);
 	return done;
 }
@@ -95,5 +95,6 @@ const struct advice_rule advice_rule_occupancy = {
 	.link = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/#thread-and-block-heuristics",
 	.needs = ADVICE_NEEDS_DEVICE,
 	.severity_max = ADVICE_MEDIUM,
+	.bound = ADVICE_AT_MOST,
 	.check = check,
 };

@@ -4,6 +4,7 @@
  * reads and writes every element once.
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -46,7 +47,7 @@ static void add_operator(struct update *update, const struct advice *advice, uin
 	line->elements = ops_sum(line->elements, elements);
 	if (elements >= LARGE_ELEMENTS) {
 		line->large_elements = ops_sum(line->large_elements, elements);
-		line->large_ns = ops_sum(line->large_ns, advice_ns(advice, row));
+		line->large_ns = ops_sum(line->large_ns, (int64_t)((double)advice_ns(advice, row) * advice_work_share(advice, row)));
 	}
 }
 
@@ -110,18 +111,20 @@ static bool report(struct advice *advice, const struct advice_rule *rule, struct
 {
 	double total_ns = (double)(update->loop_ns ? update->loop_ns : update->steps.ns);
 	size_t names = ops_trace_string_count(advice->trace);
+	char rest[128] = "";
 	double elements = (double)parameters(update, names), fused = fused_ns(update, names, elements);
 
+	if (fused > 0)
+		snprintf(rest, sizeof(rest), ", less the %.3f ms that memory takes to pass %.0f elements and their states once",
+		         advice_step_ms(advice, fused), elements / (double)advice->step_count);
 	if (!update->steps.events || update->fused || update->foreach ||
 	    update->operators / update->steps.events < OPERATORS_MIN)
 		return true;
 	return advice_report_add(advice, rule, &update->steps,
 	                         (struct advice_gain){.ns = total_ns - fused, .confidence = ADVICE_LIKELY},
 	                         "the optimizer calls %.0f operators a step, one parameter after the other, in %.3f ms (%.1f %%). "
-	                         "Gain: that time, less the %.3f ms that memory takes to pass %.0f elements and their states once.",
-	                         advice_per_step(advice, update->operators), advice_step_ms(advice, total_ns),
-	                         advice_percent(advice, total_ns), advice_step_ms(advice, fused),
-	                         elements / (double)advice->step_count);
+	                         "Gain: that time%s.", advice_per_step(advice, update->operators), advice_step_ms(advice, total_ns),
+	                         advice_percent(advice, total_ns), rest);
 }
 
 static bool check(struct advice *advice, const struct advice_rule *rule)

@@ -72,10 +72,10 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		end_chain(&pointwise, advice, &pointwise.chains[i]);
 	done = done && advice_report_add(advice, rule, &pointwise.tally,
 	                                 (struct advice_gain){.ns = (double)pointwise.tally.ns * advice_busy_share(advice),
-	                                                      .device = true, .confidence = ADVICE_UNSURE},
-	                                 "%.1f elementwise kernels a step, %.3f ms (%.1f %%), directly follow one of the same size. "
+	                                                      .confidence = ADVICE_UNSURE},
+	                                 "%s elementwise kernels a step, %.3f ms (%.1f %%), directly follow one of the same size. "
 	                                 "Gain: all but the longest of each row of them, as far as the device is busy.",
-	                                 advice_per_step(advice, pointwise.kernels),
+	                                 advice_average(advice, pointwise.kernels).text,
 	                                 advice_step_ms(advice, (double)pointwise.ns),
 	                                 advice_percent(advice, (double)pointwise.ns));
 	advice_tally_release(&pointwise.tally);

@@ -22,6 +22,8 @@ static enum generation generation_of(const struct advice *advice)
 	if (advice->views.devices.count) {
 		int64_t major = advice->views.devices.items[0].major;
 
+		if (advice->views.devices.items[0].warp_size == 64) /* AMD's, of other generations */
+			return NO_TENSOR_CORES;
 		return major >= 8 ? TF32 : major == 7 ? HALF_ONLY : NO_TENSOR_CORES;
 	}
 	for (size_t i = 0; i < ops_trace_string_count(advice->trace) && found != TF32; i++) {
@@ -54,7 +56,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	}
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)tally.ns * (1 - 1 / SPEEDUP) * advice_busy_share(advice),
-	                                                      .device = true, .confidence = ADVICE_LIKELY,
+	                                                      .confidence = ADVICE_LIKELY,
 	                                                      .detail = generation == TF32
 	                                                              ? "torch.set_float32_matmul_precision(\"high\") lets "
 	                                                                "products use TF32; faster still is bfloat16: with "
@@ -62,10 +64,10 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	                                                              : "This device has tensor cores for float16 alone: "
 	                                                                "with torch.autocast(\"cuda\"), and a "
 	                                                                "torch.amp.GradScaler for training."},
-	                                 "%.1f products and convolutions a step compute in float32 without tensor cores, %.3f ms "
+	                                 "%s products and convolutions a step compute in float32 without tensor cores, %.3f ms "
 	                                 "(%.1f %%). Gain: three quarters of it, as tensor cores are four times as fast where "
 	                                 "memory is not the limit, as far as the device is busy.",
-	                                 advice_per_step(advice, tally.events), advice_step_ms(advice, (double)tally.ns),
+	                                 advice_average(advice, tally.events).text, advice_step_ms(advice, (double)tally.ns),
 	                                 advice_percent(advice, (double)tally.ns));
 	advice_tally_release(&tally);
 	ops_free(which);

@@ -3,6 +3,8 @@
  * Loops of the user's functions around operators that are too small to pay for their call: over rows of a tensor, or
  * otherwise.
  */
+#include <stdio.h>
+
 #include "analyze/advice/advice.h"
 
 /* A special cause in every other round, as a loop of concatenations has it, is the loop's, whatever share of the time it was
@@ -90,8 +92,9 @@ static bool check_loops(struct advice *advice, const struct advice_rule *rule, b
 {
 	struct advice_tally tally = {0};
 	uint64_t operators = 0, rounds = 0;
-	double spent_ns = 0;
-	bool reads = false;
+	double spent_ns = 0, backward_ns = 0;
+	char backward[64] = "";
+	bool reads = false, in_place = false;
 	bool done = advice_tally_init(&tally, advice);
 
 	find_taken(advice);
@@ -103,19 +106,24 @@ static bool check_loops(struct advice *advice, const struct advice_rule *rule, b
 			continue;
 		advice_tally_add(&tally, advice, loop->row, gain_ns);
 		reads |= loop->reads;
+		in_place |= becomes_foreach(advice, loop);
 		spent_ns += (double)loop->span_ns;
+		backward_ns += (double)loop->backward_ns;
 		operators += loop->operators;
 		rounds += loop->rounds;
 	}
+	if (backward_ns > 0)
+		snprintf(backward, sizeof(backward), ", and %.3f ms in the backward pass", advice_step_ms(advice, backward_ns));
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)tally.ns,
 	                                                      .confidence = slices ? ADVICE_SURE : ADVICE_LIKELY,
 	                                                      .detail = reads ? READS : NULL},
-	                                 "loops of %.0f rounds a step call %.0f small operators in %.3f ms (%.1f %%). Gain: all "
-	                                 "but one round and the work of large operators, or of all where they change tensors in "
-	                                 "place; with the same share of their backward pass.",
+	                                 "loops of %.0f rounds a step call %.0f small operators in %.3f ms (%.1f %%)%s. Gain: all "
+	                                 "but one round and %s.",
 	                                 advice_per_step(advice, rounds), advice_per_step(advice, operators),
-	                                 advice_step_ms(advice, spent_ns), advice_percent(advice, spent_ns));
+	                                 advice_step_ms(advice, spent_ns), advice_percent(advice, spent_ns), backward,
+	                                 in_place ? "the operators themselves, since they change tensors in place: what Python does "
+	                                            "in between" : "what large operators compute");
 	if (done)
 		claim(advice, slices);
 	advice_tally_release(&tally);

@@ -131,5 +131,6 @@ const struct advice_rule advice_rule_python_time = {
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_PYTHON,
 	.severity_max = ADVICE_HIGH,
+	.bound = ADVICE_AT_LEAST,
 	.check = check,
 };

@@ -222,10 +222,10 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		claim_calls(&numbering, advice, &tally);
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)numbering.ns, .confidence = ADVICE_LIKELY},
-	                                 "%.1f operators a step compute what the same operator has computed of the same values in "
+	                                 "%s operators a step compute what the same operator has computed of the same values in "
 	                                 "the same step, in %.3f ms (%.1f %%). Gain: all of that, with the backward pass and "
 	                                 "the calls that do nothing else.",
-	                                 advice_per_step(advice, numbering.repeated),
+	                                 advice_average(advice, numbering.repeated).text,
 	                                 advice_step_ms(advice, (double)numbering.ns),
 	                                 advice_percent(advice, (double)numbering.ns));
 	view_map_release(&numbering.values);

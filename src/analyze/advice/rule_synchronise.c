@@ -51,9 +51,9 @@ static bool check_host(struct advice *advice, const struct advice_rule *rule)
 	            add_figures(advice, &tally) &&
 	            advice_report_add(advice, rule, &tally,
 	                              (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-	                              "%.1f calls a step read values of tensors, or compute figures at the lines that do, and take "
+	                              "%s calls a step read values of tensors, or compute figures at the lines that do, and take "
 	                              "%.3f ms (%.1f %%). Gain: their time.",
-	                              advice_per_step(advice, tally.events), advice_step_ms(advice, (double)tally.ns),
+	                              advice_average(advice, tally.events).text, advice_step_ms(advice, (double)tally.ns),
 	                              advice_percent(advice, (double)tally.ns));
 
 	advice_tally_release(&tally);
@@ -89,19 +89,20 @@ static bool check_device(struct advice *advice, const struct advice_rule *rule)
 	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
 		const struct advice_gap *gap = &advice->idle.gaps.items[i];
 
-		if (gap->cause != ADVICE_IDLE_SYNC)
+		/* With a loop over rows its calls go. */
+		if (gap->cause != ADVICE_IDLE_SYNC || (advice->zone[gap->row] & ADVICE_IN_ROW_LOOP))
 			continue;
-		waits_ns = ops_sum(waits_ns, advice_ns(advice, gap->row));
+		waits_ns = ops_sum(waits_ns, advice_host_ns(advice, gap->row));
 		advice_tally_add(&tally, advice, gap->row, advice_idle_saved_ns(advice, gap));
 	}
 	if (done && tally.events) {
 		describe_stack(advice, &tally, stack, sizeof(stack));
 		done = advice_report_add(advice, rule, &tally,
-		                         (struct advice_gain){.ns = (double)tally.ns, .device = true, .confidence = ADVICE_LIKELY},
-		                         "%.1f times a step the host waits until the device is done, %.3f ms in all, and then the "
+		                         (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
+		                         "%s times a step the host waits until the device is done, %.3f ms in all, and then the "
 		                         "device is idle for %.3f ms until it is given work again. Most at: %s. Gain: the idle time "
 		                         "behind each call, no more than the host waited in it.",
-		                         advice_per_step(advice, tally.events), advice_step_ms(advice, (double)waits_ns),
+		                         advice_average(advice, tally.events).text, advice_step_ms(advice, (double)waits_ns),
 		                         advice_step_ms(advice, (double)advice->idle.ns[ADVICE_IDLE_SYNC]), stack);
 	}
 	advice_tally_release(&tally);

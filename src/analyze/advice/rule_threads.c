@@ -3,6 +3,7 @@
  * Threads of one operator against the processors that there are: more of them take turns and wait for each other, fewer leave
  * processors idle.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
@@ -29,7 +30,8 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		uint8_t dtype;
 
-		if (advice_is_operator(advice, row) && advice_counts(advice, row) &&
+		/* A device needs no threads. */
+		if (advice_is_operator(advice, row) && advice_counts(advice, row) && !advice->device_ns[row] &&
 		    !(advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) &&
 		    advice_elements(advice, row, &dtype) >= GRAIN_ELEMENTS)
 			advice_tally_add(&tally, advice, row, advice_ns(advice, row));
@@ -47,9 +49,10 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		                         (struct advice_gain){.ns = (double)waited_ns, .confidence = over ? ADVICE_LIKELY : ADVICE_UNSURE,
 		                                              .detail = detail, .always = true,
 		                                              .severity = over ? ADVICE_MEDIUM : ADVICE_LOW},
-		                         "operators run on %lld threads, and %.3g processors may be used; %.1f %% of the steps is in "
+		                         "operators run on %lld thread%s, and %g processors may be used; %.1f %% of the steps is in "
 		                         "operators that threads share. Gain: %s.",
-		                         (long long)machine->threads, machine->processors, advice_percent(advice, (double)tally.ns), gain);
+		                         (long long)machine->threads, machine->threads == 1 ? "" : "s",
+		                         round(10 * machine->processors) / 10, advice_percent(advice, (double)tally.ns), gain);
 	advice_tally_release(&tally);
 	return done;
 }
@@ -65,5 +68,6 @@ const struct advice_rule advice_rule_threads = {
 	.link = "https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.severity_max = ADVICE_MEDIUM,
+	.bound = ADVICE_AT_MOST,
 	.check = check,
 };

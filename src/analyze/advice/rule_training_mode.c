@@ -31,9 +31,9 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	uint8_t *which = advice_names(advice, patterns);
 	struct advice_tally tally = {0};
 	uint64_t norms = 0;
-	bool done = which && advice_tally_init(&tally, advice);
+	bool done = which && advice_tally_init(&tally, advice), serves = !has_backward(advice);
 
-	for (uint32_t row = 0; done && !has_backward(advice) && row < advice->events->count; row++) {
+	for (uint32_t row = 0; done && serves && row < advice->events->count; row++) {
 		uint8_t kind = which[advice->events->name[row]];
 
 		if (!kind || !advice_counts(advice, row) || (advice->zone[row] & ADVICE_IN_OPERATOR) || advice_is_claimed(advice, row) ||
@@ -41,15 +41,16 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 			continue;
 		norms += arguments[kind] == 5;
 		/* A batch norm that has its averages still scales: half of what it reads and writes stays. */
-		advice_tally_add(&tally, advice, row, arguments[kind] == 5 ? advice_take(advice, row, 0.5) : advice_claim(advice, row));
+		advice_tally_add(&tally, advice, row, arguments[kind] == 5 ? advice_take(advice, row, 0.5 * advice_work_share(advice, row))
+		                                      : advice_claim(advice, row));
 	}
 	done = done && (!tally.events ||
 	                advice_report_add(advice, rule, &tally,
 	                                  (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY, .always = true,
 	                                                       .severity = ADVICE_MEDIUM},
-	                                  "%.1f dropouts and %.1f batch norms a step run as in training, in a program without a "
+	                                  "%s dropouts and %s batch norms a step run as in training, in a program without a "
 	                                  "backward pass. Gain: all of the time of dropouts, half of the norms'.",
-	                                  advice_per_step(advice, tally.events - norms), advice_per_step(advice, norms)));
+	                                  advice_average(advice, tally.events - norms).text, advice_average(advice, norms).text));
 	advice_tally_release(&tally);
 	ops_free(which);
 	return done;

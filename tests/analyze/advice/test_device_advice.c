@@ -35,13 +35,11 @@ static void finds_launch_bound(void **state)
 	ops_free_advice(text);
 }
 
-/* Ten kernels of 100 us are queued, then .item() waits for them and 300 us of Python follow. */
-static void finds_synchronising_calls(void **state)
+/* Ten kernels of 100 us are queued, then a call waits for them and 300 us of Python follow. */
+static char *advise_waiting(const char *operator_name, const char *below)
 {
 	struct device_trace trace;
-	char *text;
 
-	(void)state;
 	device_trace_open(&trace);
 	for (int step = 0; step < STEPS; step++) {
 		double at = step * 1400, done_us = 0;
@@ -49,15 +47,61 @@ static void finds_synchronising_calls(void **state)
 		device_trace_step(&trace, step, at, 1399);
 		for (int i = 0; i < 10; i++)
 			done_us = device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + i * 11, 100);
-		device_trace_host(&trace, "cpu_op", "aten::item", at + 115, done_us + 3 - at - 115);
-		device_trace_host(&trace, "cpu_op", "aten::_local_scalar_dense", at + 116, done_us + 2 - at - 116);
+		device_trace_host(&trace, "cpu_op", operator_name, at + 115, done_us + 3 - at - 115);
+		device_trace_host(&trace, "cpu_op", below, at + 116, done_us + 2 - at - 116);
 		device_trace_host(&trace, "cuda_runtime", "cudaStreamSynchronize", at + 117, done_us + 1 - at - 117);
 	}
-	text = device_trace_advise(&trace);
-	/* The device is idle for 400 us behind each but the last. */
-	assert_near(finding_ms(text, "synchronising-calls"), 0.3, 0.02);
-	assert_true(finding_ms(text, "launch-bound") < 0);
-	assert_non_null(strstr(text, "cudaStreamSynchronize ← aten::_local_scalar_dense ← aten::item"));
+	return device_trace_advise(&trace);
+}
+
+/* .item() and print, nonzero and masks, .cpu(). */
+static void finds_synchronising_calls(void **state)
+{
+	static const char *const calls[][2] = {{"aten::item", "aten::_local_scalar_dense"}, {"aten::index", "aten::nonzero"},
+	                                       {"aten::_to_copy", "aten::copy_"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		char *text = advise_waiting(calls[i][0], calls[i][1]), stack[128];
+
+		/* The device is idle for 400 us behind each but the last. */
+		assert_near(finding_ms(text, "synchronising-calls"), 0.3, 0.02);
+		assert_true(finding_ms(text, "launch-bound") < 0);
+		snprintf(stack, sizeof(stack), "cudaStreamSynchronize ← %s ← %s", calls[i][1], calls[i][0]);
+		assert_non_null(strstr(text, stack));
+		ops_free_advice(text);
+	}
+}
+
+/* Of 42.5 GB. */
+static char *advise_memory(double allocated_gb, double reserved_gb)
+{
+	struct device_trace trace;
+
+	device_trace_open(&trace);
+	device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", 10, 20);
+	ops_buffer_printf(&trace.text,
+	                  ",\n{\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\", \"pid\": 1, \"tid\": 1, "
+	                  "\"ts\": 15, \"args\": {\"Device Type\": 1, \"Device Id\": 0, \"Addr\": 4096, \"Bytes\": 64, "
+	                  "\"Total Allocated\": %.0f, \"Total Reserved\": %.0f}}", allocated_gb * 1e9, reserved_gb * 1e9);
+	return device_trace_advise(&trace);
+}
+
+static void finds_memory_near_its_limit(void **state)
+{
+	char *text = advise_memory(39, 40);
+
+	(void)state;
+	assert_true(finding_ms(text, "memory-limit") >= 0);
+	assert_null(strstr(text, "expandable_segments"));
+	ops_free_advice(text);
+	/* In pieces. */
+	text = advise_memory(15, 30);
+	assert_true(finding_ms(text, "memory-limit") >= 0);
+	assert_non_null(strstr(text, "expandable_segments"));
+	ops_free_advice(text);
+	text = advise_memory(15, 18);
+	assert_true(finding_ms(text, "memory-limit") < 0);
 	ops_free_advice(text);
 }
 
@@ -134,7 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(finds_synchronising_calls),
-		cmocka_unit_test(finds_copies), cmocka_unit_test(finds_host_work),
+		cmocka_unit_test(finds_copies), cmocka_unit_test(finds_memory_near_its_limit), cmocka_unit_test(finds_host_work),
 		cmocka_unit_test(leaves_busy_devices_alone)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,73 @@ static void finds_memory_near_its_limit(void **state)
 	assert_true(memory_advice_ms("\"memory_limit_bytes\": 1000000000, \"memory_peak_bytes\": 500000000") < 0);
 }
 
+/* On one of four processors; as many threads as processors are well. */
+static void finds_idle_processors(void **state)
+{
+	static const char *const machines[] = {"\"threads\": 1, \"processors\": 4", "\"threads\": 4, \"processors\": 4"};
+
+	(void)state;
+	for (int fits = 0; fits < 2; fits++) {
+		struct device_trace trace;
+		char *json;
+
+		open_trace(&trace, machines[fits]);
+		device_trace_step(&trace, 0, 10, 1000);
+		device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, 20, 900,
+		                 "\"Input Dims\": [[512, 512], [512, 512]], \"Input type\": [\"float\", \"float\"]");
+		json = device_trace_advise(&trace);
+		assert_true((finding_ms(json, "thread-count") >= 0) == !fits);
+		assert_true(fits || strstr(json, "operators run on 1 thread, and 4 processors"));
+		ops_free_advice(json);
+	}
+}
+
+/* Those that come of themselves, as a recording with record_python_gc_info=True has them. */
+static void finds_collections(void **state)
+{
+	struct device_trace trace;
+	char *json;
+
+	(void)state;
+	open_trace(&trace, "\"threads\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 1000 * step;
+
+		device_trace_step(&trace, step, us, 990);
+		device_trace_add(&trace, "python_function", "train.py(3): load", 1, 1, us + 5, 600, "\"Python id\": 1");
+		device_trace_add(&trace, "python_function", "Python GC", 1, 1, us + 100, 200, "\"Python id\": 2, \"Python parent id\": 1");
+	}
+	json = device_trace_advise(&trace);
+	assert_float_equal(finding_ms(json, "gc-pauses"), 0.2, 0.001);
+	ops_free_advice(json);
+}
+
+/* Nodes of 10 us, and 2 us of the engine's between them, of which a tenth is what it costs to record the node: four more a step. */
+static void gives_nodes_the_time_between(void **state)
+{
+	struct device_trace trace;
+	double gain_us = 0;
+	char *json;
+
+	(void)state;
+	open_trace(&trace, "\"threads\": 1");
+	for (int step = 0; step < 5; step++) {
+		int nodes = 4 * (step + 1);
+		double us = 10 + 1000 * step;
+
+		device_trace_step(&trace, step, us, 900);
+		device_trace_add(&trace, "python_function", "train.py(3): train", 1, 1, us + 5, 800, "\"Python id\": 1");
+		device_trace_add(&trace, "python_function", "<built-in method run_backward of torch._C._EngineBase>", 1, 1, us + 10,
+		                 12 * nodes, "\"Python id\": 2, \"Python parent id\": 1");
+		for (int i = 0; i < nodes; i++)
+			device_trace_host(&trace, "cpu_op", "autograd::engine::evaluate_function: MulBackward0", us + 11 + 12 * i, 10);
+		gain_us += (nodes - 4) * 11.8;
+	}
+	json = device_trace_advise(&trace);
+	assert_float_equal(finding_ms(json, "growing-graph"), gain_us / 5 / 1000, 0.0001);
+	ops_free_advice(json);
+}
+
 static void finds_slow_first_steps(void **state)
 {
 	struct device_trace trace;
@@ -147,6 +214,8 @@ static void survives_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_denormals), cmocka_unit_test(finds_memory_near_its_limit),
+	                                   cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
+	                                   cmocka_unit_test(gives_nodes_the_time_between),
 	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(takes_out_waits),
 	                                   cmocka_unit_test(survives_failures)};
 

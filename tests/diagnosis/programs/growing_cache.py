@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 RULE = "memory-growth"
+GAINS = "memory"
 
 
 def build(fixed):

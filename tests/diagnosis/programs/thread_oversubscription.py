@@ -6,6 +6,7 @@ import os
 import torch
 
 RULE = "thread-count"
+GAINS = "other programs' time"
 WAITS = True
 
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a row of the host costs when a device does the work. How long the host takes for it says little: most of that the
+ * device computes, what was queued before. A row costs what would go with it:
+ *
+ *     host    ──[ op ]──[ op ]──[ Python            ]──[ op ]──
+ *     device  ────[ kernel        ][ kernel ]            [ kernel ]
+ *                                           ├─────────┤ idle in Python's row
+ *
+ * the time in which the device is idle for want of launched work while the row runs, and the time that it takes for the work
+ * which the row launched, wherever that lies. Of the rows of one thread that is the whole of the steps, each nanosecond once.
+ */
+#include <string.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Work that runs beside other work saves nothing when it goes: the first of both has the time. Collectives have rules of their
+ * own, and compete with nobody. */
+static void add_device_work(struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	int64_t busy_ns = INT64_MIN;
+
+	for (size_t i = 0; i < advice->views.device_events.count; i++) {
+		const struct view_device_event *event = &advice->views.device_events.items[i];
+		int64_t start_ns = events->start_ns[event->row], end_ns = events->end_ns[event->row];
+		int64_t *device_ns = &advice->device_ns[advice_launch_row(advice, event)];
+
+		if (event->communicates || end_ns <= busy_ns)
+			continue;
+		if (event->launch != OPS_NONE)
+			*device_ns = ops_sum(*device_ns, ops_difference(end_ns, start_ns > busy_ns ? start_ns : busy_ns));
+		busy_ns = end_ns;
+	}
+	/* Children stand behind their parents. */
+	for (uint32_t row = (uint32_t)events->count; row-- > 0;)
+		if (events->parent[row] != OPS_NONE)
+			advice->device_ns[events->parent[row]] = ops_sum(advice->device_ns[events->parent[row]], advice->device_ns[row]);
+}
+
+int64_t advice_cost_ns(const struct advice *advice, int64_t start_ns, int64_t end_ns)
+{
+	if (!advice->views.device_events.count)
+		return ops_difference(end_ns, start_ns);
+	return end_ns > start_ns ? advice_idle_before(&advice->idle, end_ns) - advice_idle_before(&advice->idle, start_ns) : 0;
+}
+
+/* In place of the host's own times. */
+bool advice_charge_device(struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	uint8_t *on_device;
+
+	if (!advice->views.device_events.count)
+		return true;
+	on_device = ops_alloc_zeroed(events->count + 1, sizeof(*on_device));
+	if (!on_device)
+		return false;
+	for (size_t i = 0; i < advice->views.device_events.count; i++)
+		on_device[advice->views.device_events.items[i].row] = 1;
+	add_device_work(advice);
+	memset(advice->self_ns, 0, (events->count + 1) * sizeof(*advice->self_ns));
+	for (uint32_t row = (uint32_t)events->count; row-- > 0;) {
+		uint32_t parent = events->parent[row];
+
+		if (!on_device[row])
+			advice->ns[row] = ops_sum(advice_cost_ns(advice, events->start_ns[row], events->end_ns[row]),
+			                          advice->device_ns[row]);
+		/* Until here minus the time of what is right below. */
+		advice->self_ns[row] = events->self_ns[row] ? ops_sum(advice->ns[row], advice->self_ns[row]) : 0;
+		if (advice->self_ns[row] < 0)
+			advice->self_ns[row] = 0;
+		if (parent != OPS_NONE)
+			advice->self_ns[parent] = ops_difference(advice->self_ns[parent], advice->ns[row]);
+	}
+	ops_free(on_device);
+	return true;
+}
+
+double advice_work_share(const struct advice *advice, uint32_t row)
+{
+	if (!advice->device_ns[row])
+		return 1;
+	return advice->ns[row] > 0 ? (double)advice->device_ns[row] / (double)advice->ns[row] : 0;
+}
