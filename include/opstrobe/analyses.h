@@ -92,6 +92,8 @@ void ops_rank_facts_free(struct ops_rank_facts *facts);
 /* The rank that a trace says it is of ("distributedInfo"), or else the name of its file ("rank-3", "rank3_", "_3.");
  * -1 when neither does. `path` may be NULL. */
 int64_t ops_trace_rank(const struct ops_trace *trace, const char *path);
+/* Makes it say so; the rest of "distributedInfo" stays. OPS_INVALID for a rank below 0. As ops_trace_set_metadata: nobody may read it meanwhile. */
+enum ops_code ops_trace_set_rank(struct ops_trace *trace, int64_t rank, struct ops_error *error);
 /* Gives each of a run's traces the rank that it says (without a trace `rank` is that; -1: none); of those that say none, or one that is taken, the lowest that is
  * left, in the order given. Then sorts them by rank. */
 void ops_number_ranks(struct ops_rank *ranks, size_t count);

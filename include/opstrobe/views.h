@@ -53,7 +53,7 @@ enum ops_views_look {
 	OPS_VIEWS_COLOURS = 1, /* by escape sequences */
 	OPS_VIEWS_ASCII = 2,   /* charts of ASCII alone; names stay as they are */
 	OPS_VIEWS_MARKDOWN = 4, /* for a pull request: tables, with charts of block characters. Of what the trace says nothing is
-	                         * markup. Without recommendations: ops_advise gives more */
+	                         * markup */
 };
 
 /* The most important of it to be read on a terminal, at most 80 columns, or in Markdown. */

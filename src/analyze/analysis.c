@@ -69,7 +69,7 @@ static const struct ops_analysis_option ranks_options[] = {
 	{0},
 };
 static const struct ops_analysis_option collectives_options[] = {
-	{"filter", "\"collective_name != '' and stream != -1\"", "which rows; there is no other"},
+	{"filter", "\"collective_name != '' and stream != -1\"", "an expression: which rows are looked at"},
 	{0},
 };
 static const struct ops_analysis_option memory_options[] = {
@@ -85,6 +85,7 @@ static const struct ops_analysis_option execution_options[] = {
 };
 static const struct ops_analysis_option idle_options[] = {
 	RANKS_OPTION,
+	{"streams", "null", "one, or a list; null: all"},
 	{"consecutive_kernel_delay", "30", "gaps shorter than so many microseconds are kernel_wait"},
 	{0},
 };
@@ -93,6 +94,11 @@ static const struct ops_analysis_option launch_options[] = {
 	{"runtime_cutoff", "50", "calls that take more microseconds are outliers"},
 	{"launch_delay_cutoff", "100", "ways to the device that take more are too"},
 	{"include_memory_events", "true", "copies and fills too"},
+	{"launches", "false", "a table of all launches instead of figures"},
+	{0},
+};
+static const struct ops_analysis_option annotated_options[] = {
+	{"kernels", "false", "a table of all work and what it runs under, instead of sums"},
 	{0},
 };
 static const struct ops_analysis_option series_options[] = {
@@ -126,7 +132,14 @@ static const struct ops_analysis_option kernel_sequences_options[] = {
 	{"min_pattern_len", "3", "fewest kernels of a pattern"},
 	{"output_dir", "null", "a directory for overlaid_FILE: the trace, its events with their patterns"},
 	{"top_k", "5", "how many of the patterns are shown there"},
+	{"compress_other_kernels", "false", "make that file small: names of what is in none are numbers, without arguments"},
 	{"rank", "null", "whose; null is the lowest rank"},
+	{0},
+};
+static const struct ops_analysis_option module_kernels_options[] = {
+	RANKS_OPTION,
+	{"names", "[\"nn.Module: \"]", "what names of calls begin with"},
+	{"output_dir", "null", "a directory for aligned_FILE: the trace, with these spans above the kernels"},
 	{0},
 };
 static const struct ops_analysis_option critical_path_options[] = {
@@ -178,7 +191,7 @@ static const struct ops_analysis_option critical_path_options[] = {
 	  "write copies of the files with queues and memory traffic as counters")                  \
 	X("user_annotation_breakdown", RANKS, annotation_options, analysis_user_annotations,       \
 	  "which annotated ranges take most time")                                                 \
-	X("gpu_kernels_with_user_annotations", RANKS, no_options, analysis_annotated_kernels,      \
+	X("gpu_kernels_with_user_annotations", RANKS, annotated_options, analysis_annotated_kernels,      \
 	  "how much work of devices runs under which annotation")
 
 /* Of several traces, and of what lies beside traces. */
@@ -212,6 +225,8 @@ static const struct ops_analysis_option critical_path_options[] = {
 	X("call_graph", RANKS, call_graph_options, analysis_call_graph, "who calls what, and what runs for it") \
 	X("frequent_cuda_kernel_sequences", RANKS, kernel_sequences_options, analysis_kernel_sequences, \
 	  "kernels that an operator often runs one after the other")                        \
+	X("module_kernels", RANKS, module_kernels_options, analysis_module_kernels, \
+	  "when devices work for each call of a module") \
 	X("critical_path", RANKS, critical_path_options, analysis_critical_path, "what a step's time hangs on")
 
 static const struct ops_analysis analyses[] = {
@@ -250,7 +265,7 @@ static const struct ops_analysis_option table_options[] = {
 /* … and the rows of ranks that are looked at. */
 static const struct ops_analysis_option row_options[] = {
 	{"include_last_profiler_step", "false", "keep the last step, which is often cut short"},
-	{"where", "null", "a filter: {\"name\": \"aten::\", \"iterations\": [5]}; the manual has all conditions"},
+	{"where", "null", "a filter: an expression, \"dur > 100\", or {\"name\": \"aten::\", \"iterations\": [5]}"},
 	{0},
 };
 
@@ -261,12 +276,32 @@ static const struct ops_analysis_option *shared_options(const struct ops_analysi
 	return analysis->inputs == OPS_ANALYSIS_RANKS ? row_options : none;
 }
 
-static bool knows_option(const struct ops_analysis_option *option, struct ops_json_slice name)
+/* Of the name; NULL when there is none. */
+static const struct ops_analysis_option *find_option(const struct ops_analysis *analysis, struct ops_json_slice name)
 {
-	for (; option->name; option++)
-		if (ops_json_slice_is(name, option->name))
-			return true;
-	return false;
+	const struct ops_analysis_option *const lists[] = {analysis->options, table_options, shared_options(analysis)};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		for (const struct ops_analysis_option *option = lists[i]; option->name; option++)
+			if (ops_json_slice_is(name, option->name))
+				return option;
+	return NULL;
+}
+
+/* Where the default is a list or a text the value is one, too; other types are the matter of who reads them. */
+static enum ops_code check_option(const struct analysis_run *run, struct ops_json_slice name, struct ops_json_slice value)
+{
+	const struct ops_analysis_option *option = find_option(run->analysis, name);
+	char type;
+
+	if (!option)
+		return ops_fault(run->error, OPS_INVALID, "%s has no option '%.*s'; 'opstrobe analyze %s --help' lists them",
+		                 run->analysis->id, (int)(name.size < 80 ? name.size : 80), name.bytes, run->analysis->id);
+	type = option->otherwise[0];
+	if ((type == '[' || type == '"') && value.bytes[0] != type && !ops_json_slice_is(value, "null"))
+		return ops_fault(run->error, OPS_INVALID, "option '%s' of %s must be a %s, such as %s", option->name,
+		                 run->analysis->id, type == '[' ? "list" : "text", option->otherwise);
+	return OPS_OK;
 }
 
 static enum ops_code check_args(struct analysis_run *run, const char *args)
@@ -283,12 +318,9 @@ static enum ops_code check_args(struct analysis_run *run, const char *args)
 	cursor = ops_json_walk(run->args.bytes, run->args.size);
 	if (cursor.at == args || cursor.at[-1] != '{')
 		return ops_fault(run->error, OPS_INVALID, "options must be a JSON object");
-	while (ops_json_next_member(&cursor, &key, &value))
-		if (!knows_option(run->analysis->options, key) && !knows_option(table_options, key) &&
-		    !knows_option(shared_options(run->analysis), key))
-			return ops_fault(run->error, OPS_INVALID, "%s has no option '%.*s'", run->analysis->id,
-			                 (int)(key.size < 80 ? key.size : 80), key.bytes);
-	return OPS_OK;
+	while (!code && ops_json_next_member(&cursor, &key, &value))
+		code = check_option(run, key, value);
+	return code;
 }
 
 static enum ops_code check_ranks(const struct analysis_run *run)
@@ -309,7 +341,7 @@ static enum ops_code cut(struct analysis_run *run)
 {
 	struct ops_json_slice limit = analysis_arg(run, "limit");
 	int64_t rows;
-	enum ops_code code = ops_json_slice_is(limit, "null") ? OPS_OK : analysis_integer(run, "limit", &rows);
+	enum ops_code code = ops_json_slice_is(limit, "null") ? OPS_OK : analysis_count(run, "limit", &rows);
 
 	if (!code && !ops_json_slice_is(limit, "null"))
 		result_table_cut(&run->result.table, rows < 0 ? 0 : (size_t)rows);

@@ -39,10 +39,16 @@ typedef enum ops_code analysis_function(struct analysis_run *run);
 struct ops_json_slice analysis_arg(const struct analysis_run *run, const char *name);
 /* OPS_INVALID when the value is of another type. */
 enum ops_code analysis_integer(const struct analysis_run *run, const char *name, int64_t *ret_value);
+/* A whole number that is not negative. */
+enum ops_code analysis_count(const struct analysis_run *run, const char *name, int64_t *ret_value);
 enum ops_code analysis_number(const struct analysis_run *run, const char *name, double *ret_value);
 enum ops_code analysis_bool(const struct analysis_run *run, const char *name, bool *ret_value);
 /* Decoded, into a buffer of the caller's; null is empty. */
 enum ops_code analysis_text(const struct analysis_run *run, const char *name, struct ops_buffer *ret_text);
+/* Null, a whole number, or a list of them. */
+enum ops_code analysis_list(const struct analysis_run *run, const char *name);
+/* Null, or a list of texts. */
+enum ops_code analysis_texts(const struct analysis_run *run, const char *name);
 /* The option `ranks`, as indexes of run->ranks in the order asked for: null is the lowest rank. Freed by the caller. */
 enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexes, size_t *ret_count);
 /* The option `rank`: an index of run->ranks. */
@@ -82,6 +88,7 @@ analysis_function analysis_annotated_kernels;
 analysis_function analysis_operator_launches;
 analysis_function analysis_call_graph;
 analysis_function analysis_kernel_sequences;
+analysis_function analysis_module_kernels;
 analysis_function analysis_critical_path;
 
 analysis_function analysis_potential_stragglers;

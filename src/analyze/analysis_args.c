@@ -42,6 +42,13 @@ enum ops_code analysis_integer(const struct analysis_run *run, const char *name,
 	return OPS_OK;
 }
 
+enum ops_code analysis_count(const struct analysis_run *run, const char *name, int64_t *ret_value)
+{
+	enum ops_code code = analysis_integer(run, name, ret_value);
+
+	return code || *ret_value >= 0 ? code : fail(run, name, "a whole number from 0 on");
+}
+
 enum ops_code analysis_number(const struct analysis_run *run, const char *name, double *ret_value)
 {
 	struct ops_json_slice value = analysis_arg(run, name);
@@ -68,6 +75,35 @@ enum ops_code analysis_text(const struct analysis_run *run, const char *name, st
 	else if (!ops_json_slice_is(value, "null"))
 		return fail(run, name, "a text");
 	return ret_text->failed ? ops_fault_memory(run->error) : OPS_OK;
+}
+
+enum ops_code analysis_list(const struct analysis_run *run, const char *name)
+{
+	struct ops_json_slice list = analysis_arg(run, name), item;
+	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
+	int64_t number;
+
+	if (list.bytes[0] != '[')
+		return ops_json_slice_is(list, "null") || ops_json_slice_integer(list, &number)
+		               ? OPS_OK
+		               : fail(run, name, "a list of whole numbers");
+	while (ops_json_next_element(&walk, &item))
+		if (!ops_json_slice_integer(item, &number))
+			return fail(run, name, "a list of whole numbers");
+	return OPS_OK;
+}
+
+enum ops_code analysis_texts(const struct analysis_run *run, const char *name)
+{
+	struct ops_json_slice list = analysis_arg(run, name), item;
+	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
+
+	if (list.bytes[0] != '[')
+		return ops_json_slice_is(list, "null") ? OPS_OK : fail(run, name, "a list of texts");
+	while (ops_json_next_element(&walk, &item))
+		if (item.bytes[0] != '"')
+			return fail(run, name, "a list of texts");
+	return OPS_OK;
 }
 
 static bool find_rank(const struct analysis_run *run, int64_t rank, size_t *ret_index)

@@ -31,6 +31,12 @@ void result_column(struct result_table *table, const char *name, enum result_typ
 		table->failed = true;
 }
 
+void result_columns(struct result_table *table, const struct result_column *columns, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		result_column(table, columns[i].name, columns[i].type);
+}
+
 static void push(struct result_table *table, struct result_cell cell)
 {
 	struct result_cell *pushed = OPS_ARRAY_PUSH(&table->cells);

@@ -23,6 +23,7 @@ enum result_type {
 	RESULT_INTEGER,
 	RESULT_NUMBER,
 	RESULT_TIME, /* nanoseconds, shown as microseconds */
+	RESULT_FIGURE, /* a number's text */
 	RESULT_TEXT, /* this and what follows are set from the left */
 	RESULT_JSON, /* text that is JSON */
 };
@@ -58,7 +59,12 @@ struct result {
 
 void result_table_release(struct result_table *table);
 size_t result_table_rows(const struct result_table *table);
-/* The name is borrowed. */
+/* Columns, behind those that there are. Their names are borrowed. */
+void result_columns(struct result_table *table, const struct result_column *columns, size_t count);
+#define RESULT_COLUMNS(table, ...)                                                             \
+	result_columns(table, (const struct result_column[]){__VA_ARGS__},                         \
+	               sizeof((const struct result_column[]){__VA_ARGS__}) / sizeof(struct result_column))
+/* One of them. */
 void result_column(struct result_table *table, const char *name, enum result_type type);
 /* Texts are borrowed, and live as long as the result; or copied. */
 void result_integer(struct result_table *table, int64_t value);
@@ -77,6 +83,8 @@ void result_release(struct result *result);
 /* False when memory is out, now or before. */
 bool result_write(const struct result *result, enum ops_analysis_format format, struct ops_buffer *out);
 
+/* As people read it: six decimals at most. `to` has 32 bytes; returns the end. */
+char *result_short_number(char *to, double value);
 /* With so many decimals; halves go to the even neighbour. */
 double result_round(double value, int decimals);
 

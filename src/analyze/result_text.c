@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Results as text for a terminal, as CSV and as Markdown. A tree of values becomes a table of its leaves first: where each
- * stands, and what it is.
+ * Results as text for a terminal, as CSV and as Markdown. A tree of values becomes tables first (result_tree.h).
  */
-#include "analyze/result.h"
+#include "analyze/result_tree.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,84 +14,32 @@
 
 #define NUMBER_ROOM 32
 #define TEXT_WIDTH_MAX 60 /* of a column on a terminal; names of kernels go on for thousands of characters */
-#define DEPTH_MAX 16
-
-/* --- trees -------------------------------------------------------------------------------------------------------- */
-
-struct leaves {
-	struct result_table *table;
-	struct ops_buffer path;
-};
-
-static void add_leaf(struct leaves *leaves, struct ops_json_slice value)
-{
-	bool is_text = value.size >= 2 && value.bytes[0] == '"';
-
-	if (leaves->path.failed) {
-		leaves->table->failed = true;
-		return;
-	}
-	result_text_copy(leaves->table, leaves->path.bytes ? leaves->path.bytes : "", leaves->path.size);
-	result_text_copy(leaves->table, value.bytes + is_text, value.size - 2 * is_text);
-}
-
-static void walk(struct leaves *leaves, struct ops_json_slice value, int depth);
-
-static void walk_into(struct leaves *leaves, struct ops_json_slice key, struct ops_json_slice value, int depth)
-{
-	size_t size = leaves->path.size;
-
-	if (size)
-		ops_buffer_append(&leaves->path, ".", 1);
-	ops_buffer_append(&leaves->path, key.bytes, key.size);
-	walk(leaves, value, depth + 1);
-	leaves->path.size = size;
-}
-
-static void walk(struct leaves *leaves, struct ops_json_slice value, int depth)
-{
-	char bracket = value.size ? value.bytes[0] : 0;
-	struct ops_json_walk cursor = ops_json_walk(value.bytes, value.size);
-	struct ops_json_slice key, item;
-	char number[NUMBER_ROOM];
-	int64_t count = 0;
-
-	if (depth < DEPTH_MAX && bracket == '{') {
-		while (ops_json_next_member(&cursor, &key, &item))
-			walk_into(leaves, key, item, depth);
-	} else if (depth < DEPTH_MAX && bracket == '[') {
-		while (ops_json_next_element(&cursor, &item)) {
-			key = (struct ops_json_slice){number, (size_t)(ops_json_int_to(number, count++) - number)};
-			walk_into(leaves, key, item, depth);
-		}
-	} else {
-		add_leaf(leaves, value);
-	}
-}
-
-static void table_of_value(const struct ops_buffer *value, struct result_table *table)
-{
-	struct leaves leaves = {.table = table};
-
-	result_column(table, "field", RESULT_TEXT);
-	result_column(table, "value", RESULT_TEXT);
-	walk(&leaves, (struct ops_json_slice){value->size ? value->bytes : "null", value->size ? value->size : 4}, 0);
-	ops_buffer_release(&leaves.path);
-}
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
-/* The text of a cell; numbers are written into `room`. */
-static struct ops_string cell_text(const struct result_cell *cell, enum result_type type, char room[NUMBER_ROOM])
+char *result_short_number(char *to, double value)
+{
+	char *end;
+
+	if (!(fabs(value) >= 1e-3 && fabs(value) < 1e15))
+		return ops_json_double_to(to, value);
+	end = to + snprintf(to, NUMBER_ROOM, "%.6f", value);
+	while (end[-1] == '0')
+		end--;
+	return end - (end[-1] == '.');
+}
+
+/* The text of a cell; numbers are written into `room`, with all their digits for programs. */
+static struct ops_string cell_text(const struct result_cell *cell, enum result_type type, bool whole, char room[NUMBER_ROOM])
 {
 	char *end = room;
 
 	if (cell->is_null)
 		return (struct ops_string){"", 0};
-	if (type >= RESULT_TEXT)
+	if (type >= RESULT_FIGURE)
 		return cell->text;
 	if (type == RESULT_NUMBER) {
-		end = ops_json_double_to(room, cell->number);
+		end = whole ? ops_json_double_to(room, cell->number) : result_short_number(room, cell->number);
 	} else if (type == RESULT_TIME) {
 		end = ops_json_us_to(room, cell->integer);
 		while (end[-1] == '0')
@@ -102,9 +51,12 @@ static struct ops_string cell_text(const struct result_cell *cell, enum result_t
 	return (struct ops_string){room, (size_t)(end - room)};
 }
 
-static struct ops_string text_at(const struct result_table *table, size_t row, size_t column, char room[NUMBER_ROOM])
+static struct ops_string text_at(const struct result_table *table, size_t row, size_t column, bool whole,
+                                 char room[NUMBER_ROOM])
 {
-	return cell_text(&table->cells.items[row * table->columns.count + column], table->columns.items[column].type, room);
+	const struct result_cell *cell = &table->cells.items[row * table->columns.count + column];
+
+	return cell_text(cell, table->columns.items[column].type, whole, room);
 }
 
 static size_t width_of(struct ops_string text)
@@ -167,7 +119,7 @@ static size_t column_width(const struct result_table *table, size_t column)
 	char room[NUMBER_ROOM];
 
 	for (size_t row = 0; row < result_table_rows(table); row++) {
-		size_t own = width_of(text_at(table, row, column, room));
+		size_t own = width_of(text_at(table, row, column, false, room));
 
 		width = own > width ? own : width;
 	}
@@ -186,7 +138,7 @@ static bool write_terminal(const struct result_table *table, struct ops_buffer *
 		widths[i] = column_width(table, i);
 	for (size_t line = 0; line <= rows; line++) {
 		for (size_t i = 0; i < count; i++) {
-			struct ops_string text = line ? text_at(table, line - 1, i, room) : heading(table, i);
+			struct ops_string text = line ? text_at(table, line - 1, i, false, room) : heading(table, i);
 			bool right = table->columns.items[i].type < RESULT_TEXT;
 
 			if (i)
@@ -240,7 +192,7 @@ static void write_lines(const struct result_table *table, bool markdown, struct 
 	for (size_t line = 0; line <= rows; line++) {
 		ops_buffer_append_text(out, markdown ? "| " : "");
 		for (size_t i = 0; i < count; i++) {
-			struct ops_string text = line ? text_at(table, line - 1, i, room) : heading(table, i);
+			struct ops_string text = line ? text_at(table, line - 1, i, !markdown, room) : heading(table, i);
 
 			ops_buffer_append_text(out, !i ? "" : markdown ? " | " : ",");
 			(markdown ? append_markdown : append_csv)(out, text);
@@ -279,9 +231,28 @@ static void write_json(const struct result *result, struct ops_buffer *out)
 	ops_buffer_append(out, "\n", 1);
 }
 
+/* Branches stand below, each under its path. */
+static bool write_tree(const struct ops_buffer *value, enum ops_analysis_format format, struct ops_buffer *out)
+{
+	struct result_tree tree;
+	bool done = result_tree_make(&tree, value, format == OPS_ANALYSIS_CSV);
+
+	if (done && (result_table_rows(&tree.leaves) || !tree.branches.count))
+		done = write_table(&tree.leaves, format, out);
+	for (size_t i = 0; done && i < tree.branches.count; i++) {
+		const struct result_branch *branch = &tree.branches.items[i];
+
+		ops_buffer_append_text(out, out->size ? "\n" : "");
+		append_plain(out, branch->path, SIZE_MAX);
+		ops_buffer_append_text(out, format == OPS_ANALYSIS_MARKDOWN ? "\n\n" : ":\n");
+		done = write_table(&branch->table, format, out);
+	}
+	result_tree_release(&tree);
+	return done;
+}
+
 bool result_write(const struct result *result, enum ops_analysis_format format, struct ops_buffer *out)
 {
-	struct result_table leaves = {0};
 	bool done = !result->table.failed && !result->value.failed;
 
 	if (!done)
@@ -291,9 +262,7 @@ bool result_write(const struct result *result, enum ops_analysis_format format, 
 	} else if (result->table.columns.count) {
 		done = write_table(&result->table, format, out);
 	} else {
-		table_of_value(&result->value, &leaves);
-		done = write_table(&leaves, format, out);
+		done = write_tree(&result->value, format, out);
 	}
-	result_table_release(&leaves);
 	return done && !out->failed;
 }

@@ -30,10 +30,10 @@ static const char usage[] =
 	"  --args JSON                      the id's options at once: '{\"num_kernels\": 5}'\n"
 	"  --NAME VALUE                     one of them: --num-kernels 5, --ranks 0,1\n"
 	"  --limit N                        at most so many rows of a table\n"
-	"  --where JSON                     a filter: '{\"name\": \"aten::\", \"iterations\": [5]}';\n"
-	"                                   the manual has all conditions\n"
+	"  --where FILTER                   which events to look at: 'dur > 100 and stream != -1', or\n"
+	"                                   '{\"name\": \"aten::\", \"iterations\": [5]}'; the manual has all\n"
 	"  --include-last-profiler-step true  keep the last step, which is often cut short\n"
-	"  --help                           print this; behind an id, also its options\n"
+	"  --help                           print this; behind an id, its own options first\n"
 	"\n"
 	"example:\n"
 	"  opstrobe analyze temporal_breakdown traces/\n";
@@ -61,14 +61,25 @@ static int list_analyses(void)
 	return CLI_EXIT_OK;
 }
 
+/* As it is written on the command line: "--num-kernels". */
+static void print_option(const struct ops_analysis_option *option)
+{
+	int width = printf("  --");
+
+	for (const char *c = option->name; *c; c++, width++)
+		putchar(*c == '_' ? '-' : *c);
+	printf("%*s  %s\n%32s  (default: %s)\n", width < 32 ? 32 - width : 0, "", option->summary, "", option->otherwise);
+}
+
+/* What is asked about comes first, what holds for all behind it. */
 static int print_help(const struct ops_analysis *analysis)
 {
+	if (analysis)
+		printf("%s: %s\n\n", analysis->id, analysis->summary);
+	for (const struct ops_analysis_option *option = analysis ? analysis->options : NULL; option && option->name; option++)
+		print_option(option);
+	printf("%s", analysis && analysis->options->name ? "\n" : "");
 	fputs(usage, stdout);
-	if (!analysis)
-		return CLI_EXIT_OK;
-	printf("\n%s: %s\n", analysis->id, analysis->summary);
-	for (const struct ops_analysis_option *option = analysis->options; option->name; option++)
-		printf("  %-30s %s (%s)\n", option->name, option->summary, option->otherwise);
 	return CLI_EXIT_OK;
 }
 
@@ -160,7 +171,9 @@ static int analyze(const struct request *request)
 		fwrite(text, 1, size, stdout);
 	ops_free_analysis(text);
 	cli_ranks_release(&ranks);
-	return !code ? CLI_EXIT_OK : code == OPS_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
+	if (code == OPS_INVALID || code == OPS_UNSUPPORTED) /* of an option */
+		return CLI_EXIT_USAGE;
+	return code ? CLI_EXIT_FAILED : CLI_EXIT_OK;
 }
 
 int cli_analyze(char **arguments)

@@ -4,6 +4,9 @@
  */
 #include "cli.h"
 
+#include <stdio.h>
+
+#include <opstrobe/analyses.h>
 #include <opstrobe/read.h>
 
 #include "options.h"
@@ -18,17 +21,32 @@ static const char usage[] =
 	"\n"
 	"options:\n"
 	"  --metric cpu|device  which time stacks show; cpu is the default\n"
+	"  --rank N             let the trace say that it is of this rank, for files that do not\n"
 	"  --help               print this\n"
 	"\n"
-	"example:\n"
-	"  opstrobe convert worker0.pt.trace.json.gz worker0.pftrace\n";
+	"examples:\n"
+	"  opstrobe convert worker0.pt.trace.json.gz worker0.pftrace\n"
+	"  opstrobe convert --rank 3 trace.json rank-3.json.gz\n";
+
+static bool set_rank(struct ops_trace *trace, const char *text, size_t rank)
+{
+	struct ops_error error;
+
+	if (!text || !ops_trace_set_rank(trace, (int64_t)rank, &error))
+		return true;
+	fprintf(stderr, "opstrobe convert: %s\n", error.text);
+	return false;
+}
 
 int cli_convert(char **arguments)
 {
 	static const char *const metrics[] = {"cpu", "device", NULL};
-	const char *metric_name = "cpu", *paths[2];
-	const struct cli_option options[] = {{"--metric", &metric_name, NULL}, {NULL, NULL, NULL}};
+	const char *metric_name = "cpu", *rank_text = NULL, *paths[2];
+	const struct cli_option options[] = {
+		{"--metric", &metric_name, NULL}, {"--rank", &rank_text, NULL}, {NULL, NULL, NULL}};
 	struct cli_traces traces;
+	struct ops_trace *trace;
+	size_t rank = 0;
 	bool help, done;
 	int status = cli_parse(arguments, options, usage, paths, 2, &help);
 	int metric;
@@ -36,10 +54,13 @@ int cli_convert(char **arguments)
 	if (status || help)
 		return status;
 	metric = cli_choice("convert", "metric", metric_name, metrics);
-	if (metric < 0 || !cli_can_write("convert", paths[1]))
+	if (metric < 0 || !cli_can_write("convert", paths[1]) ||
+	    (rank_text && !cli_number("convert", "rank", rank_text, &rank)))
 		return CLI_EXIT_USAGE;
-	done = cli_one_trace_read(&traces, paths[0]) &&
-	       cli_write("convert", (struct ops_trace *)traces.workers[0].trace, paths[1], (enum ops_stack_metric)metric);
+	done = cli_one_trace_read(&traces, paths[0]);
+	trace = done ? (struct ops_trace *)traces.workers[0].trace : NULL;
+	done = done && set_rank(trace, rank_text, rank) &&
+	       cli_write("convert", trace, paths[1], (enum ops_stack_metric)metric);
 	cli_traces_release(&traces);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -5,8 +5,12 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <opstrobe/advice.h>
 #include <opstrobe/serve.h>
@@ -34,8 +38,8 @@ static const char usage[] =
 	"  opstrobe report -o step.html worker0.pt.trace.json.gz\n"
 	"  opstrobe report --format markdown trace.json.gz >> \"$GITHUB_STEP_SUMMARY\"\n";
 
-static bool print_part(FILE *out, enum ops_code code, char *text, size_t size, void (*release)(char *text),
-                       const struct ops_error *error)
+static bool put_part(FILE *out, enum ops_code code, char *text, size_t size, void (*release)(char *text),
+                     const struct ops_error *error)
 {
 	if (code) {
 		fprintf(stderr, "opstrobe: %s\n", error->text);
@@ -46,7 +50,7 @@ static bool print_part(FILE *out, enum ops_code code, char *text, size_t size, v
 	return true;
 }
 
-static bool print_markdown(FILE *out, const struct ops_worker *worker)
+static bool put_markdown(FILE *out, const struct ops_worker *worker)
 {
 	struct ops_error error;
 	size_t size = 0;
@@ -54,28 +58,41 @@ static bool print_markdown(FILE *out, const struct ops_worker *worker)
 	enum ops_code code = ops_views_text(worker->trace, OPS_VIEWS_MARKDOWN, &text, &size, &error);
 
 	fputs("## Profile\n\n", out);
-	if (!print_part(out, code, text, size, ops_free_views, &error))
+	if (!put_part(out, code, text, size, ops_free_views, &error))
 		return false;
 	fputs("\n", out);
 	code = ops_advise(worker, 1, OPS_ADVICE_MARKDOWN, &text, &size, &error);
-	return print_part(out, code, text, size, ops_free_advice, &error);
+	return put_part(out, code, text, size, ops_free_advice, &error);
+}
+
+/* Beside the file at first, so that an old one stays whole when this fails. */
+static bool save_markdown(const char *output, const struct ops_worker *worker)
+{
+	char beside[PATH_MAX];
+	int size = snprintf(beside, sizeof(beside), "%s.XXXXXX", output);
+	int file = size < (int)sizeof(beside) ? mkstemp(beside) : -1;
+	FILE *out = file >= 0 ? fdopen(file, "w") : NULL;
+	bool done = out && put_markdown(out, worker);
+	mode_t mask = umask(0);
+
+	umask(mask);
+	errno = size < (int)sizeof(beside) ? errno : ENAMETOOLONG;
+	if (out && (fchmod(file, 0666 & ~mask) || fclose(out) || (done && rename(beside, output))))
+		out = NULL;
+	if (!out)
+		fprintf(stderr, "opstrobe: cannot write '%s': %s\n", output, strerror(errno));
+	if (file >= 0 && !(out && done))
+		unlink(beside);
+	return out && done;
 }
 
 static bool write_markdown(const char *path, const char *output)
 {
 	struct cli_traces traces = {0};
-	FILE *out = stdout;
 	bool done = cli_one_trace_read(&traces, path);
 
-	if (done && output && !(out = fopen(output, "we"))) {
-		fprintf(stderr, "opstrobe: cannot write '%s': %s\n", output, strerror(errno));
-		done = false;
-	}
-	done = done && print_markdown(out, &traces.workers[0]);
-	if (out && out != stdout && (fclose(out) && done)) {
-		fprintf(stderr, "opstrobe: cannot write '%s': %s\n", output, strerror(errno));
-		done = false;
-	}
+	if (done)
+		done = output ? save_markdown(output, &traces.workers[0]) : put_markdown(stdout, &traces.workers[0]);
 	cli_traces_release(&traces);
 	return done;
 }

@@ -64,7 +64,7 @@ static void show(struct cli_stream *stream)
 	stream->shown = true;
 }
 
-static int on_progress(void *context, uint64_t done, uint64_t total)
+static int on_progress(void *context, const struct ops_read_progress *progress)
 {
 	struct reader *reader = context;
 	struct cli_stream *stream = reader->stream;
@@ -73,8 +73,8 @@ static int on_progress(void *context, uint64_t done, uint64_t total)
 	if (!stream->show)
 		return 0;
 	pthread_mutex_lock(&stream->lock);
-	stream->slots[reader->file].done = done;
-	stream->slots[reader->file].total = total;
+	stream->slots[reader->file].done = progress->bytes;
+	stream->slots[reader->file].total = progress->bytes_total;
 	if (now - stream->shown_ns >= SHOW_EVERY_NS) {
 		stream->shown_ns = now;
 		show(stream);

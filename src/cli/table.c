@@ -39,7 +39,7 @@ struct request {
 	bool with_flops;
 };
 
-static bool print_text(const struct ops_trace *trace, const struct request *request)
+static enum ops_code print_text(const struct ops_trace *trace, const struct request *request)
 {
 	struct ops_table_options options = OPS_TABLE_OPTIONS_DEFAULT;
 	struct ops_averages_options how = {.by_input_shape = request->by_shape};
@@ -62,10 +62,11 @@ static bool print_text(const struct ops_trace *trace, const struct request *requ
 	if (!code)
 		code = ops_table_text(trace, &rows, &options, &text, &size, &error);
 	ops_free_averages(averages);
-	return cli_print(code, text, size, ops_free_text, &error);
+	cli_print(code, text, size, ops_free_text, &error);
+	return code;
 }
 
-static bool print_data(const struct ops_trace *trace, const struct request *request, enum ops_analysis_format format)
+static enum ops_code print_data(const struct ops_trace *trace, const struct request *request, enum ops_analysis_format format)
 {
 	struct ops_analyze_options how = {.format = format};
 	struct ops_rank rank = {.rank = 0, .trace = trace};
@@ -80,7 +81,8 @@ static bool print_data(const struct ops_trace *trace, const struct request *requ
 	         request->row_limit, request->by_shape ? "true" : "false", request->with_flops ? "true" : "false");
 	how.args = args;
 	code = ops_analyze("key_averages", &rank, 1, &how, &text, &size, &error);
-	return cli_print(code, text, size, ops_free_analysis, &error);
+	cli_print(code, text, size, ops_free_analysis, &error);
+	return code;
 }
 
 int cli_table(char **arguments)
@@ -94,7 +96,8 @@ int cli_table(char **arguments)
 	                                     {"--format", &format, NULL},
 	                                     {NULL, NULL, NULL}};
 	struct cli_traces traces = {0};
-	bool help, done;
+	enum ops_code code = OPS_IO;
+	bool help;
 	int choice, status = cli_parse(arguments, options, usage, &path, 1, &help);
 
 	if (status || help)
@@ -108,11 +111,12 @@ int cli_table(char **arguments)
 		fprintf(stderr, "opstrobe table: '%s' is no key to sort by\n", request.sort_by);
 		return CLI_EXIT_USAGE;
 	}
-	done = cli_one_trace_read(&traces, path);
-	if (done && choice == OPS_ANALYSIS_TEXT)
-		done = print_text(traces.workers[0].trace, &request);
-	else if (done)
-		done = print_data(traces.workers[0].trace, &request, (enum ops_analysis_format)choice);
+	if (cli_one_trace_read(&traces, path))
+		code = choice == OPS_ANALYSIS_TEXT
+		               ? print_text(traces.workers[0].trace, &request)
+		               : print_data(traces.workers[0].trace, &request, (enum ops_analysis_format)choice);
 	cli_traces_release(&traces);
-	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+	if (code == OPS_INVALID || code == OPS_UNSUPPORTED) /* no key to sort by */
+		return CLI_EXIT_USAGE;
+	return code ? CLI_EXIT_FAILED : CLI_EXIT_OK;
 }

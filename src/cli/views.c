@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <opstrobe/advice.h>
 #include <opstrobe/views.h>
 
 #include "options.h"
@@ -20,6 +21,9 @@
 #include "traces.h"
 
 #define ROWS_SHOWN 20 /* of each kind, in a page */
+
+/* Advice takes up to twice the memory and time of the views, which are to be there at once. */
+#define ADVISED_EVENTS_MAX 2000000
 
 static const char usage[] =
 	"usage: opstrobe views [--format text|json|csv|markdown] TRACE|DIRECTORY...\n"
@@ -46,24 +50,61 @@ static unsigned look(void)
 	return (cli_colours() ? OPS_VIEWS_COLOURS : 0) | (ascii ? OPS_VIEWS_ASCII : 0);
 }
 
+/* One trace's page; the trace goes to the adviser, too. False after an error was printed. */
+static bool print_page(struct cli_stream *stream, size_t place, struct ops_worker *worker, struct ops_adviser *adviser,
+                       uint64_t *events)
+{
+	struct ops_error error;
+	struct ops_trace *trace;
+	char *text = NULL;
+	size_t size = 0;
+	enum ops_code code = cli_stream_take(stream, place, &trace, &error);
+
+	if (!code && stream->count > 1)
+		printf("%s--- %s ---\n", place ? "\n" : "", stream->files.list.items[place].path);
+	if (!code)
+		code = ops_views_text(trace, look(), &text, &size, &error);
+	if (!code) {
+		*events += ops_trace_events(trace)->count;
+		worker->trace = trace;
+		if (*events <= ADVISED_EVENTS_MAX)
+			code = ops_adviser_add(adviser, worker, &error);
+	}
+	ops_trace_unref(trace);
+	return cli_print(code, text, size, ops_free_views, &error);
+}
+
+/* What to do about it, in short. */
+static bool print_advice(struct ops_adviser *adviser, uint64_t events)
+{
+	struct ops_error error;
+	enum ops_code code;
+	char *text = NULL;
+	size_t size = 0;
+
+	printf(cli_colours() ? "\n\033[1madvice\033[0m\n" : "\nadvice\n");
+	if (events > ADVISED_EVENTS_MAX) {
+		puts("opstrobe advise says what to change: of so many events it is not looked for here");
+		return true;
+	}
+	code = ops_adviser_finish(adviser, OPS_ADVICE_BRIEF, &text, &size, &error);
+	return cli_print(code, text, size, ops_free_advice, &error);
+}
+
 static bool print_text(struct cli_stream *stream)
 {
-	bool done = true;
+	struct ops_adviser *adviser = ops_adviser_new();
+	struct ops_worker *workers = cli_stream_workers(stream);
+	uint64_t events = 0;
+	bool done = adviser && workers;
 
-	for (size_t i = 0; done && i < stream->count; i++) {
-		struct ops_error error;
-		struct ops_trace *trace;
-		char *text = NULL;
-		size_t size = 0;
-		enum ops_code code = cli_stream_take(stream, i, &trace, &error);
-
-		if (!code && stream->count > 1)
-			printf("%s--- %s ---\n", i ? "\n" : "", stream->files.list.items[i].path);
-		if (!code)
-			code = ops_views_text(trace, look(), &text, &size, &error);
-		done = cli_print(code, text, size, ops_free_views, &error);
-		ops_trace_unref(trace);
-	}
+	if (!done)
+		fputs("opstrobe: out of memory\n", stderr);
+	for (size_t i = 0; done && i < stream->count; i++)
+		done = print_page(stream, i, &workers[i], adviser, &events);
+	done = done && print_advice(adviser, events);
+	free(workers);
+	ops_adviser_free(adviser);
 	return done;
 }
 

@@ -75,8 +75,8 @@ static void test_spec_20_alike_collectives_are_summed(void **state)
 	             "\"process_group_desc\",\"process_group_ranks\",\"count\",\"dur\",\"in_msg_nelems\",\"out_msg_nelems\"],"
 	             "\"rows\":[[\"allgather\",\"Half\",4,\"\",\"\",\"\",1,1,2,8],"
 	             "[\"allreduce\",\"Float\",2,\"0\",\"default_pg\",\"[0, 1]\",2,12.5,16,16]]}}}");
-	question.args = "{\"filter\": \"stream == 3\"}";
-	asking_fails(question, OPS_INVALID, "filter");
+	question.args = "{\"filter\": \"stream = 3\"}";
+	asking_fails(question, OPS_INVALID, "expression");
 	asking_done(&question);
 }
 

@@ -76,7 +76,71 @@ static void test_forms_of_a_tree(void **state)
 	ops_json_raw(&result.json, tree, strlen(tree));
 	assert_written(&result, OPS_ANALYSIS_JSON, "{\"value\":{\"0\":{\"rows\":2,\"names\":[\"a\",\"b\"]}}}\n");
 	assert_written(&result, OPS_ANALYSIS_CSV, "field,value\n0.rows,2\n0.names.0,a\n0.names.1,b\n");
+	assert_written(&result, OPS_ANALYSIS_TEXT, "field    value\n0.rows   2\n0.names  a, b\n");
 	result_release(&result);
+}
+
+static const char branches[] =
+	"{\"0\":{\"mean\":9.454648251192381,\"tiny\":1.5e-9,\"first\":{\"columns\":[\"a\",\"n\"],\"rows\":[[\"x\\\"y\",0.1],[\"z\",null]]}},"
+	"\"lists\":[[1,2],[]]}";
+
+static void test_tables_in_a_tree(void **state)
+{
+	struct result result;
+
+	(void)state;
+	result_init(&result);
+	ops_json_raw(&result.json, branches, strlen(branches));
+	assert_written(&result, OPS_ANALYSIS_TEXT,
+	               "field    value\n0.mean   9.454648\n0.tiny   0.0000000015\nlists.0  1, 2\nlists.1  \n\n"
+	               "0.first:\na      n\nx\"y  0.1\nz       \n");
+	assert_written(&result, OPS_ANALYSIS_MARKDOWN,
+	               "| field | value |\n|---|---|\n| 0.mean | 9.454648 |\n| 0.tiny | 0.0000000015 |\n| lists.0 | 1, 2 |\n"
+	               "| lists.1 |  |\n\n0.first\n\n| a | n |\n|---|--:|\n| x\"y | 0.1 |\n| z |  |\n");
+	assert_written(&result, OPS_ANALYSIS_CSV,
+	               "field,value\n0.mean,9.454648251192381\n0.tiny,1.5e-9\n0.first.columns.0,a\n0.first.columns.1,n\n"
+	               "0.first.rows.0.0,\"x\"\"y\"\n0.first.rows.0.1,0.1\n0.first.rows.1.0,z\n0.first.rows.1.1,null\n"
+	               "lists.0.0,1\nlists.0.1,2\n");
+	result_release(&result);
+}
+
+/* One table of all ranks, in every form but JSON. */
+static void test_tables_of_ranks(void **state)
+{
+	static const char tree[] = "{\"0\":{\"columns\":[\"a\"],\"rows\":[[1],[2]],\"total_rows\":9},"
+				   "\"3\":{\"columns\":[\"a\"],\"rows\":[[5]]}}";
+	static const char differ[] = "{\"0\":{\"columns\":[\"a\"],\"rows\":[]},\"3\":{\"columns\":[\"b\"],\"rows\":[]}}";
+	struct result result;
+
+	(void)state;
+	result_init(&result);
+	ops_json_raw(&result.json, tree, strlen(tree));
+	assert_written(&result, OPS_ANALYSIS_TEXT, "rank  a\n   0  1\n   0  2\n   3  5\n");
+	assert_written(&result, OPS_ANALYSIS_CSV, "rank,a\n0,1\n0,2\n3,5\n");
+	result_release(&result);
+	result_init(&result);
+	ops_json_raw(&result.json, differ, strlen(differ));
+	assert_written(&result, OPS_ANALYSIS_TEXT, "0:\na\n\n3:\nb\n");
+	result_release(&result);
+}
+
+static void test_no_memory_for_a_tree(void **state)
+{
+	bool done = false;
+
+	(void)state;
+	for (uint64_t nth = 1; !done; nth++) {
+		struct ops_buffer out = {0};
+		struct result result;
+
+		result_init(&result);
+		ops_json_raw(&result.json, branches, strlen(branches));
+		ops_alloc_fail_at(nth, false);
+		done = result_write(&result, OPS_ANALYSIS_TEXT, &out);
+		ops_alloc_fail_at(0, false);
+		result_release(&result);
+		ops_buffer_release(&out);
+	}
 }
 
 static void test_no_memory(void **state)
@@ -110,6 +174,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms_of_a_table),
 		cmocka_unit_test(test_forms_of_a_tree),
+		cmocka_unit_test(test_tables_in_a_tree),
+		cmocka_unit_test(test_tables_of_ranks),
+		cmocka_unit_test(test_no_memory_for_a_tree),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_rounding),
 	};

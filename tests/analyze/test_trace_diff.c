@@ -53,13 +53,19 @@ static void test_spec_17_names_are_counted_in_the_lowest_step(void **state)
 	                       "[\"more\",1,1,2,3,1,2,\"+\"]],\"total_rows\":6}}}");
 	question.args = "{\"device_type\": \"GPU\", \"use_short_name\": true, \"whole\": true}";
 	asking_gives(question, "{\"table\":" COLUMNS "\"rows\":[[\"f\",1,4,1,9,0,5,\"=\"]]}}");
-	question.args = "{\"device_type\": \"CPU\", \"control_iteration\": [8], \"test_iteration\": 8, \"whole\": true}";
+	question.args = "{\"device_type\": \"CPU\", \"control_iteration\": [8], \"test_iteration\": [], \"whole\": true}";
 	asking_gives(question, "{\"table\":" COLUMNS "\"rows\":[[\"ProfilerStep#8\",1,100,0,0,-1,-100,\"-\"],"
 	                       "[\"later\",1,1,0,0,-1,-1,\"-\"]]}}");
 	question.args = "{\"device_type\": \"TPU\"}";
 	asking_fails(question, OPS_INVALID, "device_type");
 	question.args = "{\"control_iteration\": \"x\"}";
 	asking_fails(question, OPS_INVALID, "control_iteration");
+	question.args = "{\"control_iteration\": 6}";
+	asking_fails(question, OPS_INVALID, "the control has no step 6");
+	question.args = "{\"control_iteration\": [8, 7], \"test_iteration\": 8}";
+	asking_fails(question, OPS_INVALID, "the test has no step 8");
+	question.args = "{\"limit\": -7}";
+	asking_fails(question, OPS_INVALID, "must be a whole number from 0 on, not '-7'");
 	asking_done(&question);
 }
 

@@ -37,7 +37,7 @@ def rows_of(seed):
     return [{"ph": "X", "pid": 1, **row} for row in rows]
 
 
-def plain(rows, where):
+def plain(rows, where, last=None):
     """The indexes of the rows that the filter leaves."""
     host = {row["args"]["correlation"]: i for i, row in enumerate(rows) if row["cat"] == "cuda_runtime"}
     steps = {i: int(row["name"][13:]) for i, row in enumerate(rows) if row["name"].startswith("ProfilerStep")}
@@ -59,7 +59,7 @@ def plain(rows, where):
         around = [r for r in rows if r["tid"] == row["tid"] and r is not row and not on_device(r)]
         return sum(r["ts"] <= row["ts"] and end(row) <= end(r) for r in around)
 
-    last = max(rows[i]["ts"] for i in steps)
+    last = last or max(rows[i]["ts"] for i in steps)
     kept = [i for i, row in enumerate(rows) if launch(row)["ts"] < last]
     for filter in where if isinstance(where, list) else [where]:
         anchor = None
@@ -135,6 +135,113 @@ def test_spec_23_filters(opstrobe, tmp_path, where):
         assert sorted(row[at] for row in table["rows"]) == plain(rows, where)
 
 
+class Text(str):
+    """A text with the methods that expressions have, with Python's regular expressions."""
+
+    __slots__ = ()
+
+    @property
+    def str(self):
+        return self
+
+    def contains(self, pattern):
+        return re.search(pattern, self) is not None
+
+    def match(self, pattern):
+        return re.match(pattern, self) is not None
+
+
+QUERIES = [
+    "dur > 100",
+    "dur > 100 and ts < 20000 or not stream == -1",
+    "500 <= dur < 800 and cat == 'cpu_op'",
+    "name.str.contains('mm|add_$') and iteration in [5, 7]",
+    "name.match('aten') and not name.contains('view')",
+    "name.startswith('Memcpy') or name.endswith('e')",
+    "'DtoH' in name and end - ts == dur",
+    "name in ['gemm', 'linear'] and tid != 2",
+    "correlation % 3 == 1 and index // 2 * 2 == index",
+    "(ts + dur) / 2 > 15000 and -dur < -350.5",
+    "index_correlation > 0 and stream == 7",
+    "external_id > 3 and group_size == 0",
+    "external_id == -1 or sequence >= 10",
+    "collective_name == '' and cat not in ['kernel', 'gpu_memcpy']",
+]
+
+
+def columns_of(rows, i):
+    row = rows[i]
+    kind = {
+        "correlation": row.get("args", {}).get("correlation", -1),
+        "cat": Text(row["cat"]),
+        "name": Text(row["name"]),
+    }
+    calls = [
+        k for k, other in enumerate(rows) if k != i and other.get("args", {}).get("correlation") == kind["correlation"]
+    ]
+    steps = [r for r in rows if r["name"].startswith("ProfilerStep")]
+    begin = rows[calls[0]]["ts"] if row["cat"] in ("kernel", "gpu_memcpy") else row["ts"]
+    step = [int(r["name"][13:]) for r in steps if r["ts"] <= begin < r["ts"] + r["dur"]]
+    return {
+        **kind, "index": i, "ts": row["ts"], "dur": row["dur"], "end": row["ts"] + row["dur"], "tid": row["tid"],
+        "stream": row.get("args", {}).get("stream", -1), "index_correlation": (calls or [-1])[0],
+        "iteration": (step or [-1])[0], "external_id": row.get("args", {}).get("External id", -1), "group_size": 0,
+        "sequence": row.get("args", {}).get("Sequence number", float("nan")), "collective_name": "",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_spec_23_free_query(opstrobe, tmp_path, query):
+    """Beside Python's own eval, whose expressions these are."""
+    rows = rows_of(4)
+    for i, row in enumerate(rows):
+        if row["cat"] == "cpu_op" and i % 3:
+            row["args"] = {"External id": i % 7, "Sequence number": i}
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows}))
+    words = ["events", "--format", "json", "--include-last-profiler-step", "true", "trace.json"]
+    kept = plain(rows, {}, last=float("inf"))
+    wanted = [i for i in kept if eval(query, {}, columns_of(rows, i))]
+    assert 0 < len(wanted) < len(kept)
+    for where in (query, json.dumps([{"query": query}])):
+        process = opstrobe("analyze", *words, "--where", where)
+        assert process.returncode == 0, process.stderr
+        table = json.loads(process.stdout)["table"]
+        assert sorted(row[1] for row in table["rows"]) == wanted
+
+
+def test_spec_20_filter_and_where(opstrobe, tmp_path):
+    """Of collective operations: those of all steps, until a filter takes some away."""
+    rows = rows_of(0)
+    for i, row in enumerate(rows):
+        if row["name"] == "gemm" or row["name"] == "cudaLaunchKernel":
+            row["args"] |= {"Collective name": "allreduce", "dtype": "Float", "Group size": 2, "In msg nelems": i}
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows}))
+
+    def ask(question, *words):
+        process = opstrobe("analyze", question, "--format", "json", *words, "trace.json")
+        assert process.returncode == 0, process.stderr
+        answer = json.loads(process.stdout)
+        table = answer["table"] if "table" in answer else answer["value"]["0"]
+        return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+
+    works = [i for i, row in enumerate(rows) if row["name"] == "gemm"]
+    calls = [i for i, row in enumerate(rows) if row["name"] == "cudaLaunchKernel"]
+    late = [i for i in works if rows[i]["ts"] > 15000]
+    assert late and len(late) < len(works)
+    for words, wanted in (
+        ([], works),
+        (["--filter", "stream == -1"], calls),
+        (["--where", "ts > 15000 - 10"], late),  # times count from the first event, at 0
+        (["--where", "ts > 15000 - 10", "--filter", "in_msg_nelems == " + str(late[0])], late[:1]),
+    ):
+        (row,) = ask("nccl_collectives", *words)
+        assert (row["count"], row["in_msg_nelems"]) == (len(wanted), sum(wanted))
+    (row,) = ask("collective_bandwidth")
+    assert row["count"] == len(works)
+    (row,) = ask("collective_bandwidth", "--where", "ts > 15000 - 10")
+    assert row["count"] == len(late)
+
+
 def test_spec_23_filters_hold_for_every_analysis_of_ranks(opstrobe, tmp_path):
     rows = rows_of(0)
     (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows}))
@@ -158,12 +265,30 @@ def test_spec_23_filters_hold_for_every_analysis_of_ranks(opstrobe, tmp_path):
         ({"depth": [1]}, "depth"),
         ({"first_iteration": 1}, "first_iteration"),
         ([3], "object"),
+        ("dur >", "a value is missing at character 6"),
+        ({"query": "duration > 3"}, "no column of this name"),
     ],
 )
 def test_spec_23_filters_that_are_none(opstrobe, tmp_path, where, word):
     (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows_of(0)}))
     process = opstrobe("analyze", "events", "--where", json.dumps(where), "trace.json")
     assert process.returncode == 2 and word in process.stderr and not process.stdout
+
+
+def test_spec_0_7_last_step(opstrobe, tmp_path):
+    """It is dropped, with what comes behind; or all stays, as the reference's figures have it (set amd_mi250)."""
+    rows = [
+        {"cat": "user_annotation", "name": "ProfilerStep#1", "ts": 100, "dur": 100},
+        {"cat": "user_annotation", "name": "ProfilerStep#2", "ts": 300, "dur": 100},
+        {"cat": "cpu_op", "name": "between", "ts": 250, "dur": 10},
+        {"cat": "cpu_op", "name": "in the last", "ts": 300, "dur": 500},
+        {"cat": "cpu_op", "name": "behind", "ts": 401, "dur": 10},
+    ]
+    rows = [{"ph": "X", "pid": 1, "tid": 9, **row} for row in rows]
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows}))
+    for words, wanted in ([], [0, 2]), (["--include-last-profiler-step", "true"], [0, 1, 2, 3, 4]):
+        process = opstrobe("analyze", "events", "--format", "json", *words, "trace.json")
+        assert sorted(row[1] for row in json.loads(process.stdout)["table"]["rows"]) == wanted
 
 
 def test_spec_0_7_steps_of_mtia(opstrobe, tmp_path):

@@ -239,6 +239,29 @@ def test_flaws_5_6_launch_statistics(case):
     assert found["gpu_shorter_than_cpu"] == sum(e["dur"] < call["dur"] for call, e in pairs)
 
 
+def test_spec_6_each_launch(case):
+    path, events = case
+    calls = {e["args"]["correlation"]: e for e in events if is_launch(e)}
+    pairs = [(calls[e["args"]["correlation"]], e) for e in work(events) if e["args"]["correlation"] in calls]
+    for memory in (True, False):
+        expected = sorted(
+            (call["args"]["correlation"], us(call["dur"]), us(e["dur"]), us(max(0, e["ts"] - call["ts"] - call["dur"])))
+            for call, e in pairs
+            if memory or call["name"] not in COPIES
+        )
+        table = ask(path, "cuda_kernel_launch_stats", launches=True, include_memory_events=memory)
+        found = sorted((r["correlation"], r["cpu_duration"], r["gpu_duration"], r["launch_delay"]) for r in table)
+        assert found == [about(row) for row in expected]
+
+
+def test_spec_5_streams(case):
+    path, _ = case
+    table = ask(path, "idle_time_breakdown")
+    for streams in (1, [0, 2], []):
+        wanted = streams if isinstance(streams, list) else [streams]
+        assert ask(path, "idle_time_breakdown", streams=streams) == [row for row in table if row["stream"] in wanted]
+
+
 def queue_points(events):
     """Points of each queue in order of time: launches before starts."""
     calls = {e["args"]["correlation"]: e for e in events if is_launch(e)}
@@ -255,6 +278,22 @@ def queue_points(events):
             series.append((ts, length))
         points[queue] = series
     return points
+
+
+def test_spec_8_queues_over_time(case):
+    path, events = case
+    first = min((e["ts"] for e in json.loads(path.read_text())["traceEvents"]), default=0)
+    found = ask(path, "queue_length_time_series", series=True)
+    points = collections.defaultdict(list)
+    if found:
+        rows = [dict(zip(found["0"]["series"]["columns"], row, strict=True)) for row in found["0"]["series"]["rows"]]
+        assert [row["ts"] for row in rows] == sorted(row["ts"] for row in rows) and len(rows) == found["0"]["points"]
+        for row in rows:
+            assert row["tid"] == row["stream"]
+            points[row["pid"], row["stream"]].append((row["ts"], row["queue_length"]))
+    for queue, series in queue_points(events).items():
+        assert points.pop(queue) == [(about(us(ts) - first), length) for ts, length in series]
+    assert not points
 
 
 def test_flaws_6_10_queues(case):
@@ -289,7 +328,11 @@ def test_flaw_17_memory_traffic(case):
         for *_, change in sorted(changes):
             speed += change
             expected[kind].append(speed)
-    found = ask(path, "memory_bw_time_series")
+    found = ask(path, "memory_bw_time_series", series=True)
+    series = (found.get("0") or {"series": {"rows": []}})["series"]["rows"]  # index, ts, pid, name, memory_bw_gbps
+    assert [row[1] for row in series] == sorted(row[1] for row in series)
+    for kind, speeds in expected.items():
+        assert [row[4] for row in series if row[3] == kind] == about([float(speed) for speed in speeds])
     assert (found.get("0") or {"points": 0})["points"] == sum(map(len, expected.values()))
     names = ["count", "mean", "std", "min", "max"]
     for row in ask(path, "memory_bw_summary"):
@@ -304,6 +347,9 @@ def test_flaw_11_annotated_kernels(case):
     path, events = case
     marks = [e for e in events if e["cat"] == "gpu_user_annotation"]
     found = ask(path, "gpu_kernels_with_user_annotations")
+    each = {
+        row["index"]: row["user_annotation"] for row in ask(path, "gpu_kernels_with_user_annotations", kernels=True)
+    }
     rows, times = collections.Counter(), collections.Counter()
     for event in events:
         if event["args"].get("correlation", -1) < 0 or "stream" not in event["args"]:
@@ -314,6 +360,8 @@ def test_flaw_11_annotated_kernels(case):
         name = min(over, key=lambda m: (m["dur"], -m["place"]))["name"] if over else ""
         rows[name] += 1
         times[name] += event["dur"]
+        assert each.pop(event["place"]) == name
+    assert not each
     if found is not None:
         assert found["0"]["rows_by_annotation"] == rows
         assert found["0"]["dur_by_annotation"] == about({name: us(time) for name, time in times.items()})
@@ -331,6 +379,21 @@ def test_flaw_7_iterations(tmp_path):
             inside = [s for s in steps if host and s["ts"] <= host["ts"] < s["ts"] + s["dur"]]
             expected[inside[-1]["name"].partition("#")[2] if inside else "-1"] += 1
         assert ask(tmp_path / "a.json", "parse")["0"]["rows_by_iteration"] == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["gpu_kernel_breakdown.by_kernel", "--num-kernels", "-7"], "whole number from 0 on, not '-7'"),
+        (["key_averages", "--sort-by", "zzz"], "no attribute 'zzz'"),
+        (["trace_diff.compare", "--control-iteration", "99"], "the control has no step 99"),
+    ],
+)
+def test_options_without_sense_are_refused(tmp_path, words, reason):
+    write(tmp_path / "a.json", make(1))
+    traces = [tmp_path / "a.json"] * (2 if words[0].startswith("trace_diff") else 1)
+    ended = subprocess.run([OPSTROBE, "analyze", *words, *traces], capture_output=True, timeout=300)
+    assert (ended.returncode, ended.stdout) == (2, b"") and reason in ended.stderr.decode()
 
 
 # --- the shared traces ----------------------------------------------------------------------------------------------------

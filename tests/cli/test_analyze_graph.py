@@ -178,6 +178,38 @@ def test_spec_14_events_say_their_patterns(tmp_path):
     assert marked == {pattern: count * len(pattern.split("|")) for pattern, count, *_ in rows[:2]}
 
 
+@pytest.mark.parametrize("with_legend", [True, False])
+def test_spec_14_what_is_in_no_pattern_is_compressed(tmp_path, with_legend):
+    rows = [
+        {"ph": "X", "cat": "Trace", "ts": 0, "dur": 90, "pid": "Spans", "tid": "PyTorch Profiler",
+         "name": "PyTorch Profiler (0)", "args": {"Op count": 0}},
+        {"ph": "X", "cat": "cpu_op", "name": "mm", "pid": 1, "tid": 1, "ts": 1, "dur": 9, "args": {"a": {"b": 1}}},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 2, "dur": 3,
+         "args": {"correlation": 1}},
+        {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 3,
+         "args": {"correlation": 1, "stream": 7}},
+        {"ph": "X", "cat": "cpu_op", "name": "say \"x\"", "pid": 1, "tid": 1, "ts": 20, "dur": 9, "args": {"a": 1}},
+        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}},
+    ][0 if with_legend else 1 :]  # fmt: skip
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": rows}))
+    options = {"operator_name": "mm", "min_pattern_len": 1, "output_dir": str(tmp_path), "compress_other_kernels": True}
+    ((pattern, *_),) = ask("frequent_cuda_kernel_sequences", path, **options)["table"]["rows"]
+    events = load(tmp_path / "overlaid_trace.json.gz")
+    legend = events[0 if with_legend else -1]
+    assert (legend["pid"], legend["name"].startswith("PyTorch Profiler")) == ("Spans", True)
+    names = legend["args"].pop("Names")
+    assert len(events) == len(rows) + (not with_legend) and sorted(names.values()) == ["cudaLaunchKernel", 'say "x"']
+    for before, after in zip(rows, events, strict=False):
+        name = before["name"]
+        if name in names.values():
+            assert names[after.pop("name")] == name
+            assert after == {key: value for key, value in before.items() if key not in ("name", "args")}
+        else:
+            patterns = (after.get("args") or {}).pop("Patterns", None)
+            assert after == before and patterns == ({pattern: 1} if name in ("mm", "k") else None)
+
+
 def test_an_overlay_of_a_file_that_breaks_off_is_no_file(tmp_path):
     path = tmp_path / "cut.json"
     path.write_text('{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}')
@@ -185,3 +217,56 @@ def test_an_overlay_of_a_file_that_breaks_off_is_no_file(tmp_path):
     ended = subprocess.run(call, capture_output=True, text=True)
     assert ended.returncode == 1 and "the text ends early" in ended.stderr
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_spec_23_modules_and_their_kernels(tmp_path):
+    """Of each call of a module that kernels run for: from the first of them to the end of the last; also in a copy."""
+    rows, correlation = [], 0
+
+    def call(name, ts, dur, kernels, cat="python_function"):
+        nonlocal correlation
+        rows.append({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur})
+        for start, length in kernels:
+            correlation += 1
+            args = {"correlation": correlation}
+            rows.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
+                         "ts": ts + 1 + correlation * 0.5, "dur": 0.25, "args": args})  # fmt: skip
+            rows.append({"ph": "X", "cat": "kernel", "name": "k", "pid": 2, "tid": 7, "ts": start, "dur": length,
+                         "args": {"stream": 7, "device": 2, **args}})  # fmt: skip
+
+    call("nn.Module: Net_0", 100, 100, [])
+    call("nn.Module: Linear_0", 110, 20, [(150, 10), (170, 5.5)])
+    call("nn.Module: ReLU_0", 140, 20, [(180, 1)])
+    call("nn.Module: Identity_0", 170, 10, [])
+    call("aten::mm", 190, 9, [(300, 7)], "cpu_op")
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": rows}))
+    table = ask("module_kernels", path, output_dir=str(tmp_path))["table"]
+    found = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    wanted = {
+        "nn.Module: Net_0": (150, 157, 4, 23.5),
+        "nn.Module: Linear_0": (150, 25.5, 2, 15.5),
+        "nn.Module: ReLU_0": (180, 1, 1, 1),
+    }
+    first = min(row["ts"] for row in rows)
+    assert {
+        row["name"]: (row["first_kernel_start"] + first, row["kernel_span"], row["num_kernels"], row["kernel_dur_sum"])
+        for row in found
+    } == wanted
+    assert all(
+        (rows[row["index"]]["name"], rows[row["index"]]["ts"] - first) == (row["name"], row["ts"]) for row in found
+    )
+    events = load(tmp_path / "aligned_trace.json.gz")
+    assert events[: len(rows)] == rows
+    spans = {
+        (e["cat"], e["pid"], e["tid"], e["name"]): (
+            e["ts"],
+            e["dur"],
+            e["args"]["kernels"],
+            e["args"]["kernel_dur_sum"],
+        )
+        for e in events[len(rows) :]
+    }
+    assert spans == {("gpu_user_annotation", 2, 0, name): figures for name, figures in wanted.items()}
+    (row,) = ask("module_kernels", path, names=["aten::"])["table"]["rows"]
+    assert row[2] == "aten::mm"

@@ -51,7 +51,8 @@ def zstd_frame(data):
 
 def test_ranks_are_found_by_how_files_begin(tmp_path):
     """Where no file has a name of torch's; what a trace was made into beside those that have one is left alone."""
-    (tmp_path / "first.json.gz").write_bytes(gzip.compress(trace(0, 3).encode()))
+    about = json.dumps({"metadata": {"of": "x" * 30000}})[:-1] + ", "  # as in a file of HTA's
+    (tmp_path / "first.json.gz").write_bytes(gzip.compress((about + trace(0, 3)[1:]).encode()))
     (tmp_path / "second.json.zst").write_bytes(zstd_frame(trace(1, 3).encode()))
     (tmp_path / "third.json").write_text(
         "[" + ", ".join(json.dumps(row) for row in json.loads(trace(2, 3))["traceEvents"])
@@ -85,3 +86,26 @@ def test_ranks_are_read_one_after_the_other(tmp_path, command):
         assert process.returncode == 0
         peaks.append(usage.ru_maxrss)
     assert peaks[1] < 1.4 * peaks[0], peaks
+
+
+def test_spec_23_a_rank_is_written_into_a_trace(opstrobe, tmp_path):
+    """What else the file says of its process stays, and all events do."""
+    document = json.loads(trace(4, 30))
+    document["distributedInfo"] |= {"backend": "gloo", 'od"d': [1]}
+    for name, info in ("with", document["distributedInfo"]), ("without", None):
+        if info is None:
+            del document["distributedInfo"]
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+        ended = opstrobe("convert", "--rank", "7", f"{name}.json", f"{name}_7.json.gz")
+        assert ended.returncode == 0, ended.stderr
+        with gzip.open(tmp_path / f"{name}_7.json.gz", "rt") as file:
+            assert json.load(file)["distributedInfo"] == {**(info or {}), "rank": 7}
+        asked = [opstrobe("analyze", "events", "--format", "csv", f) for f in (f"{name}.json", f"{name}_7.json.gz")]
+        rows = [[line.split(",")[2:] for line in each.stdout.splitlines()] for each in asked]
+        assert sorted(rows[0]) == sorted(rows[1]) and len(rows[0]) > 30
+    found = json.loads(opstrobe("analyze", "discovery", "--format", "json", "with.json", "with_7.json.gz").stdout)
+    assert found["value"] == {"4": "with.json", "7": "with_7.json.gz"}
+    ended = opstrobe("convert", "--rank", "-1", "with.json", "no.json")
+    assert ended.returncode == 2 and "'-1' is no rank" in ended.stderr and not (tmp_path / "no.json").exists()
+    ended = opstrobe("convert", "--rank", "18446744073709551615", "with.json", "no.json")
+    assert ended.returncode == 1 and not (tmp_path / "no.json").exists()

@@ -25,13 +25,10 @@ static void write_columns(struct result_table *out, const struct averages *avera
 	result_column(out, "name", RESULT_TEXT);
 	if (averages->by_shape)
 		result_column(out, "input_shapes", RESULT_TEXT);
-	result_column(out, "count", RESULT_INTEGER);
-	result_column(out, "self_cpu_time_total", RESULT_TIME);
-	result_column(out, "cpu_time_total", RESULT_TIME);
-	result_column(out, "self_cpu_memory_usage", RESULT_INTEGER);
-	result_column(out, "cpu_memory_usage", RESULT_INTEGER);
-	result_column(out, "self_device_memory_usage", RESULT_INTEGER);
-	result_column(out, "device_memory_usage", RESULT_INTEGER);
+	RESULT_COLUMNS(out, {"count", RESULT_INTEGER}, {"self_cpu_time_total", RESULT_TIME},
+	               {"cpu_time_total", RESULT_TIME}, {"self_cpu_memory_usage", RESULT_INTEGER},
+	               {"cpu_memory_usage", RESULT_INTEGER}, {"self_device_memory_usage", RESULT_INTEGER},
+	               {"device_memory_usage", RESULT_INTEGER});
 	if (averages->with_flops)
 		result_column(out, "flops", RESULT_INTEGER);
 }

@@ -132,10 +132,8 @@ enum ops_code analysis_validate(struct analysis_run *run)
 {
 	struct result_table *out = &run->result.table;
 
-	result_column(out, "kind", RESULT_TEXT);
-	result_column(out, "what", RESULT_TEXT);
-	result_column(out, "count", RESULT_INTEGER);
-	result_column(out, "first_byte", RESULT_INTEGER);
+	RESULT_COLUMNS(out, {"kind", RESULT_TEXT}, {"what", RESULT_TEXT}, {"count", RESULT_INTEGER},
+	               {"first_byte", RESULT_INTEGER});
 	for (size_t i = 0; i < run->count; i++) {
 		struct survey *survey = ops_alloc_zeroed(1, sizeof(*survey));
 		bool done = survey && (!run->ranks[i].trace || look_at_all(survey, run->ranks[i].trace));

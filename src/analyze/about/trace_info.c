@@ -71,8 +71,7 @@ static void write_steps(struct ops_json_writer *json, const struct ops_trace *tr
 	uint64_t count = 0;
 
 	for (size_t i = 0; i < events->count; i++) {
-		if (events->kind[i] != OPS_EVENT_USER_ANNOTATION ||
-		    !event_step_number(ops_trace_string(trace, events->name[i]), &number))
+		if (!event_row_step(trace, i, &number))
 			continue;
 		first = number < first ? number : first;
 		last = number > last ? number : last;

@@ -3,6 +3,7 @@
  * What differs between two traces, name by name (section 17): how often it ran and how long in all, in the steps asked for.
  * Of a trace without steps all of it counts.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,17 @@ static bool own_steps(const struct event_table *table, int64_t **ret_steps, size
 	return true;
 }
 
+static enum ops_code check_steps(const struct comparison *comparison, int side, const int64_t *own, size_t own_count,
+                                 const int64_t *steps, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!bsearch(&steps[i], own, own_count, sizeof(*own), compare_integers))
+			return ops_fault(comparison->run->error, OPS_INVALID,
+			                 "the %s has no step %" PRId64 "; 'opstrobe analyze trace_diff.iterations' lists those it has",
+			                 side_names[side], steps[i]);
+	return OPS_OK;
+}
+
 /* The steps asked for: a number, or a list of numbers; null is the lowest. Freed by the caller; NULL: everything. */
 static enum ops_code chosen_steps(const struct comparison *comparison, int side, const struct event_table *table,
                                   int64_t **ret_steps, size_t *ret_count)
@@ -68,28 +80,34 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
 	static const char *const options[SIDES] = {"control_iteration", "test_iteration"};
 	struct ops_json_slice wanted = analysis_arg(comparison->run, options[side]), item;
 	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);
-	int64_t number;
+	enum ops_code code = OPS_OK;
+	size_t own_count;
+	int64_t *own;
 
-	if (!own_steps(table, ret_steps, ret_count))
+	if (!own_steps(table, &own, &own_count))
 		return ops_fault_memory(comparison->run->error);
 	if (ops_json_slice_is(wanted, "null")) {
-		*ret_count = *ret_count ? 1 : 0;
+		*ret_steps = own;
+		*ret_count = own_count ? 1 : 0;
 		return OPS_OK;
 	}
-	ops_free(*ret_steps);
 	*ret_count = 0;
 	*ret_steps = ops_alloc_zeroed(wanted.size + 1, sizeof(**ret_steps));
 	if (!*ret_steps)
-		return ops_fault_memory(comparison->run->error);
-	if (*wanted.bytes != '[')
-		return (*ret_count)++, analysis_integer(comparison->run, options[side], *ret_steps);
-	while (ops_json_next_element(&cursor, &item)) {
-		if (!ops_json_slice_integer(item, &number))
-			return ops_fault(comparison->run->error, OPS_INVALID, "option '%s' must be a list of numbers", options[side]);
-		(*ret_steps)[(*ret_count)++] = number;
-	}
-	qsort(*ret_steps, *ret_count, sizeof(**ret_steps), compare_integers);
-	return OPS_OK;
+		code = ops_fault_memory(comparison->run->error);
+	else if (*wanted.bytes != '[')
+		code = ((*ret_count)++, analysis_integer(comparison->run, options[side], *ret_steps));
+	else
+		while (!code && ops_json_next_element(&cursor, &item))
+			if (!ops_json_slice_integer(item, &(*ret_steps)[(*ret_count)++]))
+				code = ops_fault(comparison->run->error, OPS_INVALID, "option '%s' must be a list of numbers",
+				                 options[side]);
+	if (!code && *ret_count)
+		qsort(*ret_steps, *ret_count, sizeof(**ret_steps), compare_integers);
+	if (!code)
+		code = check_steps(comparison, side, own, own_count, *ret_steps, *ret_count);
+	ops_free(own);
+	return code;
 }
 
 /* --- counting --------------------------------------------------------------------------------------------------------- */
@@ -223,14 +241,10 @@ static void write_pairs(struct result_table *out, const struct comparison *compa
 {
 	static const char *const signs[] = {"-", "=", "+"};
 
-	result_column(out, "name", RESULT_TEXT);
-	result_column(out, "control_counts", RESULT_INTEGER);
-	result_column(out, "control_total_duration", RESULT_TIME);
-	result_column(out, "test_counts", RESULT_INTEGER);
-	result_column(out, "test_total_duration", RESULT_TIME);
-	result_column(out, "diff_counts", RESULT_INTEGER);
-	result_column(out, "diff_duration", RESULT_TIME);
-	result_column(out, "counts_change_categories", RESULT_TEXT);
+	RESULT_COLUMNS(out, {"name", RESULT_TEXT}, {"control_counts", RESULT_INTEGER},
+	               {"control_total_duration", RESULT_TIME}, {"test_counts", RESULT_INTEGER},
+	               {"test_total_duration", RESULT_TIME}, {"diff_counts", RESULT_INTEGER},
+	               {"diff_duration", RESULT_TIME}, {"counts_change_categories", RESULT_TEXT});
 	for (size_t i = 0; i < comparison->pairs.count; i++) {
 		const struct pair *pair = &comparison->pairs.items[i];
 		int64_t change = count_change(pair);
@@ -295,7 +309,7 @@ enum ops_code analysis_diff_compare(struct analysis_run *run)
 	if (!code)
 		code = analysis_bool(run, "whole", &whole);
 	if (!code && !ops_json_slice_is(analysis_arg(run, "limit"), "null"))
-		code = analysis_integer(run, "limit", &limit);
+		code = analysis_count(run, "limit", &limit);
 	if (!code)
 		code = compare(&comparison, by_change);
 	if (!code && whole) {
@@ -362,7 +376,7 @@ enum ops_code analysis_diff_ops(struct analysis_run *run)
 	enum ops_code code = OPS_OK;
 
 	if (!ops_json_slice_is(analysis_arg(run, "limit"), "null"))
-		code = analysis_integer(run, "limit", &limit);
+		code = analysis_count(run, "limit", &limit);
 	if (!code)
 		code = compare(&comparison, by_name);
 	if (!code) {

@@ -8,6 +8,7 @@
 #include <regex.h>
 #include <string.h>
 
+#include "analyze/events/event_query.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/fault.h"
@@ -20,12 +21,13 @@ enum place { ANYWHERE, UNDER, AFTER, BEFORE };
 
 /* One object, read. */
 struct filter {
-	bool has_iterations, has_range, has_name, has_depth, has_streams;
+	bool has_iterations, has_range, has_name, has_depth, has_streams, has_query;
 	int64_t iterations[LIST_MAX], streams[LIST_MAX];
 	size_t iteration_count, stream_count;
 	bool by_position; /* iterations are places among all steps */
 	double from_us, to_us;
 	regex_t name;
+	struct event_query query;
 	struct ops_buffer text; /* scratch */
 	struct ops_json_slice categories;
 	struct ops_buffer copies; /* "HtoD"; empty: any row */
@@ -107,6 +109,20 @@ static void take_name(struct filter *filter, struct ops_json_slice key, struct o
 		refuse(filter, key, "is no regular expression");
 }
 
+static void take_query(struct filter *filter, struct ops_json_slice key, struct ops_json_slice value)
+{
+	filter->text.size = 0;
+	take_text(filter, key, value, &filter->text);
+	if (filter->code)
+		return;
+	if (filter->has_query)
+		event_query_release(&filter->query);
+	filter->has_query = true;
+	filter->code = event_query_parse(&filter->query,
+	                                 (struct ops_string){filter->text.size ? filter->text.bytes : "", filter->text.size},
+	                                 filter->error);
+}
+
 static void take_place(struct filter *filter, struct ops_json_slice key, struct ops_json_slice value, enum place place)
 {
 	filter->place = place;
@@ -151,6 +167,8 @@ static void take_member(struct filter *filter, struct ops_json_slice key, struct
 		take_range(filter, key, value);
 	} else if (ops_json_slice_is(key, "name")) {
 		take_name(filter, key, value);
+	} else if (ops_json_slice_is(key, "query")) {
+		take_query(filter, key, value);
 	} else if (ops_json_slice_is(key, "under") || ops_json_slice_is(key, "after") || ops_json_slice_is(key, "before")) {
 		take_place(filter, key, value, key.bytes[0] == 'u' ? UNDER : key.bytes[0] == 'a' ? AFTER : BEFORE);
 	} else if (ops_json_slice_is(key, "non_zero_duration")) {
@@ -170,6 +188,8 @@ static void release(struct filter *filter)
 {
 	if (filter->has_name)
 		regfree(&filter->name);
+	if (filter->has_query)
+		event_query_release(&filter->query);
 	ops_buffer_release(&filter->text);
 	ops_buffer_release(&filter->copies);
 	ops_buffer_release(&filter->anchor);
@@ -182,8 +202,12 @@ static void read_filter(struct filter *filter, struct ops_json_slice object, str
 	struct ops_json_slice key, value;
 
 	*filter = (struct filter){.error = error};
+	if (object.bytes[0] == '"') {
+		take_query(filter, (struct ops_json_slice){"query", 5}, object);
+		return;
+	}
 	if (object.bytes[0] != '{') {
-		filter->code = ops_fault(error, OPS_INVALID, "a filter must be an object, or a list of objects");
+		filter->code = ops_fault(error, OPS_INVALID, "a filter must be an expression, an object, or a list of those");
 		return;
 	}
 	while (!filter->code && ops_json_next_member(&walk, &key, &value))
@@ -282,7 +306,8 @@ static bool is_chosen(const struct work *work, const struct event_row *row)
 	       (!filter->non_zero || row->dur_ns > 0) && (!filter->kernels || (row->on_device && row->kind == OPS_EVENT_KERNEL)) &&
 	       (!filter->operators || row->kind == OPS_EVENT_CPU_OP) && (!filter->copies.size || is_copy(work, row)) &&
 	       (!filter->has_depth || (row->stream < 0 && depth >= filter->depth_min && depth <= filter->depth_max)) &&
-	       (filter->place == ANYWHERE || (work->anchor != OPS_NONE && is_at_place(work, row)));
+	       (filter->place == ANYWHERE || (work->anchor != OPS_NONE && is_at_place(work, row))) &&
+	       (!filter->has_query || event_query_holds(&work->filter->query, work->set, work->table, row));
 }
 
 /* Which of the rows that are kept `place` is about, in order of time. False when memory is out. */
@@ -342,7 +367,7 @@ static bool choose(struct work *work)
 			table->kept[count++] = table->kept[i];
 	}
 	table->kept_count = count;
-	return true;
+	return !work->filter->has_query || !event_query_failed(&work->filter->query);
 }
 
 static bool apply_one(struct ops_json_slice object, const struct event_set *set, struct event_table *table)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filters (section 23): what of a table an analysis looks at. They come as JSON, an object or a list of objects of which each
- * takes from what the one before it has left; conditions of one object must all hold:
+ * Filters (section 23): what of a table an analysis looks at. They come as JSON: a text is an expression (event_query.h), an
+ * object has conditions that must all hold, and of a list each takes from what the one before it has left:
  *
  *     iterations: [5, 6]       rows of these steps          iteration_positions: [0]  by their place among all steps
  *     first_iteration: true                                 time_range: [0, 2500]     microseconds, whole rows in it
@@ -12,6 +12,7 @@
  *     occurrence: 0            … of which one of that name: -1 is the last
  *     with_kernels: true       … and what those rows have started
  *     depth: [0, 3]            how many rows of its thread a row is in
+ *     query: "dur > 100"       an expression
  */
 #ifndef OPS_ANALYZE_EVENT_FILTER_H
 #define OPS_ANALYZE_EVENT_FILTER_H

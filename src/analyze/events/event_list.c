@@ -2,23 +2,17 @@
  *
  * The rows of the tables as they are, behind the filters (23): HTA's data frame, for those who go on by themselves.
  */
+#include "analyze/events/event_list.h"
+
 #include "analyze/analysis.h"
 #include "base/alloc.h"
 
-static void name_columns(struct result_table *out)
+void event_list_columns(struct result_table *out)
 {
-	result_column(out, "rank", RESULT_INTEGER);
-	result_column(out, "index", RESULT_INTEGER);
-	result_column(out, "ts", RESULT_TIME);
-	result_column(out, "dur", RESULT_TIME);
-	result_column(out, "name", RESULT_TEXT);
-	result_column(out, "cat", RESULT_TEXT);
-	result_column(out, "pid", RESULT_INTEGER);
-	result_column(out, "tid", RESULT_INTEGER);
-	result_column(out, "stream", RESULT_INTEGER);
-	result_column(out, "correlation", RESULT_INTEGER);
-	result_column(out, "index_correlation", RESULT_INTEGER);
-	result_column(out, "iteration", RESULT_INTEGER);
+	RESULT_COLUMNS(out, {"rank", RESULT_INTEGER}, {"index", RESULT_INTEGER}, {"ts", RESULT_TIME}, {"dur", RESULT_TIME},
+	               {"name", RESULT_TEXT}, {"cat", RESULT_TEXT}, {"pid", RESULT_INTEGER}, {"tid", RESULT_INTEGER},
+	               {"stream", RESULT_INTEGER}, {"correlation", RESULT_INTEGER}, {"index_correlation", RESULT_INTEGER},
+	               {"iteration", RESULT_INTEGER});
 }
 
 /* Texts in the place of numbers are none. */
@@ -30,7 +24,7 @@ static void put_number(struct result_table *out, int64_t number, bool is_text)
 		result_integer(out, number);
 }
 
-static void put_row(struct result_table *out, const struct event_set *set, const struct event_table *table,
+void event_list_put(struct result_table *out, const struct event_set *set, const struct event_table *table,
                     const struct event_row *row)
 {
 	size_t count;
@@ -57,12 +51,12 @@ enum ops_code analysis_events(struct analysis_run *run)
 
 	if (code)
 		return code;
-	name_columns(&run->result.table);
+	event_list_columns(&run->result.table);
 	for (size_t i = 0; !code && i < count; i++) {
 		const struct event_table *table = analysis_table(run, ranks[i]);
 
 		for (size_t row = 0; table && row < table->kept_count; row++)
-			put_row(&run->result.table, &run->events, table, &table->rows[table->kept[row]]);
+			event_list_put(&run->result.table, &run->events, table, &table->rows[table->kept[row]]);
 		code = table ? OPS_OK : analysis_failed(run);
 	}
 	ops_free(ranks);

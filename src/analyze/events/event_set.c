@@ -161,7 +161,7 @@ static enum ops_code make_table(struct event_set *set, size_t i)
 
 static bool filter(const struct event_set *set, struct event_table *table)
 {
-	return event_steps_filter(table, set->steps.count >= 2, set->device == EVENT_MTIA, set->include_last) &&
+	return event_steps_filter(table, !set->all_steps && set->steps.count >= 2, set->device == EVENT_MTIA, set->include_last) &&
 	       (!set->where.bytes || event_filter_apply(set->where, set, table));
 }
 

@@ -30,6 +30,14 @@ bool event_step_number(struct ops_string name, int64_t *ret_number)
 	return digits > 0;
 }
 
+bool event_row_step(const struct ops_trace *trace, size_t row, int64_t *ret_number)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+
+	return (events->kind[row] == OPS_EVENT_USER_ANNOTATION || events->kind[row] == OPS_EVENT_CPU_OP) &&
+	       event_step_number(ops_trace_string(trace, events->name[row]), ret_number);
+}
+
 /* --- iterations --------------------------------------------------------------------------------------------------- */
 
 /* Steps as stretches of time in which one of them counts: that which comes last in the file of those that run. */
@@ -317,6 +325,7 @@ bool event_steps_filter(struct event_table *table, bool filtered, bool mtia, boo
 		table->kept[row] = (uint32_t)row;
 	if (filtered && mtia && table->steps.count)
 		return filter_mtia(table);
+	/* With the last step stays what the host did behind it: the reference compares aligned starts with an unaligned end. */
 	if (filtered && has_host_rows(table))
 		filter(table, include_last ? INT64_MAX : last_start(table));
 	return true;

@@ -11,54 +11,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 
-/* --- whose a trace is --------------------------------------------------------------------------------------------- */
-
-static bool digits(const char *text, int64_t *ret_number)
-{
-	int count = 0;
-
-	for (*ret_number = 0; text[count] >= '0' && text[count] <= '9' && count < 9; count++)
-		*ret_number = *ret_number * 10 + (text[count] - '0');
-	return count > 0;
-}
-
-static int64_t rank_of_name(const char *path)
-{
-	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	const char *at = strstr(name, "rank");
-	int64_t number;
-
-	if (at) {
-		at += 4;
-		at += *at == '-' || *at == '_';
-		if (digits(at, &number))
-			return number;
-	}
-	for (at = name; *at; at++)
-		if (*at == '_' && digits(at + 1, &number) && at[1 + strspn(at + 1, "0123456789")] == '.')
-			return number;
-	return -1;
-}
-
-int64_t ops_trace_rank(const struct ops_trace *trace, const char *path)
-{
-	struct ops_json_slice member, value;
-	struct ops_string key, json;
-	int64_t rank;
-
-	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
-		struct ops_json_walk cursor;
-
-		ops_trace_metadata(trace, i, &key, &json);
-		if (!ops_string_is(key, "distributedInfo"))
-			continue;
-		cursor = ops_json_walk(json.bytes, json.size);
-		while (ops_json_next_member(&cursor, &member, &value))
-			if (ops_json_slice_is(member, "rank") && ops_json_slice_integer(value, &rank) && rank >= 0)
-				return rank;
-	}
-	return path ? rank_of_name(path) : -1;
-}
+/* --- files and ranks ---------------------------------------------------------------------------------------------- */
 
 static int compare_ranks(const void *a, const void *b)
 {

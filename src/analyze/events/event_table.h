@@ -7,6 +7,7 @@
  *     event_links.c     launch ↔ device work, by correlation (0.3)
  *     event_steps.c     iterations, and the filter that drops the last step (0.7)
  *     event_filter.c    what else a question may leave out (23)
+ *     event_query.c     … by an expression over its columns (event_columns.c), asked row by row (event_query_rows.c)
  *     event_classes.c   what kind of kernel a name tells of (0.8)
  *     event_set.c       the tables of a run's ranks, made when they are asked for, and what all ranks say together
  *
@@ -88,6 +89,7 @@ struct event_set {
 	bool round_to_us;
 	struct ops_json_slice where; /* a filter that has been checked; no bytes: none */
 	bool include_last; /* whether the step filter keeps the last step */
+	bool all_steps;    /* whether there is no step filter; to be set before a table is asked for */
 	size_t guest;      /* the table that goes when another is made, as it came from the source; `count`: none */
 	enum ops_code code; /* of the first table that could not be made */
 	struct ops_error *error;
@@ -109,6 +111,8 @@ bool event_links_build(struct event_table *table);
 bool event_steps_assign(struct event_table *table);
 /* The number of "ProfilerStep # 12"; false for other names. */
 bool event_step_number(struct ops_string name, int64_t *ret_number);
+/* That of a row of the trace. Traces of 2021 have steps as operators; their copies on devices are no steps. */
+bool event_row_step(const struct ops_trace *trace, size_t row, int64_t *ret_number);
 /* Fills `kept`; all rows if there is no filter. */
 bool event_steps_filter(struct event_table *table, bool filtered, bool mtia, bool include_last);
 

@@ -329,10 +329,16 @@ enum ops_code analysis_execution_trace(struct analysis_run *run)
 	struct ops_json_slice columns = analysis_arg(run, "columns"), column;
 	struct ops_json_walk cursor = ops_json_walk(columns.bytes, columns.size);
 	int64_t limit = 0;
-	enum ops_code code = analysis_integer(run, "limit", &limit);
+	enum ops_code code = analysis_count(run, "limit", &limit);
 
-	while (ops_json_next_element(&cursor, &column))
+	if (!code)
+		code = analysis_texts(run, "columns");
+	while (!code && ops_json_next_element(&cursor, &column)) {
 		nodes.wanted |= 1u << field_of(column);
+		if (field_of(column) == NODE_FIELDS)
+			code = ops_fault(run->error, OPS_INVALID, "option 'columns' of execution_trace: there is no column %.*s",
+			                 (int)(column.size < 80 ? column.size : 80), column.bytes);
+	}
 	if (!code)
 		code = read_files(run, &nodes, &operators.trace);
 	if (!code && !find_operators(&operators))

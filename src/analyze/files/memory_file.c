@@ -261,6 +261,8 @@ enum ops_code analysis_memory_timeline(struct analysis_run *run)
 	enum ops_code code = analysis_bool(run, "series", &series);
 
 	if (!code)
+		code = analysis_list(run, "points");
+	if (!code)
 		code = take_run(&timeline, run);
 	if (!code && series) {
 		write_series(&run->result.table, &timeline);

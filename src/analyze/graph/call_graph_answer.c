@@ -120,17 +120,10 @@ static void add_node(struct result_table *out, const struct call_graph *graph, u
 
 static void add_columns(struct result_table *out)
 {
-	result_column(out, "rank", RESULT_INTEGER);
-	result_column(out, "index", RESULT_INTEGER);
-	result_column(out, "name", RESULT_TEXT);
-	result_column(out, "parent", RESULT_INTEGER);
-	result_column(out, "depth", RESULT_INTEGER);
-	result_column(out, "height", RESULT_INTEGER);
-	result_column(out, "num_kernels", RESULT_INTEGER);
-	result_column(out, "kernel_dur_sum", RESULT_TIME);
-	result_column(out, "first_kernel_start", RESULT_TIME);
-	result_column(out, "last_kernel_end", RESULT_TIME);
-	result_column(out, "kernel_span", RESULT_TIME);
+	RESULT_COLUMNS(out, {"rank", RESULT_INTEGER}, {"index", RESULT_INTEGER}, {"name", RESULT_TEXT},
+	               {"parent", RESULT_INTEGER}, {"depth", RESULT_INTEGER}, {"height", RESULT_INTEGER},
+	               {"num_kernels", RESULT_INTEGER}, {"kernel_dur_sum", RESULT_TIME},
+	               {"first_kernel_start", RESULT_TIME}, {"last_kernel_end", RESULT_TIME}, {"kernel_span", RESULT_TIME});
 }
 
 static void add_nodes(struct result_table *out, const struct call_graph *graph, int64_t first_ns)

@@ -64,15 +64,14 @@ static enum ops_code read_loaders(struct analysis_run *run, struct request *requ
 	struct ops_json_slice value = analysis_arg(run, "data_load_events"), item;
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
 	const char *at;
+	enum ops_code code = analysis_texts(run, "data_load_events");
 
-	if (ops_json_slice_is(value, "null"))
-		return OPS_OK;
+	if (code)
+		return code;
 	while (value.bytes[0] == '[' && ops_json_next_element(&walk, &item)) {
 		struct ops_string *word = OPS_ARRAY_PUSH(&request->loaders);
 		size_t before = request->words.size;
 
-		if (item.size < 2 || item.bytes[0] != '"')
-			return ops_fault(run->error, OPS_INVALID, "option 'data_load_events' must be a list of texts");
 		ops_json_decode(&request->words, item.bytes + 1, item.size - 2);
 		if (!word || request->words.failed)
 			return ops_fault_memory(run->error);
@@ -179,14 +178,9 @@ static void add_edge(struct result_table *out, const struct critical_path *path,
 
 static void add_edges(struct result_table *out, const struct critical_path *path)
 {
-	static const struct result_column columns[] = {
-		{"event_idx", RESULT_INTEGER}, {"duration", RESULT_TIME}, {"type", RESULT_TEXT},
-		{"name", RESULT_TEXT},         {"cat", RESULT_TEXT},      {"pid", RESULT_INTEGER},
-		{"tid", RESULT_INTEGER},       {"stream", RESULT_INTEGER}, {"bound_by", RESULT_TEXT},
-	};
-
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		result_column(out, columns[i].name, columns[i].type);
+	RESULT_COLUMNS(out, {"event_idx", RESULT_INTEGER}, {"duration", RESULT_TIME}, {"type", RESULT_TEXT},
+	               {"name", RESULT_TEXT}, {"cat", RESULT_TEXT}, {"pid", RESULT_INTEGER}, {"tid", RESULT_INTEGER},
+	               {"stream", RESULT_INTEGER}, {"bound_by", RESULT_TEXT});
 	for (size_t i = 0; i < path->path.count; i++)
 		add_edge(out, path, &path->edges.items[path->path.items[i]]);
 }

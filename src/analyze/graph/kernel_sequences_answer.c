@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `frequent_cuda_kernel_sequences` (14): a table of the patterns, and with an output_dir a copy of the trace where those who
- * are in one of the most frequent say so.
+ * are in one of the most frequent say so. To make that copy small the names of all others can be numbers, which one event
+ * explains.
  */
+#include <string.h>
+
 #include "analyze/analysis.h"
 #include "analyze/graph/kernel_sequences.h"
 #include "analyze/graph/overlay.h"
@@ -12,10 +15,8 @@
 
 static void fill(struct result_table *out, const struct kernel_sequences *sequences, struct ops_buffer *text)
 {
-	result_column(out, "pattern", RESULT_TEXT);
-	result_column(out, "count", RESULT_INTEGER);
-	result_column(out, "GPU kernel duration (us)", RESULT_TIME);
-	result_column(out, "CPU op duration (us)", RESULT_TIME);
+	RESULT_COLUMNS(out, {"pattern", RESULT_TEXT}, {"count", RESULT_INTEGER}, {"GPU kernel duration (us)", RESULT_TIME},
+	               {"CPU op duration (us)", RESULT_TIME});
 	for (size_t i = 0; i < sequences->patterns.count; i++) {
 		const struct kernel_pattern *pattern = &sequences->patterns.items[i];
 
@@ -33,9 +34,63 @@ static void fill(struct result_table *out, const struct kernel_sequences *sequen
 struct drawing {
 	const struct kernel_sequences *sequences;
 	uint32_t *pattern_of; /* by place in the file; OPS_NONE */
+	uint32_t *name_of;    /* likewise: string id of what becomes a number; NULL: all names stay */
 	size_t count;
+	uint32_t legend; /* place of the event that explains numbers; OPS_NONE: it is added */
 	struct ops_buffer text;
 };
+
+/* The profiler's own event: "PyTorch Profiler (0)" of the process "Spans". */
+static uint32_t find_legend(const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+
+	for (uint32_t row = 0; events->index && row < events->count; row++)
+		if (events->kind[row] == OPS_EVENT_TRACE &&
+		    ops_string_starts(ops_trace_string(trace, events->name[row]), "PyTorch Profiler"))
+			return events->index[row];
+	return OPS_NONE;
+}
+
+/* Numbers the names of events that are in no pattern. */
+static bool drawing_compress(struct drawing *d)
+{
+	const struct kernel_sequences *sequences = d->sequences;
+	const struct event_row *rows = sequences->table->rows;
+
+	d->name_of = ops_realloc_array(NULL, d->count + 1, sizeof(*d->name_of));
+	if (!d->name_of)
+		return false;
+	for (size_t i = 0; i < d->count; i++)
+		d->name_of[i] = OPS_NONE;
+	for (size_t i = 0; i < sequences->table->count; i++)
+		if (rows[i].index != OPS_NONE && d->pattern_of[rows[i].index] == OPS_NONE)
+			d->name_of[rows[i].index] = rows[i].name;
+	d->legend = find_legend(sequences->table->trace);
+	return true;
+}
+
+/* {"12": "aten::mm", …}: numbers are ids of strings. False when memory is out. */
+static bool write_legend(const struct drawing *d, struct ops_json_writer *json)
+{
+	const struct ops_trace *trace = d->sequences->table->trace;
+	uint8_t *named = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
+
+	ops_json_open(json, '{');
+	for (size_t i = 0; named && i < d->count; i++) {
+		struct ops_string name;
+
+		if (d->name_of[i] == OPS_NONE || named[d->name_of[i]])
+			continue;
+		name = ops_trace_string(trace, d->name_of[i]);
+		analysis_rank_key(json, d->name_of[i]);
+		ops_json_text(json, name.bytes, name.size);
+		named[d->name_of[i]] = 1;
+	}
+	ops_json_close(json, '}');
+	ops_free(named);
+	return named != NULL;
+}
 
 static bool drawing_init(struct drawing *d, int64_t top)
 {
@@ -63,6 +118,15 @@ static enum overlay_action mark_event(void *context, uint32_t index, struct ops_
 	struct ops_json_writer json = {.out = marks};
 	const struct kernel_pattern *pattern;
 
+	if (d->name_of && index == d->legend) {
+		ops_json_key(&json, "Names");
+		marks->failed |= !write_legend(d, &json);
+		return OVERLAY_MARK;
+	}
+	if (index < d->count && d->name_of && d->name_of[index] != OPS_NONE) {
+		ops_buffer_printf(marks, "\"%u\"", (unsigned)d->name_of[index]);
+		return OVERLAY_RENAME;
+	}
 	if (index >= d->count || d->pattern_of[index] == OPS_NONE)
 		return OVERLAY_KEEP;
 	pattern = &d->sequences->patterns.items[d->pattern_of[index]];
@@ -77,27 +141,48 @@ static enum overlay_action mark_event(void *context, uint32_t index, struct ops_
 	return OVERLAY_MARK;
 }
 
-static bool add_nothing(void *context, size_t i, struct ops_buffer *event)
+/* The legend, where the file has no place for it. */
+static bool add_legend(void *context, size_t i, struct ops_buffer *event)
 {
-	(void)context, (void)i, (void)event;
-	return false;
+	struct drawing *d = context;
+	struct ops_json_writer json = {.out = event};
+
+	if (i || !d->name_of || d->legend != OPS_NONE)
+		return false;
+	ops_json_open(&json, '{');
+	ops_json_key(&json, "ph");
+	ops_json_text(&json, "M", 1);
+	ops_json_key(&json, "name");
+	ops_json_text(&json, "PyTorch Profiler", strlen("PyTorch Profiler"));
+	ops_json_key(&json, "pid");
+	ops_json_text(&json, "Spans", strlen("Spans"));
+	ops_json_key(&json, "args");
+	ops_json_open(&json, '{');
+	ops_json_key(&json, "Names");
+	event->failed |= !write_legend(d, &json);
+	ops_json_close(&json, '}');
+	ops_json_close(&json, '}');
+	return true;
 }
 
 static enum ops_code write_overlay(struct analysis_run *run, size_t rank, const struct kernel_sequences *sequences)
 {
 	struct drawing d = {.sequences = sequences};
-	const struct overlay overlay = {mark_event, add_nothing, &d};
+	const struct overlay overlay = {mark_event, add_legend, &d};
 	struct ops_buffer directory = {0}, written = {0};
 	int64_t top;
+	bool compress;
 	enum ops_code code = analysis_text(run, "output_dir", &directory);
 
 	if (!code)
-		code = analysis_integer(run, "top_k", &top);
+		code = analysis_count(run, "top_k", &top);
+	if (!code)
+		code = analysis_bool(run, "compress_other_kernels", &compress);
 	if (!code && directory.size && !run->ranks[rank].path)
 		code = ops_fault(run->error, OPS_INVALID, "option 'output_dir' wants a trace that was read from a file");
 	if (!code && directory.size) {
 		ops_buffer_append(&directory, "", 1);
-		code = !directory.failed && drawing_init(&d, top)
+		code = !directory.failed && drawing_init(&d, top) && (!compress || drawing_compress(&d))
 		               ? overlay_write(run->ranks[rank].path, directory.bytes, "overlaid_", &overlay, &written, run->error)
 		               : ops_fault_memory(run->error);
 	}
@@ -105,6 +190,7 @@ static enum ops_code write_overlay(struct analysis_run *run, size_t rank, const 
 	ops_buffer_release(&written);
 	ops_buffer_release(&d.text);
 	ops_free(d.pattern_of);
+	ops_free(d.name_of);
 	return code;
 }
 
@@ -122,7 +208,7 @@ enum ops_code analysis_kernel_sequences(struct analysis_run *run)
 	if (!code)
 		code = analysis_text(run, "operator_name", &name);
 	if (!code)
-		code = analysis_integer(run, "min_pattern_len", &min_length);
+		code = analysis_count(run, "min_pattern_len", &min_length);
 	table = code ? NULL : analysis_table(run, rank);
 	if (!code && !(table && kernel_sequences_init(&sequences, table, (struct ops_string){name.bytes, name.size},
 	                                              min_length > 0 ? (uint64_t)min_length : 0)))

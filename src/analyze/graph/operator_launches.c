@@ -13,9 +13,12 @@
 #include "base/fault.h"
 #include "base/intern.h"
 
-static const char *const column_names[] = {"aten_op_name", "kernel_sequence", "occurrence_count",
-                                           "avg_aten_op_launch_delay", "avg_runtime_delay"};
-#define COLUMNS (sizeof(column_names) / sizeof(column_names[0]))
+static const struct result_column columns[] = {{"aten_op_name", RESULT_TEXT},
+                                               {"kernel_sequence", RESULT_TEXT},
+                                               {"occurrence_count", RESULT_INTEGER},
+                                               {"avg_aten_op_launch_delay", RESULT_NUMBER},
+                                               {"avg_runtime_delay", RESULT_NUMBER}};
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 struct launch {
 	uint32_t op; /* row */
@@ -177,13 +180,13 @@ static int compare_sequences(const struct ops_trace *trace, const struct group *
 
 static int compare_column(const struct ops_trace *trace, const char *column, const struct group *a, const struct group *b)
 {
-	if (!strcmp(column, column_names[0]))
+	if (!strcmp(column, columns[0].name))
 		return compare_names(trace, a->names[0], b->names[0]);
-	if (!strcmp(column, column_names[1]))
+	if (!strcmp(column, columns[1].name))
 		return compare_sequences(trace, a, b);
-	if (!strcmp(column, column_names[2]))
+	if (!strcmp(column, columns[2].name))
 		return (a->times > b->times) - (a->times < b->times);
-	if (!strcmp(column, column_names[3]))
+	if (!strcmp(column, columns[3].name))
 		return compare_numbers(a->op_delay_ns, b->op_delay_ns);
 	return compare_numbers(a->runtime_delay_ns, b->runtime_delay_ns);
 }
@@ -220,15 +223,13 @@ static void add_row(struct sequences *s, const struct group *group)
 
 static bool write_rank(struct sequences *s, struct ops_json_writer *json, int64_t limit)
 {
-	static const enum result_type types[] = {RESULT_TEXT, RESULT_TEXT, RESULT_INTEGER, RESULT_NUMBER, RESULT_NUMBER};
 	bool done = find_launches(s) && add_operators(s);
 
 	if (!done)
 		return false;
 	if (s->groups.count)
 		qsort_r(s->groups.items, s->groups.count, sizeof(*s->groups.items), compare_groups, s);
-	for (size_t i = 0; i < COLUMNS; i++)
-		result_column(&s->out, column_names[i], types[i]);
+	result_columns(&s->out, columns, COLUMNS);
 	for (size_t i = 0; i < s->groups.count; i++)
 		add_row(s, &s->groups.items[i]);
 	if (limit >= 0)
@@ -248,8 +249,8 @@ static enum ops_code read_order(const struct analysis_run *run, const char **ret
 		const char *found = NULL;
 
 		for (size_t i = 0; i < COLUMNS && item.size > 2; i++)
-			if (ops_json_slice_is((struct ops_json_slice){item.bytes + 1, item.size - 2}, column_names[i]))
-				found = column_names[i];
+			if (ops_json_slice_is((struct ops_json_slice){item.bytes + 1, item.size - 2}, columns[i].name))
+				found = columns[i].name;
 		if (!found || count == COLUMNS)
 			return ops_fault(run->error, OPS_INVALID, "option 'sort_by' has no column '%.*s'",
 			                 (int)(item.size < 80 ? item.size : 80), item.bytes);
@@ -267,7 +268,7 @@ enum ops_code analysis_operator_launches(struct analysis_run *run)
 	bool done = true;
 
 	if (!code && !ops_json_slice_is(analysis_arg(run, "limit"), "null"))
-		code = analysis_integer(run, "limit", &limit);
+		code = analysis_count(run, "limit", &limit);
 	if (!code)
 		code = analysis_ranks(run, &ranks, &count);
 	if (code)

@@ -132,6 +132,25 @@ static void put_marked(struct copy *copy, const struct value *event)
 	}
 }
 
+/* The event with another name, and without its arguments. */
+static void put_renamed(struct copy *copy, const struct value *event)
+{
+	struct ops_json_walk walk = ops_json_walk(event->bytes, event->size);
+	struct ops_json_slice key, value;
+
+	put(copy, "{\"name\":", 8);
+	put(copy, copy->text.bytes, copy->text.size);
+	while (ops_json_next_member(&walk, &key, &value)) {
+		if (ops_json_slice_is(key, "args") || ops_json_slice_is(key, "name"))
+			continue;
+		put(copy, ",\"", 2);
+		put(copy, key.bytes, key.size);
+		put(copy, "\":", 2);
+		put(copy, value.bytes, value.size);
+	}
+	put(copy, "}", 1);
+}
+
 static enum ops_code copy_event(struct copy *copy)
 {
 	struct value event;
@@ -150,6 +169,8 @@ static enum ops_code copy_event(struct copy *copy)
 	copy->comma = true;
 	if (action == OVERLAY_MARK)
 		put_marked(copy, &event);
+	else if (action == OVERLAY_RENAME)
+		put_renamed(copy, &event);
 	else
 		put(copy, event.bytes, event.size);
 	return OPS_OK;

@@ -14,11 +14,11 @@
 
 #include "base/buffer.h"
 
-enum overlay_action { OVERLAY_KEEP, OVERLAY_MARK, OVERLAY_LEAVE_OUT };
+enum overlay_action { OVERLAY_KEEP, OVERLAY_MARK, OVERLAY_RENAME, OVERLAY_LEAVE_OUT };
 
 struct overlay {
 	/* What becomes of the event at this place in the file. To mark it, members for its arguments are put into `marks`,
-	 * which is empty: "\"critical\":1". */
+	 * which is empty: "\"critical\":1". To rename it, its new name, as JSON; then it has no arguments. */
 	enum overlay_action (*event)(void *context, uint32_t index, struct ops_buffer *marks);
 	/* Event number `i` of those that are added; false when there are no more. */
 	bool (*add)(void *context, size_t i, struct ops_buffer *event);

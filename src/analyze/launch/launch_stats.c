@@ -26,7 +26,7 @@ struct pair {
 struct launches {
 	OPS_ARRAY(struct pair) pairs;
 	struct numbers cpu, gpu, delay;
-	struct result_table first;
+	struct result_table first; /* rows */
 	int64_t short_kernels, gpu_shorter, runtime_outliers, delay_outliers;
 };
 
@@ -85,22 +85,24 @@ static int compare_pairs(const void *a, const void *b)
 	return (left->work > right->work) - (left->work < right->work);
 }
 
+static void put_launch(struct result_table *out, const struct event_table *table, const struct pair *pair)
+{
+	const struct event_row *call = &table->rows[pair->call], *work = &table->rows[pair->work];
+
+	result_integer(out, pair->correlation);
+	result_time(out, call->dur_ns);
+	result_time(out, work->dur_ns);
+	result_time(out, delay_of(call, work));
+}
+
 static bool sum_up(struct launches *launches, const struct event_table *table, const struct cutoffs *cutoffs)
 {
 	bool done = true;
 
-	if (launches->pairs.count)
-		qsort(launches->pairs.items, launches->pairs.count, sizeof(*launches->pairs.items), compare_pairs);
 	for (size_t i = 0; done && i < launches->pairs.count; i++) {
-		const struct pair *pair = &launches->pairs.items[i];
-
-		done = add(launches, table, pair, cutoffs);
-		if (i >= FIRST_ROWS)
-			continue;
-		result_integer(&launches->first, pair->correlation);
-		result_time(&launches->first, table->rows[pair->call].dur_ns);
-		result_time(&launches->first, table->rows[pair->work].dur_ns);
-		result_time(&launches->first, delay_of(&table->rows[pair->call], &table->rows[pair->work]));
+		done = add(launches, table, &launches->pairs.items[i], cutoffs);
+		if (i < FIRST_ROWS)
+			put_launch(&launches->first, table, &launches->pairs.items[i]);
 	}
 	return done;
 }
@@ -140,19 +142,28 @@ static void write_launches(struct ops_json_writer *json, struct launches *launch
 	ops_json_close(json, '}');
 }
 
-static bool write_rank(struct analysis_run *run, const struct event_table *table, bool memory,
+static void add_columns(struct result_table *out)
+{
+	RESULT_COLUMNS(out, {"correlation", RESULT_INTEGER}, {"cpu_duration", RESULT_TIME}, {"gpu_duration", RESULT_TIME},
+	               {"launch_delay", RESULT_TIME});
+}
+
+static bool write_rank(struct analysis_run *run, const struct event_table *table, bool memory, bool all,
                        const struct cutoffs *cutoffs)
 {
 	struct launches launches = {0};
 	uint8_t *kinds = launch_kinds(table);
-	bool done;
+	bool done = kinds && collect(&launches, table, kinds, memory);
 
-	result_column(&launches.first, "correlation", RESULT_INTEGER);
-	result_column(&launches.first, "cpu_duration", RESULT_TIME);
-	result_column(&launches.first, "gpu_duration", RESULT_TIME);
-	result_column(&launches.first, "launch_delay", RESULT_TIME);
-	done = kinds && collect(&launches, table, kinds, memory) && sum_up(&launches, table, cutoffs);
-	if (done) {
+	add_columns(&launches.first);
+	if (done && launches.pairs.count)
+		qsort(launches.pairs.items, launches.pairs.count, sizeof(*launches.pairs.items), compare_pairs);
+	for (size_t i = 0; done && all && i < launches.pairs.count; i++) {
+		result_integer(&run->result.table, table->rank);
+		put_launch(&run->result.table, table, &launches.pairs.items[i]);
+	}
+	done = done && (all || sum_up(&launches, table, cutoffs));
+	if (done && !all) {
 		analysis_rank_key(&run->result.json, table->rank);
 		write_launches(&run->result.json, &launches);
 	}
@@ -169,7 +180,7 @@ enum ops_code analysis_launch_stats(struct analysis_run *run)
 {
 	struct cutoffs cutoffs;
 	size_t *ranks, count;
-	bool memory;
+	bool memory, all;
 	enum ops_code code = analysis_number(run, "runtime_cutoff", &cutoffs.runtime_us);
 
 	if (!code)
@@ -177,17 +188,25 @@ enum ops_code analysis_launch_stats(struct analysis_run *run)
 	if (!code)
 		code = analysis_bool(run, "include_memory_events", &memory);
 	if (!code)
+		code = analysis_bool(run, "launches", &all);
+	if (!code)
 		code = analysis_ranks(run, &ranks, &count);
 	if (code)
 		return code;
-	ops_json_open(&run->result.json, '{');
+	if (all) {
+		result_column(&run->result.table, "rank", RESULT_INTEGER);
+		add_columns(&run->result.table);
+	} else {
+		ops_json_open(&run->result.json, '{');
+	}
 	for (size_t i = 0; !code && i < count; i++) {
 		const struct event_table *table = analysis_table(run, ranks[i]);
 
-		if (!table || !write_rank(run, table, memory, &cutoffs))
+		if (!table || !write_rank(run, table, memory, all, &cutoffs))
 			code = analysis_failed(run);
 	}
-	ops_json_close(&run->result.json, '}');
+	if (!all)
+		ops_json_close(&run->result.json, '}');
 	ops_free(ranks);
 	return code;
 }

@@ -167,24 +167,25 @@ static bool write_summary(struct result_table *out, const struct event_table *ta
 	return done;
 }
 
-static void write_points(struct ops_json_writer *json, const struct event_table *table, const struct traffic *traffic)
+static void write_points(struct analysis_run *run, const struct event_table *table, const struct traffic *traffic)
 {
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(table->trace, &count);
 	struct result_table series = {0};
 
-	result_column(&series, "ts", RESULT_TIME);
-	result_column(&series, "index", RESULT_INTEGER);
-	result_column(&series, "name", RESULT_TEXT);
-	result_column(&series, "memory_bw_gbps", RESULT_NUMBER);
+	RESULT_COLUMNS(&series, {"index", RESULT_INTEGER}, {"ts", RESULT_TIME}, {"pid", RESULT_INTEGER}, {"name", RESULT_TEXT},
+	               {"memory_bw_gbps", RESULT_NUMBER});
 	for (size_t i = 0; i < traffic->points.count; i++) {
 		const struct traffic_point *point = &traffic->points.items[i];
 
-		result_time(&series, point->ts_ns);
 		result_integer(&series, table->rows[point->row].index);
+		result_time(&series, point->ts_ns - run->events.first_ns);
+		result_integer(&series, tracks[table->rows[point->row].track].pid);
 		result_text(&series, traffic->kinds.items[point->kind]);
 		result_number(&series, point->gbps);
 	}
-	ops_json_key(json, "series");
-	result_table_json(&series, json);
+	ops_json_key(&run->result.json, "series");
+	result_table_json(&series, &run->result.json);
 	result_table_release(&series);
 }
 
@@ -200,9 +201,10 @@ static void write_by_name(struct ops_json_writer *json, const struct traffic *tr
 	ops_json_close(json, '}');
 }
 
-static bool write_series(struct ops_json_writer *json, const struct event_table *table, const struct traffic *traffic,
+static bool write_series(struct analysis_run *run, const struct event_table *table, const struct traffic *traffic,
                          bool with_points)
 {
+	struct ops_json_writer *json = &run->result.json;
 	uint32_t *order = sorted_kinds(traffic);
 	double *counts = ops_alloc_zeroed(2 * traffic->kinds.count + 1, sizeof(*counts)), *most;
 	int64_t negative = 0;
@@ -226,7 +228,7 @@ static bool write_series(struct ops_json_writer *json, const struct event_table 
 		ops_json_key(json, "negative_points");
 		ops_json_integer(json, negative);
 		if (with_points)
-			write_points(json, table, traffic);
+			write_points(run, table, traffic);
 		ops_json_close(json, '}');
 	}
 	ops_free(order);
@@ -247,7 +249,7 @@ static enum ops_code each_rank(struct analysis_run *run, bool summary, bool with
 		if (done && summary)
 			done = write_summary(&run->result.table, table, &traffic);
 		else if (done && traffic.points.count)
-			done = write_series(&run->result.json, table, &traffic, with_points);
+			done = write_series(run, table, &traffic, with_points);
 		traffic_release(&traffic);
 		if (!done)
 			code = analysis_failed(run);
@@ -258,16 +260,13 @@ static enum ops_code each_rank(struct analysis_run *run, bool summary, bool with
 
 enum ops_code analysis_memory_summary(struct analysis_run *run)
 {
-	static const char *const figures[] = {"memory_bw_gbps_mean", "memory_bw_gbps_std", "memory_bw_gbps_min",
-	                                      "memory_bw_gbps_25%",  "memory_bw_gbps_50%", "memory_bw_gbps_75%",
-	                                      "memory_bw_gbps_max"};
 	struct result_table *table = &run->result.table;
 
-	result_column(table, "rank", RESULT_INTEGER);
-	result_column(table, "name", RESULT_TEXT);
-	result_column(table, "memory_bw_gbps_count", RESULT_INTEGER);
-	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
-		result_column(table, figures[i], RESULT_NUMBER);
+	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"name", RESULT_TEXT}, {"memory_bw_gbps_count", RESULT_INTEGER},
+	               {"memory_bw_gbps_mean", RESULT_NUMBER}, {"memory_bw_gbps_std", RESULT_NUMBER},
+	               {"memory_bw_gbps_min", RESULT_NUMBER}, {"memory_bw_gbps_25%", RESULT_NUMBER},
+	               {"memory_bw_gbps_50%", RESULT_NUMBER}, {"memory_bw_gbps_75%", RESULT_NUMBER},
+	               {"memory_bw_gbps_max", RESULT_NUMBER});
 	return each_rank(run, true, false);
 }
 

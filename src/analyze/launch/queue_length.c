@@ -59,43 +59,39 @@ static bool write_summary(struct analysis_run *run, const struct event_table *ta
 
 enum ops_code analysis_queue_summary(struct analysis_run *run)
 {
-	static const char *const figures[] = {"queue_length_mean", "queue_length_std", "queue_length_min", "queue_length_25%",
-	                                      "queue_length_50%",  "queue_length_75%", "queue_length_max"};
 	struct result_table *table = &run->result.table;
 
-	result_column(table, "rank", RESULT_INTEGER);
-	result_column(table, "stream", RESULT_INTEGER);
-	result_column(table, "queue_length_count", RESULT_INTEGER);
-	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
-		result_column(table, figures[i], RESULT_NUMBER);
-	result_column(table, "device", RESULT_INTEGER);
+	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"stream", RESULT_INTEGER}, {"queue_length_count", RESULT_INTEGER},
+	               {"queue_length_mean", RESULT_NUMBER}, {"queue_length_std", RESULT_NUMBER},
+	               {"queue_length_min", RESULT_NUMBER}, {"queue_length_25%", RESULT_NUMBER},
+	               {"queue_length_50%", RESULT_NUMBER}, {"queue_length_75%", RESULT_NUMBER},
+	               {"queue_length_max", RESULT_NUMBER}, {"device", RESULT_INTEGER});
 	return each_rank(run, write_summary, 0);
 }
 
 /* --- over time ---------------------------------------------------------------------------------------------------- */
 
-static bool write_points(struct ops_json_writer *json, const struct event_table *table, const struct queues *queues)
+static bool write_points(struct analysis_run *run, const struct event_table *table, const struct queues *queues)
 {
 	struct result_table series = {0};
 
-	result_column(&series, "index", RESULT_INTEGER);
-	result_column(&series, "ts", RESULT_TIME);
-	result_column(&series, "device", RESULT_INTEGER);
-	result_column(&series, "stream", RESULT_INTEGER);
-	result_column(&series, "queue_length", RESULT_INTEGER);
+	RESULT_COLUMNS(&series, {"index", RESULT_INTEGER}, {"ts", RESULT_TIME}, {"pid", RESULT_INTEGER}, {"tid", RESULT_INTEGER},
+	               {"stream", RESULT_INTEGER}, {"queue_length", RESULT_INTEGER});
 	for (size_t i = 0; i < queues->points.count; i++) {
 		const struct queue_point *point = &queues->points.items[i];
+		const struct queue *queue = &queues->queues.items[point->queue];
 
 		result_integer(&series, table->rows[point->row].index);
-		result_time(&series, point->ts_ns);
-		result_integer(&series, queues->queues.items[point->queue].device);
-		result_integer(&series, queues->queues.items[point->queue].stream);
+		result_time(&series, point->ts_ns - run->events.first_ns);
+		result_integer(&series, queue->device);
+		result_integer(&series, queue->stream); /* that of a device's rows is their stream */
+		result_integer(&series, queue->stream);
 		result_integer(&series, point->length);
 	}
-	ops_json_key(json, "series");
-	result_table_json(&series, json);
+	ops_json_key(&run->result.json, "series");
+	result_table_json(&series, &run->result.json);
 	result_table_release(&series);
-	return !json->out->failed;
+	return !run->result.value.failed;
 }
 
 /* The last length of each stream; of two devices with the same stream that of the last. */
@@ -136,7 +132,7 @@ static bool write_series(struct analysis_run *run, const struct event_table *tab
 	ops_json_member(json, "points", (int64_t)queues->points.count);
 	ops_json_member(json, "max", most);
 	ops_json_member(json, "negative_points", negative);
-	done = write_final(json, queues) && (!with_points || write_points(json, table, queues));
+	done = write_final(json, queues) && (!with_points || write_points(run, table, queues));
 	ops_json_close(json, '}');
 	return done;
 }
@@ -208,14 +204,12 @@ enum ops_code analysis_full_queue(struct analysis_run *run)
 {
 	struct result_table *table = &run->result.table;
 	int64_t limit;
-	enum ops_code code = analysis_integer(run, "max_queue_length", &limit);
+	enum ops_code code = analysis_count(run, "max_queue_length", &limit);
 
 	if (code)
 		return code;
-	result_column(table, "rank", RESULT_INTEGER);
-	result_column(table, "stream", RESULT_INTEGER);
-	result_column(table, "duration_at_max_queue_length", RESULT_TIME);
-	result_column(table, "relative_duration_at_max_queue_length", RESULT_NUMBER);
-	result_column(table, "device", RESULT_INTEGER);
+	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"stream", RESULT_INTEGER},
+	               {"duration_at_max_queue_length", RESULT_TIME},
+	               {"relative_duration_at_max_queue_length", RESULT_NUMBER}, {"device", RESULT_INTEGER});
 	return each_rank(run, write_blocked, limit);
 }

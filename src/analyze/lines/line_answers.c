@@ -114,8 +114,7 @@ static void write_extent(struct ops_json_writer *json, const struct line_costs *
 
 	for (size_t row = 0; row < e->count; row++) {
 		last_ns = e->end_ns[row] > last_ns ? e->end_ns[row] : last_ns;
-		steps += e->kind[row] == OPS_EVENT_USER_ANNOTATION &&
-		         event_step_number(ops_trace_string(costs->trace, e->name[row]), &number);
+		steps += event_row_step(costs->trace, row, &number);
 	}
 	ops_json_member(json, "steps", steps);
 	ops_json_member_us(json, "duration_us", ops_difference(last_ns, first_ns));
@@ -140,10 +139,6 @@ static bool write_json(struct line_costs *costs, struct ops_buffer *out)
 
 static bool write_table(struct line_costs *costs, enum ops_lines_format format, size_t rows_max, struct ops_buffer *out)
 {
-	static const struct result_column columns[] = {
-		{"self", RESULT_TIME},   {"with_calls", RESULT_TIME}, {"device", RESULT_TIME},   {"allocated", RESULT_INTEGER},
-		{"calls", RESULT_INTEGER}, {"line", RESULT_INTEGER},  {"function", RESULT_TEXT}, {"file", RESULT_TEXT},
-	};
 	static const enum ops_analysis_format formats[] = {
 		[OPS_LINES_JSON] = OPS_ANALYSIS_JSON, [OPS_LINES_TEXT] = OPS_ANALYSIS_TEXT, [OPS_LINES_CSV] = OPS_ANALYSIS_CSV,
 		[OPS_LINES_MARKDOWN] = OPS_ANALYSIS_MARKDOWN};
@@ -152,8 +147,9 @@ static bool write_table(struct line_costs *costs, enum ops_lines_format format, 
 	bool done;
 
 	result_init(&result);
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		result_column(&result.table, columns[i].name, columns[i].type);
+	RESULT_COLUMNS(&result.table, {"self", RESULT_TIME}, {"with_calls", RESULT_TIME}, {"device", RESULT_TIME},
+	               {"allocated", RESULT_INTEGER}, {"calls", RESULT_INTEGER}, {"line", RESULT_INTEGER},
+	               {"function", RESULT_TEXT}, {"file", RESULT_TEXT});
 	for (size_t i = 0; order && i < costs->lines.count && (!rows_max || i < rows_max); i++) {
 		const struct line_cost *line = &costs->lines.items[order[i]];
 

@@ -73,6 +73,14 @@ static bool add_operation(struct meeting *meeting, const struct collective *item
 	return true;
 }
 
+static bool collect(struct collectives *collectives, const struct event_table *table)
+{
+	for (size_t i = 0; i < table->kept_count; i++)
+		if (table->rows[table->kept[i]].on_device && !collectives_add(collectives, table, table->kept[i], true))
+			return false;
+	return true;
+}
+
 /* Numbers a rank's operations by kind, in order of time. */
 static bool number(struct meeting *meeting, const struct event_table *table, size_t from, size_t rank)
 {
@@ -201,21 +209,12 @@ static void put_sums(struct meeting *meeting, const struct sums *sums)
 
 static void name_columns(struct result_table *out)
 {
-	static const char *const times[] = {"dur_mean", "transfer_mean", "skew_mean", "skew_max"};
-
-	result_column(out, "collective_name", RESULT_TEXT);
-	result_column(out, "msg_dtype", RESULT_TEXT);
-	result_column(out, "group_size", RESULT_INTEGER);
-	result_column(out, "process_group_name", RESULT_TEXT);
-	result_column(out, "process_group_ranks", RESULT_TEXT);
-	result_column(out, "ranks", RESULT_INTEGER);
-	result_column(out, "count", RESULT_INTEGER);
-	result_column(out, "bytes_mean", RESULT_NUMBER);
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		result_column(out, times[i], RESULT_TIME);
-	result_column(out, "algorithm_gb_per_s", RESULT_NUMBER);
-	result_column(out, "bus_gb_per_s", RESULT_NUMBER);
-	result_column(out, "last_rank", RESULT_INTEGER);
+	RESULT_COLUMNS(out, {"collective_name", RESULT_TEXT}, {"msg_dtype", RESULT_TEXT}, {"group_size", RESULT_INTEGER},
+	               {"process_group_name", RESULT_TEXT}, {"process_group_ranks", RESULT_TEXT}, {"ranks", RESULT_INTEGER},
+	               {"count", RESULT_INTEGER}, {"bytes_mean", RESULT_NUMBER}, {"dur_mean", RESULT_TIME},
+	               {"transfer_mean", RESULT_TIME}, {"skew_mean", RESULT_TIME}, {"skew_max", RESULT_TIME},
+	               {"algorithm_gb_per_s", RESULT_NUMBER}, {"bus_gb_per_s", RESULT_NUMBER},
+	               {"last_rank", RESULT_INTEGER});
 }
 
 static bool sum_up(struct meeting *meeting)
@@ -244,11 +243,12 @@ enum ops_code analysis_collective_bandwidth(struct analysis_run *run)
 	bool done = true;
 
 	name_columns(&run->result.table);
+	run->events.all_steps = true;
 	for (size_t i = 0; done && i < run->count; i++) {
 		const struct event_table *table = analysis_table(run, i);
 		size_t from = meeting.collectives.items.count;
 
-		done = table && collectives_add(&meeting.collectives, table, true) && number(&meeting, table, from, i);
+		done = table && collect(&meeting.collectives, table) && number(&meeting, table, from, i);
 	}
 	done = done && sum_up(&meeting);
 	collectives_release(&meeting.collectives);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/events/event_query.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
@@ -53,7 +54,7 @@ static uint32_t text(struct collectives *collectives, const struct event_table *
 	return ops_intern_add(&collectives->texts, scratch->size ? scratch->bytes : "", scratch->size);
 }
 
-static bool add(struct collectives *collectives, const struct event_table *table, uint32_t row, bool unnamed)
+bool collectives_add(struct collectives *collectives, const struct event_table *table, uint32_t row, bool unnamed)
 {
 	static const char *const keys[COLLECTIVE_TEXT_COUNT] = {"Collective name", "dtype", "Process Group Name",
 	                                                        "Process Group Description", "Process Group Ranks"};
@@ -83,14 +84,6 @@ static bool add(struct collectives *collectives, const struct event_table *table
 		                                  .elements_in = integer(table, source, "In msg nelems"),
 		                                  .elements_out = integer(table, source, "Out msg nelems")};
 	return collective != NULL;
-}
-
-bool collectives_add(struct collectives *collectives, const struct event_table *table, bool unnamed)
-{
-	for (uint32_t row = 0; row < table->count; row++)
-		if (table->rows[row].on_device && !add(collectives, table, row, unnamed))
-			return false;
-	return true;
 }
 
 void collectives_release(struct collectives *collectives)
@@ -161,16 +154,10 @@ static int compare_sums(const void *a, const void *b, void *collectives)
 static void write_sums(struct result_table *out, const struct collectives *collectives, const struct sums *sums,
                        size_t count)
 {
-	result_column(out, "collective_name", RESULT_TEXT);
-	result_column(out, "msg_dtype", RESULT_TEXT);
-	result_column(out, "group_size", RESULT_INTEGER);
-	result_column(out, "process_group_name", RESULT_TEXT);
-	result_column(out, "process_group_desc", RESULT_TEXT);
-	result_column(out, "process_group_ranks", RESULT_TEXT);
-	result_column(out, "count", RESULT_INTEGER);
-	result_column(out, "dur", RESULT_TIME);
-	result_column(out, "in_msg_nelems", RESULT_INTEGER);
-	result_column(out, "out_msg_nelems", RESULT_INTEGER);
+	RESULT_COLUMNS(out, {"collective_name", RESULT_TEXT}, {"msg_dtype", RESULT_TEXT}, {"group_size", RESULT_INTEGER},
+	               {"process_group_name", RESULT_TEXT}, {"process_group_desc", RESULT_TEXT},
+	               {"process_group_ranks", RESULT_TEXT}, {"count", RESULT_INTEGER}, {"dur", RESULT_TIME},
+	               {"in_msg_nelems", RESULT_INTEGER}, {"out_msg_nelems", RESULT_INTEGER});
 	for (size_t i = 0; i < count; i++) {
 		struct collective_kind kind = collective_kind(collectives, sums[i].kind);
 
@@ -186,15 +173,22 @@ static void write_sums(struct result_table *out, const struct collectives *colle
 	}
 }
 
-/* One rank's table; false when memory is out. */
+static bool find(struct collectives *collectives, const struct event_set *set, const struct event_table *table,
+                 struct event_query *filter)
+{
+	for (size_t i = 0; i < table->kept_count; i++)
+		if (event_query_holds(filter, set, table, &table->rows[table->kept[i]]) &&
+		    !collectives_add(collectives, table, table->kept[i], false))
+			return false;
+	return !event_query_failed(filter);
+}
+
+/* A rank's table; false when memory is out. */
 static bool sum_up(struct collectives *collectives, const struct event_table *table, struct ops_json_writer *json)
 {
 	struct result_table out = {0};
-	struct sums *sums;
+	struct sums *sums = ops_alloc_zeroed(collectives->kinds.count + 1, sizeof(*sums));
 
-	if (!collectives_add(collectives, table, false))
-		return false;
-	sums = ops_alloc_zeroed(collectives->kinds.count + 1, sizeof(*sums));
 	if (!sums)
 		return false;
 	for (size_t i = 0; i < collectives->items.count; i++) {
@@ -216,27 +210,31 @@ static bool sum_up(struct collectives *collectives, const struct event_table *ta
 	return true;
 }
 
+static enum ops_code write_rank(struct analysis_run *run, size_t rank, struct ops_string filter_text)
+{
+	const struct event_table *table = analysis_table(run, rank);
+	struct collectives collectives = {0};
+	struct event_query filter = {0};
+	enum ops_code code = table ? event_query_parse(&filter, filter_text, run->error) : analysis_failed(run);
+
+	analysis_rank_key(&run->result.json, run->ranks[rank].rank);
+	if (!code && !(find(&collectives, &run->events, table, &filter) && sum_up(&collectives, table, &run->result.json)))
+		code = analysis_failed(run);
+	collectives_release(&collectives);
+	event_query_release(&filter);
+	return code;
+}
+
 enum ops_code analysis_nccl_collectives(struct analysis_run *run)
 {
-	static const char filter_text[] = "\"collective_name != '' and stream != -1\"";
-	struct ops_json_slice filter = analysis_arg(run, "filter");
-	struct ops_json_writer *json = &run->result.json;
+	struct ops_buffer filter = {0};
+	enum ops_code code = analysis_text(run, "filter", &filter);
 
-	if (!ops_json_slice_is(filter, filter_text))
-		return ops_fault(run->error, OPS_INVALID, "option 'filter' of nccl_collectives has but one value: %s",
-		                 filter_text);
-	ops_json_open(json, '{');
-	for (size_t i = 0; i < run->count; i++) {
-		const struct event_table *table = analysis_table(run, i);
-		struct collectives collectives = {0};
-		bool done;
-
-		analysis_rank_key(json, run->ranks[i].rank);
-		done = table && sum_up(&collectives, table, json);
-		collectives_release(&collectives);
-		if (!done)
-			return analysis_failed(run);
-	}
-	ops_json_close(json, '}');
-	return OPS_OK;
+	run->events.all_steps = true;
+	ops_json_open(&run->result.json, '{');
+	for (size_t i = 0; !code && i < run->count; i++)
+		code = write_rank(run, i, (struct ops_string){filter.size ? filter.bytes : "", filter.size});
+	ops_json_close(&run->result.json, '}');
+	ops_buffer_release(&filter);
+	return code;
 }

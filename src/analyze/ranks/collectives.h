@@ -33,9 +33,9 @@ struct collectives {
 	struct ops_buffer scratch;
 };
 
-/* Adds those of a table. With `unnamed`, device work that communicates counts even if its arguments say nothing: then its
- * kernel's name is what tells it from others. False when memory is out. */
-bool collectives_add(struct collectives *collectives, const struct event_table *table, bool unnamed);
+/* Adds a row of the table if it is one: if its arguments say so, or with `unnamed` also if it communicates; then its kernel's
+ * name is what tells it from others. False when memory is out. */
+bool collectives_add(struct collectives *collectives, const struct event_table *table, uint32_t row, bool unnamed);
 void collectives_release(struct collectives *collectives);
 
 struct collective_kind collective_kind(const struct collectives *collectives, uint32_t kind);

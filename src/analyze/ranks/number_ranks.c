@@ -1,11 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which rank each trace of a run is of.
+ * Which rank each trace of a run is of: what it says itself, what its file's name does, or what is left.
  */
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include <opstrobe/analyses.h>
+#include "analyze/analysis.h"
+
+#define KEY "distributedInfo"
+
+/* --- what a trace says ------------------------------------------------------------------------------------------------ */
+
+static bool digits(const char *text, int64_t *ret_number)
+{
+	int count = 0;
+
+	for (*ret_number = 0; text[count] >= '0' && text[count] <= '9' && count < 9; count++)
+		*ret_number = *ret_number * 10 + (text[count] - '0');
+	return count > 0;
+}
+
+static int64_t rank_of_name(const char *path)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const char *at = strstr(name, "rank");
+	int64_t number;
+
+	if (at) {
+		at += 4;
+		at += *at == '-' || *at == '_';
+		if (digits(at, &number))
+			return number;
+	}
+	for (at = name; *at; at++)
+		if (*at == '_' && digits(at + 1, &number) && at[1 + strspn(at + 1, "0123456789")] == '.')
+			return number;
+	return -1;
+}
+
+/* What a trace says of its process among the others; empty: nothing. */
+static struct ops_string distributed_info(const struct ops_trace *trace)
+{
+	struct ops_string key, json;
+
+	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
+		ops_trace_metadata(trace, i, &key, &json);
+		if (ops_string_is(key, KEY) && json.size && json.bytes[0] == '{')
+			return json;
+	}
+	return (struct ops_string){"", 0};
+}
+
+int64_t ops_trace_rank(const struct ops_trace *trace, const char *path)
+{
+	struct ops_string info = distributed_info(trace);
+	struct ops_json_walk cursor = ops_json_walk(info.bytes, info.size);
+	struct ops_json_slice member, value;
+	int64_t rank;
+
+	while (ops_json_next_member(&cursor, &member, &value))
+		if (ops_json_slice_is(member, "rank") && ops_json_slice_integer(value, &rank) && rank >= 0)
+			return rank;
+	return path ? rank_of_name(path) : -1;
+}
+
+enum ops_code ops_trace_set_rank(struct ops_trace *trace, int64_t rank, struct ops_error *error)
+{
+	struct ops_string info = distributed_info(trace);
+	struct ops_json_walk cursor = ops_json_walk(info.bytes, info.size);
+	struct ops_json_slice member, value;
+	struct ops_buffer out = {0};
+	enum ops_code code;
+
+	if (rank < 0)
+		return ops_fault(error, OPS_INVALID, "there is no rank %lld", (long long)rank);
+	ops_buffer_printf(&out, "{\"rank\":%lld", (long long)rank);
+	while (ops_json_next_member(&cursor, &member, &value)) {
+		if (ops_json_slice_is(member, "rank"))
+			continue;
+		ops_buffer_append_text(&out, ",\"");
+		ops_buffer_append(&out, member.bytes, member.size);
+		ops_buffer_append_text(&out, "\":");
+		ops_buffer_append(&out, value.bytes, value.size);
+	}
+	ops_buffer_append_text(&out, "}");
+	code = out.failed ? ops_fault_memory(error)
+	                  : ops_trace_set_metadata(trace, KEY, strlen(KEY), out.bytes, out.size, error);
+	ops_buffer_release(&out);
+	return code;
+}
+
+/* --- a run ------------------------------------------------------------------------------------------------------------ */
 
 static bool is_taken(const struct ops_rank *ranks, size_t count, int64_t rank)
 {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/events/event_list.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "trace/order.h"
@@ -262,6 +263,19 @@ static bool write_rank(struct ops_json_writer *json, const struct lists *lists)
 	return true;
 }
 
+static void put_work(struct analysis_run *run, const struct lists *lists)
+{
+	const struct event_table *table = lists->table;
+
+	for (size_t i = 0; i < lists->work_count; i++) {
+		event_list_put(&run->result.table, &run->events, table, &table->rows[lists->work[i]]);
+		if (lists->label[i] == OPS_NONE)
+			result_text(&run->result.table, (struct ops_string){"", 0});
+		else
+			result_text(&run->result.table, event_name(table, &table->rows[lists->label[i]]));
+	}
+}
+
 static bool is_annotated(const struct event_table *table)
 {
 	for (size_t row = 0; row < table->count; row++)
@@ -274,9 +288,15 @@ static bool is_annotated(const struct event_table *table)
 enum ops_code analysis_annotated_kernels(struct analysis_run *run)
 {
 	struct ops_json_writer *json = &run->result.json;
-	enum ops_code code = OPS_OK;
-	bool annotated = false;
+	bool annotated = false, kernels;
+	enum ops_code code = analysis_bool(run, "kernels", &kernels);
 
+	if (code)
+		return code;
+	if (kernels) {
+		event_list_columns(&run->result.table);
+		result_column(&run->result.table, "user_annotation", RESULT_TEXT);
+	}
 	ops_json_open(json, '{');
 	for (size_t i = 0; !code && i < run->count; i++) {
 		const struct event_table *table = analysis_table(run, i);
@@ -287,6 +307,8 @@ enum ops_code analysis_annotated_kernels(struct analysis_run *run)
 		annotated |= is_annotated(table);
 		if (!collect(&lists, table) || !label_all(&lists) || !write_rank(json, &lists))
 			code = ops_fault_memory(run->error);
+		if (!code && kernels)
+			put_work(run, &lists);
 		release(&lists);
 	}
 	ops_json_close(json, '}');

@@ -129,8 +129,24 @@ static bool find_streams(const struct event_table *table, uint32_t *stream_of, u
 	return done;
 }
 
-static bool write_rank(struct result_table *out, const struct event_table *table, int64_t delay_ns, bool statistics)
+/* Whether the option `streams` has it. */
+static bool is_wanted(struct ops_json_slice streams, int64_t stream)
 {
+	struct ops_json_walk walk = ops_json_walk(streams.bytes, streams.size);
+	struct ops_json_slice item;
+	int64_t number;
+
+	if (ops_json_slice_is(streams, "null") || (ops_json_slice_integer(streams, &number) && number == stream))
+		return true;
+	while (ops_json_next_element(&walk, &item))
+		if (ops_json_slice_integer(item, &number) && number == stream)
+			return true;
+	return false;
+}
+
+static bool write_rank(struct analysis_run *run, const struct event_table *table, int64_t delay_ns, bool statistics)
+{
+	struct ops_json_slice streams = analysis_arg(run, "streams");
 	uint32_t *stream_of = ops_alloc_zeroed(table->count + 1, sizeof(*stream_of));
 	uint32_t *rows = ops_alloc_zeroed(table->kept_count + 1, sizeof(*rows));
 	struct order order = {table, stream_of};
@@ -146,9 +162,11 @@ static bool write_rank(struct result_table *out, const struct event_table *table
 
 		for (end = i; end < count && stream_of[rows[end]] == stream_of[rows[i]];)
 			end++;
+		if (!is_wanted(streams, row->stream))
+			continue;
 		done = file_stream(table, rows + i, end - i, delay_ns, sums);
 		if (done)
-			write_stream(out, table->rank, &stream, sums, statistics);
+			write_stream(&run->result.table, table->rank, &stream, sums, statistics);
 		for (int at = 0; at < CATEGORY_COUNT; at++)
 			numbers_release(&sums[at].intervals_us);
 	}
@@ -159,20 +177,16 @@ static bool write_rank(struct result_table *out, const struct event_table *table
 
 static void add_columns(struct result_table *table, bool statistics)
 {
-	static const char *const figures[] = {"mean", "std", "min", "25%", "50%", "75%", "max"};
-
 	if (statistics)
 		result_column(table, "idle_category", RESULT_TEXT);
-	result_column(table, "rank", RESULT_INTEGER);
-	result_column(table, "stream", RESULT_INTEGER);
+	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"stream", RESULT_INTEGER});
 	if (statistics) {
-		result_column(table, "count", RESULT_INTEGER);
-		for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
-			result_column(table, figures[i], RESULT_NUMBER);
+		RESULT_COLUMNS(table, {"count", RESULT_INTEGER}, {"mean", RESULT_NUMBER}, {"std", RESULT_NUMBER},
+		               {"min", RESULT_NUMBER}, {"25%", RESULT_NUMBER}, {"50%", RESULT_NUMBER}, {"75%", RESULT_NUMBER},
+		               {"max", RESULT_NUMBER});
 	} else {
-		result_column(table, "idle_category", RESULT_TEXT);
-		result_column(table, "idle_time", RESULT_TIME);
-		result_column(table, "idle_time_ratio", RESULT_NUMBER);
+		RESULT_COLUMNS(table, {"idle_category", RESULT_TEXT}, {"idle_time", RESULT_TIME},
+		               {"idle_time_ratio", RESULT_NUMBER});
 	}
 	result_column(table, "device", RESULT_INTEGER);
 }
@@ -186,6 +200,8 @@ static enum ops_code run_idle(struct analysis_run *run, bool statistics)
 	if (!code && !(fabs(delay_us) < 9e15))
 		code = ops_fault(run->error, OPS_INVALID, "option 'consecutive_kernel_delay' is too large");
 	if (!code)
+		code = analysis_list(run, "streams");
+	if (!code)
 		code = analysis_ranks(run, &ranks, &count);
 	if (code)
 		return code;
@@ -193,7 +209,7 @@ static enum ops_code run_idle(struct analysis_run *run, bool statistics)
 	for (size_t i = 0; !code && i < count; i++) {
 		const struct event_table *table = analysis_table(run, ranks[i]);
 
-		if (!table || !write_rank(&run->result.table, table, (int64_t)(delay_us * 1000), statistics))
+		if (!table || !write_rank(run, table, (int64_t)(delay_us * 1000), statistics))
 			code = analysis_failed(run);
 	}
 	ops_free(ranks);

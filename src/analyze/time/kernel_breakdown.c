@@ -112,9 +112,7 @@ enum ops_code analysis_kernels_by_type(struct analysis_run *run)
 	bool memory;
 	enum ops_code code = analysis_bool(run, "include_memory_kernels", &memory);
 
-	result_column(table, "kernel_type", RESULT_TEXT);
-	result_column(table, "sum", RESULT_TIME);
-	result_column(table, "percentage", RESULT_NUMBER);
+	RESULT_COLUMNS(table, {"kernel_type", RESULT_TEXT}, {"sum", RESULT_TIME}, {"percentage", RESULT_NUMBER});
 	for (size_t i = 0; !code && i < run->count; i++) {
 		const struct event_table *events = analysis_table(run, i);
 
@@ -172,12 +170,8 @@ static int by_rank_name(const void *a, const void *b)
 
 static void write_sums(struct result_table *table, const struct name_sums *sums, bool typed)
 {
-	result_column(table, "name", RESULT_TEXT);
-	result_column(table, "sum (us)", RESULT_TIME);
-	result_column(table, "max (us)", RESULT_TIME);
-	result_column(table, "min (us)", RESULT_TIME);
-	result_column(table, "stddev", RESULT_NUMBER);
-	result_column(table, "mean (us)", RESULT_NUMBER);
+	RESULT_COLUMNS(table, {"name", RESULT_TEXT}, {"sum (us)", RESULT_TIME}, {"max (us)", RESULT_TIME},
+	               {"min (us)", RESULT_TIME}, {"stddev", RESULT_NUMBER}, {"mean (us)", RESULT_NUMBER});
 	if (typed)
 		result_column(table, "kernel_type", RESULT_TEXT);
 	result_column(table, "rank", RESULT_INTEGER);
@@ -227,9 +221,11 @@ static bool add_rows(struct name_sums *sums, const struct event_table *table, wa
 
 static enum ops_code take_limits(const struct analysis_run *run, struct name_limits *limits)
 {
-	enum ops_code code = analysis_integer(run, "num_kernels", &limits->names);
+	enum ops_code code = analysis_count(run, "num_kernels", &limits->names);
 
 	limits->allowed = analysis_arg(run, "allowlist_patterns");
+	if (!code)
+		code = analysis_texts(run, "allowlist_patterns");
 	return code ? code : analysis_number(run, "duration_ratio", &limits->ratio);
 }
 
@@ -239,8 +235,12 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 	struct name_limits limits;
 	bool memory, done = true;
 	struct ops_json_slice order = analysis_arg(run, "order");
+	bool by_rank = ops_json_slice_is(order, "\"rank,kernel_type,sum desc,name\"");
 	enum ops_code code = take_limits(run, &limits);
 
+	if (!code && !by_rank && !ops_json_slice_is(order, "\"kernel_type,name,rank\""))
+		code = ops_fault(run->error, OPS_INVALID, "option 'order' must be 'kernel_type,name,rank' or "
+		                                          "'rank,kernel_type,sum desc,name'");
 	if (!code)
 		code = analysis_bool(run, "include_memory_kernels", &memory);
 	for (size_t i = 0; !code && done && i < run->count; i++) {
@@ -256,7 +256,7 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 		code = analysis_failed(run);
 	if (!code && sums.items.count)
 		qsort(sums.items.items, sums.items.count, sizeof(*sums.items.items),
-		      ops_json_slice_is(order, "\"rank,kernel_type,sum desc,name\"") ? by_rank_type_sum : by_type_name_rank);
+		      by_rank ? by_rank_type_sum : by_type_name_rank);
 	if (!code)
 		write_sums(&run->result.table, &sums, true);
 	name_sums_release(&sums);

@@ -33,14 +33,10 @@ enum ops_code analysis_temporal_breakdown(struct analysis_run *run)
 	struct result_table *table = &run->result.table;
 	bool done = true;
 
-	result_column(table, "rank", RESULT_INTEGER);
-	result_column(table, "idle_time(us)", RESULT_TIME);
-	result_column(table, "compute_time(us)", RESULT_TIME);
-	result_column(table, "non_compute_time(us)", RESULT_TIME);
-	result_column(table, "kernel_time(us)", RESULT_TIME);
-	result_column(table, "idle_time_pctg", RESULT_NUMBER);
-	result_column(table, "compute_time_pctg", RESULT_NUMBER);
-	result_column(table, "non_compute_time_pctg", RESULT_NUMBER);
+	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"idle_time(us)", RESULT_TIME}, {"compute_time(us)", RESULT_TIME},
+	               {"non_compute_time(us)", RESULT_TIME}, {"kernel_time(us)", RESULT_TIME},
+	               {"idle_time_pctg", RESULT_NUMBER}, {"compute_time_pctg", RESULT_NUMBER},
+	               {"non_compute_time_pctg", RESULT_NUMBER});
 	for (size_t i = 0; done && i < run->count; i++) {
 		const struct event_table *events = analysis_table(run, i);
 		struct view_spans all = {0}, compute = {0};
@@ -61,8 +57,7 @@ enum ops_code analysis_comm_comp_overlap(struct analysis_run *run)
 	struct result_table *table = &run->result.table;
 	bool done = true;
 
-	result_column(table, "rank", RESULT_INTEGER);
-	result_column(table, "comp_comm_overlap_pctg", RESULT_NUMBER);
+	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"comp_comm_overlap_pctg", RESULT_NUMBER});
 	for (size_t i = 0; done && i < run->count; i++) {
 		const struct event_table *events = analysis_table(run, i);
 		struct view_spans communication = {0}, compute = {0};

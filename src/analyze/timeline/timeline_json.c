@@ -61,24 +61,15 @@ void timeline_write_flow(const struct ops_timeline *timeline, struct ops_json_wr
 
 /* --- the whole ------------------------------------------------------------------------------------------------------ */
 
-/* Traces of 2021 have steps as operators. Their copies on devices are no steps. */
-static bool is_step(const struct ops_timeline *timeline, uint32_t row)
+static void write_steps(const struct ops_timeline *timeline, struct ops_json_writer *json)
 {
 	const struct ops_events *events = timeline->events;
 	int64_t number;
 
-	return (events->kind[row] == OPS_EVENT_USER_ANNOTATION || events->kind[row] == OPS_EVENT_CPU_OP) &&
-	       event_step_number(ops_trace_string(timeline->trace, events->name[row]), &number);
-}
-
-static void write_steps(const struct ops_timeline *timeline, struct ops_json_writer *json)
-{
-	const struct ops_events *events = timeline->events;
-
 	ops_json_key(json, "steps");
 	ops_json_open(json, '[');
 	for (uint32_t row = 0; row < events->count; row++) {
-		if (!is_step(timeline, row))
+		if (!event_row_step(timeline->trace, row, &number))
 			continue;
 		ops_json_open(json, '{');
 		timeline_write_string(timeline, json, "name", events->name[row]);

@@ -23,7 +23,7 @@ static bool add_device(struct ops_views *views, struct ops_json_slice object)
 	if (!device)
 		return false;
 	*device = (struct view_device){.id = (int64_t)views->devices.count - 1, .memory_bytes = -1, .major = -1,
-	                               .minor = -1, .sm_count = -1};
+	                               .minor = -1, .sm_count = -1, .warp_size = -1};
 	while (ops_json_next_member(&walk, &key, &value)) {
 		if (ops_json_slice_is(key, "id"))
 			ops_json_slice_integer(value, &device->id);
@@ -37,6 +37,8 @@ static bool add_device(struct ops_views *views, struct ops_json_slice object)
 			ops_json_slice_integer(value, &device->minor);
 		else if (ops_json_slice_is(key, "numSms"))
 			ops_json_slice_integer(value, &device->sm_count);
+		else if (ops_json_slice_is(key, "warpSize"))
+			ops_json_slice_integer(value, &device->warp_size);
 	}
 	return true;
 }

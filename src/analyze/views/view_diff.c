@@ -109,24 +109,25 @@ static bool root_list(const struct view_diff_tree *side, struct list *list)
 	return true;
 }
 
-static bool add_operator(struct comparer *comparer, int which, const struct view_node *node, struct view_map *table)
+/* `table` finds the names in `operators`. */
+static bool add_operator(struct comparer *comparer, int which, const struct view_node *node, struct view_map *table,
+                         struct view_diff_operators *operators)
 {
 	const struct ops_views *views = comparer->sides[which].views;
-	struct view_diff *diff = comparer->diff;
 	struct ops_string name = view_row_name(views, node->row);
 	uint32_t key = ops_intern_add(&comparer->keys, name.bytes, name.size);
-	uint32_t *at = key == OPS_INTERN_NONE ? NULL : view_map_slot(table, key, (uint32_t)diff->operators.count);
+	uint32_t *at = key == OPS_INTERN_NONE ? NULL : view_map_slot(table, key, (uint32_t)operators->count);
 	struct view_diff_operator *operator;
 
 	if (!at)
 		return false;
-	if (*at == diff->operators.count) {
-		operator = OPS_ARRAY_PUSH(&diff->operators);
+	if (*at == operators->count) {
+		operator = OPS_ARRAY_PUSH(operators);
 		if (!operator)
 			return false;
 		*operator = (struct view_diff_operator){.name = name};
 	}
-	operator = &diff->operators.items[*at];
+	operator = &operators->items[*at];
 	operator->sides[which].calls++;
 	view_add(&operator->sides[which].host_total_ns, view_duration(views, node->row));
 	view_add(&operator->sides[which].host_self_ns, view_host_self_ns(views, node));
@@ -158,7 +159,7 @@ static bool count_operators(struct comparer *comparer, int which, const uint32_t
 		name = views->events->name[node->row];
 		*ret_names += side->marks[name] != side->mark;
 		side->marks[name] = side->mark;
-		done = done && (!table || add_operator(comparer, which, node, table));
+		done = done && (!table || add_operator(comparer, which, node, table, &comparer->diff->root_operators));
 	}
 	OPS_ARRAY_RELEASE(&todo);
 	return done;
@@ -321,6 +322,33 @@ static bool compare_roots(struct comparer *comparer)
 	return done;
 }
 
+/* Those of every thread that begin in a step, or all where there are no steps. */
+static bool add_all_operators(struct comparer *comparer, int which, struct view_map *table)
+{
+	const struct view_diff_tree *tree = &comparer->sides[which];
+	const struct ops_views *views = tree->views;
+
+	for (uint32_t i = 0; i < views->nodes.count; i++) {
+		const struct view_node *node = &views->nodes.items[i];
+
+		if (node->kept != i || !view_is_operator(views, node) ||
+		    (tree->steps.count && view_diff_step_at(tree, view_start(views, node->row)) == OPS_NONE))
+			continue;
+		if (!add_operator(comparer, which, node, table, &comparer->diff->operators))
+			return false;
+	}
+	return true;
+}
+
+static bool compare_all_operators(struct comparer *comparer)
+{
+	struct view_map table = {0};
+	bool done = add_all_operators(comparer, 0, &table) && add_all_operators(comparer, 1, &table);
+
+	view_map_release(&table);
+	return done;
+}
+
 static int compare_operators(const void *a, const void *b)
 {
 	const struct view_diff_operator *left = a, *right = b;
@@ -328,6 +356,12 @@ static int compare_operators(const void *a, const void *b)
 	int order = memcmp(left->name.bytes, right->name.bytes, shorter);
 
 	return order ? order : (left->name.size > right->name.size) - (left->name.size < right->name.size);
+}
+
+static void sort_operators(struct view_diff_operators *operators)
+{
+	if (operators->count)
+		qsort(operators->items, operators->count, sizeof(*operators->items), compare_operators);
 }
 
 /* --- steps ---------------------------------------------------------------------------------------------------------- */
@@ -377,9 +411,10 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	done = ops_views_init(&diff->views[0], base);
 	done = ops_views_init(&diff->views[1], experiment) && done;
 	done = done && view_diff_tree_init(&comparer.sides[0], &diff->views[0], &comparer.keys) &&
-	       view_diff_tree_init(&comparer.sides[1], &diff->views[1], &comparer.keys) && compare_roots(&comparer);
-	if (done && diff->operators.count)
-		qsort(diff->operators.items, diff->operators.count, sizeof(*diff->operators.items), compare_operators);
+	       view_diff_tree_init(&comparer.sides[1], &diff->views[1], &comparer.keys) && compare_roots(&comparer) &&
+	       compare_all_operators(&comparer);
+	sort_operators(&diff->root_operators);
+	sort_operators(&diff->operators);
 	for (int side = 0; side < 2; side++)
 		diff->steps[side] = noise_of(&diff->views[side]);
 	judge(diff, options);
@@ -397,5 +432,6 @@ void view_diff_release(struct view_diff *diff)
 	ops_views_release(&diff->views[0]);
 	ops_views_release(&diff->views[1]);
 	OPS_ARRAY_RELEASE(&diff->pairs);
+	OPS_ARRAY_RELEASE(&diff->root_operators);
 	OPS_ARRAY_RELEASE(&diff->operators);
 }

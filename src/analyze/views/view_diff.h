@@ -35,6 +35,12 @@ struct view_diff_operator {
 	} sides[2];
 };
 
+struct view_diff_operators {
+	struct view_diff_operator *items; /* by name */
+	size_t count;
+	size_t capacity;
+};
+
 struct view_diff_noise {
 	size_t steps;
 	double mean_ns;
@@ -46,7 +52,8 @@ struct view_diff {
 	size_t nodes;              /* pairs in all, the root included */
 	struct view_diff_pair root;
 	OPS_ARRAY(struct view_diff_pair) pairs; /* right below the root */
-	OPS_ARRAY(struct view_diff_operator) operators; /* by name */
+	struct view_diff_operators root_operators; /* of the main thread, as the plugin had them */
+	struct view_diff_operators operators;      /* of all threads: those of the backward pass, too (F17) */
 	struct view_diff_noise steps[2];
 	struct ops_diff_verdict verdict;
 };

@@ -52,6 +52,32 @@ static void write_operator(struct ops_json_writer *json, const struct view_diff_
 	ops_json_close(json, '}');
 }
 
+static void write_operators(struct ops_json_writer *json, const char *key, const struct view_diff_operators *operators)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < operators->count; i++)
+		write_operator(json, &operators->items[i]);
+	ops_json_close(json, ']');
+}
+
+/* What the average step is spent on: two classes of loaders are no pair, but the time of loading is (F17). */
+static void write_categories(struct ops_json_writer *json, const struct view_diff *diff)
+{
+	ops_json_key(json, "categories");
+	ops_json_open(json, '{');
+	for (int i = 0; i < VIEW_TIME_COUNT; i++) {
+		ops_json_key(json, view_category_name((enum view_category)i));
+		ops_json_open(json, '{');
+		for (int side = 0; side < 2; side++) {
+			ops_json_key(json, side ? "right" : "left");
+			ops_json_number(json, view_step_average_ns(&diff->views[side], (enum view_category)i) / 1000);
+		}
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, '}');
+}
+
 static void write_steps(struct ops_json_writer *json, const struct view_diff *diff)
 {
 	ops_json_key(json, "steps");
@@ -67,6 +93,7 @@ static void write_steps(struct ops_json_writer *json, const struct view_diff *di
 		ops_json_number(json, diff->steps[side].deviation_ns / 1000);
 		ops_json_close(json, '}');
 	}
+	write_categories(json, diff);
 	ops_json_key(json, "change_ratio");
 	ops_json_number(json, diff->verdict.change_ratio);
 	ops_json_key(json, "noise_ratio");
@@ -105,10 +132,7 @@ void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out)
 		ops_json_close(&json, '}');
 	}
 	ops_json_close(&json, ']');
-	ops_json_key(&json, "root_operators");
-	ops_json_open(&json, '[');
-	for (size_t i = 0; i < diff->operators.count; i++)
-		write_operator(&json, &diff->operators.items[i]);
-	ops_json_close(&json, ']');
+	write_operators(&json, "root_operators", &diff->root_operators);
+	write_operators(&json, "operators", &diff->operators);
 	ops_json_close(&json, '}');
 }

@@ -95,6 +95,22 @@ static void append_verdict(struct ops_buffer *out, const struct view_diff *diff,
 	ops_buffer_printf(out, "\n%s\n", diff->verdict.regression ? "regression" : "no regression");
 }
 
+/* What has a place in either side's average step. */
+static void append_categories(struct ops_buffer *out, const struct view_diff *diff, bool markdown)
+{
+	if (!diff->steps[0].steps || !diff->steps[1].steps)
+		return;
+	append_head(out, markdown, "a step's time");
+	for (int i = 0; i < VIEW_TIME_COUNT; i++) {
+		const char *name = view_category_name((enum view_category)i);
+		int64_t left_ns = (int64_t)view_step_average_ns(&diff->views[0], (enum view_category)i);
+		int64_t right_ns = (int64_t)view_step_average_ns(&diff->views[1], (enum view_category)i);
+
+		if (left_ns || right_ns)
+			append_row(out, markdown, (struct ops_string){name, strlen(name)}, left_ns, right_ns);
+	}
+}
+
 /* That of the side that has one. */
 static struct ops_string name_of(const struct view_diff_pair *pair)
 {
@@ -107,6 +123,7 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, struct op
 
 	out->failed |= !order;
 	append_verdict(out, diff, markdown);
+	append_categories(out, diff, markdown);
 	if (diff->pairs.count)
 		append_head(out, markdown, "in the steps");
 	for (size_t i = 0; i < diff->pairs.count && i < ROWS_MAX; i++) {
@@ -137,16 +154,12 @@ static void put_change(struct result_table *table, const char *view, struct ops_
 
 void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 {
-	static const char *const numbers[] = {"base_us", "new_us"};
 	struct result result;
 	struct result_table *table = &result.table;
 
 	result_init(&result);
-	result_column(table, "view", RESULT_TEXT);
-	result_column(table, "name", RESULT_TEXT);
-	for (int side = 0; side < 2; side++)
-		result_column(table, numbers[side], RESULT_TIME);
-	result_column(table, "change_percent", RESULT_NUMBER);
+	RESULT_COLUMNS(table, {"view", RESULT_TEXT}, {"name", RESULT_TEXT}, {"base_us", RESULT_TIME},
+	               {"new_us", RESULT_TIME}, {"change_percent", RESULT_NUMBER});
 	if (diff->steps[0].steps && diff->steps[1].steps)
 		put_change(table, "average step", (struct ops_string){"total", 5}, (int64_t)diff->steps[0].mean_ns,
 		           (int64_t)diff->steps[1].mean_ns);

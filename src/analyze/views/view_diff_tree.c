@@ -104,8 +104,7 @@ static bool find_steps(struct view_diff_tree *tree)
 	return true;
 }
 
-/* The step that something begins in, or OPS_NONE. */
-static uint32_t step_at(const struct view_diff_tree *tree, int64_t start_ns)
+uint32_t view_diff_step_at(const struct view_diff_tree *tree, int64_t start_ns)
 {
 	size_t low = 0, high = tree->steps.count;
 
@@ -138,7 +137,7 @@ static uint32_t parent_of(const struct view_diff_tree *tree, uint32_t at)
 	/* Where its first node was, or, if that is another thread, in the step. */
 	first = backward->first;
 	return view_diff_track(tree, first) == view_diff_track(tree, at) ? tree->views->nodes.items[first].parent
-	                                                                 : step_at(tree, backward->start_ns);
+	                                                                 : view_diff_step_at(tree, backward->start_ns);
 }
 
 static int compare_starts(const void *a, const void *b, void *context)

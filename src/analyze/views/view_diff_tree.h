@@ -31,6 +31,8 @@ static inline const struct view_node *view_diff_node(const struct view_diff_tree
 	return at < tree->views->nodes.count ? &tree->views->nodes.items[at] : NULL;
 }
 
+/* The step that something begins in, or OPS_NONE. */
+uint32_t view_diff_step_at(const struct view_diff_tree *tree, int64_t start_ns);
 uint32_t view_diff_track(const struct view_diff_tree *tree, uint32_t at);
 int64_t view_diff_host_ns(const struct view_diff_tree *tree, uint32_t at);
 int64_t view_diff_device_ns(const struct view_diff_tree *tree, uint32_t at);

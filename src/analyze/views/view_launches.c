@@ -55,27 +55,47 @@ static bool add_launch(struct linker *linker, uint32_t row)
 	       view_map_add(&linker->correlations, (uint64_t)correlation[row], (uint32_t)views->launches.count - 1);
 }
 
-static bool collect(struct linker *linker)
+/* Whether the row is a node that its external id names. */
+static bool is_named(const struct ops_views *views, uint32_t row)
+{
+	return views->node_of[row] != OPS_NONE && views->events->id && views->events->id[row] &&
+	       views->parts[row] != VIEW_MODULE && views->parts[row] != VIEW_LAUNCH && !is_device(views->parts[row]);
+}
+
+/* Makes room for all that is to be collected. */
+static bool reserve(struct linker *linker)
 {
 	struct ops_views *views = linker->views;
 	const struct ops_events *events = views->events;
+	struct view_map_keys ids = {0}, correlations = {0};
 	size_t devices = 0, launches = 0;
-	bool done;
 
 	for (uint32_t row = 0; row < events->count; row++) {
-		devices += is_device(views->parts[row]);
-		launches += views->parts[row] == VIEW_LAUNCH;
-	}
-	done = OPS_ARRAY_RESERVE(&views->device_events, devices) && OPS_ARRAY_RESERVE(&views->launches, launches);
-	for (uint32_t row = 0; done && row < events->count; row++) {
-		uint32_t node = views->node_of[row];
+		bool launch = views->parts[row] == VIEW_LAUNCH;
 
+		devices += is_device(views->parts[row]);
+		launches += launch;
+		if (launch && events->correlation && events->correlation[row] >= 0)
+			view_map_keys_add(&correlations, (uint64_t)events->correlation[row]);
+		if (is_named(views, row))
+			view_map_keys_add(&ids, events->id[row]);
+	}
+	return OPS_ARRAY_RESERVE(&views->device_events, devices) && OPS_ARRAY_RESERVE(&views->launches, launches) &&
+	       view_map_expect(&linker->nodes, &ids) && view_map_expect(&linker->correlations, &correlations);
+}
+
+static bool collect(struct linker *linker)
+{
+	struct ops_views *views = linker->views;
+	bool done = reserve(linker);
+
+	for (uint32_t row = 0; done && row < views->events->count; row++) {
 		if (is_device(views->parts[row]))
 			done = add_device_event(views, row);
 		else if (views->parts[row] == VIEW_LAUNCH)
 			done = add_launch(linker, row);
-		else if (node != OPS_NONE && events->id && events->id[row] && views->parts[row] != VIEW_MODULE)
-			done = view_map_add(&linker->nodes, events->id[row], node);
+		else if (is_named(views, row))
+			done = view_map_add(&linker->nodes, views->events->id[row], views->node_of[row]);
 	}
 	return done;
 }

@@ -4,11 +4,30 @@
  */
 #include "analyze/views/view_map.h"
 
+#include <string.h>
+
 #include <opstrobe/trace.h>
 
 #include "base/alloc.h"
 
 #define FIRST_SLOTS 64u
+
+/* Places for each key that is expected: still less than slots take. */
+#define PLACES_MAX 4u
+
+bool view_map_expect(struct view_map *map, const struct view_map_keys *keys)
+{
+	if (!keys->count || keys->high - keys->low >= (uint64_t)keys->count * PLACES_MAX)
+		return true;
+	map->dense_count = keys->high - keys->low + 1;
+	map->low = keys->low;
+	map->dense = ops_realloc_array(NULL, map->dense_count, sizeof(*map->dense));
+	if (map->dense)
+		memset(map->dense, 0xff, map->dense_count * sizeof(*map->dense));
+	else
+		map->dense_count = 0;
+	return map->dense != NULL;
+}
 
 static size_t place(const struct view_map *map, uint64_t key)
 {
@@ -23,8 +42,9 @@ static size_t place(const struct view_map *map, uint64_t key)
 /* At most half of the slots are taken. */
 static bool grow(struct view_map *map)
 {
-	struct view_map bigger = {.slot_count = map->slot_count ? map->slot_count * 2 : FIRST_SLOTS, .count = map->count};
+	struct view_map bigger = *map;
 
+	bigger.slot_count = map->slot_count ? map->slot_count * 2 : FIRST_SLOTS;
 	bigger.slots = ops_alloc_zeroed(bigger.slot_count, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return false;
@@ -40,6 +60,12 @@ uint32_t *view_map_slot(struct view_map *map, uint64_t key, uint32_t value)
 {
 	size_t at;
 
+	if (key - map->low < map->dense_count) {
+		uint32_t *dense = &map->dense[key - map->low];
+
+		*dense = *dense == OPS_NONE ? value : *dense;
+		return dense;
+	}
 	if (map->count * 2 >= map->slot_count && !grow(map))
 		return NULL;
 	at = place(map, key);
@@ -59,6 +85,8 @@ uint32_t view_map_find(const struct view_map *map, uint64_t key)
 {
 	size_t at;
 
+	if (key - map->low < map->dense_count)
+		return map->dense[key - map->low];
 	if (!map->slot_count)
 		return OPS_NONE;
 	at = place(map, key);
@@ -68,5 +96,6 @@ uint32_t view_map_find(const struct view_map *map, uint64_t key)
 void view_map_release(struct view_map *map)
 {
 	ops_free(map->slots);
+	ops_free(map->dense);
 	*map = (struct view_map){0};
 }

@@ -19,7 +19,27 @@ struct view_map {
 	struct view_map_slot *slots; /* open addressing; a power of two of them */
 	size_t slot_count;
 	size_t count;
+	uint32_t *dense; /* by key less `low`: values of keys that are known to lie close together, OPS_NONE for none */
+	uint64_t low;
+	uint64_t dense_count;
 };
+
+/* What keys there will be. Zero-initialised is none. */
+struct view_map_keys {
+	uint64_t low, high;
+	size_t count;
+};
+
+static inline void view_map_keys_add(struct view_map_keys *keys, uint64_t key)
+{
+	keys->low = !keys->count || key < keys->low ? key : keys->low;
+	keys->high = !keys->count || key > keys->high ? key : keys->high;
+	keys->count++;
+}
+
+/* For a map that is empty: where the keys lie close together, as numbers do that a program counted up, each has its place,
+ * next to those before and after it. The map holds no value OPS_NONE then. False when memory is out. */
+bool view_map_expect(struct view_map *map, const struct view_map_keys *keys);
 
 /* Keeps the value that a key has already. False when memory is out. */
 bool view_map_add(struct view_map *map, uint64_t key, uint32_t value);

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/views/view_text.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 
@@ -69,11 +68,14 @@ static bool judge_utilization(struct ops_views *views, struct recommendations *f
 	return true;
 }
 
+/* Names tell tensor cores of NVIDIA's alone. */
 static void judge_amp(const struct ops_views *views, struct recommendations *found)
 {
 	double eligible = view_tensor_cores_eligible(views);
+	const struct view_device *device = views->devices.items;
 
-	if (views->devices.count && views->devices.items[0].major >= 7 && view_tensor_cores_used(views) == 0 && eligible > 0)
+	if (views->devices.count && device->major >= 7 && device->warp_size != 64 && view_tensor_cores_used(views) == 0 &&
+	    eligible > 0)
 		found->eligible_pct = 100 * eligible;
 }
 
@@ -181,43 +183,6 @@ bool view_write_recommendations(struct ops_views *views, struct ops_json_writer 
 	if (!isnan(found.memory_pct))
 		write_memory(json, &found);
 	ops_json_close(json, ']');
-	OPS_ARRAY_RELEASE(&found.idle_gpus);
-	return done;
-}
-
-/* --- text ----------------------------------------------------------------------------------------------------------- */
-
-static void put_shares(struct page *page, const struct recommendations *found)
-{
-	if (!isnan(found->loader_pct))
-		ops_buffer_printf(&page->out, "  %.1f %% of a step is data loading: let more workers do it ahead\n", found->loader_pct);
-	if (found->prefer_ddp)
-		ops_buffer_append_text(&page->out, "  DistributedDataParallel is faster than DataParallel\n");
-	if (found->prefer_nccl)
-		ops_buffer_append_text(&page->out, "  NCCL is the fastest backend for these devices\n");
-	if (!isnan(found->communication_pct))
-		ops_buffer_printf(&page->out, "  %.1f %% of a step is communication: larger batches, compressed gradients\n",
-		                  found->communication_pct);
-	if (found->idle_gpus.count)
-		ops_buffer_printf(&page->out, "  %zu of %zu devices compute%s less than half of the time\n", found->idle_gpus.count,
-		                  page->views->gpus.count, found->idle_gpus.count == 1 ? "s" : "");
-	if (!isnan(found->eligible_pct))
-		ops_buffer_printf(&page->out, "  %.0f %% of kernel time could use tensor cores, and none does: torch.autocast\n",
-		                  found->eligible_pct);
-	if (!isnan(found->memory_pct))
-		ops_buffer_printf(&page->out, "  device %u has held %.1f %% of its %.1f GiB: torch.utils.checkpoint\n",
-		                  found->memory_device, found->memory_pct, found->memory_gib);
-}
-
-bool page_recommendations(struct page *page)
-{
-	struct recommendations found;
-	bool done = judge(page->views, &found);
-
-	page_title(page, "advice");
-	ops_buffer_append_text(&page->out, "\n");
-	put_shares(page, &found);
-	ops_buffer_append_text(&page->out, "  opstrobe advise says what to change, at which line, and what that gains\n");
 	OPS_ARRAY_RELEASE(&found.idle_gpus);
 	return done;
 }

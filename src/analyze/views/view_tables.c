@@ -41,19 +41,12 @@ static void name_kernel_columns(struct result_table *table, bool by_operator)
 {
 	result_column(table, "name", RESULT_TEXT);
 	if (by_operator) {
-		result_column(table, "operator", RESULT_TEXT);
-		result_column(table, "grid", RESULT_TEXT);
-		result_column(table, "block", RESULT_TEXT);
+		RESULT_COLUMNS(table, {"operator", RESULT_TEXT}, {"grid", RESULT_TEXT}, {"block", RESULT_TEXT});
 	}
-	result_column(table, "calls", RESULT_INTEGER);
-	result_column(table, "total_us", RESULT_TIME);
-	result_column(table, "percent", RESULT_NUMBER);
-	result_column(table, "mean_us", RESULT_TIME);
-	result_column(table, "min_us", RESULT_TIME);
-	result_column(table, "max_us", RESULT_TIME);
-	result_column(table, "blocks_per_sm", RESULT_NUMBER);
-	result_column(table, "occupancy_percent", RESULT_NUMBER);
-	result_column(table, "tensor_cores", RESULT_TEXT);
+	RESULT_COLUMNS(table, {"calls", RESULT_INTEGER}, {"total_us", RESULT_TIME}, {"percent", RESULT_NUMBER},
+	               {"mean_us", RESULT_TIME}, {"min_us", RESULT_TIME}, {"max_us", RESULT_TIME},
+	               {"blocks_per_sm", RESULT_NUMBER}, {"occupancy_percent", RESULT_NUMBER},
+	               {"tensor_cores", RESULT_TEXT});
 }
 
 static void put_kernel(void *context, const struct view_kernel_row *row)
@@ -93,20 +86,11 @@ static bool fill_kernels(const struct filler *filler, const struct ops_trace *tr
 
 static void name_module_columns(struct result_table *table)
 {
-	static const char *const times[] = {"host_us", "backward_us", "device_us", "backward_device_us"};
-
-	result_column(table, "path", RESULT_TEXT);
-	result_column(table, "class", RESULT_TEXT);
-	result_column(table, "depth", RESULT_INTEGER);
-	result_column(table, "calls", RESULT_INTEGER);
-	result_column(table, "parameters", RESULT_INTEGER);
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		result_column(table, times[i], RESULT_TIME);
-	result_column(table, "self_host_us", RESULT_TIME);
-	result_column(table, "self_device_us", RESULT_TIME);
-	result_column(table, "flops", RESULT_INTEGER);
-	result_column(table, "cpu_memory_bytes", RESULT_INTEGER);
-	result_column(table, "device_memory_bytes", RESULT_INTEGER);
+	RESULT_COLUMNS(table, {"path", RESULT_TEXT}, {"class", RESULT_TEXT}, {"depth", RESULT_INTEGER},
+	               {"calls", RESULT_INTEGER}, {"parameters", RESULT_INTEGER}, {"host_us", RESULT_TIME},
+	               {"backward_us", RESULT_TIME}, {"device_us", RESULT_TIME}, {"backward_device_us", RESULT_TIME},
+	               {"self_host_us", RESULT_TIME}, {"self_device_us", RESULT_TIME}, {"flops", RESULT_INTEGER},
+	               {"cpu_memory_bytes", RESULT_INTEGER}, {"device_memory_bytes", RESULT_INTEGER});
 }
 
 static void put_module(const struct filler *filler, const struct ops_module_row *row)
@@ -147,13 +131,9 @@ static bool fill_modules(const struct filler *filler, const struct ops_trace *tr
 
 static void name_memory_columns(struct result_table *table)
 {
-	result_column(table, "device", RESULT_TEXT);
-	result_column(table, "held_by", RESULT_TEXT);
-	result_column(table, "name", RESULT_TEXT);
-	result_column(table, "line", RESULT_INTEGER);
-	result_column(table, "bytes", RESULT_INTEGER);
-	result_column(table, "percent", RESULT_NUMBER);
-	result_column(table, "blocks", RESULT_INTEGER);
+	RESULT_COLUMNS(table, {"device", RESULT_TEXT}, {"held_by", RESULT_TEXT}, {"name", RESULT_TEXT},
+	               {"line", RESULT_INTEGER}, {"bytes", RESULT_INTEGER}, {"percent", RESULT_NUMBER},
+	               {"blocks", RESULT_INTEGER});
 }
 
 static void put_share(const struct filler *filler, const struct ops_memory_peak *peak, const char *by,
@@ -225,12 +205,8 @@ static bool fill_memory(const struct filler *filler, const struct ops_trace *tra
 
 static void name_overview_columns(struct result_table *table)
 {
-	result_column(table, "view", RESULT_TEXT);
-	result_column(table, "name", RESULT_TEXT);
-	result_column(table, "calls", RESULT_INTEGER);
-	result_column(table, "total_us", RESULT_TIME);
-	result_column(table, "self_us", RESULT_TIME);
-	result_column(table, "device_us", RESULT_TIME);
+	RESULT_COLUMNS(table, {"view", RESULT_TEXT}, {"name", RESULT_TEXT}, {"calls", RESULT_INTEGER},
+	               {"total_us", RESULT_TIME}, {"self_us", RESULT_TIME}, {"device_us", RESULT_TIME});
 }
 
 static void put_overview(const struct filler *filler, const char *view, struct ops_string name, uint64_t calls,

@@ -408,7 +408,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char 
 		put_faults(&page);
 		put_steps(&page);
 		done = page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_communication(&page) &&
-		       page_modules(&page) && page_memory(&page) && (page.markdown || page_recommendations(&page));
+		       page_modules(&page) && page_memory(&page);
 	}
 	ops_views_release(&views);
 	page.out.failed |= !done;

@@ -71,6 +71,5 @@ bool page_kernels(struct page *page);
 bool page_memory(struct page *page);
 bool page_communication(struct page *page);
 bool page_modules(struct page *page);
-bool page_recommendations(struct page *page);
 
 #endif

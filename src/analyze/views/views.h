@@ -166,6 +166,7 @@ struct view_device {
 	int64_t major;
 	int64_t minor;
 	int64_t sm_count;
+	int64_t warp_size; /* 64: AMD's, which have matrix cores under other names */
 };
 
 struct ops_views {

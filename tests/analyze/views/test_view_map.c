@@ -35,6 +35,35 @@ static void finds(void **state)
 	view_map_release(&map);
 }
 
+/* Of keys close together, some of which come again, and some that were not foreseen. */
+static void keys_close_together(void **state)
+{
+	struct view_map map = {0}, sparse = {0};
+	struct view_map_keys keys = {0}, far_apart = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < KEYS; i++) {
+		view_map_keys_add(&keys, UINT64_MAX - 3 * i);
+		view_map_keys_add(&far_apart, (uint64_t)i << 32);
+	}
+	assert_true(view_map_expect(&map, &keys));
+	assert_non_null(map.dense);
+	assert_true(view_map_expect(&sparse, &far_apart));
+	assert_null(sparse.dense);
+	for (uint32_t i = 0; i < KEYS; i++) {
+		assert_true(view_map_add(&map, UINT64_MAX - 3 * i, i));
+		assert_true(view_map_add(&map, UINT64_MAX - 3 * i, 7));
+		assert_true(view_map_add(&map, i, i + 1));
+	}
+	for (uint32_t i = 0; i < KEYS; i++) {
+		assert_int_equal(view_map_find(&map, UINT64_MAX - 3 * i), i);
+		assert_int_equal(view_map_find(&map, UINT64_MAX - 3 * i - 1), OPS_NONE);
+		assert_int_equal(view_map_find(&map, i), i + 1);
+	}
+	view_map_release(&map);
+	view_map_release(&sparse);
+}
+
 static void fill(void *context)
 {
 	struct view_map map = {0};
@@ -56,7 +85,11 @@ static void survives_failures(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(finds), cmocka_unit_test(survives_failures)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds),
+		cmocka_unit_test(keys_close_together),
+		cmocka_unit_test(survives_failures),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

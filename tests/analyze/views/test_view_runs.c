@@ -140,6 +140,38 @@ static void spec_10_backward_of_modules(void **state)
 	release(traces, 2);
 }
 
+/* F17: without modules, too, the backward pass is compared; and the time of loading, whichever class loads. */
+static void spec_18_f17_all_threads(void **state)
+{
+	static const char rows[] = VIEW_STEP(1, 0, 100) LOADER(0, 20) VIEW_OP("a", 30, 10, 1) ENGINE("A", 50, 10)
+		VIEW_ROW("cpu_op", "mul", 1, 2, 52, 4, "") VIEW_ROW("cpu_op", "late", 1, 2, 120, 4, "");
+	static const char other[] = VIEW_STEP(1, 0, 100)
+		VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Other.__next__", 1, 1, 0, 5, "") VIEW_OP("a", 30, 10, 1)
+		ENGINE("A", 50, 30) VIEW_ROW("cpu_op", "mul", 1, 2, 52, 24, "");
+	struct ops_worker traces[] = {worker(rows, ""), worker(other, "")};
+	struct ops_diff_options options = {.format = OPS_DIFF_MARKDOWN};
+	const char *all;
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, NULL, &text, &size, NULL, NULL), OPS_OK);
+	assert_has(text, "\"dataloader\":{\"left\":20,\"right\":5}");
+	all = strstr(text, ",\"operators\":[");
+	assert_non_null(all);
+	assert_has(all, "{\"name\":\"mul\",\"left\":{\"calls\":1,\"host_total\":4,\"host_self\":4,\"device_total\":0,"
+	                "\"device_self\":0},\"right\":{\"calls\":1,\"host_total\":24,");
+	assert_has_not(all, "\"late\""); /* after the step */
+	text[all - text] = 0;
+	assert_has_not(text, "\"mul\""); /* the plugin's table is the main thread's */
+	ops_free_views(text);
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, NULL, NULL), OPS_OK);
+	assert_has(text, "| mul | 0.004 | 0.024 | +500.0 % |");
+	assert_has(text, "| dataloader | 0.020 | 0.005 | -75.0 % |");
+	ops_free_views(text);
+	release(traces, 2);
+}
+
 static void work(void *context)
 {
 	const struct ops_worker *workers = context;
@@ -212,6 +244,7 @@ int main(void)
 		cmocka_unit_test(spec_12_workers_that_do_not_talk),
 		cmocka_unit_test(spec_13_pairs),
 		cmocka_unit_test(spec_10_backward_of_modules),
+		cmocka_unit_test(spec_18_f17_all_threads),
 		cmocka_unit_test(traces_from_a_source),
 		cmocka_unit_test(survives_failures),
 	};

@@ -213,6 +213,20 @@ static void spec_5_thresholds(void **state)
 	ops_free_views(text);
 }
 
+/* Names tell tensor cores of NVIDIA's alone: AMD's capability 9 is none of theirs. */
+static void spec_5_tensor_cores_are_nvidias(void **state)
+{
+	static const char mm[] = KERNEL_OF("aten::mm", "Cijk_Ailk_Bljk_BBS_BH_MT64x16x64_MI16x16x1", 0, 1);
+	char *text = scene_views(mm, "\"deviceProperties\":[{\"id\":0,\"computeMajor\":9,\"warpSize\":32}],");
+
+	(void)state;
+	assert_has(text, "\"id\":\"ENABLE_AMP\"");
+	ops_free_views(text);
+	text = scene_views(mm, "\"deviceProperties\":[{\"id\":0,\"computeMajor\":9,\"warpSize\":64}],");
+	assert_has_not(text, "\"id\":\"ENABLE_AMP\"");
+	ops_free_views(text);
+}
+
 /* A trace in which everything occurs. */
 static const char everything[] =
 	VIEW_STEP(1, 0, 400) VIEW_OP("a", 0, 100, 1) VIEW_OP("aten::mm", 10, 20, 2) VIEW_CALL(12, 5, 2, 9)
@@ -404,6 +418,7 @@ int main(void)
 		cmocka_unit_test(spec_9_memory),
 		cmocka_unit_test(spec_10_modules),
 		cmocka_unit_test(spec_5_thresholds),
+		cmocka_unit_test(spec_5_tensor_cores_are_nvidias),
 		cmocka_unit_test(spec_12_collectives_take_their_kernels_time),
 		cmocka_unit_test(text_for_eyes),
 		cmocka_unit_test(tables),

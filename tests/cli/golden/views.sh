@@ -38,3 +38,4 @@ opstrobe diff --gate much base.json new.json
 echo "[$?]"
 opstrobe diff base.json
 echo "[$?]"
+opstrobe views "$GOLDEN/../../../web/tests/traces/train.pt.trace.json.gz" | sed -n '/^advice/,$p'

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading an expression into nodes, by recursive descent. Each node knows the type of its value as far as columns tell it, so
+ * that what makes no sense is refused before a row is looked at.
+ */
+#include "analyze/events/event_query.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#define NODES_MAX 1000 /* so deep at most does a row's evaluation go down */
+#define DEPTH_MAX 100  /* of brackets */
+#define NUMBER_MAX 64
+
+struct parser {
+	struct event_query *query;
+	const char *start, *at, *end;
+	unsigned depth;
+	struct ops_error *error;
+	enum ops_code code;
+};
+
+/* What a level of precedence knows. */
+struct sign {
+	const char *text;
+	enum query_op op;
+};
+
+static uint32_t parse_or(struct parser *parser);
+static uint32_t parse_sum(struct parser *parser);
+static uint32_t parse_unary(struct parser *parser);
+
+/* --- errors and nodes ------------------------------------------------------------------------------------------------ */
+
+static uint32_t fail(struct parser *parser, const char *what)
+{
+	size_t left = (size_t)(parser->end - parser->at);
+
+	if (!parser->code)
+		parser->code = ops_fault(parser->error, OPS_INVALID, "expression: %s at character %zu%s%.*s%s", what,
+		                         (size_t)(parser->at - parser->start) + 1, left ? ": '" : ", its end",
+		                         (int)(left < 20 ? left : 20), parser->at, left ? "'" : "");
+	return OPS_NONE;
+}
+
+static uint32_t fail_memory(struct parser *parser)
+{
+	if (!parser->code)
+		parser->code = ops_fault_memory(parser->error);
+	return OPS_NONE;
+}
+
+static struct query_node *node_at(const struct parser *parser, uint32_t node)
+{
+	return &parser->query->nodes.items[node];
+}
+
+static uint32_t add_node(struct parser *parser, enum query_op op, enum query_type type, uint32_t left, uint32_t right)
+{
+	struct query_node *node;
+
+	if (parser->code)
+		return OPS_NONE;
+	if (parser->query->nodes.count == NODES_MAX)
+		return fail(parser, "it is too long");
+	node = OPS_ARRAY_PUSH(&parser->query->nodes);
+	if (!node)
+		return fail_memory(parser);
+	*node = (struct query_node){.op = op, .type = type, .left = left, .right = right, .items = OPS_NONE};
+	return (uint32_t)(parser->query->nodes.count - 1);
+}
+
+static uint32_t add_constant(struct parser *parser, struct query_value value)
+{
+	uint32_t node = add_node(parser, QUERY_CONSTANT, value.type, OPS_NONE, OPS_NONE);
+
+	if (!parser->code)
+		node_at(parser, node)->value = value;
+	return node;
+}
+
+/* Refuses a node of a type that is known to be another one. */
+static bool is_of_type(struct parser *parser, uint32_t node, enum query_type type, const char *otherwise)
+{
+	if (parser->code)
+		return false;
+	if (node_at(parser, node)->type == type || node_at(parser, node)->type == QUERY_ANY)
+		return true;
+	fail(parser, otherwise);
+	return false;
+}
+
+/* --- words ----------------------------------------------------------------------------------------------------------- */
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static void skip_space(struct parser *parser)
+{
+	while (parser->at < parser->end && strchr(" \t\r\n", *parser->at) && *parser->at)
+		parser->at++;
+}
+
+/* A sign, or a word that no letter follows. */
+static bool take(struct parser *parser, const char *text)
+{
+	size_t size = strlen(text);
+
+	skip_space(parser);
+	if (parser->code || (size_t)(parser->end - parser->at) < size || memcmp(parser->at, text, size) != 0)
+		return false;
+	if (is_letter(*text) && parser->at + size < parser->end && (is_letter(parser->at[size]) || is_digit(parser->at[size])))
+		return false;
+	parser->at += size;
+	return true;
+}
+
+static void expect(struct parser *parser, const char *text, const char *otherwise)
+{
+	if (!take(parser, text))
+		fail(parser, otherwise);
+}
+
+static struct ops_string take_word(struct parser *parser)
+{
+	struct ops_string word = {parser->at, 0};
+
+	while (parser->at < parser->end && (is_letter(*parser->at) || is_digit(*parser->at)))
+		parser->at++;
+	word.size = (size_t)(parser->at - word.bytes);
+	return word;
+}
+
+/* What stands between two of `quote`; a backslash takes the next character as it is. NULL after a failure. */
+static const char *take_quoted(struct parser *parser, char quote, size_t *ret_size)
+{
+	const char *from = ++parser->at;
+	char *copy;
+	size_t size = 0;
+
+	while (parser->at < parser->end && *parser->at != quote)
+		parser->at += *parser->at == '\\' && parser->end - parser->at > 1 ? 2 : 1;
+	if (parser->at >= parser->end) {
+		fail(parser, "a quote is not closed");
+		return NULL;
+	}
+	copy = ops_arena_copy(&parser->query->arena, from, (size_t)(parser->at - from));
+	if (!copy) {
+		fail_memory(parser);
+		return NULL;
+	}
+	for (const char *c = from; c < parser->at; c++) {
+		if (*c == '\\' && (c[1] == quote || c[1] == '\\')) /* others are a regular expression's own */
+			c++;
+		copy[size++] = *c;
+	}
+	copy[size] = '\0';
+	parser->at++;
+	*ret_size = size;
+	return copy;
+}
+
+/* --- atoms ----------------------------------------------------------------------------------------------------------- */
+
+static uint32_t parse_text(struct parser *parser)
+{
+	struct query_value value = {.type = QUERY_TEXT};
+
+	value.text.bytes = take_quoted(parser, *parser->at, &value.text.size);
+	return add_constant(parser, value);
+}
+
+static uint32_t parse_number(struct parser *parser)
+{
+	struct query_value value = {.type = QUERY_NUMBER};
+	char digits[NUMBER_MAX], *end;
+	size_t size = 0;
+
+	while (parser->at + size < parser->end && size < NUMBER_MAX - 1) {
+		char c = parser->at[size], before = size ? parser->at[size - 1] : ' ';
+
+		if (!is_digit(c) && c != '.' && c != 'e' && c != 'E' && !((c == '+' || c == '-') && (before == 'e' || before == 'E')))
+			break;
+		digits[size++] = c;
+	}
+	digits[size] = '\0';
+	value.number = strtod(digits, &end);
+	if (end == digits || *end || !isfinite(value.number))
+		return fail(parser, "there is no such number");
+	parser->at += size;
+	return add_constant(parser, value);
+}
+
+static uint32_t parse_argument(struct parser *parser)
+{
+	size_t size;
+	const char *key = take_quoted(parser, '`', &size);
+	uint32_t node = add_node(parser, QUERY_ARGUMENT, QUERY_ANY, OPS_NONE, OPS_NONE);
+
+	if (!parser->code)
+		node_at(parser, node)->key = key;
+	return node;
+}
+
+static uint32_t parse_column(struct parser *parser)
+{
+	const char *from = parser->at;
+	struct ops_string word = take_word(parser);
+	const struct query_column *column = query_column_find(word);
+	uint32_t node;
+
+	if (!column) {
+		parser->at = from;
+		return fail(parser, "there is no column of this name (write `arguments` in backticks)");
+	}
+	node = add_node(parser, QUERY_COLUMN, column->type, OPS_NONE, OPS_NONE);
+	if (!parser->code)
+		node_at(parser, node)->column = column;
+	return node;
+}
+
+/* Behind its bracket. */
+static uint32_t parse_list(struct parser *parser)
+{
+	uint32_t list = add_node(parser, QUERY_CONSTANT, QUERY_LIST, OPS_NONE, OPS_NONE), last = OPS_NONE;
+
+	while (!parser->code && !take(parser, "]")) {
+		uint32_t item = parse_sum(parser), link;
+
+		if (!parser->code && node_at(parser, item)->type == QUERY_LIST)
+			fail(parser, "a list stands in a list before this");
+		link = add_node(parser, QUERY_CONSTANT, QUERY_ANY, item, OPS_NONE);
+		if (parser->code)
+			break;
+		if (last == OPS_NONE)
+			node_at(parser, list)->items = link;
+		else
+			node_at(parser, last)->right = link;
+		last = link;
+		if (!take(parser, ",")) {
+			expect(parser, "]", "a comma or ']' is missing");
+			break;
+		}
+	}
+	return list;
+}
+
+static uint32_t parse_atom(struct parser *parser)
+{
+	uint32_t node;
+
+	skip_space(parser);
+	if (parser->code || parser->at == parser->end)
+		return fail(parser, "a value is missing");
+	if (parser->depth++ == DEPTH_MAX)
+		return fail(parser, "there are too many brackets");
+	if (take(parser, "(")) {
+		node = parse_or(parser);
+		expect(parser, ")", "a ')' is missing");
+	} else if (take(parser, "[")) {
+		node = parse_list(parser);
+	} else if (take(parser, "true") || take(parser, "True")) {
+		node = add_constant(parser, (struct query_value){.type = QUERY_TRUTH, .number = 1});
+	} else if (take(parser, "false") || take(parser, "False")) {
+		node = add_constant(parser, (struct query_value){.type = QUERY_TRUTH});
+	} else if (*parser->at == '"' || *parser->at == '\'') {
+		node = parse_text(parser);
+	} else if (*parser->at == '`') {
+		node = parse_argument(parser);
+	} else if (is_digit(*parser->at) || *parser->at == '.') {
+		node = parse_number(parser);
+	} else if (is_letter(*parser->at)) {
+		node = parse_column(parser);
+	} else {
+		node = fail(parser, "this is no value");
+	}
+	parser->depth--;
+	return node;
+}
+
+/* --- methods --------------------------------------------------------------------------------------------------------- */
+
+static void compile(struct parser *parser, uint32_t node, const char *pattern)
+{
+	regex_t *compiled = ops_alloc_zeroed(1, sizeof(*compiled));
+
+	if (!compiled) {
+		fail_memory(parser);
+	} else if (regcomp(compiled, pattern, REG_EXTENDED)) {
+		ops_free(compiled);
+		fail(parser, "before this is no regular expression");
+	} else {
+		node_at(parser, node)->pattern = compiled;
+	}
+}
+
+static uint32_t parse_method(struct parser *parser, uint32_t of)
+{
+	static const struct sign methods[] = {{"contains", QUERY_CONTAINS}, {"match", QUERY_MATCH}, {"startswith", QUERY_STARTS},
+	                                      {"endswith", QUERY_ENDS},     {"isin", QUERY_IN}};
+	const struct sign *method = NULL;
+	uint32_t argument, node;
+
+	if (take(parser, "str"))
+		expect(parser, ".", "a '.' is missing");
+	for (size_t i = 0; !method && i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (take(parser, methods[i].text))
+			method = &methods[i];
+	if (!method)
+		return fail(parser, "there are only contains, match, startswith, endswith and isin");
+	expect(parser, "(", "a '(' is missing");
+	argument = parse_atom(parser);
+	expect(parser, ")", "a ')' is missing");
+	if (method->op == QUERY_IN) {
+		is_of_type(parser, argument, QUERY_LIST, "isin takes a list");
+		return add_node(parser, QUERY_IN, QUERY_TRUTH, of, argument);
+	}
+	if (!is_of_type(parser, of, QUERY_TEXT, "only a text has this"))
+		return OPS_NONE;
+	if (node_at(parser, argument)->op != QUERY_CONSTANT || node_at(parser, argument)->type != QUERY_TEXT)
+		return fail(parser, "a text in quotes is missing");
+	node = add_node(parser, method->op, QUERY_TRUTH, of, argument);
+	if (!parser->code && (method->op == QUERY_CONTAINS || method->op == QUERY_MATCH))
+		compile(parser, node, node_at(parser, argument)->value.text.bytes);
+	return node;
+}
+
+static uint32_t parse_postfix(struct parser *parser)
+{
+	uint32_t node = parse_atom(parser);
+
+	while (take(parser, "."))
+		node = parse_method(parser, node);
+	return node;
+}
+
+/* --- arithmetic ------------------------------------------------------------------------------------------------------- */
+
+static const struct sign *take_sign(struct parser *parser, const struct sign *signs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (take(parser, signs[i].text))
+			return &signs[i];
+	return NULL;
+}
+
+#define TAKE_SIGN(parser, signs) take_sign(parser, signs, sizeof(signs) / sizeof((signs)[0]))
+
+static uint32_t add_sum(struct parser *parser, enum query_op op, uint32_t left, uint32_t right)
+{
+	if (!is_of_type(parser, left, QUERY_NUMBER, "only numbers are reckoned with; before this") ||
+	    !is_of_type(parser, right, QUERY_NUMBER, "only numbers are reckoned with; before this"))
+		return OPS_NONE;
+	return add_node(parser, op, QUERY_NUMBER, left, right);
+}
+
+static uint32_t parse_unary(struct parser *parser)
+{
+	uint32_t node;
+
+	if (!take(parser, "-"))
+		return parse_postfix(parser);
+	if (parser->depth++ == DEPTH_MAX)
+		return fail(parser, "there are too many signs");
+	node = parse_unary(parser);
+	parser->depth--;
+	return is_of_type(parser, node, QUERY_NUMBER, "only numbers have a sign")
+	               ? add_node(parser, QUERY_NEGATE, QUERY_NUMBER, node, OPS_NONE)
+	               : OPS_NONE;
+}
+
+static uint32_t parse_product(struct parser *parser)
+{
+	static const struct sign signs[] = {
+		{"*", QUERY_MULTIPLY}, {"//", QUERY_FLOOR}, {"/", QUERY_DIVIDE}, {"%", QUERY_REMAINDER}};
+	const struct sign *sign;
+	uint32_t node = parse_unary(parser);
+
+	while (!parser->code && (sign = TAKE_SIGN(parser, signs)))
+		node = add_sum(parser, sign->op, node, parse_unary(parser));
+	return node;
+}
+
+static uint32_t parse_sum(struct parser *parser)
+{
+	static const struct sign signs[] = {{"+", QUERY_ADD}, {"-", QUERY_SUBTRACT}};
+	const struct sign *sign;
+	uint32_t node = parse_product(parser);
+
+	while (!parser->code && (sign = TAKE_SIGN(parser, signs)))
+		node = add_sum(parser, sign->op, node, parse_product(parser));
+	return node;
+}
+
+/* --- comparisons ----------------------------------------------------------------------------------------------------- */
+
+static bool take_not_in(struct parser *parser)
+{
+	const char *at = parser->at;
+
+	if (take(parser, "not") && take(parser, "in"))
+		return true;
+	parser->at = at;
+	return false;
+}
+
+static void check_comparison(struct parser *parser, enum query_op op, uint32_t left, uint32_t right)
+{
+	enum query_type a, b;
+
+	if (parser->code)
+		return;
+	a = node_at(parser, left)->type;
+	b = node_at(parser, right)->type;
+	if (op == QUERY_IN || op == QUERY_NOT_IN) {
+		if (a == QUERY_LIST || (b != QUERY_LIST && b != QUERY_TEXT && b != QUERY_ANY) || (b == QUERY_TEXT && a != QUERY_TEXT && a != QUERY_ANY))
+			fail(parser, "'in' takes a list, or two texts; before this");
+	} else if (a == QUERY_LIST || b == QUERY_LIST || (a != b && a != QUERY_ANY && b != QUERY_ANY)) {
+		fail(parser, "two values of different types are compared before this");
+	}
+}
+
+static uint32_t parse_comparison(struct parser *parser)
+{
+	static const struct sign signs[] = {{"==", QUERY_EQUAL},      {"!=", QUERY_UNEQUAL}, {"<=", QUERY_LESS_EQUAL},
+	                                    {">=", QUERY_MORE_EQUAL}, {"<", QUERY_LESS},     {">", QUERY_MORE},
+	                                    {"in", QUERY_IN}};
+	uint32_t left = parse_sum(parser), chain = OPS_NONE;
+
+	while (!parser->code) {
+		bool not_in = take_not_in(parser);
+		const struct sign *sign = not_in ? NULL : TAKE_SIGN(parser, signs);
+		enum query_op op = not_in ? QUERY_NOT_IN : sign ? sign->op : QUERY_CONSTANT;
+		uint32_t right, node;
+
+		if (op == QUERY_CONSTANT)
+			return chain == OPS_NONE ? left : chain;
+		if (chain != OPS_NONE && node_at(parser, left)->type == QUERY_TRUTH) /* it would be asked twice, and what is in it */
+			return fail(parser, "brackets are missing before this");
+		right = parse_sum(parser);
+		check_comparison(parser, op, left, right);
+		node = add_node(parser, op, QUERY_TRUTH, left, right);
+		chain = chain == OPS_NONE ? node : add_node(parser, QUERY_AND, QUERY_TRUTH, chain, node);
+		left = right;
+	}
+	return OPS_NONE;
+}
+
+/* --- logic ----------------------------------------------------------------------------------------------------------- */
+
+static uint32_t parse_not(struct parser *parser)
+{
+	uint32_t node;
+
+	if (!take(parser, "not") && !take(parser, "~"))
+		return parse_comparison(parser);
+	if (parser->depth++ == DEPTH_MAX)
+		return fail(parser, "there are too many signs");
+	node = parse_not(parser);
+	parser->depth--;
+	return is_of_type(parser, node, QUERY_TRUTH, "'not' takes what is true or false; before this")
+	               ? add_node(parser, QUERY_NOT, QUERY_TRUTH, node, OPS_NONE)
+	               : OPS_NONE;
+}
+
+static uint32_t join(struct parser *parser, enum query_op op, uint32_t left, uint32_t right)
+{
+	static const char wrong[] = "'and' and 'or' join what is true or false; before this";
+
+	if (!is_of_type(parser, left, QUERY_TRUTH, wrong) || !is_of_type(parser, right, QUERY_TRUTH, wrong))
+		return OPS_NONE;
+	return add_node(parser, op, QUERY_TRUTH, left, right);
+}
+
+static uint32_t parse_and(struct parser *parser)
+{
+	uint32_t node = parse_not(parser);
+
+	while (take(parser, "and") || take(parser, "&"))
+		node = join(parser, QUERY_AND, node, parse_not(parser));
+	return node;
+}
+
+static uint32_t parse_or(struct parser *parser)
+{
+	uint32_t node = parse_and(parser);
+
+	while (take(parser, "or") || take(parser, "|"))
+		node = join(parser, QUERY_OR, node, parse_and(parser));
+	return node;
+}
+
+/* --- all ------------------------------------------------------------------------------------------------------------- */
+
+enum ops_code event_query_parse(struct event_query *query, struct ops_string text, struct ops_error *error)
+{
+	struct parser parser = {.query = query, .start = text.bytes, .at = text.bytes, .end = text.bytes + text.size,
+	                        .error = error};
+
+	*query = (struct event_query){.root = OPS_NONE};
+	query->root = parse_or(&parser);
+	skip_space(&parser);
+	if (!parser.code && parser.at < parser.end)
+		fail(&parser, "this is too much");
+	is_of_type(&parser, query->root, QUERY_TRUTH, "it is neither true nor false: a comparison is missing");
+	return parser.code;
+}
+
+void event_query_release(struct event_query *query)
+{
+	for (size_t i = 0; i < query->nodes.count; i++) {
+		struct query_node *node = &query->nodes.items[i];
+
+		if (node->pattern)
+			regfree(node->pattern);
+		ops_free(node->pattern);
+		ops_free(node->matches);
+		ops_buffer_release(&node->scratch);
+	}
+	OPS_ARRAY_RELEASE(&query->nodes);
+	ops_arena_release(&query->arena);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an expression says of a row.
+ */
+#include "analyze/events/event_query.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct asked {
+	struct event_query *query;
+	const struct event_set *set;
+	const struct event_table *table;
+	const struct event_row *row;
+};
+
+static struct query_value value_of(const struct asked *asked, uint32_t at);
+
+static struct query_value truth(bool holds)
+{
+	return (struct query_value){.type = QUERY_TRUTH, .number = holds};
+}
+
+static bool is_true(struct query_value value)
+{
+	return value.type == QUERY_TRUTH && value.number > 0;
+}
+
+/* --- comparisons ----------------------------------------------------------------------------------------------------- */
+
+static int compare_texts(struct ops_string a, struct ops_string b)
+{
+	size_t size = a.size < b.size ? a.size : b.size;
+	int order = size ? memcmp(a.bytes, b.bytes, size) : 0;
+
+	return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+/* What there is not, and what is of another type, is only unequal. */
+static bool compare(enum query_op op, struct query_value a, struct query_value b)
+{
+	int order;
+
+	if (a.type != b.type || a.type == QUERY_ANY)
+		return op == QUERY_UNEQUAL;
+	order = a.type == QUERY_TEXT ? compare_texts(a.text, b.text) : (a.number > b.number) - (a.number < b.number);
+	switch (op) {
+	case QUERY_EQUAL: return order == 0;
+	case QUERY_UNEQUAL: return order != 0;
+	case QUERY_LESS: return order < 0;
+	case QUERY_LESS_EQUAL: return order <= 0;
+	case QUERY_MORE: return order > 0;
+	default: return order >= 0;
+	}
+}
+
+static bool holds_text(struct ops_string text, struct ops_string part)
+{
+	return !part.size || (text.size && memmem(text.bytes, text.size, part.bytes, part.size));
+}
+
+static bool is_in(const struct asked *asked, const struct query_node *node)
+{
+	struct query_value value = value_of(asked, node->left), other;
+	const struct query_node *list = &asked->query->nodes.items[node->right];
+
+	if (list->type != QUERY_LIST) {
+		other = value_of(asked, node->right);
+		return value.type == QUERY_TEXT && other.type == QUERY_TEXT && holds_text(other.text, value.text);
+	}
+	for (uint32_t at = list->items; at != OPS_NONE; at = asked->query->nodes.items[at].right)
+		if (compare(QUERY_EQUAL, value, value_of(asked, asked->query->nodes.items[at].left)))
+			return true;
+	return false;
+}
+
+/* --- texts ----------------------------------------------------------------------------------------------------------- */
+
+static bool matches(const struct query_node *node, struct ops_string text)
+{
+	regmatch_t match = {.rm_so = 0, .rm_eo = (regoff_t)text.size};
+
+	return !regexec(node->pattern, text.bytes, 1, &match, REG_STARTEND) &&
+	       (node->op == QUERY_CONTAINS || match.rm_so == 0);
+}
+
+/* Each name is matched once. */
+static bool name_matches(const struct asked *asked, struct query_node *node, struct ops_string name)
+{
+	uint8_t *known;
+
+	if (!node->matches)
+		node->matches = ops_alloc_zeroed(ops_trace_string_count(asked->table->trace) + 1, 1);
+	if (!node->matches) {
+		node->scratch.failed = true;
+		return false;
+	}
+	known = &node->matches[asked->row->name];
+	if (!*known)
+		*known = matches(node, name) ? 2 : 1;
+	return *known == 2;
+}
+
+static bool has_text(const struct asked *asked, struct query_node *node)
+{
+	const struct query_node *of = &asked->query->nodes.items[node->left];
+	struct ops_string part = asked->query->nodes.items[node->right].value.text;
+	struct query_value value = value_of(asked, node->left);
+	struct ops_string text = value.text;
+
+	if (value.type != QUERY_TEXT)
+		return false;
+	if (node->op == QUERY_STARTS)
+		return text.size >= part.size && !memcmp(text.bytes, part.bytes, part.size);
+	if (node->op == QUERY_ENDS)
+		return text.size >= part.size && !memcmp(text.bytes + text.size - part.size, part.bytes, part.size);
+	if (of->op == QUERY_COLUMN && text.bytes == event_name(asked->table, asked->row).bytes)
+		return name_matches(asked, node, text);
+	return matches(node, text);
+}
+
+/* --- numbers --------------------------------------------------------------------------------------------------------- */
+
+/* As Python has it: the remainder has the sign of what is divided by. */
+static double calculate(enum query_op op, double a, double b)
+{
+	switch (op) {
+	case QUERY_ADD: return a + b;
+	case QUERY_SUBTRACT: return a - b;
+	case QUERY_MULTIPLY: return a * b;
+	case QUERY_DIVIDE: return a / b;
+	case QUERY_FLOOR: return floor(a / b);
+	case QUERY_NEGATE: return -a;
+	default: return a - b * floor(a / b);
+	}
+}
+
+static struct query_value calculated(const struct asked *asked, const struct query_node *node)
+{
+	struct query_value a = value_of(asked, node->left), b = a;
+	double number;
+
+	if (node->right != OPS_NONE)
+		b = value_of(asked, node->right);
+	if (a.type != QUERY_NUMBER || b.type != QUERY_NUMBER)
+		return (struct query_value){0};
+	number = calculate(node->op, a.number, b.number);
+	return (struct query_value){.type = isnan(number) ? QUERY_ANY : QUERY_NUMBER, .number = number};
+}
+
+/* --- all ------------------------------------------------------------------------------------------------------------- */
+
+static struct query_value value_of(const struct asked *asked, uint32_t at)
+{
+	struct query_node *node = &asked->query->nodes.items[at];
+
+	switch (node->op) {
+	case QUERY_CONSTANT: return node->value;
+	case QUERY_COLUMN: return query_column_value(node->column, asked->set, asked->table, asked->row, &node->scratch);
+	case QUERY_ARGUMENT: return query_argument_value(asked->table, asked->row, node->key, &node->scratch);
+	case QUERY_OR: return truth(is_true(value_of(asked, node->left)) || is_true(value_of(asked, node->right)));
+	case QUERY_AND: return truth(is_true(value_of(asked, node->left)) && is_true(value_of(asked, node->right)));
+	case QUERY_NOT: return truth(!is_true(value_of(asked, node->left)));
+	case QUERY_IN: return truth(is_in(asked, node));
+	case QUERY_NOT_IN: return truth(!is_in(asked, node));
+	case QUERY_CONTAINS:
+	case QUERY_MATCH:
+	case QUERY_STARTS:
+	case QUERY_ENDS: return truth(has_text(asked, node));
+	case QUERY_EQUAL:
+	case QUERY_UNEQUAL:
+	case QUERY_LESS:
+	case QUERY_LESS_EQUAL:
+	case QUERY_MORE:
+	case QUERY_MORE_EQUAL: return truth(compare(node->op, value_of(asked, node->left), value_of(asked, node->right)));
+	default: return calculated(asked, node);
+	}
+}
+
+bool event_query_holds(struct event_query *query, const struct event_set *set, const struct event_table *table,
+                       const struct event_row *row)
+{
+	return is_true(value_of(&(struct asked){query, set, table, row}, query->root));
+}
+
+bool event_query_failed(const struct event_query *query)
+{
+	for (size_t i = 0; i < query->nodes.count; i++)
+		if (query->nodes.items[i].scratch.failed)
+			return true;
+	return false;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `module_kernels` (23, "align modules with kernels"): when devices work for each call of a module, or of whatever else names
+ * are given of: from the first kernel that runs for it to the end of the last. With an output_dir a copy of the trace has
+ * these spans as annotations on stream 0 of the device, above the kernels.
+ */
+#include <string.h>
+
+#include "analyze/analysis.h"
+#include "analyze/graph/call_graph.h"
+#include "analyze/graph/overlay.h"
+#include "base/alloc.h"
+#include "read/json_text.h"
+
+struct spans {
+	struct analysis_run *run;
+	struct ops_buffer names; /* what names begin with, each with a NUL behind */
+	struct ops_buffer directory;
+	struct call_graph graph; /* of the rank that is looked at */
+	OPS_ARRAY(uint32_t) rows; /* those of its calls that kernels run for */
+	int64_t device;
+};
+
+/* --- calls ----------------------------------------------------------------------------------------------------------- */
+
+static enum ops_code read_names(struct spans *spans)
+{
+	struct ops_json_slice list = analysis_arg(spans->run, "names"), item;
+	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
+
+	enum ops_code code = analysis_texts(spans->run, "names");
+
+	if (code)
+		return code;
+	while (list.bytes[0] == '[' && ops_json_next_element(&walk, &item)) {
+		ops_json_decode(&spans->names, item.bytes + 1, item.size - 2);
+		ops_buffer_append(&spans->names, "", 1);
+	}
+	return spans->names.failed ? ops_fault_memory(spans->run->error) : OPS_OK;
+}
+
+static bool is_named(const struct spans *spans, struct ops_string name)
+{
+	for (size_t at = 0; at < spans->names.size; at += strlen(spans->names.bytes + at) + 1)
+		if (ops_string_starts(name, spans->names.bytes + at))
+			return true;
+	return false;
+}
+
+static bool find_calls(struct spans *spans)
+{
+	const struct event_table *table = spans->graph.table;
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(table->trace, &count);
+	bool on_device = false;
+
+	spans->rows.count = 0;
+	spans->device = 0;
+	if (!OPS_ARRAY_RESERVE(&spans->rows, table->kept_count + 1))
+		return false;
+	for (size_t i = 0; i < table->kept_count; i++) {
+		const struct event_row *row = &table->rows[table->kept[i]];
+
+		if (row->on_device && !on_device)
+			spans->device = tracks[row->track].pid;
+		on_device |= row->on_device;
+		if (!row->on_device && spans->graph.nodes[table->kept[i]].kernels && is_named(spans, event_name(table, row)))
+			spans->rows.items[spans->rows.count++] = table->kept[i];
+	}
+	return true;
+}
+
+static void put_calls(struct spans *spans)
+{
+	struct result_table *out = &spans->run->result.table;
+	const struct event_table *table = spans->graph.table;
+	int64_t first_ns = spans->run->events.first_ns;
+
+	for (size_t i = 0; i < spans->rows.count; i++) {
+		const struct event_row *row = &table->rows[spans->rows.items[i]];
+		const struct call_node *node = &spans->graph.nodes[spans->rows.items[i]];
+
+		result_integer(out, table->rank);
+		result_integer(out, row->index);
+		result_text(out, event_name(table, row));
+		result_time(out, row->ts_ns - first_ns);
+		result_time(out, row->dur_ns);
+		result_time(out, node->first_kernel_ns - first_ns);
+		result_time(out, node->last_kernel_ns - node->first_kernel_ns);
+		result_integer(out, node->kernels);
+		result_time(out, node->kernels_ns);
+	}
+}
+
+/* --- overlay --------------------------------------------------------------------------------------------------------- */
+
+static enum overlay_action keep_event(void *context, uint32_t index, struct ops_buffer *marks)
+{
+	(void)context, (void)index, (void)marks;
+	return OVERLAY_KEEP;
+}
+
+static bool add_span(void *context, size_t i, struct ops_buffer *event)
+{
+	static const char begin[] = "{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":";
+	const struct spans *spans = context;
+	struct ops_json_writer json = {.out = event};
+	const struct call_node *node;
+	struct ops_string name;
+
+	if (i >= spans->rows.count)
+		return false;
+	node = &spans->graph.nodes[spans->rows.items[i]];
+	name = event_name(spans->graph.table, &spans->graph.table->rows[spans->rows.items[i]]);
+	ops_buffer_append_text(event, begin);
+	ops_json_text(&json, name.bytes, name.size);
+	ops_json_member(&json, "pid", spans->device);
+	ops_json_member(&json, "tid", 0);
+	ops_json_member_us(&json, "ts", node->first_kernel_ns);
+	ops_json_member_us(&json, "dur", node->last_kernel_ns - node->first_kernel_ns);
+	ops_json_key(&json, "args");
+	ops_json_open(&json, '{');
+	ops_json_member(&json, "stream", 0);
+	ops_json_member(&json, "kernels", node->kernels);
+	ops_json_member_us(&json, "kernel_dur_sum", node->kernels_ns);
+	ops_json_close(&json, '}');
+	ops_json_close(&json, '}');
+	return true;
+}
+
+static enum ops_code write_overlay(struct spans *spans, size_t rank)
+{
+	const struct overlay overlay = {keep_event, add_span, spans};
+	const char *path = spans->run->ranks[rank].path;
+	struct ops_buffer written = {0};
+	enum ops_code code;
+
+	if (!path)
+		return ops_fault(spans->run->error, OPS_INVALID, "option 'output_dir' wants a trace that was read from a file");
+	code = overlay_write(path, spans->directory.bytes, "aligned_", &overlay, &written, spans->run->error);
+	ops_buffer_release(&written);
+	return code;
+}
+
+/* --- all ------------------------------------------------------------------------------------------------------------- */
+
+static enum ops_code answer_rank(struct spans *spans, size_t rank)
+{
+	const struct event_table *table = analysis_table(spans->run, rank);
+	enum ops_code code = OPS_OK;
+
+	if (!table)
+		return analysis_failed(spans->run);
+	if (!call_graph_init(&spans->graph, table) || !find_calls(spans))
+		code = ops_fault_memory(spans->run->error);
+	if (!code)
+		put_calls(spans);
+	if (!code && spans->directory.size)
+		code = write_overlay(spans, rank);
+	call_graph_release(&spans->graph);
+	return code;
+}
+
+enum ops_code analysis_module_kernels(struct analysis_run *run)
+{
+	struct spans spans = {.run = run};
+	size_t *ranks = NULL, count = 0;
+	enum ops_code code = analysis_text(run, "output_dir", &spans.directory);
+
+	if (!code && spans.directory.size)
+		ops_buffer_append(&spans.directory, "", 1);
+	if (!code)
+		code = spans.directory.failed ? ops_fault_memory(run->error) : read_names(&spans);
+	if (!code)
+		code = analysis_ranks(run, &ranks, &count);
+	if (!code)
+		RESULT_COLUMNS(&run->result.table, {"rank", RESULT_INTEGER}, {"index", RESULT_INTEGER}, {"name", RESULT_TEXT},
+		               {"ts", RESULT_TIME}, {"dur", RESULT_TIME}, {"first_kernel_start", RESULT_TIME},
+		               {"kernel_span", RESULT_TIME}, {"num_kernels", RESULT_INTEGER}, {"kernel_dur_sum", RESULT_TIME});
+	for (size_t i = 0; !code && i < count; i++)
+		code = answer_rank(&spans, ranks[i]);
+	ops_free(ranks);
+	OPS_ARRAY_RELEASE(&spans.rows);
+	ops_buffer_release(&spans.names);
+	ops_buffer_release(&spans.directory);
+	return code;
+}
