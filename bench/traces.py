@@ -24,6 +24,13 @@ import time
 HERE = pathlib.Path(__file__).parent
 EVENTS = 100_000
 PERIODS = {"opstrobe": 3, "plugin": 1, "hta": 1}
+# What could grow faster than a trace does.
+GROWING = {
+    "advise": ["advise"],
+    "critical path": ["analyze", "critical_path"],
+    "call graph": ["analyze", "call_graph"],
+    "sequences": ["analyze", "frequent_cuda_kernel_sequences", "--operator-name", "ProfilerStep"],
+}
 
 
 def make_trace(events: int, folder: pathlib.Path) -> pathlib.Path:
@@ -100,16 +107,29 @@ def _import(which: str) -> None:
         import hta.trace_analysis  # noqa: F401
 
 
-def overview(path: pathlib.Path) -> dict[str, float]:
-    """`opstrobe TRACE`: wall seconds and peak bytes of the process."""
+def run_command(*arguments: str | pathlib.Path) -> dict[str, float]:
+    """The command `opstrobe`: wall and CPU seconds, and peak bytes of the process."""
     command = shutil.which("opstrobe", path=f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     assert command, "the command opstrobe is not installed"
     begin = time.perf_counter()
-    process = subprocess.Popen([command, path], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([command, *arguments], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0, f"opstrobe {path} failed"
+    assert status == 0, f"opstrobe {' '.join(map(str, arguments))} failed"
     cpu = usage.ru_utime + usage.ru_stime
     return {"wall": time.perf_counter() - begin, "cpu": cpu, "bytes": usage.ru_maxrss * 1024}
+
+
+def print_growth(events: int, folder: pathlib.Path) -> None:
+    """What an event costs from the file to the answer; with more of them no more, where costs grow in line with them."""
+    path = make_trace(events, folder)
+    overview = run_command(path)
+    print(
+        f"  opstrobe TRACE, {events:>10,} events: {overview['wall']:7.2f} s, CPU {overview['cpu'] / events * 1e9:5.0f} ns "
+        f"an event, {overview['bytes'] / 1e6:6.0f} MB"
+    )
+    spent = {name: run_command(*command, path)["cpu"] for name, command in GROWING.items()}
+    print("    CPU ns an event: " + ", ".join(f"{name} {cpu / events * 1e9:.0f}" for name, cpu in spent.items()))
+    path.unlink()
 
 
 def compare(events: int, folder: pathlib.Path) -> dict[str, dict[str, float]]:
@@ -140,7 +160,9 @@ def print_comparison(events: int, results: dict[str, dict[str, float]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, default=EVENTS)
-    parser.add_argument("--growth", action="store_true", help="the overview of 10^4 to 10^6 events too")
+    parser.add_argument(
+        "--growth", action="store_true", help="the overview and some analyses of 10^4 to 10^6 events too"
+    )
     parser.add_argument("--large", action="store_true", help="and of 10^7: 3 GB on disk")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -153,13 +175,7 @@ def main() -> None:
         sizes = [10_000, 100_000, 1_000_000] if options.growth else []
         sizes += [10_000_000] if options.large else []
         for events in sizes:
-            path = make_trace(events, folder)
-            figures = overview(path)
-            print(
-                f"  opstrobe TRACE, {events:>10,} events: {figures['wall']:7.2f} s, CPU {figures['cpu'] / events * 1e9:5.0f} ns "
-                f"an event, {figures['bytes'] / 1e6:6.0f} MB"
-            )
-            path.unlink()
+            print_growth(events, folder)
 
 
 if __name__ == "__main__":

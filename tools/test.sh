@@ -45,10 +45,14 @@ c_gcc_release() {
 	meson_build build/gcc -Dwerror=true -Dbuildtype=release -Dextension=enabled -Dtests=enabled
 	meson_test build/gcc
 }
-python_tests() { python -m pytest -q -ra tests/python --ignore=tests/python/integration; }
+# Whole files side by side, for what a file's tests share is made once.
+side_by_side() { python -m pytest -q -ra --numprocesses "$JOBS" --dist loadfile "$@"; }
+python_tests() { side_by_side tests/python --ignore=tests/python/integration; }
 programs() { python -m pytest -q -ra tests/python/integration; }
-command_tests() { python -m pytest -q -ra tests/cli tests/diagnosis; }
-server_tests() { python -m pytest -q -ra tests/serve; }
+command_tests() { side_by_side tests/cli; }
+# One by one: the programs are recorded, and measured beside their remedies.
+diagnosis() { python -m pytest -q -ra tests/diagnosis; }
+server_tests() { OPSTROBE_SERVER=build/asan/src/cli/opstrobe python -m pytest -q -ra tests/serve; }
 notebook_tests() { python -m pytest -q -ra tests/notebook; }
 wheel() {
 	tools/wheel.sh
@@ -75,7 +79,7 @@ passed=0
 failed=0
 summary=()
 failures=
-for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests server_tests notebook_tests web editors browser wheel demo lint; do
+for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests diagnosis server_tests notebook_tests web editors browser wheel demo lint; do
 	say "$step"
 	begin=$SECONDS
 	# In a shell of its own, for -e has no effect in what a condition runs.

@@ -4,13 +4,14 @@ import { fileURLToPath } from "node:url";
 import js from "@eslint/js";
 import tseslint from "typescript-eslint";
 
-export default tseslint.config(
+/** The rules of a folder with TypeScript, named by the URL of its own configuration; editors/vscode has the same. */
+export const rulesOf = (url) => tseslint.config(
 	{ ignores: ["dist/", "node_modules/"] },
 	js.configs.recommended,
 	{
 		files: ["src/**/*.{ts,tsx}", "tests/**/*.ts", "*.ts"],
 		extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
-		languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: dirname(fileURLToPath(import.meta.url)) } },
+		languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: dirname(fileURLToPath(url)) } },
 		rules: {
 			"@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
 			"@typescript-eslint/no-non-null-assertion": "off", // indices that were just checked
@@ -20,3 +21,5 @@ export default tseslint.config(
 	},
 	{ files: ["*.mjs", "*.js"], languageOptions: { globals: { console: "readonly", process: "readonly" } } },
 );
+
+export default rulesOf(import.meta.url);

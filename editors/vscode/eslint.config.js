@@ -1,22 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import { dirname } from "node:path";
-import { fileURLToPath } from "node:url";
-import js from "@eslint/js";
-import tseslint from "typescript-eslint";
+import { rulesOf } from "../../web/eslint.config.js";
 
-export default tseslint.config(
-	{ ignores: ["dist/", "node_modules/"] },
-	js.configs.recommended,
-	{
-		files: ["src/**/*.ts", "tests/**/*.ts", "*.ts"],
-		extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
-		languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: dirname(fileURLToPath(import.meta.url)) } },
-		rules: {
-			"@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
-			"@typescript-eslint/no-non-null-assertion": "off", // indices that were just checked
-			"@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
-			eqeqeq: "error",
-		},
-	},
-	{ files: ["*.mjs", "*.js"], languageOptions: { globals: { console: "readonly", process: "readonly" } } },
-);
+export default rulesOf(import.meta.url);

@@ -27,14 +27,14 @@ PyObject *ops_ext_trace_reduce(PyObject *object, PyObject *unused)
 		return ops_ext_raise(&error);
 	packed = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
 	ops_free_packed(bytes);
-	rebuild = ops_ext_attribute((PyObject *)Py_TYPE(object), "_unpack");
+	/* One after the other: to look something up may clear the error of what failed before. */
+	rebuild = packed ? ops_ext_attribute((PyObject *)Py_TYPE(object), "_unpack") : NULL;
 	/* Events with attributes of the user's own come along as the state: loading them puts them back in their place. */
-	kept = self->kept ? PyDict_Values(self->kept) : Py_NewRef(Py_None);
-	if (packed && rebuild && kept)
+	kept = !rebuild ? NULL : self->kept ? PyDict_Values(self->kept) : Py_NewRef(Py_None);
+	if (kept)
 		return Py_BuildValue("(N(N)N)", rebuild, packed, kept);
 	Py_XDECREF(packed);
 	Py_XDECREF(rebuild);
-	Py_XDECREF(kept);
 	return NULL;
 }
 

@@ -4,8 +4,11 @@ programs that ask its routes; where figures differ ours are meant (docs/views.md
 
 from __future__ import annotations
 
+import gzip
 import html
 import json
+import pathlib
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
@@ -29,14 +32,14 @@ class RequestError(Exception):
 # --- which trace ------------------------------------------------------------------------------------------------------
 
 
-def _asked(arguments: Arguments, name: str) -> str:
+def asked(arguments: Arguments, name: str) -> str:
     value = arguments.get(name)
     if value is None:
         raise RequestError(400, f"there is no parameter '{name}'")
     return value
 
 
-def _json(get: Get, target: str) -> Any:
+def json_of(get: Get, target: str) -> Any:
     reply = get(target)
     if reply.status != 200:
         raise RequestError(reply.status, json.loads(reply.body)["error"]["message"])
@@ -44,32 +47,32 @@ def _json(get: Get, target: str) -> Any:
 
 
 def _traces(get: Get) -> list[Json]:
-    return [trace for trace in _json(get, "/api/v1/traces")["traces"] if trace["state"] != "failed"]
+    return [trace for trace in json_of(get, "/api/v1/traces")["traces"] if trace["state"] != "failed"]
 
 
-def _of_run(get: Get, arguments: Arguments) -> list[Json]:
-    run = _asked(arguments, "run")
+def traces_of_run(get: Get, arguments: Arguments) -> list[Json]:
+    run = asked(arguments, "run")
     traces = [trace for trace in _traces(get) if trace["run"] == run]
     if not traces:
         raise RequestError(404, f"there is no run '{run}'")
     return traces
 
 
-def _span(trace: Json) -> str:
+def span_of(trace: Json) -> str:
     return "" if trace["span"] is None else str(trace["span"])
 
 
-def _trace(get: Get, arguments: Arguments) -> Json:
-    worker, span = _asked(arguments, "worker"), arguments.get("span", "")
-    for trace in _of_run(get, arguments):
-        if trace["worker"] == worker and span in ("", _span(trace)):
+def trace_of(get: Get, arguments: Arguments) -> Json:
+    worker, span = asked(arguments, "worker"), arguments.get("span", "")
+    for trace in traces_of_run(get, arguments):
+        if trace["worker"] == worker and span in ("", span_of(trace)):
             return trace
     raise RequestError(404, f"there is no trace of worker '{worker}'")
 
 
 def _views(get: Get, arguments: Arguments, *parts: str) -> Json:
-    trace = _trace(get, arguments)
-    views: Json = _json(get, f"/api/v1/traces/{trace['id']}/views?parts={quote(','.join(parts))}")
+    trace = trace_of(get, arguments)
+    views: Json = json_of(get, f"/api/v1/traces/{trace['id']}/views?parts={quote(','.join(parts))}")
     return views
 
 
@@ -81,22 +84,24 @@ def _runs(get: Get, arguments: Arguments) -> Json:
 
 
 def _views_of(get: Get, trace: Json) -> list[str]:
-    names: list[str] = _json(get, f"/api/v1/traces/{trace['id']}/views?parts=views")["views"]
+    names: list[str] = json_of(get, f"/api/v1/traces/{trace['id']}/views?parts=views")["views"]
     return names
 
 
 def _run_views(get: Get, arguments: Arguments) -> list[str]:
     # Those of its first worker: that of others is not worth reading all of a run's traces for.
-    return _views_of(get, _of_run(get, arguments)[0])
+    return _views_of(get, traces_of_run(get, arguments)[0])
 
 
 def _workers(get: Get, arguments: Arguments) -> list[str]:
-    return sorted({trace["worker"] for trace in _of_run(get, arguments)})
+    if arguments.get("view") == "Distributed":
+        return ["All"]
+    return sorted({trace["worker"] for trace in traces_of_run(get, arguments)})
 
 
 def _spans(get: Get, arguments: Arguments) -> list[str]:
-    worker = _asked(arguments, "worker")
-    return sorted(_span(trace) for trace in _of_run(get, arguments) if trace["worker"] == worker)
+    worker = asked(arguments, "worker")
+    return sorted(span_of(trace) for trace in traces_of_run(get, arguments) if trace["worker"] == worker)
 
 
 # --- overview ---------------------------------------------------------------------------------------------------------
@@ -121,9 +126,9 @@ def _shown_categories(views: Json) -> list[str]:
 
 
 def _overview(get: Get, arguments: Arguments) -> Json:
-    trace = _trace(get, arguments)
-    views = _json(get, f"/api/v1/traces/{trace['id']}/views?parts=flags,steps,gpus")
-    advice = _json(get, f"/api/v1/traces/{trace['id']}/advice")
+    trace = trace_of(get, arguments)
+    views = json_of(get, f"/api/v1/traces/{trace['id']}/views?parts=flags,steps,gpus")
+    advice = json_of(get, f"/api/v1/traces/{trace['id']}/advice")
     names = _shown_categories(views)
     steps = views["steps"]
     columns = [{"type": "string", "name": "Step"}] + [{"type": "number", "name": _CATEGORIES[name]} for name in names]
@@ -285,6 +290,7 @@ def _kernel_table(get: Get, arguments: Arguments) -> Json:
 
 # --- memory -----------------------------------------------------------------------------------------------------------
 
+_TIMES = {"us": 1e3, "ms": 1e6, "s": 1e9}
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 _MEMORY_COLUMNS = {
@@ -329,6 +335,89 @@ def _memory(get: Get, arguments: Arguments) -> Json:
     }
 
 
+def _memory_curve(get: Get, arguments: Arguments) -> Json:
+    """At most 10,000 points a device; of a stretch between two of them the one at which most is held."""
+    unit, time_unit = arguments.get("memory_metric", "MB"), arguments.get("time_metric", "ms")
+    scale, time_scale = _UNITS.get(unit), _TIMES.get(time_unit)
+    if scale is None or time_scale is None:
+        raise RequestError(400, f"there is no unit '{unit if scale is None else time_unit}'")
+    base = f"/api/v1/traces/{trace_of(get, arguments)['id']}"
+    views = json_of(get, f"{base}/views?parts=memory,profiler_start_ts")
+    memory = views["memory"]
+    if memory is None or not memory["curve"]["devices"]:
+        raise RequestError(404, "the trace has no curve of memory")
+    rows = {}
+    for each in json_of(get, f"{base}/memory")["devices"]:
+        name = each["device"].upper().replace("CUDA:", "GPU")
+        curve = json_of(get, f"{base}/memory/curve?device={quote(each['device'])}&points=10000")
+        if name in memory["curve"]["devices"] and curve["allocated"] is not None:
+            reserved = curve["reserved"] or [0] * len(curve["time_ns"])
+            rows[name] = [
+                [time / time_scale, (held or 0) / scale, (kept or 0) / scale]
+                for time, held, kept in zip(curve["time_ns"], curve["allocated"], reserved)
+            ]
+    return {
+        "metadata": {
+            "default_device": memory["curve"]["default_device"],
+            "devices": list(rows),
+            "peaks": {name: memory["curve"]["peak_text"][name] for name in rows},
+            "totals": dict.fromkeys(rows),
+            "first_ts": views["profiler_start_ts"],
+            "time_metric": time_unit,
+            "memory_metric": unit,
+            "time_factor": 1000 / time_scale,
+            "memory_factor": scale,
+        },
+        "columns": [
+            {"name": f"Time ({time_unit})", "type": "number"},
+            {"name": f"Allocated ({unit})", "type": "number"},
+            {"name": f"Reserved ({unit})", "type": "number"},
+        ],
+        "rows": rows,
+    }
+
+
+# --- modules, and the trace itself ------------------------------------------------------------------------------------
+
+_MODULE_COLUMNS = {
+    "name": ("name", "Module Name"),
+    "occurrences": ("occurences", "Occurences"),
+    "operators": ("operators", "Operators"),
+    "host_total": ("host_duration", "Host Total Time (us)"),
+    "host_self": ("self_host_duration", "Host Self Time (us)"),
+    "device_total": ("device_duration", "Device Total Time (us)"),
+    "device_self": ("self_device_duration", "Device Self Time (us)"),
+    "avg_duration": ("avg_duration", "Average Time (us)"),
+}
+
+
+def _module(get: Get, arguments: Arguments) -> Json:
+    modules = _views(get, arguments, "modules")["modules"]
+    if not modules:
+        raise RequestError(404, "the trace has no calls of modules")
+    columns = [
+        {"key": key, "name": title, "type": "string" if name == "name" else "number"}
+        for name, (key, title) in _MODULE_COLUMNS.items()
+    ]
+    return {"columns": columns, "data": [_module_row(row) for row in modules]}
+
+
+def _module_row(row: Json) -> Json:
+    figures = {key: row[name] if name == "name" else round(row[name]) for name, (key, _) in _MODULE_COLUMNS.items()}
+    return {**figures, "id": row["module_id"], "children": [_module_row(child) for child in row["children"]]}
+
+
+def _trace_file(get: Get, arguments: Arguments) -> Reply:
+    path = pathlib.Path(trace_of(get, arguments)["path"])
+    if path.suffix == ".zst":
+        raise RequestError(404, "the file is packed in a way that pages do not unpack")
+    try:
+        data = path.read_bytes()
+        return Reply(200, "application/json", gzip.decompress(data) if path.suffix == ".gz" else data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise RequestError(404, "the file cannot be read any more") from error
+
+
 ROUTES: dict[str, Answer] = {
     "/runs": _runs,
     "/views": _run_views,
@@ -341,4 +430,7 @@ ROUTES: dict[str, Answer] = {
     "/kernel/tc_pie": _kernel_tc_pie,
     "/kernel/table": _kernel_table,
     "/memory": _memory,
+    "/memory_curve": _memory_curve,
+    "/module": _module,
+    "/trace": _trace_file,
 }

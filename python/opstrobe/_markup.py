@@ -51,7 +51,8 @@ def _paragraphs(advice: str) -> str:
 def _finding(finding: Mapping[str, Any]) -> str:
     percent = finding["predicted_gain_percent"] or 0.0
     colour = _SEVERITY_COLOURS.get(finding["severity"], "currentColor")
-    gain = f"{_bar(percent, colour)}{percent:.1f} % of a step" if percent > 0 else ""
+    bound = _text(finding["predicted_gain_bound"])
+    gain = f"{_bar(percent, colour)}{bound} {percent:.1f} % of a step" if percent > 0 else ""
     places = "".join(
         f" <code>{_text(place['file'])}:{_text(place['line'])}</code>"
         for place in finding["where"][:3]

@@ -179,8 +179,8 @@ def _show_in_browser(path: str, block: bool | None) -> None:
 
         webbrowser.open(url)
     if block or (block is None and _is_script_at_terminal()):
-        print("Ctrl-C goes on with the program", file=sys.stderr, flush=True)
         try:
+            print("Ctrl-C goes on with the program", file=sys.stderr, flush=True)
             while True:
                 time.sleep(3600)
         except KeyboardInterrupt:

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from tensorboard.plugins.base_plugin import FrontendMetadata, TBContext, TBLoader, TBPlugin
 from werkzeug.wrappers import Request, Response
 
-from opstrobe import _former_plugin
+from opstrobe import _former_plugin, _former_runs
 from opstrobe._server import Reply, TraceApi
 
 _NAME = "opstrobe"
@@ -154,7 +154,7 @@ class FormerPlugin(TBPlugin):  # type: ignore[misc]
 
     def get_plugin_apps(self) -> dict[str, App]:
         apps: dict[str, App] = {_MODULE: self._serve_module}
-        for route, answer in _former_plugin.ROUTES.items():
+        for route, answer in _former_runs.ALL_ROUTES.items():
             apps[route] = functools.partial(self._serve, answer)
         return apps
 
@@ -169,7 +169,8 @@ class FormerPlugin(TBPlugin):  # type: ignore[misc]
     def _serve(self, answer: _former_plugin.Answer, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         request = Request(environ)
         try:
-            reply = Reply(200, "application/json", json.dumps(answer(self._traces.get, request.args)).encode())
+            told = answer(self._traces.get, request.args)
+            reply = told if isinstance(told, Reply) else Reply(200, "application/json", json.dumps(told).encode())
         except _former_plugin.RequestError as error:
             reply = _error(error.status, str(error))
         return _respond(request, reply)(environ, start_response)

@@ -107,6 +107,7 @@ static enum ops_code add_trace(struct request *request, const char *id, size_t s
 {
 	char text[TRACE_ID_SIZE + 1] = "";
 	struct served *served;
+	size_t before = 0;
 
 	if (request->trace_count == TRACES_MAX)
 		return ops_fault(error, OPS_INVALID, "there are too many traces");
@@ -115,8 +116,11 @@ static enum ops_code add_trace(struct request *request, const char *id, size_t s
 	served = catalog_acquire(request->api->catalog, text);
 	if (!served)
 		return request_fail(request, 404, error, "there is no trace '%.*s'", (int)(size < 80 ? size : 80), id);
+	for (size_t i = 0; i < request->trace_count; i++)
+		before += request->traces[i] == served;
 	request->traces[request->trace_count++] = served;
-	return OPS_OK;
+	/* Twice: a pair. What it takes to answer grows with their number, and naming one costs a few bytes. */
+	return before < 2 ? OPS_OK : ops_fault(error, OPS_INVALID, "trace '%s' is named more than twice", text);
 }
 
 /* Those that the path names, and the one of the parameter `base`. */

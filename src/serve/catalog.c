@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include <opstrobe/analyses.h>
-#include <opstrobe/read.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"
@@ -69,13 +68,15 @@ void catalog_drop_unused(struct catalog *catalog)
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
 
-static int on_progress(void *context, uint64_t done, uint64_t total)
+static int on_progress(void *context, const struct ops_read_progress *progress)
 {
 	struct served *served = context;
+	struct catalog *catalog = served->catalog;
 
-	if (total)
-		atomic_store(&served->progress_permille, (unsigned)(done >= total ? 1000 : done * 1000 / total));
-	return atomic_load(&served->catalog->stopping);
+	pthread_mutex_lock(&catalog->lock);
+	served->progress = *progress;
+	pthread_mutex_unlock(&catalog->lock);
+	return atomic_load(&catalog->stopping);
 }
 
 static void run_waiters(struct served *served)
@@ -126,7 +127,7 @@ static void begin_reading(struct served *served)
 {
 	served->state = SERVED_READING;
 	served->job.run = read_trace;
-	atomic_store(&served->progress_permille, 0);
+	served->progress = (struct ops_read_progress){.bytes_total = served->bytes};
 	served->catalog->generation++;
 	workers_submit(served->catalog->workers, &served->job, false);
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <opstrobe/memory.h>
+#include <opstrobe/read.h>
 #include <opstrobe/serve.h>
 #include <opstrobe/timeline.h>
 #include <opstrobe/trace.h>
@@ -38,9 +39,9 @@ struct served {
 	uint64_t bytes;
 	int64_t changed_ns;
 	pthread_mutex_t memory_lock;
-	atomic_uint progress_permille;
 	/* Changed under the catalogue's lock. Trace and timeline may be read without it by who holds the trace ready. */
 	enum served_state state;
+	struct ops_read_progress progress; /* while it is read */
 	struct ops_trace *trace;
 	struct ops_timeline *timeline;
 	struct ops_memory_timeline *memory; /* made when somebody asks, under its own lock */

@@ -2,6 +2,7 @@
  *
  * The list of what is served: made of what is found on disk, again and again; see catalog.h.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -208,6 +209,21 @@ static void write_text(struct ops_json_writer *json, const char *key, const char
 	ops_json_text(json, text, strlen(text));
 }
 
+/* The share is not known of a pipe. */
+static void write_progress(const struct ops_read_progress *progress, struct ops_json_writer *json)
+{
+	ops_json_open(json, '{');
+	ops_json_key(json, "share");
+	if (progress->bytes_total)
+		ops_json_number(json, fmin((double)progress->bytes / (double)progress->bytes_total, 1));
+	else
+		ops_json_null(json);
+	ops_json_member(json, "bytes", (int64_t)progress->bytes);
+	ops_json_member(json, "events", (int64_t)progress->events);
+	ops_json_member(json, "notes", (int64_t)progress->notes);
+	ops_json_close(json, '}');
+}
+
 static void write_served(const struct served *served, struct ops_json_writer *json)
 {
 	static const char *const states[] = {"listed", "reading", "ready", "failed"};
@@ -224,7 +240,7 @@ static void write_served(const struct served *served, struct ops_json_writer *js
 	write_text(json, "state", states[served->state]);
 	ops_json_key(json, "progress");
 	if (served->state == SERVED_READING)
-		ops_json_number(json, atomic_load(&served->progress_permille) / 1000.0);
+		write_progress(&served->progress, json);
 	else
 		ops_json_null(json);
 	ops_json_member_or_null(json, "events", served->events);

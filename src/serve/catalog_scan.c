@@ -81,8 +81,10 @@ static enum ops_code add_file(struct scan *scan, const struct ops_trace_file *fi
 	served->run = copy(run);
 	served->worker = copy(file->worker);
 	served->span = file->span;
-	served->bytes = (uint64_t)about.st_size;
-	served->changed_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+	if (S_ISREG(about.st_mode)) { /* others, such as pipes, change by being read */
+		served->bytes = (uint64_t)about.st_size;
+		served->changed_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+	}
 	served->rank = served->events = -1;
 	served->is_listed = true;
 	make_id(served, real);

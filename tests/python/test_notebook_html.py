@@ -135,6 +135,9 @@ def test_advice_is_a_dict_that_shows_itself():
     assert advice["findings"]
     for finding in advice["findings"]:
         assert finding["title"] in markup.text and finding["evidence"] in markup.text
+        if finding["predicted_gain_percent"]:
+            gain = f"{finding['predicted_gain_bound']} {finding['predicted_gain_percent']:.1f} % of a step"
+            assert gain in markup.text
     assert markup.tags.count("li") == len(advice["findings"])
     hostile = dict(advice["findings"][0], title=HOSTILE, evidence=HOSTILE, explanation=HOSTILE, advice=HOSTILE)
     hostile["where"] = [{"file": HOSTILE, "line": 1}]

@@ -284,7 +284,7 @@ def test_spec_6_1_as_torch_has_it():
     """The same calls in the same order and nesting as torch's own profiler, where that is right."""
     torch_profile = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True)
 
-    def run():
+    def calls_of_all_kinds():
         values = [3, 1, 2]
         values.append(len(values))
         sorted(values, key=abs)
@@ -307,10 +307,12 @@ def test_spec_6_1_as_torch_has_it():
         return kept
 
     with torch_profile:
-        run()
+        calls_of_all_kinds()
     with profile(with_stack=True) as p:
-        run()
-    assert plain(outline(rows_of(p), "run")) == plain(outline(rows_of(torch_profile), "run"))
+        calls_of_all_kinds()
+    assert plain(outline(rows_of(p), "calls_of_all_kinds")) == plain(
+        outline(rows_of(torch_profile), "calls_of_all_kinds")
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"record_shapes": True, "profile_memory": True, "with_flops": True}])

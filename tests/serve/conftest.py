@@ -74,9 +74,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(*words, **options):
+def serving(*words, command=OPSTROBE, **options):
     process = subprocess.Popen(
-        [OPSTROBE, "serve", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+        [command, "serve", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     )
     try:
         url = process.stdout.readline().strip()

@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -216,6 +217,13 @@ def test_odd_parameters(server, trace, query):
     assert reply.json()["error"]["message"]
 
 
+def test_a_trace_is_not_named_again_and_again(server, trace):
+    """Each costs what a trace costs, and only thirteen bytes to ask for."""
+    for route in ("distributed", "advice", "analyses/temporal_breakdown"):
+        reply = server.api(f"traces/{','.join([trace] * 1000)}/{route}")
+        assert reply.status == 400 and "more than twice" in reply.json()["error"]["message"]
+
+
 def test_only_get_and_head(server):
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "FOO"):
         assert server.get("/api/v1/traces", method=method).status == 405
@@ -317,6 +325,34 @@ def test_clients_that_do_not_read_hold_nobody_up(server, trace):
     assert server.api(f"traces/{trace}/timeline").status == 200
 
 
+def descriptors(server):
+    return len(list(pathlib.Path(f"/proc/{server.process.pid}/fd").iterdir()))
+
+
+def test_connections_of_which_half_is_gone():
+    """Clients that hang up their half and listen on get their answer; those that vanish leave nothing behind."""
+    with serving(SAMPLE) as running:
+        path = f"/api/v1/traces/{running.traces()[0]['id']}/views"
+        assert running.get(path).status == 200
+        before = descriptors(running)
+        request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {running.token}\r\n"
+        for _ in range(50):
+            with socket.create_connection(("127.0.0.1", running.port), timeout=TIMEOUT_S) as client:
+                client.sendall((request + "Connection: close\r\n\r\n").encode())
+                client.shutdown(socket.SHUT_WR)
+                reply = b"".join(iter(lambda: client.recv(65536), b""))
+            assert reply.startswith(b"HTTP/1.1 200") and reply.endswith(b"}")
+        for end in ("", "\r\n", "\r\n\r\n"):
+            for _ in range(50):
+                client = socket.create_connection(("127.0.0.1", running.port), timeout=TIMEOUT_S)
+                reset = struct.pack("ii", 1, 0)  # close() says no farewell
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                client.sendall((request + end).encode())
+                client.close()
+        wait_for(lambda: descriptors(running) <= before)
+        assert running.get(path).status == 200
+
+
 def resident_kb(server):
     status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
     return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
@@ -338,10 +374,17 @@ def test_memory_stays_as_it_is(trace, server):
         "strings?ids=1",
     ]
     targets += [f"stacks?frames={frames}" for frames in range(1, 300)]  # more than are kept
+    wrong = [f"none/{number}" for number in range(40)] + [f"views?parts=no{number}" for number in range(40)]
+    wrong += ["timeline/tiles?tiles=0.99.0", "timeline/search?q=", "info?x=1"]
+    targets += wrong
     for i in range(requests):
-        assert server.get(f"/api/v1/traces/{trace}/{targets[i % len(targets)]}", connection=connection).status == 200
-        if i == requests // 2:
+        reply = server.get(f"/api/v1/traces/{trace}/{targets[i % len(targets)]}", connection=connection)
+        assert (reply.status == 200) is (targets[i % len(targets)] not in wrong)
+        if i % 10 == 0:
+            assert server.api("traces").status == 200  # on a connection of its own
+        if i == requests // 4:
             before = resident_kb(server)
+    print(f"{before} kB after {requests // 4} requests, {resident_kb(server)} kB after {requests}")
     assert resident_kb(server) - before < 16 * 1024
     connection.close()
 

@@ -3,10 +3,9 @@
 
 import type { Finding, Where } from "../../../web/src/data/replies";
 
-/** "−12 % of a step", or nothing where no gain is told. */
-export function gainOf(finding: Finding): string {
-	const percent = finding.predicted_gain_percent;
-	return percent === null || percent <= 0 ? "" : `−${percent.toFixed(percent < 10 ? 1 : 0)} % of a step`;
+/** "saves about 12 % of a step", or nothing where no gain is told. */
+export function gainOf({ predicted_gain_percent: percent, predicted_gain_bound: bound }: Finding): string {
+	return percent === null || percent <= 0 ? "" : `saves ${bound} ${percent.toFixed(percent < 10 ? 1 : 0)} % of a step`;
 }
 
 /** "train.py:12 in step", as much of it as is known. */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame around the views: which trace, which view, light or dark.
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
+import { Reading } from "../widgets/reading";
 import { Failure, Loading } from "../widgets/status";
 import { go, nameRoute, route, routeHref } from "./route";
 import { theme, toggleTheme } from "./theme";
 import { useTraces } from "./traces";
-import { type View, views } from "./views";
+import { type View, type ViewProps, views } from "./views";
 
 export function App({ source }: { source: DataSource }) {
 	const list = useTraces(source);
@@ -50,15 +51,24 @@ export function App({ source }: { source: DataSource }) {
 				{list.state === "failed" && <Failure error={list.error} />}
 				{list.state === "ready" && !trace && <p class="note">There is no trace here yet.</p>}
 				{trace?.state === "failed" && <Failure error={new Error(trace.error ?? "The trace cannot be read.")} />}
-				{trace && trace.state !== "failed" && <view.component key={`${view.id}/${trace.id}`} source={source} trace={trace} traces={traces} />}
+				{trace && trace.state !== "failed" && <Opened key={`${view.id}/${trace.id}`} view={view} source={source} trace={trace} traces={traces} />}
 			</main>
 		</div>
 	);
 }
 
+/** The view, as soon as there is something for it to show. It stays when the server has to read the trace again. */
+function Opened({ view, ...props }: ViewProps & { view: View }) {
+	const opened = useRef(false);
+	opened.current ||= props.trace.state === "ready";
+	return opened.current ? <view.component {...props} /> : <Reading source={props.source} trace={props.trace} />;
+}
+
 function Navigation({ current, trace }: { current: View; trace: TraceEntry | undefined }) {
+	const bar = useRef<HTMLElement>(null);
+	useEffect(() => bar.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
 	return (
-		<nav aria-label="Views">
+		<nav ref={bar} aria-label="Views">
 			{views.map((view) => (
 				<a
 					key={view.id}

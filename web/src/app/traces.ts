@@ -1,40 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of traces, kept as it is on the server: directories are watched, and reading a trace takes a while.
+import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import type { TraceList } from "../data/api";
+import type { TraceEntry, TraceList } from "../data/api";
 import type { Reply } from "../data/reply";
 import type { DataSource } from "../data/source";
 
 const WATCH_MS = 5000;
-const READ_MS = 500;
+const READ_MS = 300;
+
+/** Those that the server reads now. */
+export const beingRead = signal<readonly TraceEntry[]>([]);
+
+const wishes = signal(0);
+
+/** Something may have begun or ended that the list tells: it is asked for again. */
+export function askForTraces(): void {
+	wishes.value++;
+}
 
 export function useTraces(source: DataSource): Reply<TraceList> {
 	const [list, setList] = useState<Reply<TraceList>>({ state: "loading" });
 	useEffect(() => {
 		let timer: ReturnType<typeof setTimeout> | undefined;
-		let wanted = true;
+		let asked = 0; // what an earlier question brings is old
 		let text = "";
 		const ask = (): void => {
+			clearTimeout(timer);
+			const number = ++asked;
 			source.json<TraceList>("traces").then(
 				(data) => {
-					if (!wanted) return;
+					if (number !== asked) return;
 					const now = JSON.stringify(data);
-					if (now !== text) setList({ state: "ready", data });
+					const reading = data.traces.filter((each) => each.state === "reading");
+					if (now !== text) {
+						setList({ state: "ready", data });
+						beingRead.value = reading;
+					}
 					text = now;
-					const reading = data.traces.some((each) => each.state === "reading");
-					if (reading || data.watching) timer = setTimeout(ask, reading ? READ_MS : WATCH_MS);
+					if (reading.length > 0 || data.watching) timer = setTimeout(ask, reading.length > 0 ? READ_MS : WATCH_MS);
 				},
 				(error: unknown) => {
-					if (!wanted) return;
+					if (number !== asked) return;
 					// What was listed stays on the screen while the server is away.
 					if (text === "") setList({ state: "failed", error: error as Error });
 					timer = setTimeout(ask, WATCH_MS);
 				},
 			);
 		};
-		ask();
+		const stop = wishes.subscribe(ask); // at once, too
 		return () => {
-			wanted = false;
+			stop();
+			asked++;
 			clearTimeout(timer);
 		};
 	}, [source]);

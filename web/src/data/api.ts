@@ -12,10 +12,20 @@ export interface TraceEntry {
 	path: string;
 	bytes: number;
 	state: "listed" | "reading" | "ready" | "failed";
-	progress: number | null;
+	/** While it is read. */
+	progress: ReadProgress | null;
 	events: number | null;
 	rank: number | null;
 	error: string | null;
+}
+
+export interface ReadProgress {
+	/** Of the file, 0 to 1; null where its size is not known. At 1 the events are put in order. */
+	share: number | null;
+	bytes: number;
+	events: number;
+	/** What is not as it should be. */
+	notes: number;
 }
 
 export interface TraceList {

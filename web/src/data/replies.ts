@@ -120,6 +120,8 @@ export interface Finding {
 	advice: string;
 	predicted_gain_ms_per_step: number | null;
 	predicted_gain_percent: number | null;
+	/** What the two claim. */
+	predicted_gain_bound: "about" | "at least" | "at most";
 	links: string[];
 }
 
@@ -352,5 +354,5 @@ export interface DiffReply {
 	};
 	root: { left: DiffSide; right: DiffSide } | null;
 	children: { path: string; left: DiffSide; right: DiffSide; children: number }[];
-	root_operators: { name: string; left: DiffCosts | null; right: DiffCosts | null }[];
+	operators: { name: string; left: DiffCosts | null; right: DiffCosts | null }[];
 }

@@ -80,11 +80,10 @@ function Name({ item, y, state }: { item: Item; y: number; state: TimelineState 
 	);
 }
 
-const UNNAMED = "(no name)";
-
+/** Marks of the whole recording, as of its end, have empty texts for process and thread. */
 function labelOf(item: Item): string {
-	if (item.type === "group") return item.group.label || UNNAMED;
-	return (item.type === "track" ? item.track.label : item.counter.label) || UNNAMED;
+	if (item.type === "group") return item.group.label || "(no process)";
+	return item.type === "track" ? item.track.label || "(no thread)" : item.counter.label || "(no name)";
 }
 
 /** The number of a thread, where its name does not say it: threads share names. */
@@ -95,5 +94,5 @@ function ownNumber({ kind, label, tid }: Track): string {
 function tooltipOf(item: Item): string {
 	if (item.type !== "track") return labelOf(item);
 	const { label, tid, events, depths } = item.track;
-	return `${label}${tid === null ? "" : ` (${item.track.kind} ${tid})`}: ${formatCount(events)} events, ${depths} deep`;
+	return `${label || labelOf(item)}${tid === null ? "" : ` (${item.track.kind} ${tid})`}: ${formatCount(events)} events, ${depths} deep`;
 }

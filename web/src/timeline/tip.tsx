@@ -13,8 +13,9 @@ export function Tip({ state, stage }: { state: TimelineState; stage: Stage | und
 	useEffect(() => {
 		const canvas = document.querySelector(".tl-canvas");
 		const follow = (event: Event): void => {
-			const { offsetX, offsetY } = event as PointerEvent;
-			setAt({ x: offsetX, y: offsetY });
+			const { buttons, offsetX, offsetY } = event as PointerEvent;
+			// Not while dragging: what is pulled along stays what it is.
+			setAt(buttons ? undefined : { x: offsetX, y: offsetY });
 		};
 		const leave = (): void => setAt(undefined);
 		canvas?.addEventListener("pointermove", follow);

@@ -7,7 +7,7 @@ import type { AdviceReply, Finding } from "../data/replies";
 import { useReply } from "../data/reply";
 import { Await } from "../widgets/await";
 import { Choice } from "../widgets/choice";
-import { FindingCard, gainText } from "./finding";
+import { FindingCard, Gain } from "./finding";
 import { runOf } from "./runs";
 
 export function Advice({ source, trace, traces }: ViewProps) {
@@ -50,7 +50,7 @@ function Findings({ trace, asked, advice }: { trace: string; asked: readonly str
 					{findings.map((finding, i) => (
 						<li key={i} class={finding.severity}>
 							<button type="button" class="plain" aria-current={chosen === String(i) ? "true" : undefined} onClick={() => setChosen(String(i))}>
-								<span class="gain">{gainText(finding)}</span> {finding.title}
+								<Gain finding={finding} /> {finding.title}
 							</button>
 						</li>
 					))}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any of the questions of `opstrobe analyze`, with its options in a form. The question and the options are in the address.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useParam } from "../app/params";
 import { route, setParams } from "../app/route";
 import type { ViewProps } from "../app/views";
@@ -35,6 +35,12 @@ function shown(analyses: readonly Analysis[]): Analysis[] {
 function Questions({ source, trace, traces, analyses }: ViewProps & { analyses: readonly Analysis[] }) {
 	const [id] = useParam("id", analyses.find((each) => each.id === "idle_time_breakdown")?.id ?? analyses[0]?.id ?? "");
 	const analysis = analyses.find((each) => each.id === id) ?? analyses[0];
+	const list = useRef<HTMLElement>(null);
+	// The list alone scrolls to what is chosen at first.
+	useEffect(() => {
+		const chosen = list.current?.querySelector("[aria-current]");
+		if (list.current && chosen) list.current.scrollTop = chosen.getBoundingClientRect().top - list.current.getBoundingClientRect().top - 80;
+	}, []);
 	if (!analysis) return null;
 	const choose = (next: string) => {
 		const forget = Object.fromEntries([...route.value.params.keys()].filter((name) => name !== "of" && name !== "steps").map((name) => [name, undefined]));
@@ -42,7 +48,7 @@ function Questions({ source, trace, traces, analyses }: ViewProps & { analyses: 
 	};
 	return (
 		<div class="advice">
-			<nav class="panel summary" aria-label="Analyses">
+			<nav ref={list} class="panel summary" aria-label="Analyses">
 				<h2>Analyses</h2>
 				<ul class="questions">
 					{analyses.map((each) => (

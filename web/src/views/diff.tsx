@@ -94,9 +94,12 @@ const METRICS = [
 	{ id: "device_duration", title: "Device" },
 ] as const;
 
+/** What stands between two matches, of which each has a name. */
+const BETWEEN = "between";
+
 function stretchName(side: DiffSide): string {
 	return side.name
-		.replace(/^CompositeNodes$/, "between")
+		.replace(/^CompositeNodes$/, BETWEEN)
 		.replace(/^Blank$/, "–")
 		.replace(/^enumerate\((DataLoader|DataPipe)\)#?/, "loader ")
 		.replace(/^nn\.Module: /, "");
@@ -106,12 +109,16 @@ function Stretches({ diff }: { diff: DiffReply }) {
 	const [wanted, setMetric] = useParam("metric", "total_duration");
 	const metric = METRICS.find((each) => each.id === wanted)?.id ?? "total_duration";
 	const pairs = useMemo<Pair[]>(
-		() =>
-			diff.children.map((child) => {
+		() => {
+			let last: string | undefined;
+			return diff.children.map((child) => {
 				const names = [stretchName(child.left), stretchName(child.right)];
-				const name = names[0] === names[1] || names[1] === "–" ? names[0]! : names[0] === "–" ? names[1]! : names.join(" / ");
+				let name = names[0] === names[1] || names[1] === "–" ? names[0]! : names[0] === "–" ? names[1]! : names.join(" / ");
+				if (name === BETWEEN) name = last === undefined ? "before all others" : `after ${last}`;
+				else last = name;
 				return { name, left: child.left[metric], right: child.right[metric] };
-			}),
+			});
+		},
 		[diff, metric],
 	);
 	if (pairs.length === 0) return null;
@@ -126,7 +133,7 @@ function Stretches({ diff }: { diff: DiffReply }) {
 	);
 }
 
-type Row = DiffReply["root_operators"][number];
+type Row = DiffReply["operators"][number];
 
 const ZERO: DiffCosts = { calls: 0, host_total: 0, host_self: 0, device_total: 0, device_self: 0 };
 
@@ -156,7 +163,7 @@ function columnsOf(metric: Metric): Column<Row>[] {
 }
 
 function Operators({ diff }: { diff: DiffReply }) {
-	const device = diff.root_operators.some((row) => (row.left?.device_total ?? 0) + (row.right?.device_total ?? 0) > 0);
+	const device = diff.operators.some((row) => (row.left?.device_total ?? 0) + (row.right?.device_total ?? 0) > 0);
 	const offered = OPERATOR_METRICS.filter((each) => device || each.id.startsWith("host"));
 	const [wanted, setMetric] = useParam("time", device ? "device_self" : "host_self");
 	const metric = offered.find((each) => each.id === wanted)?.id ?? "host_self";
@@ -168,7 +175,7 @@ function Operators({ diff }: { diff: DiffReply }) {
 				id="diff"
 				label="Operators of both traces"
 				columns={columns}
-				rows={diff.root_operators}
+				rows={diff.operators}
 				sort="-size"
 				tools={<Choice label="Time" options={offered} value={metric} onChange={setMetric} />}
 				lines={18}

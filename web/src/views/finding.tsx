@@ -19,7 +19,7 @@ export function FindingLine({ trace, finding, index }: Omit<FindingProps, "asked
 	const place = finding.where.find((where) => where.file !== null);
 	return (
 		<li class={`finding-line ${finding.severity}`}>
-			<span class="gain">{gainText(finding)}</span>
+			<Gain finding={finding} />
 			<div>
 				<a href={routeHref("advice", trace, { finding: index })}>{finding.title}</a>{" "}
 				{place?.file && <SourceLink trace={trace} file={place.file} line={place.line} />}
@@ -29,16 +29,21 @@ export function FindingLine({ trace, finding, index }: Omit<FindingProps, "asked
 	);
 }
 
-/** What it is predicted to gain, of a step. */
-export function gainText(finding: Finding): string {
-	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms } = finding;
-	if (percent !== null && percent > 0) return `−${grouped(percent, 1)} %`;
-	if (ms !== null && ms > 0) return `−${grouped(ms, 3)} ms`;
-	return finding.severity;
+/** What it is predicted to gain, of a step. The saving has a minus sign, beside which "at least" could be read either way. */
+export function Gain({ finding }: { finding: Finding }) {
+	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms, predicted_gain_bound: bound } = finding;
+	const gain = percent !== null && percent > 0 ? `−${grouped(percent, 1)} %` : ms !== null && ms > 0 ? `−${grouped(ms, 3)} ms` : undefined;
+	return (
+		<span class="gain">
+			{gain && bound === "at most" && <small>up to </small>}
+			{gain ?? finding.severity}
+			{gain && bound === "at least" && <small> or more</small>}
+		</span>
+	);
 }
 
 export function FindingCard({ trace, asked, finding, index, chosen }: FindingProps & { chosen: boolean }) {
-	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms } = finding;
+	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms, predicted_gain_bound: bound } = finding;
 	return (
 		<article id={`finding-${index}`} class={`panel finding ${finding.severity}`} aria-label={finding.title} aria-current={chosen ? "true" : undefined} tabIndex={-1}>
 			<header>
@@ -48,7 +53,7 @@ export function FindingCard({ trace, asked, finding, index, chosen }: FindingPro
 			</header>
 			{percent !== null && percent > 0 && (
 				<div class="gain-bar">
-					<span class="gain-figure">{`predicted to save ${grouped(percent, 1)} % of a step`}</span>
+					<span class="gain-figure">{`predicted to save ${bound} ${grouped(percent, 1)} % of a step`}</span>
 					{ms !== null && <span class="soft">{`${grouped(ms, 3)} ms`}</span>}
 					<Meter label="Predicted gain" share={percent / 100} />
 				</div>

@@ -43,9 +43,10 @@ function Facts({ value }: { value: InfoValue }) {
 	const facts: InfoValue = {
 		...(typeof start === "number" ? { start: new Date(start / 1e6).toISOString().replace("T", " ").replace("Z", " UTC") } : {}),
 		...(typeof duration === "number" ? { duration: formatUs(duration) } : {}),
-		...rest,
+		...Object.fromEntries(Object.entries(rest).map(([name, fact]) => [name.replaceAll("_", " "), fact])),
 	};
 	delete facts.file; // told above
+	if (facts.rank === -1) facts.rank = null; // the file says nothing of it
 	const counted = kinds !== null && typeof kinds === "object" && !Array.isArray(kinds) ? Object.entries(kinds) : [];
 	return (
 		<>

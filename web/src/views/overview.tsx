@@ -72,7 +72,7 @@ function Figures({ views }: { views: OverviewReply }) {
 				/>
 			)}
 			{!views.flags.has_kernel && <Card title="Device" figure="CPU" note="no work of a GPU is in the trace" />}
-			<Card title="Events" figure={formatCount(views.trace_events)} note="in the trace" />
+			<Card title="Events" figure={formatCount(views.trace_events)} note="in the file, reports of memory and arrows too" />
 			{views.lost_events > 0 && (
 				<Card title="Lost events" figure={formatCount(views.lost_events)} tone="bad" note="memory for records was out; figures are too low" />
 			)}

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands where figures will be, or where they could not be had.
+import { beingRead } from "../app/traces";
+import { ReadingBars, useProgress } from "./reading";
 
 export function Loading({ what }: { what: string }) {
+	useProgress();
 	return (
-		<p class="note" role="status">
-			Loading {what} …
-		</p>
+		<div class="note">
+			<p role="status">Loading {what} …</p>
+			<ReadingBars traces={beingRead.value} />
+		</div>
 	);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a table from the screen as a reader does: line by line, scrolling.
-import type { Page } from "playwright-core";
+import type { FrameLocator, Page } from "playwright-core";
 import { expect } from "vitest";
 
 export interface Shown {
@@ -10,7 +10,7 @@ export interface Shown {
 	rows: Record<string, string>[];
 }
 
-export async function readGrid(page: Page, label: string): Promise<Shown> {
+export async function readGrid(page: Page | FrameLocator, label: string): Promise<Shown> {
 	const grid = page.locator(`.grid[aria-label="${label}"]`);
 	await grid.waitFor();
 	return grid.evaluate(async (element) => {

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseRoute } from "../../src/app/route";
-import type { EventReply, FlowsReply } from "../../src/timeline/api";
+import type { EventReply, FlowsReply, TimelineReply } from "../../src/timeline/api";
+import { RULER, STEPS } from "../../src/timeline/geometry";
 import { launch, root, Tab } from "./browser";
 import { recorded, type Served, Server } from "./server";
 
@@ -363,6 +364,135 @@ describe("the timeline", () => {
 		await timeline.page.getByRole("button", { name: "Critical path" }).click();
 		await expect.poll(() => timeline.page.locator(".tl-path").innerText()).toMatch(/^Critical path of ProfilerStep#\d.*cpu bound/);
 		await timeline.tab.shot("timeline-path");
+		await timeline.close();
+	});
+
+	test("every kind of event is found, and says what it is", async () => {
+		const timeline = await Timeline.open(python);
+		for (const [text, name, kind] of [
+			["train.py(", /train\.py\(\d+\)/, /python_function/],
+			["nn.Module: Linear", /^nn\.Module: Linear/, /python_function|module/],
+			["ProfilerStep#3", /^ProfilerStep#3$/, /user_annotation/],
+			["aten::addmm", /^aten::addmm$/, /cpu_op/],
+		] as const) {
+			await timeline.page.getByLabel("Search names of events").fill(text);
+			await expect.poll(() => timeline.page.locator(".tl-hits").innerText()).toMatch(/^\d/);
+			await timeline.page.keyboard.press("Enter");
+			await expect.poll(() => timeline.heading().innerText()).toMatch(name);
+			await expect.poll(() => timeline.fact("Kind")).toMatch(kind);
+		}
+		await timeline.close();
+	});
+
+	test("a click on a step chooses its stretch of time", async () => {
+		const timeline = await Timeline.open(python);
+		const { steps } = await ask<TimelineReply>(`traces/${python.id}/timeline`);
+		const step = steps[1]!;
+		const box = (await timeline.page.locator(".tl-canvas").boundingBox())!;
+		const whole = (await ask<TimelineReply>(`traces/${python.id}/timeline`)).duration_ns;
+		const x = ((step.start_ns + step.end_ns) / 2 / whole) * box.width;
+		await timeline.page.mouse.click(box.x + x, box.y + RULER + STEPS / 2);
+		expect(await timeline.says("range")).toBe(`${step.start_ns}-${step.end_ns}`);
+		await timeline.page.getByRole("tab", { name: /^Range: / }).waitFor();
+		await timeline.close();
+	});
+
+	test("a counter tells its value where the pointer is", async () => {
+		const timeline = await Timeline.open(made);
+		const name = timeline.page.locator(".tl-name.counter").first();
+		await name.scrollIntoViewIfNeeded();
+		const [line, box] = [(await name.boundingBox())!, (await timeline.page.locator(".tl-canvas").boundingBox())!];
+		await timeline.page.mouse.move(box.x + box.width / 2, line.y + line.height / 2);
+		const tip = timeline.page.getByRole("tooltip");
+		await expect.poll(() => tip.innerText()).toMatch(/^[\d.,\s\u202f]+(%|[KMG]?i?B|)\s[^]* at [\d.]+/);
+		await timeline.close();
+	});
+
+	test("a drag moves the picture with the pointer, and shows no tip meanwhile", async () => {
+		const span = { from: 2_000_000, to: 3_000_000 };
+		const timeline = await Timeline.open(made, `from=${span.from}&to=${span.to}`);
+		const box = (await timeline.page.locator(".tl-canvas").boundingBox())!;
+		await timeline.page.mouse.move(box.x + 500, box.y + 150);
+		await timeline.page.mouse.down();
+		await timeline.page.mouse.move(box.x + 450, box.y + 150);
+		await timeline.page.mouse.move(box.x + 300, box.y + 150);
+		expect(await timeline.page.getByRole("tooltip").count()).toBe(0);
+		await timeline.page.mouse.up();
+		const from = Number(await timeline.says("from", (value) => Number(value) > span.from));
+		expect((from - span.from) / (span.to - span.from)).toBeCloseTo(200 / box.width, 2);
+		expect(timeline.params().get("event")).toBeUndefined();
+		await timeline.close();
+	});
+
+	test("marks are set where the pointer is, and the time between them is measured", async () => {
+		const span = { from: 2_000_000, to: 3_000_000 };
+		const timeline = await Timeline.open(made, `from=${span.from}&to=${span.to}`);
+		const box = (await timeline.page.locator(".tl-canvas").boundingBox())!;
+		await timeline.page.locator(".tl-canvas").focus();
+		for (const x of [200, 600]) {
+			await timeline.page.mouse.move(box.x + x, box.y + 150);
+			await timeline.page.keyboard.press("m");
+		}
+		const [first, second] = (await timeline.says("marks", (value) => value?.includes(",") ?? false)).split(",").map(Number) as [number, number];
+		expect((second - first) / (span.to - span.from)).toBeCloseTo(400 / box.width, 2);
+		await timeline.page.getByRole("tab", { name: "Marks: 2" }).click();
+		await timeline.page.locator(".tl-marks button", { hasText: "µs" }).last().click();
+		await timeline.says("range", (value) => value === `${first}-${second}`);
+		await timeline.page.getByRole("tab", { name: "Marks: 2" }).click();
+		await timeline.page.getByRole("button", { name: "Remove" }).first().click();
+		await timeline.says("marks", (value) => value === String(second));
+		await timeline.close();
+	});
+
+	test("the strip above moves the window", async () => {
+		const timeline = await Timeline.open(made, "from=0&to=2000000");
+		const strip = (await timeline.page.locator(".tl-minimap").boundingBox())!;
+		await timeline.page.mouse.click(strip.x + strip.width / 2, strip.y + strip.height / 2);
+		const whole = Math.max(...events.map((each) => each.end));
+		await timeline.says("from", (value) => Number(value) > whole / 4);
+		const { from, to } = await timeline.span();
+		expect((from + to) / 2 / whole).toBeCloseTo(0.5, 1);
+		expect(to - from).toBeCloseTo(2_000_000, -3);
+		await timeline.close();
+	});
+
+	test("hits, arrows and the critical path are drawn", async () => {
+		const timeline = await Timeline.open(python);
+		await timeline.page.mouse.move(3, 3);
+		let before = await timeline.picture();
+		const changes = async (what: string) => {
+			await expect.poll(async () => (await timeline.picture()) !== before, { message: what }).toBe(true);
+			await timeline.idle();
+			before = await timeline.picture();
+		};
+		await timeline.page.getByLabel("Search names of events").fill("aten::addmm");
+		await changes("all but the hits pales");
+		await timeline.page.getByLabel("Search names of events").fill("");
+		await changes("and comes back");
+		await timeline.page.getByRole("button", { name: "Arrows" }).click();
+		await changes("arrows");
+		await timeline.page.getByRole("button", { name: "Arrows" }).click();
+		await changes("no arrows");
+		await timeline.page.getByRole("button", { name: "Critical path" }).click();
+		await timeline.page.locator(".tl-path").waitFor();
+		await changes("the path");
+		await timeline.close();
+	});
+
+	test("a track that folds makes room, one that is unpinned goes back", async () => {
+		const timeline = await Timeline.open(made);
+		const top = async () => (await timeline.page.locator(".tl-name.group").last().boundingBox())!.y;
+		const before = await top();
+		const fold = timeline.page.getByRole("button", { name: /: fold$/ }).nth(1);
+		await fold.click();
+		await expect.poll(top).toBeLessThan(before);
+		await timeline.page.getByRole("button", { name: /: unfold$/ }).first().click();
+		await expect.poll(top).toBe(before);
+		await timeline.page.getByRole("button", { name: "stream 7: pin to the top" }).click({ force: true });
+		const pinned = timeline.page.getByRole("group", { name: "Pinned tracks" });
+		await pinned.getByRole("button", { name: "stream 7: unpin" }).click({ force: true });
+		await expect.poll(() => pinned.count()).toBe(0);
+		await timeline.says("pin", (value) => value === undefined);
 		await timeline.close();
 	});
 

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the list of traces tells while one is being read. The trace is a pipe, so that the test says how far reading has
+ * come.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <opstrobe/serve.h>
+
+#include "base/alloc.h"
+
+#define ID_SIZE 12
+#define PIECE (2u << 20) /* more than the reader takes at once */
+
+static char folder[] = "/tmp/opstrobe-reading-XXXXXX";
+static char path[64];
+static const char *const paths[] = {path};
+static const struct ops_api_options traces = {.paths = paths, .path_count = 1};
+
+static int make_pipe(void **state)
+{
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/pipe.json", folder);
+	return mkfifo(path, 0600);
+}
+
+static int remove_pipe(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(folder);
+}
+
+static struct ops_api *serve(void)
+{
+	struct ops_api *api = NULL;
+	struct ops_error error;
+
+	assert_int_equal(ops_api_new(&traces, &api, &error), OPS_OK);
+	return api;
+}
+
+/* The list as JSON, until the thread asks again. */
+static const char *list(struct ops_api *api)
+{
+	static _Thread_local char text[2048];
+	struct ops_reply reply;
+	struct ops_error error;
+
+	assert_int_equal(ops_api_get(api, "/api/v1/traces", &reply, &error), OPS_OK);
+	assert_int_equal(reply.status, 200);
+	assert_true(reply.size < sizeof(text));
+	memcpy(text, reply.body, reply.size + 1);
+	ops_reply_release(&reply);
+	return text;
+}
+
+/* Asks until the list has that in it: reading goes on in another thread. */
+static void await(struct ops_api *api, const char *wanted)
+{
+	while (!strstr(list(api), wanted))
+		usleep(1000);
+}
+
+/* The figure behind a name, in the list. */
+static uint64_t figure(struct ops_api *api, const char *name)
+{
+	char key[32];
+	const char *at;
+
+	snprintf(key, sizeof(key), "\"%s\":", name);
+	at = strstr(list(api), "\"progress\":");
+	at = at ? strstr(at, key) : NULL;
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+/* --- who asks for the trace, and waits -------------------------------------------------------------------------------- */
+
+struct asker {
+	struct ops_api *api;
+	pthread_t thread;
+	struct ops_reply reply;
+};
+
+static void *ask(void *context)
+{
+	struct asker *asker = context;
+	const char *id = strstr(list(asker->api), "\"id\":\"");
+	struct ops_error error;
+	char target[64];
+
+	snprintf(target, sizeof(target), "/api/v1/traces/%.*s/info", ID_SIZE, id + 6);
+	ops_api_get(asker->api, target, &asker->reply, &error);
+	return NULL;
+}
+
+static void begin(struct asker *asker, struct ops_api *api)
+{
+	*asker = (struct asker){.api = api};
+	assert_int_equal(pthread_create(&asker->thread, NULL, ask, asker), 0);
+	await(api, "\"state\":\"reading\"");
+}
+
+static int end(struct asker *asker)
+{
+	pthread_join(asker->thread, NULL);
+	return asker->reply.status;
+}
+
+/* --- the pipe --------------------------------------------------------------------------------------------------------- */
+
+static void feed(int fd, const char *text, size_t size)
+{
+	for (ssize_t written; size; text += written, size -= (size_t)written) {
+		written = write(fd, text, size);
+		assert_true(written > 0);
+	}
+}
+
+/* Events, as many as make a piece; returns how many. */
+static uint64_t feed_piece(int fd)
+{
+	static const char event[] = "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":1},";
+	uint64_t count = PIECE / (sizeof(event) - 1);
+
+	for (uint64_t i = 0; i < count; i++)
+		feed(fd, event, sizeof(event) - 1);
+	return count;
+}
+
+/* --- tests ------------------------------------------------------------------------------------------------------------ */
+
+static void progress_until_ready(void **state)
+{
+	struct ops_api *api = serve();
+	struct asker asker;
+	char wanted[32];
+	uint64_t count;
+	int fd;
+
+	(void)state;
+	assert_non_null(strstr(list(api), "\"state\":\"listed\""));
+	assert_non_null(strstr(list(api), "\"progress\":null"));
+	begin(&asker, api);
+	assert_non_null(strstr(list(api), "\"progress\":{\"share\":null,\"bytes\":0,\"events\":0,\"notes\":0}"));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	feed(fd, "[,", 2);
+	count = feed_piece(fd);
+	while (!figure(api, "events"))
+		usleep(1000);
+	assert_true(figure(api, "bytes") > 100000);
+	assert_int_equal(figure(api, "notes"), 1); /* the comma */
+	assert_non_null(strstr(list(api), "\"state\":\"reading\""));
+	feed(fd, "{}]", 3);
+	close(fd);
+	assert_int_equal(end(&asker), 200);
+	assert_non_null(strstr(list(api), "\"state\":\"ready\",\"progress\":null"));
+	snprintf(wanted, sizeof(wanted), "\"events\":%" PRIu64, count);
+	assert_non_null(strstr(list(api), wanted));
+	ops_reply_release(&asker.reply);
+	ops_api_free(api);
+}
+
+static void error_is_told(void **state)
+{
+	struct ops_api *api = serve();
+	struct asker asker;
+	int fd;
+
+	(void)state;
+	begin(&asker, api);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	feed(fd, "[7 8]", 5);
+	close(fd);
+	assert_int_equal(end(&asker), 422);
+	assert_non_null(strstr(asker.reply.body, "byte 3: ',' or ']' is expected"));
+	assert_non_null(strstr(list(api), "\"state\":\"failed\""));
+	assert_non_null(strstr(list(api), "byte 3: ',' or ']' is expected"));
+	ops_reply_release(&asker.reply);
+	ops_api_free(api);
+}
+
+static void out_of_memory_is_told(void **state)
+{
+	struct ops_api *api = serve();
+	struct asker asker;
+	int fd;
+
+	(void)state;
+	begin(&asker, api);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	feed(fd, "[", 1);
+	feed_piece(fd);
+	while (!figure(api, "events"))
+		usleep(1000);
+	/* Nobody but the reader allocates now. */
+	ops_alloc_fail_at(1, false);
+	feed(fd, "{\"ph\":\"X\",\"name\":\"new\",\"pid\":2,\"tid\":2,\"ts\":5}]", 47);
+	close(fd);
+	while (!ops_alloc_count())
+		usleep(1000);
+	ops_alloc_fail_at(0, false);
+	assert_int_equal(end(&asker), 422);
+	assert_non_null(strstr(list(api), "out of memory"));
+	ops_reply_release(&asker.reply);
+	ops_api_free(api);
+}
+
+static void *stop(void *server)
+{
+	ops_server_stop(server);
+	return NULL;
+}
+
+/* A server that stops does not read to the end. */
+static void stops_while_reading(void **state)
+{
+	const struct ops_server_options options = {.api = traces};
+	struct ops_server *server = NULL;
+	struct ops_error error;
+	pthread_t thread;
+	int fd;
+
+	(void)state;
+	if (ops_server_start(&options, &server, &error) == OPS_UNSUPPORTED)
+		skip();
+	fd = open(path, O_WRONLY | O_CLOEXEC); /* it reads the first trace unasked */
+	assert_int_equal(pthread_create(&thread, NULL, stop, server), 0);
+	while (write(fd, "[        ", 9) > 0)
+		;
+	pthread_join(thread, NULL);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(progress_until_ready),
+		cmocka_unit_test(error_is_told),
+		cmocka_unit_test(out_of_memory_is_told),
+		cmocka_unit_test(stops_while_reading),
+	};
+
+	return cmocka_run_group_tests(tests, make_pipe, remove_pipe);
+}
