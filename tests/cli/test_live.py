@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import termios
@@ -86,14 +87,28 @@ def test_nothing_is_shown_unless_asked_for(program):
 
 
 class Terminal:
-    """A program in a terminal of its own. What it writes is read until it has said something, or has ended."""
+    """A program in a terminal of its own. What it writes is read until it has said something, or has ended.
+
+    As a context it takes the program away with it, however the test goes.
+    """
 
     def __init__(self, folder, *words, **environment):
         self.pid, self.fd = pty.fork()
         if not self.pid:
             os.chdir(folder)
-            os.execve(OPSTROBE, ["opstrobe", "run", *words], os.environ | {"TERM": "xterm"} | environment)
+            # Unbuffered, Python writes the words of a line one by one, and a picture may come between them.
+            own = {"TERM": "xterm", "PYTHONUNBUFFERED": ""}
+            os.execve(OPSTROBE, ["opstrobe", "run", *words], os.environ | own | environment)
         self.seen = b""
+        self.code = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.code is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.end()
 
     def resize(self, lines, columns):
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -114,42 +129,44 @@ class Terminal:
     def end(self):
         self.read()
         os.close(self.fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.code
 
 
 @pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
 def test_the_last_lines_of_a_terminal(program, locale):
-    terminal = Terminal(program, "--live=0.05", "-o", "trace.json", "train.py", "-1", LC_ALL=locale)
-    terminal.resize(LINES, COLUMNS)
-    terminal.read(b"step 3")
-    for _ in range(100):  # what the first steps took stands before it for a while
-        picture = terminal.read(b"\x1b[?7h\x1b8") + terminal.read(b"\x1b[?7h\x1b8")
-        if "an?[31m odd?name" in picture:
-            break
-    assert f"\x1b[1;{LINES - OWN_LINES}r" in terminal.seen.decode()  # the rest scrolls above
-    places = {int(line) for line in re.findall(r"\x1b\[(\d+);1H", picture)}
-    assert places == set(range(LINES - OWN_LINES + 1, LINES + 1))
-    assert "an?[31m odd?name" in picture
-    assert ("█" in picture) == (locale == "C.UTF-8")
-    assert picture.isascii() == (locale == "C")
-    terminal.resize(40, 120)
-    terminal.read(f"\x1b[1;{40 - OWN_LINES}r".encode())
-    terminal.read(b"\x1b[40;1H")
-    os.write(terminal.fd, b"\x03")
-    assert terminal.end() != 0  # by KeyboardInterrupt, as without
-    shown = terminal.seen.decode()
-    assert shown.rindex("\x1b[r") > shown.rindex(f"\x1b[1;{40 - OWN_LINES}r")  # all lines are the program's again
-    assert re.search(r"opstrobe: [\d.]+ s, \d+ steps, .*\r\nopstrobe: wrote trace.json", shown)
-    assert "KeyboardInterrupt" in shown
-    assert re.findall(r"step \d", shown) == ["step 1", "step 2", "step 3"]
+    words = ["--live=0.05", "-o", "trace.json", "train.py", "-1"]
+    with Terminal(program, *words, LC_ALL=locale) as terminal:
+        terminal.resize(LINES, COLUMNS)
+        terminal.read(b"step 3")
+        for _ in range(100):  # what the first steps took stands before it for a while
+            picture = terminal.read(b"\x1b[?7h\x1b8") + terminal.read(b"\x1b[?7h\x1b8")
+            if "an?[31m odd?name" in picture:
+                break
+        assert f"\x1b[1;{LINES - OWN_LINES}r" in terminal.seen.decode()  # the rest scrolls above
+        places = {int(line) for line in re.findall(r"\x1b\[(\d+);1H", picture)}
+        assert places == set(range(LINES - OWN_LINES + 1, LINES + 1))
+        assert "an?[31m odd?name" in picture
+        assert ("█" in picture) == (locale == "C.UTF-8")
+        assert picture.isascii() == (locale == "C")
+        terminal.resize(40, 120)
+        terminal.read(f"\x1b[1;{40 - OWN_LINES}r".encode())
+        terminal.read(b"\x1b[40;1H")
+        os.write(terminal.fd, b"\x03")
+        assert terminal.end() != 0  # by KeyboardInterrupt, as without
+        shown = terminal.seen.decode()
+        assert shown.rindex("\x1b[r") > shown.rindex(f"\x1b[1;{40 - OWN_LINES}r")  # all lines are the program's again
+        assert re.search(r"opstrobe: [\d.]+ s, \d+ steps, .*\r\nopstrobe: wrote trace.json", shown)
+        assert "KeyboardInterrupt" in shown
+        assert re.findall(r"step \d+(?=\r\n)", shown) == ["step 1", "step 2", "step 3"]
 
 
 def test_a_small_terminal_gets_lines(program):
-    terminal = Terminal(program, "--live=0.05", "-o", "trace.json", "train.py", "40")
-    terminal.resize(12, 80)
-    assert terminal.end() == 0
-    assert "\x1b[1;" not in terminal.seen.decode()
-    assert ", 40 steps, " in terminal.seen.decode()
+    with Terminal(program, "--live=0.05", "-o", "trace.json", "train.py", "40") as terminal:
+        terminal.resize(12, 80)
+        assert terminal.end() == 0
+        assert "\x1b[1;" not in terminal.seen.decode()
+        assert ", 40 steps, " in terminal.seen.decode()
 
 
 def test_nobody_reads_standard_error(program):
