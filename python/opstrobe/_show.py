@@ -126,12 +126,20 @@ def _is_remote() -> bool:
     return "JUPYTERHUB_SERVICE_PREFIX" in os.environ or "google.colab" in sys.modules
 
 
+# Pages in frames are told the colour scheme of the frame. Notebooks mark their theme, but do not set that.
+_SCHEMES = (
+    "<style>[data-jp-theme-light=true] .opstrobe-viewer,[data-vscode-theme-kind$=light] .opstrobe-viewer{color-scheme:light}"
+    "[data-jp-theme-light=false] .opstrobe-viewer,[data-vscode-theme-kind]:not([data-vscode-theme-kind$=light])"
+    " .opstrobe-viewer{color-scheme:dark}</style>"
+)
+
+
 class _Frame:
     """The viewer as a part of a notebook's page."""
 
     def __init__(self, attributes: str, height: int, below: str = "") -> None:
         self._html = (
-            f'<iframe title="Opstrobe" width="100%" height="{height}" '
+            f'{_SCHEMES}<iframe class="opstrobe-viewer" title="Opstrobe" width="100%" height="{height}" '
             f'style="border:1px solid #8886;border-radius:4px" {attributes}></iframe>{below}'
         )
 

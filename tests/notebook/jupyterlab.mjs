@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The browser of jupyterlab.py: opens the notebook, runs all of its cells, uses the viewer in the last, takes a picture.
-/* global process, console */
+// The browser of jupyterlab.py: opens the notebook, runs all of its cells, uses the viewer in the last, which has to follow
+// the theme, takes a picture.
+/* global process, console, document, window */
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
@@ -13,7 +14,8 @@ const browser = await chromium.launch({
 	args: ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"],
 });
 try {
-	const page = await browser.newPage({ viewport: { width: 1280, height: 1500 } });
+	// An emulated colour scheme would be that of frames, whatever their place.
+	const page = await browser.newPage({ viewport: { width: 1280, height: 1500 }, colorScheme: null });
 	page.setDefaultTimeout(90_000);
 	page.on("console", (message) => message.type() === "error" && console.error("console:", message.text()));
 	await page.goto(url);
@@ -28,6 +30,19 @@ try {
 	await viewer.locator("canvas").first().waitFor();
 	await viewer.locator("nav a", { hasText: "Overview" }).first().click();
 	await viewer.locator("main svg, main canvas").first().waitFor();
+	const frame = page.frames().at(-1);
+	const follow = (light) => frame.waitForFunction((wanted) => document.documentElement.dataset.theme === wanted, light ? "light" : "dark");
+	const choose = async (light) => {
+		const theme = light ? "JupyterLab Light" : "JupyterLab Dark";
+		await page.evaluate((to) => window.jupyterapp.commands.execute("apputils:change-theme", { theme: to }), theme);
+		await page.waitForFunction((to) => document.body.dataset.jpThemeLight === String(to), light);
+	};
+	const light = await page.evaluate(() => document.body.dataset.jpThemeLight === "true");
+	await follow(light);
+	for (const next of [!light, light]) {
+		await choose(next);
+		await follow(next);
+	}
 	await page.locator('iframe[title="Opstrobe"]').scrollIntoViewIfNeeded();
 	await page.screenshot({ path: picture, animations: "disabled" });
 	console.log(`all cells ran; see ${picture}`);

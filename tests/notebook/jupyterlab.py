@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A notebook in JupyterLab, in a real browser: `python jupyterlab.py PICTURE.png [THEME]`, where JupyterLab is installed
-beside this package. Runs all cells, and fails unless tables, advice and the viewer are there. By hand, for JupyterLab takes
-long to install; test_notebook.py is the part of it that `make test` runs."""
+beside this package. Runs all cells, and fails unless tables, advice and the viewer are there, which follows the theme. By
+hand, for JupyterLab takes long to install; test_notebook.py is the part of it that `make test` runs."""
 
 import json
 import os
@@ -48,6 +48,7 @@ def main(picture, theme="JupyterLab Light"):
         quiet = settings.joinpath("notification.jupyterlab-settings")
         quiet.write_text(json.dumps({"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}))
         words = ["--no-browser", "--allow-root", "--ip=127.0.0.1", "--ServerApp.port=0", "--IdentityProvider.token=t"]
+        words += ["--expose-app-in-browser"]  # through which the test changes the theme
         environment = {
             **os.environ,
             "JUPYTERLAB_SETTINGS_DIR": f"{folder}/settings",

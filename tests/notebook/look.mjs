@@ -9,6 +9,14 @@ const require = createRequire(fileURLToPath(new URL("../../web/package.json", im
 const { chromium } = require("playwright-core");
 
 const [url, picture] = process.argv.slice(2);
+const MARKS = [
+	["data-jp-theme-light", "false", "dark"],
+	["data-jp-theme-light", "true", "light"],
+	["data-vscode-theme-kind", "vscode-dark", "dark"],
+	["data-vscode-theme-kind", "vscode-light", "light"],
+	["data-vscode-theme-kind", "vscode-high-contrast", "dark"],
+	["data-vscode-theme-kind", "vscode-high-contrast-light", "light"],
+];
 const wrong = [];
 const abroad = [];
 const browser = await chromium.launch({
@@ -16,7 +24,8 @@ const browser = await chromium.launch({
 	args: ["--no-sandbox", "--disable-dev-shm-usage"],
 });
 try {
-	const page = await browser.newPage({ viewport: { width: 1200, height: 1000 } });
+	// Without an emulated colour scheme, which frames would take for that of their place.
+	const page = await browser.newPage({ viewport: { width: 1200, height: 1000 }, colorScheme: null });
 	page.setDefaultTimeout(120_000);
 	page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
 	page.on("pageerror", (error) => wrong.push(String(error)));
@@ -38,6 +47,14 @@ try {
 			hash: await frame.evaluate(() => location.hash),
 			operators: await frame.locator(".grid [data-column]", { hasText: /^aten::/ }).allInnerTexts(),
 		});
+	}
+	for (const [mark, value, theme] of MARKS) {
+		await page.evaluate((pair) => document.body.setAttribute(...pair), [mark, value]);
+		for (const frame of page.frames().slice(1)) {
+			const follows = frame.waitForFunction((wanted) => document.documentElement.dataset.theme === wanted, theme, { timeout: 10_000 });
+			await follows.catch(() => wrong.push(`${frame.url()} is not ${theme} where ${mark}=${value}`));
+		}
+		await page.evaluate((name) => document.body.removeAttribute(name), mark);
 	}
 	const text = await page.evaluate(() => document.body.innerText);
 	const bars = await page.locator(".opstrobe rect:not(.r)").count();

@@ -95,6 +95,11 @@ def test_the_viewer_is_in_the_cell(looked):
     assert "aten::addmm" in served["operators"]
 
 
+def test_nothing_goes_wrong_in_any_theme(looked):
+    """`look.mjs` gives the page the marks of notebooks' themes, which both viewers follow."""
+    assert looked[1]["wrong"] == []
+
+
 def test_no_name_runs_and_nothing_is_fetched(looked):
     _, seen = looked
     assert "<script>alert(1)</script>" in seen["text"], "it is there, as text"
