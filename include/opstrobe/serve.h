@@ -56,9 +56,9 @@ void ops_reply_release(struct ops_reply *reply);
 
 /* --- as a file ------------------------------------------------------------------------------------------------------ */
 
-/* Writes one HTML file that shows a trace without a server. The old file stays whole when that fails: OPS_IO, OPS_CORRUPT,
- * OPS_UNSUPPORTED in a build without the viewer. */
-enum ops_code ops_report_write(const char *trace, const char *path, struct ops_error *error);
+/* Writes one HTML file that shows a trace, or all of a directory, without a server. The old file stays whole when that fails:
+ * OPS_IO, OPS_CORRUPT, OPS_UNSUPPORTED in a build without the viewer. */
+enum ops_code ops_report_write(const char *traces, const char *path, struct ops_error *error);
 
 /* --- over HTTP ------------------------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe report`: a trace as one HTML file, or as Markdown.
+ * `opstrobe report`: traces as one HTML file, or one as Markdown.
  */
 #include "cli.h"
 
@@ -20,13 +20,14 @@
 #include "traces.h"
 
 static const char usage[] =
-	"usage: opstrobe report [options] TRACE\n"
+	"usage: opstrobe report [options] TRACE|DIRECTORY\n"
 	"\n"
 	"Writes one HTML file with the viewer and what it shows of a trace: views, advice,\n"
 	"memory, stacks, and the timeline as far in as fits into some megabytes. It needs no\n"
 	"server and no network: mail it, attach it, open it from disk. Source files are not in\n"
-	"it, and nothing of a trace can run in it. In Markdown it is what matters most, as\n"
-	"tables, for a pull request or the summary of a CI job.\n"
+	"it, and nothing of a trace can run in it. Of a directory, all traces below are in it,\n"
+	"and what the ranks of a run say together. In Markdown it is what matters most of one\n"
+	"trace, as tables, for a pull request or the summary of a CI job.\n"
 	"\n"
 	"options:\n"
 	"  --format html|markdown  html is the default\n"
@@ -36,6 +37,7 @@ static const char usage[] =
 	"\n"
 	"examples:\n"
 	"  opstrobe report -o step.html worker0.pt.trace.json.gz\n"
+	"  opstrobe report -o run.html traces/\n"
 	"  opstrobe report --format markdown trace.json.gz >> \"$GITHUB_STEP_SUMMARY\"\n";
 
 static bool put_part(FILE *out, enum ops_code code, char *text, size_t size, void (*release)(char *text),

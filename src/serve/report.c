@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace as one HTML file: the viewer with the replies inside that it would ask a server for, compressed, in base64. So no
- * byte of a trace stands in the page as text. The timeline is there down to the level of zoom that fits.
+ * Traces as one HTML file: the viewer with the replies inside that it would ask a server for, compressed, in base64. So no
+ * byte of a trace stands in the page as text. The timeline is there down to the level of zoom that fits; several traces share
+ * the room for it.
  *
  *     <script type="application/gzip" data-reply="traces/ID/info">…</script>
  */
@@ -25,7 +26,7 @@
 #define TILES_A_REPLY 64u
 #define STRINGS_A_REPLY 1000u
 #define TILE_HEADER 32u
-#define TILES_BYTES_MAX (4u << 20) /* of a whole timeline, before compression to a third or so */
+#define TILES_BYTES_MAX (4u << 20) /* of all timelines, before compression to a third or so */
 #define ID_MAX 64u
 
 /* What the views ask for first, as web/src/data/source.ts writes addresses: parameters by name, commas as %2C. */
@@ -44,12 +45,18 @@ static const char *const asked[] = {
 	"analyses/idle_time_breakdown",
 };
 
+/* What they ask of the traces of a run together. */
+static const char *const asked_of_run[] = {"advice", "distributed", "analyses/idle_time_breakdown"};
+
 struct report {
 	struct ops_api *api;
 	struct ops_sink *sink;
-	char id[ID_MAX];           /* of the trace */
 	struct ops_buffer target;  /* scratch */
 	struct ops_buffer packed;  /* scratch */
+	struct ops_reply list;     /* of the traces */
+	size_t trace_count;
+	/* Of the trace that is being written. */
+	char id[ID_MAX];
 	struct ops_intern names;   /* numbers of texts that tiles speak of, as bytes */
 	struct ops_reply timeline;
 	size_t tile_bytes;         /* so far */
@@ -155,30 +162,62 @@ static int64_t member_integer(struct ops_json_slice object, const char *name)
 	return number;
 }
 
-/* Reads the trace; a file that is none is an error in the words of its reader. */
-static enum ops_code open_trace(struct report *report, const char *path, struct ops_error *error)
+static struct ops_json_walk walk_traces(const struct report *report)
 {
-	struct ops_reply reply;
-	struct ops_json_slice traces, entry, id;
+	struct ops_json_slice traces;
+
+	if (!find_member((struct ops_json_slice){report->list.body, report->list.size}, "traces", &traces))
+		return (struct ops_json_walk){0};
+	return ops_json_walk(traces.bytes, traces.size);
+}
+
+static enum ops_code list_traces(struct report *report, const char *path, struct ops_error *error)
+{
+	enum ops_code code = ask(report, "traces", &report->list, error);
 	struct ops_json_walk list;
-	char address[ID_MAX + 32];
-	enum ops_code code = ask(report, "traces", &reply, error);
+	struct ops_json_slice entry;
 
 	if (code)
 		return code;
-	if (find_member((struct ops_json_slice){reply.body, reply.size}, "traces", &traces)) {
-		list = ops_json_walk(traces.bytes, traces.size);
-		if (ops_json_next_element(&list, &entry) && find_member(entry, "id", &id) && id.size - 2 < ID_MAX)
-			snprintf(report->id, sizeof(report->id), "%.*s", (int)id.size - 2, id.bytes + 1);
-	}
-	ops_reply_release(&reply);
-	if (!report->id[0])
-		return ops_fault(error, OPS_INVALID, "'%s' holds no trace", path);
+	list = walk_traces(report);
+	while (ops_json_next_element(&list, &entry))
+		report->trace_count++;
+	return report->trace_count ? OPS_OK : ops_fault(error, OPS_INVALID, "'%s' holds no trace", path);
+}
+
+/* The id of a trace, without quotes. */
+static struct ops_json_slice id_of(struct ops_json_slice entry)
+{
+	struct ops_json_slice id = {"\"\"", 2};
+
+	find_member(entry, "id", &id);
+	return (struct ops_json_slice){id.bytes + 1, id.size - 2};
+}
+
+/* Reads a trace of the list; a file that is none is an error in the words of its reader. */
+static enum ops_code open_trace(struct report *report, struct ops_json_slice entry, struct ops_error *error)
+{
+	struct ops_json_slice id = id_of(entry), fault, message;
+	char address[ID_MAX + 32];
+	enum ops_code code;
+
+	snprintf(report->id, sizeof(report->id), "%.*s", (int)id.size, id.bytes);
 	snprintf(address, sizeof(address), "traces/%s/timeline", report->id);
 	code = ask(report, address, &report->timeline, error);
 	if (code || report->timeline.status == 200)
 		return code;
-	return ops_fault(error, OPS_CORRUPT, "cannot read '%s': %.*s", path, (int)report->timeline.size, report->timeline.body);
+	if (find_member((struct ops_json_slice){report->timeline.body, report->timeline.size}, "error", &fault) &&
+	    find_member(fault, "message", &message))
+		return ops_fault(error, OPS_CORRUPT, "%.*s", (int)message.size - 2, message.bytes + 1);
+	return ops_fault(error, OPS_CORRUPT, "trace '%s' cannot be read", report->id);
+}
+
+/* Forgets it, before the next one. */
+static void close_trace(struct report *report)
+{
+	ops_reply_release(&report->timeline);
+	ops_intern_release(&report->names);
+	report->tile_bytes = 0;
 }
 
 /* --- the timeline ----------------------------------------------------------------------------------------------------- */
@@ -195,6 +234,12 @@ struct level {
 	OPS_ARRAY(char *) addresses;
 	size_t bytes;
 };
+
+/* Of one timeline. */
+static size_t tile_bytes_max(const struct report *report)
+{
+	return TILES_BYTES_MAX / report->trace_count;
+}
 
 static void level_release(struct level *level)
 {
@@ -257,7 +302,7 @@ static enum ops_code ask_level(struct report *report, const char *member, const 
 		int64_t from = is_track ? member_integer(entry, "start_ns") >> zoom : 0;
 		int64_t to = (is_track ? member_integer(entry, "end_ns") : duration_ns) >> zoom;
 
-		for (int64_t index = from; !code && index <= to && level->bytes <= TILES_BYTES_MAX; index++)
+		for (int64_t index = from; !code && index <= to && level->bytes <= tile_bytes_max(report); index++)
 			for (int64_t band = 0; !code && band < bands; band++)
 				code = add_tile(report, &tiles, level, member_integer(entry, "id"), zoom, index, band, error);
 	}
@@ -309,7 +354,7 @@ static enum ops_code embed_level(struct report *report, unsigned zoom, bool *ret
 
 	if (!code)
 		code = ask_level(report, "counters", "counters?counters=", zoom, &level, error);
-	*ret_fits = report->tile_bytes + level.bytes <= TILES_BYTES_MAX;
+	*ret_fits = report->tile_bytes + level.bytes <= tile_bytes_max(report);
 	if (!code && *ret_fits) {
 		code = write_level(report, &level, error);
 		report->tile_bytes += level.bytes;
@@ -396,10 +441,10 @@ static enum ops_code embed_memory(struct report *report, struct ops_error *error
 	return code;
 }
 
-static enum ops_code embed_all(struct report *report, struct ops_error *error)
+static enum ops_code embed_trace(struct report *report, struct ops_json_slice entry, struct ops_error *error)
 {
 	char address[ID_MAX + 256];
-	enum ops_code code = embed(report, "traces", error);
+	enum ops_code code = open_trace(report, entry, error);
 
 	snprintf(address, sizeof(address), "traces/%s/timeline", report->id);
 	if (!code)
@@ -408,15 +453,82 @@ static enum ops_code embed_all(struct report *report, struct ops_error *error)
 	         member_integer((struct ops_json_slice){report->timeline.body, report->timeline.size}, "duration_ns"));
 	if (!code)
 		code = embed(report, address, error);
-	if (!code)
-		code = embed(report, "analyses", error);
 	for (size_t i = 0; !code && i < sizeof(asked) / sizeof(asked[0]); i++) {
 		snprintf(address, sizeof(address), "traces/%s/%s", report->id, asked[i]);
 		code = embed(report, address, error);
 	}
 	if (!code)
 		code = embed_memory(report, error);
-	return code ? code : embed_timeline(report, error);
+	if (!code)
+		code = embed_timeline(report, error);
+	close_trace(report);
+	return code;
+}
+
+static bool same_member(struct ops_json_slice left, struct ops_json_slice right, const char *name)
+{
+	struct ops_json_slice a, b;
+
+	return find_member(left, name, &a) && find_member(right, name, &b) && a.size == b.size &&
+	       !memcmp(a.bytes, b.bytes, a.size);
+}
+
+/* Writes the ids of the traces that ran together with one, as web/src/views/runs.ts does: those of its run and cycle, with
+ * itself. Returns how many, or 0 when it is not the first of them. */
+static size_t write_run(const struct report *report, struct ops_json_slice of, struct ops_buffer *ids)
+{
+	struct ops_json_walk list = walk_traces(report);
+	struct ops_json_slice entry;
+	size_t count = 0;
+
+	while (ops_json_next_element(&list, &entry)) {
+		if (!same_member(entry, of, "run") || !same_member(entry, of, "span"))
+			continue;
+		if (!count && entry.bytes != of.bytes)
+			return 0;
+		ops_buffer_printf(ids, "%s%.*s", count++ ? "," : "", (int)id_of(entry).size, id_of(entry).bytes);
+	}
+	return count;
+}
+
+/* What the traces of each run say together. */
+static enum ops_code embed_runs(struct report *report, struct ops_error *error)
+{
+	struct ops_json_walk list = walk_traces(report);
+	struct ops_buffer ids = {0}, address = {0};
+	struct ops_json_slice entry;
+	enum ops_code code = OPS_OK;
+
+	while (!code && ops_json_next_element(&list, &entry)) {
+		size_t count;
+
+		ids.size = 0;
+		count = write_run(report, entry, &ids);
+		for (size_t i = 0; !code && count > 1 && i < sizeof(asked_of_run) / sizeof(asked_of_run[0]); i++) {
+			address.size = 0;
+			ops_buffer_printf(&address, "traces/%.*s/%s", (int)ids.size, ids.bytes, asked_of_run[i]);
+			ops_buffer_append(&address, "", 1);
+			code = ids.failed || address.failed ? ops_fault_memory(error) : embed(report, address.bytes, error);
+		}
+	}
+	ops_buffer_release(&ids);
+	ops_buffer_release(&address);
+	return code;
+}
+
+static enum ops_code embed_all(struct report *report, struct ops_error *error)
+{
+	struct ops_json_walk list = walk_traces(report);
+	struct ops_json_slice entry;
+	enum ops_code code = OPS_OK;
+
+	while (!code && ops_json_next_element(&list, &entry))
+		code = embed_trace(report, entry, error);
+	if (!code)
+		code = embed_runs(report, error);
+	if (!code)
+		code = embed(report, "analyses", error);
+	return code ? code : embed(report, "traces", error); /* now that their events have been counted */
 }
 
 /* The page of the build has one mark, where the replies go. */
@@ -444,21 +556,21 @@ static enum ops_code write_page(struct report *report, struct ops_error *error)
 
 static void report_release(struct report *report)
 {
-	ops_reply_release(&report->timeline);
-	ops_intern_release(&report->names);
+	close_trace(report);
+	ops_reply_release(&report->list);
 	ops_buffer_release(&report->target);
 	ops_buffer_release(&report->packed);
 	ops_api_free(report->api);
 }
 
-enum ops_code ops_report_write(const char *trace, const char *path, struct ops_error *error)
+enum ops_code ops_report_write(const char *traces, const char *path, struct ops_error *error)
 {
-	struct ops_api_options options = {.paths = &trace, .path_count = 1};
+	struct ops_api_options options = {.paths = &traces, .path_count = 1};
 	struct report report = {0};
 	enum ops_code code = ops_api_new(&options, &report.api, error);
 
 	if (!code)
-		code = open_trace(&report, trace, error);
+		code = list_traces(&report, traces, error);
 	if (!code)
 		code = ops_sink_open_file(path, 0, &report.sink, error);
 	if (!code) {

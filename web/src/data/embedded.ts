@@ -4,6 +4,7 @@
 //   <script type="application/gzip" data-reply="traces/4f0c/info">H4sI…</script>
 // They are unpacked when they are asked for. Tiles, counters and texts lie there in lists of whatever size, and are put
 // together anew from what any of them has.
+import type { TraceList } from "./api";
 import { address, type DataSource, type Query, SourceError } from "./source";
 
 const NOT_HERE = "This is not in the report. `opstrobe serve TRACE` shows everything.";
@@ -33,6 +34,7 @@ export class EmbeddedSource implements DataSource {
 			return { strings: Object.fromEntries(texts) } as T;
 		}
 		const reply = JSON.parse(textOf(await this.reply(address(path, query)))) as T;
+		if (path === "traces") return allReady(reply as TraceList) as T;
 		return path.endsWith("/timeline") ? { ...reply, level_min: this.finestLevel(path) } : reply;
 	}
 
@@ -92,6 +94,11 @@ export class EmbeddedSource implements DataSource {
 		if (!element) throw new SourceError(NOT_HERE, 404);
 		return unpack(element);
 	}
+}
+
+/** Of many traces, `opstrobe report` may have given up the first ones before it had read the last. Here all are. */
+function allReady(list: TraceList): TraceList {
+	return { ...list, traces: list.traces.map((trace) => ({ ...trace, state: "ready" })) };
 }
 
 /** The ids of a list's only parameter. */

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // `opstrobe report`: the page that the command writes of a trace, opened from disk, shows every view without a server, and
 // runs nothing that stands in the trace.
-import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Distributed } from "../../src/data/replies";
 import { launch, Tab } from "./browser";
-import { call, printed, recorded } from "./server";
+import { expectShows, readGrid } from "./grid";
+import { call, printed, recorded, shared } from "./server";
 
 const VIEWS = ["overview", "advice", "timeline", "operators", "kernels", "memory", "modules", "stacks", "analyses", "info"];
 const NOT_HERE = "This is not in the report";
@@ -56,6 +58,63 @@ test("what is asked for beyond it is told to be missing, not shown empty", async
 	const tab = await Tab.open(browser, `${url}#/analyses?id=temporal_breakdown`);
 	await tab.page.getByText(NOT_HERE).first().waitFor();
 	await tab.close();
+});
+
+test("a run with a broken rank is none: the rank and what is wrong are named", async () => {
+	const run = await mkdtemp(join(folder, "broken-"));
+	await copyFile(recorded, join(run, "rank0.pt.trace.json.gz"));
+	await writeFile(join(run, "rank1.pt.trace.json"), "[}");
+	expect(() => call("report", "-o", join(run, "report.html"), run)).toThrow(/cannot read trace '[^']*rank1\.pt\.trace\.json': byte 1: /);
+	await expect(stat(join(run, "report.html"))).rejects.toThrow("ENOENT");
+});
+
+describe.runIf(shared)("a run of two ranks", () => {
+	const run = join(shared!, "kineto-tb/recorded/ddp");
+	let ranks: string;
+	beforeAll(async () => {
+		const file = join(folder, "run.html");
+		call("report", "-o", file, run);
+		expect((await stat(file)).size).toBeLessThan(5e6);
+		ranks = pathToFileURL(file).href;
+	});
+
+	test.each([...VIEWS, "distributed"])("%s of both is in the report", async (view) => {
+		const tab = await Tab.open(browser, `${ranks}#/${view}`);
+		const settled = async () => {
+			await tab.page.locator(".view, canvas").first().waitFor();
+			await tab.page.waitForFunction(() => document.querySelector("p.note[role=status]") === null);
+			expect(await tab.page.getByText(NOT_HERE).count()).toBe(0);
+		};
+		await settled();
+		const choice = tab.page.getByRole("combobox", { name: "Trace", exact: true });
+		const [first, second] = await choice.locator("option").evaluateAll((options) => options.map((option) => (option as HTMLOptionElement).value));
+		expect(await choice.inputValue()).toBe(first);
+		await choice.selectOption(second!);
+		await tab.page.waitForFunction((id) => location.hash.includes(id), second!);
+		await settled();
+		await tab.shot(`report-run-${view}`);
+		await tab.close();
+		tab.expectQuiet();
+	});
+
+	test("what the ranks say together is what the command prints", async () => {
+		const wanted = (printed("views", run) as { distributed: Distributed }).distributed;
+		const tab = await Tab.open(browser, `${ranks}#/distributed`);
+		const { units, rows } = await readGrid(tab.page, "Collective operations");
+		expect(rows).toHaveLength(wanted.workers.reduce((sum, worker) => sum + wanted.ops[worker]!.length, 0));
+		for (const row of rows) {
+			const operation = wanted.ops[row.worker!]!.find((each) => each.name === row.name)!;
+			expectShows(row.data_transfer!, units.data_transfer!, operation.data_transfer, `${row.name} of ${row.worker}`);
+		}
+		for (const view of ["advice", "analyses"]) {
+			await tab.page.goto(`${ranks}#/${view}?of=run`);
+			await tab.page.getByRole("button", { name: "All 2 of the run", pressed: true }).waitFor();
+			await tab.page.locator(".finding, .empty, .answer, .grid").first().waitFor();
+			expect(await tab.page.getByText(NOT_HERE).count()).toBe(0);
+		}
+		await tab.close();
+		tab.expectQuiet();
+	});
 });
 
 test("nothing of a trace runs", async () => {
