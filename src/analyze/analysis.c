@@ -262,24 +262,46 @@ static const struct ops_analysis_option table_options[] = {
 	{"limit", "null", "keep so many rows of a table"},
 	{0},
 };
-/* … and the rows of ranks that are looked at. */
-static const struct ops_analysis_option row_options[] = {
+/* … the steps of ranks … */
+static const struct ops_analysis_option step_options[] = {
 	{"include_last_profiler_step", "false", "keep the last step, which is often cut short"},
+	{0},
+};
+/* … and the rows that are looked at. */
+static const struct ops_analysis_option row_options[] = {
 	{"where", "null", "a filter: an expression, \"dur > 100\", or {\"name\": \"aten::\", \"iterations\": [5]}"},
 	{0},
 };
 
-static const struct ops_analysis_option *shared_options(const struct ops_analysis *analysis)
+/* Why an analysis takes no filter; NULL: it takes one. */
+static const char *unfiltered_because(const struct ops_analysis *analysis)
 {
-	static const struct ops_analysis_option none[] = {{0}};
+	static const struct {
+		const char *id, *reason;
+	} reasons[] = {
+		{"discovery", "it tells which file is whose, and looks at no events"},
+		{"parse", "it tells of all that is in a file; 'load' tells of what a filter leaves"},
+		{"info", "it tells of all that is in a file; 'load' tells of what a filter leaves"},
+		{"validate", "it checks all that is in a file"},
+		{"key_averages", "it sums up whole traces, as torch does; 'opstrobe cut' makes one of some steps"},
+		{"memory_timeline", "its files have no events"},
+		{"execution_trace", "it looks whether two whole files are of one run"},
+	};
 
-	return analysis->inputs == OPS_ANALYSIS_RANKS ? row_options : none;
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (!strcmp(analysis->id, reasons[i].id))
+			return reasons[i].reason;
+	return NULL;
 }
 
 /* Of the name; NULL when there is none. */
 static const struct ops_analysis_option *find_option(const struct ops_analysis *analysis, struct ops_json_slice name)
 {
-	const struct ops_analysis_option *const lists[] = {analysis->options, table_options, shared_options(analysis)};
+	const struct ops_analysis_option *const lists[] = {
+		analysis->options, table_options,
+		analysis->inputs == OPS_ANALYSIS_RANKS ? step_options : no_options,
+		unfiltered_because(analysis) ? no_options : row_options,
+	};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		for (const struct ops_analysis_option *option = lists[i]; option->name; option++)
@@ -292,8 +314,11 @@ static const struct ops_analysis_option *find_option(const struct ops_analysis *
 static enum ops_code check_option(const struct analysis_run *run, struct ops_json_slice name, struct ops_json_slice value)
 {
 	const struct ops_analysis_option *option = find_option(run->analysis, name);
+	const char *reason = unfiltered_because(run->analysis);
 	char type;
 
+	if (reason && ops_json_slice_is(name, row_options->name))
+		return ops_fault(run->error, OPS_INVALID, "%s takes no filter: %s", run->analysis->id, reason);
 	if (!option)
 		return ops_fault(run->error, OPS_INVALID, "%s has no option '%.*s'; 'opstrobe analyze %s --help' lists them",
 		                 run->analysis->id, (int)(name.size < 80 ? name.size : 80), name.bytes, run->analysis->id);
@@ -362,6 +387,7 @@ static enum ops_code answer(struct analysis_run *run, const struct ops_analyze_o
 		return code;
 	if (run->analysis->inputs != OPS_ANALYSIS_FILES)
 		code = event_set_init(&run->events, run->ranks, run->count, options, include_last, run->error);
+	run->events.all_steps = run->events.apart = run->analysis->inputs == OPS_ANALYSIS_PAIR;
 	if (!ops_json_slice_is(where, "null"))
 		run->events.where = where;
 	if (!code)

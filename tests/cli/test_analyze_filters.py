@@ -255,6 +255,91 @@ def test_spec_23_filters_hold_for_every_analysis_of_ranks(opstrobe, tmp_path):
     assert table["rows"][0][table["columns"].index("compute_time(us)")] == busy
 
 
+def step_of(rows, i):
+    return columns_of(rows, i)["iteration"]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "dur > 350",
+        "ts < 12000 and stream == 7",
+        {"name": "aten::"},
+        {"time_range": [0, 12500]},
+        {"iteration_positions": [0, 1], "gpu_kernels": True},
+        {"first_iteration": True},
+        {"under": "linear", "with_kernels": True},
+        [{"iterations": [5, 6]}, {"query": "name != 'aten::view'"}],
+        {"name": "no such name"},
+    ],
+    ids=lambda where: re.sub(r"[^\w]+", "_", json.dumps(where)).strip("_"),
+)
+def test_spec_17_filters_hold_for_both_traces(opstrobe, tmp_path, where):
+    """Times and places of steps are each trace's own: the second one begins half a second later."""
+    sides = {"control": rows_of(5), "test": rows_of(6)}
+    for name, rows in sides.items():
+        late = [{**row, "ts": row["ts"] + 500_000 * (name == "test")} for row in rows]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"traceEvents": late}))
+
+    def ask(question, *words):
+        process = opstrobe(
+            "analyze", question, "--format", "json", "--where", json.dumps(where), *words, "control.json", "test.json"
+        )
+        assert process.returncode == 0, process.stderr
+        return json.loads(process.stdout)
+
+    def left(rows):
+        if isinstance(where, str):
+            return [i for i in range(len(rows)) if eval(where, {}, columns_of(rows, i))]
+        simple = [
+            {key: value for key, value in each.items() if key != "query"}
+            for each in (where if isinstance(where, list) else [where])
+        ]
+        kept = plain(rows, simple, last=float("inf"))
+        return [i for i in kept if "query" not in json.dumps(where) or rows[i]["name"] != "aten::view"]
+
+    chosen = {name: left(rows) for name, rows in sides.items()}
+    steps = ask("trace_diff.iterations")["value"]
+    for name, rows in sides.items():
+        assert steps[name]["iterations"] == sorted({step_of(rows, i) for i in chosen[name]} - {-1})
+    table = ask("trace_diff.compare", "--whole", "true", "--control-iteration", "5,6", "--test-iteration", "5,6")[
+        "table"
+    ]
+    found = {row[0]: row[1:5] for row in table["rows"]}
+    expected = {}
+    for name, rows in sides.items():
+        for i in chosen[name]:
+            if step_of(rows, i) in (5, 6):
+                figures = expected.setdefault(rows[i]["name"], [0, 0, 0, 0])
+                figures[2 * (name == "test")] += 1
+                figures[2 * (name == "test") + 1] += rows[i]["dur"]
+    assert found == expected
+    fates = ask("trace_diff.ops_diff", "--control-iteration", "5,6", "--test-iteration", "5,6", "--limit", "99")[
+        "value"
+    ]
+    assert set(fates["added"]["names"]) == {name for name, (before, _, after, _) in expected.items() if not before}
+    assert set(fates["deleted"]["names"]) == {name for name, (before, _, after, _) in expected.items() if not after}
+
+
+@pytest.mark.parametrize(
+    "question, reason",
+    [
+        ("discovery", "which file is whose"),
+        ("parse", "'load' tells of what a filter leaves"),
+        ("info", "'load' tells of what a filter leaves"),
+        ("validate", "checks all"),
+        ("key_averages", "'opstrobe cut'"),
+        ("memory_timeline", "no events"),
+        ("execution_trace", "two whole files"),
+    ],
+)
+def test_spec_23_filters_where_there_is_nothing_to_filter(opstrobe, tmp_path, question, reason):
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows_of(0)}))
+    process = opstrobe("analyze", question, "--where", "dur > 1", "trace.json")
+    assert process.returncode == 2 and not process.stdout
+    assert f"{question} takes no filter: " in process.stderr and reason in process.stderr
+
+
 @pytest.mark.parametrize(
     "where, word",
     [

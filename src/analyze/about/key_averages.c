@@ -96,8 +96,8 @@ enum ops_code analysis_key_averages(struct analysis_run *run)
 		code = analysis_bool(run, "group_by_input_shape", &averages.by_shape);
 	if (!code)
 		code = analysis_bool(run, "with_flops", &averages.with_flops);
-	if (!code && !analysis_has_events(&run->ranks[0]))
-		code = ops_fault(run->error, OPS_INVALID, "there is no trace");
+	if (!code && !run->ranks[0].trace)
+		code = ops_fault(run->error, OPS_INVALID, "'%s' is no trace", run->ranks[0].path ? run->ranks[0].path : "");
 	options.by_input_shape = averages.by_shape;
 	if (!code)
 		code = ops_key_averages(run->ranks[0].trace, averages.with_flops, &options, &averages.rows, &averages.count,

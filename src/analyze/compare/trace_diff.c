@@ -62,6 +62,26 @@ static bool own_steps(const struct event_table *table, int64_t **ret_steps, size
 	return true;
 }
 
+/* Of `steps` those that a filter has left rows of. False when memory is out. */
+static bool leave_steps(const struct event_table *table, int64_t *steps, size_t *count)
+{
+	bool *left = ops_alloc_zeroed(*count + 1, sizeof(*left));
+	size_t kept = 0;
+
+	for (size_t i = 0; left && i < table->kept_count; i++) {
+		const int64_t *step = bsearch(&table->rows[table->kept[i]].step, steps, *count, sizeof(*steps), compare_integers);
+
+		if (step)
+			left[step - steps] = true;
+	}
+	for (size_t i = 0; left && i < *count; i++)
+		if (left[i])
+			steps[kept++] = steps[i];
+	*count = kept;
+	ops_free(left);
+	return left != NULL;
+}
+
 static enum ops_code check_steps(const struct comparison *comparison, int side, const int64_t *own, size_t own_count,
                                  const int64_t *steps, size_t count)
 {
@@ -162,8 +182,8 @@ static enum ops_code add_side(struct comparison *comparison, int side)
 	                           : analysis_failed(comparison->run);
 	bool all = table && !table->steps.count;
 
-	for (size_t i = 0; !code && sums && i < table->count; i++) {
-		const struct event_row *row = &table->rows[i];
+	for (size_t i = 0; !code && sums && i < table->kept_count; i++) {
+		const struct event_row *row = &table->rows[table->kept[i]];
 		struct pair *sum = &sums[row->name];
 
 		if (!(row->stream < 0 ? comparison->host : comparison->device) ||
@@ -400,11 +420,14 @@ enum ops_code analysis_diff_iterations(struct analysis_run *run)
 	ops_json_open(json, '{');
 	for (int side = 0; side < SIDES; side++) {
 		const struct event_table *table = analysis_table(run, (size_t)side);
-		int64_t *steps;
+		int64_t *steps = NULL;
 		size_t count;
 
-		if (!table || !own_steps(table, &steps, &count))
+		if (!table || !own_steps(table, &steps, &count) ||
+		    (run->events.where.bytes && !leave_steps(table, steps, &count))) {
+			ops_free(steps);
 			return analysis_failed(run);
+		}
 		ops_json_key(json, side_names[side]);
 		ops_json_open(json, '{');
 		ops_json_key(json, "ranks");

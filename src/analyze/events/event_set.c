@@ -159,10 +159,32 @@ static enum ops_code make_table(struct event_set *set, size_t i)
 	return OPS_OK;
 }
 
+/* Traces that are no ranks of one run have no time and no steps in common: each counts its own. */
+static bool choose_apart(const struct event_set *set, struct event_table *table)
+{
+	struct event_set own = *set;
+	struct ops_rank_facts facts;
+	bool done = find_facts(table, &facts);
+
+	own.first_ns = facts.first_ns;
+	own.steps.items = facts.steps.items;
+	own.steps.count = facts.steps.count;
+	done = done && event_filter_apply(set->where, &own, table);
+	release_facts(&facts);
+	return done;
+}
+
+static bool choose(const struct event_set *set, struct event_table *table)
+{
+	if (!set->where.bytes)
+		return true;
+	return set->apart ? choose_apart(set, table) : event_filter_apply(set->where, set, table);
+}
+
 static bool filter(const struct event_set *set, struct event_table *table)
 {
 	return event_steps_filter(table, !set->all_steps && set->steps.count >= 2, set->device == EVENT_MTIA, set->include_last) &&
-	       (!set->where.bytes || event_filter_apply(set->where, set, table));
+	       choose(set, table);
 }
 
 const struct event_table *event_set_table(struct event_set *set, size_t i)

@@ -212,6 +212,16 @@ static struct extent extent_of(const struct selection *rows)
 	return rows->count ? extent : (struct extent){0};
 }
 
+/* Where there is no row there is no first and no last one. */
+static void write_time(struct ops_json_writer *json, const char *key, const struct selection *rows, int64_t time_ns)
+{
+	ops_json_key(json, key);
+	if (rows->count)
+		ops_json_us(json, time_ns);
+	else
+		ops_json_null(json);
+}
+
 /* --- parse -------------------------------------------------------------------------------------------------------- */
 
 static void write_text(struct ops_json_writer *json, const char *key, const char *text)
@@ -295,8 +305,8 @@ enum ops_code analysis_parse(struct analysis_run *run)
 		write_text(json, "device_type", event_device_type_name(run->events.device));
 		write_categories(&rows, items, json);
 		ops_json_member(json, "distinct_names", (int64_t)distinct_names(&rows, items));
-		ops_json_member_us(json, "min_ts", extent.first_ns);
-		ops_json_member_us(json, "max_end", extent.last_ns);
+		write_time(json, "min_ts", &rows, extent.first_ns);
+		write_time(json, "max_end", &rows, extent.last_ns);
 		ops_json_member_us(json, "sum_dur", extent.sum_ns);
 		ops_json_member(json, "rows_stream_ne_minus1", on_streams(&rows));
 		write_streams(&rows, items, json);
@@ -341,7 +351,7 @@ static bool write_load(const struct event_set *set, const struct event_table *ta
 	ops_json_member(json, "rows", (int64_t)rows.count);
 	ops_json_member(json, "rows_stream_ne_minus1", on_streams(&rows));
 	write_categories(&rows, items, json);
-	ops_json_member_us(json, "max_end", extent.last_ns - set->first_ns);
+	write_time(json, "max_end", &rows, extent.last_ns - set->first_ns);
 	write_iterations(&rows, items, json);
 	ops_json_member_us(json, "trace_duration", extent.last_start_ns - extent.first_ns);
 	ops_json_close(json, '}');
