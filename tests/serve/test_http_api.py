@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every route of the API: replies are as docs/openapi.yaml says, and the same as the commands print."""
 
+import collections
 import gzip
 import json
 import re
@@ -204,7 +205,8 @@ def get_tiles(server, trace, tiles):
 
 
 def check_boxes(boxes):
-    """In order, and beside each other."""
+    """In order, and beside each other; no more than docs/http-api.md says."""
+    assert max(collections.Counter(box["depth"] for box in boxes).values(), default=0) <= 1025
     for before, box in zip(boxes, boxes[1:]):
         assert (before["depth"], before["start"]) <= (box["depth"], box["start"])
         assert before["depth"] < box["depth"] or before["end"] <= box["start"]
