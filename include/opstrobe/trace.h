@@ -347,6 +347,8 @@ enum ops_code ops_metadata_check(const char *key, size_t key_size, const char *j
                                  struct ops_error *error);
 size_t ops_trace_metadata_count(const struct ops_trace *trace);
 void ops_trace_metadata(const struct ops_trace *trace, size_t i, struct ops_string *ret_key, struct ops_string *ret_json);
+/* The value of a key; false when the trace has it not. */
+bool ops_trace_find_metadata(const struct ops_trace *trace, const char *key, struct ops_string *ret_json);
 
 /* --- validation ------------------------------------------------------------------------------------------------- */
 

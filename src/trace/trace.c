@@ -295,7 +295,7 @@ static char *copy_text(const char *bytes, size_t size)
 	return copy;
 }
 
-static struct ops_metadata_entry *find_metadata(struct ops_trace *trace, const char *key, size_t key_size)
+static struct ops_metadata_entry *find_metadata(const struct ops_trace *trace, const char *key, size_t key_size)
 {
 	for (size_t i = 0; i < trace->metadata.count; i++) {
 		struct ops_metadata_entry *entry = &trace->metadata.items[i];
@@ -356,4 +356,13 @@ void ops_trace_metadata(const struct ops_trace *trace, size_t i, struct ops_stri
 	assert(i < trace->metadata.count);
 	*ret_key = (struct ops_string){entry->key, entry->key_size};
 	*ret_json = (struct ops_string){entry->json, entry->json_size};
+}
+
+bool ops_trace_find_metadata(const struct ops_trace *trace, const char *key, struct ops_string *ret_json)
+{
+	const struct ops_metadata_entry *entry = find_metadata(trace, key, strlen(key));
+
+	if (entry)
+		*ret_json = (struct ops_string){entry->json, entry->json_size};
+	return entry != NULL;
 }

@@ -36,6 +36,9 @@ static void assert_entry(const struct ops_trace *trace, size_t i, const char *ex
 	assert_int_equal(key.size, strlen(expected_key));
 	assert_string_equal(json.bytes, expected_json);
 	assert_int_equal(json.size, strlen(expected_json));
+	assert_true(ops_trace_find_metadata(trace, expected_key, &json));
+	assert_string_equal(json.bytes, expected_json);
+	assert_int_equal(json.size, strlen(expected_json));
 }
 
 static void test_set_and_replace(void **state)
@@ -52,6 +55,7 @@ static void test_set_and_replace(void **state)
 	assert_entry(trace, 0, "b", "\"longer\"");
 	assert_entry(trace, 1, "a", "{\"x\": [true]}");
 	assert_entry(trace, 2, "", "\"\"");
+	assert_false(ops_trace_find_metadata(trace, "ab", &(struct ops_string){0}));
 	ops_trace_unref(trace);
 }
 

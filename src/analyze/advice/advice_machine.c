@@ -75,16 +75,13 @@ static void read_machine(struct advice *advice, struct ops_string json)
 
 bool advice_read_machine(struct advice *advice)
 {
+	struct ops_string json;
+
 	advice->machine.waits = ops_alloc_zeroed(advice->views.steps.count + 1, sizeof(*advice->machine.waits));
 	if (!advice->machine.waits)
 		return false;
-	for (size_t i = 0; i < ops_trace_metadata_count(advice->trace); i++) {
-		struct ops_string key, json;
-
-		ops_trace_metadata(advice->trace, i, &key, &json);
-		if (advice_text_is(key, "machine") && json.size && json.bytes[0] == '{')
-			read_machine(advice, json);
-	}
+	if (ops_trace_find_metadata(advice->trace, "machine", &json) && json.bytes[0] == '{')
+		read_machine(advice, json);
 	return true;
 }
 

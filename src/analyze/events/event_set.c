@@ -16,14 +16,9 @@
 
 static bool is_mtia(const struct ops_trace *trace)
 {
-	struct ops_string key, json;
+	struct ops_string json;
 
-	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
-		ops_trace_metadata(trace, i, &key, &json);
-		if (ops_string_is(key, "distributedInfo") && ops_string_contains(json, "mtia:hccl"))
-			return true;
-	}
-	return false;
+	return ops_trace_find_metadata(trace, "distributedInfo", &json) && ops_string_contains(json, "mtia:hccl");
 }
 
 static int compare_numbers(const void *a, const void *b)

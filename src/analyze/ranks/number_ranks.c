@@ -41,14 +41,9 @@ static int64_t rank_of_name(const char *path)
 /* What a trace says of its process among the others; empty: nothing. */
 static struct ops_string distributed_info(const struct ops_trace *trace)
 {
-	struct ops_string key, json;
+	struct ops_string json;
 
-	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
-		ops_trace_metadata(trace, i, &key, &json);
-		if (ops_string_is(key, KEY) && json.size && json.bytes[0] == '{')
-			return json;
-	}
-	return (struct ops_string){"", 0};
+	return ops_trace_find_metadata(trace, KEY, &json) && json.bytes[0] == '{' ? json : (struct ops_string){"", 0};
 }
 
 int64_t ops_trace_rank(const struct ops_trace *trace, const char *path)

@@ -45,19 +45,16 @@ static bool add_device(struct ops_views *views, struct ops_json_slice object)
 
 bool view_devices_read(struct ops_views *views)
 {
-	for (size_t i = 0; i < ops_trace_metadata_count(views->trace); i++) {
-		struct ops_string key, json;
-		struct ops_json_slice object;
-		struct ops_json_walk walk;
+	struct ops_json_slice object;
+	struct ops_json_walk walk;
+	struct ops_string json;
 
-		ops_trace_metadata(views->trace, i, &key, &json);
-		if (key.size != strlen("deviceProperties") || memcmp(key.bytes, "deviceProperties", key.size) != 0)
-			continue;
-		walk = ops_json_walk(json.bytes, json.size);
-		while (ops_json_next_element(&walk, &object))
-			if (object.bytes[0] == '{' && !add_device(views, object))
-				return false;
-	}
+	if (!ops_trace_find_metadata(views->trace, "deviceProperties", &json))
+		return true;
+	walk = ops_json_walk(json.bytes, json.size);
+	while (ops_json_next_element(&walk, &object))
+		if (object.bytes[0] == '{' && !add_device(views, object))
+			return false;
 	return true;
 }
 

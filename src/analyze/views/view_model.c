@@ -197,14 +197,9 @@ static void find_parts(struct ops_views *views)
 
 static bool is_lightning(const struct ops_trace *trace)
 {
-	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
-		struct ops_string key, json;
+	struct ops_string json;
 
-		ops_trace_metadata(trace, i, &key, &json);
-		if (equals(key, "Framework"))
-			return equals(json, "\"pytorch-lightning\"");
-	}
-	return false;
+	return ops_trace_find_metadata(trace, "Framework", &json) && equals(json, "\"pytorch-lightning\"");
 }
 
 bool ops_views_init(struct ops_views *views, const struct ops_trace *trace)

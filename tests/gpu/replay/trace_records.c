@@ -292,18 +292,14 @@ static void take_property(struct records_device *device, struct ops_json_slice k
 
 static void write_devices(const struct writer *writer)
 {
-	struct ops_string key, json = {0};
-	struct ops_json_walk list;
 	struct ops_json_slice properties;
+	struct ops_json_walk list;
+	struct ops_string json;
 
-	for (size_t i = 0; i < ops_trace_metadata_count(writer->trace); i++) {
-		ops_trace_metadata(writer->trace, i, &key, &json);
-		if (strcmp(key.bytes, "deviceProperties") == 0)
-			break;
-		json.size = 0;
-	}
+	if (!ops_trace_find_metadata(writer->trace, "deviceProperties", &json))
+		return;
 	list = ops_json_walk(json.bytes, json.size);
-	while (json.size && ops_json_next_element(&list, &properties)) {
+	while (ops_json_next_element(&list, &properties)) {
 		struct ops_json_walk members = ops_json_walk(properties.bytes, properties.size);
 		struct ops_json_slice name, value;
 		struct records_device device = {0};
