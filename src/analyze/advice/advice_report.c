@@ -275,14 +275,17 @@ static int compare_costs(const void *a, const void *b)
 	return (left->row > right->row) - (left->row < right->row);
 }
 
-/* Whether the place behind the last is one before: a comprehension is a function of its own at the same line. */
-static bool is_told(const struct advice_finding *finding)
+static bool same_line(const struct advice_where *a, const struct advice_where *b)
 {
-	const struct advice_where *last = &finding->where[finding->where_count];
+	return a->line == b->line && a->file.size == b->file.size &&
+	       (!a->file.size || memcmp(a->file.bytes, b->file.bytes, a->file.size) == 0);
+}
 
-	for (size_t i = 0; i < finding->where_count; i++)
-		if (last->line && finding->where[i].line == last->line && finding->where[i].file.size == last->file.size &&
-		    memcmp(finding->where[i].file.bytes, last->file.bytes, last->file.size) == 0)
+/* Whether a finding has the place: a comprehension is a function of its own at the same line. */
+static bool is_told(const struct advice_finding *finding, const struct advice_where *place)
+{
+	for (size_t i = 0; place->line && i < finding->where_count; i++)
+		if (same_line(&finding->where[i], place))
 			return true;
 	return false;
 }
@@ -300,9 +303,13 @@ static bool add_places(const struct advice *advice, const struct advice_tally *t
 	if (used)
 		qsort(costs, used, sizeof(*costs), compare_costs);
 	for (size_t i = 0; done && i < used && finding->where_count < ADVICE_WHERE_MAX; i++) {
-		finding->where[finding->where_count] = advice_describe(advice, costs[i].site, costs[i].row);
-		if (!i || (costs[i].ns > tally->ns / 20 && !is_told(finding)))
-			finding->where_count++;
+		struct advice_where place;
+
+		if (i && costs[i].ns <= tally->ns / 20)
+			break;
+		place = advice_describe(advice, costs[i].site, costs[i].row);
+		if (!is_told(finding, &place))
+			finding->where[finding->where_count++] = place;
 	}
 	ops_free(costs);
 	return done;
@@ -416,13 +423,8 @@ static int compare_findings(const void *a, const void *b)
 /* Several workers say the same of the same place: the one that gains most stays. */
 static bool same(const struct advice_finding *a, const struct advice_finding *b)
 {
-	const struct advice_where *left = a->where, *right = b->where;
-
-	if (a->rule != b->rule || (a->where_count > 0) != (b->where_count > 0))
-		return false;
-	return !a->where_count ||
-	       (left->line == right->line && left->file.size == right->file.size &&
-	        memcmp(left->file.bytes, right->file.bytes, left->file.size) == 0);
+	return a->rule == b->rule && (a->where_count > 0) == (b->where_count > 0) &&
+	       (!a->where_count || same_line(a->where, b->where));
 }
 
 void advice_report_sort(struct advice_report *report)
