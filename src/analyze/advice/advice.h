@@ -242,6 +242,12 @@ static inline int64_t advice_host_ns(const struct advice *advice, uint32_t row)
 	                                         : advice->ns[row];
 }
 
+/* Likewise, without what is below. */
+static inline int64_t advice_host_self_ns(const struct advice *advice, uint32_t row)
+{
+	return advice->views.device_events.count ? advice->events->self_ns[row] : advice->self_ns[row];
+}
+
 /* What a span of the host's time costs by itself: all of it, or what a device is idle in it. */
 int64_t advice_cost_ns(const struct advice *advice, int64_t start_ns, int64_t end_ns);
 /* What share of a row's time is its work's: all without a device. What makes work cheaper leaves the rest. */

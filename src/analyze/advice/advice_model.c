@@ -217,22 +217,20 @@ static bool find_zones(struct advice *advice)
 }
 
 /* Between its nodes the engine keeps count, hands gradients on, and lets go of what each has kept: as much for each. */
-static bool find_engine_times(struct advice *advice)
+static void find_engine_times(struct advice *advice)
 {
-	uint32_t *nodes = ops_alloc_zeroed(advice->events->count + 1, sizeof(*nodes));
+	int64_t *nodes = advice->engine_ns; /* at first how many there are */
 
-	for (uint32_t row = 0; nodes && row < advice->events->count; row++) {
+	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];
 
 		if (parent != OPS_NONE && advice_text_starts(advice_name(advice, row), "autograd::engine::") &&
 		    advice_text_has(advice_name(advice, parent), "run_backward"))
 			nodes[parent]++;
 	}
-	for (uint32_t row = 0; nodes && row < advice->events->count; row++)
+	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (nodes[row])
 			advice->engine_ns[row] = advice->self_ns[row] / nodes[row];
-	ops_free(nodes);
-	return nodes != NULL;
 }
 
 /* From the last row to the first: children stand behind their parents. */
@@ -341,9 +339,9 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 		advice_correct_times(advice);
 	done = done && advice_take_out_waits(advice) && advice_find_steps(advice) &&
 	       (forward = find_forwards(advice)) && find_places(advice, forward);
-	done = done && find_zones(advice) && advice_idle_find(advice) && advice_charge_device(advice) &&
-	       find_engine_times(advice);
+	done = done && find_zones(advice) && advice_idle_find(advice) && advice_charge_device(advice);
 	if (done) {
+		find_engine_times(advice);
 		sum_up(advice, forward);
 		done = advice_find_loops(advice);
 		find_needs(advice);

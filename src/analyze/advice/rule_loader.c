@@ -35,7 +35,7 @@ static void add_lines(struct loading *loading, struct advice *advice)
 		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
 			own = advice_own_site(advice, row);
 		advice_tally_add_at(&loading->lines, own == OPS_NONE ? advice->site[row] : own, row,
-		                    advice->views.device_events.count ? advice->events->self_ns[row] : advice->self_ns[row]);
+		                    advice_host_self_ns(advice, row));
 	}
 }
 

@@ -112,14 +112,16 @@ static bool report(struct advice *advice, const struct advice_rule *rule, struct
 	double total_ns = (double)(update->loop_ns ? update->loop_ns : update->steps.ns);
 	size_t names = ops_trace_string_count(advice->trace);
 	char rest[128] = "";
-	double elements = (double)parameters(update, names), fused = fused_ns(update, names, elements);
+	double elements, fused;
 
-	if (fused > 0)
-		snprintf(rest, sizeof(rest), ", less the %.3f ms that memory takes to pass %.0f elements and their states once",
-		         advice_step_ms(advice, fused), elements / (double)advice->step_count);
 	if (!update->steps.events || update->fused || update->foreach ||
 	    update->operators / update->steps.events < OPERATORS_MIN)
 		return true;
+	elements = (double)parameters(update, names);
+	fused = fused_ns(update, names, elements);
+	if (fused > 0)
+		snprintf(rest, sizeof(rest), ", less the %.3f ms that memory takes to pass %.0f elements and their states once",
+		         advice_step_ms(advice, fused), elements / (double)advice->step_count);
 	return advice_report_add(advice, rule, &update->steps,
 	                         (struct advice_gain){.ns = total_ns - fused, .confidence = ADVICE_LIKELY},
 	                         "the optimizer calls %.0f operators a step, one parameter after the other, in %.3f ms (%.1f %%). "
