@@ -99,11 +99,13 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
 {
 	static const char *const options[SIDES] = {"control_iteration", "test_iteration"};
 	struct ops_json_slice wanted = analysis_arg(comparison->run, options[side]), item;
-	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);
-	enum ops_code code = OPS_OK;
+	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a number alone is one element */
+	enum ops_code code = analysis_list(comparison->run, options[side]);
+	int64_t *own, *steps;
 	size_t own_count;
-	int64_t *own;
 
+	if (code)
+		return code;
 	if (!own_steps(table, &own, &own_count))
 		return ops_fault_memory(comparison->run->error);
 	if (ops_json_slice_is(wanted, "null")) {
@@ -111,21 +113,15 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
 		*ret_count = own_count ? 1 : 0;
 		return OPS_OK;
 	}
+	steps = ops_alloc_zeroed(wanted.size + 1, sizeof(*steps));
+	*ret_steps = steps;
 	*ret_count = 0;
-	*ret_steps = ops_alloc_zeroed(wanted.size + 1, sizeof(**ret_steps));
-	if (!*ret_steps)
-		code = ops_fault_memory(comparison->run->error);
-	else if (*wanted.bytes != '[')
-		code = ((*ret_count)++, analysis_integer(comparison->run, options[side], *ret_steps));
-	else
-		while (!code && ops_json_next_element(&cursor, &item))
-			if (!ops_json_slice_integer(item, &(*ret_steps)[(*ret_count)++]))
-				code = ops_fault(comparison->run->error, OPS_INVALID, "option '%s' must be a list of numbers",
-				                 options[side]);
-	if (!code && *ret_count)
-		qsort(*ret_steps, *ret_count, sizeof(**ret_steps), compare_integers);
-	if (!code)
-		code = check_steps(comparison, side, own, own_count, *ret_steps, *ret_count);
+	while (steps && ops_json_next_element(&cursor, &item))
+		ops_json_slice_integer(item, &steps[(*ret_count)++]);
+	if (*ret_count)
+		qsort(steps, *ret_count, sizeof(*steps), compare_integers);
+	code = steps ? check_steps(comparison, side, own, own_count, steps, *ret_count)
+	             : ops_fault_memory(comparison->run->error);
 	ops_free(own);
 	return code;
 }

@@ -136,9 +136,9 @@ static bool is_wanted(struct ops_json_slice streams, int64_t stream)
 	struct ops_json_slice item;
 	int64_t number;
 
-	if (ops_json_slice_is(streams, "null") || (ops_json_slice_integer(streams, &number) && number == stream))
+	if (ops_json_slice_is(streams, "null"))
 		return true;
-	while (ops_json_next_element(&walk, &item))
+	while (ops_json_next_element(&walk, &item)) /* a number alone is one element */
 		if (ops_json_slice_integer(item, &number) && number == stream)
 			return true;
 	return false;
