@@ -5,7 +5,6 @@
 #include "analyze/result_tree.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -19,14 +18,9 @@
 
 char *result_short_number(char *to, double value)
 {
-	char *end;
+	bool plain = fabs(value) >= 1e-3 && fabs(value) < 1e15;
 
-	if (!(fabs(value) >= 1e-3 && fabs(value) < 1e15))
-		return ops_json_double_to(to, value);
-	end = to + snprintf(to, NUMBER_ROOM, "%.6f", value);
-	while (end[-1] == '0')
-		end--;
-	return end - (end[-1] == '.');
+	return ops_json_double_to(to, plain ? result_round(value, 6) : value);
 }
 
 /* The text of a cell; numbers are written into `room`, with all their digits for programs. */

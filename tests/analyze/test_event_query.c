@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../base/comma.h"
 #include "asking.h"
 
 static const char rows[] =
@@ -66,6 +67,17 @@ static void test_spec_23_what_expressions_mean(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
 		ask(asked[i][0], asked[i][1]);
+}
+
+static void ask_for_a_fraction(void)
+{
+	ask("dur > 7.5", "0");
+}
+
+static void test_points_are_points(void **state)
+{
+	(void)state;
+	with_comma(ask_for_a_fraction);
 }
 
 static void refuse(const char *expression, const char *why)
@@ -192,6 +204,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spec_23_what_expressions_mean),
+		cmocka_unit_test(test_points_are_points),
 		cmocka_unit_test(test_spec_23_what_is_refused),
 		cmocka_unit_test(test_texts_without_end),
 		cmocka_unit_test(test_texts_of_all_sorts),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "../base/comma.h"
 #include "analyze/result.h"
 #include "base/alloc.h"
 
@@ -124,18 +125,22 @@ static void test_tables_of_ranks(void **state)
 	result_release(&result);
 }
 
-static void test_no_memory_for_a_tree(void **state)
+static void fill_tree(struct result *result)
+{
+	ops_json_raw(&result->json, branches, strlen(branches));
+}
+
+static void write_without_memory(void (*make)(struct result *result))
 {
 	bool done = false;
 
-	(void)state;
 	for (uint64_t nth = 1; !done; nth++) {
 		struct ops_buffer out = {0};
 		struct result result;
 
 		result_init(&result);
-		ops_json_raw(&result.json, branches, strlen(branches));
 		ops_alloc_fail_at(nth, false);
+		make(&result);
 		done = result_write(&result, OPS_ANALYSIS_TEXT, &out);
 		ops_alloc_fail_at(0, false);
 		result_release(&result);
@@ -145,21 +150,9 @@ static void test_no_memory_for_a_tree(void **state)
 
 static void test_no_memory(void **state)
 {
-	bool done = false;
-
 	(void)state;
-	for (uint64_t nth = 1; !done; nth++) {
-		struct ops_buffer out = {0};
-		struct result result;
-
-		result_init(&result);
-		ops_alloc_fail_at(nth, false);
-		fill(&result);
-		done = result_write(&result, OPS_ANALYSIS_TEXT, &out);
-		ops_alloc_fail_at(0, false);
-		result_release(&result);
-		ops_buffer_release(&out);
-	}
+	write_without_memory(fill);
+	write_without_memory(fill_tree);
 }
 
 static void test_rounding(void **state)
@@ -169,6 +162,28 @@ static void test_rounding(void **state)
 	assert_true(result_round(0.125, 2) == 0.12);
 }
 
+static void write_short_numbers(void)
+{
+	static const struct {
+		double value;
+		const char *text;
+	} known[] = {{5, "5"}, {0.5, "0.5"}, {-1234.5678906, "-1234.567891"}, {0.0010004, "0.001"}, {123456789012345.5, "123456789012345.5"},
+	             {1.25e-7, "0.000000125"}, {1e20, "1e+20"}};
+	char out[32];
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		*result_short_number(out, known[i].value) = '\0';
+		assert_string_equal(out, known[i].text);
+	}
+}
+
+static void test_short_numbers(void **state)
+{
+	(void)state;
+	write_short_numbers();
+	with_comma(write_short_numbers);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,9 +191,9 @@ int main(void)
 		cmocka_unit_test(test_forms_of_a_tree),
 		cmocka_unit_test(test_tables_in_a_tree),
 		cmocka_unit_test(test_tables_of_ranks),
-		cmocka_unit_test(test_no_memory_for_a_tree),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_rounding),
+		cmocka_unit_test(test_short_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,15 +6,14 @@
 #include "analyze/events/event_query.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "read/json_text.h"
 
 #define NODES_MAX 1000 /* so deep at most does a row's evaluation go down */
 #define DEPTH_MAX 100  /* of brackets */
-#define NUMBER_MAX 64
 
 struct parser {
 	struct event_query *query;
@@ -29,10 +28,10 @@ struct sign {
 	const char *text;
 	enum query_op op;
 };
+#define COUNT(signs) (sizeof(signs) / sizeof((signs)[0]))
 
 static uint32_t parse_or(struct parser *parser);
 static uint32_t parse_sum(struct parser *parser);
-static uint32_t parse_unary(struct parser *parser);
 
 /* --- errors and nodes ------------------------------------------------------------------------------------------------ */
 
@@ -126,6 +125,14 @@ static bool take(struct parser *parser, const char *text)
 	return true;
 }
 
+static const struct sign *take_sign(struct parser *parser, const struct sign *signs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (take(parser, signs[i].text))
+			return &signs[i];
+	return NULL;
+}
+
 static void expect(struct parser *parser, const char *text, const char *otherwise)
 {
 	if (!take(parser, text))
@@ -184,19 +191,15 @@ static uint32_t parse_text(struct parser *parser)
 static uint32_t parse_number(struct parser *parser)
 {
 	struct query_value value = {.type = QUERY_NUMBER};
-	char digits[NUMBER_MAX], *end;
 	size_t size = 0;
 
-	while (parser->at + size < parser->end && size < NUMBER_MAX - 1) {
+	for (; parser->at + size < parser->end; size++) {
 		char c = parser->at[size], before = size ? parser->at[size - 1] : ' ';
 
 		if (!is_digit(c) && c != '.' && c != 'e' && c != 'E' && !((c == '+' || c == '-') && (before == 'e' || before == 'E')))
 			break;
-		digits[size++] = c;
 	}
-	digits[size] = '\0';
-	value.number = strtod(digits, &end);
-	if (end == digits || *end || !isfinite(value.number))
+	if (!ops_json_double(parser->at, size, &value.number) || !isfinite(value.number))
 		return fail(parser, "there is no such number");
 	parser->at += size;
 	return add_constant(parser, value);
@@ -309,14 +312,12 @@ static uint32_t parse_method(struct parser *parser, uint32_t of)
 {
 	static const struct sign methods[] = {{"contains", QUERY_CONTAINS}, {"match", QUERY_MATCH}, {"startswith", QUERY_STARTS},
 	                                      {"endswith", QUERY_ENDS},     {"isin", QUERY_IN}};
-	const struct sign *method = NULL;
+	const struct sign *method;
 	uint32_t argument, node;
 
 	if (take(parser, "str"))
 		expect(parser, ".", "a '.' is missing");
-	for (size_t i = 0; !method && i < sizeof(methods) / sizeof(methods[0]); i++)
-		if (take(parser, methods[i].text))
-			method = &methods[i];
+	method = take_sign(parser, methods, COUNT(methods));
 	if (!method)
 		return fail(parser, "there are only contains, match, startswith, endswith and isin");
 	expect(parser, "(", "a '(' is missing");
@@ -347,16 +348,6 @@ static uint32_t parse_postfix(struct parser *parser)
 
 /* --- arithmetic ------------------------------------------------------------------------------------------------------- */
 
-static const struct sign *take_sign(struct parser *parser, const struct sign *signs, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (take(parser, signs[i].text))
-			return &signs[i];
-	return NULL;
-}
-
-#define TAKE_SIGN(parser, signs) take_sign(parser, signs, sizeof(signs) / sizeof((signs)[0]))
-
 static uint32_t add_sum(struct parser *parser, enum query_op op, uint32_t left, uint32_t right)
 {
 	if (!is_of_type(parser, left, QUERY_NUMBER, "only numbers are reckoned with; before this") ||
@@ -365,42 +356,50 @@ static uint32_t add_sum(struct parser *parser, enum query_op op, uint32_t left, 
 	return add_node(parser, op, QUERY_NUMBER, left, right);
 }
 
-static uint32_t parse_unary(struct parser *parser)
+/* What a sign stands before, which may have it again: it takes and gives values of one type. */
+static uint32_t parse_signed(struct parser *parser, uint32_t (*parse)(struct parser *parser), enum query_op op,
+                             enum query_type type, const char *otherwise)
 {
 	uint32_t node;
 
-	if (!take(parser, "-"))
-		return parse_postfix(parser);
 	if (parser->depth++ == DEPTH_MAX)
 		return fail(parser, "there are too many signs");
-	node = parse_unary(parser);
+	node = parse(parser);
 	parser->depth--;
-	return is_of_type(parser, node, QUERY_NUMBER, "only numbers have a sign")
-	               ? add_node(parser, QUERY_NEGATE, QUERY_NUMBER, node, OPS_NONE)
-	               : OPS_NONE;
+	return is_of_type(parser, node, type, otherwise) ? add_node(parser, op, type, node, OPS_NONE) : OPS_NONE;
+}
+
+static uint32_t parse_unary(struct parser *parser)
+{
+	return take(parser, "-") ? parse_signed(parser, parse_unary, QUERY_NEGATE, QUERY_NUMBER, "only numbers have a sign")
+	                         : parse_postfix(parser);
+}
+
+/* Operands with signs of one precedence between them. */
+static uint32_t parse_level(struct parser *parser, const struct sign *signs, size_t count,
+                            uint32_t (*parse)(struct parser *parser))
+{
+	const struct sign *sign;
+	uint32_t node = parse(parser);
+
+	while (!parser->code && (sign = take_sign(parser, signs, count)))
+		node = add_sum(parser, sign->op, node, parse(parser));
+	return node;
 }
 
 static uint32_t parse_product(struct parser *parser)
 {
 	static const struct sign signs[] = {
 		{"*", QUERY_MULTIPLY}, {"//", QUERY_FLOOR}, {"/", QUERY_DIVIDE}, {"%", QUERY_REMAINDER}};
-	const struct sign *sign;
-	uint32_t node = parse_unary(parser);
 
-	while (!parser->code && (sign = TAKE_SIGN(parser, signs)))
-		node = add_sum(parser, sign->op, node, parse_unary(parser));
-	return node;
+	return parse_level(parser, signs, COUNT(signs), parse_unary);
 }
 
 static uint32_t parse_sum(struct parser *parser)
 {
 	static const struct sign signs[] = {{"+", QUERY_ADD}, {"-", QUERY_SUBTRACT}};
-	const struct sign *sign;
-	uint32_t node = parse_product(parser);
 
-	while (!parser->code && (sign = TAKE_SIGN(parser, signs)))
-		node = add_sum(parser, sign->op, node, parse_product(parser));
-	return node;
+	return parse_level(parser, signs, COUNT(signs), parse_product);
 }
 
 /* --- comparisons ----------------------------------------------------------------------------------------------------- */
@@ -440,7 +439,7 @@ static uint32_t parse_comparison(struct parser *parser)
 
 	while (!parser->code) {
 		bool not_in = take_not_in(parser);
-		const struct sign *sign = not_in ? NULL : TAKE_SIGN(parser, signs);
+		const struct sign *sign = not_in ? NULL : take_sign(parser, signs, COUNT(signs));
 		enum query_op op = not_in ? QUERY_NOT_IN : sign ? sign->op : QUERY_CONSTANT;
 		uint32_t right, node;
 
@@ -461,17 +460,9 @@ static uint32_t parse_comparison(struct parser *parser)
 
 static uint32_t parse_not(struct parser *parser)
 {
-	uint32_t node;
-
-	if (!take(parser, "not") && !take(parser, "~"))
-		return parse_comparison(parser);
-	if (parser->depth++ == DEPTH_MAX)
-		return fail(parser, "there are too many signs");
-	node = parse_not(parser);
-	parser->depth--;
-	return is_of_type(parser, node, QUERY_TRUTH, "'not' takes what is true or false; before this")
-	               ? add_node(parser, QUERY_NOT, QUERY_TRUTH, node, OPS_NONE)
-	               : OPS_NONE;
+	return take(parser, "not") || take(parser, "~")
+	               ? parse_signed(parser, parse_not, QUERY_NOT, QUERY_TRUTH, "'not' takes what is true or false; before this")
+	               : parse_comparison(parser);
 }
 
 static uint32_t join(struct parser *parser, enum query_op op, uint32_t left, uint32_t right)

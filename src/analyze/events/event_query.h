@@ -56,7 +56,7 @@ struct query_node {
 	uint32_t left, right; /* nodes; of an item of a list `right` is the next item; OPS_NONE */
 	uint32_t items;       /* of a list: the first item; OPS_NONE: it is empty, or no list */
 	struct query_value value;          /* of a constant */
-	const struct query_column *column; /* of a column, or of an argument that has one's name */
+	const struct query_column *column; /* of a column */
 	const char *key;                   /* of an argument */
 	struct ops_buffer scratch;         /* a text that had to be decoded */
 	regex_t *pattern;                  /* compiled */
