@@ -148,6 +148,25 @@ static void add_columns(struct result_table *out)
 	               {"launch_delay", RESULT_TIME});
 }
 
+static bool write_sums(struct ops_json_writer *json, const struct event_table *table, struct launches *launches,
+                       const struct cutoffs *cutoffs)
+{
+	add_columns(&launches->first);
+	if (!sum_up(launches, table, cutoffs))
+		return false;
+	analysis_rank_key(json, table->rank);
+	write_launches(json, launches);
+	return true;
+}
+
+static void put_launches(struct result_table *out, const struct event_table *table, const struct launches *launches)
+{
+	for (size_t i = 0; i < launches->pairs.count; i++) {
+		result_integer(out, table->rank);
+		put_launch(out, table, &launches->pairs.items[i]);
+	}
+}
+
 static bool write_rank(struct analysis_run *run, const struct event_table *table, bool memory, bool all,
                        const struct cutoffs *cutoffs)
 {
@@ -155,18 +174,12 @@ static bool write_rank(struct analysis_run *run, const struct event_table *table
 	uint8_t *kinds = launch_kinds(table);
 	bool done = kinds && collect(&launches, table, kinds, memory);
 
-	add_columns(&launches.first);
 	if (done && launches.pairs.count)
 		qsort(launches.pairs.items, launches.pairs.count, sizeof(*launches.pairs.items), compare_pairs);
-	for (size_t i = 0; done && all && i < launches.pairs.count; i++) {
-		result_integer(&run->result.table, table->rank);
-		put_launch(&run->result.table, table, &launches.pairs.items[i]);
-	}
-	done = done && (all || sum_up(&launches, table, cutoffs));
-	if (done && !all) {
-		analysis_rank_key(&run->result.json, table->rank);
-		write_launches(&run->result.json, &launches);
-	}
+	if (done && all)
+		put_launches(&run->result.table, table, &launches);
+	else
+		done = done && write_sums(&run->result.json, table, &launches, cutoffs);
 	OPS_ARRAY_RELEASE(&launches.pairs);
 	numbers_release(&launches.cpu);
 	numbers_release(&launches.gpu);

@@ -301,14 +301,18 @@ enum ops_code analysis_annotated_kernels(struct analysis_run *run)
 	for (size_t i = 0; !code && i < run->count; i++) {
 		const struct event_table *table = analysis_table(run, i);
 		struct lists lists;
+		bool done;
 
 		if (!table)
 			return analysis_failed(run);
 		annotated |= is_annotated(table);
-		if (!collect(&lists, table) || !label_all(&lists) || !write_rank(json, &lists))
-			code = ops_fault_memory(run->error);
-		if (!code && kernels)
+		done = collect(&lists, table) && label_all(&lists);
+		if (done && kernels)
 			put_work(run, &lists);
+		else
+			done = done && write_rank(json, &lists);
+		if (!done)
+			code = ops_fault_memory(run->error);
 		release(&lists);
 	}
 	ops_json_close(json, '}');
