@@ -7,6 +7,7 @@
 #define OPSTROBE_WRITE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <opstrobe/analyze.h>
 #include <opstrobe/error.h>
@@ -55,6 +56,9 @@ struct ops_pftrace_options {
  * memory and counters as curves. Times are ns since the epoch. As above otherwise. */
 enum ops_code ops_write_pftrace(const struct ops_trace *trace, const char *path, const struct ops_pftrace_options *options,
                                 struct ops_error *error);
+
+/* A text that is made already, such as a report. */
+enum ops_code ops_write_text(const char *text, size_t size, const char *path, struct ops_error *error);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -4,17 +4,14 @@
  */
 #include "cli.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <opstrobe/advice.h>
 #include <opstrobe/serve.h>
 #include <opstrobe/views.h>
+#include <opstrobe/write.h>
 
 #include "options.h"
 #include "traces.h"
@@ -67,25 +64,24 @@ static bool put_markdown(FILE *out, const struct ops_worker *worker)
 	return put_part(out, code, text, size, ops_free_advice, &error);
 }
 
-/* Beside the file at first, so that an old one stays whole when this fails. */
 static bool save_markdown(const char *output, const struct ops_worker *worker)
 {
-	char beside[PATH_MAX];
-	int size = snprintf(beside, sizeof(beside), "%s.XXXXXX", output);
-	int file = size < (int)sizeof(beside) ? mkstemp(beside) : -1;
-	FILE *out = file >= 0 ? fdopen(file, "w") : NULL;
-	bool done = out && put_markdown(out, worker);
-	mode_t mask = umask(0);
+	struct ops_error error;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	bool done = out && put_markdown(out, worker), failed = !out || ferror(out);
 
-	umask(mask);
-	errno = size < (int)sizeof(beside) ? errno : ENAMETOOLONG;
-	if (out && (fchmod(file, 0666 & ~mask) || fclose(out) || (done && rename(beside, output))))
-		out = NULL;
-	if (!out)
-		fprintf(stderr, "opstrobe: cannot write '%s': %s\n", output, strerror(errno));
-	if (file >= 0 && !(out && done))
-		unlink(beside);
-	return out && done;
+	failed |= out && fclose(out);
+	if (failed)
+		fputs("opstrobe: out of memory\n", stderr);
+	done = done && !failed;
+	if (done && ops_write_text(text, size, output, &error)) {
+		fprintf(stderr, "opstrobe: %s\n", error.text);
+		done = false;
+	}
+	free(text);
+	return done;
 }
 
 static bool write_markdown(const char *path, const char *output)

@@ -88,3 +88,17 @@ def test_a_file_that_cannot_be_written(tmp_path, format):
     words = [OPSTROBE, "report", "--format", format, "-o", tmp_path / "no" / "report", trace]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "no such file or directory" in done.stderr.lower()
+
+
+def test_the_file_behind_a_link_is_replaced(tmp_path):
+    """And keeps its mode."""
+    trace = tmp_path / "trace.json"
+    hostile_trace(trace)
+    (tmp_path / "old.md").write_text("old")
+    (tmp_path / "old.md").chmod(0o640)
+    (tmp_path / "report.md").symlink_to("old.md")
+    words = [OPSTROBE, "report", "--format", "markdown", "-o", tmp_path / "report.md", trace]
+    subprocess.run(words, check=True, timeout=120)
+    assert (tmp_path / "report.md").is_symlink() and (tmp_path / "old.md").read_text().startswith("## Profile\n")
+    assert (tmp_path / "old.md").stat().st_mode & 0o777 == 0o640
+    assert {path.name for path in tmp_path.iterdir()} == {"trace.json", "old.md", "report.md"}
