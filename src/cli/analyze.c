@@ -14,6 +14,7 @@
 #include "arguments.h"
 #include "options.h"
 #include "ranks.h"
+#include "traces.h"
 
 static const char usage[] =
 	"usage: opstrobe analyze ID [options] TRACE...|DIRECTORY\n"
@@ -171,9 +172,7 @@ static int analyze(const struct request *request)
 		fwrite(text, 1, size, stdout);
 	ops_free_analysis(text);
 	cli_ranks_release(&ranks);
-	if (code == OPS_INVALID || code == OPS_UNSUPPORTED) /* of an option */
-		return CLI_EXIT_USAGE;
-	return code ? CLI_EXIT_FAILED : CLI_EXIT_OK;
+	return cli_status(code);
 }
 
 int cli_analyze(char **arguments)

@@ -116,7 +116,5 @@ int cli_table(char **arguments)
 		               ? print_text(traces.workers[0].trace, &request)
 		               : print_data(traces.workers[0].trace, &request, (enum ops_analysis_format)choice);
 	cli_traces_release(&traces);
-	if (code == OPS_INVALID || code == OPS_UNSUPPORTED) /* no key to sort by */
-		return CLI_EXIT_USAGE;
-	return code ? CLI_EXIT_FAILED : CLI_EXIT_OK;
+	return cli_status(code);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli.h"
 #include "stream.h"
 
 bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *context, const struct ops_worker *worker),
@@ -99,6 +100,14 @@ bool cli_print(enum ops_code code, char *text, size_t size, void (*release)(char
 	fwrite(text, 1, size, stdout);
 	release(text);
 	return true;
+}
+
+/* OPS_UNSUPPORTED: rows have no such column to sort by. */
+int cli_status(enum ops_code code)
+{
+	if (code == OPS_INVALID || code == OPS_UNSUPPORTED)
+		return CLI_EXIT_USAGE;
+	return code ? CLI_EXIT_FAILED : CLI_EXIT_OK;
 }
 
 static volatile sig_atomic_t interrupted;

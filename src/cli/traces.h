@@ -35,6 +35,9 @@ bool cli_colours(void);
 /* Prints a result and frees it by `release`, or says what went wrong. */
 bool cli_print(enum ops_code code, char *text, size_t size, void (*release)(char *text), const struct ops_error *error);
 
+/* The exit status of a command that asks for options: those that make no sense are the command line's fault. */
+int cli_status(enum ops_code code);
+
 /* While a file is written: Ctrl-C makes cli_interrupted true, which is for the writer's progress callback to tell, so that
  * no half of a file stays. Behind it cli_interrupt_end ends the process as Ctrl-C does, if it was pressed. */
 void cli_interrupt_begin(void);
