@@ -100,8 +100,9 @@ def _workers(get: Get, arguments: Arguments) -> list[str]:
 
 
 def _spans(get: Get, arguments: Arguments) -> list[str]:
+    # As they are listed: by number, so that 2 comes before 10.
     worker = asked(arguments, "worker")
-    return sorted(span_of(trace) for trace in traces_of_run(get, arguments) if trace["worker"] == worker)
+    return [span_of(trace) for trace in traces_of_run(get, arguments) if trace["worker"] == worker]
 
 
 # --- overview ---------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from opstrobe._former_plugin import (
 def _ranks(get: Get, arguments: Arguments) -> list[Json]:
     """Those of one span: the one that is asked for, else the first."""
     traces = traces_of_run(get, arguments)
-    span = arguments.get("span") or min(span_of(trace) for trace in traces)
+    span = arguments.get("span") or span_of(min(traces, key=lambda trace: trace["span"] or 0))
     return [trace for trace in traces if span_of(trace) == span]
 
 

@@ -11,10 +11,13 @@ import shutil
 import subprocess
 import sys
 import time
+import types
 import urllib.parse
 
 import pytest
 from conftest import OPSTROBE, ROOT, SHARED, TIMEOUT_S, Reply
+
+from opstrobe import _former_runs
 
 TENSORBOARD = pathlib.Path(sys.executable).parent / "tensorboard"
 TRACE = ROOT / "web" / "tests" / "traces" / "train.pt.trace.json.gz"
@@ -245,6 +248,22 @@ def former_board(folder):
 
 def expected(path):
     return json.loads((SHARED / "kineto-tb" / path).read_text())
+
+
+def test_former_spans_are_numbers():
+    """F26: of ten cycles and more the second comes before the tenth."""
+    spans = range(2, 12)
+    listed = [{"id": f"id{span}", "run": "r", "worker": "w", "span": span, "state": "listed"} for span in spans]
+    asked = []
+
+    def get(target):
+        asked.append(target)
+        reply = {"traces": listed} if target.endswith("/traces") else {"shown": True, "overlap": {}}
+        return types.SimpleNamespace(status=200, body=json.dumps(reply).encode())
+
+    assert _former_runs.ALL_ROUTES["/spans"](get, {"run": "r", "worker": "w"}) == [str(span) for span in spans]
+    assert _former_runs.ALL_ROUTES["/distributed/overlap"](get, {"run": "r"})["data"] == {}
+    assert asked[-1] == "/api/v1/traces/id2/distributed"
 
 
 def test_former_figures_of_ranks():
