@@ -18,6 +18,7 @@
 #include "../base/failing.h"
 #include "../trace/random.h"
 #include "compare.h"
+#include "reading.h"
 #include "sample.h"
 
 /* --- compressed ----------------------------------------------------------------------------------------------------- */
@@ -47,17 +48,6 @@ static struct bytes compress_text(const char *text, size_t size)
 static enum ops_code read_bytes(struct bytes bytes, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	return ops_trace_read_memory(bytes.bytes, bytes.size, NULL, ret_trace, error);
-}
-
-static void assert_noted(const struct ops_trace *trace, enum ops_note_kind kind)
-{
-	size_t count;
-	const struct ops_note *notes = ops_trace_notes(trace, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (notes[i].kind == kind)
-			return;
-	fail_msg("not noted: %s", ops_note_text(kind));
 }
 
 static void gzip_says_the_same(void **state)

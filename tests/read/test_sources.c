@@ -21,6 +21,7 @@
 #include <opstrobe/read.h>
 
 #include "base/buffer.h"
+#include "reading.h"
 
 #define ROW "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"n\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1},\n"
 #define ROWS 20000 /* more text than the reader takes at once */
@@ -55,17 +56,6 @@ static void assert_rows(struct ops_trace *trace, size_t count)
 {
 	assert_int_equal(ops_trace_events(trace)->count, count);
 	ops_trace_unref(trace);
-}
-
-static void assert_noted(const struct ops_trace *trace, enum ops_note_kind kind)
-{
-	size_t count;
-	const struct ops_note *notes = ops_trace_notes(trace, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (notes[i].kind == kind)
-			return;
-	fail_msg("not noted: %s", ops_note_text(kind));
 }
 
 /* --- texts ---------------------------------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 
 #include "../base/failing.h"
 #include "compare.h"
+#include "reading.h"
 #include "sample.h"
 
 /* More than the compressed form of the sample, twice, and a few bytes. */
@@ -44,17 +45,6 @@ static struct ops_trace *read_packed(size_t size)
 	if (ops_trace_read_memory(packed, size, NULL, &trace, &error))
 		fail_msg("%s", error.text);
 	return trace;
-}
-
-static bool is_noted(const struct ops_trace *trace, enum ops_note_kind kind)
-{
-	size_t count;
-	const struct ops_note *notes = ops_trace_notes(trace, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (notes[i].kind == kind)
-			return true;
-	return false;
 }
 
 static void zstd_says_the_same(void **state)
