@@ -98,6 +98,7 @@ struct asker {
 	struct ops_api *api;
 	pthread_t thread;
 	struct ops_reply reply;
+	int fd; /* into the pipe */
 };
 
 static void *ask(void *context)
@@ -117,12 +118,19 @@ static void begin(struct asker *asker, struct ops_api *api)
 	*asker = (struct asker){.api = api};
 	assert_int_equal(pthread_create(&asker->thread, NULL, ask, asker), 0);
 	await(api, "\"state\":\"reading\"");
+	asker->fd = open(path, O_WRONLY | O_CLOEXEC);
 }
 
 static int end(struct asker *asker)
 {
 	pthread_join(asker->thread, NULL);
 	return asker->reply.status;
+}
+
+static void release(struct asker *asker)
+{
+	ops_reply_release(&asker->reply);
+	ops_api_free(asker->api);
 }
 
 /* --- the pipe --------------------------------------------------------------------------------------------------------- */
@@ -135,14 +143,22 @@ static void feed(int fd, const char *text, size_t size)
 	}
 }
 
-/* Events, as many as make a piece; returns how many. */
-static uint64_t feed_piece(int fd)
+static void feed_last(const struct asker *asker, const char *text)
+{
+	feed(asker->fd, text, strlen(text));
+	close(asker->fd);
+}
+
+/* Events, as many as make a piece, which are read; returns how many. */
+static uint64_t feed_piece(const struct asker *asker)
 {
 	static const char event[] = "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":1},";
 	uint64_t count = PIECE / (sizeof(event) - 1);
 
 	for (uint64_t i = 0; i < count; i++)
-		feed(fd, event, sizeof(event) - 1);
+		feed(asker->fd, event, sizeof(event) - 1);
+	while (!figure(asker->api, "events"))
+		usleep(1000);
 	return count;
 }
 
@@ -154,74 +170,56 @@ static void progress_until_ready(void **state)
 	struct asker asker;
 	char wanted[32];
 	uint64_t count;
-	int fd;
 
 	(void)state;
 	assert_non_null(strstr(list(api), "\"state\":\"listed\""));
 	assert_non_null(strstr(list(api), "\"progress\":null"));
 	begin(&asker, api);
 	assert_non_null(strstr(list(api), "\"progress\":{\"share\":null,\"bytes\":0,\"events\":0,\"notes\":0}"));
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	feed(fd, "[,", 2);
-	count = feed_piece(fd);
-	while (!figure(api, "events"))
-		usleep(1000);
+	feed(asker.fd, "[,", 2);
+	count = feed_piece(&asker);
 	assert_true(figure(api, "bytes") > 100000);
 	assert_int_equal(figure(api, "notes"), 1); /* the comma */
 	assert_non_null(strstr(list(api), "\"state\":\"reading\""));
-	feed(fd, "{}]", 3);
-	close(fd);
+	feed_last(&asker, "{}]");
 	assert_int_equal(end(&asker), 200);
 	assert_non_null(strstr(list(api), "\"state\":\"ready\",\"progress\":null"));
 	snprintf(wanted, sizeof(wanted), "\"events\":%" PRIu64, count);
 	assert_non_null(strstr(list(api), wanted));
-	ops_reply_release(&asker.reply);
-	ops_api_free(api);
+	release(&asker);
 }
 
 static void error_is_told(void **state)
 {
-	struct ops_api *api = serve();
 	struct asker asker;
-	int fd;
 
 	(void)state;
-	begin(&asker, api);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	feed(fd, "[7 8]", 5);
-	close(fd);
+	begin(&asker, serve());
+	feed_last(&asker, "[7 8]");
 	assert_int_equal(end(&asker), 422);
 	assert_non_null(strstr(asker.reply.body, "byte 3: ',' or ']' is expected"));
-	assert_non_null(strstr(list(api), "\"state\":\"failed\""));
-	assert_non_null(strstr(list(api), "byte 3: ',' or ']' is expected"));
-	ops_reply_release(&asker.reply);
-	ops_api_free(api);
+	assert_non_null(strstr(list(asker.api), "\"state\":\"failed\""));
+	assert_non_null(strstr(list(asker.api), "byte 3: ',' or ']' is expected"));
+	release(&asker);
 }
 
 static void out_of_memory_is_told(void **state)
 {
-	struct ops_api *api = serve();
 	struct asker asker;
-	int fd;
 
 	(void)state;
-	begin(&asker, api);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	feed(fd, "[", 1);
-	feed_piece(fd);
-	while (!figure(api, "events"))
-		usleep(1000);
+	begin(&asker, serve());
+	feed(asker.fd, "[", 1);
+	feed_piece(&asker);
 	/* Nobody but the reader allocates now. */
 	ops_alloc_fail_at(1, false);
-	feed(fd, "{\"ph\":\"X\",\"name\":\"new\",\"pid\":2,\"tid\":2,\"ts\":5}]", 47);
-	close(fd);
+	feed_last(&asker, "{\"ph\":\"X\",\"name\":\"new\",\"pid\":2,\"tid\":2,\"ts\":5}]");
 	while (!ops_alloc_count())
 		usleep(1000);
 	ops_alloc_fail_at(0, false);
 	assert_int_equal(end(&asker), 422);
-	assert_non_null(strstr(list(api), "out of memory"));
-	ops_reply_release(&asker.reply);
-	ops_api_free(api);
+	assert_non_null(strstr(list(asker.api), "out of memory"));
+	release(&asker);
 }
 
 static void *stop(void *server)
