@@ -17,31 +17,16 @@
 #include "asking.h"
 #include "fake_cupti/fake_cupti.h"
 #include "gpu/cupti.h"
-#include "replay/replayer.h"
+#include "replay/replaying.h"
 
 #define LAUNCHES 50
 
 static struct ops_trace *replay(const char *path)
 {
-	struct replayer replayer;
-	struct ops_trace *trace = NULL;
-	struct ops_error error;
-	FILE *file = fopen(path, "rb");
-	char *bytes;
-	size_t size;
+	struct loaded file = load_file(path);
+	struct ops_trace *trace = replay_bytes(file.bytes, file.size);
 
-	assert_non_null(file);
-	fseek(file, 0, SEEK_END);
-	size = (size_t)ftell(file);
-	rewind(file);
-	bytes = malloc(size);
-	assert_int_equal(fread(bytes, 1, size, file), size);
-	fclose(file);
-	assert_true(replayer_init(&replayer, bytes, size));
-	if (replayer_trace(&replayer, OPS_ACTIVITY_ALL, &trace, &error) || ops_trace_check(trace, &error))
-		fail_msg("%s", error.text);
-	replayer_release(&replayer);
-	free(bytes);
+	free(file.bytes);
 	return trace;
 }
 

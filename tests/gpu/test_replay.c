@@ -24,56 +24,26 @@
 #include "base/buffer.h"
 #include "describe.h"
 #include "gpu/cupti.h"
-#include "replay/replayer.h"
+#include "replay/replaying.h"
 
 /* --- files ---------------------------------------------------------------------------------------------------------- */
-
-struct file {
-	char *bytes;
-	size_t size;
-};
 
 static void path_of(char *path, size_t size, const char *name)
 {
 	snprintf(path, size, "%s/%s", getenv("OPSTROBE_REPLAYS"), name);
 }
 
-static struct file load(const char *name)
+static struct loaded load_named(const char *name)
 {
-	struct file file = {0};
 	char path[4096];
-	FILE *opened;
 
 	path_of(path, sizeof(path), name);
-	opened = fopen(path, "rb");
-	if (!opened)
-		fail_msg("cannot open %s", path);
-	fseek(opened, 0, SEEK_END);
-	file.size = (size_t)ftell(opened);
-	rewind(opened);
-	file.bytes = malloc(file.size + 1);
-	assert_int_equal(fread(file.bytes, 1, file.size, opened), file.size);
-	file.bytes[file.size] = '\0';
-	fclose(opened);
-	return file;
-}
-
-static struct ops_trace *replay_bytes(const void *bytes, size_t size)
-{
-	struct replayer replayer;
-	struct ops_trace *trace = NULL;
-	struct ops_error error;
-
-	assert_true(replayer_init(&replayer, bytes, size));
-	if (replayer_trace(&replayer, OPS_ACTIVITY_ALL, &trace, &error) || ops_trace_check(trace, &error))
-		fail_msg("%s", error.text);
-	replayer_release(&replayer);
-	return trace;
+	return load_file(path);
 }
 
 static struct ops_trace *replay(const char *name)
 {
-	struct file file = load(name);
+	struct loaded file = load_named(name);
 	struct ops_trace *trace = replay_bytes(file.bytes, file.size);
 
 	free(file.bytes);
@@ -84,7 +54,7 @@ static struct ops_trace *replay(const char *name)
 
 static void compare(const struct ops_buffer *text, const char *name)
 {
-	struct file expected;
+	struct loaded expected;
 	char path[4096];
 	size_t line = 1;
 
@@ -97,7 +67,7 @@ static void compare(const struct ops_buffer *text, const char *name)
 		fwrite(text->bytes, 1, text->size - 1, file);
 		fclose(file);
 	}
-	expected = load(name);
+	expected = load_named(name);
 	for (size_t i = 0; i < text->size - 1 && i < expected.size; i++) {
 		if (text->bytes[i] != expected.bytes[i])
 			fail_msg("%s differs in line %zu, from '%.80s'", name, line, text->bytes + i);
@@ -233,7 +203,7 @@ typedef bool change_record(uint8_t *record, size_t *size);
 /* A file with every record changed, in the other order if wanted, and so many said to be dropped. */
 static struct ops_trace *replay_changed(const char *name, change_record *change, bool backwards, uint64_t dropped)
 {
-	struct file file = load(name), changed = {0};
+	struct loaded file = load_named(name), changed = {0};
 	struct records records;
 	struct records_section section, found[256];
 	struct ops_trace *trace;
@@ -413,7 +383,7 @@ static void times_out_of_this_world_are_counted_with(void **state)
 
 static void files_that_end_early_are_read_as_far_as_they_go(void **state)
 {
-	struct file file = load("training-13.5.cupti");
+	struct loaded file = load_named("training-13.5.cupti");
 
 	(void)state;
 	for (size_t size = sizeof(struct records_head); size < file.size; size += 61) {

@@ -23,7 +23,7 @@
 #include <opstrobe/read.h>
 
 #include "base/json_walk.h"
-#include "replay/replayer.h"
+#include "replay/replaying.h"
 #include "replay/trace_records.h"
 
 #define SKIPPED 77 /* to Meson */
@@ -303,19 +303,14 @@ static void compare_analyses(const struct pair *pair, const struct file *file, s
 
 static struct ops_trace *replay(const struct ops_trace *torch)
 {
-	struct ops_trace *trace = NULL;
-	struct replayer replayer;
-	struct ops_error error;
+	struct ops_trace *trace;
 	char *bytes;
 	size_t size;
 	FILE *file = open_memstream(&bytes, &size);
 
 	write_trace_records(file, torch);
 	fclose(file);
-	assert_true(replayer_init(&replayer, bytes, size));
-	if (replayer_trace(&replayer, OPS_ACTIVITY_ALL, &trace, &error) || ops_trace_check(trace, &error))
-		fail_msg("%s", error.text);
-	replayer_release(&replayer);
+	trace = replay_bytes(bytes, size);
 	free(bytes);
 	assert_int_equal(ops_trace_info(trace)->lost, 0);
 	return trace;
