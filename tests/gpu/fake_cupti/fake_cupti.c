@@ -388,13 +388,13 @@ SHOW CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle han
 	return result_of(__func__);
 }
 
-/* Nodes are their own ids. */
 SHOW CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable)
 {
 	(void)enable;
 	return result_of(__func__);
 }
 
+/* Nodes are their own ids. */
 SHOW CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t *ret_id)
 {
 	*ret_id = (uint64_t)(uintptr_t)node;

@@ -335,33 +335,17 @@ static void write_names(struct writer *writer)
 
 static void write_row(const struct writer *writer, uint32_t row)
 {
-	switch (writer->events->kind[row]) {
-	case OPS_EVENT_KERNEL:
-		write_kernel(writer, row);
-		break;
-	case OPS_EVENT_GPU_MEMCPY:
-		write_copy(writer, row);
-		break;
-	case OPS_EVENT_GPU_MEMSET:
-		write_set(writer, row);
-		break;
-	case OPS_EVENT_SYNC:
-		write_sync(writer, row);
-		break;
-	case OPS_EVENT_OVERHEAD:
-		write_overhead(writer, row);
-		break;
-	case OPS_EVENT_RUNTIME:
-	case OPS_EVENT_DRIVER:
-		write_call(writer, row);
-		break;
-	case OPS_EVENT_CPU_OP:
-	case OPS_EVENT_USER_ANNOTATION:
-		write_range(writer, row);
-		break;
-	default:
-		break;
-	}
+	static void (*const writers[OPS_EVENT_KIND_COUNT])(const struct writer *writer, uint32_t row) = {
+		[OPS_EVENT_KERNEL] = write_kernel,   [OPS_EVENT_GPU_MEMCPY] = write_copy,
+		[OPS_EVENT_GPU_MEMSET] = write_set,  [OPS_EVENT_SYNC] = write_sync,
+		[OPS_EVENT_RUNTIME] = write_call,    [OPS_EVENT_DRIVER] = write_call,
+		[OPS_EVENT_CPU_OP] = write_range,    [OPS_EVENT_USER_ANNOTATION] = write_range,
+		[OPS_EVENT_OVERHEAD] = write_overhead,
+	};
+	uint8_t kind = writer->events->kind[row];
+
+	if (writers[kind])
+		writers[kind](writer, row);
 }
 
 void write_trace_records(FILE *file, const struct ops_trace *trace)
