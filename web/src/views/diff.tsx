@@ -2,7 +2,7 @@
 // Two traces side by side: whether a step takes longer, which part of it, and which operators.
 import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
-import { routeHref } from "../app/route";
+import { setParams } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { TraceEntry } from "../data/api";
 import type { DiffCosts, DiffReply, DiffSide } from "../data/replies";
@@ -18,12 +18,13 @@ import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
 export function Diff({ source, trace, traces }: ViewProps) {
-	const others = traces.filter((each) => each !== trace && each.state !== "failed");
-	const [wanted, setBase] = useParam("base");
-	const base = others.find((each) => each.id === wanted) ?? others[0];
+	const readable = traces.filter((each) => each.state !== "failed");
+	const [wantedBase] = useParam("base");
+	const [wantedTo] = useParam("to");
+	const { base, now } = sidesOf(trace, readable, wantedBase, wantedTo);
 	const steps = useSteps();
-	const reply = useReply<DiffReply>(source, base ? `traces/${trace.id}/diff` : undefined, base && { base: base.id, steps });
-	if (!base) {
+	const reply = useReply<DiffReply>(source, base && now && `traces/${now.id}/diff`, base && { base: base.id, steps });
+	if (!base || !now) {
 		return (
 			<div class="empty">
 				<p>There is nothing to compare this trace with.</p>
@@ -33,20 +34,30 @@ export function Diff({ source, trace, traces }: ViewProps) {
 			</div>
 		);
 	}
+	const offered = (other: TraceEntry) => readable.filter((each) => each !== other).map((each) => ({ id: each.id, title: title(each, traces) }));
 	return (
 		<div class="view">
 			<div class="tools">
-				<Select label="From" options={others.map((each) => ({ id: each.id, title: title(each, traces) }))} value={base.id} onChange={setBase} />
-				<span>{`to ${title(trace, traces)}`}</span>
-				<a href={routeHref("diff", base.id, { base: trace.id, steps })}>Swap</a>
+				<Select label="From" options={offered(now)} value={base.id} onChange={(id) => setParams({ base: id, to: now.id })} />
+				<Select label="to" options={offered(base)} value={now.id} onChange={(id) => setParams({ base: base.id, to: id })} />
+				<button type="button" onClick={() => setParams({ base: now.id, to: base.id })}>
+					Swap
+				</button>
 				<span class="tools-space" />
-				<StepChoice source={source} trace={trace} />
+				<StepChoice source={source} trace={now} />
 			</div>
 			<Await reply={reply} what="the difference">
 				{(diff) => <Difference diff={diff} />}
 			</Await>
 		</div>
 	);
+}
+
+/** What the address names; else from the first trace of the list, as `opstrobe serve BASE NEW` has them, to the one that is open. */
+function sidesOf(open: TraceEntry, traces: readonly TraceEntry[], base: string, to: string): { base?: TraceEntry | undefined; now?: TraceEntry | undefined } {
+	const from = traces.find((each) => each.id === base) ?? traces[0];
+	const others = traces.filter((each) => each !== from);
+	return { base: from, now: others.find((each) => each.id === to) ?? others.find((each) => each === open) ?? others[0] };
 }
 
 /** Its name, and its run where two traces share the name. */

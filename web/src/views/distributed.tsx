@@ -3,6 +3,7 @@
 // collective operation.
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
+import type { TraceEntry } from "../data/api";
 import type { CommunicationOperation, Distributed as Reply } from "../data/replies";
 import { useReply } from "../data/reply";
 import { Await } from "../widgets/await";
@@ -37,7 +38,7 @@ export function Distributed({ source, trace, traces }: ViewProps) {
 				<StepChoice source={source} trace={trace} />
 			</div>
 			<Await reply={reply} what={`${run.length} traces`}>
-				{(data) => (!data?.shown ? <NotTogether workers={run.length} /> : <Together data={data} trace={trace.id} />)}
+				{(data) => (!data?.shown ? <NotTogether workers={run.length} /> : <Together data={data} run={run} />)}
 			</Await>
 		</div>
 	);
@@ -62,7 +63,7 @@ function NotTogether({ workers }: { workers: number }) {
 	);
 }
 
-function Together({ data, trace }: { data: Reply; trace: string }) {
+function Together({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 	const steps = Object.keys(data.overlap);
 	const [wanted, setStep] = useParam("step", "all");
 	const step = steps.includes(wanted) ? wanted : (steps[0] ?? "all");
@@ -84,7 +85,7 @@ function Together({ data, trace }: { data: Reply; trace: string }) {
 					<Bars title="Transfer and waiting" item="worker" series={WAIT} bars={bars(data.wait[step], WAIT)} kind="us" />
 				</section>
 			</div>
-			<Operations data={data} trace={trace} />
+			<Operations data={data} run={run} />
 		</>
 	);
 }
@@ -110,7 +111,8 @@ const COLUMNS: Column<Row>[] = [
 	},
 ];
 
-function Operations({ data, trace }: { data: Reply; trace: string }) {
+function Operations({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
+	const traceOf = new Map(run.map((each) => [each.worker, each.id]));
 	const rows = data.workers.flatMap((worker) => (data.ops[worker] ?? []).map((row) => ({ ...row, worker })));
 	return (
 		<section class="panel">
@@ -121,7 +123,10 @@ function Operations({ data, trace }: { data: Reply; trace: string }) {
 				columns={COLUMNS}
 				rows={rows}
 				sort="-total_latency"
-				href={(row) => timelineHref(trace, { find: row.name })}
+				href={(row) => {
+					const trace = traceOf.get(row.worker);
+					return trace && timelineHref(trace, { find: row.name });
+				}}
 				lines={14}
 			/>
 		</section>

@@ -242,6 +242,39 @@ describe.runIf(shared)("two traces", () => {
 		tab.expectQuiet();
 	});
 
+	test("a diff goes from the trace named first to the other, and either can be changed", async () => {
+		const folder = join(shared!, "kineto-tb/samples-2021-06");
+		const last = join(folder, "resnet50_num_workers_4/worker0.1623212756351.pt.trace.json.gz");
+		const server = await Server.start(last, join(folder, "resnet50_num_workers_0"));
+		const [first, second, third] = server.traces as [Served, Served, Served];
+		expect(first.path).toBe(last);
+		const tab = await Tab.open(browser, server.at("diff", first));
+		const { page } = tab;
+		const from = page.getByRole("combobox", { name: "From" });
+		const to = page.getByRole("combobox", { name: "to", exact: true });
+		const expectSides = async (base: Served, now: Served) => {
+			const { steps } = printed("diff", base.path, now.path) as DiffReply;
+			const change = page.locator(".card", { hasText: "Change" }).locator(".card-figure");
+			await page.waitForFunction((ids) => [...document.querySelectorAll<HTMLSelectElement>(".tools select")].map((each) => each.value).join().startsWith(ids), `${base.id},${now.id}`);
+			await change.waitFor();
+			expectShowsWithUnit(await change.innerText(), steps.change_ratio * 100, "the change");
+		};
+		await expectSides(first, second);
+		await to.selectOption(third.id);
+		await expectSides(first, third);
+		await page.getByRole("button", { name: "Swap" }).click();
+		await expectSides(third, first);
+		await from.selectOption(second.id);
+		await expectSides(second, first);
+		await page.reload();
+		await expectSides(second, first);
+		await page.goto(server.at("diff", third));
+		await expectSides(first, third);
+		await tab.close();
+		await server.stop();
+		tab.expectQuiet();
+	});
+
 	test("the ranks of a run are set side by side", async () => {
 		const folder = join(shared!, "kineto-tb/recorded/ddp");
 		const server = await Server.start(folder);
@@ -256,6 +289,11 @@ describe.runIf(shared)("two traces", () => {
 			expectShows(row.total_bytes!, units.total_bytes!, operation.total_bytes, "size");
 		}
 		expect(await tab.page.locator("a[data-bar]").count()).toBe(2 * wanted.workers.length);
+		const last = server.traces.at(-1)!;
+		const worker = wanted.workers.at(-1)!;
+		await tab.page.getByRole("searchbox", { name: "Filter the rows" }).fill(worker);
+		await tab.page.getByRole("link", { name: "Show in the timeline" }).first().click();
+		await tab.page.waitForFunction((id) => location.hash.startsWith(`#/timeline/${id}`), last.id);
 		await tab.close();
 		await server.stop();
 		tab.expectQuiet();
