@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names on boxes: the part of a name that says most first, cut where the box ends.
+import { isModule, moduleName } from "../format/module_name";
 
 /** A name for a box: without what is the same everywhere, and the function before the file it is in. */
 export function shortName(name: string): string {
-	if (name.startsWith("nn.Module: ")) return name.slice(11);
+	if (isModule(name)) return moduleName(name);
 	const frame = /^(.*?)([^/\\]*)\((\d+)\): (.*)$/.exec(name);
 	if (frame) return `${frame[4]!}  ${frame[2]!}:${frame[3]!}`;
 	return name.replace(/^void /, "").replaceAll("(anonymous namespace)::", "").replace(/^at::native::/, "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colours of boxes. The kind of an event gives the hue, its name a shade of it; or the name alone gives the hue. All of
 // them carry dark text.
+import { isModule } from "../format/module_name";
 
 export type ColorMode = "kind" | "name";
 
@@ -52,7 +53,7 @@ const COLLECTIVE = /^(nccl|gloo|mpi|ucc):|ncclDevKernel|ncclKernel|rccl|^c10d::/
 
 export function classOf(kind: string, name: string): KindClass {
 	const of = OF_KIND[kind] ?? "other";
-	if (of === "python" && name.startsWith("nn.Module: ")) return "module";
+	if (of === "python" && isModule(name)) return "module";
 	if ((of === "kernel" || of === "operator" || of === "annotation") && COLLECTIVE.test(name)) return "communication";
 	return of;
 }

@@ -4,6 +4,7 @@ import type { TraceEntry } from "../data/api";
 import type { Block, BlocksReply, MemoryStatistic, MemoryViewReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
+import { moduleName } from "../format/module_name";
 import { formatCount } from "../format/units";
 import { Await } from "../widgets/await";
 import { SourceLink, timelineHref } from "../widgets/links";
@@ -27,7 +28,7 @@ const BLOCKS: Column<Block>[] = [
 	{ id: "start", title: "Allocated at", kind: "us", total: "none", value: (row) => micro(row.start_ns), about: "– : before the recording" },
 	{ id: "end", title: "Freed at", kind: "us", total: "none", value: (row) => micro(row.end_ns), about: "– : not within the recording" },
 	{ id: "life", title: "Held for", kind: "us", total: "none", value: (row) => (row.start_ns === null || row.end_ns === null ? null : micro(row.end_ns - row.start_ns)) },
-	{ id: "module", title: "Module", kind: "text", groups: true, value: (row) => row.module },
+	{ id: "module", title: "Module", kind: "text", groups: true, value: (row) => row.module && moduleName(row.module) },
 	{ id: "line", title: "Line", kind: "text", groups: true, value: (row) => (row.file === null ? null : `${row.file}${row.line === null ? "" : `:${row.line}`}`) },
 	{ id: "name", title: "Name", kind: "text", value: (row) => row.name, about: "What the program calls it: a parameter, its gradient" },
 ];
@@ -53,7 +54,7 @@ export function MemoryBlocks({ source, trace, device, stretch }: TableProps & { 
 						detail={(block) => (
 							<>
 								<h3>{`${formatCount(block.bytes)} bytes`}</h3>
-								<p>{[block.operator, block.module, block.name].filter(Boolean).join(", ")}</p>
+								<p>{[block.operator, block.module && moduleName(block.module), block.name].filter(Boolean).join(", ")}</p>
 								{block.file !== null && <SourceLink trace={trace.id} file={block.file} line={block.line} />}
 							</>
 						)}

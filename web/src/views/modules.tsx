@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
 import type { Module, ModuleCosts, ModulesReply } from "../data/replies";
+import { moduleName } from "../format/module_name";
 import { Select, useRowChoice } from "../widgets/choice";
 import { Flame } from "../widgets/flame";
 import { type CallNode, callNode } from "../widgets/flame_model";
@@ -21,7 +22,7 @@ function us(id: string, title: string, of: "total" | "self", cost: Cost, about: 
 }
 
 const COLUMNS: Column<Module>[] = [
-	{ id: "name", title: "Module", kind: "text", wide: true, value: (row) => row.name },
+	{ id: "name", title: "Module", kind: "text", wide: true, value: (row) => moduleName(row.name) },
 	{ id: "class", title: "Class", kind: "text", value: (row) => row.class },
 	{ id: "calls", title: "Calls", kind: "count", value: (row) => row.calls },
 	us("forward", "Forward", "total", "host_ns", "Time of the calls on their thread"),
@@ -138,7 +139,7 @@ function Icicle({ modules }: { modules: readonly Module[] }) {
 /** The modules as a tree of boxes, the largest first. What a module spends itself is not below it. */
 export function moduleTree(modules: readonly Module[], metric: Metric): CallNode {
 	const unit = metric.endsWith("_ns") ? US : 1;
-	const nodes = modules.map((row) => callNode(row.name, 0));
+	const nodes = modules.map((row) => callNode(moduleName(row.name), 0));
 	const root = callNode("all modules", 0);
 	for (let i = modules.length - 1; i >= 0; i--) {
 		const row = modules[i]!;

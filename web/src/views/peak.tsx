@@ -2,6 +2,7 @@
 // The moment at which most memory is held, explained: by category, operator, module and line.
 import { theme } from "../app/theme";
 import type { MemoryPeak, MemoryReply, MemoryShare } from "../data/replies";
+import { moduleName } from "../format/module_name";
 import { scaleOf } from "../format/scale";
 import { formatBytes, formatNs } from "../format/units";
 import { Meter } from "../widgets/cards";
@@ -45,7 +46,7 @@ export function Peak({ trace, categories, peak, time_ns }: PeakProps) {
 					</ul>
 				</section>
 				<Shares title="By operator" shares={peak.operators} all={peak.bytes} name={(share) => named(share, "outside operators")} />
-				<Shares title="By module" shares={peak.modules} all={peak.bytes} name={(share) => named(share, "outside modules")} />
+				<Shares title="By module" shares={peak.modules} all={peak.bytes} name={(share) => moduleName(named(share, "outside modules"))} />
 				<Shares
 					title="By line"
 					shares={peak.lines}

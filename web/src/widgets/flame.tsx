@@ -2,6 +2,7 @@
 // A tree of calls as an icicle: what calls above, what is called below, as wide as its time. A click or Enter zooms to a
 // box; the arrow keys walk the tree.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { isModule } from "../format/module_name";
 import { scaleOf } from "../format/scale";
 import { Chart, saveOf } from "./chart";
 import { type Box, type CallNode, findNodes, flameBoxes, nodeAt, pathOf } from "./flame_model";
@@ -34,7 +35,7 @@ const CHARACTER = 6.7;
 export function frameColor(node: CallNode): string {
 	const { name } = node;
 	if (!node.parent) return "var(--kind-other)";
-	if (name.startsWith("nn.Module: ")) return "var(--kind-module)";
+	if (isModule(name)) return "var(--kind-module)";
 	if (node.file !== null || name.startsWith("<built-in ") || /\(\d+\): /.test(name)) return "var(--kind-python)";
 	if (/^[\w.]+::/.test(name) || /Backward\d*$/.test(name)) return "var(--kind-operator)";
 	return "var(--kind-annotation)";
