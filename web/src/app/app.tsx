@@ -86,7 +86,7 @@ function Navigation({ current, trace }: { current: View; trace: TraceEntry | und
 function TraceChoice(props: { traces: TraceEntry[]; current: TraceEntry | undefined; view: View }) {
 	const { traces, current, view } = props;
 	const runs = [...new Set(traces.map((each) => each.run))];
-	if (traces.length < 2) return <span class="trace-name">{current?.name}</span>;
+	if (traces.length < 2) return <span class="trace-name" title={current?.path}>{current?.name}</span>;
 	const options = (some: TraceEntry[]) =>
 		some.map((each) => (
 			<option key={each.id} value={each.id} disabled={each.state === "failed"}>
@@ -96,6 +96,7 @@ function TraceChoice(props: { traces: TraceEntry[]; current: TraceEntry | undefi
 	return (
 		<select
 			aria-label="Trace"
+			title={current?.path}
 			value={current?.id}
 			onChange={(event) => go(view.id, event.currentTarget.value)}
 		>

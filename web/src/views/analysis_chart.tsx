@@ -61,7 +61,7 @@ export function barsOf(drawing: Drawing, columns: readonly string[], rows: reado
 	if ([...drawing.by, ...wanted].some((name) => place(name) < 0)) return undefined;
 	const bars = new Map<string, BarItem>();
 	for (const row of rows) {
-		const name = drawing.by.map((each) => String(row[place(each)])).join(", ");
+		const name = drawing.by.map((each) => (drawing.by.length > 1 ? `${each} ${row[place(each)]}` : String(row[place(each)]))).join(", ");
 		let bar = bars.get(name);
 		if (!bar) bars.set(name, (bar = { name, parts: series.map(() => 0) }));
 		const parts = bar.parts;

@@ -32,7 +32,8 @@ async function settled(page: Page): Promise<void> {
 
 /** A trace that has something to show in the view. */
 function traceFor(view: string): Served {
-	return shared && ["kernels", "diff", "analyses"].includes(view) ? server.trace("num_workers_4") : trace;
+	if (!shared || !["advice", "kernels", "diff", "analyses"].includes(view)) return trace;
+	return server.trace(view === "advice" ? "num_workers_0" : "num_workers_4"); // whose findings are of all kinds
 }
 
 const SHAPES: [string, BrowserContextOptions][] = [
@@ -48,6 +49,7 @@ describe.each(SHAPES)("%s", (shape, options) => {
 		await tab.shot(`${view}-${shape.replaceAll(" ", "-")}`);
 		expect(await faintTexts(tab.page), "texts that are hard to read").toEqual([]);
 		expect(await nameless(tab.page), "what has no name").toEqual([]);
+		expect(await overlapping(tab.page), "texts on other texts").toEqual([]);
 		const { wide, high } = await tab.page.evaluate(() => ({
 			wide: document.documentElement.scrollWidth - innerWidth,
 			high: document.documentElement.scrollHeight - innerHeight,
@@ -87,6 +89,43 @@ function faintTexts(page: Page): Promise<string[]> {
 			if (contrast < 4.5) faint.add(`${text.slice(0, 40)} (${contrast.toFixed(2)}) in ${parent.className || parent.tagName}`);
 		}
 		return [...faint];
+	});
+}
+
+/** Texts that lie on other texts, each as far as it shows. */
+function overlapping(page: Page): Promise<string[]> {
+	return page.evaluate(() => {
+		type Part = { left: number; top: number; right: number; bottom: number };
+		const common = (a: Part, b: Part): Part => ({
+			left: Math.max(a.left, b.left),
+			top: Math.max(a.top, b.top),
+			right: Math.min(a.right, b.right),
+			bottom: Math.min(a.bottom, b.bottom),
+		});
+		const seen: { node: Node; text: string; part: Part }[] = [];
+		const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+		while (walker.nextNode()) {
+			const parent = walker.currentNode.parentElement;
+			const text = walker.currentNode.textContent?.trim();
+			if (!parent || !text || parent.closest(".visually-hidden, option, noscript, script, style, .skip") || !parent.checkVisibility()) continue;
+			const range = document.createRange();
+			range.selectNodeContents(walker.currentNode);
+			for (const rect of range.getClientRects()) {
+				let part: Part = rect;
+				for (let at: Element | null = parent; at; at = at.parentElement) {
+					if (getComputedStyle(at).overflow !== "visible") part = common(part, at.getBoundingClientRect());
+				}
+				if (part.right - part.left > 2 && part.bottom - part.top > 2) seen.push({ node: walker.currentNode, text: text.slice(0, 40), part });
+			}
+		}
+		const pairs: string[] = [];
+		seen.forEach((one, i) => {
+			for (const other of seen.slice(i + 1)) {
+				const { left, top, right, bottom } = common(one.part, other.part);
+				if (one.node !== other.node && right - left > 2 && bottom - top > 5) pairs.push(`${one.text} / ${other.text}`);
+			}
+		});
+		return pairs;
 	});
 }
 
