@@ -95,7 +95,12 @@ function faintTexts(page: Page): Promise<string[]> {
 /** Texts that lie on other texts, each as far as it shows. */
 function overlapping(page: Page): Promise<string[]> {
 	return page.evaluate(() => {
-		type Part = { left: number; top: number; right: number; bottom: number };
+		interface Part {
+			left: number;
+			top: number;
+			right: number;
+			bottom: number;
+		}
 		const common = (a: Part, b: Part): Part => ({
 			left: Math.max(a.left, b.left),
 			top: Math.max(a.top, b.top),
