@@ -4,6 +4,7 @@ small traces made for it. Others of the flaws are in figures of the shared trace
 of the views (F01, F03, F05, F06, F08, F15, F17, F18, F23). F14, F16, F19 and F27 have no test by name."""
 
 import json
+import random
 
 import pytest
 
@@ -172,6 +173,61 @@ def test_spec_18_f09_one_missing_collective(opstrobe, tmp_path):
     assert [row["calls"] for worker in ("node_0", "node_1") for row in found["ops"][worker]] == [2, 1]
 
 
+GROUPS = ((0, 1, 2, 3), (0, 1), (2, 3))
+
+
+def plan(draw, numbered):
+    """For each rank its collectives: (name, group, number in the group, how long). Ranks mix their groups as they like, and
+    of a rank of the first group operations are missing: the last ones, or some where torch numbers them."""
+    ranks = [[] for _ in range(4)]
+    for group in GROUPS:
+        names = [draw.choice(["all_reduce", "broadcast"]) for _ in range(8)]
+        for rank in group:
+            for number, name in enumerate(names):
+                missing = (number % 3 == 1) if numbered else number > 5
+                if not (rank == 0 and group == GROUPS[0] and missing):
+                    ranks[rank].append((name, group, number, draw.randrange(10, 90)))
+    for rank in range(4):  # groups mixed, each in its order
+        turns = [each[1] for each in ranks[rank]]
+        draw.shuffle(turns)
+        queues = {group: iter([each for each in ranks[rank] if each[1] == group]) for group in GROUPS}
+        ranks[rank] = [next(queues[group]) for group in turns]
+    return ranks
+
+
+@pytest.mark.parametrize("where", ["around", "kernel"])
+@pytest.mark.parametrize("numbered", [False, True])
+def test_spec_18_f09_process_groups(opstrobe, tmp_path, where, numbered):
+    """What ranks do together is found by group and name, whatever else they do in between."""
+    draw = random.Random(f"{where}{numbered}")
+    ranks = plan(draw, numbered)
+    shortest, times = {}, [[] for _ in ranks]
+    for rank, operations in enumerate(ranks):
+        rows, seen = [step(1, 0, 10_000)], {}
+        for i, (name, group, number, length) in enumerate(operations):
+            nth = seen[name, group] = seen.get((name, group), -1) + 1
+            operation = (name, group, number if numbered else nth)
+            shortest[operation] = min(shortest.get(operation, length), length)
+            times[rank].append((operation, length))
+            args = {"Process Group Name": str(len(group)), "Process Group Ranks": str(list(group))}
+            args |= {"Seq": number} if numbered else {}
+            at, host = 10 + 100 * i, {"External id": 100 + i}
+            if where == "around":
+                rows += [op("record_param_comms", at - 1, 95, **args), op(f"gloo:{name}", at, length, **host)]
+            else:
+                rows += [op(f"nccl:{name}", at, 1, **host), launch(at, i + 1, **host),
+                         kernel("ncclDevKernel", at + 2, length, i + 1, **host, **args)]  # fmt: skip
+        (tmp_path / f"node_{rank}.pt.trace.json").write_text(json.dumps({"traceEvents": rows}))
+    ended = opstrobe("views", "--format", "json", str(tmp_path))
+    found = json.loads(ended.stdout)["distributed"]["wait"]["1"]
+    for rank, mine in enumerate(times):
+        transfer = sum(shortest[operation] for operation, _ in mine)
+        waits = sum(length for _, length in mine) - transfer
+        calls = len(mine) if where == "kernel" else 0  # the host's part counts as transfer
+        assert found[f"node_{rank}"] == {"data_transfer": transfer + calls, "synchronizing": waits}
+    assert any(found[f"node_{rank}"]["synchronizing"] for rank in range(4))
+
+
 def test_spec_18_f12_calls_are_those_of_the_operators(views):
     """Also of operators in which, or in whose callers, nothing was allocated."""
     rows = [step(1, 0, 1000), op("aten::mm", 100, 50), op("aten::outer", 200, 200), op("aten::mm", 210, 50),
@@ -180,6 +236,38 @@ def test_spec_18_f12_calls_are_those_of_the_operators(views):
     (row,) = found["memory"]["stats"]["rows"]["CPU"]
     assert (row["name"], row["calls"], row["alloc_count"]) == ("aten::mm", 2, 1)
     assert calls_of(found, "aten::mm") == 2
+
+
+def test_spec_18_f12_records_outside_of_operators(views):
+    """What a step, a module or a loader allocates, or nothing that is known, is told by name; all records are somewhere."""
+    draw = random.Random(12)
+    spans = [("ProfilerStep#1", 0, 1000), ("enumerate(DataLoader)#_Iter.__next__", 50, 150), ("nn.Module: Net_0", 300, 500),
+             ("aten::mm", 350, 400), ("aten::outer", 600, 800), ("aten::add", 650, 700)]  # fmt: skip
+    rows = [step(1, 0, 1000), op(spans[1][0], 50, 100, cat="user_annotation"),
+            {**op(spans[2][0], 300, 200, cat="python_function"), "args": {"Python id": 1, "Python module id": 0}},
+            op("aten::mm", 350, 50), op("aten::outer", 600, 200), op("aten::add", 650, 50)]  # fmt: skip
+    expected, total = {}, 0
+    for i in range(60):
+        ts, size = draw.randrange(1200), draw.choice([-1, 1, 1]) * draw.randrange(1, 100)
+        total += size
+        rows.append(memory(ts, size, i + 1, total, -1))
+        inside = [name for name, start, end in spans if start <= ts < end]
+        figures = expected.setdefault(inside[-1] if inside else None, [0, 0, 0])
+        figures[0] += size
+        figures[1] += size > 0
+        figures[2] += max(size, 0)
+    stats = views(rows)["memory"]["stats"]
+    found = {
+        row["name"]: [row["self_increase"], row["self_alloc_count"], row["self_alloc_size"]]
+        for row in stats["rows"]["CPU"]
+    }
+    outside = stats["outside_operators"]["CPU"]
+    assert [row["name"] for row in outside if row["name"] is None or "aten" not in row["name"]] == [
+        row["name"] for row in outside
+    ]
+    found |= {row["name"]: [row["increase"], row["alloc_count"], row["alloc_size"]] for row in outside}
+    assert found == expected
+    assert [row["increase"] for row in outside] == sorted((row["increase"] for row in outside), reverse=True)
 
 
 def test_spec_18_f13_reserved_memory_and_capacity(views):

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All workers of a run together (12). Collectives are matched by order: the shortest of one operation's ranges is what the
- * transfer took, at the end of each worker's own; what a worker's range is longer, it waited. Ranges are the host's event
- * and each kernel. Where workers differ in number of collectives the plugin showed nothing (F09); here `shown` tells, and
- * what has a counterpart is matched.
+ * All workers of a run together (12). The nth collective of a name in a process group, or the one of a number that torch
+ * gave it there, is the same operation on all workers. The shortest of one operation's ranges is what the transfer took, at
+ * the end of each worker's own; what a worker's range is longer, it waited. Ranges are the host's event and each kernel; no
+ * clocks are compared. The plugin matched by order alone, and where workers differ in number of collectives it showed nothing
+ * (F09); here `shown` tells, and what has a counterpart is matched.
  */
 #include "analyze/views/view_distributed.h"
 
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/views/view_map.h"
 #include "base/alloc.h"
 
 #define GIB (1024.0 * 1024.0 * 1024.0)
@@ -22,32 +24,55 @@ struct run {
 	struct view_worker *const *workers;
 	size_t count;
 	bool shown;
+	struct ops_intern keys;
+	struct view_map operations; /* by key and how many the worker had of it before */
+	struct view_map ranges;     /* by operation and number of the range: index into `shortest_ns` */
+	OPS_ARRAY(int64_t) shortest_ns;
 };
 
 /* --- who waits ------------------------------------------------------------------------------------------------------ */
 
-static bool has_range(const struct view_worker *worker, size_t collective, uint32_t range)
+static uint64_t pair_key(uint32_t high, uint32_t low)
 {
-	const struct ops_views *views = &worker->views;
-
-	return collective < views->collectives.count && range < views->collectives.items[collective].count;
+	return (uint64_t)high << 32 | low;
 }
 
-static int64_t shortest_ns(const struct run *run, size_t collective, uint32_t range)
+static bool find_operations(struct run *run, struct view_worker *worker)
 {
-	int64_t shortest = INT64_MAX;
+	struct view_map seen = {0};
+	bool done = true;
 
-	for (size_t w = 0; w < run->count; w++) {
-		const struct ops_views *views = &run->workers[w]->views;
-		const struct view_span *span;
+	for (size_t i = 0; done && i < worker->views.collectives.count; i++) {
+		const struct ops_intern_entry *text = &worker->texts.entries[worker->keys[i]];
+		uint32_t key = ops_intern_add(&run->keys, text->bytes, text->size);
+		uint32_t *nth = key == OPS_INTERN_NONE ? NULL : view_map_slot(&seen, key, 0);
+		uint32_t *operation =
+			nth ? view_map_slot(&run->operations, pair_key(key, (*nth)++), (uint32_t)run->operations.count) : NULL;
 
-		if (!has_range(run->workers[w], collective, range))
-			continue;
-		span = &views->ranges.items[views->collectives.items[collective].first + range];
-		if (span->end_ns - span->start_ns < shortest)
-			shortest = span->end_ns - span->start_ns;
+		done = operation != NULL;
+		if (done)
+			worker->operations[i] = *operation;
 	}
-	return shortest;
+	view_map_release(&seen);
+	return done;
+}
+
+static bool add_range(struct run *run, uint32_t operation, uint32_t range, int64_t length_ns)
+{
+	uint32_t *at = view_map_slot(&run->ranges, pair_key(operation, range), (uint32_t)run->shortest_ns.count);
+	int64_t *shortest_ns;
+
+	if (!at)
+		return false;
+	if (*at < run->shortest_ns.count) {
+		shortest_ns = &run->shortest_ns.items[*at];
+		*shortest_ns = length_ns < *shortest_ns ? length_ns : *shortest_ns;
+		return true;
+	}
+	shortest_ns = OPS_ARRAY_PUSH(&run->shortest_ns);
+	if (shortest_ns)
+		*shortest_ns = length_ns;
+	return shortest_ns != NULL;
 }
 
 static int compare_spans(const void *a, const void *b)
@@ -67,41 +92,64 @@ static void sort_ranges(struct ops_views *views)
 	}
 }
 
-/* Every worker's transfers have the shape of its ranges, so they are copied and then cut. */
-static bool find_transfers(struct run *run)
+static bool find_shortest(struct run *run, const struct view_worker *worker)
 {
-	size_t longest = 0;
+	const struct ops_views *views = &worker->views;
 
-	for (size_t w = 0; w < run->count; w++) {
-		const struct view_spans *ranges = &run->workers[w]->views.ranges;
+	for (size_t i = 0; i < views->collectives.count; i++) {
+		const struct view_collective *collective = &views->collectives.items[i];
 
-		sort_ranges(&run->workers[w]->views);
-		for (size_t i = 0; i < ranges->count; i++)
-			if (!view_spans_push(&run->workers[w]->transfers, ranges->items[i].start_ns, ranges->items[i].end_ns))
+		for (uint32_t range = 0; range < collective->count; range++) {
+			const struct view_span *span = &views->ranges.items[collective->first + range];
+
+			if (!add_range(run, worker->operations[i], range, span->end_ns - span->start_ns))
 				return false;
-		if (run->workers[w]->views.collectives.count > longest)
-			longest = run->workers[w]->views.collectives.count;
-	}
-	for (size_t i = 0; i < longest; i++) {
-		bool more = true;
-
-		for (uint32_t range = 0; more; range++) {
-			int64_t transfer_ns = shortest_ns(run, i, range);
-
-			more = false;
-			for (size_t w = 0; w < run->count; w++) {
-				struct view_worker *worker = run->workers[w];
-				struct view_span *span;
-
-				if (!has_range(worker, i, range))
-					continue;
-				more = true;
-				span = &worker->transfers.items[worker->views.collectives.items[i].first + range];
-				span->start_ns = span->end_ns - transfer_ns;
-			}
 		}
 	}
 	return true;
+}
+
+/* Every worker's transfers have the shape of its ranges, but are only as long as the shortest. */
+static bool cut_transfers(const struct run *run, struct view_worker *worker)
+{
+	const struct ops_views *views = &worker->views;
+	struct view_spans *transfers = &worker->transfers;
+
+	for (size_t i = 0; i < views->ranges.count; i++)
+		if (!view_spans_push(transfers, views->ranges.items[i].start_ns, views->ranges.items[i].end_ns))
+			return false;
+	for (size_t i = 0; i < views->collectives.count; i++) {
+		const struct view_collective *collective = &views->collectives.items[i];
+
+		for (uint32_t range = 0; range < collective->count; range++) {
+			struct view_span *span = &transfers->items[collective->first + range];
+
+			span->start_ns = span->end_ns - run->shortest_ns.items[view_map_find(
+								&run->ranges, pair_key(worker->operations[i], range))];
+		}
+	}
+	return true;
+}
+
+static bool find_transfers(struct run *run)
+{
+	bool done = true;
+
+	for (size_t w = 0; done && w < run->count; w++) {
+		sort_ranges(&run->workers[w]->views);
+		done = find_operations(run, run->workers[w]) && find_shortest(run, run->workers[w]);
+	}
+	for (size_t w = 0; done && w < run->count; w++)
+		done = cut_transfers(run, run->workers[w]);
+	return done;
+}
+
+static void release_run(struct run *run)
+{
+	ops_intern_release(&run->keys);
+	view_map_release(&run->operations);
+	view_map_release(&run->ranges);
+	OPS_ARRAY_RELEASE(&run->shortest_ns);
 }
 
 /* The time that the spans of these collectives cover. */
@@ -484,7 +532,7 @@ static bool write_run(const struct run *run, struct ops_json_writer *json)
 
 bool view_write_distributed(struct view_worker *const *workers, size_t count, struct ops_json_writer *json)
 {
-	struct run run = {workers, count, true};
+	struct run run = {.workers = workers, .count = count, .shown = true};
 	bool communicates = count > 0, done;
 
 	for (size_t w = 0; w < count; w++) {
@@ -498,7 +546,9 @@ bool view_write_distributed(struct view_worker *const *workers, size_t count, st
 	done = find_transfers(&run);
 	for (size_t w = 0; done && w < count; w++)
 		done = measure_waits(workers[w]);
-	return done && write_run(&run, json);
+	done = done && write_run(&run, json);
+	release_run(&run);
+	return done;
 }
 
 /* --- workers -------------------------------------------------------------------------------------------------------- */
@@ -511,6 +561,60 @@ static bool keep_text(struct view_worker *worker, struct ops_string *text)
 		return false;
 	*text = (struct ops_string){worker->texts.entries[id].bytes, worker->texts.entries[id].size};
 	return true;
+}
+
+/* Adds what a row says of its group; false when it says nothing. Torch has it with an operator around the collective, and
+ * with its kernels. */
+static bool append_group(const struct ops_views *views, uint32_t row, struct ops_buffer *key)
+{
+	static const char *const names[] = {"Process Group Ranks", "Process Group Name", "Seq"};
+	bool known = false;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct ops_string json;
+
+		if (!ops_event_arg(views->trace, row, names[i], &json))
+			continue;
+		ops_buffer_append(key, json.bytes, json.size);
+		ops_buffer_append(key, "\n", 1);
+		known = true;
+	}
+	return known;
+}
+
+static bool add_key(struct view_worker *worker, uint32_t collective, const uint32_t *kernels)
+{
+	const struct ops_views *views = &worker->views;
+	uint32_t row = views->collectives.items[collective].row, parent = views->nodes.items[views->node_of[row]].parent;
+	struct ops_string name = view_row_name(views, row);
+	struct ops_buffer key = {0};
+
+	ops_buffer_append(&key, name.bytes, name.size);
+	ops_buffer_append(&key, "\n", 1);
+	if (!append_group(views, row, &key) &&
+	    (parent == OPS_NONE || !append_group(views, views->nodes.items[parent].row, &key)) &&
+	    kernels[collective] != OPS_NONE)
+		append_group(views, kernels[collective], &key);
+	worker->keys[collective] = key.failed ? OPS_INTERN_NONE : ops_intern_add(&worker->texts, key.bytes, key.size);
+	ops_buffer_release(&key);
+	return worker->keys[collective] != OPS_INTERN_NONE;
+}
+
+static bool add_keys(struct view_worker *worker)
+{
+	const struct ops_views *views = &worker->views;
+	uint32_t *kernels = ops_realloc_array(NULL, views->collectives.count + 1, sizeof(*kernels)); /* a row of each */
+	bool done = kernels != NULL;
+
+	if (done)
+		memset(kernels, 0xff, (views->collectives.count + 1) * sizeof(*kernels));
+	for (size_t i = 0; done && i < views->device_events.count; i++)
+		if (views->device_events.items[i].collective != OPS_NONE)
+			kernels[views->device_events.items[i].collective] = views->device_events.items[i].row;
+	for (uint32_t i = 0; done && i < views->collectives.count; i++)
+		done = add_key(worker, i, kernels);
+	ops_free(kernels);
+	return done;
 }
 
 /* Copies all texts that point into the trace. */
@@ -544,8 +648,10 @@ bool view_worker_init(struct view_worker *worker, const struct ops_worker *about
 	worker->waits = ops_alloc_zeroed(steps, sizeof(*worker->waits));
 	worker->order = ops_realloc_array(NULL, collectives, sizeof(*worker->order));
 	worker->names = ops_realloc_array(NULL, collectives, sizeof(*worker->names));
-	done = worker->overlaps && worker->waits && worker->order && worker->names && measure_overlaps(worker) &&
-	       keep_texts(worker);
+	worker->keys = ops_realloc_array(NULL, collectives, sizeof(*worker->keys));
+	worker->operations = ops_realloc_array(NULL, collectives, sizeof(*worker->operations));
+	done = worker->overlaps && worker->waits && worker->order && worker->names && worker->keys && worker->operations &&
+	       measure_overlaps(worker) && keep_texts(worker) && add_keys(worker);
 	ops_views_forget_trace(&worker->views);
 	return done;
 }
@@ -559,4 +665,6 @@ void view_worker_release(struct view_worker *worker)
 	ops_free(worker->waits);
 	ops_free(worker->order);
 	ops_free(worker->names);
+	ops_free(worker->keys);
+	ops_free(worker->operations);
 }

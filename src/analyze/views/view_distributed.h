@@ -22,6 +22,8 @@ struct view_worker {
 	struct ops_views views; /* steps, collectives and their ranges, devices; no trace */
 	struct ops_intern texts; /* their names */
 	uint32_t *names; /* by collective: its name among the texts */
+	uint32_t *keys;  /* likewise what tells which operation of its name it is: group, and number in there */
+	uint32_t *operations; /* by collective: equal for what workers do together */
 	struct view_overlap *overlaps; /* by step */
 	struct view_wait *waits;
 	struct view_spans transfers; /* as views.ranges, each cut to what the transfer took */

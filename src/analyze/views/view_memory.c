@@ -2,7 +2,8 @@
  *
  * Memory (9): who allocated what, the curve, and each allocation with its release. A device at a time: allocations and
  * releases are paired by address on one device alone (F10). A record belongs to the operator that runs innermost on its
- * thread; in a step, a module or nothing at all it belongs to nobody.
+ * thread. What a step, a module, a loader or nothing at all allocates is in no operator's row, so it has rows of its own, by
+ * the name of what is there (F12).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,7 @@ struct device {
 	int key; /* -1 the CPU, else the GPU's number */
 	struct amounts *sums; /* by node */
 	OPS_ARRAY(struct row) rows;
+	OPS_ARRAY(struct row) outside; /* of operators; OPS_NONE is the name where nothing runs */
 	OPS_ARRAY(struct event) events;
 	/* The curve. */
 	uint64_t points;
@@ -87,18 +89,21 @@ static bool find_owners(const struct ops_views *views, const struct ops_memory_r
 		return false;
 	memset(open, 0xff, (tracks + 1) * sizeof(*open));
 	for (size_t i = 0; i < count; i++) {
-		uint32_t owner;
-
 		for (; node < views->nodes.count &&
 		       view_start(views, views->nodes.items[node].row) <= records[i].time_ns; node++)
 			open[views->events->track[views->nodes.items[node].row]] = views->nodes.items[node].kept;
-		owner = open[records[i].track] = innermost(views, open[records[i].track], records[i].time_ns);
-		if (owner != OPS_NONE && !view_is_operator(views, &views->nodes.items[owner]))
-			owner = OPS_NONE;
-		owners[i] = owner;
+		owners[i] = open[records[i].track] = innermost(views, open[records[i].track], records[i].time_ns);
 	}
 	ops_free(open);
 	return true;
+}
+
+/* The operator that a record belongs to, or OPS_NONE. */
+static uint32_t operator_of(const struct device *device, size_t record)
+{
+	uint32_t owner = device->owners[record];
+
+	return owner != OPS_NONE && view_is_operator(device->views, &device->views->nodes.items[owner]) ? owner : OPS_NONE;
 }
 
 /* --- statistics ----------------------------------------------------------------------------------------------------- */
@@ -148,7 +153,7 @@ static bool sum(struct device *device)
 
 	memset(device->sums, 0, (views->nodes.count + 1) * sizeof(*device->sums));
 	for (size_t i = 0; i < device->count; i++)
-		if (is_of(device, &device->records[i]) && device->owners[i] != OPS_NONE)
+		if (is_of(device, &device->records[i]) && operator_of(device, i) != OPS_NONE)
 			add_record(&device->sums[device->owners[i]], device->records[i].bytes);
 	for (size_t i = 0; done && i < views->nodes.count; i++) {
 		if (nodes[i].kept != i || !view_is_operator(views, &nodes[i]))
@@ -170,11 +175,45 @@ static bool sum(struct device *device)
 	return done;
 }
 
+static bool sum_outside(struct device *device)
+{
+	const struct ops_views *views = device->views;
+	struct view_map names = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < device->count; i++) {
+		uint32_t owner = device->owners[i];
+		uint32_t name = owner == OPS_NONE ? OPS_NONE : views->events->name[views->nodes.items[owner].row];
+		uint32_t *at;
+
+		if (!is_of(device, &device->records[i]) || operator_of(device, i) != OPS_NONE)
+			continue;
+		at = view_map_slot(&names, name, (uint32_t)device->outside.count);
+		done = at != NULL;
+		if (done && *at == device->outside.count) {
+			struct row *row = OPS_ARRAY_PUSH(&device->outside);
+
+			done = row != NULL;
+			if (done)
+				*row = (struct row){.name = name};
+		}
+		if (done)
+			add_record(&device->outside.items[*at].self, device->records[i].bytes);
+	}
+	view_map_release(&names);
+	return done;
+}
+
+static struct ops_string name_of(const struct ops_views *views, uint32_t name)
+{
+	return name == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_string(views->trace, name);
+}
+
 static int compare_rows(const void *a, const void *b, void *context)
 {
 	const struct ops_views *views = context;
 	const struct row *left = a, *right = b;
-	struct ops_string x = ops_trace_string(views->trace, left->name), y = ops_trace_string(views->trace, right->name);
+	struct ops_string x = name_of(views, left->name), y = name_of(views, right->name);
 	int order = (left->self.increase < right->self.increase) - (left->self.increase > right->self.increase);
 
 	if (!order)
@@ -193,6 +232,8 @@ static void settle_rows(struct device *device)
 	device->rows.count = kept;
 	if (kept)
 		qsort_r(device->rows.items, kept, sizeof(*device->rows.items), compare_rows, device->views);
+	if (device->outside.count)
+		qsort_r(device->outside.items, device->outside.count, sizeof(*device->outside.items), compare_rows, device->views);
 }
 
 /* --- curve and events ----------------------------------------------------------------------------------------------- */
@@ -226,7 +267,7 @@ static struct event *add_event(struct device *device, size_t record)
 	int64_t bytes = device->records[record].bytes;
 
 	if (event)
-		*event = (struct event){device->owners[record], bytes < 0 && bytes > INT64_MIN ? -bytes : bytes, INT64_MIN,
+		*event = (struct event){operator_of(device, record), bytes < 0 && bytes > INT64_MIN ? -bytes : bytes, INT64_MIN,
 		                        INT64_MIN};
 	return event;
 }
@@ -328,6 +369,28 @@ static void write_rows(const struct device *device, struct ops_json_writer *json
 			ops_json_key(json, members[m].key);
 			ops_json_integer(json, members[m].value);
 		}
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+static void write_outside(const struct device *device, struct ops_json_writer *json)
+{
+	write_device_key(device, json);
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < device->outside.count; i++) {
+		const struct row *row = &device->outside.items[i];
+		struct ops_string name = name_of(device->views, row->name);
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "name");
+		if (row->name == OPS_NONE)
+			ops_json_null(json);
+		else
+			ops_json_text(json, name.bytes, name.size);
+		ops_json_member(json, "increase", row->self.increase);
+		ops_json_member(json, "alloc_count", row->self.count);
+		ops_json_member(json, "alloc_size", row->self.size);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
@@ -461,6 +524,12 @@ static void write_stats(const struct memory *memory, struct ops_json_writer *jso
 		if (memory->devices.items[i].rows.count)
 			write_rows(&memory->devices.items[i], json);
 	ops_json_close(json, '}');
+	ops_json_key(json, "outside_operators");
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < memory->devices.count; i++)
+		if (memory->devices.items[i].outside.count)
+			write_outside(&memory->devices.items[i], json);
+	ops_json_close(json, '}');
 	ops_json_close(json, '}');
 }
 
@@ -563,7 +632,7 @@ static bool look(struct ops_views *views, struct memory *memory, const struct op
 		device->views = views;
 		device->owners = memory->owners;
 		device->sums = memory->sums;
-		if (!sum(device) || !pair_events(device))
+		if (!sum(device) || !sum_outside(device) || !pair_events(device))
 			return false;
 		settle_rows(device);
 		trace_curve(device);
@@ -587,6 +656,7 @@ bool view_write_memory(struct ops_views *views, struct ops_json_writer *json)
 		ops_json_null(json);
 	for (size_t i = 0; i < memory.devices.count; i++) {
 		OPS_ARRAY_RELEASE(&memory.devices.items[i].rows);
+		OPS_ARRAY_RELEASE(&memory.devices.items[i].outside);
 		OPS_ARRAY_RELEASE(&memory.devices.items[i].events);
 	}
 	OPS_ARRAY_RELEASE(&memory.devices);
