@@ -283,6 +283,80 @@ def test_spec_18_f20_one_busy_gpu_of_two(views):
     assert [gpu["utilization_ratio"] for gpu in views(rows)["gpus"]] == pytest.approx([0.2, 0.7])
 
 
+def grow(draw, tree, start, end, depth):
+    """Modules and operators in [start, end), side by side and in each other: [name, start, end, children]."""
+    at = start
+    while end - at > 40 and draw.random() < 0.9:
+        begin = at + draw.randrange(1, 10)
+        stop = draw.randrange(begin + 20, end - 5) if end - 5 > begin + 20 else end - 5
+        name = (
+            f"nn.Module: M{len(tree)}_0" if draw.random() < 0.5 else f"aten::op{depth}"
+        )  # not of one name: those are folded
+        node = [name, begin, stop, []]
+        tree.append(node)
+        if depth < 3:
+            grow(draw, node[3], begin + 1, stop - 1, depth + 1)
+        at = stop
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_spec_18_f16_what_modules_are_themselves_and_backward(views, seed):
+    """Both selves with the operators that a module calls; the backward of operators wherever in it they are."""
+    draw, forest, rows, expected = random.Random(seed), [], [step(1, 0, 100_000)], {}
+    while len(forest) < 3:
+        forest.clear()
+        grow(draw, forest, 10, 10_000, 0)
+    at, correlation = 20_000, 0
+
+    def visit(node, around):
+        nonlocal at, correlation
+        name, start, end, children = node
+        is_module = name.startswith("nn.Module")
+        if is_module:
+            name += str(len(expected))  # each call is a module of its own
+            args = {"Python id": len(expected) + 1, "Python module id": len(expected)}
+            rows.append({**op(name, start, end - start, cat="python_function"), "args": args})
+            around = [*around, expected.setdefault(name[11:], {"host": 0, "device": 0, "back": 0, "back_device": 0})]
+        else:
+            rows.append(op(name, start, end - start))
+        device = 0
+        if not is_module:  # it launches a kernel, and so does its backward
+            for when, key in ((start, ""), (at, "back_device")):
+                correlation += 1
+                length = draw.randrange(1, 50)
+                rows.append(launch(when + 1, correlation) | {"dur": 1, "tid": 2 if key else 1})
+                rows.append(kernel("k", 50_000 + 100 * correlation, length, correlation))
+                for module in around if key else []:
+                    module[key] += length
+                device += 0 if key else length
+            spent = draw.randrange(5, 50)
+            rows.append(op("autograd::engine::evaluate_function: OpBackward0", at, spent, 2))
+            rows.extend(links([((start, 1), (at, 2))]))
+            rows[-1]["id"] = rows[-2]["id"] = correlation
+            for module in around:
+                module["back"] += spent
+            at += 100
+        below = [visit(child, around) for child in children]
+        if is_module:
+            own = around[-1]
+            own["host"] = (end - start) - sum(c[2] - c[1] for c in children if c[0].startswith("nn.Module"))
+            own["device"] = sum(d for c, d in zip(children, below, strict=True) if not c[0].startswith("nn.Module"))
+        return device + sum(below)
+
+    for node in forest:
+        visit(node, [])
+
+    found, todo = {}, list(views(rows)["modules"] or [])
+    while todo:
+        module = todo.pop()
+        todo += module["children"]
+        found[module["name"]] = {
+            "host": module["host_self_with_operators"], "device": module["device_self"],
+            "back": module["backward_host_total"], "back_device": module["backward_device_total"],
+        }  # fmt: skip
+    assert found == expected and any(each["back"] for each in expected.values())
+
+
 @pytest.mark.parametrize("on_gpu", [False, True])
 def test_spec_18_f21_nccl_is_for_gpus(views, on_gpu):
     """Where DistributedDataParallel runs on the CPU alone, NCCL serves nobody."""

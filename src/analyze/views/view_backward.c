@@ -123,6 +123,7 @@ static void stretch(struct view_backward *to, const struct view_backward *by)
 	}
 	if (by->end_ns > to->end_ns)
 		to->end_ns = by->end_ns;
+	view_add(&to->host_total_ns, by->host_total_ns);
 	view_add(&to->device_total_ns, by->device_total_ns);
 }
 
@@ -136,6 +137,7 @@ static void sum(const struct ops_views *views, struct view_backwards *backwards,
 			stretch(&backwards->items.items[backwards->of_node[i]],
 			        &(struct view_backward){.first = i, .start_ns = view_start(views, node->row),
 			                                .end_ns = view_end(views, node->row),
+			                                .host_total_ns = view_duration(views, node->row),
 			                                .device_total_ns = node->device_total_ns});
 	}
 	for (size_t i = views->nodes.count; i-- > 0;) {

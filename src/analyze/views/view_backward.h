@@ -14,6 +14,7 @@ struct view_backward {
 	uint32_t first;  /* the first engine node in it */
 	int64_t start_ns;
 	int64_t end_ns;
+	int64_t host_total_ns; /* of the engine nodes, without what is between them */
 	int64_t device_total_ns;
 };
 

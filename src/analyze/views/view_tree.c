@@ -146,6 +146,7 @@ static void add_to_parent(struct ops_views *views, const struct view_node *node)
 	if (view_is_operator(views, node)) {
 		parent->operators++;
 		view_add(&parent->operators_device_ns, node->device_total_ns);
+		view_add(&parent->operators_host_ns, view_duration(views, node->row));
 	}
 }
 

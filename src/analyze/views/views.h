@@ -87,8 +87,9 @@ struct view_node {
 	int64_t tensor_self_ns;
 	int64_t tensor_total_ns;
 	int64_t kernel_self_ns; /* kernels alone */
-	int64_t operators_device_ns; /* device total of direct operator children */
-	uint32_t operators;          /* direct operator children */
+	int64_t operators_device_ns; /* device total of direct operator children, */
+	int64_t operators_host_ns;   /* their durations, */
+	uint32_t operators;          /* and how many there are */
 };
 
 struct view_launch {
