@@ -11,7 +11,7 @@
 #include <opstrobe/error.h>
 
 #include "base/buffer.h"
-#include "gpu/occupancy.h"
+#include "base/occupancy.h"
 
 /* How many there are. OPS_UNSUPPORTED where there is no driver, or it cannot be used, with its reason. */
 enum ops_code ops_cuda_device_count(uint32_t *ret_count, struct ops_error *error);

@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "base/intern.h"
 #include "gpu/cupti_library.h"
-#include "gpu/occupancy.h"
+#include "base/occupancy.h"
 #include "record/activities.h"
 
 #define OPS_CUPTI_RECENT_NAMES 256u    /* powers of two */

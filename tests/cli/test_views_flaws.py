@@ -278,6 +278,69 @@ def test_spec_18_f13_reserved_memory_and_capacity(views):
     assert found["devices"][0]["total_memory"] == 1000
 
 
+A100 = {"id": 0, "name": "A100", "totalGlobalMem": 1 << 30, "computeMajor": 8, "computeMinor": 0, "numSms": 108, "warpSize": 32,
+        "maxThreadsPerMultiprocessor": 2048, "regsPerMultiprocessor": 65536, "sharedMemPerMultiprocessor": 167936}  # fmt: skip
+MI250 = {"id": 0, "name": "MI250", "computeMajor": 9, "computeMinor": 0, "numSms": 104, "warpSize": 64,
+         "maxThreadsPerMultiprocessor": 2048}  # fmt: skip
+
+
+def up(value, unit):
+    return -(-value // unit) * unit
+
+
+def occupancy(grid, block, registers, shared):
+    """Of an A100, by the programming guide's table: what of 64 warps this launch has on a multiprocessor."""
+    warps = up(block, 32) // 32
+    held = min(64 // warps, 65536 // up(32 * registers, 256) // 4 * 4 // warps, 167936 // up(shared + 1024, 128), 32)
+    return 100 * min(grid / 108, held) * warps / 64
+
+
+@pytest.mark.parametrize("said", ["all", "zero", "nothing"])
+def test_spec_18_f19_use_of_multiprocessors(views, said):
+    """Out of sizes, registers and the device, where the file says 0 or nothing."""
+    draw, rows, filled, occupied, busy = random.Random(19), [step(1, 0, 10_000)], 0, 0, 0
+    rows.append(op("aten::mm", 10, 9000))
+    for i in range(40):
+        grid, block = draw.choice([1, 20, 108, 5000]), draw.choice([32, 100, 256, 1024])
+        registers, shared, length = draw.choice([16, 40, 64]), draw.choice([0, 1024, 40_000]), draw.randrange(1, 90)
+        args = {
+            "grid": [grid, 1, 1],
+            "block": [block, 1, 1],
+            "registers per thread": registers,
+            "shared memory": shared,
+        }
+        if said == "all":
+            args |= {"blocks per SM": 0.25, "est. achieved occupancy %": 12}
+        elif said == "zero":
+            args |= {"blocks per SM": 0, "est. achieved occupancy %": 0}
+        rows += [launch(20 + 200 * i, i + 1), kernel("k", 30 + 200 * i, length, i + 1, **args)]
+        filled += length * (0.25 if said == "all" else min(grid / 108, 1))
+        occupied += length * (12 if said == "all" else occupancy(grid, block, registers, shared))
+        busy += length
+    (gpu,) = views(rows, deviceProperties=[A100])["gpus"]
+    assert gpu["sm_efficiency_ratio"] == pytest.approx(filled / 10_000)
+    assert gpu["occupancy_pct"] == pytest.approx(occupied / busy)
+    assert gpu["est_achieved_occupancy_pct"] == {"all": pytest.approx(12), "zero": 0, "nothing": None}[said]
+    (gpu,) = views(rows, deviceProperties=[MI250])["gpus"]
+    assert gpu["sm_efficiency_ratio"] is not None
+    assert gpu["occupancy_pct"] == {"all": pytest.approx(12), "zero": 0, "nothing": None}[said]
+    (gpu,) = views(rows)["gpus"]
+    assert gpu["occupancy_pct"] == gpu["est_achieved_occupancy_pct"]
+    assert gpu["sm_efficiency_ratio"] == gpu["est_sm_efficiency_ratio"]
+
+
+def test_spec_18_f19_sizes_that_are_none(views):
+    """No division by what a hostile file says."""
+    huge = [2**31 - 1] * 3
+    for args in ({"grid": huge, "block": huge}, {"grid": [], "block": [0]}, {"grid": "x", "block": [[1], None, -1]}):
+        for device in ({**A100, "numSms": 1, "warpSize": 2**31}, {**A100, "maxThreadsPerMultiprocessor": 1}, {"id": 0}):
+            rows = [
+                *WORK[:-1],
+                kernel("gemm", 70, 20, 1, **{"registers per thread": 10**18, "shared memory": -5, **args}),
+            ]
+            assert views(rows, deviceProperties=[device])["kernels"]["total"] == 20
+
+
 def test_spec_18_f20_one_busy_gpu_of_two(views):
     rows = [*WORK, launch(22, 2), kernel("gemm", 30, 70, 2, device=1)]
     assert [gpu["utilization_ratio"] for gpu in views(rows)["gpus"]] == pytest.approx([0.2, 0.7])

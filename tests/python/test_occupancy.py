@@ -49,7 +49,7 @@ class Occupancy(ctypes.Structure):
 @pytest.fixture(scope="module")
 def occupancy_of(tmp_path_factory):
     library = tmp_path_factory.mktemp("occupancy") / "occupancy.so"
-    source = ROOT / "src" / "gpu" / "occupancy.c"
+    source = ROOT / "src" / "base" / "occupancy.c"
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{ROOT / 'src'}", source, "-o", library], check=True)
     function = ctypes.CDLL(str(library)).ops_occupancy_of
     function.restype = Occupancy

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a file says of its devices ("deviceProperties") and of each kernel (its arguments). Kernels repeat, so arguments are
- * looked into once a text.
+ * looked into once a text. How many blocks a multiprocessor gets and how full that makes it is 0 for small kernels, and old
+ * and AMD's files do not say it: then it is worked out of sizes and devices (F19).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +15,41 @@
 
 /* --- deviceProperties ----------------------------------------------------------------------------------------------- */
 
+static void take_size(struct ops_json_slice value, uint32_t *to)
+{
+	int64_t size;
+
+	if (ops_json_slice_integer(value, &size) && size > 0 && size <= UINT32_MAX)
+		*to = (uint32_t)size;
+}
+
+/* The driver keeps a kilobyte of each block's shared memory for itself from Ampere on. */
+static void settle_multiprocessor(struct view_device *device)
+{
+	struct ops_multiprocessor *multiprocessor = &device->multiprocessor;
+
+	if (device->major >= 8 && device->major < 1000)
+		multiprocessor->shared_reserved_bytes = 1024;
+	if (device->major > 0 && device->major < 1000 && device->minor >= 0 && device->minor < 10) {
+		multiprocessor->compute_major = (uint32_t)device->major;
+		multiprocessor->compute_minor = (uint32_t)device->minor;
+	}
+}
+
+static void take_multiprocessor(struct ops_multiprocessor *multiprocessor, struct ops_json_slice key, struct ops_json_slice value)
+{
+	if (ops_json_slice_is(key, "numSms"))
+		take_size(value, &multiprocessor->count);
+	else if (ops_json_slice_is(key, "warpSize"))
+		take_size(value, &multiprocessor->warp_size);
+	else if (ops_json_slice_is(key, "maxThreadsPerMultiprocessor"))
+		take_size(value, &multiprocessor->threads_max);
+	else if (ops_json_slice_is(key, "regsPerMultiprocessor"))
+		take_size(value, &multiprocessor->registers);
+	else if (ops_json_slice_is(key, "sharedMemPerMultiprocessor"))
+		take_size(value, &multiprocessor->shared_bytes);
+}
+
 static bool add_device(struct ops_views *views, struct ops_json_slice object)
 {
 	struct view_device *device = OPS_ARRAY_PUSH(&views->devices);
@@ -25,6 +61,7 @@ static bool add_device(struct ops_views *views, struct ops_json_slice object)
 	*device = (struct view_device){.id = (int64_t)views->devices.count - 1, .memory_bytes = -1, .major = -1,
 	                               .minor = -1, .sm_count = -1, .warp_size = -1};
 	while (ops_json_next_member(&walk, &key, &value)) {
+		take_multiprocessor(&device->multiprocessor, key, value);
 		if (ops_json_slice_is(key, "id"))
 			ops_json_slice_integer(value, &device->id);
 		else if (ops_json_slice_is(key, "name"))
@@ -40,6 +77,7 @@ static bool add_device(struct ops_views *views, struct ops_json_slice object)
 		else if (ops_json_slice_is(key, "warpSize"))
 			ops_json_slice_integer(value, &device->warp_size);
 	}
+	settle_multiprocessor(device);
 	return true;
 }
 
@@ -100,9 +138,78 @@ static bool take_argument(struct ops_views *views, struct view_kernel *kernel, s
 	return true;
 }
 
+static void take_sizes(struct ops_json_slice value, uint32_t sizes[3])
+{
+	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
+	struct ops_json_slice element;
+
+	for (int i = 0; i < 3; i++) {
+		int64_t size;
+
+		sizes[i] = 0;
+		/* More than 2^31 are allowed nowhere; a block has no more than 1024 threads. */
+		if (ops_json_next_element(&walk, &element) && ops_json_slice_integer(element, &size) && size > 0 && size <= INT32_MAX)
+			sizes[i] = (uint32_t)size;
+	}
+}
+
+/* Of files without the argument `device`, the one there is. */
+static const struct view_device *device_of(const struct ops_views *views, int64_t id)
+{
+	for (size_t i = 0; i < views->devices.count; i++)
+		if (views->devices.items[i].id == id || (id < 0 && views->devices.count == 1))
+			return &views->devices.items[i];
+	return NULL;
+}
+
+/* What a file does not say of a device limits nothing. */
+static struct ops_occupancy occupancy_of(const struct view_device *device, const struct view_kernel *kernel,
+                                         struct ops_string arguments)
+{
+	struct ops_multiprocessor multiprocessor = device->multiprocessor;
+	struct ops_json_walk walk = ops_json_walk(arguments.bytes, arguments.size);
+	struct ops_kernel_shape shape = {{0}, {0}, 0, 0};
+	struct ops_json_slice key, value;
+
+	while (ops_json_next_member(&walk, &key, &value)) {
+		if (ops_json_slice_is(key, "grid"))
+			take_sizes(value, shape.grid);
+		else if (ops_json_slice_is(key, "block"))
+			take_sizes(value, shape.block);
+	}
+	if (kernel->registers > 0 && kernel->registers <= UINT16_MAX && multiprocessor.registers)
+		shape.registers = (uint32_t)kernel->registers;
+	if (kernel->shared_memory > 0 && kernel->shared_memory <= INT32_MAX && multiprocessor.shared_bytes)
+		shape.shared_bytes = (uint32_t)kernel->shared_memory;
+	if (!multiprocessor.shared_bytes)
+		multiprocessor.shared_reserved_bytes = 0;
+	if (shape.block[0] > 1024 || shape.block[1] > 1024 || shape.block[2] > 1024)
+		shape.block[0] = 0;
+	return ops_occupancy_of(&multiprocessor, &shape);
+}
+
+/* How AMD's multiprocessors give out registers is another matter: of those only blocks are counted. */
+static void work_out(struct ops_views *views, struct view_kernel *kernel, struct ops_string arguments)
+{
+	const struct view_device *device = device_of(views, kernel->device);
+	struct ops_occupancy occupancy;
+
+	kernel->own_blocks_per_sm = kernel->blocks_per_sm;
+	kernel->own_occupancy_pct = kernel->occupancy_pct;
+	if (!device || (kernel->blocks_per_sm > 0 && kernel->occupancy_pct > 0))
+		return;
+	occupancy = occupancy_of(device, kernel, arguments);
+	if (!(kernel->blocks_per_sm > 0) && occupancy.blocks_a_multiprocessor > 0)
+		kernel->own_blocks_per_sm = occupancy.blocks_a_multiprocessor;
+	if (!(kernel->occupancy_pct > 0) && occupancy.active_blocks && isfinite(occupancy.percent) && device->warp_size == 32)
+		kernel->own_occupancy_pct = occupancy.percent;
+	views->worked_out = true;
+}
+
 static bool add_kernel(struct ops_views *views, struct ops_string arguments)
 {
-	struct view_kernel kernel = {.blocks_per_sm = (double)NAN, .occupancy_pct = (double)NAN, .registers = -1,
+	struct view_kernel kernel = {.blocks_per_sm = (double)NAN, .occupancy_pct = (double)NAN,
+	                             .own_blocks_per_sm = (double)NAN, .own_occupancy_pct = (double)NAN, .registers = -1,
 	                             .shared_memory = -1, .device = -1, .grid = OPS_NONE, .block = OPS_NONE};
 	struct ops_json_walk walk = ops_json_walk(arguments.bytes, arguments.size);
 	struct ops_json_slice key, value;
@@ -111,6 +218,7 @@ static bool add_kernel(struct ops_views *views, struct ops_string arguments)
 	while (ops_json_next_member(&walk, &key, &value))
 		if (!take_argument(views, &kernel, key, value))
 			return false;
+	work_out(views, &kernel, arguments);
 	made = OPS_ARRAY_PUSH(&views->kernels);
 	if (made)
 		*made = kernel;

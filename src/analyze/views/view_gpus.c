@@ -18,6 +18,7 @@ struct gpu {
 	int64_t id;
 	struct view_spans busy;
 	struct view_span steps; /* all of them, gaps included */
+	bool own;               /* whether kernels' own figures are summed */
 	uint64_t with_blocks, with_occupancy;
 	uint64_t stretches;
 	struct view_gpu_figures figures;
@@ -50,7 +51,8 @@ static double cut_ns(const struct view_span *steps, int64_t start_ns, int64_t en
 static double blocks_of(const struct gpu *gpu, size_t event)
 {
 	const struct view_device_event *at = &gpu->views->device_events.items[event];
-	double blocks = gpu->views->kernels.items[at->arguments].blocks_per_sm;
+	const struct view_kernel *kernel = &gpu->views->kernels.items[at->arguments];
+	double blocks = gpu->own ? kernel->own_blocks_per_sm : kernel->blocks_per_sm;
 
 	return at->part == VIEW_KERNEL && at->device == gpu->id && blocks > 0 ? blocks : 0;
 }
@@ -127,7 +129,8 @@ static bool measure_use(struct gpu *gpu)
 
 	for (size_t i = 0; i < views->device_events.count; i++) {
 		const struct view_device_event *event = &views->device_events.items[i];
-		double occupancy = views->kernels.items[event->arguments].occupancy_pct;
+		const struct view_kernel *kernel = &views->kernels.items[event->arguments];
+		double occupancy = gpu->own ? kernel->own_occupancy_pct : kernel->occupancy_pct;
 		int64_t start_ns = view_start(views, event->row), end_ns = view_end(views, event->row);
 
 		if (event->part != VIEW_KERNEL || event->device != gpu->id)
@@ -150,7 +153,7 @@ static bool measure_use(struct gpu *gpu)
 	return true;
 }
 
-static bool measure(struct gpu *gpu)
+static bool measure_once(struct gpu *gpu)
 {
 	const struct ops_views *views = gpu->views;
 
@@ -158,6 +161,19 @@ static bool measure(struct gpu *gpu)
 		gpu->steps = (struct view_span){views->steps.items[0].start_ns,
 		                                views->steps.items[views->steps.count - 1].end_ns};
 	return measure_use(gpu) && measure_efficiency(gpu);
+}
+
+static bool measure(struct gpu *gpu)
+{
+	struct gpu own = {.views = gpu->views, .id = gpu->id, .own = true};
+	bool done = measure_once(gpu) && (!gpu->views->worked_out || measure_once(&own));
+
+	if (!gpu->views->worked_out)
+		own.figures = gpu->figures;
+	gpu->figures.own_sm_efficiency_ratio = own.figures.sm_efficiency_ratio;
+	gpu->figures.own_occupancy_pct = own.figures.occupancy_pct;
+	view_spans_release(&own.busy);
+	return done;
 }
 
 bool view_gpu_figures(struct ops_views *views, int64_t id, struct view_gpu_figures *ret_figures)
@@ -249,6 +265,10 @@ static bool write_gpu(struct gpu *gpu, struct ops_json_writer *json)
 	ops_json_number(json, gpu->figures.sm_efficiency_ratio);
 	ops_json_key(json, "est_achieved_occupancy_pct");
 	ops_json_number(json, gpu->figures.occupancy_pct);
+	ops_json_key(json, "sm_efficiency_ratio");
+	ops_json_number(json, gpu->figures.own_sm_efficiency_ratio);
+	ops_json_key(json, "occupancy_pct");
+	ops_json_number(json, gpu->figures.own_occupancy_pct);
 	ops_json_key(json, "tensor_core_time_ratio");
 	ops_json_number(json, gpu->figures.tensor_core_time_ratio);
 	ops_json_key(json, "kernels_with_blocks_per_sm");

@@ -215,8 +215,8 @@ bool ops_views_init(struct ops_views *views, const struct ops_trace *trace)
 	if (!views->names || !views->parts || !views->node_of || !views->texts)
 		return false;
 	find_parts(views);
-	if (!view_tree_build(views) || !view_launches_link(views) || !view_kernels_describe(views) ||
-	    !view_devices_read(views) || !view_collectives_find(views))
+	if (!view_tree_build(views) || !view_launches_link(views) || !view_devices_read(views) ||
+	    !view_kernels_describe(views) || !view_collectives_find(views))
 		return false;
 	view_tree_sum(views);
 	return view_steps_find(views);

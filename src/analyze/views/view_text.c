@@ -349,10 +349,10 @@ static bool put_device(struct page *page, int64_t id)
 	snprintf(title, sizeof(title), "GPU %" PRId64, id);
 	page_title(page, title);
 	ops_buffer_printf(&page->out, "%sbusy %.1f %%", page->markdown ? "" : ": ", 100 * figures.utilization_ratio);
-	if (!isnan(figures.sm_efficiency_ratio))
-		ops_buffer_printf(&page->out, ", multiprocessors %.1f %%", 100 * figures.sm_efficiency_ratio);
-	if (!isnan(figures.occupancy_pct))
-		ops_buffer_printf(&page->out, ", occupancy %.1f %%", figures.occupancy_pct);
+	if (!isnan(figures.own_sm_efficiency_ratio))
+		ops_buffer_printf(&page->out, ", multiprocessors %.1f %%", 100 * figures.own_sm_efficiency_ratio);
+	if (!isnan(figures.own_occupancy_pct))
+		ops_buffer_printf(&page->out, ", occupancy %.1f %%", figures.own_occupancy_pct);
 	ops_buffer_append_text(&page->out, "\n");
 	for (size_t i = 0; done && i < page->views->device_events.count; i++) {
 		const struct view_device_event *event = &page->views->device_events.items[i];

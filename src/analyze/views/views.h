@@ -24,6 +24,7 @@
 #include "analyze/views/view_spans.h"
 #include "base/array.h"
 #include "base/json_writer.h"
+#include "base/occupancy.h"
 
 /* What a row is to the views (section 2). */
 enum view_part {
@@ -102,6 +103,8 @@ struct view_launch {
 struct view_kernel {
 	double blocks_per_sm;
 	double occupancy_pct;
+	double own_blocks_per_sm; /* likewise, but where that is 0 or not said, worked out (F19) */
+	double own_occupancy_pct;
 	int64_t registers; /* -1 none */
 	int64_t shared_memory;
 	int64_t device;
@@ -168,6 +171,7 @@ struct view_device {
 	int64_t minor;
 	int64_t sm_count;
 	int64_t warp_size; /* 64: AMD's, which have matrix cores under other names */
+	struct ops_multiprocessor multiprocessor; /* 0: not said */
 };
 
 struct ops_views {
@@ -194,6 +198,7 @@ struct ops_views {
 	struct view_spans times[VIEW_TIME_COUNT]; /* merged */
 	struct view_spans all_kernels;
 	struct ops_intern *texts;
+	bool worked_out; /* whether any kernel's own figures are */
 	bool has_launches, has_kernels, has_copies, has_collectives, has_nccl, has_gloo, has_dp, has_ddp, has_modules;
 	int64_t memory_peak_bytes; /* of the first accelerator that is near its limit, see view_advice.c */
 };
@@ -281,6 +286,8 @@ struct view_gpu_figures {
 	double utilization_ratio;
 	double sm_efficiency_ratio;    /* NAN: no kernel says */
 	double occupancy_pct;          /* likewise */
+	double own_sm_efficiency_ratio; /* with what is worked out; NAN: it cannot be */
+	double own_occupancy_pct;
 	double tensor_core_time_ratio; /* NAN: no kernel hangs on an operator */
 };
 bool view_gpu_figures(struct ops_views *views, int64_t gpu, struct view_gpu_figures *ret_figures);

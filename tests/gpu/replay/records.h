@@ -48,7 +48,7 @@ struct records_clock {
 	int64_t host_ns;
 };
 
-/* What occupancy needs to know of a device; see gpu/occupancy.h. */
+/* What occupancy needs to know of a device; see base/occupancy.h. */
 struct records_device {
 	uint32_t ordinal;
 	uint32_t compute_major;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/occupancy.h"
+#include "base/occupancy.h"
 
 static const struct ops_multiprocessor a100 = {
 	.compute_major = 8, .count = 108, .warp_size = 32, .threads_max = 2048, .registers = 65536, .shared_bytes = 167936,

@@ -2,7 +2,7 @@
  *
  * Occupancy of kernels; see occupancy.h.
  */
-#include "gpu/occupancy.h"
+#include "base/occupancy.h"
 
 #define NO_LIMIT UINT32_MAX
 

@@ -5,8 +5,8 @@
  * are given out to warps, shared memory to blocks, in units that the architecture sets (CUDA C++ Programming Guide, table
  * "Technical Specifications per Compute Capability").
  */
-#ifndef OPS_GPU_OCCUPANCY_H
-#define OPS_GPU_OCCUPANCY_H
+#ifndef OPS_BASE_OCCUPANCY_H
+#define OPS_BASE_OCCUPANCY_H
 
 #include <stdint.h>
 
