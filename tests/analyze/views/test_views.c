@@ -192,9 +192,11 @@ static void spec_10_modules(void **state)
 
 	(void)state;
 	assert_has(text, "\"modules\":[{\"name\":\"Net_0\",\"module_id\":0,\"occurrences\":2,\"operators\":0,\"host_total\":200,"
-	                 "\"host_self\":140,\"device_total\":0,\"device_self\":0,\"avg_duration\":100,\"children\":[{"
+	                 "\"host_self\":140,\"host_self_with_operators\":140,\"device_total\":0,\"device_self\":0,"
+	                 "\"backward_host_total\":0,\"backward_device_total\":0,\"avg_duration\":100,\"children\":[{"
 	                 "\"name\":\"Linear_0\",\"module_id\":4,\"occurrences\":2,\"operators\":1,\"host_total\":60,"
-	                 "\"host_self\":50,\"device_total\":0,\"device_self\":0,\"avg_duration\":30,\"children\":[]}]}]");
+	                 "\"host_self\":50,\"host_self_with_operators\":60,\"device_total\":0,\"device_self\":0,"
+	                 "\"backward_host_total\":0,\"backward_device_total\":0,\"avg_duration\":30,\"children\":[]}]}]");
 	ops_free_views(text);
 }
 
