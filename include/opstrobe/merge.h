@@ -18,12 +18,14 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* What a new trace takes from one trace: all of it, or only the function events that `refs` name (see
- * ops_function_events in opstrobe/analyze.h), then without counters. */
+ * ops_function_events in opstrobe/analyze.h), then with what the next two say. */
 struct ops_trace_part {
 	const struct ops_trace *trace;
 	const uint32_t *refs;
 	size_t ref_count;
 	bool whole;
+	bool with_counters;
+	bool with_roles; /* what storages are for */
 	/* For ranks of a run side by side, which have their own processes though these share numbers; NULL: a process is one
 	 * in all parts. "rank 3" stands before the names of its processes, which get numbers that no other part has, and so do
 	 * correlations. */
@@ -45,7 +47,7 @@ enum ops_code ops_trace_merge(const struct ops_trace_part *parts, size_t count, 
 #define OPS_SELECT_MEMORY (1u << 31)
 
 /* Makes a trace without what `left_out` names. Parents, self times and links are as if it had not been recorded; event ids
- * stay, counters are left out. The caller owns one reference to `*ret_trace`. */
+ * and counters stay. The caller owns one reference to `*ret_trace`. */
 enum ops_code ops_trace_select(const struct ops_trace *trace, uint32_t left_out, struct ops_trace **ret_trace,
                                struct ops_error *error);
 

@@ -408,9 +408,11 @@ static void copy_part(struct merge *merge, struct copier *copier, const struct o
 			copy_event(merge, copier, (uint32_t)row);
 		for (size_t i = 0; i < copier->memory_count; i++)
 			copy_memory(merge, copier, i);
-		copy_roles(merge, copier);
-		copy_counters(merge, copier);
 	}
+	if (part->whole || part->with_roles)
+		copy_roles(merge, copier);
+	if (part->whole || part->with_counters)
+		copy_counters(merge, copier);
 	for (size_t i = 0; i < part->ref_count; i++) {
 		uint32_t ref = part->refs[i];
 		if (part->whole) {

@@ -17,7 +17,8 @@ enum ops_code ops_trace_select(const struct ops_trace *trace, uint32_t left_out,
 	const struct ops_events *events = ops_trace_events(trace);
 	size_t memory_count;
 	uint32_t *refs;
-	struct ops_trace_part part = {.trace = trace};
+	struct ops_trace_part part = {
+		.trace = trace, .with_counters = true, .with_roles = !(left_out & OPS_SELECT_MEMORY)};
 	enum ops_code code;
 
 	ops_trace_memory(trace, &memory_count);

@@ -13,6 +13,7 @@
 
 #include "../analyze/scene.h"
 #include "../base/failing.h"
+#include "rich.h"
 
 #define WITHOUT(kind) (1u << OPS_EVENT_##kind)
 
@@ -70,6 +71,42 @@ static void memory_is_left_out_by_its_own_bit(void **state)
 	ops_trace_unref(trace);
 }
 
+static size_t role_count(const struct ops_trace *trace)
+{
+	size_t count;
+
+	ops_trace_roles(trace, &count);
+	return count;
+}
+
+/* Counters are no events, and what storages are for goes with memory. */
+static void what_is_no_event_stays(void **state)
+{
+	struct ops_trace *trace, *rich = scene_close(rich_builder());
+	const struct ops_counter_record *counters, *kept;
+	size_t count, kept_count;
+
+	(void)state;
+	trace = select_from(scene_close(rich_builder()), WITHOUT(USER_ANNOTATION));
+	counters = ops_trace_counters(rich, &count);
+	kept = ops_trace_counters(trace, &kept_count);
+	assert_true(count > 0);
+	assert_int_equal(kept_count, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_float_equal(kept[i].value, counters[i].value, 0);
+		assert_int_equal(kept[i].time_ns, counters[i].time_ns);
+		assert_string_equal(ops_trace_string(trace, kept[i].name).bytes, ops_trace_string(rich, counters[i].name).bytes);
+	}
+	assert_true(role_count(rich) > 0);
+	assert_int_equal(role_count(trace), role_count(rich));
+	ops_trace_unref(trace);
+	trace = select_from(rich, OPS_SELECT_MEMORY);
+	assert_int_equal(role_count(trace), 0);
+	ops_trace_counters(trace, &kept_count);
+	assert_int_equal(kept_count, count);
+	ops_trace_unref(trace);
+}
+
 static void nothing_may_stay(void **state)
 {
 	struct ops_trace *trace = select_from(nested(), WITHOUT(CPU_OP) | WITHOUT(USER_ANNOTATION) | OPS_SELECT_MEMORY);
@@ -103,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_tree_closes_over_what_is_gone),
 		cmocka_unit_test(memory_is_left_out_by_its_own_bit),
+		cmocka_unit_test(what_is_no_event_stays),
 		cmocka_unit_test(nothing_may_stay),
 		cmocka_unit_test(survives_failing_allocations),
 	};
