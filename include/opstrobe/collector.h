@@ -38,7 +38,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define OPS_COLLECTOR_ABI 6u
+#define OPS_COLLECTOR_ABI 7u
 
 #define OPS_BLOCK_BYTES 65536u
 #define OPS_BLOCK_MAGIC 0x4b4c424fu /* "OBLK" in memory order on little endian */
@@ -80,6 +80,7 @@ enum ops_value_kind {
 	OPS_VALUE_TEXT,      /* a text */
 	OPS_VALUE_TEXT_LIST, /* uint32_t count, then as many texts */
 	OPS_VALUE_COUNT,     /* int64_t: of a counter, known only once the slot is closed, and then perhaps not */
+	OPS_VALUE_UINT,      /* uint64_t */
 };
 #define OPS_COUNT_UNKNOWN INT64_MIN
 

@@ -8,6 +8,7 @@
 
 #include <c10/core/ScalarType.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
+#include <c10/util/hash.h>
 
 #include <cstdint>
 #include <cstring>
@@ -53,6 +54,12 @@ inline void add_name(values &to, const char *name, uint32_t kind)
 inline void add(values &to, const char *name, int64_t value)
 {
 	add_name(to, name, OPS_VALUE_INT);
+	to.bytes.append(reinterpret_cast<const char *>(&value), sizeof(value));
+}
+
+inline void add_unsigned(values &to, const char *name, uint64_t value)
+{
+	add_name(to, name, OPS_VALUE_UINT);
 	to.bytes.append(reinterpret_cast<const char *>(&value), sizeof(value));
 }
 
@@ -106,6 +113,20 @@ void add_async(values &, const Info &, long)
 {
 }
 
+/* The same number on all ranks of a collective: torch's hash of what tells it from others. Older torch does not tell it. */
+template <class Info>
+auto add_id(values &to, const Info &info, int) -> decltype(static_cast<void>(info.getIsP2P()))
+{
+	if (info.getSequenceNumber() >= 0)
+		add_unsigned(to, "Comms Id",
+		             c10::get_hash(info.getProcessGroupName(), info.getSequenceNumber(), info.getIsP2P(),
+		                           info.getGlobalRankStart(), info.getGlobalRankStride(), info.getWorldSize()));
+}
+template <class Info>
+void add_id(values &, const Info &, long)
+{
+}
+
 inline void add_group(values &to, const torch::ParamCommsDebugInfo &info)
 {
 	if (info.getGlobalRankStart() >= 0)
@@ -153,6 +174,7 @@ inline values describe()
 	add_group(all, *info);
 	add_rank(all, *info, name);
 	add_sequence(all, *info, 0);
+	add_id(all, *info, 0);
 	add_async(all, *info, 0);
 #endif
 	return all;

@@ -4,6 +4,7 @@
  */
 #include "read/slot_values.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include <opstrobe/collector.h>
@@ -73,6 +74,16 @@ static bool put_int(struct ops_payload *payload, struct ops_buffer *out)
 	return true;
 }
 
+static bool put_uint(struct ops_payload *payload, struct ops_buffer *out)
+{
+	uint64_t value;
+
+	if (!ops_payload_take(payload, &value, sizeof(value)))
+		return false;
+	ops_buffer_printf(out, "%" PRIu64, value);
+	return true;
+}
+
 /* JSON has no word for what is not finite: null. */
 static bool put_double(struct ops_payload *payload, struct ops_buffer *out)
 {
@@ -106,6 +117,8 @@ static bool put_value(struct ops_payload *payload, uint32_t kind, struct ops_buf
 	switch (kind) {
 	case OPS_VALUE_INT:
 		return put_int(payload, out);
+	case OPS_VALUE_UINT:
+		return put_uint(payload, out);
 	case OPS_VALUE_DOUBLE:
 		return put_double(payload, out);
 	case OPS_VALUE_BOOL:

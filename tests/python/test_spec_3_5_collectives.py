@@ -14,7 +14,8 @@ torch = pytest.importorskip("torch")
 KEYS = {
     "Collective name", "dtype", "In msg nelems", "Out msg nelems", "In split size", "Out split size",
     "Global rank start", "Global rank stride", "Group size", "Process Group Name", "Process Group Description",
-    "Process Group Ranks", "Rank", "Src Rank", "Dst Rank", "Seq", "Is asynchronized op",
+    "Process Group Ranks", "Rank", "Src Rank", "Dst Rank", "Seq", "Comms Id",
+    "Is asynchronized op", "Input Tensors start", "Output Tensors start",
 }  # fmt: skip
 # Name, rank, elements in and out, splits, size of the group, its name. Lists of 30 are whole, longer ones are not.
 CALLS = """

@@ -358,6 +358,33 @@ static void test_script(void **state)
 	ops_trace_unref(trace);
 }
 
+/* Numbers of each kind keep all their bits. */
+static void test_numbers(void **state)
+{
+	static const struct {
+		uint32_t value[6]; /* one value: "n" */
+		const char *text;
+	} cases[] = {
+		{{1, 1, 'n', OPS_VALUE_INT, UINT32_MAX, UINT32_MAX}, "\"n\":-1"},
+		{{1, 1, 'n', OPS_VALUE_UINT, UINT32_MAX, UINT32_MAX}, "\"n\":18446744073709551615"},
+		{{1, 1, 'n', OPS_VALUE_UINT, 0, 0}, "\"n\":0"},
+	};
+	const size_t count = sizeof(cases) / sizeof(cases[0]);
+	struct ops_session *session = start();
+	struct ops_trace *trace;
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		record_scripted(OPS_SLOT_HAS_VALUES, cases[i].value, sizeof(cases[i].value), 0, 0);
+	record_scripted(OPS_SLOT_HAS_VALUES, cases[0].value, sizeof(cases[0].value) - 4, 0, 0); /* its end is missing */
+	trace = read_trace(session);
+	assert_int_equal(ops_trace_events(trace)->count, count);
+	assert_int_equal(ops_trace_info(trace)->lost, 1);
+	for (size_t i = 0; i < count; i++)
+		assert_string_equal(ops_trace_string(trace, ops_trace_events(trace)->extra[i]).bytes, cases[i].text);
+	ops_trace_unref(trace);
+}
+
 /* --- out of memory -------------------------------------------------------------------------------------------------- */
 
 static struct ops_recording *small_recording(void)
@@ -409,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_thread_name),
 		cmocka_unit_test(test_script),
+		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_out_of_memory),
 	};
 
