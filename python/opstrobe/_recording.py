@@ -53,18 +53,23 @@ def _tell_torch(recording: bool) -> None:
         profiler._set_is_profiler_enabled(recording)
 
 
-def _synchronize() -> None:
-    """Waits for the devices, whose work is recorded only when it is done."""
+def _synchronize() -> str | None:
+    """Waits for the devices, whose work is recorded only when it is done. Why that was in vain: a device may be lost."""
     torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.synchronize()
+    try:
+        if torch is not None and torch.cuda.is_available():
+            torch.cuda.synchronize()
+    except RuntimeError as error:
+        return f"they could not be waited for: {str(error).partition(chr(10))[0]}"
+    return None
 
 
 class Recording:
     """`prepare`, `start`, `stop`, and the results. For one window only.
 
     `left_out` are categories that are not kept, `timeout_s` limits the making of the list of events, and `earlier` is
-    the trace of the windows before this one whose events are listed too. `call_stacks`: see export_trace.
+    the trace of the windows before this one whose events are listed too. `call_stacks`: see export_trace. `told` is
+    what was said of devices in earlier windows, and need not be said again.
     """
 
     def __init__(
@@ -86,8 +91,10 @@ class Recording:
         performance_events: tuple[str, ...] = (),
         call_stacks: bool = False,
         devices: frozenset[str] = frozenset(),
+        told: set[str] | None = None,
     ) -> None:
         self.trace_id = ""
+        self._told = set() if told is None else told
         self.use_device: str | None = None  # set by who asks for one that is there
         self._devices = devices
         self.record_shapes = record_shapes or with_flops
@@ -161,7 +168,7 @@ class Recording:
             names, why = self._session.refused_events
             warn(f"performance events that cannot be counted here and are left out: {', '.join(names)} ({why})")
         if self._session.device_problem is not None:
-            warn(f"CUDA is not recorded: {self._session.device_problem}")
+            self._warn_of_devices(f"CUDA is not recorded: {self._session.device_problem}")
             self.use_device = None
         if self._watch is not None:
             self._watch.start()
@@ -194,8 +201,7 @@ class Recording:
         if session is None or not session.running:
             return
         begin = time.perf_counter_ns()
-        if self.use_device is not None:
-            _synchronize()
+        problem = _synchronize() if self.use_device is not None else None
         _tell_torch(False)
         _thread_names.tell()
         _thread_start.end()
@@ -206,9 +212,9 @@ class Recording:
         self.trace = trace.without(self._left_out) if self._left_out else trace
         self._events = None  # there may be a list of the earlier windows alone
         self._duration_ns["disable"] = time.perf_counter_ns() - begin
-        self._warn_of_gaps(self.trace, session.displaced)
-        if session.device_problem is not None and self.use_device is not None:
-            warn(f"the record of CUDA's devices may be incomplete: {session.device_problem}")
+        if self.use_device is not None:
+            problem = problem or session.device_problem
+        self._warn_of_gaps(self.trace, session.displaced, problem)
 
     def discard(self) -> None:
         """Ends the window without a trace."""
@@ -217,13 +223,22 @@ class Recording:
         _thread_start.end()
         self._session, self._ended = None, True
 
-    def _warn_of_gaps(self, trace: _core.Trace, displaced: bool) -> None:
+    def _warn_of_devices(self, problem: str) -> None:
+        """Warns of what keeps devices from being recorded, in the first window that meets it."""
+        if problem not in self._told:
+            self._told.add(problem)
+            warn(problem)
+
+    def _warn_of_gaps(self, trace: _core.Trace, displaced: bool, device_problem: str | None) -> None:
         if displaced:
             warn(
                 "another profiler was set on a thread while this profile recorded: "
                 "Python calls of that thread may be missing (before Python 3.12)"
             )
-        if trace.lost:
+        if device_problem is not None:
+            missing = f" ({trace.lost} records are missing)" if trace.lost else ""
+            self._warn_of_devices(f"the record of CUDA's devices may be incomplete: {device_problem}{missing}")
+        elif trace.lost:
             warn(f"{trace.lost} records did not fit into memory and are missing from the profile")
         if not self._with_torch and sys.modules.get("torch") is not None:
             warn(

@@ -92,6 +92,7 @@ class profile(Recording):
         _earlier: Trace | None = None,
         _record_ids: bool = False,
         _more_kinds: frozenset[str] = frozenset(),
+        _told: set[str] | None = None,
     ) -> None:
         self.enabled = enabled
         self._values = values_of(experimental_config)
@@ -115,6 +116,7 @@ class profile(Recording):
             performance_events=tuple(self._values["performance_events"]),
             call_stacks=self._values["verbose"],
             devices=device_kinds(activity_filters or {}, self._values["enable_cuda_sync_events"]) | _more_kinds,
+            told=_told,
         )
         self.use_cuda = use_cuda
         self.use_cpu = use_cpu
@@ -143,9 +145,11 @@ class profile(Recording):
             problem = problem if devices else None
         if name in _DEVICES:
             word = name.upper()
-            warn(f"{word} is not available, disabling {word} profiling" + (f": {problem}" if problem else ""))
+            self._warn_of_devices(
+                f"{word} is not available, disabling {word} profiling" + (f": {problem}" if problem else "")
+            )
         elif name is not None:
-            warn(f"The {name} is not a valid device option.")
+            self._warn_of_devices(f"The {name} is not a valid device option.")
         if not use_cpu:
             raise AssertionError("No activities specified for the profiler")
 

@@ -113,6 +113,7 @@ class _KinetoProfile:
         self.post_processing_timeout_s = post_processing_timeout_s
         self.use_device = self._first_device()
         self.profiler: _Window | None = None
+        self._told: set[str] = set()
         self.has_cudagraphs = False
         self.mem_tl: MemoryProfileTimeline | None = None
         self.preset_metadata: dict[str, str] = {}
@@ -165,6 +166,7 @@ class _KinetoProfile:
             _earlier=earlier.whole_trace if earlier is not None and self.acc_events else None,
             _record_ids=bool(self.execution_trace_observer),
             _more_kinds=more_kinds,
+            _told=self._told,
         )
         window._prepare_trace()
         self.profiler = window

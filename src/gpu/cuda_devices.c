@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cuda.h>
 
@@ -24,12 +25,15 @@ static struct {
 	__typeof__(&cuDeviceGetAttribute) attribute;
 	__typeof__(&cuDriverGetVersion) version; /* may be NULL */
 	const char *missing; /* why it cannot be used, NULL when it can */
+	pid_t pid;           /* that initialised it: in a process that is forked from that one CUDA does not work */
+	uint32_t devices;    /* that it knew then */
 } driver;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
 {
 	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	int count = 0;
 
 	if (!handle) {
 		driver.missing = "there is no driver (libcuda.so.1)";
@@ -48,6 +52,9 @@ static void load(void)
 		driver.missing = "the driver (libcuda.so.1) lacks functions that are needed";
 	else if (driver.init(0) != CUDA_SUCCESS)
 		driver.missing = "the driver could not be initialised";
+	else if (driver.count(&count) == CUDA_SUCCESS && count > 0)
+		driver.devices = (uint32_t)count;
+	driver.pid = getpid();
 }
 
 enum ops_code ops_cuda_device_count(uint32_t *ret_count, struct ops_error *error)
@@ -57,6 +64,10 @@ enum ops_code ops_cuda_device_count(uint32_t *ret_count, struct ops_error *error
 	pthread_once(&once, load);
 	if (driver.missing)
 		return ops_fault(error, OPS_UNSUPPORTED, "%s", driver.missing);
+	if (driver.pid != getpid()) {
+		*ret_count = driver.devices;
+		return ops_fault(error, OPS_UNSUPPORTED, "the process was forked from one that has initialised CUDA");
+	}
 	if (driver.count(&count) != CUDA_SUCCESS || count < 1)
 		return ops_fault(error, OPS_UNSUPPORTED, "the driver knows no device");
 	*ret_count = (uint32_t)count;

@@ -13,7 +13,8 @@
 #include "base/buffer.h"
 #include "base/occupancy.h"
 
-/* How many there are. OPS_UNSUPPORTED where there is no driver, or it cannot be used, with its reason. */
+/* How many there are. OPS_UNSUPPORTED where there is no driver, or it cannot be used, with its reason. In a process that was
+ * forked since the first call CUDA does not work: how many there were. */
 enum ops_code ops_cuda_device_count(uint32_t *ret_count, struct ops_error *error);
 
 /* The CUDA that the driver is made for: 12040 is 12.4; 0 when it does not tell. */
