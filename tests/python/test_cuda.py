@@ -153,6 +153,94 @@ print(json.dumps([
     assert found[3] == []
 
 
+# What each name of CUDA's kinds brings of the records of two files (tests/gpu/replay/training-13.5.txt and extras-13.5.txt
+# list them): how many rows of which category, or counters of which name.
+OF_KIND = {
+    "CONCURRENT_KERNEL": {"kernel": 6},
+    "GPU_MEMCPY": {"gpu_memcpy": 3},
+    "GPU_MEMSET": {"gpu_memset": 1},
+    "CUDA_RUNTIME": {"cuda_runtime": 14},
+    "CUDA_DRIVER": {"cuda_driver": 2},
+    "OVERHEAD": {"overhead": 1},
+    "CUDA_SYNC": {"cuda_sync": 3, "cuda_event": 1},
+    "NVTX": {"user_annotation": 3},
+    "ENVIRONMENT": {
+        "SM Clock (MHz)": 1, "Memory Clock (MHz)": 1, "Temperature (C)": 1, "Power (W)": 1, "Fan Speed (%)": 1,
+    },
+    "MEMORY_POOL": {"Memory Pool Size (B)": 2, "Memory Pool Used (B)": 2},
+    "GPU_USER_ANNOTATION": {},  # follows from kernels and the calls that started them
+    "GRAPH_NODE": {},  # says of kernels what they were captured from: tests/gpu/test_cupti.c
+}  # fmt: skip
+WHEN_NAMED = {"CUDA_SYNC", "NVTX", "ENVIRONMENT", "MEMORY_POOL"}
+
+
+def test_spec_1_3_each_kind_of_cuda_brings_its_own_rows_and_no_others(libraries, tmp_path):
+    replay = SOURCE.parent / "replay"
+    both = tmp_path / "both.cupti"
+    head = 16
+    both.write_bytes((replay / "training-13.5.cupti").read_bytes() + (replay / "extras-13.5.cupti").read_bytes()[head:])
+    found = run(
+        libraries,
+        f"""
+import collections, time
+warnings.filterwarnings("ignore", "1 records did not fit")  # the files have one that is none
+
+def count(given):
+    with opstrobe.profile(activities=[CPU, given]) as prof:
+        time.sleep(0.005)  # the files' millisecond lies in here
+    prof.export_chrome_trace({str(tmp_path / "trace.json")!r})
+    with open({str(tmp_path / "trace.json")!r}) as file:
+        rows = json.load(file)["traceEvents"]
+    return collections.Counter(row["name"] if row["ph"] == "C" else row["cat"] for row in rows
+                               if row["ph"] == "C" or row["ph"] == "X" and row["cat"] != "Trace")
+
+def refused(kinds):
+    try:
+        count({{CUDA: kinds}})
+    except RuntimeError as error:
+        return str(error)
+
+kinds = {list(OF_KIND)!r}
+print(json.dumps([
+    {{kind: count({{CUDA: [kind]}}) for kind in kinds}},
+    {{kind: count({{CUDA: opstrobe.ProfilerActivityConfig([kind])}}) for kind in kinds[:1]}},
+    count({{CUDA: kinds}}), count(CUDA), count({{CUDA: None}}), count({{CUDA: []}}),
+    refused(["CONCURRENT_KERNEL", "PM_SAMPLING"]),
+]))
+""",
+        FAKE_CUPTI_RECORDS=str(both),
+    )
+    by_kind, by_config, everything, usual, unnamed, nothing, refusal = found
+    assert by_kind == OF_KIND
+    assert by_config == {"CONCURRENT_KERNEL": OF_KIND["CONCURRENT_KERNEL"]}
+    assert everything == {name: count for rows in OF_KIND.values() for name, count in rows.items()}
+    expected = {name: count for kind, rows in OF_KIND.items() if kind not in WHEN_NAMED for name, count in rows.items()}
+    assert usual == unnamed == expected
+    assert nothing == {}
+    kinds = ", ".join(sorted(OF_KIND))
+    assert refusal == f"'PM_SAMPLING' is no activity type of ProfilerActivity.CUDA; there are {kinds}"
+
+
+def test_spec_1_3_annotations_over_streams_need_kernels_and_their_calls(libraries):
+    found = run(
+        libraries,
+        """
+def over(kinds):
+    with opstrobe.profile(activities=[CPU, {CUDA: kinds}]) as prof:
+        step()
+    return sum(row[1] == "gpu_user_annotation" for row in prof.profiler.trace.rows())
+
+print(json.dumps([over(kinds) for kinds in (
+    ["GPU_USER_ANNOTATION"],
+    ["GPU_USER_ANNOTATION", "CONCURRENT_KERNEL"],
+    ["CUDA_RUNTIME", "CONCURRENT_KERNEL"],
+    ["GPU_USER_ANNOTATION", "CUDA_RUNTIME", "CONCURRENT_KERNEL"],
+)]))
+""",
+    )
+    assert found == [0, 0, 0, 1]
+
+
 def test_spec_1_1_cuda_is_supported_where_its_devices_can_be_recorded(libraries):
     code = """
 with warnings.catch_warnings(record=True) as caught:
