@@ -206,31 +206,58 @@ static bool find_points(const struct ops_memory_timeline *timeline, struct curve
 		ops_json_close(json, ']');                                                                             \
 	} while (0)
 
-/* What the allocator said last at each of the points. */
+/* A walk through what the allocator said of the window's device. */
+struct said {
+	const struct ops_memory_record *records;
+	size_t count;
+	size_t next;
+	const struct ops_memory_window *window;
+	bool reserved;
+	int64_t last; /* -1: nothing yet */
+};
+
+/* The most until then; where nothing was said since, what was said last. */
+static int64_t most_until(struct said *said, int64_t until_ns)
+{
+	int64_t most = -1;
+
+	for (; said->next < said->count && said->records[said->next].time_ns <= until_ns; said->next++) {
+		const struct ops_memory_record *record = &said->records[said->next];
+		uint64_t total = said->reserved ? record->total_reserved : record->total_allocated;
+
+		if (record->out_of_memory || record->device_type != said->window->device.type ||
+		    record->device_index != said->window->device.index)
+			continue;
+		said->last = total > INT64_MAX ? INT64_MAX : (int64_t)total;
+		most = said->last > most ? said->last : most;
+	}
+	return most < 0 ? said->last : most;
+}
+
+/* What the allocator said: first and last that of the moment, else the most since the point before, so that no peak is lost
+ * (F14), be it of what is reserved, which has its own. The last but one also stands for what comes before the last. */
 static void write_allocator(const struct ops_memory_timeline *timeline, const struct curve *curve, bool reserved,
                             struct ops_json_writer *json)
 {
-	const struct ops_memory_window *window = curve->window;
-	size_t count, next = 0;
-	const struct ops_memory_record *records = ops_trace_memory(timeline->trace, &count);
-	int64_t last = -1;
+	struct said said = {.window = curve->window, .reserved = reserved, .last = -1};
+	size_t points = curve->points.count;
 
+	said.records = ops_trace_memory(timeline->trace, &said.count);
 	ops_json_key(json, reserved ? "reserved" : "allocated");
 	ops_json_open(json, '[');
-	for (size_t i = 0; i < curve->points.count; i++) {
-		int64_t until_ns = ops_sum(curve->points.items[i].time_ns, window->origin_ns);
+	for (size_t i = 0; i < points; i++) {
+		const struct point *point = &curve->points.items[i];
+		int64_t until_ns = point->time_ns, value;
 
-		for (; next < count && records[next].time_ns <= until_ns; next++) {
-			uint64_t total = reserved ? records[next].total_reserved : records[next].total_allocated;
-
-			if (!records[next].out_of_memory && records[next].device_type == window->device.type &&
-			    records[next].device_index == window->device.index)
-				last = total > INT64_MAX ? INT64_MAX : (int64_t)total;
-		}
-		if (last < 0)
+		if (i > 0 && i + 2 == points && point[1].time_ns - 1 > until_ns)
+			until_ns = point[1].time_ns - 1;
+		value = most_until(&said, ops_sum(until_ns, curve->window->origin_ns));
+		if (i == 0 || i + 1 == points)
+			value = said.last;
+		if (value < 0)
 			ops_json_null(json);
 		else
-			ops_json_integer(json, last);
+			ops_json_integer(json, value);
 	}
 	ops_json_close(json, ']');
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -382,6 +383,87 @@ static void allocation_failures(void **state)
 	ops_trace_unref(trace);
 }
 
+/* --- the curve ------------------------------------------------------------------------------------------------------ */
+
+enum { RECORDS = 500 };
+
+/* The numbers of a member of the curve; null is -1. How many there are. */
+static size_t numbers(const char *text, const char *member, int64_t *values)
+{
+	const char *at = strstr(text, member);
+	size_t count = 0;
+
+	assert_non_null(at);
+	for (at += strlen(member); *at != ']'; at += *at == ',') {
+		char *end;
+
+		assert_true(count < 2 * RECORDS);
+		values[count++] = *at == 'n' ? -1 : strtoll(at, &end, 10);
+		at = *at == 'n' ? at + 4 : end;
+	}
+	return count;
+}
+
+static void check_curve(const struct ops_memory_timeline *timeline, const struct ops_memory_record *records, size_t limit)
+{
+	struct ops_memory_window window = {.device = {CUDA, 0}, .to_ns = INT64_MAX, .limit = limit};
+	static int64_t times[2 * RECORDS], values[2][2 * RECORDS];
+	size_t count, size;
+	char *text;
+
+	assert_int_equal(ops_memory_curve_json(timeline, &window, &text, &size, NULL), OPS_OK);
+	count = numbers(text, "\"time_ns\":[", times);
+	assert_true(count <= limit + 2);
+	assert_int_equal(numbers(text, "\"allocated\":[", values[0]), count);
+	assert_int_equal(numbers(text, "\"reserved\":[", values[1]), count);
+	for (int which = 0; which < 2; which++) {
+		int64_t most = 0, shown = 0;
+
+		for (size_t i = 0; i < RECORDS; i++) {
+			int64_t value = (int64_t)(which ? records[i].total_reserved : records[i].total_allocated);
+
+			most = value > most ? value : most;
+			for (size_t at = 1; limit >= 100000 && at < count; at++) /* no two moments are one point */
+				if (times[at] == records[i].time_ns)
+					assert_int_equal(values[which][at], value);
+		}
+		for (size_t i = 0; i < count; i++)
+			shown = values[which][i] > shown ? values[which][i] : shown;
+		assert_int_equal(shown, most);
+		assert_int_equal(values[which][count - 1], which ? records[RECORDS - 1].total_reserved : records[RECORDS - 1].total_allocated);
+	}
+	ops_memory_free_text(text);
+}
+
+/* F14: peaks of what is reserved are elsewhere than those of what is held, and short; of few points none loses them. */
+static void spec_18_f14_thinning_loses_no_peak(void **state)
+{
+	static struct ops_memory_record records[RECORDS];
+
+	(void)state;
+	for (unsigned seed = 1; seed <= 5; seed++) {
+		struct ops_builder *b = scene_open();
+		uint64_t allocated = 0;
+
+		for (uint32_t i = 0; i < RECORDS; i++) {
+			uint32_t draw = (seed * 7919u + i) * 2654435761u >> 8;
+			int64_t bytes = i % 2 ? -records[i - 1].bytes : 1 + (int64_t)(draw % 1000);
+
+			allocated += (uint64_t)bytes;
+			records[i] = (struct ops_memory_record){
+				.time_ns = 10 + 100 * (int64_t)i, .address = 64 + 64 * (i / 2), .bytes = bytes, .device_type = CUDA,
+				.total_allocated = allocated, .total_reserved = 1000 + (draw >> 4) % 4096};
+			ops_builder_memory(b, &records[i]);
+		}
+		struct ops_memory_timeline *timeline = timeline_of(b);
+
+		check_curve(timeline, records, 3);
+		check_curve(timeline, records, 40);
+		check_curve(timeline, records, 100000);
+		ops_memory_timeline_free(timeline);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,7 +471,7 @@ int main(void)
 		cmocka_unit_test(unreported_storages),       cmocka_unit_test(categories_of_a_training_step),
 		cmocka_unit_test(versions),                  cmocka_unit_test(parameters_by_flow_of_data),
 		cmocka_unit_test(peak_of_a_training_step),   cmocka_unit_test(random_sequences),
-		cmocka_unit_test(allocation_failures),
+		cmocka_unit_test(allocation_failures),       cmocka_unit_test(spec_18_f14_thinning_loses_no_peak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

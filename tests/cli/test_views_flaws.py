@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """opstrobe views where the TensorBoard plugin stopped (C01–C11) or was wrong (F01–F28, section 18 of the specification), on
 small traces made for it. Others of the flaws are in figures of the shared traces, named in test_views.py, or in the C tests
-of the views (F01, F03, F05, F06, F08, F15, F17, F18, F23). F14, F16, F19 and F27 have no test by name."""
+of the views (F01, F03, F05, F06, F08, F15, F17, F18, F23); F14 is in tests/analyze/test_memory.c, F27 in
+web/tests/unit/table_model.test.ts and, of the timeline, tests/serve/test_http_api.py."""
 
 import json
 import random

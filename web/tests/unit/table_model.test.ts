@@ -30,7 +30,7 @@ test("rows without a figure come last in either order, equal ones stay in place"
 	expect(names(sortRows(rows, columns, parseOrder("nothing")))).toEqual(names(rows));
 });
 
-test("a filter takes words in any case, leaves out, and compares figures with units", () => {
+test("F27: a filter takes words in any case, leaves out, and compares figures with units", () => {
 	expect(filtered("ADD")).toEqual(["aten::add", 'Add, "quoted"']);
 	expect(filtered("add -aten")).toEqual(['Add, "quoted"']);
 	expect(filtered('"add, "')).toEqual(['Add, "quoted"']);
