@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a FunctionEvent says of devices: the one it ran on, the kernels it launched, what the file has of a kernel besides.
+ * What a FunctionEvent says of devices: whether it ran on one, the operator that it ran for, the kernels that it launched.
  */
 #include "views.h"
 
@@ -14,8 +14,7 @@ bool ops_ext_event_on_device(const struct function_event_object *self)
 	return !(self->ref & OPS_MEMORY_REF) && ops_event_on_device(self->trace->trace, self->ref);
 }
 
-/* Whether its id in the trace is that of the operator that it ran for. */
-static bool has_id_of_operator(const struct function_event_object *self)
+bool ops_ext_event_has_id_of_operator(const struct function_event_object *self)
 {
 	uint8_t kind = columns(self)->kind[self->ref];
 
@@ -34,7 +33,7 @@ PyObject *ops_ext_event_id(PyObject *object, void *closure)
 		return PyLong_FromUnsignedLongLong(above + (self->ref & ~OPS_MEMORY_REF));
 	if (!events->id)
 		return PyLong_FromUnsignedLongLong((uint64_t)self->ref + 1);
-	if (events->id[self->ref] && !has_id_of_operator(self))
+	if (events->id[self->ref] && !ops_ext_event_has_id_of_operator(self))
 		return PyLong_FromUnsignedLongLong(events->id[self->ref]);
 	ops_trace_memory(self->trace->trace, &memory_count);
 	return PyLong_FromUnsignedLongLong(above + memory_count + self->ref);
@@ -45,7 +44,7 @@ PyObject *ops_ext_event_linked_id(PyObject *object, void *closure)
 	struct function_event_object *self = (struct function_event_object *)object;
 
 	(void)closure;
-	if ((self->ref & OPS_MEMORY_REF) || !columns(self)->id || !has_id_of_operator(self))
+	if ((self->ref & OPS_MEMORY_REF) || !columns(self)->id || !ops_ext_event_has_id_of_operator(self))
 		return PyLong_FromLong(0);
 	return PyLong_FromUnsignedLongLong(columns(self)->id[self->ref]);
 }
@@ -88,62 +87,4 @@ PyObject *ops_ext_event_kernels(PyObject *object, void *closure)
 		Py_XDECREF(kernel);
 	}
 	return list;
-}
-
-/* --- details ------------------------------------------------------------------------------------------------------ */
-
-PyObject *ops_ext_event_metadata_call(const char *name, PyObject *argument)
-{
-	PyObject *module = PyImport_ImportModule("opstrobe._event_metadata");
-	PyObject *result = module ? PyObject_CallMethod(module, name, "O", argument) : NULL;
-
-	Py_XDECREF(module);
-	return result;
-}
-
-static int put(PyObject *dict, const char *key, PyObject *take_value)
-{
-	int failed = take_value ? PyDict_SetItemString(dict, key, take_value) : -1;
-
-	Py_XDECREF(take_value);
-	return failed;
-}
-
-int ops_ext_event_add_device_args(struct function_event_object *self, PyObject *dict)
-{
-	const struct ops_events *events = columns(self);
-	struct ops_string extra;
-	size_t count;
-	const struct ops_track *track = &ops_trace_tracks(self->trace->trace, &count)[events->track[self->ref]];
-	PyObject *text, *more;
-	int failed = 0;
-
-	if (!has_id_of_operator(self))
-		return 0;
-	if (ops_ext_event_on_device(self))
-		failed |= put(dict, "device", PyLong_FromLongLong(track->pid)) |
-		          put(dict, "stream", PyLong_FromLongLong(track->tid));
-	if (events->correlation && events->correlation[self->ref] >= 0)
-		failed |= put(dict, "correlation", PyLong_FromLongLong(events->correlation[self->ref]));
-	if (failed || !events->extra || events->extra[self->ref] == OPS_NONE)
-		return failed ? -1 : 0;
-	extra = ops_trace_string(self->trace->trace, events->extra[self->ref]);
-	text = ops_ext_text(extra.bytes, extra.size);
-	more = text ? ops_ext_event_metadata_call("parse_args", text) : NULL;
-	failed = more ? PyDict_Update(dict, more) : -1;
-	Py_XDECREF(more);
-	Py_XDECREF(text);
-	return failed;
-}
-
-PyObject *ops_ext_event_details(PyObject *object, void *closure)
-{
-	PyObject *dict, *details;
-
-	if (!ops_ext_event_on_device((struct function_event_object *)object))
-		Py_RETURN_NONE;
-	dict = ops_ext_event_metadata(object, closure);
-	details = dict ? ops_ext_event_metadata_call("of_args", dict) : NULL;
-	Py_XDECREF(dict);
-	return details;
 }

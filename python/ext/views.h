@@ -141,14 +141,18 @@ PyObject *ops_ext_device_type(struct ops_ext_state *state, uint8_t value);
 /* --- device_fields.c ------------------------------------------------------------------------------------------------ */
 
 bool ops_ext_event_on_device(const struct function_event_object *self);
-/* Adds what the trace file has of a device event, or of the call that started one. 0, or -1 with an exception set. */
-int ops_ext_event_add_device_args(struct function_event_object *self, PyObject *dict);
+/* Whether its id in the trace is that of the operator that it ran for. */
+bool ops_ext_event_has_id_of_operator(const struct function_event_object *self);
 PyObject *ops_ext_event_id(PyObject *object, void *closure);
 PyObject *ops_ext_event_linked_id(PyObject *object, void *closure);
 PyObject *ops_ext_event_kernels(PyObject *object, void *closure);
+
+/* --- event_metadata.c ----------------------------------------------------------------------------------------------- */
+
+PyObject *ops_ext_event_metadata(PyObject *object, void *closure);
+/* The same as the members of a JSON object, with torch's deprecation note. */
+PyObject *ops_ext_event_metadata_json(PyObject *object, void *closure);
 PyObject *ops_ext_event_details(PyObject *object, void *closure);
-/* What a function of opstrobe._event_metadata makes of the argument. */
-PyObject *ops_ext_event_metadata_call(const char *name, PyObject *argument);
 
 /* --- attributes.c ---------------------------------------------------------------------------------------------------- */
 
@@ -333,8 +337,6 @@ enum other_name_id {
 	OTHER_END,
 };
 PyObject *ops_ext_other_name(PyObject *object, void *closure);
-PyObject *ops_ext_event_metadata(PyObject *object, void *closure);
-PyObject *ops_ext_event_metadata_json(PyObject *object, void *closure);
 
 #define OPS_EXT_OTHER_NAMES                                                                                            \
 	{"cuda_time", ops_ext_other_name, NULL, "Deprecated.", (void *)OTHER_CUDA_TIME},                               \
