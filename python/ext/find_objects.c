@@ -6,6 +6,7 @@
 #include "ext.h"
 
 #include "module_calls.h"
+#include "module_registry.h"
 
 #define MEMORY_BITS 8
 

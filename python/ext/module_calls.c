@@ -12,6 +12,7 @@
  * its vectorcall. So there _call_impl, which it goes on to call by way of C, is watched too.
  */
 #include "module_calls.h"
+#include "module_registry.h"
 
 #include <opstrobe/collector.h>
 

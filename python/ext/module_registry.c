@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The modules of a session; see module_calls.h.
+ * The modules of a session; see module_registry.h.
  *
  *     entries    Net ─┬─ encoder ─┬─ 0        holdings   (Net, encoder), (encoder, 0), (encoder, 1), (Net, head), …
  *                     │           └─ 1
@@ -10,7 +10,7 @@
  * gone by the end. Entries and holdings are told by index and not by pointer: looking at a module may run Python code, in
  * which other modules are called.
  */
-#include "module_calls.h"
+#include "module_registry.h"
 
 #include <string.h>
 

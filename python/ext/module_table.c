@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The modules of a session as the recording gets them: in order, with paths, names and sums of parameters; see
- * module_calls.h.
+ * module_registry.h.
  */
-#include "module_calls.h"
+#include "module_registry.h"
 
 #include <stdlib.h>
 #include <string.h>
