@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A finished trace: its life, what it gives to read, and its metadata.
+ * A finished trace: its life, and what it gives to read.
  */
 #include <opstrobe/trace.h>
 
@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/fault.h"
-#include "base/json.h"
 #include "trace/table.h"
 
 void ops_trace_seal(struct ops_trace *trace)
@@ -278,91 +276,4 @@ bool ops_event_arg(const struct ops_trace *trace, uint32_t row, const char *key,
 		at = comma + 1;
 	}
 	return false;
-}
-
-/* --- metadata ------------------------------------------------------------------------------------------------------- */
-
-/* A copy with a NUL behind; NULL when memory is out. */
-static char *copy_text(const char *bytes, size_t size)
-{
-	char *copy = ops_alloc(size + 1);
-
-	if (copy) {
-		if (size)
-			memcpy(copy, bytes, size);
-		copy[size] = '\0';
-	}
-	return copy;
-}
-
-static struct ops_metadata_entry *find_metadata(const struct ops_trace *trace, const char *key, size_t key_size)
-{
-	for (size_t i = 0; i < trace->metadata.count; i++) {
-		struct ops_metadata_entry *entry = &trace->metadata.items[i];
-		if (entry->key_size == key_size && (key_size == 0 || memcmp(entry->key, key, key_size) == 0))
-			return entry;
-	}
-	return NULL;
-}
-
-enum ops_code ops_metadata_check(const char *key, size_t key_size, const char *json, size_t json_size,
-                                 struct ops_error *error)
-{
-	enum ops_code code = ops_json_validate(json, json_size, error);
-
-	if (code)
-		return ops_fault_context(error, code, "metadata '%.*s'", (int)(key_size < 200 ? key_size : 200), key);
-	return OPS_OK;
-}
-
-enum ops_code ops_trace_set_metadata(struct ops_trace *trace, const char *key, size_t key_size, const char *json,
-                                     size_t json_size, struct ops_error *error)
-{
-	enum ops_code code = ops_metadata_check(key, key_size, json, json_size, error);
-	struct ops_metadata_entry *entry;
-	char *new_key = NULL;
-	char *new_json;
-
-	if (code)
-		return code;
-	new_json = copy_text(json, json_size);
-	if (!new_json)
-		return ops_fault_memory(error);
-	entry = find_metadata(trace, key, key_size);
-	if (!entry) {
-		new_key = copy_text(key, key_size);
-		if (!new_key || !(entry = OPS_ARRAY_PUSH(&trace->metadata))) {
-			ops_free(new_key);
-			ops_free(new_json);
-			return ops_fault_memory(error);
-		}
-		*entry = (struct ops_metadata_entry){.key = new_key, .key_size = key_size};
-	}
-	ops_free(entry->json);
-	entry->json = new_json;
-	entry->json_size = json_size;
-	return OPS_OK;
-}
-
-size_t ops_trace_metadata_count(const struct ops_trace *trace)
-{
-	return trace->metadata.count;
-}
-
-void ops_trace_metadata(const struct ops_trace *trace, size_t i, struct ops_string *ret_key, struct ops_string *ret_json)
-{
-	const struct ops_metadata_entry *entry = &trace->metadata.items[i];
-
-	assert(i < trace->metadata.count);
-	*ret_key = (struct ops_string){entry->key, entry->key_size};
-	*ret_json = (struct ops_string){entry->json, entry->json_size};
-}
-
-bool ops_trace_find_metadata(const struct ops_trace *trace, const char *key, struct ops_string *ret_json)
-{
-	const struct ops_metadata_entry *entry = find_metadata(trace, key, strlen(key));
-
-	if (entry)
-		*ret_json = (struct ops_string){entry->json, entry->json_size};
-	return entry != NULL;
 }
