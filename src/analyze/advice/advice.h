@@ -6,6 +6,7 @@
  *     advice_steps.c    steps, and which are steady
  *     advice_claim.c    what is explained already
  *     advice_frees.c    where the program lets go of memory
+ *     advice_memory.c   which row each record of memory lies in
  *     advice_loops.c    loops of the program
  *     advice_recurrent.c loops whose rounds need each other
  *     advice_idle.c     when an accelerator had nothing to do, and why
