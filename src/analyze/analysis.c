@@ -54,7 +54,7 @@ static const struct ops_analysis_option compare_options[] = {
 	{"device_type", "\"ALL\"", "CPU, GPU or ALL"},
 	{"use_short_name", "false", "take instances of one template together"},
 	{"whole", "false", "the whole table instead of a summary"},
-	{"limit", "12", "names in the summary"},
+	{"limit", "null", "at most so many names; null: 12 in the summary, all in the whole table"},
 	{0},
 };
 static const struct ops_analysis_option diff_options[] = {

@@ -381,6 +381,211 @@ def test_flaw_7_iterations(tmp_path):
         assert ask(tmp_path / "a.json", "parse")["0"]["rows_by_iteration"] == expected
 
 
+def test_flaw_1_times_are_exact(case):
+    """And cut to whole microseconds only when asked for, as the reference does: inwards, so that short events last -1."""
+    path, events = case
+    written = json.loads(path.read_text())["traceEvents"]
+    first = min((round(1000 * e["ts"]) for e in written), default=0)
+    exact = {row["index"]: (row["ts"], row["dur"]) for row in ask(path, "events")}
+    assert exact == {e["place"]: (about(us(e["ts"] - first)), about(us(e["dur"]))) for e in events}
+    ended = subprocess.run(
+        [OPSTROBE, "analyze", "events", "--rounding", "us", "--format", "json", path], capture_output=True
+    )
+    assert ended.returncode == 0, ended.stderr
+    fractional = any(e["ts"] != int(e["ts"]) for e in written)
+    cut = {row[1]: (row[2], row[3]) for row in json.loads(ended.stdout)["table"]["rows"]}
+    starts = {e["place"]: -(-e["ts"] // 1000) if fractional else us(e["ts"]) for e in events}
+    origin = -(-first // 1000) if fractional else us(first)
+    for event in events:
+        end = (event["ts"] + event["dur"]) // 1000 if fractional else us(event["ts"] + event["dur"])
+        start = starts[event["place"]]
+        # Which steps and launches belong together is asked of the cut times, so rows on their edges may come or go.
+        assert cut.get(event["place"], (start - origin, end - start)) == (start - origin, end - start)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_flaw_9_forward_and_backward(tmp_path, seed):
+    """Arrows from an operator to its backward are kept: those that have both ends."""
+    pick, rows, whole = random.Random(seed), [], 0
+    for i in range(30):
+        ends = pick.choice(["sf", "sf", "s", "f"])
+        for ph, tid, ts in (("s", 1, 100 * i), ("f", 2, 5000 + 100 * i)):
+            rows.append({"ph": "X", "cat": "cpu_op", "name": f"op {i}", "pid": 1, "tid": tid, "ts": ts, "dur": 50})
+            if ph in ends:
+                rows.append(
+                    {"ph": ph, "cat": "fwdbwd", "name": "fwdbwd", "id": i, "pid": 1, "tid": tid, "ts": ts, "bp": "e"}
+                )
+        whole += ends == "sf"
+    pick.shuffle(rows)
+    (tmp_path / "a.json").write_text(json.dumps({"traceEvents": rows}))
+    assert ask(tmp_path / "a.json", "parse")["0"]["fwdbwd_pairs"] == whole > 0
+
+
+def compare(folder, **args):
+    call = [
+        OPSTROBE,
+        "analyze",
+        "trace_diff.compare",
+        "--format",
+        "json",
+        "--args",
+        json.dumps({"whole": True, **args}),
+    ]
+    ended = subprocess.run([*call, folder / "a.json", folder / "b.json"], capture_output=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr.decode()
+    return {row[0]: row[1:5] for row in json.loads(ended.stdout)["table"]["rows"]}
+
+
+def test_flaw_13_steps_that_are_compared(tmp_path):
+    """The first of each trace, or those that are named, the last one too; `opstrobe diff` has statistics of all steps."""
+    pick, sides = random.Random(13), [[], []]
+    while any(sum(e["name"].startswith("ProfilerStep") for e in side) < 3 for side in sides):
+        sides = [make(pick.randrange(10_000)) for _ in sides]
+    for name, side in zip("ab", sides, strict=True):
+        write(tmp_path / f"{name}.json", side)
+
+    def step_of(side, event):
+        steps = [s for s in side if s["name"].startswith("ProfilerStep")]
+        calls = {e["args"]["correlation"]: e for e in side if is_launch(e)}
+        host = calls.get(event["args"]["correlation"]) if "stream" in event["args"] else event
+        inside = [int(s["name"][13:]) for s in steps if host and s["ts"] <= host["ts"] < s["ts"] + s["dur"]]
+        return inside[-1] if inside else None
+
+    for chosen, args in (
+        (([0], [0]), {}),
+        (([2], [1]), {"control_iteration": 2, "test_iteration": 1}),
+        (([0, 1, 2], [1, 2]), {"control_iteration": [0, 1, 2], "test_iteration": [1, 2]}),
+    ):
+        expected = {}
+        for at, (side, steps) in enumerate(zip(sides, chosen, strict=True)):
+            for event in side:
+                if step_of(side, event) in steps:
+                    row = expected.setdefault(event["name"], [0, 0, 0, 0])
+                    row[2 * at] += 1
+                    row[2 * at + 1] += us(event["dur"])
+        assert compare(tmp_path, **args) == {name: about(row) for name, row in expected.items()}
+
+
+@pytest.mark.parametrize(
+    "kernel", ["ncclKernel_AllReduce", "ncclDevKernel_AllReduce_Sum_f32", "ncclDevKernel_SendRecv"]
+)
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_flaw_14_stragglers(tmp_path, kernel, steps):
+    """By kernels of every NCCL, in step 0 too, and in traces without steps: who comes last to what all leave together."""
+    pick, late = random.Random(f"{kernel}{steps}"), collections.Counter()
+    arrivals = [[pick.randrange(100, 30_000) for _ in range(4)] for _ in range(max(1, steps - 1))]
+    for rank in range(4):
+        rows = [{"cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 9, "tid": 9, "ts": 100_000 * i, "dur": 100_000,
+                 "args": {}, "place": 0} for i in range(steps)]  # fmt: skip
+        for i, times in enumerate(arrivals):
+            at, args = 100_000 * i, {"correlation": i + 1}
+            rows.append({"cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": at + 10, "dur": 10,
+                         "args": args, "place": 0})  # fmt: skip
+            rows.append({"cat": "kernel", "name": kernel, "pid": 0, "tid": 7, "ts": at + times[rank],
+                         "dur": 50_000 - times[rank], "args": {"stream": 7, "device": 0, **args}, "place": 0})  # fmt: skip
+        write(tmp_path / f"rank-{rank}.json", rows)
+    for times in arrivals:
+        late[times.index(max(times))] += 1
+    (found,) = ask(tmp_path, "potential_stragglers", num_candidates=1)
+    assert late[found] == max(late.values())
+
+
+def test_flaw_15_ties_are_ordered(tmp_path):
+    """Of equal times the order is that of kinds and of the file, so nothing hangs on how a machine sorts."""
+    for seed in range(8):
+        events = make(seed)
+        for event in events:  # everything at a few moments
+            event["ts"] = event["ts"] // 20_000 * 20_000
+        write(tmp_path / "a.json", events)
+        kept = keep(events)
+        points = queue_points(kept)
+        found = {
+            (r["device"], r["stream"]): r["queue_length_max"] for r in ask(tmp_path / "a.json", "queue_length_summary")
+        }
+        assert found == {queue: max(length for _, length in series) for queue, series in points.items()}
+        texts = set()
+        for _ in range(3):
+            call = [OPSTROBE, "analyze", "call_graph", "--nodes", "true", tmp_path / "a.json"]
+            texts.add(subprocess.run(call, capture_output=True, check=True).stdout)
+        assert len(texts) == 1
+
+
+IDS_OF_RANKS = (
+    "discovery parse load events profiler_steps temporal_breakdown gpu_kernel_breakdown.by_type gpu_kernel_breakdown.by_kernel "
+    "comm_comp_overlap idle_time_breakdown idle_time_breakdown.interval_stats cuda_kernel_launch_stats queue_length_summary "
+    "queue_length_time_series time_blocked_on_full_queue memory_bw_summary memory_bw_time_series user_annotation_breakdown "
+    "gpu_kernels_with_user_annotations potential_stragglers cupti_counters roofline nccl_collectives collective_bandwidth "
+    "aten_op_kernels_and_delay call_graph frequent_cuda_kernel_sequences module_kernels critical_path key_averages"
+).split()
+OP = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 5}
+CALL = {**OP, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 2, "dur": 1, "args": {"correlation": 1}}
+WORK = {
+    **OP,
+    "cat": "kernel",
+    "name": "k",
+    "pid": 0,
+    "tid": 7,
+    "ts": 4,
+    "dur": 2.5,
+    "args": {"correlation": 1, "stream": 7},
+}
+BAD_INPUTS = {
+    "no events": {"traceEvents": []},
+    "a bare array": [OP, CALL, WORK],
+    "no GPU": {"traceEvents": [OP]},
+    "no host": {"traceEvents": [WORK]},
+    "no arguments at all": {"traceEvents": [OP, {**OP, "cat": "user_annotation", "name": "ProfilerStep#1"}]},
+    "a launch without kernel": {"traceEvents": [OP, CALL]},
+    "a kernel that lasts -1": {"traceEvents": [OP, CALL, {**WORK, "dur": -1}]},
+    "all that lasts -1": {"traceEvents": [{**each, "dur": -1} for each in (OP, CALL, WORK)]},
+    "steps that are none": {"traceEvents": [OP, CALL, WORK, {**OP, "name": "ProfilerStep#last"}, {**OP, "name": "ProfilerStep"}]},
+    "launches nobody knows": {"traceEvents": [OP, {**CALL, "name": "zeLaunch"}, WORK]},
+    "MTIA launches": {"traceEvents": [OP, {**CALL, "cat": "mtia_runtime", "name": "runFunction - job_prep_and_submit_for_execution"},
+                                      {**WORK, "cat": "mtia_ccp_events"}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rounding", ["ns", "us"])
+@pytest.mark.parametrize("name", BAD_INPUTS)
+def test_spec_25_3_every_id_answers_where_the_reference_stopped(tmp_path, name, rounding):
+    path = tmp_path / "rank-0.json"
+    path.write_text(json.dumps(BAD_INPUTS[name]))
+    for question in IDS_OF_RANKS:
+        call = [OPSTROBE, "analyze", question, "--rounding", rounding, "--format", "json", path]
+        ended = subprocess.run(call, capture_output=True, timeout=60)
+        assert ended.returncode == 0, (question, ended.stderr)
+        text = ended.stdout.decode()
+        assert "table" in json.loads(text) or "value" in json.loads(text)
+        assert (
+            "nan" not in text.lower().replace("name", "") and str(-(2**63)) not in text and str(2**63 - 1) not in text
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (json.dumps({"traceEvents": [OP, CALL, WORK]})[:-30], ["aten::mm", "cudaLaunchKernel"]),
+        (json.dumps({"traceEvents": [{**OP, "name": "a\nb"}]}).replace("\\n", "\n"), ["a\nb"]),
+        (json.dumps({"traceEvents": [{**OP, "name": "??"}]}).replace("??", "\udcff"), None),
+    ],
+)
+def test_spec_25_3_what_can_be_read_is_read(tmp_path, text, names):
+    """A file that breaks off, raw control characters, bytes that are no UTF-8: told of, and the rest is there."""
+    (tmp_path / "a.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    found = [row["name"] for row in ask(tmp_path / "a.json", "events")]
+    assert found == names if names else len(found) == 1
+    assert ask(tmp_path / "a.json", "validate")
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "no JSON"])
+def test_spec_25_3_what_is_no_trace_is_refused_at_once(tmp_path, text):
+    if text is not None:
+        (tmp_path / "a.json").write_text(text)
+    for question in IDS_OF_RANKS:
+        ended = subprocess.run([OPSTROBE, "analyze", question, tmp_path / "a.json"], capture_output=True, timeout=60)
+        assert ended.returncode in (1, 2) and not ended.stdout and b"a.json" in ended.stderr, question
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

@@ -313,13 +313,15 @@ static void write_sums(struct ops_json_writer *json, const struct comparison *co
 	}
 }
 
+#define SUMMARY_NAMES 12
+
 enum ops_code analysis_diff_compare(struct analysis_run *run)
 {
 	struct comparison comparison = {.run = run};
 	struct ops_json_writer *json = &run->result.json;
 	struct result_table table = {0};
 	bool whole = false;
-	int64_t limit = 0;
+	int64_t limit = SUMMARY_NAMES;
 	enum ops_code code = analysis_bool(run, "use_short_name", &comparison.short_names);
 
 	if (!code)

@@ -104,15 +104,20 @@ static int64_t row_argument(const struct critical_path *path, const struct event
 
 /* --- synchronisation ------------------------------------------------------------------------------------------------- */
 
+static int64_t device_of(const struct critical_path *path, const struct event_row *row)
+{
+	size_t count;
+
+	return ops_trace_tracks(path->table->trace, &count)[row->track].pid;
+}
+
 /* The work before the event that a row waits for, as an event of the graph; OPS_NONE when that is not known. */
 static uint32_t source_of(const struct critical_path *path, const struct event_row *row)
 {
 	const struct event_table *table = path->table;
 	int64_t correlation = row_argument(path, row, "wait_on_cuda_event_record_corr_id");
-	size_t count;
-	int64_t device = ops_trace_tracks(table->trace, &count)[row->track].pid;
 	uint32_t record = correlation >= 0 ? view_map_find(&path->records, (uint64_t)correlation) : OPS_NONE;
-	uint32_t stream = critical_find_stream(path, device, row_argument(path, row, "wait_on_stream"));
+	uint32_t stream = critical_find_stream(path, device_of(path, row), row_argument(path, row, "wait_on_stream"));
 	const struct critical_launch *launch;
 
 	if (record == OPS_NONE || stream == OPS_NONE)
@@ -151,8 +156,8 @@ static bool stream_waits(struct device_walk *walk, const struct event_row *row, 
  * grow with streams times calls. */
 #define STREAMS_MAX 256u
 
-/* A call waits for all streams. */
-static bool device_waits(struct device_walk *walk, uint32_t call)
+/* A call waits for all streams of the device, not for those of others (flaw 12). */
+static bool device_waits(struct device_walk *walk, uint32_t call, int64_t device)
 {
 	struct critical_path *path = walk->path;
 	bool done = true;
@@ -160,7 +165,7 @@ static bool device_waits(struct device_walk *walk, uint32_t call)
 	for (uint32_t s = 0; done && s < path->streams.count; s++) {
 		uint32_t last = path->streams.items[s].last;
 
-		if (last == OPS_NONE || (walk->waited[s] == last && path->streams.count > STREAMS_MAX))
+		if (last == OPS_NONE || path->streams.items[s].device != device || (walk->waited[s] == last && path->streams.count > STREAMS_MAX))
 			continue;
 		walk->waited[s] = last;
 		done = add_sync(path, last, 2 * call + 1);
@@ -178,7 +183,7 @@ static bool sync_edges(struct device_walk *walk, uint32_t at)
 	if (row->partner == OPS_NONE)
 		return true;
 	if (critical_name_is(path, row, CRITICAL_NAME_CONTEXT_SYNC))
-		return call == OPS_NONE || device_waits(walk, call);
+		return call == OPS_NONE || device_waits(walk, call, device_of(path, row));
 	if (critical_name_is(path, row, CRITICAL_NAME_STREAM_SYNC)) {
 		uint32_t last = stream == OPS_NONE ? OPS_NONE : path->streams.items[stream].last;
 

@@ -3,7 +3,8 @@
  * Which ranks are late (section 16). A collective ends everywhere at once, so that who begins it last is whom the others
  * wait for. Of all communication that is long enough to matter, that is asked whose length differs most from rank to rank.
  *
- * The reference knows kernels of old NCCL alone, and loses step 0 (flaw 14); here it is all that communicates.
+ * The reference knows kernels of old NCCL alone, and loses step 0 (flaw 14); here it is all that communicates. Of traces
+ * without steps all is one step.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct search {
 	OPS_ARRAY(struct sample) samples; /* by name, stream, step, rank; one each */
 	int64_t *steps;
 	size_t step_count;
+	bool stepless; /* no rank has steps, and none are asked for */
 	int64_t first_ns;
 	double step_ns; /* of an average step */
 	int64_t candidates;
@@ -47,7 +49,8 @@ static int compare_integers(const void *a, const void *b)
 
 static bool is_chosen(const struct search *search, int64_t step)
 {
-	return search->step_count && bsearch(&step, search->steps, search->step_count, sizeof(step), compare_integers);
+	return search->stepless ||
+	       (search->step_count && bsearch(&step, search->steps, search->step_count, sizeof(step), compare_integers));
 }
 
 /* The steps that the filter left, as many as were asked for. */
@@ -84,6 +87,7 @@ static enum ops_code choose_steps(struct search *search)
 			search->steps[count++] = events->steps.items[i];
 	}
 	search->step_count = count;
+	search->stepless = all && !events->steps.count;
 	if (!count && !all)
 		return ops_fault(search->run->error, OPS_INVALID, "option 'profiler_steps' names no step that there is");
 	return OPS_OK;
@@ -112,8 +116,8 @@ static bool measure_steps(struct search *search)
 				last_ns = event_end(row);
 		}
 	}
-	if (search->step_count && last_ns > search->first_ns)
-		search->step_ns = ((double)last_ns - (double)search->first_ns) / (double)search->step_count;
+	if ((search->stepless || search->step_count) && last_ns > search->first_ns)
+		search->step_ns = ((double)last_ns - (double)search->first_ns) / (double)(search->stepless ? 1 : search->step_count);
 	return true;
 }
 

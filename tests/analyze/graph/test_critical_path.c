@@ -78,6 +78,21 @@ static void spec_15_6_events(void **state)
 	assert_answer(ID, rows, NULL, "\"gpu_compute_bound\":[110,2]");
 }
 
+/* Flaw 12: streams of two devices have the same number, and a call waits for its own device alone. By a: 10 op, 20 launch,
+ * 60 kernel, 105 op behind the call. That b, of the other device, ends long after the call has returned is no way. */
+static void spec_25_2_flaw_12_devices(void **state)
+{
+	static const char rows[] = OP("op", 0, 200) CALL("cudaLaunchKernel", 10, 5, 1) CALL("cudaLaunchKernel", 20, 5, 3)
+		KERNEL("a", 7, 30, 60, 1)
+		ROW("kernel", "b", 1, 7, 35, 155, "\"stream\":7,\"device\":1,\"correlation\":3")
+		CALL("cudaDeviceSynchronize", 40, 55, 2)
+		ROW("cuda_sync", "Context Sync", 0, 0, 40, 52, "\"stream\":0,\"correlation\":2");
+
+	(void)state;
+	assert_answer(ID, rows, NULL, "\"critical_path_kernel_launch_delay\":2,\"critical_path_sync_dependency\":1}");
+	assert_answer(ID, rows, NULL, "\"path_weight\":195,");
+}
+
 static void spec_15_1_regions(void **state)
 {
 	static const char rows[] = ROW("user_annotation", "part 1", 9, 9, 0, 10, "") OP("a", 1, 5)
@@ -186,6 +201,7 @@ int main(void)
 		cmocka_unit_test(spec_15_8_edges),
 		cmocka_unit_test(spec_15_6_kernels_of_a_stream),
 		cmocka_unit_test(spec_15_6_events),
+		cmocka_unit_test(spec_25_2_flaw_12_devices),
 		cmocka_unit_test(spec_15_1_regions),
 		cmocka_unit_test(spec_15_4_lock),
 		cmocka_unit_test(longest_of_all_paths),
