@@ -61,10 +61,34 @@ static bool is_list(const char *value)
 	return strchr(value, ',') && strspn(value, "-0123456789,") == strlen(value);
 }
 
+/* From the first quote to its partner, and nothing behind: not '"a" in name'. */
+static bool is_quoted(const char *value)
+{
+	const char *at = value + 1;
+
+	while (*at && *at != '"')
+		at += at[0] == '\\' && at[1] ? 2 : 1;
+	return *value == '"' && *at && !at[1];
+}
+
+/* Names of ranges may begin like a list: "[param|forward]". */
+static bool begins_list(const char *value)
+{
+	static const char *const words[] = {"true", "false", "null"};
+
+	if (*value++ != '[')
+		return false;
+	value += strspn(value, " \t\r\n");
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strncmp(value, words[i], strlen(words[i])))
+			return true;
+	return *value && strchr("]\"-0123456789[{", *value);
+}
+
 static bool is_json(const char *value)
 {
 	return is_number(value) || !strcmp(value, "true") || !strcmp(value, "false") || !strcmp(value, "null") ||
-	       strchr("[{\"", *value);
+	       is_quoted(value) || begins_list(value) || *value == '{';
 }
 
 static char *append_text(char *to, const char *value)

@@ -159,6 +159,7 @@ QUERIES = [
     "name.match('aten') and not name.contains('view')",
     "name.startswith('Memcpy') or name.endswith('e')",
     "'DtoH' in name and end - ts == dur",
+    '"DtoH" in name',
     "name in ['gemm', 'linear'] and tid != 2",
     "correlation % 3 == 1 and index // 2 * 2 == index",
     "(ts + dur) / 2 > 15000 and -dur < -350.5",
@@ -202,7 +203,7 @@ def test_spec_23_free_query(opstrobe, tmp_path, query):
     kept = plain(rows, {}, last=float("inf"))
     wanted = [i for i in kept if eval(query, {}, columns_of(rows, i))]
     assert 0 < len(wanted) < len(kept)
-    for where in (query, json.dumps([{"query": query}])):
+    for where in (query, json.dumps(query), json.dumps([{"query": query}])):
         process = opstrobe("analyze", *words, "--where", where)
         assert process.returncode == 0, process.stderr
         table = json.loads(process.stdout)["table"]

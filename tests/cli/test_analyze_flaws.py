@@ -587,6 +587,29 @@ def test_spec_25_3_what_is_no_trace_is_refused_at_once(tmp_path, text):
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["[param|pytorch.model.alex_net|0|0|0|measure|forward]", "[nul|x]", '"quoted" part', "## forward ##", "[step"],
+)
+def test_texts_on_the_command_line_are_texts(tmp_path, name):
+    """Also those that begin as JSON does: the names of the reference's own samples."""
+    rows = [{**OP, "cat": "user_annotation", "name": name, "ts": 0, "dur": 9}, OP, {**OP, "ts": 20}]
+    (tmp_path / "a.json").write_text(json.dumps({"traceEvents": rows}))
+    call = [OPSTROBE, "analyze", "critical_path", "--annotation", name, "--format", "json", tmp_path / "a.json"]
+    ended = subprocess.run(call, capture_output=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["value"]["clipped_events"] == 2
+
+
+@pytest.mark.parametrize("pattern", ["déjà", 'a "b"', "back\\slash"])
+def test_spec_11_names_that_are_never_others(tmp_path, pattern):
+    marks = [{**OP, "cat": "gpu_user_annotation", "name": f"{i} {pattern if i == 7 else 'x'}", "dur": 100 - i, "ts": 200 * i}
+             for i in range(9)]  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps({"traceEvents": marks}))
+    rows = ask(tmp_path / "a.json", "user_annotation_breakdown", num_kernels=2, allowlist_patterns=[pattern, "no such"])
+    assert [row["name"] for row in rows] == sorted(["0 x", "1 x", f"7 {pattern}", "others"])
+
+
+@pytest.mark.parametrize(
     ("words", "reason"),
     [
         (["gpu_kernel_breakdown.by_kernel", "--num-kernels", "-7"], "whole number from 0 on, not '-7'"),

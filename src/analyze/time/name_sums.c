@@ -11,6 +11,8 @@
 
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
+#include "read/json_text.h"
 #include "trace/order.h"
 
 /* The rows of a name: a stretch of the rows in order of names. */
@@ -61,30 +63,40 @@ static size_t find_groups(const struct event_table *table, const uint32_t *rows,
 	return found;
 }
 
-static bool is_allowed(struct ops_string name, struct ops_json_slice allowed)
+/* `text` is for each of the texts in turn, without its escapes. */
+static bool is_allowed(struct ops_string name, struct ops_json_slice allowed, struct ops_buffer *text)
 {
 	struct ops_json_walk cursor = ops_json_walk(allowed.bytes, allowed.size);
 	struct ops_json_slice item;
 
-	while (allowed.size && allowed.bytes[0] == '[' && ops_json_next_element(&cursor, &item))
-		if (item.size > 2 && memmem(name.bytes, name.size, item.bytes + 1, item.size - 2))
+	while (allowed.size && allowed.bytes[0] == '[' && ops_json_next_element(&cursor, &item)) {
+		text->size = 0;
+		if (item.size > 2)
+			ops_json_decode(text, item.bytes + 1, item.size - 2);
+		if (text->size && memmem(name.bytes, name.size, text->bytes, text->size))
 			return true;
+	}
 	return false;
 }
 
-/* Names are kept until they make up the wanted part of the time: all when there are not too many. */
-static void choose(struct group *groups, size_t count, const struct name_limits *limits)
+/* Names are kept until they make up the wanted part of the time: all when there are not too many. False when memory is out. */
+static bool choose(struct group *groups, size_t count, const struct name_limits *limits)
 {
 	int64_t total_ns = 0, before_ns = 0;
+	struct ops_buffer text = {0};
+	bool done;
 
 	for (size_t i = 0; i < count; i++)
 		total_ns = ops_sum(total_ns, groups[i].sum_ns);
 	for (size_t i = 0; i < count; i++) {
 		groups[i].kept = (int64_t)count <= limits->names ||
 		                 ((int64_t)i < limits->names && (double)before_ns < limits->ratio * (double)total_ns) ||
-		                 is_allowed(groups[i].name, limits->allowed);
+		                 is_allowed(groups[i].name, limits->allowed, &text);
 		before_ns = ops_sum(before_ns, groups[i].sum_ns);
 	}
+	done = !text.failed;
+	ops_buffer_release(&text);
+	return done;
 }
 
 /* Takes the rows of a group into a sum; the deviation's squares are summed in a second pass, about the mean. */
@@ -178,8 +190,7 @@ bool name_sums_add(struct name_sums *sums, const struct event_table *table, cons
 	if (groups) {
 		found = find_groups(table, order, count, groups);
 		qsort(groups, found, sizeof(*groups), compare_groups);
-		choose(groups, found, limits);
-		done = add_sums(sums, table, groups, found, type);
+		done = choose(groups, found, limits) && add_sums(sums, table, groups, found, type);
 	}
 	done = done && groups;
 	ops_free(groups);
