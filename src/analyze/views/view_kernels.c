@@ -85,7 +85,7 @@ static struct row *row_of(struct table *table, const struct view_device_event *e
 /* By its own name alone: what is in it launched other kernels. */
 static bool is_eligible(const struct ops_views *views, uint32_t node)
 {
-	return views->names[views->events->name[views->nodes.items[node].row]] & VIEW_NAME_ELIGIBLE;
+	return views->names[views->events->name[views->nodes.items[node].row]] & (VIEW_NAME_ELIGIBLE | VIEW_NAME_ELIGIBLE_SINCE);
 }
 
 static bool sum(struct table *table)

@@ -130,7 +130,7 @@ static void find_within(struct linker *linker)
 		int64_t time_ns = events->start_ns[row];
 		uint8_t part = views->parts[row];
 
-		if (views->node_of[row] != OPS_NONE)
+		if (view_holds(views, row))
 			open->node = views->node_of[row];
 		if (part == VIEW_LABEL || part == VIEW_LAUNCH)
 			while (open->label != OPS_NONE && events->end_ns[open->label] <= time_ns)

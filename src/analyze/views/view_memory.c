@@ -91,7 +91,8 @@ static bool find_owners(const struct ops_views *views, const struct ops_memory_r
 	for (size_t i = 0; i < count; i++) {
 		for (; node < views->nodes.count &&
 		       view_start(views, views->nodes.items[node].row) <= records[i].time_ns; node++)
-			open[views->events->track[views->nodes.items[node].row]] = views->nodes.items[node].kept;
+			if (view_holds(views, views->nodes.items[node].row))
+				open[views->events->track[views->nodes.items[node].row]] = views->nodes.items[node].kept;
 		owners[i] = open[records[i].track] = innermost(views, open[records[i].track], records[i].time_ns);
 	}
 	ops_free(open);

@@ -225,6 +225,12 @@ static inline void view_add(int64_t *to, int64_t more)
 	*to = ops_sum(*to, more);
 }
 
+/* Whether a row is a node that what follows on its thread may lie in: asynchronous ones only begin there. */
+static inline bool view_holds(const struct ops_views *views, uint32_t row)
+{
+	return views->node_of[row] != OPS_NONE && !(views->events->flags[row] & OPS_EVENT_ASYNC);
+}
+
 static inline int64_t view_start(const struct ops_views *views, uint32_t row)
 {
 	return views->events->start_ns[row];

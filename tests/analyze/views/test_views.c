@@ -74,6 +74,22 @@ static void spec_18_f15_overlapping_operators_stay(void **state)
 	ops_free_views(text);
 }
 
+/* What goes on after an asynchronous operator is over is still in the operator around it: calls and allocations, too. */
+static void spec_3_1_asynchronous_operators_hold_nothing(void **state)
+{
+	static const char later[] = "\"cat\":\"cpu_op\",\"name\":\"later\",\"id\":1,\"pid\":1,\"tid\":1";
+	char rows[2048];
+	char *text;
+
+	snprintf(rows, sizeof(rows), "%s{\"ph\":\"b\",\"ts\":10,%s},{\"ph\":\"e\",\"ts\":30,%s},%s", VIEW_OP("a", 0, 100, 1), later, later,
+	         VIEW_CALL(50, 5, 0, 9) VIEW_KERNEL("k", 60, 10, 9) VIEW_MEMORY(70, 512, 7, 512, 0, -1));
+	(void)state;
+	text = scene_views(rows, "");
+	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":100,\"host_self\":95,\"device_total\":10,\"device_self\":10,");
+	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"increase\":512,\"self_increase\":512,");
+	ops_free_views(text);
+}
+
 /* F03: ids that are correlations name nobody; what runs at the time does. */
 static void spec_18_f03_links_by_time(void **state)
 {
@@ -144,6 +160,8 @@ static void spec_18_f18_tensor_cores(void **state)
 	(void)state;
 	assert_has(text, "\"used_ratio\":0.6666666666666666,\"eligible_ops_kernel_ratio\":0.6666666666666666}");
 	assert_has(text, "\"tensor_core_time_ratio\":0.6666666666666666,");
+	assert_has(text, "\"operator\":\"aten::_scaled_mm\",\"grid\":\"None\",\"block\":\"None\",\"registers_per_thread\":null,"
+	                 "\"shared_memory\":null,\"op_tc_eligible\":true");
 	ops_free_views(text);
 	text = scene_views(VIEW_OP("AddmmBackward0", 0, 10, 1), "");
 	assert_has(text, "\"tc_eligible\":false");
@@ -411,6 +429,7 @@ int main(void)
 		cmocka_unit_test(spec_18_f01_saturated_steps_add_up),
 		cmocka_unit_test(spec_3_1_folds_and_sums),
 		cmocka_unit_test(spec_18_f15_overlapping_operators_stay),
+		cmocka_unit_test(spec_3_1_asynchronous_operators_hold_nothing),
 		cmocka_unit_test(spec_18_f03_links_by_time),
 		cmocka_unit_test(spec_18_f05_labels_launch),
 		cmocka_unit_test(spec_18_f06_labels_are_no_work),
