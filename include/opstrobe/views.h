@@ -48,7 +48,7 @@ enum ops_code ops_run_json(const struct ops_worker *workers, size_t count, char 
 enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struct ops_worker *workers, size_t count,
                               char **ret_text, size_t *ret_size, struct ops_error *error);
 
-/* How text is to look. */
+/* How text is to look: several of these, and the width. */
 enum ops_views_look {
 	OPS_VIEWS_COLOURS = 1, /* by escape sequences */
 	OPS_VIEWS_ASCII = 2,   /* charts of ASCII alone; names stay as they are */
@@ -56,7 +56,10 @@ enum ops_views_look {
 	                         * markup */
 };
 
-/* The most important of it to be read on a terminal, at most 80 columns, or in Markdown. */
+/* So many columns, from 60 to 160; 80 where none are told. */
+#define OPS_VIEWS_COLUMNS(columns) ((unsigned)(columns) << 8)
+
+/* The most important of it to be read on a terminal, or in Markdown. What a file's notes say may take more than a line. */
 enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
 

@@ -35,7 +35,7 @@ static bool print_device(const struct ops_memory_timeline *timeline, struct ops_
 	if (!code)
 		code = ops_memory_peak_text(timeline, &peak, top, false, &text, &size, &error);
 	ops_memory_peak_release(&peak);
-	return cli_print(code, text, size, ops_memory_free_text, &error);
+	return cli_print_folded(code, text, size, ops_memory_free_text, &error);
 }
 
 static bool print_text(const struct ops_worker *worker, size_t top, bool flag)

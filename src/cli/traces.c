@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -108,6 +109,80 @@ int cli_status(enum ops_code code)
 	if (code == OPS_INVALID || code == OPS_UNSUPPORTED)
 		return CLI_EXIT_USAGE;
 	return code ? CLI_EXIT_FAILED : CLI_EXIT_OK;
+}
+
+unsigned cli_columns(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return 80;
+	return size.ws_col < 60 ? 60 : size.ws_col < 160 ? size.ws_col : 160;
+}
+
+/* Bytes of what stands at `at` and takes `*ret_columns` columns: a character, or an escape sequence that sets colours. */
+static size_t piece(const char *at, const char *end, size_t *ret_columns)
+{
+	const char *next = at + 1;
+
+	*ret_columns = *at != '\033';
+	while (next < end && (*ret_columns ? (*next & 0xc0) == 0x80 : next[-1] != 'm'))
+		next++;
+	return (size_t)(next - at);
+}
+
+/* Where the line that starts at `line` is to end that it takes `columns` at most: behind its last word that fits, or, of a
+ * word that is too long, at the end. */
+static const char *fold_at(const char *line, const char *end, size_t columns)
+{
+	const char *blank = NULL;
+	size_t column = 0, more;
+
+	for (const char *at = line; at < end; at += piece(at, end, &more), column += more) {
+		if (column > columns && blank)
+			return blank;
+		if (*at == ' ' && at > line && at[-1] != ' ')
+			blank = at;
+	}
+	return column > columns && blank ? blank : end;
+}
+
+/* What goes on below stands under the text of its line, as of "1. " and of "   at ". */
+static size_t indent_of(const char *line, const char *end)
+{
+	const char *at = line;
+
+	while (at < end && *at == ' ')
+		at++;
+	return (size_t)(at - line) + (at < end && *at >= '1' && *at <= '9' ? 3 : 2);
+}
+
+static void print_folded(const char *line, const char *end, size_t columns)
+{
+	size_t indent = indent_of(line, end);
+	const char *to = fold_at(line + strspn(line, " "), end, columns - strspn(line, " "));
+
+	fwrite(line, 1, (size_t)(to - line), stdout);
+	while (to < end) {
+		line = to + strspn(to, " ");
+		to = fold_at(line, end, columns - indent);
+		printf("\n%*s%.*s", (int)indent, "", (int)(to - line), line);
+	}
+	putchar('\n');
+}
+
+bool cli_print_folded(enum ops_code code, char *text, size_t size, void (*release)(char *text),
+                      const struct ops_error *error)
+{
+	if (code)
+		return cli_print(code, text, size, release, error);
+	for (const char *line = text, *end; line < text + size; line = end + 1) {
+		end = memchr(line, '\n', (size_t)(text + size - line));
+		end = end ? end : text + size;
+		print_folded(line, end, cli_columns());
+	}
+	release(text);
+	return true;
 }
 
 static volatile sig_atomic_t interrupted;

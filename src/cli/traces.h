@@ -38,6 +38,13 @@ bool cli_print(enum ops_code code, char *text, size_t size, void (*release)(char
 /* The exit status of a command that asks for options: those that make no sense are the command line's fault. */
 int cli_status(enum ops_code code);
 
+/* How wide text for people is to be: as the terminal, from 60 to 160 columns; 80 for a file or a pipe. */
+unsigned cli_columns(void);
+
+/* Likewise as cli_print, of text whose lines may be longer than that: they go on below, indented. */
+bool cli_print_folded(enum ops_code code, char *text, size_t size, void (*release)(char *text),
+                      const struct ops_error *error);
+
 /* While a file is written: Ctrl-C makes cli_interrupted true, which is for the writer's progress callback to tell, so that
  * no half of a file stays. Behind it cli_interrupt_end ends the process as Ctrl-C does, if it was pressed. */
 void cli_interrupt_begin(void);

@@ -47,7 +47,7 @@ static unsigned look(void)
 {
 	bool ascii = isatty(STDOUT_FILENO) && strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 
-	return (cli_colours() ? OPS_VIEWS_COLOURS : 0) | (ascii ? OPS_VIEWS_ASCII : 0);
+	return (cli_colours() ? OPS_VIEWS_COLOURS : 0) | (ascii ? OPS_VIEWS_ASCII : 0) | OPS_VIEWS_COLUMNS(cli_columns());
 }
 
 /* One trace's page; the trace goes to the adviser, too. False after an error was printed. */
@@ -71,7 +71,7 @@ static bool print_page(struct cli_stream *stream, size_t place, struct ops_worke
 			code = ops_adviser_add(adviser, worker, &error);
 	}
 	ops_trace_unref(trace);
-	return cli_print(code, text, size, ops_free_views, &error);
+	return cli_print_folded(code, text, size, ops_free_views, &error);
 }
 
 /* What to do about it, in short. */
@@ -88,7 +88,7 @@ static bool print_advice(struct ops_adviser *adviser, uint64_t events)
 		return true;
 	}
 	code = ops_adviser_finish(adviser, OPS_ADVICE_BRIEF, &text, &size, &error);
-	return cli_print(code, text, size, ops_free_advice, &error);
+	return cli_print_folded(code, text, size, ops_free_advice, &error);
 }
 
 static bool print_text(struct cli_stream *stream)

@@ -464,6 +464,43 @@ def test_f11_peak_of_the_cpu_is_no_gpus(views):
     assert "GPU_MEMORY_NEAR_LIMIT" in {each["id"] for each in found["recommendations"]}
 
 
+@pytest.mark.parametrize("launches", [True, False])
+def test_steps_of_several_processes_are_one(views, launches):
+    """Ranks that were put into one trace: a step lasts from its first process's beginning to its last one's end."""
+    rows = []
+    for pid in (10, 20):
+        for number in (1, 2):
+            at = number * 1000 + pid
+            mine = [step(number, at, 800), op("aten::mm", at + 100, 50)]
+            mine += [launch(at + 110, at), kernel("gemm", at + 200, 30, at, pid)] if launches else []
+            rows += [{**row, "pid": pid} if row["cat"] != "kernel" else row for row in mine]
+    found = views(rows)["steps"]
+    assert found["names"] == ["1", "2"]
+    assert [row["total"] for row in found["rows"]] == [810, 810]
+    assert [row["kernel"] for row in found["rows"]] == [40 * launches] * 2
+
+
+def test_equal_names_of_steps_stay_steps(views):
+    """Of one process, or of two that do not work at the same time."""
+    later = [{**row, "pid": 2} for row in (step(1, 500, 100), op("aten::mm", 510, 50))]
+    found = views([step(1, 0, 100), op("aten::mm", 10, 50), step(1, 100, 100), *later])["steps"]
+    assert [row["total"] for row in found["rows"]] == [100, 100, 100]
+
+
+def test_spec_18_f25_steps_left_out_are_counted(opstrobe, views):
+    rows = [*WORK, step(2, 100, 50), step(3, 150, 50)]
+    found = views(rows)["steps"]
+    assert found["names"] == ["1"] and found["left_out"] == 2
+    text = opstrobe("views", "worker.pt.trace.json").stdout
+    assert "1 step, 0.100 ms each\n2 more at the end left out: work of a device is missing\n" in text
+    assert views(WORK)["steps"]["left_out"] == 0
+
+
+def test_spec_18_f25_no_steps_are_no_step(opstrobe, views):
+    assert views(WORK[1:])["steps"]["names"] == ["0"]
+    assert "no steps, 0.080 ms in all" in opstrobe("views", "worker.pt.trace.json").stdout
+
+
 def test_f26_spans_are_numbers(opstrobe, tmp_path):
     for stamp in (9, 10, 100):
         rows = [step(stamp, 0, 100), op(f"op {stamp}", 10, 50)]

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/views/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 
@@ -51,20 +52,62 @@ static bool add_whole(struct ops_views *views)
 	return !host || add_step(views, (struct ops_string){"0", 1}, start_ns, end_ns);
 }
 
+/* Steps by name and by how often their process had that name before. */
+struct step_finder {
+	struct view_map processes; /* process id → number */
+	struct view_map times;     /* process and name → how many there were */
+	struct view_map steps;     /* name and time → step */
+};
+
+/* The step that another process, which works on the same at the same time, began before; OPS_NONE when it is new. False
+ * when memory is out. */
+static bool find_step(const struct ops_views *views, struct step_finder *finder, uint32_t row, uint32_t *ret_step)
+{
+	size_t tracks;
+	uint64_t name = views->events->name[row];
+	int64_t pid = ops_trace_tracks(views->trace, &tracks)[views->events->track[row]].pid;
+	uint32_t *process = view_map_slot(&finder->processes, (uint64_t)pid, (uint32_t)finder->processes.count);
+	uint32_t *times = process ? view_map_slot(&finder->times, (uint64_t)*process << 32 | name, 0) : NULL;
+	uint32_t *step = times ? view_map_slot(&finder->steps, name << 32 | (*times)++, (uint32_t)views->steps.count) : NULL;
+
+	if (!step)
+		return false;
+	if (*step < views->steps.count && views->steps.items[*step].host_end_ns <= view_start(views, row))
+		*step = (uint32_t)views->steps.count; /* that was another time */
+	*ret_step = *step < views->steps.count ? *step : OPS_NONE;
+	return true;
+}
+
+static bool take_step(struct ops_views *views, struct step_finder *finder, uint32_t row)
+{
+	struct ops_string name = view_row_name(views, row);
+	struct view_step *known;
+	uint32_t at;
+
+	if (!find_step(views, finder, row, &at))
+		return false;
+	name.bytes += strlen("ProfilerStep#");
+	name.size -= strlen("ProfilerStep#");
+	if (at == OPS_NONE)
+		return add_step(views, name, view_start(views, row), view_end(views, row));
+	known = &views->steps.items[at];
+	known->host_end_ns = known->end_ns = later(known->end_ns, view_end(views, row));
+	return true;
+}
+
+/* A step that several processes take together, as ranks that were put into one trace do, is one. */
 static bool find_host_steps(struct ops_views *views)
 {
-	for (uint32_t row = 0; row < views->events->count; row++) {
-		struct ops_string name;
+	struct step_finder finder = {0};
+	bool done = true;
 
-		if (views->parts[row] != VIEW_STEP)
-			continue;
-		name = view_row_name(views, row);
-		name.bytes += strlen("ProfilerStep#");
-		name.size -= strlen("ProfilerStep#");
-		if (!add_step(views, name, view_start(views, row), view_end(views, row)))
-			return false;
-	}
-	return views->steps.count || add_whole(views);
+	for (uint32_t row = 0; done && row < views->events->count; row++)
+		done = views->parts[row] != VIEW_STEP || take_step(views, &finder, row);
+	view_map_release(&finder.processes);
+	view_map_release(&finder.times);
+	view_map_release(&finder.steps);
+	views->unmarked = !views->steps.count;
+	return done && (views->steps.count || add_whole(views));
 }
 
 /* --- the device's share --------------------------------------------------------------------------------------------- */
@@ -120,16 +163,17 @@ static int64_t first_start(const struct ops_views *views, const uint8_t *in_step
 	return start_ns;
 }
 
-/* Trailing steps whose device work was not seen to its end are dropped. */
+/* Trailing steps whose device work was not seen to its end are dropped, and that is said (F25). */
 static void drop_last(struct ops_views *views)
 {
-	size_t *count = &views->steps.count;
+	size_t *count = &views->steps.count, before = *count;
 	const struct view_step *steps = views->steps.items;
 
 	while (*count > 1 && steps[*count - 1].device_events == 0)
 		--*count;
 	if (*count > 1 && (double)steps[*count - 2].device_events * 0.8 > (double)steps[*count - 1].device_events)
 		--*count;
+	views->left_out = before - *count;
 }
 
 static bool stretch(struct ops_views *views)
@@ -390,6 +434,8 @@ bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
+	ops_json_key(json, "left_out");
+	ops_json_integer(json, (int64_t)views->left_out);
 	ops_json_key(json, "average");
 	ops_json_open(json, '{');
 	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {

@@ -17,8 +17,9 @@
 #include "base/alloc.h"
 
 #define GAPS_MAX 3
-#define BAR_WIDTH 30
-#define OVER_TIME_WIDTH 60
+#define BAR_WIDTH_MAX 30
+#define PLACE_LEAST 44 /* less than this says too little of a place */
+#define LINE_WIDTH 18
 
 /* --- pieces --------------------------------------------------------------------------------------------------------- */
 
@@ -129,6 +130,30 @@ void page_line(struct page *page, uint32_t row, size_t width)
 	page_end(page, PAGE_FAINT);
 }
 
+static size_t columns_left(const struct page *page)
+{
+	const char *line = page->out.size ? memrchr(page->out.bytes, '\n', page->out.size) : NULL;
+	size_t before = line ? (size_t)(line + 1 - page->out.bytes) : 0;
+	size_t used = ops_text_length((struct ops_string){page->out.bytes + before, page->out.size - before});
+
+	return used < page->columns ? page->columns - used : 0;
+}
+
+void page_place(struct page *page, uint32_t row)
+{
+	uint32_t line;
+	size_t left = page->markdown ? page->columns : columns_left(page);
+
+	if (left < PLACE_LEAST) {
+		ops_buffer_append_text(&page->out, "\n    ");
+		left = page->columns - 4;
+	}
+	left -= strlen(" in ") + (ops_event_line(page->views->trace, row, &line).size ? LINE_WIDTH : 0);
+	ops_buffer_append_text(&page->out, " in ");
+	page_name(page, view_row_name(page->views, row), left, false);
+	page_line(page, row, LINE_WIDTH);
+}
+
 /* In front of an item of a list. */
 static const char *item(const struct page *page)
 {
@@ -137,26 +162,39 @@ static const char *item(const struct page *page)
 
 /* --- the trace ------------------------------------------------------------------------------------------------------ */
 
+static void put_count(struct page *page, const char *before, size_t count, const char *what)
+{
+	ops_buffer_printf(&page->out, "%s%zu %s%s", before, count, what, count == 1 ? "" : "s");
+}
+
+/* Of a trace that has nothing at all this is all that there is to say. */
 static void put_head(struct page *page)
 {
 	const struct ops_trace_info *info = ops_trace_info(page->views->trace);
 	struct ops_string host = {info->host_name, strlen(info->host_name)};
-	size_t threads = 0, count;
+	size_t threads = 0, count, events = ops_trace_events(page->views->trace)->count, records;
 	const struct ops_track *tracks = ops_trace_tracks(page->views->trace, &count);
 
 	for (size_t i = 0; i < count; i++)
 		threads += tracks[i].kind == OPS_TRACK_THREAD;
+	ops_trace_memory(page->views->trace, &records);
 	page_begin(page, PAGE_TITLE);
 	if (host.size) {
 		page_name(page, host, 24, false);
 		ops_buffer_append_text(&page->out, ": ");
 	}
-	count = ops_trace_events(page->views->trace)->count;
-	ops_buffer_printf(&page->out, "%zu event%s", count, count == 1 ? "" : "s");
+	put_count(page, "", events, "event");
+	if (!events && records)
+		put_count(page, ", ", records, "memory record");
 	page_end(page, PAGE_TITLE);
-	ops_buffer_printf(&page->out, " in %.3f ms, %zu thread%s, %zu device%s\n",
-	                  fmax(0, (double)page->views->last_ns - (double)page->views->first_ns) / 1e6, threads,
-	                  threads == 1 ? "" : "s", page->views->used.count, page->views->used.count == 1 ? "" : "s");
+	if (!events && !records) {
+		ops_buffer_append_text(&page->out, ": nothing was recorded\n");
+		return;
+	}
+	ops_buffer_printf(&page->out, " in %.3f ms", fmax(0, (double)page->views->last_ns - (double)page->views->first_ns) / 1e6);
+	put_count(page, ", ", threads, "thread");
+	put_count(page, ", ", page->views->used.count, "device");
+	ops_buffer_append_text(&page->out, "\n");
 }
 
 /* What of the recording or of the file is missing or was put right. */
@@ -208,6 +246,7 @@ static void put_steps(struct page *page)
 	const struct ops_views *views = page->views;
 	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
 	double least_ns = INFINITY, most_ns = 0;
+	size_t bar = page->columns - 40 < BAR_WIDTH_MAX ? page->columns - 40 : BAR_WIDTH_MAX; /* beside names and numbers */
 	char title[64];
 
 	if (!views->steps.count)
@@ -218,11 +257,18 @@ static void put_steps(struct page *page)
 		least_ns = fmin(least_ns, ns);
 		most_ns = fmax(most_ns, ns);
 	}
-	snprintf(title, sizeof(title), "%zu step%s, %.3f ms each", views->steps.count, views->steps.count == 1 ? "" : "s",
-	         total_ns / 1e6);
+	if (views->unmarked)
+		snprintf(title, sizeof(title), "no steps, %.3f ms in all", total_ns / 1e6);
+	else
+		snprintf(title, sizeof(title), "%zu step%s, %.3f ms each", views->steps.count, views->steps.count == 1 ? "" : "s",
+		         total_ns / 1e6);
 	page_title(page, title);
 	if (views->steps.count > 1)
 		ops_buffer_printf(&page->out, page->markdown ? "From %.3f to %.3f ms." : " (%.3f to %.3f)", least_ns / 1e6, most_ns / 1e6);
+	if (views->left_out)
+		ops_buffer_printf(&page->out, page->markdown ? " %zu more at the end left out: work of a device is missing." :
+		                                               "\n%zu more at the end left out: work of a device is missing",
+		                  views->left_out);
 	ops_buffer_append_text(&page->out, page->markdown ? "\n\n| | time | share | |\n|---|--:|--:|---|\n" : "\n");
 	for (int category = 0; category < VIEW_TIME_COUNT; category++) {
 		double time_ns = category_ns(views, (enum view_category)category);
@@ -231,7 +277,7 @@ static void put_steps(struct page *page)
 			continue;
 		ops_buffer_printf(&page->out, page->markdown ? "| %s | %.3f ms | %.1f %% | " : "  %-14s %11.3f ms %5.1f %% ",
 		                  names[category], time_ns / 1e6, 100 * time_ns / total_ns);
-		page_bar(page, time_ns / total_ns, BAR_WIDTH);
+		page_bar(page, time_ns / total_ns, (int)bar);
 		ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
 	}
 }
@@ -271,14 +317,14 @@ static void put_over_time(struct page *page, const struct view_spans *busy)
 	const char *const *levels = page->ascii ? letters : blocks;
 	struct view_span range = whole(page->views);
 	double length_ns = (double)range.end_ns - (double)range.start_ns;
-	int shown[OVER_TIME_WIDTH], width = 0;
+	int shown[PAGE_COLUMNS_MAX], width = 0, columns = (int)page->columns - 20;
 	size_t cursor = 0;
 
-	if (!(length_ns > OVER_TIME_WIDTH))
+	if (!(length_ns > columns))
 		return;
-	for (int i = 0; i < OVER_TIME_WIDTH; i++) {
-		int64_t from_ns = range.start_ns + (int64_t)(length_ns / OVER_TIME_WIDTH * i);
-		int64_t to_ns = range.start_ns + (int64_t)(length_ns / OVER_TIME_WIDTH * (i + 1));
+	for (int i = 0; i < columns; i++) {
+		int64_t from_ns = range.start_ns + (int64_t)(length_ns / columns * i);
+		int64_t to_ns = range.start_ns + (int64_t)(length_ns / columns * (i + 1));
 		double share = (double)view_spans_within(busy, from_ns, to_ns, &cursor) / ((double)to_ns - (double)from_ns);
 
 		shown[i] = share > 0 ? 1 + (int)fmin(7, share * 8) : 0;
@@ -325,11 +371,8 @@ static bool put_gaps(struct page *page, struct view_spans *busy, const char *wha
 		page_time(page, (double)gaps.items[i].end_ns - (double)gaps.items[i].start_ns);
 		ops_buffer_printf(&page->out, " at %.3f ms",
 		                  ((double)gaps.items[i].start_ns - (double)page->views->first_ns) / 1e6);
-		if (row != OPS_NONE) {
-			ops_buffer_append_text(&page->out, " in ");
-			page_name(page, view_row_name(page->views, row), 25, false);
-			page_line(page, row, 18);
-		}
+		if (row != OPS_NONE)
+			page_place(page, row);
 		ops_buffer_append_text(&page->out, "\n");
 	}
 	view_spans_release(&all);
@@ -376,7 +419,7 @@ static bool put_host(struct page *page)
 		if (views->nodes.items[i].part == VIEW_OPERATOR)
 			done = view_spans_push(&busy, view_start(views, views->nodes.items[i].row),
 			                       view_end(views, views->nodes.items[i].row));
-	if (done && busy.count) {
+	if (done && busy.count && whole(views).end_ns > whole(views).start_ns) {
 		ops_buffer_append_text(&page->out, "\n");
 		done = put_gaps(page, &busy, "no operator runs");
 	}
@@ -395,11 +438,20 @@ static bool put_devices(struct page *page)
 
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
+static size_t columns_of(unsigned look)
+{
+	size_t columns = look / OPS_VIEWS_COLUMNS(1);
+
+	if (!columns)
+		return PAGE_COLUMNS;
+	return columns < PAGE_COLUMNS_MIN ? PAGE_COLUMNS_MIN : columns < PAGE_COLUMNS_MAX ? columns : PAGE_COLUMNS_MAX;
+}
+
 enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char **ret_text, size_t *ret_size,
                              struct ops_error *error)
 {
 	struct ops_views views;
-	struct page page = {.views = &views, .colours = look & OPS_VIEWS_COLOURS, .ascii = look & OPS_VIEWS_ASCII,
+	struct page page = {.views = &views, .columns = columns_of(look), .colours = look & OPS_VIEWS_COLOURS, .ascii = look & OPS_VIEWS_ASCII,
 	                    .markdown = look & OPS_VIEWS_MARKDOWN};
 	bool done = ops_views_init(&views, trace);
 

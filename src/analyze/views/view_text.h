@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page of text in the making, for a terminal of 80 columns or in Markdown: view_text.c is its order, view_text_lists.c has
- * the lists, view_text_table.c how they look.
+ * A page of text in the making, for a terminal or in Markdown: view_text.c is its order, view_text_lists.c has the lists,
+ * view_text_table.c how they look.
  */
 #ifndef OPS_ANALYZE_VIEWS_VIEW_TEXT_H
 #define OPS_ANALYZE_VIEWS_VIEW_TEXT_H
@@ -9,12 +9,15 @@
 #include "analyze/views/views.h"
 #include "base/buffer.h"
 
-#define PAGE_COLUMNS 80
+#define PAGE_COLUMNS 80 /* where nobody says how many there are; and the least and the most that a page is made for */
+#define PAGE_COLUMNS_MIN 60
+#define PAGE_COLUMNS_MAX 160
 #define PAGE_ROWS 10 /* of a list */
 
 struct page {
 	struct ops_buffer out;
 	struct ops_views *views;
+	size_t columns;
 	bool colours;
 	bool ascii;    /* for a terminal that shows nothing else */
 	bool markdown;
@@ -36,6 +39,8 @@ void page_time(struct page *page, double ns);
 void page_bytes(struct page *page, int64_t bytes);
 /* Where in the user's code an event was called from, as " train.py:3" in at most `width` columns; nothing if unknown. */
 void page_line(struct page *page, uint32_t row, size_t width);
+/* What event something is in, and where that was called from, in what is left of the line, or on one of its own. */
+void page_place(struct page *page, uint32_t row);
 
 /* Text of the trace as Markdown's code. */
 void page_code(struct page *page, struct ops_string text);
@@ -44,7 +49,7 @@ void page_code(struct page *page, struct ops_string text);
 
 struct page_list {
 	const char *title;
-	size_t width;       /* of names */
+	size_t beside;      /* columns of the page that are not for names */
 	const char *first;  /* column of times */
 	const char *second; /* NULL: there is only one */
 	bool has_lines;     /* tells where rows were called from */

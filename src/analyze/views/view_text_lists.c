@@ -15,8 +15,9 @@
 #include "analyze/views/view_communication.h"
 #include "base/alloc.h"
 
-#define NAME_WIDTH 38
-#define KERNEL_WIDTH 46
+/* What numbers and bars take of a row, by the number of times in it. */
+#define BESIDE_TWO_TIMES 42
+#define BESIDE_A_TIME 34
 
 struct entry {
 	uint32_t name;
@@ -75,7 +76,7 @@ static struct ops_string name_of(const struct page *page, const struct entry *en
 
 static void put_operators(struct page *page, const struct entry *entries, size_t count)
 {
-	struct page_list list = {.title = "operators", .width = NAME_WIDTH, .first = "self CPU", .has_lines = true};
+	struct page_list list = {.title = "operators", .beside = BESIDE_TWO_TIMES, .first = "self CPU", .has_lines = true};
 	bool device = false;
 	double sum_ns = 0;
 
@@ -123,7 +124,7 @@ bool page_kernels(struct page *page)
 {
 	const struct ops_views *views = page->views;
 	size_t strings = ops_trace_string_count(views->trace), count;
-	const struct page_list list = {.title = "kernels", .width = KERNEL_WIDTH, .first = "time"};
+	const struct page_list list = {.title = "kernels", .beside = BESIDE_A_TIME, .first = "time"};
 	struct entry *entries = views->has_kernels ? ops_alloc_zeroed(strings + 1, sizeof(*entries)) : NULL;
 	double sum_ns = 0;
 
@@ -176,7 +177,7 @@ static int compare_modules(const void *a, const void *b)
 static bool put_modules(struct page *page, const struct ops_module_row *rows, size_t count)
 {
 	struct module_entry *entries = ops_realloc_array(NULL, count + 1, sizeof(*entries));
-	struct page_list list = {.title = "modules", .width = KERNEL_WIDTH};
+	struct page_list list = {.title = "modules", .beside = BESIDE_A_TIME};
 	bool device = false;
 	double sum_ns = 0;
 
@@ -231,7 +232,7 @@ static void put_operation(void *context, const struct view_operation *operation)
 		ops_buffer_append_text(&page->out, "| ");
 		page_code(page, operation->name);
 	} else {
-		page_name(page, operation->name, KERNEL_WIDTH, true);
+		page_name(page, operation->name, page->columns - BESIDE_A_TIME, true);
 	}
 	ops_buffer_printf(&page->out, page->markdown ? " | %" PRIu64 " | " : " %7" PRIu64 "  ", operation->calls);
 	page_time(page, (double)operation->latency_ns);
@@ -248,7 +249,8 @@ bool page_communication(struct page *page)
 	if (page->markdown)
 		ops_buffer_append_text(&page->out, "| | calls | time | size |\n|---|--:|--:|--:|\n");
 	else
-		ops_buffer_printf(&page->out, "%*s %7s %11s size\n", KERNEL_WIDTH - 13, "", "calls", "time");
+		ops_buffer_printf(&page->out, "%*s %7s %11s size\n",
+		                  (int)(page->columns - BESIDE_A_TIME - strlen("communication")), "", "calls", "time");
 	return view_each_operation(page->views, put_operation, page);
 }
 
@@ -308,11 +310,8 @@ static void put_peak(struct page *page, const struct peak *peak, const struct op
 		ops_buffer_printf(&page->out, "%d: ", peak->index);
 	page_bytes(page, peak->bytes);
 	ops_buffer_printf(&page->out, " at %.3f ms", ((double)record->time_ns - (double)page->views->first_ns) / 1e6);
-	if (row != OPS_NONE) {
-		ops_buffer_append_text(&page->out, " in ");
-		page_name(page, view_row_name(page->views, row), 22, false);
-		page_line(page, row, 18);
-	}
+	if (row != OPS_NONE)
+		page_place(page, row);
 	ops_buffer_append_text(&page->out, "\n");
 }
 

@@ -65,6 +65,11 @@ void page_code(struct page *page, struct ops_string text)
 
 /* --- lists ---------------------------------------------------------------------------------------------------------- */
 
+static int name_width(const struct page *page, const struct page_list *list)
+{
+	return (int)(page->columns - list->beside);
+}
+
 void page_list(struct page *page, const struct page_list *list)
 {
 	const char *second = list->second ? list->second : "";
@@ -75,7 +80,7 @@ void page_list(struct page *page, const struct page_list *list)
 		                  list->second ? " |" : "", list->has_lines ? " where |" : "");
 		ops_buffer_printf(&page->out, "|---|--:|--:|%s--:|---|%s\n", list->second ? "--:|" : "", list->has_lines ? "---|" : "");
 	} else {
-		ops_buffer_printf(&page->out, "%*s %7s %11s%s%s\n", (int)(list->width - strlen(list->title)), "", "calls", list->first,
+		ops_buffer_printf(&page->out, "%*s %7s %11s%s%s\n", name_width(page, list) - (int)strlen(list->title), "", "calls", list->first,
 		                  list->second ? " " : "", second);
 	}
 }
@@ -114,7 +119,7 @@ void page_list_row(struct page *page, const struct page_list *list, const struct
 		put_markdown_row(page, list, row);
 		return;
 	}
-	page_name(page, row->name, list->width, true);
+	page_name(page, row->name, (size_t)name_width(page, list), true);
 	ops_buffer_printf(&page->out, " %7" PRIu64 "  ", row->calls);
 	page_time(page, row->first_ns);
 	if (list->second) {
@@ -126,7 +131,7 @@ void page_list_row(struct page *page, const struct page_list *list, const struct
 	ops_buffer_append_text(&page->out, "\n");
 	if (list->has_lines && ops_event_line(page->views->trace, row->row, &line).size) {
 		ops_buffer_append_text(&page->out, "   ");
-		page_line(page, row->row, PAGE_COLUMNS - 3);
+		page_line(page, row->row, page->columns - 3);
 		ops_buffer_append_text(&page->out, "\n");
 	}
 }

@@ -190,6 +190,8 @@ struct ops_views {
 	OPS_ARRAY(struct view_device_event) device_events;
 	OPS_ARRAY(struct view_kernel) kernels;
 	OPS_ARRAY(struct view_step) steps;
+	size_t left_out; /* steps at the end that are not among them */
+	bool unmarked;   /* the trace has no steps, and all of it is one */
 	OPS_ARRAY(struct view_collective) collectives;
 	struct view_spans ranges; /* of collectives; not merged */
 	OPS_ARRAY(struct view_device) devices;
