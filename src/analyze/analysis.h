@@ -64,6 +64,8 @@ void analysis_rank_key(struct ops_json_writer *json, int64_t rank);
 
 /* Of the files that an analysis of files gets: whether it is a trace. */
 bool analysis_has_events(const struct ops_rank *rank);
+/* The first of the files that is a trace, with or without events; a fault when none is. */
+enum ops_code analysis_first_trace(const struct analysis_run *run, const struct ops_trace **ret_trace);
 
 analysis_function analysis_discovery;
 analysis_function analysis_parse;

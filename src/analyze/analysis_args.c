@@ -181,6 +181,16 @@ bool analysis_has_events(const struct ops_rank *rank)
 	return rank->trace && ops_trace_events(rank->trace)->count > 0;
 }
 
+enum ops_code analysis_first_trace(const struct analysis_run *run, const struct ops_trace **ret_trace)
+{
+	for (size_t i = 0; i < run->count; i++)
+		if (run->ranks[i].trace) {
+			*ret_trace = run->ranks[i].trace;
+			return OPS_OK;
+		}
+	return ops_fault(run->error, OPS_CORRUPT, "'%s' is no trace", run->ranks[0].path ? run->ranks[0].path : "");
+}
+
 const struct event_table *analysis_table(struct analysis_run *run, size_t i)
 {
 	return event_set_table(&run->events, i);

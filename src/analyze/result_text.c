@@ -142,6 +142,8 @@ static bool write_terminal(const struct result_table *table, struct ops_buffer *
 		}
 		ops_buffer_append(out, "\n", 1);
 	}
+	if (!rows)
+		ops_buffer_append_text(out, "(no rows)\n");
 	ops_free(widths);
 	return true;
 }

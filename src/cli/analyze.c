@@ -168,7 +168,9 @@ static int analyze(const struct request *request)
 	code = ops_analyze(request->analysis->id, ranks.items, ranks.count, &options, &text, &size, &error);
 	if (code)
 		fprintf(stderr, "opstrobe analyze: %s\n", error.text);
-	else
+	if (code == OPS_CORRUPT && *ranks.odd.text)
+		fprintf(stderr, "opstrobe: %s\n", ranks.odd.text);
+	if (!code)
 		fwrite(text, 1, size, stdout);
 	ops_free_analysis(text);
 	cli_ranks_release(&ranks);

@@ -4,8 +4,10 @@
  */
 #include "files.h"
 
+#include <dirent.h>
 #include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -42,6 +44,38 @@ static enum ops_code add_any(struct cli_files *files, const char *path, bool any
 	                : ops_trace_files_add_folder(&files->list, path, error);
 }
 
+/* The first folder in this one that has traces, its name in `name`; a run of many has one each. */
+static bool find_below(const char *path, char *name, size_t size)
+{
+	struct dirent **entries = NULL;
+	int count = scandir(path, &entries, NULL, alphasort);
+	bool found = false;
+
+	for (int i = 0; i < count; i++) {
+		struct ops_trace_files traces = {0};
+		struct ops_error error;
+
+		if (!found && entries[i]->d_name[0] != '.') {
+			snprintf(name, size, "%s/%s", path, entries[i]->d_name);
+			found = !ops_trace_files_add_folder(&traces, name, &error) && traces.count;
+		}
+		ops_trace_files_release(&traces);
+		free(entries[i]);
+	}
+	free(entries);
+	return found;
+}
+
+static void tell_none(const char *path)
+{
+	char below[4096];
+
+	fprintf(stderr, "opstrobe: there is no trace (*.json, *.json.gz, *.json.zst) in '%s'", path);
+	if (find_below(path, below, sizeof(below)))
+		fprintf(stderr, "; there is in '%s'", below);
+	fputc('\n', stderr);
+}
+
 bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t count, bool any_json)
 {
 	*files = (struct cli_files){.is_folder = count > 1};
@@ -54,7 +88,7 @@ bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t coun
 			return false;
 		}
 		if (files->list.count == before) {
-			fprintf(stderr, "opstrobe: there is no trace (*.json, *.json.gz, *.json.zst) in '%s'\n", paths[i]);
+			tell_none(paths[i]);
 			return false;
 		}
 	}

@@ -31,6 +31,8 @@ static bool ask(struct cli_ranks *ranks, struct cli_stream *stream, size_t file,
 	ranks->count++;
 	if (trace)
 		rank->rank = ops_trace_rank(trace, rank->path);
+	else if (!*ranks->odd.text)
+		ranks->odd = error;
 	if (hold) {
 		rank->trace = trace;
 		return true;

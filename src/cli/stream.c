@@ -180,9 +180,9 @@ enum ops_code cli_stream_take(void *context, size_t place, struct ops_trace **re
 		pthread_cond_wait(&stream->changed, &stream->lock);
 	code = slot->code;
 	*ret_trace = slot->trace;
-	if (code)
+	if (!slot->trace)
 		*error = slot->error;
-	else if (slot->trace && !slot->keep)
+	else if (!slot->keep)
 		slot->keep = stays(stream, index);
 	if (slot->keep)
 		ops_trace_ref(slot->trace);

@@ -53,8 +53,8 @@ void cli_stream_close(struct cli_stream *stream);
 /* The workers of the files, without traces: freed by the caller, NULL when memory is out. */
 struct ops_worker *cli_stream_workers(const struct cli_stream *stream);
 
-/* The trace at a place, as a reference of the caller's: the `take` of an ops_trace_source. With CLI_ANY_FILE it is NULL,
- * without an error, for what is no trace. For one thread; fastest in order. */
+/* The trace at a place, as a reference of the caller's: the `take` of an ops_trace_source. With CLI_ANY_FILE it is NULL
+ * for what is no trace, which is no failure, but said in `error`. For one thread; fastest in order. */
 enum ops_code cli_stream_take(void *stream, size_t place, struct ops_trace **ret_trace, struct ops_error *error);
 
 #endif

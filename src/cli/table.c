@@ -63,6 +63,8 @@ static enum ops_code print_text(const struct ops_trace *trace, const struct requ
 		code = ops_table_text(trace, &rows, &options, &text, &size, &error);
 	ops_free_averages(averages);
 	cli_print(code, text, size, ops_free_text, &error);
+	if (!code && !list.count)
+		puts("no events were recorded");
 	return code;
 }
 

@@ -2,12 +2,16 @@
 """What all commands have in common: help, forms of output, what they take for a trace, exit statuses, Ctrl-C."""
 
 import csv
+import fcntl
 import io
 import json
 import os
+import pty
 import re
 import signal
+import struct
 import subprocess
+import termios
 
 import pytest
 from installed import OPSTROBE
@@ -127,6 +131,103 @@ def test_forms(opstrobe, traces, command):
         assert any(re.fullmatch(r"\|[-:|]+\|", line) for line in lines), lines
     process = opstrobe(*words_of(command), "--format", "xml", cwd=traces)
     assert process.returncode == USAGE and "there are json, text, csv and markdown" in process.stderr
+
+
+# What users give a command that is no trace: the file's name and text, and what they are told.
+NO_TRACES = {
+    "empty.json": ("", "the file is empty"),
+    "notes.json": ("hello", "not a trace"),
+    "page.json": ("<html>404</html>", "not a trace"),
+    "config.json": ('{"lr": 0.1}', "no traceEvents"),
+}
+
+
+@pytest.mark.parametrize("name", NO_TRACES)
+@pytest.mark.parametrize("command", sorted({*TABLES, *FILES}))
+def test_what_is_no_trace(opstrobe, traces, command, name):
+    (traces / name).write_text(NO_TRACES[name][0])
+    process = opstrobe(*words_of(command, name), cwd=traces)
+    assert process.returncode == FAILED and not process.stdout
+    assert NO_TRACES[name][1] in process.stderr and name in process.stderr
+    assert not (traces / "out.json").exists()
+
+
+NOTHING = {
+    "no events": [],
+    "memory alone": [{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 5,
+                      "args": {"Device Type": 0, "Device Id": -1, "Addr": 64, "Bytes": 8, "Total Allocated": 8}}],
+    "kernels alone": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 5, "dur": 9, "args": {}}],
+    "labels alone": [{"ph": "X", "cat": "user_annotation", "name": "epoch", "pid": 1, "tid": 1, "ts": 5, "dur": 9}],
+    "odd steps": [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{name}", "pid": 1, "tid": 1, "ts": ts, "dur": 9}
+                  for ts, name in enumerate(["", "last", "1.5", "-1", "\u00fc|x", "9" * 40, "1", "1"])],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NOTHING)
+@pytest.mark.parametrize("command", sorted(TABLES))
+def test_traces_that_lack_what_a_command_is_for(opstrobe, traces, command, what):
+    """Each says so in every form, and fails at none."""
+    (traces / "odd.json").write_text(json.dumps({"traceEvents": NOTHING[what]}))
+    for form in ("text", "json", "csv", "markdown"):
+        process = opstrobe(*words_of(command, "odd.json"), "--format", form, cwd=traces)
+        assert process.returncode == OK and not process.stderr and process.stdout.strip(), (form, process.stderr)
+        if form == "json":
+            json.loads(process.stdout)
+
+
+def test_directories_without_traces(opstrobe, traces):
+    """What else lies there is passed over, and where traces lie deeper it is said where."""
+    (traces / "logs" / "run1").mkdir(parents=True)
+    (traces / "logs" / "notes.txt").write_text("x")
+    process = opstrobe("views", "logs", cwd=traces)
+    assert process.returncode == FAILED and "there is no trace" in process.stderr and "in 'logs'\n" in process.stderr
+    (traces / "logs" / "run1" / "c.pt.trace.json").write_text(trace())
+    process = opstrobe("views", "logs", cwd=traces)
+    assert process.returncode == FAILED and process.stderr.endswith("in 'logs'; there is in 'logs/run1'\n")
+    (traces / "logs" / "run1" / "notes.txt").write_text("x")
+    assert opstrobe("views", "logs/run1", cwd=traces).returncode == OK
+
+
+def on_terminal(words, columns, directory, environment):
+    """What a terminal of so many columns shows."""
+    outer, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    process = subprocess.Popen(
+        [OPSTROBE, *words], cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=inner
+    )
+    os.close(inner)
+    shown = b""
+    while True:
+        try:
+            more = os.read(outer, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not more:
+            break
+        shown += more
+    os.close(outer)
+    assert process.wait(timeout=60) == OK
+    return shown.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("command", ["views", "advise", "memory"])
+@pytest.mark.parametrize("columns", [60, 71, 80, 100])
+def test_text_fits_the_terminal(traces, environment, command, columns):
+    """The overview cuts names; prose goes on below, but a word stays whole. Colours take no columns."""
+    rows = json.loads(trace())["traceEvents"]
+    for row in rows:
+        row["name"] = row["name"].replace("gemm", "void cutlass::Kernel<gemm> " * 9)
+        row["name"] = row["name"].replace("aten::mm", "aten::scaled_dot_product_of_a_long_name_indeed_" + "\u00e4" * 60)
+        row["name"] = row["name"].replace("train.py", "a/very/long/path/to/the/program/that/trains/train.py")
+    (traces / "long.json").write_text(
+        json.dumps({"traceEvents": [*rows, {"ph": "f", "id": 7, "ts": 1, "pid": 1, "tid": 1}]})
+    )
+    shown = on_terminal([command, "long.json"], columns, traces, {**environment, "TERM": "xterm", "LC_ALL": "C.UTF-8"})
+    lines = [re.sub(r"\x1b\[\d*m", "", line) for line in shown.splitlines()]
+    widths = {len(line): line for line in lines if command == "views" or " " in line.strip()}  # no word is broken
+    assert max(widths) <= columns, widths[max(widths)]
+    if command == "views":
+        assert max(widths) > columns - 10 and "\x1b" in shown
 
 
 NOT_FROM_A_PIPE = {"report"}  # it is read more than once, and says so

@@ -63,7 +63,8 @@ static void write_row(struct result_table *out, const struct averages *averages,
 		result_integer(out, row->flops);
 }
 
-static enum ops_code write_sorted(struct analysis_run *run, const struct averages *averages, const char *sort_by)
+static enum ops_code write_sorted(struct analysis_run *run, const struct ops_trace *trace, const struct averages *averages,
+                                  const char *sort_by)
 {
 	struct result_table *out = &run->result.table;
 	struct ops_average_list list = {averages->rows, averages->count};
@@ -72,12 +73,12 @@ static enum ops_code write_sorted(struct analysis_run *run, const struct average
 	enum ops_code code = OPS_OK;
 
 	if (*sort_by)
-		code = ops_table_sort(run->ranks[0].trace, NULL, &rows, sort_by, &order, run->error);
+		code = ops_table_sort(trace, NULL, &rows, sort_by, &order, run->error);
 	if (code)
 		return code;
 	write_columns(out, averages);
 	for (size_t i = 0; i < averages->count; i++)
-		write_row(out, averages, run->ranks[0].trace, &averages->rows[order ? order[i] : i]);
+		write_row(out, averages, trace, &averages->rows[order ? order[i] : i]);
 	ops_free(order);
 	return OPS_OK;
 }
@@ -87,6 +88,7 @@ enum ops_code analysis_key_averages(struct analysis_run *run)
 	struct averages averages = {0};
 	struct ops_averages_options options = {0};
 	struct ops_buffer sort_by = {0};
+	const struct ops_trace *trace = NULL;
 	enum ops_code code = analysis_text(run, "sort_by", &sort_by);
 
 	ops_buffer_append(&sort_by, "", 1);
@@ -96,14 +98,14 @@ enum ops_code analysis_key_averages(struct analysis_run *run)
 		code = analysis_bool(run, "group_by_input_shape", &averages.by_shape);
 	if (!code)
 		code = analysis_bool(run, "with_flops", &averages.with_flops);
-	if (!code && !run->ranks[0].trace)
-		code = ops_fault(run->error, OPS_INVALID, "'%s' is no trace", run->ranks[0].path ? run->ranks[0].path : "");
+	if (!code)
+		code = analysis_first_trace(run, &trace);
 	options.by_input_shape = averages.by_shape;
 	if (!code)
-		code = ops_key_averages(run->ranks[0].trace, averages.with_flops, &options, &averages.rows, &averages.count,
+		code = ops_key_averages(trace, averages.with_flops, &options, &averages.rows, &averages.count,
 		                        run->error);
 	if (!code)
-		code = write_sorted(run, &averages, sort_by.bytes);
+		code = write_sorted(run, trace, &averages, sort_by.bytes);
 	ops_free_averages(averages.rows);
 	ops_buffer_release(&sort_by);
 	return code;

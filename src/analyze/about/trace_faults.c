@@ -131,7 +131,11 @@ static void write_survey(struct result_table *out, const struct ops_trace *trace
 enum ops_code analysis_validate(struct analysis_run *run)
 {
 	struct result_table *out = &run->result.table;
+	const struct ops_trace *trace;
+	enum ops_code code = analysis_first_trace(run, &trace);
 
+	if (code)
+		return code;
 	RESULT_COLUMNS(out, {"kind", RESULT_TEXT}, {"what", RESULT_TEXT}, {"count", RESULT_INTEGER},
 	               {"first_byte", RESULT_INTEGER});
 	for (size_t i = 0; i < run->count; i++) {

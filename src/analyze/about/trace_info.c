@@ -143,9 +143,12 @@ static void write_trace(struct ops_json_writer *json, const struct ops_rank *ran
 enum ops_code analysis_info(struct analysis_run *run)
 {
 	struct ops_json_writer *json = &run->result.json;
+	const struct ops_trace *trace;
 	bool metadata;
 	enum ops_code code = analysis_bool(run, "metadata", &metadata);
 
+	if (!code)
+		code = analysis_first_trace(run, &trace);
 	if (code)
 		return code;
 	if (run->count == 1 && run->ranks[0].trace) {

@@ -319,7 +319,7 @@ static enum ops_code read_files(struct analysis_run *run, struct nodes *nodes, c
 				return code;
 		}
 	}
-	return *ret_trace ? OPS_OK : ops_fault(run->error, OPS_INVALID, "there is no trace");
+	return *ret_trace ? OPS_OK : ops_fault(run->error, OPS_CORRUPT, "there is no trace with events");
 }
 
 enum ops_code analysis_execution_trace(struct analysis_run *run)

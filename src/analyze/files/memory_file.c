@@ -122,7 +122,7 @@ static enum ops_code take_run(struct timeline *timeline, const struct analysis_r
 	for (size_t i = 0; i < run->count; i++)
 		if (analysis_has_events(&run->ranks[i]))
 			return take_trace(timeline, run->ranks[i].trace, run->error);
-	return ops_fault(run->error, OPS_INVALID, "there is neither a memory timeline nor a trace");
+	return ops_fault(run->error, OPS_CORRUPT, "there is neither a memory timeline nor a trace with events");
 }
 
 /* --- the curve -------------------------------------------------------------------------------------------------------- */
