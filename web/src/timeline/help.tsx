@@ -13,7 +13,7 @@ const KEYS: [string, string][] = [
 	["M", "set a mark where the pointer is"],
 	["/", "search"],
 	["N  Shift N", "next and previous hit"],
-	["Esc", "choose nothing"],
+	["Esc", "choose nothing; from the search back to the tracks"],
 ];
 
 export function Help({ onClose }: { onClose: () => void }) {

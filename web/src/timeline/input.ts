@@ -14,6 +14,8 @@ export interface Actions {
 	neighbour(way: "previous" | "next" | "parent" | "child"): void;
 	nextHit: (forward: boolean) => void;
 	search(): void;
+	/** Lets keys act on the tracks again. */
+	tracks(): void;
 	help(): void;
 	mark(time: number): void;
 	fit(): void;

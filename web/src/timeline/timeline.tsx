@@ -129,6 +129,7 @@ function actionsOf(state: TimelineState, stage: () => Stage | undefined, setHelp
 				if (picked) goTo(state, there, picked);
 			}),
 		search: () => document.querySelector<HTMLInputElement>("#tl-search")?.focus(),
+		tracks: () => document.querySelector<HTMLElement>(".tl-canvas")?.focus(),
 		help: () => setHelp(true),
 		mark: (time) => {
 			const at = Math.round(time);

@@ -78,8 +78,10 @@ function Search({ state, actions }: { state: TimelineState; actions: Actions }) 
 				onInput={(event) => (state.query.value = event.currentTarget.value)}
 				onKeyDown={(event) => {
 					if (event.key === "Enter") actions.nextHit(!event.shiftKey);
-					else if (event.key === "Escape") state.query.value = "";
-					else return;
+					else if (event.key === "Escape") {
+						state.query.value = "";
+						actions.tracks();
+					} else return;
 					event.preventDefault();
 				}}
 			/>

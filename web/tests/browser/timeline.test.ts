@@ -250,6 +250,23 @@ describe("the timeline", () => {
 		await timeline.close();
 	});
 
+	test("Escape leads from the search back to the tracks", async () => {
+		const timeline = await Timeline.open(made);
+		await timeline.press("/");
+		await timeline.page.keyboard.type("empty");
+		await timeline.says("q", (value) => value === "empty");
+		await timeline.press("Enter");
+		await timeline.says("event");
+		await timeline.press("Escape");
+		await timeline.says("q", (value) => value === undefined);
+		const before = timeline.params().get("to");
+		await timeline.press("w", "w");
+		await timeline.says("to", (value) => value !== before);
+		expect(timeline.params().has("q")).toBe(false);
+		expect(timeline.params().has("event")).toBe(true);
+		await timeline.close();
+	});
+
 	test("the wheel zooms with Ctrl where the pointer is", async () => {
 		const timeline = await Timeline.open(made);
 		const box = (await timeline.page.locator(".tl-canvas").boundingBox())!;
