@@ -94,6 +94,12 @@ function NothingFound({ checked }: { checked: readonly string[] }) {
 				Recorded with <code>with_stack=True</code>, <code>record_shapes=True</code>, <code>profile_memory=True</code> and a
 				schedule of steps, a trace answers all rules.
 			</p>
+			<p>These were checked:</p>
+			<ul class="checked">
+				{checked.map((id) => (
+					<li key={id}>{id}</li>
+				))}
+			</ul>
 		</div>
 	);
 }

@@ -117,7 +117,7 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 						</ol>
 						<p class="panel-foot">
 							<a href={routeHref("advice", trace.id)}>
-								{findings.length > 4 ? `All ${findings.length} findings` : "Evidence, and what was checked"}
+								{findings.length > 4 ? `All ${findings.length} findings` : findings.length > 0 ? "Evidence, and what was checked" : "What was checked"}
 							</a>
 						</p>
 					</>
