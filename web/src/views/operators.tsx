@@ -94,7 +94,7 @@ function OperatorTable({ trace, reply, byShape }: { trace: string; reply: Operat
 				rows={rows}
 				sort={device ? "-device_self" : "-host_self"}
 				href={(row) => timelineHref(trace, { find: row.name })}
-				detail={(row) => <OperatorDetail trace={trace} row={row} />}
+				detail={(row) => <OperatorDetail trace={trace} row={row} device={device} />}
 				empty="No operators are in the trace: it was recorded without the activity CPU."
 				lines={22}
 			/>
@@ -102,7 +102,7 @@ function OperatorTable({ trace, reply, byShape }: { trace: string; reply: Operat
 	);
 }
 
-function OperatorDetail({ trace, row }: { trace: string; row: Row }) {
+function OperatorDetail({ trace, row, device }: { trace: string; row: Row; device: boolean }) {
 	return (
 		<>
 			<h3 class="long">{row.name}</h3>
@@ -111,13 +111,13 @@ function OperatorDetail({ trace, row }: { trace: string; row: Row }) {
 				pairs={[
 					["a call, CPU total", formatUs(row.host_total / Math.max(1, row.calls))],
 					["a call, CPU self", formatUs(row.host_self / Math.max(1, row.calls))],
-					["a call, device", formatUs(row.device_total / Math.max(1, row.calls))],
+					...(device ? [["a call, device", formatUs(row.device_total / Math.max(1, row.calls))] satisfies [string, string]] : []),
 				]}
 			/>
 			<p class="detail-links">
 				<a href={timelineHref(trace, { find: row.name })}>Its calls in the timeline</a>
 				<a href={routeHref("stacks", trace, { function: row.name })}>What calls it</a>
-				<a href={routeHref("kernels", trace, { by: "operator", "kernels.q": `"${row.name}"` })}>Its kernels</a>
+				{device && <a href={routeHref("kernels", trace, { by: "operator", "kernels.q": `"${row.name}"` })}>Its kernels</a>}
 			</p>
 		</>
 	);

@@ -21,7 +21,6 @@ export function Source({ source, trace }: ViewProps) {
 }
 
 const FILES: Column<SourceFile>[] = [
-	{ id: "name", title: "File", kind: "text", value: (row) => baseName(row.file) },
 	{ id: "host", title: "CPU", kind: "us", bar: true, total: "none", value: (row) => row.host_us, about: "While some line of the file ran" },
 	{ id: "self", title: "CPU self", kind: "us", bar: true, value: (row) => row.self_us, about: "Without what other lines of the program account for" },
 	{ id: "device", title: "Device", kind: "us", value: (row) => row.device_us },
@@ -32,7 +31,9 @@ const FILES: Column<SourceFile>[] = [
 
 function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
 	const steps = useSteps();
-	const columns = FILES.filter((column) => column.kind === "text" || lines.files.some((file) => column.value(file) !== 0));
+	const linesOf = (row: SourceFile) => routeHref("source", trace, { file: row.file, steps });
+	const name: Column<SourceFile> = { id: "name", title: "File", kind: "text", value: (row) => baseName(row.file), link: linesOf };
+	const columns = [name, ...FILES.filter((column) => column.kind === "text" || lines.files.some((file) => column.value(file) !== 0))];
 	return (
 		<Table
 			id="files"
@@ -43,7 +44,7 @@ function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
 			detail={(row) => (
 				<p class="detail-links">
 					<code class="long">{row.file}</code>
-					<a href={routeHref("source", trace, { file: row.file, steps })}>Show its lines</a>
+					<a href={linesOf(row)}>Show its lines</a>
 				</p>
 			)}
 			empty={<NoLines />}

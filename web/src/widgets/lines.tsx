@@ -229,7 +229,7 @@ function LineRow<R>(props: LineRowProps<R>) {
 					>
 						{column.bar && row !== null && <Bar cell={cell} largest={scale?.largest ?? 0} />}
 						{i === 0 && <Twig line={line} tree={props.tree} onFlip={props.onFlip} />}
-						{i === 0 && group ? <GroupTitle title={group.title} count={group.count} /> : cellShown(cell, row, scale)}
+						{i === 0 && group ? <GroupTitle title={group.title} count={group.count} /> : <CellText column={column} row={row} text={cellShown(cell, row, scale)} />}
 					</div>
 				);
 			})}
@@ -249,6 +249,15 @@ function LineRow<R>(props: LineRowProps<R>) {
 function cellShown(cell: Cell, row: unknown, scale: CellScale | undefined): string {
 	if (row === null && cell === null) return "";
 	return scale?.text(cell) ?? "";
+}
+
+function CellText<R>({ column, row, text }: { column: Column<R>; row: R | null; text: string }) {
+	if (row === null || !column.link) return <>{text}</>;
+	return (
+		<a href={column.link(row)} tabIndex={-1} onClick={(event) => event.stopPropagation()}>
+			{text}
+		</a>
+	);
 }
 
 function GroupTitle({ title, count }: { title: string; count: number }) {

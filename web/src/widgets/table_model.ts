@@ -21,6 +21,8 @@ export interface Column<R> {
 	bar?: boolean;
 	/** A difference: figures above 0 have a sign, too. */
 	signed?: boolean;
+	/** Where its text leads: to what the row is of. */
+	link?: (row: R) => string;
 	/** Text that takes the space that is left. */
 	wide?: boolean;
 }
@@ -171,7 +173,7 @@ export function tableLines<R>(
 	}));
 	const by = columns.find((column) => column.id === order?.column);
 	const byTotal: Column<(typeof heads)[number]>[] = by
-		? [{ ...by, value: (head) => (by.kind === "text" ? head.title : (head.cells.get(by.id) ?? null)) }]
+		? [{ id: by.id, title: by.title, kind: by.kind, value: (head) => (by.kind === "text" ? head.title : (head.cells.get(by.id) ?? null)) }]
 		: [];
 	const lines: Line<R>[] = [];
 	for (const { title, members, cells } of sortRows(heads, byTotal, order)) {

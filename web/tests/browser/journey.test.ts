@@ -63,6 +63,15 @@ test("from advice to the moment in the timeline, to the source line, and back", 
 	tab.expectQuiet();
 });
 
+test("from the list of files to the lines of one", async () => {
+	const tab = await Tab.open(browser, server.at("source", server.traces[0]!));
+	await tab.page.getByRole("link", { name: "train.py", exact: true }).click();
+	await tab.page.locator(".source-line .number a").first().waitFor();
+	expect(new URLSearchParams(hash(tab.page).split("?")[1]).get("file")).toBe(program);
+	await tab.close();
+	tab.expectQuiet();
+});
+
 test("a table's order, filter, groups and columns are in the address, and come back with it", async () => {
 	const tab = await Tab.open(browser, server.at("operators", server.traces[0]!));
 	const { page } = tab;
