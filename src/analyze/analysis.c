@@ -45,7 +45,7 @@ static const struct ops_analysis_option averages_options[] = {
 };
 static const struct ops_analysis_option straggler_options[] = {
 	{"num_candidates", "2", "how many ranks"},
-	{"profiler_steps", "null", "a list of steps; null: all"},
+	{"profiler_steps", "null", "a step, or a list; null: all"},
 	{0},
 };
 static const struct ops_analysis_option compare_options[] = {

@@ -35,6 +35,10 @@ static void test_spec_16_the_last_to_begin_is_late(void **state)
 	asking_gives(question, "{\"value\":[2]}");
 	question.args = "{\"num_candidates\": 1, \"profiler_steps\": [1]}";
 	asking_gives(question, "{\"value\":[1]}");
+	question.args = "{\"num_candidates\": 1, \"profiler_steps\": 1}";
+	asking_gives(question, "{\"value\":[1]}");
+	question.args = "{\"profiler_steps\": \"one\"}";
+	asking_fails(question, OPS_INVALID, "a list of whole numbers");
 	question.args = "{\"num_candidates\": 2, \"profiler_steps\": [0, 1, 99]}";
 	asking_gives(question, "{\"value\":[1,2]}");
 	question.args = "{\"num_candidates\": -5, \"profiler_steps\": [1]}";

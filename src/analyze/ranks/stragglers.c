@@ -53,14 +53,32 @@ static bool is_chosen(const struct search *search, int64_t step)
 	       (search->step_count && bsearch(&step, search->steps, search->step_count, sizeof(step), compare_integers));
 }
 
+/* Whether the option, a number or a list of them, has a step. */
+static bool is_wanted(struct ops_json_slice wanted, int64_t step)
+{
+	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);
+	struct ops_json_slice item;
+	int64_t number;
+
+	if (ops_json_slice_integer(wanted, &number))
+		return number == step;
+	while (ops_json_next_element(&cursor, &item))
+		if (ops_json_slice_integer(item, &number) && number == step)
+			return true;
+	return false;
+}
+
 /* The steps that the filter left, as many as were asked for. */
 static enum ops_code choose_steps(struct search *search)
 {
 	const struct event_set *events = &search->run->events;
-	struct ops_json_slice wanted = analysis_arg(search->run, "profiler_steps"), item;
+	struct ops_json_slice wanted = analysis_arg(search->run, "profiler_steps");
 	bool all = ops_json_slice_is(wanted, "null");
+	enum ops_code code = analysis_list(search->run, "profiler_steps");
 	size_t count = 0;
 
+	if (code)
+		return code;
 	search->steps = ops_alloc_zeroed(events->steps.count + 1, sizeof(*search->steps));
 	if (!search->steps)
 		return ops_fault_memory(search->run->error);
@@ -76,16 +94,9 @@ static enum ops_code choose_steps(struct search *search)
 				search->steps[at] = 1;
 		}
 	}
-	for (size_t i = 0; i < events->steps.count; i++) {
-		struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);
-		bool chosen = all;
-		int64_t number;
-
-		while (search->steps[i] && !chosen && ops_json_next_element(&cursor, &item))
-			chosen = ops_json_slice_integer(item, &number) && number == events->steps.items[i];
-		if (search->steps[i] && chosen)
+	for (size_t i = 0; i < events->steps.count; i++)
+		if (search->steps[i] && (all || is_wanted(wanted, events->steps.items[i])))
 			search->steps[count++] = events->steps.items[i];
-	}
 	search->step_count = count;
 	search->stepless = all && !events->steps.count;
 	if (!count && !all)
