@@ -49,16 +49,17 @@ static const struct ops_analysis_option straggler_options[] = {
 	{0},
 };
 static const struct ops_analysis_option compare_options[] = {
-	{"control_iteration", "null", "a step of the control, or a list; null: the lowest"},
+	{"control_iteration", "null", "a step of the control, or a list; null: the lowest; \"all\": all but the last"},
 	{"test_iteration", "null", "likewise of the test"},
 	{"device_type", "\"ALL\"", "CPU, GPU or ALL"},
 	{"use_short_name", "false", "take instances of one template together"},
 	{"whole", "false", "the whole table instead of a summary"},
+	{"per_step", "false", "means of a step, too, and the noise of their difference: two standard errors"},
 	{"limit", "null", "at most so many names; null: 12 in the summary, all in the whole table"},
 	{0},
 };
 static const struct ops_analysis_option diff_options[] = {
-	{"control_iteration", "null", "a step of the control, or a list; null: the lowest"},
+	{"control_iteration", "null", "a step of the control, or a list; null: the lowest; \"all\": all but the last"},
 	{"test_iteration", "null", "likewise of the test"},
 	{"device_type", "\"ALL\"", "CPU, GPU or ALL"},
 	{"limit", "8", "names of each kind"},

@@ -433,11 +433,11 @@ def compare(folder, **args):
     ]
     ended = subprocess.run([*call, folder / "a.json", folder / "b.json"], capture_output=True, timeout=300)
     assert ended.returncode == 0, ended.stderr.decode()
-    return {row[0]: row[1:5] for row in json.loads(ended.stdout)["table"]["rows"]}
+    return {row[0]: row[1:] for row in json.loads(ended.stdout)["table"]["rows"]}
 
 
 def test_flaw_13_steps_that_are_compared(tmp_path):
-    """The first of each trace, or those that are named, the last one too; `opstrobe diff` has statistics of all steps."""
+    """The first of each trace, those that are named, or all but the last; and how far their steps scatter."""
     pick, sides = random.Random(13), [[], []]
     while any(sum(e["name"].startswith("ProfilerStep") for e in side) < 3 for side in sides):
         sides = [make(pick.randrange(10_000)) for _ in sides]
@@ -454,7 +454,8 @@ def test_flaw_13_steps_that_are_compared(tmp_path):
     for chosen, args in (
         (([0], [0]), {}),
         (([2], [1]), {"control_iteration": 2, "test_iteration": 1}),
-        (([0, 1, 2], [1, 2]), {"control_iteration": [0, 1, 2], "test_iteration": [1, 2]}),
+        (([0, 1, 2], [1, 2]), {"control_iteration": [0, 1, 2, 1], "test_iteration": [1, 2]}),
+        (([0, 1], [0, 1]), {"control_iteration": "all", "test_iteration": "all"}),
     ):
         expected = {}
         for at, (side, steps) in enumerate(zip(sides, chosen, strict=True)):
@@ -463,7 +464,21 @@ def test_flaw_13_steps_that_are_compared(tmp_path):
                     row = expected.setdefault(event["name"], [0, 0, 0, 0])
                     row[2 * at] += 1
                     row[2 * at + 1] += us(event["dur"])
-        assert compare(tmp_path, **args) == {name: about(row) for name, row in expected.items()}
+        found = compare(tmp_path, **args)
+        assert {name: row[:4] for name, row in found.items()} == {name: about(row) for name, row in expected.items()}
+        for name, row in compare(tmp_path, per_step=True, **args).items():
+            times = [[sum(us(e["dur"]) for e in side if e["name"] == name and step_of(side, e) == step) for step in steps]
+                     for side, steps in zip(sides, chosen, strict=True)]  # fmt: skip
+            control, test = map(statistics.mean, times)
+            noise = None
+            if min(map(len, times)) > 1:
+                noise = 2 * sum(statistics.variance(side) / len(side) for side in times) ** 0.5
+            assert row[7:] == [
+                about(control),
+                about(test),
+                about(test - control),
+                noise and pytest.approx(noise, abs=1e-5),
+            ]
 
 
 @pytest.mark.parametrize(

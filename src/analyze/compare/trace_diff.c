@@ -4,6 +4,7 @@
  * Of a trace without steps all of it counts.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,8 @@ struct pair {
 	uint32_t name;
 	int64_t counts[SIDES];
 	int64_t durations[SIDES];
+	double squares[SIDES]; /* of its time in each step */
+	int64_t step_ns;       /* in the step that is being looked at */
 };
 
 struct comparison {
@@ -31,6 +34,7 @@ struct comparison {
 	bool host;
 	bool device;
 	bool short_names;
+	size_t steps[SIDES]; /* how many are compared */
 };
 
 /* --- steps ------------------------------------------------------------------------------------------------------------ */
@@ -42,10 +46,21 @@ static int compare_integers(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+static size_t each_once(int64_t *steps, size_t count)
+{
+	size_t kept = 0;
+
+	if (count)
+		qsort(steps, count, sizeof(*steps), compare_integers);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || steps[i] != steps[kept - 1])
+			steps[kept++] = steps[i];
+	return kept;
+}
+
 static bool own_steps(const struct event_table *table, int64_t **ret_steps, size_t *ret_count)
 {
 	int64_t *steps = ops_alloc_zeroed(table->steps.count + 1, sizeof(*steps));
-	size_t count = 0;
 
 	*ret_steps = steps;
 	*ret_count = 0;
@@ -54,11 +69,7 @@ static bool own_steps(const struct event_table *table, int64_t **ret_steps, size
 	for (size_t i = 0; i < table->steps.count; i++)
 		if (!event_step_number(event_name(table, &table->rows[table->steps.items[i]]), &steps[i]))
 			steps[i] = EVENT_NO_STEP;
-	qsort(steps, table->steps.count, sizeof(*steps), compare_integers);
-	for (size_t i = 0; i < table->steps.count; i++)
-		if (!count || steps[i] != steps[count - 1])
-			steps[count++] = steps[i];
-	*ret_count = count;
+	*ret_count = each_once(steps, table->steps.count);
 	return true;
 }
 
@@ -93,14 +104,16 @@ static enum ops_code check_steps(const struct comparison *comparison, int side, 
 	return OPS_OK;
 }
 
-/* The steps asked for: a number, or a list of numbers; null is the lowest. Freed by the caller; NULL: everything. */
+/* The steps asked for: a number, or a list of numbers; null is the lowest, "all" is all but the last, which is often cut
+ * short. Freed by the caller; NULL: everything. */
 static enum ops_code chosen_steps(const struct comparison *comparison, int side, const struct event_table *table,
                                   int64_t **ret_steps, size_t *ret_count)
 {
 	static const char *const options[SIDES] = {"control_iteration", "test_iteration"};
 	struct ops_json_slice wanted = analysis_arg(comparison->run, options[side]), item;
 	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a number alone is one element */
-	enum ops_code code = analysis_list(comparison->run, options[side]);
+	bool all = ops_json_slice_is(wanted, "\"all\"");
+	enum ops_code code = all ? OPS_OK : analysis_list(comparison->run, options[side]);
 	int64_t *own, *steps;
 	size_t own_count;
 
@@ -108,9 +121,9 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
 		return code;
 	if (!own_steps(table, &own, &own_count))
 		return ops_fault_memory(comparison->run->error);
-	if (ops_json_slice_is(wanted, "null")) {
+	if (all || ops_json_slice_is(wanted, "null")) {
 		*ret_steps = own;
-		*ret_count = own_count ? 1 : 0;
+		*ret_count = all && own_count > 1 ? own_count - 1 : own_count ? 1 : 0;
 		return OPS_OK;
 	}
 	steps = ops_alloc_zeroed(wanted.size + 1, sizeof(*steps));
@@ -118,8 +131,7 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
 	*ret_count = 0;
 	while (steps && ops_json_next_element(&cursor, &item))
 		ops_json_slice_integer(item, &steps[(*ret_count)++]);
-	if (*ret_count)
-		qsort(steps, *ret_count, sizeof(*steps), compare_integers);
+	*ret_count = each_once(steps, *ret_count);
 	code = steps ? check_steps(comparison, side, own, own_count, steps, *ret_count)
 	             : ops_fault_memory(comparison->run->error);
 	ops_free(own);
@@ -150,47 +162,95 @@ static struct pair *pair_of(struct comparison *comparison, struct ops_string nam
 	return pair;
 }
 
-/* Sums by string of the trace first: names are shortened once each. */
-static bool add_sums(struct comparison *comparison, int side, const struct ops_trace *trace, const struct pair *sums,
-                     size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct pair *pair;
+/* Rows of the steps that are compared, a step behind the other. */
+struct chosen {
+	const struct event_table *table;
+	uint32_t *rows;
+	size_t *first; /* by step; one more at the end */
+	size_t steps;
+	uint32_t *pairs; /* by string of the trace: index of its pair, so that names are shortened once each */
+};
 
-		if (!sums[i].counts[side])
-			continue;
-		pair = pair_of(comparison, ops_trace_string(trace, (uint32_t)i));
+static bool choose_rows(const struct comparison *comparison, const int64_t *steps, struct chosen *chosen)
+{
+	const struct event_table *table = chosen->table;
+	bool stepless = !table->steps.count;
+	size_t strings = ops_trace_string_count(table->trace);
+
+	chosen->rows = ops_alloc_zeroed(table->kept_count + 1, sizeof(*chosen->rows));
+	chosen->first = ops_alloc_zeroed(chosen->steps + 2, sizeof(*chosen->first));
+	chosen->pairs = ops_realloc_array(NULL, strings + 1, sizeof(*chosen->pairs));
+	if (!chosen->rows || !chosen->first || !chosen->pairs)
+		return false;
+	memset(chosen->pairs, 0xff, (strings + 1) * sizeof(*chosen->pairs));
+	for (int pass = 0; pass < 2; pass++) { /* first how many of each step, then where they stand */
+		for (size_t i = 0; i < table->kept_count; i++) {
+			const struct event_row *row = &table->rows[table->kept[i]];
+			const int64_t *step = stepless ? steps
+			                               : bsearch(&row->step, steps, chosen->steps, sizeof(*steps), compare_integers);
+
+			if (!step || !(row->stream < 0 ? comparison->host : comparison->device))
+				continue;
+			if (pass == 0)
+				chosen->first[step - steps + 2]++;
+			else
+				chosen->rows[chosen->first[step - steps + 1]++] = table->kept[i];
+		}
+		for (size_t at = 2; pass == 0 && at < chosen->steps + 2; at++)
+			chosen->first[at] += chosen->first[at - 1];
+	}
+	return true;
+}
+
+static bool add_row(struct comparison *comparison, int side, struct chosen *chosen, const struct event_row *row)
+{
+	uint32_t *index = &chosen->pairs[row->name];
+	struct pair *pair;
+
+	if (*index == OPS_NONE) {
+		pair = pair_of(comparison, ops_trace_string(chosen->table->trace, row->name));
 		if (!pair)
 			return false;
-		pair->counts[side] += sums[i].counts[side];
-		pair->durations[side] = ops_sum(pair->durations[side], sums[i].durations[side]);
+		*index = (uint32_t)(pair - comparison->pairs.items);
+	}
+	pair = &comparison->pairs.items[*index];
+	pair->counts[side]++;
+	pair->durations[side] = ops_sum(pair->durations[side], row->dur_ns);
+	pair->step_ns = ops_sum(pair->step_ns, row->dur_ns);
+	return true;
+}
+
+static bool add_rows(struct comparison *comparison, int side, struct chosen *chosen)
+{
+	for (size_t step = 0; step < chosen->steps; step++) {
+		for (size_t i = chosen->first[step]; i < chosen->first[step + 1]; i++)
+			if (!add_row(comparison, side, chosen, &chosen->table->rows[chosen->rows[i]]))
+				return false;
+		for (size_t i = chosen->first[step]; i < chosen->first[step + 1]; i++) {
+			struct pair *pair = &comparison->pairs.items[chosen->pairs[chosen->table->rows[chosen->rows[i]].name]];
+
+			pair->squares[side] += (double)pair->step_ns * (double)pair->step_ns;
+			pair->step_ns = 0;
+		}
 	}
 	return true;
 }
 
 static enum ops_code add_side(struct comparison *comparison, int side)
 {
-	const struct event_table *table = analysis_table(comparison->run, (size_t)side);
-	size_t strings = table ? ops_trace_string_count(table->trace) : 0, step_count = 0;
-	struct pair *sums = ops_alloc_zeroed(strings + 1, sizeof(*sums));
+	struct chosen chosen = {.table = analysis_table(comparison->run, (size_t)side)};
 	int64_t *steps = NULL;
-	enum ops_code code = table ? chosen_steps(comparison, side, table, &steps, &step_count)
-	                           : analysis_failed(comparison->run);
-	bool all = table && !table->steps.count;
+	enum ops_code code = chosen.table ? chosen_steps(comparison, side, chosen.table, &steps, &chosen.steps)
+	                                  : analysis_failed(comparison->run);
 
-	for (size_t i = 0; !code && sums && i < table->kept_count; i++) {
-		const struct event_row *row = &table->rows[table->kept[i]];
-		struct pair *sum = &sums[row->name];
-
-		if (!(row->stream < 0 ? comparison->host : comparison->device) ||
-		    !(all || bsearch(&row->step, steps, step_count, sizeof(*steps), compare_integers)))
-			continue;
-		sum->counts[side]++;
-		sum->durations[side] = ops_sum(sum->durations[side], row->dur_ns);
-	}
-	if (!code && (!sums || !add_sums(comparison, side, table->trace, sums, strings)))
+	if (!code && !chosen.table->steps.count)
+		chosen.steps = 1; /* all is one */
+	if (!code && !(choose_rows(comparison, steps, &chosen) && add_rows(comparison, side, &chosen)))
 		code = ops_fault_memory(comparison->run->error);
-	ops_free(sums);
+	comparison->steps[side] = chosen.steps;
+	ops_free(chosen.rows);
+	ops_free(chosen.first);
+	ops_free(chosen.pairs);
 	ops_free(steps);
 	return code;
 }
@@ -253,7 +313,28 @@ static void release(struct comparison *comparison)
 
 /* --- trace_diff.compare ----------------------------------------------------------------------------------------------- */
 
-static void write_pairs(struct result_table *out, const struct comparison *comparison)
+/* The square of a mean's standard error; NaN of one step. */
+static double error_squared(const struct comparison *comparison, const struct pair *pair, int side)
+{
+	double steps = (double)comparison->steps[side], sum = (double)pair->durations[side];
+	double squares = pair->squares[side] - sum * sum / steps;
+
+	return steps > 1 ? (squares > 0 ? squares : 0) / (steps - 1) / steps : (double)NAN;
+}
+
+static void write_step_columns(struct result_table *out, const struct comparison *comparison, const struct pair *pair)
+{
+	double means[SIDES];
+
+	for (int side = 0; side < SIDES; side++) {
+		means[side] = (double)pair->durations[side] / 1e3 / (double)comparison->steps[side];
+		result_number(out, comparison->steps[side] ? means[side] : (double)NAN);
+	}
+	result_number(out, comparison->steps[CONTROL] && comparison->steps[TEST] ? means[TEST] - means[CONTROL] : (double)NAN);
+	result_number(out, 2 * sqrt(error_squared(comparison, pair, CONTROL) + error_squared(comparison, pair, TEST)) / 1e3);
+}
+
+static void write_pairs(struct result_table *out, const struct comparison *comparison, bool per_step)
 {
 	static const char *const signs[] = {"-", "=", "+"};
 
@@ -261,6 +342,9 @@ static void write_pairs(struct result_table *out, const struct comparison *compa
 	               {"control_total_duration", RESULT_TIME}, {"test_counts", RESULT_INTEGER},
 	               {"test_total_duration", RESULT_TIME}, {"diff_counts", RESULT_INTEGER},
 	               {"diff_duration", RESULT_TIME}, {"counts_change_categories", RESULT_TEXT});
+	if (per_step)
+		RESULT_COLUMNS(out, {"control_duration_per_step", RESULT_NUMBER}, {"test_duration_per_step", RESULT_NUMBER},
+		               {"diff_duration_per_step", RESULT_NUMBER}, {"noise_per_step", RESULT_NUMBER});
 	for (size_t i = 0; i < comparison->pairs.count; i++) {
 		const struct pair *pair = &comparison->pairs.items[i];
 		int64_t change = count_change(pair);
@@ -273,6 +357,8 @@ static void write_pairs(struct result_table *out, const struct comparison *compa
 		result_integer(out, change);
 		result_time(out, duration_change(pair));
 		result_text(out, (struct ops_string){signs[(change > 0) - (change < 0) + 1], 1});
+		if (per_step)
+			write_step_columns(out, comparison, pair);
 	}
 }
 
@@ -320,10 +406,12 @@ enum ops_code analysis_diff_compare(struct analysis_run *run)
 	struct comparison comparison = {.run = run};
 	struct ops_json_writer *json = &run->result.json;
 	struct result_table table = {0};
-	bool whole = false;
+	bool whole = false, per_step = false;
 	int64_t limit = SUMMARY_NAMES;
 	enum ops_code code = analysis_bool(run, "use_short_name", &comparison.short_names);
 
+	if (!code)
+		code = analysis_bool(run, "per_step", &per_step);
 	if (!code)
 		code = analysis_bool(run, "whole", &whole);
 	if (!code && !ops_json_slice_is(analysis_arg(run, "limit"), "null"))
@@ -331,12 +419,12 @@ enum ops_code analysis_diff_compare(struct analysis_run *run)
 	if (!code)
 		code = compare(&comparison, by_change);
 	if (!code && whole) {
-		write_pairs(&run->result.table, &comparison);
+		write_pairs(&run->result.table, &comparison, per_step);
 	} else if (!code) {
 		ops_json_open(json, '{');
 		write_sums(json, &comparison);
 		ops_json_key(json, "top_by_abs_diff_duration");
-		write_pairs(&table, &comparison);
+		write_pairs(&table, &comparison, per_step);
 		result_table_cut(&table, limit < 0 ? 0 : (size_t)limit);
 		table.total_rows = comparison.pairs.count;
 		result_table_json(&table, json);

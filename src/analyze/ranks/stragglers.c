@@ -56,12 +56,10 @@ static bool is_chosen(const struct search *search, int64_t step)
 /* Whether the option, a number or a list of them, has a step. */
 static bool is_wanted(struct ops_json_slice wanted, int64_t step)
 {
-	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);
+	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a number alone is one element */
 	struct ops_json_slice item;
 	int64_t number;
 
-	if (ops_json_slice_integer(wanted, &number))
-		return number == step;
 	while (ops_json_next_element(&cursor, &item))
 		if (ops_json_slice_integer(item, &number) && number == step)
 			return true;
