@@ -46,18 +46,6 @@ static int compare_integers(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static size_t each_once(int64_t *steps, size_t count)
-{
-	size_t kept = 0;
-
-	if (count)
-		qsort(steps, count, sizeof(*steps), compare_integers);
-	for (size_t i = 0; i < count; i++)
-		if (!kept || steps[i] != steps[kept - 1])
-			steps[kept++] = steps[i];
-	return kept;
-}
-
 static bool own_steps(const struct event_table *table, int64_t **ret_steps, size_t *ret_count)
 {
 	int64_t *steps = ops_alloc_zeroed(table->steps.count + 1, sizeof(*steps));
@@ -69,7 +57,7 @@ static bool own_steps(const struct event_table *table, int64_t **ret_steps, size
 	for (size_t i = 0; i < table->steps.count; i++)
 		if (!event_step_number(event_name(table, &table->rows[table->steps.items[i]]), &steps[i]))
 			steps[i] = EVENT_NO_STEP;
-	*ret_count = each_once(steps, table->steps.count);
+	*ret_count = event_numbers_settle(steps, table->steps.count);
 	return true;
 }
 
@@ -131,7 +119,7 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
 	*ret_count = 0;
 	while (steps && ops_json_next_element(&cursor, &item))
 		ops_json_slice_integer(item, &steps[(*ret_count)++]);
-	*ret_count = each_once(steps, *ret_count);
+	*ret_count = event_numbers_settle(steps, *ret_count);
 	code = steps ? check_steps(comparison, side, own, own_count, steps, *ret_count)
 	             : ops_fault_memory(comparison->run->error);
 	ops_free(own);

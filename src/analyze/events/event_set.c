@@ -28,8 +28,7 @@ static int compare_numbers(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Sorts, and leaves each once. */
-static size_t settle(int64_t *numbers, size_t count)
+size_t event_numbers_settle(int64_t *numbers, size_t count)
 {
 	size_t kept = 0;
 
@@ -57,7 +56,7 @@ static bool find_facts(const struct event_table *table, struct ops_rank_facts *f
 	for (size_t i = 0; i < table->steps.count; i++)
 		event_step_number(event_name(table, &table->rows[table->steps.items[i]]),
 		                  &facts->steps.items[facts->steps.count++]);
-	facts->steps.count = settle(facts->steps.items, facts->steps.count);
+	facts->steps.count = event_numbers_settle(facts->steps.items, facts->steps.count);
 	return true;
 }
 
@@ -102,7 +101,7 @@ static bool add_facts(struct event_set *set, const struct ops_rank_facts *facts,
 	if (facts->steps.count)
 		memcpy(set->steps.items + set->steps.count, facts->steps.items,
 		       facts->steps.count * sizeof(*facts->steps.items));
-	set->steps.count = settle(set->steps.items, set->steps.count + facts->steps.count);
+	set->steps.count = event_numbers_settle(set->steps.items, set->steps.count + facts->steps.count);
 	return true;
 }
 
