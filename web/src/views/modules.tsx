@@ -23,7 +23,7 @@ function us(id: string, title: string, of: "total" | "self", cost: Cost, about: 
 
 const COLUMNS: Column<Module>[] = [
 	{ id: "name", title: "Module", kind: "text", wide: true, value: (row) => moduleName(row.name) },
-	{ id: "class", title: "Class", kind: "text", value: (row) => row.class },
+	{ id: "class", title: "Class", kind: "text", value: (row) => row.class.replace(/^torch\.nn\.modules\.\w+\./, "") },
 	{ id: "calls", title: "Calls", kind: "count", value: (row) => row.calls },
 	us("forward", "Forward", "total", "host_ns", "Time of the calls on their thread"),
 	us("forward_self", "Forward self", "self", "host_ns", "The same without calls of other modules inside"),

@@ -2,7 +2,7 @@
 // A tree of calls as an icicle: what calls above, what is called below, as wide as its time. A click or Enter zooms to a
 // box; the arrow keys walk the tree.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { isModule } from "../format/module_name";
+import { isModule, moduleName } from "../format/module_name";
 import { scaleOf } from "../format/scale";
 import { Chart, saveOf } from "./chart";
 import { type Box, type CallNode, findNodes, flameBoxes, nodeAt, pathOf } from "./flame_model";
@@ -197,6 +197,6 @@ function FlameBox(props: BoxProps) {
 export function shorten(name: string, room: number): string {
 	if (name.length <= room) return name;
 	const python = /(?:^|\/)([^/]*\(\d+\): .*)$/.exec(name);
-	const text = python?.[1] ?? name;
+	const text = python?.[1] ?? moduleName(name);
 	return text.length <= room ? text : `${text.slice(0, room - 1)}…`;
 }
