@@ -20,9 +20,11 @@
  */
 #include "torch_bridge.h"
 #include "torch_collective.hpp"
+#include "torch_names.hpp"
 #include "torch_observer.hpp"
 #include "torch_payload.hpp"
 #include "torch_script.hpp"
+#include "torch_storages.hpp"
 
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
@@ -74,51 +76,6 @@ uint64_t attached_session()
 
 /* --- threads and names --------------------------------------------------------------------------------------------- */
 
-/* Ids of operator names by the address of the schema's name. An address may come to hold another name (an operator is
- * deregistered, its memory reused), so a hit counts only if the text is the same. A call of strcmp costs 5 ns in the
- * middle of a program; so the text is compared by words. It is a std::string's, aligned to words, so that a word with
- * one byte of it can be read whole. */
-constexpr size_t short_words = 4;
-struct alignas(64) name_entry {
-	const char *key; /* NULL: empty */
-	uint64_t last;   /* which bits of the last word are text or NUL */
-	uint64_t writes; /* which arguments the operator may write to */
-	uint32_t last_word;
-	uint32_t id;
-	union { /* the text with its NUL, padded with zeros */
-		uint64_t short_text[short_words];
-		uint64_t *long_text; /* owned */
-	};
-
-	bool is_long() const
-	{
-		return last_word >= short_words;
-	}
-	bool has_text(const char *name) const
-	{
-		const uint64_t *const words = OPS_UNLIKELY(is_long()) ? long_text : short_text;
-		uint64_t word;
-
-		for (uint32_t i = 0; i < last_word; i++) {
-			std::memcpy(&word, name + i * sizeof(word), sizeof(word));
-			if (word != words[i])
-				return false;
-		}
-		std::memcpy(&word, name + last_word * sizeof(word), sizeof(word));
-		return ((word ^ words[last_word]) & last) == 0;
-	}
-	void clear()
-	{
-		if (key && is_long())
-			std::free(long_text);
-		key = nullptr;
-	}
-};
-static_assert(sizeof(name_entry) == 64, "one cache line");
-constexpr size_t name_bits = 10;
-constexpr size_t name_count = size_t{1} << name_bits;
-constexpr size_t name_probes = 4; /* open addressing; what finds no place puts out the first */
-
 /* Programs give the same inputs again and again. Where in the block some of the last lists lie, by a hash of what they hold:
  * what lies there is compared before it is trusted, so a new block or session needs nothing to be forgotten. */
 constexpr size_t list_bits = 8;
@@ -126,7 +83,7 @@ constexpr size_t list_bits = 8;
 struct recorder {
 	ops_thread *thread;
 	uint64_t epoch; /* of the ids in `names` */
-	name_entry names[name_count + name_probes - 1];
+	name_table names;
 	uint16_t lists[size_t{1} << list_bits];
 };
 
@@ -137,8 +94,7 @@ pthread_key_t exit_key;
 
 void free_recorder(recorder *self)
 {
-	for (name_entry &entry : self->names)
-		entry.clear();
+	self->names.clear();
 	std::free(self);
 }
 
@@ -181,47 +137,6 @@ inline recorder *current_recorder()
 	return OPS_LIKELY(this_recorder != nullptr) ? this_recorder : make_recorder();
 }
 
-inline name_entry *first_place(recorder *self, const char *key)
-{
-	return &self->names[(reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15u) >> (64 - name_bits)];
-}
-
-void remember_name(recorder *self, const char *key, uint32_t id, uint64_t writes)
-{
-	name_entry *const first = first_place(self, key);
-	name_entry *entry = first;
-	const size_t bytes = std::strlen(key) + 1;
-	const size_t words = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
-	const bool is_long = words > short_words;
-
-	if (reinterpret_cast<uintptr_t>(key) % sizeof(uint64_t) != 0)
-		return;
-	auto *long_text = is_long ? static_cast<uint64_t *>(std::calloc(words, sizeof(uint64_t))) : nullptr;
-	if (is_long && !long_text)
-		return;
-	while (entry < first + name_probes - 1 && entry->key && entry->key != key)
-		entry++;
-	if (entry->key && entry->key != key)
-		entry = first;
-	entry->clear();
-	*entry = {};
-	entry->key = key;
-	entry->writes = writes;
-	entry->id = id;
-	entry->last_word = static_cast<uint32_t>(words - 1);
-	std::memset(&entry->last, 0xff, bytes - (words - 1) * sizeof(uint64_t));
-	if (is_long)
-		entry->long_text = long_text;
-	std::memcpy(is_long ? long_text : entry->short_text, key, bytes);
-}
-
-void forget_names(recorder *self, uint64_t epoch)
-{
-	for (name_entry &entry : self->names)
-		entry.clear();
-	self->epoch = epoch;
-}
-
 /* Which arguments an operator's schema says it writes to: bit i for argument i. */
 uint64_t find_writes(const RecordFunction &fn)
 {
@@ -245,13 +160,9 @@ struct operator_name {
 
 OPS_INLINE operator_name remembered_name(recorder *self, const char *name, uint64_t epoch)
 {
-	if (OPS_LIKELY(self->epoch == epoch)) {
-		const name_entry *const first = first_place(self, name);
-		for (const name_entry *entry = first; entry < first + name_probes && entry->key; entry++)
-			if (OPS_LIKELY(entry->key == name) && entry->has_text(name))
-				return {entry->id, entry->writes};
-	}
-	return {};
+	const name_entry *const entry = OPS_LIKELY(self->epoch == epoch) ? self->names.find(name) : nullptr;
+
+	return OPS_LIKELY(entry != nullptr) ? operator_name{entry->id, entry->writes} : operator_name{};
 }
 
 /* That of an operator that is not remembered. With overload names every operator comes here, for its name alone says too
@@ -264,13 +175,14 @@ OPS_COLD operator_name find_schema_name(recorder *self, const RecordFunction &fn
 		if (!schema)
 			return {};
 		if (self->epoch != epoch)
-			forget_names(self, epoch);
+			self->names.clear();
+		self->epoch = epoch;
 		const uint64_t writes = attached.options.profile_memory ? find_writes(fn) : 0;
 		const uint32_t id = attached.collector->intern(self->thread, name, std::strlen(name),
 		                                               overload ? schema->overload_name.data() : nullptr,
 		                                               overload ? schema->overload_name.size() : 0);
 		if (id && !overload)
-			remember_name(self, name, id, writes);
+			self->names.put(name, id, writes);
 		return {id, writes};
 	} catch (...) {
 		return {};
@@ -881,47 +793,6 @@ void *own_range_begin(const char *name, const char *args, size_t args_size, bool
 void own_range_end(void *range) noexcept
 {
 	delete static_cast<own_range *>(range);
-}
-
-/* --- storages ------------------------------------------------------------------------------------------------------- */
-
-using held_storage = c10::weak_intrusive_ptr<c10::StorageImpl>;
-
-c10::StorageImpl *storage_of(const void *impl, bool gradient)
-{
-	const auto *tensor = static_cast<const at::TensorImpl *>(impl);
-
-	if (gradient)
-		tensor = tensor->grad().unsafeGetTensorImpl(); /* the undefined tensor where there is none */
-	return tensor->has_storage() ? tensor->unsafe_storage().unsafeGetStorageImpl() : nullptr;
-}
-
-bool tensor_storage(const void *tensor, bool gradient, ops_storage *ret_storage) noexcept
-{
-	const c10::StorageImpl *memory = storage_of(tensor, gradient);
-
-	return memory && describe_storage(memory, false, ret_storage);
-}
-
-void *storage_hold(const void *tensor, bool gradient) noexcept
-{
-	c10::StorageImpl *memory = storage_of(tensor, gradient);
-
-	return memory ? held_storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(memory)).release() : nullptr;
-}
-
-bool storage_look(void *held, ops_storage *ret_storage) noexcept
-{
-	auto weak = held_storage::reclaim(static_cast<c10::StorageImpl *>(held));
-	const auto memory = weak.lock();
-
-	weak.release();
-	return memory && describe_storage(memory.get(), false, ret_storage);
-}
-
-void storage_drop(void *held) noexcept
-{
-	held_storage::reclaim(static_cast<c10::StorageImpl *>(held));
 }
 
 /* --- attach and detach ----------------------------------------------------------------------------------------------- */

@@ -54,10 +54,12 @@ def _sources() -> _Sources:
         files = (
             main / "torch_bridge.cpp",
             main / "torch_bridge.h",
+            main / "torch_collective.hpp",
+            main / "torch_names.hpp",
             main / "torch_observer.hpp",
             main / "torch_payload.hpp",
-            main / "torch_collective.hpp",
             main / "torch_script.hpp",
+            main / "torch_storages.hpp",
             include / "opstrobe" / "collector.h",
             include / "opstrobe" / "counters.h",
             include / "opstrobe" / "error.h",

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a thread has met of operators, by the address of their name: a table that is asked at every operator. Part of
+ * torch_bridge.cpp; knows nothing of sessions or blocks.
+ */
+#ifndef OPS_TORCH_NAMES_HPP
+#define OPS_TORCH_NAMES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include <opstrobe/collector.h>
+
+namespace {
+
+/* Ids of operator names by the address of the schema's name. An address may come to hold another name (an operator is
+ * deregistered, its memory reused), so a hit counts only if the text is the same. A call of strcmp costs 5 ns in the
+ * middle of a program; so the text is compared by words. It is a std::string's, aligned to words, so that a word with
+ * one byte of it can be read whole. */
+constexpr size_t short_words = 4;
+struct alignas(64) name_entry {
+	const char *key; /* NULL: empty */
+	uint64_t last;   /* which bits of the last word are text or NUL */
+	uint64_t writes; /* which arguments the operator may write to */
+	uint32_t last_word;
+	uint32_t id;
+	union { /* the text with its NUL, padded with zeros */
+		uint64_t short_text[short_words];
+		uint64_t *long_text; /* owned */
+	};
+
+	bool is_long() const
+	{
+		return last_word >= short_words;
+	}
+	bool has_text(const char *name) const
+	{
+		const uint64_t *const words = OPS_UNLIKELY(is_long()) ? long_text : short_text;
+		uint64_t word;
+
+		for (uint32_t i = 0; i < last_word; i++) {
+			std::memcpy(&word, name + i * sizeof(word), sizeof(word));
+			if (word != words[i])
+				return false;
+		}
+		std::memcpy(&word, name + last_word * sizeof(word), sizeof(word));
+		return ((word ^ words[last_word]) & last) == 0;
+	}
+	void clear()
+	{
+		if (key && is_long())
+			std::free(long_text);
+		key = nullptr;
+	}
+};
+static_assert(sizeof(name_entry) == 64, "one cache line");
+constexpr size_t name_bits = 10;
+constexpr size_t name_count = size_t{1} << name_bits;
+constexpr size_t name_probes = 4; /* open addressing; what finds no place puts out the first */
+
+struct name_table {
+	name_entry entries[name_count + name_probes - 1]; /* all zero: empty */
+
+	/* Where to look for it first. */
+	static size_t place_of(const char *key)
+	{
+		return (reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15u) >> (64 - name_bits);
+	}
+	/* NULL for a name that is not there. */
+	__attribute__((always_inline)) const name_entry *find(const char *name) const
+	{
+		const name_entry *const first = entries + place_of(name);
+
+		for (const name_entry *entry = first; entry < first + name_probes && entry->key; entry++)
+			if (OPS_LIKELY(entry->key == name) && entry->has_text(name))
+				return entry;
+		return nullptr;
+	}
+	void put(const char *key, uint32_t id, uint64_t writes);
+	void clear()
+	{
+		for (name_entry &entry : entries)
+			entry.clear();
+	}
+};
+
+/* Not one that cannot be compared by words, nor when memory is out. */
+inline void name_table::put(const char *key, uint32_t id, uint64_t writes)
+{
+	name_entry *const first = entries + place_of(key);
+	name_entry *entry = first;
+	const size_t bytes = std::strlen(key) + 1;
+	const size_t words = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+	const bool is_long = words > short_words;
+
+	if (reinterpret_cast<uintptr_t>(key) % sizeof(uint64_t) != 0)
+		return;
+	auto *long_text = is_long ? static_cast<uint64_t *>(std::calloc(words, sizeof(uint64_t))) : nullptr;
+	if (is_long && !long_text)
+		return;
+	while (entry < first + name_probes - 1 && entry->key && entry->key != key)
+		entry++;
+	if (entry->key && entry->key != key)
+		entry = first;
+	entry->clear();
+	*entry = {};
+	entry->key = key;
+	entry->writes = writes;
+	entry->id = id;
+	entry->last_word = static_cast<uint32_t>(words - 1);
+	std::memset(&entry->last, 0xff, bytes - (words - 1) * sizeof(uint64_t));
+	if (is_long)
+		entry->long_text = long_text;
+	std::memcpy(is_long ? long_text : entry->short_text, key, bytes);
+}
+
+} // namespace
+
+#endif
