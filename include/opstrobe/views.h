@@ -91,6 +91,7 @@ enum ops_diff_format { OPS_DIFF_JSON, OPS_DIFF_TEXT, OPS_DIFF_CSV, OPS_DIFF_MARK
 struct ops_diff_options {
 	enum ops_diff_format format;
 	double gate_ratio; /* what a step may take longer without being a regression; 0.03 is 3 % */
+	unsigned columns;  /* of the text's tables, 60 at least; 80 */
 };
 
 /* Whether steps take longer than before, and than their noise explains. */

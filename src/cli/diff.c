@@ -56,7 +56,7 @@ static int compare(const char *const paths[2], const struct ops_diff_options *op
 
 	if (done) {
 		code = ops_diff(base.workers[0].trace, experiment.workers[0].trace, options, &text, &size, &verdict, &error);
-		done = cli_print(code, text, size, ops_free_views, &error);
+		done = (options->format == OPS_DIFF_TEXT ? cli_print_folded : cli_print)(code, text, size, ops_free_views, &error);
 	}
 	if (done && options->format == OPS_DIFF_JSON)
 		putchar('\n');
@@ -82,5 +82,6 @@ int cli_diff(char **arguments)
 	if (chosen < 0 || !parse_gate(gate, &how.gate_ratio))
 		return CLI_EXIT_USAGE;
 	how.format = (enum ops_diff_format)chosen;
+	how.columns = cli_columns();
 	return compare(paths, &how, exit_on_regression);
 }

@@ -501,6 +501,25 @@ def test_spec_18_f25_no_steps_are_no_step(opstrobe, views):
     assert "no steps, 0.080 ms in all" in opstrobe("views", "worker.pt.trace.json").stdout
 
 
+def test_spec_13_names_of_stretches_are_short(opstrobe, tmp_path):
+    names = ["enumerate(DataLoader)#_Iter.__next__", "Optimizer.step#SGD.step", "enumerate(DataPipe)#Pipe"]
+    rows = [step(1, 0, 1000), *(op(name, 100 + 200 * i, 100) for i, name in enumerate(names)),
+            {**op("nn.Module: Linear_0", 800, 100, cat="python_function"), "args": {"Python id": 1, "Python module id": 0}},
+            ]  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps({"traceEvents": rows}))
+    text = opstrobe("diff", "a.json", "a.json").stdout
+    listed = [line.split()[0] for line in text.split("in the steps")[1].split("\n\n")[0].splitlines()[1:]]
+    assert listed == ["_Iter.__next__", "Optimizer.step", "Pipe", "Linear_0"]
+    found = json.loads(opstrobe("diff", "--format", "json", "a.json", "a.json").stdout)
+    assert "nn.Module: Linear_0" in json.dumps(found["children"])
+
+
+def test_a_trace_of_nothing_is_not_praised(opstrobe, views):
+    assert views([])["steps"]["rows"] == []
+    text = opstrobe("views", "worker.pt.trace.json").stdout
+    assert text == "0 events: nothing was recorded\n\nadvice\nnothing that a rule could check\n"
+
+
 def test_f26_spans_are_numbers(opstrobe, tmp_path):
     for stamp in (9, 10, 100):
         rows = [step(stamp, 0, 100), op(f"op {stamp}", 10, 50)]

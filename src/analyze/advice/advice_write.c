@@ -315,6 +315,8 @@ static void append_count(const struct style *style, const struct advice_report *
 	if (count)
 		ops_buffer_printf(style->out, "%zu finding%s, %zu of %zu rules checked\n", count, count == 1 ? "" : "s", checked,
 		                  advice_rule_count);
+	else if (!checked)
+		ops_buffer_append_text(style->out, "nothing that a rule could check\n");
 	else
 		ops_buffer_printf(style->out, "nothing to find fault with, %zu of %zu rules checked\n", checked,
 		                  advice_rule_count);

@@ -10,12 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/format.h"
 #include "analyze/result.h"
 #include "analyze/views/view_diff_write.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 #define ROWS_MAX 15
-#define NAME_WIDTH 40
+#define COLUMNS 80 /* where nobody says how many there are */
+#define COLUMNS_MIN 60
+#define BESIDE_NAMES 40 /* columns for numbers and between them */
+
+/* A page in the making. */
+struct page {
+	struct ops_buffer *out;
+	bool markdown;
+	size_t name_width;
+};
 
 static int64_t operator_ns(const struct view_diff_operator *operator, int side)
 {
@@ -40,24 +51,25 @@ static int compare(const void *a, const void *b)
 }
 
 /* A pipe would end a cell of markdown, and a line break the row. */
-static void append_name(struct ops_buffer *out, struct ops_string name, bool markdown)
+static void append_name(const struct page *page, struct ops_string name)
 {
-	size_t shown = name.size > NAME_WIDTH && !markdown ? NAME_WIDTH - 1 : name.size;
+	size_t length = ops_text_length(name);
+	struct ops_string shown = length > page->name_width && !page->markdown ? ops_text_prefix(name, page->name_width - 1) : name;
 
-	for (size_t i = 0; i < shown; i++) {
-		char c = (unsigned char)name.bytes[i] < ' ' ? ' ' : name.bytes[i];
+	for (size_t i = 0; i < shown.size; i++) {
+		char c = (unsigned char)shown.bytes[i] < ' ' ? ' ' : shown.bytes[i];
 
-		if (markdown && c == '|')
-			ops_buffer_append(out, "\\", 1);
-		ops_buffer_append(out, &c, 1);
+		if (page->markdown && c == '|')
+			ops_buffer_append(page->out, "\\", 1);
+		ops_buffer_append(page->out, &c, 1);
 	}
-	if (shown < name.size)
-		ops_buffer_append(out, "~", 1);
-	for (size_t i = shown + (shown < name.size); !markdown && i < NAME_WIDTH; i++)
-		ops_buffer_append(out, " ", 1);
+	if (shown.size < name.size)
+		ops_buffer_append(page->out, "~", 1);
+	if (!page->markdown && length < page->name_width)
+		ops_buffer_printf(page->out, "%*s", (int)(page->name_width - length), "");
 }
 
-static void append_row(struct ops_buffer *out, bool markdown, struct ops_string name, int64_t left_ns, int64_t right_ns)
+static void append_row(const struct page *page, struct ops_string name, int64_t left_ns, int64_t right_ns)
 {
 	char change[32] = "new";
 
@@ -65,23 +77,26 @@ static void append_row(struct ops_buffer *out, bool markdown, struct ops_string 
 		snprintf(change, sizeof(change), "%+.1f %%", 100 * ((double)right_ns / (double)left_ns - 1));
 	else if (!right_ns)
 		snprintf(change, sizeof(change), "0.0 %%");
-	ops_buffer_append_text(out, markdown ? "| " : "");
-	append_name(out, name, markdown);
-	ops_buffer_printf(out, markdown ? " | %.3f | %.3f | %s |\n" : " %11.3f %11.3f  %10s\n", (double)left_ns / 1e6,
-	                  (double)right_ns / 1e6, change);
+	ops_buffer_append_text(page->out, page->markdown ? "| " : "");
+	append_name(page, name);
+	ops_buffer_printf(page->out, page->markdown ? " | %.3f | %.3f | %s |\n" : " %11.3f %11.3f  %10s\n",
+	                  (double)left_ns / 1e6, (double)right_ns / 1e6, change);
 }
 
-static void append_head(struct ops_buffer *out, bool markdown, const char *what)
+static void append_head(const struct page *page, const char *what)
 {
-	if (markdown)
-		ops_buffer_printf(out, "\n| %s | base ms | new ms | change |\n|---|---:|---:|---:|\n", what);
+	ops_buffer_append_text(page->out, page->markdown ? "\n| " : "\n");
+	append_name(page, (struct ops_string){what, strlen(what)});
+	if (page->markdown)
+		ops_buffer_append_text(page->out, " | base ms | new ms | change |\n|---|---:|---:|---:|\n");
 	else
-		ops_buffer_printf(out, "\n%-*s %11s %11s  %10s\n", NAME_WIDTH, what, "base ms", "new ms", "change");
+		ops_buffer_printf(page->out, " %11s %11s  %10s\n", "base ms", "new ms", "change");
 }
 
-static void append_verdict(struct ops_buffer *out, const struct view_diff *diff, bool markdown)
+static void append_verdict(const struct page *page, const struct view_diff *diff)
 {
-	const char *bold = markdown ? "**" : "";
+	const char *bold = page->markdown ? "**" : "";
+	struct ops_buffer *out = page->out;
 
 	if (!diff->steps[0].steps || !diff->steps[1].steps) {
 		ops_buffer_printf(out, "%sno steps to compare%s\n", bold, bold);
@@ -96,19 +111,34 @@ static void append_verdict(struct ops_buffer *out, const struct view_diff *diff,
 }
 
 /* What has a place in either side's average step. */
-static void append_categories(struct ops_buffer *out, const struct view_diff *diff, bool markdown)
+static void append_categories(const struct page *page, const struct view_diff *diff)
 {
 	if (!diff->steps[0].steps || !diff->steps[1].steps)
 		return;
-	append_head(out, markdown, "a step's time");
+	append_head(page, "a step's time");
 	for (int i = 0; i < VIEW_TIME_COUNT; i++) {
 		const char *name = view_category_name((enum view_category)i);
 		int64_t left_ns = (int64_t)view_step_average_ns(&diff->views[0], (enum view_category)i);
 		int64_t right_ns = (int64_t)view_step_average_ns(&diff->views[1], (enum view_category)i);
 
 		if (left_ns || right_ns)
-			append_row(out, markdown, (struct ops_string){name, strlen(name)}, left_ns, right_ns);
+			append_row(page, (struct ops_string){name, strlen(name)}, left_ns, right_ns);
 	}
+}
+
+/* What says nothing beside others of its kind is left out (13): "Linear_0" of "nn.Module: Linear_0", "Optimizer.step" of
+ * "Optimizer.step#SGD.step". */
+static struct ops_string short_name(struct ops_string name)
+{
+	static const char *const prefixes[] = {"enumerate(DataLoader)#", "enumerate(DataPipe)#", "nn.Module: "};
+	const char *class_name = NULL;
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (ops_begins_with(name.bytes, name.size, prefixes[i]))
+			return (struct ops_string){name.bytes + strlen(prefixes[i]), name.size - strlen(prefixes[i])};
+	if (ops_begins_with(name.bytes, name.size, "Optimizer."))
+		class_name = memchr(name.bytes, '#', name.size);
+	return class_name ? (struct ops_string){name.bytes, (size_t)(class_name - name.bytes)} : name;
 }
 
 /* That of the side that has one. */
@@ -117,27 +147,28 @@ static struct ops_string name_of(const struct view_diff_pair *pair)
 	return pair->sides[strncmp(pair->sides[0].name.bytes, "Blank", 5) == 0].name;
 }
 
-void view_diff_write_text(const struct view_diff *diff, bool markdown, struct ops_buffer *out)
+void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t columns, struct ops_buffer *out)
 {
+	const struct page page = {out, markdown, (!columns ? COLUMNS : columns < COLUMNS_MIN ? COLUMNS_MIN : columns) - BESIDE_NAMES};
 	const struct view_diff_operator **order = ops_realloc_array(NULL, diff->operators.count + 1, sizeof(*order));
 
 	out->failed |= !order;
-	append_verdict(out, diff, markdown);
-	append_categories(out, diff, markdown);
+	append_verdict(&page, diff);
+	append_categories(&page, diff);
 	if (diff->pairs.count)
-		append_head(out, markdown, "in the steps");
+		append_head(&page, "in the steps");
 	for (size_t i = 0; i < diff->pairs.count && i < ROWS_MAX; i++) {
 		const struct view_diff_pair *pair = &diff->pairs.items[i];
 
-		append_row(out, markdown, name_of(pair), pair->sides[0].total_ns, pair->sides[1].total_ns);
+		append_row(&page, short_name(name_of(pair)), pair->sides[0].total_ns, pair->sides[1].total_ns);
 	}
-	append_head(out, markdown, "operators that changed most (self)");
+	append_head(&page, "operators that changed most (self)");
 	for (size_t i = 0; order && i < diff->operators.count; i++)
 		order[i] = &diff->operators.items[i];
 	if (order && diff->operators.count)
 		qsort(order, diff->operators.count, sizeof(*order), compare);
 	for (size_t i = 0; order && i < diff->operators.count && i < ROWS_MAX && change_ns(order[i]); i++)
-		append_row(out, markdown, order[i]->name, operator_ns(order[i], 0), operator_ns(order[i], 1));
+		append_row(&page, order[i]->name, operator_ns(order[i], 0), operator_ns(order[i], 1));
 	ops_free(order);
 }
 
@@ -190,7 +221,7 @@ enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *exp
 	else if (done && format == OPS_DIFF_CSV)
 		view_diff_write_csv(&diff, &out);
 	else if (done)
-		view_diff_write_text(&diff, format == OPS_DIFF_MARKDOWN, &out);
+		view_diff_write_text(&diff, format == OPS_DIFF_MARKDOWN, options ? options->columns : 0, &out);
 	out.failed |= !done;
 	code = ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 	if (!code && ret_verdict)

@@ -12,6 +12,6 @@ void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out);
 /* A row a stretch of the steps, and a row an operator. */
 void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out);
 /* As a table for people, or for a pull request. */
-void view_diff_write_text(const struct view_diff *diff, bool markdown, struct ops_buffer *out);
+void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t columns, struct ops_buffer *out);
 
 #endif
