@@ -365,12 +365,11 @@ static enum ops_code check_ranks(const struct analysis_run *run)
 /* Rows of a table beyond those asked for are not shown. */
 static enum ops_code cut(struct analysis_run *run)
 {
-	struct ops_json_slice limit = analysis_arg(run, "limit");
 	int64_t rows;
-	enum ops_code code = ops_json_slice_is(limit, "null") ? OPS_OK : analysis_count(run, "limit", &rows);
+	enum ops_code code = analysis_limit(run, &rows);
 
-	if (!code && !ops_json_slice_is(limit, "null"))
-		result_table_cut(&run->result.table, rows < 0 ? 0 : (size_t)rows);
+	if (!code && rows >= 0)
+		result_table_cut(&run->result.table, (size_t)rows);
 	return code;
 }
 

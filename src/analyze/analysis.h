@@ -41,6 +41,8 @@ struct ops_json_slice analysis_arg(const struct analysis_run *run, const char *n
 enum ops_code analysis_integer(const struct analysis_run *run, const char *name, int64_t *ret_value);
 /* A whole number that is not negative. */
 enum ops_code analysis_count(const struct analysis_run *run, const char *name, int64_t *ret_value);
+/* The option `limit`: a count, or -1 for null. */
+enum ops_code analysis_limit(const struct analysis_run *run, int64_t *ret_limit);
 enum ops_code analysis_number(const struct analysis_run *run, const char *name, double *ret_value);
 enum ops_code analysis_bool(const struct analysis_run *run, const char *name, bool *ret_value);
 /* Decoded, into a buffer of the caller's; null is empty. */

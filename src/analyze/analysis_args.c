@@ -49,6 +49,12 @@ enum ops_code analysis_count(const struct analysis_run *run, const char *name, i
 	return code || *ret_value >= 0 ? code : fail(run, name, "a whole number from 0 on");
 }
 
+enum ops_code analysis_limit(const struct analysis_run *run, int64_t *ret_limit)
+{
+	*ret_limit = -1;
+	return ops_json_slice_is(analysis_arg(run, "limit"), "null") ? OPS_OK : analysis_count(run, "limit", ret_limit);
+}
+
 enum ops_code analysis_number(const struct analysis_run *run, const char *name, double *ret_value)
 {
 	struct ops_json_slice value = analysis_arg(run, name);

@@ -395,15 +395,15 @@ enum ops_code analysis_diff_compare(struct analysis_run *run)
 	struct ops_json_writer *json = &run->result.json;
 	struct result_table table = {0};
 	bool whole = false, per_step = false;
-	int64_t limit = SUMMARY_NAMES;
+	int64_t limit;
 	enum ops_code code = analysis_bool(run, "use_short_name", &comparison.short_names);
 
 	if (!code)
 		code = analysis_bool(run, "per_step", &per_step);
 	if (!code)
 		code = analysis_bool(run, "whole", &whole);
-	if (!code && !ops_json_slice_is(analysis_arg(run, "limit"), "null"))
-		code = analysis_count(run, "limit", &limit);
+	if (!code)
+		code = analysis_limit(run, &limit);
 	if (!code)
 		code = compare(&comparison, by_change);
 	if (!code && whole) {
@@ -413,7 +413,7 @@ enum ops_code analysis_diff_compare(struct analysis_run *run)
 		write_sums(json, &comparison);
 		ops_json_key(json, "top_by_abs_diff_duration");
 		write_pairs(&table, &comparison, per_step);
-		result_table_cut(&table, limit < 0 ? 0 : (size_t)limit);
+		result_table_cut(&table, limit < 0 ? SUMMARY_NAMES : (size_t)limit);
 		table.total_rows = comparison.pairs.count;
 		result_table_json(&table, json);
 		ops_json_close(json, '}');
@@ -466,18 +466,16 @@ enum ops_code analysis_diff_ops(struct analysis_run *run)
 	static const char *const keys[FATES] = {"added", "deleted", "increased", "decreased", "unchanged"};
 	struct comparison comparison = {.run = run};
 	struct ops_json_writer *json = &run->result.json;
-	int64_t limit = INT64_MAX;
-	enum ops_code code = OPS_OK;
+	int64_t limit;
+	enum ops_code code = analysis_limit(run, &limit);
 
-	if (!ops_json_slice_is(analysis_arg(run, "limit"), "null"))
-		code = analysis_count(run, "limit", &limit);
 	if (!code)
 		code = compare(&comparison, by_name);
 	if (!code) {
 		ops_json_open(json, '{');
 		for (int fate = 0; fate < FATES; fate++) {
 			ops_json_key(json, keys[fate]);
-			write_fate(json, &comparison, (enum fate)fate, limit);
+			write_fate(json, &comparison, (enum fate)fate, limit < 0 ? INT64_MAX : limit);
 		}
 		ops_json_close(json, '}');
 	}

@@ -211,7 +211,7 @@ enum ops_code analysis_kernel_sequences(struct analysis_run *run)
 		code = analysis_count(run, "min_pattern_len", &min_length);
 	table = code ? NULL : analysis_table(run, rank);
 	if (!code && !(table && kernel_sequences_init(&sequences, table, (struct ops_string){name.bytes, name.size},
-	                                              min_length > 0 ? (uint64_t)min_length : 0)))
+	                                              (uint64_t)min_length)))
 		code = analysis_failed(run);
 	if (!code)
 		fill(&run->result.table, &sequences, &text);

@@ -263,12 +263,12 @@ enum ops_code analysis_operator_launches(struct analysis_run *run)
 {
 	const char *order[COLUMNS] = {NULL};
 	size_t *ranks = NULL, count = 0;
-	int64_t limit = -1;
+	int64_t limit;
 	enum ops_code code = read_order(run, order);
 	bool done = true;
 
-	if (!code && !ops_json_slice_is(analysis_arg(run, "limit"), "null"))
-		code = analysis_count(run, "limit", &limit);
+	if (!code)
+		code = analysis_limit(run, &limit);
 	if (!code)
 		code = analysis_ranks(run, &ranks, &count);
 	if (code)
