@@ -4,6 +4,7 @@
  */
 #include "base/json_walk.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,10 @@ bool ops_json_slice_number(struct ops_json_slice slice, double *ret_value)
 	if (strspn(text, "-+.0123456789eE") != slice.size) /* strtod knows more, such as 0x10 */
 		return false;
 	value = strtod(text, &end);
+	if (*end == '.') { /* a locale may have another point */
+		*end = localeconv()->decimal_point[0];
+		value = strtod(text, &end);
+	}
 	if (*end)
 		return false;
 	*ret_value = value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/json, the writing half: whatever goes in comes out as valid JSON and can be had back; numbers read back the same.
+ * base/json, mostly the writing half: whatever goes in comes out as valid JSON and can be had back; numbers read back the same.
  */
 #include <float.h>
 #include <inttypes.h>
@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_walk.h"
 #include "base/utf8.h"
 #include "comma.h"
 #include "failing.h"
@@ -375,10 +376,16 @@ static void doubles_are_short(void **state)
 	}
 }
 
-static void write_doubles(void)
+static void take_doubles(void)
 {
 	char out[64];
+	double value;
 
+	assert_true(ops_json_slice_number((struct ops_json_slice){"-2.5e3", 6}, &value));
+	assert_true(value == -2500);
+	assert_true(ops_json_slice_number((struct ops_json_slice){"\"0.125\"", 7}, &value));
+	assert_true(value == 0.125);
+	assert_false(ops_json_slice_number((struct ops_json_slice){"1.2.5", 5}, &value));
 	*ops_json_double_to(out, 0.1 + 0.2) = '\0';
 	assert_string_equal(out, "0.30000000000000004");
 	*ops_json_double_to(out, 1.5e300) = '\0';
@@ -388,7 +395,8 @@ static void write_doubles(void)
 static void doubles_ignore_the_locale(void **state)
 {
 	(void)state;
-	with_comma(write_doubles);
+	take_doubles();
+	with_comma(take_doubles);
 }
 
 int main(void)
