@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Loops of the user's functions: what one call of a function (or one step) calls at the same line by the same name again and
- * again ("round"). Rounds of the same call that overlap in time are one loop. Of loops in loops the outermost counts.
+ * again ("round"). Rounds of the same call that overlap in time are one loop. Of loops in loops the outermost counts. Several
+ * calls of one name at a line are one round as long as nothing says that the line began anew: `a.append(x); b.append(y)`.
  */
 #include <stdlib.h>
 
@@ -17,15 +18,29 @@
 
 struct round {
 	uint32_t parent;
-	uint32_t count;
+	uint32_t count;       /* of calls */
+	uint32_t visits;      /* of the line, in which they are */
+	uint32_t arrivals;    /* of these: from another line */
+	uint32_t last_visit, last_arrival;
 	uint32_t first;
 	int64_t start_ns, end_ns;
 	int64_t own_ns;       /* of the calls at this line */
 	int64_t backward_ns;
 };
 
+/* The line that a call is at, from the first thing that it called there. It is begun anew when the call comes to it from
+ * another, or calls that first thing once more. */
+struct visit {
+	uint32_t line;
+	uint32_t first_name;
+	uint32_t number;
+	uint32_t arrival; /* how often the call has come from another line, or to a line that nobody knows */
+};
+
 struct search {
 	struct view_map rounds_by_key;
+	struct view_map visits_by_call;
+	OPS_ARRAY(struct visit) visits;
 	struct view_map unbound;   /* by call of a function of the program's: rows of the tensor that it last went through */
 	struct view_map next_loop; /* by call: the loop that its next row may be in */
 	OPS_ARRAY(struct round) rounds;
@@ -54,14 +69,51 @@ static bool is_candidate(const struct advice *advice, uint32_t row)
 	       advice->events->name[advice->sites.items[advice->site[row]].frame] == advice->events->name[caller];
 }
 
+/* The visit that a row is in; NULL when memory is out. Without lines each call counts. */
+static const struct visit *visit_of(struct search *search, const struct advice *advice, uint32_t row)
+{
+	const struct ops_events *events = advice->events;
+	uint32_t line = events->call_line ? events->call_line[row] : 0;
+	uint32_t *index = view_map_slot(&search->visits_by_call, events->parent[row], (uint32_t)search->visits.count);
+	struct visit *visit;
+
+	if (!index)
+		return NULL;
+	if (*index == search->visits.count) {
+		visit = OPS_ARRAY_PUSH(&search->visits);
+		if (!visit)
+			return NULL;
+		*visit = (struct visit){.line = 0};
+	}
+	visit = &search->visits.items[*index];
+	if (!line || visit->line != line)
+		*visit = (struct visit){line, events->name[row], visit->number + 1, visit->arrival + 1};
+	else if (visit->first_name == events->name[row])
+		visit->number++;
+	return visit;
+}
+
+/* So many calls of the first name at a line make rounds of a loop within it, wherever the line itself is in one: fewer may
+ * as well be written out one behind the other. */
+#define INNER_ROUNDS_MIN 4
+
+static uint32_t rounds_of(const struct round *round)
+{
+	return round->arrivals > 1 && round->visits / INNER_ROUNDS_MIN < round->arrivals ? round->arrivals : round->visits;
+}
+
 static bool find_rounds(struct search *search, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
+		const struct visit *visit;
 		uint32_t *index;
 		struct round *round;
 
 		if (!is_candidate(advice, row))
 			continue;
+		visit = visit_of(search, advice, row);
+		if (!visit)
+			return false;
 		index = view_map_slot(&search->rounds_by_key, key_of(advice, row), (uint32_t)search->rounds.count);
 		if (!index)
 			return false;
@@ -74,6 +126,10 @@ static bool find_rounds(struct search *search, const struct advice *advice)
 		}
 		round = &search->rounds.items[*index];
 		round->count++;
+		round->visits += visit->number != round->last_visit;
+		round->arrivals += visit->arrival != round->last_arrival;
+		round->last_visit = visit->number;
+		round->last_arrival = visit->arrival;
 		round->end_ns = advice->events->end_ns[row];
 		round->own_ns = ops_sum(round->own_ns, advice_ns(advice, row));
 		round->backward_ns = ops_sum(round->backward_ns, advice->backward_ns[row]);
@@ -94,8 +150,8 @@ static int compare_rounds(const void *a, const void *b)
 
 static void add_round(struct advice_loop *loop, const struct round *round)
 {
-	loop->rounds = round->count > loop->rounds ? round->count : loop->rounds;
-	loop->least_count = round->count < loop->least_count ? round->count : loop->least_count;
+	loop->rounds = rounds_of(round) > loop->rounds ? rounds_of(round) : loop->rounds;
+	loop->least_count = rounds_of(round) < loop->least_count ? rounds_of(round) : loop->least_count;
 	loop->end_ns = round->end_ns > loop->end_ns ? round->end_ns : loop->end_ns;
 	loop->backward_ns = ops_sum(loop->backward_ns, round->backward_ns);
 	if (round->own_ns >= loop->row_ns) {
@@ -113,14 +169,14 @@ static bool join_rounds(struct search *search, struct advice *advice)
 	for (size_t i = 0; i < search->rounds.count; i++) {
 		const struct round *round = &search->rounds.items[i];
 
-		if (round->count < ROUNDS_MIN)
+		if (rounds_of(round) < ROUNDS_MIN)
 			continue;
 		if (!loop || loop->parent != round->parent || loop->end_ns <= round->start_ns) {
 			if (!view_map_slot(&search->next_loop, round->parent, (uint32_t)advice->loops.count) ||
 			    !(loop = OPS_ARRAY_PUSH(&advice->loops)))
 				return false;
 			*loop = (struct advice_loop){.parent = round->parent, .begin = round->first, .begin_count = round->count,
-			                             .least_count = round->count, .start_ns = round->start_ns};
+			                             .least_count = rounds_of(round), .start_ns = round->start_ns};
 		}
 		add_round(loop, round);
 		loop->span_ns = advice_cost_ns(advice, loop->start_ns, loop->end_ns);
@@ -285,6 +341,8 @@ bool advice_find_loops(struct advice *advice)
 	}
 	done = done && advice_find_recurrent(advice);
 	view_map_release(&search.rounds_by_key);
+	view_map_release(&search.visits_by_call);
+	OPS_ARRAY_RELEASE(&search.visits);
 	view_map_release(&search.next_loop);
 	view_map_release(&search.unbound);
 	OPS_ARRAY_RELEASE(&search.rounds);
