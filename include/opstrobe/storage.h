@@ -4,6 +4,9 @@
  * operator has beside its inputs a list of these: one for each of its tensors, those in lists included, in order, but for
  * tensors without memory (undefined, meta, empty). Together with the allocator's reports they tell which operator reads and
  * writes which allocation. A program may also say what it holds a storage for: ops_storage_role in record.h.
+ *
+ * A number of Python's among tensors (`x / 2`) has a tensor of its own for the one call, whose memory says nothing. In its
+ * place stands what number it is: address 0, and as `bytes` a digest of its value.
  */
 #ifndef OPSTROBE_STORAGE_H
 #define OPSTROBE_STORAGE_H
@@ -27,8 +30,8 @@ enum ops_role {
 #define OPS_STORAGE_BYTES_MAX (((uint64_t)1 << 44) - 1)
 
 struct ops_storage {
-	uint64_t address;           /* of its first byte, not 0 */
-	uint64_t bytes : 44;        /* at most OPS_STORAGE_BYTES_MAX */
+	uint64_t address;           /* of its first byte; 0 a number of Python's */
+	uint64_t bytes : 44;        /* at most OPS_STORAGE_BYTES_MAX; of a number its digest */
 	uint64_t device_type : 6;   /* c10::DeviceType */
 	uint64_t device_index : 8;  /* index + 1; 0 for the CPU */
 	uint64_t written : 1;       /* the operator's schema says that it writes to it */

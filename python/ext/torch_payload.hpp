@@ -290,6 +290,20 @@ OPS_INLINE bool describe_storage(const c10::StorageImpl *memory, bool written, o
 	return address != nullptr;
 }
 
+/* A number of Python's in the guise of a tensor: equal numbers have the same. */
+__attribute__((noinline)) void describe_number(ops_storage *storage)
+{
+	uint64_t parts[2] = {0, 0}, digest = storage->bytes; /* a complex number has two */
+
+	std::memcpy(parts, reinterpret_cast<const void *>(storage->address),
+	            storage->bytes < sizeof(parts) ? storage->bytes : sizeof(parts));
+	for (const uint64_t part : parts) {
+		digest = (digest ^ part) * 0x9e3779b97f4a7c15u;
+		digest ^= digest >> 29;
+	}
+	*storage = {0, digest & OPS_STORAGE_BYTES_MAX, 0, 0, 0, OPS_ROLE_NONE, 0};
+}
+
 OPS_INLINE char *put_storage(const place &to, char *at, const at::TensorImpl *tensor, bool written)
 {
 	const c10::StorageImpl *const memory = tensor->unsafe_storage().unsafeGetStorageImpl();
@@ -297,6 +311,8 @@ OPS_INLINE char *put_storage(const place &to, char *at, const at::TensorImpl *te
 
 	if (!memory || !describe_storage(memory, written, &storage))
 		return at;
+	if (OPS_UNLIKELY(tensor->is_wrapped_number()) && !written && memory->device().is_cpu())
+		describe_number(&storage);
 	if (OPS_UNLIKELY(static_cast<size_t>(at - to.low) < sizeof(storage)))
 		return nullptr;
 	at -= sizeof(storage);

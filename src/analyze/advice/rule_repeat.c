@@ -1,24 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The same operator on the same values, again in the same step. Values are numbered: what an operator allocates or writes has
- * the number of that operator on those inputs, so that chains repeat as a whole; memory that changes hands gets a new one.
- * That takes shapes (with the scalars) and the storages behind tensors, hence shapes and memory recorded.
+ * The same operator on the same values, again in the same step; or in each step, where they come of numbers alone: a mask, a
+ * table of positions. Values are numbered: what an operator allocates or writes has the number of that operator on those
+ * inputs, so that chains repeat as a whole; memory that changes hands gets a new one. That takes shapes (with the scalars) and
+ * the storages behind tensors, hence shapes and memory recorded.
  */
+#include <stdio.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
+/* What a storage holds. */
+struct value {
+	uint64_t number;
+	uint32_t made_by; /* the operator that made it of numbers alone, as long as nobody has told of it; OPS_NONE */
+	bool constant;    /* it comes of such operators: it is the same whenever that is done again */
+};
+
+/* Views, one of the other, that the last operators took of a storage: `table[:, 0::2] = x` writes by such a chain. */
+struct chain {
+	uint64_t address;
+	uint64_t key;
+};
+
+#define CHAINS 4 /* of so many storages at once: the one that is written to, and those that are read for it */
+
 struct numbering {
-	struct view_map values;  /* storage to index into `numbers` */
-	OPS_ARRAY(uint64_t) numbers;
-	struct view_map seen;    /* what was computed in this step */
+	struct view_map slots;     /* storage to index into `values` */
+	OPS_ARRAY(struct value) values;
+	struct view_map seen;      /* what was computed in this step */
+	struct view_map constants; /* in which step a constant was made first, or MANY */
+	struct chain chains[CHAINS];
+	bool learning;             /* the first time through the rows: which constants there are */
 	uint8_t *random;
-	uint8_t *makes;          /* by name: makes a tensor of numbers alone */
-	int64_t *in_calls;       /* by row: time of the repeated operators in it */
+	uint8_t *makes;            /* by name: makes a tensor of numbers alone */
+	uint8_t *views;            /* by name: its result is part of its input */
+	int64_t *in_calls;         /* by row: time of the repeated operators in it */
 	int64_t ns;
 	uint64_t repeated;
-	uint64_t fresh;          /* the last number given to what nobody computed */
-	size_t next;             /* memory record */
+	uint64_t each_step;        /* of them: constants */
+	uint64_t fresh;            /* the last number given to what nobody computed */
+	size_t next;               /* memory record */
 };
+
+#define MANY (OPS_NONE - 1)
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
@@ -26,28 +51,32 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return a ^ a >> 29;
 }
 
-static bool set_value(struct numbering *numbering, uint64_t address, uint64_t number)
+static bool set_value(struct numbering *numbering, uint64_t address, struct value value)
 {
-	uint32_t *slot = view_map_slot(&numbering->values, address, (uint32_t)numbering->numbers.count);
-	uint64_t *value;
+	uint32_t *slot = view_map_slot(&numbering->slots, address, (uint32_t)numbering->values.count);
+	struct value *added;
 
 	if (!slot)
 		return false;
-	if (*slot < numbering->numbers.count) {
-		numbering->numbers.items[*slot] = number;
+	if (*slot < numbering->values.count) {
+		numbering->values.items[*slot] = value;
 		return true;
 	}
-	value = OPS_ARRAY_PUSH(&numbering->numbers);
-	if (value)
-		*value = number;
-	return value != NULL;
+	added = OPS_ARRAY_PUSH(&numbering->values);
+	if (added)
+		*added = value;
+	return added != NULL;
 }
 
-static uint64_t value_of(const struct numbering *numbering, uint64_t address)
+static struct value value_of(const struct numbering *numbering, const struct ops_storage *storage)
 {
-	uint32_t slot = view_map_find(&numbering->values, address);
+	uint32_t slot;
 
-	return slot == OPS_NONE ? address : numbering->numbers.items[slot];
+	/* A number of Python's is told by its digest. */
+	if (!storage->address)
+		return (struct value){storage->bytes, OPS_NONE, true};
+	slot = view_map_find(&numbering->slots, storage->address);
+	return slot == OPS_NONE ? (struct value){storage->address, OPS_NONE, false} : numbering->values.items[slot];
 }
 
 /* Whether a tensor is all of its storage: of two views of one storage nobody says whether they are of the same part. */
@@ -61,10 +90,12 @@ static bool is_whole(const struct advice *advice, uint32_t row, const struct ops
 		return true; /* without memory */
 	if (!ops_event_storage(advice->trace, row, (*i)++, &storage))
 		return false;
-	return ops_product(advice_input_elements(input), (int64_t)advice_dtype_bytes(input->dtype)) >= (int64_t)storage.bytes;
+	return !storage.address ||
+	       ops_product(advice_input_elements(input), (int64_t)advice_dtype_bytes(input->dtype)) >= (int64_t)storage.bytes;
 }
 
-static bool are_whole(const struct advice *advice, uint32_t row)
+/* Whether all tensors are, but for the first `but`. */
+static bool are_whole(const struct advice *advice, uint32_t row, size_t but)
 {
 	struct ops_string list = ops_trace_inputs(advice->trace, advice->events->inputs[row]);
 	struct ops_input_cursor cursor = ops_inputs_open(list.bytes, list.size), items;
@@ -73,7 +104,7 @@ static bool are_whole(const struct advice *advice, uint32_t row)
 	size_t i = 0;
 
 	while (whole && ops_inputs_next(&cursor, &input)) {
-		whole = is_whole(advice, row, &input, &i);
+		whole = is_whole(advice, row, &input, &i) || i <= but;
 		if (input.tag == OPS_INPUT_TENSOR_LIST)
 			for (items = ops_input_items(&input); whole && ops_inputs_next(&items, &item);)
 				whole = is_whole(advice, row, &item, &i);
@@ -82,62 +113,131 @@ static bool are_whole(const struct advice *advice, uint32_t row)
 }
 
 /* Operator, shapes and scalars, values; 0 when that does not say all. */
-static uint64_t key_of(const struct numbering *numbering, const struct advice *advice, uint32_t row, bool *ret_writes)
+static uint64_t key_of(const struct numbering *numbering, const struct advice *advice, uint32_t row, bool *ret_writes,
+                       bool *ret_constant)
 {
-	uint64_t key = mix(advice->events->name[row] + 1, advice->events->inputs[row]);
+	uint64_t key = mix(advice->events->name[row] + 1, advice->events->inputs[row]), part = 0;
 	struct ops_storage storage;
 	size_t i = 0;
 
 	*ret_writes = false;
+	*ret_constant = true;
 	if (advice->events->inputs[row] == OPS_NONE)
 		return 0;
 	for (; ops_event_storage(advice->trace, row, i, &storage); i++) {
-		key = mix(key, value_of(numbering, storage.address));
+		struct value value = value_of(numbering, &storage);
+
+		key = mix(key, value.number);
+		*ret_constant &= value.constant;
 		*ret_writes |= storage.written;
+		/* It writes to a part, and it is known to which. */
+		for (size_t k = 0; !i && storage.written && k < CHAINS; k++)
+			if (numbering->chains[k].address == storage.address)
+				part = numbering->chains[k].key;
 	}
-	return (i || numbering->makes[advice->events->name[row]]) && are_whole(advice, row) ? key | 1 : 0;
+	if (!i && !numbering->makes[advice->events->name[row]])
+		return 0;
+	return are_whole(advice, row, part ? 1 : 0) ? mix(key, part) | 1 : 0;
+}
+
+/* Chains end with the first operator that is no view. */
+static void follow_views(struct numbering *numbering, const struct advice *advice, uint32_t row)
+{
+	uint64_t key = mix(advice->events->name[row] + 1, advice->events->inputs[row]);
+	struct ops_storage storage;
+	struct chain *free = NULL;
+
+	if (!numbering->views[advice->events->name[row]] || advice->events->inputs[row] == OPS_NONE ||
+	    !ops_event_storage(advice->trace, row, 0, &storage) || !storage.address) {
+		for (size_t k = 0; k < CHAINS; k++)
+			numbering->chains[k] = (struct chain){0};
+		return;
+	}
+	for (size_t k = 0; k < CHAINS; k++) {
+		struct chain *chain = &numbering->chains[k];
+
+		if (chain->address == storage.address) {
+			chain->key = mix(chain->key, key);
+			return;
+		}
+		free = !free && !chain->address ? chain : free;
+	}
+	/* A view of what was a view before is of nobody knows what. */
+	if (free && are_whole(advice, row, 0))
+		*free = (struct chain){storage.address, key};
 }
 
 /* What is allocated and freed until `time_ns`: by the operator at `row` its results, by anyone else something new. */
-static bool follow_memory(struct numbering *numbering, const struct advice *advice, int64_t time_ns, uint64_t key)
+static bool follow_memory(struct numbering *numbering, const struct advice *advice, int64_t time_ns, struct value result)
 {
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
 	uint64_t nth = 0;
 
 	for (; numbering->next < count && records[numbering->next].time_ns <= time_ns; numbering->next++) {
-		uint64_t number = key && records[numbering->next].bytes > 0 ? mix(key, ++nth) : --numbering->fresh;
+		struct value value = {--numbering->fresh, OPS_NONE, false};
 
-		if (!set_value(numbering, records[numbering->next].address, number))
+		if (result.number && records[numbering->next].bytes > 0)
+			value = (struct value){mix(result.number, ++nth), result.made_by, result.constant};
+		if (!set_value(numbering, records[numbering->next].address, value))
 			return false;
 	}
 	return true;
 }
 
-static bool write_values(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t key)
+/* A constant that is written into a constant makes another one, of the same operator. */
+static bool write_values(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t key, bool constant)
 {
 	struct ops_storage storage;
 
-	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++)
-		if (storage.written && !set_value(numbering, storage.address, mix(key, ~i)))
+	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
+		struct value value = {mix(key, ~i), constant ? value_of(numbering, &storage).made_by : OPS_NONE, constant};
+
+		if (storage.written && !set_value(numbering, storage.address, value))
 			return false;
+	}
 	return true;
 }
 
 /* Calls in one another from the program's function that repeats it down to the operator. */
 #define DEPTH_MAX 128
 
-/* At its line; when another call of the same function computed it before, at the lines of the calls that lead to this one,
- * too, up to the function that both come from: any of them may be the one that should not be. */
-static void tell(struct numbering *numbering, struct advice *advice, uint32_t row, uint32_t before, struct advice_tally *tally)
+static void add(struct numbering *numbering, struct advice *advice, uint32_t row, struct advice_tally *tally)
 {
 	int64_t ns = advice_claim(advice, row);
-	uint32_t last = advice->site[row], call = advice->caller[row];
 
 	numbering->ns = ops_sum(numbering->ns, ns);
 	numbering->in_calls[row] = advice_ns(advice, row);
 	numbering->repeated++;
 	advice_tally_add(tally, advice, row, ns);
+}
+
+/* What made its inputs of numbers alone has been done in vain, too. */
+static void add_makers(struct numbering *numbering, struct advice *advice, uint32_t row, struct advice_tally *tally)
+{
+	struct ops_storage storage;
+
+	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
+		uint32_t slot = storage.address ? view_map_find(&numbering->slots, storage.address) : OPS_NONE;
+		struct value *value = slot == OPS_NONE ? NULL : &numbering->values.items[slot];
+
+		if (value && value->made_by != OPS_NONE && advice_counts(advice, value->made_by) &&
+		    !advice_is_claimed(advice, value->made_by))
+			add(numbering, advice, value->made_by, tally);
+		if (value)
+			value->made_by = OPS_NONE;
+	}
+}
+
+/* At its line; when another call of the same function computed it before, at the lines of the calls that lead to this one,
+ * too, up to the function that both come from: any of them may be the one that should not be. */
+static void tell(struct numbering *numbering, struct advice *advice, uint32_t row, uint32_t before, struct advice_tally *tally)
+{
+	int64_t ns = ops_sum(advice_left_ns(advice, row), advice_backward_left_ns(advice, row));
+	uint32_t last = advice->site[row], call = advice->caller[row];
+
+	add(numbering, advice, row, tally);
+	add_makers(numbering, advice, row, tally);
 	/* A row stands behind all that it is in: what began before the first time holds both. */
 	for (int i = 0; i < DEPTH_MAX && call != OPS_NONE && call > before; i++, call = advice->caller[call]) {
 		if (advice->site[call] == OPS_NONE || advice->site[call] == last)
@@ -147,32 +247,74 @@ static void tell(struct numbering *numbering, struct advice *advice, uint32_t ro
 	}
 }
 
-static bool take(struct numbering *numbering, struct advice *advice, uint32_t row, struct advice_tally *tally)
+/* In how many steps a constant is made. False when memory is out. */
+static bool learn(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t key)
 {
-	uint64_t key;
-	uint32_t *before;
-	bool writes, random = numbering->random[advice->events->name[row]] != 0;
+	uint32_t *step = view_map_slot(&numbering->constants, key, advice->step_of[row]);
 
-	if (!follow_memory(numbering, advice, advice->events->start_ns[row], 0))
-		return false;
-	key = key_of(numbering, advice, row, &writes);
-	if (random || !key)
-		key = --numbering->fresh;
-	if (!follow_memory(numbering, advice, advice->events->end_ns[row], key))
-		return false;
-	if (writes)
-		return write_values(numbering, advice, row, key);
-	/* What makes a tensor of numbers may make one to be written into. */
-	random |= numbering->makes[advice->events->name[row]] != 0;
-	if (random || !advice_counts(advice, row) || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_ROW_LOOP)))
+	if (step && *step != advice->step_of[row])
+		*step = MANY;
+	return step != NULL;
+}
+
+/* An operator that has its results, and may have had them before. */
+static bool look_up(struct numbering *numbering, struct advice *advice, uint32_t row, uint64_t key, bool constant,
+                    struct advice_tally *tally)
+{
+	uint32_t *before;
+
+	if (!advice_counts(advice, row) || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_ROW_LOOP)))
 		return true; /* a loop over rows is told of as a whole */
-	/* Once a step is no repetition. */
+	if (numbering->learning)
+		return !constant || learn(numbering, advice, row, key);
 	before = view_map_slot(&numbering->seen, mix(key, advice->step_of[row]), row);
 	if (!before)
 		return false;
-	if (*before != row && !advice_is_claimed(advice, row))
+	if (advice_is_claimed(advice, row))
+		return true;
+	if (*before != row)
 		tell(numbering, advice, row, *before, tally);
+	else if (constant && view_map_find(&numbering->constants, key) == MANY) {
+		/* Once a step is no repetition but of what no step changes. */
+		numbering->each_step++;
+		tell(numbering, advice, row, row, tally);
+	}
 	return true;
+}
+
+static bool take(struct numbering *numbering, struct advice *advice, uint32_t row, struct advice_tally *tally)
+{
+	uint64_t key;
+	bool writes, constant, makes = numbering->makes[advice->events->name[row]] != 0;
+	bool random = numbering->random[advice->events->name[row]] != 0;
+
+	if (!follow_memory(numbering, advice, advice->events->start_ns[row], (struct value){0, OPS_NONE, false}))
+		return false;
+	key = key_of(numbering, advice, row, &writes, &constant);
+	follow_views(numbering, advice, row);
+	constant &= !random && key;
+	if (random || !key)
+		key = --numbering->fresh;
+	if (!follow_memory(numbering, advice, advice->events->end_ns[row], (struct value){key, makes ? row : OPS_NONE, constant}))
+		return false;
+	if (writes && !write_values(numbering, advice, row, key, constant))
+		return false;
+	/* What makes a tensor of numbers may make one to be written into. */
+	return random || makes || (writes && !constant) || look_up(numbering, advice, row, key, constant, tally);
+}
+
+static bool go_through(struct numbering *numbering, struct advice *advice, struct advice_tally *tally, bool learning)
+{
+	bool done = true;
+
+	numbering->learning = learning;
+	numbering->next = 0;
+	numbering->values.count = 0;
+	view_map_release(&numbering->slots);
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
+			done = take(numbering, advice, row, tally);
+	return done;
 }
 
 /* A call of Python's in which nearly all operators are repeated is itself repeated: the outermost of them. */
@@ -204,35 +346,42 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	                                       "*exponential*", "*item*", "*_local_scalar*", "aten::empty*", "*_set_*", NULL};
 	static const char *const making[] = {"aten::arange", "aten::linspace", "aten::zeros", "aten::ones", "aten::full", "aten::eye",
 	                                     "aten::tril_indices", "aten::triu_indices", "aten::scalar_tensor", NULL};
-	struct numbering numbering = {.random = advice_names(advice, patterns), .makes = advice_names(advice, making)};
+	static const char *const views[] = {"aten::select", "aten::slice", "aten::narrow", "aten::unsqueeze", "aten::transpose",
+	                                    "aten::diagonal", NULL};
+	struct numbering numbering = {.random = advice_names(advice, patterns), .makes = advice_names(advice, making),
+	                              .views = advice_names(advice, views)};
 	struct advice_tally tally = {0};
-	bool done = numbering.random && numbering.makes && advice_tally_init(&tally, advice);
+	char each_step[96] = "";
+	bool done = numbering.random && numbering.makes && numbering.views && advice_tally_init(&tally, advice);
 
 	numbering.in_calls = ops_alloc_zeroed(advice->events->count + 1, sizeof(*numbering.in_calls));
 	done = done && numbering.in_calls;
 
-	for (uint32_t row = 0; done && row < advice->events->count; row++)
-		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
-			done = take(&numbering, advice, row, &tally);
+	done = done && go_through(&numbering, advice, &tally, true) && go_through(&numbering, advice, &tally, false);
 	for (uint32_t row = (uint32_t)advice->events->count; done && row-- > 0;)
 		if (advice->events->parent[row] != OPS_NONE)
 			numbering.in_calls[advice->events->parent[row]] = ops_sum(numbering.in_calls[advice->events->parent[row]],
 			                                                          numbering.in_calls[row]);
 	if (done)
 		claim_calls(&numbering, advice, &tally);
+	if (numbering.each_step)
+		snprintf(each_step, sizeof(each_step), ", or (%s of them) of numbers alone in each step",
+		         advice_average(advice, numbering.each_step).text);
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)numbering.ns, .confidence = ADVICE_LIKELY},
 	                                 "%s operators a step compute what the same operator has computed of the same values in "
-	                                 "the same step, in %.3f ms (%.1f %%). Gain: all of that, with the backward pass and "
+	                                 "the same step%s, in %.3f ms (%.1f %%). Gain: all of that, with the backward pass and "
 	                                 "the calls that do nothing else.",
-	                                 advice_average(advice, numbering.repeated).text,
+	                                 advice_average(advice, numbering.repeated).text, each_step,
 	                                 advice_step_ms(advice, (double)numbering.ns),
 	                                 advice_percent(advice, (double)numbering.ns));
-	view_map_release(&numbering.values);
+	view_map_release(&numbering.slots);
+	view_map_release(&numbering.constants);
 	view_map_release(&numbering.seen);
-	OPS_ARRAY_RELEASE(&numbering.numbers);
 	ops_free(numbering.random);
 	ops_free(numbering.makes);
+	ops_free(numbering.views);
+	OPS_ARRAY_RELEASE(&numbering.values);
 	ops_free(numbering.in_calls);
 	advice_tally_release(&tally);
 	return done;
