@@ -189,6 +189,7 @@ struct advice {
 	int64_t *backward_own_taken_ns; /* by row: what rules took of its backward pass, apart from what is below */
 	int64_t *backward_taken_ns; /* by row: what of `backward_ns` is taken, of it and below */
 	int64_t *backward_ns;  /* by row: what the backward pass spends on what was made in it */
+	uint32_t *forward;     /* by row that the engine runs: the operator that it is the backward pass of, OPS_NONE */
 	int64_t *engine_ns;    /* by row that runs a backward pass: what the engine takes besides for each of its nodes */
 	int64_t *operator_ns;  /* by row: time of the outermost operators in it */
 	int64_t *claimed_ns;   /* by row: what is taken of it and below */
@@ -343,6 +344,8 @@ static inline bool advice_is_explained(int64_t taken_ns, int64_t span_ns)
 /* Where the time of a user's function itself goes: the line of it that calls most often, or its first. OPS_NONE for what is
  * no function of the user's. */
 uint32_t advice_own_site(const struct advice *advice, uint32_t row);
+/* The row right below the program's function that holds a part of the engine's work: where backward() is called. */
+uint32_t advice_calling_row(const struct advice *advice, uint32_t row);
 /* The innermost row around each memory record; OPS_NONE. Freed with ops_free; NULL when memory is out. */
 uint32_t *advice_memory_rows(const struct advice *advice);
 

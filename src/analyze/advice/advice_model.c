@@ -116,14 +116,12 @@ static bool place_row(struct advice *advice, uint32_t row, uint8_t *known)
 }
 
 /* Forward operators by backward node, from the arrows between them. */
-static uint32_t *find_forwards(const struct advice *advice)
+static void find_forwards(const struct advice *advice)
 {
-	uint32_t *forward = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*forward));
+	uint32_t *forward = advice->forward;
 	size_t count;
 	const struct ops_link *links = ops_trace_links(advice->trace, &count);
 
-	if (!forward)
-		return NULL;
 	memset(forward, 0xff, (advice->events->count + 1) * sizeof(*forward));
 	for (size_t i = 0; i < count; i++) {
 		uint32_t to = links[i].to, parent = advice->events->parent[to];
@@ -136,7 +134,6 @@ static uint32_t *find_forwards(const struct advice *advice)
 		if (links[i].from < to)
 			forward[to] = links[i].from;
 	}
-	return forward;
 }
 
 /* A function's own time has no line. Most likely it is spent where it calls most: in its loop. */
@@ -159,8 +156,9 @@ static bool find_busiest_lines(struct advice *advice)
 	return true;
 }
 
-static bool find_places(struct advice *advice, const uint32_t *forward)
+static bool find_places(struct advice *advice)
 {
+	const uint32_t *forward = advice->forward;
 	uint8_t *known = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
 	bool done = known != NULL;
 
@@ -173,6 +171,20 @@ static bool find_places(struct advice *advice, const uint32_t *forward)
 	}
 	ops_free(known);
 	return done && find_busiest_lines(advice);
+}
+
+/* Python of torch's between the program and its engine. */
+#define DEPTH_MAX 16
+
+uint32_t advice_calling_row(const struct advice *advice, uint32_t row)
+{
+	uint32_t caller = advice->caller[row];
+
+	for (int i = 0; i < DEPTH_MAX && caller != OPS_NONE && advice_own_site(advice, caller) == OPS_NONE; i++) {
+		row = caller;
+		caller = advice->caller[caller];
+	}
+	return row;
 }
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
@@ -234,8 +246,10 @@ static void find_engine_times(struct advice *advice)
 }
 
 /* From the last row to the first: children stand behind their parents. */
-static void sum_up(struct advice *advice, const uint32_t *forward)
+static void sum_up(struct advice *advice)
 {
+	const uint32_t *forward = advice->forward;
+
 	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
 		uint32_t parent = advice->events->parent[row];
 
@@ -292,34 +306,34 @@ static bool allocate(struct advice *advice)
 	if (advice->own_site)
 		memset(advice->own_site, 0xff, strings * sizeof(*advice->own_site));
 	advice->backward_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_ns));
+	advice->forward = ops_realloc_array(NULL, count, sizeof(*advice->forward));
 	advice->engine_ns = ops_alloc_zeroed(count, sizeof(*advice->engine_ns));
 	advice->operator_ns = ops_alloc_zeroed(count, sizeof(*advice->operator_ns));
 	return advice->ns && advice->self_ns && advice->lost_ns && advice->device_ns && advice->step_of && advice->site &&
 	       advice->caller && advice->zone && advice->claimed && advice->taken_ns &&
 	       advice->self_taken_ns && advice->claimed_ns && advice->backward_own_taken_ns && advice->backward_taken_ns &&
-	       advice->own_site && advice->backward_ns && advice->engine_ns && advice->operator_ns;
+	       advice->own_site && advice->backward_ns && advice->forward && advice->engine_ns && advice->operator_ns;
 }
 
 bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report)
 {
-	uint32_t *forward = NULL;
 	bool done;
 
 	*advice = (struct advice){.report = report, .trace = trace, .events = ops_trace_events(trace)};
 	done = ops_views_init(&advice->views, trace) && allocate(advice) && advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
-	done = done && advice_take_out_waits(advice) && advice_find_steps(advice) &&
-	       (forward = find_forwards(advice)) && find_places(advice, forward);
-	done = done && find_zones(advice) && advice_idle_find(advice) && advice_charge_device(advice);
+	done = done && advice_take_out_waits(advice) && advice_find_steps(advice);
+	if (done)
+		find_forwards(advice);
+	done = done && find_places(advice) && find_zones(advice) && advice_idle_find(advice) && advice_charge_device(advice);
 	if (done) {
 		find_engine_times(advice);
-		sum_up(advice, forward);
+		sum_up(advice);
 		done = advice_find_loops(advice);
 		find_needs(advice);
 		advice_find_faults(advice);
 	}
-	ops_free(forward);
 	return done;
 }
 
@@ -349,6 +363,7 @@ void advice_release(struct advice *advice)
 	ops_free(advice->backward_taken_ns);
 	ops_free(advice->own_site);
 	ops_free(advice->backward_ns);
+	ops_free(advice->forward);
 	ops_free(advice->engine_ns);
 	ops_free(advice->operator_ns);
 }

@@ -28,6 +28,7 @@
 	X(rows)           \
 	X(small)          \
 	X(double)         \
+	X(passes)         \
 	X(graph)          \
 	X(growth)         \
 	X(no_grad)        \

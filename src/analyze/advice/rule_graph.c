@@ -15,21 +15,6 @@ struct passes {
 	uint32_t *row;   /* the call of the program's that holds the pass */
 };
 
-/* Python of torch's between the program and its engine. */
-#define DEPTH_MAX 16
-
-/* The row right below the program's function that holds the engine's work: where backward() is called. */
-static uint32_t calling_row(const struct advice *advice, uint32_t row)
-{
-	uint32_t caller = advice->caller[row];
-
-	for (int i = 0; i < DEPTH_MAX && caller != OPS_NONE && advice_own_site(advice, caller) == OPS_NONE; i++) {
-		row = caller;
-		caller = advice->caller[caller];
-	}
-	return row;
-}
-
 static void count(struct passes *passes, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -75,7 +60,7 @@ static bool report(struct passes *passes, struct advice *advice, const struct ad
 		first = first ? first : passes->nodes[i];
 		last = passes->nodes[i];
 		/* A step's own nodes are left. */
-		advice_tally_add(&tally, advice, calling_row(advice, passes->row[i]),
+		advice_tally_add(&tally, advice, advice_calling_row(advice, passes->row[i]),
 		                 (int64_t)((double)passes->ns[i] * (1 - (double)added / (double)passes->nodes[i])));
 	}
 	done = done && (!added ||

@@ -134,6 +134,50 @@ static void gives_nodes_the_time_between(void **state)
 	ops_free_advice(json);
 }
 
+/* Four nodes of 12 us with what is between them, in each of two passes. */
+static void add_passes(struct device_trace *trace, double us)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		device_trace_add(trace, "python_function", "<built-in method run_backward of torch._C._EngineBase>", 1, 1,
+		                 us + 10 + 100 * pass, 48, "\"Python id\": 2, \"Python parent id\": 1");
+		for (int i = 0; i < 4; i++) {
+			char number[32];
+
+			snprintf(number, sizeof(number), "\"Sequence number\": %d", 9 - i);
+			device_trace_add(trace, "cpu_op", "autograd::engine::evaluate_function: MulBackward0", 1, 1,
+			                 us + 11 + 100 * pass + 12 * i, 10, number);
+		}
+	}
+}
+
+/* What torch.autograd.grad is asked for twice is no sum. */
+static void finds_graphs_gone_through_again(void **state)
+{
+	(void)state;
+	for (int asks = 0; asks < 2; asks++) {
+		struct device_trace trace;
+		char *json;
+
+		open_trace(&trace, "\"threads\": 1");
+		for (int step = 0; step < STEPS; step++) {
+			double us = 10 + 1000 * step;
+
+			device_trace_step(&trace, step, us, 900);
+			device_trace_add(&trace, "python_function", "train.py(3): train", 1, 1, us + 5, 800, "\"Python id\": 1");
+			add_passes(&trace, us);
+			if (asks)
+				device_trace_add(&trace, "python_function", "torch/autograd/__init__.py(400): grad", 1, 1, us + 500, 9,
+				                 "\"Python id\": 3, \"Python parent id\": 1");
+		}
+		json = device_trace_advise(&trace);
+		if (asks)
+			assert_true(finding_ms(json, "retained-graph") < 0);
+		else
+			assert_float_equal(finding_ms(json, "retained-graph"), 4 * 0.0118, 0.0001);
+		ops_free_advice(json);
+	}
+}
+
 static void finds_slow_first_steps(void **state)
 {
 	struct device_trace trace;
@@ -216,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_denormals), cmocka_unit_test(finds_memory_near_its_limit),
 	                                   cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
 	                                   cmocka_unit_test(gives_nodes_the_time_between),
+	                                   cmocka_unit_test(finds_graphs_gone_through_again),
 	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(takes_out_waits),
 	                                   cmocka_unit_test(survives_failures)};
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parts of a graph that are gone through more than once in a step: backward(retain_graph=True) for each of several losses, or
+ * for a loss that is not detached from another model. Each run of a node but the last is work that one pass would have done,
+ * or that nobody asked for. A node is known by its number, which each thread that runs forward passes counts up.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+struct passes {
+	struct view_map last; /* by step, thread and number of a node: where it ran last */
+	uint8_t *differs;     /* by steady step: gradients of gradients, or gradients that are asked for one by one */
+	uint32_t *optimizers; /* by row: optimizer steps so far */
+	struct advice_tally tally;
+	uint64_t again;
+	bool apart;           /* an optimizer steps between passes: they have aims of their own */
+};
+
+/* With gradients of gradients a node runs once for each order; and what torch.autograd.grad returns for several outputs in
+ * turn, a Jacobian or gradients to be weighed against each other, is no sum. */
+static void find_steps(struct passes *passes, const struct advice *advice, const uint8_t *which)
+{
+	uint32_t optimizers = 0;
+
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t from = advice->forward[row];
+
+		optimizers += advice->views.parts[row] == VIEW_OPTIMIZER;
+		passes->optimizers[row] = optimizers;
+		if (advice_counts(advice, row) && (which[advice->events->name[row]] ||
+		                                   (from != OPS_NONE && (advice->zone[from] & ADVICE_IN_BACKWARD))))
+			passes->differs[advice->step_of[row]] = 1;
+	}
+}
+
+/* False when memory is out. */
+static bool add(struct passes *passes, struct advice *advice, uint32_t row)
+{
+	int64_t number = advice->events->sequence_nr[row];
+	uint64_t key = (uint64_t)advice->step_of[row] << 32 | advice->events->forward_thread[row];
+	uint32_t *last, before;
+
+	if (number < 0 || !advice_counts(advice, row) || passes->differs[advice->step_of[row]] ||
+	    !advice_text_starts(advice_name(advice, row), "autograd::engine::"))
+		return true;
+	last = view_map_slot(&passes->last, key * 0x9e3779b97f4a7c15u ^ (uint64_t)number, row);
+	if (!last)
+		return false;
+	before = *last;
+	*last = row;
+	if (before == row || advice_is_claimed(advice, before))
+		return true;
+	passes->again++;
+	passes->apart |= passes->optimizers[before] != passes->optimizers[row];
+	advice_tally_add(&passes->tally, advice, advice_calling_row(advice, before), advice_node_ns(advice, before));
+	advice_claim(advice, before);
+	return true;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	static const char *const patterns[] = {"*: grad", "*autograd/functional.py(*", NULL};
+	size_t count = advice->events->count + 1;
+	struct passes passes = {.differs = ops_alloc_zeroed(advice->views.steps.count + 1, 1),
+	                        .optimizers = ops_alloc_zeroed(count, sizeof(*passes.optimizers))};
+	uint8_t *which = advice_names(advice, patterns);
+	bool done = passes.differs && passes.optimizers && which && advice_tally_init(&passes.tally, advice);
+
+	if (done)
+		find_steps(&passes, advice, which);
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		done = add(&passes, advice, row);
+	done = done && advice_report_add(advice, rule, &passes.tally,
+	                                 (struct advice_gain){.ns = (double)passes.tally.ns,
+	                                                      .confidence = passes.apart ? ADVICE_UNSURE : ADVICE_LIKELY},
+	                                 "%s nodes a step run that run once more in a later pass, %.3f ms (%.1f %%)%s. "
+	                                 "Gain: all runs but the last of each.",
+	                                 advice_average(advice, passes.again).text,
+	                                 advice_step_ms(advice, (double)passes.tally.ns),
+	                                 advice_percent(advice, (double)passes.tally.ns),
+	                                 passes.apart ? ", with an optimizer's step in between" : "");
+	view_map_release(&passes.last);
+	ops_free(passes.differs);
+	ops_free(passes.optimizers);
+	ops_free(which);
+	advice_tally_release(&passes.tally);
+	return done;
+}
+
+const struct advice_rule advice_rule_passes = {
+	.id = "retained-graph",
+	.title = "A graph is gone through more than once",
+	.explanation = "backward(retain_graph=True) keeps the graph, and its memory, for another pass: what several losses have in common "
+		       "is gone through for each of them, and what a loss was not detached from for nothing.",
+	.advice = "Add the losses up and call backward once; hand on x.detach() where another model's output is only an input (a "
+		  "discriminator's). Check: as many backward nodes as forward operators.",
+	.code = "sum(losses).backward()         # in place of loss.backward(retain_graph=True) for each\n"
+		"fake = generator(noise)\n"
+		"loss = criterion(discriminator(fake.detach()))",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
+	.severity_max = ADVICE_HIGH,
+	.check = check,
+};
