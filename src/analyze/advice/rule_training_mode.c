@@ -2,6 +2,9 @@
  *
  * Serving and evaluation by a model in training mode: dropout draws random numbers, and batch norms compute and keep averages,
  * for a backward pass that never comes. It is slower, and the answers are wrong besides.
+ *
+ * Where the program trains, too, it is evaluation when gradients are off and nothing that has a backward pass reads what came
+ * of it: a generator's samples, or a teacher's answers, are meant to be noisy. Who reads what is told by storages.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -26,33 +29,133 @@ static bool has_backward(const struct advice *advice)
 	return false;
 }
 
+struct modes {
+	uint8_t *which;
+	struct view_map pass_of; /* storage to the forward pass that it came of */
+	uint8_t *trains;         /* by row of a forward pass: training reads what comes of it */
+	size_t next;             /* memory record */
+	struct advice_tally tally;
+	int64_t ns;              /* of the operators; in the tally also at the lines of the calls that lead to them */
+	uint64_t operators, norms;
+	bool serves;             /* there is no backward pass in the trace */
+};
+
+/* The outermost call of a module around an operator, or the function that calls it. */
+static uint32_t pass_around(const struct advice *advice, uint32_t row)
+{
+	uint32_t pass = advice->caller[row];
+
+	for (uint32_t at = pass; at != OPS_NONE; at = advice->events->parent[at])
+		if (advice_text_starts(advice_name(advice, at), "nn.Module: "))
+			pass = at;
+	return pass;
+}
+
+/* An outermost operator that runs as in training, without gradients. */
+static bool is_candidate(const struct modes *modes, const struct advice *advice, uint32_t row)
+{
+	uint8_t kind = modes->which[advice->events->name[row]];
+
+	return kind && advice_counts(advice, row) && !advice_is_claimed(advice, row) &&
+	       (modes->serves || advice->events->sequence_nr[row] < 0) && trains(advice, row, arguments[kind]);
+}
+
+/* What an operator allocates came of the pass as well; what anyone else does, of none. */
+static bool follow_memory(struct modes *modes, const struct advice *advice, int64_t time_ns, uint32_t pass)
+{
+	size_t count;
+	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
+
+	for (; modes->next < count && records[modes->next].time_ns <= time_ns; modes->next++) {
+		uint32_t *slot = view_map_slot(&modes->pass_of, records[modes->next].address, OPS_NONE);
+
+		if (!slot)
+			return false;
+		*slot = records[modes->next].bytes > 0 ? pass : OPS_NONE;
+	}
+	return true;
+}
+
+static bool follow(struct modes *modes, const struct advice *advice, uint32_t row)
+{
+	uint32_t pass = is_candidate(modes, advice, row) ? pass_around(advice, row) : OPS_NONE;
+	struct ops_storage storage;
+
+	if (!follow_memory(modes, advice, advice->events->start_ns[row], OPS_NONE))
+		return false;
+	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
+		uint32_t from = view_map_find(&modes->pass_of, storage.address);
+
+		if (from == OPS_NONE)
+			continue;
+		modes->trains[from] |= advice->backward_ns[row] > 0;
+		pass = from;
+	}
+	return follow_memory(modes, advice, advice->events->end_ns[row], pass);
+}
+
+/* Which passes training reads: of operators whose node runs, and in turn of backward passes. */
+static bool find_readers(struct modes *modes, const struct advice *advice)
+{
+	bool done = true;
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		if (advice_is_operator(advice, row) && !(advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_BACKWARD)))
+			done = follow(modes, advice, row);
+	return done;
+}
+
+static void add_operators(struct modes *modes, struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		size_t argument = arguments[modes->which[advice->events->name[row]]];
+		uint32_t pass;
+		int64_t ns;
+
+		if ((advice->zone[row] & ADVICE_IN_OPERATOR) || !is_candidate(modes, advice, row))
+			continue;
+		pass = modes->serves ? OPS_NONE : pass_around(advice, row);
+		if (pass != OPS_NONE && modes->trains[pass])
+			continue;
+		modes->operators++;
+		modes->norms += argument == 5;
+		/* A batch norm that has its averages still scales: half of what it reads and writes stays. */
+		ns = argument == 5 ? advice_take(advice, row, 0.5 * advice_work_share(advice, row)) : advice_claim(advice, row);
+		modes->ns = ops_sum(modes->ns, ns);
+		advice_tally_add_calls(&modes->tally, advice, row, ns);
+	}
+}
+
+static bool report(struct modes *modes, struct advice *advice, const struct advice_rule *rule)
+{
+	return !modes->operators ||
+	       advice_report_add(advice, rule, &modes->tally,
+	                         (struct advice_gain){.ns = (double)modes->ns, .confidence = ADVICE_LIKELY, .always = true,
+	                                              .severity = ADVICE_MEDIUM},
+	                         "%s dropouts and %s batch norms a step run as in training, %s. Gain: all of the time of dropouts, "
+	                         "half of the norms'.",
+	                         advice_average(advice, modes->operators - modes->norms).text, advice_average(advice, modes->norms).text,
+	                         modes->serves ? "in a program without a backward pass"
+	                                       : "without gradients, and nothing that trains reads what comes of it");
+}
+
 static bool check(struct advice *advice, const struct advice_rule *rule)
 {
-	uint8_t *which = advice_names(advice, patterns);
-	struct advice_tally tally = {0};
-	uint64_t norms = 0;
-	bool done = which && advice_tally_init(&tally, advice), serves = !has_backward(advice);
+	struct modes modes = {.which = advice_names(advice, patterns), .serves = !has_backward(advice)};
+	bool done = modes.which && advice_tally_init(&modes.tally, advice);
 
-	for (uint32_t row = 0; done && serves && row < advice->events->count; row++) {
-		uint8_t kind = which[advice->events->name[row]];
-
-		if (!kind || !advice_counts(advice, row) || (advice->zone[row] & ADVICE_IN_OPERATOR) || advice_is_claimed(advice, row) ||
-		    !trains(advice, row, arguments[kind]))
-			continue;
-		norms += arguments[kind] == 5;
-		/* A batch norm that has its averages still scales: half of what it reads and writes stays. */
-		advice_tally_add(&tally, advice, row, arguments[kind] == 5 ? advice_take(advice, row, 0.5 * advice_work_share(advice, row))
-		                                      : advice_claim(advice, row));
+	modes.trains = ops_alloc_zeroed(advice->events->count + 1, 1);
+	done = done && modes.trains;
+	if (done && (modes.serves || (advice->has & ADVICE_NEEDS_STORAGES && advice->has & ADVICE_NEEDS_MEMORY))) {
+		done = modes.serves || find_readers(&modes, advice);
+		if (done)
+			add_operators(&modes, advice);
 	}
-	done = done && (!tally.events ||
-	                advice_report_add(advice, rule, &tally,
-	                                  (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY, .always = true,
-	                                                       .severity = ADVICE_MEDIUM},
-	                                  "%s dropouts and %s batch norms a step run as in training, in a program without a "
-	                                  "backward pass. Gain: all of the time of dropouts, half of the norms'.",
-	                                  advice_average(advice, tally.events - norms).text, advice_average(advice, norms).text));
-	advice_tally_release(&tally);
-	ops_free(which);
+	done = done && report(&modes, advice, rule);
+	view_map_release(&modes.pass_of);
+	advice_tally_release(&modes.tally);
+	ops_free(modes.trains);
+	ops_free(modes.which);
 	return done;
 }
 
