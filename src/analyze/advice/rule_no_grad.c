@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs for a backward pass that never comes: evaluation and serving without no_grad. While gradients are on, an operator
- * carries autograd's counter of nodes; the counter moves on with each node, and a backward pass runs them by number.
+ * Graphs for a backward pass that never comes: evaluation and serving without no_grad, a teacher's answers, validation beside
+ * training. While gradients are on, an operator carries autograd's counter of nodes; the counter moves on with each node, and a
+ * backward pass runs them by number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +15,14 @@
 
 struct graphs {
 	uint32_t *backward_of; /* by steady step: nodes that ran */
-	uint32_t *made_of;
+	uint32_t *made_of;     /* where none ran */
 	uint8_t *kept_in;      /* by steady step: its graph is held on to, which rule_growth.c tells of */
 	bool trains;           /* there is a backward pass somewhere */
 	int64_t *view_ns;      /* of views, each */
 	size_t view_count;
 	double node_ns;
-	double ns;             /* of all nodes that were made in vain */
+	uint64_t nodes;        /* that were made in vain, with their time */
+	double ns;
 };
 
 /* To make a node, to keep its inputs and to let go of both takes this share of what a view takes, which makes an output and a
@@ -84,7 +86,9 @@ static void count(struct graphs *graphs, const struct advice *advice, const uint
 			continue;
 		graphs->kept_in[advice->step_of[row]] |= (advice->zone[row] & ADVICE_KEPT) != 0;
 		graphs->backward_of[advice->step_of[row]] += (advice->zone[row] & ADVICE_IN_BACKWARD) != 0;
-		if (views[advice->events->name[row]])
+		/* A backward pass takes views without making nodes. */
+		if (views[advice->events->name[row]] && advice->events->sequence_nr[row] >= 0 &&
+		    !(advice->zone[row] & ADVICE_IN_BACKWARD))
 			graphs->view_ns[graphs->view_count++] = advice_ns(advice, row);
 		if (!(advice->zone[row] & ADVICE_IN_OPERATOR) && (!quickest_ns || advice_ns(advice, row) < quickest_ns))
 			quickest_ns = advice_ns(advice, row);
@@ -94,7 +98,8 @@ static void count(struct graphs *graphs, const struct advice *advice, const uint
 	                                     : NODE_OF_OPERATOR * (double)quickest_ns;
 }
 
-/* Outermost operators behind which the counter stands higher; the nodes go to their places. */
+/* Outermost operators behind which the counter stands higher; the nodes go to their places. Where a step has a backward pass
+ * those are left out of which it ran a part. */
 static void tally_nodes(struct graphs *graphs, const struct advice *advice, struct advice_tally *tally)
 {
 	uint32_t last = OPS_NONE;
@@ -104,14 +109,16 @@ static void tally_nodes(struct graphs *graphs, const struct advice *advice, stru
 
 		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) ||
 		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_BACKWARD | ADVICE_IN_OPTIMIZER | ADVICE_IN_LOADER)) ||
-		    graphs->backward_of[advice->step_of[row]] || graphs->kept_in[advice->step_of[row]])
+		    graphs->kept_in[advice->step_of[row]])
 			continue;
-		if (last != OPS_NONE && advice->events->track[last] == advice->events->track[row] &&
+		if (last != OPS_NONE && advice->backward_ns[last] == 0 && advice->events->track[last] == advice->events->track[row] &&
 		    advice->events->sequence_nr[last] >= 0 &&
 		    (nodes = ops_difference(advice->events->sequence_nr[row], advice->events->sequence_nr[last])) > 0 && nodes < 64) {
 			advice_tally_add_calls(tally, advice, last, (int64_t)((double)nodes * graphs->node_ns));
 			graphs->ns += (double)nodes * graphs->node_ns;
-			graphs->made_of[advice->step_of[last]] += (uint32_t)nodes;
+			graphs->nodes += (uint64_t)nodes;
+			if (!graphs->backward_of[advice->step_of[last]])
+				graphs->made_of[advice->step_of[last]] += (uint32_t)nodes;
 		}
 		last = row;
 	}
@@ -123,7 +130,6 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	uint8_t *views = advice_names(advice, patterns);
 	struct graphs graphs = {0};
 	struct advice_tally tally = {0};
-	uint64_t nodes = 0;
 	double bytes = 0;
 	char faults[96] = "";
 	bool done = views && init(&graphs, advice) && advice_tally_init(&tally, advice);
@@ -131,21 +137,19 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	if (done) {
 		count(&graphs, advice, views);
 		tally_nodes(&graphs, advice, &tally);
-		for (size_t i = 0; i < advice->views.steps.count; i++)
-			nodes += graphs.made_of[i];
 		bytes = kept_bytes(&graphs, advice);
 		if (bytes * advice->fault_ns > 0)
 			snprintf(faults, sizeof(faults), ", %.3f ms for page faults on the %s MB that they keep",
 			         advice_step_ms(advice, bytes * advice->fault_ns), advice_number(advice_step_ms(advice, bytes)).text);
 		/* It costs memory more than time: worth a word whatever the gain, unless the backward pass of these steps may
 		 * just be missing. */
-		if (advice_per_step(advice, nodes) >= NODES_MIN)
+		if (advice_per_step(advice, graphs.nodes) >= NODES_MIN)
 			done = advice_report_add(advice, rule, &tally,
 			                         (struct advice_gain){.ns = graphs.ns + bytes * advice->fault_ns, .confidence = ADVICE_LIKELY,
 			                                              .always = !graphs.trains, .severity = ADVICE_MEDIUM},
-			                         "%s nodes of a graph are made a step, in steps without a backward pass. Gain: %.2f us "
+			                         "%s nodes of a graph are made a step that no backward pass runs. Gain: %.2f us "
 			                         "for each, by what a view takes here%s, and more where the memory that they keep is missing elsewhere.",
-			                         advice_average(advice, nodes).text, graphs.node_ns / 1000, faults);
+			                         advice_average(advice, graphs.nodes).text, graphs.node_ns / 1000, faults);
 	}
 	ops_free(views);
 	ops_free(graphs.backward_of);
