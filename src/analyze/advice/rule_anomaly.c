@@ -18,7 +18,7 @@ static bool is_anomaly(const struct advice *advice, uint32_t row, uint8_t which)
 
 static bool check(struct advice *advice, const struct advice_rule *rule)
 {
-	static const char *const patterns[] = {"*set_detect_anomaly.__init__", "*format_stack", "*is_nonzero", "*isnan", "*any",
+	static const char *const patterns[] = {"*detect_anomaly.__init__", "*format_stack", "*is_nonzero", "*isnan", "*any",
 	                                       NULL};
 	static const uint8_t kinds[] = {0, SWITCH, STACK, SEARCH, SEARCH, SEARCH};
 	uint8_t *which = advice_names(advice, patterns);

@@ -78,7 +78,8 @@ static bool find(struct growing *growing, const struct advice *advice)
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		int64_t first, all;
 
-		if (which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(advice, row) &&
+		/* A chain may go on from step to step, through those that are not steady. */
+		if (which[advice->events->name[row]] && !advice_is_claimed(advice, row) &&
 		    sizes(advice, row, &first, &all))
 			done = add_link(growing, advice, row, first, all);
 	}
@@ -97,7 +98,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		const struct chain *chain = &growing.chains.items[link->chain];
 
 		/* What is left to copy is what there is in the end, once. */
-		if (chain->links >= CHAIN_MIN && chain->copied > chain->last)
+		if (advice_counts(advice, link->row) && chain->links >= CHAIN_MIN && chain->copied > chain->last)
 			advice_tally_add(&tally, advice, link->row,
 			                 advice_take(advice, link->row, 1 - (double)chain->last / (double)chain->copied));
 	}

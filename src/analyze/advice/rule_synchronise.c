@@ -14,21 +14,44 @@ static const char *const figures[] = {
 	"aten::max", "aten::min", "aten::amax", "aten::amin", "aten::median", "aten::any", "aten::all", "aten::isnan", "aten::isinf",
 	"aten::isfinite", "aten::eq", "aten::ne", "aten::gt", "aten::lt", "aten::ge", "aten::le", "aten::to", NULL};
 
-/* Where the program itself computes a figure at a line that reads values: without the read there is no use for it. */
+/* Calls in one another between a line and its operator. */
+#define WRAPPERS_MAX 6
+
+/* The row that a line's function itself calls for an operator, by way of torch's own Python at most: Tensor.norm, torch.norm.
+ * OPS_NONE for what a module or another package does. */
+static uint32_t called_for(const struct advice *advice, uint32_t row)
+{
+	static const char *const wrappers[] = {"<built-in *", "*torch/functional.py(*", "*torch/_tensor.py(*", NULL};
+	uint32_t function = advice->events->name[advice->sites.items[advice->site[row]].frame];
+
+	for (int i = 0; i < WRAPPERS_MAX; i++) {
+		uint32_t parent = advice->events->parent[row];
+
+		if (parent == OPS_NONE || advice->events->name[parent] == function)
+			return parent == OPS_NONE ? OPS_NONE : row;
+		if (!advice_text_like(advice_name(advice, parent), wrappers))
+			return OPS_NONE;
+		row = parent;
+	}
+	return OPS_NONE;
+}
+
+/* Where the program itself computes a figure at a line that reads values: without the read there is no use for it. With
+ * Python's call of it. */
 static bool add_figures(struct advice *advice, struct advice_tally *tally)
 {
 	uint8_t *which = advice_names(advice, figures);
 
 	for (uint32_t row = 0; which && row < advice->events->count; row++) {
-		uint32_t site = advice->site[row], caller = advice->caller[row], call = advice->events->parent[row];
+		uint32_t site = advice->site[row], call;
 
-		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || site == OPS_NONE || caller == OPS_NONE ||
+		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || site == OPS_NONE ||
 		    !tally->costs[site].count || advice->claimed[row] ||
-		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP)) ||
-		    advice->events->name[advice->sites.items[site].frame] != advice->events->name[caller])
+		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP)))
 			continue;
-		/* With Python's call of it. */
-		call = call != caller && advice->site[call] == site ? call : row;
+		call = called_for(advice, row);
+		if (call == OPS_NONE || advice->claimed[call])
+			continue;
 		advice_tally_add(tally, advice, call, advice_left_ns(advice, call));
 		advice_claim(advice, call);
 	}
