@@ -13,13 +13,14 @@ RULE = "repeated-work"
 class Rotary(nn.Module):
     def __init__(self, width, kept):
         super().__init__()
-        self.width, self.known = width, self.tables(128) if kept else None
+        self.width = width
+        self.known = self.tables(128) if kept else None
 
     def tables(self, length):
         half = torch.arange(0, self.width, 2).float() / self.width
         angle = torch.outer(torch.arange(length).float(), 1.0 / 10000**half)
         angle = torch.cat([angle, angle], -1)
-        return angle.cos() * 1.0, angle.sin() * 1.0
+        return angle.cos(), angle.sin()
 
     def forward(self, x):
         cos, sin = self.known or self.tables(x.shape[-2])  # planted
