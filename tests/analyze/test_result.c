@@ -121,7 +121,7 @@ static void test_tables_of_ranks(void **state)
 	result_release(&result);
 	result_init(&result);
 	ops_json_raw(&result.json, differ, strlen(differ));
-	assert_written(&result, OPS_ANALYSIS_TEXT, "0:\na\n\n3:\nb\n");
+	assert_written(&result, OPS_ANALYSIS_TEXT, "0:\na\n(no rows)\n\n3:\nb\n(no rows)\n");
 	result_release(&result);
 }
 
