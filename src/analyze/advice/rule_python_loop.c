@@ -18,8 +18,8 @@ static bool is_explained(const struct advice_loop *loop)
 	return !loop->reads && taken_ns > all_ns / 50 && loop->taken_calls >= loop->rounds / 2;
 }
 
-/* Rounds that need each other, with more operators than a recurrent cell has (an LSTM's, written out, some fifteen), are a model that is called in turn: a sampler, a
- * decoder. That is no loop to be said at once. */
+/* Rounds that need each other, with more operators than a recurrent cell has (an LSTM's, written out, some fifteen), are a model
+ * that is called in turn: a sampler, a decoder. That is no loop to be said at once. */
 #define CELL_OPERATORS 20
 
 static bool is_sequence(const struct advice_loop *loop)
