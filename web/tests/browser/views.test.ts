@@ -295,7 +295,9 @@ describe.runIf(shared)("two traces", () => {
 		const last = server.traces.at(-1)!;
 		const worker = wanted.workers.at(-1)!;
 		await tab.page.getByRole("searchbox", { name: "Filter the rows" }).fill(worker);
-		await tab.page.getByRole("link", { name: "Show in the timeline" }).first().click();
+		const links = tab.page.getByRole("link", { name: "Show in the timeline" });
+		await expect.poll(() => links.count()).toBe(wanted.ops[worker]!.length);
+		await links.first().click();
 		await tab.page.waitForFunction((id) => location.hash.startsWith(`#/timeline/${id}`), last.id);
 		await tab.close();
 		await server.stop();
