@@ -25,6 +25,8 @@ export class Minimap {
 	private readonly stop: (() => void)[] = [];
 	private frame = 0;
 	private stale = true;
+	/** The tiles that the backdrop shows. */
+	private shown: (Tile | undefined)[] = [];
 	/** What is dragged: an edge of the window, or the window, held at a share of its length. */
 	private drag: { edge: "from" | "to" } | { share: number } | undefined;
 
@@ -37,7 +39,14 @@ export class Minimap {
 		this.tracks = stripsOf(state);
 		this.stop.push(
 			effect(() => {
-				follow(theme, state.colorMode, state.arrived, this.width, state.hits);
+				follow(theme, state.colorMode, this.width, state.hits);
+				this.stale = true;
+				this.schedule();
+			}),
+			effect(() => {
+				follow(state.arrived);
+				// While one zooms, tiles come that are of no concern here; all boxes of the trace take longer than a frame.
+				if (!this.tiles().some((tile, i) => tile && tile !== this.shown[i])) return;
 				this.stale = true;
 				this.schedule();
 			}),
@@ -66,6 +75,10 @@ export class Minimap {
 		return this.tracks.flatMap((track) =>
 			bandsOf(track).map((band) => ({ track: track.id, level, index: 0, band })),
 		);
+	}
+
+	private tiles(): (Tile | undefined)[] {
+		return this.wanted().map(({ track, level, index, band }) => this.state.tiles.get(track, level, index, band));
 	}
 
 	private schedule(): void {
@@ -100,6 +113,7 @@ export class Minimap {
 
 	private paintBackdrop(scale: number): void {
 		const context = this.backdrop.getContext("2d")!;
+		this.shown = this.tiles();
 		context.setTransform(scale, 0, 0, scale, 0, 0);
 		context.fillStyle = cssColor("--surface");
 		context.fillRect(0, 0, this.width.value, MINIMAP);
