@@ -8,10 +8,11 @@ communicate. All run in the same two processes, one after the other. `python ran
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import json
-import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -62,6 +63,7 @@ def _measure(program: suite.Program, rank: int, rounds: int, folder: pathlib.Pat
 
 
 def _work(rank: int, folder: str, rounds: int) -> None:
+    faulthandler.enable()
     torch.set_num_threads(1)
     store = torch.distributed.FileStore(f"{folder}/store", RANKS)
     torch.distributed.init_process_group(
@@ -74,19 +76,25 @@ def _work(rank: int, folder: str, rounds: int) -> None:
         _record(program, rank, own)
         if not program.healthy:
             _measure(program, rank, rounds, own)
-    # The ranks end by files, and without what a process does at its end: Gloo's threads may still be at work (torch 2.13),
-    # and a thread that is torn down at work aborts its process.
-    (pathlib.Path(folder) / f"done-{rank}").touch()
-    while not all((pathlib.Path(folder) / f"done-{other}").exists() for other in range(RANKS)):
-        time.sleep(0.05)
-    os._exit(0)
+    # Whoever ends first closes connections that the other's threads still use (Gloo's, torch 2.13): both wait to be ended.
+    _done(folder, rank).touch()
+    signal.pause()
+
+
+def _done(folder: str, rank: int) -> pathlib.Path:
+    return pathlib.Path(folder) / f"done-{rank}"
 
 
 @functools.cache
 def _run(rounds: int) -> tempfile.TemporaryDirectory[str]:
     """A folder for each program with the traces of its ranks and what its fix gains."""
     folder = tempfile.TemporaryDirectory()
-    torch.multiprocessing.spawn(_work, args=(folder.name, rounds), nprocs=RANKS)
+    ranks = torch.multiprocessing.spawn(_work, args=(folder.name, rounds), nprocs=RANKS, join=False, daemon=True)
+    while not all(_done(folder.name, rank).exists() for rank in range(RANKS)):
+        ranks.join(timeout=0.05)  # raises what went wrong in one
+    for process in ranks.processes:
+        process.kill()
+        process.join()
     return folder
 
 

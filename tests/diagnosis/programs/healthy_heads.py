@@ -9,7 +9,8 @@ RULE = None
 
 
 def build(fixed):
-    trunk = nn.Sequential(nn.Linear(64, 1024), nn.ReLU(), nn.Linear(1024, 512), nn.ReLU())
+    # Work enough that two workers beside it keep up on two processors.
+    trunk = nn.Sequential(nn.Linear(64, 2048), nn.ReLU(), nn.Linear(2048, 512), nn.ReLU())
     heads = nn.ModuleList(nn.Linear(512, 3) for _ in range(8))
     params = [*trunk.parameters(), *heads.parameters()]
     optimizer = torch.optim.AdamW(params, fused=True)
