@@ -10,6 +10,7 @@
 
 #if PY_VERSION_HEX < 0x030c0000
 
+#include <sched.h>
 #include <string.h>
 
 #include "ext.h"
@@ -83,9 +84,22 @@ static int hook_thread(PyThreadState *state)
 	return set_profile(state, hook, state->c_profileobj);
 }
 
-static int hook_threads(void)
+/* The newest thread. A thread that is not Python's makes its state without the GIL, and CPython 3.11 puts it in the list before
+ * there is anything in it: no next one, and no frame to set a profile function in. That takes it but a moment. */
+static PyThreadState *newest_thread(void)
 {
 	PyThreadState *state = PyInterpreterState_ThreadHead(interpreter);
+
+#if PY_VERSION_HEX >= 0x030b0000
+	while (!__atomic_load_n(&state->_initialized, __ATOMIC_ACQUIRE))
+		sched_yield();
+#endif
+	return state;
+}
+
+static int hook_threads(void)
+{
+	PyThreadState *state = newest_thread();
 	int done = 0;
 
 	profile.newest = state->id;
@@ -196,7 +210,7 @@ bool ops_python_hooks_displaced(void)
 
 void ops_python_hooks_remove(void)
 {
-	PyThreadState *state = profile.on ? PyInterpreterState_ThreadHead(interpreter) : NULL;
+	PyThreadState *state = profile.on ? newest_thread() : NULL;
 
 	for (; state; state = PyThreadState_Next(state)) {
 		const struct hooked *hooked = find(state);
