@@ -76,7 +76,7 @@ def _work(rank: int, folder: str, rounds: int) -> None:
         _record(program, rank, own)
         if not program.healthy:
             _measure(program, rank, rounds, own)
-    # Whoever ends first closes connections that the other's threads still use (Gloo's, torch 2.13): both wait to be ended.
+    # Gloo's threads may be at work while a rank closes down, and abort it (torch 2.13): both wait to be ended.
     _done(folder, rank).touch()
     signal.pause()
 
