@@ -25,6 +25,7 @@
 #include "base/thread.h"
 #include "gpu/cuda_devices.h"
 #include "gpu/cupti_buffers.h"
+#include "gpu/cupti_contexts.h"
 #include "gpu/cupti_graphs.h"
 #include "gpu/cupti_records.h"
 
@@ -196,19 +197,20 @@ static int64_t now_ns(const struct ops_cupti *library)
 	return (int64_t)now;
 }
 
-static void CUPTIAPI tell_graph_node(void *session, CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
+/* Knows no session: CUPTI may tell of something while one stops. */
+static void CUPTIAPI take_callback(void *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
 {
-	const struct ops_cupti *library = ((const struct cupti_session *)session)->library;
-
 	if (domain == CUPTI_CB_DOMAIN_RESOURCE)
 		ops_cupti_graphs_told(library, callback, data, now_ns(library));
+	else
+		ops_cupti_contexts_told(library, domain, callback);
 }
 
-/* Tells of nodes of graphs, and finds out whether another profiler has subscribed. */
+/* Lets CUPTI tell of the ends of contexts and nodes of graphs, and finds out whether another profiler has subscribed. */
 static enum ops_code subscribe(struct cupti_session *session, struct ops_error *error)
 {
 	const struct ops_cupti *library = session->library;
-	CUptiResult result = library->cuptiSubscribe(&session->subscriber, tell_graph_node, session);
+	CUptiResult result = library->cuptiSubscribe(&session->subscriber, take_callback, (void *)(uintptr_t)library);
 
 	if (result != CUPTI_SUCCESS)
 		return ops_cupti_fault(library, error, result, "CUPTI does not start");
@@ -222,6 +224,7 @@ static enum ops_code subscribe(struct cupti_session *session, struct ops_error *
 	if (result == CUPTI_SUCCESS)
 		result = library->cuptiActivityRegisterCallbacks(request_buffer, take_buffer);
 	if (result == CUPTI_SUCCESS) {
+		ops_cupti_contexts_enable(library, session->subscriber);
 		if (session->decoder.kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_GRAPH_NODE))
 			ops_cupti_graphs_enable(library, session->subscriber);
 		return OPS_OK;

@@ -16,10 +16,13 @@ static uint64_t lost;
 
 void ops_cupti_graphs_enable(const struct ops_cupti *library, CUpti_SubscriberHandle subscriber)
 {
-	static const CUpti_CallbackId told[] = {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED};
+	static const struct ops_cupti_callback told[] = {
+		{CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED},
+		{CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED},
+	};
 
-	for (size_t i = 0; library->cuptiGetGraphNodeId && i < sizeof(told) / sizeof(told[0]); i++)
-		library->cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, told[i]);
+	if (library->cuptiGetGraphNodeId)
+		ops_cupti_ask(library, subscriber, told, sizeof(told) / sizeof(told[0]));
 }
 
 void ops_cupti_graphs_told(const struct ops_cupti *library, CUpti_CallbackId callback, const void *data, int64_t now_ns)

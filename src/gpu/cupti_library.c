@@ -121,6 +121,26 @@ enum ops_code ops_cupti_load(const struct ops_cupti **ret_library, struct ops_er
 	return OPS_OK;
 }
 
+/* --- callbacks ------------------------------------------------------------------------------------------------------ */
+
+void ops_cupti_ask(const struct ops_cupti *from, CUpti_SubscriberHandle subscriber,
+                   const struct ops_cupti_callback *callbacks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		from->cuptiEnableCallback(1, subscriber, callbacks[i].domain, callbacks[i].id);
+}
+
+bool ops_cupti_is_among(const struct ops_cupti_callback *callbacks, size_t count, CUpti_CallbackDomain domain,
+                        CUpti_CallbackId id)
+{
+	for (size_t i = 0; i < count; i++)
+		if (callbacks[i].domain == domain && callbacks[i].id == id)
+			return true;
+	return false;
+}
+
+/* --- errors --------------------------------------------------------------------------------------------------------- */
+
 /* The CUDA that a CUPTI belongs to, as drivers count: 13050 is 13.5. Before 13 versions do not tell but the major one. */
 static uint32_t cuda_of(uint32_t version)
 {

@@ -6,6 +6,9 @@
 #ifndef OPS_GPU_CUPTI_LIBRARY_H
 #define OPS_GPU_CUPTI_LIBRARY_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include <cupti.h>
 
 #include <opstrobe/error.h>
@@ -30,6 +33,12 @@
 	OPTIONAL(cuptiActivityRegisterTimestampCallback)                                           \
 	OPTIONAL(cuptiActivityEnableCudaEventDeviceTimestamps)
 
+/* A call, or what else CUPTI tells of by a callback. */
+struct ops_cupti_callback {
+	CUpti_CallbackDomain domain;
+	CUpti_CallbackId id;
+};
+
 struct ops_cupti {
 #define OPS_CUPTI_MEMBER(name) __typeof__(&name) name;
 	OPS_CUPTI_FUNCTIONS(OPS_CUPTI_MEMBER, OPS_CUPTI_MEMBER)
@@ -44,6 +53,13 @@ struct ops_cupti {
 /* Loads libcupti once for the process: the one that is loaded already (torch's own profiler brings one), OPSTROBE_CUPTI in the
  * environment, what the loader finds, CUDA_HOME. OPS_UNSUPPORTED with what was tried, and then every later call fails alike. */
 enum ops_code ops_cupti_load(const struct ops_cupti **ret_library, struct ops_error *error);
+
+/* Lets CUPTI tell a subscriber of these; where the library knows one of them not, it does not tell of that. */
+void ops_cupti_ask(const struct ops_cupti *library, CUpti_SubscriberHandle subscriber,
+                   const struct ops_cupti_callback *callbacks, size_t count);
+/* Whether a callback is one of these. */
+bool ops_cupti_is_among(const struct ops_cupti_callback *callbacks, size_t count, CUpti_CallbackDomain domain,
+                        CUpti_CallbackId id);
 
 /* OPS_STATE with `what` and CUPTI's own words for a result. */
 enum ops_code ops_cupti_fault(const struct ops_cupti *library, struct ops_error *error, CUptiResult result,

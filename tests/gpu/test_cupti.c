@@ -29,6 +29,7 @@ static __typeof__(&fake_cupti_launch) launch;
 static __typeof__(&fake_cupti_copy) copy;
 static __typeof__(&fake_cupti_emit) emit;
 static __typeof__(&fake_cupti_capture) capture;
+static __typeof__(&fake_cupti_end_context) end_context;
 static __typeof__(&fake_cupti_reader_takes) reader_takes;
 static __typeof__(&cuptiSubscribe) subscribe;
 static __typeof__(&cuptiUnsubscribe) unsubscribe;
@@ -45,10 +46,11 @@ static int load_fake(void **state)
 	copy = (__typeof__(copy))(uintptr_t)dlsym(handle, "fake_cupti_copy");
 	emit = (__typeof__(emit))(uintptr_t)dlsym(handle, "fake_cupti_emit");
 	capture = (__typeof__(capture))(uintptr_t)dlsym(handle, "fake_cupti_capture");
+	end_context = (__typeof__(end_context))(uintptr_t)dlsym(handle, "fake_cupti_end_context");
 	reader_takes = (__typeof__(reader_takes))(uintptr_t)dlsym(handle, "fake_cupti_reader_takes");
 	subscribe = (__typeof__(subscribe))(uintptr_t)dlsym(handle, "cuptiSubscribe");
 	unsubscribe = (__typeof__(unsubscribe))(uintptr_t)dlsym(handle, "cuptiUnsubscribe");
-	return fail_function && launch && copy && emit && capture && reader_takes ? 0 : -1;
+	return fail_function && launch && copy && emit && capture && end_context && reader_takes ? 0 : -1;
 }
 
 /* --- tests ---------------------------------------------------------------------------------------------------------- */
@@ -176,6 +178,27 @@ static void kernels_of_graphs_know_what_was_captured(void **state)
 	trace = checked_trace(stop_run(&run));
 	assert_int_equal(ops_trace_info(trace)->lost, 0);
 	ops_trace_unref(trace);
+}
+
+/* A program resets its device in the middle of a recording: what it did before is in it as what it does then. */
+static void a_context_that_ends_takes_no_records_along(void **state)
+{
+	struct run run;
+	struct ops_trace *trace;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	launch("before", 1, 32, 100, 100);
+	end_context();
+	end_context();
+	launch("behind", 1, 32, 100, 100);
+	trace = checked_trace(stop_run(&run));
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 2);
+	find_row(trace, OPS_EVENT_KERNEL, "before");
+	find_row(trace, OPS_EVENT_KERNEL, "behind");
+	assert_int_equal(ops_trace_info(trace)->lost, 0);
+	ops_trace_unref(trace);
+	end_context();
 }
 
 static void sessions_follow_each_other(void **state)
@@ -453,6 +476,7 @@ int main(void)
 		cmocka_unit_test(kernels_are_tied_to_operators),
 		cmocka_unit_test(many_threads_fill_many_buffers),
 		cmocka_unit_test(kernels_of_graphs_know_what_was_captured),
+		cmocka_unit_test(a_context_that_ends_takes_no_records_along),
 		cmocka_unit_test(sessions_follow_each_other),
 		cmocka_unit_test(refusals_say_why),
 		cmocka_unit_test(a_failing_flush_is_told_and_what_is_there_stays),

@@ -31,7 +31,7 @@ static sigset_t reader_blocks;
 static bool subscribed;
 static CUpti_CallbackFunc tell; /* of the subscriber */
 static void *tell_data;
-static bool callbacks[64]; /* of resources */
+static bool callbacks[CUPTI_CB_DOMAIN_SIZE][1024]; /* told, by domain */
 static uint8_t *buffer;
 static size_t buffer_size, buffer_used, dropped;
 static uint32_t last_correlation;
@@ -310,6 +310,19 @@ static void play_file(const char *path)
 	free(bytes);
 }
 
+/* --- telling -------------------------------------------------------------------------------------------------------- */
+
+static _Thread_local CUpti_CallbackDomain telling; /* what of, on this thread */
+
+static void tell_of(CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
+{
+	if (!subscribed || !callbacks[domain][callback])
+		return;
+	telling = domain;
+	tell(tell_data, domain, callback, data);
+	telling = CUPTI_CB_DOMAIN_INVALID;
+}
+
 /* --- capturing ------------------------------------------------------------------------------------------------------ */
 
 SHOW void fake_cupti_capture(uint64_t node, uint64_t original)
@@ -318,8 +331,23 @@ SHOW void fake_cupti_capture(uint64_t node, uint64_t original)
 	const CUpti_ResourceData data = {.resourceDescriptor = &graph};
 	CUpti_CallbackId callback = original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
 
-	if (subscribed && callbacks[callback])
-		tell(tell_data, CUPTI_CB_DOMAIN_RESOURCE, callback, &data);
+	tell_of(CUPTI_CB_DOMAIN_RESOURCE, callback, &data);
+}
+
+/* --- contexts ------------------------------------------------------------------------------------------------------- */
+
+/* With the context goes what was not fetched. */
+SHOW void fake_cupti_end_context(void)
+{
+	CUpti_CallbackData call = {.callbackSite = CUPTI_API_ENTER, .functionName = "cuCtxDestroy_v2"};
+
+	tell_of(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2, &call);
+	tell_of(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, &(CUpti_ResourceData){0});
+	pthread_mutex_lock(&lock);
+	buffer_used = 0;
+	pthread_mutex_unlock(&lock);
+	call.callbackSite = CUPTI_API_EXIT;
+	tell_of(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2, &call);
 }
 
 /* --- CUPTI's entry points ------------------------------------------------------------------------------------------- */
@@ -382,9 +410,9 @@ SHOW CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle han
                                      CUpti_CallbackId callback)
 {
 	(void)handle;
-	if (domain != CUPTI_CB_DOMAIN_RESOURCE || callback >= sizeof(callbacks))
+	if (domain >= CUPTI_CB_DOMAIN_SIZE || callback >= sizeof(callbacks[0]))
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	callbacks[callback] = enable;
+	callbacks[domain][callback] = enable;
 	return result_of(__func__);
 }
 
@@ -435,6 +463,9 @@ SHOW CUptiResult cuptiActivityFlushAll(uint32_t flag)
 	const char *path = getenv("FAKE_CUPTI_RECORDS");
 
 	(void)flag;
+	/* In callbacks that are not of calls its header forbids it. */
+	if (telling != CUPTI_CB_DOMAIN_INVALID && telling != CUPTI_CB_DOMAIN_DRIVER_API && telling != CUPTI_CB_DOMAIN_RUNTIME_API)
+		return CUPTI_ERROR_INVALID_OPERATION;
 	pthread_mutex_lock(&lock);
 	if (path)
 		play_file(path);

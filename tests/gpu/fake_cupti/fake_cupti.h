@@ -22,6 +22,8 @@ uint32_t fake_cupti_launch(const char *mangled_name, uint32_t blocks, uint32_t t
 uint32_t fake_cupti_copy(uint64_t bytes, uint64_t delay_ns, uint64_t run_ns);
 /* The calling thread captures a node of a CUDA graph; or, with an original, instantiates a copy of that one. */
 void fake_cupti_capture(uint64_t node, uint64_t original);
+/* The calling thread ends the context, with which goes what CUPTI has not handed over. */
+void fake_cupti_end_context(void);
 /* Whether a kind of activity (CUpti_ActivityKind) is being recorded. */
 bool fake_cupti_is_enabled(int kind);
 /* Whether a signal can reach the thread that last read records. */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Contexts that end; see cupti_contexts.h.
+ */
+#include "gpu/cupti_contexts.h"
+
+/* A call of the runtime makes some of the driver; whether CUPTI tells of those is the library's affair. */
+static const struct ops_cupti_callback ending[] = {
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy},
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2},
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDetach},
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease},
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2},
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset},
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2},
+	{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020},
+	{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaThreadExit_v3020},
+};
+#define ENDING (sizeof(ending) / sizeof(ending[0]))
+
+void ops_cupti_contexts_enable(const struct ops_cupti *library, CUpti_SubscriberHandle subscriber)
+{
+	ops_cupti_ask(library, subscriber, ending, ENDING);
+}
+
+/* As the call begins, while the context is whole, and as it ends, for what ran until then. Not forced, for that would take
+ * unfinished work away from contexts that go on. */
+void ops_cupti_contexts_told(const struct ops_cupti *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback)
+{
+	if (ops_cupti_is_among(ending, ENDING, domain, callback))
+		library->cuptiActivityFlushAll(0);
+}
