@@ -4,7 +4,7 @@
  */
 #include "base/occupancy.h"
 
-#define NO_LIMIT UINT32_MAX
+#define NO_LIMIT OPS_OCCUPANCY_NO_LIMIT
 
 /* Where architectures differ, by compute capability: from this one on. */
 static const struct architecture {
@@ -17,8 +17,10 @@ static const struct architecture {
 	{80, 32, 128}, /* Ampere A100 */
 	{86, 16, 128}, /* Ampere GA10x, Orin */
 	{89, 24, 128}, /* Ada */
-	{90, 32, 128}, /* Hopper, Blackwell B200 and B300 */
-	{120, 24, 128}, /* Blackwell RTX */
+	{90, 32, 128}, /* Hopper, Blackwell B200 */
+	{101, 24, 128}, /* Thor, as CUDA 12 numbers it */
+	{103, 32, 128}, /* Blackwell B300 */
+	{110, 24, 128}, /* Thor, Blackwell RTX */
 };
 #define REGISTER_UNIT 256u /* a warp's registers */
 #define WARP_UNIT 4u       /* warps of a block, where registers are concerned: one for each scheduler */
@@ -79,7 +81,7 @@ struct ops_occupancy ops_occupancy_of(const struct ops_multiprocessor *device, c
 	registers_a_warp = round_up((uint64_t)shape->registers * device->warp_size, REGISTER_UNIT);
 	shared = round_up((uint64_t)shape->shared_bytes + device->shared_reserved_bytes, architecture->shared_unit);
 
-	result.registers_a_block = (uint32_t)(registers_a_warp * round_up(warps, WARP_UNIT));
+	result.registers_a_block = (uint32_t)(registers_a_warp * warps);
 	result.shared_a_block = (uint32_t)shared;
 	result.by_warps = (uint32_t)(warps_max / warps);
 	result.by_registers = blocks_by_registers(device, warps, registers_a_warp);

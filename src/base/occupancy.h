@@ -37,14 +37,16 @@ enum ops_occupancy_limit {
 	OPS_OCCUPANCY_BLOCKS = 8,
 };
 
+#define OPS_OCCUPANCY_NO_LIMIT ((uint32_t)INT32_MAX) /* as NVIDIA's calculator says it */
+
 struct ops_occupancy {
 	uint32_t active_blocks;  /* a multiprocessor holds; 0 when the kernel does not fit, or the device is not known */
 	uint32_t limits;         /* set of what allows no more than that */
-	uint32_t by_warps;       /* how many each would allow */
+	uint32_t by_warps;       /* how many each would allow; OPS_OCCUPANCY_NO_LIMIT where it is not used */
 	uint32_t by_registers;
 	uint32_t by_shared;
 	uint32_t by_blocks;
-	uint32_t registers_a_block; /* as given out */
+	uint32_t registers_a_block; /* of its warps, each in whole units */
 	uint32_t shared_a_block;
 	double blocks_a_multiprocessor; /* of this launch: blocks / multiprocessors */
 	double warps_a_multiprocessor;

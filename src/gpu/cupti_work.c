@@ -77,7 +77,7 @@ static void put_limits(struct ops_buffer *text, const struct ops_occupancy *occu
 		ops_buffer_append_text(text, names[i]);
 		separator = "|";
 	}
-	ops_buffer_append_text(text, "\"");
+	ops_buffer_append_text(text, occupancy->limits ? "\"" : "none\"");
 }
 
 static void put_occupancy(struct ops_buffer *text, const struct ops_occupancy *occupancy)
@@ -89,9 +89,10 @@ static void put_occupancy(struct ops_buffer *text, const struct ops_occupancy *o
 	put_limits(text, occupancy);
 	ops_buffer_printf(text,
 	                  ",\"blockLimitRegs\":%u,\"blockLimitSharedMem\":%u,\"blockLimitWarps\":%u,\"blockLimitBlocks\":%u"
-	                  ",\"allocatedRegistersPerBlock\":%u,\"allocatedSharedMemPerBlock\":%u}",
+	                  ",\"blockLimitBarriers\":%u,\"allocatedRegistersPerBlock\":%u,\"allocatedSharedMemPerBlock\":%u}",
 	                  occupancy->by_registers, occupancy->by_shared, occupancy->by_warps, occupancy->by_blocks,
-	                  occupancy->registers_a_block, occupancy->shared_a_block);
+	                  OPS_OCCUPANCY_NO_LIMIT /* CUPTI does not tell barriers */, occupancy->registers_a_block,
+	                  occupancy->shared_a_block);
 }
 
 static uint32_t make_launch_details(struct ops_cupti_decoder *decoder, const struct ops_cupti_launch *launch)

@@ -51,6 +51,32 @@ static void registers_limit(void **state)
 	assert_true(occupancy.percent == 12.5);
 }
 
+/* Registers are held for whole warps, in units of 256: a part of a warp counts as one, and the next block has its own. */
+static void registers_are_those_of_the_warps(void **state)
+{
+	struct ops_kernel_shape kernel = shape(1000, 75, 250, 0);
+	struct ops_occupancy occupancy = ops_occupancy_of(&a100, &kernel);
+
+	(void)state;
+	assert_int_equal(occupancy.registers_a_block, 3 * 8192); /* 250 * 32 = 8000 a warp */
+	assert_int_equal(occupancy.by_registers, 2);             /* of 8 warps, in fours */
+}
+
+static void what_is_not_used_does_not_limit(void **state)
+{
+	struct ops_multiprocessor volta = a100;
+	struct ops_kernel_shape kernel = shape(1000, 256, 0, 0);
+	struct ops_occupancy occupancy;
+
+	(void)state;
+	volta.compute_major = 7;
+	volta.shared_reserved_bytes = 0;
+	occupancy = ops_occupancy_of(&volta, &kernel);
+	assert_int_equal(occupancy.by_registers, OPS_OCCUPANCY_NO_LIMIT);
+	assert_int_equal(occupancy.by_shared, OPS_OCCUPANCY_NO_LIMIT);
+	assert_int_equal(occupancy.limits, OPS_OCCUPANCY_WARPS);
+}
+
 static void shared_memory_limits(void **state)
 {
 	struct ops_kernel_shape kernel = shape(1000, 128, 32, 73728);
@@ -67,7 +93,8 @@ static void blocks_limit_tiny_ones_by_architecture(void **state)
 {
 	static const struct {
 		uint32_t major, minor, blocks;
-	} known[] = {{7, 0, 32}, {7, 5, 16}, {8, 0, 32}, {8, 6, 16}, {8, 9, 24}, {9, 0, 32}, {10, 0, 32}, {12, 0, 24}};
+	} known[] = {{7, 0, 32}, {7, 5, 16}, {8, 0, 32}, {8, 6, 16}, {8, 9, 24}, {9, 0, 32}, {10, 0, 32}, {10, 1, 24},
+	             {10, 3, 32}, {11, 0, 24}, {12, 0, 24}, {12, 1, 24}};
 	struct ops_kernel_shape kernel = shape(100000, 32, 16, 0);
 
 	(void)state;
@@ -106,6 +133,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(warps_limit_a_light_kernel),
 		cmocka_unit_test(registers_limit),
+		cmocka_unit_test(registers_are_those_of_the_warps),
+		cmocka_unit_test(what_is_not_used_does_not_limit),
 		cmocka_unit_test(shared_memory_limits),
 		cmocka_unit_test(blocks_limit_tiny_ones_by_architecture),
 		cmocka_unit_test(a_small_launch_fills_what_it_has),
