@@ -106,6 +106,19 @@ static void test_child_has_its_own_session(void **state)
 	ops_recording_free(recording);
 }
 
+/* AddressSanitizer's allocator keeps locked in a child what another thread had locked at the fork (GCC 12's does), as libc's does
+ * not: a child that allocates may wait for ever. With it, a child of several threads allocates nothing. */
+#ifdef __SANITIZE_ADDRESS__
+static int child_of_threads(struct ops_session *inherited, struct ops_range open)
+{
+	ops_session_resume(inherited);
+	ops_range_end(open);
+	return ops_recording_active();
+}
+#else
+#define child_of_threads child_of_session
+#endif
+
 static void test_fork_while_threads_record(void **state)
 {
 	struct ops_session *session = start();
@@ -120,7 +133,7 @@ static void test_fork_while_threads_record(void **state)
 
 		assert_true(child >= 0);
 		if (child == 0)
-			_exit(child_of_session(session, open));
+			_exit(child_of_threads(session, open));
 		ops_range_end(open);
 		assert_int_equal(wait_for(child), 0);
 	}
