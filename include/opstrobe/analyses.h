@@ -75,6 +75,7 @@ struct ops_analyze_options {
 	bool round_to_us; /* shrink every event to whole microseconds, as the reference does, if its file has finer times */
 	const char *args; /* a JSON object of options by name; NULL: none */
 	const struct ops_trace_source *source; /* of ranks without a trace, for analyses of ranks; NULL: all have one */
+	unsigned columns; /* of the terminal that text is to fit, if it can; 0: nothing is left out or cut */
 };
 
 /* OPS_INVALID for an unknown id, an unknown option, or one with a value that makes no sense. `options` may be NULL. */

@@ -196,6 +196,7 @@ struct ops_table_options {
 	bool with_flops;
 	const char *use_device; /* "cuda", …; NULL: none */
 	const struct ops_stacks *stacks; /* NULL: no row has a stack */
+	unsigned columns; /* of the terminal that text is to fit, if it can, in place of the widths above; 0: torch's layout */
 };
 #define OPS_TABLE_OPTIONS_DEFAULT                                                                  \
 	{                                                                                          \

@@ -102,6 +102,7 @@ struct ops_module_text_options {
 	                      * "device_peak_bytes": largest first among those below one module. NULL: in order of definition */
 	uint32_t max_depth;  /* levels shown; 0: all */
 	bool by_class;
+	unsigned columns; /* of the terminal that it is to fit, if it can; 0: nothing is left out or cut */
 };
 
 /* The table as text: a line a module that was called or holds such, and columns for what the trace tells about. A NUL stands

@@ -78,10 +78,18 @@ enum ops_view_table {
 enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enum ops_view_table which,
                              enum ops_analysis_format format, size_t rows_max, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
-/* The same of workers without a trace: it is taken from the source when it is its turn, and given back before the next. */
-enum ops_code ops_view_table_of(const struct ops_trace_source *source, const struct ops_worker *workers, size_t count,
-                                enum ops_view_table which, enum ops_analysis_format format, size_t rows_max,
-                                char **ret_text, size_t *ret_size, struct ops_error *error);
+/* Zero means default. */
+struct ops_view_table_options {
+	enum ops_analysis_format format;
+	size_t rows_max;
+	const struct ops_trace_source *source; /* of workers without a trace: it is taken when it is its turn, and given back
+	                                        * before the next; NULL: all have one */
+	unsigned columns; /* of the terminal that text is to fit, if it can; 0: nothing is left out or cut */
+};
+/* The same, with what else may be asked for. */
+enum ops_code ops_view_table_of(const struct ops_worker *workers, size_t count, enum ops_view_table which,
+                                const struct ops_view_table_options *options, char **ret_text, size_t *ret_size,
+                                struct ops_error *error);
 
 /* --- two traces --------------------------------------------------------------------------------------------------- */
 

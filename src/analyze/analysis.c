@@ -421,6 +421,7 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 		code = check_ranks(&run);
 	result_init(&run.result);
 	run.result.table.copies = run.source != NULL;
+	run.result.room = options->columns;
 	if (!code)
 		code = answer(&run, options, &out);
 	result_release(&run.result);

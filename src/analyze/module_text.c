@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/fit.h"
 #include "analyze/format.h"
 #include "analyze/module_tree.h"
 #include "base/alloc.h"
@@ -107,6 +108,9 @@ struct sheet {
 	uint32_t *lines; /* rows in order of the text */
 	size_t line_count;
 	size_t widths[TEXT_COLUMNS + COLUMN_COUNT]; /* 0: the column is left out */
+	size_t room; /* characters of a line; 0: as many as there are */
+	struct ops_buffer note; /* what there was no room for */
+	struct ops_buffer scratch; /* the text of one cell */
 	struct ops_buffer out;
 };
 
@@ -281,6 +285,25 @@ static void find_widths(struct sheet *sheet)
 	}
 }
 
+static void fit_widths(struct sheet *sheet)
+{
+	struct fit_column fit[TEXT_COLUMNS + COLUMN_COUNT];
+
+	for (size_t column = 0; column < TEXT_COLUMNS + COLUMN_COUNT; column++) {
+		size_t width = sheet->widths[column];
+
+		fit[column] = column < TEXT_COLUMNS ? fit_texts(width, (unsigned)column) : (struct fit_column){width, width, 1};
+	}
+	fit_columns(fit, TEXT_COLUMNS + COLUMN_COUNT, GAP, sheet->room);
+	for (size_t column = 0; column < TEXT_COLUMNS + COLUMN_COUNT; column++) {
+		const char *title = title_of(sheet, column);
+
+		if (sheet->widths[column] && !fit[column].width)
+			fit_note_title(&sheet->note, (struct ops_string){title, strlen(title)});
+		sheet->widths[column] = fit[column].width;
+	}
+}
+
 /* --- text ----------------------------------------------------------------------------------------------------------- */
 
 static void add_spaces(struct sheet *sheet, size_t count)
@@ -296,9 +319,14 @@ static void add_spaces(struct sheet *sheet, size_t count)
 /* A cell of a line: texts stand at the left of their column, figures at the right. */
 static void add_cell(struct sheet *sheet, size_t column, size_t indent, struct ops_string text)
 {
-	size_t length = indent + ops_text_length(text);
-	size_t padding = sheet->widths[column] > length ? sheet->widths[column] - length : 0;
+	size_t width = sheet->widths[column], length = indent + ops_text_length(text), padding;
 
+	if (sheet->room && length > width) {
+		indent = indent < width / 2 ? indent : width / 2;
+		text = fit_text(&sheet->scratch, text, width - indent);
+		length = indent + ops_text_length(text);
+	}
+	padding = width > length ? width - length : 0;
 	if (column)
 		add_spaces(sheet, GAP);
 	add_spaces(sheet, indent + (column < TEXT_COLUMNS ? 0 : padding));
@@ -336,9 +364,11 @@ static void add_all(struct sheet *sheet)
 		return;
 	}
 	find_widths(sheet);
+	fit_widths(sheet);
 	add_line(sheet, NULL);
 	for (size_t i = 0; i < sheet->line_count; i++)
 		add_line(sheet, &sheet->rows[sheet->lines[i]]);
+	fit_note_end(&sheet->note, &sheet->out, sheet->room);
 }
 
 /* False when it is not known. */
@@ -362,6 +392,7 @@ enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct o
 
 	options = options ? options : &defaults;
 	sheet.by_class = options->by_class;
+	sheet.room = options->columns;
 	sheet.rows = sheet.by_class ? tree->classes.items : tree->rows.items;
 	sheet.row_count = sheet.by_class ? tree->classes.count : tree->rows.count;
 	if (options->sort_by && !find_sort(&sheet, options->sort_by))
@@ -370,7 +401,8 @@ enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct o
 	if (ok)
 		add_all(&sheet);
 	ops_free(sheet.lines);
-	sheet.out.failed |= !ok;
+	sheet.out.failed |= !ok || sheet.scratch.failed;
+	ops_buffer_release(&sheet.scratch);
 	return ops_buffer_give(&sheet.out, OPS_OK, ret_text, ret_size, error);
 }
 

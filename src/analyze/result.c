@@ -21,20 +21,29 @@ size_t result_table_rows(const struct result_table *table)
 	return table->columns.count ? table->cells.count / table->columns.count : 0;
 }
 
-void result_column(struct result_table *table, const char *name, enum result_type type)
-{
-	struct result_column *column = OPS_ARRAY_PUSH(&table->columns);
-
-	if (column)
-		*column = (struct result_column){name, type};
-	else
-		table->failed = true;
-}
-
 void result_columns(struct result_table *table, const struct result_column *columns, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		result_column(table, columns[i].name, columns[i].type);
+	for (size_t i = 0; i < count; i++) {
+		struct result_column *column = OPS_ARRAY_PUSH(&table->columns);
+
+		if (column)
+			*column = columns[i];
+		else
+			table->failed = true;
+	}
+}
+
+void result_column(struct result_table *table, const char *name, enum result_type type)
+{
+	RESULT_COLUMNS(table, {name, type});
+}
+
+uint64_t result_bit(const struct result_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->columns.count && i < 64; i++)
+		if (!strcmp(table->columns.items[i].name, name))
+			return (uint64_t)1 << i;
+	return 0;
 }
 
 static void push(struct result_table *table, struct result_cell cell)

@@ -49,12 +49,15 @@ struct result_table {
 	size_t total_rows; /* before it was cut; 0: it was not */
 	bool failed;
 	bool copies; /* texts are borrowed for a while only */
+	/* Bits of columns. Where there is no room, minor ones are left out, then others but major ones and the first. */
+	uint64_t minor, major;
 };
 
 struct result {
 	struct result_table table;  /* with columns if this is a table */
 	struct ops_buffer value;    /* else JSON text; empty: null */
 	struct ops_json_writer json; /* writes to `value` */
+	size_t room; /* characters of a line of text; 0: as many as there are */
 };
 
 void result_table_release(struct result_table *table);
@@ -66,6 +69,8 @@ void result_columns(struct result_table *table, const struct result_column *colu
 	               sizeof((const struct result_column[]){__VA_ARGS__}) / sizeof(struct result_column))
 /* One of them. */
 void result_column(struct result_table *table, const char *name, enum result_type type);
+/* The bit of one that there is; 0 without it. */
+uint64_t result_bit(const struct result_table *table, const char *name);
 /* Texts are borrowed, and live as long as the result; or copied. */
 void result_integer(struct result_table *table, int64_t value);
 void result_number(struct result_table *table, double value); /* NaN is null */

@@ -7,12 +7,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/fit.h"
+#include "analyze/format.h"
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/json_walk.h"
 
 #define NUMBER_ROOM 32
-#define TEXT_WIDTH_MAX 60 /* of a column on a terminal; names of kernels go on for thousands of characters */
+#define GAP 2
+#define ALIGNED_MAX 60 /* texts that are longer move what is at their right; names of kernels go on for thousands of characters */
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
@@ -53,15 +56,6 @@ static struct ops_string text_at(const struct result_table *table, size_t row, s
 	return cell_text(cell, table->columns.items[column].type, whole, room);
 }
 
-static size_t width_of(struct ops_string text)
-{
-	size_t width = 0;
-
-	for (size_t i = 0; i < text.size; i++)
-		width += ((uint8_t)text.bytes[i] & 0xc0) != 0x80;
-	return width;
-}
-
 /* --- a terminal --------------------------------------------------------------------------------------------------- */
 
 static void append_spaces(struct ops_buffer *out, size_t count)
@@ -71,33 +65,22 @@ static void append_spaces(struct ops_buffer *out, size_t count)
 }
 
 /* What would move the cursor is shown as a dot. */
-static void append_plain(struct ops_buffer *out, struct ops_string text, size_t width)
+static void append_plain(struct ops_buffer *out, struct ops_string text)
 {
-	size_t shown = 0;
-
 	for (size_t i = 0; i < text.size; i++) {
 		uint8_t byte = (uint8_t)text.bytes[i];
 
-		if ((byte & 0xc0) != 0x80 && shown++ == width)
-			break;
 		ops_buffer_append(out, byte < 0x20 || byte == 0x7f ? "." : &text.bytes[i], 1);
 	}
 }
 
 static void append_padded(struct ops_buffer *out, struct ops_string text, size_t width, bool right)
 {
-	size_t own = width_of(text);
+	size_t own = ops_text_length(text), padding = own < width ? width - own : 0;
 
-	if (right && own < width)
-		append_spaces(out, width - own);
-	if (own > width) {
-		append_plain(out, text, width - 1);
-		ops_buffer_append_text(out, "…");
-	} else {
-		append_plain(out, text, width);
-	}
-	if (!right && own < width)
-		append_spaces(out, width - own);
+	append_spaces(out, right ? padding : 0);
+	append_plain(out, text);
+	append_spaces(out, right ? 0 : padding);
 }
 
 static struct ops_string heading(const struct result_table *table, size_t column)
@@ -107,45 +90,89 @@ static struct ops_string heading(const struct result_table *table, size_t column
 	return (struct ops_string){name, strlen(name)};
 }
 
-static size_t column_width(const struct result_table *table, size_t column)
+static bool is_text(const struct result_table *table, size_t column)
 {
-	size_t width = width_of(heading(table, column));
-	char room[NUMBER_ROOM];
+	return table->columns.items[column].type >= RESULT_TEXT;
+}
+
+static unsigned rank_of(const struct result_table *table, size_t column)
+{
+	uint64_t bit = column < 64 ? (uint64_t)1 << column : 0;
+
+	return !column || (table->major & bit) ? 0 : table->minor & bit ? 2 : 1;
+}
+
+static struct fit_column column_of(const struct result_table *table, size_t column, size_t room)
+{
+	size_t width = ops_text_length(heading(table, column));
+	unsigned rank = rank_of(table, column);
+	char number[NUMBER_ROOM];
 
 	for (size_t row = 0; row < result_table_rows(table); row++) {
-		size_t own = width_of(text_at(table, row, column, false, room));
+		size_t own = ops_text_length(text_at(table, row, column, false, number));
 
 		width = own > width ? own : width;
 	}
-	return width < TEXT_WIDTH_MAX ? width : TEXT_WIDTH_MAX;
+	if (is_text(table, column) && room)
+		return fit_texts(width, rank);
+	width = width < ALIGNED_MAX ? width : ALIGNED_MAX;
+	return (struct fit_column){width, width, rank};
 }
 
-static bool write_terminal(const struct result_table *table, struct ops_buffer *out)
+/* Line 0 is that of the headings. */
+static void append_line(const struct result_table *table, size_t line, const struct fit_column *columns, size_t room,
+                        struct ops_buffer *scratch, struct ops_buffer *out)
+{
+	char number[NUMBER_ROOM];
+	size_t last = table->columns.count - 1;
+
+	while (!columns[last].width)
+		last--;
+	for (size_t i = 0; i <= last; i++) {
+		struct ops_string text = line ? text_at(table, line - 1, i, false, number) : heading(table, i);
+
+		if (!columns[i].width)
+			continue;
+		if (room)
+			text = fit_text(scratch, text, columns[i].width);
+		append_spaces(out, i ? GAP : 0);
+		append_padded(out, text, i == last && is_text(table, i) ? 0 : columns[i].width, !is_text(table, i));
+	}
+	ops_buffer_append(out, "\n", 1);
+}
+
+static void append_note(const struct result_table *table, const struct fit_column *columns, size_t room,
+                        struct ops_buffer *out)
+{
+	struct ops_buffer note = {0};
+
+	for (size_t i = 0; i < table->columns.count; i++)
+		if (!columns[i].width)
+			fit_note_title(&note, heading(table, i));
+	fit_note_end(&note, out, room);
+}
+
+static bool write_terminal(const struct result_table *table, size_t room, struct ops_buffer *out)
 {
 	size_t count = table->columns.count, rows = result_table_rows(table);
-	size_t *widths = ops_alloc_zeroed(count + 1, sizeof(*widths));
-	char room[NUMBER_ROOM];
+	struct fit_column *columns = ops_alloc_zeroed(count + 1, sizeof(*columns));
+	struct ops_buffer scratch = {0};
+	bool done;
 
-	if (!widths)
+	if (!columns)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		widths[i] = column_width(table, i);
-	for (size_t line = 0; line <= rows; line++) {
-		for (size_t i = 0; i < count; i++) {
-			struct ops_string text = line ? text_at(table, line - 1, i, false, room) : heading(table, i);
-			bool right = table->columns.items[i].type < RESULT_TEXT;
-
-			if (i)
-				append_spaces(out, 2);
-			append_padded(out, text, right || i + 1 < count || width_of(text) > widths[i] ? widths[i] : width_of(text),
-			              right);
-		}
-		ops_buffer_append(out, "\n", 1);
-	}
+		columns[i] = column_of(table, i, room);
+	fit_columns(columns, count, GAP, room);
+	for (size_t line = 0; line <= rows; line++)
+		append_line(table, line, columns, room, &scratch, out);
 	if (!rows)
 		ops_buffer_append_text(out, "(no rows)\n");
-	ops_free(widths);
-	return true;
+	append_note(table, columns, room, out);
+	done = !scratch.failed;
+	ops_buffer_release(&scratch);
+	ops_free(columns);
+	return done;
 }
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
@@ -200,12 +227,13 @@ static void write_lines(const struct result_table *table, bool markdown, struct 
 	}
 }
 
-static bool write_table(const struct result_table *table, enum ops_analysis_format format, struct ops_buffer *out)
+static bool write_table(const struct result_table *table, enum ops_analysis_format format, size_t room,
+                        struct ops_buffer *out)
 {
 	if (table->failed) /* a cell may stand under another one's column */
 		return false;
 	if (format == OPS_ANALYSIS_TEXT)
-		return write_terminal(table, out);
+		return write_terminal(table, room, out);
 	write_lines(table, format == OPS_ANALYSIS_MARKDOWN, out);
 	return true;
 }
@@ -228,20 +256,20 @@ static void write_json(const struct result *result, struct ops_buffer *out)
 }
 
 /* Branches stand below, each under its path. */
-static bool write_tree(const struct ops_buffer *value, enum ops_analysis_format format, struct ops_buffer *out)
+static bool write_tree(const struct ops_buffer *value, enum ops_analysis_format format, size_t room, struct ops_buffer *out)
 {
 	struct result_tree tree;
 	bool done = result_tree_make(&tree, value, format == OPS_ANALYSIS_CSV);
 
 	if (done && (result_table_rows(&tree.leaves) || !tree.branches.count))
-		done = write_table(&tree.leaves, format, out);
+		done = write_table(&tree.leaves, format, room, out);
 	for (size_t i = 0; done && i < tree.branches.count; i++) {
 		const struct result_branch *branch = &tree.branches.items[i];
 
 		ops_buffer_append_text(out, out->size ? "\n" : "");
-		append_plain(out, branch->path, SIZE_MAX);
+		append_plain(out, branch->path);
 		ops_buffer_append_text(out, format == OPS_ANALYSIS_MARKDOWN ? "\n\n" : ":\n");
-		done = write_table(&branch->table, format, out);
+		done = write_table(&branch->table, format, room, out);
 	}
 	result_tree_release(&tree);
 	return done;
@@ -256,9 +284,9 @@ bool result_write(const struct result *result, enum ops_analysis_format format, 
 	if (format == OPS_ANALYSIS_JSON) {
 		write_json(result, out);
 	} else if (result->table.columns.count) {
-		done = write_table(&result->table, format, out);
+		done = write_table(&result->table, format, result->room, out);
 	} else {
-		done = write_tree(&result->value, format, out);
+		done = write_tree(&result->value, format, result->room, out);
 	}
 	return done && !out->failed;
 }

@@ -19,11 +19,80 @@
 
 static size_t column_width(const struct ops_table *t, enum ops_table_column column)
 {
+	if (t->options->columns)
+		return t->fit[column].width;
 	if (column == OPS_COLUMN_NAME || column == OPS_COLUMN_OVERLOAD)
 		return t->name_width;
 	if (column == OPS_COLUMN_SOURCE)
 		return t->source_width;
 	return column == OPS_COLUMN_SHAPES ? t->shapes_width : COLUMN_WIDTH;
+}
+
+/* --- a terminal --------------------------------------------------------------------------------------------------- */
+
+/* What is left out first has the highest; what the rows are sorted by never is. */
+static unsigned rank_of(const struct ops_table *t, enum ops_table_column column)
+{
+	static const struct {
+		unsigned rank;
+		const char *key;
+	} columns[OPS_COLUMN_END] = {
+		[OPS_COLUMN_NAME] = {0, NULL},
+		[OPS_COLUMN_OVERLOAD] = {9, NULL},
+		[OPS_COLUMN_SELF_CPU_SHARE] = {6, NULL},
+		[OPS_COLUMN_SELF_CPU] = {1, "self_cpu_time_total"},
+		[OPS_COLUMN_CPU_SHARE] = {8, NULL},
+		[OPS_COLUMN_CPU] = {3, "cpu_time_total"},
+		[OPS_COLUMN_CPU_MEAN] = {5, "cpu_time"},
+		[OPS_COLUMN_SELF_DEVICE] = {2, "self_device_time_total"},
+		[OPS_COLUMN_SELF_DEVICE_SHARE] = {6, NULL},
+		[OPS_COLUMN_DEVICE] = {3, "device_time_total"},
+		[OPS_COLUMN_DEVICE_MEAN] = {5, "device_time"},
+		[OPS_COLUMN_CPU_MEMORY] = {7, "cpu_memory_usage"},
+		[OPS_COLUMN_SELF_CPU_MEMORY] = {4, "self_cpu_memory_usage"},
+		[OPS_COLUMN_DEVICE_MEMORY] = {7, "device_memory_usage"},
+		[OPS_COLUMN_SELF_DEVICE_MEMORY] = {4, "self_device_memory_usage"},
+		[OPS_COLUMN_COUNT] = {2, "count"},
+		[OPS_COLUMN_SHAPES] = {1, NULL},
+		[OPS_COLUMN_SOURCE] = {9, NULL},
+		[OPS_COLUMN_FLOPS] = {1, "flops"},
+	};
+	const char *key = columns[column].key;
+
+	return key && t->options->sort_by && !strcmp(key, t->options->sort_by) ? 0 : columns[column].rank;
+}
+
+static struct fit_column natural_width(const struct ops_table *t, enum ops_table_column column)
+{
+	unsigned rank = rank_of(t, column);
+	size_t width;
+
+	if (!ops_table_has_column(t, column))
+		return (struct fit_column){0};
+	if (column == OPS_COLUMN_NAME || column == OPS_COLUMN_SHAPES) {
+		width = column == OPS_COLUMN_NAME ? t->name_length_max : t->shapes_length_max;
+		return fit_texts(width < COLUMN_WIDTH ? COLUMN_WIDTH : width, rank);
+	}
+	width = column == OPS_COLUMN_OVERLOAD ? t->name_width : column == OPS_COLUMN_SOURCE ? t->source_width : COLUMN_WIDTH;
+	return (struct fit_column){width, width, rank};
+}
+
+/* Before the first line. */
+static void fit(struct ops_table *t, struct ops_buffer *note)
+{
+	size_t room = t->options->columns;
+
+	for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++)
+		t->fit[column] = natural_width(t, column);
+	/* Each cell has a gap behind it, the last one too. */
+	fit_columns(t->fit, OPS_COLUMN_END, strlen(GAP), room > strlen(GAP) ? room - strlen(GAP) : 1);
+	for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++) {
+		if (!ops_table_has_column(t, column) || t->fit[column].width)
+			continue;
+		ops_table_title(t, column);
+		fit_note_title(note, (struct ops_string){t->scratch.bytes, t->scratch.size});
+		t->left_out |= 1u << column;
+	}
 }
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
@@ -56,6 +125,12 @@ static void append_left_cell(struct ops_table *t, struct ops_string text, size_t
 	ops_buffer_append_text(&t->out, GAP);
 }
 
+static void append_fitting_cell(struct ops_table *t, struct ops_string text, size_t width)
+{
+	text = fit_text(&t->cut, text, width);
+	append_cell(t, text, ops_text_length(text), width);
+}
+
 /* Python's text[:end] with an end that may be negative. */
 static struct ops_string slice(struct ops_string text, size_t length, int64_t end)
 {
@@ -64,11 +139,15 @@ static struct ops_string slice(struct ops_string text, size_t length, int64_t en
 	return ops_text_prefix(text, (size_t)end);
 }
 
-static void append_name_cell(struct ops_table *t, struct ops_string name, size_t length)
+static void append_name_cell(struct ops_table *t, enum ops_table_column column, struct ops_string name, size_t length)
 {
 	int64_t keep = t->options->max_name_column_width - 3;
 	struct ops_string cell;
 
+	if (t->options->columns) {
+		append_fitting_cell(t, name, t->fit[column].width);
+		return;
+	}
 	if ((int64_t)length < keep) {
 		append_cell(t, name, length, t->name_width);
 		return;
@@ -85,6 +164,10 @@ static void append_shapes_cell(struct ops_table *t, uint32_t inputs)
 {
 	struct ops_string text = ops_table_shapes_text(t, inputs);
 
+	if (t->options->columns) {
+		append_fitting_cell(t, text, t->fit[OPS_COLUMN_SHAPES].width);
+		return;
+	}
 	if (text.size > (uint64_t)t->options->max_shapes_column_width)
 		text.size = (size_t)t->options->max_shapes_column_width;
 	append_cell(t, text, text.size, t->shapes_width);
@@ -94,7 +177,7 @@ static void append_shapes_cell(struct ops_table *t, uint32_t inputs)
 static void append_source_cell(struct ops_table *t, uint32_t chain)
 {
 	struct ops_string text = {"", 0}, cut;
-	size_t length = 0, width = t->source_width;
+	size_t length = 0, width = column_width(t, OPS_COLUMN_SOURCE);
 
 	if (chain != 0) {
 		text = ops_stack_text(t->options->stacks, t->frames[chain].name);
@@ -120,13 +203,13 @@ static void append_row(struct ops_table *t, const struct ops_average *row)
 		if (!ops_table_has_column(t, column))
 			continue;
 		if (column == OPS_COLUMN_NAME) {
-			append_name_cell(t, ops_average_name(t->trace, row), ops_table_name_length(t, row));
+			append_name_cell(t, column, ops_average_name(t->trace, row), ops_table_name_length(t, row));
 		} else if (column == OPS_COLUMN_OVERLOAD) {
 			struct ops_string name = {"", 0};
 
 			if (row->overload != OPS_NONE)
 				name = ops_trace_string(t->trace, row->overload);
-			append_name_cell(t, name, ops_text_length(name));
+			append_name_cell(t, column, name, ops_text_length(name));
 		} else if (column == OPS_COLUMN_SHAPES) {
 			append_shapes_cell(t, row->inputs);
 		} else if (column == OPS_COLUMN_SOURCE) {
@@ -258,9 +341,14 @@ static void append_foot(struct ops_table *t)
 
 static void write_text(struct ops_table *t, const uint32_t *order)
 {
+	struct ops_buffer note = {0};
+
+	if (t->options->columns)
+		fit(t, &note);
 	append_head(t);
 	append_rows(t, order);
 	append_foot(t);
+	fit_note_end(&note, &t->out, t->options->columns);
 }
 
 static enum ops_code make(struct ops_table *t, void (*write)(struct ops_table *, const uint32_t *), struct ops_error *error)
@@ -277,7 +365,7 @@ static enum ops_code make(struct ops_table *t, void (*write)(struct ops_table *,
 		code = ops_table_survey(t, error);
 	if (code == OPS_OK) {
 		write(t, order);
-		if (t->scratch.failed)
+		if (t->scratch.failed || t->cut.failed)
 			code = ops_fault_memory(error);
 	}
 	ops_free(order);
@@ -299,6 +387,7 @@ enum ops_code ops_table_make(const struct ops_trace *trace, const struct ops_row
 	ops_free(t.shapes_lengths);
 	ops_free(t.frame_lengths);
 	ops_buffer_release(&t.scratch);
+	ops_buffer_release(&t.cut);
 	return ops_buffer_give(&t.out, code, ret_text, ret_size, error);
 }
 

@@ -9,10 +9,35 @@
 
 #include <opstrobe/analyze.h>
 
+#include "analyze/fit.h"
 #include "analyze/format.h"
 #include "base/buffer.h"
 
 #define OPS_TABLE_DEVICE_ROOM 64
+
+/* What a cell shows. The order is that of the columns. */
+enum ops_table_column {
+	OPS_COLUMN_NAME,
+	OPS_COLUMN_OVERLOAD,
+	OPS_COLUMN_SELF_CPU_SHARE,
+	OPS_COLUMN_SELF_CPU,
+	OPS_COLUMN_CPU_SHARE,
+	OPS_COLUMN_CPU,
+	OPS_COLUMN_CPU_MEAN,
+	OPS_COLUMN_SELF_DEVICE,
+	OPS_COLUMN_SELF_DEVICE_SHARE,
+	OPS_COLUMN_DEVICE,
+	OPS_COLUMN_DEVICE_MEAN,
+	OPS_COLUMN_CPU_MEMORY,
+	OPS_COLUMN_SELF_CPU_MEMORY,
+	OPS_COLUMN_DEVICE_MEMORY,
+	OPS_COLUMN_SELF_DEVICE_MEMORY,
+	OPS_COLUMN_COUNT,
+	OPS_COLUMN_SHAPES,
+	OPS_COLUMN_SOURCE,
+	OPS_COLUMN_FLOPS,
+	OPS_COLUMN_END
+};
 
 struct ops_table {
 	const struct ops_trace *trace;
@@ -41,10 +66,13 @@ struct ops_table {
 	size_t name_width;
 	size_t shapes_width;
 	size_t source_width;
+	struct fit_column fit[OPS_COLUMN_END]; /* with a terminal's columns, in place of the widths above */
+	uint32_t left_out; /* bits of columns that there is no room for */
 	const char *flops_unit;
 	double flops_scale;
 
 	struct ops_buffer scratch; /* the text of one cell */
+	struct ops_buffer cut;     /* likewise, cut to its column */
 	struct ops_buffer out;
 };
 
@@ -68,30 +96,6 @@ uint32_t ops_table_stack(const struct ops_table *table, const struct ops_average
 size_t ops_table_frame_length(struct ops_table *table, uint32_t name);
 
 /* --- columns -------------------------------------------------------------------------------------------------------- */
-
-/* What a cell shows. The order is that of the columns. */
-enum ops_table_column {
-	OPS_COLUMN_NAME,
-	OPS_COLUMN_OVERLOAD,
-	OPS_COLUMN_SELF_CPU_SHARE,
-	OPS_COLUMN_SELF_CPU,
-	OPS_COLUMN_CPU_SHARE,
-	OPS_COLUMN_CPU,
-	OPS_COLUMN_CPU_MEAN,
-	OPS_COLUMN_SELF_DEVICE,
-	OPS_COLUMN_SELF_DEVICE_SHARE,
-	OPS_COLUMN_DEVICE,
-	OPS_COLUMN_DEVICE_MEAN,
-	OPS_COLUMN_CPU_MEMORY,
-	OPS_COLUMN_SELF_CPU_MEMORY,
-	OPS_COLUMN_DEVICE_MEMORY,
-	OPS_COLUMN_SELF_DEVICE_MEMORY,
-	OPS_COLUMN_COUNT,
-	OPS_COLUMN_SHAPES,
-	OPS_COLUMN_SOURCE,
-	OPS_COLUMN_FLOPS,
-	OPS_COLUMN_END
-};
 
 /* After the survey. */
 bool ops_table_has_column(const struct ops_table *table, enum ops_table_column column);

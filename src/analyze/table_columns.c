@@ -9,6 +9,8 @@
 
 bool ops_table_has_column(const struct ops_table *t, enum ops_table_column column)
 {
+	if (t->left_out & 1u << column)
+		return false;
 	switch (column) {
 	case OPS_COLUMN_OVERLOAD:
 		return t->has_overloads;

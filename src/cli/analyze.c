@@ -151,7 +151,7 @@ static int parse(struct request *request, char **arguments)
 static int analyze(const struct request *request)
 {
 	struct ops_analyze_options options = {.format = request->format, .round_to_us = request->round_to_us,
-	                                      .args = request->args.text};
+	                                      .args = request->args.text, .columns = cli_table_columns()};
 	struct cli_ranks ranks;
 	struct ops_error error;
 	char *text = NULL;

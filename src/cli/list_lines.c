@@ -47,7 +47,8 @@ int cli_lines(char **arguments)
 		return CLI_EXIT_USAGE;
 	done = cli_one_trace_read(&traces, path);
 	if (done) {
-		enum ops_code code = ops_lines(traces.workers[0].trace, (enum ops_lines_format)chosen, top, &text, &size, &error);
+		enum ops_code code = ops_lines(traces.workers[0].trace, (enum ops_lines_format)chosen, top, cli_table_columns(), &text,
+		                               &size, &error);
 
 		done = cli_print(code, text, size, ops_free_lines, &error);
 	}

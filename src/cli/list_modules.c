@@ -23,7 +23,7 @@ static const char usage[] =
 
 static bool print_text(const struct ops_worker *worker, size_t top, bool by_class)
 {
-	struct ops_module_text_options options = {.by_class = by_class};
+	struct ops_module_text_options options = {.by_class = by_class, .columns = cli_table_columns()};
 	struct ops_module_tree *tree = NULL;
 	struct ops_error error;
 	char *text = NULL;

@@ -59,6 +59,7 @@ static enum ops_code print_text(const struct ops_trace *trace, const struct requ
 	options.profile_memory = records > 0;
 	options.with_flops = request->with_flops;
 	options.use_device = ops_trace_device(trace);
+	options.columns = cli_table_columns();
 	if (!code)
 		code = ops_table_text(trace, &rows, &options, &text, &size, &error);
 	ops_free_averages(averages);

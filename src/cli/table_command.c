@@ -34,6 +34,8 @@ static bool print_table(struct cli_stream *stream, const struct cli_table *table
                         size_t top, bool flag)
 {
 	const struct ops_trace_source source = {cli_stream_take, stream};
+	const struct ops_view_table_options options = {
+		.format = format, .rows_max = top, .source = &source, .columns = cli_table_columns()};
 	struct ops_error error = {.text = "out of memory"};
 	enum ops_code code = OPS_NO_MEMORY;
 	struct ops_worker *workers;
@@ -44,8 +46,8 @@ static bool print_table(struct cli_stream *stream, const struct cli_table *table
 		return print_texts(stream, table, top, flag);
 	workers = cli_stream_workers(stream);
 	if (workers)
-		code = ops_view_table_of(&source, workers, stream->count, flag ? table->flagged_table : table->table, format, top,
-		                         &text, &size, &error);
+		code = ops_view_table_of(workers, stream->count, flag ? table->flagged_table : table->table, &options, &text, &size,
+		                         &error);
 	free(workers);
 	return cli_print(code, text, size, ops_free_views, &error);
 }

@@ -111,13 +111,20 @@ int cli_status(enum ops_code code)
 	return code ? CLI_EXIT_FAILED : CLI_EXIT_OK;
 }
 
-unsigned cli_columns(void)
+unsigned cli_table_columns(void)
 {
 	struct winsize size;
 
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+	return !isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? 0 : size.ws_col;
+}
+
+unsigned cli_columns(void)
+{
+	unsigned columns = cli_table_columns();
+
+	if (!columns)
 		return 80;
-	return size.ws_col < 60 ? 60 : size.ws_col < 160 ? size.ws_col : 160;
+	return columns < 60 ? 60 : columns < 160 ? columns : 160;
 }
 
 /* Bytes of what stands at `at` and takes `*ret_columns` columns: a character, or an escape sequence that sets colours. */

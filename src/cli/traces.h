@@ -41,6 +41,9 @@ int cli_status(enum ops_code code);
 /* How wide text for people is to be: as the terminal, from 60 to 160 columns; 80 for a file or a pipe. */
 unsigned cli_columns(void);
 
+/* How wide tables may be: as the terminal; 0, any, for a file or a pipe. */
+unsigned cli_table_columns(void);
+
 /* Likewise as cli_print, of text whose lines may be longer than that: they go on below, indented. */
 bool cli_print_folded(enum ops_code code, char *text, size_t size, void (*release)(char *text),
                       const struct ops_error *error);

@@ -148,6 +148,8 @@ static bool print_json(struct cli_stream *stream)
 static bool print_table(struct cli_stream *stream, enum ops_analysis_format format)
 {
 	const struct ops_trace_source source = {cli_stream_take, stream};
+	const struct ops_view_table_options options = {
+		.format = format, .rows_max = format == OPS_ANALYSIS_MARKDOWN ? ROWS_SHOWN : 0, .source = &source};
 	struct ops_worker *workers = cli_stream_workers(stream);
 	struct ops_error error = {.text = "out of memory"};
 	enum ops_code code = OPS_NO_MEMORY;
@@ -155,8 +157,7 @@ static bool print_table(struct cli_stream *stream, enum ops_analysis_format form
 	size_t size = 0;
 
 	if (workers)
-		code = ops_view_table_of(&source, workers, stream->count, OPS_VIEW_OVERVIEW, format,
-		                         format == OPS_ANALYSIS_MARKDOWN ? ROWS_SHOWN : 0, &text, &size, &error);
+		code = ops_view_table_of(workers, stream->count, OPS_VIEW_OVERVIEW, &options, &text, &size, &error);
 	free(workers);
 	return cli_print(code, text, size, ops_free_views, &error);
 }

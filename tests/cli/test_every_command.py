@@ -233,6 +233,54 @@ def test_text_fits_the_terminal(traces, environment, command, columns):
     assert ("\x1b" in shown) == (command == "views")
 
 
+WIDE = [
+    ["kernels"],
+    ["kernels", "--by-operator"],
+    ["modules"],
+    ["table"],
+    ["table", "--sort-by", "cpu_memory_usage", "--group-by-input-shape"],
+    ["lines"],
+    ["analyze", "gpu_kernel_breakdown.by_kernel"],
+    ["analyze", "temporal_breakdown"],
+]
+
+
+@pytest.mark.parametrize("words", WIDE, ids=" ".join)
+def test_tables_fit_the_terminal(opstrobe, traces, environment, words):
+    """Names are cut, then columns left out, and these are named. In a pipe, and where there is room, nothing is lost."""
+    kernel = "void cutlass::Kernel<gemm, " + "float, " * 20 + "8>"
+    line = "a/very/long/path/to/the/program/that/trains/a/model/of/many/layers/train.py(7): step"
+    text = trace().replace('"gemm"', json.dumps(kernel)).replace("train.py(7): step", line)
+    calls = [{"ph": "X", "cat": "python_function", "name": f"nn.Module: {'Attention' * 9}_0", "pid": 1, "tid": 1,
+              "ts": 1000 * step + 2, "dur": 700, "args": {"Python id": 2 * step + 2, "Python parent id": 2 * step + 1,
+                                                         "Python module id": 0}}
+             for step in range(STEPS)]  # fmt: skip
+    rows = json.loads(text)["traceEvents"] + calls
+    (traces / "long.json").write_text(json.dumps({"traceEvents": rows}))
+    words = [*words, "long.json"]
+
+    def columns_of(shown):
+        lines = [line for line in shown.splitlines() if line.strip("- ")]
+        return re.split(r" {2,}", lines[0].strip())
+
+    piped = opstrobe(*words, cwd=traces).stdout
+    assert "no room for" not in piped
+    if words[0] in ("kernels", "lines", "analyze") and words[1] != "temporal_breakdown":
+        assert (line.split("(")[0] if words[0] == "lines" else kernel) in piped
+    for columns in (50, 80, 110):
+        shown = on_terminal(words, columns, traces, environment)
+        lines = shown.splitlines()
+        assert max(map(len, lines)) <= columns, max(lines, key=len)
+        missing = [column for column in columns_of(piped) if column not in columns_of(shown)]
+        told = re.search(r"(?s)no\s+room\s+for\s(.*?):\s+a\s+wider", shown)
+        assert missing == (re.split(r", ", told[1].replace("\n", " ")) if told else [])
+        assert columns_of(shown) == [column for column in columns_of(piped) if column not in missing]
+        assert columns > 50 or missing
+        assert "cpu_memory_usage" not in words or "CPU Mem" not in missing  # what it is sorted by
+    wide = on_terminal(words, 500, traces, environment)
+    assert columns_of(wide) == columns_of(piped) and "no room for" not in wide and "…" not in wide
+
+
 NOT_FROM_A_PIPE = {"report"}  # it is read more than once, and says so
 
 

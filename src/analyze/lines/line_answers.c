@@ -137,7 +137,8 @@ static bool write_json(struct line_costs *costs, struct ops_buffer *out)
 
 /* --- a table -------------------------------------------------------------------------------------------------------- */
 
-static bool write_table(struct line_costs *costs, enum ops_lines_format format, size_t rows_max, struct ops_buffer *out)
+static bool write_table(struct line_costs *costs, enum ops_lines_format format, size_t rows_max, size_t columns,
+                        struct ops_buffer *out)
 {
 	static const enum ops_analysis_format formats[] = {
 		[OPS_LINES_JSON] = OPS_ANALYSIS_JSON, [OPS_LINES_TEXT] = OPS_ANALYSIS_TEXT, [OPS_LINES_CSV] = OPS_ANALYSIS_CSV,
@@ -150,6 +151,8 @@ static bool write_table(struct line_costs *costs, enum ops_lines_format format, 
 	RESULT_COLUMNS(&result.table, {"self", RESULT_TIME}, {"with_calls", RESULT_TIME}, {"device", RESULT_TIME},
 	               {"allocated", RESULT_INTEGER}, {"calls", RESULT_INTEGER}, {"line", RESULT_INTEGER},
 	               {"function", RESULT_TEXT}, {"file", RESULT_TEXT});
+	result.table.minor = result_bit(&result.table, "device") | result_bit(&result.table, "allocated");
+	result.table.major = result_bit(&result.table, "line") | result_bit(&result.table, "file");
 	for (size_t i = 0; order && i < costs->lines.count && (!rows_max || i < rows_max); i++) {
 		const struct line_cost *line = &costs->lines.items[order[i]];
 
@@ -162,14 +165,15 @@ static bool write_table(struct line_costs *costs, enum ops_lines_format format, 
 		result_text(&result.table, costs->functions.items[line->function].name);
 		result_text(&result.table, costs->files.items[line->file].name);
 	}
+	result.room = columns;
 	done = order && result_write(&result, formats[format], out);
 	result_release(&result);
 	ops_free(order);
 	return done;
 }
 
-enum ops_code ops_lines(const struct ops_trace *trace, enum ops_lines_format format, size_t rows_max, char **ret_text,
-                        size_t *ret_size, struct ops_error *error)
+enum ops_code ops_lines(const struct ops_trace *trace, enum ops_lines_format format, size_t rows_max, size_t columns,
+                        char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct line_costs costs;
 	struct ops_buffer out = {0};
@@ -178,7 +182,7 @@ enum ops_code ops_lines(const struct ops_trace *trace, enum ops_lines_format for
 	if (done && format == OPS_LINES_JSON)
 		done = write_json(&costs, &out);
 	else if (done)
-		done = write_table(&costs, format, rows_max, &out);
+		done = write_table(&costs, format, rows_max, columns, &out);
 	line_costs_release(&costs);
 	out.failed |= !done;
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);

@@ -47,6 +47,7 @@ static void name_kernel_columns(struct result_table *table, bool by_operator)
 	               {"mean_us", RESULT_TIME}, {"min_us", RESULT_TIME}, {"max_us", RESULT_TIME},
 	               {"blocks_per_sm", RESULT_NUMBER}, {"occupancy_percent", RESULT_NUMBER},
 	               {"tensor_cores", RESULT_TEXT});
+	table->minor = result_bit(table, "grid") | result_bit(table, "block");
 }
 
 static void put_kernel(void *context, const struct view_kernel_row *row)
@@ -307,24 +308,26 @@ static enum ops_code fill_worker(const struct ops_trace_source *source, const st
 	return code;
 }
 
-enum ops_code ops_view_table_of(const struct ops_trace_source *source, const struct ops_worker *workers, size_t count,
-                                enum ops_view_table which, enum ops_analysis_format format, size_t rows_max,
-                                char **ret_text, size_t *ret_size, struct ops_error *error)
+enum ops_code ops_view_table_of(const struct ops_worker *workers, size_t count, enum ops_view_table which,
+                                const struct ops_view_table_options *options, char **ret_text, size_t *ret_size,
+                                struct ops_error *error)
 {
+	size_t rows_max = options->rows_max ? options->rows_max : SIZE_MAX;
 	struct ops_buffer out = {0};
 	struct result result;
 	enum ops_code code = OPS_OK;
 
 	result_init(&result);
+	result.room = options->columns;
 	if (count > 1)
 		result_column(&result.table, "worker", RESULT_TEXT);
 	name_columns(&result.table, which);
 	for (size_t i = 0; !code && i < count; i++) {
-		struct filler filler = {&result.table, count > 1 ? &workers[i] : NULL, rows_max ? rows_max : SIZE_MAX};
+		struct filler filler = {&result.table, count > 1 ? &workers[i] : NULL, rows_max};
 
-		code = fill_worker(source, &filler, &workers[i], i, which, error);
+		code = fill_worker(options->source, &filler, &workers[i], i, which, error);
 	}
-	out.failed = !code && !result_write(&result, format, &out);
+	out.failed = !code && !result_write(&result, options->format, &out);
 	result_release(&result);
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
@@ -333,5 +336,7 @@ enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enu
                              enum ops_analysis_format format, size_t rows_max, char **ret_text, size_t *ret_size,
                              struct ops_error *error)
 {
-	return ops_view_table_of(NULL, workers, count, which, format, rows_max, ret_text, ret_size, error);
+	const struct ops_view_table_options options = {.format = format, .rows_max = rows_max};
+
+	return ops_view_table_of(workers, count, which, &options, ret_text, ret_size, error);
 }
