@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/views/view_communication.h"
+#include "analyze/views/view_names.h"
 #include "base/alloc.h"
 
 struct operation {
@@ -169,10 +170,11 @@ static bool write_ops(const struct ops_views *views, struct ops_json_writer *jso
 /* --- by step -------------------------------------------------------------------------------------------------------- */
 
 /* Of the collectives of one step, which stand together in `order`. Host parts included, as the wait is told from it (12). */
-static bool write_latency(const struct ops_views *views, struct ops_json_writer *json, const uint32_t *order, size_t count)
+static bool write_latency(const struct ops_views *views, const struct view_names *names, struct ops_json_writer *json,
+                          const uint32_t *order, size_t count)
 {
 	uint32_t step = views->collectives.items[order[0]].step;
-	struct ops_string name = step == OPS_NONE ? (struct ops_string){"None", 4} : views->steps.items[step].name;
+	struct ops_string name = view_names_at(names, step == OPS_NONE ? views->steps.count : step);
 	struct view_spans ranges = {0};
 	bool done = true;
 
@@ -201,11 +203,22 @@ static int compare_steps(const void *a, const void *b, void *context)
 	return (left > right) - (left < right);
 }
 
+/* Of the steps, and behind them of what is in none. */
+static bool name_steps(const struct ops_views *views, struct view_names *names)
+{
+	bool done = true;
+
+	for (size_t i = 0; done && i < views->steps.count; i++)
+		done = view_names_add(names, views->steps.items[i].name);
+	return done && view_names_add(names, (struct ops_string){"None", 4});
+}
+
 static bool write_latencies(struct ops_views *views, struct ops_json_writer *json)
 {
 	size_t count = views->collectives.count;
 	uint32_t *order = ops_realloc_array(NULL, count, sizeof(*order));
-	bool done = order != NULL;
+	struct view_names names = {0};
+	bool done = order && name_steps(views, &names);
 
 	ops_json_key(json, "latency_per_step");
 	ops_json_open(json, '{');
@@ -217,9 +230,10 @@ static bool write_latencies(struct ops_views *views, struct ops_json_writer *jso
 		next = i + 1;
 		while (next < count && compare_steps(&order[i], &order[next], views) == 0)
 			next++;
-		done = write_latency(views, json, order + i, next - i);
+		done = write_latency(views, &names, json, order + i, next - i);
 	}
 	ops_json_close(json, '}');
+	view_names_release(&names);
 	ops_free(order);
 	return done;
 }

@@ -24,6 +24,7 @@ struct run {
 	struct view_worker *const *workers;
 	size_t count;
 	bool shown;
+	struct view_names names; /* by worker: its name as a key */
 	struct ops_intern keys;
 	struct view_map operations; /* by key and how many the worker had of it before */
 	struct view_map ranges;     /* by operation and number of the range: index into `shortest_ns` */
@@ -146,6 +147,7 @@ static bool find_transfers(struct run *run)
 
 static void release_run(struct run *run)
 {
+	view_names_release(&run->names);
 	ops_intern_release(&run->keys);
 	view_map_release(&run->operations);
 	view_map_release(&run->ranges);
@@ -255,15 +257,12 @@ static void write_gpu(struct ops_json_writer *json, const struct view_device *de
 }
 
 /* Devices are numbered by their place in the list. */
-static void write_process(struct ops_json_writer *json, const struct view_worker *worker, const char *process, size_t number)
+static void write_process(struct ops_json_writer *json, const struct view_worker *worker, struct ops_string process)
 {
 	const struct ops_views *views = &worker->views;
 	char text[64];
 
-	snprintf(text, sizeof(text), "Process %zu", number);
-	if (process)
-		snprintf(text, sizeof(text), "Process %s", process);
-	ops_json_key(json, text);
+	ops_json_key_of(json, process.bytes, process.size);
 	ops_json_open(json, '{');
 	for (size_t i = 0; i < views->used.count; i++) {
 		int64_t id = views->used.items[i];
@@ -290,54 +289,71 @@ static bool has_devices(const struct view_worker *worker)
 	return worker->views.used.count && worker->views.devices.count;
 }
 
-/* A node is written with its first worker. */
-static void write_devices(const struct run *run, struct ops_json_writer *json)
+/* By the number in its worker's name, or its place. */
+static bool name_process(struct view_names *processes, const struct view_worker *worker)
 {
-	bool any = false;
+	const char *process;
+	char text[64];
+
+	node_size(worker->name, &process);
+	snprintf(text, sizeof(text), "Process %zu", processes->texts.count);
+	if (process)
+		snprintf(text, sizeof(text), "Process %s", process);
+	return view_names_add(processes, (struct ops_string){text, strlen(text)});
+}
+
+/* All workers with devices on the node of this one, which is its first. */
+static bool write_node(const struct run *run, size_t first, struct ops_json_writer *json)
+{
+	struct view_names processes = {0};
+	const char *process;
+	bool done = true;
+
+	ops_json_key_of(json, run->workers[first]->name, node_size(run->workers[first]->name, &process));
+	ops_json_open(json, '{');
+	for (size_t w = first; done && w < run->count; w++) {
+		if (!has_devices(run->workers[w]) || !same_node(run->workers[first], run->workers[w]))
+			continue;
+		done = name_process(&processes, run->workers[w]);
+		if (done)
+			write_process(json, run->workers[w], view_names_at(&processes, processes.texts.count - 1));
+	}
+	ops_json_close(json, '}');
+	view_names_release(&processes);
+	return done;
+}
+
+static bool write_devices(const struct run *run, struct ops_json_writer *json)
+{
+	bool any = false, done = true;
 
 	ops_json_key(json, "gpu_info");
 	for (size_t w = 0; w < run->count; w++)
 		any |= has_devices(run->workers[w]);
 	if (!any) {
 		ops_json_null(json);
-		return;
+		return true;
 	}
 	ops_json_open(json, '{');
-	for (size_t w = 0; w < run->count; w++) {
-		const char *process;
-		size_t size = node_size(run->workers[w]->name, &process), number = 0;
+	for (size_t w = 0; done && w < run->count; w++) {
 		bool known = false;
 
 		for (size_t before = 0; before < w && !known; before++)
 			known = has_devices(run->workers[before]) && same_node(run->workers[before], run->workers[w]);
-		if (known || !has_devices(run->workers[w]))
-			continue;
-		ops_json_key_of(json, run->workers[w]->name, size);
-		ops_json_open(json, '{');
-		for (size_t other = w; other < run->count; other++) {
-			if (!has_devices(run->workers[other]) || !same_node(run->workers[w], run->workers[other]))
-				continue;
-			node_size(run->workers[other]->name, &process);
-			write_process(json, run->workers[other], process, number++);
-		}
-		ops_json_close(json, '}');
+		if (!known && has_devices(run->workers[w]))
+			done = write_node(run, w, json);
 	}
 	ops_json_close(json, '}');
+	return done;
 }
 
 /* --- by step -------------------------------------------------------------------------------------------------------- */
 
-static const struct view_step *find_step(const struct view_worker *worker, struct ops_string name, size_t hint)
+static void write_worker_key(const struct run *run, size_t w, struct ops_json_writer *json)
 {
-	const struct ops_views *views = &worker->views;
+	struct ops_string name = view_names_at(&run->names, w);
 
-	for (size_t i = 0; i < views->steps.count; i++) {
-		const struct view_step *step = &views->steps.items[(hint + i) % views->steps.count];
-
-		if (step->name.size == name.size && memcmp(step->name.bytes, name.bytes, name.size) == 0)
-			return step;
-	}
-	return NULL;
+	ops_json_key_of(json, name.bytes, name.size);
 }
 
 static void write_step_overlap(struct ops_json_writer *json, const struct view_worker *worker, size_t step)
@@ -398,32 +414,32 @@ static void write_by_step(const struct run *run, struct ops_json_writer *json, c
                           void (*mean)(struct ops_json_writer *json, const struct view_worker *worker),
                           void (*one)(struct ops_json_writer *json, const struct view_worker *worker, size_t step))
 {
-	const struct ops_views *first = &run->workers[0]->views;
+	const struct view_names *steps = &run->workers[0]->steps;
 
 	ops_json_key(json, key);
 	ops_json_open(json, '{');
 	ops_json_key(json, "all");
 	ops_json_open(json, '{');
 	for (size_t w = 0; w < run->count; w++) {
-		ops_json_key(json, run->workers[w]->name);
+		write_worker_key(run, w, json);
 		ops_json_open(json, '{');
 		mean(json, run->workers[w]);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, '}');
-	for (size_t i = 0; i < first->steps.count; i++) {
-		struct ops_string name = first->steps.items[i].name;
+	for (size_t i = 1; i < steps->texts.count; i++) {
+		struct ops_string name = view_names_at(steps, i);
 
 		ops_json_key_of(json, name.bytes, name.size);
 		ops_json_open(json, '{');
 		for (size_t w = 0; w < run->count; w++) {
-			const struct view_step *step = find_step(run->workers[w], name, i);
+			uint32_t step = ops_intern_find(&run->workers[w]->steps.texts, name.bytes, name.size);
 
-			if (!step)
+			if (step == OPS_INTERN_NONE)
 				continue;
-			ops_json_key(json, run->workers[w]->name);
+			write_worker_key(run, w, json);
 			ops_json_open(json, '{');
-			one(json, run->workers[w], (size_t)(step - run->workers[w]->views.steps.items));
+			one(json, run->workers[w], step - 1);
 			ops_json_close(json, '}');
 		}
 		ops_json_close(json, '}');
@@ -489,7 +505,7 @@ static bool write_operations(const struct run *run, struct ops_json_writer *json
 		size_t count = worker->views.collectives.count;
 
 		qsort_r(worker->order, count, sizeof(*worker->order), compare_names, worker);
-		ops_json_key(json, worker->name);
+		write_worker_key(run, w, json);
 		ops_json_open(json, '[');
 		for (size_t i = 0, next; i < count; i = next) {
 			next = i + 1;
@@ -511,8 +527,11 @@ static bool write_run(const struct run *run, struct ops_json_writer *json)
 	ops_json_open(json, '{');
 	ops_json_key(json, "workers");
 	ops_json_open(json, '[');
-	for (size_t w = 0; w < run->count; w++)
-		ops_json_text(json, run->workers[w]->name, strlen(run->workers[w]->name));
+	for (size_t w = 0; w < run->count; w++) {
+		struct ops_string name = view_names_at(&run->names, w);
+
+		ops_json_text(json, name.bytes, name.size);
+	}
 	ops_json_close(json, ']');
 	ops_json_key(json, "span");
 	if (run->workers[0]->span)
@@ -521,7 +540,8 @@ static bool write_run(const struct run *run, struct ops_json_writer *json)
 		ops_json_null(json);
 	ops_json_key(json, "shown");
 	ops_json_bool(json, run->shown);
-	write_devices(run, json);
+	if (!write_devices(run, json))
+		return false;
 	write_by_step(run, json, "overlap", write_mean_overlap, write_step_overlap);
 	write_by_step(run, json, "wait", write_mean_wait, write_step_wait);
 	if (!write_operations(run, json))
@@ -545,7 +565,8 @@ bool view_write_distributed(struct view_worker *const *workers, size_t count, st
 	}
 	done = find_transfers(&run);
 	for (size_t w = 0; done && w < count; w++)
-		done = measure_waits(workers[w]);
+		done = measure_waits(workers[w]) &&
+		       view_names_add(&run.names, (struct ops_string){workers[w]->name, strlen(workers[w]->name)});
 	done = done && write_run(&run, json);
 	release_run(&run);
 	return done;
@@ -621,10 +642,11 @@ static bool add_keys(struct view_worker *worker)
 static bool keep_texts(struct view_worker *worker)
 {
 	struct ops_views *views = &worker->views;
-	bool done = true;
+	bool done = view_names_add(&worker->steps, (struct ops_string){"all", 3});
 
 	for (size_t i = 0; done && i < views->steps.count; i++)
-		done = keep_text(worker, &views->steps.items[i].name);
+		if ((done = view_names_add(&worker->steps, views->steps.items[i].name)))
+			views->steps.items[i].name = view_names_at(&worker->steps, i + 1);
 	for (size_t i = 0; done && i < views->devices.count; i++)
 		done = keep_text(worker, &views->devices.items[i].name_json);
 	for (uint32_t i = 0; done && i < views->collectives.count; i++) {
@@ -660,6 +682,7 @@ void view_worker_release(struct view_worker *worker)
 {
 	ops_views_release(&worker->views);
 	ops_intern_release(&worker->texts);
+	view_names_release(&worker->steps);
 	view_spans_release(&worker->transfers);
 	ops_free(worker->overlaps);
 	ops_free(worker->waits);

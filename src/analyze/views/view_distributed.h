@@ -8,6 +8,7 @@
 #include <opstrobe/views.h>
 
 #include "analyze/views/view_communication.h"
+#include "analyze/views/view_names.h"
 #include "analyze/views/views.h"
 #include "base/intern.h"
 
@@ -20,7 +21,8 @@ struct view_worker {
 	const char *name; /* borrowed */
 	int64_t span;
 	struct ops_views views; /* steps, collectives and their ranges, devices; no trace */
-	struct ops_intern texts; /* their names */
+	struct ops_intern texts; /* names of the last two */
+	struct view_names steps; /* by step, behind "all": its name, or what stands for it as a key */
 	uint32_t *names; /* by collective: its name among the texts */
 	uint32_t *keys;  /* likewise what tells which operation of its name it is: group, and number in there */
 	uint32_t *operations; /* by collective: equal for what workers do together */

@@ -48,6 +48,51 @@ static void spec_12_who_waits(void **state)
 	release(workers, 2);
 }
 
+#define AT(ts, dur) VIEW_ROW("cpu_op", "gloo:all_reduce", 1, 2, ts, dur, "")
+#define WAIT(transfer, synchronizing) "{\"data_transfer\":" #transfer ",\"synchronizing\":" #synchronizing "}"
+
+/* Of equal names each is a key: the nth step of a name is the nth of the other worker. */
+static void equal_names(void **state)
+{
+	static const char one[] = VIEW_STEP(1, 0, 100) AT(10, 40) VIEW_STEP(1, 200, 100) AT(210, 20) VIEW_STEP(all, 400, 100)
+		AT(410, 50) VIEW_STEP(1 (2), 600, 100) AT(610, 60);
+	static const char other[] = VIEW_STEP(1, 0, 100) AT(10, 10) VIEW_STEP(1, 200, 100) AT(210, 30) VIEW_STEP(all, 400, 100)
+		AT(410, 5) VIEW_STEP(2, 600, 100) AT(610, 6);
+	static const char device[] = VIEW_CALL(20, 5, 1, 1) VIEW_KERNEL("k", 40, 10, 1);
+	static const char head[] = "\"deviceProperties\":[{\"id\":0,\"name\":\"H\"}],";
+	struct ops_buffer rows = {0};
+	struct ops_worker workers[] = {worker(one, "n_0"), worker(other, "n_0")};
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_distributed_json(workers, 2, &text, &size, NULL), OPS_OK);
+	assert_has(text, "\"workers\":[\"n_0\",\"n_0 (2)\"]");
+	assert_has(text, "\"wait\":{\"all\":{\"n_0\":{\"data_transfer\":10,\"synchronizing\":32},\"n_0 (2)\":");
+	assert_has(text, "\"1\":{\"n_0\":" WAIT(10, 30) ",\"n_0 (2)\":" WAIT(10, 0) "},");
+	assert_has(text, "\"1 (2)\":{\"n_0\":" WAIT(20, 0) ",\"n_0 (2)\":" WAIT(20, 10) "},");
+	assert_has(text, "\"all (2)\":{\"n_0\":" WAIT(5, 45) ",\"n_0 (2)\":" WAIT(5, 0) "},");
+	assert_has(text, "\"1 (2) (2)\":{\"n_0\":" WAIT(6, 54) "}}");
+	assert_has(text, "\"ops\":{\"n_0\":[{");
+	assert_has(text, "}],\"n_0 (2)\":[{");
+	ops_free_views(text);
+	assert_int_equal(ops_run_json(workers, 2, &text, &size, NULL), OPS_OK);
+	assert_has(text, "\"latency_per_step\":{\"1\":40,\"1 (2)\":20,\"all\":50,\"1 (2) (2)\":60}");
+	ops_free_views(text);
+	release(workers, 2);
+	ops_buffer_append_text(&rows, one);
+	ops_buffer_append_text(&rows, device);
+	ops_buffer_append(&rows, "", 1);
+	workers[0] = (struct ops_worker){scene_read(rows.bytes, head), "n", 0};
+	workers[1] = (struct ops_worker){scene_read(rows.bytes, head), "n_0", 0};
+	assert_int_equal(ops_distributed_json(workers, 2, &text, &size, NULL), OPS_OK);
+	assert_has(text, "\"gpu_info\":{\"n\":{\"Process 0\":{\"GPU0\":{\"Name\":\"H\",");
+	assert_has(text, "\"Process 0 (2)\":{\"GPU0\":{\"Name\":\"H\",");
+	ops_free_views(text);
+	ops_buffer_release(&rows);
+	release(workers, 2);
+}
+
 static void spec_12_workers_that_do_not_talk(void **state)
 {
 	const struct ops_worker workers[] = {worker(first, "n_0"), worker(alone, "n_1")};
@@ -241,6 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spec_12_who_waits),
+		cmocka_unit_test(equal_names),
 		cmocka_unit_test(spec_12_workers_that_do_not_talk),
 		cmocka_unit_test(spec_13_pairs),
 		cmocka_unit_test(spec_10_backward_of_modules),

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names that are keys; see view_names.h.
+ */
+#include "analyze/views/view_names.h"
+
+#include "base/buffer.h"
+
+/* One that is not there yet; `first` is what the name's own id is. */
+static bool add_numbered(struct view_names *names, struct ops_string name, uint32_t first)
+{
+	uint32_t *repeats = view_map_slot(&names->repeats, first, 1);
+	size_t before = names->texts.count;
+	bool done = repeats != NULL;
+
+	while (done && names->texts.count == before) {
+		struct ops_buffer text = {0};
+
+		ops_buffer_append(&text, name.bytes, name.size);
+		ops_buffer_printf(&text, " (%u)", ++*repeats);
+		done = !text.failed && ops_intern_add(&names->texts, text.bytes, text.size) != OPS_INTERN_NONE;
+		ops_buffer_release(&text);
+	}
+	return done;
+}
+
+bool view_names_add(struct view_names *names, struct ops_string name)
+{
+	size_t before = names->texts.count;
+	uint32_t id = ops_intern_add(&names->texts, name.bytes, name.size);
+
+	return id != OPS_INTERN_NONE && (names->texts.count > before || add_numbered(names, name, id));
+}
+
+struct ops_string view_names_at(const struct view_names *names, size_t id)
+{
+	return (struct ops_string){names->texts.entries[id].bytes, names->texts.entries[id].size};
+}
+
+void view_names_release(struct view_names *names)
+{
+	ops_intern_release(&names->texts);
+	view_map_release(&names->repeats);
+}
