@@ -349,7 +349,7 @@ def _memory_curve(get: Get, arguments: Arguments) -> Json:
         raise RequestError(404, "the trace has no curve of memory")
     rows = {}
     for each in json_of(get, f"{base}/memory")["devices"]:
-        name = each["device"].upper().replace("CUDA:", "GPU")
+        name = each["device"].upper().replace("CUDA", "GPU").replace(":", "")
         curve = json_of(get, f"{base}/memory/curve?device={quote(each['device'])}&points=10000")
         if name in memory["curve"]["devices"] and curve["allocated"] is not None:
             reserved = curve["reserved"] or [0] * len(curve["time_ns"])

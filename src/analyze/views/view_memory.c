@@ -5,17 +5,22 @@
  * thread. What a step, a module, a loader or nothing at all allocates is in no operator's row, so it has rows of its own, by
  * the name of what is there (F12).
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/memory.h>
+
+#include "analyze/device.h"
 #include "analyze/views/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 
-#define DEVICE_CPU 0
-#define DEVICE_CUDA 1
+#define CPU_KEY 0
 #define LARGEST 10
+/* More devices than any machine has are those of a file without sense, and each takes a walk over all records. */
+#define DEVICES_MAX 256
 #define CURVE_POINTS_MAX 10240
 
 struct amounts {
@@ -44,7 +49,7 @@ struct device {
 	const struct ops_memory_record *records;
 	const uint32_t *owners;
 	size_t count;
-	int key; /* -1 the CPU, else the GPU's number */
+	int key; /* CPU_KEY, else the type of device and its number: in this order they are told */
 	struct amounts *sums; /* by node */
 	OPS_ARRAY(struct row) rows;
 	OPS_ARRAY(struct row) outside; /* of operators; OPS_NONE is the name where nothing runs */
@@ -57,9 +62,7 @@ struct device {
 
 static int key_of(const struct ops_memory_record *record)
 {
-	if (record->device_type == DEVICE_CPU)
-		return -1;
-	return record->device_type == DEVICE_CUDA && record->device_index >= 0 ? record->device_index : -2;
+	return record->device_type == OPS_DEVICE_CPU ? CPU_KEY : record->device_type << 16 | (uint16_t)record->device_index;
 }
 
 static bool is_of(const struct device *device, const struct ops_memory_record *record)
@@ -327,23 +330,37 @@ static int compare_events(const void *a, const void *b)
 
 /* --- output --------------------------------------------------------------------------------------------------------- */
 
+/* "CPU", "GPU0" as the plugin called what torch calls "cuda:0", and others as torch does: "XPU0". */
+static const char *name_device(int key, char room[OPS_MEMORY_DEVICE_ROOM])
+{
+	struct ops_memory_device device = {(uint8_t)(key >> 16), key == CPU_KEY ? -1 : (int16_t)key};
+	size_t size = 0;
+
+	if (device.type == OPS_DEVICE_CUDA)
+		snprintf(room, OPS_MEMORY_DEVICE_ROOM, device.index < 0 ? "GPU" : "GPU%d", device.index);
+	else
+		ops_memory_device_name(device, room);
+	for (const char *c = room; *c; c++)
+		if (*c != ':')
+			room[size++] = (char)toupper((unsigned char)*c);
+	room[size] = 0;
+	return room;
+}
+
 static void write_device_key(const struct device *device, struct ops_json_writer *json)
 {
-	char text[32] = "CPU";
+	char room[OPS_MEMORY_DEVICE_ROOM];
 
-	if (device->key >= 0)
-		snprintf(text, sizeof(text), "GPU%d", device->key);
-	ops_json_key(json, text);
+	ops_json_key(json, name_device(device->key, room));
 }
 
 static void write_default(struct ops_json_writer *json, int key)
 {
-	char text[32] = "CPU";
+	char room[OPS_MEMORY_DEVICE_ROOM];
 
-	if (key >= 0)
-		snprintf(text, sizeof(text), "GPU%d", key);
+	name_device(key, room);
 	ops_json_key(json, "default_device");
-	ops_json_text(json, text, strlen(text));
+	ops_json_text(json, room, strlen(room));
 }
 
 static void write_rows(const struct device *device, struct ops_json_writer *json)
@@ -511,10 +528,10 @@ struct memory {
 
 static void write_stats(const struct memory *memory, struct ops_json_writer *json)
 {
-	int key = -1;
+	int key = CPU_KEY;
 
 	for (size_t i = memory->devices.count; i-- > 0;)
-		if (memory->devices.items[i].key >= 0 && memory->devices.items[i].rows.count)
+		if (memory->devices.items[i].key != CPU_KEY && memory->devices.items[i].rows.count)
 			key = memory->devices.items[i].key;
 	ops_json_key(json, "stats");
 	ops_json_open(json, '{');
@@ -561,10 +578,10 @@ static void write_curves(const struct memory *memory, struct ops_json_writer *js
 
 static void write_all(const struct memory *memory, struct ops_json_writer *json)
 {
-	int key = -1;
+	int key = CPU_KEY;
 
 	for (size_t i = memory->devices.count; i-- > 0;)
-		if (memory->devices.items[i].key >= 0 && memory->devices.items[i].points)
+		if (memory->devices.items[i].key != CPU_KEY && memory->devices.items[i].points)
 			key = memory->devices.items[i].key;
 	ops_json_open(json, '{');
 	ops_json_key(json, "records");
@@ -603,9 +620,9 @@ static bool find_devices(struct memory *memory, const struct ops_memory_record *
 		struct device *device;
 
 		memory->records += !records[i].out_of_memory;
-		if (key < -1 || records[i].out_of_memory)
+		if (records[i].out_of_memory || memory->devices.count == DEVICES_MAX)
 			continue;
-		done = view_map_add(&keys, (uint64_t)(key + 1), 0);
+		done = view_map_add(&keys, (uint64_t)key, 0);
 		if (!done || keys.count == before)
 			continue;
 		device = OPS_ARRAY_PUSH(&memory->devices);

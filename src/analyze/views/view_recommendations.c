@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/device.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 
@@ -90,7 +91,7 @@ static void judge_memory(const struct ops_views *views, struct recommendations *
 		uint64_t peak_bytes = 0;
 
 		for (size_t i = 0; i < count; i++)
-			if (records[i].device_type == 1 && records[i].device_index == (int64_t)d &&
+			if (!ops_device_is_host(records[i].device_type) && records[i].device_index == (int64_t)d &&
 			    !records[i].out_of_memory && records[i].total_allocated > peak_bytes)
 				peak_bytes = records[i].total_allocated;
 		if (device->memory_bytes <= 0 || !((double)peak_bytes > MEMORY_RATIO * (double)device->memory_bytes))

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/memory.h>
 #include <opstrobe/modules.h>
 
 #include "analyze/device.h"
@@ -303,11 +304,16 @@ static uint32_t event_around(const struct ops_views *views, const struct ops_mem
 static void put_peak(struct page *page, const struct peak *peak, const struct ops_memory_record *record)
 {
 	uint32_t row = event_around(page->views, record);
+	char device[OPS_MEMORY_DEVICE_ROOM];
 
+	ops_memory_device_name((struct ops_memory_device){peak->type, peak->index}, device);
 	ops_buffer_append_text(&page->out, page->markdown ? "- " : "");
-	ops_buffer_append_text(&page->out, ops_device_is_host(peak->type) ? "CPU: " : "device ");
-	if (!ops_device_is_host(peak->type))
-		ops_buffer_printf(&page->out, "%d: ", peak->index);
+	if (ops_device_is_host(peak->type))
+		ops_buffer_append_text(&page->out, "CPU: ");
+	else if (peak->type == OPS_DEVICE_CUDA)
+		ops_buffer_printf(&page->out, "device %d: ", peak->index);
+	else
+		ops_buffer_printf(&page->out, "%s: ", device);
 	page_bytes(page, peak->bytes);
 	ops_buffer_printf(&page->out, " at %.3f ms", ((double)record->time_ns - (double)page->views->first_ns) / 1e6);
 	if (row != OPS_NONE)

@@ -196,6 +196,31 @@ static void spec_9_memory(void **state)
 	ops_free_views(text);
 }
 
+/* 9: devices of every type, by the names that torch gives them: HIP is 6, XPU 12, MTIA 19, a backend of one's own 20. */
+static void spec_9_memory_of_other_devices(void **state)
+{
+	static const char rows[] = VIEW_OP("a", 0, 100, 1) VIEW_MEMORY(10, 1, 32, 1, 0, -1) VIEW_MEMORY(20, 20, 32, 20, 20, 1)
+		VIEW_MEMORY(30, 19, 32, 19, 19, 0) VIEW_MEMORY(40, 12, 32, 12, 12, 0) VIEW_MEMORY(50, 6, 32, 6, 6, 1)
+		VIEW_MEMORY(60, 7, 32, 7, 1, -1) VIEW_MEMORY(70, -12, 32, 0, 12, 0);
+	static const char near[] = "\"deviceProperties\":[{\"id\":0,\"totalGlobalMem\":13},{\"id\":1,\"totalGlobalMem\":6}],";
+	struct ops_trace *trace = scene_read(rows, "");
+	char *text = scene_views(rows, near);
+	size_t size;
+
+	(void)state;
+	assert_has(text, "\"peaks\":{\"CPU\":1,\"GPU\":7,\"HIP1\":6,\"XPU0\":12,\"MTIA0\":19,\"PRIVATEUSEONE1\":20}");
+	assert_has(text, "\"default_device\":\"GPU\"");
+	assert_has(text, "\"XPU0\":{\"rows\":1,\"paired\":1,");
+	assert_has(text, "\"HIP1\":{\"rows\":1,\"paired\":0,\"alloc_only\":1,");
+	assert_has(text, "GPU_MEMORY_NEAR_LIMIT");
+	ops_free_views(text);
+	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
+	assert_has(text, "xpu:0: 12 B at 0.040 ms in a");
+	assert_has(text, "hip:1: 6 B at 0.050 ms in a");
+	ops_free_views(text);
+	ops_trace_unref(trace);
+}
+
 #define CALL(name, ts, dur, id, parent, module)                                                    \
 	VIEW_ROW("python_function", name, 1, 1, ts, dur,                                               \
 	         "\"Python id\":" #id ",\"Python parent id\":" #parent ",\"Python module id\":" #module)
@@ -437,6 +462,7 @@ int main(void)
 		cmocka_unit_test(spec_18_f18_tensor_cores),
 		cmocka_unit_test(spec_18_f23_python_stacks),
 		cmocka_unit_test(spec_9_memory),
+		cmocka_unit_test(spec_9_memory_of_other_devices),
 		cmocka_unit_test(spec_10_modules),
 		cmocka_unit_test(spec_5_thresholds),
 		cmocka_unit_test(spec_5_tensor_cores_are_nvidias),

@@ -84,10 +84,9 @@ const STATISTICS: Column<MemoryStatistic>[] = [
 	{ id: "alloc_size", title: "Allocated", kind: "bytes", total: "none", value: (row) => row.alloc_size },
 ];
 
-/** The views call devices "CPU" and "GPU0". */
+/** The views call devices "CPU", "GPU0" and "XPU0", where torch has "cpu", "cuda:0" and "xpu:0". */
 function viewDevice(device: string): string {
-	const index = /:(\d+)$/.exec(device)?.[1];
-	return device.startsWith("cpu") ? "CPU" : `GPU${index ?? "0"}`;
+	return device.toUpperCase().replace("CUDA", "GPU").replace(":", "");
 }
 
 export function MemoryStatistics({ source, trace, device }: TableProps) {
