@@ -31,7 +31,9 @@
 	X(cuptiEnableCallback)                                                                     \
 	OPTIONAL(cuptiGetGraphNodeId)                                                              \
 	OPTIONAL(cuptiActivityRegisterTimestampCallback)                                           \
-	OPTIONAL(cuptiActivityEnableCudaEventDeviceTimestamps)
+	OPTIONAL(cuptiActivityEnableCudaEventDeviceTimestamps)                                     \
+	OPTIONAL(cuptiActivityEnableRuntimeApi)                                                    \
+	OPTIONAL(cuptiActivityEnableDriverApi)
 
 /* A call, or what else CUPTI tells of by a callback. */
 struct ops_cupti_callback {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "gpu/cupti_calls.h"
 #include "gpu/cupti_decoder.h"
 
 #define CALLS_MAX 4096 /* callback ids are less */
@@ -86,9 +87,8 @@ uint32_t ops_cupti_kernel_name(struct ops_cupti_decoder *decoder, const char *ma
 }
 
 /* The name of a call, without the version that CUPTI appends: "cudaLaunchKernel_v7000". */
-static uint32_t call_name(struct ops_cupti_decoder *decoder, bool runtime, uint32_t callback)
+static uint32_t call_name(struct ops_cupti_decoder *decoder, CUpti_CallbackDomain domain, uint32_t callback)
 {
-	CUpti_CallbackDomain domain = runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
 	const char *name = NULL;
 	const char *version;
 	size_t size;
@@ -96,7 +96,7 @@ static uint32_t call_name(struct ops_cupti_decoder *decoder, bool runtime, uint3
 	if (callback >= CALLS_MAX || decoder->library->cuptiGetCallbackName(domain, callback, &name) != CUPTI_SUCCESS || !name)
 		name = "INVALID";
 	size = strlen(name);
-	version = runtime ? strstr(name, "_v") : NULL;
+	version = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? strstr(name, "_v") : NULL;
 	while (version && version[2 + strspn(version + 2, "0123456789")])
 		version = strstr(version + 2, "_v");
 	if (version && version[2])
@@ -106,7 +106,9 @@ static uint32_t call_name(struct ops_cupti_decoder *decoder, bool runtime, uint3
 
 static struct ops_cupti_call make_call(struct ops_cupti_decoder *decoder, bool runtime, uint32_t callback)
 {
-	struct ops_cupti_call call = {.name = call_name(decoder, runtime, callback)};
+	CUpti_CallbackDomain domain = runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
+	struct ops_cupti_call call = {.name = call_name(decoder, domain, callback),
+	                              .is_shown = ops_cupti_call_is_shown(domain, callback)};
 
 	decoder->text.size = 0;
 	ops_buffer_printf(&decoder->text, "\"cbid\":%u", callback);
@@ -157,12 +159,6 @@ uint32_t ops_cupti_keep(struct ops_cupti_decoder *decoder, const void *key, size
 
 /* --- calls and what else there is ----------------------------------------------------------------------------------- */
 
-/* Calls of the driver are rows where nothing of the runtime is around them: what launches, as compiled code does. */
-static bool is_shown_driver_call(uint32_t callback)
-{
-	return callback == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel || callback == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx;
-}
-
 static void take_call(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivityAPI *record = bytes;
@@ -170,9 +166,9 @@ static void take_call(struct ops_cupti_decoder *decoder, const void *bytes, size
 	struct ops_cupti_call call;
 
 	(void)size;
-	if (!runtime && !is_shown_driver_call(record->cbid))
-		return;
 	call = call_of(decoder, runtime, record->cbid);
+	if (!call.is_shown)
+		return;
 	activity->kind = runtime ? OPS_ACTIVITY_RUNTIME : OPS_ACTIVITY_DRIVER;
 	activity->start_ns = (int64_t)record->start;
 	activity->end_ns = (int64_t)record->end;
@@ -201,6 +197,8 @@ static const char *overhead_name(uint32_t kind)
 		return "Command Buffer Full";
 	case CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST:
 		return "Activity Buffer Request";
+	case CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT:
+		return "UVM Activity Init";
 	default:
 		return "Unknown";
 	}

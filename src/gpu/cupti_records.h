@@ -20,6 +20,7 @@
 struct ops_cupti_call {
 	uint32_t name;
 	uint32_t details;
+	bool is_shown;
 };
 
 /* What kernels have in common that differ in time and name alone. No padding: it is compared as bytes. */

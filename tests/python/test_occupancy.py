@@ -144,7 +144,7 @@ def nvidia_occupancy(tmp_path_factory):
     return function
 
 
-@pytest.mark.parametrize("capability", ARCHITECTURES, ids=lambda capability: "sm_%d%d" % capability)
+@pytest.mark.parametrize("capability", ARCHITECTURES, ids=[f"sm_{major}{minor}" for major, minor in ARCHITECTURES])
 def test_occupancy_is_that_of_nvidia(capability, occupancy_of, nvidia_occupancy):
     draw = random.Random(7)
     threads_max, shared_max, shared_optin, reserved = ARCHITECTURES[capability]

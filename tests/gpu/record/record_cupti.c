@@ -171,16 +171,6 @@ SHOW CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackF
 	return cupti()->cuptiActivityRegisterTimestampCallback(tell);
 }
 
-/* Older libraries have it not. */
-SHOW CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable)
-{
-	const struct ops_cupti *library = cupti();
-
-	return library->cuptiActivityEnableCudaEventDeviceTimestamps
-	               ? library->cuptiActivityEnableCudaEventDeviceTimestamps(enable)
-	               : CUPTI_ERROR_NOT_SUPPORTED;
-}
-
 SHOW CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete)
 {
 	write_clock();
@@ -226,6 +216,16 @@ SHOW CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t s
 		return cupti()->name arguments;                                                    \
 	}
 
+/* Older libraries do not have these. */
+#define HAND_ON_IF_THERE(name, parameters, arguments)                                              \
+	SHOW CUptiResult name parameters                                                           \
+	{                                                                                          \
+		return cupti()->name ? cupti()->name arguments : CUPTI_ERROR_NOT_SUPPORTED;        \
+	}
+
+HAND_ON_IF_THERE(cuptiActivityEnableCudaEventDeviceTimestamps, (uint8_t enable), (enable))
+HAND_ON_IF_THERE(cuptiActivityEnableRuntimeApi, (CUpti_CallbackId callback, uint8_t enable), (callback, enable))
+HAND_ON_IF_THERE(cuptiActivityEnableDriverApi, (CUpti_CallbackId callback, uint8_t enable), (callback, enable))
 HAND_ON(cuptiGetVersion, (uint32_t *version), (version))
 HAND_ON(cuptiGetTimestamp, (uint64_t *time), (time))
 HAND_ON(cuptiGetResultString, (CUptiResult result, const char **text), (result, text))
