@@ -8,7 +8,8 @@
  *     ops_session_stop(session, &recording, &error);
  *     ops_device_stop(devices, recording, &error);
  *
- * Work that is still under way at the stop is not recorded: synchronise first.
+ * The stop waits for the work that is under way in the primary contexts of devices; of other contexts it is not recorded:
+ * synchronise those first.
  */
 #ifndef OPSTROBE_DEVICE_H
 #define OPSTROBE_DEVICE_H

@@ -54,10 +54,11 @@ def _tell_torch(recording: bool) -> None:
 
 
 def _synchronize() -> str | None:
-    """Waits for the devices, whose work is recorded only when it is done. Why that was in vain: a device may be lost."""
+    """Waits for the device within the window, as torch does; for others the collector waits behind it. Why that was in vain: a
+    device may be lost. Where the program has not used one, asking torch would make it a context, which takes time and memory."""
     torch = sys.modules.get("torch")
     try:
-        if torch is not None and torch.cuda.is_available():
+        if torch is not None and torch.cuda.is_initialized():
             torch.cuda.synchronize()
     except RuntimeError as error:
         return f"they could not be waited for: {str(error).partition(chr(10))[0]}"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cuda.h>
+#include <cuda_runtime_api.h>
 
 #include "base/fault.h"
 #include "base/json.h"
@@ -23,7 +24,16 @@ static struct {
 	__typeof__(&cuDeviceGetName) name;
 	__typeof__(&cuDeviceTotalMem_v2) total_memory;
 	__typeof__(&cuDeviceGetAttribute) attribute;
-	__typeof__(&cuDriverGetVersion) version; /* may be NULL */
+	/* These may be NULL. */
+	__typeof__(&cuDriverGetVersion) version;
+	__typeof__(&cuDevicePrimaryCtxGetState) context_state;
+	__typeof__(&cuDevicePrimaryCtxRetain) retain_context;
+	__typeof__(&cuDevicePrimaryCtxRelease_v2) release_context;
+	__typeof__(&cuCtxPushCurrent_v2) push_context;
+	__typeof__(&cuCtxPopCurrent_v2) pop_context;
+	__typeof__(&cuCtxSynchronize) synchronize;
+	__typeof__(&cuGetErrorName) error_name;
+
 	const char *missing; /* why it cannot be used, NULL when it can */
 	pid_t pid;           /* that initialised it: in a process that is forked from that one CUDA does not work */
 	uint32_t devices;    /* that it knew then */
@@ -47,6 +57,13 @@ static void load(void)
 	FIND(total_memory, cuDeviceTotalMem_v2);
 	FIND(attribute, cuDeviceGetAttribute);
 	FIND(version, cuDriverGetVersion);
+	FIND(context_state, cuDevicePrimaryCtxGetState);
+	FIND(retain_context, cuDevicePrimaryCtxRetain);
+	FIND(release_context, cuDevicePrimaryCtxRelease_v2);
+	FIND(push_context, cuCtxPushCurrent_v2);
+	FIND(pop_context, cuCtxPopCurrent_v2);
+	FIND(synchronize, cuCtxSynchronize);
+	FIND(error_name, cuGetErrorName);
 #undef FIND
 	if (!driver.init || !driver.count || !driver.get || !driver.name || !driver.total_memory || !driver.attribute)
 		driver.missing = "the driver (libcuda.so.1) lacks functions that are needed";
@@ -81,6 +98,76 @@ uint32_t ops_cuda_driver_version(void)
 	pthread_once(&once, load);
 	return !driver.missing && driver.version && driver.version(&version) == CUDA_SUCCESS ? (uint32_t)version : 0;
 }
+
+uint32_t ops_cuda_runtime_version(void)
+{
+	static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"};
+	int version = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void *handle = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+		__typeof__(&cudaRuntimeGetVersion) tell =
+			handle ? (__typeof__(tell))(uintptr_t)dlsym(handle, "cudaRuntimeGetVersion") : NULL;
+
+		if (tell && tell(&version) == cudaSuccess && version > 0)
+			return (uint32_t)version; /* the handle is kept: it costs nothing, and unloads nothing */
+	}
+	return 0;
+}
+
+/* --- waiting -------------------------------------------------------------------------------------------------------- */
+
+/* Whether the process works on a device: where it does not, asking for its context would make one, of hundreds of MB. */
+static bool is_in_use(CUdevice device)
+{
+	unsigned flags;
+	int active = 0;
+
+	return driver.context_state(device, &flags, &active) == CUDA_SUCCESS && active;
+}
+
+static CUresult synchronize(CUdevice device)
+{
+	CUcontext context, ours;
+	CUresult result = driver.retain_context(&context, device);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = driver.push_context(context);
+	if (result == CUDA_SUCCESS) {
+		result = driver.synchronize();
+		driver.pop_context(&ours);
+	}
+	driver.release_context(device);
+	return result;
+}
+
+enum ops_code ops_cuda_synchronize(struct ops_error *error)
+{
+	enum ops_code code = OPS_OK;
+
+	pthread_once(&once, load);
+	if (driver.missing || driver.pid != getpid() || !driver.context_state || !driver.retain_context ||
+	    !driver.release_context || !driver.push_context || !driver.pop_context || !driver.synchronize)
+		return OPS_OK;
+	for (uint32_t i = 0; i < driver.devices; i++) {
+		const char *name = "an unknown error";
+		CUdevice device;
+		CUresult result;
+
+		if (driver.get(&device, (int)i) != CUDA_SUCCESS || !is_in_use(device))
+			continue;
+		result = synchronize(device);
+		if (result == CUDA_SUCCESS)
+			continue;
+		if (driver.error_name)
+			driver.error_name(result, &name);
+		code = ops_fault(error, OPS_STATE, "device %u could not be waited for: %s (%d)", i, name, (int)result);
+	}
+	return code;
+}
+
+/* --- what they are -------------------------------------------------------------------------------------------------- */
 
 static uint32_t attribute(CUdevice device, CUdevice_attribute which)
 {

@@ -20,6 +20,13 @@ enum ops_code ops_cuda_device_count(uint32_t *ret_count, struct ops_error *error
 /* The CUDA that the driver is made for: 12040 is 12.4; 0 when it does not tell. */
 uint32_t ops_cuda_driver_version(void);
 
+/* The same of the CUDA runtime that the process has loaded. */
+uint32_t ops_cuda_runtime_version(void);
+
+/* Waits until all devices that this process works on are done with what they were given. OPS_STATE when one does not get there:
+ * it is lost, say. */
+enum ops_code ops_cuda_synchronize(struct ops_error *error);
+
 /* Device `ordinal`: what occupancy needs, all zero where the driver does not tell, and the JSON object of
  * "deviceProperties", appended to `json`. */
 void ops_cuda_device(uint32_t ordinal, struct ops_multiprocessor *ret_device, struct ops_buffer *json);

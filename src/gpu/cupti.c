@@ -25,6 +25,7 @@
 #include "base/thread.h"
 #include "gpu/cuda_devices.h"
 #include "gpu/cupti_buffers.h"
+#include "gpu/cupti_calls.h"
 #include "gpu/cupti_contexts.h"
 #include "gpu/cupti_graphs.h"
 #include "gpu/cupti_records.h"
@@ -150,12 +151,31 @@ static enum ops_code enable(struct cupti_session *session, struct ops_error *err
 		if (!(session->decoder.kinds & OPS_ACTIVITY_BIT(collected[i].kind)))
 			continue;
 		result = session->library->cuptiActivityEnable(collected[i].cupti);
+		if (collected[i].kind == OPS_ACTIVITY_RUNTIME || collected[i].kind == OPS_ACTIVITY_DRIVER)
+			ops_cupti_calls_quieten(session->library, collected[i].cupti);
 		if (result == CUPTI_SUCCESS)
 			continue;
 		disable(session);
 		return ops_cupti_fault(session->library, error, result, "CUPTI does not collect activity");
 	}
 	return OPS_OK;
+}
+
+static bool put_version(struct ops_activities *activities, const char *of, uint32_t version)
+{
+	char digits[16];
+
+	return !version || ops_activities_metadata(activities, of, digits, (size_t)snprintf(digits, sizeof(digits), "%u", version));
+}
+
+/* As torch has them; one that nobody tells is left out. */
+static enum ops_code describe_versions(struct cupti_session *session, struct ops_error *error)
+{
+	return put_version(session->activities, "cupti_version", session->library->version) &&
+	                       put_version(session->activities, "cuda_runtime_version", ops_cuda_runtime_version()) &&
+	                       put_version(session->activities, "cuda_driver_version", ops_cuda_driver_version())
+	               ? OPS_OK
+	               : ops_fault_memory(error);
 }
 
 static enum ops_code describe_devices(struct cupti_session *session, struct ops_error *error)
@@ -249,9 +269,9 @@ static void stop_drain(struct cupti_session *session)
 
 static enum ops_code begin(struct cupti_session *session, struct ops_error *error)
 {
-	enum ops_code code = describe_devices(session, error);
+	enum ops_code code = describe_versions(session, error);
 
-	if (code || (code = subscribe(session, error)))
+	if (code || (code = describe_devices(session, error)) || (code = subscribe(session, error)))
 		return code;
 	code = start_drain(session, error);
 	if (!code && (code = enable(session, error)))
@@ -300,7 +320,7 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 {
 	struct cupti_session *session;
 	CUptiResult result;
-	enum ops_code code = OPS_OK;
+	enum ops_code code;
 	size_t dropped = 0;
 
 	(void)unused;
@@ -308,8 +328,10 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 	session = running;
 	running = NULL;
 	pthread_mutex_unlock(&lock);
+	/* A forced flush hands over what still runs, without its end, and never again. */
+	code = ops_cuda_synchronize(error);
 	result = session->library->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-	if (result != CUPTI_SUCCESS)
+	if (!code && result != CUPTI_SUCCESS)
 		code = ops_cupti_fault(session->library, error, result, "CUPTI did not hand over all its records");
 	disable(session);
 	stop_drain(session);

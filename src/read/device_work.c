@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_walk.h"
 #include "read/recording_devices.h"
 #include "trace/order.h"
 
@@ -266,21 +267,32 @@ static bool add_processes(struct recording_devices *devices)
 	return true;
 }
 
-static bool list_properties(struct recording_devices *devices)
+/* What the collector says of the devices, for the top level of the trace: the recording is gone when there is a trace. */
+static bool list_metadata(struct recording_devices *devices)
 {
 	const struct ops_activities *activities = devices->activities;
-	struct ops_buffer *text = &devices->properties;
+	const struct ops_intern_entry *texts = activities->texts.entries;
+	struct ops_buffer *json = &devices->metadata;
 
-	ops_buffer_append_text(text, "[");
+	ops_buffer_append_text(json, "{\"deviceProperties\":[");
 	for (size_t i = 0; i < activities->devices.count; i++) {
-		const struct ops_intern_entry *properties =
-			&activities->texts.entries[activities->devices.items[i].properties];
+		const struct ops_intern_entry *properties = &texts[activities->devices.items[i].properties];
 
-		ops_buffer_append_text(text, i ? "," : "");
-		ops_buffer_append(text, properties->bytes, properties->size);
+		ops_buffer_append_text(json, i ? "," : "");
+		ops_buffer_append(json, properties->bytes, properties->size);
 	}
-	ops_buffer_append_text(text, "]");
-	return !text->failed;
+	ops_buffer_append_text(json, "]");
+	for (size_t i = 0; i < activities->metadata.count; i++) {
+		const struct ops_intern_entry *key = &texts[activities->metadata.items[i].key];
+		const struct ops_intern_entry *value = &texts[activities->metadata.items[i].value];
+
+		ops_buffer_append_text(json, ",");
+		ops_json_string(json, key->bytes, key->size);
+		ops_buffer_append_text(json, ":");
+		ops_buffer_append(json, value->bytes, value->size);
+	}
+	ops_buffer_append_text(json, "}");
+	return !json->failed;
 }
 
 bool recording_devices_take_work(struct recording_devices *devices)
@@ -288,7 +300,7 @@ bool recording_devices_take_work(struct recording_devices *devices)
 	size_t count;
 	uint32_t *work = order_work(devices->activities, &count);
 	bool ok = work && order_met(devices) && join(devices, work, count) && add_processes(devices) &&
-	          list_properties(devices);
+	          list_metadata(devices);
 
 	ops_free(work);
 	if (ok)
@@ -299,9 +311,11 @@ bool recording_devices_take_work(struct recording_devices *devices)
 enum ops_code recording_devices_describe(const struct recording_devices *devices, struct ops_trace *trace,
                                          struct ops_error *error)
 {
-	static const char key[] = "deviceProperties";
+	struct ops_json_walk walk = ops_json_walk(devices->metadata.bytes, devices->metadata.size);
+	struct ops_json_slice key, value;
+	enum ops_code code = OPS_OK;
 
-	if (!devices->activities)
-		return OPS_OK;
-	return ops_trace_set_metadata(trace, key, sizeof(key) - 1, devices->properties.bytes, devices->properties.size, error);
+	while (!code && ops_json_next_member(&walk, &key, &value))
+		code = ops_trace_set_metadata(trace, key.bytes, key.size, value.bytes, value.size, error);
+	return code;
 }

@@ -86,7 +86,7 @@ void recording_devices_release(struct recording_devices *devices)
 	OPS_ARRAY_RELEASE(&devices->counter_tracks);
 	ops_intern_release(&devices->span_keys);
 	OPS_ARRAY_RELEASE(&devices->spans);
-	ops_buffer_release(&devices->properties);
+	ops_buffer_release(&devices->metadata);
 	ops_buffer_release(&devices->text);
 }
 

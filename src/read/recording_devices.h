@@ -90,7 +90,7 @@ struct recording_devices {
 	OPS_ARRAY(uint32_t) node_operators; /* by number in nodes: string id of the operator that was captured, 0 none */
 	struct ops_intern counter_keys; /* of tracks of counters: uint16_t device */
 	OPS_ARRAY(uint32_t) counter_tracks;
-	struct ops_buffer properties; /* of the devices: a JSON array */
+	struct ops_buffer metadata; /* of the trace: a JSON object */
 	struct ops_buffer text;    /* scratch */
 };
 

@@ -4,6 +4,8 @@
  */
 #include "record/activities.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/json.h"
 
@@ -26,6 +28,7 @@ void ops_activities_free(struct ops_activities *activities)
 		ops_free(activities->chunks.items[i]);
 	OPS_ARRAY_RELEASE(&activities->chunks);
 	OPS_ARRAY_RELEASE(&activities->devices);
+	OPS_ARRAY_RELEASE(&activities->metadata);
 	ops_intern_release(&activities->texts);
 	ops_free(activities);
 }
@@ -61,16 +64,30 @@ void ops_activities_add(struct ops_activities *activities, const struct ops_acti
 	activities->count++;
 }
 
+/* The id of a text that is JSON; 0 when it is none, or memory is out. */
+static uint32_t json_text(struct ops_activities *activities, const char *json, size_t size)
+{
+	return ops_json_validate(json, size, NULL) == OPS_OK ? ops_activities_text(activities, json, size) : 0;
+}
+
 bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, const char *properties, size_t size)
 {
-	uint32_t text;
-	struct ops_device *added;
+	uint32_t text = json_text(activities, properties, size);
+	struct ops_device *added = text ? OPS_ARRAY_PUSH(&activities->devices) : NULL;
 
-	if (ops_json_validate(properties, size, NULL) != OPS_OK)
-		return false;
-	text = ops_activities_text(activities, properties, size);
-	added = text ? OPS_ARRAY_PUSH(&activities->devices) : NULL;
 	if (added)
 		*added = (struct ops_device){ordinal, text};
+	return added != NULL;
+}
+
+bool ops_activities_metadata(struct ops_activities *activities, const char *key, const char *value, size_t size)
+{
+	struct ops_device_metadata metadata = {ops_activities_text(activities, key, strlen(key)),
+	                                       json_text(activities, value, size)};
+	struct ops_device_metadata *added =
+		metadata.key && metadata.value ? OPS_ARRAY_PUSH(&activities->metadata) : NULL;
+
+	if (added)
+		*added = metadata;
 	return added != NULL;
 }

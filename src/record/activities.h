@@ -48,6 +48,12 @@ struct ops_device {
 	uint32_t properties; /* text: a JSON object */
 };
 
+/* A member of the trace file's top level, such as the version of the driver. */
+struct ops_device_metadata {
+	uint32_t key;   /* texts */
+	uint32_t value; /* JSON */
+};
+
 /* One moment on the collector's clock and on the recorder's (ops_ticks). */
 struct ops_activity_clock {
 	int64_t device_ns;
@@ -58,6 +64,7 @@ struct ops_activities {
 	OPS_ARRAY(struct ops_activity *) chunks; /* full but for the last; in any order */
 	size_t count;
 	OPS_ARRAY(struct ops_device) devices;
+	OPS_ARRAY(struct ops_device_metadata) metadata;
 	struct ops_intern texts;              /* number 0 is "" */
 	struct ops_activity_clock start;      /* the collector's clock runs evenly between these two */
 	struct ops_activity_clock stop;
@@ -74,6 +81,9 @@ uint32_t ops_activities_text(struct ops_activities *activities, const char *byte
 void ops_activities_add(struct ops_activities *activities, const struct ops_activity *activity);
 /* Adds a device; `properties` is a JSON object. Once for each ordinal. False when memory is out or it is no JSON. */
 bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, const char *properties, size_t size);
+
+/* Says `value`, which is JSON, of all devices. Once for each key. False as above. */
+bool ops_activities_metadata(struct ops_activities *activities, const char *key, const char *value, size_t size);
 
 static inline const struct ops_activity *ops_activity_at(const struct ops_activities *activities, size_t i)
 {

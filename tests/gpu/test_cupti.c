@@ -29,6 +29,8 @@ static __typeof__(&fake_cupti_launch) launch;
 static __typeof__(&fake_cupti_copy) copy;
 static __typeof__(&fake_cupti_emit) emit;
 static __typeof__(&fake_cupti_capture) capture;
+static __typeof__(&fake_cupti_launch_long) launch_long;
+static __typeof__(&fake_cupti_is_quiet) is_quiet;
 static __typeof__(&fake_cupti_end_context) end_context;
 static __typeof__(&fake_cupti_reader_takes) reader_takes;
 static __typeof__(&cuptiSubscribe) subscribe;
@@ -48,12 +50,28 @@ static int load_fake(void **state)
 	capture = (__typeof__(capture))(uintptr_t)dlsym(handle, "fake_cupti_capture");
 	end_context = (__typeof__(end_context))(uintptr_t)dlsym(handle, "fake_cupti_end_context");
 	reader_takes = (__typeof__(reader_takes))(uintptr_t)dlsym(handle, "fake_cupti_reader_takes");
+	launch_long = (__typeof__(launch_long))(uintptr_t)dlsym(handle, "fake_cupti_launch_long");
+	is_quiet = (__typeof__(is_quiet))(uintptr_t)dlsym(handle, "fake_cupti_is_quiet");
 	subscribe = (__typeof__(subscribe))(uintptr_t)dlsym(handle, "cuptiSubscribe");
 	unsubscribe = (__typeof__(unsubscribe))(uintptr_t)dlsym(handle, "cuptiUnsubscribe");
 	return fail_function && launch && copy && emit && capture && end_context && reader_takes ? 0 : -1;
 }
 
 /* --- tests ---------------------------------------------------------------------------------------------------------- */
+
+static void assert_metadata(const struct ops_trace *trace, const char *wanted, const char *value)
+{
+	struct ops_string key, found;
+
+	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
+		ops_trace_metadata(trace, i, &key, &found);
+		if (strcmp(key.bytes, wanted) == 0) {
+			assert_string_equal(found.bytes, value);
+			return;
+		}
+	}
+	fail_msg("no %s", wanted);
+}
 
 static void kernels_are_tied_to_operators(void **state)
 {
@@ -98,6 +116,8 @@ static void kernels_are_tied_to_operators(void **state)
 	ops_trace_metadata(trace, 0, &key, &properties);
 	assert_non_null(strstr(properties.bytes, "\"name\":\"NVIDIA H100 80GB HBM3\""));
 	assert_non_null(strstr(properties.bytes, "\"numSms\":132"));
+	assert_metadata(trace, "cupti_version", "130500");
+	assert_metadata(trace, "cuda_driver_version", "13050");
 	ops_trace_unref(trace);
 }
 
@@ -215,6 +235,96 @@ static void sessions_follow_each_other(void **state)
 		ops_trace_unref(trace);
 		launch("between sessions", 1, 32, 100, 100);
 	}
+}
+
+/* What still runs at the stop is waited for, on devices that the process works on. */
+static void work_under_way_is_waited_for(void **state)
+{
+	struct run run;
+	struct ops_trace *trace;
+	const struct ops_events *e;
+	uint32_t kernel;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	launch_long("long", 0);
+	trace = checked_trace(stop_run(&run));
+	e = ops_trace_events(trace);
+	kernel = find_row(trace, OPS_EVENT_KERNEL, "long");
+	assert_true(e->end_ns[kernel] > e->start_ns[kernel]);
+	assert_int_equal(launch_of(trace, kernel), find_row(trace, OPS_EVENT_RUNTIME, "cudaLaunchKernel"));
+	assert_int_equal(ops_trace_info(trace)->lost, 0);
+	ops_trace_unref(trace);
+
+	setenv("FAKE_CUDA_CONTEXTS", "0", 1); /* the driver beside aborts when one is made */
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	launch_long("of nobody", 0);
+	trace = checked_trace(stop_run(&run));
+	unsetenv("FAKE_CUDA_CONTEXTS");
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 0);
+	assert_int_equal(ops_trace_info(trace)->lost, 1);
+	ops_trace_unref(trace);
+}
+
+static void a_device_that_is_lost_is_told(void **state)
+{
+	struct run run;
+	struct ops_recording *recording = NULL;
+	struct ops_error error;
+	struct ops_trace *trace;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	launch("kernel", 1, 32, 100, 100);
+	launch_long("long", 0);
+	setenv("FAKE_CUDA_LOST", "1", 1);
+	assert_int_equal(ops_session_stop(run.session, &recording, NULL), OPS_OK);
+	assert_int_equal(ops_device_stop(run.devices, recording, &error), OPS_STATE);
+	unsetenv("FAKE_CUDA_LOST");
+	assert_string_equal(error.text, "CUPTI could not finish recording devices: device 0 could not be waited for: "
+	                                "CUDA_ERROR_LAUNCH_FAILED (719)");
+	trace = checked_trace(recording);
+	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 1);
+	assert_int_equal(ops_trace_info(trace)->lost, 1);
+	ops_trace_unref(trace);
+}
+
+static void emit_call(CUpti_ActivityKind kind, uint32_t callback)
+{
+	const CUpti_ActivityAPI call = {.kind = kind, .cbid = callback, .start = 1, .end = 2};
+
+	emit(&call, sizeof(call));
+}
+
+/* Calls that torch makes many times an operator have no rows, and CUPTI does not record them; nor those of the driver but for
+ * launches and memory. An older library, which cannot be told so, records them. */
+static void calls_that_say_nothing_have_no_rows(void **state)
+{
+	struct run run;
+	struct ops_trace *trace;
+
+	(void)state;
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	for (int resumed = 0; resumed < 2; resumed++) {
+		assert_true(is_quiet(true, CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020));
+		assert_true(is_quiet(true, CUPTI_RUNTIME_TRACE_CBID_cudaEventDestroy_v3020));
+		assert_true(is_quiet(false, CUPTI_DRIVER_TRACE_CBID_cuPointerGetAttribute));
+		assert_false(is_quiet(true, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000));
+		assert_false(is_quiet(false, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+		assert_int_equal(ops_device_toggle(run.devices, false, NULL), OPS_OK);
+		assert_int_equal(ops_device_toggle(run.devices, true, NULL), OPS_OK);
+	}
+	emit_call(CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020);
+	emit_call(CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020);
+	emit_call(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent);
+	emit_call(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuStreamQuery);
+	emit_call(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuMemMap);
+	trace = checked_trace(stop_run(&run));
+	assert_int_equal(count_kind(trace, OPS_EVENT_RUNTIME), 1);
+	assert_int_equal(count_kind(trace, OPS_EVENT_DRIVER), 1);
+	find_row(trace, OPS_EVENT_RUNTIME, "cudaStreamSynchronize");
+	assert_int_equal(ops_trace_info(trace)->lost, 0);
+	ops_trace_unref(trace);
 }
 
 static void assert_refused(enum ops_code code, const char *text)
@@ -478,6 +588,9 @@ int main(void)
 		cmocka_unit_test(kernels_of_graphs_know_what_was_captured),
 		cmocka_unit_test(a_context_that_ends_takes_no_records_along),
 		cmocka_unit_test(sessions_follow_each_other),
+		cmocka_unit_test(work_under_way_is_waited_for),
+		cmocka_unit_test(a_device_that_is_lost_is_told),
+		cmocka_unit_test(calls_that_say_nothing_have_no_rows),
 		cmocka_unit_test(refusals_say_why),
 		cmocka_unit_test(a_failing_flush_is_told_and_what_is_there_stays),
 		cmocka_unit_test(what_fails_at_the_end_is_told_once),

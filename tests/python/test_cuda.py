@@ -413,3 +413,53 @@ print(json.dumps([rows.count("kernel"), rows.count("cuda_runtime")]))
         FAKE_CUPTI_RECORDS=str(SOURCE.parent / "replay" / "launches-12.9.cupti"),
     )
     assert found == [60, 60]
+
+
+def test_spec_3_1_versions_of_cuda_are_those_of_the_process(libraries, tmp_path):
+    """The runtime's is asked of the one that is loaded, as torch brings one; without one it is left out."""
+    source = tmp_path / "cudart.c"
+    source.write_text("int cudaRuntimeGetVersion(int *version) { *version = 12080; return 0; }\n")
+    soname = "libcudart.so.12"
+    command = ["cc", "-shared", "-fPIC", f"-Wl,-soname,{soname}", source, "-o", tmp_path / "of-its-own-name.so"]
+    subprocess.run(command, check=True)
+    without, with_runtime = run(
+        libraries,
+        f"""
+def versions():
+    with opstrobe.profile(activities=[CPU, CUDA]) as prof:
+        step()
+    prof.export_chrome_trace({str(tmp_path / "trace.json")!r})
+    with open({str(tmp_path / "trace.json")!r}) as file:
+        return {{key: value for key, value in json.load(file).items() if key.endswith("_version")}}
+
+without = versions()
+ctypes.CDLL({str(tmp_path / "of-its-own-name.so")!r})
+print(json.dumps([without, versions()]))
+""",
+        FAKE_CUDA_VERSION="12090",
+    )
+    assert without == {"cupti_version": 130500, "cuda_driver_version": 12090}
+    assert with_runtime == {**without, "cuda_runtime_version": 12080}
+
+
+def test_all_devices_in_use_are_waited_for_and_no_other(libraries):
+    """Two of three are; the driver of the test aborts where a context would be made. Torch is not asked to use one either."""
+    kernels, lost, initialised = run(
+        libraries,
+        """
+def refuse():
+    raise AssertionError("torch is made to use a device")
+torch.cuda.is_available = lambda: True
+torch.cuda.synchronize = refuse
+device.fake_cupti_launch_long.argtypes = [ctypes.c_char_p, ctypes.c_uint32]
+with opstrobe.profile(activities=[CPU, CUDA]) as prof:
+    for ordinal in range(2):
+        device.fake_cupti_launch_long(b"long", ordinal)
+kernels = [[event.device_index, event.device_time_total > 0] for event in prof.events() if event.name == "long"]
+print(json.dumps([kernels, prof.profiler.trace.lost, torch.cuda.is_initialized()]))
+""",
+        FAKE_CUDA_DEVICES="3",
+        FAKE_CUDA_CONTEXTS="2",
+    )
+    assert sorted(kernels) == [[0, True], [1, True]]
+    assert (lost, initialised) == (0, False)

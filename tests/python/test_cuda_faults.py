@@ -14,7 +14,7 @@ DROPPED = 7
 LOST = """
 def lost(*_):
     raise RuntimeError("CUDA error: unspecified launch failure\\nMore of it, in several lines.")
-torch.cuda.is_available = lambda: True
+torch.cuda.is_initialized = lambda: True
 torch.cuda.synchronize = lost
 """
 # Two windows, so that what is told again would be seen; the events of the host as without devices.

@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUDA's driver without a GPU, as far as the collector asks it: one H100, or none with FAKE_CUDA_DEVICES=0.
+ * CUDA's driver without a GPU, as far as the collector asks it: one H100, or FAKE_CUDA_DEVICES of them. The process works on the
+ * first FAKE_CUDA_CONTEXTS of them, or on all. Waiting fails with FAKE_CUDA_LOST.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <cuda.h>
+#include <dlfcn.h>
+
+#include "fake_cupti.h"
 
 #define SHOW __attribute__((visibility("default")))
+
+static int number(const char *variable, int otherwise)
+{
+	const char *told = getenv(variable);
+
+	return told ? atoi(told) : otherwise;
+}
 
 SHOW CUresult CUDAAPI cuInit(unsigned flags)
 {
@@ -17,9 +28,7 @@ SHOW CUresult CUDAAPI cuInit(unsigned flags)
 
 SHOW CUresult CUDAAPI cuDeviceGetCount(int *count)
 {
-	const char *told = getenv("FAKE_CUDA_DEVICES");
-
-	*count = told ? atoi(told) : 1;
+	*count = number("FAKE_CUDA_DEVICES", 1);
 	return CUDA_SUCCESS;
 }
 
@@ -31,9 +40,7 @@ SHOW CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
 
 SHOW CUresult CUDAAPI cuDriverGetVersion(int *version)
 {
-	const char *told = getenv("FAKE_CUDA_VERSION");
-
-	*version = told ? atoi(told) : CUDA_VERSION;
+	*version = number("FAKE_CUDA_VERSION", CUDA_VERSION);
 	return CUDA_SUCCESS;
 }
 
@@ -76,5 +83,75 @@ SHOW CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attrib
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (known[i].attribute == attribute)
 			*value = known[i].value;
+	return CUDA_SUCCESS;
+}
+
+/* --- waiting -------------------------------------------------------------------------------------------------------- */
+
+static int retained[16]; /* by device */
+static _Thread_local uint32_t current; /* device + 1; 0 none */
+
+static bool works_on(CUdevice device)
+{
+	return device < number("FAKE_CUDA_CONTEXTS", number("FAKE_CUDA_DEVICES", 1));
+}
+
+SHOW CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
+{
+	*flags = 0;
+	*active = works_on(device);
+	return CUDA_SUCCESS;
+}
+
+/* On a real one a context would be made, and take memory. */
+SHOW CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+	if (!works_on(device))
+		abort();
+	retained[device]++;
+	*context = (CUcontext)(uintptr_t)(device + 1);
+	return CUDA_SUCCESS;
+}
+
+SHOW CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+	if (--retained[device] < 0)
+		abort();
+	return CUDA_SUCCESS;
+}
+
+SHOW CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext context)
+{
+	if (current)
+		abort();
+	current = (uint32_t)(uintptr_t)context;
+	return CUDA_SUCCESS;
+}
+
+SHOW CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext *context)
+{
+	*context = (CUcontext)(uintptr_t)current;
+	current = 0;
+	return CUDA_SUCCESS;
+}
+
+SHOW CUresult CUDAAPI cuCtxSynchronize(void)
+{
+	void *cupti = dlopen(getenv("OPSTROBE_CUPTI"), RTLD_NOW);
+	__typeof__(&fake_cupti_synchronize) synchronize =
+		cupti ? (__typeof__(synchronize))(uintptr_t)dlsym(cupti, "fake_cupti_synchronize") : NULL;
+
+	if (!current)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (number("FAKE_CUDA_LOST", 0))
+		return CUDA_ERROR_LAUNCH_FAILED;
+	if (synchronize)
+		synchronize(current - 1);
+	return CUDA_SUCCESS;
+}
+
+SHOW CUresult CUDAAPI cuGetErrorName(CUresult result, const char **name)
+{
+	*name = result == CUDA_ERROR_LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED" : "CUDA_ERROR";
 	return CUDA_SUCCESS;
 }

@@ -21,6 +21,7 @@
 #define SHOW __attribute__((visibility("default")))
 #define RECORD_HEAD 8u
 #define TEXTS_MAX 4096
+#define UNDER_WAY_MAX 16
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUpti_BuffersCallbackRequestFunc request;
@@ -31,7 +32,9 @@ static sigset_t reader_blocks;
 static bool subscribed;
 static CUpti_CallbackFunc tell; /* of the subscriber */
 static void *tell_data;
-static bool callbacks[CUPTI_CB_DOMAIN_SIZE][1024]; /* told, by domain */
+#define CALLBACKS 1024
+static bool callbacks[CUPTI_CB_DOMAIN_SIZE][CALLBACKS]; /* told, by domain */
+static bool quiet[2][CALLBACKS]; /* calls of the driver, of the runtime: not recorded though their kind is */
 static uint8_t *buffer;
 static size_t buffer_size, buffer_used, dropped;
 static uint32_t last_correlation;
@@ -159,7 +162,7 @@ SHOW uint32_t fake_cupti_launch(const char *mangled_name, uint32_t blocks, uint3
                                 uint64_t run_ns)
 {
 	uint32_t correlation = __atomic_add_fetch(&last_correlation, 1, __ATOMIC_RELAXED);
-	CUpti_ActivityKernel9 kernel = {
+	CUpti_ActivityKernel13 kernel = {
 		.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
 		.registersPerThread = 32,
 		.contextId = 1,
@@ -200,6 +203,59 @@ SHOW uint32_t fake_cupti_copy(uint64_t bytes, uint64_t delay_ns, uint64_t run_ns
 	copy.end = copy.start + run_ns;
 	fake_cupti_emit(&copy, sizeof(copy));
 	return correlation;
+}
+
+/* --- work that goes on ---------------------------------------------------------------------------------------------- */
+
+static CUpti_ActivityKernel13 under_way[UNDER_WAY_MAX];
+static size_t under_way_count;
+
+SHOW void fake_cupti_launch_long(const char *mangled_name, uint32_t on_device)
+{
+	uint32_t correlation = __atomic_add_fetch(&last_correlation, 1, __ATOMIC_RELAXED);
+	CUpti_ActivityKernel13 kernel = {
+		.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+		.deviceId = on_device,
+		.contextId = on_device + 1,
+		.streamId = 7,
+		.gridX = 1,
+		.gridY = 1,
+		.gridZ = 1,
+		.blockX = 1,
+		.blockY = 1,
+		.blockZ = 1,
+		.correlationId = correlation,
+		.name = mangled_name,
+	};
+
+	kernel.start = emit_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, correlation);
+	pthread_mutex_lock(&lock);
+	if (enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] && under_way_count < UNDER_WAY_MAX)
+		under_way[under_way_count++] = kernel;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Lets what is under way on a device end; UINT32_MAX: hands over all as it is. The lock is held. */
+static void end_work(uint32_t of_device)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < under_way_count; i++) {
+		if (of_device == under_way[i].deviceId)
+			under_way[i].end = now();
+		if (of_device == UINT32_MAX || of_device == under_way[i].deviceId)
+			emit(&under_way[i], sizeof(under_way[i]));
+		else
+			under_way[left++] = under_way[i];
+	}
+	under_way_count = left;
+}
+
+SHOW void fake_cupti_synchronize(uint32_t of_device)
+{
+	pthread_mutex_lock(&lock);
+	end_work(of_device);
+	pthread_mutex_unlock(&lock);
 }
 
 /* --- files of records ----------------------------------------------------------------------------------------------- */
@@ -435,11 +491,38 @@ SHOW CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 		return result_of(__func__);
 	pthread_mutex_lock(&lock);
 	enabled[kind] = true;
+	if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER)
+		memset(quiet[kind == CUPTI_ACTIVITY_KIND_RUNTIME], 0, sizeof(quiet[0]));
 	started_at = now();
 	started_by = syscall(SYS_gettid);
 	stream_free = 0;
 	pthread_mutex_unlock(&lock);
 	return CUPTI_SUCCESS;
+}
+
+static CUptiResult enable_call(bool runtime, CUpti_CallbackId callback, bool enable)
+{
+	if (callback >= CALLBACKS)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	pthread_mutex_lock(&lock);
+	quiet[runtime][callback] = !enable;
+	pthread_mutex_unlock(&lock);
+	return CUPTI_SUCCESS;
+}
+
+SHOW CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId callback, uint8_t enable)
+{
+	return enable_call(true, callback, enable);
+}
+
+SHOW CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId callback, uint8_t enable)
+{
+	return enable_call(false, callback, enable);
+}
+
+SHOW bool fake_cupti_is_quiet(bool runtime, uint32_t callback)
+{
+	return quiet[runtime][callback];
 }
 
 SHOW CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
@@ -462,13 +545,14 @@ SHOW CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
 	const char *path = getenv("FAKE_CUPTI_RECORDS");
 
-	(void)flag;
 	/* In callbacks that are not of calls its header forbids it. */
 	if (telling != CUPTI_CB_DOMAIN_INVALID && telling != CUPTI_CB_DOMAIN_DRIVER_API && telling != CUPTI_CB_DOMAIN_RUNTIME_API)
 		return CUPTI_ERROR_INVALID_OPERATION;
 	pthread_mutex_lock(&lock);
 	if (path)
 		play_file(path);
+	if (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED)
+		end_work(UINT32_MAX);
 	flush();
 	pthread_mutex_unlock(&lock);
 	return result_of(__func__);

@@ -20,12 +20,18 @@ uint32_t fake_cupti_launch(const char *mangled_name, uint32_t blocks, uint32_t t
                            uint64_t run_ns);
 /* The same of a copy from pageable memory to the device. */
 uint32_t fake_cupti_copy(uint64_t bytes, uint64_t delay_ns, uint64_t run_ns);
+/* The calling thread launches a kernel on a device that runs until the device is waited for (fake_cupti_synchronize, which is what
+ * the driver beside does then). A forced flush hands it over without an end. */
+void fake_cupti_launch_long(const char *mangled_name, uint32_t on_device);
+void fake_cupti_synchronize(uint32_t device);
 /* The calling thread captures a node of a CUDA graph; or, with an original, instantiates a copy of that one. */
 void fake_cupti_capture(uint64_t node, uint64_t original);
 /* The calling thread ends the context, with which goes what CUPTI has not handed over. */
 void fake_cupti_end_context(void);
 /* Whether a kind of activity (CUpti_ActivityKind) is being recorded. */
 bool fake_cupti_is_enabled(int kind);
+/* Whether a call of the runtime or the driver is not recorded though its kind is. */
+bool fake_cupti_is_quiet(bool runtime, uint32_t callback);
 /* Whether a signal can reach the thread that last read records. */
 bool fake_cupti_reader_takes(int signal);
 /* As if the GPU had recorded this; copied. */
