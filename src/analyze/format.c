@@ -34,6 +34,14 @@ void ops_format_time(char *out, double us, enum ops_time_unit unit)
 		snprintf(out, OPS_FORMAT_ROOM, "%.3fus", us);
 }
 
+void ops_format_ms(char *out, double ns)
+{
+	if (ns == 0 || ns >= 1e3 || ns <= -1e3)
+		snprintf(out, OPS_FORMAT_ROOM, "%.3f ms", ns / 1e6);
+	else
+		snprintf(out, OPS_FORMAT_ROOM, "%.3g ns", ns);
+}
+
 void ops_format_share(char *out, double us, double total_us)
 {
 	if (total_us == 0)

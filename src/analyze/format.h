@@ -19,6 +19,8 @@ enum ops_time_unit { OPS_TIME_BY_SIZE, OPS_TIME_S, OPS_TIME_MS, OPS_TIME_US };
 enum ops_time_unit ops_time_unit_of(const char *text);
 
 void ops_format_time(char *out, double us, enum ops_time_unit unit);
+/* "1.234 ms"; what that would not show, "400 ns". */
+void ops_format_ms(char *out, double ns);
 /* Share of a total in percent; "NaN" when there is no total. */
 void ops_format_share(char *out, double us, double total_us);
 void ops_format_memory(char *out, int64_t bytes);

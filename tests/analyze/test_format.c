@@ -59,6 +59,27 @@ static void shares(void **state)
 	assert_string_equal(text, "-930000000000000000000.00%");
 }
 
+static void assert_ms(double ns, const char *expected)
+{
+	char text[OPS_FORMAT_ROOM];
+
+	ops_format_ms(text, ns);
+	assert_string_equal(text, expected);
+}
+
+static void milliseconds(void **state)
+{
+	(void)state;
+	assert_ms(0, "0.000 ms");
+	assert_ms(1234567, "1.235 ms");
+	assert_ms(1000, "0.001 ms");
+	assert_ms(999, "999 ns");
+	assert_ms(1.0 / 3, "0.333 ns");
+	assert_ms(-400, "-400 ns");
+	assert_ms(-2000, "-0.002 ms");
+	assert_ms(9.3e18, "9300000000000.000 ms");
+}
+
 static void assert_memory(int64_t bytes, const char *expected)
 {
 	char text[OPS_FORMAT_ROOM];
@@ -106,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times),
+		cmocka_unit_test(milliseconds),
 		cmocka_unit_test(shares),
 		cmocka_unit_test(memory),
 		cmocka_unit_test(lengths),

@@ -71,7 +71,7 @@ static void append_name(const struct page *page, struct ops_string name)
 
 static void append_row(const struct page *page, struct ops_string name, int64_t left_ns, int64_t right_ns)
 {
-	char change[32] = "new";
+	char change[32] = "new", left[OPS_FORMAT_ROOM], right[OPS_FORMAT_ROOM];
 
 	if (left_ns)
 		snprintf(change, sizeof(change), "%+.1f %%", 100 * ((double)right_ns / (double)left_ns - 1));
@@ -79,8 +79,9 @@ static void append_row(const struct page *page, struct ops_string name, int64_t 
 		snprintf(change, sizeof(change), "0.0 %%");
 	ops_buffer_append_text(page->out, page->markdown ? "| " : "");
 	append_name(page, name);
-	ops_buffer_printf(page->out, page->markdown ? " | %.3f | %.3f | %s |\n" : " %11.3f %11.3f  %10s\n",
-	                  (double)left_ns / 1e6, (double)right_ns / 1e6, change);
+	ops_format_ms(left, (double)left_ns);
+	ops_format_ms(right, (double)right_ns);
+	ops_buffer_printf(page->out, page->markdown ? " | %s | %s | %s |\n" : " %13s %13s  %10s\n", left, right, change);
 }
 
 static void append_head(const struct page *page, const char *what)
@@ -88,22 +89,24 @@ static void append_head(const struct page *page, const char *what)
 	ops_buffer_append_text(page->out, page->markdown ? "\n| " : "\n");
 	append_name(page, (struct ops_string){what, strlen(what)});
 	if (page->markdown)
-		ops_buffer_append_text(page->out, " | base ms | new ms | change |\n|---|---:|---:|---:|\n");
+		ops_buffer_append_text(page->out, " | base | new | change |\n|---|---:|---:|---:|\n");
 	else
-		ops_buffer_printf(page->out, " %11s %11s  %10s\n", "base ms", "new ms", "change");
+		ops_buffer_printf(page->out, " %13s %13s  %10s\n", "base", "new", "change");
 }
 
 static void append_verdict(const struct page *page, const struct view_diff *diff)
 {
 	const char *bold = page->markdown ? "**" : "";
+	char left[OPS_FORMAT_ROOM], right[OPS_FORMAT_ROOM];
 	struct ops_buffer *out = page->out;
 
 	if (!diff->steps[0].steps || !diff->steps[1].steps) {
 		ops_buffer_printf(out, "%sno steps to compare%s\n", bold, bold);
 		return;
 	}
-	ops_buffer_printf(out, "%sa step: %.3f ms -> %.3f ms, %+.1f %%%s", bold, diff->steps[0].mean_ns / 1e6,
-	                  diff->steps[1].mean_ns / 1e6, 100 * diff->verdict.change_ratio, bold);
+	ops_format_ms(left, diff->steps[0].mean_ns);
+	ops_format_ms(right, diff->steps[1].mean_ns);
+	ops_buffer_printf(out, "%sa step: %s -> %s, %+.1f %%%s", bold, left, right, 100 * diff->verdict.change_ratio, bold);
 	if (diff->steps[0].steps > 1 || diff->steps[1].steps > 1)
 		ops_buffer_printf(out, " (noise %.1f %%, %zu and %zu steps)", 100 * diff->verdict.noise_ratio,
 		                  diff->steps[0].steps, diff->steps[1].steps);

@@ -81,8 +81,9 @@ void page_name(struct page *page, struct ops_string name, size_t width, bool fil
 
 void page_time(struct page *page, double ns)
 {
-	double scale = ns >= 1e9 ? 1e9 : ns >= 1e6 ? 1e6 : 1e3;
-	const char *unit = ns >= 1e9 ? "s " : ns >= 1e6 ? "ms" : "us";
+	bool is_tiny = ns > 0 && ns < 10;
+	double scale = ns >= 1e9 ? 1e9 : ns >= 1e6 ? 1e6 : is_tiny ? 1 : 1e3;
+	const char *unit = ns >= 1e9 ? "s " : ns >= 1e6 ? "ms" : is_tiny ? "ns" : "us";
 
 	if (page->markdown)
 		ops_buffer_printf(&page->out, "%.2f %.*s", ns / scale, ns >= 1e9 ? 1 : 2, unit);
@@ -247,7 +248,7 @@ static void put_steps(struct page *page)
 	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
 	double least_ns = INFINITY, most_ns = 0;
 	size_t bar = page->columns - 40 < BAR_WIDTH_MAX ? page->columns - 40 : BAR_WIDTH_MAX; /* beside names and numbers */
-	char title[64];
+	char title[96], time[OPS_FORMAT_ROOM];
 
 	if (!views->steps.count)
 		return;
@@ -257,11 +258,11 @@ static void put_steps(struct page *page)
 		least_ns = fmin(least_ns, ns);
 		most_ns = fmax(most_ns, ns);
 	}
+	ops_format_ms(time, total_ns);
 	if (views->unmarked)
-		snprintf(title, sizeof(title), "no steps, %.3f ms in all", total_ns / 1e6);
+		snprintf(title, sizeof(title), "no steps, %s in all", time);
 	else
-		snprintf(title, sizeof(title), "%zu step%s, %.3f ms each", views->steps.count, views->steps.count == 1 ? "" : "s",
-		         total_ns / 1e6);
+		snprintf(title, sizeof(title), "%zu step%s, %s each", views->steps.count, views->steps.count == 1 ? "" : "s", time);
 	page_title(page, title);
 	if (views->steps.count > 1)
 		ops_buffer_printf(&page->out, page->markdown ? "From %.3f to %.3f ms." : " (%.3f to %.3f)", least_ns / 1e6, most_ns / 1e6);
@@ -275,8 +276,9 @@ static void put_steps(struct page *page)
 
 		if (!(time_ns > 0))
 			continue;
-		ops_buffer_printf(&page->out, page->markdown ? "| %s | %.3f ms | %.1f %% | " : "  %-14s %11.3f ms %5.1f %% ",
-		                  names[category], time_ns / 1e6, 100 * time_ns / total_ns);
+		ops_format_ms(time, time_ns);
+		ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ", names[category],
+		                  time, 100 * time_ns / total_ns);
 		page_bar(page, time_ns / total_ns, (int)bar);
 		ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
 	}

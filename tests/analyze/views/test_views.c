@@ -133,6 +133,27 @@ static void spec_18_f06_labels_are_no_work(void **state)
 	ops_trace_unref(trace);
 }
 
+/* What three decimals of a millisecond would show as nothing. */
+static void times_below_a_microsecond(void **state)
+{
+	struct ops_trace *trace = scene_read(VIEW_STEP(1, 0, 2) VIEW_OP("a", 1, 0.4, 1) VIEW_OP("b", 1.5, 0.004, 2), "");
+	struct ops_trace *slower = scene_read(VIEW_STEP(1, 0, 2) VIEW_OP("a", 1, 0.4, 1) VIEW_OP("b", 1.5, 0.008, 2), "");
+	const struct ops_diff_options options = {.format = OPS_DIFF_TEXT};
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
+	assert_has(text, "operators              404 ns  20.2 %");
+	assert_has(text, "   4.00 ns ");
+	ops_free_views(text);
+	assert_int_equal(ops_diff(trace, slower, &options, &text, &size, NULL, NULL), OPS_OK);
+	assert_has(text, "          4 ns          8 ns    +100.0 %");
+	ops_free_views(text);
+	ops_trace_unref(trace);
+	ops_trace_unref(slower);
+}
+
 /* F08: the host's call of a collective talks to nobody while none of its kernels runs. */
 static void spec_18_f08_calls_are_no_communication(void **state)
 {
@@ -458,6 +479,7 @@ int main(void)
 		cmocka_unit_test(spec_18_f03_links_by_time),
 		cmocka_unit_test(spec_18_f05_labels_launch),
 		cmocka_unit_test(spec_18_f06_labels_are_no_work),
+		cmocka_unit_test(times_below_a_microsecond),
 		cmocka_unit_test(spec_18_f08_calls_are_no_communication),
 		cmocka_unit_test(spec_18_f18_tensor_cores),
 		cmocka_unit_test(spec_18_f23_python_stacks),
