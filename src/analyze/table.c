@@ -331,10 +331,10 @@ static void append_foot(struct ops_table *t)
 	char time[OPS_FORMAT_ROOM];
 
 	append_separator(t);
-	ops_format_time(time, ops_table_us(t->self_cpu_ns), t->unit);
+	ops_format_time(time, t->self_cpu_us, t->unit);
 	ops_buffer_printf(&t->out, "Self CPU time total: %s\n", time);
 	if (t->has_device_time) {
-		ops_format_time(time, ops_table_us(t->self_device_ns), t->unit);
+		ops_format_time(time, t->self_device_us, t->unit);
 		ops_buffer_printf(&t->out, "Self %s time total: %s\n", t->device, time);
 	}
 }

@@ -50,8 +50,8 @@ struct ops_table {
 	size_t name_length_max;
 	size_t shapes_length_max;
 	size_t frame_length_max;
-	int64_t self_cpu_ns;
-	int64_t self_device_ns;
+	double self_cpu_us; /* as torch sums: in us, a row after the other, so that totals are rounded alike to the last digit */
+	double self_device_us;
 	int64_t flops_min; /* the smallest above zero; 0 when none is */
 	bool has_overloads;
 	bool has_shapes;

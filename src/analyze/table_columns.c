@@ -85,7 +85,7 @@ void ops_table_number(const struct ops_table *t, enum ops_table_column column, c
 {
 	switch (column) {
 	case OPS_COLUMN_SELF_CPU_SHARE:
-		ops_format_share(cell, ops_table_us(row->self_cpu_time_total_ns), ops_table_us(t->self_cpu_ns));
+		ops_format_share(cell, ops_table_us(row->self_cpu_time_total_ns), t->self_cpu_us);
 		break;
 	case OPS_COLUMN_SELF_CPU:
 		ops_format_time(cell, ops_table_us(row->self_cpu_time_total_ns), t->unit);
@@ -94,7 +94,7 @@ void ops_table_number(const struct ops_table *t, enum ops_table_column column, c
 		if (row->is_async)
 			strcpy(cell, "0");
 		else
-			ops_format_share(cell, ops_table_us(row->cpu_time_total_ns), ops_table_us(t->self_cpu_ns));
+			ops_format_share(cell, ops_table_us(row->cpu_time_total_ns), t->self_cpu_us);
 		break;
 	case OPS_COLUMN_CPU:
 		ops_format_time(cell, ops_table_us(row->cpu_time_total_ns), t->unit);
@@ -106,7 +106,7 @@ void ops_table_number(const struct ops_table *t, enum ops_table_column column, c
 		ops_format_time(cell, ops_table_us(row->self_device_time_total_ns), t->unit);
 		break;
 	case OPS_COLUMN_SELF_DEVICE_SHARE:
-		ops_format_share(cell, ops_table_us(row->self_device_time_total_ns), ops_table_us(t->self_device_ns));
+		ops_format_share(cell, ops_table_us(row->self_device_time_total_ns), t->self_device_us);
 		break;
 	case OPS_COLUMN_DEVICE:
 		ops_format_time(cell, ops_table_us(row->device_time_total_ns), t->unit);

@@ -64,11 +64,11 @@ static void append_stack(struct ops_table *t, const struct ops_average *row)
 }
 
 /* The bar of a share, before its figure; none where the total is nothing. */
-static void append_bar(struct ops_table *t, int64_t part_ns, int64_t total_ns)
+static void append_bar(struct ops_table *t, int64_t part_ns, double total_us)
 {
-	double width = total_ns > 0 ? BAR_WIDTH * (double)part_ns / (double)total_ns : 0;
+	double width = total_us > 0 ? BAR_WIDTH * ops_table_us(part_ns) / total_us : 0;
 
-	if (total_ns <= 0)
+	if (total_us <= 0)
 		return;
 	width = width < 0 ? 0 : width > BAR_WIDTH ? BAR_WIDTH : width;
 	ops_buffer_printf(&t->out,
@@ -84,9 +84,9 @@ static void append_number(struct ops_table *t, enum ops_table_column column, con
 	ops_table_number(t, column, row, cell);
 	ops_buffer_append_text(&t->out, "<td>");
 	if (column == OPS_COLUMN_SELF_CPU_SHARE)
-		append_bar(t, row->self_cpu_time_total_ns, t->self_cpu_ns);
+		append_bar(t, row->self_cpu_time_total_ns, t->self_cpu_us);
 	else if (column == OPS_COLUMN_SELF_DEVICE_SHARE)
-		append_bar(t, row->self_device_time_total_ns, t->self_device_ns);
+		append_bar(t, row->self_device_time_total_ns, t->self_device_us);
 	ops_buffer_append_text(&t->out, cell + strspn(cell, " "));
 	ops_buffer_append_text(&t->out, "</td>");
 }
@@ -154,10 +154,10 @@ static void append_foot(struct ops_table *t, size_t shown)
 {
 	char time[OPS_FORMAT_ROOM];
 
-	ops_format_time(time, ops_table_us(t->self_cpu_ns), t->unit);
+	ops_format_time(time, t->self_cpu_us, t->unit);
 	ops_buffer_printf(&t->out, "</tbody></table><p>Self CPU time total: %s", time);
 	if (t->has_device_time) {
-		ops_format_time(time, ops_table_us(t->self_device_ns), t->unit);
+		ops_format_time(time, t->self_device_us, t->unit);
 		ops_buffer_append_text(&t->out, " · Self ");
 		ops_markup_append(&t->out, t->device, strlen(t->device), SIZE_MAX);
 		ops_buffer_printf(&t->out, " time total: %s", time);

@@ -101,9 +101,9 @@ static void survey_row(struct ops_table *t, const struct ops_average *row)
 
 	if (length > t->name_length_max)
 		t->name_length_max = length;
-	t->self_cpu_ns = ops_sum(t->self_cpu_ns, row->self_cpu_time_total_ns);
+	t->self_cpu_us += ops_table_us(row->self_cpu_time_total_ns);
 	if (holds_device_time(row))
-		t->self_device_ns = ops_sum(t->self_device_ns, row->self_device_time_total_ns);
+		t->self_device_us += ops_table_us(row->self_device_time_total_ns);
 	if (row->flops > 0 && (t->flops_min == 0 || row->flops < t->flops_min))
 		t->flops_min = row->flops;
 	t->has_overloads |= row->overload != OPS_NONE && ops_trace_string(t->trace, row->overload).size > 0;

@@ -54,6 +54,18 @@ def test_spec_2_6_tables_are_torchs(sort_by):
     assert mine.total_average().cpu_time_total == other.total_average().cpu_time_total
 
 
+def test_spec_2_6_totals_are_rounded_as_torchs():
+    mine, other = ours.EventList(), theirs.EventList()
+    for number in range(10):  # 0.15 us ten times are 1.4999999999999998 us to who adds floats, and 1.5 to who counts
+        span = {"id": number, "name": "x", "thread": number, "start_us": 0, "end_us": 0.15}
+        mine.append(ours.FunctionEvent(**span))
+        other.append(theirs.FunctionEvent(**span, stack=[], input_shapes=[], flops=0))
+    for events in (mine, other):
+        events._build_tree()
+    assert "Self CPU time total: 0.001ms\n" in other.table(time_unit="ms")
+    assert mine.table(time_unit="ms") == other.table(time_unit="ms")
+
+
 def test_spec_2_4_average_of_events():
     average = opstrobe.FunctionEventAvg()
     average.add(ours.FunctionEvent(id=0, node_id=0, name="foo", thread=0, start_us=10, end_us=15, cpu_memory_usage=8))

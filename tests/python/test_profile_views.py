@@ -31,8 +31,9 @@ def test_spec_20_a_profile_and_its_file_have_the_same_views(tmp_path):
         assert 0 <= step["cpu_exec_labels"] <= step["cpu_exec"]
     rows = {row["name"]: row for row in views["operators"]["rows"]}
     assert rows["aten::addmm"]["calls"] == 8
-    shapes = {row["input_shape"] for row in views["operators_by_input_shape"]["top"] if row["name"] == "aten::linear"}
-    assert "[[8, 16], [32, 16], [32]]" in shapes
+    # Of those with the most self time, for the list has but thirty.
+    shapes = {row["input_shape"] for row in views["operators_by_input_shape"]["top"] if row["name"] == "aten::addmm"}
+    assert "[[32], [8, 16], [16, 32], [], []]" in shapes
     assert views["memory"]["records"] > 0 and views["memory"]["peaks"]["CPU"] > 0
     (root,) = [module for module in views["modules"] if module["name"].startswith("Sequential")]
     assert [child["name"].split("_")[0] for child in root["children"]] == ["Linear", "ReLU", "Linear"]
