@@ -3,7 +3,7 @@
  * opstrobe/device.h: record what devices do, beside a session of opstrobe/record.h. So far those of CUDA, through CUPTI.
  *
  *     ops_session_start(NULL, &session, &error);
- *     ops_cuda_start(OPS_ACTIVITY_ALL, &devices, &error);
+ *     ops_cuda_start(OPS_ACTIVITY_ALL, NULL, &devices, &error);
  *     …
  *     ops_session_stop(session, &recording, &error);
  *     ops_device_stop(devices, recording, &error);
@@ -15,6 +15,7 @@
 #define OPSTROBE_DEVICE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <opstrobe/error.h>
@@ -28,8 +29,8 @@ struct ops_device_session;
 struct ops_recording;
 
 /* One list of what can be recorded, with Kineto's names for it where it has one. The first four happen on a stream of a device,
- * those up to GRAPH_NODE on a thread of the host; the last two are counters of a device. GRAPH_NODE tells which operator was
- * captured as which node of a CUDA graph. */
+ * those up to GRAPH_NODE on a thread of the host; the last three are counters of a device. GRAPH_NODE tells which operator was
+ * captured as which node of a CUDA graph; PM_SAMPLING is what struct ops_cuda_sampling asks for, nothing without it. */
 #define OPS_ACTIVITY_KINDS(X)                                                                      \
 	X(KERNEL, "CONCURRENT_KERNEL")                                                             \
 	X(MEMCPY, "GPU_MEMCPY")                                                                    \
@@ -41,7 +42,8 @@ struct ops_recording;
 	X(NVTX, "NVTX")                                                                            \
 	X(GRAPH_NODE, "GRAPH_NODE")                                                                \
 	X(ENVIRONMENT, "ENVIRONMENT")                                                              \
-	X(MEMORY_POOL, "MEMORY_POOL")
+	X(MEMORY_POOL, "MEMORY_POOL")                                                              \
+	X(PM_SAMPLING, "PM_SAMPLING")
 
 enum ops_activity_kind {
 #define OPS_ACTIVITY_KIND_ENUM(name, text) OPS_ACTIVITY_##name,
@@ -60,8 +62,19 @@ enum ops_code ops_cuda_check(uint32_t *ret_devices, struct ops_error *error);
 /* Where libcupti was found and which version, or why there is none. Static text. */
 const char *ops_cuda_describe(void);
 
-/* Begins to record a set of kinds of activity. One at a time in a process. On failure, which says why, nothing is recorded. */
-enum ops_code ops_cuda_start(uint32_t kinds, struct ops_device_session **ret_session, struct ops_error *error);
+/* Counters of the hardware to sample, on one device. */
+struct ops_cuda_sampling {
+	const char *const *metrics; /* in CUPTI's names, such as "sm__cycles_active.avg.pct_of_peak_sustained_elapsed" */
+	size_t metric_count;
+	uint64_t interval_ns; /* 0: a millisecond. Turing and GA100 count cycles of a clock of about a GHz instead */
+	uint32_t device;      /* ordinal */
+	struct ops_error problem; /* filled: with a code, why they are not sampled, although all else is recorded */
+};
+
+/* Begins to record a set of kinds of activity. One at a time in a process. `sampling` may be NULL, and is not needed afterwards.
+ * On failure, which says why, nothing is recorded; OPS_INVALID: CUPTI does not know a metric, or cannot sample them together. */
+enum ops_code ops_cuda_start(uint32_t kinds, struct ops_cuda_sampling *sampling, struct ops_device_session **ret_session,
+                             struct ops_error *error);
 
 /* Records nothing for a while (false), and again (true). OPS_UNSUPPORTED where the collector cannot. */
 enum ops_code ops_device_toggle(struct ops_device_session *session, bool on, struct ops_error *error);

@@ -27,6 +27,10 @@ struct session_object {
 	uint32_t device_kinds;       /* set of enum ops_activity_kind: what devices do that is wanted */
 	struct ops_device_session *devices; /* NULL unless a collector runs */
 	PyObject *device_problem;    /* str: why devices are not recorded, or not whole; NULL none */
+	PyObject *metrics;           /* tuple of names of counters of a device to sample, NULL none */
+	uint64_t metrics_interval_ns;
+	uint32_t metrics_device;
+	PyObject *metrics_problem;   /* str: why they are not sampled; NULL none */
 	struct ops_record_options record;
 	struct ops_torch_options torch;
 	bool with_stack;
@@ -74,20 +78,23 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 				   "modules",       "record_ids",     "max_bytes",       "prefault_bytes",
 				   "stack",         "gc",             "path_prefixes",   "include",
 				   "exclude",       "hide",           "max_depth",       "min_duration_ns",
-				   "performance_events", "script_modules", "devices", NULL};
+				   "performance_events", "script_modules", "devices",       "metrics",
+				   "metrics_interval_ns", "metrics_device", NULL};
 	struct session_object *self = (struct session_object *)object;
 	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0, hierarchy = 0;
 	struct ops_record_options record = {0};
 	struct ops_python_options python = {0};
-	PyObject *events = NULL;
-	uint32_t devices = 0;
+	PyObject *events = NULL, *metrics = NULL;
+	uint64_t metrics_interval_ns = 0;
+	uint32_t devices = 0, metrics_device = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!pO&:Session", keywords, &shapes, &memory,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!pO&O!O&I:Session", keywords, &shapes, &memory,
 					 &all, &overloads, &modules, &ids, to_bytes, &record.max_bytes, to_bytes,
 					 &record.prefault_bytes, &stack, &gc, to_texts, &python.filter.path_prefixes,
 					 to_texts, &python.filter.include, to_texts, &python.filter.exclude,
 					 to_texts, &python.filter.hide, &python.max_depth, to_bytes, &python.min_duration_ns,
-					 &PyTuple_Type, &events, &hierarchy, ops_ext_to_device_kinds, &devices)) {
+					 &PyTuple_Type, &events, &hierarchy, ops_ext_to_device_kinds, &devices,
+					 &PyTuple_Type, &metrics, to_bytes, &metrics_interval_ns, &metrics_device)) {
 		filter_clear(&python.filter);
 		return -1;
 	}
@@ -97,6 +104,10 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	self->python = python;
 	Py_XINCREF(events);
 	Py_XSETREF(self->events, events);
+	Py_XINCREF(metrics);
+	Py_XSETREF(self->metrics, metrics);
+	self->metrics_interval_ns = metrics_interval_ns;
+	self->metrics_device = metrics_device;
 	self->record = record;
 	self->modules = modules;
 	self->device_kinds = devices;
@@ -117,6 +128,11 @@ static bool is_running(const struct session_object *self)
 	return self->session && self->pid == getpid();
 }
 
+static PyObject *text_of(const struct ops_error *error)
+{
+	return PyUnicode_DecodeUTF8(error->text, (Py_ssize_t)strlen(error->text), "replace");
+}
+
 /* Puts what a device's collector has into the recording; its failure is noted. */
 static void stop_devices(struct session_object *self, struct ops_recording *recording)
 {
@@ -131,23 +147,56 @@ static void stop_devices(struct session_object *self, struct ops_recording *reco
 	code = ops_device_stop(devices, recording, &error);
 	Py_END_ALLOW_THREADS
 	if (code)
-		Py_XSETREF(self->device_problem, PyUnicode_DecodeUTF8(error.text, (Py_ssize_t)strlen(error.text), "replace"));
+		Py_XSETREF(self->device_problem, text_of(&error));
 }
 
-/* Lets a collector record devices beside the session. Without one the host is recorded alone, and why is noted. */
-static void start_devices(struct session_object *self)
+/* Borrows the texts of the tuple. */
+static int list_metrics(const struct session_object *self, struct ops_cuda_sampling *ret_sampling)
 {
+	Py_ssize_t count = self->metrics ? PyTuple_GET_SIZE(self->metrics) : 0;
+	const char **names = PyMem_Calloc((size_t)count + 1, sizeof(*names));
+
+	*ret_sampling = (struct ops_cuda_sampling){.metrics = names,
+	                                           .metric_count = (size_t)count,
+	                                           .interval_ns = self->metrics_interval_ns,
+	                                           .device = self->metrics_device};
+	if (!names)
+		return PyErr_NoMemory(), -1;
+	for (Py_ssize_t i = 0; i < count; i++) {
+		names[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(self->metrics, i));
+		if (!names[i]) {
+			PyMem_Free(names);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* Lets a collector record devices beside the session. Without one the host is recorded alone, and why is noted. -1 with an
+ * exception set when what is to be sampled is wrong. */
+static int start_devices(struct session_object *self)
+{
+	struct ops_cuda_sampling sampling;
 	struct ops_error error;
 	enum ops_code code;
 
 	Py_CLEAR(self->device_problem);
+	Py_CLEAR(self->metrics_problem);
 	if (!self->device_kinds)
-		return;
+		return 0;
+	if (list_metrics(self, &sampling) < 0)
+		return -1;
 	Py_BEGIN_ALLOW_THREADS
-	code = ops_cuda_start(self->device_kinds, &self->devices, &error);
+	code = ops_cuda_start(self->device_kinds, sampling.metric_count ? &sampling : NULL, &self->devices, &error);
 	Py_END_ALLOW_THREADS
+	PyMem_Free((void *)sampling.metrics);
+	if (code == OPS_INVALID)
+		return ops_ext_raise(&error), -1;
 	if (code)
-		self->device_problem = PyUnicode_DecodeUTF8(error.text, (Py_ssize_t)strlen(error.text), "replace");
+		self->device_problem = text_of(&error);
+	else if (sampling.problem.code)
+		self->metrics_problem = text_of(&sampling.problem);
+	return 0;
 }
 
 /* Ends the session, which is running; NULL with `error` filled when another thread was faster. */
@@ -252,8 +301,7 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 		return PyErr_Format(PyExc_RuntimeError, "cannot start a session: %s", refusal);
 	}
 	self->attached = bridge != NULL;
-	start_devices(self);
-	if (self->with_stack && ops_python_calls_start(&self->python, start_ticks) < 0) {
+	if (start_devices(self) < 0 || (self->with_stack && ops_python_calls_start(&self->python, start_ticks) < 0)) {
 		ops_recording_free(end_session(self, &error));
 		return NULL;
 	}
@@ -353,6 +401,14 @@ static PyObject *session_get_device_problem(PyObject *object, void *ignored)
 	return Py_NewRef(problem ? problem : Py_None);
 }
 
+static PyObject *session_get_metrics_problem(PyObject *object, void *ignored)
+{
+	PyObject *problem = ((struct session_object *)object)->metrics_problem;
+
+	(void)ignored;
+	return Py_NewRef(problem ? problem : Py_None);
+}
+
 static PyObject *session_get_displaced(PyObject *object, void *ignored)
 {
 	(void)ignored;
@@ -370,6 +426,8 @@ static void session_dealloc(PyObject *object)
 	Py_XDECREF(self->events);
 	Py_XDECREF(self->refused);
 	Py_XDECREF(self->device_problem);
+	Py_XDECREF(self->metrics);
+	Py_XDECREF(self->metrics_problem);
 	type->tp_free(object);
 	Py_DECREF(type);
 }
@@ -393,6 +451,8 @@ static PyGetSetDef session_properties[] = {
 	 "Names of the performance events that cannot be counted here, and why; None when there are none.", NULL},
 	{"device_problem", session_get_device_problem, NULL,
 	 "Why devices could not be recorded, or not to the end; None when nothing was wrong.", NULL},
+	{"metrics_problem", session_get_metrics_problem, NULL,
+	 "Why counters of a device are not sampled; None when nothing was wrong.", NULL},
 	{"displaced", session_get_displaced, NULL,
 	 "Whether another profiler took the place of the hooks, so that Python calls may be missing.", NULL},
 	{"running", session_get_running, NULL, "Whether it was started and not stopped, in this process.", NULL},
@@ -401,7 +461,7 @@ static PyGetSetDef session_properties[] = {
 
 static PyType_Slot session_slots[] = {
 	{Py_tp_doc, "Session(*, record_shapes=False, profile_memory=False, all_threads=False, capture_overload_names=False, "
-		    "modules=False, max_bytes=0, prefault_bytes=0, devices=())\n--\n\n"
+		    "modules=False, max_bytes=0, prefault_bytes=0, devices=(), metrics=())\n--\n\n"
 		    "A recording of this process. One records at a time. Dropped while it runs, it ends and is lost."},
 	{Py_tp_init, session_init},
 	{Py_tp_new, PyType_GenericNew},

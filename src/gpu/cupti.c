@@ -28,6 +28,7 @@
 #include "gpu/cupti_calls.h"
 #include "gpu/cupti_contexts.h"
 #include "gpu/cupti_graphs.h"
+#include "gpu/cupti_pm_sampling.h"
 #include "gpu/cupti_records.h"
 
 struct cupti_session {
@@ -35,6 +36,7 @@ struct cupti_session {
 	struct ops_activities *activities;
 	struct ops_cupti_decoder decoder;
 	CUpti_SubscriberHandle subscriber;
+	struct ops_cupti_sampler *sampler; /* NULL unless counters are sampled */
 	pthread_t drain;
 	atomic_bool stopping;
 	pid_t pid; /* a process that is forked has no drain thread, and no CUDA */
@@ -267,33 +269,61 @@ static void stop_drain(struct cupti_session *session)
 	pthread_join(session->drain, NULL);
 }
 
-static enum ops_code begin(struct cupti_session *session, struct ops_error *error)
+/* Only metrics that are wrong are a failure. Whatever else keeps them from being sampled is noted. */
+static enum ops_code open_sampler(struct cupti_session *session, struct ops_cuda_sampling *sampling, struct ops_error *error)
+{
+	enum ops_code code;
+
+	sampling->problem.code = OPS_OK;
+	if (sampling->device >= session->decoder.devices.count)
+		return ops_fault(error, OPS_INVALID, "there is no CUDA device %u", sampling->device);
+	code = ops_cupti_sampler_open(session->library, sampling, &session->decoder.devices.items[sampling->device],
+	                              &session->sampler, &sampling->problem);
+	return code == OPS_INVALID ? ops_fault(error, code, "%s", sampling->problem.text) : OPS_OK;
+}
+
+static void start_sampler(struct cupti_session *session, struct ops_cuda_sampling *sampling)
+{
+	if (!session->sampler || !ops_cupti_sampler_run(session->sampler, true, now_ns, &sampling->problem))
+		return;
+	ops_cupti_sampler_free(session->sampler);
+	session->sampler = NULL;
+}
+
+static enum ops_code begin(struct cupti_session *session, struct ops_cuda_sampling *sampling, struct ops_error *error)
 {
 	enum ops_code code = describe_versions(session, error);
 
-	if (code || (code = describe_devices(session, error)) || (code = subscribe(session, error)))
+	if (!code)
+		code = describe_devices(session, error);
+	if (!code && sampling)
+		code = open_sampler(session, sampling, error);
+	if (code || (code = subscribe(session, error)))
 		return code;
 	code = start_drain(session, error);
 	if (!code && (code = enable(session, error)))
 		stop_drain(session);
 	if (code)
 		session->library->cuptiUnsubscribe(session->subscriber);
+	else
+		start_sampler(session, sampling);
 	return code;
 }
 
 static void free_session(struct cupti_session *session)
 {
+	ops_cupti_sampler_free(session->sampler);
 	ops_cupti_decoder_release(&session->decoder);
 	ops_free(session);
 }
 
-static enum ops_code start(void *unused, uint32_t kinds, struct ops_activities *activities, struct ops_error *error)
+static enum ops_code start(void *self, uint32_t kinds, struct ops_activities *activities, struct ops_error *error)
 {
+	struct ops_cuda_sampling *sampling = kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_PM_SAMPLING) ? self : NULL;
 	struct cupti_session *session;
 	const struct ops_cupti *library;
 	enum ops_code code = ops_cupti_load(&library, error);
 
-	(void)unused;
 	if (code)
 		return code;
 	session = ops_alloc_zeroed(1, sizeof(*session));
@@ -307,7 +337,8 @@ static enum ops_code start(void *unused, uint32_t kinds, struct ops_activities *
 	if (running && running->pid != getpid())
 		code = ops_fault(error, OPS_STATE, "the process was forked from one that records CUDA's devices");
 	else
-		code = running ? ops_fault(error, OPS_BUSY, "another session records CUDA's devices") : begin(session, error);
+		code = running ? ops_fault(error, OPS_BUSY, "another session records CUDA's devices")
+		               : begin(session, sampling, error);
 	if (!code)
 		running = session;
 	pthread_mutex_unlock(&lock);
@@ -330,6 +361,11 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 	pthread_mutex_unlock(&lock);
 	/* A forced flush hands over what still runs, without its end, and never again. */
 	code = ops_cuda_synchronize(error);
+	if (session->sampler) {
+		enum ops_code paused = ops_cupti_sampler_run(session->sampler, false, now_ns, code ? NULL : error);
+
+		code = code ? code : paused;
+	}
 	result = session->library->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 	if (!code && result != CUPTI_SUCCESS)
 		code = ops_cupti_fault(session->library, error, result, "CUPTI did not hand over all its records");
@@ -344,6 +380,11 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 		                 (unsigned long long)session->unread);
 	session->library->cuptiUnsubscribe(session->subscriber);
 	ops_cupti_graphs_take(activities);
+	if (session->sampler) {
+		enum ops_code missing = ops_cupti_sampler_take(session->sampler, activities, code ? NULL : error);
+
+		code = code ? code : missing;
+	}
 	ops_cupti_buffers_release(&buffers);
 	free_session(session);
 	return code;
@@ -361,6 +402,8 @@ static enum ops_code toggle(void *unused, bool on, struct ops_error *error)
 		code = enable(running, error);
 	else if (running)
 		disable(running);
+	if (!code && running && running->sampler)
+		code = ops_cupti_sampler_run(running->sampler, on, now_ns, error);
 	pthread_mutex_unlock(&lock);
 	return code;
 }

@@ -10,11 +10,39 @@
 #include <stddef.h>
 
 #include <cupti.h>
+#include <cupti_pmsampling.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_target.h>
 
 #include <opstrobe/error.h>
 
+/* What sampling counters of the hardware takes, from CUPTI 12.6 on. */
+#define OPS_CUPTI_SAMPLING_FUNCTIONS(OPTIONAL)                                                     \
+	OPTIONAL(cuptiProfilerInitialize)                                                          \
+	OPTIONAL(cuptiDeviceGetChipName)                                                           \
+	OPTIONAL(cuptiProfilerHostInitialize)                                                      \
+	OPTIONAL(cuptiProfilerHostConfigAddMetrics)                                                \
+	OPTIONAL(cuptiProfilerHostGetConfigImageSize)                                              \
+	OPTIONAL(cuptiProfilerHostGetConfigImage)                                                  \
+	OPTIONAL(cuptiProfilerHostGetNumOfPasses)                                                  \
+	OPTIONAL(cuptiProfilerHostEvaluateToGpuValues)                                             \
+	OPTIONAL(cuptiProfilerHostDeinitialize)                                                    \
+	OPTIONAL(cuptiPmSamplingGetCounterAvailability)                                            \
+	OPTIONAL(cuptiPmSamplingEnable)                                                            \
+	OPTIONAL(cuptiPmSamplingSetConfig)                                                         \
+	OPTIONAL(cuptiPmSamplingGetCounterDataSize)                                                \
+	OPTIONAL(cuptiPmSamplingCounterDataImageInitialize)                                        \
+	OPTIONAL(cuptiPmSamplingStart)                                                             \
+	OPTIONAL(cuptiPmSamplingStop)                                                              \
+	OPTIONAL(cuptiPmSamplingDecodeData)                                                        \
+	OPTIONAL(cuptiPmSamplingGetCounterDataInfo)                                                \
+	OPTIONAL(cuptiPmSamplingCounterDataGetSampleInfo)                                          \
+	OPTIONAL(cuptiPmSamplingDisable)
+
 /* One list of functions. OPTIONAL ones are NULL where the library is too old for them. */
 #define OPS_CUPTI_FUNCTIONS(X, OPTIONAL)                                                           \
+	OPS_CUPTI_SAMPLING_FUNCTIONS(OPTIONAL)                                                     \
 	X(cuptiGetVersion)                                                                         \
 	X(cuptiGetTimestamp)                                                                       \
 	X(cuptiGetResultString)                                                                    \

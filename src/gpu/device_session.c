@@ -14,7 +14,7 @@
 #define CLOCK_TRIES 8
 
 struct ops_device_session {
-	const struct ops_device_collector *collector;
+	struct ops_device_collector collector;
 	struct ops_activities *activities;
 };
 
@@ -52,7 +52,7 @@ enum ops_code ops_device_start(const struct ops_device_collector *collector, uin
 
 	if (!session)
 		return ops_fault_memory(error);
-	session->collector = collector;
+	session->collector = *collector;
 	session->activities = ops_activities_new();
 	if (!session->activities) {
 		free_session(session);
@@ -68,14 +68,18 @@ enum ops_code ops_device_start(const struct ops_device_collector *collector, uin
 	return OPS_OK;
 }
 
-enum ops_code ops_cuda_start(uint32_t kinds, struct ops_device_session **ret_session, struct ops_error *error)
+enum ops_code ops_cuda_start(uint32_t kinds, struct ops_cuda_sampling *sampling, struct ops_device_session **ret_session,
+                             struct ops_error *error)
 {
-	return ops_device_start(ops_cupti_collector(), kinds, ret_session, error);
+	struct ops_device_collector collector = *ops_cupti_collector();
+
+	collector.self = sampling;
+	return ops_device_start(&collector, kinds, ret_session, error);
 }
 
 enum ops_code ops_device_toggle(struct ops_device_session *session, bool on, struct ops_error *error)
 {
-	const struct ops_device_collector *collector = session->collector;
+	const struct ops_device_collector *collector = &session->collector;
 	enum ops_code code;
 
 	if (!collector->toggle)
@@ -87,16 +91,16 @@ enum ops_code ops_device_toggle(struct ops_device_session *session, bool on, str
 enum ops_code ops_device_stop(struct ops_device_session *take_session, struct ops_recording *recording,
                               struct ops_error *error)
 {
-	const struct ops_device_collector *collector = take_session->collector;
+	const struct ops_device_collector collector = take_session->collector;
 	enum ops_code code;
 
-	take_session->activities->stop = read_clocks(collector);
-	code = collector->stop(collector->self, take_session->activities, error);
+	take_session->activities->stop = read_clocks(&collector);
+	code = collector.stop(collector.self, take_session->activities, error);
 	if (recording) {
 		ops_activities_free(recording->activities);
 		recording->activities = take_session->activities;
 		take_session->activities = NULL;
 	}
 	free_session(take_session);
-	return code ? ops_fault_context(error, code, "%s could not finish recording devices", collector->name) : OPS_OK;
+	return code ? ops_fault_context(error, code, "%s could not finish recording devices", collector.name) : OPS_OK;
 }

@@ -35,8 +35,8 @@ struct ops_device_collector {
 	enum ops_code (*toggle)(void *self, bool on, struct ops_error *error);
 };
 
-/* Starts a collector beside a session of the recorder. OPS_NO_MEMORY, or why the collector cannot. It must live until the
- * stop. */
+/* Starts a collector beside a session of the recorder. OPS_NO_MEMORY, or why the collector cannot. What `self` is must live
+ * until the stop. */
 enum ops_code ops_device_start(const struct ops_device_collector *collector, uint32_t kinds,
                                struct ops_device_session **ret_session, struct ops_error *error);
 

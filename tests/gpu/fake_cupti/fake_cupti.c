@@ -4,6 +4,7 @@
  * its way.
  */
 #include "fake_cupti.h"
+#include "fake_internal.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -14,11 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cupti.h>
-
 #include "../replay/records.h"
 
-#define SHOW __attribute__((visibility("default")))
 #define RECORD_HEAD 8u
 #define TEXTS_MAX 4096
 #define UNDER_WAY_MAX 16
@@ -44,22 +42,30 @@ static uint64_t stream_free; /* when the work so far is done */
 #define STREAM_GAP_NS 500
 
 static struct {
+	pthread_mutex_t lock;
 	char function[64];
 	CUptiResult result;
-} failing;
+} failing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static CUptiResult result_of(const char *function)
+CUptiResult result_of(const char *function)
 {
-	return strcmp(failing.function, function) == 0 ? failing.result : CUPTI_SUCCESS;
+	CUptiResult result;
+
+	pthread_mutex_lock(&failing.lock);
+	result = strcmp(failing.function, function) == 0 ? failing.result : CUPTI_SUCCESS;
+	pthread_mutex_unlock(&failing.lock);
+	return result;
 }
 
 SHOW void fake_cupti_fail(const char *function, int result)
 {
+	pthread_mutex_lock(&failing.lock);
 	snprintf(failing.function, sizeof(failing.function), "%s", function);
 	failing.result = (CUptiResult)result;
+	pthread_mutex_unlock(&failing.lock);
 }
 
-static uint64_t now(void)
+uint64_t now(void)
 {
 	struct timespec time;
 

@@ -37,4 +37,18 @@ bool fake_cupti_reader_takes(int signal);
 /* As if the GPU had recorded this; copied. */
 void fake_cupti_emit(const void *record, uint32_t size);
 
+/* How counters of the hardware are being sampled. */
+struct fake_sampling {
+	uint64_t started_ns; /* on the clock of records; 0: they are not, or it is paused */
+	uint64_t interval;   /* of the latest configuration, as the next two */
+	bool by_time;
+	bool keeps_latest;
+};
+struct fake_sampling fake_cupti_sampling(void);
+/* As if the GPU had sampled so often, one right behind the other; 0: without times. Nothing while sampling is paused. Metric m of
+ * sample n, both counted from 0, is 100 m + n. */
+void fake_cupti_sample(uint64_t start_ns, uint64_t length_ns, uint32_t count);
+/* As if there had been no room for samples. */
+void fake_cupti_overflow(void);
+
 #endif
