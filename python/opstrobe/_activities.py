@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from opstrobe._activity_configs import ProfilerActivityConfig
 
     Configs = dict[ProfilerActivity, ProfilerActivityConfig]
+    Sampling = tuple[tuple[str, ...], int]  # metrics, and an interval in ns; 0: the usual one
 
 _DEVICE = frozenset({"GPU_MEMCPY", "GPU_MEMSET", "CONCURRENT_KERNEL"})
 _CUDA_CALLS = frozenset({"CUDA_RUNTIME", "CUDA_DRIVER"})
@@ -21,8 +22,13 @@ _PRIVATE_CALLS = frozenset({"PRIVATEUSE1_RUNTIME", "PRIVATEUSE1_DRIVER"})
 # The kinds that we record ourselves, all of the host.
 _RECORDED = frozenset({"CPU_OP", "CPU_INSTANT_EVENT", "USER_ANNOTATION", "PYTHON_FUNCTION"})
 # Kinds that Kineto does not have. The operators behind nodes of CUDA graphs are recorded unless filters say otherwise.
-_CUDA_MORE = frozenset({"GRAPH_NODE", "NVTX", "ENVIRONMENT", "MEMORY_POOL"})
-_CUDA_WHEN_NAMED = frozenset({"CUDA_SYNC", "NVTX", "ENVIRONMENT", "MEMORY_POOL"})
+_CUDA_MORE = frozenset({"GRAPH_NODE", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"})
+_CUDA_WHEN_NAMED = frozenset({"CUDA_SYNC", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"})
+# What PM_SAMPLING samples where nothing else is asked for: multiprocessors at work, and the throughput of the device's memory.
+_USUAL_METRICS = (
+    "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+)
 # The kinds of each group, in the names of Kineto. Those of XPU are not checked: unknown ones are hardware counters.
 _KINDS: dict[ProfilerActivity, frozenset[str]] = {
     ProfilerActivity.CPU: _RECORDED | _XPU_CALLS | _CUDA_CALLS | _PRIVATE_CALLS | {"EXTERNAL_CORRELATION"},
@@ -86,6 +92,20 @@ def _check_extensions(configs: Configs, groups: set[ProfilerActivity]) -> None:
                 raise ValueError(f"{kind} belongs to ProfilerActivity.CUDA, not to {group}")
             if kind == "CuspyConfig" and ProfilerActivity.CPU not in groups:
                 raise ValueError("CuspyConfig needs ProfilerActivity.CPU beside ProfilerActivity.CUDA")
+            if kind == "PerformanceMetricsConfig":
+                _check_metrics(extension)
+
+
+def _check_metrics(config: Any) -> None:
+    names = config.metric_names
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"PerformanceMetricsConfig: metric_names must be a list of str, not {names!r}")
+    if not names or "" in names:
+        raise ValueError("PerformanceMetricsConfig: metric_names must name metrics")
+    for option in ("sampling_interval_ms", "lookback_window_ms"):
+        value = getattr(config, option)
+        if value is not None and not 0 < value < float("inf"):
+            raise ValueError(f"PerformanceMetricsConfig: {option} must be positive, not {value!r}")
 
 
 def filters_of(configs: Configs) -> dict[ProfilerActivity, set[str]]:
@@ -127,10 +147,23 @@ def kinds_of_extensions(configs: Configs, supported: Callable[[], set[ProfilerAc
             if ProfilerActivity.CUDA not in supported():
                 raise RuntimeError(f"{name} needs an NVIDIA device, and there is none")
             if name == "PerformanceMetricsConfig":
-                raise RuntimeError("PerformanceMetricsConfig: hardware counters of CUDA devices are not recorded")
+                kinds |= {"PM_SAMPLING"}
+                continue
             for switch in ("enable_graph_dependencies", "enable_event_node_ids"):
                 if getattr(extension, switch):
                     raise RuntimeError(f"CuspyConfig({switch}=True) is not recorded")
             kinds |= {"CUDA_SYNC"} if extension.enable_cuda_sync_events else set()
             kinds |= {"ENVIRONMENT"} if extension.enable_environment_counters else set()
     return frozenset(kinds)
+
+
+def sampling_of(configs: Configs) -> Sampling:
+    """The counters to sample if PM_SAMPLING is among the kinds. All samples are kept, whatever window to look back upon is
+    given."""
+    for config in configs.values():
+        for extension in config.profiler_configs:
+            if type(extension).__name__ == "PerformanceMetricsConfig":
+                interval_ms = extension.sampling_interval_ms
+                interval_ns = 0 if interval_ms is None else max(1, round(interval_ms * 1e6))
+                return tuple(dict.fromkeys(extension.metric_names)), interval_ns
+    return _USUAL_METRICS, 0

@@ -17,7 +17,8 @@ class ProfilerActivityConfig:
 
 @dataclass
 class PerformanceMetricsConfig:
-    """Hardware counters of a CUDA device, sampled."""
+    """Counters of the hardware of the current CUDA device to sample, in CUPTI's names: all that fit one pass, every millisecond
+    unless another interval is given. torch keeps what is within a window of look-back; here all samples are kept."""
 
     metric_names: list[str]
     sampling_interval_ms: float | None = None

@@ -16,6 +16,7 @@ class Session:
     displaced: bool
     running: bool
     device_problem: str | None
+    metrics_problem: str | None
     @property
     def refused_events(self) -> tuple[list[str], str] | None: ...
     def __init__(
@@ -40,6 +41,9 @@ class Session:
         performance_events: tuple[str, ...] = (),
         script_modules: bool = False,
         devices: Container[str] = (),
+        metrics: tuple[str, ...] = (),
+        metrics_interval_ns: int = 0,
+        metrics_device: int = 0,
     ) -> None: ...
     def start(self) -> None: ...
     def pause(self) -> None: ...

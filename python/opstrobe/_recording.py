@@ -15,6 +15,9 @@ from opstrobe._warn import warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from opstrobe._activities import Sampling
     from opstrobe._memory import TensorWatch
     from opstrobe._stats import _ProfilerStats
 
@@ -92,12 +95,14 @@ class Recording:
         performance_events: tuple[str, ...] = (),
         call_stacks: bool = False,
         devices: frozenset[str] = frozenset(),
+        sampling: Sampling | None = None,
         told: set[str] | None = None,
     ) -> None:
         self.trace_id = ""
         self._told = set() if told is None else told
         self.use_device: str | None = None  # set by who asks for one that is there
         self._devices = devices
+        self._sampling = sampling
         self.record_shapes = record_shapes or with_flops
         self.profile_memory = profile_memory
         self.with_flops = with_flops
@@ -147,8 +152,18 @@ class Recording:
             **session_options(self._stack, self._record_gc),
             performance_events=self._performance_events,
             devices=self._devices if self.use_device == "cuda" else (),
+            **self._sampling_options(),
         )
         self._duration_ns["prepare"] = time.perf_counter_ns() - begin
+
+    def _sampling_options(self) -> dict[str, Any]:
+        """What to sample, on the current device of a program that uses CUDA already."""
+        if self._sampling is None or self.use_device != "cuda":
+            return {}
+        torch = sys.modules.get("torch")
+        device = torch.cuda.current_device() if torch is not None and torch.cuda.is_initialized() else 0
+        metrics, interval_ns = self._sampling
+        return {"metrics": metrics, "metrics_interval_ns": interval_ns, "metrics_device": device}
 
     @property
     def finished(self) -> bool:
@@ -171,6 +186,8 @@ class Recording:
         if self._session.device_problem is not None:
             self._warn_of_devices(f"CUDA is not recorded: {self._session.device_problem}")
             self.use_device = None
+        if self._session.metrics_problem is not None:
+            self._warn_of_devices(f"counters of CUDA's hardware are not sampled: {self._session.metrics_problem}")
         if self._watch is not None:
             self._watch.start()
         _tell_torch(True)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 
 from opstrobe import _core, _metadata
-from opstrobe._activities import device_kinds, left_out_by, parse_activities
+from opstrobe._activities import device_kinds, left_out_by, parse_activities, sampling_of
 from opstrobe._config import check_experimental, values_of
 from opstrobe._core import EventList, FunctionEvent, Trace, record_function
 from opstrobe._emit import emit_itt, emit_nvtx
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from opstrobe._activities import Sampling
     from opstrobe._kineto_results import _ProfilerResult
 
 __all__ = [
@@ -92,10 +93,12 @@ class profile(Recording):
         _earlier: Trace | None = None,
         _record_ids: bool = False,
         _more_kinds: frozenset[str] = frozenset(),
+        _sampling: Sampling | None = None,
         _told: set[str] | None = None,
     ) -> None:
         self.enabled = enabled
         self._values = values_of(experimental_config)
+        devices = device_kinds(activity_filters or {}, self._values["enable_cuda_sync_events"]) | _more_kinds
         if use_cuda:
             warn("`use_cuda` is deprecated, use `use_device='cuda'` instead", FutureWarning)
             use_device = "cuda"
@@ -115,7 +118,8 @@ class profile(Recording):
             record_ids=_record_ids,
             performance_events=tuple(self._values["performance_events"]),
             call_stacks=self._values["verbose"],
-            devices=device_kinds(activity_filters or {}, self._values["enable_cuda_sync_events"]) | _more_kinds,
+            devices=devices,
+            sampling=(_sampling or sampling_of({})) if "PM_SAMPLING" in devices else None,
             told=_told,
         )
         self.use_cuda = use_cuda

@@ -7,7 +7,7 @@ import json
 import os
 
 from opstrobe import _core, _machine, _metadata
-from opstrobe._activities import filters_of, kinds_of_extensions, parse_activities
+from opstrobe._activities import filters_of, kinds_of_extensions, parse_activities, sampling_of
 from opstrobe._config import _ExperimentalConfig, check_experimental, values_of, without_trace_only
 from opstrobe._core import EventList, ModuleSummary, record_function
 from opstrobe._core import _RecordFunctionFast as _RecordFunctionFast
@@ -166,6 +166,7 @@ class _KinetoProfile:
             _earlier=earlier.whole_trace if earlier is not None and self.acc_events else None,
             _record_ids=bool(self.execution_trace_observer),
             _more_kinds=more_kinds,
+            _sampling=sampling_of(self.activity_configs),
             _told=self._told,
         )
         window._prepare_trace()

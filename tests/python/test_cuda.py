@@ -60,7 +60,8 @@ def libraries(tmp_path_factory):
     """A folder with both."""
     folder = tmp_path_factory.mktemp("fake_cupti")
     for sources, library in [
-        (("fake_cupti.c", "../replay/records.c"), "libfake-cupti.so"),
+        (("fake_cupti.c", "fake_pm_sampling.c", "../replay/records.c"), "libfake-cupti.so"),
+        (("fake_cupti.c", "../replay/records.c"), "libold-cupti.so"),  # as before 12.6: it samples no counters
         (("fake_cuda.c",), "libcuda.so.1"),
     ]:
         command = ["cc", "-shared", "-fPIC", "-pthread", "-D_GNU_SOURCE", "-fvisibility=hidden", "-isystem", headers()]
@@ -170,8 +171,9 @@ OF_KIND = {
     "MEMORY_POOL": {"Memory Pool Size (B)": 2, "Memory Pool Used (B)": 2},
     "GPU_USER_ANNOTATION": {},  # follows from kernels and the calls that started them
     "GRAPH_NODE": {},  # says of kernels what they were captured from: tests/gpu/test_cupti.c
+    "PM_SAMPLING": {},  # is no matter of records: test_cuda_sampling.py
 }  # fmt: skip
-WHEN_NAMED = {"CUDA_SYNC", "NVTX", "ENVIRONMENT", "MEMORY_POOL"}
+WHEN_NAMED = {"CUDA_SYNC", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"}
 
 
 def test_spec_1_3_each_kind_of_cuda_brings_its_own_rows_and_no_others(libraries, tmp_path):
@@ -205,7 +207,7 @@ print(json.dumps([
     {{kind: count({{CUDA: [kind]}}) for kind in kinds}},
     {{kind: count({{CUDA: opstrobe.ProfilerActivityConfig([kind])}}) for kind in kinds[:1]}},
     count({{CUDA: kinds}}), count(CUDA), count({{CUDA: None}}), count({{CUDA: []}}),
-    refused(["CONCURRENT_KERNEL", "PM_SAMPLING"]),
+    refused(["CONCURRENT_KERNEL", "PC_SAMPLING"]),
 ]))
 """,
         FAKE_CUPTI_RECORDS=str(both),
@@ -218,7 +220,7 @@ print(json.dumps([
     assert usual == unnamed == expected
     assert nothing == {}
     kinds = ", ".join(sorted(OF_KIND))
-    assert refusal == f"'PM_SAMPLING' is no activity type of ProfilerActivity.CUDA; there are {kinds}"
+    assert refusal == f"'PC_SAMPLING' is no activity type of ProfilerActivity.CUDA; there are {kinds}"
 
 
 def test_spec_1_3_annotations_over_streams_need_kernels_and_their_calls(libraries):
@@ -353,7 +355,7 @@ def test_extensions_are_followed_or_refused_by_name(libraries):
     found = run(
         libraries,
         """
-from opstrobe import CuspyConfig, PerformanceMetricsConfig, ProfilerActivityConfig
+from opstrobe import CuspyConfig, ProfilerActivityConfig
 
 def record(extension):
     config = ProfilerActivityConfig(profiler_configs=[extension])
@@ -369,7 +371,6 @@ print(json.dumps([
     record(CuspyConfig()),
     record(CuspyConfig(enable_cuda_sync_events=True, enable_environment_counters=True)),
     record(CuspyConfig(enable_graph_dependencies=True)),
-    record(PerformanceMetricsConfig(["sm__cycles_active.avg"])),
 ]))
 """,
     )
@@ -377,7 +378,6 @@ print(json.dumps([
         [True, False, False],  # kernels, the environment, synchronisation
         [True, True, True],
         "CuspyConfig(enable_graph_dependencies=True) is not recorded",
-        "PerformanceMetricsConfig: hardware counters of CUDA devices are not recorded",
     ]
 
 

@@ -159,6 +159,24 @@ def test_spec_2_15_d35_extension_in_the_wrong_group():
 
 
 @pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        (("sm__cycles_active.avg",), TypeError, "metric_names must be a list of str"),
+        (([3],), TypeError, "metric_names must be a list of str"),
+        (([],), ValueError, "metric_names must name metrics"),
+        (([""],), ValueError, "metric_names must name metrics"),
+        ((["a__b.sum"], 0), ValueError, "sampling_interval_ms must be positive, not 0"),
+        ((["a__b.sum"], float("nan")), ValueError, "sampling_interval_ms must be positive, not nan"),
+        ((["a__b.sum"], None, -1), ValueError, "lookback_window_ms must be positive, not -1"),
+    ],
+)
+def test_spec_2_15_metrics_are_checked_at_once(arguments, error, text):
+    config = opstrobe.ProfilerActivityConfig(profiler_configs=[opstrobe.PerformanceMetricsConfig(*arguments)])
+    with pytest.raises(error, match=f"PerformanceMetricsConfig: {text}"):
+        opstrobe.profile(activities=[CPU, {CUDA: config}])
+
+
+@pytest.mark.parametrize(
     ("arguments", "text"), [(dict(graph_lanes="some"), "some"), (dict(graph_lanes="all"), "cuda_graph_annotations")]
 )
 def test_spec_2_15_graph_options_are_checked(arguments, text, tmp_path):
