@@ -61,6 +61,7 @@ try "$python" tests/gpu/compare.py --run
 if [ "$("$python" -c 'import torch; print(torch.cuda.device_count())')" -gt 1 ]; then
 	try "$python" tests/gpu/compare.py --run nccl
 fi
+try "$python" tests/gpu/sampling.py
 try "${kit:-$build/tests/gpu}/device_records"
 try tests/gpu/record.sh "$out"
 exit $failed
