@@ -58,6 +58,7 @@ struct ops_cupti_sampler {
 	bool has_thread;
 	bool stopping;
 	bool running;
+	bool overflown; /* the latest pass */
 	int64_t begun_ns;
 	int64_t last_ns; /* the start of the latest sample */
 	OPS_ARRAY(int64_t) times;
@@ -393,16 +394,18 @@ static CUptiResult take_samples(struct ops_cupti_sampler *sampler, size_t *ret_c
 	return result == CUPTI_SUCCESS ? clear_counters(sampler) : result;
 }
 
-/* Whether there may be more. */
+/* Whether there is more: what came behind a full image; or, once nothing comes any more, what CUPTI stopped before for reasons of its
+ * own. */
 static bool decode(struct ops_cupti_sampler *sampler)
 {
 	PARAMS(CUpti_PmSampling_DecodeData_Params, decode, .pPmSamplingObject = sampler->target,
 	       .pCounterDataImage = sampler->counters.bytes, .counterDataImageSize = sampler->counters.size);
 	CUptiResult result = sampler->library->cuptiPmSamplingDecodeData(&decode);
-	bool overflow = result == CUPTI_ERROR_OUT_OF_MEMORY || (result == CUPTI_SUCCESS && decode.overflow);
+	bool was_overflown = sampler->overflown;
 	size_t count = 0;
 
-	if (overflow)
+	sampler->overflown = result == CUPTI_ERROR_OUT_OF_MEMORY || (result == CUPTI_SUCCESS && decode.overflow);
+	if (sampler->overflown && !was_overflown)
 		lose(sampler, "the hardware's buffer overflowed, which a longer interval helps against");
 	if (result == CUPTI_ERROR_OUT_OF_MEMORY)
 		return false;
@@ -412,7 +415,10 @@ static bool decode(struct ops_cupti_sampler *sampler)
 		result = take_samples(sampler, &count);
 	if (result != CUPTI_SUCCESS)
 		give_up(sampler, result);
-	return result == CUPTI_SUCCESS && count && decode.decodeStopReason != CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+	if (result != CUPTI_SUCCESS || !count)
+		return false;
+	return decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL ||
+	       (decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER && !sampler->running);
 }
 
 static void drain(struct ops_cupti_sampler *sampler)
@@ -533,8 +539,8 @@ static CUptiResult pause_sampling(struct ops_cupti_sampler *sampler)
 	PARAMS(CUpti_PmSampling_Stop_Params, stop, .pPmSamplingObject = sampler->target);
 	CUptiResult result = sampler->library->cuptiPmSamplingStop(&stop);
 
-	drain(sampler);
 	sampler->running = false;
+	drain(sampler);
 	return result;
 }
 

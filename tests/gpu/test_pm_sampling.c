@@ -33,6 +33,7 @@ static __typeof__(&fake_cupti_emit) emit;
 static __typeof__(&fake_cupti_sampling) sampled_now;
 static __typeof__(&fake_cupti_sample) sample;
 static __typeof__(&fake_cupti_overflow) overflow;
+static __typeof__(&fake_cupti_stop_early) stop_early;
 static __typeof__(&cuptiPmSamplingEnable) enable;
 static __typeof__(&cuptiPmSamplingDisable) disable;
 
@@ -48,6 +49,7 @@ static int load_fake(void **state)
 	sampled_now = (__typeof__(sampled_now))(uintptr_t)dlsym(handle, "fake_cupti_sampling");
 	sample = (__typeof__(sample))(uintptr_t)dlsym(handle, "fake_cupti_sample");
 	overflow = (__typeof__(overflow))(uintptr_t)dlsym(handle, "fake_cupti_overflow");
+	stop_early = (__typeof__(stop_early))(uintptr_t)dlsym(handle, "fake_cupti_stop_early");
 	enable = (__typeof__(enable))(uintptr_t)dlsym(handle, "cuptiPmSamplingEnable");
 	disable = (__typeof__(disable))(uintptr_t)dlsym(handle, "cuptiPmSamplingDisable");
 	return fail_function && emit ? 0 : -1;
@@ -207,13 +209,16 @@ static void samples_are_decoded_while_they_come(void **state)
 	sampled.sampling.interval_ns = LENGTH_NS;
 	start_sampled(&sampled);
 	begun = sampled_now().started_ns;
-	for (uint64_t i = 0; i < 20; i++) {
-		sample(begun + i * 200 * LENGTH_NS, LENGTH_NS, 200);
-		usleep(4000);
+	for (uint64_t i = 0; i < 8; i++) {
+		sample(begun + i * 500 * LENGTH_NS, LENGTH_NS, 500);
+		while (sampled_now().waiting)
+			usleep(1000);
 	}
+	stop_early();
+	sample(begun + 4000 * LENGTH_NS, LENGTH_NS, 500);
 	run_kernel(begun);
 	trace = checked_trace(stop_run(&sampled.run));
-	assert_whole(trace, 4000, 0);
+	assert_whole(trace, 4500, 0);
 	ops_trace_unref(trace);
 }
 
@@ -398,7 +403,6 @@ static void missing_samples_are_told_and_counted(void **state)
 		struct ops_trace *trace;
 
 		want(&sampled, ACTIVE, NULL);
-		sampled.sampling.interval_ns = UINT64_C(1000000000); /* one pass, at the end: with a second between samples one is enough */
 		start_sampled(&sampled);
 		run_kernel(sampled_now().started_ns);
 		faults[i].happen(sampled_now().started_ns);
@@ -441,6 +445,33 @@ static void older_chips_count_cycles(void **state)
 	}
 }
 
+static int64_t clock_of_records(const struct ops_cupti *library)
+{
+	uint64_t now = 0;
+
+	library->cuptiGetTimestamp(&now);
+	return (int64_t)now;
+}
+
+/* Samples for which there is no memory at the end are lost, and counted. */
+static void sampled_out_of_memory(const struct ops_cupti *library, const struct sampled_run *sampled,
+                                  const struct ops_multiprocessor *device)
+{
+	struct ops_activities *activities = ops_activities_new();
+	struct ops_cupti_sampler *sampler = NULL;
+
+	assert_int_equal(ops_cupti_sampler_open(library, &sampled->sampling, device, &sampler, NULL), OPS_OK);
+	assert_int_equal(ops_cupti_sampler_run(sampler, true, clock_of_records, NULL), OPS_OK);
+	sample(sampled_now().started_ns, LENGTH_NS, 3);
+	assert_int_equal(ops_cupti_sampler_run(sampler, false, clock_of_records, NULL), OPS_OK);
+	ops_alloc_fail_at(1, true);
+	assert_int_equal(ops_cupti_sampler_take(sampler, activities, NULL), OPS_OK);
+	ops_alloc_fail_at(0, false);
+	assert_int_equal(activities->lost, 3);
+	ops_cupti_sampler_free(sampler);
+	ops_activities_free(activities);
+}
+
 static void memory_may_be_out_at_any_point(void **state)
 {
 	struct sampled_run sampled;
@@ -462,6 +493,7 @@ static void memory_may_be_out_at_any_point(void **state)
 	}
 	assert_int_equal(code, OPS_OK);
 	assert_true(nth > 5);
+	sampled_out_of_memory(library, &sampled, &device);
 	for (nth = 1; nth < 5; nth++) {
 		struct ops_cupti_sampler *sampler = NULL;
 

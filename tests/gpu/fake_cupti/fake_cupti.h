@@ -43,6 +43,7 @@ struct fake_sampling {
 	uint64_t interval;   /* of the latest configuration, as the next two */
 	bool by_time;
 	bool keeps_latest;
+	uint32_t waiting; /* samples that were not decoded yet */
 };
 struct fake_sampling fake_cupti_sampling(void);
 /* As if the GPU had sampled so often, one right behind the other; 0: without times. Nothing while sampling is paused. Metric m of
@@ -50,5 +51,7 @@ struct fake_sampling fake_cupti_sampling(void);
 void fake_cupti_sample(uint64_t start_ns, uint64_t length_ns, uint32_t count);
 /* As if there had been no room for samples. */
 void fake_cupti_overflow(void);
+/* Decodes but half of what waits from now on, for reasons of its own. */
+void fake_cupti_stop_early(void);
 
 #endif

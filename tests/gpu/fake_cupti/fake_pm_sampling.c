@@ -53,7 +53,8 @@ struct CUpti_PmSampling_Object {
 	struct sample queue[QUEUED_MAX];
 	size_t queued;
 	bool overflow;
-	uint64_t room; /* of images */
+	bool stops_early; /* decodes half of what it could */
+	uint64_t room;    /* of images */
 };
 
 static struct CUpti_PmSampling_Object object;
@@ -85,6 +86,7 @@ SHOW struct fake_sampling fake_cupti_sampling(void)
 	pthread_mutex_lock(&lock);
 	found = told;
 	found.started_ns = object.started ? object.started_ns : 0;
+	found.waiting = (uint32_t)object.queued;
 	pthread_mutex_unlock(&lock);
 	return found;
 }
@@ -100,6 +102,13 @@ SHOW void fake_cupti_sample(uint64_t start_ns, uint64_t length_ns, uint32_t coun
 		if (object.queued < QUEUED_MAX)
 			object.queue[object.queued++] = sample;
 	}
+	pthread_mutex_unlock(&lock);
+}
+
+SHOW void fake_cupti_stop_early(void)
+{
+	pthread_mutex_lock(&lock);
+	object.stops_early = true;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -315,13 +324,17 @@ SHOW CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p
 		return leave(result);
 	pthread_mutex_lock(&lock);
 	image->count = object.queued < image->room ? object.queued : image->room;
+	if (object.stops_early && image->count > 1)
+		image->count /= 2;
 	memcpy(image->samples, object.queue, image->count * sizeof(struct sample));
 	object.queued -= image->count;
 	memmove(object.queue, object.queue + image->count, object.queued * sizeof(struct sample));
-	for (size_t i = 0; i < object.queued; i++)
+	for (size_t i = 0; i < object.queued && image->count == image->room; i++)
 		object.queue[i].start = object.queue[i].end = 0;
-	params->decodeStopReason = object.queued ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
-	                                         : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+	params->decodeStopReason = object.queued && image->count < image->room
+	                                   ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER
+	                           : object.queued ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
+	                                           : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
 	params->overflow = object.overflow;
 	object.overflow = false;
 	pthread_mutex_unlock(&lock);
