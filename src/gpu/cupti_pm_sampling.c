@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -15,6 +14,7 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/thread.h"
+#include "gpu/cupti_pm_metrics.h"
 
 #define INTERVAL_NS 1000000u          /* unless another is wanted */
 #define HARDWARE_BYTES (64u << 20)    /* up to 16 KiB a sample */
@@ -24,33 +24,17 @@
 #define PERIOD_MAX_NS 100000000u
 #define PASSES_MAX 64                 /* in a row, to empty the hardware's buffer */
 #define CLOCK_SLACK_NS 10000000       /* by which converted times may lie outside the session */
-#define CHIP_MAX_BYTES 64
 #define VERSION_APPEND_MODE 26u       /* from 12.8 on the buffer may keep the latest; 12.6 refuses longer structures than its own */
-
-/* A structure of parameters up to its last member, or up to one that older libraries have. */
-#define PARAMS(type, variable, ...) type variable = {.structSize = type##_STRUCT_SIZE, __VA_ARGS__}
-#define PARAMS_UP_TO(type, last, variable, ...) type variable = {.structSize = CUPTI_PROFILER_STRUCT_SIZE(type, last), __VA_ARGS__}
-
-struct image {
-	uint8_t *bytes;
-	size_t size;
-};
 
 struct ops_cupti_sampler {
 	const struct ops_cupti *library;
 	int64_t (*clock_ns)(const struct ops_cupti *library);
-	const char **metrics; /* their texts lie behind them */
-	size_t metric_count;
+	struct ops_cupti_metrics metrics;
 	uint64_t interval_ns;
-	uint32_t device;
 	bool by_cycles; /* what triggers a sample: the system's clock, where time cannot */
-	char chip[CHIP_MAX_BYTES];
-	CUpti_Profiler_Host_Object *host;
 	CUpti_PmSampling_Object *target;
-	struct image available;
-	struct image config;
-	struct image counters; /* that a pass is decoded into */
-	double *values;        /* of one sample */
+	struct ops_cupti_image counters; /* that a pass is decoded into */
+	double *values;                  /* of one sample */
 
 	pthread_mutex_t lock; /* for all below, and around calls with `target` */
 	pthread_cond_t changed;
@@ -62,218 +46,11 @@ struct ops_cupti_sampler {
 	int64_t begun_ns;
 	int64_t last_ns; /* the start of the latest sample */
 	OPS_ARRAY(int64_t) times;
-	OPS_ARRAY(double) sampled; /* metric_count for each time */
+	OPS_ARRAY(double) sampled; /* one of each metric for each time */
 	uint64_t lost;
 	const char *why_lost;   /* the first reason, NULL as long as nothing is */
 	struct ops_error fault; /* with a code: why sampling ended early */
 };
-
-/* --- metrics -------------------------------------------------------------------------------------------------------- */
-
-/* What torch calls some of them, by what stands before the first dot. */
-static const struct {
-	const char *base;
-	const char *label;
-} labels[] = {
-	{"sm__cycles_active", "SM Active"},
-	{"gpu__dram_throughput", "DRAM BW"},
-	{"dram__throughput", "HBM BW"},
-	{"dram__read_throughput", "HBM Read"},
-	{"dram__write_throughput", "HBM Write"},
-	{"nvlrx__bytes", "NVLink RX"},
-	{"nvltx__bytes", "NVLink TX"},
-	{"pcie__throughput", "PCIe"},
-};
-
-static uint32_t label_of(struct ops_activities *activities, const char *metric)
-{
-	size_t base = strcspn(metric, ".");
-	char text[64];
-
-	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)
-		if (strlen(labels[i].base) == base && memcmp(labels[i].base, metric, base) == 0) {
-			int size = snprintf(text, sizeof(text), "%s%s", labels[i].label,
-			                    strstr(metric + base, "pct_of_peak") ? " (%)" : "");
-
-			return ops_activities_text(activities, text, (size_t)size);
-		}
-	return ops_activities_text(activities, metric, strlen(metric));
-}
-
-static bool copy_metrics(struct ops_cupti_sampler *sampler, const struct ops_cuda_sampling *wanted)
-{
-	size_t size = wanted->metric_count * sizeof(*sampler->metrics);
-	char *at;
-
-	for (size_t i = 0; i < wanted->metric_count; i++)
-		size += strlen(wanted->metrics[i]) + 1;
-	sampler->metrics = ops_alloc(size);
-	if (!sampler->metrics)
-		return false;
-	sampler->metric_count = wanted->metric_count;
-	at = (char *)(sampler->metrics + sampler->metric_count);
-	for (size_t i = 0; i < sampler->metric_count; i++) {
-		sampler->metrics[i] = at;
-		at = stpcpy(at, wanted->metrics[i]) + 1;
-	}
-	return true;
-}
-
-static enum ops_code fault_of_metrics(struct ops_cupti_sampler *sampler, const struct ops_buffer *names, size_t passes,
-                                      struct ops_error *error)
-{
-	if (names->failed)
-		return ops_fault_memory(error);
-	if (passes)
-		return ops_fault(error, OPS_INVALID, "the metrics need %zu passes on %s, of which sampling has one:%.*s", passes,
-		                 sampler->chip, (int)names->size, names->bytes);
-	return ops_fault(error, OPS_INVALID, "CUPTI does not know these metrics of %s:%.*s", sampler->chip, (int)names->size,
-	                 names->bytes);
-}
-
-/* --- the host's side ------------------------------------------------------------------------------------------------ */
-
-static bool has_functions(const struct ops_cupti *library)
-{
-#define THERE(name) &&library->name
-	return true OPS_CUPTI_SAMPLING_FUNCTIONS(THERE);
-#undef THERE
-}
-
-static enum ops_code refuse(const struct ops_cupti_sampler *sampler, CUptiResult result, struct ops_error *error)
-{
-	static const char what[] = "CUPTI does not sample counters";
-
-	if (result == CUPTI_ERROR_NOT_INITIALIZED)
-		return ops_fault(error, OPS_UNSUPPORTED,
-		                 "%s: libnvperf_host.so and libnvperf_target.so, which belong to '%s', cannot be loaded (%d)", what,
-		                 sampler->library->path, (int)result);
-	if (result == CUPTI_ERROR_NOT_SUPPORTED)
-		return ops_fault(error, OPS_UNSUPPORTED, "%s: device %u cannot (%d)", what, sampler->device, (int)result);
-	if (result == CUPTI_ERROR_INVALID_OPERATION)
-		return ops_fault(error, OPS_BUSY, "%s: device %u is being sampled already (%d)", what, sampler->device,
-		                 (int)result);
-	return ops_cupti_fault(sampler->library, error, result, what);
-}
-
-static bool make_image(struct image *image, size_t size)
-{
-	image->bytes = ops_alloc_zeroed(1, size);
-	image->size = size;
-	return image->bytes != NULL;
-}
-
-/* Which chip it is, and what can be counted on it. */
-static enum ops_code ask_device(struct ops_cupti_sampler *sampler, struct ops_error *error)
-{
-	const struct ops_cupti *library = sampler->library;
-	PARAMS(CUpti_Profiler_Initialize_Params, initialize);
-	PARAMS(CUpti_Device_GetChipName_Params, name, .deviceIndex = sampler->device);
-	PARAMS(CUpti_PmSampling_GetCounterAvailability_Params, available, .deviceIndex = sampler->device);
-	CUptiResult result = library->cuptiProfilerInitialize(&initialize);
-
-	if (result == CUPTI_SUCCESS)
-		result = library->cuptiDeviceGetChipName(&name);
-	if (result == CUPTI_SUCCESS)
-		result = library->cuptiPmSamplingGetCounterAvailability(&available);
-	if (result != CUPTI_SUCCESS)
-		return refuse(sampler, result, error);
-	snprintf(sampler->chip, sizeof(sampler->chip), "%s", name.pChipName ? name.pChipName : "this device");
-	if (!make_image(&sampler->available, available.counterAvailabilityImageSize))
-		return ops_fault_memory(error);
-	available.pCounterAvailabilityImage = sampler->available.bytes;
-	result = library->cuptiPmSamplingGetCounterAvailability(&available);
-	return result == CUPTI_SUCCESS ? OPS_OK : refuse(sampler, result, error);
-}
-
-static void close_host(struct ops_cupti_sampler *sampler)
-{
-	PARAMS(CUpti_Profiler_Host_Deinitialize_Params, end, .pHostObject = sampler->host);
-
-	if (sampler->host)
-		sampler->library->cuptiProfilerHostDeinitialize(&end);
-	sampler->host = NULL;
-}
-
-/* A fresh object on the host that knows some of the metrics: one that has refused any is of no more use. */
-static CUptiResult open_host(struct ops_cupti_sampler *sampler, const char **metrics, size_t count)
-{
-	PARAMS_UP_TO(CUpti_Profiler_Host_Initialize_Params, pHostObject, initialize, .profilerType = CUPTI_PROFILER_TYPE_PM_SAMPLING,
-	             .pChipName = sampler->chip, .pCounterAvailabilityImage = sampler->available.bytes);
-	CUptiResult result;
-
-	close_host(sampler);
-	result = sampler->library->cuptiProfilerHostInitialize(&initialize);
-	if (result == CUPTI_SUCCESS) {
-		PARAMS(CUpti_Profiler_Host_ConfigAddMetrics_Params, add, .pHostObject = initialize.pHostObject,
-		       .ppMetricNames = metrics, .numMetrics = count);
-
-		sampler->host = initialize.pHostObject;
-		result = sampler->library->cuptiProfilerHostConfigAddMetrics(&add);
-	}
-	return result;
-}
-
-/* CUPTI does not say which metric it refuses, so they are tried one by one. */
-static enum ops_code name_unknown(struct ops_cupti_sampler *sampler, CUptiResult refusal, struct ops_error *error)
-{
-	struct ops_buffer names = {0};
-	enum ops_code code;
-
-	for (size_t i = 0; i < sampler->metric_count; i++)
-		if (open_host(sampler, &sampler->metrics[i], 1) != CUPTI_SUCCESS)
-			ops_buffer_printf(&names, " %s", sampler->metrics[i]);
-	code = names.size || names.failed ? fault_of_metrics(sampler, &names, 0, error) : refuse(sampler, refusal, error);
-	ops_buffer_release(&names);
-	return code;
-}
-
-static enum ops_code add_metrics(struct ops_cupti_sampler *sampler, struct ops_error *error)
-{
-	CUptiResult result = open_host(sampler, sampler->metrics, sampler->metric_count);
-
-	if (result == CUPTI_SUCCESS)
-		return OPS_OK;
-	if (sampler->host && (result == CUPTI_ERROR_INVALID_PARAMETER || result == CUPTI_ERROR_INVALID_METRIC_NAME))
-		return name_unknown(sampler, result, error);
-	return refuse(sampler, result, error);
-}
-
-static enum ops_code check_passes(struct ops_cupti_sampler *sampler, struct ops_error *error)
-{
-	PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params, passes, .configImageSize = sampler->config.size,
-	       .pConfigImage = sampler->config.bytes);
-	CUptiResult result = sampler->library->cuptiProfilerHostGetNumOfPasses(&passes);
-	struct ops_buffer names = {0};
-	enum ops_code code;
-
-	if (result != CUPTI_SUCCESS)
-		return refuse(sampler, result, error);
-	if (passes.numOfPasses == 1)
-		return OPS_OK;
-	for (size_t i = 0; i < sampler->metric_count; i++)
-		ops_buffer_printf(&names, " %s", sampler->metrics[i]);
-	code = fault_of_metrics(sampler, &names, passes.numOfPasses, error);
-	ops_buffer_release(&names);
-	return code;
-}
-
-/* The plan by which the hardware counts. */
-static enum ops_code make_config(struct ops_cupti_sampler *sampler, struct ops_error *error)
-{
-	PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params, size, .pHostObject = sampler->host);
-	PARAMS(CUpti_Profiler_Host_GetConfigImage_Params, image, .pHostObject = sampler->host);
-	CUptiResult result = sampler->library->cuptiProfilerHostGetConfigImageSize(&size);
-
-	if (result != CUPTI_SUCCESS)
-		return refuse(sampler, result, error);
-	if (!make_image(&sampler->config, size.configImageSize))
-		return ops_fault_memory(error);
-	image.configImageSize = sampler->config.size;
-	image.pConfigImage = sampler->config.bytes;
-	result = sampler->library->cuptiProfilerHostGetConfigImage(&image);
-	return result == CUPTI_SUCCESS ? check_passes(sampler, error) : refuse(sampler, result, error);
-}
 
 /* --- the device's side ---------------------------------------------------------------------------------------------- */
 
@@ -282,8 +59,9 @@ static enum ops_code make_config(struct ops_cupti_sampler *sampler, struct ops_e
 static CUptiResult configure(struct ops_cupti_sampler *sampler, const struct ops_multiprocessor *device)
 {
 	bool is_turing = device->compute_major < 8;
-	PARAMS(CUpti_PmSampling_SetConfig_Params, config, .pPmSamplingObject = sampler->target, .configSize = sampler->config.size,
-	       .pConfig = sampler->config.bytes, .hardwareBufferSize = HARDWARE_BYTES, .samplingInterval = sampler->interval_ns);
+	PARAMS(CUpti_PmSampling_SetConfig_Params, config, .pPmSamplingObject = sampler->target,
+	       .configSize = sampler->metrics.config.size, .pConfig = sampler->metrics.config.bytes,
+	       .hardwareBufferSize = HARDWARE_BYTES, .samplingInterval = sampler->interval_ns);
 
 	sampler->by_cycles = is_turing || (device->compute_major == 8 && device->compute_minor == 0);
 	config.triggerMode = sampler->by_cycles ? CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL
@@ -306,9 +84,9 @@ static CUptiResult clear_counters(struct ops_cupti_sampler *sampler)
 static enum ops_code open_target(struct ops_cupti_sampler *sampler, const struct ops_multiprocessor *device,
                                  struct ops_error *error)
 {
-	PARAMS(CUpti_PmSampling_Enable_Params, enable, .deviceIndex = sampler->device);
-	PARAMS(CUpti_PmSampling_GetCounterDataSize_Params, size, .pMetricNames = sampler->metrics,
-	       .numMetrics = sampler->metric_count, .maxSamples = SAMPLES_MAX);
+	PARAMS(CUpti_PmSampling_Enable_Params, enable, .deviceIndex = sampler->metrics.device);
+	PARAMS(CUpti_PmSampling_GetCounterDataSize_Params, size, .pMetricNames = sampler->metrics.names,
+	       .numMetrics = sampler->metrics.count, .maxSamples = SAMPLES_MAX);
 	CUptiResult result = sampler->library->cuptiPmSamplingEnable(&enable);
 
 	if (result == CUPTI_SUCCESS) {
@@ -318,11 +96,11 @@ static enum ops_code open_target(struct ops_cupti_sampler *sampler, const struct
 	if (result == CUPTI_SUCCESS)
 		result = sampler->library->cuptiPmSamplingGetCounterDataSize(&size);
 	if (result != CUPTI_SUCCESS)
-		return refuse(sampler, result, error);
-	if (!make_image(&sampler->counters, size.counterDataSize))
+		return ops_cupti_metrics_refuse(&sampler->metrics, result, error);
+	if (!ops_cupti_image_make(&sampler->counters, size.counterDataSize))
 		return ops_fault_memory(error);
 	result = clear_counters(sampler);
-	return result == CUPTI_SUCCESS ? OPS_OK : refuse(sampler, result, error);
+	return result == CUPTI_SUCCESS ? OPS_OK : ops_cupti_metrics_refuse(&sampler->metrics, result, error);
 }
 
 /* --- decoding; the lock is held ------------------------------------------------------------------------------------- */
@@ -350,11 +128,11 @@ static bool is_timely(const struct ops_cupti_sampler *sampler, uint64_t start, u
 
 static bool keep(struct ops_cupti_sampler *sampler, int64_t time_ns)
 {
-	if (!OPS_ARRAY_RESERVE(&sampler->times, 1) || !OPS_ARRAY_RESERVE(&sampler->sampled, sampler->metric_count))
+	if (!OPS_ARRAY_RESERVE(&sampler->times, 1) || !OPS_ARRAY_RESERVE(&sampler->sampled, sampler->metrics.count))
 		return false;
 	sampler->times.items[sampler->times.count++] = time_ns;
-	memcpy(sampler->sampled.items + sampler->sampled.count, sampler->values, sampler->metric_count * sizeof(double));
-	sampler->sampled.count += sampler->metric_count;
+	memcpy(sampler->sampled.items + sampler->sampled.count, sampler->values, sampler->metrics.count * sizeof(double));
+	sampler->sampled.count += sampler->metrics.count;
 	return true;
 }
 
@@ -363,9 +141,9 @@ static CUptiResult take_sample(struct ops_cupti_sampler *sampler, size_t index)
 	PARAMS(CUpti_PmSampling_CounterData_GetSampleInfo_Params, sample, .pPmSamplingObject = sampler->target,
 	       .pCounterDataImage = sampler->counters.bytes, .counterDataImageSize = sampler->counters.size,
 	       .sampleIndex = index);
-	PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, evaluate, .pHostObject = sampler->host,
+	PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, evaluate, .pHostObject = sampler->metrics.host,
 	       .pCounterDataImage = sampler->counters.bytes, .counterDataImageSize = sampler->counters.size,
-	       .ppMetricNames = sampler->metrics, .numMetrics = sampler->metric_count, .rangeIndex = index,
+	       .ppMetricNames = sampler->metrics.names, .numMetrics = sampler->metrics.count, .rangeIndex = index,
 	       .pMetricValues = sampler->values);
 	CUptiResult result = sampler->library->cuptiPmSamplingCounterDataGetSampleInfo(&sample);
 
@@ -480,7 +258,6 @@ static struct ops_cupti_sampler *new_sampler(const struct ops_cupti *library, co
 	if (!sampler)
 		return NULL;
 	sampler->library = library;
-	sampler->device = wanted->device;
 	sampler->interval_ns = wanted->interval_ns ? wanted->interval_ns : INTERVAL_NS;
 	pthread_mutex_init(&sampler->lock, NULL);
 	pthread_condattr_init(&attributes);
@@ -488,7 +265,7 @@ static struct ops_cupti_sampler *new_sampler(const struct ops_cupti *library, co
 	pthread_cond_init(&sampler->changed, &attributes);
 	pthread_condattr_destroy(&attributes);
 	sampler->values = ops_alloc_zeroed(wanted->metric_count, sizeof(*sampler->values));
-	if (sampler->values && copy_metrics(sampler, wanted))
+	if (sampler->values)
 		return sampler;
 	ops_cupti_sampler_free(sampler);
 	return NULL;
@@ -498,20 +275,12 @@ enum ops_code ops_cupti_sampler_open(const struct ops_cupti *library, const stru
                                      const struct ops_multiprocessor *device, struct ops_cupti_sampler **ret_sampler,
                                      struct ops_error *error)
 {
-	struct ops_cupti_sampler *sampler;
+	struct ops_cupti_sampler *sampler = new_sampler(library, wanted);
 	enum ops_code code;
 
-	if (!has_functions(library))
-		return ops_fault(error, OPS_UNSUPPORTED, "'%s' does not sample counters: CUPTI 12.6 or newer is needed",
-		                 library->path);
-	sampler = new_sampler(library, wanted);
 	if (!sampler)
 		return ops_fault_memory(error);
-	code = ask_device(sampler, error);
-	if (!code)
-		code = add_metrics(sampler, error);
-	if (!code)
-		code = make_config(sampler, error);
+	code = ops_cupti_metrics_open(&sampler->metrics, library, wanted, error);
 	if (!code)
 		code = open_target(sampler, device, error);
 	if (!code && !(sampler->has_thread = ops_thread_start(&sampler->thread, decode_regularly, sampler)))
@@ -554,7 +323,7 @@ enum ops_code ops_cupti_sampler_run(struct ops_cupti_sampler *sampler, bool on,
 	if (on != sampler->running && !(on && sampler->fault.code))
 		result = on ? start(sampler) : pause_sampling(sampler);
 	pthread_mutex_unlock(&sampler->lock);
-	return result == CUPTI_SUCCESS ? OPS_OK : refuse(sampler, result, error);
+	return result == CUPTI_SUCCESS ? OPS_OK : ops_cupti_metrics_refuse(&sampler->metrics, result, error);
 }
 
 /* What is sampled, for the trace's metadata. */
@@ -563,17 +332,17 @@ static bool describe(struct ops_cupti_sampler *sampler, struct ops_activities *a
 	struct ops_buffer json = {0};
 	bool kept;
 
-	ops_buffer_printf(&json, "{\"device\":%u,\"chip\":", sampler->device);
-	ops_json_string(&json, sampler->chip, strlen(sampler->chip));
+	ops_buffer_printf(&json, "{\"device\":%u,\"chip\":", sampler->metrics.device);
+	ops_json_string(&json, sampler->metrics.chip, strlen(sampler->metrics.chip));
 	ops_buffer_printf(&json, ",\"%s\":%llu,\"metrics\":{", sampler->by_cycles ? "interval_cycles" : "interval_ns",
 	                  (unsigned long long)sampler->interval_ns);
-	for (size_t i = 0; i < sampler->metric_count; i++) {
+	for (size_t i = 0; i < sampler->metrics.count; i++) {
 		const struct ops_intern_entry *name = &activities->texts.entries[names[i]];
 
 		ops_buffer_append_text(&json, i ? "," : "");
 		ops_json_string(&json, name->bytes, name->size);
 		ops_buffer_append_text(&json, ":");
-		ops_json_string(&json, sampler->metrics[i], strlen(sampler->metrics[i]));
+		ops_json_string(&json, sampler->metrics.names[i], strlen(sampler->metrics.names[i]));
 	}
 	ops_buffer_append_text(&json, "}}");
 	kept = !json.failed && ops_activities_metadata(activities, "pm_sampling", json.bytes, json.size);
@@ -581,32 +350,21 @@ static bool describe(struct ops_cupti_sampler *sampler, struct ops_activities *a
 	return kept;
 }
 
-/* One that would be called as one before it keeps its own name. */
-static void name_metrics(struct ops_cupti_sampler *sampler, struct ops_activities *activities, uint32_t *names)
-{
-	for (size_t i = 0; i < sampler->metric_count; i++) {
-		names[i] = label_of(activities, sampler->metrics[i]);
-		for (size_t before = 0; before < i; before++)
-			if (names[before] == names[i])
-				names[i] = ops_activities_text(activities, sampler->metrics[i], strlen(sampler->metrics[i]));
-	}
-}
-
 static bool add_samples(struct ops_cupti_sampler *sampler, struct ops_activities *activities)
 {
-	uint32_t *names = ops_realloc_array(NULL, sampler->metric_count, sizeof(*names));
+	uint32_t *names = ops_realloc_array(NULL, sampler->metrics.count, sizeof(*names));
 
 	bool kept = names != NULL;
 
 	if (kept) {
-		name_metrics(sampler, activities, names);
+		ops_cupti_metrics_label(&sampler->metrics, activities, names);
 		kept = describe(sampler, activities, names);
 	}
 	for (size_t i = 0; kept && i < sampler->sampled.count; i++) {
-		int64_t time_ns = sampler->times.items[i / sampler->metric_count];
-		struct ops_activity counter = {.kind = OPS_ACTIVITY_PM_SAMPLING, .device = (uint16_t)sampler->device,
+		int64_t time_ns = sampler->times.items[i / sampler->metrics.count];
+		struct ops_activity counter = {.kind = OPS_ACTIVITY_PM_SAMPLING, .device = (uint16_t)sampler->metrics.device,
 		                               .start_ns = time_ns, .end_ns = time_ns, .value = sampler->sampled.items[i],
-		                               .name = names[i % sampler->metric_count]};
+		                               .name = names[i % sampler->metrics.count]};
 
 		if (isfinite(counter.value)) /* a ratio of nothing has no value */
 			ops_activities_add(activities, &counter);
@@ -639,14 +397,11 @@ void ops_cupti_sampler_free(struct ops_cupti_sampler *sampler)
 
 		sampler->library->cuptiPmSamplingDisable(&disable);
 	}
-	close_host(sampler);
+	ops_cupti_metrics_release(&sampler->metrics);
 	pthread_cond_destroy(&sampler->changed);
 	pthread_mutex_destroy(&sampler->lock);
-	ops_free(sampler->available.bytes);
-	ops_free(sampler->config.bytes);
 	ops_free(sampler->counters.bytes);
 	ops_free(sampler->values);
-	ops_free(sampler->metrics);
 	OPS_ARRAY_RELEASE(&sampler->times);
 	OPS_ARRAY_RELEASE(&sampler->sampled);
 	ops_free(sampler);
