@@ -157,87 +157,98 @@ static const struct ops_analysis_option critical_path_options[] = {
 	{0},
 };
 
-/* One row an analysis, in the order of the specification. The options of `functions[i]` are those of `analyses[i]`. */
-#define ANALYSES(X)                                                                                \
-	X("discovery", RANKS, no_options, analysis_discovery, "which file is whose")               \
-	X("parse", RANKS, no_options, analysis_parse, "what a trace holds")                        \
-	X("load", RANKS, no_options, analysis_load, "what is left behind the step filter")       \
-	X("events", RANKS, ranks_options, analysis_events, "the events themselves, behind the filters")     \
-	X("profiler_steps", RANKS, no_options, analysis_profiler_steps, "the steps that are kept") \
-	X("temporal_breakdown", RANKS, no_options, analysis_temporal_breakdown,                    \
-	  "how long GPUs compute, do something else, and idle")                                    \
-	X("gpu_kernel_breakdown.by_type", RANKS, kernel_type_options, analysis_kernels_by_type,    \
-	  "how long GPUs compute, communicate and move memory, and what of it at once")            \
-	X("gpu_kernel_breakdown.by_kernel", RANKS, kernel_options, analysis_kernels_by_name,       \
-	  "which kernels take most time")                                                          \
-	X("comm_comp_overlap", RANKS, no_options, analysis_comm_comp_overlap,                      \
-	  "how much of the communication runs beside computation")                                 \
-	X("idle_time_breakdown", RANKS, idle_options, analysis_idle_time,                          \
-	  "why streams are idle: waiting for the host, or for the kernel before")                  \
-	X("idle_time_breakdown.interval_stats", RANKS, idle_options, analysis_idle_intervals,      \
-	  "how long streams are idle at a time")                                                   \
-	X("cuda_kernel_launch_stats", RANKS, launch_options, analysis_launch_stats,                \
-	  "how long launches take, and their way to the device")                                   \
-	X("queue_length_summary", RANKS, ranks_options, analysis_queue_summary,                    \
-	  "how much work waits on each stream")                                                    \
-	X("queue_length_time_series", RANKS, series_options, analysis_queue_series,                \
-	  "the same over time")                                                                    \
-	X("time_blocked_on_full_queue", RANKS, full_options, analysis_full_queue,                  \
-	  "how long queues were full")                                                             \
-	X("memory_bw_summary", RANKS, ranks_options, analysis_memory_summary,                      \
-	  "how fast copies and fills move memory")                                                 \
-	X("memory_bw_time_series", RANKS, series_options, analysis_memory_series,                  \
-	  "the same over time")                                                                    \
-	X("trace_with_counters", RANKS, counter_options, analysis_counter_trace,                   \
-	  "write copies of the files with queues and memory traffic as counters")                  \
-	X("user_annotation_breakdown", RANKS, annotation_options, analysis_user_annotations,       \
-	  "which annotated ranges take most time")                                                 \
-	X("gpu_kernels_with_user_annotations", RANKS, annotated_options, analysis_annotated_kernels,      \
-	  "how much work of devices runs under which annotation")
+/* One row an analysis, in the order of the specification; last, why it takes no filter, NULL: it takes one. */
+#define ANALYSES(X) \
+	X("discovery", RANKS, no_options, analysis_discovery, "which file is whose", \
+	  "it tells which file is whose, and looks at no events") \
+	X("parse", RANKS, no_options, analysis_parse, "what a trace holds", \
+	  "it tells of all that is in a file; 'load' tells of what a filter leaves") \
+	X("load", RANKS, no_options, analysis_load, "what is left behind the step filter", NULL) \
+	X("events", RANKS, ranks_options, analysis_events, "the events themselves, behind the filters", NULL) \
+	X("profiler_steps", RANKS, no_options, analysis_profiler_steps, "the steps that are kept", NULL) \
+	X("temporal_breakdown", RANKS, no_options, analysis_temporal_breakdown, \
+	  "how long GPUs compute, do something else, and idle", NULL) \
+	X("gpu_kernel_breakdown.by_type", RANKS, kernel_type_options, analysis_kernels_by_type, \
+	  "how long GPUs compute, communicate and move memory, and what of it at once", NULL) \
+	X("gpu_kernel_breakdown.by_kernel", RANKS, kernel_options, analysis_kernels_by_name, \
+	  "which kernels take most time", NULL) \
+	X("comm_comp_overlap", RANKS, no_options, analysis_comm_comp_overlap, \
+	  "how much of the communication runs beside computation", NULL) \
+	X("idle_time_breakdown", RANKS, idle_options, analysis_idle_time, \
+	  "why streams are idle: waiting for the host, or for the kernel before", NULL) \
+	X("idle_time_breakdown.interval_stats", RANKS, idle_options, analysis_idle_intervals, \
+	  "how long streams are idle at a time", NULL) \
+	X("cuda_kernel_launch_stats", RANKS, launch_options, analysis_launch_stats, \
+	  "how long launches take, and their way to the device", NULL) \
+	X("queue_length_summary", RANKS, ranks_options, analysis_queue_summary, \
+	  "how much work waits on each stream", NULL) \
+	X("queue_length_time_series", RANKS, series_options, analysis_queue_series, \
+	  "the same over time", NULL) \
+	X("time_blocked_on_full_queue", RANKS, full_options, analysis_full_queue, \
+	  "how long queues were full", NULL) \
+	X("memory_bw_summary", RANKS, ranks_options, analysis_memory_summary, \
+	  "how fast copies and fills move memory", NULL) \
+	X("memory_bw_time_series", RANKS, series_options, analysis_memory_series, \
+	  "the same over time", NULL) \
+	X("trace_with_counters", RANKS, counter_options, analysis_counter_trace, \
+	  "write copies of the files with queues and memory traffic as counters", NULL) \
+	X("user_annotation_breakdown", RANKS, annotation_options, analysis_user_annotations, \
+	  "which annotated ranges take most time", NULL) \
+	X("gpu_kernels_with_user_annotations", RANKS, annotated_options, analysis_annotated_kernels, \
+	  "how much work of devices runs under which annotation", NULL)
 
 /* Of several traces, and of what lies beside traces. */
 #define MORE_ANALYSES(X)                                                                           \
-	X("info", FILES, info_options, analysis_info, "what a trace has, and where it is from")      \
-	X("validate", FILES, no_options, analysis_validate, "what is not as it should be in a file")\
-	X("key_averages", FILES, averages_options, analysis_key_averages,                          \
-	  "events by name, as in the table that torch prints")                                     \
-	X("potential_stragglers", RANKS, straggler_options, analysis_potential_stragglers,         \
-	  "ranks that the others wait for")                                                        \
-	X("trace_diff.iterations", PAIR, no_options, analysis_diff_iterations,                     \
-	  "the steps of two traces")                                                               \
-	X("trace_diff.compare", PAIR, compare_options, analysis_diff_compare,                      \
-	  "what runs more often or longer in one of two traces")                                   \
-	X("trace_diff.ops_diff", PAIR, diff_options, analysis_diff_ops,                            \
-	  "names that are new, gone, or run more or less often")                                   \
-	X("cupti_counters", RANKS, ranks_options, analysis_cupti_counters,                         \
-	  "hardware counters of kernels, and who launched them")                                   \
-	X("roofline", RANKS, ranks_options, analysis_roofline,                                     \
-	  "operations and memory traffic of kernels, by counters")                                 \
-	X("nccl_collectives", RANKS, collectives_options, analysis_nccl_collectives,               \
-	  "collective operations of each rank")                                                    \
-	X("collective_bandwidth", RANKS, no_options, analysis_collective_bandwidth,                \
-	  "how fast collective operations are, and how far apart ranks come to them")              \
-	X("memory_timeline", FILES, memory_options, analysis_memory_timeline,                      \
-	  "memory of each category over time")                                                     \
-	X("execution_trace", FILES, execution_options, analysis_execution_trace,                   \
-	  "operators and their nodes in an execution trace")                                       \
+	X("info", FILES, info_options, analysis_info, "what a trace has, and where it is from", \
+	  "it tells of all that is in a file; 'load' tells of what a filter leaves") \
+	X("validate", FILES, no_options, analysis_validate, "what is not as it should be in a file", \
+	  "it checks all that is in a file") \
+	X("key_averages", FILES, averages_options, analysis_key_averages, \
+	  "events by name, as in the table that torch prints", \
+	  "it sums up whole traces, as torch does; 'opstrobe cut' makes one of some steps") \
+	X("potential_stragglers", RANKS, straggler_options, analysis_potential_stragglers, \
+	  "ranks that the others wait for", NULL) \
+	X("trace_diff.iterations", PAIR, no_options, analysis_diff_iterations, \
+	  "the steps of two traces", NULL) \
+	X("trace_diff.compare", PAIR, compare_options, analysis_diff_compare, \
+	  "what runs more often or longer in one of two traces", NULL) \
+	X("trace_diff.ops_diff", PAIR, diff_options, analysis_diff_ops, \
+	  "names that are new, gone, or run more or less often", NULL) \
+	X("cupti_counters", RANKS, ranks_options, analysis_cupti_counters, \
+	  "hardware counters of kernels, and who launched them", NULL) \
+	X("roofline", RANKS, ranks_options, analysis_roofline, \
+	  "operations and memory traffic of kernels, by counters", NULL) \
+	X("nccl_collectives", RANKS, collectives_options, analysis_nccl_collectives, \
+	  "collective operations of each rank", NULL) \
+	X("collective_bandwidth", RANKS, no_options, analysis_collective_bandwidth, \
+	  "how fast collective operations are, and how far apart ranks come to them", NULL) \
+	X("memory_timeline", FILES, memory_options, analysis_memory_timeline, \
+	  "memory of each category over time", \
+	  "its files have no events") \
+	X("execution_trace", FILES, execution_options, analysis_execution_trace, \
+	  "operators and their nodes in an execution trace", \
+	  "it looks whether two whole files are of one run") \
 	X("aten_op_kernels_and_delay", RANKS, operator_launches_options, analysis_operator_launches, \
-	  "which kernels operators launch, and how long that takes")                        \
-	X("call_graph", RANKS, call_graph_options, analysis_call_graph, "who calls what, and what runs for it") \
+	  "which kernels operators launch, and how long that takes", NULL) \
+	X("call_graph", RANKS, call_graph_options, analysis_call_graph, "who calls what, and what runs for it", NULL) \
 	X("frequent_cuda_kernel_sequences", RANKS, kernel_sequences_options, analysis_kernel_sequences, \
-	  "kernels that an operator often runs one after the other")                        \
+	  "kernels that an operator often runs one after the other", NULL) \
 	X("module_kernels", RANKS, module_kernels_options, analysis_module_kernels, \
-	  "when devices work for each call of a module") \
-	X("critical_path", RANKS, critical_path_options, analysis_critical_path, "what a step's time hangs on")
+	  "when devices work for each call of a module", NULL) \
+	X("critical_path", RANKS, critical_path_options, analysis_critical_path, "what a step's time hangs on", NULL)
 
 static const struct ops_analysis analyses[] = {
-#define ROW(id, inputs, options, function, summary) {id, summary, OPS_ANALYSIS_##inputs, options},
+#define ROW(id, inputs, options, function, summary, unfiltered_because) {id, summary, OPS_ANALYSIS_##inputs, options},
 	ANALYSES(ROW) MORE_ANALYSES(ROW)
 #undef ROW
 };
 
-static analysis_function *const functions[] = {
-#define ROW(id, inputs, options, function, summary) function,
+/* What only we need to know of them. */
+static const struct {
+	analysis_function *answer;
+	const char *unfiltered_because;
+} inner[] = {
+#define ROW(id, inputs, options, function, summary, unfiltered_because) {function, unfiltered_because},
 	ANALYSES(ROW) MORE_ANALYSES(ROW)
 #undef ROW
 };
@@ -274,25 +285,9 @@ static const struct ops_analysis_option row_options[] = {
 	{0},
 };
 
-/* Why an analysis takes no filter; NULL: it takes one. */
 static const char *unfiltered_because(const struct ops_analysis *analysis)
 {
-	static const struct {
-		const char *id, *reason;
-	} reasons[] = {
-		{"discovery", "it tells which file is whose, and looks at no events"},
-		{"parse", "it tells of all that is in a file; 'load' tells of what a filter leaves"},
-		{"info", "it tells of all that is in a file; 'load' tells of what a filter leaves"},
-		{"validate", "it checks all that is in a file"},
-		{"key_averages", "it sums up whole traces, as torch does; 'opstrobe cut' makes one of some steps"},
-		{"memory_timeline", "its files have no events"},
-		{"execution_trace", "it looks whether two whole files are of one run"},
-	};
-
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (!strcmp(analysis->id, reasons[i].id))
-			return reasons[i].reason;
-	return NULL;
+	return inner[analysis - analyses].unfiltered_because;
 }
 
 /* Of the name; NULL when there is none. */
@@ -391,7 +386,7 @@ static enum ops_code answer(struct analysis_run *run, const struct ops_analyze_o
 	if (!ops_json_slice_is(where, "null"))
 		run->events.where = where;
 	if (!code)
-		code = functions[run->analysis - analyses](run);
+		code = inner[run->analysis - analyses].answer(run);
 	if (!code)
 		code = cut(run);
 	if (!code && !result_write(&run->result, options->format, out))
