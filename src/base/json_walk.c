@@ -90,26 +90,35 @@ bool ops_json_slice_is(struct ops_json_slice slice, const char *text)
 	return slice.size == strlen(text) && memcmp(slice.bytes, text, slice.size) == 0;
 }
 
+bool ops_json_double(const char *text, size_t size, double *ret_value)
+{
+	char copy[512];
+	char *end;
+
+	if (size == 0 || size >= sizeof(copy))
+		return false;
+	memcpy(copy, text, size);
+	copy[size] = '\0';
+	*ret_value = strtod(copy, &end);
+	/* A locale may have another point. */
+	if (*end == '.') {
+		*end = localeconv()->decimal_point[0];
+		*ret_value = strtod(copy, &end);
+	}
+	return *end == '\0' && end != copy;
+}
+
 bool ops_json_slice_number(struct ops_json_slice slice, double *ret_value)
 {
-	char text[64];
-	char *end;
 	double value;
 
 	if (slice.size >= 2 && slice.bytes[0] == '"')
 		slice = (struct ops_json_slice){slice.bytes + 1, slice.size - 2};
-	if (slice.size == 0 || slice.size >= sizeof(text) || !strchr("-0123456789", slice.bytes[0]))
-		return false;
-	memcpy(text, slice.bytes, slice.size);
-	text[slice.size] = '\0';
-	if (strspn(text, "-+.0123456789eE") != slice.size) /* strtod knows more, such as 0x10 */
-		return false;
-	value = strtod(text, &end);
-	if (*end == '.') { /* a locale may have another point */
-		*end = localeconv()->decimal_point[0];
-		value = strtod(text, &end);
-	}
-	if (*end)
+	/* What else may stand in a double is no JSON, such as 0x10. */
+	for (size_t i = 0; i < slice.size; i++)
+		if (!slice.bytes[i] || !strchr("-+.0123456789eE", slice.bytes[i]))
+			return false;
+	if (!slice.size || !strchr("-0123456789", slice.bytes[0]) || !ops_json_double(slice.bytes, slice.size, &value))
 		return false;
 	*ret_value = value;
 	return true;

@@ -30,6 +30,9 @@ struct ops_json_walk ops_json_walk(const char *text, size_t size);
 bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_json_slice *ret_key, struct ops_json_slice *ret_value);
 bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_json_slice *ret_value);
 
+/* A number, with a point whatever the locale has; infinities and NaN, too. */
+bool ops_json_double(const char *text, size_t size, double *ret_value);
+
 bool ops_json_slice_is(struct ops_json_slice slice, const char *text);
 /* A number, also one in quotes. */
 bool ops_json_slice_number(struct ops_json_slice slice, double *ret_value);

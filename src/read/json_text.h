@@ -18,6 +18,7 @@
 #include <opstrobe/trace.h>
 
 #include "base/buffer.h"
+#include "base/json_walk.h"
 #include "read/source.h"
 
 /* --- the window ----------------------------------------------------------------------------------------------------- */
@@ -115,7 +116,6 @@ void ops_json_decode(struct ops_buffer *out, const char *raw, size_t size);
 
 /* A decimal number as a whole number of 10^-scale, rounded; false when it is none or beyond ±limit. */
 bool ops_json_decimal(const char *text, size_t size, int scale, int64_t limit, int64_t *ret_value);
-bool ops_json_double(const char *text, size_t size, double *ret_value);
 
 /* Appends `size` bytes of JSON as it should be: one value, or (members) those of an object without the braces. White space
  * and commas too many go, bare words are quoted, strings become UTF-8. NULL, or what is wrong with it. The depth is

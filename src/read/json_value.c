@@ -4,8 +4,6 @@
  */
 #include "read/json_text.h"
 
-#include <locale.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -184,24 +182,6 @@ bool ops_json_decimal(const char *text, size_t size, int scale, int64_t limit, i
 		return false;
 	*ret_value = number.negative ? -(int64_t)number.digits : (int64_t)number.digits;
 	return true;
-}
-
-bool ops_json_double(const char *text, size_t size, double *ret_value)
-{
-	char copy[512];
-	char *end;
-
-	if (size == 0 || size >= sizeof(copy))
-		return false;
-	memcpy(copy, text, size);
-	copy[size] = '\0';
-	*ret_value = strtod(copy, &end);
-	/* A locale may have another point. */
-	if (*end == '.') {
-		*end = localeconv()->decimal_point[0];
-		*ret_value = strtod(copy, &end);
-	}
-	return *end == '\0' && end != copy;
 }
 
 /* --- cleaning ------------------------------------------------------------------------------------------------------- */
