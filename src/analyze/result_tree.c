@@ -48,7 +48,7 @@ static void put_value(struct walker *walker, struct result_table *table, struct 
 
 	text->size = 0;
 	append_value(walker, text, value);
-	result_text_copy(table, text->size ? text->bytes : "", text->size);
+	result_text_copy(table, ops_buffer_text(text), text->size);
 	table->failed |= text->failed;
 }
 
@@ -151,14 +151,14 @@ static void walk(struct walker *walker, struct ops_json_slice value, int depth);
 
 static void put_path(struct walker *walker)
 {
-	result_text_copy(&walker->tree->leaves, walker->path.size ? walker->path.bytes : "", walker->path.size);
+	result_text_copy(&walker->tree->leaves, ops_buffer_text(&walker->path), walker->path.size);
 	walker->tree->leaves.failed |= walker->path.failed;
 }
 
 static void add_branch(struct walker *walker, const struct found_table *found)
 {
 	struct result_branch *branch = OPS_ARRAY_PUSH(&walker->tree->branches);
-	const char *path = ops_arena_copy(&walker->tree->arena, walker->path.size ? walker->path.bytes : "", walker->path.size);
+	const char *path = ops_arena_copy(&walker->tree->arena, ops_buffer_text(&walker->path), walker->path.size);
 
 	if (!branch || !path || walker->path.failed) {
 		walker->tree->leaves.failed = true;
@@ -203,7 +203,7 @@ static bool add_list(struct walker *walker, struct ops_json_slice value)
 		append_value(walker, &walker->text, item);
 	}
 	put_path(walker);
-	result_text_copy(&walker->tree->leaves, walker->text.size ? walker->text.bytes : "", walker->text.size);
+	result_text_copy(&walker->tree->leaves, ops_buffer_text(&walker->text), walker->text.size);
 	walker->tree->leaves.failed |= walker->text.failed;
 	return true;
 }

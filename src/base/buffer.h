@@ -22,6 +22,11 @@ struct ops_buffer {
 void ops_buffer_release(struct ops_buffer *buffer);
 /* Room for `extra` more bytes at bytes + size; NULL when memory is out. The caller raises `size`. */
 char *ops_buffer_room(struct ops_buffer *buffer, size_t extra);
+/* What is in it, `size` bytes; "" while that is nothing. */
+static inline const char *ops_buffer_text(const struct ops_buffer *buffer)
+{
+	return buffer->size ? buffer->bytes : "";
+}
 void ops_buffer_append(struct ops_buffer *buffer, const void *bytes, size_t size);
 void ops_buffer_append_text(struct ops_buffer *buffer, const char *text);
 void ops_buffer_append_int(struct ops_buffer *buffer, int64_t value);

@@ -180,7 +180,7 @@ static uint32_t number_of(struct texts *texts, struct ops_string text)
 	append_utf8(&texts->scratch, text);
 	if (texts->scratch.failed)
 		return OPS_NONE;
-	return ops_intern_add(&texts->unique, texts->scratch.size ? texts->scratch.bytes : "", texts->scratch.size);
+	return ops_intern_add(&texts->unique, ops_buffer_text(&texts->scratch), texts->scratch.size);
 }
 
 static bool finish_dictionary(struct ArrowArray *array, struct ops_trace *trace, const struct texts *texts)

@@ -42,7 +42,7 @@ static void write_shapes(struct result_table *out, const struct ops_trace *trace
 	if (text.failed)
 		out->failed = true;
 	else
-		result_text_copy(out, text.size ? text.bytes : "", text.size);
+		result_text_copy(out, ops_buffer_text(&text), text.size);
 	ops_buffer_release(&text);
 }
 

@@ -89,7 +89,7 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	if (finding->rule->code)
 		ops_buffer_printf(&advice, "\n\n%s", finding->rule->code);
 	ops_json_key(json, "advice");
-	ops_json_text(json, advice.size ? advice.bytes : "", advice.size);
+	ops_json_text(json, ops_buffer_text(&advice), advice.size);
 	json->out->failed |= advice.failed;
 	ops_buffer_release(&advice);
 	ops_json_key(json, "predicted_gain_ms_per_step");
@@ -186,7 +186,7 @@ static void append_paragraph(const struct style *style, const char *label, const
 	else
 		ops_buffer_printf(&paragraph, "%s ", label);
 	ops_buffer_append(&paragraph, text, size);
-	append_words(style, paragraph.size ? paragraph.bytes : "", paragraph.size);
+	append_words(style, ops_buffer_text(&paragraph), paragraph.size);
 	style->out->failed |= paragraph.failed;
 	ops_buffer_release(&paragraph);
 }

@@ -137,7 +137,7 @@ static struct pair *pair_of(struct comparison *comparison, struct ops_string nam
 		short_name(name, &comparison->scratch);
 		if (comparison->scratch.failed)
 			return NULL;
-		name = (struct ops_string){comparison->scratch.size ? comparison->scratch.bytes : "", comparison->scratch.size};
+		name = (struct ops_string){ops_buffer_text(&comparison->scratch), comparison->scratch.size};
 	}
 	id = ops_intern_add(&comparison->names, name.bytes, name.size);
 	if (id == OPS_INTERN_NONE)

@@ -152,7 +152,7 @@ static struct query_value kept_value(const struct ops_trace *trace, uint32_t row
 			continue;
 		scratch->size = 0;
 		inputs[i].write(scratch, ops_trace_inputs(trace, events->inputs[row]));
-		return text_value((struct ops_string){scratch->size ? scratch->bytes : "", scratch->size});
+		return text_value((struct ops_string){ops_buffer_text(scratch), scratch->size});
 	}
 	return (struct query_value){0};
 }
@@ -172,7 +172,7 @@ struct query_value query_argument_value(const struct event_table *table, const s
 			return text_value((struct ops_string){json.bytes + 1, json.size - 2});
 		scratch->size = 0;
 		ops_json_decode(scratch, json.bytes + 1, json.size - 2);
-		return text_value((struct ops_string){scratch->size ? scratch->bytes : "", scratch->size});
+		return text_value((struct ops_string){ops_buffer_text(scratch), scratch->size});
 	}
 	if (ops_json_slice_is(slice, "true") || ops_json_slice_is(slice, "false"))
 		return (struct query_value){.type = QUERY_TRUTH, .number = json.bytes[0] == 't'};

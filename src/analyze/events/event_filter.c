@@ -119,7 +119,7 @@ static void take_query(struct filter *filter, struct ops_json_slice key, struct 
 		event_query_release(&filter->query);
 	filter->has_query = true;
 	filter->code = event_query_parse(&filter->query,
-	                                 (struct ops_string){filter->text.size ? filter->text.bytes : "", filter->text.size},
+	                                 (struct ops_string){ops_buffer_text(&filter->text), filter->text.size},
 	                                 filter->error);
 }
 

@@ -64,7 +64,7 @@ static bool keep(struct nodes *nodes, struct node *node, unsigned field, struct 
 		ops_json_clean(&nodes->scratch, value.bytes, value.size, false, NULL);
 	if (nodes->scratch.failed)
 		return false;
-	node->texts[field] = ops_intern_add(&nodes->texts, nodes->scratch.size ? nodes->scratch.bytes : "",
+	node->texts[field] = ops_intern_add(&nodes->texts, ops_buffer_text(&nodes->scratch),
 	                                    nodes->scratch.size);
 	return node->texts[field] != OPS_NONE;
 }

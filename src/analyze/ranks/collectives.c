@@ -51,7 +51,7 @@ static uint32_t text(struct collectives *collectives, const struct event_table *
 		ops_buffer_append(scratch, value.bytes, value.size);
 	if (scratch->failed)
 		return OPS_INTERN_NONE;
-	return ops_intern_add(&collectives->texts, scratch->size ? scratch->bytes : "", scratch->size);
+	return ops_intern_add(&collectives->texts, ops_buffer_text(scratch), scratch->size);
 }
 
 bool collectives_add(struct collectives *collectives, const struct event_table *table, uint32_t row, bool unnamed)
@@ -233,7 +233,7 @@ enum ops_code analysis_nccl_collectives(struct analysis_run *run)
 	run->events.all_steps = true;
 	ops_json_open(&run->result.json, '{');
 	for (size_t i = 0; !code && i < run->count; i++)
-		code = write_rank(run, i, (struct ops_string){filter.size ? filter.bytes : "", filter.size});
+		code = write_rank(run, i, (struct ops_string){ops_buffer_text(&filter), filter.size});
 	ops_json_close(&run->result.json, '}');
 	ops_buffer_release(&filter);
 	return code;
