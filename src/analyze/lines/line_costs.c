@@ -145,7 +145,13 @@ static bool count_outermost(struct line_costs *costs, uint32_t key, uint32_t row
 	return true;
 }
 
-/* A row that a line called itself. */
+/* Files are keyed behind all lines. */
+static bool count_file(struct line_costs *costs, uint32_t file, uint32_t row)
+{
+	return count_outermost(costs, OPS_NONE - 1 - file, row, &costs->files.items[file].host_ns);
+}
+
+/* A row that a line called itself. Of a backward node, which runs outside of the file's functions, the file has the time here. */
 static bool count_call(struct line_costs *costs, uint32_t row, uint32_t place)
 {
 	const struct ops_events *e = costs->events;
@@ -157,7 +163,7 @@ static bool count_call(struct line_costs *costs, uint32_t row, uint32_t place)
 		line->longest_ns = duration_ns;
 		line->longest = row;
 	}
-	return count_outermost(costs, place, row, &line->host_ns);
+	return count_outermost(costs, place, row, &line->host_ns) && count_file(costs, line->file, row);
 }
 
 /* The first line of a function has its calls, and what its own code takes. */
@@ -175,8 +181,7 @@ static bool count_function(struct line_costs *costs, uint32_t row)
 	line->host_ns = ops_sum(line->host_ns, self_of(costs, row));
 	if (line->longest == OPS_NONE)
 		line->longest = row;
-	/* Files are keyed behind all lines. */
-	return count_outermost(costs, OPS_NONE - 1 - line->file, row, &costs->files.items[line->file].host_ns);
+	return count_file(costs, line->file, row);
 }
 
 static bool count_row(struct line_costs *costs, uint32_t row)

@@ -36,7 +36,7 @@ struct line_function {
 
 struct line_file {
 	struct ops_string name;
-	int64_t host_ns; /* while some line of it ran, on any thread */
+	int64_t host_ns; /* while some line of it ran, on any thread, or the backward of what it called */
 	int64_t self_ns;
 	int64_t device_ns;
 	int64_t allocated_bytes;

@@ -21,7 +21,7 @@ export function Source({ source, trace }: ViewProps) {
 }
 
 const FILES: Column<SourceFile>[] = [
-	{ id: "host", title: "CPU", kind: "us", bar: true, total: "none", value: (row) => row.host_us, about: "While some line of the file ran" },
+	{ id: "host", title: "CPU", kind: "us", bar: true, total: "none", value: (row) => row.host_us, about: "While some line of the file ran, on any thread, or the backward of what it called" },
 	{ id: "self", title: "CPU self", kind: "us", bar: true, value: (row) => row.self_us, about: "Without what other lines of the program account for" },
 	{ id: "device", title: "Device", kind: "us", value: (row) => row.device_us },
 	{ id: "allocated", title: "Allocated", kind: "bytes", value: (row) => row.allocated_bytes },
