@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe report`: traces as one HTML file, or one as Markdown.
+ * `opstrobe report`: traces as one HTML file, or as Markdown.
  */
 #include "cli.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +15,18 @@
 #include <opstrobe/write.h>
 
 #include "options.h"
-#include "traces.h"
+#include "stream.h"
 
 static const char usage[] =
 	"usage: opstrobe report [options] TRACE|DIRECTORY\n"
+	"       opstrobe report --format markdown [options] TRACE|DIRECTORY...\n"
 	"\n"
 	"Writes one HTML file with the viewer and what it shows of a trace: views, advice,\n"
 	"memory, stacks, and the timeline as far in as fits into some megabytes. It needs no\n"
 	"server and no network: mail it, attach it, open it from disk. Source files are not in\n"
 	"it, and nothing of a trace can run in it. Of a directory, all traces below are in it,\n"
-	"and what the ranks of a run say together. In Markdown it is what matters most of one\n"
-	"trace, as tables, for a pull request or the summary of a CI job.\n"
+	"and what the ranks of a run say together. In Markdown it is what matters most of each\n"
+	"trace, as tables, and the advice on all, for a pull request or the summary of a CI job.\n"
 	"\n"
 	"options:\n"
 	"  --format html|markdown  html is the default\n"
@@ -49,28 +51,70 @@ static bool put_part(FILE *out, enum ops_code code, char *text, size_t size, voi
 	return true;
 }
 
-static bool put_markdown(FILE *out, const struct ops_worker *worker)
+/* With a name, it stands in a code span, which nothing ends but a backtick. NULL: without. */
+static void put_heading(FILE *out, const char *name)
 {
+	fputs(name ? "## Profile of `" : "## Profile", out);
+	for (const char *c = name; c && *c; c++)
+		putc(*c == '`' || (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, out);
+	fputs(name ? "`\n\n" : "\n\n", out);
+}
+
+/* The page of one trace, which the adviser looks at, too. */
+static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct ops_worker *worker,
+                     struct ops_adviser *adviser)
+{
+	struct ops_trace *trace = NULL;
 	struct ops_error error;
 	size_t size = 0;
 	char *text = NULL;
-	enum ops_code code = ops_views_text(worker->trace, OPS_VIEWS_MARKDOWN, &text, &size, &error);
+	enum ops_code code = cli_stream_take(stream, place, &trace, &error);
 
-	fputs("## Profile\n\n", out);
+	worker->trace = trace;
+	if (!code)
+		code = ops_views_text(trace, OPS_VIEWS_MARKDOWN, &text, &size, &error);
+	if (!code)
+		code = ops_adviser_add(adviser, worker, &error);
+	ops_trace_unref(trace);
+	if (!code)
+		put_heading(out, stream->count > 1 ? worker->name : NULL);
 	if (!put_part(out, code, text, size, ops_free_views, &error))
 		return false;
 	fputs("\n", out);
-	code = ops_advise(worker, 1, OPS_ADVICE_MARKDOWN, &text, &size, &error);
-	return put_part(out, code, text, size, ops_free_advice, &error);
+	return true;
 }
 
-static bool save_markdown(const char *output, const struct ops_worker *worker)
+/* Each trace, and behind them the advice on all together. */
+static bool put_markdown(FILE *out, struct cli_stream *stream)
+{
+	struct ops_adviser *adviser = ops_adviser_new();
+	struct ops_worker *workers = cli_stream_workers(stream);
+	struct ops_error error;
+	size_t size = 0;
+	char *text = NULL;
+	bool done = adviser && workers;
+
+	if (!done)
+		fputs("opstrobe: out of memory\n", stderr);
+	for (size_t i = 0; done && i < stream->count; i++)
+		done = put_page(out, stream, i, &workers[i], adviser);
+	if (done) {
+		enum ops_code code = ops_adviser_finish(adviser, OPS_ADVICE_MARKDOWN, &text, &size, &error);
+
+		done = put_part(out, code, text, size, ops_free_advice, &error);
+	}
+	free(workers);
+	ops_adviser_free(adviser);
+	return done;
+}
+
+static bool save_markdown(const char *output, struct cli_stream *stream)
 {
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	bool done = out && put_markdown(out, worker), failed = !out || ferror(out);
+	bool done = out && put_markdown(out, stream), failed = !out || ferror(out);
 
 	failed |= out && fclose(out);
 	if (failed)
@@ -84,41 +128,45 @@ static bool save_markdown(const char *output, const struct ops_worker *worker)
 	return done;
 }
 
-static bool write_markdown(const char *path, const char *output)
+static bool write_markdown(char *const *paths, size_t count, const char *output)
 {
-	struct cli_traces traces = {0};
-	bool done = cli_one_trace_read(&traces, path);
+	struct cli_stream stream;
+	bool done = cli_stream_open(&stream, paths, count, CLI_AHEAD, 0) &&
+	            (output ? save_markdown(output, &stream) : put_markdown(stdout, &stream));
 
-	if (done)
-		done = output ? save_markdown(output, &traces.workers[0]) : put_markdown(stdout, &traces.workers[0]);
-	cli_traces_release(&traces);
+	cli_stream_close(&stream);
 	return done;
 }
 
 int cli_report(char **arguments)
 {
 	static const char *const formats[] = {"html", "markdown", NULL};
-	const char *output = NULL, *format = "html", *path;
+	const char *output = NULL, *format = "html";
 	const struct cli_option options[] = {
 		{"--output", &output, NULL}, {"-o", &output, NULL}, {"--format", &format, NULL}, {NULL, NULL, NULL}};
 	struct ops_error error;
+	size_t count;
 	bool help;
-	int choice, status = cli_parse(arguments, options, usage, &path, 1, &help);
+	int choice, status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
 
 	if (status || help)
 		return status;
 	choice = cli_choice("report", "--format", format, formats);
 	if (choice < 0)
 		return CLI_EXIT_USAGE;
-	if (choice == 0 && !strcmp(path, "-")) {
+	if (choice == 0 && count > 1) {
+		fputs("opstrobe report: HTML is of one trace, or of the directory that several are in\n", stderr);
+		return CLI_EXIT_USAGE;
+	}
+	if (choice == 0 && !strcmp(arguments[1], "-")) {
 		fputs("opstrobe report: for HTML the trace has to be a file: it is read more than once\n", stderr);
 		return CLI_EXIT_USAGE;
 	}
-	if (choice == 1 && !write_markdown(path, output))
+	if (choice == 1 && !write_markdown(arguments + 1, count, output))
 		return CLI_EXIT_FAILED;
 	if (choice == 0) {
 		output = output ? output : "report.html";
-		if (ops_report_write(path, output, &error)) {
+		if (ops_report_write(arguments[1], output, &error)) {
 			fprintf(stderr, "opstrobe: %s\n", error.text);
 			return CLI_EXIT_FAILED;
 		}

@@ -102,3 +102,35 @@ def test_the_file_behind_a_link_is_replaced(tmp_path):
     assert (tmp_path / "report.md").is_symlink() and (tmp_path / "old.md").read_text().startswith("## Profile\n")
     assert (tmp_path / "old.md").stat().st_mode & 0o777 == 0o640
     assert {path.name for path in tmp_path.iterdir()} == {"trace.json", "old.md", "report.md"}
+
+
+def test_several_traces(tmp_path):
+    """Each has the page that it has alone, under its name; the advice is that on all together."""
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    files = [runs / "a.pt.trace.json", runs / "b`|<i>.pt.trace.json"]
+    for file in files:
+        hostile_trace(file)
+
+    def printed(*words):
+        return subprocess.run([OPSTROBE, *words], check=True, capture_output=True, timeout=120).stdout.decode()
+
+    report = printed("report", "--format", "markdown", runs)
+    assert report == printed("report", "--format", "markdown", *files)
+    start, first, second = re.split(r"^## Profile of (?=`)", report, flags=re.M)
+    assert not start and first.startswith("`a`\n\n") and second.startswith("`b?|<i>`\n\n")
+    advice = printed("advise", "--format", "markdown", *files)
+    assert report.endswith(advice)
+    alone = printed("report", "--format", "markdown", files[0])
+    page = alone.removeprefix("## Profile\n\n").partition("## Advice")[0]
+    assert first.removeprefix("`a`\n\n") == page == second.removeprefix("`b?|<i>`\n\n").removesuffix(advice)
+    (runs / "c.pt.trace.json").write_text("hello")
+    broken = subprocess.run(
+        [OPSTROBE, "report", "--format", "markdown", "-o", tmp_path / "report.md", *files, runs / "c.pt.trace.json"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert broken.returncode == 1 and "c.pt.trace.json" in broken.stderr and not (tmp_path / "report.md").exists()
+    html = subprocess.run([OPSTROBE, "report", *files], capture_output=True, text=True, timeout=120)
+    assert html.returncode == 2 and "directory" in html.stderr
