@@ -29,8 +29,9 @@ struct ops_device_session;
 struct ops_recording;
 
 /* One list of what can be recorded, with Kineto's names for it where it has one. The first four happen on a stream of a device,
- * those up to GRAPH_NODE on a thread of the host; the last three are counters of a device. GRAPH_NODE tells which operator was
- * captured as which node of a CUDA graph; PM_SAMPLING is what struct ops_cuda_sampling asks for, nothing without it. */
+ * those up to GRAPH_DEPENDENCY on a thread of the host; the last three are counters of a device. GRAPH_NODE tells which operator was
+ * captured as which node of a CUDA graph, GRAPH_DEPENDENCY which node waits for which; PM_SAMPLING is what struct
+ * ops_cuda_sampling asks for, nothing without it. */
 #define OPS_ACTIVITY_KINDS(X)                                                                      \
 	X(KERNEL, "CONCURRENT_KERNEL")                                                             \
 	X(MEMCPY, "GPU_MEMCPY")                                                                    \
@@ -41,6 +42,7 @@ struct ops_recording;
 	X(OVERHEAD, "OVERHEAD")                                                                    \
 	X(NVTX, "NVTX")                                                                            \
 	X(GRAPH_NODE, "GRAPH_NODE")                                                                \
+	X(GRAPH_DEPENDENCY, "GRAPH_DEPENDENCY")                                                    \
 	X(ENVIRONMENT, "ENVIRONMENT")                                                              \
 	X(MEMORY_POOL, "MEMORY_POOL")                                                              \
 	X(PM_SAMPLING, "PM_SAMPLING")

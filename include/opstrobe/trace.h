@@ -219,13 +219,15 @@ struct ops_module_alias {
 };
 
 /* An arrow from one event to another, both as rows. Sorted by `from`, then `to`. In a recorded trace no two share
- * their `to`, and those from forward to backward do not share their `from`, which is above `to`; a trace that was read from
+ * their `to` but dependencies do, and those from forward to backward do not share their `from`, which is above `to`; a trace that was read from
  * a file has the arrows that its file draws. */
 enum ops_link_kind {
 	OPS_LINK_FORWARD_BACKWARD, /* "fwdbwd": a forward operator to its backward node */
 	OPS_LINK_LAUNCH,           /* "ac2g": a RUNTIME or DRIVER call to what it started on the device */
 	OPS_LINK_OTHER,
+	OPS_LINK_DEPENDENCY,       /* "ac2g", work of a CUDA graph to work of the same launch that waits for it */
 };
+#define OPS_DEPENDENCY_ARROWS (UINT64_C(1) << 40) /* files number dependencies from here on */
 struct ops_link {
 	uint32_t from;
 	uint32_t to;

@@ -138,6 +138,8 @@ int ops_ext_trace_need_flows(struct trace_object *self)
 		return -1;
 	}
 	for (size_t i = 0; i < count; i++) {
+		if (links[i].kind == OPS_LINK_DEPENDENCY)
+			continue; /* torch's events have none */
 		self->flows[links[i].from] = (uint32_t)i + 1;
 		self->flows[links[i].to] = (uint32_t)i + 1;
 	}

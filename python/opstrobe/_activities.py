@@ -22,8 +22,8 @@ _PRIVATE_CALLS = frozenset({"PRIVATEUSE1_RUNTIME", "PRIVATEUSE1_DRIVER"})
 # The kinds that we record ourselves, all of the host.
 _RECORDED = frozenset({"CPU_OP", "CPU_INSTANT_EVENT", "USER_ANNOTATION", "PYTHON_FUNCTION"})
 # Kinds that Kineto does not have. The operators behind nodes of CUDA graphs are recorded unless filters say otherwise.
-_CUDA_MORE = frozenset({"GRAPH_NODE", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"})
-_CUDA_WHEN_NAMED = frozenset({"CUDA_SYNC", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"})
+_CUDA_MORE = frozenset({"GRAPH_NODE", "GRAPH_DEPENDENCY", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"})
+_CUDA_WHEN_NAMED = frozenset({"CUDA_SYNC", "GRAPH_DEPENDENCY", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"})
 # What PM_SAMPLING samples where nothing else is asked for: multiprocessors at work, and the throughput of the device's memory.
 _USUAL_METRICS = (
     "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
@@ -149,9 +149,9 @@ def kinds_of_extensions(configs: Configs, supported: Callable[[], set[ProfilerAc
             if name == "PerformanceMetricsConfig":
                 kinds |= {"PM_SAMPLING"}
                 continue
-            for switch in ("enable_graph_dependencies", "enable_event_node_ids"):
-                if getattr(extension, switch):
-                    raise RuntimeError(f"CuspyConfig({switch}=True) is not recorded")
+            if extension.enable_event_node_ids:
+                raise RuntimeError("CuspyConfig(enable_event_node_ids=True) is not recorded")
+            kinds |= {"GRAPH_DEPENDENCY"} if extension.enable_graph_dependencies else set()
             kinds |= {"CUDA_SYNC"} if extension.enable_cuda_sync_events else set()
             kinds |= {"ENVIRONMENT"} if extension.enable_environment_counters else set()
     return frozenset(kinds)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analyze/flops.h"
+#include "analyze/launching_calls.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
 
@@ -184,16 +185,17 @@ static bool add_flops(struct module_costs *costs)
 	return formulas != NULL;
 }
 
-static void add_device_times(struct module_costs *costs)
+static bool add_device_times(struct module_costs *costs)
 {
 	const struct ops_events *events = costs->events;
-	size_t count;
-	const struct ops_link *links = ops_trace_links(costs->trace, &count);
+	uint32_t *calls = ops_launching_calls(costs->trace);
 
-	for (size_t i = 0; i < count; i++)
-		if (links[i].kind == OPS_LINK_LAUNCH)
-			add(costs, costs->unit_of[links[i].from], OPS_MODULE_DEVICE, OPS_MODULE_BACKWARD_DEVICE,
-			    ops_difference(events->end_ns[links[i].to], events->start_ns[links[i].to]));
+	for (size_t row = 0; calls && row < events->count; row++)
+		if (calls[row] != OPS_NONE)
+			add(costs, costs->unit_of[calls[row]], OPS_MODULE_DEVICE, OPS_MODULE_BACKWARD_DEVICE,
+			    ops_difference(events->end_ns[row], events->start_ns[row]));
+	ops_free(calls);
+	return calls != NULL;
 }
 
 bool module_costs_init(struct module_costs *costs, const struct ops_trace *trace)
@@ -214,8 +216,7 @@ bool module_costs_init(struct module_costs *costs, const struct ops_trace *trace
 	if (!assign_accumulations(costs))
 		return false;
 	add_times(costs);
-	add_device_times(costs);
-	return add_flops(costs) && module_costs_add_memory(costs);
+	return add_device_times(costs) && add_flops(costs) && module_costs_add_memory(costs);
 }
 
 void module_costs_release(struct module_costs *costs)

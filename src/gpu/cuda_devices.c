@@ -12,10 +12,13 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json.h"
 
 #define NAME_MAX_BYTES 256
+
+typedef CUresult CUDAAPI cuda_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count);
 
 static struct {
 	__typeof__(&cuInit) init;
@@ -33,6 +36,8 @@ static struct {
 	__typeof__(&cuCtxPopCurrent_v2) pop_context;
 	__typeof__(&cuCtxSynchronize) synchronize;
 	__typeof__(&cuGetErrorName) error_name;
+	__typeof__(&cuGraphGetEdges_v2) edges; /* from CUDA 12.3 on */
+	cuda_edges *plain_edges;               /* before */
 
 	const char *missing; /* why it cannot be used, NULL when it can */
 	pid_t pid;           /* that initialised it: in a process that is forked from that one CUDA does not work */
@@ -64,7 +69,9 @@ static void load(void)
 	FIND(pop_context, cuCtxPopCurrent_v2);
 	FIND(synchronize, cuCtxSynchronize);
 	FIND(error_name, cuGetErrorName);
+	FIND(edges, cuGraphGetEdges_v2);
 #undef FIND
+	driver.plain_edges = (cuda_edges *)(uintptr_t)dlsym(handle, "cuGraphGetEdges");
 	if (!driver.init || !driver.count || !driver.get || !driver.name || !driver.total_memory || !driver.attribute)
 		driver.missing = "the driver (libcuda.so.1) lacks functions that are needed";
 	else if (driver.init(0) != CUDA_SUCCESS)
@@ -217,4 +224,45 @@ void ops_cuda_device(uint32_t ordinal, struct ops_multiprocessor *ret_device, st
 			.blocks_max = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
 		};
 	put_properties(device, ordinal, ret_device, json);
+}
+
+/* --- graphs --------------------------------------------------------------------------------------------------------- */
+
+/* The newer function tells of edges too that let programmatic launches overlap; the older one refuses graphs with such. */
+static CUresult ask_edges(CUgraph graph, struct ops_cuda_edges *edges, CUgraphEdgeData *data)
+{
+	CUgraphNode *from = (CUgraphNode *)edges->from, *to = (CUgraphNode *)edges->to;
+
+	return driver.edges ? driver.edges(graph, from, to, data, &edges->count)
+	                    : driver.plain_edges(graph, from, to, &edges->count);
+}
+
+bool ops_cuda_graph_edges(void *graph, struct ops_cuda_edges *ret_edges)
+{
+	struct ops_cuda_edges edges = {0};
+	CUgraphEdgeData *data = NULL;
+	size_t room;
+	bool ok;
+
+	pthread_once(&once, load);
+	if (driver.missing || (!driver.edges && !driver.plain_edges) || ask_edges(graph, &edges, NULL) != CUDA_SUCCESS)
+		return false;
+	room = edges.count;
+	edges.from = ops_realloc_array(NULL, room + 1, sizeof(*edges.from));
+	edges.to = ops_realloc_array(NULL, room + 1, sizeof(*edges.to));
+	data = ops_realloc_array(NULL, room + 1, sizeof(*data));
+	ok = edges.from && edges.to && data && ask_edges(graph, &edges, data) == CUDA_SUCCESS && edges.count <= room;
+	ops_free(data);
+	if (ok)
+		*ret_edges = edges;
+	else
+		ops_cuda_edges_release(&edges);
+	return ok;
+}
+
+void ops_cuda_edges_release(struct ops_cuda_edges *edges)
+{
+	ops_free(edges->from);
+	ops_free(edges->to);
+	*edges = (struct ops_cuda_edges){0};
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CUDA devices of this process, asked of the driver (libcuda, loaded at run time).
+ * The CUDA devices of this process, and graphs, asked of the driver (libcuda, loaded at run time).
  */
 #ifndef OPS_GPU_CUDA_DEVICES_H
 #define OPS_GPU_CUDA_DEVICES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,5 +31,15 @@ enum ops_code ops_cuda_synchronize(struct ops_error *error);
 /* Device `ordinal`: what occupancy needs, all zero where the driver does not tell, and the JSON object of
  * "deviceProperties", appended to `json`. */
 void ops_cuda_device(uint32_t ordinal, struct ops_multiprocessor *ret_device, struct ops_buffer *json);
+
+/* The edges of a graph that nobody else changes: to[i] waits for from[i]. */
+struct ops_cuda_edges {
+	void **from; /* CUgraphNode */
+	void **to;
+	size_t count;
+};
+/* False when the driver does not tell them, or memory is out. To be released otherwise. */
+bool ops_cuda_graph_edges(void *graph, struct ops_cuda_edges *ret_edges);
+void ops_cuda_edges_release(struct ops_cuda_edges *edges);
 
 #endif

@@ -222,13 +222,15 @@ static int64_t now_ns(const struct ops_cupti *library)
 /* Knows no session: CUPTI may tell of something while one stops. */
 static void CUPTIAPI take_callback(void *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
 {
-	if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+	if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
 		ops_cupti_graphs_told(library, callback, data, now_ns(library));
-	else
+	} else {
 		ops_cupti_contexts_told(library, domain, callback);
+		ops_cupti_graphs_called(library, domain, callback, data, now_ns(library));
+	}
 }
 
-/* Lets CUPTI tell of the ends of contexts and nodes of graphs, and finds out whether another profiler has subscribed. */
+/* Lets CUPTI tell of the ends of contexts and of graphs, and finds out whether another profiler has subscribed. */
 static enum ops_code subscribe(struct cupti_session *session, struct ops_error *error)
 {
 	const struct ops_cupti *library = session->library;
@@ -247,8 +249,7 @@ static enum ops_code subscribe(struct cupti_session *session, struct ops_error *
 		result = library->cuptiActivityRegisterCallbacks(request_buffer, take_buffer);
 	if (result == CUPTI_SUCCESS) {
 		ops_cupti_contexts_enable(library, session->subscriber);
-		if (session->decoder.kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_GRAPH_NODE))
-			ops_cupti_graphs_enable(library, session->subscriber);
+		ops_cupti_graphs_enable(library, session->subscriber, session->decoder.kinds);
 		return OPS_OK;
 	}
 	library->cuptiUnsubscribe(session->subscriber);

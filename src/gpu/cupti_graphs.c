@@ -1,34 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes of CUDA graphs; see cupti_graphs.h.
+ * CUDA graphs as they are made; see cupti_graphs.h.
  */
 #include "gpu/cupti_graphs.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "gpu/cuda_devices.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* capturing is rare, and slow by itself */
-static OPS_ARRAY(struct ops_activity) nodes;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* making graphs is rare, and slow by itself */
+static OPS_ARRAY(struct ops_activity) made;
 static uint64_t lost;
 
-void ops_cupti_graphs_enable(const struct ops_cupti *library, CUpti_SubscriberHandle subscriber)
+/* A call of the runtime makes one of the driver. Where both are told, edges are told twice, which does no harm. */
+static const struct ops_cupti_callback instantiating[] = {
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate},
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2},
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags},
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams},
+	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams_ptsz},
+	{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiate_v10000},
+	{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiateWithFlags_v11040},
+	{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiateWithParams_v12000},
+	{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiateWithParams_ptsz_v12000},
+	{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiate_v12000},
+};
+#define INSTANTIATING (sizeof(instantiating) / sizeof(instantiating[0]))
+
+/* The parameters of all of them begin alike. */
+typedef cuGraphInstantiateWithFlags_params parameters;
+#define SAME_PLACE(type, field) _Static_assert(offsetof(type, field) == offsetof(parameters, hGraph), "parameters of calls")
+SAME_PLACE(cuGraphInstantiate_params, hGraph);
+SAME_PLACE(cuGraphInstantiate_v2_params, hGraph);
+SAME_PLACE(cuGraphInstantiateWithParams_params, hGraph);
+SAME_PLACE(cuGraphInstantiateWithParams_ptsz_params, hGraph);
+SAME_PLACE(cudaGraphInstantiateWithFlags_v11040_params, graph);
+SAME_PLACE(cudaGraphInstantiateWithParams_v12000_params, graph);
+SAME_PLACE(cudaGraphInstantiateWithParams_ptsz_v12000_params, graph);
+SAME_PLACE(cudaGraphInstantiate_v12000_params, graph);
+
+void ops_cupti_graphs_enable(const struct ops_cupti *library, CUpti_SubscriberHandle subscriber, uint32_t kinds)
 {
 	static const struct ops_cupti_callback told[] = {
 		{CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED},
 		{CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED},
 	};
+	bool with_edges = kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_GRAPH_DEPENDENCY);
 
-	if (library->cuptiGetGraphNodeId)
+	if (!library->cuptiGetGraphNodeId)
+		return;
+	if (with_edges || kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_GRAPH_NODE))
 		ops_cupti_ask(library, subscriber, told, sizeof(told) / sizeof(told[0]));
+	if (with_edges)
+		ops_cupti_ask(library, subscriber, instantiating, INSTANTIATING);
+}
+
+/* A node that is a copy of another, or waits for it; `other` is 0 for one that does neither. The lock is held. */
+static void add(enum ops_activity_kind kind, uint64_t node, uint64_t other, int64_t now_ns)
+{
+	struct ops_activity *added = OPS_ARRAY_PUSH(&made);
+
+	if (added)
+		*added = (struct ops_activity){.kind = (uint8_t)kind,
+		                               .start_ns = now_ns,
+		                               .end_ns = now_ns,
+		                               .correlation = node,
+		                               .bytes = other,
+		                               .thread = (uint32_t)syscall(SYS_gettid)};
+	else
+		lost++;
 }
 
 void ops_cupti_graphs_told(const struct ops_cupti *library, CUpti_CallbackId callback, const void *data, int64_t now_ns)
 {
 	const CUpti_GraphData *graph = ((const CUpti_ResourceData *)data)->resourceDescriptor;
-	struct ops_activity *added;
 	uint64_t node, original = 0;
 
 	if (!graph || library->cuptiGetGraphNodeId(graph->node, &node) != CUPTI_SUCCESS)
@@ -37,26 +86,50 @@ void ops_cupti_graphs_told(const struct ops_cupti *library, CUpti_CallbackId cal
 	    library->cuptiGetGraphNodeId(graph->originalNode, &original) != CUPTI_SUCCESS)
 		return;
 	pthread_mutex_lock(&lock);
-	added = OPS_ARRAY_PUSH(&nodes);
-	if (added)
-		*added = (struct ops_activity){.kind = OPS_ACTIVITY_GRAPH_NODE,
-		                               .start_ns = now_ns,
-		                               .end_ns = now_ns,
-		                               .correlation = node,
-		                               .bytes = original,
-		                               .thread = (uint32_t)syscall(SYS_gettid)};
-	else
-		lost++;
+	add(OPS_ACTIVITY_GRAPH_NODE, node, original, now_ns);
+	pthread_mutex_unlock(&lock);
+}
+
+static void add_edges(const struct ops_cupti *library, const struct ops_cuda_edges *edges, int64_t now_ns)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < edges->count; i++) {
+		uint64_t from, to;
+
+		if (library->cuptiGetGraphNodeId(edges->from[i], &from) == CUPTI_SUCCESS &&
+		    library->cuptiGetGraphNodeId(edges->to[i], &to) == CUPTI_SUCCESS)
+			add(OPS_ACTIVITY_GRAPH_DEPENDENCY, to, from, now_ns);
+		else
+			lost++;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void ops_cupti_graphs_called(const struct ops_cupti *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback,
+                             const CUpti_CallbackData *data, int64_t now_ns)
+{
+	struct ops_cuda_edges edges;
+
+	if (data->callbackSite != CUPTI_API_EXIT || !ops_cupti_is_among(instantiating, INSTANTIATING, domain, callback) ||
+	    *(const int *)data->functionReturnValue != CUDA_SUCCESS)
+		return;
+	if (ops_cuda_graph_edges(((const parameters *)data->functionParams)->hGraph, &edges)) {
+		add_edges(library, &edges, now_ns);
+		ops_cuda_edges_release(&edges);
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	lost++; /* of how many edges nobody knows */
 	pthread_mutex_unlock(&lock);
 }
 
 void ops_cupti_graphs_take(struct ops_activities *activities)
 {
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < nodes.count; i++)
-		ops_activities_add(activities, &nodes.items[i]);
+	for (size_t i = 0; i < made.count; i++)
+		ops_activities_add(activities, &made.items[i]);
 	activities->lost += lost;
 	lost = 0;
-	OPS_ARRAY_RELEASE(&nodes);
+	OPS_ARRAY_RELEASE(&made);
 	pthread_mutex_unlock(&lock);
 }

@@ -33,6 +33,14 @@ static void put_graph(struct ops_buffer *text, uint32_t graph, uint64_t node)
 		ops_buffer_printf(text, ",\"graph id\":%u,\"graph node id\":%llu", graph, (unsigned long long)node);
 }
 
+/* Details that tell of a node belong to no other. */
+static uint32_t of_node(struct ops_cupti_decoder *decoder, uint32_t details, uint64_t node)
+{
+	if (details && node)
+		ops_activities_node(decoder->activities, details, node);
+	return details;
+}
+
 static void put_channel(struct ops_buffer *text, uint32_t channel, uint32_t type)
 {
 	if (type != CUPTI_CHANNEL_TYPE_INVALID)
@@ -120,7 +128,7 @@ static uint32_t make_launch_details(struct ops_cupti_decoder *decoder, const str
 	if (decoder->library->version >= VERSION_PRIORITY)
 		ops_buffer_printf(text, ",\"priority\":%d", launch->priority);
 	put_channel(text, launch->channel, launch->channel_type);
-	return ops_cupti_keep(decoder, launch, sizeof(*launch));
+	return of_node(decoder, ops_cupti_keep(decoder, launch, sizeof(*launch)), launch->graph_node);
 }
 
 static uint32_t launch_details(struct ops_cupti_decoder *decoder, const struct ops_cupti_launch *launch)
@@ -164,7 +172,6 @@ void ops_cupti_take_kernel(struct ops_cupti_decoder *decoder, const void *bytes,
 
 	activity->kind = OPS_ACTIVITY_KERNEL;
 	PLACE(activity, record);
-	activity->graph_node = record->graphNodeId;
 	activity->name = ops_cupti_kernel_name(decoder, record->name);
 	activity->details = launch_details(decoder, &launch);
 }
@@ -217,7 +224,7 @@ static uint32_t copy_details(struct ops_cupti_decoder *decoder, const struct cop
 		                  copy->peers[0], copy->device, copy->peers[2], copy->peers[1], copy->context, copy->peers[3]);
 	put_graph(text, copy->graph, copy->graph_node);
 	put_channel(text, copy->channel, copy->channel_type);
-	return ops_cupti_keep(decoder, copy, sizeof(*copy));
+	return of_node(decoder, ops_cupti_keep(decoder, copy, sizeof(*copy)), copy->graph_node);
 }
 
 /* "Memcpy HtoD (Pageable -> Device)" */

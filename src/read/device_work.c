@@ -147,7 +147,8 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 		.track = stream_track(devices, activity),
 		.id = call ? call->operator_id : 0,
 	};
-	uint32_t captured = activity->kind == OPS_ACTIVITY_KERNEL ? recording_devices_node(devices, activity->graph_node) : 0;
+	uint32_t node = device_graphs_node_of(&devices->graphs, activity);
+	uint32_t captured = node != OPS_NONE && !moves ? devices->graphs.nodes.items[node].operator_name : 0;
 	uint32_t row;
 
 	if (event.track == OPS_NONE)
@@ -168,9 +169,15 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 	if (devices->text.failed)
 		return false;
 	row = ops_builder_event(devices->builder, &event);
-	if (!call || row == OPS_NONE || activity->kind == OPS_ACTIVITY_SYNC)
+	if (row == OPS_NONE || activity->kind == OPS_ACTIVITY_SYNC)
 		return true;
-	ops_builder_link(devices->builder, &(struct ops_link){call->row, row, OPS_LINK_LAUNCH, OPS_NONE});
+	if (node != OPS_NONE && activity->correlation &&
+	    !device_graphs_ran(&devices->graphs, node, activity->correlation, row, call ? call->row : OPS_NONE))
+		return false;
+	if (!call)
+		return true;
+	if (node == OPS_NONE)
+		ops_builder_link(devices->builder, &(struct ops_link){call->row, row, OPS_LINK_LAUNCH, OPS_NONE});
 	return cover(devices, call->annotation, &event);
 }
 
@@ -207,17 +214,22 @@ static uint32_t *order_work(const struct ops_activities *activities, size_t *ret
 static bool join(struct recording_devices *devices, const uint32_t *work, size_t count)
 {
 	const struct recording_call *met = devices->met.items;
+	uint64_t launch = 0;
 	size_t next = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct ops_activity *activity = ops_activity_at(devices->activities, work[i]);
 
+		if (activity->correlation != launch)
+			device_graphs_launched(&devices->graphs, devices->builder);
+		launch = activity->correlation;
 		while (next < devices->met.count && met[next].correlation < activity->correlation)
 			next++;
 		if (!take_work(devices, activity,
 		               next < devices->met.count && met[next].correlation == activity->correlation ? &met[next] : NULL))
 			return false;
 	}
+	device_graphs_launched(&devices->graphs, devices->builder);
 	return true;
 }
 

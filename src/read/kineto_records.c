@@ -92,7 +92,8 @@ bool kineto_take_flow(struct kineto_reader *reader, const struct kineto_event *e
 	                            .row = OPS_NONE};
 	int64_t row;
 
-	if (reader->recorded) /* those of a recording follow from its sequence numbers */
+	/* Those of a recording follow from its sequence numbers, but dependencies. */
+	if (reader->recorded && (category.link_kind != OPS_LINK_LAUNCH || flow_id(e->id) < OPS_DEPENDENCY_ARROWS))
 		return true;
 	if (!kineto_take_place(reader, e, &place))
 		return true;

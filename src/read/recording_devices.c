@@ -80,8 +80,7 @@ void recording_devices_release(struct recording_devices *devices)
 	OPS_ARRAY_RELEASE(&devices->met);
 	ops_intern_release(&devices->streams);
 	OPS_ARRAY_RELEASE(&devices->stream_tracks);
-	ops_intern_release(&devices->nodes);
-	OPS_ARRAY_RELEASE(&devices->node_operators);
+	device_graphs_release(&devices->graphs);
 	ops_intern_release(&devices->counter_keys);
 	OPS_ARRAY_RELEASE(&devices->counter_tracks);
 	ops_intern_release(&devices->span_keys);
@@ -229,30 +228,14 @@ static bool take_call(struct recording_devices *devices, const struct ops_activi
 	return met != NULL;
 }
 
-/* Keeps which operator a node of a CUDA graph stands for: the one in which it was captured, or that of its original. */
+/* A node of a CUDA graph stands for the operator in which it was captured, or that of its original. */
 static bool take_node(struct recording_devices *devices, const struct ops_activity *activity, int64_t time_ns)
 {
 	const struct recording_thread *thread = thread_of(devices, activity->thread);
 	const struct recording_range *around = thread && thread->ranges ? innermost(thread->ranges, time_ns) : NULL;
-	uint32_t name = around ? around->operator_name : 0;
-	uint32_t number, *known;
 
-	if (activity->bytes)
-		name = recording_devices_node(devices, activity->bytes);
-	number = ops_intern_add(&devices->nodes, &activity->correlation, sizeof(activity->correlation));
-	known = number < devices->node_operators.count ? &devices->node_operators.items[number]
-	        : number != OPS_INTERN_NONE            ? OPS_ARRAY_PUSH(&devices->node_operators)
-	                                               : NULL;
-	if (known)
-		*known = name;
-	return thread && known;
-}
-
-uint32_t recording_devices_node(const struct recording_devices *devices, uint64_t node)
-{
-	uint32_t number = node ? ops_intern_find(&devices->nodes, &node, sizeof(node)) : OPS_INTERN_NONE;
-
-	return number < devices->node_operators.count ? devices->node_operators.items[number] : 0;
+	return thread && device_graphs_add_node(&devices->graphs, activity->correlation, activity->bytes,
+	                                        around ? around->operator_name : 0);
 }
 
 bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
@@ -271,6 +254,7 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 			.kind = kinds[activity->kind],
 			.name = devices->strings[activity->name],
 		};
+		bool taken;
 
 		if (activity->correlation)
 			event.correlation = (int64_t)activity->correlation;
@@ -279,12 +263,13 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 		recording_devices_times(devices, activity, &event);
 		if (event.start_ns >= time_ns)
 			break;
-		if (activity->kind == OPS_ACTIVITY_GRAPH_NODE) {
-			if (!take_node(devices, activity, event.start_ns))
-				return false;
-			continue;
-		}
-		if (!take_call(devices, activity, &event))
+		if (activity->kind == OPS_ACTIVITY_GRAPH_NODE)
+			taken = take_node(devices, activity, event.start_ns);
+		else if (activity->kind == OPS_ACTIVITY_GRAPH_DEPENDENCY)
+			taken = device_graphs_add_edge(&devices->graphs, activity->bytes, activity->correlation);
+		else
+			taken = take_call(devices, activity, &event);
+		if (!taken)
 			return false;
 	}
 	return true;
@@ -293,6 +278,7 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 bool recording_devices_finish(struct recording_devices *devices)
 {
 	return !devices->activities ||
-	       (recording_devices_until(devices, INT64_MAX) && recording_devices_take_work(devices) &&
+	       (recording_devices_until(devices, INT64_MAX) &&
+	        device_graphs_finish(&devices->graphs, devices->activities) && recording_devices_take_work(devices) &&
 	        recording_devices_take_counters(devices));
 }

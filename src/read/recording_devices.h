@@ -19,6 +19,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/intern.h"
+#include "read/device_graphs.h"
 #include "record/activities.h"
 #include "record/recording.h"
 #include "trace/builder.h"
@@ -86,8 +87,7 @@ struct recording_devices {
 	OPS_ARRAY(uint32_t) stream_tracks; /* by number in streams */
 	struct ops_intern span_keys; /* annotation and track */
 	OPS_ARRAY(struct recording_span) spans; /* by number in span_keys */
-	struct ops_intern nodes;   /* of CUDA graphs: uint64_t */
-	OPS_ARRAY(uint32_t) node_operators; /* by number in nodes: string id of the operator that was captured, 0 none */
+	struct device_graphs graphs;
 	struct ops_intern counter_keys; /* of tracks of counters: uint16_t device */
 	OPS_ARRAY(uint32_t) counter_tracks;
 	struct ops_buffer metadata; /* of the trace: a JSON object */
@@ -111,9 +111,6 @@ bool recording_devices_open(struct recording_devices *devices, struct recording_
 bool recording_devices_until(struct recording_devices *devices, int64_t time_ns);
 /* Adds all that is left: further calls, work on streams, annotations, devices. */
 bool recording_devices_finish(struct recording_devices *devices);
-
-/* The name of the operator that was captured as a node of a CUDA graph: string id, 0 when that is not known. */
-uint32_t recording_devices_node(const struct recording_devices *devices, uint64_t node);
 
 /* device_work.c: what ran on the devices, once all calls are met. */
 bool recording_devices_take_work(struct recording_devices *devices);

@@ -29,6 +29,7 @@ void ops_activities_free(struct ops_activities *activities)
 	OPS_ARRAY_RELEASE(&activities->chunks);
 	OPS_ARRAY_RELEASE(&activities->devices);
 	OPS_ARRAY_RELEASE(&activities->metadata);
+	OPS_ARRAY_RELEASE(&activities->nodes);
 	ops_intern_release(&activities->texts);
 	ops_free(activities);
 }
@@ -68,6 +69,16 @@ void ops_activities_add(struct ops_activities *activities, const struct ops_acti
 static uint32_t json_text(struct ops_activities *activities, const char *json, size_t size)
 {
 	return ops_json_validate(json, size, NULL) == OPS_OK ? ops_activities_text(activities, json, size) : 0;
+}
+
+void ops_activities_node(struct ops_activities *activities, uint32_t details, uint64_t node)
+{
+	struct ops_activity_node *added = OPS_ARRAY_PUSH(&activities->nodes);
+
+	if (added)
+		*added = (struct ops_activity_node){node, details};
+	else
+		activities->lost++;
 }
 
 bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, const char *properties, size_t size)

@@ -23,11 +23,12 @@ struct ops_activity {
 	int64_t start_ns; /* of the collector's clock, see ops_activities.start */
 	int64_t end_ns;
 	union {
-		uint64_t bytes;      /* moved by a copy or set; of a GRAPH_NODE the node that it is a copy of; else 0 */
-		uint64_t graph_node; /* of a kernel: the node that it is of a CUDA graph, 0 none */
-		double value;        /* of a counter, at its start */
+		uint64_t bytes; /* moved by a copy or set; of a GRAPH_NODE the node that it is a copy of, of a GRAPH_DEPENDENCY
+	                         * the node that is waited for; else 0 */
+		double value;   /* of a counter, at its start */
 	};
-	uint64_t correlation; /* what a call and the work it started have in common; 0 none. Of a GRAPH_NODE: the node */
+	uint64_t correlation; /* what a call and the work it started have in common; 0 none. Of a GRAPH_NODE: the node, of a
+	                       * GRAPH_DEPENDENCY: the node that waits */
 	union {
 		int32_t stream;  /* of work on a device; -1 when it concerns all, as the synchronisation of a context does */
 		uint32_t thread; /* of a call: the thread's id in the system (gettid) */
@@ -41,6 +42,12 @@ struct ops_activity {
 _Static_assert(sizeof(struct ops_activity) == 48, "millions of them are kept");
 
 #define OPS_ACTIVITIES_A_CHUNK 4096u
+
+/* Work with these details is a node of a CUDA graph: few of the millions are. */
+struct ops_activity_node {
+	uint64_t node;
+	uint32_t details;
+};
 
 /* A device that was there: one element of torch's "deviceProperties". */
 struct ops_device {
@@ -65,6 +72,7 @@ struct ops_activities {
 	size_t count;
 	OPS_ARRAY(struct ops_device) devices;
 	OPS_ARRAY(struct ops_device_metadata) metadata;
+	OPS_ARRAY(struct ops_activity_node) nodes;
 	struct ops_intern texts;              /* number 0 is "" */
 	struct ops_activity_clock start;      /* the collector's clock runs evenly between these two */
 	struct ops_activity_clock stop;
@@ -79,6 +87,8 @@ void ops_activities_free(struct ops_activities *activities); /* NULL is allowed 
 uint32_t ops_activities_text(struct ops_activities *activities, const char *bytes, size_t size);
 /* Adds a copy, or counts it as lost. */
 void ops_activities_add(struct ops_activities *activities, const struct ops_activity *activity);
+/* Says which node of a CUDA graph work with these details is; once for each details is enough. Or counts it as lost. */
+void ops_activities_node(struct ops_activities *activities, uint32_t details, uint64_t node);
 /* Adds a device; `properties` is a JSON object. Once for each ordinal. False when memory is out or it is no JSON. */
 bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, const char *properties, size_t size);
 

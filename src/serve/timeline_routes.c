@@ -192,16 +192,18 @@ static enum ops_code read_kinds(const struct request *request, uint32_t *ret_kin
 	static const struct {
 		const char *name;
 		enum ops_link_kind kind;
-	} names[] = {{"launch", OPS_LINK_LAUNCH}, {"forward_backward", OPS_LINK_FORWARD_BACKWARD}, {"other", OPS_LINK_OTHER}};
+	} names[] = {{"launch", OPS_LINK_LAUNCH}, {"forward_backward", OPS_LINK_FORWARD_BACKWARD}, {"other", OPS_LINK_OTHER},
+	           {"dependency", OPS_LINK_DEPENDENCY}};
+	size_t known = sizeof(names) / sizeof(names[0]);
 	const struct query_text *kinds = query_find(&request->query, "kinds");
 
 	*ret_kinds = kinds ? 0 : UINT32_MAX;
 	for (const char *at = kinds ? kinds->bytes : ""; *at; at += strcspn(at, ","), at += *at == ',') {
 		size_t size = strcspn(at, ","), i = 0;
 
-		while (i < 3 && !(strlen(names[i].name) == size && !memcmp(names[i].name, at, size)))
+		while (i < known && !(strlen(names[i].name) == size && !memcmp(names[i].name, at, size)))
 			i++;
-		if (i == 3)
+		if (i == known)
 			return ops_fault(error, OPS_INVALID, "there are no arrows '%.*s'", (int)(size < 80 ? size : 80), at);
 		*ret_kinds |= 1u << names[i].kind;
 	}

@@ -152,7 +152,7 @@ static enum ops_code check_link(const struct ops_trace *trace, size_t i, struct 
 	const struct ops_events *e = &trace->events;
 	const struct ops_link *link = &trace->links.items[i];
 
-	if ((unsigned)link->kind > OPS_LINK_OTHER)
+	if ((unsigned)link->kind > OPS_LINK_DEPENDENCY)
 		return bad_link(error, i, "unknown kind");
 	if (link->from >= e->count || link->to >= e->count)
 		return bad_link(error, i, "end is not an event of the trace");
@@ -163,16 +163,21 @@ static enum ops_code check_link(const struct ops_trace *trace, size_t i, struct 
 	return OPS_OK;
 }
 
+static bool is_work(uint8_t kind)
+{
+	return kind == OPS_EVENT_KERNEL || kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET;
+}
+
 /* A call may start several pieces of work, and by two clocks one may seem to begin before its call. */
 static enum ops_code check_launch(const struct ops_trace *trace, size_t i, struct ops_error *error)
 {
 	const struct ops_events *e = &trace->events;
 	const struct ops_link *link = &trace->links.items[i];
-	uint8_t from = e->kind[link->from], to = e->kind[link->to];
+	uint8_t from = e->kind[link->from];
 
 	if (from != OPS_EVENT_RUNTIME && from != OPS_EVENT_DRIVER && from != OPS_EVENT_OVERHEAD)
 		return bad_link(error, i, "does not start at a call");
-	if (to != OPS_EVENT_KERNEL && to != OPS_EVENT_GPU_MEMCPY && to != OPS_EVENT_GPU_MEMSET)
+	if (!is_work(e->kind[link->to]))
 		return bad_link(error, i, "does not end at work of a device");
 	return OPS_OK;
 }
@@ -185,6 +190,10 @@ static enum ops_code check_recorded_link(const struct ops_trace *trace, size_t i
 
 	if (link->kind == OPS_LINK_LAUNCH)
 		return check_launch(trace, i, error);
+	if (link->kind == OPS_LINK_DEPENDENCY)
+		return link->from != link->to && ops_is_one_launch(trace, link->from, link->to)
+		               ? OPS_OK
+		               : bad_link(error, i, "a dependency that is not between work of one launch");
 	if (link->kind != OPS_LINK_FORWARD_BACKWARD)
 		return bad_link(error, i, "unknown kind");
 	if (link->from >= link->to)
@@ -213,6 +222,8 @@ static enum ops_code check_links(const struct ops_trace *trace, struct ops_error
 		code = check_link(trace, i, error);
 		if (!code && recorded)
 			code = check_recorded_link(trace, i, error);
+		if (!code && trace->links.items[i].kind == OPS_LINK_DEPENDENCY)
+			continue;
 		if (!code && recorded && ended[to / 8] & 1 << to % 8)
 			code = bad_link(error, i, "the second to its event");
 		if (!code)

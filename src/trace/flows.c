@@ -118,15 +118,26 @@ static bool flow_before(const void *context, uint32_t a, uint32_t b)
 	return left->time_ns != right->time_ns ? left->time_ns < right->time_ns : left->phase < right->phase;
 }
 
+static bool is_dependency(const struct ops_trace *trace, const struct ops_new_flow *from, const struct ops_new_flow *to)
+{
+	return from->kind == OPS_LINK_LAUNCH && from->id >= OPS_DEPENDENCY_ARROWS &&
+	       ops_is_one_launch(trace, from->row, to->row);
+}
+
 static bool add_link(struct ops_trace *trace, const struct ops_new_flow *from, const struct ops_new_flow *to)
 {
 	struct ops_link *link;
+	bool dependency;
 
 	if (from->row == OPS_NONE || to->row == OPS_NONE || from->row == to->row)
 		return ops_trace_note(trace, OPS_NOTE_UNMATCHED_ARROW, 1, 0);
+	dependency = is_dependency(trace, from, to);
+	if (!dependency && !trace->columns.index) /* a recording has no others from its file */
+		return ops_trace_note(trace, OPS_NOTE_UNMATCHED_ARROW, 1, 0);
 	link = OPS_ARRAY_PUSH(&trace->links);
 	if (link)
-		*link = (struct ops_link){from->row, to->row, from->kind, from->category};
+		*link = (struct ops_link){from->row, to->row, dependency ? OPS_LINK_DEPENDENCY : from->kind,
+		                          from->category};
 	return link;
 }
 

@@ -129,6 +129,16 @@ bool ops_links_sort(struct ops_trace *trace);
 
 struct ops_new_flow;
 
+/* Whether two rows are work on devices that one call launched. */
+static inline bool ops_is_one_launch(const struct ops_trace *trace, uint32_t a, uint32_t b)
+{
+	const struct ops_columns *c = &trace->columns;
+
+	return trace->tracks.items[c->track[a]].kind == OPS_TRACK_STREAM &&
+	       trace->tracks.items[c->track[b]].kind == OPS_TRACK_STREAM && c->correlation && c->correlation[a] >= 0 &&
+	       c->correlation[a] == c->correlation[b];
+}
+
 /* Adds the arrows whose ends these are to trace->links, and a note for those without another end or event. The rows are
  * sorted and have their tree; `flows` are moved about. False when memory is out. */
 bool ops_flows_join(struct ops_trace *trace, struct ops_new_flow *flows, size_t count);

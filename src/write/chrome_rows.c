@@ -474,11 +474,19 @@ void ops_chrome_write_counters(struct ops_chrome_rows *rows)
 	}
 }
 
-/* Category and name are the same. Arrows that were read name the row they are on, for it need not be the one that its
- * place tells. */
-static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, const struct ops_link *link, size_t id, uint32_t row)
+/* A dependency begins where its work ends, still inside it; all others at the start of their slice, which binds them to it. */
+static int64_t arrow_time(const struct ops_chrome_rows *rows, const struct ops_link *link, uint32_t row)
 {
-	static const char *const names[] = {"fwdbwd", "ac2g", ""};
+	int64_t start_ns = rows->events->start_ns[row], end_ns = rows->events->end_ns[row];
+
+	return link->kind == OPS_LINK_DEPENDENCY && row == link->from && end_ns > start_ns ? end_ns - 1 : start_ns;
+}
+
+/* Category and name are the same. Arrows that were read, and dependencies, name the row they are on, for it need not be the one
+ * that its place tells. */
+static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, const struct ops_link *link, uint64_t id, uint32_t row)
+{
+	static const char *const names[] = {"fwdbwd", "ac2g", "", "ac2g"};
 	const char *name = names[link->kind];
 
 	at = OPS_PUT(at, ",\"cat\":\"");
@@ -490,10 +498,10 @@ static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, const struct 
 		else
 			at = (char *)memcpy(at, name, strlen(name)) + strlen(name);
 	}
-	at = put_place(rows, at, rows->events->track[row], rows->events->start_ns[row]);
+	at = put_place(rows, at, rows->events->track[row], arrow_time(rows, link, row));
 	at = OPS_PUT(at, ",\"id\":");
 	at = ops_json_uint_to(at, id);
-	if (rows->was_read) {
+	if (rows->was_read || link->kind == OPS_LINK_DEPENDENCY) {
 		at = OPS_PUT(at, ",\"args\":{\"Ev Idx\":");
 		at = ops_json_uint_to(at, row);
 		*at++ = '}';
@@ -501,7 +509,7 @@ static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, const struct 
 	return at;
 }
 
-/* Such as those from forward operators to their backward nodes. Both ends carry the start of their slice, which binds them to it. */
+/* Such as those from forward operators to their backward nodes. */
 void ops_chrome_write_links(struct ops_chrome_rows *rows)
 {
 	size_t count;
@@ -511,10 +519,11 @@ void ops_chrome_write_links(struct ops_chrome_rows *rows)
 	rows->out_of_memory |= !numbers || !ops_trace_number_links(rows->trace, numbers);
 	for (size_t i = 0; i < count && !rows->out_of_memory && go_on(rows, i); i++) {
 		char *at = OPS_PUT(begin_row(rows), ",\n{\"ph\":\"s\"");
+		uint64_t id = numbers[i] + (links[i].kind == OPS_LINK_DEPENDENCY ? OPS_DEPENDENCY_ARROWS : 0);
 
-		at = put_arrow_end(rows, at, &links[i], numbers[i], links[i].from);
+		at = put_arrow_end(rows, at, &links[i], id, links[i].from);
 		at = OPS_PUT(at, "},\n{\"ph\":\"f\",\"bp\":\"e\"");
-		at = put_arrow_end(rows, at, &links[i], numbers[i], links[i].to);
+		at = put_arrow_end(rows, at, &links[i], id, links[i].to);
 		end_row(rows, OPS_PUT(at, "}"));
 	}
 	ops_free(numbers);

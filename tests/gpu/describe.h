@@ -31,6 +31,17 @@ static inline void put_track(struct ops_buffer *text, const struct ops_trace *tr
 		ops_buffer_printf(text, "thread %lld", (long long)track->tid);
 }
 
+/* What a row waits for. */
+static inline void put_waits(struct ops_buffer *text, const struct ops_trace *trace, uint32_t row)
+{
+	size_t count;
+	const struct ops_link *links = ops_trace_links(trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (links[i].to == row && links[i].kind == OPS_LINK_DEPENDENCY)
+			ops_buffer_printf(text, ", after %u", links[i].from);
+}
+
 static inline void put_event(struct ops_buffer *text, const struct ops_trace *trace, uint32_t row, int64_t from_ns)
 {
 	const struct ops_events *e = ops_trace_events(trace);
@@ -47,6 +58,7 @@ static inline void put_event(struct ops_buffer *text, const struct ops_trace *tr
 		ops_buffer_printf(text, ", in %u", e->parent[row]);
 	if (by != OPS_NONE)
 		ops_buffer_printf(text, ", by %u", by);
+	put_waits(text, trace, row);
 	if (e->extra && e->extra[row] != OPS_NONE) {
 		ops_buffer_append_text(text, "\n\t");
 		put_string(text, trace, e->extra[row]);

@@ -20,6 +20,8 @@
 
 #include "asking.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
+#include "fake_cupti/fake_cuda.h"
 #include "fake_cupti/fake_cupti.h"
 #include "gpu/cupti.h"
 #include "gpu/cupti_buffers.h"
@@ -31,18 +33,24 @@ static __typeof__(&fake_cupti_emit) emit;
 static __typeof__(&fake_cupti_capture) capture;
 static __typeof__(&fake_cupti_launch_long) launch_long;
 static __typeof__(&fake_cupti_is_quiet) is_quiet;
+static __typeof__(&fake_cupti_instantiate) instantiate;
 static __typeof__(&fake_cupti_end_context) end_context;
 static __typeof__(&fake_cupti_reader_takes) reader_takes;
+static __typeof__(&fake_cuda_add_edge) add_edge;
+static __typeof__(&fake_cuda_fail_edges) fail_edges;
 static __typeof__(&cuptiSubscribe) subscribe;
 static __typeof__(&cuptiUnsubscribe) unsubscribe;
 
 static int load_fake(void **state)
 {
-	void *handle = dlopen(getenv("OPSTROBE_CUPTI"), RTLD_NOW);
+	void *handle = dlopen(getenv("OPSTROBE_CUPTI"), RTLD_NOW), *driver = dlopen("libcuda.so.1", RTLD_NOW);
 
 	(void)state;
-	if (!handle)
+	if (!handle || !driver)
 		return -1;
+	add_edge = (__typeof__(add_edge))(uintptr_t)dlsym(driver, "fake_cuda_add_edge");
+	fail_edges = (__typeof__(fail_edges))(uintptr_t)dlsym(driver, "fake_cuda_fail_edges");
+	instantiate = (__typeof__(instantiate))(uintptr_t)dlsym(handle, "fake_cupti_instantiate");
 	fail_function = (__typeof__(fail_function))(uintptr_t)dlsym(handle, "fake_cupti_fail");
 	launch = (__typeof__(launch))(uintptr_t)dlsym(handle, "fake_cupti_launch");
 	copy = (__typeof__(copy))(uintptr_t)dlsym(handle, "fake_cupti_copy");
@@ -54,7 +62,10 @@ static int load_fake(void **state)
 	is_quiet = (__typeof__(is_quiet))(uintptr_t)dlsym(handle, "fake_cupti_is_quiet");
 	subscribe = (__typeof__(subscribe))(uintptr_t)dlsym(handle, "cuptiSubscribe");
 	unsubscribe = (__typeof__(unsubscribe))(uintptr_t)dlsym(handle, "cuptiUnsubscribe");
-	return fail_function && launch && copy && emit && capture && end_context && reader_takes ? 0 : -1;
+	return fail_function && launch && copy && emit && capture && instantiate && end_context && reader_takes && add_edge &&
+	                       fail_edges
+	               ? 0
+	               : -1;
 }
 
 /* --- tests ---------------------------------------------------------------------------------------------------------- */
@@ -198,6 +209,114 @@ static void kernels_of_graphs_know_what_was_captured(void **state)
 	trace = checked_trace(stop_run(&run));
 	assert_int_equal(ops_trace_info(trace)->lost, 0);
 	ops_trace_unref(trace);
+}
+
+#define GRAPH 7
+#define LAUNCH 1000000 /* correlation of the first launch of a graph */
+
+static void emit_node(uint32_t node, uint32_t launched_by, uint32_t start)
+{
+	CUpti_ActivityKernel13 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .streamId = 7, .graphId = 2,
+	                                 .graphNodeId = node, .start = start, .end = start + 5, .correlationId = launched_by};
+	static char names[32][16]; /* read on another thread, any time until the stop */
+
+	snprintf(names[node], sizeof(names[node]), "node %u", node);
+	kernel.name = names[node];
+	emit(&kernel, sizeof(kernel));
+}
+
+static void emit_launch(uint32_t correlation)
+{
+	CUpti_ActivityAPI call = {.kind = CUPTI_ACTIVITY_KIND_RUNTIME, .cbid = CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000,
+	                          .start = 1, .end = 2, .correlationId = correlation};
+
+	emit(&call, sizeof(call));
+}
+
+/* The names of what a row waits for, in order of rows, as "node 1 node 2". */
+static void assert_waits(const struct ops_trace *trace, uint32_t row, const char *names)
+{
+	size_t count;
+	const struct ops_link *links = ops_trace_links(trace, &count);
+	struct ops_buffer found = {0};
+
+	for (size_t i = 0; i < count; i++)
+		if (links[i].to == row && links[i].kind == OPS_LINK_DEPENDENCY) {
+			struct ops_string name = ops_trace_string(trace, ops_trace_events(trace)->name[links[i].from]);
+
+			assert_int_equal(ops_trace_events(trace)->correlation[links[i].from], ops_trace_events(trace)->correlation[row]);
+			ops_buffer_printf(&found, "%s%.*s", found.size ? " " : "", (int)name.size, name.bytes);
+		}
+	ops_buffer_append(&found, "", 1);
+	assert_string_equal(found.bytes, names);
+	ops_buffer_release(&found);
+}
+
+/*     1 ──▶ 2 ─────────▶ 4        5 has no row
+ *     1 ──▶ 3 ──▶ 5 ──▶ 4         of each launch only 1, and what waits for nothing that ran, has the arrow of the call */
+static void nodes_of_graphs_wait_for_each_other(void **state)
+{
+	static const uint32_t edges[][2] = {{1, 2}, {1, 3}, {2, 4}, {3, 5}, {5, 4}};
+	struct run run;
+	struct ops_trace *trace;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+		add_edge(GRAPH, edges[i][0], edges[i][1]);
+	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
+	for (uint64_t node = 1; node <= 5; node++)
+		capture(node, 0);
+	for (uint64_t node = 1; node <= 5; node++)
+		capture(node + 10, node);
+	instantiate(GRAPH, CUDA_SUCCESS);
+	for (uint32_t i = 0; i < 2; i++) {
+		emit_launch(LAUNCH + i);
+		for (uint32_t node = 11; node <= 14; node++)
+			if (i == 0 || node != 12) /* of which, the second time, the record is missing */
+				emit_node(node, LAUNCH + i, 10 * node + 100 * i);
+	}
+	trace = checked_trace(stop_run(&run));
+	assert_int_equal(ops_trace_info(trace)->lost, 0);
+	for (uint32_t row = 0; row < ops_trace_events(trace)->count; row++) {
+		static const char *const waits[2][4] = {{"", "node 11", "node 11", "node 12 node 13"}, {"", "", "node 11", "node 13"}};
+		struct ops_string name = ops_trace_string(trace, ops_trace_events(trace)->name[row]);
+		size_t again;
+		int node;
+
+		if (ops_trace_events(trace)->kind[row] != OPS_EVENT_KERNEL)
+			continue;
+		node = atoi(name.bytes + strlen("node "));
+		again = (size_t)(ops_trace_events(trace)->correlation[row] - LAUNCH);
+		assert_waits(trace, row, waits[again][node - 11]);
+		assert_int_equal(launch_of(trace, row) != OPS_NONE, node == 11);
+	}
+	ops_trace_unref(trace);
+}
+
+static void edges_that_are_not_told_leave_launches_as_they_are(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		uint32_t kinds = i ? OPS_ACTIVITY_ALL : OPS_ACTIVITY_ALL & ~OPS_ACTIVITY_BIT(OPS_ACTIVITY_GRAPH_DEPENDENCY);
+		struct run run;
+		struct ops_trace *trace;
+
+		start_run(&run, ops_cupti_collector(), kinds);
+		capture(11, 1);
+		capture(12, 2);
+		fail_edges(i == 1 ? CUDA_ERROR_LOSSY_QUERY : CUDA_SUCCESS);
+		instantiate(GRAPH, i == 2 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+		fail_edges(CUDA_SUCCESS);
+		emit_launch(LAUNCH);
+		emit_node(11, LAUNCH, 10);
+		emit_node(12, LAUNCH, 20);
+		trace = checked_trace(stop_run(&run));
+		for (uint32_t row = 0; row < ops_trace_events(trace)->count; row++)
+			if (ops_trace_events(trace)->kind[row] == OPS_EVENT_KERNEL)
+				assert_int_not_equal(launch_of(trace, row), OPS_NONE);
+		assert_int_equal(ops_trace_info(trace)->lost, i == 1 ? 2 : 0); /* the driver's call and the runtime's around it */
+		ops_trace_unref(trace);
+	}
 }
 
 /* A program resets its device in the middle of a recording: what it did before is in it as what it does then. */
@@ -586,6 +705,8 @@ int main(void)
 		cmocka_unit_test(kernels_are_tied_to_operators),
 		cmocka_unit_test(many_threads_fill_many_buffers),
 		cmocka_unit_test(kernels_of_graphs_know_what_was_captured),
+		cmocka_unit_test(nodes_of_graphs_wait_for_each_other),
+		cmocka_unit_test(edges_that_are_not_told_leave_launches_as_they_are),
 		cmocka_unit_test(a_context_that_ends_takes_no_records_along),
 		cmocka_unit_test(sessions_follow_each_other),
 		cmocka_unit_test(work_under_way_is_waited_for),

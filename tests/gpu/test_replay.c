@@ -149,15 +149,15 @@ static void a_drifting_clock_is_corrected(void **state)
 }
 
 /* The file of a recording says the same of its devices as the recording. */
-static void a_file_read_back_is_the_same(void **state)
+static void read_back_is_the_same(const char *name)
 {
-	struct ops_trace *trace = replay("extras-13.5.cupti"), *back;
+	struct ops_trace *trace = replay(name), *back;
 	const struct ops_events *said, *says;
+	struct ops_buffer waits = {0}, waits_read = {0};
 	char path[] = "/tmp/opstrobe-replay-XXXXXX";
 	struct ops_error error;
 	int file = mkstemp(path);
 
-	(void)state;
 	assert_true(file >= 0);
 	close(file);
 	if (ops_write_chrome_json(trace, path, NULL, &error) || ops_trace_read(path, NULL, &back, &error))
@@ -170,9 +170,25 @@ static void a_file_read_back_is_the_same(void **state)
 		assert_string_equal(ops_event_category(back, row).bytes, ops_event_category(trace, row).bytes);
 		assert_int_equal(says->start_ns[row], said->start_ns[row]);
 		assert_int_equal(says->correlation[row], said->correlation[row]);
+		put_waits(&waits, trace, row);
+		put_waits(&waits_read, back, row);
+		ops_buffer_printf(&waits, "; ");
+		ops_buffer_printf(&waits_read, "; ");
 	}
+	assert_int_equal(waits_read.size, waits.size);
+	assert_memory_equal(waits_read.bytes, waits.bytes, waits.size);
+	assert_int_equal(ops_trace_check(back, &error), OPS_OK);
+	ops_buffer_release(&waits);
+	ops_buffer_release(&waits_read);
 	ops_trace_unref(trace);
 	ops_trace_unref(back);
+}
+
+static void a_file_read_back_is_the_same(void **state)
+{
+	(void)state;
+	read_back_is_the_same("extras-13.5.cupti");
+	read_back_is_the_same("graph-13.5.cupti");
 }
 
 /* What was recorded and is cut or put together keeps what ties work to its launch. */

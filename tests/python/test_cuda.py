@@ -170,10 +170,11 @@ OF_KIND = {
     },
     "MEMORY_POOL": {"Memory Pool Size (B)": 2, "Memory Pool Used (B)": 2},
     "GPU_USER_ANNOTATION": {},  # follows from kernels and the calls that started them
+    "GRAPH_DEPENDENCY": {},  # arrows: test_dependencies_of_graphs_are_arrows_between_its_nodes
     "GRAPH_NODE": {},  # says of kernels what they were captured from: tests/gpu/test_cupti.c
     "PM_SAMPLING": {},  # is no matter of records: test_cuda_sampling.py
 }  # fmt: skip
-WHEN_NAMED = {"CUDA_SYNC", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"}
+WHEN_NAMED = {"CUDA_SYNC", "GRAPH_DEPENDENCY", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"}
 
 
 def test_spec_1_3_each_kind_of_cuda_brings_its_own_rows_and_no_others(libraries, tmp_path):
@@ -370,15 +371,67 @@ def record(extension):
 print(json.dumps([
     record(CuspyConfig()),
     record(CuspyConfig(enable_cuda_sync_events=True, enable_environment_counters=True)),
-    record(CuspyConfig(enable_graph_dependencies=True)),
+    record(CuspyConfig(enable_event_node_ids=True)),
 ]))
 """,
     )
     assert found == [
         [True, False, False],  # kernels, the environment, synchronisation
         [True, True, True],
-        "CuspyConfig(enable_graph_dependencies=True) is not recorded",
+        "CuspyConfig(enable_event_node_ids=True) is not recorded",
     ]
+
+
+def test_dependencies_of_graphs_are_arrows_between_its_nodes(libraries, tmp_path):
+    """A node waits for the one before; the third, which is no work, stands between the second and the last."""
+    paths = [tmp_path / "asked.json", tmp_path / "usual.json"]
+    run(
+        libraries,
+        f"""
+from opstrobe import CuspyConfig, ProfilerActivityConfig
+
+driver = ctypes.CDLL("libcuda.so.1")
+driver.fake_cuda_add_edge.argtypes = [ctypes.c_uint64] * 3
+device.fake_cupti_capture.argtypes = [ctypes.c_uint64] * 2
+device.fake_cupti_instantiate.argtypes = [ctypes.c_uint64, ctypes.c_int]
+device.fake_cupti_launch_graph.argtypes = [ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint32]
+for node in (1, 2, 3):
+    driver.fake_cuda_add_edge(7, node, node + 1)
+
+def replay(path, config):
+    with opstrobe.profile(activities=[CPU, {{CUDA: ProfilerActivityConfig(profiler_configs=[config])}}]) as prof:
+        for node in (1, 2, 3, 4):
+            device.fake_cupti_capture(node, 0)
+            device.fake_cupti_capture(node + 10, node)
+        device.fake_cupti_instantiate(7, 0)
+        for _ in range(2):
+            device.fake_cupti_launch_graph((ctypes.c_uint64 * 3)(11, 12, 14), 3)
+    prof.export_chrome_trace(path)
+
+replay({str(paths[0])!r}, CuspyConfig(enable_graph_dependencies=True))
+replay({str(paths[1])!r}, CuspyConfig())
+print("null")
+""",
+    )
+    asked, usual = (json.loads(path.read_text())["traceEvents"] for path in paths)
+    kernels = [row for row in asked if row.get("cat") == "kernel"]
+    ends = {row["args"]["graph node id"]: set() for row in kernels}
+    starts = [row for row in asked if row.get("cat") == "ac2g" and row["ph"] == "s"]
+    finishes = {row["id"]: row for row in asked if row.get("cat") == "ac2g" and row["ph"] == "f"}
+    by_start = {row["ts"]: row for row in kernels}
+    for arrow in starts:
+        target = by_start[finishes[arrow["id"]]["ts"]]
+        if arrow["id"] < 2**40:
+            ends[target["args"]["graph node id"]].add("call")
+            continue
+        (source,) = (row for row in kernels if row["ts"] <= arrow["ts"] < row["ts"] + row["dur"])
+        assert arrow["ts"] == pytest.approx(source["ts"] + source["dur"], abs=0.0021)
+        assert source["args"]["correlation"] == target["args"]["correlation"]
+        ends[target["args"]["graph node id"]].add(source["args"]["graph node id"])
+    assert ends == {11: {"call"}, 12: {11}, 14: {12}}
+    assert len(starts) == len(finishes) == 2 * 3
+    launches = [row for row in usual if row.get("cat") == "ac2g" and row["ph"] == "s"]
+    assert len(launches) == 2 * 3 and max(row["id"] for row in launches) < 2**40
 
 
 def test_advice_has_its_evidence_from_what_the_device_did(libraries):

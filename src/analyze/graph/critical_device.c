@@ -131,6 +131,22 @@ static bool add_sync(struct critical_path *path, uint32_t source, uint32_t to)
 	return critical_add_edge(path, 2 * source + 1, to, CRITICAL_SYNC, 0, OPS_NONE);
 }
 
+/* Work on one stream is in order anyway. */
+static bool add_wait(struct device_walk *walk, uint32_t event, uint32_t source)
+{
+	const struct critical_path *path = walk->path;
+	struct wait *wait;
+
+	if (path->stream_of[path->events.items[source]] == path->stream_of[path->events.items[event]])
+		return true;
+	wait = OPS_ARRAY_PUSH(&walk->waits);
+	if (!wait)
+		return false;
+	*wait = (struct wait){source, walk->waits_of[event]};
+	walk->waits_of[event] = (uint32_t)walk->waits.count - 1;
+	return true;
+}
+
 /* What the thread launches next onto the stream waits for the source. */
 static bool stream_waits(struct device_walk *walk, const struct event_row *row, uint32_t source)
 {
@@ -139,17 +155,33 @@ static bool stream_waits(struct device_walk *walk, const struct event_row *row, 
 	uint32_t stream = path->stream_of[row - path->table->rows];
 	const struct critical_launch *launch = launch_after(walk, stream, call->track, call->ts_ns);
 	uint32_t event = launch ? path->event_of[launch->work] : OPS_NONE;
-	struct wait *wait;
 
-	/* Work on one stream is in order anyway. */
-	if (event == OPS_NONE || path->stream_of[path->events.items[source]] == stream)
-		return true;
-	wait = OPS_ARRAY_PUSH(&walk->waits);
-	if (!wait)
-		return false;
-	*wait = (struct wait){source, walk->waits_of[event]};
-	walk->waits_of[event] = (uint32_t)walk->waits.count - 1;
-	return true;
+	return event == OPS_NONE || add_wait(walk, event, source);
+}
+
+static uint32_t event_at(const struct critical_path *path, uint32_t trace_row)
+{
+	uint32_t row = path->row_of[trace_row];
+
+	return row == OPS_NONE ? OPS_NONE : path->event_of[row];
+}
+
+/* What waits for what in launches of CUDA graphs; not where the two overlap, as programmatic launches let them. */
+static bool graphs_wait(struct device_walk *walk)
+{
+	const struct critical_path *path = walk->path;
+	size_t count;
+	const struct ops_link *links = ops_trace_links(path->table->trace, &count);
+	bool done = true;
+
+	for (size_t i = 0; path->row_of && done && i < count; i++) {
+		uint32_t source = event_at(path, links[i].from), event = event_at(path, links[i].to);
+
+		if (links[i].kind == OPS_LINK_DEPENDENCY && source != OPS_NONE && event != OPS_NONE &&
+		    critical_node_ns(path, 2 * source + 1) <= critical_node_ns(path, 2 * event))
+			done = add_wait(walk, event, source);
+	}
+	return done;
 }
 
 /* Of devices with more streams than this, those that nothing was added to since are not waited for again: the graph would
@@ -289,7 +321,7 @@ bool critical_device_edges(struct critical_path *path)
 		for (size_t i = 0; i < launches; i++)
 			walk.by_thread[i] = path->launches.items[i];
 		qsort(walk.by_thread, launches, sizeof(*walk.by_thread), compare_by_thread);
-		done = walk_work(&walk);
+		done = graphs_wait(&walk) && walk_work(&walk);
 	}
 	ops_free(walk.waits_of);
 	ops_free(walk.waited);

@@ -105,6 +105,39 @@ static bool has_nodes(const struct critical_path *path, const struct event_row *
 	       critical_name_is(path, row, CRITICAL_NAME_LOADER);
 }
 
+static bool find_rows(struct critical_path *path)
+{
+	const struct ops_trace *trace = path->table->trace;
+	size_t count, rows = ops_trace_events(trace)->count;
+	const struct ops_link *links = ops_trace_links(trace, &count);
+	bool dependent = false;
+
+	for (size_t i = 0; !dependent && i < count; i++)
+		dependent = links[i].kind == OPS_LINK_DEPENDENCY;
+	if (!dependent)
+		return true;
+	path->row_of = ops_realloc_array(NULL, rows + 1, sizeof(*path->row_of));
+	for (size_t row = 0; path->row_of && row < rows; row++)
+		path->row_of[row] = OPS_NONE;
+	for (uint32_t at = 0; path->row_of && at < path->table->count; at++)
+		path->row_of[path->table->rows[at].source] = at;
+	return path->row_of != NULL;
+}
+
+/* What work of a CUDA graph waited for. What waits begins later, so that one way through the arrows is enough. */
+static void mark_waited_for(const struct critical_path *path, uint8_t *in)
+{
+	size_t i;
+	const struct ops_link *links = ops_trace_links(path->table->trace, &i);
+
+	while (path->row_of && i-- > 0) {
+		uint32_t from = path->row_of[links[i].from], to = path->row_of[links[i].to];
+
+		if (links[i].kind == OPS_LINK_DEPENDENCY && from != OPS_NONE && to != OPS_NONE && in[to])
+			in[from] = 1;
+	}
+}
+
 static bool clip(struct critical_path *path, int64_t start_ns, int64_t end_ns)
 {
 	const struct event_table *table = path->table;
@@ -113,9 +146,10 @@ static bool clip(struct critical_path *path, int64_t start_ns, int64_t end_ns)
 	            OPS_ARRAY_RESERVE(&path->events, table->count + 1);
 
 	path->event_of = ops_realloc_array(NULL, table->count + 1, sizeof(*path->event_of));
-	done = done && path->event_of;
+	done = done && path->event_of && find_rows(path);
 	if (done) {
 		mark(path, start_ns, end_ns, in);
+		mark_waited_for(path, in);
 		for (uint32_t at = 0; at < table->count; at++) {
 			path->event_of[at] = OPS_NONE;
 			if (!in[at])
@@ -208,6 +242,7 @@ void critical_path_release(struct critical_path *path)
 	view_map_release(&path->records);
 	ops_intern_release(&path->stream_keys);
 	OPS_ARRAY_RELEASE(&path->clipped);
+	ops_free(path->row_of);
 	OPS_ARRAY_RELEASE(&path->events);
 	OPS_ARRAY_RELEASE(&path->edges);
 	OPS_ARRAY_RELEASE(&path->streams);

@@ -113,6 +113,7 @@ struct critical_path {
 	OPS_ARRAY(uint32_t) clipped;   /* rows of the region, in order of the file */
 	OPS_ARRAY(uint32_t) events;    /* those with nodes */
 	uint32_t *event_of;    /* by row; OPS_NONE */
+	uint32_t *row_of;      /* by row of the trace; NULL where no work of CUDA graphs waits for other */
 	OPS_ARRAY(struct critical_edge) edges;
 	struct view_map edge_of;       /* from and to → edge */
 	OPS_ARRAY(struct critical_stream) streams;

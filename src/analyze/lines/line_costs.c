@@ -12,6 +12,7 @@
 #include "analyze/lines/line_costs.h"
 
 #include "analyze/frames.h"
+#include "analyze/launching_calls.h"
 #include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"
@@ -231,20 +232,20 @@ static bool add_rows(struct line_costs *costs)
 	return done;
 }
 
-static void add_device_work(struct line_costs *costs)
+static bool add_device_work(struct line_costs *costs)
 {
 	const struct ops_events *e = costs->events;
-	size_t count;
-	const struct ops_link *links = ops_trace_links(costs->trace, &count);
+	uint32_t *calls = ops_launching_calls(costs->trace);
 
-	for (size_t i = 0; i < count; i++) {
-		uint32_t place = costs->place[links[i].from];
+	for (size_t row = 0; calls && row < e->count; row++) {
+		uint32_t place = calls[row] == OPS_NONE ? OPS_NONE : costs->place[calls[row]];
 
-		if (links[i].kind == OPS_LINK_LAUNCH && place != OPS_NONE)
-			costs->lines.items[place].device_ns =
-				ops_sum(costs->lines.items[place].device_ns,
-			                ops_difference(e->end_ns[links[i].to], e->start_ns[links[i].to]));
+		if (place != OPS_NONE)
+			costs->lines.items[place].device_ns = ops_sum(costs->lines.items[place].device_ns,
+			                                              ops_difference(e->end_ns[row], e->start_ns[row]));
 	}
+	ops_free(calls);
+	return calls != NULL;
 }
 
 /* The innermost row that is open on each track follows the records, both in order of time. */
@@ -294,9 +295,8 @@ bool line_costs_init(struct line_costs *costs, const struct ops_trace *trace)
 	*costs = (struct line_costs){.trace = trace, .events = ops_trace_events(trace)};
 	costs->place = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->place));
 	costs->inside = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->inside));
-	if (!costs->place || !costs->inside || !add_rows(costs) || !add_memory(costs))
+	if (!costs->place || !costs->inside || !add_rows(costs) || !add_memory(costs) || !add_device_work(costs))
 		return false;
-	add_device_work(costs);
 	add_up_files(costs);
 	return true;
 }

@@ -49,7 +49,8 @@ void timeline_write_place(const struct ops_timeline *timeline, struct ops_json_w
 void timeline_write_flow(const struct ops_timeline *timeline, struct ops_json_writer *json, const struct ops_link *link)
 {
 	static const char *const kinds[] = {
-		[OPS_LINK_FORWARD_BACKWARD] = "forward_backward", [OPS_LINK_LAUNCH] = "launch", [OPS_LINK_OTHER] = "other"};
+		[OPS_LINK_FORWARD_BACKWARD] = "forward_backward", [OPS_LINK_LAUNCH] = "launch", [OPS_LINK_OTHER] = "other",
+		[OPS_LINK_DEPENDENCY] = "dependency"};
 
 	ops_json_open(json, '{');
 	ops_json_key(json, "kind");

@@ -78,6 +78,25 @@ static void spec_15_6_events(void **state)
 	assert_answer(ID, rows, NULL, "\"gpu_compute_bound\":[110,2]");
 }
 
+/* Two kernels of one launch of a CUDA graph, on two streams: the second waits for the first. */
+static void nodes_of_graphs_wait_for_each_other(void **state)
+{
+#define GRAPH                                                                                      \
+	OP("op", 0, 9) CALL("cudaGraphLaunch", 1, 2, 1) KERNEL("a", 7, 10, 100, 1) KERNEL("b", 8, 112, 10, 1)
+#define ARROW(phase, stream, ts)                                                                   \
+	"{\"ph\":\"" phase "\",\"bp\":\"e\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":0,\"tid\":" #stream ",\"ts\":" #ts        \
+	",\"id\":1099511627776},"
+	(void)state;
+	/* of a call's work only the last belongs to its region, and what that waited for */
+	assert_answer(ID, GRAPH, NULL, "\"gpu_compute_bound\":[10,1]");
+	assert_answer(ID, GRAPH ARROW("s", 7, 110) ARROW("f", 8, 112), NULL, "\"critical_path_sync_dependency\":1}");
+	assert_answer(ID, GRAPH ARROW("s", 7, 110) ARROW("f", 8, 112), NULL, "\"gpu_compute_bound\":[110,2]");
+	/* one that the other overlaps is not waited for */
+	assert_answer(ID, OP("op", 0, 9) CALL("cudaGraphLaunch", 1, 2, 1) KERNEL("a", 7, 10, 100, 1) KERNEL("b", 8, 90, 10, 1)
+	                      ARROW("s", 7, 110) ARROW("f", 8, 90),
+	              NULL, "\"path_edges_by_type\":{\"critical_path_operator\":1},\"path_duration_by_bound\":{\"gpu_compute_bound\":[100,1]}");
+}
+
 /* Flaw 12: streams of two devices have the same number, and a call waits for its own device alone. By a: 10 op, 20 launch,
  * 60 kernel, 105 op behind the call. That b, of the other device, ends long after the call has returned is no way. */
 static void spec_25_2_flaw_12_devices(void **state)
@@ -201,6 +220,7 @@ int main(void)
 		cmocka_unit_test(spec_15_8_edges),
 		cmocka_unit_test(spec_15_6_kernels_of_a_stream),
 		cmocka_unit_test(spec_15_6_events),
+		cmocka_unit_test(nodes_of_graphs_wait_for_each_other),
 		cmocka_unit_test(spec_25_2_flaw_12_devices),
 		cmocka_unit_test(spec_15_1_regions),
 		cmocka_unit_test(spec_15_4_lock),

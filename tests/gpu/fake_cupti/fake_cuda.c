@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * CUDA's driver without a GPU, as far as the collector asks it: one H100, or FAKE_CUDA_DEVICES of them. The process works on the
- * first FAKE_CUDA_CONTEXTS of them, or on all. Waiting fails with FAKE_CUDA_LOST.
+ * first FAKE_CUDA_CONTEXTS of them, or on all. Waiting fails with FAKE_CUDA_LOST. Graphs have the
+ * edges that a test gives them.
  */
+#include "fake_cuda.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -154,4 +159,47 @@ SHOW CUresult CUDAAPI cuGetErrorName(CUresult result, const char **name)
 {
 	*name = result == CUDA_ERROR_LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED" : "CUDA_ERROR";
 	return CUDA_SUCCESS;
+}
+
+/* --- graphs --------------------------------------------------------------------------------------------------------- */
+
+static struct {
+	CUgraph graph;
+	CUgraphNode from;
+	CUgraphNode to;
+} *edges;
+static size_t edge_count;
+static CUresult edges_result;
+
+SHOW void fake_cuda_add_edge(uint64_t graph, uint64_t from, uint64_t to)
+{
+	if ((edge_count & (edge_count - 1)) == 0 && !(edges = realloc(edges, (2 * edge_count + 1) * sizeof(*edges))))
+		abort();
+	edges[edge_count].graph = (CUgraph)(uintptr_t)graph;
+	edges[edge_count].from = (CUgraphNode)(uintptr_t)from;
+	edges[edge_count++].to = (CUgraphNode)(uintptr_t)to;
+}
+
+SHOW void fake_cuda_fail_edges(int result)
+{
+	edges_result = (CUresult)result;
+}
+
+/* As the header has it, nothing but the number without arrays, and what is too much of them cleared. */
+SHOW CUresult CUDAAPI cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *count)
+{
+	size_t room = *count, found = 0;
+
+	for (size_t i = 0; i < edge_count; i++) {
+		if (edges[i].graph != graph)
+			continue;
+		if (from && found < room) {
+			from[found] = edges[i].from;
+			to[found] = edges[i].to;
+			data[found] = (CUgraphEdgeData){0};
+		}
+		found++;
+	}
+	*count = found;
+	return edges_result;
 }

@@ -40,6 +40,7 @@ static uint64_t started_at;
 static long started_by;
 static uint64_t stream_free; /* when the work so far is done */
 #define STREAM_GAP_NS 500
+#define NODE_NS 2000 /* how long a kernel of a graph runs */
 
 static struct {
 	pthread_mutex_t lock;
@@ -264,6 +265,29 @@ SHOW void fake_cupti_synchronize(uint32_t of_device)
 	pthread_mutex_unlock(&lock);
 }
 
+SHOW uint32_t fake_cupti_launch_graph(const uint64_t *nodes, uint32_t count)
+{
+	uint32_t correlation = __atomic_add_fetch(&last_correlation, 1, __ATOMIC_RELAXED);
+	uint64_t launched = emit_call(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, correlation);
+
+	for (uint32_t i = 0; i < count; i++) {
+		CUpti_ActivityKernel9 kernel = {
+			.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+			.contextId = 1,
+			.streamId = 7,
+			.correlationId = correlation,
+			.name = "node",
+			.graphId = 2,
+			.graphNodeId = nodes[i],
+		};
+
+		kernel.start = next_start(launched, NODE_NS);
+		kernel.end = kernel.start + NODE_NS;
+		fake_cupti_emit(&kernel, sizeof(kernel));
+	}
+	return correlation;
+}
+
 /* --- files of records ----------------------------------------------------------------------------------------------- */
 
 /* What records point to, and what calls are named, stays as long as the process. */
@@ -394,6 +418,20 @@ SHOW void fake_cupti_capture(uint64_t node, uint64_t original)
 	CUpti_CallbackId callback = original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
 
 	tell_of(CUPTI_CB_DOMAIN_RESOURCE, callback, &data);
+}
+
+SHOW void fake_cupti_instantiate(uint64_t graph, int result)
+{
+	CUgraphExec executable = NULL;
+	cuGraphInstantiateWithFlags_params parameters = {&executable, (CUgraph)(uintptr_t)graph, 0};
+	CUpti_CallbackData call = {.callbackSite = CUPTI_API_ENTER, .functionName = "cuGraphInstantiateWithFlags",
+	                           .functionParams = &parameters};
+
+	tell_of(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, &call);
+	call.callbackSite = CUPTI_API_EXIT;
+	call.functionReturnValue = &result;
+	tell_of(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, &call);
+	tell_of(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiate_v12000, &call);
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */

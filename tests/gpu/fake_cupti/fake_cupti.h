@@ -24,8 +24,13 @@ uint32_t fake_cupti_copy(uint64_t bytes, uint64_t delay_ns, uint64_t run_ns);
  * the driver beside does then). A forced flush hands it over without an end. */
 void fake_cupti_launch_long(const char *mangled_name, uint32_t on_device);
 void fake_cupti_synchronize(uint32_t device);
+/* The calling thread launches a graph that was instantiated: a record of the call, and one of a kernel for each of these nodes.
+ * The correlation of all. */
+uint32_t fake_cupti_launch_graph(const uint64_t *nodes, uint32_t count);
 /* The calling thread captures a node of a CUDA graph; or, with an original, instantiates a copy of that one. */
 void fake_cupti_capture(uint64_t node, uint64_t original);
+/* The calling thread has instantiated a graph of the driver's, with that result (CUresult), once it has made the copies. */
+void fake_cupti_instantiate(uint64_t graph, int result);
 /* The calling thread ends the context, with which goes what CUPTI has not handed over. */
 void fake_cupti_end_context(void);
 /* Whether a kind of activity (CUpti_ActivityKind) is being recorded. */

@@ -74,6 +74,14 @@ static void range(uint32_t thread, bool is_operator, double from_us, double to_u
 	records_write(file, RECORDS_RANGE, &where, sizeof(where), name, strlen(name));
 }
 
+/* Of what the calling thread tells of a graph. */
+static void node(enum records_kind kind, uint64_t id, uint64_t other, double us)
+{
+	const struct records_node made = {id, other, (int64_t)AT(us), MAIN, 0};
+
+	records_write(file, kind, &made, sizeof(made), NULL, 0);
+}
+
 static void record(const void *what, size_t what_bytes)
 {
 	records_write(file, RECORDS_RECORD, what, what_bytes, NULL, 0);
@@ -408,9 +416,22 @@ static void training(void)
 	wait_for(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE, 2, CUPTI_SYNCHRONIZATION_INVALID_VALUE, 0, 800, 880);
 }
 
-/* A graph of three nodes is launched twice. */
+/* A graph of three nodes is launched twice. The other two wait for the first, one of them by way of a node that is no work; it is
+ * instantiated after the operators of the first and the last were captured. */
 static void graph(void)
 {
+	range(MAIN, false, 2, 9, "capture");
+	range(MAIN, true, 3, 4, "aten::mm");
+	node(RECORDS_NODE, 41, 0, 3.5);
+	node(RECORDS_NODE, 42, 0, 4.5);
+	range(MAIN, true, 5, 7, "aten::_fused_adam_");
+	node(RECORDS_NODE, 44, 0, 5.5);
+	node(RECORDS_NODE, 43, 0, 6);
+	for (uint64_t id = 41; id <= 44; id++)
+		node(RECORDS_NODE, id + 10, id, 8);
+	node(RECORDS_EDGE, 42, 41, 8);
+	node(RECORDS_EDGE, 44, 41, 8);
+	node(RECORDS_EDGE, 43, 44, 8);
 	range(MAIN, false, 10, 900, "ProfilerStep#1");
 	range(MAIN, true, 20, 60, "replay");
 	range(MAIN, true, 100, 140, "replay");

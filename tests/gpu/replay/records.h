@@ -14,6 +14,8 @@
  *     CALL     uint32_t domain, uint32_t id, the name   what cuptiGetCallbackName says
  *     RANGE    struct records_range, the name  an operator or annotation of the host, by host time
  *     DROPPED  uint64_t count                  records that CUPTI could not keep
+ *     NODE     struct records_node             a node of a CUDA graph was captured, or copied from `other`
+ *     EDGE     struct records_node             a graph was instantiated in which it waits for `other`
  */
 #ifndef OPS_TESTS_GPU_RECORDS_H
 #define OPS_TESTS_GPU_RECORDS_H
@@ -35,6 +37,8 @@ enum records_kind {
 	RECORDS_CALL,
 	RECORDS_RANGE,
 	RECORDS_DROPPED,
+	RECORDS_NODE,
+	RECORDS_EDGE,
 };
 
 struct records_head {
@@ -67,6 +71,14 @@ struct records_range {
 	uint32_t is_operator;
 	int64_t start_ns;
 	int64_t end_ns;
+};
+
+struct records_node {
+	uint64_t node;
+	uint64_t other; /* 0 none */
+	int64_t device_ns;
+	uint32_t thread; /* id in the system */
+	uint32_t unused;
 };
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */

@@ -133,6 +133,23 @@ static void take_device(struct replayer *replayer, const struct records_section 
 		                                     device.shared_bytes, device.shared_reserved_bytes, device.blocks_max};
 }
 
+static void take_node(const struct records_section *section, uint32_t kinds, struct ops_activities *activities)
+{
+	struct records_node node;
+	struct ops_activity activity = {
+		.kind = section->kind == RECORDS_NODE ? OPS_ACTIVITY_GRAPH_NODE : OPS_ACTIVITY_GRAPH_DEPENDENCY};
+	const char *rest;
+	size_t size;
+
+	if (!(kinds & OPS_ACTIVITY_BIT(activity.kind)) || !records_take(section, &node, sizeof(node), &rest, &size))
+		return;
+	activity.correlation = node.node;
+	activity.bytes = node.other;
+	activity.start_ns = activity.end_ns = node.device_ns;
+	activity.thread = node.thread;
+	ops_activities_add(activities, &activity);
+}
+
 static enum ops_code start(void *self, uint32_t kinds, struct ops_activities *activities, struct ops_error *error)
 {
 	struct replayer *replayer = self;
@@ -160,6 +177,8 @@ static enum ops_code stop(void *self, struct ops_activities *activities, struct 
 			take_record(replayer, &section);
 		else if (section.kind == RECORDS_DEVICE)
 			take_device(replayer, &section, activities);
+		else if (section.kind == RECORDS_NODE || section.kind == RECORDS_EDGE)
+			take_node(&section, replayer->decoder.kinds, activities);
 		else if (section.kind == RECORDS_DROPPED && records_take(&section, &number, sizeof(number), &text, &size))
 			activities->lost += number;
 	}

@@ -74,7 +74,7 @@ export interface Place {
 }
 
 export interface Flow {
-	kind: "launch" | "forward_backward" | "other";
+	kind: "launch" | "forward_backward" | "other" | "dependency";
 	from: Place;
 	to: Place;
 }

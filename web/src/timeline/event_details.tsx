@@ -132,6 +132,7 @@ const ARROWS: Record<Flow["kind"], [string, string]> = {
 	launch: ["Launched by", "Launches"],
 	forward_backward: ["Backward of", "Backward"],
 	other: ["Follows", "Followed by"],
+	dependency: ["Waits for", "Waited for by"],
 };
 
 function Links({ state, stage, event }: Props & { event: EventReply }) {

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a test tells the driver that stands in for CUDA's.
+ */
+#ifndef FAKE_CUDA_H
+#define FAKE_CUDA_H
+
+#include <stdint.h>
+
+/* Gives a graph an edge: `to` waits for `from`. Nodes are their own ids. */
+void fake_cuda_add_edge(uint64_t graph, uint64_t from, uint64_t to);
+/* Makes asking for edges fail from now on with a CUresult; 0 lets it work again. */
+void fake_cuda_fail_edges(int result);
+
+#endif
