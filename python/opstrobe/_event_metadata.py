@@ -25,7 +25,7 @@ class EventMetadata(NamedTuple):
     stream: int | None = None
     context: int | None = None
     channel: int | None = None
-    channel_type: str | None = None
+    channel_type: int | None = None
     bytes: int | None = None
     bandwidth_gb_s: float | None = None
     collective_name: str | None = None
@@ -56,7 +56,7 @@ _NAMES = {
     "is_async": "is asynchronized op",
     "channel_type": "channel_type",
 }
-_FIELDS = {_NAMES.get(field, field.replace("_", " ")): field for field in EventMetadata._fields}
+_FIELDS = {_NAMES.get(field, field.replace("_", " ")).lower(): field for field in EventMetadata._fields}
 
 
 def parse_args(members: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 import opstrobe
 
 PID, DEVICE, STREAM = 40, 0, 7
+BANDWIDTH = 0.068  # GB/s
 
 
 def row(category, name, tid, start, duration, pid=PID, **args):
@@ -32,6 +33,7 @@ def arrow(end, number, tid, start, pid=PID):
 def program():
     """A range around aten::linear around aten::addmm, which launches two kernels; a copy of the range's own."""
     details = {"registers per thread": 32, "grid": [4, 1, 1], "block": [128, 1, 1], "est. achieved occupancy %": 25}
+    speed = {"memory bandwidth (GB/s)": BANDWIDTH}
     rows = [
         row("user_annotation", "step", 1, 0, 900, **{"External id": 1}),
         row("cpu_op", "aten::linear", 1, 10, 500, **{"External id": 2}),
@@ -44,7 +46,7 @@ def program():
         row("kernel", "gemm", STREAM, 1000, 1500, DEVICE, correlation=100, **{"External id": 3}, **details),
         row("kernel", "gemm", STREAM, 2500, 250, DEVICE, correlation=101, **{"External id": 3}, **details),
         row("kernel", "relu", STREAM, 2750, 125, DEVICE, correlation=102, **{"External id": 4}, **details),
-        row("gpu_memcpy", "Memcpy DtoH", STREAM, 3000, 60, DEVICE, correlation=103, bytes=4096),
+        row("gpu_memcpy", "Memcpy DtoH", STREAM, 3000, 60, DEVICE, correlation=103, bytes=4096, **speed),
         row("gpu_user_annotation", "step", STREAM, 999, 2062, DEVICE, **{"External id": 1}),
     ]
     launches = [(30, 1000), (60, 2500), (610, 2750), (800, 3000)]
@@ -151,7 +153,8 @@ def test_spec_2_1_details_of_kernels(read):
     details = by_name["gemm"].event_metadata
     assert (details.registers_per_thread, details.grid, details.est_occupancy_pct) == (32, [4, 1, 1], 25)
     assert (details.stream, details.bytes, details.collective_name) == (STREAM, None, None)
-    assert by_name["Memcpy DtoH"].event_metadata.bytes == 4096
+    copy = by_name["Memcpy DtoH"].event_metadata
+    assert (copy.bytes, copy.bandwidth_gb_s) == (4096, BANDWIDTH)
     assert by_name["aten::addmm"].event_metadata is None
     metadata = by_name["relu"].metadata
     assert (metadata["correlation"], metadata["device"], metadata["block"]) == (102, DEVICE, [128, 1, 1])
