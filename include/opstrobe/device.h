@@ -61,7 +61,7 @@ enum ops_activity_kind {
 /* Whether CUDA's devices can be recorded here: OPS_OK, or OPS_UNSUPPORTED and what is missing. `ret_devices`, which may be NULL,
  * gets how many the driver knows, 0 without a driver. */
 enum ops_code ops_cuda_check(uint32_t *ret_devices, struct ops_error *error);
-/* Where libcupti was found and which version, or why there is none. Static text. */
+/* Where libcupti was found and which version, or why there is none. Kept until the thread asks again. */
 const char *ops_cuda_describe(void);
 
 /* Counters of the hardware to sample, on one device. */

@@ -30,7 +30,8 @@ try:
     with opstrobe.profile(record_shapes=True, profile_memory=True) as prof:
         torch.ones(2) + torch.ones(2)
     count = sum(event.name == "aten::add" for event in prof.events())
-    result = {"recorded": count, "bridge": opstrobe._core.bridge_info()}
+    gpu = [*opstrobe._core.cuda(), opstrobe._core.cupti()]
+    result = {"recorded": count, "bridge": opstrobe._core.bridge_info(), "gpu": gpu}
 except Exception as error:
     result = {"error": f"{type(error).__name__}: {error}"}
 print(json.dumps(result))
@@ -46,42 +47,52 @@ class Finding:
 
 
 def _examine() -> list[Finding]:
+    trial = _trial()
     return [
         Finding("opstrobe", OK, f"{opstrobe.__version__} in {os.path.dirname(opstrobe.__file__)}"),
         Finding("python", OK, f"{platform.python_version()}, {sys.executable}"),
-        *_torch_and_recording(),
+        *_torch_and_recording(trial),
         _compiler(),
         _cache(),
         _clock(),
-        _gpu(),
+        _gpu(*(trial.get("gpu") or (*_core.cuda(), _core.cupti()))),
         _perf_events(),
     ]
 
 
-def _torch_and_recording() -> list[Finding]:
+def _torch_and_recording(trial: dict[str, Any]) -> list[Finding]:
     if importlib.util.find_spec("torch") is None:
         return [Finding("torch", PROBLEM, "not installed for this Python", "pip install torch")]
     try:
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
         version = "of unknown version"
-    return [Finding("torch", OK, version), *_trial()]
+    return [Finding("torch", OK, version), *_recording(trial)]
 
 
-def _trial() -> list[Finding]:
+def _trial() -> dict[str, Any]:
+    """What a recording of a process with torch has, which brings its own libcupti; how it ended, if not well."""
+    if importlib.util.find_spec("torch") is None:
+        return {}
     process = subprocess.run([sys.executable, "-c", _TRIAL], capture_output=True, text=True, cwd="/")
     if process.returncode != 0:
         end = f"was killed by signal {-process.returncode}" if process.returncode < 0 else process.stderr.strip()
-        advice = f"remove {_bridge.cache_directory()} and try again; report it if that does not help"
-        return [Finding("recording", PROBLEM, f"a trial recording {end}", advice)]
+        return {"end": end}
     result: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
-    if "error" in result:
-        return [Finding("recording", PROBLEM, f"a trial recording failed: {result['error']}")]
-    bridge = result["bridge"]
+    return result
+
+
+def _recording(trial: dict[str, Any]) -> list[Finding]:
+    if "end" in trial:
+        advice = f"remove {_bridge.cache_directory()} and try again; report it if that does not help"
+        return [Finding("recording", PROBLEM, f"a trial recording {trial['end']}", advice)]
+    if "error" in trial:
+        return [Finding("recording", PROBLEM, f"a trial recording failed: {trial['error']}")]
+    bridge = trial["bridge"]
     found = [Finding("bridge", OK, f"for torch {bridge['torch_version']}: {bridge['path']}")]
-    if result["recorded"] == 1:
+    if trial["recorded"] == 1:
         return [*found, Finding("recording", OK, "a trial recording has every operator in it")]
-    text = f"a trial recording has {result['recorded']} operators of 1"
+    text = f"a trial recording has {trial['recorded']} operators of 1"
     return [*found, Finding("recording", PROBLEM, text, "please report it, with the output of this command")]
 
 
@@ -110,10 +121,9 @@ def _clock() -> Finding:
     return Finding("clock", NOTE, f"{name}, some 20 ns more for each operator, because {reason}")
 
 
-def _gpu() -> Finding:
-    devices, problem = _core.cuda()
+def _gpu(devices: int, problem: str | None, cupti: str) -> Finding:
     if problem is None:
-        return Finding("gpu", OK, f"{devices} CUDA device{'s' * (devices > 1)}, recorded with {_core.cupti()}")
+        return Finding("gpu", OK, f"{devices} CUDA device{'s' * (devices > 1)}, recorded with {cupti}")
     if devices:
         return Finding("gpu", PROBLEM, f"{devices} CUDA devices that cannot be recorded: {problem}")
     return Finding("gpu", NOTE, f"no CUDA device: {problem}; the CPU is recorded")

@@ -16,10 +16,11 @@
 #include "base/fault.h"
 #include "gpu/cuda_devices.h"
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* until it is loaded */
+static bool is_loaded;
 static struct ops_cupti library;
-static struct ops_error failure; /* code OPS_OK once it is loaded */
+static struct ops_error failure;
 static char path[PATH_MAX];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* --- where it may be ----------------------------------------------------------------------------------------------- */
 
@@ -54,6 +55,24 @@ static void *open_under(const char *root, const char *below)
 	return open_at(name);
 }
 
+/* In the package of PyPI, beside ours. */
+static void *open_package(void)
+{
+	static const char *const below[] = {"../nvidia/cu13/lib/libcupti.so.13", "../nvidia/cuda_cupti/lib/libcupti.so.12",
+	                                    "../nvidia/cuda_cupti/lib/libcupti.so.11.8"};
+	char folder[PATH_MAX];
+	void *handle = NULL;
+	Dl_info ours;
+
+	if (!dladdr(&library, &ours) || strlen(ours.dli_fname) >= sizeof(folder) || !strchr(ours.dli_fname, '/'))
+		return NULL;
+	strcpy(folder, ours.dli_fname);
+	*strrchr(folder, '/') = '\0';
+	for (size_t i = 0; !handle && i < sizeof(below) / sizeof(below[0]); i++)
+		handle = open_under(folder, below[i]);
+	return handle;
+}
+
 static void *open_library(void)
 {
 	static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"};
@@ -66,6 +85,7 @@ static void *open_library(void)
 	dl_iterate_phdr(find_loaded, &loaded);
 	if (loaded)
 		return open_at(path);
+	handle = open_package(); /* torch's own, before it is imported, and not the system's */
 	for (size_t i = 0; !handle && i < sizeof(names) / sizeof(names[0]); i++)
 		handle = open_at(names[i]);
 	if (!handle)
@@ -114,11 +134,20 @@ static void load(void)
 
 enum ops_code ops_cupti_load(const struct ops_cupti **ret_library, struct ops_error *error)
 {
-	pthread_once(&once, load);
-	if (failure.code)
-		return ops_fault(error, failure.code, "%s", failure.text);
-	*ret_library = &library;
-	return OPS_OK;
+	enum ops_code code = OPS_OK;
+
+	pthread_mutex_lock(&lock);
+	if (!is_loaded) {
+		failure.code = OPS_OK;
+		load();
+		is_loaded = failure.code == OPS_OK;
+	}
+	if (is_loaded)
+		*ret_library = &library;
+	else
+		code = ops_fault(error, failure.code, "%s", failure.text);
+	pthread_mutex_unlock(&lock);
+	return code;
 }
 
 /* --- callbacks ------------------------------------------------------------------------------------------------------ */

@@ -80,8 +80,9 @@ struct ops_cupti {
 /* The oldest that is used: CUPTI 11.8, whose records begin as those of today do. */
 #define OPS_CUPTI_VERSION_MIN 18
 
-/* Loads libcupti once for the process: the one that is loaded already (torch's own profiler brings one), OPSTROBE_CUPTI in the
- * environment, what the loader finds, CUDA_HOME. OPS_UNSUPPORTED with what was tried, and then every later call fails alike. */
+/* Loads libcupti once for the process: OPSTROBE_CUPTI in the environment, the one that is loaded already (torch's own profiler
+ * brings one), the package of PyPI, what the loader finds, CUDA_HOME. OPS_UNSUPPORTED with what was tried; a later call may find
+ * one, when torch was imported in between. */
 enum ops_code ops_cupti_load(const struct ops_cupti **ret_library, struct ops_error *error);
 
 /* Lets CUPTI tell a subscriber of these; where the library knows one of them not, it does not tell of that. */

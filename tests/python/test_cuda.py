@@ -10,13 +10,14 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 import opstrobe
-from opstrobe import ProfilerActivity
+from opstrobe import ProfilerActivity, doctor
 
 DRIFT_US = 0.05  # what the device's clock may gain or lose in such a time
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "gpu" / "fake_cupti"
@@ -516,3 +517,38 @@ print(json.dumps([kernels, prof.profiler.trace.lost, torch.cuda.is_initialized()
     )
     assert sorted(kernels) == [[0, True], [1, True]]
     assert (lost, initialised) == (0, False)
+
+
+def test_a_libcupti_that_comes_with_torch_is_found_later(libraries):
+    found = run(
+        libraries,
+        """
+there, os.environ["OPSTROBE_CUPTI"] = os.environ["OPSTROBE_CUPTI"], "/nowhere"
+before = CUDA in opstrobe.supported_activities()
+os.environ["OPSTROBE_CUPTI"] = there
+print(json.dumps([before, CUDA in opstrobe.supported_activities()]))
+""",
+    )
+    assert found == [False, True]
+
+
+def test_the_libcupti_of_the_package_beside_ours_is_found():
+    packages = headers().parents[2]
+    library = packages / "nvidia" / "cu13" / "lib" / "libcupti.so.13"
+    if pathlib.Path(opstrobe.__file__).parents[1] != packages or not library.exists():
+        pytest.skip("the package nvidia-cuda-cupti is not beside this one")
+    environment = {key: value for key, value in os.environ.items() if key not in ("OPSTROBE_CUPTI", "CUDA_HOME")}
+    code = "from opstrobe import _core; print(_core.cupti())"
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    path = re.search(r"/[^',]*libcupti[^',\s]*", found.stdout)  # without a driver it does not tell its version
+    assert path and pathlib.Path(path[0]).resolve() == library.resolve()
+
+
+def test_doctor_asks_a_process_that_has_torch(libraries, tmp_path, monkeypatch):
+    """Which brings a libcupti by a path of its own, as torch for CUDA does."""
+    library = shutil.copy(libraries / "libfake-cupti.so", tmp_path / "libcupti.so.12")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(libraries))
+    monkeypatch.delenv("OPSTROBE_CUPTI", raising=False)
+    monkeypatch.setattr(doctor, "_TRIAL", f"import ctypes\nctypes.CDLL({str(library)!r})\n" + doctor._TRIAL)
+    (gpu,) = [finding for finding in doctor._examine() if finding.subject == "gpu"]
+    assert (gpu.status, gpu.text) == (doctor.OK, f"1 CUDA device, recorded with {library}, version 130500")
