@@ -358,7 +358,6 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 	(void)unused;
 	pthread_mutex_lock(&lock);
 	session = running;
-	running = NULL;
 	pthread_mutex_unlock(&lock);
 	/* A forced flush hands over what still runs, without its end, and never again. */
 	code = ops_cuda_synchronize(error);
@@ -387,6 +386,9 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 		code = code ? code : missing;
 	}
 	ops_cupti_buffers_release(&buffers);
+	pthread_mutex_lock(&lock);
+	running = NULL; /* not before: another session would meet what this one still has of CUPTI */
+	pthread_mutex_unlock(&lock);
 	free_session(session);
 	return code;
 }
@@ -443,10 +445,9 @@ enum ops_code ops_cuda_check(uint32_t *ret_devices, struct ops_error *error)
 	return code ? code : ops_cupti_load(&library, error);
 }
 
-static char description[1200];
-
-static void describe(void)
+const char *ops_cuda_describe(void)
 {
+	static _Thread_local char description[1200];
 	const struct ops_cupti *library;
 	struct ops_error error;
 
@@ -454,12 +455,5 @@ static void describe(void)
 		snprintf(description, sizeof(description), "none: %.1000s", error.text);
 	else
 		snprintf(description, sizeof(description), "%s, version %u", library->path, library->version);
-}
-
-const char *ops_cuda_describe(void)
-{
-	static pthread_once_t described = PTHREAD_ONCE_INIT;
-
-	pthread_once(&described, describe);
 	return description;
 }

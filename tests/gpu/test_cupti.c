@@ -446,6 +446,42 @@ static void calls_that_say_nothing_have_no_rows(void **state)
 	ops_trace_unref(trace);
 }
 
+#define SESSIONS 100
+
+/* A session, if no other thread has one; the sessions that were had. */
+static void *start_and_stop(void *ret_had)
+{
+	for (int i = 0; i < SESSIONS; i++) {
+		struct ops_device_session *devices = NULL;
+		struct ops_error error;
+		enum ops_code code = ops_device_start(ops_cupti_collector(), OPS_ACTIVITY_ALL, &devices, &error);
+
+		if (code) {
+			assert_int_equal(code, OPS_BUSY);
+			assert_non_null(strstr(error.text, "another session records CUDA's devices"));
+			continue;
+		}
+		launch("kernel", 1, 32, 100, 100);
+		assert_int_equal(ops_device_stop(devices, NULL, &error), OPS_OK);
+		++*(int *)ret_had;
+	}
+	return NULL;
+}
+
+/* One of them has the device at a time, to the last of what it has; the others are told so. */
+static void sessions_of_many_threads_keep_apart(void **state)
+{
+	pthread_t threads[THREADS];
+	int had[THREADS] = {0};
+
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, start_and_stop, &had[i]), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(had[0] + had[1] + had[2] + had[3] > 0);
+	sessions_follow_each_other(state);
+}
+
 static void assert_refused(enum ops_code code, const char *text)
 {
 	struct ops_device_session *session = NULL;
@@ -709,6 +745,7 @@ int main(void)
 		cmocka_unit_test(edges_that_are_not_told_leave_launches_as_they_are),
 		cmocka_unit_test(a_context_that_ends_takes_no_records_along),
 		cmocka_unit_test(sessions_follow_each_other),
+		cmocka_unit_test(sessions_of_many_threads_keep_apart),
 		cmocka_unit_test(work_under_way_is_waited_for),
 		cmocka_unit_test(a_device_that_is_lost_is_told),
 		cmocka_unit_test(calls_that_say_nothing_have_no_rows),
