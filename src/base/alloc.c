@@ -69,12 +69,12 @@ void ops_free(void *memory)
 }
 
 #define PAGE_BYTES 4096u
-#define ALIGNMENT_MAX (2u << 20)
+#define LARGE_PAGE_BYTES (2u << 20)
 
 /* An aligned run is cut out of one that is longer by the alignment. */
 void *ops_pages_map(size_t bytes)
 {
-	bool align = bytes > PAGE_BYTES && bytes <= ALIGNMENT_MAX && (bytes & (bytes - 1)) == 0;
+	bool align = bytes > PAGE_BYTES && bytes <= LARGE_PAGE_BYTES && (bytes & (bytes - 1)) == 0;
 	size_t mapped = align ? bytes * 2 : bytes;
 	size_t before;
 	char *pages;
@@ -92,6 +92,18 @@ void *ops_pages_map(size_t bytes)
 	if (bytes - before)
 		munmap(pages + before + bytes, bytes - before);
 	return pages + before;
+}
+
+void ops_pages_large(void *memory, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+	size_t before = (uintptr_t)memory % PAGE_BYTES; /* neighbours in one mapping are served together */
+
+	if (bytes >= LARGE_PAGE_BYTES)
+		(void)madvise((char *)memory - before, before + bytes, MADV_HUGEPAGE); /* a kernel without them serves small pages */
+#else
+	(void)memory, (void)bytes;
+#endif
 }
 
 void ops_pages_unmap(void *pages, size_t bytes)

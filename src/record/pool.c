@@ -100,9 +100,7 @@ static struct chunk *map_chunk(void)
 		ops_free(chunk);
 		return NULL;
 	}
-#ifdef MADV_HUGEPAGE
-	(void)madvise(chunk->base, CHUNK_BYTES, MADV_HUGEPAGE); /* a kernel without them serves small pages */
-#endif
+	ops_pages_large(chunk->base, CHUNK_BYTES);
 	POISON(chunk->base, CHUNK_BYTES);
 	chunk->free = chunk->clean = ALL_FREE;
 	pool.chunk_count++;

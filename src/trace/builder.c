@@ -83,9 +83,11 @@ static bool resize(void *column_field, size_t capacity, size_t bytes_each)
 	void **column = column_field;
 	void *moved = ops_realloc_array(*column, capacity, bytes_each);
 
-	if (moved)
-		*column = moved;
-	return moved != NULL;
+	if (!moved)
+		return false;
+	ops_pages_large(moved, capacity * bytes_each);
+	*column = moved;
+	return true;
 }
 
 static bool reserve_rows(struct ops_columns *c, size_t capacity)
@@ -110,10 +112,11 @@ static bool reserve_rows(struct ops_columns *c, size_t capacity)
 #define USE_COLUMN(type, name, none)                                                               \
 	static bool use_##name(struct ops_columns *c)                                              \
 	{                                                                                          \
-		c->name = ops_realloc_array(NULL, c->capacity, sizeof(type));                      \
-		for (size_t row = 0; c->name && row < c->count; row++)                             \
+		if (!resize(&c->name, c->capacity, sizeof(type)))                                  \
+			return false;                                                              \
+		for (size_t row = 0; row < c->count; row++)                                        \
 			c->name[row] = none;                                                       \
-		return c->name != NULL;                                                            \
+		return true;                                                                       \
 	}
 OPS_OPTIONAL_COLUMNS(USE_COLUMN)
 #undef USE_COLUMN

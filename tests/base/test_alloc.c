@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -112,6 +114,46 @@ static void odd_sizes_of_pages(void **state)
 	ops_pages_unmap(NULL, 4096);
 }
 
+/* Whether the system says of an address's mapping that large pages are wanted there. */
+static bool wants_large_pages(const char *at)
+{
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	char line[1024];
+	void *start, *end;
+	bool here = false, wants = false;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%p-%p ", &start, &end) == 2)
+			here = (char *)start <= at && at < (char *)end;
+		else if (here && strncmp(line, "VmFlags:", 8) == 0)
+			wants = strstr(line, " hg") != NULL;
+	}
+	fclose(maps);
+	return wants;
+}
+
+static void large_pages_keep_what_is_there(void **state)
+{
+	const size_t bytes = 6u << 20, large = 2u << 20;
+	char *memory = ops_pages_map(bytes);
+
+	(void)state;
+	assert_non_null(memory);
+	memset(memory, 0x5a, bytes);
+	ops_pages_large(memory + 100, large - 1);
+	assert_false(wants_large_pages(memory + 100));
+	ops_pages_large(memory + 100, large);
+	if (access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) == 0) {
+		assert_true(wants_large_pages(memory + 100));
+		assert_true(wants_large_pages(memory + 99 + large));
+		assert_false(wants_large_pages(memory + bytes - 1));
+	}
+	for (size_t at = 0; at < bytes; at++)
+		assert_int_equal(memory[at], 0x5a);
+	ops_pages_unmap(memory, bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +164,7 @@ int main(void)
 		cmocka_unit_test(zero_bytes_are_an_allocation),
 		cmocka_unit_test(pages_are_aligned_and_zeroed),
 		cmocka_unit_test(odd_sizes_of_pages),
+		cmocka_unit_test(large_pages_keep_what_is_there),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
