@@ -205,6 +205,12 @@ OPS_ALWAYS_INLINE uint32_t ops_call_line(const struct ops_collector *collector)
 /* The largest payload of one slot: more is always a loss. */
 #define OPS_PAYLOAD_MAX (OPS_BLOCK_BYTES - sizeof(struct ops_block) - sizeof(struct ops_slot))
 
+/* Where in its block the thread's next slot ends. Added up so that compilers multiply once for this and for the slot. */
+OPS_ALWAYS_INLINE size_t ops_next_slot_end(const struct ops_thread *thread)
+{
+	return thread->reserved_slots * sizeof(struct ops_slot) + offsetof(struct ops_block, slots) + sizeof(struct ops_slot);
+}
+
 /* The end of ops_reserve, for those who know that the block has room and is of the session that records. */
 OPS_ALWAYS_INLINE struct ops_slot *ops_reserve_in_block(struct ops_thread *thread, size_t payload_bytes)
 {
@@ -224,9 +230,7 @@ OPS_ALWAYS_INLINE struct ops_slot *ops_reserve_in_block(struct ops_thread *threa
 OPS_ALWAYS_INLINE struct ops_slot *ops_reserve(const struct ops_collector *collector, struct ops_thread *thread,
                                                uint64_t epoch, size_t payload_bytes)
 {
-	size_t front = offsetof(struct ops_block, slots) + ((size_t)thread->reserved_slots + 1) * sizeof(struct ops_slot);
-
-	if (OPS_UNLIKELY(thread->epoch != epoch || front + payload_bytes > thread->payload_start))
+	if (OPS_UNLIKELY(thread->epoch != epoch || ops_next_slot_end(thread) + payload_bytes > thread->payload_start))
 		return collector->reserve_slow(thread, epoch, payload_bytes);
 	return ops_reserve_in_block(thread, payload_bytes);
 }

@@ -21,6 +21,7 @@
 #define C_CALL 1u  /* in call.frame: a C function, called by the frame */
 #define HIDDEN 2u  /* nothing below it is recorded */
 #define OPEN_TICKS UINT64_MAX /* later than any stop */
+#define NO_SESSION UINT64_MAX
 
 /* What a C function is known by: its definition, and the type of what it is bound to or a method of, NULL for none. */
 struct method {
@@ -60,6 +61,8 @@ static struct {
 	struct ops_python_functions functions;
 	const struct ops_collector *collector;
 	uint64_t session; /* serial number, 0 while none records calls; relaxed atomic */
+	uint64_t plain_session; /* the same if all its calls are kept, with times of the TSC, which the short paths ask for alone;
+	                         * else NO_SESSION */
 	uint64_t last_session;
 	uint64_t start_ticks;
 	uint64_t min_ticks;
@@ -68,7 +71,7 @@ static struct {
 	struct ops_python_function *gc_function;
 	pthread_mutex_t threads_lock; /* of the list; never held while the GIL is waited for */
 	struct calls_thread *threads;
-} recorder = {.threads_lock = PTHREAD_MUTEX_INITIALIZER};
+} recorder = {.plain_session = NO_SESSION, .threads_lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* In the thread's static block: one load. */
 static __thread struct calls_thread *this_thread __attribute__((tls_model("initial-exec")));
@@ -210,7 +213,7 @@ OPS_ALWAYS_INLINE void begin(struct ops_slot *slot, struct ops_thread *thread, u
 	slot->kind = OPS_SLOT_PYTHON;
 	slot->scope = 0;
 	slot->flags = 0;
-	slot->start_ticks = start_ticks ? start_ticks : ops_ticks(recorder.collector->tsc);
+	slot->start_ticks = start_ticks;
 	ops_publish(thread);
 }
 
@@ -230,7 +233,7 @@ OPS_ALWAYS_INLINE void push(struct calls_thread *thread, const struct ops_python
 		slot = ops_reserve(collector, thread->recorder, epoch, 0);
 	thread->calls[thread->count++] = (struct call){frame, slot, line};
 	if (OPS_LIKELY(slot != NULL))
-		begin(slot, thread->recorder, function->number, line, start_ticks);
+		begin(slot, thread->recorder, function->number, line, start_ticks ? start_ticks : ops_ticks(collector->tsc));
 }
 
 /* What was too short is not kept: as the thread's last record it makes room, else it is marked. No stop looks at the slot
@@ -450,9 +453,8 @@ static __attribute__((noinline)) void call_any(ops_frame *frame, PyObject *calla
 static inline struct ops_slot *reserve_in_place(const struct calls_thread *thread)
 {
 	struct ops_thread *of_core = thread->recorder;
-	size_t front = offsetof(struct ops_block, slots) + ((size_t)of_core->reserved_slots + 1) * sizeof(struct ops_slot);
 
-	if (OPS_UNLIKELY(thread->count == thread->capacity || front > of_core->payload_start ||
+	if (OPS_UNLIKELY(thread->count == thread->capacity || ops_next_slot_end(of_core) > of_core->payload_start ||
 			 of_core->epoch != ops_collector_epoch(recorder.collector)))
 		return NULL;
 	return ops_reserve_in_block(of_core, 0);
@@ -474,7 +476,7 @@ static inline bool call_known(struct calls_thread *thread, ops_frame *frame, PyO
 			       site->code == code && site->offset == offset) &&
 		    OPS_LIKELY((slot = reserve_in_place(thread)) != NULL)) {
 			thread->calls[thread->count++] = (struct call){(uintptr_t)frame | C_CALL, slot, site->line};
-			begin(slot, thread->recorder, site->function, site->line, 0);
+			begin(slot, thread->recorder, site->function, site->line, ops_ticks(1));
 			return true;
 		}
 	}
@@ -485,17 +487,34 @@ void ops_python_call(ops_frame *frame, PyObject *callable)
 {
 	struct calls_thread *thread = this_thread;
 
-	if (OPS_UNLIKELY(!thread || thread->session != recorder.session || !thread->count || recorder.max_depth != 0 ||
+	if (OPS_UNLIKELY(!thread || thread->session != recorder.plain_session || !thread->count ||
 			 thread->calls[thread->count - 1].frame != (uintptr_t)frame || !call_known(thread, frame, callable)))
 		call_any(frame, callable);
 }
 
-void ops_python_return(ops_frame *frame)
+static __attribute__((noinline)) void return_any(ops_frame *frame)
 {
 	struct calls_thread *thread = current_thread(frame);
+	const struct call *call = thread ? innermost(thread) : NULL;
 
-	if (OPS_LIKELY(thread && thread->count && thread->calls[thread->count - 1].frame == ((uintptr_t)frame | C_CALL)))
+	if (call && call->frame == ((uintptr_t)frame | C_CALL))
 		pop(thread);
+}
+
+void ops_python_return(ops_frame *frame)
+{
+	struct calls_thread *thread = this_thread;
+
+	if (OPS_LIKELY(thread && thread->session == recorder.plain_session && thread->count)) {
+		const struct call *call = &thread->calls[thread->count - 1];
+
+		if (OPS_LIKELY(call->frame == ((uintptr_t)frame | C_CALL) && call->slot)) {
+			thread->count--;
+			ops_slot_close(call->slot, ops_ticks(1), thread->recorder->number);
+			return;
+		}
+	}
+	return_any(frame);
 }
 
 /* --- garbage collection --------------------------------------------------------------------------------------------- */
@@ -633,6 +652,8 @@ int ops_python_calls_start(struct ops_python_options *options, uint64_t start_ti
 	recorder.min_ticks = ticks_of(options->min_duration_ns);
 	recorder.max_depth = options->max_depth;
 	__atomic_store_n(&recorder.session, ++recorder.last_session, __ATOMIC_RELAXED);
+	if (recorder.collector->tsc && !recorder.min_ticks && !recorder.max_depth)
+		recorder.plain_session = recorder.session;
 	current_thread(ops_frame_current(PyThreadState_Get())); /* what led here is open */
 	if ((options->record_gc && watch_collections() < 0) || ops_python_hooks_install() < 0)
 		goto failed;
@@ -652,6 +673,7 @@ bool ops_python_calls_stop(struct ops_recording *recording)
 	if (recorder.session) {
 		ops_set_call_line(NULL);
 		__atomic_store_n(&recorder.session, 0, __ATOMIC_RELAXED);
+		recorder.plain_session = NO_SESSION;
 		ops_python_hooks_remove();
 		unwatch_collections();
 		pthread_mutex_lock(&recorder.threads_lock);
