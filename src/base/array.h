@@ -23,7 +23,8 @@
 bool ops_array_reserve(void *items_field, size_t *capacity, size_t count, size_t extra, size_t bytes_each);
 
 #define OPS_ARRAY_RESERVE(array, extra)                                                            \
-	ops_array_reserve(&(array)->items, &(array)->capacity, (array)->count, (extra), sizeof(*(array)->items))
+	((extra) <= (array)->capacity - (array)->count ||                                          \
+	 ops_array_reserve(&(array)->items, &(array)->capacity, (array)->count, (extra), sizeof(*(array)->items)))
 #define OPS_ARRAY_PUSH(array)                                                                      \
 	(OPS_ARRAY_RESERVE(array, 1) ? &(array)->items[(array)->count++] : NULL)
 #define OPS_ARRAY_RELEASE(array)                                                                   \
