@@ -321,7 +321,9 @@ uint32_t ops_event_caller(const struct ops_trace *trace, uint32_t row);
 /* Whether a file of Python's is torch's own, or none ("<string>"): what users look for is who called it. */
 bool ops_file_is_torch(struct ops_string file);
 /* The file and line of the innermost Python function around an event, or itself, that is not torch's own: where the user's
- * code called it, or the function's first line where no call's line is known. Empty, and line 0, without such. */
+ * code called it, or the function's first line where no call's line is known. Where there are no Python functions, as in files
+ * of torch before 1.12, what the stack says that the file has of the event, or of the next around it. Empty, and line 0,
+ * without such. */
 struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, uint32_t *ret_line);
 /* Finds an argument that no column has; `*ret_json` is its value as JSON text, borrowed. False when there is none. Linear
  * in the event's arguments; equal ids of `extra` have equal arguments. */

@@ -79,11 +79,30 @@ bool ops_file_is_torch(struct ops_string file)
 	       (file.size && file.bytes[0] == '<');
 }
 
+/* The innermost frame that is not torch's own, of frames with a ';' behind each; its line is the one that was run. */
+static struct ops_string line_in_stack(struct ops_string stack, uint32_t *ret_line)
+{
+	const char *end = stack.bytes + stack.size;
+
+	for (const char *at = stack.bytes, *next; at < end; at = next < end ? next + 1 : end) {
+		struct ops_function_text function;
+
+		next = memchr(at, ';', (size_t)(end - at));
+		next = next ? next : end;
+		if (!ops_function_parse((struct ops_string){at, (size_t)(next - at)}, &function) || !function.file.size ||
+		    ops_file_is_torch(function.file))
+			continue;
+		*ret_line = function.line;
+		return function.file;
+	}
+	return (struct ops_string){"", 0};
+}
+
 struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, uint32_t *ret_line)
 {
 	const struct ops_events *e = &trace->events;
 	struct ops_function_text function;
-	uint32_t line = 0;
+	uint32_t line = 0, stack = OPS_NONE;
 
 	*ret_line = 0;
 	for (; row != OPS_NONE; row = e->parent[row]) {
@@ -94,6 +113,8 @@ struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, ui
 		}
 		if (e->call_line && e->call_line[row])
 			line = e->call_line[row];
+		if (e->call_stack && stack == OPS_NONE)
+			stack = e->call_stack[row];
 	}
-	return (struct ops_string){"", 0};
+	return stack == OPS_NONE ? (struct ops_string){"", 0} : line_in_stack(ops_trace_string(trace, stack), ret_line);
 }

@@ -352,6 +352,52 @@ static void text_for_eyes(void **state)
 	ops_trace_unref(trace);
 }
 
+#define STACK(name, ts, dur, stack) VIEW_ROW("cpu_op", name, 1, 1, ts, dur, "\"Call stack\":\"" stack "\"")
+
+static void assert_line(const struct ops_trace *trace, const char *name, const char *file, uint32_t line)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	uint32_t row = 0, found;
+	struct ops_string text;
+
+	while (row < events->count && strcmp(ops_trace_string(trace, events->name[row]).bytes, name) != 0)
+		row++;
+	assert_true(row < events->count);
+	text = ops_event_line(trace, row, &found);
+	assert_int_equal(text.size, strlen(file));
+	assert_memory_equal(text.bytes, file, text.size);
+	assert_int_equal(found, line);
+}
+
+/* torch 1.8 to 1.11 told an operator's stack as text, and no Python functions: the innermost frame that is not torch's. */
+static void lines_of_stacks_in_texts(void **state)
+{
+	static const char rows[] =
+		STACK("a", 0, 100, "/lib/torch/nn/modules/module.py(1051): _call_impl;model.py(10): forward;train.py(9): main")
+		VIEW_OP("inside a", 10, 20, 1) STACK("b", 200, 10, "train.py(12): main;") STACK("c", 300, 10, "torch/x.py(1): f")
+		STACK("d", 400, 10, "") STACK("e", 500, 10, ";;no frame;a;b.py(7): x")
+		VIEW_ROW("python_function", "mine.py(3): f", 1, 1, 600, 50, "\"Python id\":1")
+		STACK("f", 610, 10, "other.py(4): g") STACK("nn", 620, 10, "torch/x.py(1): f");
+	struct ops_trace *trace = scene_read(rows, "");
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_line(trace, "a", "model.py", 10);
+	assert_line(trace, "inside a", "model.py", 10);
+	assert_line(trace, "b", "train.py", 12);
+	assert_line(trace, "c", "", 0);
+	assert_line(trace, "d", "", 0);
+	assert_line(trace, "e", "b.py", 7);
+	assert_line(trace, "f", "mine.py", 3);
+	assert_line(trace, "nn", "mine.py", 3);
+	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
+	assert_has(text, "model.py:10");
+	assert_has(text, "train.py:12");
+	ops_free_views(text);
+	ops_trace_unref(trace);
+}
+
 static void make_views(void *context)
 {
 	struct ops_error error = {0};
@@ -480,6 +526,7 @@ int main(void)
 		cmocka_unit_test(spec_18_f05_labels_launch),
 		cmocka_unit_test(spec_18_f06_labels_are_no_work),
 		cmocka_unit_test(times_below_a_microsecond),
+		cmocka_unit_test(lines_of_stacks_in_texts),
 		cmocka_unit_test(spec_18_f08_calls_are_no_communication),
 		cmocka_unit_test(spec_18_f18_tensor_cores),
 		cmocka_unit_test(spec_18_f23_python_stacks),
