@@ -81,8 +81,13 @@ enum ops_value_kind {
 	OPS_VALUE_TEXT_LIST, /* uint32_t count, then as many texts */
 	OPS_VALUE_COUNT,     /* int64_t: of a counter, known only once the slot is closed, and then perhaps not */
 	OPS_VALUE_UINT,      /* uint64_t */
+	OPS_VALUE_PAIR,      /* int64_t: of a pair of events on a device, known as a count is; what it is shown as is the time
+	                      * between them, see ops_recording_set_pair_times */
 };
 #define OPS_COUNT_UNKNOWN INT64_MIN
+
+/* The named value of such a pair around an operator or a range, of kind OPS_VALUE_PAIR, and the argument that it becomes. */
+#define OPS_DEVICE_TIME_NAME "Device time (ns)"
 
 /* Offsets in a block and sizes of payloads are less than OPS_BLOCK_BYTES. */
 struct ops_slot {

@@ -104,6 +104,11 @@ struct ops_recorded_function {
 /* Tells a recording the next function that slots of kind OPS_SLOT_PYTHON name: 1, 2, … False when memory is out. */
 bool ops_recording_add_function(struct ops_recording *recording, const struct ops_recorded_function *function);
 
+/* Says how long it was, in ns, between the events of each pair that named values speak of (OPS_VALUE_PAIR); OPS_COUNT_UNKNOWN where
+ * it is not known. Copied; at most once for a recording. OPS_NO_MEMORY, and then none of them is known. */
+enum ops_code ops_recording_set_pair_times(struct ops_recording *recording, const int64_t *times_ns, size_t count,
+                                           struct ops_error *error);
+
 /* Frees a recording that was not handed to ops_trace_from_recording. NULL is allowed. */
 void ops_recording_free(struct ops_recording *recording);
 

@@ -59,14 +59,15 @@ static uint32_t find_collective(const struct recording_reader *reader)
 	return at ? ops_builder_string(reader->builder, at, text->size - (size_t)(at - text->bytes)) : OPS_NONE;
 }
 
-/* Named values, of which those of counters are known once the slot is closed. */
+/* Named values, of which those of counters and pairs are known once the slot is closed. */
 static bool take_values(struct recording_reader *reader, struct recording_lane *lane, struct ops_payload *payload,
                         struct ops_new_event *event)
 {
+	const struct ops_pair_times pairs = {reader->recording->pair_times_ns, reader->recording->pair_count};
 	struct ops_buffer *text = &reader->text;
 
 	text->size = 0;
-	if (!ops_payload_values(payload, !lane->unfinished, text) || text->failed)
+	if (!ops_payload_values(payload, !lane->unfinished, pairs, text) || text->failed)
 		return false;
 	if (!text->size)
 		return true;

@@ -96,14 +96,22 @@ static bool put_double(struct ops_payload *payload, struct ops_buffer *out)
 	return true;
 }
 
-/* Puts nothing for one that is not known. */
-static bool put_count(struct ops_payload *payload, bool known, struct ops_buffer *out, size_t before)
+static int64_t pair_time(struct ops_pair_times pairs, int64_t pair)
+{
+	return pair >= 0 && (uint64_t)pair < pairs.count ? pairs.ns[pair] : OPS_COUNT_UNKNOWN;
+}
+
+/* A count, or the time between a pair of events. Puts nothing for one that is not known. */
+static bool put_late(struct ops_payload *payload, bool closed, const struct ops_pair_times *pairs, struct ops_buffer *out,
+		     size_t before)
 {
 	int64_t value;
 
 	if (!ops_payload_take(payload, &value, sizeof(value)))
 		return false;
-	if (known && value != OPS_COUNT_UNKNOWN)
+	if (pairs)
+		value = pair_time(*pairs, value);
+	if (closed && value != OPS_COUNT_UNKNOWN)
 		ops_buffer_append_int(out, value);
 	else
 		out->size = before;
@@ -135,9 +143,10 @@ static bool put_value(struct ops_payload *payload, uint32_t kind, struct ops_buf
 	}
 }
 
-bool ops_payload_values(struct ops_payload *payload, bool with_counts, struct ops_buffer *out)
+bool ops_payload_values(struct ops_payload *payload, bool closed, struct ops_pair_times pairs, struct ops_buffer *out)
 {
 	uint32_t count, kind;
+	bool ok;
 
 	if (!ops_payload_take(payload, &count, sizeof(count)))
 		return false;
@@ -151,7 +160,11 @@ bool ops_payload_values(struct ops_payload *payload, bool with_counts, struct op
 			ops_buffer_append_text(out, ",");
 		ops_json_string(out, name.bytes, name.size);
 		ops_buffer_append_text(out, ":");
-		if (kind == OPS_VALUE_COUNT ? !put_count(payload, with_counts, out, before) : !put_value(payload, kind, out))
+		if (kind == OPS_VALUE_COUNT || kind == OPS_VALUE_PAIR)
+			ok = put_late(payload, closed, kind == OPS_VALUE_PAIR ? &pairs : NULL, out, before);
+		else
+			ok = put_value(payload, kind, out);
+		if (!ok)
 			return false;
 	}
 	return true;

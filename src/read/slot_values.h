@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <opstrobe/trace.h>
 
@@ -24,8 +25,14 @@ bool ops_payload_take(struct ops_payload *payload, void *out, size_t size);
 /* Takes a text (length, bytes, padding) off the payload; false when it is cut short. */
 bool ops_payload_text(struct ops_payload *payload, struct ops_string *ret_text);
 
+/* Times by pair of events, see ops_recording_set_pair_times. */
+struct ops_pair_times {
+	const int64_t *ns;
+	size_t count;
+};
+
 /* Takes the named values off the payload and appends them to `out` as members of a JSON object, without the braces; those
- * of counters only if `with_counts`. False when they are cut short or make no sense. */
-bool ops_payload_values(struct ops_payload *payload, bool with_counts, struct ops_buffer *out);
+ * of counters and of pairs only if `closed`, as the slot is. False when they are cut short or make no sense. */
+bool ops_payload_values(struct ops_payload *payload, bool closed, struct ops_pair_times pairs, struct ops_buffer *out);
 
 #endif

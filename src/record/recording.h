@@ -71,6 +71,8 @@ struct ops_recording {
 	struct ops_arena module_arena;
 	struct ops_intern texts;
 	OPS_ARRAY(struct ops_function_names) functions;
+	int64_t *pair_times_ns; /* see ops_recording_set_pair_times; owned */
+	size_t pair_count;
 	struct ops_activities *activities; /* of devices (activities.h), owned; NULL when no collector ran */
 };
 

@@ -86,6 +86,7 @@ void ops_recording_free(struct ops_recording *recording)
 	ops_arena_release(&recording->module_arena);
 	ops_intern_release(&recording->texts);
 	OPS_ARRAY_RELEASE(&recording->functions);
+	ops_free(recording->pair_times_ns);
 	ops_activities_free(recording->activities);
 	ops_free(recording);
 	pthread_mutex_lock(&ops_recorder.lock);

@@ -385,6 +385,42 @@ static void test_numbers(void **state)
 	ops_trace_unref(trace);
 }
 
+/* The time of a pair is looked up by its number; there is none for a number that is not, or an operator that goes on. */
+static void test_pairs(void **state)
+{
+	static const uint32_t pair_one[] = {1, 1, 'n', OPS_VALUE_PAIR, 1, 0}, pair_two[] = {1, 1, 'n', OPS_VALUE_PAIR, 2, 0},
+	                      pair_three[] = {1, 1, 'n', OPS_VALUE_PAIR, 3, 0},
+	                      unknown[] = {2, 1, 'n', OPS_VALUE_PAIR, 0, 1u << 31, 1, 'm', OPS_VALUE_INT, 7, 0};
+	static const int64_t times_ns[] = {5, INT64_MAX, OPS_COUNT_UNKNOWN};
+	const struct ops_collector *collector = ops_collector_get();
+	struct ops_session *session = start();
+	struct ops_recording *recording;
+	const struct ops_events *e;
+	struct ops_trace *trace;
+	struct ops_error error;
+
+	(void)state;
+	record_scripted(OPS_SLOT_HAS_VALUES, pair_one, sizeof(pair_one), 0, 0);
+	record_scripted(OPS_SLOT_HAS_VALUES, pair_two, sizeof(pair_two), 0, 0);
+	record_scripted(OPS_SLOT_HAS_VALUES, pair_three, sizeof(pair_three), 0, 0);
+	record_scripted(OPS_SLOT_HAS_VALUES, unknown, sizeof(unknown), 0, 0);
+	record_scripted(OPS_SLOT_HAS_VALUES, pair_one, sizeof(pair_one), 0, 0);
+	ops_collector_get()->thread()->block->slots[collector->thread()->reserved_slots - 1].end_ticks = 0;
+	recording = stop(session);
+	assert_int_equal(ops_recording_set_pair_times(recording, times_ns, 3, &error), OPS_OK);
+	assert_int_equal(ops_trace_from_recording(recording, &trace, &error), OPS_OK);
+	assert_int_equal(ops_trace_check(trace, &error), OPS_OK);
+	e = ops_trace_events(trace);
+	assert_int_equal(e->count, 5);
+	assert_string_equal(ops_trace_string(trace, e->extra[0]).bytes, "\"n\":9223372036854775807");
+	assert_int_equal(e->extra[1], OPS_NONE);
+	assert_int_equal(e->extra[2], OPS_NONE);
+	assert_string_equal(ops_trace_string(trace, e->extra[3]).bytes, "\"m\":7");
+	assert_int_equal(e->flags[4], OPS_EVENT_UNFINISHED);
+	assert_int_equal(e->extra[4], OPS_NONE);
+	ops_trace_unref(trace);
+}
+
 /* --- out of memory -------------------------------------------------------------------------------------------------- */
 
 static struct ops_recording *small_recording(void)
@@ -437,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_thread_name),
 		cmocka_unit_test(test_script),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_out_of_memory),
 	};
 
