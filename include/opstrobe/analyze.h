@@ -113,10 +113,13 @@ struct ops_event_costs {
 	int64_t *device_memory; /* NULL likewise */
 	int64_t *self_cpu_memory;
 	int64_t *self_device_memory;
-	uint32_t *launcher;        /* of work on a device: the row of the operator that launched it, or OPS_NONE; NULL, as
-	                            * the two below, when nothing ran on a device */
-	int64_t *device_time;      /* ns; of an event on the host: of what was launched in it, children included */
+	uint32_t *launcher;        /* of work on a device: the row of the operator that launched it, or OPS_NONE; NULL when
+	                            * nothing ran on a stream */
+	int64_t *device_time;      /* ns; of an event on the host: of what was launched in it, children included. NULL, as
+	                            * the one below, without launcher and legacy */
 	int64_t *self_device_time; /* of what it launched itself */
+	uint8_t *legacy;           /* 1: its device_time is what events around it measured (torch's is_legacy); NULL when
+	                            * there is no such row */
 	bool with_flops;
 };
 enum ops_code ops_event_costs_init(struct ops_event_costs *costs, const struct ops_trace *trace, bool with_flops,
@@ -124,8 +127,12 @@ enum ops_code ops_event_costs_init(struct ops_event_costs *costs, const struct o
 /* Whether a row stands on a stream: work of a device, an annotation over it, or waiting. It has no time on the CPU, and in
  * lists and tables neither parent nor children. */
 bool ops_event_on_device(const struct ops_trace *trace, uint32_t row);
-/* What torch calls the device that rows of the trace ran on, for `use_device`: "cuda"; NULL when none did. Static. */
-const char *ops_trace_device(const struct ops_trace *trace);
+#define OPS_DEVICE_NAME_BYTES 64
+/* The metadata of a trace that has such times: which device it is, as a string; and how they were taken, for its readers. */
+#define OPS_DEVICE_TIMES_KEY "device_times_of"
+/* What torch calls the device that rows of the trace ran on, or were timed on by events around operators, for `use_device`:
+ * "cuda"; NULL when none was. `device` has OPS_DEVICE_NAME_BYTES, for what is not static. */
+const char *ops_trace_device(const struct ops_trace *trace, char *device);
 void ops_event_costs_release(struct ops_event_costs *costs); /* zeroed or released costs are allowed */
 
 /* The row of one function event (count 1). */

@@ -385,7 +385,8 @@ static PyObject *get_number(PyObject *object, void *closure)
 
 static PyObject *get_device(PyObject *object, void *closure)
 {
-	const char *device = ops_trace_device(((struct trace_object *)object)->trace);
+	char name[OPS_DEVICE_NAME_BYTES];
+	const char *device = ops_trace_device(((struct trace_object *)object)->trace, name);
 
 	(void)closure;
 	if (!device)

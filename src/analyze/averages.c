@@ -52,7 +52,8 @@ static bool is_annotation(uint8_t kind)
 /* --- one function event ------------------------------------------------------------------------------------------- */
 
 /* What a group takes from its first event. */
-static void describe(const struct ops_trace *trace, uint32_t ref, struct ops_average *row)
+static void describe(const struct ops_trace *trace, const struct ops_event_costs *costs, uint32_t ref,
+		     struct ops_average *row)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	size_t memory_count;
@@ -75,6 +76,7 @@ static void describe(const struct ops_trace *trace, uint32_t ref, struct ops_ave
 	row->scope = events->scope[ref];
 	row->is_async = (events->flags[ref] & OPS_EVENT_ASYNC) != 0;
 	row->is_user_annotation = is_annotation(events->kind[ref]);
+	row->is_legacy = costs->legacy && costs->legacy[ref];
 	row->device_type = ops_event_on_device(trace, ref) ? OPS_DEVICE_CUDA : OPS_DEVICE_CPU;
 }
 
@@ -151,7 +153,7 @@ void ops_average_of_event(const struct ops_trace *trace, const struct ops_event_
 {
 	const struct adder adder = adder_of(trace, costs);
 
-	describe(trace, ref, ret_row);
+	describe(trace, costs, ref, ret_row);
 	ret_row->stack_frames = OPS_ALL_FRAMES;
 	if (!(ref & OPS_MEMORY_REF)) {
 		ret_row->inputs = adder.events->inputs[ref];
@@ -177,11 +179,12 @@ void ops_total_average(const struct ops_trace *trace, const struct ops_event_cos
 
 /* --- groups ------------------------------------------------------------------------------------------------------- */
 
-/* Names are numbered in order of first occurrence. Each has four slots in the table of numbers: for operators and user
- * annotations, on the host and on a device; memory records have two of the last four. */
-#define SLOTS_A_NAME 4
+/* Names are numbered in order of first occurrence. Each has slots in the table of numbers: for operators and user
+ * annotations, on the host and on a device, timed by events around them or not; memory records have two of the last. */
+#define SLOTS_A_NAME 8
 #define SLOT_ANNOTATION 1
 #define SLOT_DEVICE 2
+#define SLOT_LEGACY 4
 
 struct group_slot {
 	uint32_t name_number;
@@ -288,7 +291,8 @@ static uint32_t name_number(struct grouping *g, uint32_t ref)
 	else
 		slot = (size_t)adder->events->name[ref] * SLOTS_A_NAME +
 		       (is_annotation(adder->events->kind[ref]) ? SLOT_ANNOTATION : 0) +
-		       (on_device(adder, ref) ? SLOT_DEVICE : 0);
+		       (on_device(adder, ref) ? SLOT_DEVICE : 0) +
+		       (adder->costs->legacy && adder->costs->legacy[ref] ? SLOT_LEGACY : 0);
 	return g->number_of_slot[slot] != OPS_NONE ? g->number_of_slot[slot] : number_new_slot(g, slot);
 }
 
@@ -375,7 +379,7 @@ static struct ops_average *row_of(struct grouping *g, uint32_t ref)
 		return &g->rows.items[group];
 	row = group != OPS_NONE ? OPS_ARRAY_PUSH(&g->rows) : NULL;
 	if (row) {
-		describe(g->adder.trace, ref, row);
+		describe(g->adder.trace, g->adder.costs, ref, row);
 		row->overload = shown_overload(g, ref);
 		row->inputs = shown_inputs(g, ref);
 		row->stack_frames = g->options.by_stack_frames;

@@ -178,5 +178,6 @@ void ops_event_costs_release(struct ops_event_costs *costs)
 	ops_free(costs->launcher);
 	ops_free(costs->device_time);
 	ops_free(costs->self_device_time);
+	ops_free(costs->legacy);
 	*costs = (struct ops_event_costs){0};
 }

@@ -33,12 +33,12 @@ static bool has_streams(const struct ops_trace *trace)
 	return false;
 }
 
-const char *ops_trace_device(const struct ops_trace *trace)
+const char *ops_trace_device(const struct ops_trace *trace, char *device)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 
 	if (!has_streams(trace))
-		return NULL;
+		return ops_pair_device(trace, device);
 	for (uint32_t row = 0; row < events->count; row++)
 		if (ops_event_on_device(trace, row))
 			return "cuda";
@@ -192,8 +192,10 @@ bool ops_device_times(struct ops_event_costs *costs, const struct ops_trace *tra
 	bool ok;
 
 	a.tracks = ops_trace_tracks(trace, &track_count);
-	if (count == 0 || !has_streams(trace))
+	if (count == 0)
 		return true;
+	if (!has_streams(trace))
+		return ops_pair_times(costs, trace);
 	costs->launcher = ops_realloc_array(NULL, count, sizeof(*costs->launcher));
 	costs->device_time = ops_alloc_zeroed(count, sizeof(*costs->device_time));
 	costs->self_device_time = ops_alloc_zeroed(count, sizeof(*costs->self_device_time));

@@ -13,8 +13,6 @@
 #include "analyze/format.h"
 #include "base/buffer.h"
 
-#define OPS_TABLE_DEVICE_ROOM 64
-
 /* What a cell shows. The order is that of the columns. */
 enum ops_table_column {
 	OPS_COLUMN_NAME,
@@ -44,7 +42,7 @@ struct ops_table {
 	const struct ops_rows *rows;
 	const struct ops_table_options *options;
 	enum ops_time_unit unit;
-	char device[OPS_TABLE_DEVICE_ROOM]; /* in capitals */
+	char device[OPS_DEVICE_NAME_BYTES]; /* in capitals */
 
 	/* What the first pass finds. */
 	size_t name_length_max;

@@ -49,6 +49,7 @@ static enum ops_code print_text(const struct ops_trace *trace, const struct requ
 	struct ops_error error;
 	size_t size = 0, records;
 	char *text = NULL;
+	char device[OPS_DEVICE_NAME_BYTES];
 	enum ops_code code = ops_key_averages(trace, request->with_flops, &how, &averages, &list.count, &error);
 
 	list.rows = averages;
@@ -58,7 +59,7 @@ static enum ops_code print_text(const struct ops_trace *trace, const struct requ
 	options.row_limit = (int64_t)request->row_limit;
 	options.profile_memory = records > 0;
 	options.with_flops = request->with_flops;
-	options.use_device = ops_trace_device(trace);
+	options.use_device = ops_trace_device(trace, device);
 	options.columns = cli_table_columns();
 	if (!code)
 		code = ops_table_text(trace, &rows, &options, &text, &size, &error);

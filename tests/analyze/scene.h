@@ -86,6 +86,15 @@ static inline struct ops_trace *scene_close(struct ops_builder *b)
 	return trace;
 }
 
+static inline struct ops_event_costs scene_costs(const struct ops_trace *trace)
+{
+	struct ops_event_costs costs;
+	struct ops_error error;
+
+	assert_int_equal(ops_event_costs_init(&costs, trace, false, &error), OPS_OK);
+	return costs;
+}
+
 /* The row of that name, of which there must be one. */
 static inline uint32_t scene_row(const struct ops_trace *trace, const char *name)
 {

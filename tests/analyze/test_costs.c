@@ -14,14 +14,6 @@
 
 enum { CPU = 0, CUDA = 1, MKLDNN = 2, OPENGL = 3, IDEEP = 5, HIP = 6, XPU = 12, PRIVATE_USE_1 = 20 };
 
-static struct ops_event_costs costs_of(const struct ops_trace *trace)
-{
-	struct ops_event_costs costs;
-
-	assert_int_equal(ops_event_costs_init(&costs, trace, false, NULL), OPS_OK);
-	return costs;
-}
-
 static void none_without_records(void **state)
 {
 	struct ops_builder *b = scene_open();
@@ -60,7 +52,7 @@ static void by_thread_and_closed_interval(void **state)
 	scene_memory(b, 0, 101, 1000000, CPU);
 	scene_out_of_memory(b, 0, 50, 1 << 30);
 	trace = scene_close(b);
-	costs = costs_of(trace);
+	costs = scene_costs(trace);
 	outer = scene_row(trace, "outer");
 	inner = scene_row(trace, "inner");
 	other = scene_row(trace, "other");
@@ -89,7 +81,7 @@ static void by_device(void **state)
 	for (size_t i = 0; i < sizeof(devices); i++, bytes *= 10)
 		scene_memory(b, 0, 50, bytes, devices[i]);
 	trace = scene_close(b);
-	costs = costs_of(trace);
+	costs = scene_costs(trace);
 	assert_int_equal(costs.cpu_memory[0], 10101);
 	assert_int_equal(costs.device_memory[0], 11100010);
 	assert_int_equal(costs.self_cpu_memory[0], 0);
@@ -113,7 +105,7 @@ static void asynchronous_events_have_none_of_their_own(void **state)
 	scene_memory(b, 0, 50, 8, CPU);
 	scene_memory(b, 1, 50, 16, CPU);
 	trace = scene_close(b);
-	costs = costs_of(trace);
+	costs = scene_costs(trace);
 	assert_int_equal(costs.cpu_memory[0], 8);
 	assert_int_equal(costs.self_cpu_memory[0], 0);
 	ops_event_costs_release(&costs);
@@ -134,7 +126,7 @@ static void children_of_folded_rows_count_for_the_row_that_stays(void **state)
 	scene_memory(b, 0, 15, 10, CPU);
 	scene_memory(b, 0, 50, 100, CPU);
 	trace = scene_close(b);
-	costs = costs_of(trace);
+	costs = scene_costs(trace);
 	assert_int_equal(costs.cpu_memory[0], 111);
 	assert_int_equal(costs.self_cpu_memory[0], 11);
 	assert_int_equal(costs.self_cpu_memory[scene_row(trace, "inner")], 100);
@@ -156,7 +148,7 @@ static void sums_stop_at_the_ends(void **state)
 		scene_memory(b, 1, 50, INT64_MIN, CUDA);
 	}
 	trace = scene_close(b);
-	costs = costs_of(trace);
+	costs = scene_costs(trace);
 	assert_int_equal(costs.cpu_memory[scene_row(trace, "a")], INT64_MAX);
 	assert_int_equal(costs.device_memory[scene_row(trace, "b")], INT64_MIN);
 	ops_event_costs_release(&costs);

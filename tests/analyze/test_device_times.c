@@ -56,29 +56,21 @@ static void draw(struct ops_builder *b, uint32_t call, uint32_t work)
 	ops_builder_link(b, &(struct ops_link){call, work, OPS_LINK_LAUNCH, OPS_NONE});
 }
 
-static struct ops_event_costs costs_of(const struct ops_trace *trace)
-{
-	struct ops_event_costs costs;
-	struct ops_error error;
-
-	assert_int_equal(ops_event_costs_init(&costs, trace, false, &error), OPS_OK);
-	return costs;
-}
-
 static void nothing_on_a_device(void **state)
 {
 	struct ops_builder *b = scene_open();
 	struct ops_event_costs costs;
+	char device[OPS_DEVICE_NAME_BYTES];
 	struct ops_trace *trace;
 
 	(void)state;
 	scene_op(b, 0, "op", 0, 100);
 	trace = scene_close(b);
-	costs = costs_of(trace);
+	costs = scene_costs(trace);
 	assert_null(costs.launcher);
 	assert_null(costs.device_time);
 	assert_null(costs.self_device_time);
-	assert_null(ops_trace_device(trace));
+	assert_null(ops_trace_device(trace, device));
 	ops_event_costs_release(&costs);
 	ops_trace_unref(trace);
 }
@@ -101,11 +93,12 @@ static struct ops_trace *nested_launches(void)
 static void operators_have_the_time_of_what_they_launched(void **state)
 {
 	struct ops_trace *trace = nested_launches();
-	struct ops_event_costs costs = costs_of(trace);
+	struct ops_event_costs costs = scene_costs(trace);
 	uint32_t outer = scene_row(trace, "outer"), inner = scene_row(trace, "inner");
+	char device[OPS_DEVICE_NAME_BYTES];
 
 	(void)state;
-	assert_string_equal(ops_trace_device(trace), "cuda");
+	assert_string_equal(ops_trace_device(trace, device), "cuda");
 	assert_int_equal(costs.launcher[scene_row(trace, "first")], outer);
 	assert_int_equal(costs.launcher[scene_row(trace, "second")], inner);
 	assert_int_equal(costs.launcher[scene_row(trace, "third")], OPS_NONE);
@@ -128,7 +121,7 @@ static void rows_of_a_device_are_apart_and_have_no_time_on_the_cpu(void **state)
 	struct ops_trace *trace = nested_launches();
 	struct ops_averages_options options = {0};
 	struct ops_average *rows, total;
-	struct ops_event_costs costs = costs_of(trace);
+	struct ops_event_costs costs = scene_costs(trace);
 	uint32_t *refs;
 	size_t count, ref_count, ranges = 0;
 
@@ -172,7 +165,7 @@ static void without_arrows_correlations_tell_and_without_calls_ids(void **state)
 	add_work(b, "fourth", OPS_EVENT_KERNEL, 107, 115, -1, 3); /* of no operator that there is */
 	add_work(b, "waiting", OPS_EVENT_SYNC, 115, 131, -1, 2);
 	trace = scene_close(b);
-	costs = costs_of(trace);
+	costs = scene_costs(trace);
 	assert_int_equal(costs.launcher[scene_row(trace, "first")], scene_row(trace, "by call"));
 	assert_int_equal(costs.launcher[scene_row(trace, "second")], scene_row(trace, "by id"));
 	assert_int_equal(costs.launcher[scene_row(trace, "third")], OPS_NONE);
@@ -197,7 +190,7 @@ static void asynchronous_operators_launch_nothing(void **state)
 	ops_builder_event(b, &event);
 	draw(b, add_call(b, 50, 4), add_work(b, "kernel", OPS_EVENT_KERNEL, 200, 300, 4, 1));
 	trace = scene_close(b);
-	costs = costs_of(trace);
+	costs = scene_costs(trace);
 	assert_int_equal(costs.device_time[scene_row(trace, "later")], 0);
 	assert_int_equal(costs.launcher[scene_row(trace, "kernel")], OPS_NONE);
 	ops_event_costs_release(&costs);

@@ -115,11 +115,12 @@ static inline void put_table(struct ops_buffer *text, const struct ops_trace *tr
 	struct ops_rows rows;
 	struct ops_average *averages;
 	struct ops_error error;
+	char device[OPS_DEVICE_NAME_BYTES];
 	char *table;
 	size_t size;
 
 	options.sort_by = "self_device_time_total";
-	options.use_device = ops_trace_device(trace);
+	options.use_device = ops_trace_device(trace, device);
 	if (ops_key_averages(trace, false, &(struct ops_averages_options){0}, &averages, &list.count, &error))
 		fail_msg("%s", error.text);
 	list.rows = averages;
