@@ -65,6 +65,26 @@ static PyObject *make_kernel(PyObject *type, const struct function_event_object 
 	return kernel;
 }
 
+static bool is_timed(const struct function_event_object *self)
+{
+	const struct ops_event_costs *costs = &self->trace->costs;
+
+	return costs->legacy && costs->legacy[self->ref] && costs->device_time[self->ref] > 0;
+}
+
+/* The one kernel that torch makes of the time that events around an operator measured. */
+static PyObject *make_legacy_kernel(PyObject *type, const struct function_event_object *self)
+{
+	double us = (double)self->trace->costs.device_time[self->ref] / 1000.0;
+	PyObject *name = ops_ext_attribute((PyObject *)self, "name");
+	PyObject *index = name ? ops_ext_attribute((PyObject *)self, "device_index") : NULL;
+	PyObject *kernel = index ? PyObject_CallFunction(type, "OOd", name, index, us) : NULL;
+
+	Py_XDECREF(index);
+	Py_XDECREF(name);
+	return kernel;
+}
+
 PyObject *ops_ext_event_kernels(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
@@ -77,7 +97,16 @@ PyObject *ops_ext_event_kernels(PyObject *object, void *closure)
 		return NULL;
 	start = self->trace->work_start;
 	list = PyList_New(0);
-	if (!start || (self->ref & OPS_MEMORY_REF))
+	if (self->ref & OPS_MEMORY_REF)
+		return list;
+	if (list && is_timed(self)) {
+		PyObject *kernel = make_legacy_kernel(state->kernel, self);
+
+		if (!kernel || PyList_Append(list, kernel) < 0)
+			Py_CLEAR(list);
+		Py_XDECREF(kernel);
+	}
+	if (!start)
 		return list;
 	for (uint32_t i = start[self->ref]; list && i < start[self->ref + 1]; i++) {
 		PyObject *kernel = make_kernel(state->kernel, self, self->trace->work_rows[i]);

@@ -4,6 +4,8 @@
  */
 #include "devices.h"
 
+#include "bridge.h"
+
 int ops_ext_to_device_kinds(PyObject *names, void *ret_kinds)
 {
 	static const char *const kinds[] = {
@@ -24,6 +26,35 @@ int ops_ext_to_device_kinds(PyObject *names, void *ret_kinds)
 		*set |= found ? OPS_ACTIVITY_BIT(i) : 0;
 	}
 	return 1;
+}
+
+int ops_ext_to_device_events(PyObject *name, void *ret_events)
+{
+	enum ops_device_events *events = ret_events;
+	bool known;
+
+	*events = OPS_DEVICE_EVENTS_NONE;
+	if (name == Py_None)
+		return 1;
+	known = PyUnicode_Check(name);
+	if (known && PyUnicode_CompareWithASCIIString(name, "cuda") == 0)
+		*events = OPS_DEVICE_EVENTS_CUDA;
+	else if (known && PyUnicode_CompareWithASCIIString(name, "privateuse1") == 0)
+		*events = OPS_DEVICE_EVENTS_PRIVATEUSE1;
+	else
+		PyErr_Format(PyExc_ValueError, "there are no events of %R", name);
+	return *events != OPS_DEVICE_EVENTS_NONE;
+}
+
+static PyObject *module_device_events(PyObject *module, PyObject *name)
+{
+	const struct ops_torch_bridge *bridge = ops_ext_bridge();
+	enum ops_device_events events;
+
+	(void)module;
+	if (!ops_ext_to_device_events(name, &events))
+		return NULL;
+	return PyBool_FromLong(bridge && bridge->device_events_available(events));
 }
 
 /* (devices, why they cannot be recorded or None) */
@@ -52,6 +83,9 @@ static PyMethodDef module_methods[] = {
 	{"cuda", module_cuda, METH_NOARGS,
 	 "cuda() -> (devices, problem)\n\nHow many CUDA devices there are, and why they cannot be recorded, or None."},
 	{"cupti", module_cupti, METH_NOARGS, "cupti() -> str\n\nWhich libcupti is used, or why none is."},
+	{"device_events", module_device_events, METH_O,
+	 "device_events(name) -> bool\n\nWhether torch can time operators by events of \"cuda\" or \"privateuse1\"; False as long as no "
+	 "bridge is loaded."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -13,4 +13,7 @@
  * is not recorded by a collector are passed over. */
 int ops_ext_to_device_kinds(PyObject *names, void *ret_kinds);
 
+/* Another: "cuda", "privateuse1" or None as an enum ops_device_events. */
+int ops_ext_to_device_events(PyObject *name, void *ret_events);
+
 #endif

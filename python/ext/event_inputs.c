@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include <opstrobe/collector.h>
 #include <opstrobe/counters.h>
 
 struct cursor {
@@ -173,7 +174,7 @@ PyObject *ops_ext_inputs(struct trace_object *trace, uint32_t inputs, enum input
 static bool is_other(const char *name)
 {
 	static const char *const others[] = {
-		"Record function id", "Call stack", "Module Hierarchy", "CallFrom", "Python thread", "Profiler Event Index",
+		"Record function id", OPS_DEVICE_TIME_NAME, "Call stack", "Module Hierarchy", "CallFrom", "Python thread", "Profiler Event Index",
 		"Collective name", "dtype", "In msg nelems", "Out msg nelems", "In split size", "Out split size",
 		"Global rank start", "Global rank stride", "Group size", "Process Group Name", "Process Group Description",
 		"Process Group Ranks", "Rank", "Src Rank", "Dst Rank", "Seq", "Comms Id", "Input Tensors start",

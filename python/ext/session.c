@@ -4,6 +4,8 @@
  */
 #include "ext.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,6 +28,8 @@ struct session_object {
 	PyObject *refused;           /* list of those that the system does not let us count, and why; NULL none */
 	uint32_t device_kinds;       /* set of enum ops_activity_kind: what devices do that is wanted */
 	struct ops_device_session *devices; /* NULL unless a collector runs */
+	enum ops_device_events events_of; /* whose events to put around operators where no collector runs */
+	bool times_operators;        /* they are */
 	PyObject *device_problem;    /* str: why devices are not recorded, or not whole; NULL none */
 	PyObject *metrics;           /* tuple of names of counters of a device to sample, NULL none */
 	uint64_t metrics_interval_ns;
@@ -79,22 +83,24 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 				   "stack",         "gc",             "path_prefixes",   "include",
 				   "exclude",       "hide",           "max_depth",       "min_duration_ns",
 				   "performance_events", "script_modules", "devices",       "metrics",
-				   "metrics_interval_ns", "metrics_device", NULL};
+				   "metrics_interval_ns", "metrics_device", "device_events", NULL};
 	struct session_object *self = (struct session_object *)object;
 	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0, hierarchy = 0;
 	struct ops_record_options record = {0};
 	struct ops_python_options python = {0};
 	PyObject *events = NULL, *metrics = NULL;
+	enum ops_device_events device_events = OPS_DEVICE_EVENTS_NONE;
 	uint64_t metrics_interval_ns = 0;
 	uint32_t devices = 0, metrics_device = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!pO&O!O&I:Session", keywords, &shapes, &memory,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!pO&O!O&IO&:Session", keywords, &shapes, &memory,
 					 &all, &overloads, &modules, &ids, to_bytes, &record.max_bytes, to_bytes,
 					 &record.prefault_bytes, &stack, &gc, to_texts, &python.filter.path_prefixes,
 					 to_texts, &python.filter.include, to_texts, &python.filter.exclude,
 					 to_texts, &python.filter.hide, &python.max_depth, to_bytes, &python.min_duration_ns,
 					 &PyTuple_Type, &events, &hierarchy, ops_ext_to_device_kinds, &devices,
-					 &PyTuple_Type, &metrics, to_bytes, &metrics_interval_ns, &metrics_device)) {
+					 &PyTuple_Type, &metrics, to_bytes, &metrics_interval_ns, &metrics_device,
+					 ops_ext_to_device_events, &device_events)) {
 		filter_clear(&python.filter);
 		return -1;
 	}
@@ -111,6 +117,7 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	self->record = record;
 	self->modules = modules;
 	self->device_kinds = devices;
+	self->events_of = device_events;
 	self->torch = (struct ops_torch_options){
 		.record_shapes = shapes,
 		.profile_memory = memory,
@@ -128,9 +135,9 @@ static bool is_running(const struct session_object *self)
 	return self->session && self->pid == getpid();
 }
 
-static PyObject *text_of(const struct ops_error *error)
+static PyObject *text_of(const char *text)
 {
-	return PyUnicode_DecodeUTF8(error->text, (Py_ssize_t)strlen(error->text), "replace");
+	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
 /* Puts what a device's collector has into the recording; its failure is noted. */
@@ -147,7 +154,7 @@ static void stop_devices(struct session_object *self, struct ops_recording *reco
 	code = ops_device_stop(devices, recording, &error);
 	Py_END_ALLOW_THREADS
 	if (code)
-		Py_XSETREF(self->device_problem, text_of(&error));
+		Py_XSETREF(self->device_problem, text_of(error.text));
 }
 
 /* Borrows the texts of the tuple. */
@@ -193,10 +200,32 @@ static int start_devices(struct session_object *self)
 	if (code == OPS_INVALID)
 		return ops_ext_raise(&error), -1;
 	if (code)
-		self->device_problem = text_of(&error);
+		self->device_problem = text_of(error.text);
 	else if (sampling.problem.code)
-		self->metrics_problem = text_of(&sampling.problem);
+		self->metrics_problem = text_of(sampling.problem.text);
 	return 0;
+}
+
+/* Hands the recording what events around operators measured; what failed is noted. */
+static void take_device_times(struct session_object *self, struct ops_recording *recording)
+{
+	struct ops_bridge_times times;
+	char text[sizeof(times.problem) + 100];
+
+	if (!self->times_operators)
+		return;
+	Py_CLEAR(self->device_problem); /* why there is no collector, which is known since the start */
+	Py_BEGIN_ALLOW_THREADS
+	ops_ext_bridge()->take_device_times(&times);
+	if (!times.ns || (recording && ops_recording_set_pair_times(recording, times.ns, times.count, NULL)))
+		snprintf(times.problem, sizeof(times.problem), "out of memory");
+	free(times.ns);
+	Py_END_ALLOW_THREADS
+	if (times.failures == 0 && !times.problem[0])
+		return;
+	snprintf(text, sizeof(text), "%llu calls of the device's events failed, the first with: %s",
+		 (unsigned long long)times.failures, times.problem);
+	Py_XSETREF(self->device_problem, text_of(text));
 }
 
 /* Ends the session, which is running; NULL with `error` filled when another thread was faster. */
@@ -214,6 +243,7 @@ static struct ops_recording *end_session(struct session_object *self, struct ops
 	self->torch.counters = NULL;
 	ops_session_stop(session, &recording, error);
 	stop_devices(self, recording);
+	take_device_times(self, recording);
 	if (!ops_python_calls_stop(recording)) {
 		ops_recording_free(recording);
 		recording = NULL;
@@ -291,17 +321,20 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 	self->session = session;
 	self->pid = getpid();
 	records_shapes = self->torch.record_shapes;
-	if (open_counters(self) < 0 || ops_ext_modules_begin(self->modules, self->torch.profile_memory) < 0) {
+	if (open_counters(self) < 0 || ops_ext_modules_begin(self->modules, self->torch.profile_memory) < 0 ||
+	    start_devices(self) < 0) {
 		ops_recording_free(end_session(self, &error));
 		return NULL;
 	}
+	self->times_operators = bridge && !self->devices && bridge->device_events_available(self->events_of);
+	self->torch.device_events = self->times_operators ? self->events_of : OPS_DEVICE_EVENTS_NONE;
 	refusal = bridge ? bridge->attach(ops_collector_get(), &self->torch) : NULL;
 	if (refusal) {
 		ops_recording_free(end_session(self, &error));
 		return PyErr_Format(PyExc_RuntimeError, "cannot start a session: %s", refusal);
 	}
 	self->attached = bridge != NULL;
-	if (start_devices(self) < 0 || (self->with_stack && ops_python_calls_start(&self->python, start_ticks) < 0)) {
+	if (self->with_stack && ops_python_calls_start(&self->python, start_ticks) < 0) {
 		ops_recording_free(end_session(self, &error));
 		return NULL;
 	}
@@ -409,6 +442,12 @@ static PyObject *session_get_metrics_problem(PyObject *object, void *ignored)
 	return Py_NewRef(problem ? problem : Py_None);
 }
 
+static PyObject *session_get_times_operators(PyObject *object, void *ignored)
+{
+	(void)ignored;
+	return PyBool_FromLong(((struct session_object *)object)->times_operators);
+}
+
 static PyObject *session_get_displaced(PyObject *object, void *ignored)
 {
 	(void)ignored;
@@ -453,6 +492,8 @@ static PyGetSetDef session_properties[] = {
 	 "Why devices could not be recorded, or not to the end; None when nothing was wrong.", NULL},
 	{"metrics_problem", session_get_metrics_problem, NULL,
 	 "Why counters of a device are not sampled; None when nothing was wrong.", NULL},
+	{"times_operators", session_get_times_operators, NULL,
+	 "Whether devices are timed by their events around operators, for want of a collector.", NULL},
 	{"displaced", session_get_displaced, NULL,
 	 "Whether another profiler took the place of the hooks, so that Python calls may be missing.", NULL},
 	{"running", session_get_running, NULL, "Whether it was started and not stopped, in this process.", NULL},

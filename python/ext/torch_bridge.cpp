@@ -20,6 +20,7 @@
  */
 #include "torch_bridge.h"
 #include "torch_collective.hpp"
+#include "torch_device_events.hpp"
 #include "torch_names.hpp"
 #include "torch_observer.hpp"
 #include "torch_payload.hpp"
@@ -61,7 +62,8 @@ struct alignas(64) attachment {
 	const ops_collector *collector; /* set by the first attach, the same ever after */
 	uint64_t session;               /* epoch of the attached session, 0 none; release store, acquire load */
 	enum reach reach;
-	int observed; /* observers that run, and sessions beside which one of torch's own does; relaxed */
+	int observed; /* observers that run, and sessions beside which one of torch's own does or which time ranges too; relaxed */
+	bool observes; /* the session is among those; for attach and detach alone */
 	bool more;    /* the options ask for more of an operator than its name and its inputs */
 	ops_torch_options options;
 	uint64_t op_handle;             /* the callbacks of that session */
@@ -209,7 +211,7 @@ struct record {
 
 inline bool has_values(const record &what)
 {
-	return what.values.record_id || what.values.counters || what.values.collective.bytes;
+	return what.values.record_id || what.values.device_time || what.values.counters || what.values.collective.bytes;
 }
 
 inline bool has_script(const record &what)
@@ -378,12 +380,16 @@ OPS_INLINE void fill(ops_slot *slot, const RecordFunction &fn, uint32_t name, ui
 	slot->flags = flags;
 }
 
-inline void close(ops_slot *slot)
+inline void close(ops_slot *slot, uint64_t ticks)
 {
-	const uint64_t ticks = ops_ticks(attached.collector->tsc);
 	const ops_thread *thread = OPS_LIKELY(this_recorder != nullptr) ? this_recorder->thread : attached.collector->thread();
 
 	ops_slot_close(slot, ticks, thread ? thread->number : 0);
+}
+
+inline void close(ops_slot *slot)
+{
+	close(slot, ops_ticks(attached.collector->tsc));
 }
 
 /* --- the callbacks --------------------------------------------------------------------------------------------------- */
@@ -425,10 +431,12 @@ struct op_context final : ObserverContext {
 };
 static_assert(sizeof(op_context) == sizeof(ops_slot::owner) && offsetof(ops_slot, owner) == 0, "the slot's first word");
 
-/* An operator in which something is counted: read at its start and at its end, on one thread. */
+/* An operator in which something is counted or that is timed on a device: read at its start and at its end, on one thread. */
 struct counted_context final : ObserverContext {
 	ops_slot *slot = nullptr;
 	char *values = nullptr; /* the first counter, in the slot's payload */
+	char *device_time = nullptr;
+	device_events::open_pair pair;
 	const ops_counters *counters = nullptr;
 	const recorder *self = nullptr;
 	uint64_t session = 0; /* the counters are those of this session; 0: not read at the start */
@@ -439,6 +447,8 @@ struct counted_context final : ObserverContext {
 		int64_t now[OPS_COUNTERS_MAX];
 		char *at = values;
 
+		if (!slot)
+			return;
 		if (session && session == attached_session() && self == this_recorder && counters->read(now)) {
 			for (uint32_t i = 0; i < counters->count; i++) {
 				const int64_t value = now[i] - start[i];
@@ -447,22 +457,41 @@ struct counted_context final : ObserverContext {
 				at += sizeof(value);
 			}
 		}
-		close(slot);
+		const uint64_t ticks = ops_ticks(attached.collector->tsc);
+		pair.end(device_time);
+		close(slot, ticks);
 	}
 };
 
-OPS_COLD context_ptr open_counted(const RecordFunction &fn, recorder *self, ops_slot *slot, const record &what) noexcept
+/* Where the payload has the first named value but the record's id. */
+char *place_of_values(const recorder *self, ops_slot *slot, const record &what)
 {
-	std::unique_ptr<counted_context> context(new (std::nothrow) counted_context);
 	char *at = static_cast<char *>(ops_slot_payload(self->thread, slot));
 
-	fill(slot, fn, what.id, what.kind, payload_flags(what));
-	slot->owner = nullptr;
 	if (what.name.bytes)
 		at += text_bytes(what.name.size);
+	if (what.args.bytes)
+		at += text_bytes(what.args.size);
 	at += sizeof(uint32_t);
 	if (what.values.record_id)
 		at += text_bytes(std::strlen(record_id_name)) + sizeof(uint32_t) + sizeof(int64_t);
+	return at;
+}
+
+/* The number of a pair, where that is the next named value. */
+char *place_of_pair(char *values)
+{
+	return values + text_bytes(std::strlen(OPS_DEVICE_TIME_NAME)) + sizeof(uint32_t);
+}
+
+/* `context`: NULL where memory is out, else begun. */
+OPS_COLD context_ptr open_counted(const RecordFunction &fn, recorder *self, ops_slot *slot, const record &what,
+                                  std::unique_ptr<counted_context> context) noexcept
+{
+	char *at = place_of_values(self, slot, what);
+
+	fill(slot, fn, what.id, what.kind, payload_flags(what));
+	slot->owner = nullptr;
 	slot->start_ticks = ops_ticks(attached.collector->tsc);
 	if (!context)
 		slot->end_ticks = slot->start_ticks; /* no memory to know the end */
@@ -470,10 +499,25 @@ OPS_COLD context_ptr open_counted(const RecordFunction &fn, recorder *self, ops_
 	if (!context)
 		return nullptr;
 	context->slot = slot;
+	if (what.values.device_time) {
+		context->device_time = place_of_pair(at);
+		at = context->device_time + sizeof(int64_t);
+	}
 	context->values = at;
 	context->counters = what.values.counters;
 	context->self = self;
-	context->session = what.values.counters->read(context->start) ? attached_session() : 0;
+	if (context->counters && context->counters->read(context->start))
+		context->session = attached_session();
+	return context;
+}
+
+/* Before the slot is reserved, so that what the device runs meanwhile has no part in it. NULL when memory is out. */
+OPS_COLD std::unique_ptr<counted_context> begin_counted(const record &what, uint64_t session) noexcept
+{
+	std::unique_ptr<counted_context> context(new (std::nothrow) counted_context);
+
+	if (context && what.values.device_time)
+		context->pair.begin(session);
 	return context;
 }
 
@@ -515,7 +559,7 @@ __attribute__((noinline)) bool needs_more(const RecordFunction &fn) noexcept
 {
 	const ops_torch_options &options = attached.options;
 
-	if (is_observed() || options.counters)
+	if (is_observed() || options.counters || options.device_events)
 		return true;
 	return (options.script_stacks || options.script_modules) && fn.scope() != RecordScope::BACKWARD_FUNCTION &&
 	       scripting::is_running();
@@ -548,8 +592,11 @@ __attribute__((noinline)) context_ptr op_start_any(const RecordFunction &fn, rec
 {
 	const bool more = needs_more(fn);
 	collectives::values collective; /* has no schema: never among what is remembered */
+	std::unique_ptr<counted_context> context;
 	record what = {};
 
+	if (device_events::is_recording)
+		return nullptr;
 	if (!schema.id)
 		schema = find_schema_name(self, fn, name, epoch);
 	what.kind = OPS_SLOT_OP;
@@ -568,6 +615,7 @@ __attribute__((noinline)) context_ptr op_start_any(const RecordFunction &fn, rec
 	if (more) {
 		what.values.record_id = record_id(fn);
 		what.values.counters = attached.options.counters;
+		what.values.device_time = attached.options.device_events != OPS_DEVICE_EVENTS_NONE;
 		what.script = find_script(self, fn);
 	}
 	if (!schema.id)
@@ -576,11 +624,14 @@ __attribute__((noinline)) context_ptr op_start_any(const RecordFunction &fn, rec
 		what.values.collective = {collective.bytes.data(), collective.bytes.size()};
 		what.values.collective_count = collective.count;
 	}
+	const bool counted = what.values.counters || what.values.device_time;
+	if (counted)
+		context = begin_counted(what, epoch);
 	ops_slot *const slot = reserve(self, epoch, &what);
 	if (!slot)
 		return nullptr;
-	if (what.values.counters)
-		return open_counted(fn, self, slot, what);
+	if (counted)
+		return open_counted(fn, self, slot, what, std::move(context));
 	fill(slot, fn, what.id, what.kind, payload_flags(what));
 	return open(slot, self);
 }
@@ -614,11 +665,16 @@ thread_local bool range_recorded = false; /* a range was taken down on this thre
 /* Closes its slot at end(), or when it is destroyed without. */
 struct range_context final : ObserverContext {
 	ops_slot *slot = nullptr;
+	char *device_time = nullptr;
+	device_events::open_pair pair;
 
 	void end()
 	{
-		if (slot)
-			close(slot);
+		if (!slot)
+			return;
+		const uint64_t ticks = ops_ticks(attached.collector->tsc);
+		pair.end(device_time);
+		close(slot, ticks);
 		slot = nullptr;
 	}
 	~range_context() override
@@ -644,7 +700,7 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 	const uint64_t epoch = epoch_to_record<Global>();
 	recorder *self = epoch ? current_recorder() : nullptr;
 
-	if (!self)
+	if (!self || device_events::is_recording)
 		return nullptr;
 	std::unique_ptr<range_context> context(new (std::nothrow) range_context);
 	if (!context)
@@ -664,9 +720,14 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 		what.name = what.args = {};
 	}
 	what.values.record_id = record_id(fn);
+	what.values.device_time = attached.options.device_events != OPS_DEVICE_EVENTS_NONE;
+	if (what.values.device_time)
+		context->pair.begin(epoch);
 	ops_slot *slot = reserve(self, epoch, &what);
 	if (!slot)
 		return nullptr;
+	if (what.values.device_time)
+		context->device_time = place_of_pair(place_of_values(self, slot, what));
 	fill(slot, fn, what.id, what.kind, payload_flags(what));
 	/* Only ranges: torch calls no other function asynchronous, and to ask is a call. */
 	slot->flags |= static_cast<uint16_t>((args.bytes ? OPS_SLOT_HAS_ARGS : 0) | (fn.isAsync() ? OPS_SLOT_ASYNC : 0));
@@ -875,9 +936,10 @@ void remove_global_callbacks()
 void detach() noexcept
 {
 	__atomic_store_n(&attached.session, 0, __ATOMIC_RELEASE);
-	if (attached.options.record_ids)
+	if (attached.observes)
 		observing::count_observers(-1);
-	attached.options.record_ids = false;
+	attached.observes = false;
+	device_events::close();
 	left_behind = left_behind || (attached.reach != all_threads && !thread_holds(attached.op_handle));
 	try {
 		remove_global_callbacks();
@@ -918,6 +980,7 @@ void add_callbacks()
 void forked()
 {
 	__atomic_store_n(&attached.session, 0, __ATOMIC_RELEASE);
+	device_events::forked();
 }
 
 const char *first_attach(const ops_collector *collector)
@@ -944,11 +1007,14 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 		if (ThreadLocalDebugInfo::get(state_kind))
 			return "torch.profiler (or another profiler that uses torch's profiler state) is recording on this thread";
 		attached.options = *options;
-		attached.more = options->script_stacks || options->script_modules || options->counters;
-		if (options->record_ids)
+		attached.more = options->script_stacks || options->script_modules || options->counters || options->device_events;
+		attached.observes = options->record_ids || options->device_events != OPS_DEVICE_EVENTS_NONE;
+		if (attached.observes)
 			observing::count_observers(1);
 		attached.reach = options->all_threads ? all_threads : left_behind ? inheriting_checked : inheriting;
 		const uint64_t session = ops_collector_epoch(collector);
+		if (options->device_events != OPS_DEVICE_EVENTS_NONE)
+			device_events::open(session, options->device_events);
 		push_state(session);
 		add_callbacks();
 		__atomic_store_n(&attached.session, session, __ATOMIC_RELEASE);
@@ -964,6 +1030,7 @@ const ops_torch_bridge bridge = {
 	observing::open, observing::begin, observing::pause, observing::close,
 	&attached.observed, own_range_begin, own_range_end,
 	tensor_storage, storage_hold, storage_look, storage_drop,
+	device_events::available, device_events::take_times,
 };
 
 } // namespace

@@ -24,8 +24,11 @@ extern "C" {
 #endif
 
 /* Raised with every change in this file. */
-#define OPS_TORCH_BRIDGE_ABI 3u
+#define OPS_TORCH_BRIDGE_ABI 4u
 #define OPS_TORCH_BRIDGE_SYMBOL "ops_torch_bridge_get"
+
+/* Whose events torch's profiler can record around operators: those of CUDA, or of the backend that the process has registered. */
+enum ops_device_events { OPS_DEVICE_EVENTS_NONE, OPS_DEVICE_EVENTS_CUDA, OPS_DEVICE_EVENTS_PRIVATEUSE1 };
 
 /* What a session wants recorded. */
 struct ops_torch_options {
@@ -38,6 +41,15 @@ struct ops_torch_options {
 	bool record_ids;             /* torch's RecordFunction ids, for which an observer has asked; without this they are
 	                              * recorded while one of the bridge's own observers runs */
 	const struct ops_counters *counters; /* what to count in each operator; NULL: nothing */
+	enum ops_device_events device_events; /* to put around each operator and range; only such as are available */
+};
+
+/* What pairs of a device's events measured. */
+struct ops_bridge_times {
+	int64_t *ns;       /* by number of the pair, OPS_COUNT_UNKNOWN where that failed; free() it. NULL when memory is out */
+	size_t count;
+	uint64_t failures; /* calls of the device that failed, and why the first did: "" when none */
+	char problem[256];
 };
 
 /* Who takes the nodes that an observer makes. Called from any thread, one node at a time. */
@@ -90,6 +102,11 @@ struct ops_torch_bridge {
 	/* False when the storage is gone, or has no memory any more. */
 	bool (*storage_look)(void *held, struct ops_storage *ret_storage);
 	void (*storage_drop)(void *held);
+
+	/* Whether the device can time operators by its events. */
+	bool (*device_events_available)(enum ops_device_events device);
+	/* After detach, and without the GIL: waits for the device and measures all pairs of the session. */
+	void (*take_device_times)(struct ops_bridge_times *ret_times);
 };
 
 const struct ops_torch_bridge *ops_torch_bridge_get(void);

@@ -381,6 +381,7 @@ char *put_text(const place &to, char *at, text text)
  * is said of a collective, as it stands in a payload. */
 struct named_values {
 	uint64_t record_id;           /* 0: without */
+	bool device_time;             /* of a pair of events; not known yet */
 	const ops_counters *counters; /* NULL: none */
 	text collective;              /* its bytes NULL: without */
 	uint32_t collective_count;    /* of values */
@@ -411,6 +412,10 @@ OPS_COLD char *put_values(const place &to, char *at, const named_values &values)
 	}
 	for (uint32_t i = count; i-- > 0;)
 		at = put_number(to, at, values.counters->names[i], OPS_VALUE_COUNT, OPS_COUNT_UNKNOWN);
+	if (values.device_time) {
+		at = put_number(to, at, OPS_DEVICE_TIME_NAME, OPS_VALUE_PAIR, OPS_COUNT_UNKNOWN);
+		count++;
+	}
 	if (values.record_id) {
 		at = put_number(to, at, record_id_name, OPS_VALUE_INT, static_cast<int64_t>(values.record_id));
 		count++;

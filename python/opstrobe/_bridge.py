@@ -55,6 +55,7 @@ def _sources() -> _Sources:
             main / "torch_bridge.cpp",
             main / "torch_bridge.h",
             main / "torch_collective.hpp",
+            main / "torch_device_events.hpp",
             main / "torch_names.hpp",
             main / "torch_observer.hpp",
             main / "torch_payload.hpp",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import sys
 import time
@@ -102,6 +103,7 @@ class Recording:
         self._told = set() if told is None else told
         self.use_device: str | None = None  # set by who asks for one that is there
         self._devices = devices
+        self._device_events: str | None = None  # likewise: whose events time operators where no collector runs
         self._sampling = sampling
         self.record_shapes = record_shapes or with_flops
         self.profile_memory = profile_memory
@@ -153,6 +155,7 @@ class Recording:
             performance_events=self._performance_events,
             devices=self._devices if self.use_device == "cuda" else (),
             **self._sampling_options(),
+            device_events=self._device_events,
         )
         self._duration_ns["prepare"] = time.perf_counter_ns() - begin
 
@@ -183,7 +186,9 @@ class Recording:
         if self._session.refused_events is not None:
             names, why = self._session.refused_events
             warn(f"performance events that cannot be counted here and are left out: {', '.join(names)} ({why})")
-        if self._session.device_problem is not None:
+        if self._session.device_problem is not None and self._session.times_operators:
+            self._warn_of_events(self._session.device_problem)
+        elif self._session.device_problem is not None:
             self._warn_of_devices(f"CUDA is not recorded: {self._session.device_problem}")
             self.use_device = None
         if self._session.metrics_problem is not None:
@@ -227,6 +232,9 @@ class Recording:
             session.end_window()  # looking at all tensors takes a while, which is none of the program's
             self._watch.stop()
         trace = session.stop()
+        if session.times_operators:
+            trace.set_metadata("device_times", '"events around operators"')
+            trace.set_metadata("device_times_of", json.dumps(self.use_device))
         self.trace = trace.without(self._left_out) if self._left_out else trace
         self._events = None  # there may be a list of the earlier windows alone
         self._duration_ns["disable"] = time.perf_counter_ns() - begin
@@ -247,6 +255,13 @@ class Recording:
             self._told.add(problem)
             warn(problem)
 
+    def _warn_of_events(self, why: str) -> None:
+        """Warns that devices are not recorded but timed."""
+        assert self.use_device is not None
+        self._warn_of_devices(
+            f"{self.use_device.upper()} is timed by events around operators, which tells of no kernels, copies and streams: {why}"
+        )
+
     def _warn_of_gaps(self, trace: _core.Trace, displaced: bool, device_problem: str | None) -> None:
         if displaced:
             warn(
@@ -255,7 +270,8 @@ class Recording:
             )
         if device_problem is not None:
             missing = f" ({trace.lost} records are missing)" if trace.lost else ""
-            self._warn_of_devices(f"the record of CUDA's devices may be incomplete: {device_problem}{missing}")
+            device = (self.use_device or "cuda").upper()
+            self._warn_of_devices(f"the record of {device}'s devices may be incomplete: {device_problem}{missing}")
         elif trace.lost:
             warn(f"{trace.lost} records did not fit into memory and are missing from the profile")
         if not self._with_torch and sys.modules.get("torch") is not None:

@@ -69,6 +69,26 @@ def check_graph_options(annotations: Mapping[Any, Any] | None, lanes: str) -> No
         raise ValueError("graph_lanes='all' needs cuda_graph_annotations")
 
 
+def private_device() -> str:
+    """What torch calls the backend that this process has registered for devices of its own."""
+    torch = sys.modules.get("torch")
+    return "privateuseone" if torch is None else str(torch._C._get_privateuse1_backend_name())
+
+
+def _events_of(device: str | None) -> str | None:
+    """The events by which torch's own profiler would time operators on the device; None when there are none."""
+    torch = sys.modules.get("torch")
+    if torch is None or device not in ("cuda", private_device()):
+        return None
+    if device == "cuda" and not torch.cuda.is_available():
+        return None
+    from opstrobe import _bridge  # slow to import
+
+    _bridge.load()
+    events = "cuda" if device == "cuda" else "privateuse1"
+    return events if _core.device_events(events) else None
+
+
 class profile(Recording):
     """Records what runs inside it: a context manager, to be entered once. It also holds what was recorded."""
 
@@ -145,9 +165,17 @@ class profile(Recording):
             devices, problem = _core.cuda()
             if problem is None:
                 self.use_device = "cuda"
+                self._device_events = _events_of(name)
                 return
             problem = problem if devices else None
-        if name in _DEVICES:
+        self._device_events = _events_of(name)
+        if self._device_events is not None:
+            if not use_cpu:
+                raise AssertionError(f"{name} is timed by events around operators, which requires use_cpu=True")
+            self.use_device, self._devices = name, frozenset()
+            self._warn_of_events(problem or "there is no collector for it")
+            return
+        if name is not None and name in (*_DEVICES, private_device()):
             word = name.upper()
             self._warn_of_devices(
                 f"{word} is not available, disabling {word} profiling" + (f": {problem}" if problem else "")

@@ -20,7 +20,7 @@ from opstrobe._schedule import schedule
 from opstrobe._stack import StackOptions
 from opstrobe._step_tracker import KinetoStepTracker
 from opstrobe._warn import warn
-from opstrobe.autograd_profiler import check_graph_options, kineto_available
+from opstrobe.autograd_profiler import check_graph_options, kineto_available, private_device
 from opstrobe.autograd_profiler import profile as _Window
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ _DEVICES = {
     ProfilerActivity.XPU: "xpu",
     ProfilerActivity.MTIA: "mtia",
     ProfilerActivity.HPU: "hpu",
-    ProfilerActivity.PrivateUse1: "privateuseone",
+    ProfilerActivity.PrivateUse1: "",  # whatever it is called in this process
 }
 
 
@@ -121,7 +121,7 @@ class _KinetoProfile:
         self._clock = _machine.StepClock()
 
     def _first_device(self) -> str | None:
-        return next((name for device, name in _DEVICES.items() if device in self.activities), None)
+        return next((name or private_device() for device, name in _DEVICES.items() if device in self.activities), None)
 
     @property
     def activity_filters(self) -> dict[ProfilerActivity, set[str]]:

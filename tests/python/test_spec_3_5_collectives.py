@@ -3,11 +3,11 @@
 is torch's, made by the macro that its NCCL backend uses; the device is tests/gpu/fake_cupti/."""
 
 import json
-import pathlib
 import subprocess
 
 import pytest
 from test_cuda import libraries, run  # noqa: F401
+from torch_library import build
 
 torch = pytest.importorskip("torch")
 
@@ -47,22 +47,7 @@ print("null")
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    from torch.utils import cpp_extension
-
-    built = tmp_path_factory.mktemp("collectives") / "libcollectives.so"
-    source = pathlib.Path(__file__).with_name("collectives.cpp")
-    (libraries_of_torch,) = cpp_extension.library_paths()[:1]
-    command = [
-        "c++",
-        "-std=c++20",
-        "-shared",
-        "-fPIC",
-        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
-    ]
-    command += [f"-isystem{path}" for path in cpp_extension.include_paths()]
-    command += [source, "-o", built, f"-L{libraries_of_torch}", "-ltorch_cpu", "-lc10"]
-    subprocess.run(command, check=True)
-    return built
+    return build("collectives.cpp", tmp_path_factory.mktemp("collectives"))
 
 
 def collective(row):
