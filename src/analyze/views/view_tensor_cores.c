@@ -26,6 +26,8 @@ bool view_kernel_uses_tensor_cores(struct ops_string name)
 		"xmma_warp_specialized_implicit_gemm", "xmma_gemm", "xmma_sparse_gemm", "c1688",
 		"nvjet_", "tensorop", "wgmma", "flash_fwd_", "flash_bwd_", "fmha_cutlassF_f16", "fmha_cutlassF_bf16",
 		"fmha_cutlassB_f16", "fmha_cutlassB_bf16", "_native_sdpa_sm", "triton_tem_fused_",
+		"FlashAttnFwdSm", "FlashAttnBwdSm", /* FlashAttention 3 */
+		"fmhaSm", "16dp256b", "32dp32b", "tcgen05", /* Blackwell, whose tensor cores have a memory of their own */
 	};
 	bool is_plain = false;
 

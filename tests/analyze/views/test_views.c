@@ -189,6 +189,26 @@ static void spec_18_f18_tensor_cores(void **state)
 	ops_free_views(text);
 }
 
+/* Half of the time of vLLM on a B200 (the trace b200_vllm_eager has the last two) was that of kernels of none. */
+static void spec_18_f18_tensor_cores_of_hopper_and_blackwell(void **state)
+{
+	static const char *const names[] = {
+		"void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2>>>>",
+		"fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausalP16VarSeqQ128Kv128PersistentContext",
+		"bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_et128x16_m128x16x32_cga1x1x1_16dp256b_rM_TN_transOut_sm100",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char rows[1000], *text;
+
+		snprintf(rows, sizeof(rows), KERNEL_OF("aten::_scaled_mm", "%s", 0, 1), names[i]);
+		text = scene_views(rows, "");
+		assert_has(text, "\"used_ratio\":1,");
+		ops_free_views(text);
+	}
+}
+
 /* F23: where an operator was called from, by the Python functions around it. */
 static void spec_18_f23_python_stacks(void **state)
 {
@@ -529,6 +549,7 @@ int main(void)
 		cmocka_unit_test(lines_of_stacks_in_texts),
 		cmocka_unit_test(spec_18_f08_calls_are_no_communication),
 		cmocka_unit_test(spec_18_f18_tensor_cores),
+		cmocka_unit_test(spec_18_f18_tensor_cores_of_hopper_and_blackwell),
 		cmocka_unit_test(spec_18_f23_python_stacks),
 		cmocka_unit_test(spec_9_memory),
 		cmocka_unit_test(spec_9_memory_of_other_devices),
