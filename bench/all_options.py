@@ -15,6 +15,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from afterwards import _Peak, _training_step
@@ -44,14 +45,30 @@ def _step_time(step: Any) -> float:
     return best / 1000
 
 
+@contextlib.contextmanager
+def _empty_callbacks() -> Iterator[None]:
+    """What torch and the interpreter take to tell of operators, with their inputs, and of calls, when nobody listens."""
+    from floor import empty_callbacks
+    from python_calls import empty_hook
+
+    with empty_callbacks(inputs=True), empty_hook():
+        yield
+
+
 def step_costs(rounds: int) -> dict[str, float]:
-    """Microseconds of one training step without a profiler (`base`), and what each profiler adds to it with all options.
-    The variants in turn; of the rounds a fast one counts, but not the fastest."""
+    """Microseconds of one training step without a profiler (`base`), and what each profiler adds to it with all options;
+    `floor` are empty callbacks. The variants in turn; of the rounds a fast one counts, but not the fastest."""
     step = _training_step()
-    times: dict[str, list[float]] = {which: [] for which in ("base", "opstrobe", "torch")}
+    variants: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
+        "base": contextlib.nullcontext,
+        "floor": _empty_callbacks,
+        "opstrobe": lambda: _profiler("opstrobe"),
+        "torch": lambda: _profiler("torch"),
+    }
+    times: dict[str, list[float]] = {which: [] for which in variants}
     for _ in range(rounds):
         for which, all_rounds in times.items():
-            with contextlib.nullcontext() if which == "base" else _profiler(which):
+            with variants[which]():
                 step()
                 all_rounds.append(_step_time(step))
     fast = {which: sorted(all_rounds)[rounds // 10] for which, all_rounds in times.items()}

@@ -128,6 +128,10 @@ def _all_options(report: Report, rounds: int) -> None:
     report.title(f"All options at once, a training step ({costs['base']:.0f} us unprofiled): us that recording adds")
     ratio = costs["opstrobe"] / costs["torch"]
     report.line(
+        "empty callbacks and profile function",
+        f"{costs['floor']:.0f} us = {costs['floor'] / costs['torch']:.2f} x torch",
+    )
+    report.line(
         "opstrobe",
         f"{costs['opstrobe']:.0f} us = {ratio:.2f} x torch",
         "<= 1/3 of torch",

@@ -44,7 +44,8 @@ _set_profile.restype = None
 
 
 @contextlib.contextmanager
-def _empty_hook() -> Iterator[None]:
+def empty_hook() -> Iterator[None]:
+    """The profile function that does nothing, on this thread."""
     _set_profile(ctypes.cast(_hook, ctypes.c_void_p), None)
     try:
         yield
@@ -54,7 +55,7 @@ def _empty_hook() -> Iterator[None]:
 
 VARIANTS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
     "base": contextlib.nullcontext,
-    "floor": _empty_hook,
+    "floor": empty_hook,
     "opstrobe": lambda: opstrobe.profile(with_stack=True),
     "torch": lambda: torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True),
 }
