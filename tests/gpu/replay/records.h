@@ -14,6 +14,7 @@
  *     CALL     uint32_t domain, uint32_t id, the name   what cuptiGetCallbackName says
  *     RANGE    struct records_range, the name  an operator or annotation of the host, by host time
  *     DROPPED  uint64_t count                  records that CUPTI could not keep
+ *                                            and, which ../record/ does not write:
  *     NODE     struct records_node             a node of a CUDA graph was captured, or copied from `other`
  *     EDGE     struct records_node             a graph was instantiated in which it waits for `other`
  */
