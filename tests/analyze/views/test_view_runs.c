@@ -141,8 +141,8 @@ static void spec_13_pairs(void **state)
 	options.format = OPS_DIFF_MARKDOWN;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
 	assert_false(verdict.regression);
-	assert_has(text, "| a | 0.020 | 0.110 | +450.0 % |");
-	assert_has(text, "| c | 0.000 | 0.010 | new |");
+	assert_has(text, "| a | 0.020 ms | 0.110 ms | +450.0 % |");
+	assert_has(text, "| c | 0.000 ms | 0.010 ms | new |");
 	ops_free_views(text);
 	options.format = OPS_DIFF_CSV;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
@@ -211,8 +211,8 @@ static void spec_18_f17_all_threads(void **state)
 	assert_has_not(text, "\"mul\""); /* the plugin's table is the main thread's */
 	ops_free_views(text);
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, NULL, NULL), OPS_OK);
-	assert_has(text, "| mul | 0.004 | 0.024 | +500.0 % |");
-	assert_has(text, "| dataloader | 0.020 | 0.005 | -75.0 % |");
+	assert_has(text, "| mul | 0.004 ms | 0.024 ms | +500.0 % |");
+	assert_has(text, "| dataloader | 0.020 ms | 0.005 ms | -75.0 % |");
 	ops_free_views(text);
 	release(traces, 2);
 }
