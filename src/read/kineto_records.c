@@ -92,8 +92,8 @@ bool kineto_take_flow(struct kineto_reader *reader, const struct kineto_event *e
 	                            .row = OPS_NONE};
 	int64_t row;
 
-	/* Those of a recording follow from its sequence numbers, but dependencies. */
-	if (reader->recorded && (category.link_kind != OPS_LINK_LAUNCH || flow_id(e->id) < OPS_DEPENDENCY_ARROWS))
+	/* Those of a recording's operators follow from its sequence numbers. */
+	if (reader->recorded && category.link_kind != OPS_LINK_LAUNCH)
 		return true;
 	if (!kineto_take_place(reader, e, &place))
 		return true;

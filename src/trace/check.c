@@ -163,23 +163,12 @@ static enum ops_code check_link(const struct ops_trace *trace, size_t i, struct 
 	return OPS_OK;
 }
 
-static bool is_work(uint8_t kind)
-{
-	return kind == OPS_EVENT_KERNEL || kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET;
-}
-
 /* A call may start several pieces of work, and by two clocks one may seem to begin before its call. */
 static enum ops_code check_launch(const struct ops_trace *trace, size_t i, struct ops_error *error)
 {
-	const struct ops_events *e = &trace->events;
 	const struct ops_link *link = &trace->links.items[i];
-	uint8_t from = e->kind[link->from];
 
-	if (from != OPS_EVENT_RUNTIME && from != OPS_EVENT_DRIVER && from != OPS_EVENT_OVERHEAD)
-		return bad_link(error, i, "does not start at a call");
-	if (!is_work(e->kind[link->to]))
-		return bad_link(error, i, "does not end at work of a device");
-	return OPS_OK;
+	return ops_is_launch(&trace->columns, link->from, link->to) ? OPS_OK : bad_link(error, i, "is not from a call to work of a device");
 }
 
 /* What holds for the arrows that a recording has. */

@@ -124,15 +124,40 @@ static bool is_dependency(const struct ops_trace *trace, const struct ops_new_fl
 	       ops_is_one_launch(trace, from->row, to->row);
 }
 
-static bool add_link(struct ops_trace *trace, const struct ops_new_flow *from, const struct ops_new_flow *to)
+struct arrows {
+	struct ops_trace *trace;
+	const struct ops_new_flow *flows;
+	const uint32_t *order;
+	uint8_t *launched; /* of the file of a recording, a bit a row: its launch is known. Else NULL */
+};
+
+static const struct ops_new_flow *point(const struct arrows *arrows, size_t i)
 {
+	return &arrows->flows[arrows->order ? arrows->order[i] : i];
+}
+
+/* Whether a recording may have the arrow: it has one launch for each work at most. Its other arrows are not from its file. */
+static bool is_of_recording(struct arrows *arrows, const struct ops_new_flow *from, const struct ops_new_flow *to)
+{
+	uint8_t *bits = &arrows->launched[to->row / 8];
+	uint8_t bit = (uint8_t)(1 << to->row % 8);
+
+	if (from->kind != OPS_LINK_LAUNCH || !ops_is_launch(&arrows->trace->columns, from->row, to->row) || *bits & bit)
+		return false;
+	*bits |= bit;
+	return true;
+}
+
+static bool add_link(struct arrows *arrows, const struct ops_new_flow *from, const struct ops_new_flow *to)
+{
+	struct ops_trace *trace = arrows->trace;
 	struct ops_link *link;
 	bool dependency;
 
 	if (from->row == OPS_NONE || to->row == OPS_NONE || from->row == to->row)
 		return ops_trace_note(trace, OPS_NOTE_UNMATCHED_ARROW, 1, 0);
 	dependency = is_dependency(trace, from, to);
-	if (!dependency && !trace->columns.index) /* a recording has no others from its file */
+	if (!dependency && arrows->launched && !is_of_recording(arrows, from, to))
 		return ops_trace_note(trace, OPS_NOTE_UNMATCHED_ARROW, 1, 0);
 	link = OPS_ARRAY_PUSH(&trace->links);
 	if (link)
@@ -143,20 +168,19 @@ static bool add_link(struct ops_trace *trace, const struct ops_new_flow *from, c
 
 /* Draws the arrows of the points first … last - 1 of one id: to each finish from the start before it; where device clocks
  * are off and a finish comes first, from the first start. */
-static bool join(struct ops_trace *trace, const struct ops_new_flow *flows, const uint32_t *order, size_t first,
-                 size_t last)
+static bool join(struct arrows *arrows, size_t first, size_t last)
 {
 	const struct ops_new_flow *start = NULL;
 
 	for (size_t i = first; !start && i < last; i++)
-		if (flows[order ? order[i] : i].phase == OPS_FLOW_START)
-			start = &flows[order ? order[i] : i];
+		if (point(arrows, i)->phase == OPS_FLOW_START)
+			start = point(arrows, i);
 	if (!start || last - first == 1)
-		return ops_trace_note(trace, OPS_NOTE_UNMATCHED_ARROW, last - first, 0);
+		return ops_trace_note(arrows->trace, OPS_NOTE_UNMATCHED_ARROW, last - first, 0);
 	for (size_t i = first; i < last; i++) {
-		const struct ops_new_flow *flow = &flows[order ? order[i] : i];
+		const struct ops_new_flow *flow = point(arrows, i);
 
-		if (flow->phase != OPS_FLOW_START && !add_link(trace, start, flow))
+		if (flow->phase != OPS_FLOW_START && !add_link(arrows, start, flow))
 			return false;
 		if (flow->phase != OPS_FLOW_FINISH)
 			start = flow;
@@ -166,20 +190,24 @@ static bool join(struct ops_trace *trace, const struct ops_new_flow *flows, cons
 
 bool ops_flows_join(struct ops_trace *trace, struct ops_new_flow *flows, size_t count)
 {
+	struct arrows arrows = {trace, flows, NULL, NULL};
 	uint32_t *order;
-	bool ok;
+	bool ok = true;
 
 	if (count == 0)
 		return true;
 	if (!find_rows(trace, flows, count) || !ops_find_order(count, flow_before, flows, &order))
 		return false;
-	ok = true;
+	arrows.order = order;
+	if (!trace->columns.index)
+		ok = (arrows.launched = ops_alloc_zeroed(trace->columns.count / 8 + 1, 1)) != NULL;
 	for (size_t first = 0, last; ok && first < count; first = last) {
 		for (last = first + 1; last < count; last++)
-			if (compare_arrows(&flows[order ? order[first] : first], &flows[order ? order[last] : last]))
+			if (compare_arrows(point(&arrows, first), point(&arrows, last)))
 				break;
-		ok = join(trace, flows, order, first, last);
+		ok = join(&arrows, first, last);
 	}
+	ops_free(arrows.launched);
 	ops_free(order);
 	return ok;
 }

@@ -482,8 +482,8 @@ static int64_t arrow_time(const struct ops_chrome_rows *rows, const struct ops_l
 	return link->kind == OPS_LINK_DEPENDENCY && row == link->from && end_ns > start_ns ? end_ns - 1 : start_ns;
 }
 
-/* Category and name are the same. Arrows that were read, and dependencies, name the row they are on, for it need not be the one
- * that its place tells. */
+/* Category and name are the same. Arrows that were read, and those to work on devices, name the row they are on, for it need not
+ * be the one that its place tells. */
 static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, const struct ops_link *link, uint64_t id, uint32_t row)
 {
 	static const char *const names[] = {"fwdbwd", "ac2g", "", "ac2g"};
@@ -501,7 +501,7 @@ static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, const struct 
 	at = put_place(rows, at, rows->events->track[row], arrow_time(rows, link, row));
 	at = OPS_PUT(at, ",\"id\":");
 	at = ops_json_uint_to(at, id);
-	if (rows->was_read || link->kind == OPS_LINK_DEPENDENCY) {
+	if (rows->was_read || link->kind != OPS_LINK_FORWARD_BACKWARD) {
 		at = OPS_PUT(at, ",\"args\":{\"Ev Idx\":");
 		at = ops_json_uint_to(at, row);
 		*at++ = '}';

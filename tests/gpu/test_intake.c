@@ -213,6 +213,7 @@ static void a_file_says_the_same(void **state)
 		assert_int_equal(a->id[row], b->id[row]);
 		assert_int_equal(a->correlation[row], b->correlation[row]);
 		assert_int_equal(a->parent[row], b->parent[row]);
+		assert_int_equal(launch_of(trace, row), launch_of(back, row));
 		if (a->extra[row] != OPS_NONE)
 			x = ops_trace_string(trace, a->extra[row]);
 		if (b->extra[row] != OPS_NONE)

@@ -170,6 +170,7 @@ static void read_back_is_the_same(const char *name)
 		assert_string_equal(ops_event_category(back, row).bytes, ops_event_category(trace, row).bytes);
 		assert_int_equal(says->start_ns[row], said->start_ns[row]);
 		assert_int_equal(says->correlation[row], said->correlation[row]);
+		assert_int_equal(launch_of(back, row), launch_of(trace, row));
 		put_waits(&waits, trace, row);
 		put_waits(&waits_read, back, row);
 		ops_buffer_printf(&waits, "; ");
@@ -187,6 +188,7 @@ static void read_back_is_the_same(const char *name)
 static void a_file_read_back_is_the_same(void **state)
 {
 	(void)state;
+	read_back_is_the_same("training-13.5.cupti");
 	read_back_is_the_same("extras-13.5.cupti");
 	read_back_is_the_same("graph-13.5.cupti");
 }
