@@ -22,7 +22,7 @@ static int fail(const struct ops_error *error)
 
 static int print_breakdown(const struct ops_rank *ranks, size_t count)
 {
-	struct ops_analyze_options options = {.format = OPS_ANALYSIS_TEXT};
+	struct ops_analyze_options options = {OPS_ANALYSIS_TEXT, false, NULL, NULL, 0};
 	struct ops_error error;
 	char *text;
 	size_t size;
