@@ -273,7 +273,7 @@ class Recording:
             device = (self.use_device or "cuda").upper()
             self._warn_of_devices(f"the record of {device}'s devices may be incomplete: {device_problem}{missing}")
         elif trace.lost:
-            warn(f"{trace.lost} records did not fit into memory and are missing from the profile")
+            warn(f"{trace.lost} records could not be kept and are missing from the profile")
         if not self._with_torch and sys.modules.get("torch") is not None:
             warn(
                 "torch was imported while this profile recorded, so it has no operators; "

@@ -187,7 +187,7 @@ def test_spec_1_3_each_kind_of_cuda_brings_its_own_rows_and_no_others(libraries,
         libraries,
         f"""
 import collections, time
-warnings.filterwarnings("ignore", "1 records did not fit")  # the files have one that is none
+warnings.filterwarnings("ignore", "1 records could not be kept")  # the files have one that is none
 
 def count(given):
     with opstrobe.profile(activities=[CPU, given]) as prof:

@@ -132,7 +132,7 @@ def test_records_that_cupti_dropped_are_told_of_in_each_window(libraries, tmp_pa
     path.write_bytes(b"OPSCUPTI" + struct.pack("<II", 2, 130500) + clock + section)
     whole, texts, used = run(libraries, RECORD.replace("{fault}", ""), FAKE_CUPTI_RECORDS=str(path))
     assert (whole, used) == (True, "cuda")
-    assert texts == [f"{DROPPED} records did not fit into memory and are missing from the profile"] * 2
+    assert texts == [f"{DROPPED} records could not be kept and are missing from the profile"] * 2
 
 
 def test_a_forked_child_is_told_why_and_its_parent_is_whole(libraries):  # noqa: F811
