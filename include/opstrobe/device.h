@@ -28,15 +28,16 @@ extern "C" {
 struct ops_device_session;
 struct ops_recording;
 
-/* One list of what can be recorded, with Kineto's names for it where it has one. The first four happen on a stream of a device,
- * those up to GRAPH_DEPENDENCY on a thread of the host; the last three are counters of a device. GRAPH_NODE tells which operator was
- * captured as which node of a CUDA graph, GRAPH_DEPENDENCY which node waits for which; PM_SAMPLING is what struct
- * ops_cuda_sampling asks for, nothing without it. */
+/* One list of what can be recorded, with Kineto's names for it where it has one. The first five happen on a stream of a device,
+ * those up to GRAPH_DEPENDENCY on a thread of the host; the last three are counters of a device, and MEMORY has some besides.
+ * GRAPH_NODE tells which operator was captured as which node of a CUDA graph, GRAPH_DEPENDENCY which node waits for which;
+ * PM_SAMPLING is what struct ops_cuda_sampling asks for, nothing without it. */
 #define OPS_ACTIVITY_KINDS(X)                                                                      \
 	X(KERNEL, "CONCURRENT_KERNEL")                                                             \
 	X(MEMCPY, "GPU_MEMCPY")                                                                    \
 	X(MEMSET, "GPU_MEMSET")                                                                    \
 	X(SYNC, "CUDA_SYNC")                                                                       \
+	X(MEMORY, "MEMORY")                                                                        \
 	X(RUNTIME, "CUDA_RUNTIME")                                                                 \
 	X(DRIVER, "CUDA_DRIVER")                                                                   \
 	X(OVERHEAD, "OVERHEAD")                                                                    \

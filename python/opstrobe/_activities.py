@@ -22,8 +22,9 @@ _PRIVATE_CALLS = frozenset({"PRIVATEUSE1_RUNTIME", "PRIVATEUSE1_DRIVER"})
 # The kinds that we record ourselves, all of the host.
 _RECORDED = frozenset({"CPU_OP", "CPU_INSTANT_EVENT", "USER_ANNOTATION", "PYTHON_FUNCTION"})
 # Kinds that Kineto does not have. The operators behind nodes of CUDA graphs are recorded unless filters say otherwise.
-_CUDA_MORE = frozenset({"GRAPH_NODE", "GRAPH_DEPENDENCY", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"})
-_CUDA_WHEN_NAMED = frozenset({"CUDA_SYNC", "GRAPH_DEPENDENCY", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"})
+_CUDA_RARE = frozenset({"GRAPH_DEPENDENCY", "NVTX", "ENVIRONMENT", "MEMORY", "MEMORY_POOL", "PM_SAMPLING"})
+_CUDA_MORE = _CUDA_RARE | {"GRAPH_NODE"}
+_CUDA_WHEN_NAMED = _CUDA_RARE | {"CUDA_SYNC"}
 # What PM_SAMPLING samples where nothing else is asked for: multiprocessors at work, and the throughput of the device's memory.
 _USUAL_METRICS = (
     "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",

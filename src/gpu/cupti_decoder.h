@@ -14,6 +14,7 @@ typedef CUpti_ActivityKernel8 cupti_kernel;
 typedef CUpti_ActivityMemcpy5 cupti_copy;
 typedef CUpti_ActivityMemcpyPtoP4 cupti_peer_copy;
 typedef CUpti_ActivityMemset4 cupti_set;
+typedef CUpti_ActivityMemory2 cupti_memory;
 
 /* A text that is made once for each key, of whatever bytes: true with its id when it was made before. Else decoder->text is
  * empty, to be filled and handed to `keep`, which gives the id; 0 when memory is out. */
@@ -21,6 +22,8 @@ bool ops_cupti_known(struct ops_cupti_decoder *decoder, const void *key, size_t 
 uint32_t ops_cupti_keep(struct ops_cupti_decoder *decoder, const void *key, size_t size);
 /* The id of a kernel's name as its source has it; 0 when memory is out. */
 uint32_t ops_cupti_kernel_name(struct ops_cupti_decoder *decoder, const char *mangled);
+/* What a CUpti_ActivityMemoryKind is called. */
+const char *ops_cupti_memory_name(uint32_t kind);
 
 /* What becomes of a record: its fields in `activity`, whose kind stays OPS_ACTIVITY_KIND_COUNT when nothing does; `size` is
  * at least that of the structure it is named after. */
@@ -38,5 +41,8 @@ ops_cupti_take ops_cupti_take_event;
 ops_cupti_take ops_cupti_take_marker;
 ops_cupti_take ops_cupti_take_environment;
 ops_cupti_take ops_cupti_take_pool;
+/* cupti_memory.c; the second adds what the first has put aside. */
+ops_cupti_take ops_cupti_take_memory;
+void ops_cupti_memory_end(struct ops_cupti_decoder *decoder);
 
 #endif

@@ -34,6 +34,7 @@ void ops_cupti_decoder_release(struct ops_cupti_decoder *decoder)
 	OPS_ARRAY_RELEASE(&decoder->context_devices);
 	OPS_ARRAY_RELEASE(&decoder->events);
 	OPS_ARRAY_RELEASE(&decoder->syncs);
+	OPS_ARRAY_RELEASE(&decoder->memories);
 	ops_intern_release(&decoder->marker_ids);
 	OPS_ARRAY_RELEASE(&decoder->markers);
 	ops_free(decoder->runtime_calls);
@@ -236,6 +237,7 @@ static const struct {
 	[CUPTI_ACTIVITY_KIND_OVERHEAD] = {sizeof(CUpti_ActivityOverhead), take_overhead},
 	[CUPTI_ACTIVITY_KIND_MARKER] = {sizeof(CUpti_ActivityMarker2), ops_cupti_take_marker},
 	[CUPTI_ACTIVITY_KIND_ENVIRONMENT] = {sizeof(CUpti_ActivityEnvironment), ops_cupti_take_environment},
+	[CUPTI_ACTIVITY_KIND_MEMORY2] = {sizeof(cupti_memory), ops_cupti_take_memory},
 	[CUPTI_ACTIVITY_KIND_MEMORY_POOL] = {sizeof(CUpti_ActivityMemoryPool2), ops_cupti_take_pool},
 };
 

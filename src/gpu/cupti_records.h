@@ -61,6 +61,21 @@ struct ops_cupti_sync {
 	uint32_t event;
 };
 
+/* Memory that was handed out, or given back. */
+struct ops_cupti_memory {
+	int64_t time_ns;
+	uint64_t address;
+	uint64_t bytes;
+	uint64_t pool; /* its address, 0 none */
+	uint32_t correlation;
+	uint32_t context;
+	int32_t stream;    /* -1 none */
+	uint32_t kind;     /* CUpti_ActivityMemoryKind */
+	uint32_t variable; /* that it is of: text, 0 none */
+	uint16_t device;
+	bool is_release;
+};
+
 /* A decoder lives as long as a session. What is made of a text or of the shape of a launch is made once. */
 struct ops_cupti_decoder {
 	const struct ops_cupti *library;
@@ -75,6 +90,7 @@ struct ops_cupti_decoder {
 	OPS_ARRAY(uint16_t) context_devices; /* by number in contexts */
 	OPS_ARRAY(struct ops_cupti_event) events;
 	OPS_ARRAY(struct ops_cupti_sync) syncs;
+	OPS_ARRAY(struct ops_cupti_memory) memories;
 	struct ops_intern marker_ids;
 	OPS_ARRAY(struct ops_cupti_marker) markers; /* by number in marker_ids */
 	size_t open_markers;

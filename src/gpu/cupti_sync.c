@@ -147,6 +147,7 @@ void ops_cupti_decode_end(struct ops_cupti_decoder *decoder)
 		qsort(decoder->events.items, decoder->events.count, sizeof(*decoder->events.items), compare_events);
 	for (size_t i = 0; i < decoder->syncs.count; i++)
 		add_sync(decoder, &decoder->syncs.items[i]);
+	ops_cupti_memory_end(decoder);
 	decoder->activities->lost += decoder->open_markers; /* ranges that outlasted the session */
 	decoder->syncs.count = decoder->events.count = decoder->open_markers = 0;
 }

@@ -178,7 +178,7 @@ void ops_cupti_take_kernel(struct ops_cupti_decoder *decoder, const void *bytes,
 
 /* --- copies and sets ------------------------------------------------------------------------------------------------ */
 
-static const char *memory_name(uint32_t kind)
+const char *ops_cupti_memory_name(uint32_t kind)
 {
 	static const char *const names[] = {"Unknown", "Pageable", "Pinned", "Device",
 	                                    "Array",   "Managed",  "Device Static", "Managed Static"};
@@ -235,7 +235,7 @@ static uint32_t copy_text(struct ops_cupti_decoder *decoder, uint32_t kind, uint
 
 	if (ops_cupti_known(decoder, key, sizeof(key), &name))
 		return name;
-	ops_buffer_printf(&decoder->text, "Memcpy %s (%s -> %s)", copy_name(kind), memory_name(from), memory_name(to));
+	ops_buffer_printf(&decoder->text, "Memcpy %s (%s -> %s)", copy_name(kind), ops_cupti_memory_name(from), ops_cupti_memory_name(to));
 	return ops_cupti_keep(decoder, key, sizeof(key));
 }
 
@@ -280,7 +280,7 @@ static uint32_t set_text(struct ops_cupti_decoder *decoder, uint32_t memory)
 
 	if (ops_cupti_known(decoder, key, sizeof(key), &name))
 		return name;
-	ops_buffer_printf(&decoder->text, "Memset (%s)", memory_name(memory));
+	ops_buffer_printf(&decoder->text, "Memset (%s)", ops_cupti_memory_name(memory));
 	return ops_cupti_keep(decoder, key, sizeof(key));
 }
 

@@ -138,7 +138,9 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 		[OPS_ACTIVITY_MEMCPY] = OPS_EVENT_GPU_MEMCPY,
 		[OPS_ACTIVITY_MEMSET] = OPS_EVENT_GPU_MEMSET,
 		[OPS_ACTIVITY_SYNC] = OPS_EVENT_SYNC,
+		[OPS_ACTIVITY_MEMORY] = OPS_EVENT_OTHER,
 	};
+	const char *category = activity->is_event ? "cuda_event" : activity->kind == OPS_ACTIVITY_MEMORY ? "cuda_memory" : NULL;
 	bool moves = activity->kind == OPS_ACTIVITY_MEMCPY || activity->kind == OPS_ACTIVITY_MEMSET;
 	struct ops_new_event event = {
 		OPS_NEW_EVENT,
@@ -155,8 +157,8 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 		return false;
 	if (activity->correlation)
 		event.correlation = (int64_t)activity->correlation;
-	if (activity->is_event)
-		event.category = ops_builder_string(devices->builder, "cuda_event", strlen("cuda_event"));
+	if (category)
+		event.category = ops_builder_string(devices->builder, category, strlen(category));
 	recording_devices_times(devices, activity, &event);
 	if (moves)
 		event.extra = copy_details(devices, activity);
@@ -169,7 +171,7 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 	if (devices->text.failed)
 		return false;
 	row = ops_builder_event(devices->builder, &event);
-	if (row == OPS_NONE || activity->kind == OPS_ACTIVITY_SYNC)
+	if (row == OPS_NONE || activity->kind == OPS_ACTIVITY_SYNC || activity->kind == OPS_ACTIVITY_MEMORY)
 		return true;
 	if (node != OPS_NONE && activity->correlation &&
 	    !device_graphs_ran(&devices->graphs, node, activity->correlation, row, call ? call->row : OPS_NONE))

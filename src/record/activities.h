@@ -37,7 +37,8 @@ struct ops_activity {
 	uint32_t details;     /* what else its row says: members of a JSON object without the braces */
 	uint16_t device;      /* ordinal */
 	uint8_t kind;         /* enum ops_activity_kind */
-	uint8_t is_event;     /* of a SYNC: an event was recorded there, and nothing waits */
+	uint8_t is_event : 1; /* of a SYNC: an event was recorded there, and nothing waits */
+	uint8_t is_held : 1;  /* of a MEMORY: a counter, of what is held */
 };
 _Static_assert(sizeof(struct ops_activity) == 48, "millions of them are kept");
 
@@ -107,7 +108,7 @@ static inline bool ops_activity_is_call(const struct ops_activity *activity)
 
 static inline bool ops_activity_is_counter(const struct ops_activity *activity)
 {
-	return activity->kind >= OPS_ACTIVITY_ENVIRONMENT;
+	return activity->kind >= OPS_ACTIVITY_ENVIRONMENT || activity->is_held;
 }
 
 #endif

@@ -155,13 +155,13 @@ print(json.dumps([
     assert found[3] == []
 
 
-# What each name of CUDA's kinds brings of the records of two files (tests/gpu/replay/training-13.5.txt and extras-13.5.txt
-# list them): how many rows of which category, or counters of which name.
+# What each name of CUDA's kinds brings of the records of three files (training-13.5.txt, extras-13.5.txt and
+# memory-13.5.txt of tests/gpu/replay list them): how many rows of which category, or counters of which name.
 OF_KIND = {
-    "CONCURRENT_KERNEL": {"kernel": 6},
+    "CONCURRENT_KERNEL": {"kernel": 7},
     "GPU_MEMCPY": {"gpu_memcpy": 3},
     "GPU_MEMSET": {"gpu_memset": 1},
-    "CUDA_RUNTIME": {"cuda_runtime": 14},
+    "CUDA_RUNTIME": {"cuda_runtime": 19},
     "CUDA_DRIVER": {"cuda_driver": 2},
     "OVERHEAD": {"overhead": 1},
     "CUDA_SYNC": {"cuda_sync": 3, "cuda_event": 1},
@@ -169,20 +169,25 @@ OF_KIND = {
     "ENVIRONMENT": {
         "SM Clock (MHz)": 1, "Memory Clock (MHz)": 1, "Temperature (C)": 1, "Power (W)": 1, "Fan Speed (%)": 1,
     },
+    "MEMORY": {
+        "cuda_memory": 9, "Device Memory Held (B)": 5, "Device Static Memory Held (B)": 1, "Managed Memory Held (B)": 1,
+        "Pinned Memory Held (B)": 2,
+    },
     "MEMORY_POOL": {"Memory Pool Size (B)": 2, "Memory Pool Used (B)": 2},
     "GPU_USER_ANNOTATION": {},  # follows from kernels and the calls that started them
     "GRAPH_DEPENDENCY": {},  # arrows: test_dependencies_of_graphs_are_arrows_between_its_nodes
     "GRAPH_NODE": {},  # says of kernels what they were captured from: tests/gpu/test_cupti.c
     "PM_SAMPLING": {},  # is no matter of records: test_cuda_sampling.py
 }  # fmt: skip
-WHEN_NAMED = {"CUDA_SYNC", "GRAPH_DEPENDENCY", "NVTX", "ENVIRONMENT", "MEMORY_POOL", "PM_SAMPLING"}
+WHEN_NAMED = {"CUDA_SYNC", "GRAPH_DEPENDENCY", "NVTX", "ENVIRONMENT", "MEMORY", "MEMORY_POOL", "PM_SAMPLING"}
 
 
 def test_spec_1_3_each_kind_of_cuda_brings_its_own_rows_and_no_others(libraries, tmp_path):
     replay = SOURCE.parent / "replay"
-    both = tmp_path / "both.cupti"
+    together = tmp_path / "together.cupti"
     head = 16
-    both.write_bytes((replay / "training-13.5.cupti").read_bytes() + (replay / "extras-13.5.cupti").read_bytes()[head:])
+    files = [(replay / f"{name}-13.5.cupti").read_bytes() for name in ("training", "extras", "memory")]
+    together.write_bytes(files[0] + files[1][head:] + files[2][head:])
     found = run(
         libraries,
         f"""
@@ -212,7 +217,7 @@ print(json.dumps([
     refused(["CONCURRENT_KERNEL", "PC_SAMPLING"]),
 ]))
 """,
-        FAKE_CUPTI_RECORDS=str(both),
+        FAKE_CUPTI_RECORDS=str(together),
     )
     by_kind, by_config, everything, usual, unnamed, nothing, refusal = found
     assert by_kind == OF_KIND

@@ -25,7 +25,7 @@
 #define AT(us) (uint64_t)(START_NS - DEVICE_LAG_NS + (int64_t)((us) * 1000)) /* on the device's clock */
 
 enum { MAIN = 4001, AUTOGRAD = 4002, PINNED = 4003 }; /* threads */
-enum { GEMM = 1, RELU, ADAM, TRITON, NORM, TINY, STEP, DOMAIN };
+enum { GEMM = 1, RELU, ADAM, TRITON, NORM, TINY, STEP, DOMAIN, TABLE };
 
 static FILE *file; /* in memory */
 static char *bytes;
@@ -315,6 +315,52 @@ static void pool(double us, uint64_t held, uint64_t used)
 	record(&state, version < 130000 ? sizeof(CUpti_ActivityMemoryPool2) : sizeof(state));
 }
 
+/* `pool` is the address of one, 0 none: what comes from a pool does so on stream 7. */
+static CUpti_ActivityMemory4 memory(CUpti_ActivityMemoryOperationType operation, CUpti_ActivityMemoryKind kind, uint64_t address,
+                                    uint64_t count, uint64_t from_pool, double us)
+{
+	const uint32_t none = version < 130000 ? UINT32_MAX : 0;
+	CUpti_ActivityMemory4 changed;
+
+	memset(&changed, 0, sizeof(changed));
+	changed.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+	changed.memoryOperationType = operation;
+	changed.memoryKind = kind;
+	changed.correlationId = correlation;
+	changed.address = address;
+	changed.bytes = count;
+	changed.timestamp = AT(us);
+	changed.processId = 4000;
+	changed.contextId = kind == CUPTI_ACTIVITY_MEMORY_KIND_PINNED ? none : 1;
+	changed.streamId = from_pool ? 7 : none;
+	changed.isAsync = from_pool != 0;
+	changed.memoryPoolConfig.memoryPoolType = from_pool ? CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL : 0;
+	changed.memoryPoolConfig.address = from_pool;
+	return changed;
+}
+
+static void record_memory(const CUpti_ActivityMemory4 *changed)
+{
+	record(changed, version < 20 ? sizeof(CUpti_ActivityMemory2)
+	                : version < 130000 ? sizeof(CUpti_ActivityMemory3)
+	                                   : sizeof(*changed));
+}
+
+static void allocate(CUpti_ActivityMemoryKind kind, uint64_t address, uint64_t count, uint64_t from_pool, double us)
+{
+	const CUpti_ActivityMemory4 taken =
+		memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION, kind, address, count, from_pool, us);
+
+	record_memory(&taken);
+}
+
+static void give_back(CUpti_ActivityMemoryKind kind, uint64_t address, uint64_t count, uint64_t from_pool, double us)
+{
+	const CUpti_ActivityMemory4 given = memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE, kind, address, count, from_pool, us);
+
+	record_memory(&given);
+}
+
 /* --- scenes --------------------------------------------------------------------------------------------------------- */
 
 static void begin(uint32_t cupti)
@@ -466,6 +512,47 @@ static void extras(void)
 	pool(240, 32 << 20, 0);
 }
 
+#define BLOCK UINT64_C(0x7f0000000000)
+#define HOST UINT64_C(0x7e0000000000)
+#define POOL UINT64_C(0x7d0000000000)
+
+/* Memory of each kind comes and goes. */
+static void memories(void)
+{
+	CUpti_ActivityMemory4 other;
+
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020, "cudaMalloc_v3020");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaMallocHost_v3020, "cudaMallocHost_v3020");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaMallocAsync_v11020, "cudaMallocAsync_v11020");
+	name_call(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020, "cudaFree_v3020");
+	text(TABLE, "lookup_table");
+	other = memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC, BLOCK - 4096, 256, 0, 50);
+	other.correlationId = 0;
+	other.name = (const char *)(uintptr_t)TABLE;
+	record_memory(&other);
+	range(MAIN, true, 100, 200, "aten::empty");
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020, MAIN, 110, 150);
+	allocate(CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, BLOCK, 64 << 20, 0, 145);
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaMallocHost_v3020, MAIN, 160, 190);
+	allocate(CUPTI_ACTIVITY_MEMORY_KIND_PINNED, HOST, 4 << 20, 0, 185);
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaMallocAsync_v11020, MAIN, 205, 208);
+	allocate(CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, POOL, 1 << 20, POOL, 206);
+	launch(GEMM, MAIN, 0, 7, 210, 217, 237);
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020, MAIN, 220, 250);
+	give_back(CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, BLOCK, 0, 0, 245); /* how much is known from its allocation */
+	correlation++;
+	give_back(CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, BLOCK + 4096, 512, 0, 255); /* was there before the session */
+	correlation++;
+	allocate(CUPTI_ACTIVITY_MEMORY_KIND_MANAGED, HOST, 8 << 20, 0, 260); /* its release was not recorded */
+	correlation++;
+	other = memory(CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, BLOCK, 2 << 20, 0, 270);
+	other.deviceId = 1;
+	other.contextId = 2;
+	record_memory(&other);
+	correlation++;
+	give_back(CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, POOL, 1 << 20, POOL, 280);
+}
+
 #define STEPS 5
 
 static double step_at(int step, double us)
@@ -542,6 +629,8 @@ int main(int count, char **arguments)
 	} scenes[] = {
 		{"training-11.8.cupti", CUPTI_11_8, training, 1000, 0}, {"training-12.9.cupti", CUPTI_12_9, training, 1000, 0},
 		{"training-13.5.cupti", CUPTI_13_5, training, 1000, 0}, {"graph-13.5.cupti", CUPTI_13_5, graph, 1000, 0},
+		{"memory-11.8.cupti", CUPTI_11_8, memories, 300, 0},    {"memory-12.9.cupti", CUPTI_12_9, memories, 300, 0},
+		{"memory-13.5.cupti", CUPTI_13_5, memories, 300, 0},
 		{"extras-13.5.cupti", CUPTI_13_5, extras, 300, 0},      {"launches-12.9.cupti", CUPTI_12_9, slow_launches, 2010.0 * STEPS, 0},
 		{"waiting-12.9.cupti", CUPTI_12_9, waiting, 4010.0 * STEPS, 0},
 		{"drift-12.9.cupti", CUPTI_12_9, drift, 6e7, 1200000},

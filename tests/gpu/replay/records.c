@@ -82,6 +82,8 @@ static const struct {
 	{CUPTI_ACTIVITY_KIND_CUDA_EVENT, {AT(CUpti_ActivityCudaEvent2, deviceTimestamp)}, {0}},
 	{CUPTI_ACTIVITY_KIND_OVERHEAD, {AT(CUpti_ActivityOverhead3, start), AT(CUpti_ActivityOverhead3, end)}, {0}},
 	{CUPTI_ACTIVITY_KIND_ENVIRONMENT, {AT(CUpti_ActivityEnvironment, timestamp)}, {0}},
+	{CUPTI_ACTIVITY_KIND_MEMORY2, {AT(CUpti_ActivityMemory4, timestamp)},
+	 {AT(CUpti_ActivityMemory4, name), AT(CUpti_ActivityMemory4, source)}},
 	{CUPTI_ACTIVITY_KIND_MEMORY_POOL, {AT(CUpti_ActivityMemoryPool3, timestamp)}, {0}},
 	{CUPTI_ACTIVITY_KIND_MARKER,
 	 {AT(CUpti_ActivityMarker2, timestamp)},
