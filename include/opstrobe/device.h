@@ -28,16 +28,19 @@ extern "C" {
 struct ops_device_session;
 struct ops_recording;
 
-/* One list of what can be recorded, with Kineto's names for it where it has one. The first five happen on a stream of a device,
+/* One list of what can be recorded, with Kineto's names for it where it has one. The first seven happen on a stream of a device,
  * those up to GRAPH_DEPENDENCY on a thread of the host; the last three are counters of a device, and MEMORY has some besides.
  * GRAPH_NODE tells which operator was captured as which node of a CUDA graph, GRAPH_DEPENDENCY which node waits for which;
- * PM_SAMPLING is what struct ops_cuda_sampling asks for, nothing without it. */
+ * HOST_NODE and EVENT_NODE are nodes that call a function of the host and that record an event; PM_SAMPLING is what struct
+ * ops_cuda_sampling asks for, nothing without it. */
 #define OPS_ACTIVITY_KINDS(X)                                                                      \
 	X(KERNEL, "CONCURRENT_KERNEL")                                                             \
 	X(MEMCPY, "GPU_MEMCPY")                                                                    \
 	X(MEMSET, "GPU_MEMSET")                                                                    \
 	X(SYNC, "CUDA_SYNC")                                                                       \
 	X(MEMORY, "MEMORY")                                                                        \
+	X(HOST_NODE, "GRAPH_HOST_NODE")                                                            \
+	X(EVENT_NODE, "GRAPH_EVENT_NODE")                                                          \
 	X(RUNTIME, "CUDA_RUNTIME")                                                                 \
 	X(DRIVER, "CUDA_DRIVER")                                                                   \
 	X(OVERHEAD, "OVERHEAD")                                                                    \
@@ -64,6 +67,8 @@ enum ops_activity_kind {
 enum ops_code ops_cuda_check(uint32_t *ret_devices, struct ops_error *error);
 /* Where libcupti was found and which version, or why there is none. Kept until the thread asks again. */
 const char *ops_cuda_describe(void);
+/* Its version, as CUPTI tells it: 28 is 12.9, 130500 is 13.5; 0 when there is none. EVENT_NODE takes 130500, HOST_NODE 130300. */
+uint32_t ops_cuda_cupti_version(void);
 
 /* Counters of the hardware to sample, on one device. */
 struct ops_cuda_sampling {

@@ -79,10 +79,19 @@ static PyObject *module_cupti(PyObject *module, PyObject *unused)
 	return PyUnicode_DecodeLocale(ops_cuda_describe(), "surrogateescape");
 }
 
+static PyObject *module_cupti_version(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	return PyLong_FromUnsignedLong(ops_cuda_cupti_version());
+}
+
 static PyMethodDef module_methods[] = {
 	{"cuda", module_cuda, METH_NOARGS,
 	 "cuda() -> (devices, problem)\n\nHow many CUDA devices there are, and why they cannot be recorded, or None."},
 	{"cupti", module_cupti, METH_NOARGS, "cupti() -> str\n\nWhich libcupti is used, or why none is."},
+	{"cupti_version", module_cupti_version, METH_NOARGS,
+	 "cupti_version() -> int\n\nIts version: 130500 is 13.5; 0 when there is none."},
 	{"device_events", module_device_events, METH_O,
 	 "device_events(name) -> bool\n\nWhether torch can time operators by events of \"cuda\" or \"privateuse1\"; False as long as no "
 	 "bridge is loaded."},

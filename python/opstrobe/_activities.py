@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from opstrobe import _core
 from opstrobe._enums import ProfilerActivity, as_member
 
 TYPE_CHECKING = False
@@ -22,9 +23,13 @@ _PRIVATE_CALLS = frozenset({"PRIVATEUSE1_RUNTIME", "PRIVATEUSE1_DRIVER"})
 # The kinds that we record ourselves, all of the host.
 _RECORDED = frozenset({"CPU_OP", "CPU_INSTANT_EVENT", "USER_ANNOTATION", "PYTHON_FUNCTION"})
 # Kinds that Kineto does not have. The operators behind nodes of CUDA graphs are recorded unless filters say otherwise.
-_CUDA_RARE = frozenset({"GRAPH_DEPENDENCY", "NVTX", "ENVIRONMENT", "MEMORY", "MEMORY_POOL", "PM_SAMPLING"})
+_CUDA_RARE = frozenset(
+    {"GRAPH_DEPENDENCY", "GRAPH_HOST_NODE", "GRAPH_EVENT_NODE", "NVTX", "ENVIRONMENT", "MEMORY", "MEMORY_POOL"}
+    | {"PM_SAMPLING"}
+)
 _CUDA_MORE = _CUDA_RARE | {"GRAPH_NODE"}
 _CUDA_WHEN_NAMED = _CUDA_RARE | {"CUDA_SYNC"}
+_CUPTI_WITH_EVENT_NODES = 130500  # CUPTI 13.5: before, its records of events do not say which node recorded them
 # What PM_SAMPLING samples where nothing else is asked for: multiprocessors at work, and the throughput of the device's memory.
 _USUAL_METRICS = (
     "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
@@ -143,6 +148,8 @@ def kinds_of_extensions(configs: Configs, supported: Callable[[], set[ProfilerAc
     """The kinds of CUDA's activity that extensions ask for besides. RuntimeError, by name, for what is not recorded."""
     kinds: set[str] = set()
     for config in configs.values():
+        if "GRAPH_EVENT_NODE" in (config.activity_types or ()) and ProfilerActivity.CUDA in supported():
+            _check_event_nodes("GRAPH_EVENT_NODE")
         for extension in config.profiler_configs:
             name = type(extension).__name__
             if ProfilerActivity.CUDA not in supported():
@@ -151,11 +158,20 @@ def kinds_of_extensions(configs: Configs, supported: Callable[[], set[ProfilerAc
                 kinds |= {"PM_SAMPLING"}
                 continue
             if extension.enable_event_node_ids:
-                raise RuntimeError("CuspyConfig(enable_event_node_ids=True) is not recorded")
+                _check_event_nodes("CuspyConfig(enable_event_node_ids=True)")
+                kinds |= {"GRAPH_EVENT_NODE"}
+            kinds |= {"GRAPH_HOST_NODE"}  # which cuspy records always
             kinds |= {"GRAPH_DEPENDENCY"} if extension.enable_graph_dependencies else set()
             kinds |= {"CUDA_SYNC"} if extension.enable_cuda_sync_events else set()
             kinds |= {"ENVIRONMENT"} if extension.enable_environment_counters else set()
     return frozenset(kinds)
+
+
+def _check_event_nodes(asked: str) -> None:
+    if _core.cupti_version() < _CUPTI_WITH_EVENT_NODES:
+        raise RuntimeError(
+            f"{asked} needs CUPTI 13.5, which says which node recorded an event; there is {_core.cupti()}"
+        )
 
 
 def sampling_of(configs: Configs) -> Sampling:

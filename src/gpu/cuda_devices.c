@@ -38,6 +38,9 @@ static struct {
 	__typeof__(&cuGetErrorName) error_name;
 	__typeof__(&cuGraphGetEdges_v2) edges; /* from CUDA 12.3 on */
 	cuda_edges *plain_edges;               /* before */
+	__typeof__(&cuGraphGetNodes) nodes;
+	__typeof__(&cuGraphNodeGetType) node_type;
+	__typeof__(&cuGraphHostNodeGetParams) host_parameters;
 
 	const char *missing; /* why it cannot be used, NULL when it can */
 	pid_t pid;           /* that initialised it: in a process that is forked from that one CUDA does not work */
@@ -70,6 +73,9 @@ static void load(void)
 	FIND(synchronize, cuCtxSynchronize);
 	FIND(error_name, cuGetErrorName);
 	FIND(edges, cuGraphGetEdges_v2);
+	FIND(nodes, cuGraphGetNodes);
+	FIND(node_type, cuGraphNodeGetType);
+	FIND(host_parameters, cuGraphHostNodeGetParams);
 #undef FIND
 	driver.plain_edges = (cuda_edges *)(uintptr_t)dlsym(handle, "cuGraphGetEdges");
 	if (!driver.init || !driver.count || !driver.get || !driver.name || !driver.total_memory || !driver.attribute)
@@ -265,4 +271,38 @@ void ops_cuda_edges_release(struct ops_cuda_edges *edges)
 	ops_free(edges->from);
 	ops_free(edges->to);
 	*edges = (struct ops_cuda_edges){0};
+}
+
+/* What a node calls on the host; 0 for one that runs on a device. */
+static uint64_t host_function(CUgraphNode node)
+{
+	CUDA_HOST_NODE_PARAMS parameters = {0};
+	CUgraphNodeType type;
+
+	return driver.node_type(node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_HOST &&
+	                       driver.host_parameters(node, &parameters) == CUDA_SUCCESS
+	               ? (uint64_t)(uintptr_t)parameters.fn
+	               : 0;
+}
+
+void ops_cuda_graph_host_nodes(void *graph, ops_cuda_host_node *told, void *context)
+{
+	CUgraphNode *nodes;
+	size_t room = 0, count;
+
+	pthread_once(&once, load);
+	if (driver.missing || !driver.nodes || !driver.node_type || !driver.host_parameters ||
+	    driver.nodes(graph, NULL, &room) != CUDA_SUCCESS)
+		return;
+	nodes = ops_realloc_array(NULL, room + 1, sizeof(CUgraphNode));
+	count = room;
+	if (!nodes || driver.nodes(graph, nodes, &count) != CUDA_SUCCESS || count > room)
+		count = 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t function = host_function(nodes[i]);
+
+		if (function)
+			told(context, nodes[i], function);
+	}
+	ops_free(nodes);
 }

@@ -42,4 +42,9 @@ struct ops_cuda_edges {
 bool ops_cuda_graph_edges(void *graph, struct ops_cuda_edges *ret_edges);
 void ops_cuda_edges_release(struct ops_cuda_edges *edges);
 
+/* A node (CUgraphNode) that calls the function at an address of the host. */
+typedef void ops_cuda_host_node(void *context, void *node, uint64_t function);
+/* Tells of all such nodes of a graph that nobody else changes, as far as the driver does. */
+void ops_cuda_graph_host_nodes(void *graph, ops_cuda_host_node *told, void *context);
+
 #endif

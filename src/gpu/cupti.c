@@ -131,6 +131,8 @@ static const struct {
 	{CUPTI_ACTIVITY_KIND_DRIVER, OPS_ACTIVITY_DRIVER},
 	{CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, OPS_ACTIVITY_SYNC},
 	{CUPTI_ACTIVITY_KIND_CUDA_EVENT, OPS_ACTIVITY_SYNC},
+	{CUPTI_ACTIVITY_KIND_CUDA_EVENT, OPS_ACTIVITY_EVENT_NODE},
+	{CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE, OPS_ACTIVITY_HOST_NODE},
 	{CUPTI_ACTIVITY_KIND_OVERHEAD, OPS_ACTIVITY_OVERHEAD},
 	{CUPTI_ACTIVITY_KIND_MARKER, OPS_ACTIVITY_NVTX},
 	{CUPTI_ACTIVITY_KIND_ENVIRONMENT, OPS_ACTIVITY_ENVIRONMENT},
@@ -138,11 +140,19 @@ static const struct {
 	{CUPTI_ACTIVITY_KIND_MEMORY_POOL, OPS_ACTIVITY_MEMORY_POOL},
 };
 #define COLLECTED (sizeof(collected) / sizeof(collected[0]))
+#define VERSION_HOST_NODES 130300u /* from here on CUPTI records nodes of graphs that run on the host */
+
+/* Whether a kind is wanted that the library knows. */
+static bool is_wanted(const struct cupti_session *session, size_t i)
+{
+	return session->decoder.kinds & OPS_ACTIVITY_BIT(collected[i].kind) &&
+	       (collected[i].kind != OPS_ACTIVITY_HOST_NODE || session->library->version >= VERSION_HOST_NODES);
+}
 
 static void disable(struct cupti_session *session)
 {
 	for (size_t i = 0; i < COLLECTED; i++)
-		if (session->decoder.kinds & OPS_ACTIVITY_BIT(collected[i].kind))
+		if (is_wanted(session, i))
 			session->library->cuptiActivityDisable(collected[i].cupti);
 }
 
@@ -151,13 +161,13 @@ static enum ops_code enable(struct cupti_session *session, struct ops_error *err
 	for (size_t i = 0; i < COLLECTED; i++) {
 		CUptiResult result;
 
-		if (!(session->decoder.kinds & OPS_ACTIVITY_BIT(collected[i].kind)))
+		if (!is_wanted(session, i))
 			continue;
 		result = session->library->cuptiActivityEnable(collected[i].cupti);
 		if (collected[i].kind == OPS_ACTIVITY_RUNTIME || collected[i].kind == OPS_ACTIVITY_DRIVER)
 			ops_cupti_calls_quieten(session->library, collected[i].cupti);
-		if (result == CUPTI_SUCCESS)
-			continue;
+		if (result == CUPTI_SUCCESS || collected[i].kind == OPS_ACTIVITY_HOST_NODE)
+			continue; /* without its nodes on the host a graph is still worth recording */
 		disable(session);
 		return ops_cupti_fault(session->library, error, result, "CUPTI does not collect activity");
 	}
@@ -244,7 +254,8 @@ static enum ops_code subscribe(struct cupti_session *session, struct ops_error *
 	if (result == CUPTI_SUCCESS && library->cuptiActivityRegisterTimestampCallback)
 		result = library->cuptiActivityRegisterTimestampCallback(tell_time);
 	/* Where it cannot, events have no rows. */
-	if (session->decoder.kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_SYNC) && library->cuptiActivityEnableCudaEventDeviceTimestamps)
+	if (session->decoder.kinds & (OPS_ACTIVITY_BIT(OPS_ACTIVITY_SYNC) | OPS_ACTIVITY_BIT(OPS_ACTIVITY_EVENT_NODE)) &&
+	    library->cuptiActivityEnableCudaEventDeviceTimestamps)
 		library->cuptiActivityEnableCudaEventDeviceTimestamps(1);
 	if (result == CUPTI_SUCCESS)
 		result = library->cuptiActivityRegisterCallbacks(request_buffer, take_buffer);
@@ -380,7 +391,7 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 		code = ops_fault(error, OPS_CORRUPT, "CUPTI could not read %llu of its buffers",
 		                 (unsigned long long)session->unread);
 	session->library->cuptiUnsubscribe(session->subscriber);
-	ops_cupti_graphs_take(activities);
+	ops_cupti_graphs_take(&session->decoder);
 	if (session->sampler) {
 		enum ops_code missing = ops_cupti_sampler_take(session->sampler, activities, code ? NULL : error);
 
@@ -457,4 +468,11 @@ const char *ops_cuda_describe(void)
 	else
 		snprintf(description, sizeof(description), "%s, version %u", library->path, library->version);
 	return description;
+}
+
+uint32_t ops_cuda_cupti_version(void)
+{
+	const struct ops_cupti *library;
+
+	return ops_cupti_load(&library, NULL) ? 0 : library->version;
 }

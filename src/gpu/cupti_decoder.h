@@ -34,6 +34,8 @@ ops_cupti_take ops_cupti_take_kernel;
 ops_cupti_take ops_cupti_take_copy;
 ops_cupti_take ops_cupti_take_peer_copy;
 ops_cupti_take ops_cupti_take_set;
+ops_cupti_take ops_cupti_take_host_node;
+ops_cupti_take ops_cupti_take_event_node; /* of a CUDA_EVENT that a node recorded, which has its place already */
 /* cupti_sync.c */
 ops_cupti_take ops_cupti_take_sync;
 ops_cupti_take ops_cupti_take_event;

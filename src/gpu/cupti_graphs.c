@@ -4,16 +4,20 @@
  */
 #include "gpu/cupti_graphs.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "gpu/cuda_devices.h"
+#include "gpu/cupti_decoder.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* making graphs is rare, and slow by itself */
 static OPS_ARRAY(struct ops_activity) made;
+static OPS_ARRAY(struct ops_host_function) functions; /* that nodes call; named at the stop, where no callback waits */
 static uint64_t lost;
 
 /* A call of the runtime makes one of the driver. Where both are told, edges are told twice, which does no harm. */
@@ -105,15 +109,34 @@ static void add_edges(const struct ops_cupti *library, const struct ops_cuda_edg
 	pthread_mutex_unlock(&lock);
 }
 
+static void add_host_node(void *library, void *node, uint64_t address)
+{
+	struct ops_host_function *added = NULL;
+	uint64_t id = 0;
+	bool known = ((const struct ops_cupti *)library)->cuptiGetGraphNodeId(node, &id) == CUPTI_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	if (known)
+		added = OPS_ARRAY_PUSH(&functions);
+	if (added)
+		*added = (struct ops_host_function){.node = id, .address = address};
+	else
+		lost++;
+	pthread_mutex_unlock(&lock);
+}
+
 void ops_cupti_graphs_called(const struct ops_cupti *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback,
                              const CUpti_CallbackData *data, int64_t now_ns)
 {
 	struct ops_cuda_edges edges;
+	void *graph;
 
 	if (data->callbackSite != CUPTI_API_EXIT || !ops_cupti_is_among(instantiating, INSTANTIATING, domain, callback) ||
 	    *(const int *)data->functionReturnValue != CUDA_SUCCESS)
 		return;
-	if (ops_cuda_graph_edges(((const parameters *)data->functionParams)->hGraph, &edges)) {
+	graph = ((const parameters *)data->functionParams)->hGraph;
+	ops_cuda_graph_host_nodes(graph, add_host_node, (void *)(uintptr_t)library);
+	if (ops_cuda_graph_edges(graph, &edges)) {
 		add_edges(library, &edges, now_ns);
 		ops_cuda_edges_release(&edges);
 		return;
@@ -123,13 +146,33 @@ void ops_cupti_graphs_called(const struct ops_cupti *library, CUpti_CallbackDoma
 	pthread_mutex_unlock(&lock);
 }
 
-void ops_cupti_graphs_take(struct ops_activities *activities)
+/* The name of the function at an address, if its library exports it: text, 0 none. */
+static uint32_t function_name(struct ops_cupti_decoder *decoder, uint64_t address)
 {
+	Dl_info found;
+
+	if (!dladdr((const void *)(uintptr_t)address, &found) || (uint64_t)(uintptr_t)found.dli_saddr != address)
+		return 0; /* one without a name lies behind another */
+	return ops_cupti_kernel_name(decoder, found.dli_sname);
+}
+
+void ops_cupti_graphs_take(struct ops_cupti_decoder *decoder)
+{
+	struct ops_activities *activities = decoder->activities;
+	__typeof__(functions) called;
+
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < made.count; i++)
 		ops_activities_add(activities, &made.items[i]);
+	called = functions;
+	memset(&functions, 0, sizeof(functions));
 	activities->lost += lost;
 	lost = 0;
 	OPS_ARRAY_RELEASE(&made);
 	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < called.count; i++) {
+		called.items[i].name = function_name(decoder, called.items[i].address);
+		ops_activities_host_function(activities, &called.items[i]);
+	}
+	OPS_ARRAY_RELEASE(&called);
 }

@@ -12,8 +12,7 @@
 #ifndef OPS_GPU_CUPTI_GRAPHS_H
 #define OPS_GPU_CUPTI_GRAPHS_H
 
-#include "gpu/cupti_library.h"
-#include "record/activities.h"
+#include "gpu/cupti_records.h"
 
 /* Asks a subscriber's callback to be told of nodes, and of graphs that are instantiated if the set of kinds has
  * GRAPH_DEPENDENCY; where the library cannot, there are none. */
@@ -22,7 +21,7 @@ void ops_cupti_graphs_enable(const struct ops_cupti *library, CUpti_SubscriberHa
 void ops_cupti_graphs_told(const struct ops_cupti *library, CUpti_CallbackId callback, const void *data, int64_t now_ns);
 void ops_cupti_graphs_called(const struct ops_cupti *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback,
                              const CUpti_CallbackData *data, int64_t now_ns);
-/* Adds all nodes and edges since the last time. */
-void ops_cupti_graphs_take(struct ops_activities *activities);
+/* Adds all nodes, edges and functions of the host since the last time to what a decoder has. */
+void ops_cupti_graphs_take(struct ops_cupti_decoder *decoder);
 
 #endif

@@ -230,6 +230,7 @@ static const struct {
 	[CUPTI_ACTIVITY_KIND_MEMCPY] = {sizeof(cupti_copy), ops_cupti_take_copy},
 	[CUPTI_ACTIVITY_KIND_MEMCPY2] = {sizeof(cupti_peer_copy), ops_cupti_take_peer_copy},
 	[CUPTI_ACTIVITY_KIND_MEMSET] = {sizeof(cupti_set), ops_cupti_take_set},
+	[CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE] = {sizeof(CUpti_ActivityGraphHostNode), ops_cupti_take_host_node},
 	[CUPTI_ACTIVITY_KIND_RUNTIME] = {sizeof(CUpti_ActivityAPI), take_call},
 	[CUPTI_ACTIVITY_KIND_DRIVER] = {sizeof(CUpti_ActivityAPI), take_call},
 	[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = {sizeof(CUpti_ActivitySynchronization), ops_cupti_take_sync},

@@ -10,21 +10,26 @@
 #include "gpu/cupti_decoder.h"
 
 #define VERSION_EVENT_TIMES 26u /* from here on (12.8) the device tells when an event was recorded */
+#define VERSION_EVENT_NODES 130500u /* from here on CUPTI tells which node of a graph recorded it */
 
 _Static_assert(offsetof(CUpti_ActivityCudaEvent, eventId) == offsetof(CUpti_ActivityCudaEvent2, eventId), "records of CUPTI");
 
-/* A row for an event: a nanosecond, as Kineto has it. */
+/* A nanosecond, as Kineto has it. */
+static void place_event(const CUpti_ActivityCudaEvent2 *record, struct ops_activity *activity)
+{
+	activity->start_ns = (int64_t)record->deviceTimestamp;
+	activity->end_ns = (int64_t)(record->deviceTimestamp + 1);
+	activity->device = (uint16_t)record->deviceId;
+	activity->stream = (int32_t)record->streamId;
+	activity->correlation = record->correlationId;
+}
+
 static void show_event(struct ops_cupti_decoder *decoder, const CUpti_ActivityCudaEvent2 *record, struct ops_activity *activity)
 {
 	static const char name[] = "cudaEvent";
 
 	activity->kind = OPS_ACTIVITY_SYNC;
 	activity->is_event = 1;
-	activity->start_ns = (int64_t)record->deviceTimestamp;
-	activity->end_ns = (int64_t)(record->deviceTimestamp + 1);
-	activity->device = (uint16_t)record->deviceId;
-	activity->stream = (int32_t)record->streamId;
-	activity->correlation = record->correlationId;
 	activity->name = ops_activities_text(decoder->activities, name, sizeof(name) - 1);
 	decoder->text.size = 0;
 	ops_buffer_printf(&decoder->text, "\"event_id\":%u,\"stream\":%d,\"device\":%u,\"context\":%u", record->eventId,
@@ -33,14 +38,29 @@ static void show_event(struct ops_cupti_decoder *decoder, const CUpti_ActivityCu
 		activity->details = ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
 }
 
+/* Whether it is wanted as a node of a graph. */
+static bool is_of_node(const struct ops_cupti_decoder *decoder, const CUpti_ActivityCudaEvent3 *record, size_t size)
+{
+	return decoder->kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_EVENT_NODE) && decoder->library->version >= VERSION_EVENT_NODES &&
+	       size >= sizeof(*record) && record->graphNodeId;
+}
+
 void ops_cupti_take_event(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivityCudaEvent *record = bytes;
 	const CUpti_ActivityCudaEvent2 *timed = bytes;
-	struct ops_cupti_event *event = OPS_ARRAY_PUSH(&decoder->events);
+	struct ops_cupti_event *event;
 
-	if (decoder->library->version >= VERSION_EVENT_TIMES && size >= sizeof(*timed) && timed->deviceTimestamp)
-		show_event(decoder, timed, activity);
+	if (decoder->library->version >= VERSION_EVENT_TIMES && size >= sizeof(*timed)) {
+		place_event(timed, activity);
+		if (is_of_node(decoder, bytes, size))
+			ops_cupti_take_event_node(decoder, bytes, size, activity);
+		else if (timed->deviceTimestamp)
+			show_event(decoder, timed, activity);
+	}
+	if (!(decoder->kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_SYNC)))
+		return;
+	event = OPS_ARRAY_PUSH(&decoder->events);
 	if (event)
 		*event = (struct ops_cupti_event){record->contextId, record->eventId, record->correlationId, record->streamId};
 	else

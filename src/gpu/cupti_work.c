@@ -296,3 +296,76 @@ void ops_cupti_take_set(struct ops_cupti_decoder *decoder, const void *bytes, si
 	activity->name = set_text(decoder, record->memoryKind);
 	activity->details = copy_details(decoder, &set);
 }
+
+/* --- nodes of graphs that are no work of a device ------------------------------------------------------------------- */
+
+/* What the runs of a node have in common. No padding. */
+struct node_shape {
+	uint32_t kind; /* CUpti_ActivityKind */
+	uint32_t device;
+	uint32_t context;
+	uint32_t stream;
+	uint32_t graph;
+	uint32_t event;   /* of one that records */
+	uint32_t process; /* of one that runs on the host, as the next */
+	uint32_t thread;
+	uint64_t graph_node;
+};
+_Static_assert(sizeof(struct node_shape) == 40, "no padding");
+
+static uint32_t node_details(struct ops_cupti_decoder *decoder, const struct node_shape *node)
+{
+	struct ops_buffer *text = &decoder->text;
+	uint32_t details;
+
+	if (ops_cupti_known(decoder, node, sizeof(*node), &details))
+		return details;
+	note_context(decoder, node->context, node->device);
+	ops_buffer_printf(text, "\"device\":%u,\"context\":%u,\"stream\":%u", node->device, node->context, node->stream);
+	put_graph(text, node->graph, node->graph_node);
+	if (node->kind == CUPTI_ACTIVITY_KIND_CUDA_EVENT)
+		ops_buffer_printf(text, ",\"cuda event\":\"0x%x\"", node->event);
+	else
+		ops_buffer_printf(text, ",\"host process\":%u,\"host thread\":%u", node->process, node->thread);
+	return of_node(decoder, ops_cupti_keep(decoder, node, sizeof(*node)), node->graph_node);
+}
+
+void ops_cupti_take_host_node(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
+                              struct ops_activity *activity)
+{
+	static const char name[] = "HostNode";
+	const CUpti_ActivityGraphHostNode *record = bytes;
+	struct node_shape node = {.kind = record->kind,
+	                          .device = record->deviceId,
+	                          .context = record->contextId,
+	                          .stream = record->streamId,
+	                          .graph = record->graphId,
+	                          .process = record->processId,
+	                          .thread = record->threadId,
+	                          .graph_node = record->graphNodeId};
+
+	(void)size;
+	activity->kind = OPS_ACTIVITY_HOST_NODE;
+	PLACE(activity, record);
+	activity->name = ops_activities_text(decoder->activities, name, sizeof(name) - 1);
+	activity->details = node_details(decoder, &node);
+}
+
+void ops_cupti_take_event_node(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
+                               struct ops_activity *activity)
+{
+	static const char name[] = "EventRecord";
+	const CUpti_ActivityCudaEvent3 *record = bytes;
+	struct node_shape node = {.kind = record->kind,
+	                          .device = record->deviceId,
+	                          .context = record->contextId,
+	                          .stream = record->streamId,
+	                          .graph = record->graphId,
+	                          .event = record->eventId,
+	                          .graph_node = record->graphNodeId};
+
+	(void)size;
+	activity->kind = OPS_ACTIVITY_EVENT_NODE;
+	activity->name = ops_activities_text(decoder->activities, name, sizeof(name) - 1);
+	activity->details = node_details(decoder, &node);
+}

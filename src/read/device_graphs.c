@@ -29,7 +29,7 @@ static uint32_t number_of(struct device_graphs *graphs, uint64_t id)
 	node = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&graphs->nodes);
 	if (!node)
 		return OPS_NONE;
-	*node = (struct graph_node){.copy = OPS_NONE, .waits = OPS_NONE};
+	*node = (struct graph_node){.copy = OPS_NONE, .waits = OPS_NONE, .original = OPS_NONE, .function = OPS_NONE};
 	return number;
 }
 
@@ -42,6 +42,7 @@ bool device_graphs_add_node(struct device_graphs *graphs, uint64_t id, uint64_t 
 		return false;
 	if (original) {
 		graphs->nodes.items[from].copy = number;
+		graphs->nodes.items[number].original = from;
 		operator_name = graphs->nodes.items[from].operator_name;
 	}
 	graphs->nodes.items[number].operator_name = operator_name;
@@ -168,6 +169,13 @@ bool device_graphs_finish(struct device_graphs *graphs, const struct ops_activit
 {
 	if (!graphs->nodes.count || !activities->nodes.count)
 		return true;
+	for (size_t i = 0; i < activities->host_functions.count; i++) {
+		uint64_t node = activities->host_functions.items[i].node;
+		uint32_t number = ops_intern_find(&graphs->ids, &node, sizeof(node));
+
+		if (number != OPS_INTERN_NONE)
+			graphs->nodes.items[number].function = (uint32_t)i;
+	}
 	graphs->of_text = ops_realloc_array(NULL, activities->texts.count, sizeof(*graphs->of_text));
 	for (size_t i = 0; graphs->of_text && i < activities->texts.count; i++)
 		graphs->of_text[i] = OPS_NONE;
@@ -180,6 +188,14 @@ bool device_graphs_finish(struct device_graphs *graphs, const struct ops_activit
 			graphs->nodes.items[number].runs = true;
 	}
 	return graphs->of_text && (!graphs->edges.count || find_waits(graphs));
+}
+
+uint32_t device_graphs_function(const struct device_graphs *graphs, uint32_t node)
+{
+	const struct graph_node *items = graphs->nodes.items;
+
+	return items[node].function == OPS_NONE && items[node].original != OPS_NONE ? items[items[node].original].function
+	                                                                              : items[node].function;
 }
 
 /* --- launches ------------------------------------------------------------------------------------------------------- */

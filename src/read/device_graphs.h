@@ -31,6 +31,8 @@ struct graph_node {
 	uint32_t copy;       /* node that is the latest copy of it; OPS_NONE */
 	uint32_t waits;      /* what it waits for, in `waits`; OPS_NONE */
 	uint32_t wait_count;
+	uint32_t original;   /* node that it is a copy of; OPS_NONE */
+	uint32_t function;   /* that it calls on the host, of activities->host_functions; OPS_NONE */
 	bool runs;           /* it has rows */
 };
 
@@ -75,6 +77,9 @@ static inline uint32_t device_graphs_node_of(const struct device_graphs *graphs,
 {
 	return graphs->of_text ? graphs->of_text[work->details] : OPS_NONE;
 }
+
+/* What a node calls on the host, OPS_NONE when that is not known: of activities->host_functions. */
+uint32_t device_graphs_function(const struct device_graphs *graphs, uint32_t node);
 
 /* A node ran, of the launch that `call`, a row or OPS_NONE, made. */
 bool device_graphs_ran(struct device_graphs *graphs, uint32_t node, uint64_t launch, uint32_t row, uint32_t call);

@@ -98,17 +98,59 @@ static uint32_t copy_details(struct recording_devices *devices, const struct ops
 	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
 }
 
-/* The details of a kernel of a CUDA graph and, behind them, the operator it was captured from. */
-static uint32_t captured_details(struct recording_devices *devices, const struct ops_activity *activity, uint32_t operator)
+/* What a node of a CUDA graph calls on the host, NULL when that is not known. */
+static const struct ops_host_function *function_of(const struct recording_devices *devices, uint32_t node)
 {
+	uint32_t function = node == OPS_NONE ? OPS_NONE : device_graphs_function(&devices->graphs, node);
+
+	return function == OPS_NONE ? NULL : &devices->activities->host_functions.items[function];
+}
+
+static void put_function(struct ops_buffer *text, const struct ops_host_function *function, const struct ops_intern_entry *name)
+{
+	if (name->size) {
+		ops_buffer_append_text(text, ",\"host fn\":");
+		ops_json_string(text, name->bytes, name->size);
+	}
+	ops_buffer_printf(text, ",\"host fn addr\":\"0x%llx\"", (unsigned long long)function->address);
+}
+
+/* The details of a node of a CUDA graph and, behind them, what is known of it: what it calls on the host, and the operator it was
+ * captured from. */
+static uint32_t node_details(struct recording_devices *devices, const struct ops_activity *activity, uint32_t node)
+{
+	const struct ops_intern_entry *texts = devices->activities->texts.entries;
+	const struct ops_intern_entry *details = &texts[activity->details];
+	const struct ops_host_function *function = function_of(devices, node);
+	uint32_t captured = devices->graphs.nodes.items[node].operator_name;
 	struct ops_buffer *text = &devices->text;
-	const struct ops_intern_entry *details = &devices->activities->texts.entries[activity->details];
-	struct ops_string name = ops_builder_text(devices->builder, operator);
 
 	text->size = 0;
 	ops_buffer_append(text, details->bytes, details->size);
-	ops_buffer_append_text(text, details->size ? ",\"captured from\":" : "\"captured from\":");
-	ops_json_string(text, name.bytes, name.size);
+	if (activity->kind == OPS_ACTIVITY_HOST_NODE && function)
+		put_function(text, function, &texts[function->name]);
+	if (captured) {
+		struct ops_string name = ops_builder_text(devices->builder, captured);
+
+		ops_buffer_append_text(text, text->size ? ",\"captured from\":" : "\"captured from\":");
+		ops_json_string(text, name.bytes, name.size);
+	}
+	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
+}
+
+/* A node that runs on the host is called after its function. */
+static uint32_t host_node_name(struct recording_devices *devices, const struct ops_activity *activity, uint32_t node)
+{
+	const struct ops_intern_entry *texts = devices->activities->texts.entries;
+	const struct ops_host_function *function = function_of(devices, node);
+	struct ops_buffer *text = &devices->text;
+
+	if (!function || !texts[function->name].size)
+		return devices->strings[activity->name];
+	text->size = 0;
+	ops_buffer_append(text, texts[activity->name].bytes, texts[activity->name].size);
+	ops_buffer_append_text(text, ": ");
+	ops_buffer_append(text, texts[function->name].bytes, texts[function->name].size);
 	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
 }
 
@@ -129,6 +171,18 @@ static uint32_t collective_details(struct recording_devices *devices, uint32_t d
 	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
 }
 
+/* That of rows of no kind of their own, else NULL. */
+static const char *category_of(const struct ops_activity *activity)
+{
+	if (activity->kind == OPS_ACTIVITY_HOST_NODE)
+		return "graph_host_node";
+	if (activity->kind == OPS_ACTIVITY_EVENT_NODE)
+		return "graph_event_node";
+	if (activity->kind == OPS_ACTIVITY_MEMORY)
+		return "cuda_memory";
+	return activity->is_event ? "cuda_event" : NULL;
+}
+
 /* Adds what ran on a stream; `call` started it, NULL when that is not known. */
 static bool take_work(struct recording_devices *devices, const struct ops_activity *activity,
                       const struct recording_call *call)
@@ -139,8 +193,10 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 		[OPS_ACTIVITY_MEMSET] = OPS_EVENT_GPU_MEMSET,
 		[OPS_ACTIVITY_SYNC] = OPS_EVENT_SYNC,
 		[OPS_ACTIVITY_MEMORY] = OPS_EVENT_OTHER,
+		[OPS_ACTIVITY_HOST_NODE] = OPS_EVENT_OTHER,
+		[OPS_ACTIVITY_EVENT_NODE] = OPS_EVENT_OTHER,
 	};
-	const char *category = activity->is_event ? "cuda_event" : activity->kind == OPS_ACTIVITY_MEMORY ? "cuda_memory" : NULL;
+	const char *category = category_of(activity);
 	bool moves = activity->kind == OPS_ACTIVITY_MEMCPY || activity->kind == OPS_ACTIVITY_MEMSET;
 	struct ops_new_event event = {
 		OPS_NEW_EVENT,
@@ -150,7 +206,6 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 		.id = call ? call->operator_id : 0,
 	};
 	uint32_t node = device_graphs_node_of(&devices->graphs, activity);
-	uint32_t captured = node != OPS_NONE && !moves ? devices->graphs.nodes.items[node].operator_name : 0;
 	uint32_t row;
 
 	if (event.track == OPS_NONE)
@@ -159,11 +214,13 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 		event.correlation = (int64_t)activity->correlation;
 	if (category)
 		event.category = ops_builder_string(devices->builder, category, strlen(category));
+	if (activity->kind == OPS_ACTIVITY_HOST_NODE)
+		event.name = host_node_name(devices, activity, node);
 	recording_devices_times(devices, activity, &event);
 	if (moves)
 		event.extra = copy_details(devices, activity);
-	else if (captured)
-		event.extra = captured_details(devices, activity, captured);
+	else if (node != OPS_NONE && (activity->kind == OPS_ACTIVITY_HOST_NODE || devices->graphs.nodes.items[node].operator_name))
+		event.extra = node_details(devices, activity, node);
 	else if (activity->details)
 		event.extra = devices->strings[activity->details];
 	if (call && call->collective != OPS_NONE && activity->kind == OPS_ACTIVITY_KERNEL)

@@ -34,6 +34,7 @@ void ops_activities_free(struct ops_activities *activities)
 	OPS_ARRAY_RELEASE(&activities->devices);
 	OPS_ARRAY_RELEASE(&activities->metadata);
 	OPS_ARRAY_RELEASE(&activities->nodes);
+	OPS_ARRAY_RELEASE(&activities->host_functions);
 	ops_intern_release(&activities->texts);
 	ops_free(activities);
 }
@@ -81,6 +82,16 @@ void ops_activities_node(struct ops_activities *activities, uint32_t details, ui
 
 	if (added)
 		*added = (struct ops_activity_node){node, details};
+	else
+		activities->lost++;
+}
+
+void ops_activities_host_function(struct ops_activities *activities, const struct ops_host_function *function)
+{
+	struct ops_host_function *added = OPS_ARRAY_PUSH(&activities->host_functions);
+
+	if (added)
+		*added = *function;
 	else
 		activities->lost++;
 }

@@ -50,6 +50,13 @@ struct ops_activity_node {
 	uint32_t details;
 };
 
+/* What a node of a CUDA graph that runs on the host calls. */
+struct ops_host_function {
+	uint64_t node;
+	uint64_t address;
+	uint32_t name; /* text, 0 when that is not known */
+};
+
 /* A device that was there: one element of torch's "deviceProperties". */
 struct ops_device {
 	uint32_t ordinal;
@@ -74,6 +81,7 @@ struct ops_activities {
 	OPS_ARRAY(struct ops_device) devices;
 	OPS_ARRAY(struct ops_device_metadata) metadata;
 	OPS_ARRAY(struct ops_activity_node) nodes;
+	OPS_ARRAY(struct ops_host_function) host_functions; /* the latest of a node counts */
 	struct ops_intern texts;              /* number 0 is "" */
 	struct ops_activity_clock start;      /* the collector's clock runs evenly between these two */
 	struct ops_activity_clock stop;
@@ -90,6 +98,8 @@ uint32_t ops_activities_text(struct ops_activities *activities, const char *byte
 void ops_activities_add(struct ops_activities *activities, const struct ops_activity *activity);
 /* Says which node of a CUDA graph work with these details is; once for each details is enough. Or counts it as lost. */
 void ops_activities_node(struct ops_activities *activities, uint32_t details, uint64_t node);
+/* Says what a node calls, or that of which it is a copy. Or counts it as lost. */
+void ops_activities_host_function(struct ops_activities *activities, const struct ops_host_function *function);
 /* Adds a device; `properties` is a JSON object. Once for each ordinal. False when memory is out or it is no JSON. */
 bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, const char *properties, size_t size);
 

@@ -168,7 +168,7 @@ static enum ops_code check_launch(const struct ops_trace *trace, size_t i, struc
 {
 	const struct ops_link *link = &trace->links.items[i];
 
-	return ops_is_launch(&trace->columns, link->from, link->to) ? OPS_OK : bad_link(error, i, "is not from a call to work of a device");
+	return ops_is_launch(trace, link->from, link->to) ? OPS_OK : bad_link(error, i, "is not from a call to work of a device");
 }
 
 /* What holds for the arrows that a recording has. */

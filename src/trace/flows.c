@@ -142,7 +142,7 @@ static bool is_of_recording(struct arrows *arrows, const struct ops_new_flow *fr
 	uint8_t *bits = &arrows->launched[to->row / 8];
 	uint8_t bit = (uint8_t)(1 << to->row % 8);
 
-	if (from->kind != OPS_LINK_LAUNCH || !ops_is_launch(&arrows->trace->columns, from->row, to->row) || *bits & bit)
+	if (from->kind != OPS_LINK_LAUNCH || !ops_is_launch(arrows->trace, from->row, to->row) || *bits & bit)
 		return false;
 	*bits |= bit;
 	return true;

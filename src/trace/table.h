@@ -139,11 +139,14 @@ static inline bool ops_is_one_launch(const struct ops_trace *trace, uint32_t a, 
 	       c->correlation[a] == c->correlation[b];
 }
 
-/* Whether an arrow may lead from a call to work that it started. */
-static inline bool ops_is_launch(const struct ops_columns *c, uint32_t call, uint32_t work)
+/* Whether an arrow may lead from a call to work that it started: nodes of a graph on the host, and those that record events, too. */
+static inline bool ops_is_launch(const struct ops_trace *trace, uint32_t call, uint32_t work)
 {
+	const struct ops_columns *c = &trace->columns;
+
 	return (c->kind[call] == OPS_EVENT_RUNTIME || c->kind[call] == OPS_EVENT_DRIVER || c->kind[call] == OPS_EVENT_OVERHEAD) &&
-	       (c->kind[work] == OPS_EVENT_KERNEL || c->kind[work] == OPS_EVENT_GPU_MEMCPY || c->kind[work] == OPS_EVENT_GPU_MEMSET);
+	       (c->kind[work] == OPS_EVENT_KERNEL || c->kind[work] == OPS_EVENT_GPU_MEMCPY || c->kind[work] == OPS_EVENT_GPU_MEMSET ||
+	        (c->kind[work] == OPS_EVENT_OTHER && trace->tracks.items[c->track[work]].kind == OPS_TRACK_STREAM));
 }
 
 /* Adds the arrows whose ends these are to trace->links, and a note for those without another end or event. The rows are

@@ -37,6 +37,7 @@ static __typeof__(&fake_cupti_instantiate) instantiate;
 static __typeof__(&fake_cupti_end_context) end_context;
 static __typeof__(&fake_cupti_reader_takes) reader_takes;
 static __typeof__(&fake_cuda_add_edge) add_edge;
+static __typeof__(&fake_cuda_add_node) add_node;
 static __typeof__(&fake_cuda_fail_edges) fail_edges;
 static __typeof__(&cuptiSubscribe) subscribe;
 static __typeof__(&cuptiUnsubscribe) unsubscribe;
@@ -49,6 +50,7 @@ static int load_fake(void **state)
 	if (!handle || !driver)
 		return -1;
 	add_edge = (__typeof__(add_edge))(uintptr_t)dlsym(driver, "fake_cuda_add_edge");
+	add_node = (__typeof__(add_node))(uintptr_t)dlsym(driver, "fake_cuda_add_node");
 	fail_edges = (__typeof__(fail_edges))(uintptr_t)dlsym(driver, "fake_cuda_fail_edges");
 	instantiate = (__typeof__(instantiate))(uintptr_t)dlsym(handle, "fake_cupti_instantiate");
 	fail_function = (__typeof__(fail_function))(uintptr_t)dlsym(handle, "fake_cupti_fail");
@@ -62,7 +64,7 @@ static int load_fake(void **state)
 	is_quiet = (__typeof__(is_quiet))(uintptr_t)dlsym(handle, "fake_cupti_is_quiet");
 	subscribe = (__typeof__(subscribe))(uintptr_t)dlsym(handle, "cuptiSubscribe");
 	unsubscribe = (__typeof__(unsubscribe))(uintptr_t)dlsym(handle, "cuptiUnsubscribe");
-	return fail_function && launch && copy && emit && capture && instantiate && end_context && reader_takes && add_edge &&
+	return fail_function && launch && copy && emit && capture && instantiate && end_context && reader_takes && add_edge && add_node &&
 	                       fail_edges
 	               ? 0
 	               : -1;
@@ -291,6 +293,80 @@ static void nodes_of_graphs_wait_for_each_other(void **state)
 		assert_int_equal(launch_of(trace, row) != OPS_NONE, node == 11);
 	}
 	ops_trace_unref(trace);
+}
+
+#define HOST_GRAPH 9
+
+static void emit_host_node(uint64_t node, uint32_t start)
+{
+	CUpti_ActivityGraphHostNode ran = {.kind = CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE, .streamId = 7, .graphId = 2,
+	                                   .graphNodeId = node, .start = start, .end = start + 5, .correlationId = LAUNCH};
+
+	emit(&ran, sizeof(ran));
+}
+
+/* The row of what ran as a node. */
+static uint32_t row_of_node(const struct ops_trace *trace, const char *node)
+{
+	struct ops_string found;
+
+	for (uint32_t row = 0; row < ops_trace_events(trace)->count; row++)
+		if (ops_event_arg(trace, row, "graph node id", &found) && found.size == strlen(node) &&
+		    memcmp(found.bytes, node, found.size) == 0)
+			return row;
+	fail_msg("no node %s", node);
+	return OPS_NONE;
+}
+
+static void assert_name(const struct ops_trace *trace, uint32_t row, const char *name)
+{
+	assert_string_equal(ops_trace_string(trace, ops_trace_events(trace)->name[row]).bytes, name);
+}
+
+/* Three nodes on the host: of a function that a library exports, of an address in the middle of it, and of a graph that was
+ * instantiated before. */
+static void nodes_on_the_host_are_called_after_their_functions(void **state)
+{
+	char *function = (char *)(uintptr_t)end_context, address[32];
+	struct ops_string found;
+	struct run run;
+	struct ops_trace *trace;
+
+	(void)state;
+	add_node(HOST_GRAPH, 1, function);
+	add_node(HOST_GRAPH, 2, NULL);
+	add_node(HOST_GRAPH, 3, function + 1);
+	for (int i = 0; i < 2; i++) {
+		uint32_t kinds = i ? OPS_ACTIVITY_ALL & ~OPS_ACTIVITY_BIT(OPS_ACTIVITY_GRAPH_DEPENDENCY) : OPS_ACTIVITY_ALL;
+
+		start_run(&run, ops_cupti_collector(), kinds);
+		for (uint64_t node = 1; node <= 3; node++)
+			capture(node, 0);
+		for (uint64_t node = 1; node <= 3; node++)
+			capture(node + 10, node);
+		instantiate(HOST_GRAPH, CUDA_SUCCESS);
+		emit_launch(LAUNCH);
+		emit_host_node(11, 10);
+		emit_host_node(13, 20);
+		emit_host_node(99, 30);
+		trace = checked_trace(stop_run(&run));
+		assert_int_equal(ops_trace_info(trace)->lost, 0);
+		snprintf(address, sizeof(address), "\"0x%llx\"", (unsigned long long)(uintptr_t)function);
+		assert_name(trace, row_of_node(trace, "11"), i ? "HostNode" : "HostNode: fake_cupti_end_context");
+		assert_int_equal(ops_event_arg(trace, row_of_node(trace, "11"), "host fn addr", &found), !i);
+		if (i == 0) {
+			assert_arg(trace, row_of_node(trace, "11"), "host fn addr", address);
+			assert_arg(trace, row_of_node(trace, "11"), "host fn", "\"fake_cupti_end_context\"");
+			snprintf(address, sizeof(address), "\"0x%llx\"", (unsigned long long)(uintptr_t)function + 1);
+			assert_arg(trace, row_of_node(trace, "13"), "host fn addr", address);
+		}
+		assert_false(ops_event_arg(trace, row_of_node(trace, "13"), "host fn", &found));
+		assert_name(trace, row_of_node(trace, "13"), "HostNode");
+		assert_false(ops_event_arg(trace, row_of_node(trace, "99"), "host fn addr", &found));
+		assert_int_not_equal(launch_of(trace, row_of_node(trace, "11")), OPS_NONE);
+		assert_int_not_equal(launch_of(trace, row_of_node(trace, "99")), OPS_NONE);
+		ops_trace_unref(trace);
+	}
 }
 
 static void edges_that_are_not_told_leave_launches_as_they_are(void **state)
@@ -742,6 +818,7 @@ int main(void)
 		cmocka_unit_test(many_threads_fill_many_buffers),
 		cmocka_unit_test(kernels_of_graphs_know_what_was_captured),
 		cmocka_unit_test(nodes_of_graphs_wait_for_each_other),
+		cmocka_unit_test(nodes_on_the_host_are_called_after_their_functions),
 		cmocka_unit_test(edges_that_are_not_told_leave_launches_as_they_are),
 		cmocka_unit_test(a_context_that_ends_takes_no_records_along),
 		cmocka_unit_test(sessions_follow_each_other),

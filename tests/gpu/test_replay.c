@@ -132,6 +132,7 @@ static void graphs_and_extras_are_as_expected(void **state)
 {
 	(void)state;
 	expect("graph-13.5");
+	expect("nodes-13.5");
 	expect("extras-13.5");
 	expect("memory-13.5");
 }
@@ -198,6 +199,7 @@ static void a_file_read_back_is_the_same(void **state)
 	read_back_is_the_same("extras-13.5.cupti");
 	read_back_is_the_same("graph-13.5.cupti");
 	read_back_is_the_same("memory-13.5.cupti");
+	read_back_is_the_same("nodes-13.5.cupti");
 }
 
 /* What was recorded and is cut or put together keeps what ties work to its launch. */
@@ -294,6 +296,56 @@ static bool make_unknown(uint8_t *record, size_t *size)
 	(void)size;
 	memcpy(record, &kind, sizeof(kind));
 	return true;
+}
+
+/* How many rows have a category. */
+static size_t count_category(const struct ops_trace *trace, const char *category)
+{
+	size_t count = 0;
+
+	for (uint32_t row = 0; row < ops_trace_events(trace)->count; row++)
+		count += strcmp(ops_event_category(trace, row).bytes, category) == 0;
+	return count;
+}
+
+static bool shorten_by_a_byte(uint8_t *record, size_t *size)
+{
+	(void)record;
+	*size -= 1;
+	return true;
+}
+
+/* Half a record of a node that records an event is one of an event that is not timed yet, all but a byte one of no node. */
+static void records_of_nodes_that_are_too_short_are_none_of_theirs(void **state)
+{
+	struct ops_trace *half = replay_changed("nodes-13.5.cupti", halve, false, 0);
+	struct ops_trace *most = replay_changed("nodes-13.5.cupti", shorten_by_a_byte, false, 0);
+
+	(void)state;
+	assert_int_equal(count_category(half, "graph_host_node") + count_category(half, "graph_event_node"), 0);
+	assert_int_equal(count_category(half, "cuda_event"), 0);
+	assert_int_equal(ops_trace_info(half)->lost, 11); /* three calls, four kernels, four nodes of the host */
+	assert_int_equal(count_category(most, "graph_host_node") + count_category(most, "graph_event_node"), 0);
+	assert_int_equal(count_category(most, "cuda_event"), 2);
+	ops_trace_unref(half);
+	ops_trace_unref(most);
+}
+
+/* A library before 13.5 has something else where the node is in the record, or nothing. */
+static void older_libraries_do_not_tell_which_node_recorded_an_event(void **state)
+{
+	struct loaded file = load_named("nodes-13.5.cupti");
+	struct ops_trace *trace;
+	uint32_t version = 130400;
+
+	(void)state;
+	memcpy(file.bytes + offsetof(struct records_head, version), &version, sizeof(version));
+	trace = replay_bytes(file.bytes, file.size);
+	assert_int_equal(count_category(trace, "graph_event_node"), 0);
+	assert_int_equal(count_category(trace, "cuda_event"), 2);
+	assert_int_equal(count_category(trace, "graph_host_node"), 4);
+	ops_trace_unref(trace);
+	free(file.bytes);
 }
 
 static void unknown_kinds_are_passed_over(void **state)
@@ -518,6 +570,8 @@ int main(void)
 		cmocka_unit_test(a_file_read_back_is_the_same),
 		cmocka_unit_test(a_part_keeps_correlations),
 		cmocka_unit_test(records_that_are_too_short_are_lost),
+		cmocka_unit_test(records_of_nodes_that_are_too_short_are_none_of_theirs),
+		cmocka_unit_test(older_libraries_do_not_tell_which_node_recorded_an_event),
 		cmocka_unit_test(unknown_kinds_are_passed_over),
 		cmocka_unit_test(the_order_of_records_does_not_matter),
 		cmocka_unit_test(spoilt_records_of_memory_are_passed_over_or_lost),

@@ -176,10 +176,22 @@ OF_KIND = {
     "MEMORY_POOL": {"Memory Pool Size (B)": 2, "Memory Pool Used (B)": 2},
     "GPU_USER_ANNOTATION": {},  # follows from kernels and the calls that started them
     "GRAPH_DEPENDENCY": {},  # arrows: test_dependencies_of_graphs_are_arrows_between_its_nodes
+    "GRAPH_HOST_NODE": {},  # of these the files have none: test_nodes_of_graphs_that_are_no_work_have_rows_too
+    "GRAPH_EVENT_NODE": {},
     "GRAPH_NODE": {},  # says of kernels what they were captured from: tests/gpu/test_cupti.c
     "PM_SAMPLING": {},  # is no matter of records: test_cuda_sampling.py
 }  # fmt: skip
-WHEN_NAMED = {"CUDA_SYNC", "GRAPH_DEPENDENCY", "NVTX", "ENVIRONMENT", "MEMORY", "MEMORY_POOL", "PM_SAMPLING"}
+WHEN_NAMED = {
+    "CUDA_SYNC",
+    "GRAPH_DEPENDENCY",
+    "GRAPH_HOST_NODE",
+    "GRAPH_EVENT_NODE",
+    "NVTX",
+    "ENVIRONMENT",
+    "MEMORY",
+    "MEMORY_POOL",
+    "PM_SAMPLING",
+}
 
 
 def test_spec_1_3_each_kind_of_cuda_brings_its_own_rows_and_no_others(libraries, tmp_path):
@@ -228,6 +240,48 @@ print(json.dumps([
     assert nothing == {}
     kinds = ", ".join(sorted(OF_KIND))
     assert refusal == f"'PC_SAMPLING' is no activity type of ProfilerActivity.CUDA; there are {kinds}"
+
+
+NODES = {
+    "graph_host_node": ("HostNode", {"stream": 7, "graph id": 3, "host process": 4000, "host thread": 4004}),
+    "graph_event_node": ("EventRecord", {"stream": 7, "graph id": 3, "cuda event": "0xab"}),
+}
+
+
+def test_nodes_of_graphs_that_are_no_work_have_rows_too(libraries, tmp_path):
+    path = str(tmp_path / "trace.json")
+    found = run(
+        libraries,
+        f"""
+import time
+from opstrobe import CuspyConfig, ProfilerActivityConfig
+
+warnings.filterwarnings("ignore", "1 records could not be kept")  # an event without a time
+
+def rows(given):
+    with opstrobe.profile(activities=[CPU, {{CUDA: given}}]) as prof:
+        time.sleep(0.002)  # the file's 400 microseconds lie in here
+    prof.export_chrome_trace({path!r})
+    with open({path!r}) as file:
+        return [row for row in json.load(file)["traceEvents"] if "node" in row.get("cat", "") and row["ph"] == "X"]
+
+switched = CuspyConfig(enable_event_node_ids=True)
+print(json.dumps([
+    rows(None), rows(ProfilerActivityConfig(profiler_configs=[switched])),
+    rows(["GRAPH_HOST_NODE"]), rows(["GRAPH_EVENT_NODE"]), rows(["CUDA_SYNC"]),
+]))
+""",
+        FAKE_CUPTI_RECORDS=str(SOURCE.parent / "replay" / "nodes-13.5.cupti"),
+    )
+    counts = [[sum(row["cat"] == kind for row in rows) for kind in NODES] for rows in found]
+    assert counts == [[0, 0], [4, 1], [4, 0], [0, 1], [0, 0]]
+    for row in found[1]:
+        name, args = NODES[row["cat"]]
+        assert row["name"] == name
+        assert {key: row["args"][key] for key in args} == args
+        assert row["args"]["graph node id"] in ((72, 73) if name == "HostNode" else (74,))
+    (event,) = (row for row in found[1] if row["cat"] == "graph_event_node")
+    assert event["dur"] == pytest.approx(0.001, abs=0.0011)
 
 
 def test_spec_1_3_annotations_over_streams_need_kernels_and_their_calls(libraries):
@@ -370,7 +424,7 @@ def record(extension):
         with opstrobe.profile(activities=[CPU, {CUDA: config}]) as prof:
             step()
             device.fake_cupti_is_enabled.restype = ctypes.c_bool
-            return [device.fake_cupti_is_enabled(kind) for kind in (10, 20, 38)]
+            return [device.fake_cupti_is_enabled(kind) for kind in (10, 20, 38, 36, 56)]
     except RuntimeError as error:
         return str(error)
 
@@ -382,10 +436,42 @@ print(json.dumps([
 """,
     )
     assert found == [
-        [True, False, False],  # kernels, the environment, synchronisation
-        [True, True, True],
-        "CuspyConfig(enable_event_node_ids=True) is not recorded",
+        [True, False, False, False, True],  # kernels, the environment, synchronisation, events, nodes on the host
+        [True, True, True, True, True],
+        [True, False, False, True, True],
     ]
+
+
+def test_nodes_that_record_events_are_refused_by_name_where_cupti_does_not_tell_them(libraries):
+    refusals, enabled = run(
+        libraries,
+        """
+from opstrobe import CuspyConfig, ProfilerActivityConfig
+
+def refusal(given):
+    try:
+        with opstrobe.profile(activities=[CPU, {CUDA: given}]):
+            pass
+    except RuntimeError as error:
+        return str(error)
+
+refusals = [
+    refusal(ProfilerActivityConfig(profiler_configs=[CuspyConfig(enable_event_node_ids=True)])),
+    refusal(["GRAPH_EVENT_NODE"]),
+    refusal(["GRAPH_HOST_NODE"]),
+]
+device.fake_cupti_is_enabled.restype = ctypes.c_bool
+with opstrobe.profile(activities=[CPU, {CUDA: ["GRAPH_HOST_NODE"]}]):
+    enabled = device.fake_cupti_is_enabled(56)
+print(json.dumps([refusals, enabled]))
+""",
+        FAKE_CUPTI_VERSION="130200",
+    )
+    reason = "needs CUPTI 13.5, which says which node recorded an event; there is "
+    for refusal, asked in zip(refusals, ("CuspyConfig(enable_event_node_ids=True)", "GRAPH_EVENT_NODE"), strict=False):
+        assert refusal.startswith(f"{asked} {reason}") and refusal.endswith(", version 130200")
+    assert refusals[2] is None
+    assert enabled is False
 
 
 def test_dependencies_of_graphs_are_arrows_between_its_nodes(libraries, tmp_path):

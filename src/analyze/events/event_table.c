@@ -53,10 +53,18 @@ static bool is_span(const struct ops_trace *trace, uint32_t row)
 	       ops_event_category(trace, row).size > 0;
 }
 
-/* Device work runs on a stream; that something waited there is none (flaw 3). */
-static bool is_work(const struct event_row *row)
+/* Nodes of CUDA graphs for which a stream does nothing but wait or note the time. */
+static bool is_idle_node(struct ops_string category)
 {
-	return row->stream >= 0 && row->kind != OPS_EVENT_SYNC && row->kind != OPS_EVENT_GPU_USER_ANNOTATION;
+	return ops_string_is(category, "graph_host_node") || ops_string_is(category, "graph_event_node");
+}
+
+/* Device work runs on a stream; that something waited there is none (flaw 3). */
+static bool is_work(const struct ops_trace *trace, const struct event_row *row)
+{
+	if (row->stream < 0 || row->kind == OPS_EVENT_SYNC || row->kind == OPS_EVENT_GPU_USER_ANNOTATION)
+		return false;
+	return row->kind != OPS_EVENT_OTHER || !is_idle_node(ops_event_category(trace, row->source));
 }
 
 static void fill_row(struct event_table *table, uint32_t source, const uint8_t *classes, struct event_row *row)
@@ -79,7 +87,7 @@ static void fill_row(struct event_table *table, uint32_t source, const uint8_t *
 		.kind = events->kind[source],
 		.class_ = classes[events->name[source]],
 	};
-	row->on_device = is_work(row);
+	row->on_device = is_work(trace, row);
 }
 
 /* Trace rows in order of the file: of a recording the trace's own. False when memory is out; freed by the caller. */

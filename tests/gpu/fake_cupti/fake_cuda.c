@@ -2,7 +2,7 @@
  *
  * CUDA's driver without a GPU, as far as the collector asks it: one H100, or FAKE_CUDA_DEVICES of them. The process works on the
  * first FAKE_CUDA_CONTEXTS of them, or on all. Waiting fails with FAKE_CUDA_LOST. Graphs have the
- * edges that a test gives them.
+ * edges and nodes that a test gives them.
  */
 #include "fake_cuda.h"
 
@@ -202,4 +202,59 @@ SHOW CUresult CUDAAPI cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgra
 	}
 	*count = found;
 	return edges_result;
+}
+
+#define NODES_MAX 16
+
+static struct {
+	CUgraph graph;
+	CUgraphNode node;
+	CUhostFn function;
+} nodes[NODES_MAX];
+static size_t node_count;
+
+SHOW void fake_cuda_add_node(uint64_t graph, uint64_t node, void *function)
+{
+	if (node_count == NODES_MAX)
+		abort();
+	nodes[node_count].graph = (CUgraph)(uintptr_t)graph;
+	nodes[node_count].node = (CUgraphNode)(uintptr_t)node;
+	nodes[node_count++].function = (CUhostFn)(uintptr_t)function;
+}
+
+SHOW CUresult CUDAAPI cuGraphGetNodes(CUgraph graph, CUgraphNode *ret_nodes, size_t *count)
+{
+	size_t room = *count, found = 0;
+
+	for (size_t i = 0; i < node_count; i++) {
+		if (nodes[i].graph != graph)
+			continue;
+		if (ret_nodes && found < room)
+			ret_nodes[found] = nodes[i].node;
+		found++;
+	}
+	*count = found;
+	return CUDA_SUCCESS;
+}
+
+static CUhostFn function_of(CUgraphNode node)
+{
+	for (size_t i = 0; i < node_count; i++)
+		if (nodes[i].node == node)
+			return nodes[i].function;
+	abort();
+}
+
+SHOW CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
+{
+	*type = function_of(node) ? CU_GRAPH_NODE_TYPE_HOST : CU_GRAPH_NODE_TYPE_KERNEL;
+	return CUDA_SUCCESS;
+}
+
+SHOW CUresult CUDAAPI cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *parameters)
+{
+	if (!function_of(node))
+		return CUDA_ERROR_INVALID_VALUE;
+	*parameters = (CUDA_HOST_NODE_PARAMS){.fn = function_of(node)};
+	return CUDA_SUCCESS;
 }

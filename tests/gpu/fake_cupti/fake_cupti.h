@@ -4,6 +4,7 @@
  * GPU would have done is told to it: by a test that launches (fake_cupti_launch), or by a file of records that is delivered when
  * the collector flushes (FAKE_CUPTI_RECORDS in the environment; ../replay/records.h says what is in one). Times move so that
  * the file's start falls on the start of the collection. Records are the structures of CUPTI's own headers.
+ * FAKE_CUPTI_VERSION in the environment is the version it gives itself.
  */
 #ifndef FAKE_CUPTI_H
 #define FAKE_CUPTI_H

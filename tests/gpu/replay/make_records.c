@@ -24,7 +24,7 @@
 #define DEVICE_LAG_NS INT64_C(700000000000000000)
 #define AT(us) (uint64_t)(START_NS - DEVICE_LAG_NS + (int64_t)((us) * 1000)) /* on the device's clock */
 
-enum { MAIN = 4001, AUTOGRAD = 4002, PINNED = 4003 }; /* threads */
+enum { MAIN = 4001, AUTOGRAD = 4002, PINNED = 4003, DRIVER = 4004 }; /* threads */
 enum { GEMM = 1, RELU, ADAM, TRITON, NORM, TINY, STEP, DOMAIN, TABLE };
 
 static FILE *file; /* in memory */
@@ -80,6 +80,13 @@ static void node(enum records_kind kind, uint64_t id, uint64_t other, double us)
 	const struct records_node made = {id, other, (int64_t)AT(us), MAIN, 0};
 
 	records_write(file, kind, &made, sizeof(made), NULL, 0);
+}
+
+static void function(uint64_t id, uint64_t address, const char *name)
+{
+	const struct records_function called = {id, address};
+
+	records_write(file, RECORDS_FUNCTION, &called, sizeof(called), name, strlen(name));
 }
 
 static void record(const void *what, size_t what_bytes)
@@ -236,9 +243,9 @@ static void wait_for(CUpti_ActivitySynchronizationType type, uint32_t context, u
 	record(&waited, version < CUPTI_12_9 ? sizeof(CUpti_ActivitySynchronization) : sizeof(waited));
 }
 
-static void event(uint32_t stream, uint32_t id, double us)
+static void event_of_node(uint32_t stream, uint32_t id, uint64_t node, double us)
 {
-	CUpti_ActivityCudaEvent2 recorded;
+	CUpti_ActivityCudaEvent3 recorded;
 
 	memset(&recorded, 0, sizeof(recorded));
 	recorded.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
@@ -247,8 +254,36 @@ static void event(uint32_t stream, uint32_t id, double us)
 	recorded.streamId = stream;
 	recorded.eventId = id;
 	recorded.deviceTimestamp = us > 0 ? AT(us) : 0;
+	recorded.graphNodeId = node;
+	recorded.graphId = node ? 3 : 0;
 
-	record(&recorded, version < CUPTI_12_9 ? sizeof(CUpti_ActivityCudaEvent) : sizeof(recorded));
+	record(&recorded, version < CUPTI_12_9 ? sizeof(CUpti_ActivityCudaEvent)
+	                  : version < CUPTI_13_5 ? sizeof(CUpti_ActivityCudaEvent2)
+	                                         : sizeof(recorded));
+}
+
+static void event(uint32_t stream, uint32_t id, double us)
+{
+	event_of_node(stream, id, 0, us);
+}
+
+static void host_node(uint32_t launched_by, uint64_t node, double from_us, double to_us)
+{
+	CUpti_ActivityGraphHostNode ran;
+
+	memset(&ran, 0, sizeof(ran));
+	ran.kind = CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE;
+	ran.streamId = 7;
+	ran.contextId = 1;
+	ran.correlationId = launched_by;
+	ran.graphId = 3;
+	ran.graphNodeId = node;
+	ran.processId = 4000;
+	ran.threadId = DRIVER;
+	ran.start = AT(from_us);
+	ran.end = AT(to_us);
+
+	record(&ran, sizeof(ran));
 }
 
 static void overhead(CUpti_ActivityOverheadKind kind, double from_us, double to_us)
@@ -491,6 +526,36 @@ static void graph(void)
 	}
 }
 
+/* A graph whose nodes follow one another: a kernel, a function of the host with a name, one without, an event, a kernel. At the
+ * second launch CUPTI does not tell what launched those of the host, and not when the event was recorded. */
+static void host_and_event_nodes(void)
+{
+	range(MAIN, true, 2, 8, "toy::capture");
+	for (uint64_t id = 61; id <= 65; id++)
+		node(RECORDS_NODE, id, 0, 3);
+	for (uint64_t id = 61; id <= 65; id++)
+		node(RECORDS_NODE, id + 10, id, 9);
+	for (uint64_t id = 61; id <= 64; id++)
+		node(RECORDS_EDGE, id + 1, id, 9);
+	function(62, 0x7f0000001230, "on_\"done\"(void*)");
+	function(63, 0x7f0000004560, "");
+	function(99, 0x7f0000007890, "of a graph that is not known");
+	range(MAIN, true, 20, 60, "replay");
+	range(MAIN, true, 200, 240, "replay");
+	for (int i = 0; i < 2; i++) {
+		double from = 30 + 180 * i;
+
+		runtime(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, MAIN, from, from + 8);
+		kernel(GEMM, 0, 7, from + 10, from + 30, 264, 71);
+		host_node(i ? 0 : correlation, 72, from + 31, from + 51);
+		host_node(i ? 0 : correlation, 73, from + 52, from + 60);
+		event_of_node(7, 0xab, 74, i ? 0 : from + 61);
+		kernel(ADAM, 0, 7, from + 63, from + 73, 132, 75);
+	}
+	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, MAIN, 300, 301);
+	event(7, 3, 302);
+}
+
 static void extras(void)
 {
 	range(MAIN, true, 100, 200, "aten::mm");
@@ -631,6 +696,7 @@ int main(int count, char **arguments)
 		{"training-13.5.cupti", CUPTI_13_5, training, 1000, 0}, {"graph-13.5.cupti", CUPTI_13_5, graph, 1000, 0},
 		{"memory-11.8.cupti", CUPTI_11_8, memories, 300, 0},    {"memory-12.9.cupti", CUPTI_12_9, memories, 300, 0},
 		{"memory-13.5.cupti", CUPTI_13_5, memories, 300, 0},
+		{"nodes-13.5.cupti", CUPTI_13_5, host_and_event_nodes, 400, 0},
 		{"extras-13.5.cupti", CUPTI_13_5, extras, 300, 0},      {"launches-12.9.cupti", CUPTI_12_9, slow_launches, 2010.0 * STEPS, 0},
 		{"waiting-12.9.cupti", CUPTI_12_9, waiting, 4010.0 * STEPS, 0},
 		{"drift-12.9.cupti", CUPTI_12_9, drift, 6e7, 1200000},

@@ -17,6 +17,7 @@
  *                                            and, which ../record/ does not write:
  *     NODE     struct records_node             a node of a CUDA graph was captured, or copied from `other`
  *     EDGE     struct records_node             a graph was instantiated in which it waits for `other`
+ *     FUNCTION struct records_function, the name   what a node calls on the host; the name may be empty
  */
 #ifndef OPS_TESTS_GPU_RECORDS_H
 #define OPS_TESTS_GPU_RECORDS_H
@@ -40,6 +41,7 @@ enum records_kind {
 	RECORDS_DROPPED,
 	RECORDS_NODE,
 	RECORDS_EDGE,
+	RECORDS_FUNCTION,
 };
 
 struct records_head {
@@ -80,6 +82,11 @@ struct records_node {
 	int64_t device_ns;
 	uint32_t thread; /* id in the system */
 	uint32_t unused;
+};
+
+struct records_function {
+	uint64_t node;
+	uint64_t address;
 };
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */

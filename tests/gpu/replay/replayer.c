@@ -150,6 +150,19 @@ static void take_node(const struct records_section *section, uint32_t kinds, str
 	ops_activities_add(activities, &activity);
 }
 
+static void take_function(const struct records_section *section, struct ops_activities *activities)
+{
+	struct records_function told;
+	struct ops_host_function function;
+	const char *name;
+	size_t size;
+
+	if (!records_take(section, &told, sizeof(told), &name, &size))
+		return;
+	function = (struct ops_host_function){told.node, told.address, ops_activities_text(activities, name, size)};
+	ops_activities_host_function(activities, &function);
+}
+
 static enum ops_code start(void *self, uint32_t kinds, struct ops_activities *activities, struct ops_error *error)
 {
 	struct replayer *replayer = self;
@@ -179,6 +192,8 @@ static enum ops_code stop(void *self, struct ops_activities *activities, struct 
 			take_device(replayer, &section, activities);
 		else if (section.kind == RECORDS_NODE || section.kind == RECORDS_EDGE)
 			take_node(&section, replayer->decoder.kinds, activities);
+		else if (section.kind == RECORDS_FUNCTION)
+			take_function(&section, activities);
 		else if (section.kind == RECORDS_DROPPED && records_take(&section, &number, sizeof(number), &text, &size))
 			activities->lost += number;
 	}
