@@ -41,6 +41,7 @@ ops_cupti_take ops_cupti_take_sync;
 ops_cupti_take ops_cupti_take_event;
 /* cupti_extras.c */
 ops_cupti_take ops_cupti_take_marker;
+ops_cupti_take ops_cupti_take_name;
 ops_cupti_take ops_cupti_take_environment;
 ops_cupti_take ops_cupti_take_pool;
 /* cupti_memory.c; the second adds what the first has put aside. */

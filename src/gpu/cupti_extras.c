@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What CUPTI records beside work and calls: ranges of NVTX, the state of devices, memory pools.
+ * What CUPTI records beside work and calls: ranges and names of NVTX, the state of devices, memory pools.
  */
 #include <string.h>
 
@@ -75,6 +75,19 @@ void ops_cupti_take_marker(struct ops_cupti_decoder *decoder, const void *bytes,
 		activity->name = ops_activities_text(decoder->activities, record->name, strlen(record->name));
 	if (record->domain)
 		activity->details = domain_details(decoder, record->domain);
+}
+
+/* Tracks are those of streams: what a device, context or thread is named has no place. */
+void ops_cupti_take_name(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+{
+	const CUpti_ActivityName *record = bytes;
+
+	(void)size;
+	(void)activity;
+	if (decoder->kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_NVTX) && record->objectKind == CUPTI_ACTIVITY_OBJECT_STREAM && record->name)
+		ops_activities_stream(decoder->activities, (uint16_t)record->objectId.dcs.deviceId,
+		                      (int32_t)record->objectId.dcs.streamId,
+		                      ops_activities_text(decoder->activities, record->name, strlen(record->name)));
 }
 
 /* --- counters ------------------------------------------------------------------------------------------------------- */

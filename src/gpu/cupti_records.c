@@ -237,6 +237,7 @@ static const struct {
 	[CUPTI_ACTIVITY_KIND_CUDA_EVENT] = {sizeof(CUpti_ActivityCudaEvent), ops_cupti_take_event},
 	[CUPTI_ACTIVITY_KIND_OVERHEAD] = {sizeof(CUpti_ActivityOverhead), take_overhead},
 	[CUPTI_ACTIVITY_KIND_MARKER] = {sizeof(CUpti_ActivityMarker2), ops_cupti_take_marker},
+	[CUPTI_ACTIVITY_KIND_NAME] = {sizeof(CUpti_ActivityName), ops_cupti_take_name},
 	[CUPTI_ACTIVITY_KIND_ENVIRONMENT] = {sizeof(CUpti_ActivityEnvironment), ops_cupti_take_environment},
 	[CUPTI_ACTIVITY_KIND_MEMORY2] = {sizeof(cupti_memory), ops_cupti_take_memory},
 	[CUPTI_ACTIVITY_KIND_MEMORY_POOL] = {sizeof(CUpti_ActivityMemoryPool2), ops_cupti_take_pool},

@@ -18,6 +18,17 @@
 
 /* --- streams and annotations --------------------------------------------------------------------------------------- */
 
+/* What the program called it: string id, "" when it did not. */
+static uint32_t stream_name(struct recording_devices *devices, const struct ops_activity *activity)
+{
+	const struct ops_activities *activities = devices->activities;
+
+	for (size_t i = activities->streams.count; i-- > 0;)
+		if (activities->streams.items[i].device == activity->device && activities->streams.items[i].stream == activity->stream)
+			return devices->strings[activities->streams.items[i].name];
+	return devices->strings[0];
+}
+
 static uint32_t stream_track(struct recording_devices *devices, const struct ops_activity *activity)
 {
 	const int64_t key[2] = {activity->device, activity->stream};
@@ -31,7 +42,8 @@ static uint32_t stream_track(struct recording_devices *devices, const struct ops
 		return OPS_NONE;
 	return *track = ops_builder_track(devices->builder, &(struct ops_track){.kind = OPS_TRACK_STREAM,
 	                                                                        .pid = activity->device,
-	                                                                        .tid = activity->stream});
+	                                                                        .tid = activity->stream,
+	                                                                        .name = stream_name(devices, activity)});
 }
 
 /* Lets the annotations around a call cover what it started. */

@@ -35,6 +35,7 @@ void ops_activities_free(struct ops_activities *activities)
 	OPS_ARRAY_RELEASE(&activities->metadata);
 	OPS_ARRAY_RELEASE(&activities->nodes);
 	OPS_ARRAY_RELEASE(&activities->host_functions);
+	OPS_ARRAY_RELEASE(&activities->streams);
 	ops_intern_release(&activities->texts);
 	ops_free(activities);
 }
@@ -92,6 +93,16 @@ void ops_activities_host_function(struct ops_activities *activities, const struc
 
 	if (added)
 		*added = *function;
+	else
+		activities->lost++;
+}
+
+void ops_activities_stream(struct ops_activities *activities, uint16_t device, int32_t stream, uint32_t name)
+{
+	struct ops_activity_stream *added = OPS_ARRAY_PUSH(&activities->streams);
+
+	if (added)
+		*added = (struct ops_activity_stream){stream, name, device};
 	else
 		activities->lost++;
 }

@@ -57,6 +57,13 @@ struct ops_host_function {
 	uint32_t name; /* text, 0 when that is not known */
 };
 
+/* A stream that its program gave a name. */
+struct ops_activity_stream {
+	int32_t stream;
+	uint32_t name; /* text */
+	uint16_t device;
+};
+
 /* A device that was there: one element of torch's "deviceProperties". */
 struct ops_device {
 	uint32_t ordinal;
@@ -82,6 +89,7 @@ struct ops_activities {
 	OPS_ARRAY(struct ops_device_metadata) metadata;
 	OPS_ARRAY(struct ops_activity_node) nodes;
 	OPS_ARRAY(struct ops_host_function) host_functions; /* the latest of a node counts */
+	OPS_ARRAY(struct ops_activity_stream) streams; /* the last name of one counts */
 	struct ops_intern texts;              /* number 0 is "" */
 	struct ops_activity_clock start;      /* the collector's clock runs evenly between these two */
 	struct ops_activity_clock stop;
@@ -100,6 +108,8 @@ void ops_activities_add(struct ops_activities *activities, const struct ops_acti
 void ops_activities_node(struct ops_activities *activities, uint32_t details, uint64_t node);
 /* Says what a node calls, or that of which it is a copy. Or counts it as lost. */
 void ops_activities_host_function(struct ops_activities *activities, const struct ops_host_function *function);
+/* Says what a stream is called. Or counts it as lost. */
+void ops_activities_stream(struct ops_activities *activities, uint16_t device, int32_t stream, uint32_t name);
 /* Adds a device; `properties` is a JSON object. Once for each ordinal. False when memory is out or it is no JSON. */
 bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, const char *properties, size_t size);
 

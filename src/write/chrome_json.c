@@ -278,7 +278,7 @@ static bool add_track_name(struct writer *writer, const struct ops_track *track)
 		label.size = 0;
 		ops_buffer_append(&label, name.bytes, name.size);
 	} else if (name.size) {
-		ops_buffer_append_text(&label, " (");
+		ops_buffer_append_text(&label, track->kind == OPS_TRACK_STREAM ? "(" : " ("); /* "stream 7 " ends with a space */
 		ops_buffer_append(&label, name.bytes, name.size);
 		ops_buffer_append_text(&label, ")");
 	}

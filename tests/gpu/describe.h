@@ -23,9 +23,13 @@ static inline void put_track(struct ops_buffer *text, const struct ops_trace *tr
 	size_t count;
 	const struct ops_track *track = &ops_trace_tracks(trace, &count)[i];
 
-	if (track->kind == OPS_TRACK_STREAM && !(track->flags & OPS_TRACK_PID_TEXT))
+	if (track->kind == OPS_TRACK_STREAM && !(track->flags & OPS_TRACK_PID_TEXT)) {
 		ops_buffer_printf(text, "GPU %lld stream %lld", (long long)track->pid, (long long)track->tid);
-	else if (track->flags & OPS_TRACK_PID_TEXT)
+		if (ops_trace_string(trace, track->name).size) {
+			ops_buffer_append_text(text, " called ");
+			put_string(text, trace, track->name);
+		}
+	} else if (track->flags & OPS_TRACK_PID_TEXT)
 		put_string(text, trace, (uint32_t)track->pid);
 	else
 		ops_buffer_printf(text, "thread %lld", (long long)track->tid);

@@ -155,6 +155,13 @@ static void a_drifting_clock_is_corrected(void **state)
 	ops_trace_unref(trace);
 }
 
+static const char *track_name(const struct ops_trace *trace, uint32_t row)
+{
+	size_t count;
+
+	return ops_trace_string(trace, ops_trace_tracks(trace, &count)[ops_trace_events(trace)->track[row]].name).bytes;
+}
+
 /* The file of a recording says the same of its devices as the recording. */
 static void read_back_is_the_same(const char *name)
 {
@@ -175,6 +182,7 @@ static void read_back_is_the_same(const char *name)
 	for (uint32_t row = 0; row < said->count; row++) {
 		assert_int_equal(says->kind[row], said->kind[row]);
 		assert_string_equal(ops_event_category(back, row).bytes, ops_event_category(trace, row).bytes);
+		assert_string_equal(track_name(back, row), track_name(trace, row));
 		assert_int_equal(says->start_ns[row], said->start_ns[row]);
 		assert_int_equal(says->correlation[row], said->correlation[row]);
 		assert_int_equal(launch_of(back, row), launch_of(trace, row));

@@ -284,6 +284,29 @@ print(json.dumps([
     assert event["dur"] == pytest.approx(0.001, abs=0.0011)
 
 
+def test_a_stream_is_called_what_its_program_named_it(libraries, tmp_path):
+    path = str(tmp_path / "trace.json")
+    found = run(
+        libraries,
+        f"""
+import time
+
+def called(kinds):
+    with opstrobe.profile(activities=[CPU, {{CUDA: kinds}}]) as prof:
+        time.sleep(0.005)  # the file's times lie in here
+    prof.export_chrome_trace({path!r})
+    with open({path!r}) as file:
+        rows = json.load(file)["traceEvents"]
+    return [row["args"]["name"] for row in rows if row["name"] == "thread_name" and row["pid"] == 0 and row["tid"] == 7]
+
+warnings.simplefilter("ignore")  # a range that the file does not end
+print(json.dumps([called(["CONCURRENT_KERNEL"]), called(["CONCURRENT_KERNEL", "NVTX"])]))
+""",
+        FAKE_CUPTI_RECORDS=str(SOURCE.parent / "replay" / "extras-13.5.cupti"),
+    )
+    assert found == [["stream 7 "], ["stream 7 (optimizer step)"]]
+
+
 def test_spec_1_3_annotations_over_streams_need_kernels_and_their_calls(libraries):
     found = run(
         libraries,

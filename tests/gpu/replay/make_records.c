@@ -320,6 +320,20 @@ static void marker(uint32_t id, CUpti_ActivityFlag flags, double us, uint32_t na
 	record(&marked, sizeof(marked));
 }
 
+static void name_object(CUpti_ActivityObjectKind object, uint32_t device_id, uint32_t stream, uint32_t name)
+{
+	CUpti_ActivityName named;
+
+	memset(&named, 0, sizeof(named));
+	named.kind = CUPTI_ACTIVITY_KIND_NAME;
+	named.objectKind = object;
+	named.objectId.dcs.deviceId = device_id;
+	named.objectId.dcs.contextId = device_id + 1;
+	named.objectId.dcs.streamId = stream;
+	named.name = (const char *)(uintptr_t)name;
+	record(&named, sizeof(named));
+}
+
 static void environment(CUpti_ActivityEnvironmentKind kind, double us, uint32_t first, uint32_t second)
 {
 	CUpti_ActivityEnvironment state;
@@ -575,6 +589,9 @@ static void extras(void)
 	environment(CUPTI_ACTIVITY_ENVIRONMENT_COOLING, 103, 35, 0);
 	pool(120, 64 << 20, 48 << 20);
 	pool(240, 32 << 20, 0);
+	name_object(CUPTI_ACTIVITY_OBJECT_STREAM, 1, 7, RELU);
+	name_object(CUPTI_ACTIVITY_OBJECT_STREAM, 0, 7, STEP);
+	name_object(CUPTI_ACTIVITY_OBJECT_CONTEXT, 0, 7, RELU);
 }
 
 #define BLOCK UINT64_C(0x7f0000000000)

@@ -88,6 +88,7 @@ static const struct {
 	{CUPTI_ACTIVITY_KIND_MEMORY2, {AT(CUpti_ActivityMemory4, timestamp)},
 	 {AT(CUpti_ActivityMemory4, name), AT(CUpti_ActivityMemory4, source)}},
 	{CUPTI_ACTIVITY_KIND_MEMORY_POOL, {AT(CUpti_ActivityMemoryPool3, timestamp)}, {0}},
+	{CUPTI_ACTIVITY_KIND_NAME, {0}, {AT(CUpti_ActivityName, name)}},
 	{CUPTI_ACTIVITY_KIND_MARKER,
 	 {AT(CUpti_ActivityMarker2, timestamp)},
 	 {AT(CUpti_ActivityMarker2, name), AT(CUpti_ActivityMarker2, domain)}},
