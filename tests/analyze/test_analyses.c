@@ -38,6 +38,7 @@ static const char ordinary[] =
 	SPAN("gpu_user_annotation", "part", "0", "7", "145", "3", "") ","
 	SPAN("graph_host_node", "HostNode", "0", "7", "200", "20", "\"correlation\":1,\"stream\":7") ","
 	SPAN("graph_event_node", "EventRecord", "0", "7", "225", "1", "\"correlation\":1,\"stream\":7") ","
+	SPAN("cuda_memory", "Memory Allocation (Device)", "0", "7", "228", "0", "\"correlation\":1,\"stream\":7") ","
 	SPAN("cuda_sync", "Event Sync", "0", "7", "100", "190", "\"correlation\":9,\"stream\":7") "]}";
 
 static const char *const odd[] = {

@@ -53,10 +53,12 @@ static bool is_span(const struct ops_trace *trace, uint32_t row)
 	       ops_event_category(trace, row).size > 0;
 }
 
-/* Nodes of CUDA graphs for which a stream does nothing but wait or note the time. */
-static bool is_idle_node(struct ops_string category)
+/* Rows on a stream for which it does nothing: memory that is handed out there, and nodes of CUDA graphs for which it waits or
+ * notes the time. */
+static bool is_idle(struct ops_string category)
 {
-	return ops_string_is(category, "graph_host_node") || ops_string_is(category, "graph_event_node");
+	return ops_string_is(category, "graph_host_node") || ops_string_is(category, "graph_event_node") ||
+	       ops_string_is(category, "cuda_memory");
 }
 
 /* Device work runs on a stream; that something waited there is none (flaw 3). */
@@ -64,7 +66,7 @@ static bool is_work(const struct ops_trace *trace, const struct event_row *row)
 {
 	if (row->stream < 0 || row->kind == OPS_EVENT_SYNC || row->kind == OPS_EVENT_GPU_USER_ANNOTATION)
 		return false;
-	return row->kind != OPS_EVENT_OTHER || !is_idle_node(ops_event_category(trace, row->source));
+	return row->kind != OPS_EVENT_OTHER || !is_idle(ops_event_category(trace, row->source));
 }
 
 static void fill_row(struct event_table *table, uint32_t source, const uint8_t *classes, struct event_row *row)
