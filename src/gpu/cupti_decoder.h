@@ -20,6 +20,8 @@ typedef CUpti_ActivityMemory2 cupti_memory;
  * empty, to be filled and handed to `keep`, which gives the id; 0 when memory is out. */
 bool ops_cupti_known(struct ops_cupti_decoder *decoder, const void *key, size_t size, uint32_t *ret_text);
 uint32_t ops_cupti_keep(struct ops_cupti_decoder *decoder, const void *key, size_t size);
+/* The id of what is in decoder->text; 0 when memory is out. */
+uint32_t ops_cupti_text(struct ops_cupti_decoder *decoder);
 /* The id of a kernel's name as its source has it; 0 when memory is out. */
 uint32_t ops_cupti_kernel_name(struct ops_cupti_decoder *decoder, const char *mangled);
 /* What a CUpti_ActivityMemoryKind is called. */

@@ -54,11 +54,6 @@ void ops_cupti_take_memory(struct ops_cupti_decoder *decoder, const void *bytes,
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
-static uint32_t keep_text(struct ops_cupti_decoder *decoder)
-{
-	return decoder->text.failed ? 0 : ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
-}
-
 static uint32_t row_details(struct ops_cupti_decoder *decoder, const struct ops_cupti_memory *memory)
 {
 	const struct ops_intern_entry *variable = &decoder->activities->texts.entries[memory->variable];
@@ -76,7 +71,7 @@ static uint32_t row_details(struct ops_cupti_decoder *decoder, const struct ops_
 		ops_buffer_append_text(text, ",\"variable\":");
 		ops_json_string(text, variable->bytes, variable->size);
 	}
-	return keep_text(decoder);
+	return ops_cupti_text(decoder);
 }
 
 static void add_row(struct ops_cupti_decoder *decoder, const struct ops_cupti_memory *memory)
@@ -87,7 +82,7 @@ static void add_row(struct ops_cupti_decoder *decoder, const struct ops_cupti_me
 	decoder->text.size = 0;
 	ops_buffer_printf(&decoder->text, "Memory %s (%s)", memory->is_release ? "Release" : "Allocation",
 	                  ops_cupti_memory_name(memory->kind));
-	row.name = keep_text(decoder);
+	row.name = ops_cupti_text(decoder);
 	row.details = row_details(decoder, memory);
 	ops_activities_add(decoder->activities, &row);
 }
@@ -149,7 +144,7 @@ static void add_held(struct ops_cupti_decoder *decoder, const struct holding *ho
 
 	decoder->text.size = 0;
 	ops_buffer_printf(&decoder->text, "%s Memory Held (B)", ops_cupti_memory_name(holding->kind));
-	counter.name = keep_text(decoder);
+	counter.name = ops_cupti_text(decoder);
 	ops_activities_add(decoder->activities, &counter);
 }
 

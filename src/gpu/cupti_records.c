@@ -87,6 +87,11 @@ uint32_t ops_cupti_kernel_name(struct ops_cupti_decoder *decoder, const char *ma
 	return decoder->name_texts.items[number];
 }
 
+uint32_t ops_cupti_text(struct ops_cupti_decoder *decoder)
+{
+	return decoder->text.failed ? 0 : ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
+}
+
 /* The name of a call, without the version that CUPTI appends: "cudaLaunchKernel_v7000". */
 static uint32_t call_name(struct ops_cupti_decoder *decoder, CUpti_CallbackDomain domain, uint32_t callback)
 {
@@ -113,8 +118,7 @@ static struct ops_cupti_call make_call(struct ops_cupti_decoder *decoder, bool r
 
 	decoder->text.size = 0;
 	ops_buffer_printf(&decoder->text, "\"cbid\":%u", callback);
-	if (!decoder->text.failed)
-		call.details = ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
+	call.details = ops_cupti_text(decoder);
 	return call;
 }
 
@@ -149,7 +153,7 @@ uint32_t ops_cupti_keep(struct ops_cupti_decoder *decoder, const void *key, size
 
 	if (decoder->text.failed)
 		return 0;
-	text = ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
+	text = ops_cupti_text(decoder);
 	kept = OPS_ARRAY_PUSH(&decoder->details);
 	if (kept && ops_intern_add(&decoder->shapes, key, size) == OPS_INTERN_NONE)
 		decoder->details.count--;

@@ -34,8 +34,7 @@ static void show_event(struct ops_cupti_decoder *decoder, const CUpti_ActivityCu
 	decoder->text.size = 0;
 	ops_buffer_printf(&decoder->text, "\"event_id\":%u,\"stream\":%d,\"device\":%u,\"context\":%u", record->eventId,
 	                  activity->stream, record->deviceId, record->contextId);
-	if (!decoder->text.failed)
-		activity->details = ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
+	activity->details = ops_cupti_text(decoder);
 }
 
 /* Whether it is wanted as a node of a graph. */
@@ -156,8 +155,7 @@ static void add_sync(struct ops_cupti_decoder *decoder, const struct ops_cupti_s
 	if (type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE ||
 	    type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT)
 		put_event(decoder, sync);
-	if (!decoder->text.failed)
-		activity.details = ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
+	activity.details = ops_cupti_text(decoder);
 	ops_activities_add(decoder->activities, &activity);
 }
 
