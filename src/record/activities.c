@@ -6,12 +6,8 @@
 
 #include <string.h>
 
-#include <opstrobe/record.h>
-
 #include "base/alloc.h"
-#include "base/fault.h"
 #include "base/json.h"
-#include "record/recording.h"
 
 struct ops_activities *ops_activities_new(void)
 {
@@ -127,18 +123,4 @@ bool ops_activities_metadata(struct ops_activities *activities, const char *key,
 	if (added)
 		*added = metadata;
 	return added != NULL;
-}
-
-enum ops_code ops_recording_set_pair_times(struct ops_recording *recording, const int64_t *times_ns, size_t count,
-                                           struct ops_error *error)
-{
-	int64_t *copy = ops_realloc_array(NULL, count + 1, sizeof(*copy));
-
-	if (!copy)
-		return ops_fault_memory(error);
-	if (count)
-		memcpy(copy, times_ns, count * sizeof(*copy));
-	recording->pair_times_ns = copy;
-	recording->pair_count = count;
-	return OPS_OK;
 }

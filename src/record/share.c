@@ -4,9 +4,12 @@
  */
 #include "record/recording.h"
 
+#include <string.h>
+
 #include <opstrobe/record.h>
 
 #include "base/alloc.h"
+#include "base/fault.h"
 #include "record/activities.h"
 #include "record/block.h"
 #include "record/pool.h"
@@ -68,6 +71,20 @@ bool ops_recording_add_function(struct ops_recording *recording, const struct op
 	if (added)
 		*added = names;
 	return added != NULL;
+}
+
+enum ops_code ops_recording_set_pair_times(struct ops_recording *recording, const int64_t *times_ns, size_t count,
+                                           struct ops_error *error)
+{
+	int64_t *copy = ops_realloc_array(NULL, count + 1, sizeof(*copy));
+
+	if (!copy)
+		return ops_fault_memory(error);
+	if (count)
+		memcpy(copy, times_ns, count * sizeof(*copy));
+	recording->pair_times_ns = copy;
+	recording->pair_count = count;
+	return OPS_OK;
 }
 
 void ops_recording_free(struct ops_recording *recording)
