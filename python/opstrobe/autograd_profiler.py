@@ -160,15 +160,14 @@ class profile(Recording):
             raise AssertionError("Legacy MTIA profiling is not supported: it needs use_kineto=True and an MTIA device")
         if not use_cpu and not use_kineto:
             raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
+        self._device_events = _events_of(name)
         problem = None
         if name == "cuda":
             devices, problem = _core.cuda()
             if problem is None:
                 self.use_device = "cuda"
-                self._device_events = _events_of(name)
                 return
             problem = problem if devices else None
-        self._device_events = _events_of(name)
         if self._device_events is not None:
             if not use_cpu:
                 raise AssertionError(f"{name} is timed by events around operators, which requires use_cpu=True")
