@@ -461,10 +461,20 @@ static void work_under_way_is_waited_for(void **state)
 	ops_trace_unref(trace);
 }
 
+/* Ends a run whose devices cannot be finished; the recording is there all the same. */
+static struct ops_recording *stop_amiss(struct run *run, struct ops_error *ret_error)
+{
+	struct ops_recording *recording = NULL;
+
+	assert_int_equal(ops_session_stop(run->session, &recording, NULL), OPS_OK);
+	assert_int_equal(ops_device_stop(run->devices, recording, ret_error), OPS_STATE);
+	return recording;
+}
+
 static void a_device_that_is_lost_is_told(void **state)
 {
 	struct run run;
-	struct ops_recording *recording = NULL;
+	struct ops_recording *recording;
 	struct ops_error error;
 	struct ops_trace *trace;
 
@@ -473,8 +483,7 @@ static void a_device_that_is_lost_is_told(void **state)
 	launch("kernel", 1, 32, 100, 100);
 	launch_long("long", 0);
 	setenv("FAKE_CUDA_LOST", "1", 1);
-	assert_int_equal(ops_session_stop(run.session, &recording, NULL), OPS_OK);
-	assert_int_equal(ops_device_stop(run.devices, recording, &error), OPS_STATE);
+	recording = stop_amiss(&run, &error);
 	unsetenv("FAKE_CUDA_LOST");
 	assert_string_equal(error.text, "CUPTI could not finish recording devices: device 0 could not be waited for: "
 	                                "CUDA_ERROR_LAUNCH_FAILED (719)");
@@ -588,7 +597,7 @@ static void refusals_say_why(void **state)
 static void a_failing_flush_is_told_and_what_is_there_stays(void **state)
 {
 	struct run run;
-	struct ops_recording *recording = NULL;
+	struct ops_recording *recording;
 	struct ops_error error;
 	struct ops_trace *trace;
 
@@ -596,8 +605,7 @@ static void a_failing_flush_is_told_and_what_is_there_stays(void **state)
 	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
 	launch("kernel", 1, 32, 100, 100);
 	fail_function("cuptiActivityFlushAll", CUPTI_ERROR_NOT_INITIALIZED);
-	assert_int_equal(ops_session_stop(run.session, &recording, NULL), OPS_OK);
-	assert_int_equal(ops_device_stop(run.devices, recording, &error), OPS_STATE);
+	recording = stop_amiss(&run, &error);
 	fail_function("", 0);
 	assert_non_null(strstr(error.text, "did not hand over all its records"));
 	trace = checked_trace(recording);
