@@ -133,12 +133,17 @@ static bool is_instant(const struct ops_chrome_rows *rows, size_t row)
 	return rows->events->kind[row] == OPS_EVENT_CPU_INSTANT || rows->events->kind[row] == OPS_EVENT_MARK;
 }
 
-/* Whether a span is written as a pair: in a recording, where it would not nest, in what was read, where it was one. */
+/* Whether a span is written as a pair: in a recording, where it would not nest, in what was read, where it was one. Steps and
+ * other ranges that are not asynchronous are always one row, for readers look for them among the complete events only. */
 static bool is_pair(const struct ops_chrome_rows *rows, size_t row)
 {
+	bool async = rows->events->flags[row] & OPS_EVENT_ASYNC;
+
 	if (is_instant(rows, row))
 		return false;
-	return rows->was_read ? rows->events->flags[row] & OPS_EVENT_ASYNC : ops_bit(rows->overlaps, row);
+	if (rows->was_read)
+		return async;
+	return ops_bit(rows->overlaps, row) && (async || rows->events->kind[row] != OPS_EVENT_USER_ANNOTATION);
 }
 
 /* Whether the arguments kept as text begin with the id that torch gave, which it does when an observer asks. */

@@ -18,28 +18,31 @@ struct lane {
 	size_t capacity;
 };
 
-static bool is_async(const struct ops_events *events, uint32_t row)
+/* Which of two spans that cut each other keeps its place: the one that ranks higher, or the earlier one. A frame gives way to
+ * the ranges that open and close in it, such as a step that ends in the method that calls the profiler's step(). */
+static int rank(const struct ops_events *events, uint32_t row)
 {
-	return events->flags[row] & OPS_EVENT_ASYNC;
+	if (events->flags[row] & OPS_EVENT_ASYNC)
+		return 0;
+	return events->kind[row] == OPS_EVENT_PYTHON_FUNCTION ? 1 : 2;
 }
 
-/* Opens the row in its lane or marks it. What is asynchronous gives way. False when memory is out. */
+/* Adds the row to its lane, or marks it or what it cuts. False when memory is out. */
 static bool place(const struct ops_events *events, struct lane *lane, uint32_t row, uint8_t *marks)
 {
 	uint32_t *top;
+	size_t cut;
 
 	while (lane->count && events->end_ns[lane->items[lane->count - 1]] <= events->start_ns[row])
 		lane->count--;
-	while (lane->count && events->end_ns[lane->items[lane->count - 1]] < events->end_ns[row]) {
-		uint32_t outer = lane->items[lane->count - 1];
-
-		if (is_async(events, row) || !is_async(events, outer)) {
+	for (cut = lane->count; cut && events->end_ns[lane->items[cut - 1]] < events->end_ns[row]; cut--) {
+		if (rank(events, lane->items[cut - 1]) >= rank(events, row)) {
 			ops_bit_set(marks, row);
 			return true;
 		}
-		ops_bit_set(marks, outer);
-		lane->count--;
 	}
+	while (lane->count > cut)
+		ops_bit_set(marks, lane->items[--lane->count]);
 	top = OPS_ARRAY_PUSH(lane);
 	if (top)
 		*top = row;

@@ -5,7 +5,7 @@
  * that a program closes in another order than it should.
  *
  *     thread   ├──── outer ────────────┤
- *                ├── load ──┤                  ← marked if it is asynchronous
+ *                ├── load ──┤                  ← marked if it is asynchronous, or a frame and `inner` is not
  *                      ├── inner ──┤           ← marked if `load` is not
  */
 #ifndef OPS_WRITE_OVERLAP_H

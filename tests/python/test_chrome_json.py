@@ -228,10 +228,10 @@ def test_open_range_is_unfinished(tmp_path):
     assert rows["open"]["args"]["finished"] is False
 
 
-def test_ranges_across_threads_load(load, tmp_path):
-    """A range that another thread closes while a second one is open there: boxes that would cut each other."""
+def cross_ranges(profile):
+    """A range that another thread closes, and one that is open still when the range around it closes."""
     first, second = record_function("first"), record_function("second")
-    with opstrobe.profile() as prof:
+    with profile as prof:
         first.__enter__()
         with record_function("inside"):
             thread = threading.Thread(target=lambda: first.__exit__(None, None, None))
@@ -240,12 +240,36 @@ def test_ranges_across_threads_load(load, tmp_path):
             thread.join()
         torch.ones(1)
         second.__exit__(None, None, None)
+    return prof
+
+
+def test_ranges_across_threads_load(load, tmp_path):
+    prof = cross_ranges(opstrobe.profile())
+    path = tmp_path / "t.json"
+    prof.export_chrome_trace(path)
+    phases = {row["name"]: row["ph"] for row in read(path)["traceEvents"] if row.get("cat") == "user_annotation"}
+    assert phases == {"first": "e", "inside": "X", "second": "X"}
+    # A viewer has no place for a complete event that cuts another: readers find both all the same.
+    processor = load(path)
+    assert processor.import_errors() == {"slice_drop_overlapping_complete_event": 1}
+    names = {row["name"] for row in processor.query("select name from slice")}
+    assert {"first", "inside", "aten::ones"} <= names
+
+
+def test_frames_that_ranges_cut_load(load, tmp_path):
+    def end():
+        opened.__exit__(None, None, None)
+
+    opened = record_function("range")
+    with opstrobe.profile(with_stack=True) as prof:
+        opened.__enter__()
+        end()
     path = tmp_path / "t.json"
     prof.export_chrome_trace(path)
     processor = load(path)
     assert processor.import_errors() == {}
-    names = {row["name"] for row in processor.query("select name from slice")}
-    assert {"first", "second", "inside", "aten::ones"} <= names
+    names = {row["name"].rpartition(": ")[2] for row in processor.query("select name from slice")}
+    assert {"range", "end"} <= {name.rpartition(".")[2] for name in names}
 
 
 # --- the file -----------------------------------------------------------------------------------------------------------

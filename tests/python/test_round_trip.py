@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import re
 import threading
@@ -44,6 +45,13 @@ def load():
         torch.ones(3).add_(1)
 
 
+@contextlib.contextmanager
+def step(number):
+    """Frames of a generator cut through the range that it opens and closes."""
+    with opstrobe.record_function(f"ProfilerStep#{number}"):
+        yield
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """A profile with all that can be asked for, its file read, and the file."""
@@ -67,8 +75,8 @@ def both(tmp_path_factory):
         with_modules=True,
         experimental_config=config,
     ) as prof:
-        for step in range(3):
-            with opstrobe.record_function(f"ProfilerStep#{step}"):
+        for number in range(3):
+            with step(number):
                 train(model, optimizer)
         Model()(torch.ones(2, 16))
         gc.collect()
@@ -119,7 +127,15 @@ def test_the_recording_has_everything(both):
         "Record function id",
     ):
         assert f'"{part}":' in text, part
-    for part in ('"Python GC"', '"nn.Module: Model_0"', '"[memory]"', '"name":"half \u00bd"', '"roles":[[', '"fwdbwd"'):
+    for part in (
+        '"ph":"b"',
+        '"Python GC"',
+        '"nn.Module: Model_0"',
+        '"[memory]"',
+        '"name":"half \u00bd"',
+        '"roles":[[',
+        '"fwdbwd"',
+    ):
         assert part in text, part
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions that programs ask a profile, put to torch's and to ours: the answers are the same."""
 
+import contextlib
 import json
 
 import pytest
@@ -279,6 +280,50 @@ def spec_3_7_arrows_count_from_the_first_backward_node(module, folder):
     return {
         (row["id"], row["ph"]): names[row["ts"]] for row in rows if row.get("cat") == "fwdbwd" and row["ph"] in "sf"
     }
+
+
+class Trainer:
+    """Calls step() in a method, as trainers do, with ranges that a generator opens and closes."""
+
+    def __init__(self, module, prof):
+        self.module, self.prof = module, prof
+
+    @contextlib.contextmanager
+    def phase(self, name):
+        with self.module.record_function(name):
+            yield
+
+    def end_batch(self):
+        work()
+        self.prof.step()
+        work()
+
+    def run(self, batches):
+        for _ in range(batches):
+            with self.phase("forward"):
+                work()
+            with self.module.record_function("crosses steps"):
+                self.end_batch()
+
+
+@pytest.mark.parametrize("stacks", [False, True])
+def test_spec_3_2_ranges_are_complete_events(stacks, tmp_path):
+    """Readers look for steps among the complete events alone. What cuts through them is a frame, and gives way."""
+
+    def record(module):
+        schedule = module.schedule(wait=1, warmup=1, active=3)
+        with module.profile(schedule=schedule, with_stack=stacks) as prof:
+            Trainer(module, prof).run(5)
+        rows = saved(prof, tmp_path)
+        return rows, sorted((e["name"], e["ph"]) for e in rows if e.get("cat") == "user_annotation")
+
+    (rows, ours), (_, theirs) = record(opstrobe), record(torch.profiler)
+    assert ours == theirs
+    assert [pair for pair in ours if pair[0].startswith("ProfilerStep")] == [
+        (f"ProfilerStep#{i}", "X") for i in (2, 3, 4)
+    ]
+    paired = {e["name"].rpartition(".")[2] for e in rows if e["ph"] == "b"}
+    assert paired == ({"end_batch", "phase", "<built-in function next>", "__enter__", "__exit__"} if stacks else set())
 
 
 # Appendix B

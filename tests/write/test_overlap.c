@@ -20,6 +20,7 @@ struct span {
 	int64_t end_ns;
 	uint16_t flags;
 	char expected; /* 'x' marked */
+	uint8_t kind;
 };
 
 static struct ops_trace *make_trace(const struct span *spans, size_t count)
@@ -30,7 +31,8 @@ static struct ops_trace *make_trace(const struct span *spans, size_t count)
 	ops_builder_track(builder, &(struct ops_track){.pid = 1, .tid = 1});
 	for (size_t i = 0; i < count; i++)
 		ops_builder_event(builder, &(struct ops_new_event){OPS_NEW_EVENT, .start_ns = spans[i].start_ns,
-		                                                   .end_ns = spans[i].end_ns, .flags = spans[i].flags});
+		                                                   .end_ns = spans[i].end_ns, .flags = spans[i].flags,
+		                                                   .kind = spans[i].kind});
 	assert_int_equal(ops_builder_finish(builder, &trace, NULL), OPS_OK);
 	return trace;
 }
@@ -61,6 +63,21 @@ static void known_shapes(void **state)
 	EXPECT_MARKS({0, 100, async, 0}, {50, 90, async, 0}, {60, 80, 0, 0});
 	EXPECT_MARKS({0, 100, async, 0}, {50, 150, async, 'x'});
 	EXPECT_MARKS({0, 100, async, 'x'}, {10, 90, async, 'x'}, {50, 150, 0, 0});
+	EXPECT_MARKS({0, 100, 0, 0}, {40, 90, async, 0}, {50, 150, 0, 'x'});
+}
+
+/* The frame that ends one step and begins the next gives way to both. */
+static void frames_give_way(void **state)
+{
+	const uint8_t frame = OPS_EVENT_PYTHON_FUNCTION, range = OPS_EVENT_USER_ANNOTATION;
+
+	(void)state;
+	EXPECT_MARKS({0, 900, 0, 0, frame}, {0, 100, 0, 0, range}, {20, 80, 0, 0, frame}, {90, 110, 0, 'x', frame},
+	             {95, 105, 0, 'x', frame}, {96, 99, 0, 0, frame}, {101, 200, 0, 0, range}, {102, 104, 0, 0, frame});
+	EXPECT_MARKS({0, 100, 0, 'x', frame}, {10, 90, 0, 'x', frame}, {50, 150, 0, 0, range});
+	EXPECT_MARKS({0, 100, 0, 'x', frame}, {50, 150, 0, 0, OPS_EVENT_CPU_OP});
+	EXPECT_MARKS({0, 100, 0, 0, frame}, {50, 150, OPS_EVENT_ASYNC, 'x', range});
+	EXPECT_MARKS({0, 100, 0, 0, range}, {10, 90, 0, 0, frame}, {50, 150, 0, 'x', range});
 }
 
 static void threads_are_apart(void **state)
@@ -101,6 +118,7 @@ static void what_is_left_nests(void **state)
 			spans[i].start_ns = random_below(&random, 100);
 			spans[i].end_ns = spans[i].start_ns + random_below(&random, 40);
 			spans[i].flags = random_below(&random, 2) ? OPS_EVENT_ASYNC : 0;
+			spans[i].kind = random_below(&random, 2) ? OPS_EVENT_PYTHON_FUNCTION : OPS_EVENT_USER_ANNOTATION;
 		}
 		trace = make_trace(spans, count);
 		events = ops_trace_events(trace);
@@ -133,6 +151,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_shapes),
+		cmocka_unit_test(frames_give_way),
 		cmocka_unit_test(threads_are_apart),
 		cmocka_unit_test(what_is_left_nests),
 		cmocka_unit_test(survives_every_failure),
