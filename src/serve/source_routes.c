@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routes of the program's source: what its lines cost, and its text. Only files of Python's that the trace itself names are
- * read, for a trace may come from anybody.
+ * Routes of the program's source: what its lines cost, and its text. Only Python files that frames of
+ * the trace name are read, for a trace may come from anybody.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,20 +44,52 @@ static bool is_text(struct ops_string text, const struct query_text *file)
 	return text.size == file->size && !memcmp(text.bytes, file->bytes, file->size);
 }
 
-/* Whether a function of the trace is in that file. */
-static bool is_named(const struct ops_trace *trace, const struct query_text *file)
+/* Whether a frame of a stack, each with a ';' behind it, is in that file. */
+static bool stack_names(struct ops_string stack, const struct query_text *file)
 {
-	size_t count;
-	const struct ops_function *functions = ops_trace_functions(trace, &count);
+	const char *end = stack.bytes + stack.size;
 	struct ops_function_text function;
 
-	for (size_t i = 0; i < count; i++)
-		if (is_text(ops_trace_string(trace, functions[i].file), file))
+	for (const char *at = stack.bytes, *next; at < end; at = next < end ? next + 1 : end) {
+		next = memchr(at, ';', (size_t)(end - at));
+		next = next ? next : end;
+		if (ops_function_parse((struct ops_string){at, (size_t)(next - at)}, &function) && is_text(function.file, file))
 			return true;
-	for (uint32_t id = 0; id < ops_trace_string_count(trace); id++)
-		if (ops_function_parse(ops_trace_string(trace, id), &function) && is_text(function.file, file))
-			return true;
+	}
 	return false;
+}
+
+/* Whether a Python call of the trace, or a frame of an event's stack, is in that file. Other strings of a trace may look
+ * like a frame, but name no source. */
+static enum ops_code find_name(const struct ops_trace *trace, const struct query_text *file, bool *ret_named,
+                               struct ops_error *error)
+{
+	const struct ops_events *e = ops_trace_events(trace);
+	size_t count;
+	const struct ops_function *functions = ops_trace_functions(trace, &count);
+	uint8_t *seen = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
+	struct ops_function_text function;
+	bool named = false;
+
+	if (!seen)
+		return ops_fault_memory(error);
+	for (size_t i = 0; i < count && !named; i++)
+		named = is_text(ops_trace_string(trace, functions[i].file), file);
+	for (uint32_t row = 0; row < e->count && !named; row++) {
+		uint32_t name = e->name[row], stack = e->call_stack ? e->call_stack[row] : OPS_NONE;
+
+		if (e->kind[row] == OPS_EVENT_PYTHON_FUNCTION && !(seen[name] & 1)) {
+			seen[name] |= 1;
+			named = ops_function_parse(ops_trace_string(trace, name), &function) && is_text(function.file, file);
+		}
+		if (!named && stack != OPS_NONE && !(seen[stack] & 2)) {
+			seen[stack] |= 2;
+			named = stack_names(ops_trace_string(trace, stack), file);
+		}
+	}
+	ops_free(seen);
+	*ret_named = named;
+	return OPS_OK;
 }
 
 /* Where it is: names may be relative to a folder that the trace does not tell. Tried are the trace's own, and that in which
@@ -105,15 +137,21 @@ static enum ops_code answer_source(struct request *request, char **ret_text, siz
 {
 	const struct query_text *file = request_need(request, "file", error);
 	const struct served *served = request->traces[0];
+	const struct ops_events *events = ops_trace_events(served->trace);
 	struct ops_buffer source = {0}, out = {0};
 	struct ops_json_writer json = {.out = &out};
 	int64_t changed_ns = 0;
-	enum ops_code code;
+	enum ops_code code = OPS_OK;
+	bool named = false;
 	char real[PATH_MAX];
 
 	if (!file)
 		return OPS_INVALID;
-	if (!is_python(file->bytes, file->size) || !is_named(served->trace, file) || !find_file(served, file->bytes, real))
+	if (is_python(file->bytes, file->size))
+		code = find_name(served->trace, file, &named, error);
+	if (code)
+		return code;
+	if (!named || !find_file(served, file->bytes, real))
 		return request_fail(request, 404, error, "the file cannot be read here");
 	code = read_source(request, real, &source, &changed_ns, error);
 	ops_json_open(&json, '{');
@@ -122,7 +160,7 @@ static enum ops_code answer_source(struct request *request, char **ret_text, siz
 	ops_json_key(&json, "text");
 	ops_json_text(&json, source.bytes, source.size);
 	ops_json_key(&json, "changed");
-	ops_json_bool(&json, changed_ns > ops_trace_events(served->trace)->start_ns[0]);
+	ops_json_bool(&json, events->count && changed_ns > events->start_ns[0]);
 	ops_json_close(&json, '}');
 	ops_buffer_release(&source);
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
