@@ -118,12 +118,49 @@ static void test_spec_23_what_is_refused(void **state)
 	refuse("1e999 > 3", "no such number");
 	refuse("name.upper()", "there are only contains");
 	refuse("name.contains(3)", "a text in quotes is missing");
-	refuse("name.contains('(')", "no regular expression");
+	refuse("name.contains('(')", "missing ')'");
+	refuse("name.match('(((a{1,100}){1,100}){1,100}){1,100}')", "too large");
 	refuse("dur.contains('a')", "only a text has this");
 	refuse("dur.isin('a')", "isin takes a list");
 	refuse("@x > 3", "this is no value");
 	/* Else whatever is in brackets would be asked twice on each of a hundred levels. */
 	refuse("(1==1) == (1==1) == (1==1)", "brackets are missing");
+}
+
+/* An evaluation ends, whatever the expression and the trace. */
+static void test_work_is_bounded(void **state)
+{
+	static const char text[] = "1 == 1 and 'aaaa' != 'b'";
+	struct event_query query;
+	uint64_t steps_left = 100;
+
+	(void)state;
+	assert_int_equal(event_query_parse(&query, (struct ops_string){text, strlen(text)}, NULL), OPS_OK);
+	query.steps_left = &steps_left;
+	assert_true(event_query_holds(&query, NULL, NULL, NULL));
+	assert_int_equal(event_query_check_steps(steps_left, NULL), OPS_OK);
+	steps_left = 3;
+	assert_false(event_query_holds(&query, NULL, NULL, NULL));
+	assert_int_equal(event_query_check_steps(steps_left, NULL), OPS_INVALID);
+	event_query_release(&query);
+}
+
+/* A list of filters is not longer than anybody writes. */
+static void test_filters_are_bounded(void **state)
+{
+	struct ops_rank rank = {.trace = asking_trace(rows)};
+	struct ops_error error;
+	char args[1000] = "{\"where\":[\"true\"", *text = NULL;
+	struct ops_analyze_options options = {.args = args, .format = OPS_ANALYSIS_CSV};
+	size_t size = 0;
+
+	(void)state;
+	for (int i = 0; i < 64; i++)
+		strcat(args, ",\"true\"");
+	strcat(args, "]}");
+	assert_int_equal(ops_analyze("events", &rank, 1, &options, &text, &size, &error), OPS_INVALID);
+	assert_non_null(strstr(error.text, "more than 64 filters"));
+	ops_trace_unref((struct ops_trace *)rank.trace);
 }
 
 /* One text many times over. */
@@ -206,6 +243,7 @@ int main(void)
 		cmocka_unit_test(test_spec_23_what_expressions_mean),
 		cmocka_unit_test(test_points_are_points),
 		cmocka_unit_test(test_spec_23_what_is_refused),
+		cmocka_unit_test(test_work_is_bounded), cmocka_unit_test(test_filters_are_bounded),
 		cmocka_unit_test(test_texts_without_end),
 		cmocka_unit_test(test_texts_of_all_sorts),
 		cmocka_unit_test(test_no_memory),

@@ -5,28 +5,29 @@
 #include "analyze/events/event_filter.h"
 
 #include <math.h>
-#include <regex.h>
 #include <string.h>
 
 #include "analyze/events/event_query.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/fault.h"
+#include "base/pattern.h"
 #include "read/json_text.h"
 #include "trace/order.h"
 
 #define LIST_MAX 64 /* numbers or texts of a condition */
+#define FILTERS_MAX 64
 
 enum place { ANYWHERE, UNDER, AFTER, BEFORE };
 
 /* One object, read. */
 struct filter {
-	bool has_iterations, has_range, has_name, has_depth, has_streams, has_query;
+	bool has_iterations, has_range, has_depth, has_streams, has_query;
 	int64_t iterations[LIST_MAX], streams[LIST_MAX];
 	size_t iteration_count, stream_count;
 	bool by_position; /* iterations are places among all steps */
 	double from_us, to_us;
-	regex_t name;
+	struct ops_pattern *name; /* NULL: any */
 	struct event_query query;
 	struct ops_buffer text; /* scratch */
 	struct ops_json_slice categories;
@@ -99,14 +100,13 @@ static void take_name(struct filter *filter, struct ops_json_slice key, struct o
 {
 	filter->text.size = 0;
 	take_text(filter, key, value, &filter->text);
-	ops_buffer_append(&filter->text, "", 1);
 	if (filter->code)
 		return;
-	if (filter->has_name)
-		regfree(&filter->name);
-	filter->has_name = !filter->text.failed && !regcomp(&filter->name, filter->text.bytes, REG_EXTENDED);
-	if (!filter->has_name)
-		refuse(filter, key, "is no regular expression");
+	ops_pattern_free(filter->name);
+	filter->name = NULL;
+	filter->code = ops_pattern_new(ops_buffer_text(&filter->text), filter->text.size, &filter->name, filter->error);
+	if (filter->code)
+		ops_fault_context(filter->error, filter->code, "'name' of a filter");
 }
 
 static void take_query(struct filter *filter, struct ops_json_slice key, struct ops_json_slice value)
@@ -186,8 +186,7 @@ static void take_member(struct filter *filter, struct ops_json_slice key, struct
 
 static void release(struct filter *filter)
 {
-	if (filter->has_name)
-		regfree(&filter->name);
+	ops_pattern_free(filter->name);
 	if (filter->has_query)
 		event_query_release(&filter->query);
 	ops_buffer_release(&filter->text);
@@ -225,6 +224,7 @@ struct work {
 	uint32_t *depths;  /* by row of the trace */
 	uint8_t *chosen;   /* by row */
 	uint32_t anchor;   /* the row that `place` is about; OPS_NONE: there is none */
+	uint64_t *steps_left;
 };
 
 static bool is_one_of(const int64_t *numbers, size_t count, int64_t number)
@@ -245,14 +245,21 @@ static bool is_in_iteration(const struct work *work, int64_t step)
 	                 filter->by_position ? (int64_t)event_step_index(work->set, step) : step);
 }
 
+/* Counts a step of work. False when there are none left. */
+static bool spend(const struct work *work)
+{
+	if (*work->steps_left)
+		--*work->steps_left;
+	return *work->steps_left;
+}
+
 /* Each name is matched once. */
 static bool is_named(const struct work *work, const struct event_row *row)
 {
 	struct ops_string name = event_name(work->table, row);
-	regmatch_t match = {.rm_so = 0, .rm_eo = (regoff_t)name.size};
 
 	if (!work->named[row->name])
-		work->named[row->name] = !regexec(&work->filter->name, name.bytes, 1, &match, REG_STARTEND) && match.rm_so == 0 ? 2 : 1;
+		work->named[row->name] = ops_pattern_find(work->filter->name, name.bytes, name.size, true, work->steps_left) ? 2 : 1;
 	return work->named[row->name] == 2;
 }
 
@@ -262,7 +269,7 @@ static bool has_category(const struct work *work, const struct event_row *row)
 	struct ops_string category = ops_event_category(work->table->trace, row->source);
 	struct ops_json_slice item;
 
-	while (ops_json_next_element(&walk, &item))
+	while (ops_json_next_element(&walk, &item) && spend(work))
 		if (item.size == category.size + 2 && !memcmp(item.bytes + 1, category.bytes, category.size))
 			return true;
 	return false;
@@ -301,7 +308,7 @@ static bool is_chosen(const struct work *work, const struct event_row *row)
 	uint32_t depth = work->depths ? work->depths[row->source] : 0;
 
 	return (!filter->has_iterations || is_in_iteration(work, row->step)) && (!filter->has_range || is_in_range(work, row)) &&
-	       (!filter->has_name || is_named(work, row)) && (!filter->categories.bytes || has_category(work, row)) &&
+	       (!filter->name || is_named(work, row)) && (!filter->categories.bytes || has_category(work, row)) &&
 	       (!filter->has_streams || is_one_of(filter->streams, filter->stream_count, row->stream)) &&
 	       (!filter->non_zero || row->dur_ns > 0) && (!filter->kernels || (row->on_device && row->kind == OPS_EVENT_KERNEL)) &&
 	       (!filter->operators || row->kind == OPS_EVENT_CPU_OP) && (!filter->copies.size || is_copy(work, row)) &&
@@ -357,7 +364,7 @@ static bool choose(struct work *work)
 	if (!work->chosen || !work->named || (work->filter->has_depth && !find_depths(work)) ||
 	    (work->filter->place != ANYWHERE && !find_anchor(work)))
 		return false;
-	for (size_t i = 0; i < table->kept_count; i++)
+	for (size_t i = 0; i < table->kept_count && spend(work); i++)
 		work->chosen[table->kept[i]] = is_chosen(work, &table->rows[table->kept[i]]);
 	for (size_t i = 0; i < table->kept_count; i++) {
 		const struct event_row *row = &table->rows[table->kept[i]];
@@ -370,32 +377,39 @@ static bool choose(struct work *work)
 	return !work->filter->has_query || !event_query_failed(&work->filter->query);
 }
 
-static bool apply_one(struct ops_json_slice object, const struct event_set *set, struct event_table *table)
+static enum ops_code apply_one(struct ops_json_slice object, const struct event_set *set, struct event_table *table,
+                               uint64_t *steps_left)
 {
 	struct filter filter;
-	struct work work = {.filter = &filter, .set = set, .table = table, .anchor = OPS_NONE};
-	bool done;
+	struct work work = {.filter = &filter, .set = set, .table = table, .anchor = OPS_NONE, .steps_left = steps_left};
+	enum ops_code code;
 
-	read_filter(&filter, object, NULL);
-	done = !filter.code && choose(&work);
+	read_filter(&filter, object, set->error);
+	filter.query.steps_left = steps_left;
+	code = filter.code;
+	if (!code && !choose(&work))
+		code = ops_fault_memory(set->error);
+	if (!code)
+		code = event_query_check_steps(*steps_left, set->error);
 	release(&filter);
 	ops_free(work.named);
 	ops_free(work.depths);
 	ops_free(work.chosen);
-	return done;
+	return code;
 }
 
-bool event_filter_apply(struct ops_json_slice json, const struct event_set *set, struct event_table *table)
+enum ops_code event_filter_apply(struct ops_json_slice json, const struct event_set *set, struct event_table *table)
 {
 	struct ops_json_walk walk = ops_json_walk(json.bytes, json.size);
 	struct ops_json_slice object;
-	bool done = true;
+	uint64_t steps_left = EVENT_QUERY_STEPS_MAX;
+	enum ops_code code = OPS_OK;
 
 	if (json.bytes[0] != '[')
-		return apply_one(json, set, table);
-	while (done && ops_json_next_element(&walk, &object))
-		done = apply_one(object, set, table);
-	return done;
+		return apply_one(json, set, table, &steps_left);
+	while (!code && ops_json_next_element(&walk, &object))
+		code = apply_one(object, set, table, &steps_left);
+	return code;
 }
 
 static enum ops_code check_one(struct ops_json_slice object, struct ops_error *error)
@@ -414,10 +428,12 @@ enum ops_code event_filter_check(struct ops_json_slice json, struct ops_error *e
 	struct ops_json_walk walk = ops_json_walk(json.bytes, json.size);
 	struct ops_json_slice object;
 	enum ops_code code = OPS_OK;
+	size_t count = 0;
 
 	if (json.bytes[0] != '[')
 		return check_one(json, error);
 	while (!code && ops_json_next_element(&walk, &object))
-		code = check_one(object, error);
+		code = count++ < FILTERS_MAX ? check_one(object, error)
+		                             : ops_fault(error, OPS_INVALID, "more than %d filters", FILTERS_MAX);
 	return code;
 }

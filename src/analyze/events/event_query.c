@@ -14,6 +14,7 @@
 
 #define NODES_MAX 1000 /* so deep at most does a row's evaluation go down */
 #define DEPTH_MAX 100  /* of brackets */
+#define PATTERNS_MAX 32
 
 struct parser {
 	struct event_query *query;
@@ -294,18 +295,12 @@ static uint32_t parse_atom(struct parser *parser)
 
 /* --- methods --------------------------------------------------------------------------------------------------------- */
 
-static void compile(struct parser *parser, uint32_t node, const char *pattern)
+static void compile(struct parser *parser, uint32_t node, struct ops_string pattern)
 {
-	regex_t *compiled = ops_alloc_zeroed(1, sizeof(*compiled));
-
-	if (!compiled) {
-		fail_memory(parser);
-	} else if (regcomp(compiled, pattern, REG_EXTENDED)) {
-		ops_free(compiled);
-		fail(parser, "before this is no regular expression");
-	} else {
-		node_at(parser, node)->pattern = compiled;
-	}
+	if (parser->query->pattern_count++ == PATTERNS_MAX)
+		fail(parser, "too many regular expressions");
+	else
+		parser->code = ops_pattern_new(pattern.bytes, pattern.size, &node_at(parser, node)->pattern, parser->error);
 }
 
 static uint32_t parse_method(struct parser *parser, uint32_t of)
@@ -333,7 +328,7 @@ static uint32_t parse_method(struct parser *parser, uint32_t of)
 		return fail(parser, "a text in quotes is missing");
 	node = add_node(parser, method->op, QUERY_TRUTH, of, argument);
 	if (!parser->code && (method->op == QUERY_CONTAINS || method->op == QUERY_MATCH))
-		compile(parser, node, node_at(parser, argument)->value.text.bytes);
+		compile(parser, node, node_at(parser, argument)->value.text);
 	return node;
 }
 
@@ -513,9 +508,7 @@ void event_query_release(struct event_query *query)
 	for (size_t i = 0; i < query->nodes.count; i++) {
 		struct query_node *node = &query->nodes.items[i];
 
-		if (node->pattern)
-			regfree(node->pattern);
-		ops_free(node->pattern);
+		ops_pattern_free(node->pattern);
 		ops_free(node->matches);
 		ops_buffer_release(&node->scratch);
 	}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/fault.h"
 
 struct asked {
 	struct event_query *query;
@@ -78,12 +79,9 @@ static bool is_in(const struct asked *asked, const struct query_node *node)
 
 /* --- texts ----------------------------------------------------------------------------------------------------------- */
 
-static bool matches(const struct query_node *node, struct ops_string text)
+static bool matches(const struct asked *asked, const struct query_node *node, struct ops_string text)
 {
-	regmatch_t match = {.rm_so = 0, .rm_eo = (regoff_t)text.size};
-
-	return !regexec(node->pattern, text.bytes, 1, &match, REG_STARTEND) &&
-	       (node->op == QUERY_CONTAINS || match.rm_so == 0);
+	return ops_pattern_find(node->pattern, text.bytes, text.size, node->op == QUERY_MATCH, asked->query->steps_left);
 }
 
 /* Each name is matched once. */
@@ -99,7 +97,7 @@ static bool name_matches(const struct asked *asked, struct query_node *node, str
 	}
 	known = &node->matches[asked->row->name];
 	if (!*known)
-		*known = matches(node, name) ? 2 : 1;
+		*known = matches(asked, node, name) ? 2 : 1;
 	return *known == 2;
 }
 
@@ -118,7 +116,7 @@ static bool has_text(const struct asked *asked, struct query_node *node)
 		return text.size >= part.size && !memcmp(text.bytes + text.size - part.size, part.bytes, part.size);
 	if (of->op == QUERY_COLUMN && text.bytes == event_name(asked->table, asked->row).bytes)
 		return name_matches(asked, node, text);
-	return matches(node, text);
+	return matches(asked, node, text);
 }
 
 /* --- numbers --------------------------------------------------------------------------------------------------------- */
@@ -156,6 +154,9 @@ static struct query_value value_of(const struct asked *asked, uint32_t at)
 {
 	struct query_node *node = &asked->query->nodes.items[at];
 
+	if (!*asked->query->steps_left)
+		return (struct query_value){0};
+	--*asked->query->steps_left;
 	switch (node->op) {
 	case QUERY_CONSTANT: return node->value;
 	case QUERY_COLUMN: return query_column_value(node->column, asked->set, asked->table, asked->row, &node->scratch);
@@ -191,4 +192,10 @@ bool event_query_failed(const struct event_query *query)
 		if (query->nodes.items[i].scratch.failed)
 			return true;
 	return false;
+}
+
+enum ops_code event_query_check_steps(uint64_t steps_left, struct ops_error *error)
+{
+	return steps_left ? OPS_OK : ops_fault(error, OPS_INVALID,
+	                                       "the filter takes too much work on this trace; use simpler expressions or fewer of them");
 }

@@ -154,31 +154,33 @@ static enum ops_code make_table(struct event_set *set, size_t i)
 }
 
 /* Traces that are no ranks of one run have no time and no steps in common: each counts its own. */
-static bool choose_apart(const struct event_set *set, struct event_table *table)
+static enum ops_code choose_apart(const struct event_set *set, struct event_table *table)
 {
 	struct event_set own = *set;
 	struct ops_rank_facts facts;
-	bool done = find_facts(table, &facts);
+	enum ops_code code = find_facts(table, &facts) ? OPS_OK : ops_fault_memory(set->error);
 
 	own.first_ns = facts.first_ns;
 	own.steps.items = facts.steps.items;
 	own.steps.count = facts.steps.count;
-	done = done && event_filter_apply(set->where, &own, table);
+	if (!code)
+		code = event_filter_apply(set->where, &own, table);
 	release_facts(&facts);
-	return done;
+	return code;
 }
 
-static bool choose(const struct event_set *set, struct event_table *table)
+static enum ops_code choose(const struct event_set *set, struct event_table *table)
 {
 	if (!set->where.bytes)
-		return true;
+		return OPS_OK;
 	return set->apart ? choose_apart(set, table) : event_filter_apply(set->where, set, table);
 }
 
-static bool filter(const struct event_set *set, struct event_table *table)
+static enum ops_code filter(const struct event_set *set, struct event_table *table)
 {
-	return event_steps_filter(table, !set->all_steps && set->steps.count >= 2, set->device == EVENT_MTIA, set->include_last) &&
-	       choose(set, table);
+	if (!event_steps_filter(table, !set->all_steps && set->steps.count >= 2, set->device == EVENT_MTIA, set->include_last))
+		return ops_fault_memory(set->error);
+	return choose(set, table);
 }
 
 const struct event_table *event_set_table(struct event_set *set, size_t i)
@@ -187,8 +189,8 @@ const struct event_table *event_set_table(struct event_set *set, size_t i)
 
 	if (!set->code && !table->trace)
 		set->code = make_table(set, i);
-	if (!set->code && !table->kept && !filter(set, table))
-		set->code = ops_fault_memory(set->error);
+	if (!set->code && !table->kept)
+		set->code = filter(set, table);
 	return set->code ? NULL : table;
 }
 

@@ -215,11 +215,15 @@ static enum ops_code write_rank(struct analysis_run *run, size_t rank, struct op
 	const struct event_table *table = analysis_table(run, rank);
 	struct collectives collectives = {0};
 	struct event_query filter = {0};
+	uint64_t steps_left = EVENT_QUERY_STEPS_MAX;
 	enum ops_code code = table ? event_query_parse(&filter, filter_text, run->error) : analysis_failed(run);
 
+	filter.steps_left = &steps_left;
 	analysis_rank_key(&run->result.json, run->ranks[rank].rank);
 	if (!code && !(find(&collectives, &run->events, table, &filter) && sum_up(&collectives, table, &run->result.json)))
 		code = analysis_failed(run);
+	if (!code)
+		code = event_query_check_steps(steps_left, run->error);
 	collectives_release(&collectives);
 	event_query_release(&filter);
 	return code;

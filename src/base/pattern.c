@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Regular expressions; see pattern.h. The parser writes the program directly. Jumps are relative, so that a part of the program
+ * can be moved and copied: a repetition copies the part that it repeats.
+ *
+ *     a*    SPLIT +1 +3, SET a, JUMP -2        a|b   SPLIT +1 +3, SET a, JUMP +2, SET b
+ *     a+    SET a, SPLIT -1 +1                 a?    SPLIT +1 +2, SET a
+ */
+#include "base/pattern.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#define DEPTH_MAX 100 /* of groups */
+
+enum op { SET, SPLIT, JUMP, AT_START, AT_END, AT_WORD_EDGE, NOT_AT_WORD_EDGE, MATCH };
+
+struct byte_set {
+	uint64_t bits[4];
+};
+
+struct instruction {
+	enum op op;
+	int32_t to, or_to;   /* relative, of SPLIT and JUMP */
+	struct byte_set set; /* of SET */
+};
+
+/* Instructions that wait for the next byte. */
+struct threads {
+	uint32_t at[OPS_PATTERN_STEPS_MAX + 1];
+	uint32_t count;
+};
+
+struct ops_pattern {
+	struct instruction program[OPS_PATTERN_STEPS_MAX + 1]; /* MATCH is the last */
+	uint32_t count;
+	bool skips;            /* a match begins with a byte of `first` */
+	struct byte_set first;
+	/* scratch of a search */
+	struct threads threads[2];
+	uint32_t stack[2 * OPS_PATTERN_STEPS_MAX + 4];
+	uint64_t added[OPS_PATTERN_STEPS_MAX + 1]; /* the position, counted through all searches, at which it was added last */
+	uint64_t position;
+};
+
+/* --- sets of bytes --------------------------------------------------------------------------------------------------- */
+
+static bool has_byte(const struct byte_set *set, unsigned char byte)
+{
+	return set->bits[byte / 64] >> byte % 64 & 1;
+}
+
+static void add_bytes(struct byte_set *set, unsigned from, unsigned to)
+{
+	for (unsigned byte = from; byte <= to; byte++)
+		set->bits[byte / 64] |= UINT64_C(1) << byte % 64;
+}
+
+static void invert(struct byte_set *set)
+{
+	for (int i = 0; i < 4; i++)
+		set->bits[i] = ~set->bits[i];
+}
+
+static void join_sets(struct byte_set *set, const struct byte_set *other)
+{
+	for (int i = 0; i < 4; i++)
+		set->bits[i] |= other->bits[i];
+}
+
+static bool is_word(unsigned char byte)
+{
+	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+}
+
+/* --- the program ----------------------------------------------------------------------------------------------------- */
+
+struct parser {
+	struct ops_pattern *pattern;
+	const char *start, *at, *end;
+	unsigned depth;
+	struct ops_error *error;
+	enum ops_code code;
+};
+
+static void parse_alternatives(struct parser *parser);
+
+static void fail(struct parser *parser, const char *what)
+{
+	if (!parser->code)
+		parser->code = ops_fault(parser->error, OPS_INVALID, "regular expression: %s at character %zu", what,
+		                         (size_t)(parser->at - parser->start) + 1);
+}
+
+/* Makes room for `size` instructions at `at`. */
+static bool insert(struct parser *parser, uint32_t at, uint32_t size)
+{
+	struct ops_pattern *pattern = parser->pattern;
+
+	if (parser->code)
+		return false;
+	if (pattern->count + size > OPS_PATTERN_STEPS_MAX) {
+		parser->code = ops_fault(parser->error, OPS_INVALID,
+		                         "regular expression: too large (more than %d steps with repetitions written out)",
+		                         OPS_PATTERN_STEPS_MAX);
+		return false;
+	}
+	memmove(&pattern->program[at + size], &pattern->program[at], (pattern->count - at) * sizeof(*pattern->program));
+	pattern->count += size;
+	return true;
+}
+
+static void put(struct parser *parser, uint32_t at, enum op op, int32_t to, int32_t or_to)
+{
+	if (insert(parser, at, 1))
+		parser->pattern->program[at] = (struct instruction){.op = op, .to = to, .or_to = or_to};
+}
+
+static void append(struct parser *parser, enum op op, int32_t to, int32_t or_to)
+{
+	put(parser, parser->pattern->count, op, to, or_to);
+}
+
+static void append_set(struct parser *parser, const struct byte_set *set)
+{
+	append(parser, SET, 0, 0);
+	if (!parser->code)
+		parser->pattern->program[parser->pattern->count - 1].set = *set;
+}
+
+/* --- atoms ----------------------------------------------------------------------------------------------------------- */
+
+static bool has_next(const struct parser *parser, const char *text)
+{
+	size_t size = strlen(text);
+
+	return (size_t)(parser->end - parser->at) >= size && !memcmp(parser->at, text, size);
+}
+
+/* The set of \d, \w, \s and their opposites; false for other letters. */
+static bool class_of(char letter, struct byte_set *ret_set)
+{
+	struct byte_set set = {0};
+
+	switch (letter) {
+	case 'd': case 'D':
+		add_bytes(&set, '0', '9');
+		break;
+	case 'w': case 'W':
+		for (unsigned byte = 0; byte < 128; byte++)
+			if (is_word((unsigned char)byte))
+				add_bytes(&set, byte, byte);
+		break;
+	case 's': case 'S':
+		add_bytes(&set, '\t', '\r');
+		add_bytes(&set, ' ', ' ');
+		break;
+	default:
+		return false;
+	}
+	if (letter < 'a')
+		invert(&set);
+	*ret_set = set;
+	return true;
+}
+
+/* The byte that an escape means, behind its backslash; -1 after a failure. */
+static int escaped_byte(struct parser *parser, char letter)
+{
+	switch (letter) {
+	case 't': return '\t';
+	case 'n': return '\n';
+	case 'r': return '\r';
+	default:
+		break;
+	}
+	if (letter >= '0' && letter <= '9')
+		fail(parser, "back-references are not supported");
+	else if (is_word((unsigned char)letter) && letter != '_')
+		fail(parser, "unknown escape");
+	return parser->code ? -1 : (unsigned char)letter;
+}
+
+static void parse_escape(struct parser *parser)
+{
+	struct byte_set set = {0};
+	char letter;
+	int byte;
+
+	if (parser->end - parser->at < 2) {
+		fail(parser, "incomplete escape");
+		return;
+	}
+	letter = parser->at[1];
+	if (letter == 'b' || letter == 'B') {
+		append(parser, letter == 'b' ? AT_WORD_EDGE : NOT_AT_WORD_EDGE, 0, 0);
+	} else if (class_of(letter, &set)) {
+		append_set(parser, &set);
+	} else {
+		byte = escaped_byte(parser, letter);
+		if (byte >= 0)
+			add_bytes(&set, (unsigned)byte, (unsigned)byte);
+		append_set(parser, &set);
+	}
+	parser->at += 2;
+}
+
+/* "[:alpha:]", at its '['. */
+static void parse_named_class(struct parser *parser, struct byte_set *set)
+{
+	static const struct {
+		const char *name;
+		int (*has)(int byte);
+	} classes[] = {{"[:alpha:]", isalpha}, {"[:digit:]", isdigit}, {"[:alnum:]", isalnum}, {"[:upper:]", isupper},
+	               {"[:lower:]", islower}, {"[:space:]", isspace}, {"[:blank:]", isblank}, {"[:punct:]", ispunct},
+	               {"[:print:]", isprint}, {"[:graph:]", isgraph}, {"[:cntrl:]", iscntrl}, {"[:xdigit:]", isxdigit}};
+
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+		if (!has_next(parser, classes[i].name))
+			continue;
+		for (int byte = 0; byte < 128; byte++)
+			if (classes[i].has(byte))
+				add_bytes(set, (unsigned)byte, (unsigned)byte);
+		parser->at += strlen(classes[i].name);
+		return;
+	}
+	fail(parser, "unknown character class");
+}
+
+/* One byte of a bracket, with its escape; -1 for a class, which is added to the set, and after a failure. */
+static int bracket_byte(struct parser *parser, struct byte_set *set)
+{
+	struct byte_set class_set;
+	int byte = (unsigned char)*parser->at;
+
+	if (has_next(parser, "[:") || has_next(parser, "[.") || has_next(parser, "[=")) {
+		parse_named_class(parser, set);
+		return -1;
+	}
+	if (byte != '\\' || parser->end - parser->at < 2) {
+		parser->at++;
+		return byte;
+	}
+	if (class_of(parser->at[1], &class_set)) {
+		join_sets(set, &class_set);
+		byte = -1;
+	} else {
+		byte = escaped_byte(parser, parser->at[1]);
+	}
+	parser->at += 2;
+	return byte;
+}
+
+static void parse_bracket(struct parser *parser)
+{
+	struct byte_set set = {0};
+	bool opposite = has_next(parser, "[^"), is_first = true;
+
+	for (parser->at += 1 + opposite; !parser->code; is_first = false) {
+		int from, to;
+
+		if (parser->at == parser->end) {
+			fail(parser, "missing ']'");
+			return;
+		}
+		if (*parser->at == ']' && !is_first)
+			break;
+		from = to = bracket_byte(parser, &set);
+		if (from >= 0 && parser->end - parser->at > 1 && *parser->at == '-' && parser->at[1] != ']') {
+			parser->at++;
+			to = bracket_byte(parser, &set);
+			if (to < from)
+				fail(parser, "reversed range");
+		}
+		if (from >= 0 && !parser->code)
+			add_bytes(&set, (unsigned)from, (unsigned)to);
+	}
+	parser->at++;
+	if (opposite)
+		invert(&set);
+	append_set(parser, &set);
+}
+
+static void parse_group(struct parser *parser)
+{
+	if (has_next(parser, "(?") && !has_next(parser, "(?:")) {
+		fail(parser, "unsupported group (only '(?:' is)");
+		return;
+	}
+	parser->at += has_next(parser, "(?:") ? 3 : 1;
+	if (++parser->depth > DEPTH_MAX) {
+		fail(parser, "groups nested too deeply");
+		return;
+	}
+	parse_alternatives(parser);
+	parser->depth--;
+	if (has_next(parser, ")"))
+		parser->at++;
+	else
+		fail(parser, "missing ')'");
+}
+
+static void parse_atom(struct parser *parser)
+{
+	struct byte_set set = {0};
+
+	switch (*parser->at) {
+	case '(':
+		parse_group(parser);
+		return;
+	case '[':
+		parse_bracket(parser);
+		return;
+	case '\\':
+		parse_escape(parser);
+		return;
+	case '^':
+		append(parser, AT_START, 0, 0);
+		break;
+	case '$':
+		append(parser, AT_END, 0, 0);
+		break;
+	case '*': case '+': case '?':
+		fail(parser, "nothing to repeat");
+		return;
+	default:
+		if (*parser->at == '.')
+			add_bytes(&set, 0, 255);
+		else
+			add_bytes(&set, (unsigned char)*parser->at, (unsigned char)*parser->at);
+		append_set(parser, &set);
+	}
+	parser->at++;
+}
+
+/* --- repetitions ----------------------------------------------------------------------------------------------------- */
+
+#define NO_LIMIT UINT32_MAX
+
+/* Digits as a number; false when there are none. */
+static bool take_number(struct parser *parser, uint32_t *ret_number)
+{
+	const char *from = parser->at;
+	uint32_t number = 0;
+
+	for (; parser->at < parser->end && *parser->at >= '0' && *parser->at <= '9'; parser->at++)
+		number = number > OPS_PATTERN_STEPS_MAX ? number : number * 10 + (uint32_t)(*parser->at - '0');
+	*ret_number = number;
+	return parser->at > from;
+}
+
+/* '*', '+', '?' or "{2,5}". False when none follows: a '{' without a number is itself. */
+static bool take_repetition(struct parser *parser, uint32_t *ret_least, uint32_t *ret_most)
+{
+	if (parser->code || parser->at == parser->end)
+		return false;
+	if (strchr("*+?", *parser->at) && *parser->at) {
+		*ret_least = *parser->at == '+';
+		*ret_most = *parser->at == '?' ? 1 : NO_LIMIT;
+		parser->at++;
+	} else if (*parser->at == '{' && parser->end - parser->at > 1 && parser->at[1] >= '0' && parser->at[1] <= '9') {
+		parser->at++;
+		take_number(parser, ret_least);
+		*ret_most = *ret_least;
+		if (has_next(parser, ",")) {
+			parser->at++;
+			*ret_most = take_number(parser, ret_most) ? *ret_most : NO_LIMIT;
+		}
+		if (!has_next(parser, "}") || *ret_most < *ret_least) {
+			fail(parser, "malformed repetition (use '{2}', '{2,}' or '{2,5}')");
+			return false;
+		}
+		parser->at++;
+	} else {
+		return false;
+	}
+	parser->at += has_next(parser, "?"); /* as few as possible: that changes what matches, not whether anything does */
+	return true;
+}
+
+/* Repeats the instructions from `from` on, which it takes away and writes as often as needed. */
+static void repeat(struct parser *parser, uint32_t from, uint32_t least, uint32_t most)
+{
+	struct ops_pattern *pattern = parser->pattern;
+	uint32_t size = pattern->count - from, times = most == NO_LIMIT ? least + !least : most;
+	int32_t over = (int32_t)size + 1;
+
+	if (!size) /* of nothing there is nothing, however often */
+		return;
+	/* Copies stand behind the first, so that it can be copied from. */
+	for (uint32_t i = 1; i < times && insert(parser, pattern->count, size); i++)
+		memcpy(&pattern->program[from + i * size], &pattern->program[from], size * sizeof(*pattern->program));
+	for (uint32_t i = times; !parser->code && i-- > least;) {
+		put(parser, from + i * size, SPLIT, 1, over + (most == NO_LIMIT));
+		if (most == NO_LIMIT)
+			append(parser, JUMP, -over, 0);
+	}
+	if (most == NO_LIMIT && least)
+		append(parser, SPLIT, 1 - over, 1);
+	if (!times)
+		pattern->count = from;
+}
+
+/* --- sequences and alternatives ------------------------------------------------------------------------------------------------------- */
+
+static void parse_sequence(struct parser *parser)
+{
+	uint32_t least = 0, most = 0;
+
+	while (!parser->code && parser->at < parser->end && *parser->at != '|' && *parser->at != ')') {
+		uint32_t from = parser->pattern->count;
+
+		parse_atom(parser);
+		while (take_repetition(parser, &least, &most))
+			repeat(parser, from, least, most);
+	}
+}
+
+/* Each alternative ends with a jump to the end of all, which is known when the next one is parsed. */
+static void parse_alternatives(struct parser *parser)
+{
+	struct instruction *program = parser->pattern->program;
+	uint32_t from = parser->pattern->count, jump = 0, next;
+	bool has_jump = false;
+
+	parse_sequence(parser);
+	while (!parser->code && has_next(parser, "|")) {
+		put(parser, from, SPLIT, 1, (int32_t)(parser->pattern->count - from) + 2);
+		append(parser, JUMP, has_jump ? (int32_t)jump : -1, 0); /* a list of jumps, until their end is known */
+		jump = parser->pattern->count - 1;
+		has_jump = true;
+		from = parser->pattern->count;
+		parser->at++;
+		parse_sequence(parser);
+	}
+	for (; has_jump && !parser->code; jump = next) {
+		next = (uint32_t)program[jump].to;
+		has_jump = program[jump].to >= 0;
+		program[jump].to = (int32_t)(parser->pattern->count - jump);
+	}
+}
+
+/* --- searching ------------------------------------------------------------------------------------------------------- */
+
+struct search {
+	struct ops_pattern *pattern;
+	const char *bytes;
+	size_t size;
+	uint64_t steps;
+};
+
+static bool is_at_edge(const struct search *search, size_t at)
+{
+	bool before = at > 0 && is_word((unsigned char)search->bytes[at - 1]);
+	bool behind = at < search->size && is_word((unsigned char)search->bytes[at]);
+
+	return before != behind;
+}
+
+static bool holds(const struct search *search, enum op op, size_t at)
+{
+	switch (op) {
+	case AT_START: return at == 0;
+	case AT_END: return at == search->size;
+	case AT_WORD_EDGE: return is_at_edge(search, at);
+	default: return !is_at_edge(search, at);
+	}
+}
+
+/* Adds what waits for a byte behind instruction `from`, where the text is at `at`. True when that is a match. */
+static bool add(struct search *search, struct threads *threads, uint32_t from, size_t at)
+{
+	struct ops_pattern *pattern = search->pattern;
+	uint32_t *stack = pattern->stack, depth = 0;
+
+	stack[depth++] = from;
+	while (depth) {
+		uint32_t number = stack[--depth];
+		const struct instruction *instruction = &pattern->program[number];
+
+		search->steps++;
+		if (pattern->added[number] == pattern->position)
+			continue;
+		pattern->added[number] = pattern->position;
+		if (instruction->op == MATCH)
+			return true;
+		if (instruction->op == SET)
+			threads->at[threads->count++] = number;
+		else if (instruction->op == SPLIT)
+			stack[depth++] = number + (uint32_t)instruction->or_to;
+		if (instruction->op == SPLIT || instruction->op == JUMP)
+			stack[depth++] = number + (uint32_t)instruction->to;
+		else if (instruction->op != SET && holds(search, instruction->op, at))
+			stack[depth++] = number + 1;
+	}
+	return false;
+}
+
+/* The next place at which a match can begin. */
+static size_t skip(struct search *search, size_t at)
+{
+	const size_t from = at;
+
+	search->pattern->position++; /* what did not hold here may hold there */
+	while (at < search->size && !has_byte(&search->pattern->first, (unsigned char)search->bytes[at]))
+		at++;
+	search->steps += (at - from) / 16; /* as long as that many steps of the other kind */
+	return at;
+}
+
+static bool find(struct search *search, bool at_start, uint64_t steps_max)
+{
+	struct ops_pattern *pattern = search->pattern;
+	struct threads *now = &pattern->threads[0], *next = &pattern->threads[1];
+
+	now->count = 0;
+	pattern->position++;
+	for (size_t at = 0;; at++) {
+		if (!now->count && pattern->skips && !at_start)
+			at = skip(search, at);
+		if ((at == 0 || !at_start) && add(search, now, 0, at))
+			return true;
+		if (at == search->size || (at_start && !now->count) || search->steps >= steps_max)
+			return false;
+		next->count = 0;
+		pattern->position++;
+		for (uint32_t i = 0; i < now->count; i++) {
+			search->steps++;
+			if (has_byte(&pattern->program[now->at[i]].set, (unsigned char)search->bytes[at]) &&
+			    add(search, next, now->at[i] + 1, at + 1))
+				return true;
+		}
+		now = next;
+		next = now == &pattern->threads[0] ? &pattern->threads[1] : &pattern->threads[0];
+	}
+}
+
+bool ops_pattern_find(struct ops_pattern *pattern, const char *bytes, size_t size, bool at_start, uint64_t *steps_left)
+{
+	struct search search = {.pattern = pattern, .bytes = bytes, .size = size};
+	bool found = *steps_left && find(&search, at_start, *steps_left);
+
+	*steps_left -= search.steps < *steps_left ? search.steps : *steps_left;
+	return found;
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------ */
+
+/* What a match can begin with: the bytes that the program's beginning waits for, whatever else must hold there. */
+static void find_first(struct ops_pattern *pattern)
+{
+	uint32_t *stack = pattern->stack, depth = 0;
+
+	pattern->skips = true;
+	pattern->position++;
+	stack[depth++] = 0;
+	while (depth) {
+		uint32_t number = stack[--depth];
+		const struct instruction *instruction = &pattern->program[number];
+
+		if (pattern->added[number] == pattern->position)
+			continue;
+		pattern->added[number] = pattern->position;
+		if (instruction->op == MATCH)
+			pattern->skips = false; /* it matches nothing, too */
+		else if (instruction->op == SET)
+			join_sets(&pattern->first, &instruction->set);
+		else if (instruction->op == SPLIT || instruction->op == JUMP)
+			stack[depth++] = number + (uint32_t)instruction->to;
+		else
+			stack[depth++] = number + 1;
+		if (instruction->op == SPLIT)
+			stack[depth++] = number + (uint32_t)instruction->or_to;
+	}
+}
+
+enum ops_code ops_pattern_new(const char *bytes, size_t size, struct ops_pattern **ret_pattern, struct ops_error *error)
+{
+	struct parser parser = {.start = bytes, .at = bytes, .end = bytes + size, .error = error};
+
+	if (size > OPS_PATTERN_SIZE_MAX)
+		return ops_fault(error, OPS_INVALID, "regular expression: longer than %d bytes", OPS_PATTERN_SIZE_MAX);
+	parser.pattern = ops_alloc_zeroed(1, sizeof(*parser.pattern));
+	if (!parser.pattern)
+		return ops_fault_memory(error);
+	parse_alternatives(&parser);
+	if (!parser.code && parser.at < parser.end)
+		fail(&parser, "unmatched ')'");
+	if (parser.code) {
+		ops_pattern_free(parser.pattern);
+		return parser.code;
+	}
+	parser.pattern->program[parser.pattern->count++] = (struct instruction){.op = MATCH};
+	find_first(parser.pattern);
+	*ret_pattern = parser.pattern;
+	return OPS_OK;
+}
+
+void ops_pattern_free(struct ops_pattern *pattern)
+{
+	ops_free(pattern);
+}
