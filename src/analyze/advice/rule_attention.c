@@ -11,14 +11,29 @@
 /* How many operators apart softmax and the products may be: scale, mask, dropout, casts, and views. */
 #define REACH 16
 
+/* A multiprocessor computes 16 exponentials a clock (compute capability 7.0 to 10.0; CDNA's compute units no fewer), and runs
+ * at 1.5 GHz or more under load. */
+#define EXPONENTIALS_PER_NS (16 * 1.5)
+/* Share of a softmax kernel that the exponentials take at most where sizes or the device are unknown: the rest reads and
+ * writes the scores (a quarter on an H100 with 2-byte scores, less where memory is slower or the scores are larger). */
+#define EXPONENTIALS_MAX 0.25
+
 struct attention {
 	OPS_ARRAY(uint32_t) rows; /* outermost operators of a forward pass, in order */
 	uint8_t *product, *softmax;
 	struct advice_tally tally;
 	uint64_t found;
+	uint64_t by_formula; /* of them, in scaled_dot_product_attention */
 	double kept_ns; /* of the tally */
 	double bytes;   /* of scores that products write */
 };
+
+/* scaled_dot_product_attention without a fused kernel on an accelerator: what it calls is attention written out. */
+static bool is_formula(const struct advice *advice, uint32_t row)
+{
+	return row != OPS_NONE && advice->device_ns[row] > 0 &&
+	       advice_text_is(advice_name(advice, row), "aten::_scaled_dot_product_attention_math");
+}
 
 static bool gather(struct attention *attention, const struct advice *advice)
 {
@@ -33,7 +48,8 @@ static bool gather(struct attention *attention, const struct advice *advice)
 		uint32_t *at;
 
 		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) ||
-		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_BACKWARD | ADVICE_IN_OPTIMIZER)))
+		    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPTIMIZER)) ||
+		    ((advice->zone[row] & ADVICE_IN_OPERATOR) && !is_formula(advice, advice->events->parent[row])))
 			continue;
 		at = OPS_ARRAY_PUSH(&attention->rows);
 		if (!at)
@@ -78,6 +94,35 @@ static double score_bytes(const struct advice *advice, uint32_t softmax)
 	return elements > 0 ? (double)elements * (double)advice_dtype_bytes(dtype) * (advice->backward_ns[softmax] > 0 ? 2 : 1) : 0;
 }
 
+static int64_t sm_count(const struct advice *advice)
+{
+	int64_t most = 0;
+
+	for (size_t i = 0; i < advice->views.devices.count; i++)
+		most = advice->views.devices.items[i].sm_count > most ? advice->views.devices.items[i].sm_count : most;
+	return most;
+}
+
+/* What the fused operator takes at least beyond the two products, which it computes as well: exponentials and their sums. On
+ * the CPU they are what softmax takes. An accelerator's softmax kernel waits for memory, which holds no scores once all is one
+ * kernel; what remains is arithmetic. The backward pass computes the exponentials again. There it also computes the scores
+ * again; on the CPU the products save as much, since they neither write nor read back anything of that size. */
+static double kept_ns(const struct advice *advice, uint32_t softmax, uint32_t first)
+{
+	double passes = advice->backward_ns[softmax] > 0 ? 2 : 1, left_ns = (double)advice_left_ns(advice, softmax);
+	double device_ns = (double)advice->device_ns[softmax], ns;
+	int64_t sms = sm_count(advice), elements;
+	uint8_t dtype;
+
+	if (device_ns <= 0)
+		return left_ns;
+	elements = advice_elements(advice, softmax, &dtype);
+	ns = sms > 0 && elements > 0 ? (double)elements / (EXPONENTIALS_PER_NS * (double)sms) : EXPONENTIALS_MAX * device_ns;
+	ns = ns < device_ns ? ns : device_ns;
+	ns = (ns < left_ns ? ns : left_ns) * passes;
+	return passes > 1 ? ns + (double)advice->device_ns[first] : ns;
+}
+
 static void find(struct attention *attention, struct advice *advice)
 {
 	for (size_t i = 0; i < attention->rows.count; i++) {
@@ -91,9 +136,8 @@ static void find(struct attention *attention, struct advice *advice)
 		second = product_near(attention, advice, i, 1);
 		if (first == i || second == i || !fits(advice, row, attention->rows.items[second]))
 			continue;
-		/* What stays when all is one operator: exponentials and their sums. In the backward pass it computes scores again,
-		 * and in turn the products write, and read back, nothing of that size. */
-		kept = (double)advice_left_ns(advice, row);
+		kept = kept_ns(advice, row, attention->rows.items[first]);
+		attention->by_formula += is_formula(advice, advice->events->parent[row]);
 		attention->bytes += score_bytes(advice, row);
 		attention->found++;
 		for (size_t k = first + 1; k < second; k++) {
@@ -120,10 +164,16 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		snprintf(faults, sizeof(faults), ", and %.3f ms of page faults on the scores", advice_step_ms(advice, faults_ns));
 	done = done && advice_report_add(advice, rule, &attention.tally,
 	                                 (struct advice_gain){.ns = (double)attention.tally.ns - attention.kept_ns + faults_ns,
-	                                                      .confidence = ADVICE_LIKELY},
-	                                 "%s times a step softmax stands between two products, with %.3f ms (%.1f %%) of scaling, "
-	                                 "masking, softmax and dropout in between. Gain: that, forward and backward, but for %.3f ms "
-	                                 "that exponentials take in the fused operator, too%s.",
+	                                                      .confidence = ADVICE_LIKELY,
+	                                                      .detail = attention.by_formula
+	                                                                ? "scaled_dot_product_attention found no fused kernel. Pass "
+	                                                                  "float16 or bfloat16, a mask without gradient (or "
+	                                                                  "is_causal=True), and tensors with the same head size; "
+	                                                                  "torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) "
+	                                                                  "warns why a kernel cannot be used." : NULL},
+	                                 "%s times a step softmax is between two matrix products, with %.3f ms (%.1f %%) of scaling, "
+	                                 "masking, softmax and dropout in between. Gain: that, forward and backward, except for "
+	                                 "%.3f ms that the fused operator also takes beyond the two products%s.",
 	                                 advice_average(advice, attention.found).text,
 	                                 advice_step_ms(advice, (double)attention.tally.ns),
 	                                 advice_percent(advice, (double)attention.tally.ns),
