@@ -71,7 +71,7 @@ class Advice(dict[str, "Any"]):
     def _repr_html_(self) -> str:
         findings = self["findings"]
         if not findings:
-            return f'<div class="opstrobe-advice">Nothing found by {len(self["checked"])} checks.</div>'
+            return f'<div class="opstrobe-advice">No problems found ({len(self["checked"])} of {self["rules"]} rules applied).</div>'
         more = len(findings) - _TOP_FINDINGS
         return (
             f'<div class="opstrobe-advice">{_ADVICE_STYLE}<ol>'

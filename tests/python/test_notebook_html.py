@@ -145,7 +145,7 @@ def test_advice_is_a_dict_that_shows_itself():
     markup = check_harmless(advice._repr_html_())
     assert markup.tags.count("li") == 10 and "and 20 more" in markup.text
     advice["findings"] = []
-    assert f"Nothing found by {len(advice['checked'])} checks" in advice._repr_html_()
+    assert f"No problems found ({len(advice['checked'])} of {advice['rules']} rules applied)." in advice._repr_html_()
 
 
 def test_advice_on_what_was_recorded_shows_itself_too(recorded):

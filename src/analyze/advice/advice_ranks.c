@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/ranks/collectives.h"
 #include "base/alloc.h"
 
 static uint32_t text(struct advice_ranks *ranks, struct ops_string string)
@@ -136,17 +137,31 @@ static struct ops_string group_of(const struct advice *advice, uint32_t row)
 	return ops_event_arg(advice->trace, row, "Process Group Ranks", &json) ? json : (struct ops_string){"", 0};
 }
 
+/* What a link carries of a message, in either direction. */
+static double bus_bytes(const struct advice *advice, uint32_t row, struct ops_string kind, int64_t bytes, int64_t group_size)
+{
+	double in = (double)argument(advice, row, "In msg nelems"), out = (double)argument(advice, row, "Out msg nelems");
+	struct ops_string name;
+
+	if (!ops_event_arg(advice->trace, row, "Collective name", &name))
+		name = kind;
+	return (double)bytes * (out > in && in > 0 ? out / in : 1) * collective_bus_factor(name, group_size);
+}
+
 static bool add_collective(struct gathering *gathering, uint32_t row, uint32_t host, int64_t bytes)
 {
 	struct advice *advice = gathering->advice;
 	struct rank_collective *collective = OPS_ARRAY_PUSH(&gathering->rank->collectives);
 	struct ops_string kind = advice_name(advice, host == OPS_NONE ? row : host);
+	int64_t group_size = argument(advice, row, "Group size");
 
 	if (!collective)
 		return false;
+	if (group_size > gathering->ranks->largest_group)
+		gathering->ranks->largest_group = group_size;
 	*collective = (struct rank_collective){
 		.step = advice->step_of[row], .start_ns = advice->events->start_ns[row], .end_ns = advice->events->end_ns[row],
-		.bytes = bytes, .kind = text(gathering->ranks, kind), .group = text(gathering->ranks, group_of(advice, row))};
+		.bytes = bytes, .bus_bytes = bus_bytes(advice, row, kind, bytes, group_size), .kind = text(gathering->ranks, kind), .group = text(gathering->ranks, group_of(advice, row))};
 	return collective->kind != OPS_INTERN_NONE && collective->group != OPS_INTERN_NONE &&
 	       find_place(gathering, advice->site[host == OPS_NONE ? row : host], host == OPS_NONE ? row : host,
 	                  &collective->place);

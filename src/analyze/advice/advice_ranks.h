@@ -42,6 +42,7 @@ struct rank_collective {
 	int64_t start_ns;
 	int64_t end_ns;
 	int64_t bytes; /* 0 not said */
+	double bus_bytes; /* that a link carries; 0 unknown */
 	int64_t call_ns; /* what the host spends on asking for it */
 };
 
@@ -73,6 +74,8 @@ struct advice_ranks {
 	OPS_ARRAY(struct rank) ranks; /* with collectives; of each worker's last span */
 	int64_t *shortest_ns; /* by key */
 	uint32_t *taking;     /* by key: ranks */
+	int64_t largest_group; /* ranks of it, as files say; 0 not said */
+	double explained_ns;  /* exposed communication of all ranks that a rule's gain already counts */
 };
 
 /* Keeps what there is of a trace. False when memory is out, as all below. */

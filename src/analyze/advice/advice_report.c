@@ -227,8 +227,8 @@ static struct ops_string module_of(const struct advice *advice, uint32_t row)
 	return (struct ops_string){"", 0};
 }
 
-/* The operator that a row is or that calls it; else what it is itself: a call of the driver, a loader, an optimizer, a
- * collective. Files of 2020 have steps among operators. */
+/* The operator that a row is or that calls it; else what it is itself: a call of the driver, a kernel, a loader, an optimizer,
+ * a collective. Files of 2020 have steps among operators. */
 static struct ops_string operator_of(const struct advice *advice, uint32_t row)
 {
 	const struct ops_events *events = advice->events;
@@ -237,7 +237,7 @@ static struct ops_string operator_of(const struct advice *advice, uint32_t row)
 		if (advice_is_operator(advice, at) && advice->views.parts[at] != VIEW_STEP)
 			return advice_name(advice, at);
 	if (advice->views.parts[row] == VIEW_LAUNCH || advice->views.parts[row] == VIEW_LOADER ||
-	    advice->views.parts[row] == VIEW_OPTIMIZER || (advice->views.names[events->name[row]] & VIEW_NAME_COLLECTIVE))
+	    advice->views.parts[row] == VIEW_OPTIMIZER || advice->views.parts[row] == VIEW_KERNEL || (advice->views.names[events->name[row]] & VIEW_NAME_COLLECTIVE))
 		return advice_name(advice, row);
 	return (struct ops_string){"", 0};
 }

@@ -46,7 +46,8 @@
 	X(stragglers)     \
 	X(overlap)        \
 	X(tiny)           \
-	X(links)
+	X(links)          \
+	X(bound)
 
 #define DECLARE(name) extern const struct advice_rule advice_rule_##name;
 ADVICE_RULES(DECLARE)

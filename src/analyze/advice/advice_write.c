@@ -120,6 +120,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 		if (report->checked >> i & 1)
 			ops_json_text(&json, advice_rules[i]->id, strlen(advice_rules[i]->id));
 	ops_json_close(&json, ']');
+	ops_json_member(&json, "rules", (int64_t)advice_rule_count);
 	ops_json_close(&json, '}');
 	ops_buffer_append_text(out, "\n");
 }
@@ -313,12 +314,12 @@ static void append_count(const struct style *style, const struct advice_report *
 	size_t checked = (size_t)__builtin_popcountll(report->checked), count = report->findings.count;
 
 	if (count)
-		ops_buffer_printf(style->out, "%zu finding%s, %zu of %zu rules checked\n", count, count == 1 ? "" : "s", checked,
+		ops_buffer_printf(style->out, "%zu finding%s (%zu of %zu rules applied)\n", count, count == 1 ? "" : "s", checked,
 		                  advice_rule_count);
 	else if (!checked)
-		ops_buffer_append_text(style->out, "nothing that a rule could check\n");
+		ops_buffer_append_text(style->out, "no rule applies to this trace\n");
 	else
-		ops_buffer_printf(style->out, "nothing to find fault with, %zu of %zu rules checked\n", checked,
+		ops_buffer_printf(style->out, "no problems found (%zu of %zu rules applied)\n", checked,
 		                  advice_rule_count);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Communication between ranks: collectives that computation could hide and does not, collectives of little, and links that are
- * slower than others.
+ * Communication between ranks: collectives that computation could hide and does not, small collectives, links that are slower
+ * than others, and what remains exposed after that.
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -13,6 +14,7 @@ struct communication {
 	int64_t transfer_ns;
 	int64_t exposed_ns; /* of it */
 	int64_t hideable_ns;
+	int64_t backward_ns; /* in which no collective runs */
 	int64_t steps_ns;
 	size_t steps;
 	uint64_t collectives;
@@ -36,6 +38,7 @@ static struct communication sum_up(const struct advice_ranks *ranks)
 				continue;
 			sum.transfer_ns = ops_sum(sum.transfer_ns, step->transfer_ns);
 			sum.exposed_ns = ops_sum(sum.exposed_ns, exposed_ns);
+			sum.backward_ns = ops_sum(sum.backward_ns, step->backward_ns);
 			sum.hideable_ns = ops_sum(sum.hideable_ns, exposed_ns < step->backward_ns ? exposed_ns : step->backward_ns);
 		}
 	}
@@ -98,6 +101,7 @@ static bool check_overlap(struct advice_ranks *ranks, struct advice_report *repo
 
 	if ((double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns || !find_places(ranks, NULL, where, &count))
 		return (double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns;
+	ranks->explained_ns += (double)sum.hideable_ns;
 	return advice_report_put(report, rule,
 	                         (struct advice_finding){.gain_ms = each_ms(&sum, (double)sum.hideable_ns),
 	                                                 .gain_pct = percent(&sum, (double)sum.hideable_ns),
@@ -147,6 +151,7 @@ static bool check_tiny(struct advice_ranks *ranks, struct advice_report *report,
 		return true;
 	left = (double)sum.steps * ceil((double)bytes / (double)sum.steps / BUCKET_BYTES);
 	saved = left < tiny ? 1 - left / tiny : 0;
+	ranks->explained_ns += saved * (double)(transfer_ns < sum.exposed_ns ? transfer_ns : sum.exposed_ns);
 	gain_ns = saved * ((double)(transfer_ns < sum.exposed_ns ? transfer_ns : sum.exposed_ns) + (double)calls_ns);
 	return find_places(ranks, is_tiny, where, &count) &&
 	       advice_report_put(report, rule,
@@ -221,7 +226,7 @@ static bool find_links(struct links *links, const struct advice_ranks *ranks, ui
 	return true;
 }
 
-static bool report_links(const struct links *links, const struct advice_ranks *ranks, struct advice_report *report,
+static bool report_links(const struct links *links, struct advice_ranks *ranks, struct advice_report *report,
                          const struct advice_rule *rule)
 {
 	const struct link_use *slow = NULL, *quick = NULL;
@@ -242,6 +247,7 @@ static bool report_links(const struct links *links, const struct advice_ranks *r
 		}
 	if (!slow)
 		return true;
+	ranks->explained_ns += saved_ns * (double)ranks->ranks.count;
 	kind = rank_text(ranks, slow->kind);
 	group = rank_text(ranks, slow->group);
 	other = rank_text(ranks, quick->group);
@@ -271,6 +277,60 @@ static bool check_links(struct advice_ranks *ranks, struct advice_report *report
 	view_map_release(&links.by_group);
 	ops_free(seen);
 	return done;
+}
+
+/* --- bound by communication ------------------------------------------------------------------------------------------ */
+
+/* Share of the steps from which exposed communication limits them. */
+#define BOUND_MIN_PCT 10.0
+
+/* Of collectives whose size is known; "" none. */
+static void describe_bandwidth(const struct advice_ranks *ranks, const struct communication *sum, char *text, size_t size)
+{
+	double bytes = 0, ns = 0;
+
+	text[0] = '\0';
+	for (size_t r = 0; r < ranks->ranks.count; r++)
+		for (size_t i = 0; i < ranks->ranks.items[r].collectives.count; i++) {
+			const struct rank_collective *collective = &ranks->ranks.items[r].collectives.items[i];
+
+			if (collective->bus_bytes <= 0)
+				continue;
+			bytes += collective->bus_bytes;
+			ns += (double)ranks->shortest_ns[collective->key];
+		}
+	if (ns > 0)
+		snprintf(text, size, " Each rank's link carries %s MB a step at %s GB/s of bus bandwidth.",
+		         advice_number(bytes / 1e6 / (double)sum->steps).text, advice_number(bytes / ns).text);
+}
+
+static bool check_bound(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule)
+{
+	struct communication sum = sum_up(ranks);
+	struct advice_where where[ADVICE_WHERE_MAX];
+	double left_ns = (double)sum.exposed_ns - ranks->explained_ns;
+	char bandwidth[128], waits[128] = "", rest[128] = "No part of the backward pass without collectives is left to hide it behind.";
+	size_t count;
+
+	if (percent(&sum, left_ns) < BOUND_MIN_PCT)
+		return true;
+	if (each_ms(&sum, (double)sum.backward_ns) >= 0.001)
+		snprintf(rest, sizeof(rest), "Only %.3f ms of the backward pass, without collectives so far, could hide more.",
+		         each_ms(&sum, (double)sum.backward_ns));
+	describe_bandwidth(ranks, &sum, bandwidth, sizeof(bandwidth));
+	if (ranks->largest_group > (int64_t)ranks->ranks.count)
+		snprintf(waits, sizeof(waits), " Only %zu of %lld ranks were given, so that waits for the others count as transfers.",
+		         ranks->ranks.count, (long long)ranks->largest_group);
+	return find_places(ranks, NULL, where, &count) &&
+	       advice_report_put(report, rule,
+	                         (struct advice_finding){.gain_ms = each_ms(&sum, left_ns), .gain_pct = percent(&sum, left_ns),
+	                                                 .confidence = *waits ? ADVICE_UNSURE : ADVICE_LIKELY, .where_count = count},
+	                         where, "",
+	                         "%s collectives a step take %.3f ms, and for %.3f ms of that (%.1f %%) nothing is computed. "
+	                         "%s%s%s Gain: the exposed time that no other finding counts.",
+	                         advice_number((double)sum.collectives / (double)sum.steps).text,
+	                         each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
+	                         percent(&sum, (double)sum.exposed_ns), rest, bandwidth, waits);
 }
 
 const struct advice_rule advice_rule_overlap = {
@@ -313,4 +373,24 @@ const struct advice_rule advice_rule_links = {
 	.needs = ADVICE_NEEDS_RANKS,
 	.severity_max = ADVICE_HIGH,
 	.check_ranks = check_links,
+};
+
+const struct advice_rule advice_rule_bound = {
+	.id = "communication-bound",
+	.title = "Communication between ranks limits the step",
+	.explanation = "The optimizer waits for gradients of all ranks. Communication that takes longer than the overlapping computation "
+		       "makes each step longer by the difference.",
+	.advice = "Move fewer bytes for each sample: accumulate gradients of several micro-batches under model.no_sync(), use larger "
+		  "batches, or compress gradients (bf16_compress_hook, PowerSGD). Try other values of bucket_cap_mb. Compare the "
+		  "bandwidth with what the link provides: nccl-tests measures it, and NCCL_DEBUG=INFO names the transport (NVLink, "
+		  "InfiniBand, sockets). Check: the exposed time of collectives.",
+	.code = "with model.no_sync():            # all micro-batches but the last\n"
+		"    model(x).mean().backward()\n"
+		"model(x).mean().backward()       # one all-reduce for all\n"
+		"model.register_comm_hook(None, default_hooks.bf16_compress_hook)",
+	.link = "https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html",
+	.needs = ADVICE_NEEDS_RANKS,
+	.severity_max = ADVICE_HIGH,
+	.bound = ADVICE_AT_MOST,
+	.check_ranks = check_bound,
 };

@@ -10,8 +10,11 @@
 /* An accelerator that is idle for a fifth of the steps is worth a word whatever the cause. */
 #define IDLE_MIN_PCT 20.0
 
-/* A few pieces of work are a test of something, and no program that should keep a device busy. */
+/* A few pieces of work are a test of something, and no program that should keep a device busy; unless the device does next to
+ * nothing for longer than a test takes. */
 #define EVENTS_MIN 20
+#define MOSTLY_IDLE_PCT 90.0
+#define MOSTLY_IDLE_NS 1000000
 
 /* "9.1 % while the host loads data, …", without what is next to nothing. */
 static void describe_causes(const struct advice *advice, char *text, size_t size)
@@ -41,6 +44,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	const struct advice_idle *idle = &advice->idle;
 	struct advice_tally tally;
 	double idle_pct = advice_percent(advice, (double)idle->all_ns);
+	bool mostly = idle_pct >= MOSTLY_IDLE_PCT && idle->all_ns >= MOSTLY_IDLE_NS;
 	char causes[512];
 	bool done = advice_tally_init(&tally, advice);
 
@@ -50,12 +54,12 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		if (gap->cause == ADVICE_IDLE_HOST && gap->row != OPS_NONE)
 			advice_tally_add(&tally, advice, gap->row, gap->ns);
 	}
-	if (done && idle_pct >= IDLE_MIN_PCT && advice->views.device_events.count >= EVENTS_MIN) {
+	if (done && (mostly || (idle_pct >= IDLE_MIN_PCT && advice->views.device_events.count >= EVENTS_MIN))) {
 		describe_causes(advice, causes, sizeof(causes));
 		done = advice_report_add(advice, rule, &tally,
 		                         (struct advice_gain){.ns = (double)idle->ns[ADVICE_IDLE_HOST],
 		                                              .confidence = ADVICE_UNSURE, .always = true,
-		                                              .severity = ADVICE_INFO},
+		                                              .severity = mostly ? ADVICE_MEDIUM : ADVICE_INFO},
 		                         "the device is idle for %.1f %% of the steps: %s. Gain: the time in which the host does "
 		                         "something else; the other causes have rules of their own.", idle_pct, causes);
 	}
@@ -71,7 +75,7 @@ const struct advice_rule advice_rule_idle = {
 	.advice = "Take what the host does at the places named out of the step, or do it on the device or in another process. "
 		  "Check: the device's utilization.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
-	.needs = ADVICE_NEEDS_DEVICE | ADVICE_NEEDS_OPERATORS,
+	.needs = ADVICE_NEEDS_DEVICE,
 	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_MOST,
 	.check = check,

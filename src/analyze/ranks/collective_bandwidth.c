@@ -121,20 +121,6 @@ static double element_bytes(struct ops_string dtype)
 	return NAN;
 }
 
-/* What each rank's link carries of the data, as NCCL's tests count it. */
-static double bus_factor(struct ops_string name, int64_t ranks)
-{
-	static const char *const parts[] = {"allgather", "all_gather", "reduce_scatter", "alltoall", "all_to_all", NULL};
-	double others = ranks > 1 ? (double)(ranks - 1) / (double)ranks : 1;
-
-	if (ops_string_contains(name, "allreduce") || ops_string_contains(name, "all_reduce"))
-		return 2 * others;
-	for (size_t i = 0; parts[i]; i++)
-		if (ops_string_contains(name, parts[i]))
-			return others;
-	return 1;
-}
-
 /* The sums of all operations of a kind. */
 struct sums {
 	uint32_t kind;
@@ -203,7 +189,7 @@ static void put_sums(struct meeting *meeting, const struct sums *sums)
 	result_time(out, sums->skew_max_ns);
 	name = collective_text(&meeting->collectives, &kind, COLLECTIVE_NAME);
 	result_number(out, result_round(speed, 3));
-	result_number(out, result_round(speed * bus_factor(name, kind.group_size), 3));
+	result_number(out, result_round(speed * collective_bus_factor(name, kind.group_size), 3));
 	put_last_rank(out, meeting->run, sums);
 }
 

@@ -242,3 +242,16 @@ enum ops_code analysis_nccl_collectives(struct analysis_run *run)
 	ops_buffer_release(&filter);
 	return code;
 }
+
+double collective_bus_factor(struct ops_string name, int64_t ranks)
+{
+	static const char *const parts[] = {"allgather", "all_gather", "reduce_scatter", "alltoall", "all_to_all", NULL};
+	double others = ranks > 1 ? (double)(ranks - 1) / (double)ranks : 1;
+
+	if (ops_string_contains(name, "allreduce") || ops_string_contains(name, "all_reduce"))
+		return 2 * others;
+	for (size_t i = 0; parts[i]; i++)
+		if (ops_string_contains(name, parts[i]))
+			return others;
+	return 1;
+}

@@ -41,6 +41,8 @@ void collectives_release(struct collectives *collectives);
 struct collective_kind collective_kind(const struct collectives *collectives, uint32_t kind);
 struct ops_string collective_text(const struct collectives *collectives, const struct collective_kind *kind,
                                   enum collective_text which);
+/* What each rank's link carries for each byte of the larger side of an operation, as NCCL's tests count it. */
+double collective_bus_factor(struct ops_string name, int64_t ranks);
 /* By the texts and the size of the group. */
 int collective_compare(const struct collectives *collectives, uint32_t left, uint32_t right);
 

@@ -35,6 +35,24 @@ static void finds_launch_bound(void **state)
 	ops_free_advice(text);
 }
 
+/* Four kernels of 20 us in 10 ms, of a file without operators. */
+static void finds_mostly_idle_devices(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int i = 0; i < 4; i++)
+		device_trace_add(&trace, "kernel", "k", 0, 7, 1000 + i * 2500, 20, "\"device\": 0, \"stream\": 7");
+	device_trace_step(&trace, 0, 0, 10000);
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "device-idle") >= 0);
+	assert_non_null(strstr(text, "the device is idle for 99.2 %"));
+	assert_non_null(strstr(text, "\"severity\":\"medium\""));
+	ops_free_advice(text);
+}
+
 /* Ten kernels of 100 us are queued, then a call waits for them and 300 us of Python follow. */
 static char *advise_waiting(const char *operator_name, const char *below)
 {
@@ -177,7 +195,7 @@ static void leaves_busy_devices_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(finds_synchronising_calls),
+		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(finds_mostly_idle_devices), cmocka_unit_test(finds_synchronising_calls),
 		cmocka_unit_test(finds_copies), cmocka_unit_test(finds_memory_near_its_limit), cmocka_unit_test(finds_host_work),
 		cmocka_unit_test(leaves_busy_devices_alone)};
 

@@ -154,6 +154,55 @@ static void finds_slow_links(void **state)
 	ops_free_advice(text);
 }
 
+/* All-reduces of 40 MB for 600 of 1000 us behind the last kernel: nothing is left to hide them behind. */
+static void finds_exposed_communication(void **state)
+{
+	char *text = advise(&(struct plan){.step_us = 1000, .collectives = 1, .elements = 10000000, .transfer_us = 600});
+
+	(void)state;
+	assert_true(strstr(text, "\"id\":\"communication-bound\"") == strstr(text, "\"id\":"));
+	assert_gain(text, "communication-bound", 0.592);
+	/* 40 MB × 2 × (2 − 1) / 2 in 592 us. */
+	assert_non_null(strstr(text, "40.0 MB a step at 67.6 GB/s of bus bandwidth"));
+	assert_non_null(strstr(text, "No part of the backward pass"));
+	assert_non_null(strstr(text, "\"confidence\":\"medium\""));
+	ops_free_advice(text);
+	text = advise(&(struct plan){.step_us = 1000, .collectives = 1, .elements = 10000000, .transfer_us = 600,
+	                             .overlapped = true});
+	assert_true(finding_ms(text, "communication-bound") < 0);
+	ops_free_advice(text);
+}
+
+/* What fewer collectives save is not counted a second time. */
+static void counts_exposed_communication_once(void **state)
+{
+	char *text = advise(&(struct plan){.step_us = 1000, .collectives = 20, .elements = 1000, .transfer_us = 25});
+
+	(void)state;
+	assert_true(finding_ms(text, "tiny-collectives") > 0);
+	assert_true(finding_ms(text, "communication-bound") < 0);
+	ops_free_advice(text);
+}
+
+/* One of two ranks: its waits look like transfers. */
+static void doubts_one_rank_alone(void **state)
+{
+	struct ops_worker worker = {NULL, "rank-0", 0};
+	struct device_trace trace;
+	char *text;
+	size_t size;
+
+	(void)state;
+	add_rank(&trace, &(struct plan){.step_us = 1000, .collectives = 1, .elements = 10000000, .transfer_us = 600}, 0);
+	worker.trace = device_trace_read(&trace);
+	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, NULL), OPS_OK);
+	assert_gain(text, "communication-bound", 0.592);
+	assert_non_null(strstr(text, "Only 1 of 2 ranks were given"));
+	assert_non_null(strstr(text, "\"confidence\":\"low\""));
+	ops_free_advice(text);
+	ops_trace_unref((struct ops_trace *)worker.trace);
+}
+
 struct pair {
 	struct ops_worker workers[2];
 };
@@ -192,7 +241,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_late_rank), cmocka_unit_test(shares_out_what_all_do),
 		cmocka_unit_test(leaves_even_ranks_alone),
-		cmocka_unit_test(finds_little_messages), cmocka_unit_test(finds_slow_links), cmocka_unit_test(survives_failures)};
+		cmocka_unit_test(finds_little_messages), cmocka_unit_test(finds_slow_links),
+		cmocka_unit_test(finds_exposed_communication), cmocka_unit_test(counts_exposed_communication_once),
+		cmocka_unit_test(doubts_one_rank_alone), cmocka_unit_test(survives_failures)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,6 +128,7 @@ export interface Finding {
 export interface AdviceReply {
 	findings: Finding[];
 	checked: string[];
+	rules: number;
 }
 
 /** What the views read of the reply of `timeline`. */

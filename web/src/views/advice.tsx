@@ -36,12 +36,12 @@ export function Advice({ source, trace, traces }: ViewProps) {
 }
 
 function Findings({ trace, asked, advice }: { trace: string; asked: readonly string[]; advice: AdviceReply }) {
-	const { findings, checked } = advice;
+	const { findings, checked, rules } = advice;
 	const [chosen, setChosen] = useParam("finding");
 	useEffect(() => {
 		if (chosen !== "") document.getElementById(`finding-${chosen}`)?.scrollIntoView({ block: "start" });
 	}, [chosen]);
-	if (findings.length === 0) return <NothingFound checked={checked} />;
+	if (findings.length === 0) return <NothingFound checked={checked} rules={rules} />;
 	return (
 		<div class="advice">
 			<nav class="panel summary" aria-label="Findings">
@@ -73,7 +73,7 @@ function Checked({ checked, findings }: { checked: readonly string[]; findings: 
 	return (
 		<>
 			<button type="button" class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>
-				{open ? "▾" : "▸"} {`${clean.length} more were checked and are well`}
+				{open ? "▾" : "▸"} {`${clean.length} more rules applied, no problems found`}
 			</button>
 			{open && (
 				<ul class="checked">
@@ -86,15 +86,15 @@ function Checked({ checked, findings }: { checked: readonly string[]; findings: 
 	);
 }
 
-function NothingFound({ checked }: { checked: readonly string[] }) {
+function NothingFound({ checked, rules }: { checked: readonly string[]; rules: number }) {
 	return (
 		<div class="empty">
-			<p>{`None of the ${checked.length} rules that this trace has data for finds anything worth a change.`}</p>
+			<p>{`No problems found (${checked.length} of ${rules} rules applied).`}</p>
 			<p>
 				Recorded with <code>with_stack=True</code>, <code>record_shapes=True</code>, <code>profile_memory=True</code> and a
 				schedule of steps, a trace answers all rules.
 			</p>
-			<p>These were checked:</p>
+			<p>Rules applied:</p>
 			<ul class="checked">
 				{checked.map((id) => (
 					<li key={id}>{id}</li>

@@ -107,9 +107,9 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 		<section class="panel" aria-label="What to change">
 			<h2>What to change</h2>
 			<Await reply={reply} what="advice">
-				{({ findings, checked }) => (
+				{({ findings, checked, rules }) => (
 					<>
-						{findings.length === 0 && <p class="soft">{`Nothing stands out among the ${checked.length} things that were checked.`}</p>}
+						{findings.length === 0 && <p class="soft">{`No problems found (${checked.length} of ${rules} rules applied).`}</p>}
 						<ol class="finding-list">
 							{findings.slice(0, 4).map((finding, i) => (
 								<FindingLine key={i} trace={trace.id} finding={finding} index={i} />
@@ -117,7 +117,7 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 						</ol>
 						<p class="panel-foot">
 							<a href={routeHref("advice", trace.id)}>
-								{findings.length > 4 ? `All ${findings.length} findings` : findings.length > 0 ? "Evidence, and what was checked" : "What was checked"}
+								{findings.length > 4 ? `All ${findings.length} findings` : findings.length > 0 ? "Evidence, and rules applied" : "Rules applied"}
 							</a>
 						</p>
 					</>

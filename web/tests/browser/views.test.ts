@@ -74,7 +74,7 @@ describe.each(TRACES)("%s", (_, path) => {
 		const tab = await open("advice");
 		await tab.page.locator(findings.length > 0 ? ".finding" : ".empty").first().waitFor();
 		expect(await tab.page.locator(".finding h2").allInnerTexts()).toEqual(findings.map((finding) => finding.title));
-		if (findings.length > 0) await tab.page.getByRole("button", { name: "more were checked" }).click();
+		if (findings.length > 0) await tab.page.getByRole("button", { name: "more rules applied" }).click();
 		const clean = checked.filter((id) => findings.every((finding) => finding.id !== id));
 		expect(await tab.page.locator(".checked li").allInnerTexts()).toEqual(clean);
 		for (const [i, finding] of findings.entries()) {
