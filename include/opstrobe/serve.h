@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include <opstrobe/error.h>
+#include <opstrobe/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,6 +33,8 @@ struct ops_api_options {
 	size_t path_count;
 	bool watch;            /* traces that appear in the directories later are listed as they come */
 	uint64_t memory_bytes; /* traces are given up beyond so much, those last that were used last; half of the machine's */
+	/* Called by some thread for each diagnostic of a trace that was read; NULL: not. It may not ask the server. */
+	void (*on_diagnostic)(const struct ops_diagnostic *diagnostic);
 };
 
 /* --- within the process --------------------------------------------------------------------------------------------- */
@@ -57,8 +60,9 @@ void ops_reply_release(struct ops_reply *reply);
 /* --- as a file ------------------------------------------------------------------------------------------------------ */
 
 /* Writes one HTML file that shows a trace, or all of a directory, without a server. The old file stays whole when that fails:
- * OPS_IO, OPS_CORRUPT, OPS_UNSUPPORTED in a build without the viewer. */
-enum ops_code ops_report_write(const char *traces, const char *path, struct ops_error *error);
+ * OPS_IO, OPS_CORRUPT, OPS_UNSUPPORTED in a build without the viewer. `on_diagnostic` as in ops_api_options. */
+enum ops_code ops_report_write(const char *traces, const char *path,
+                               void (*on_diagnostic)(const struct ops_diagnostic *diagnostic), struct ops_error *error);
 
 /* --- over HTTP ------------------------------------------------------------------------------------------------------ */
 

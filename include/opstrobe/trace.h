@@ -267,6 +267,17 @@ struct ops_note {
 	uint64_t byte;  /* where first, in the (uncompressed) text */
 };
 
+/* A reason why figures of a trace differ from what happened: records that were lost while recording, or a note of the
+ * reader that changes figures. Notes that do not (a comma too many) are no diagnostics. */
+struct ops_diagnostic {
+	const char *kind;    /* "lost", "truncated", …; static */
+	const char *message; /* static */
+	uint64_t count;      /* how often */
+	uint64_t byte;       /* where first, in the (uncompressed) text; 0 for "lost" */
+	const char *source;  /* the path of its file, borrowed */
+};
+#define OPS_DIAGNOSTICS_MAX (OPS_NOTE_COUNT + 1) /* of one trace */
+
 /* What was recorded and when. */
 struct ops_trace_info {
 	int64_t start_ns;
@@ -308,6 +319,15 @@ const struct ops_module_alias *ops_trace_module_aliases(const struct ops_trace *
 const struct ops_note *ops_trace_notes(const struct ops_trace *trace, size_t *ret_count);
 /* "a comma too many". Static. */
 const char *ops_note_text(enum ops_note_kind kind);
+/* Whether the trace has all that was recorded: no record was lost, and its file did not end early. */
+bool ops_trace_is_complete(const struct ops_trace *trace);
+/* Lists the diagnostics of a trace, `source` in each; returns their number. */
+size_t ops_trace_diagnostics(const struct ops_trace *trace, const char *source,
+                             struct ops_diagnostic ret_items[OPS_DIAGNOSTICS_MAX]);
+/* Adds the member "diagnostics", a list, to a JSON object that another function of the library returned. Without diagnostics,
+ * and for text that is no object, nothing changes. The text keeps the function that frees it, and is left alone on failure. */
+enum ops_code ops_diagnostics_add(const struct ops_diagnostic *items, size_t count, char **text, size_t *size,
+                                  struct ops_error *error);
 
 /* The category of an event: that of its kind unless its file says otherwise. */
 struct ops_string ops_event_category(const struct ops_trace *trace, uint32_t row);

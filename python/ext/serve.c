@@ -292,7 +292,7 @@ static PyObject *module_write_report(PyObject *module, PyObject *args)
 	if (!PyArg_ParseTuple(args, "O&O&:write_report", PyUnicode_FSConverter, &trace, PyUnicode_FSConverter, &path))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
-	code = ops_report_write(PyBytes_AS_STRING(trace), PyBytes_AS_STRING(path), &error);
+	code = ops_report_write(PyBytes_AS_STRING(trace), PyBytes_AS_STRING(path), NULL, &error);
 	Py_END_ALLOW_THREADS
 	Py_DECREF(trace);
 	Py_DECREF(path);

@@ -330,6 +330,30 @@ static PyObject *trace_notes(PyObject *object, PyObject *unused)
 	return list;
 }
 
+static PyObject *trace_diagnostics(PyObject *object, PyObject *unused)
+{
+	struct ops_diagnostic items[OPS_DIAGNOSTICS_MAX];
+	size_t count = ops_trace_diagnostics(((struct trace_object *)object)->trace, "", items);
+	PyObject *list = PyList_New((Py_ssize_t)count);
+
+	(void)unused;
+	for (size_t i = 0; list && i < count; i++) {
+		PyObject *item = Py_BuildValue("{sssssKsK}", "kind", items[i].kind, "message", items[i].message, "count",
+		                               (unsigned long long)items[i].count, "byte", (unsigned long long)items[i].byte);
+		if (item)
+			PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+		else
+			Py_CLEAR(list);
+	}
+	return list;
+}
+
+static PyObject *trace_is_complete(PyObject *object, PyObject *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(ops_trace_is_complete(((struct trace_object *)object)->trace));
+}
+
 static PyObject *make_row(struct trace_object *self, const struct ops_events *events, uint32_t row)
 {
 	struct ops_string category = ops_event_category(self->trace, row);
@@ -420,6 +444,9 @@ static PyMethodDef trace_methods[] = {
 	 "Every event as (place in its file, category, name, start_ns, end_ns), also those that tables leave out."},
 	{"notes", trace_notes, METH_NOARGS,
 	 "What was not as it should be in the file that this was read from: (what, how often, byte of the first)."},
+	{"diagnostics", trace_diagnostics, METH_NOARGS,
+	 "Why figures differ from what happened, as dicts with kind, message, count and byte (of the first)."},
+	{"is_complete", trace_is_complete, METH_NOARGS, "Whether no record was lost, and the file does not end early."},
 	{"__arrow_c_schema__", ops_ext_trace_arrow_schema, METH_NOARGS, "The columns of the events, for Arrow."},
 	{"__arrow_c_array__", (PyCFunction)(void (*)(void))ops_ext_trace_arrow_array, METH_VARARGS | METH_KEYWORDS,
 	 "The events as one batch, for Arrow."},

@@ -109,6 +109,17 @@ class TraceFile:
         """What was not as it should be in the file: (what, how often, byte of the first)."""
         return self.trace.notes()
 
+    @property
+    def diagnostics(self) -> list[dict[str, str | int]]:
+        """Why figures of this trace differ from what happened: lost records, a file that ends early, events that could
+        not be read. Each has `kind`, `message`, `count`, and `byte`, where in the text it is first. Empty: nothing."""
+        return self.trace.diagnostics()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no record was lost, and the file does not end early."""
+        return self.trace.is_complete()
+
     def __repr__(self) -> str:
         return f"<opstrobe.TraceFile {self.path!r}: {self.trace.event_count} events>"
 

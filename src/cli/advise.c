@@ -60,7 +60,9 @@ int cli_advise(char **arguments)
 	done = adviser && cli_traces_each(arguments + 1, count, add, adviser);
 	if (done) {
 		code = ops_adviser_finish(adviser, (enum ops_advice_format)chosen, &text, &size, &error);
-		done = (chosen == OPS_ADVICE_TEXT ? cli_print_folded : cli_print)(code, text, size, ops_free_advice, &error);
+		done = chosen == OPS_ADVICE_TEXT
+		               ? cli_print_folded(code, text, size, ops_free_advice, &error)
+		               : cli_print_data((enum ops_analysis_format)chosen, code, text, size, ops_free_advice, &error);
 	}
 	ops_adviser_free(adviser);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;

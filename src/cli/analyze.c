@@ -170,9 +170,8 @@ static int analyze(const struct request *request)
 		fprintf(stderr, "opstrobe analyze: %s\n", error.text);
 	if (code == OPS_CORRUPT && *ranks.odd.text)
 		fprintf(stderr, "opstrobe: %s\n", ranks.odd.text);
-	if (!code)
-		fwrite(text, 1, size, stdout);
-	ops_free_analysis(text);
+	if (!code && !cli_print_data(options.format, code, text, size, ops_free_analysis, &error))
+		code = OPS_NO_MEMORY;
 	cli_ranks_release(&ranks);
 	return cli_status(code);
 }

@@ -38,5 +38,5 @@ int cli_ask(char **arguments, const char *usage, const char *id, const char *tex
 	how.columns = cli_table_columns();
 	how.args = how.format == OPS_ANALYSIS_TEXT ? text_args : NULL;
 	code = ops_analyze(id, &rank, 1, &how, &text, &size, &error);
-	return cli_print(code, text, size, ops_free_analysis, &error) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+	return cli_print_data(how.format, code, text, size, ops_free_analysis, &error) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

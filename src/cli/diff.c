@@ -56,7 +56,9 @@ static int compare(const char *const paths[2], const struct ops_diff_options *op
 
 	if (done) {
 		code = ops_diff(base.workers[0].trace, experiment.workers[0].trace, options, &text, &size, &verdict, &error);
-		done = (options->format == OPS_DIFF_TEXT ? cli_print_folded : cli_print)(code, text, size, ops_free_views, &error);
+		done = options->format == OPS_DIFF_TEXT
+		               ? cli_print_folded(code, text, size, ops_free_views, &error)
+		               : cli_print_data((enum ops_analysis_format)options->format, code, text, size, ops_free_views, &error);
 	}
 	if (done && options->format == OPS_DIFF_JSON)
 		putchar('\n');

@@ -50,7 +50,7 @@ int cli_lines(char **arguments)
 		enum ops_code code = ops_lines(traces.workers[0].trace, (enum ops_lines_format)chosen, top, cli_table_columns(), &text,
 		                               &size, &error);
 
-		done = cli_print(code, text, size, ops_free_lines, &error);
+		done = cli_print_data((enum ops_analysis_format)chosen, code, text, size, ops_free_lines, &error);
 	}
 	if (done && chosen == OPS_LINES_JSON)
 		putchar('\n');

@@ -14,6 +14,7 @@
 #include <opstrobe/views.h>
 #include <opstrobe/write.h>
 
+#include "diagnose.h"
 #include "options.h"
 #include "stream.h"
 
@@ -166,7 +167,7 @@ int cli_report(char **arguments)
 		return CLI_EXIT_FAILED;
 	if (choice == 0) {
 		output = output ? output : "report.html";
-		if (ops_report_write(arguments[1], output, &error)) {
+		if (ops_report_write(arguments[1], output, cli_print_diagnostic, &error)) {
 			fprintf(stderr, "opstrobe: %s\n", error.text);
 			return CLI_EXIT_FAILED;
 		}

@@ -16,6 +16,7 @@
 
 #include <opstrobe/serve.h>
 
+#include "diagnose.h"
 #include "options.h"
 
 extern char **environ;
@@ -112,7 +113,7 @@ static int serve(const struct ops_server_options *options, bool open, bool with_
 
 int cli_serve(char **arguments)
 {
-	struct ops_server_options server = {.api.watch = true};
+	struct ops_server_options server = {.api.watch = true, .api.on_diagnostic = cli_print_diagnostic};
 	const char *port = "0";
 	bool open = false, with_input = false, help;
 	const struct cli_option options[] = {

@@ -15,6 +15,8 @@
 
 #include <opstrobe/read.h>
 
+#include "diagnose.h"
+
 #define SHOW_EVERY_NS 200000000 /* nothing is shown of what is read faster than this */
 #define KEPT_EVENTS_MAX 4000000 /* about half a gigabyte of traces that need not be read twice */
 
@@ -22,7 +24,7 @@ enum slot_state { SLOT_EMPTY, SLOT_BUSY, SLOT_READY };
 
 struct cli_slot {
 	enum slot_state state;
-	bool keep;
+	bool keep, diagnosed;
 	struct ops_trace *trace;
 	uint64_t done, total; /* bytes */
 	enum ops_code code;
@@ -166,6 +168,7 @@ enum ops_code cli_stream_take(void *context, size_t place, struct ops_trace **re
 	size_t index = stream->order[place];
 	struct cli_slot *slot = &stream->slots[index];
 	enum ops_code code;
+	bool diagnose;
 
 	pthread_mutex_lock(&stream->lock);
 	move_to(stream, place);
@@ -180,6 +183,8 @@ enum ops_code cli_stream_take(void *context, size_t place, struct ops_trace **re
 		pthread_cond_wait(&stream->changed, &stream->lock);
 	code = slot->code;
 	*ret_trace = slot->trace;
+	diagnose = slot->trace && !slot->diagnosed;
+	slot->diagnosed |= diagnose;
 	if (!slot->trace)
 		*error = slot->error;
 	else if (!slot->keep)
@@ -190,8 +195,10 @@ enum ops_code cli_stream_take(void *context, size_t place, struct ops_trace **re
 		slot->trace = NULL;
 		slot->state = SLOT_EMPTY;
 	}
-	if (stream->shown && place + 1 == stream->count)
+	if (stream->shown && (place + 1 == stream->count || diagnose))
 		fputs("\r\033[K", stderr);
+	if (diagnose)
+		cli_diagnose(*ret_trace, stream->files.list.items[index].path);
 	pthread_mutex_unlock(&stream->lock);
 	return code;
 }

@@ -85,7 +85,7 @@ static enum ops_code print_data(const struct ops_trace *trace, const struct requ
 	         request->row_limit, request->by_shape ? "true" : "false", request->with_flops ? "true" : "false");
 	how.args = args;
 	code = ops_analyze("key_averages", &rank, 1, &how, &text, &size, &error);
-	cli_print(code, text, size, ops_free_analysis, &error);
+	cli_print_data(format, code, text, size, ops_free_analysis, &error);
 	return code;
 }
 

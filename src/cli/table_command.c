@@ -49,7 +49,7 @@ static bool print_table(struct cli_stream *stream, const struct cli_table *table
 		code = ops_view_table_of(workers, stream->count, flag ? table->flagged_table : table->table, &options, &text, &size,
 		                         &error);
 	free(workers);
-	return cli_print(code, text, size, ops_free_views, &error);
+	return cli_print_data(format, code, text, size, ops_free_views, &error);
 }
 
 int cli_show_table(char **arguments, const struct cli_table *table)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "diagnose.h"
 #include "stream.h"
 
 bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *context, const struct ops_worker *worker),
@@ -101,6 +102,17 @@ bool cli_print(enum ops_code code, char *text, size_t size, void (*release)(char
 	fwrite(text, 1, size, stdout);
 	release(text);
 	return true;
+}
+
+bool cli_print_data(enum ops_analysis_format format, enum ops_code code, char *text, size_t size,
+                    void (*release)(char *text), struct ops_error *error)
+{
+	if (!code && format == OPS_ANALYSIS_JSON) {
+		code = cli_add_diagnostics(&text, &size, error);
+		if (code)
+			release(text);
+	}
+	return cli_print(code, text, size, release, error);
 }
 
 /* OPS_UNSUPPORTED: rows have no such column to sort by. */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <opstrobe/analyses.h>
 #include <opstrobe/views.h>
 
 #include "files.h"
@@ -34,6 +35,10 @@ bool cli_colours(void);
 
 /* Prints a result and frees it by `release`, or says what went wrong. */
 bool cli_print(enum ops_code code, char *text, size_t size, void (*release)(char *text), const struct ops_error *error);
+
+/* Likewise, of a result in this format: JSON has the diagnostics of the traces that were read. */
+bool cli_print_data(enum ops_analysis_format format, enum ops_code code, char *text, size_t size,
+                    void (*release)(char *text), struct ops_error *error);
 
 /* The exit status of a command that asks for options: those that make no sense are the command line's fault. */
 int cli_status(enum ops_code code);

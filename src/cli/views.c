@@ -139,7 +139,7 @@ static bool print_json(struct cli_stream *stream)
 	size_t size = 0;
 	enum ops_code code = make_json(stream, &text, &size, &error);
 
-	if (!cli_print(code, text, size, ops_free_views, &error))
+	if (!cli_print_data(OPS_ANALYSIS_JSON, code, text, size, ops_free_views, &error))
 		return false;
 	putchar('\n');
 	return true;

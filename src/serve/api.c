@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/fault.h"
 #include "serve/assets.h"
 
@@ -165,15 +166,48 @@ static void finish(struct request *request, struct reply *reply)
 	request->done(request->context); /* who may free it */
 }
 
+/* Those of all traces of the request, each once. */
+static enum ops_code add_diagnostics(const struct request *request, char **text, size_t *size, struct ops_error *error)
+{
+	OPS_ARRAY(struct ops_diagnostic) items = {0};
+	enum ops_code code = OPS_OK;
+	char *made = *text;
+
+	for (size_t i = 0; !code && i < request->trace_count; i++) {
+		const struct served *served = request->traces[i];
+		bool again = false;
+
+		for (size_t j = 0; j < items.count && !again; j++)
+			again = items.items[j].source == served->path;
+		if (again || !served->diagnostic_count)
+			continue;
+		if (!OPS_ARRAY_RESERVE(&items, served->diagnostic_count)) {
+			code = ops_fault_memory(error);
+			break;
+		}
+		memcpy(items.items + items.count, served->diagnostics, served->diagnostic_count * sizeof(*items.items));
+		items.count += served->diagnostic_count;
+	}
+	if (!code)
+		code = ops_diagnostics_add(items.items, items.count, text, size, error);
+	if (code)
+		ops_free(made);
+	OPS_ARRAY_RELEASE(&items);
+	return code;
+}
+
 static struct reply *make_reply(struct request *request, answer_function *answer)
 {
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
-	enum ops_code code = answer == request->route->select ? OPS_OK : request_cut(request, &error);
+	bool is_part = answer == request->route->select, is_kept_whole = request->route->select && !is_part;
+	enum ops_code code = is_part ? OPS_OK : request_cut(request, &error);
 
 	if (!code)
 		code = answer(request, &text, &size, &error);
+	if (!code && !request->route->binary && !is_kept_whole)
+		code = add_diagnostics(request, &text, &size, &error);
 	if (code)
 		return reply_error(status_of(request, code), error.text);
 	return reply_new(200, request->route->binary ? REPLY_BYTES : REPLY_JSON, text, size);

@@ -89,6 +89,18 @@ static void run_waiters(struct served *served)
 	}
 }
 
+/* Finds the diagnostics of a trace, the first time it is read. The lock is held. */
+static void diagnose(struct served *served)
+{
+	void (*tell)(const struct ops_diagnostic *diagnostic) = served->catalog->on_diagnostic;
+
+	if (served->diagnostic_count)
+		return;
+	served->diagnostic_count = ops_trace_diagnostics(served->trace, served->path, served->diagnostics);
+	for (size_t i = 0; tell && i < served->diagnostic_count; i++)
+		tell(&served->diagnostics[i]);
+}
+
 static void read_trace(struct job *job)
 {
 	struct served *served = (struct served *)((char *)job - offsetof(struct served, job));
@@ -112,6 +124,7 @@ static void read_trace(struct job *job)
 		served->timeline = timeline;
 		served->events = (int64_t)ops_trace_events(trace)->count;
 		served->rank = ops_trace_rank(trace, served->path);
+		diagnose(served);
 		served->memory_bytes = (uint64_t)served->events * EVENT_BYTES + ops_timeline_bytes(timeline);
 		catalog->memory_used += served->memory_bytes;
 	}

@@ -49,6 +49,8 @@ struct served {
 	uint64_t last_use;
 	int64_t rank;   /* once it was read; -1 unknown */
 	int64_t events; /* -1: was not read */
+	struct ops_diagnostic diagnostics[OPS_DIAGNOSTICS_MAX]; /* once it was read; they do not change */
+	size_t diagnostic_count;
 	struct ops_error error;
 	unsigned users;
 	bool is_listed; /* still there */
@@ -66,6 +68,7 @@ struct catalog {
 	struct workers *workers;
 	struct watch *watch; /* does not change; NULL: the list stays as it is */
 	uint64_t memory_limit;
+	void (*on_diagnostic)(const struct ops_diagnostic *diagnostic); /* does not change; NULL: none */
 	uint64_t memory_used;
 	uint64_t uses;
 	int64_t generation;

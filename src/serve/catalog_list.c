@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "serve/catalog.h"
+#include "trace/diagnostics.h"
 
 /* --- looking again -------------------------------------------------------------------------------------------------- */
 
@@ -166,6 +167,7 @@ enum ops_code catalog_new(const struct ops_api_options *options, struct workers 
 		return ops_fault_memory(error);
 	pthread_mutex_init(&catalog->lock, NULL);
 	catalog->workers = workers;
+	catalog->on_diagnostic = options->on_diagnostic;
 	catalog->memory_limit = options->memory_bytes ? options->memory_bytes : half_of_memory();
 	if (!copy_paths(catalog, options->paths, options->path_count))
 		code = ops_fault_memory(error);
@@ -224,6 +226,15 @@ static void write_progress(const struct ops_read_progress *progress, struct ops_
 	ops_json_close(json, '}');
 }
 
+static void write_diagnostics(const struct served *served, struct ops_json_writer *json)
+{
+	ops_json_key(json, "diagnostics");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < served->diagnostic_count; i++)
+		ops_diagnostic_write(&served->diagnostics[i], json);
+	ops_json_close(json, ']');
+}
+
 static void write_served(const struct served *served, struct ops_json_writer *json)
 {
 	static const char *const states[] = {"listed", "reading", "ready", "failed"};
@@ -245,6 +256,7 @@ static void write_served(const struct served *served, struct ops_json_writer *js
 		ops_json_null(json);
 	ops_json_member_or_null(json, "events", served->events);
 	ops_json_member_or_null(json, "rank", served->rank);
+	write_diagnostics(served, json);
 	ops_json_key(json, "error");
 	if (served->state == SERVED_FAILED)
 		ops_json_text(json, served->error.text, strlen(served->error.text));

@@ -563,9 +563,10 @@ static void report_release(struct report *report)
 	ops_api_free(report->api);
 }
 
-enum ops_code ops_report_write(const char *traces, const char *path, struct ops_error *error)
+enum ops_code ops_report_write(const char *traces, const char *path,
+                               void (*on_diagnostic)(const struct ops_diagnostic *diagnostic), struct ops_error *error)
 {
-	struct ops_api_options options = {.paths = &traces, .path_count = 1};
+	struct ops_api_options options = {.paths = &traces, .path_count = 1, .on_diagnostic = on_diagnostic};
 	struct report report = {0};
 	enum ops_code code = ops_api_new(&options, &report.api, error);
 

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import termios
 
+import opstrobe as opstrobe_package
 import pytest
 from installed import OPSTROBE
 
@@ -350,3 +351,35 @@ def test_ctrl_c_leaves_nothing(traces, environment, command):
     os.close(writer)
     assert process.returncode == -signal.SIGINT and out == b"" and b"Traceback" not in err
     assert not (traces / "out.json").exists()
+
+
+@pytest.mark.parametrize("command", sorted({*TABLES, *FILES}))
+def test_a_truncated_file_is_named_by_every_command(opstrobe, traces, command):
+    """One line on standard error, and the list of diagnostics in JSON; nothing of the kind for a complete file."""
+    text = trace()
+    (traces / "half.json").write_text(text[: text.index('"ProfilerStep#2"')])
+    for file, lines in [("a.pt.trace.json", 0), ("half.json", 1)]:
+        words = words_of(command, file)
+        words = [word.replace("1:2", "0:1") for word in words] + (["--format", "json"] if command in TABLES else [])
+        process = opstrobe(*words, cwd=traces)
+        said = [line for line in process.stderr.splitlines() if "the text ends early" in line]
+        assert len(said) == lines and all(f"'{file}'" in line for line in said), process.stderr
+        if command in TABLES:
+            found = json.loads(process.stdout).get("diagnostics", [])
+            assert [(each["source"], each["kind"], each["count"]) for each in found] == [(file, "truncated", 1)] * lines
+
+
+def test_a_truncated_file_in_a_run_and_from_python(opstrobe, traces):
+    """It is read more than once, and named once."""
+    text = trace()
+    (traces / "run").mkdir()
+    for name in ("r0", "r1", "r2"):
+        part = text[: text.index('"ProfilerStep#2"')] if name == "r1" else text
+        (traces / "run" / f"{name}.pt.trace.json").write_text(part)
+    for words in [["views"], ["analyze", "temporal_breakdown"], ["advise"], ["kernels"]]:
+        process = opstrobe(*words, "--format", "json", "run", cwd=traces)
+        assert process.stderr.count("r1.pt.trace.json': the text ends early") == 1
+        assert [each["kind"] for each in json.loads(process.stdout)["diagnostics"]] == ["truncated"]
+    half, whole = (opstrobe_package.read(traces / "run" / f"{name}.pt.trace.json") for name in ("r1", "r0"))
+    assert whole.is_complete and whole.diagnostics == []
+    assert not half.is_complete and [each["kind"] for each in half.diagnostics] == ["truncated"]

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Diagnostics: why figures of a trace differ from what happened, for every surface that shows figures.
+ */
+#include "trace/diagnostics.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/fault.h"
+
+/* The notes that change figures. What is left out changes them; what is repaired without loss does not. */
+static const struct {
+	enum ops_note_kind note;
+	const char *kind;
+} changing[] = {
+	{OPS_NOTE_TRUNCATED, "truncated"},
+	{OPS_NOTE_GZIP_TRUNCATED, "gzip_truncated"},
+	{OPS_NOTE_NOT_AN_EVENT, "not_an_event"},
+	{OPS_NOTE_UNKNOWN_PHASE, "unknown_phase"},
+	{OPS_NOTE_BAD_TIME, "bad_time"},
+	{OPS_NOTE_BAD_DURATION, "bad_duration"},
+	{OPS_NOTE_UNMATCHED_END, "unmatched_end"},
+	{OPS_NOTE_UNMATCHED_BEGIN, "unmatched_begin"},
+	{OPS_NOTE_BAD_VALUE, "bad_value"},
+};
+
+/* NULL for a note that changes no figures. */
+static const char *kind_of(enum ops_note_kind note)
+{
+	for (size_t i = 0; i < sizeof(changing) / sizeof(changing[0]); i++)
+		if (changing[i].note == note)
+			return changing[i].kind;
+	return NULL;
+}
+
+bool ops_trace_is_complete(const struct ops_trace *trace)
+{
+	size_t count;
+	const struct ops_note *notes = ops_trace_notes(trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (notes[i].kind == OPS_NOTE_TRUNCATED || notes[i].kind == OPS_NOTE_GZIP_TRUNCATED)
+			return false;
+	return !ops_trace_info(trace)->lost;
+}
+
+size_t ops_trace_diagnostics(const struct ops_trace *trace, const char *source,
+                             struct ops_diagnostic ret_items[OPS_DIAGNOSTICS_MAX])
+{
+	uint64_t lost = ops_trace_info(trace)->lost;
+	size_t note_count, count = 0;
+	const struct ops_note *notes = ops_trace_notes(trace, &note_count);
+
+	if (lost)
+		ret_items[count++] = (struct ops_diagnostic){
+			.kind = "lost", .message = "records were lost; sums are too small", .count = lost, .source = source};
+	for (size_t i = 0; i < note_count; i++) {
+		const char *kind = kind_of(notes[i].kind);
+
+		if (kind)
+			ret_items[count++] = (struct ops_diagnostic){kind, ops_note_text(notes[i].kind), notes[i].count, notes[i].byte,
+			                                             source};
+	}
+	return count;
+}
+
+static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+{
+	ops_json_key(json, key);
+	ops_json_text(json, text, strlen(text));
+}
+
+void ops_diagnostic_write(const struct ops_diagnostic *item, struct ops_json_writer *json)
+{
+	ops_json_open(json, '{');
+	write_text(json, "source", item->source);
+	write_text(json, "kind", item->kind);
+	write_text(json, "message", item->message);
+	ops_json_member(json, "count", (int64_t)item->count);
+	ops_json_key(json, "byte");
+	if (strcmp(item->kind, "lost") != 0)
+		ops_json_integer(json, (int64_t)item->byte);
+	else
+		ops_json_null(json);
+	ops_json_close(json, '}');
+}
+
+/* Where the object's last brace is; NULL for text that is no object. */
+static const char *last_brace(const char *text, size_t size)
+{
+	while (size && (text[size - 1] == '\n' || text[size - 1] == ' '))
+		size--;
+	return size > 1 && *text == '{' && text[size - 1] == '}' ? text + size - 1 : NULL;
+}
+
+enum ops_code ops_diagnostics_add(const struct ops_diagnostic *items, size_t count, char **text, size_t *size,
+                                  struct ops_error *error)
+{
+	const char *end = last_brace(*text, *size);
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	char *old = *text;
+	enum ops_code code;
+
+	if (!count || !end)
+		return OPS_OK;
+	ops_buffer_append(&out, old, (size_t)(end - old));
+	ops_buffer_append_text(&out, end[-1] == '{' ? "\"diagnostics\":" : ",\"diagnostics\":");
+	ops_json_open(&json, '[');
+	for (size_t i = 0; i < count; i++)
+		ops_diagnostic_write(&items[i], &json);
+	ops_json_close(&json, ']');
+	ops_buffer_append(&out, end, (size_t)(old + *size - end));
+	code = ops_buffer_give(&out, OPS_OK, text, size, error);
+	if (!code)
+		ops_free(old);
+	return code;
+}
