@@ -3,6 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
+import { formatCount } from "../format/units";
 import { Reading } from "../widgets/reading";
 import { Failure, Loading } from "../widgets/status";
 import { go, nameRoute, route, routeHref } from "./route";
@@ -15,7 +16,8 @@ export function App({ source }: { source: DataSource }) {
 	const traces = list.state === "ready" ? list.data.traces : [];
 	const seen = route.value;
 	const { view: viewId, trace: traceId } = seen;
-	const trace = traces.find((each) => each.id === traceId) ?? traces[0];
+	// A link to a trace that is gone opens no other one. Without a trace in the address, the first is meant.
+	const trace = traceId ? traces.find((each) => each.id === traceId) : traces[0];
 	const view = views.find((each) => each.id === viewId) ?? views[0]!;
 
 	useEffect(() => {
@@ -34,7 +36,7 @@ export function App({ source }: { source: DataSource }) {
 				<a class="brand" href={routeHref(views[0]!.id, trace?.id ?? "")}>
 					Opstrobe
 				</a>
-				<Navigation current={view} trace={trace} />
+				<Navigation current={view} traceId={trace?.id ?? traceId} />
 				<TraceChoice traces={traces} current={trace} view={view} />
 				<button
 					type="button"
@@ -49,10 +51,47 @@ export function App({ source }: { source: DataSource }) {
 			<main id="main" tabIndex={-1} class={view.fills ? "fills" : "scrolls"} aria-label={view.title}>
 				{list.state === "loading" && <Loading what="the list of traces" />}
 				{list.state === "failed" && <Failure error={list.error} />}
-				{list.state === "ready" && !trace && <p class="note">There is no trace here yet.</p>}
+				{list.state === "ready" && traces.length === 0 && <p class="note">There is no trace here yet.</p>}
+				{traces.length > 0 && !trace && <Gone view={view} traces={traces} />}
 				{trace?.state === "failed" && <Failure error={new Error(trace.error ?? "The trace cannot be read.")} />}
+				{trace && <Diagnostics trace={trace} />}
 				{trace && trace.state !== "failed" && <Opened key={`${view.id}/${trace.id}`} view={view} source={source} trace={trace} traces={traces} />}
 			</main>
+		</div>
+	);
+}
+
+/** What the address names is not on the list: its file was removed or written again. */
+function Gone({ view, traces }: { view: View; traces: TraceEntry[] }) {
+	return (
+		<div class="note" role="alert">
+			<p>This trace is no longer served: its file was removed or changed. These traces are served:</p>
+			<ul>
+				{traces.map((each) => (
+					<li key={each.id}>
+						<a href={routeHref(view.id, each.id)} title={each.path}>
+							{each.run === "" ? each.name : `${each.run} / ${each.name}`}
+						</a>
+					</li>
+				))}
+			</ul>
+		</div>
+	);
+}
+
+/** A banner above each view: whose figures differ from what happened, and why. */
+function Diagnostics({ trace }: { trace: TraceEntry }) {
+	if (trace.diagnostics.length === 0) return null;
+	return (
+		<div class="banner" role="alert">
+			<strong>Figures of this trace are incomplete or inexact.</strong>
+			<ul>
+				{trace.diagnostics.map((each) => (
+					<li key={each.kind}>
+						{each.message} {each.byte === null ? `(${formatCount(each.count)})` : `(${formatCount(each.count)} ×, first at byte ${formatCount(each.byte)})`}
+					</li>
+				))}
+			</ul>
 		</div>
 	);
 }
@@ -64,7 +103,7 @@ function Opened({ view, ...props }: ViewProps & { view: View }) {
 	return opened.current ? <view.component {...props} /> : <Reading source={props.source} trace={props.trace} />;
 }
 
-function Navigation({ current, trace }: { current: View; trace: TraceEntry | undefined }) {
+function Navigation({ current, traceId }: { current: View; traceId: string }) {
 	const bar = useRef<HTMLElement>(null);
 	useEffect(() => bar.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
 	return (
@@ -72,7 +111,7 @@ function Navigation({ current, trace }: { current: View; trace: TraceEntry | und
 			{views.map((view) => (
 				<a
 					key={view.id}
-					href={routeHref(view.id, trace?.id ?? "", view.steps && current.steps ? { steps: route.value.params.get("steps") } : {})}
+					href={routeHref(view.id, traceId, view.steps && current.steps ? { steps: route.value.params.get("steps") } : {})}
 					title={view.about}
 					aria-current={view === current ? "page" : undefined}
 				>
@@ -86,7 +125,7 @@ function Navigation({ current, trace }: { current: View; trace: TraceEntry | und
 function TraceChoice(props: { traces: TraceEntry[]; current: TraceEntry | undefined; view: View }) {
 	const { traces, current, view } = props;
 	const runs = [...new Set(traces.map((each) => each.run))];
-	if (traces.length < 2) return <span class="trace-name" title={current?.path}>{current?.name}</span>;
+	if (traces.length === 0 || (traces.length < 2 && current)) return <span class="trace-name" title={current?.path}>{current?.name}</span>;
 	const options = (some: TraceEntry[]) =>
 		some.map((each) => (
 			<option key={each.id} value={each.id} disabled={each.state === "failed"}>
@@ -97,9 +136,10 @@ function TraceChoice(props: { traces: TraceEntry[]; current: TraceEntry | undefi
 		<select
 			aria-label="Trace"
 			title={current?.path}
-			value={current?.id}
+			value={current?.id ?? ""}
 			onChange={(event) => go(view.id, event.currentTarget.value)}
 		>
+			{!current && <option value="">Choose a trace</option>}
 			{runs.length < 2
 				? options(traces)
 				: runs.map((run) => (

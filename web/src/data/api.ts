@@ -16,7 +16,17 @@ export interface TraceEntry {
 	progress: ReadProgress | null;
 	events: number | null;
 	rank: number | null;
+	/** Why its figures differ from what happened, once it was read. */
+	diagnostics: Diagnostic[];
 	error: string | null;
+}
+
+export interface Diagnostic {
+	kind: string;
+	message: string;
+	count: number;
+	/** In the text, where the first is; null for records that were lost. */
+	byte: number | null;
 }
 
 export interface ReadProgress {
