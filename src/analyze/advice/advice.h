@@ -388,6 +388,10 @@ void advice_tally_add(struct advice_tally *tally, const struct advice *advice, u
 void advice_tally_add_calls(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns);
 void advice_tally_add_at(struct advice_tally *tally, uint32_t site, uint32_t row, int64_t ns);
 
+/* Called for each row in order: adds those that match and are in no other that does, if they are in steady steps but not in
+ * `zones_left_out` nor claimed; and claims them. */
+void advice_tally_outermost(struct advice_tally *tally, struct advice *advice, uint32_t row, bool matches,
+                            uint8_t zones_left_out);
 /* Adds the outermost of the rows in steady steps that match the patterns, but for those in `zones_left_out` and what is
  * claimed; and claims them. */
 bool advice_tally_names(struct advice_tally *tally, struct advice *advice, const char *const *patterns,

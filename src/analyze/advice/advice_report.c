@@ -169,6 +169,19 @@ void advice_tally_add_calls(struct advice_tally *tally, const struct advice *adv
 	}
 }
 
+void advice_tally_outermost(struct advice_tally *tally, struct advice *advice, uint32_t row, bool matches,
+                            uint8_t zones_left_out)
+{
+	uint32_t parent = advice->events->parent[row];
+
+	/* What was found inside another is claimed with it. */
+	advice->claimed[row] |= parent != OPS_NONE && advice->claimed[parent];
+	if (!matches || !advice_counts(advice, row) || (advice->zone[row] & zones_left_out) || advice->claimed[row])
+		return;
+	advice_tally_add(tally, advice, row, advice_left_ns(advice, row));
+	advice_claim(advice, row);
+}
+
 bool advice_tally_names(struct advice_tally *tally, struct advice *advice, const char *const *patterns,
                         uint8_t zones_left_out)
 {
@@ -176,17 +189,8 @@ bool advice_tally_names(struct advice_tally *tally, struct advice *advice, const
 
 	if (!which)
 		return false;
-	for (uint32_t row = 0; row < advice->events->count; row++) {
-		uint32_t parent = advice->events->parent[row];
-
-		/* Only the outermost: what was found inside of another is claimed with it. */
-		advice->claimed[row] |= parent != OPS_NONE && advice->claimed[parent];
-		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || (advice->zone[row] & zones_left_out) ||
-		    advice->claimed[row])
-			continue;
-		advice_tally_add(tally, advice, row, advice_left_ns(advice, row));
-		advice_claim(advice, row);
-	}
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		advice_tally_outermost(tally, advice, row, which[advice->events->name[row]], zones_left_out);
 	ops_free(which);
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work within steps that the model does not need: checkpoints, logging, waiting. Each is known by the function it ends in.
+ * Work within steps that the model does not need: checkpoints, waiting. Each is known by the function it ends in.
  */
 #include "analyze/advice/advice.h"
 
@@ -28,16 +28,6 @@ static bool check_checkpoint(struct advice *advice, const struct advice_rule *ru
 	return report(advice, rule, patterns, "saving state");
 }
 
-static bool check_logging(struct advice *advice, const struct advice_rule *rule)
-{
-	static const char *const patterns[] = {
-		"<built-in function print>", "*: Logger._log", "*/tensorboard/*", "*/wandb/*", "<built-in method write of *",
-		"<built-in method flush of *", "<built-in method writelines of *", "<built-in method writerow of *",
-		"<built-in function fsync>", "<built-in function open>", "*json/__init__.py(*", "*matplotlib/*", "*PIL/Image.py(*", NULL};
-
-	return report(advice, rule, patterns, "logging and writing of files");
-}
-
 static bool check_waiting(struct advice *advice, const struct advice_rule *rule)
 {
 	static const char *const patterns[] = {"<built-in function sleep>", "<built-in method recv of *",
@@ -59,19 +49,6 @@ const struct advice_rule advice_rule_checkpoint = {
 	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_LEAST,
 	.check = check_checkpoint,
-};
-
-const struct advice_rule advice_rule_logging = {
-	.id = "logging-in-step",
-	.title = "Logging and file output within steps",
-	.explanation = "Output is formatted and written on the thread that trains, which waits for the terminal or the disk.",
-	.advice = "Collect figures as tensors and write them every so many steps; leave files open and buffered. Check: the "
-		  "calls are gone from most steps.",
-	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-	.needs = ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
-	.bound = ADVICE_AT_LEAST,
-	.check = check_logging,
 };
 
 const struct advice_rule advice_rule_waiting = {

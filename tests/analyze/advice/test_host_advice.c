@@ -67,6 +67,54 @@ static void finds_memory_near_its_limit(void **state)
 	assert_true(memory_advice_ms("\"memory_limit_bytes\": 1000000000, \"memory_peak_bytes\": 500000000") < 0);
 }
 
+/* A function of 400 us in each step that opens an image, or a file, and makes these calls of 100 us each. */
+static double output_ms(const char *const *calls)
+{
+	struct device_trace trace;
+	char *json;
+	double ms;
+
+	open_trace(&trace, "\"threads\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 1000 * step;
+
+		device_trace_step(&trace, step, us, 990);
+		device_trace_host(&trace, "cpu_op", "aten::mm", us + 1, 100);
+		device_trace_add(&trace, "python_function", "train.py(3): show", 1, 1, us + 110, 400, "\"Python id\": 1");
+		for (int i = 0; calls[i]; i++)
+			device_trace_add(&trace, "python_function", calls[i], 1, 1, us + 110 + 100 * i, 99,
+			                 "\"Python id\": 2, \"Python parent id\": 1");
+	}
+	json = device_trace_advise(&trace);
+	ms = finding_ms(json, "logging-in-step");
+	ops_free_advice(json);
+	return ms;
+}
+
+/* What a call does counts, not which file it is in. */
+static void knows_output_by_its_calls(void **state)
+{
+	static const char *const reads[] = {"/usr/lib/python3/dist-packages/PIL/Image.py(3416): open",
+	                                    "/usr/lib/python3/dist-packages/PIL/Image.py(987): Image.convert",
+	                                    "<built-in function open>", "<built-in method __exit__ of _io.TextIOWrapper object at 0x7>",
+	                                    NULL};
+	static const char *const formats[] = {"/usr/lib/python3.11/json/__init__.py(183): dumps",
+	                                      "/x/site-packages/matplotlib/axes/_axes.py(1): plot",
+	                                      "<built-in method write of _io.StringIO object at 0x7>", "train.py(9): _log", NULL};
+	static const char *const writes[] = {"<built-in function open>", "<built-in method write of _io.TextIOWrapper>",
+	                                     "<built-in method __exit__ of _io.TextIOWrapper object at 0x7>", NULL};
+	static const char *const saves[] = {"/usr/lib/python3/dist-packages/PIL/Image.py(2000): Image.save", NULL};
+	static const char *const logs[] = {"logging/__init__.py(1610): _log", "/usr/lib/python3.11/logging/__init__.py(9): Logger._log",
+	                                   NULL};
+
+	(void)state;
+	assert_true(output_ms(reads) < 0);
+	assert_true(output_ms(formats) < 0);
+	assert_float_equal(output_ms(writes), 0.297, 0.001);
+	assert_float_equal(output_ms(saves), 0.099, 0.001);
+	assert_float_equal(output_ms(logs), 0.198, 0.001);
+}
+
 /* On one of four processors; as many threads as processors are well. */
 static void finds_idle_processors(void **state)
 {
@@ -258,7 +306,7 @@ static void survives_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_denormals), cmocka_unit_test(finds_memory_near_its_limit),
-	                                   cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
+	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
 	                                   cmocka_unit_test(gives_nodes_the_time_between),
 	                                   cmocka_unit_test(finds_graphs_gone_through_again),
 	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(takes_out_waits),

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Output within steps: calls that write, print, flush or log. Each is known by its function, not by the file that it is in:
+ * a library that can write images also decodes them.
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+enum output {
+	NO_OUTPUT,
+	OUTPUT,
+	PART_OF_OUTPUT, /* where its function also writes: a file that is opened and closed for that, a text that is formatted */
+};
+
+/* Buffers in memory (_io.StringIO, _io.BytesIO) have the same methods, and sockets as well. */
+static const char *const outputs[] = {
+	"<built-in function print>", "<built-in function fsync>", "<built-in function write>",
+	"<built-in method write of _io.TextIOWrapper*", "<built-in method write of _io.Buffered*",
+	"<built-in method write of _io.FileIO*", "<built-in method writelines of _io.TextIOWrapper*",
+	"<built-in method writelines of _io.Buffered*", "<built-in method flush of _io.TextIOWrapper*",
+	"<built-in method flush of _io.Buffered*", "<built-in method writerow of *", "<built-in method writerows of *",
+	"<built-in function imwrite>", NULL};
+
+static const char *const parts_of_output[] = {
+	"<built-in function open>", "<built-in method close of _io.*", "<built-in method __exit__ of _io.*", NULL};
+
+/* Functions by the end of their file's path and their own name, which "*" ends where all that begin so are meant. */
+static const struct {
+	const char *file, *name;
+	enum output output;
+} functions[] = {
+	{"logging/__init__.py", "_log", OUTPUT},
+	{"loguru/_logger.py", "_log", OUTPUT},
+	{"tensorboard/writer.py", "add_*", OUTPUT},
+	{"tensorboard/writer.py", "flush", OUTPUT},
+	{"tensorboardX/writer.py", "add_*", OUTPUT},
+	{"tensorboardX/writer.py", "flush", OUTPUT},
+	{"wandb/sdk/wandb_run.py", "log", OUTPUT},
+	{"mlflow/tracking/fluent.py", "log_*", OUTPUT},
+	{"json/__init__.py", "dump", OUTPUT},
+	{"json/__init__.py", "dumps", PART_OF_OUTPUT},
+	{"rich/console.py", "print", OUTPUT},
+	{"matplotlib/figure.py", "savefig", OUTPUT},
+	{"PIL/Image.py", "save", OUTPUT},
+};
+
+static bool is_file(struct ops_string path, const char *end)
+{
+	size_t size = strlen(end);
+
+	return path.size >= size && memcmp(path.bytes + path.size - size, end, size) == 0 &&
+	       (path.size == size || path.bytes[path.size - size - 1] == '/');
+}
+
+static enum output output_of(struct ops_string text)
+{
+	struct ops_function_text function;
+	const char *dot;
+
+	if (advice_text_like(text, outputs))
+		return OUTPUT;
+	if (advice_text_like(text, parts_of_output))
+		return PART_OF_OUTPUT;
+	if (!ops_function_parse(text, &function))
+		return NO_OUTPUT;
+	/* "Logger._log" in a recording, "_log" in a file of torch's. */
+	dot = function.name.size ? memrchr(function.name.bytes, '.', function.name.size) : NULL;
+	if (dot)
+		function.name = (struct ops_string){dot + 1, function.name.size - (size_t)(dot + 1 - function.name.bytes)};
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+		if (is_file(function.file, functions[i].file) &&
+		    advice_text_like(function.name, (const char *const[]){functions[i].name, NULL}))
+			return functions[i].output;
+	return NO_OUTPUT;
+}
+
+/* By string. NULL when memory is out. */
+static uint8_t *find_outputs(const struct advice *advice)
+{
+	size_t count = ops_trace_string_count(advice->trace);
+	uint8_t *which = ops_alloc_zeroed(count + 1, 1);
+
+	for (size_t i = 0; which && i < count; i++)
+		which[i] = (uint8_t)output_of(ops_trace_string(advice->trace, (uint32_t)i));
+	return which;
+}
+
+/* By row of a function: whether it writes itself. NULL when memory is out. */
+static uint8_t *find_writers(const struct advice *advice, const uint8_t *which)
+{
+	uint8_t *writes = ops_alloc_zeroed(advice->events->count + 1, 1);
+
+	for (uint32_t row = 0; writes && row < advice->events->count; row++)
+		if (which[advice->events->name[row]] == OUTPUT && advice->caller[row] != OPS_NONE)
+			writes[advice->caller[row]] = 1;
+	return writes;
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	struct advice_tally tally = {0};
+	uint8_t *which = find_outputs(advice), *writes = which ? find_writers(advice, which) : NULL;
+	bool done = writes && advice_tally_init(&tally, advice);
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		uint8_t output = which[advice->events->name[row]];
+		uint32_t caller = advice->caller[row];
+
+		advice_tally_outermost(&tally, advice, row,
+		                       output == OUTPUT || (output == PART_OF_OUTPUT && caller != OPS_NONE && writes[caller]),
+		                       ADVICE_IN_LOADER | ADVICE_ASIDE);
+	}
+	done = done && advice_report_add(advice, rule, &tally,
+	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE},
+	                                 "printing, logging and writing files takes %.3f ms a step (%.1f %%) in %s calls. Gain: "
+	                                 "their time.", advice_step_ms(advice, (double)tally.ns),
+	                                 advice_percent(advice, (double)tally.ns), advice_average(advice, tally.events).text);
+	advice_tally_release(&tally);
+	ops_free(which);
+	ops_free(writes);
+	return done;
+}
+
+const struct advice_rule advice_rule_logging = {
+	.id = "logging-in-step",
+	.title = "Logging and file output within steps",
+	.explanation = "Output is formatted and written on the thread that trains, which waits for the terminal or the disk.",
+	.advice = "Collect figures as tensors and write them every so many steps; leave files open and buffered. Check: the "
+		  "calls are gone from most steps.",
+	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+	.needs = ADVICE_NEEDS_PYTHON,
+	.severity_max = ADVICE_HIGH,
+	.bound = ADVICE_AT_LEAST,
+	.check = check,
+};
