@@ -102,7 +102,7 @@ struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, ui
 {
 	const struct ops_events *e = &trace->events;
 	struct ops_function_text function;
-	uint32_t line = 0, stack = OPS_NONE;
+	uint32_t line = 0, stack = OPS_NONE, first = row;
 
 	*ret_line = 0;
 	for (; row != OPS_NONE; row = e->parent[row]) {
@@ -111,7 +111,8 @@ struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, ui
 			*ret_line = line ? line : function.line;
 			return function.file;
 		}
-		if (e->call_line && e->call_line[row])
+		/* Where a range was opened is no line of what runs inside it: the function goes on, and so does its line. */
+		if (e->call_line && e->call_line[row] && (row == first || e->kind[row] != OPS_EVENT_USER_ANNOTATION))
 			line = e->call_line[row];
 		if (e->call_stack && stack == OPS_NONE)
 			stack = e->call_stack[row];

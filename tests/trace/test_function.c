@@ -60,6 +60,22 @@ static void names_are_taken_apart(void **state)
 		assert_false(ops_function_parse((struct ops_string){others[i], strlen(others[i])}, &text));
 }
 
+/* Inside of the range of line 5, line 6 was reached. */
+static void lines_are_not_those_of_ranges(void **state)
+{
+	static const uint32_t lines[] = {3, 5, 6, 6};
+	struct ops_trace *trace = calls_trace();
+
+	(void)state;
+	for (uint32_t row = 0; row < 4; row++) {
+		uint32_t line;
+
+		assert_text(ops_event_line(trace, row, &line), "/src/a \"b\"(1).py");
+		assert_int_equal(line, lines[row]);
+	}
+	ops_trace_unref(trace);
+}
+
 static void rows_tell_function_and_caller(void **state)
 {
 	static const uint32_t callers[] = {OPS_NONE, 0, 0, 0, 0, 4};
@@ -190,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_taken_apart),
+		cmocka_unit_test(lines_are_not_those_of_ranges),
 		cmocka_unit_test(rows_tell_function_and_caller),
 		cmocka_unit_test(equal_functions_are_one),
 		cmocka_unit_test(check_finds_bad_functions),
