@@ -11,7 +11,13 @@
 
 #include <string.h>
 
+#include "analyze/device.h"
+#include "analyze/sum.h"
 #include "base/alloc.h"
+
+/* Those of one machine; what a file says beyond them is left as it is. */
+#define TYPES_MAX 32
+#define DEVICES_MAX 256
 
 struct follower {
 	struct memory_flow *flow;
@@ -327,6 +333,64 @@ static bool take_row(struct follower *follower, uint32_t row)
 	return true;
 }
 
+/* --- from before the recording ------------------------------------------------------------------------------------------ */
+
+/* What blocks that are known to be older than the recording hold on a device. */
+static int64_t known_before(const struct memory_flow *flow, const struct ops_memory_record *of)
+{
+	int64_t bytes = 0;
+
+	for (size_t i = 0; i < flow->blocks.count; i++) {
+		const struct ops_memory_block *block = &flow->blocks.items[i];
+
+		if (block->start_ns == INT64_MIN && block->device_type == of->device_type && block->device_index == of->device_index)
+			bytes = ops_sum(bytes, block->bytes);
+	}
+	return bytes;
+}
+
+/* A block for what a device's allocator held at its first report and of which nothing else is known. It stays to the end. */
+static bool add_unknown(struct memory_flow *flow, const struct ops_memory_record *first)
+{
+	int64_t held = ops_difference((int64_t)first->total_allocated, first->bytes);
+	int64_t bytes = ops_difference(held, known_before(flow, first));
+	uint32_t number = (uint32_t)flow->blocks.count;
+	struct ops_memory_block *block;
+	struct memory_life *life;
+
+	if (bytes <= 0)
+		return true;
+	if (number >= INT32_MAX || !OPS_ARRAY_RESERVE(&flow->blocks, 1) || !OPS_ARRAY_RESERVE(&flow->lives, 1))
+		return false;
+	block = &flow->blocks.items[flow->blocks.count++];
+	*block = (struct ops_memory_block){.start_ns = INT64_MIN, .end_ns = INT64_MAX, .bytes = bytes, .row = OPS_NONE,
+	                                   .device_type = first->device_type, .device_index = first->device_index};
+	life = &flow->lives.items[flow->lives.count++];
+	*life = (struct memory_life){INT64_MIN, INT64_MIN, OPS_NONE, OPS_NONE, OPS_ROLE_NONE, true};
+	return add_value(flow, number, INT64_MIN);
+}
+
+/* Allocators of devices say with each report what they hold in all. That of the CPU counts only what a profiler saw. */
+static bool add_unknown_of_devices(struct memory_flow *flow)
+{
+	bool seen[TYPES_MAX][DEVICES_MAX] = {{false}};
+	size_t count;
+	const struct ops_memory_record *records = ops_trace_memory(flow->trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct ops_memory_record *record = &records[i];
+
+		if (ops_device_is_host(record->device_type) || record->out_of_memory || record->total_allocated == 0 ||
+		    record->total_allocated > INT64_MAX || record->device_type >= TYPES_MAX || record->device_index < -1 ||
+		    record->device_index + 1 >= DEVICES_MAX || seen[record->device_type][record->device_index + 1])
+			continue;
+		seen[record->device_type][record->device_index + 1] = true;
+		if (!add_unknown(flow, record))
+			return false;
+	}
+	return true;
+}
+
 /* --- the whole ------------------------------------------------------------------------------------------------------ */
 
 /* Unreported blocks that the program does not name at the end are gone with their last use. */
@@ -392,6 +456,7 @@ bool ops_memory_follow(struct memory_flow *flow)
 	ok = ok && follow(&follower);
 	if (ok)
 		end_unreported(&follower);
+	ok = ok && add_unknown_of_devices(flow);
 	ops_free(follower.open_row);
 	ops_free(follower.table);
 	return ok;

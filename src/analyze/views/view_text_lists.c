@@ -257,92 +257,59 @@ bool page_communication(struct page *page)
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
-struct peak {
-	int64_t held_bytes; /* summed up from the records, for those that do not say what is held */
-	int64_t bytes;
-	uint32_t record;
-	int16_t index;
-	uint8_t type;
-};
-
-typedef OPS_ARRAY(struct peak) peak_list;
-
-static struct peak *peak_of(peak_list *peaks, const struct ops_memory_record *record)
+static void put_peak(struct page *page, const struct ops_memory_peak *peak)
 {
-	struct peak *peak;
-
-	for (size_t i = 0; i < peaks->count; i++)
-		if (peaks->items[i].type == record->device_type && peaks->items[i].index == record->device_index)
-			return &peaks->items[i];
-	peak = OPS_ARRAY_PUSH(peaks);
-	if (peak)
-		*peak = (struct peak){.bytes = -1, .index = record->device_index, .type = record->device_type};
-	return peak;
-}
-
-/* Allocators that count say what is held; of the others only what comes and goes is known. */
-static int64_t held_bytes(struct peak *peak, const struct ops_memory_record *record)
-{
-	view_add(&peak->held_bytes, record->bytes);
-	return record->total_allocated && record->total_allocated <= INT64_MAX ? (int64_t)record->total_allocated
-	                                                                       : peak->held_bytes;
-}
-
-/* The innermost host event around the record; OPS_NONE. */
-static uint32_t event_around(const struct ops_views *views, const struct ops_memory_record *record)
-{
-	const struct ops_events *events = views->events;
-	uint32_t found = OPS_NONE;
-
-	for (uint32_t row = 0; row < events->count && events->start_ns[row] <= record->time_ns; row++)
-		if (events->track[row] == record->track && events->end_ns[row] >= record->time_ns &&
-		    (events->kind[row] == OPS_EVENT_CPU_OP || events->kind[row] == OPS_EVENT_USER_ANNOTATION))
-			found = row;
-	return found;
-}
-
-static void put_peak(struct page *page, const struct peak *peak, const struct ops_memory_record *record)
-{
-	uint32_t row = event_around(page->views, record);
 	char device[OPS_MEMORY_DEVICE_ROOM];
 
-	ops_memory_device_name((struct ops_memory_device){peak->type, peak->index}, device);
+	ops_memory_device_name(peak->device, device);
 	ops_buffer_append_text(&page->out, page->markdown ? "- " : "");
-	if (ops_device_is_host(peak->type))
+	if (ops_device_is_host(peak->device.type))
 		ops_buffer_append_text(&page->out, "CPU: ");
-	else if (peak->type == OPS_DEVICE_CUDA)
-		ops_buffer_printf(&page->out, "device %d: ", peak->index);
+	else if (peak->device.type == OPS_DEVICE_CUDA)
+		ops_buffer_printf(&page->out, "device %d: ", peak->device.index);
 	else
 		ops_buffer_printf(&page->out, "%s: ", device);
 	page_bytes(page, peak->bytes);
-	ops_buffer_printf(&page->out, " at %.3f ms", ((double)record->time_ns - (double)page->views->first_ns) / 1e6);
-	if (row != OPS_NONE)
-		page_place(page, row);
+	if (peak->time_ns >= 0)
+		ops_buffer_printf(&page->out, " at %.3f ms", ((double)peak->time_ns - (double)page->views->first_ns) / 1e6);
+	if (peak->row != OPS_NONE)
+		page_place(page, peak->row);
 	ops_buffer_append_text(&page->out, "\n");
+}
+
+/* The same peaks as `opstrobe memory` has. False when memory is out. */
+static bool put_peaks(struct page *page, const struct ops_memory_timeline *timeline)
+{
+	struct ops_memory_device device;
+	struct ops_error error;
+	bool more = ops_memory_next_device(timeline, NULL, &device), done = true;
+
+	for (int i = 0; done && more && i < PAGE_ROWS; i++) {
+		struct ops_memory_peak peak = {0};
+
+		done = !ops_memory_peak_of(timeline, device, &peak, &error);
+		if (done)
+			put_peak(page, &peak);
+		ops_memory_peak_release(&peak);
+		more = ops_memory_next_device(timeline, &device, &device);
+	}
+	return done;
 }
 
 bool page_memory(struct page *page)
 {
+	struct ops_memory_timeline *timeline;
+	struct ops_error error;
 	size_t count;
-	const struct ops_memory_record *records = ops_trace_memory(page->views->trace, &count);
-	peak_list peaks = {0};
-	bool done = true;
+	bool done;
 
-	for (size_t i = 0; done && i < count; i++) {
-		struct peak *peak = records[i].out_of_memory ? NULL : peak_of(&peaks, &records[i]);
-		int64_t held = peak ? held_bytes(peak, &records[i]) : -1;
-
-		done = peak || records[i].out_of_memory;
-		if (peak && held > peak->bytes) {
-			peak->bytes = held;
-			peak->record = (uint32_t)i;
-		}
-	}
-	if (done && peaks.count)
-		page_title(page, page->markdown ? "most memory held" : "most memory held\n");
-	for (size_t i = 0; done && i < peaks.count && i < PAGE_ROWS; i++)
-		if (peaks.items[i].bytes >= 0)
-			put_peak(page, &peaks.items[i], &records[peaks.items[i].record]);
-	OPS_ARRAY_RELEASE(&peaks);
+	ops_trace_memory(page->views->trace, &count);
+	if (!count)
+		return true;
+	if (ops_memory_timeline_new((struct ops_trace *)page->views->trace, &timeline, &error))
+		return false;
+	page_title(page, page->markdown ? "most memory held" : "most memory held\n");
+	done = put_peaks(page, timeline);
+	ops_memory_timeline_free(timeline);
 	return done;
 }
