@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elementwise kernels that follow each other on a stream over as many elements: each reads from memory what the one before
+ * Elementwise kernels that follow each other on a stream over the same number of elements: each reads from memory what the one before
  * has just written there. Fused, they take about as long as the slowest of them.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
+/* Number of elements that a kernel computes, by the inputs of its operator. The grid says as much of kernels that are alike,
+ * but vectorized ones compute several elements a thread: it counts where shapes are not recorded. */
+struct size {
+	int64_t elements; /* -1 unknown */
+	uint32_t grid;
+};
+
 /* The kernels that a stream ran last, as long as they are elementwise and of one size. */
 struct chain {
-	uint32_t grid;
+	struct size size;
 	uint64_t length;
 	int64_t ns;
 	int64_t longest_ns;
@@ -32,22 +39,72 @@ static void end_chain(struct pointwise *pointwise, const struct advice *advice, 
 	*chain = (struct chain){0};
 }
 
+#define DIMENSIONS_MAX 16
+
+/* Elements of what tensors of these shapes broadcast to; of the largest where they do not broadcast. -1 without tensors. */
+static int64_t broadcast_elements(struct ops_string inputs)
+{
+	struct ops_input_cursor cursor = ops_inputs_open(inputs.bytes, inputs.size);
+	int64_t sizes[DIMENSIONS_MAX], most = -1, all = 1; /* sizes: the last dimension first */
+	size_t dimensions = 0;
+	bool fits = true;
+	struct ops_input input;
+
+	while (ops_inputs_next(&cursor, &input)) {
+		int64_t elements = advice_input_elements(&input);
+
+		if (elements < 0)
+			continue;
+		most = elements > most ? elements : most;
+		fits = fits && input.n <= DIMENSIONS_MAX;
+		for (size_t i = 0; fits && i < input.n; i++) {
+			int64_t size = ops_input_int(&input, input.n - 1 - i);
+
+			if (i == dimensions)
+				sizes[dimensions++] = 1;
+			fits = sizes[i] == 1 || size == 1 || sizes[i] == size;
+			sizes[i] = sizes[i] == 1 ? size : sizes[i];
+		}
+	}
+	if (most < 0 || !fits)
+		return most;
+	for (size_t i = 0; i < dimensions; i++)
+		all = ops_product(all, sizes[i]);
+	return all;
+}
+
+static struct size size_of(const struct advice *advice, const struct view_device_event *event)
+{
+	const struct ops_events *events = advice->events;
+	struct size size = {-1, OPS_NONE};
+	uint32_t row = event->launch == OPS_NONE ? OPS_NONE : advice_launch_row(advice, event);
+
+	while (row != OPS_NONE && !advice_is_operator(advice, row))
+		row = events->parent[row];
+	if (row != OPS_NONE && events->inputs[row] != OPS_NONE)
+		size.elements = broadcast_elements(ops_trace_inputs(advice->trace, events->inputs[row]));
+	if (size.elements < 0 && event->arguments != OPS_NONE)
+		size.grid = advice->views.kernels.items[event->arguments].grid;
+	return size;
+}
+
 static void add(struct pointwise *pointwise, const struct advice *advice, const struct view_device_event *event,
                 bool elementwise)
 {
 	struct chain *chain = &pointwise->chains[advice->events->track[event->row]];
-	uint32_t grid = event->arguments == OPS_NONE ? OPS_NONE : advice->views.kernels.items[event->arguments].grid;
 	uint32_t row = advice_launch_row(advice, event);
+	struct size size = {-1, OPS_NONE};
 	int64_t ns = advice_ns(advice, event->row);
 
 	/* Parameters of an optimizer are tensors of their own, and have a rule. */
-	elementwise = elementwise && grid != OPS_NONE && advice_counts(advice, event->row) &&
-	              !(advice->zone[row] & ADVICE_IN_OPTIMIZER);
-	if (!elementwise || grid != chain->grid)
+	if (elementwise && advice_counts(advice, event->row) && !(advice->zone[row] & ADVICE_IN_OPTIMIZER))
+		size = size_of(advice, event);
+	elementwise = size.elements >= 0 || size.grid != OPS_NONE;
+	if (!elementwise || size.elements != chain->size.elements || size.grid != chain->size.grid)
 		end_chain(pointwise, advice, chain);
 	if (!elementwise)
 		return;
-	chain->grid = grid;
+	chain->size = size;
 	chain->row = row;
 	chain->length++;
 	chain->ns = ops_sum(chain->ns, ns);

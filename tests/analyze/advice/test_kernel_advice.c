@@ -56,6 +56,48 @@ static void finds_elementwise_kernels(void **state)
 	ops_free_advice(text);
 }
 
+static double chain_ms(const char *const *args, const char *const *grids)
+{
+	struct device_trace trace;
+	char *text;
+	double ms;
+
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		device_trace_step(&trace, step, step * 1000, 999);
+		for (int i = 0; i < 4; i++)
+			device_trace_work(&trace, "aten::op", args[i], "kernel",
+			                  i ? "void at::native::vectorized_elementwise_kernel<4, f>" : "gemm_tensorop", grids[i],
+			                  step * 1000 + i * 11, 250);
+	}
+	text = device_trace_advise(&trace);
+	ms = finding_ms(text, "unfused-pointwise");
+	ops_free_advice(text);
+	return ms;
+}
+
+#define SHAPES(shapes) "\"Input Dims\": [" shapes "], \"Input type\": [\"float\", \"float\"]"
+#define GRID(x) "\"grid\": [" #x ", 1, 1], \"block\": [256, 1, 1]"
+
+/* Vectorized kernels take a smaller grid for the same elements. */
+static void chains_by_elements(void **state)
+{
+	static const char *const grids[] = {GRID(9), GRID(432), GRID(108), GRID(216)};
+	static const char *const same[] = {"", SHAPES("[512, 512], [512, 512]"), SHAPES("[512, 512], []"),
+	                                   SHAPES("[512, 1], [1, 512]")};
+	static const char *const different[] = {"", SHAPES("[512, 512], [512, 512]"), SHAPES("[256, 512], []"),
+	                                        SHAPES("[512, 1], [1, 128]")};
+	static const char *const unknown[] = {"", "", "", ""};
+	static const char *const alike[] = {GRID(9), GRID(432), GRID(432), GRID(432)};
+
+	(void)state;
+	/* Two of three kernels of 250 us. */
+	assert_true(chain_ms(same, grids) > 0.49 && chain_ms(same, grids) < 0.502);
+	assert_true(chain_ms(different, alike) < 0);
+	assert_true(chain_ms(unknown, alike) > 0.49);
+	assert_true(chain_ms(unknown, grids) < 0);
+}
+
 static void finds_low_occupancy(void **state)
 {
 	char *text = advise((const char *const[]){"gemm_tensorop", "gemm_tensorop", "gemm_tensorop"}, 3, TENTH);
@@ -130,6 +172,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_products_in_float32), cmocka_unit_test(finds_elementwise_kernels),
+		cmocka_unit_test(chains_by_elements),
 		cmocka_unit_test(finds_low_occupancy), cmocka_unit_test(leaves_fused_kernels_alone),
 		cmocka_unit_test(fits_terminals_and_pull_requests), cmocka_unit_test(survives_failures)};
 
