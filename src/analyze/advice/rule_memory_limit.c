@@ -32,13 +32,50 @@ static struct peak find_peak(const struct ops_memory_record *records, size_t cou
 	return peak;
 }
 
+/* Of a device's records before the peak of memory in use, and after it. */
+struct side {
+	uint64_t lowest;
+	size_t count;
+};
+
+/* Share of the records that must follow the peak for their lowest value to show what stays. */
+#define AFTER_MIN 0.1
+
+/* Whether memory is filled on purpose, as caches of a server are: most of it stays, and if what comes and goes doubled it would
+ * still fit. Taken up within the recording or before, what stays is in use on the one side of the peak all the time. */
+static bool is_filled(const struct ops_memory_record *records, size_t count, int64_t device, double limit)
+{
+	struct side before = {UINT64_MAX, 0}, after = {UINT64_MAX, 0};
+	uint64_t most = 0, stays;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t allocated = records[i].total_allocated;
+
+		if (records[i].device_type == 0 || records[i].device_index != device || records[i].out_of_memory)
+			continue;
+		if (allocated > most) {
+			most = allocated;
+			before.lowest = after.lowest < before.lowest ? after.lowest : before.lowest;
+			before.count += after.count;
+			after = (struct side){UINT64_MAX, 0};
+		}
+		after.lowest = allocated < after.lowest ? allocated : after.lowest;
+		after.count++;
+	}
+	stays = before.count ? before.lowest : 0;
+	if ((double)after.count >= AFTER_MIN * (double)(before.count + after.count) && after.count > 1 && after.lowest > stays)
+		stays = after.lowest;
+	return most > 0 && (double)stays > (double)most / 2 && (double)(most - stays) < limit - (double)most;
+}
+
 static bool report_device(struct advice *advice, const struct advice_rule *rule, const struct view_device *device)
 {
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
 	struct peak peak = find_peak(records, count, device->id);
 	double limit = (double)device->memory_bytes;
-	bool near = peak.record != SIZE_MAX && (double)peak.reserved >= NEAR * limit;
+	bool near = peak.record != SIZE_MAX && (double)peak.reserved >= NEAR * limit &&
+	            !is_filled(records, count, device->id, limit);
 	bool pieces = peak.record != SIZE_MAX && (double)peak.reserved >= RESERVED * limit && peak.allocated <= peak.reserved &&
 	              (double)(peak.reserved - peak.allocated) >= UNUSED * (double)peak.reserved;
 	struct advice_tally tally;

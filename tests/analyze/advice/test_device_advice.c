@@ -192,10 +192,52 @@ static void leaves_busy_devices_alone(void **state)
 	ops_free_advice(text);
 }
 
+static void add_memory(struct device_trace *trace, double us, double gigabytes, double allocated, double reserved)
+{
+	ops_buffer_printf(&trace->text,
+	                  ",\n{\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\", \"pid\": 1, \"tid\": 1, "
+	                  "\"ts\": %.3f, \"args\": {\"Device Type\": 1, \"Device Id\": 0, \"Addr\": 4096, \"Bytes\": %.0f, "
+	                  "\"Total Allocated\": %.0f, \"Total Reserved\": %.0f}}",
+	                  us, gigabytes * 1e9, allocated * 1e9, reserved * 1e9);
+}
+
+/* Of 42.5 GB: what is in use at first, a block that stays, and ten times a tensor that comes and goes. */
+static double limit_ms(double first, double block, double tensor, double reserved)
+{
+	struct device_trace trace;
+	char *text;
+	double ms;
+
+	device_trace_open(&trace);
+	device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", 1, 900);
+	add_memory(&trace, 2, block, first + block, reserved);
+	for (int i = 0; i < 10; i++) {
+		add_memory(&trace, 3 + 2 * i, tensor, first + block + tensor, reserved);
+		add_memory(&trace, 4 + 2 * i, -tensor, first + block, reserved);
+	}
+	text = device_trace_advise(&trace);
+	ms = finding_ms(text, "memory-limit");
+	ops_free_advice(text);
+	return ms;
+}
+
+static void leaves_filled_caches_alone(void **state)
+{
+	(void)state;
+	/* Of a server: weights, and a cache that was made before the recording or at its begin. */
+	assert_true(limit_ms(38, 0.001, 1, 39.5) < 0);
+	assert_true(limit_ms(14, 24, 1, 39.5) < 0);
+	/* Activations of half the memory; and a cache that leaves less than they take. */
+	assert_true(limit_ms(18, 0.001, 21, 39.5) >= 0);
+	assert_true(limit_ms(14, 24, 3, 41.5) >= 0);
+	/* Pieces that nothing fits into. */
+	assert_true(limit_ms(20, 0.001, 1, 39.5) >= 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(finds_mostly_idle_devices), cmocka_unit_test(finds_synchronising_calls),
+		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(leaves_filled_caches_alone), cmocka_unit_test(finds_mostly_idle_devices), cmocka_unit_test(finds_synchronising_calls),
 		cmocka_unit_test(finds_copies), cmocka_unit_test(finds_memory_near_its_limit), cmocka_unit_test(finds_host_work),
 		cmocka_unit_test(leaves_busy_devices_alone)};
 
