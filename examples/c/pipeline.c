@@ -172,8 +172,10 @@ int main(int argc, char **argv)
 	sum = run_pipeline();
 	if (ops_session_stop(session, &recording, &error) != OPS_OK)
 		goto failed;
-	if (ops_trace_from_recording(recording, &trace, &error) != OPS_OK)
+	if (ops_trace_from_recording(recording, &trace, &error) != OPS_OK) {
+		ops_recording_free(recording);
 		goto failed;
+	}
 	if (ops_write_chrome_json(trace, path, NULL, &error) != OPS_OK)
 		goto failed;
 	printf("%d frames (sum %.0f), %zu events, %llu lost: %s\n", FRAMES, sum, ops_trace_events(trace)->count,

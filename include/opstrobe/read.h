@@ -17,11 +17,12 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Builds the trace of a recording: converts ticks, sorts, interns, builds tree and links. Takes the recording and frees
- * it in every case, block by block while it goes, so that the peak stays near one copy. On OPS_NO_MEMORY nothing is
- * left behind. The caller owns one reference to `*ret_trace`. */
-enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, struct ops_trace **ret_trace,
-                                       struct ops_error *error);
+/* Builds the trace of a recording: converts ticks, sorts, interns, builds tree and links. Frees the recording, block by block
+ * while it goes, so that the peak stays near one copy. The caller owns one reference to `*ret_trace`.
+ *
+ * OPS_NO_MEMORY: the recording stays the caller's, who tries again when there is memory, or frees it. It is complete when
+ * memory was out at the beginning, which is checked; if memory ran out later, what was read counts as lost. */
+enum ops_code ops_trace_from_recording(struct ops_recording *recording, struct ops_trace **ret_trace, struct ops_error *error);
 
 /* How far reading has come. */
 struct ops_read_progress {

@@ -10,7 +10,7 @@
  *     …
  *     ops_range_end(r);
  *     ops_session_stop(session, &recording, &error);
- *     ops_trace_from_recording(recording, &trace, &error);     // opstrobe/read.h; takes the recording
+ *     ops_trace_from_recording(recording, &trace, &error);     // opstrobe/read.h; frees the recording
  *     ops_write_chrome_json(trace, "trace.json", NULL, &error); // opstrobe/write.h
  *
  * One session records at a time in a process; start answers OPS_BUSY while another does. A session may be started,
@@ -39,7 +39,7 @@ struct ops_recording;
 /* Zero means default everywhere. */
 struct ops_record_options {
 	uint64_t max_bytes; /* ceiling of all blocks and names together; default a quarter of the memory of the machine or
-	                     * control group. Past it records are counted as lost. A thread takes 64 KiB at a time. */
+	                     * control group, or of the address space left. Past it records are counted as lost. A thread takes 64 KiB at a time. */
 	uint64_t prefault_bytes; /* memory to have ready before the first record; default 0 */
 };
 
@@ -57,10 +57,13 @@ void ops_session_resume(struct ops_session *session);
  * belongs to its last moment. Idempotent, any thread. */
 void ops_session_end_window(struct ops_session *session);
 
-/* Ends recording, from any thread, while others record or not, and gives all that was recorded. Fails only with OPS_STATE:
- * when that session was stopped before, or belongs to the parent of this process. Where memory is out, records that
- * could not be kept are counted as lost. The caller owns `*ret_recording`. */
+/* Ends recording, from any thread, while others record or not, and gives all that was recorded. OPS_STATE when that session was
+ * stopped before, or belongs to the parent of this process. OPS_NO_MEMORY: recording has ended and nothing of it is lost; call
+ * it again when there is memory, or ops_session_discard. The caller owns `*ret_recording`. */
 enum ops_code ops_session_stop(struct ops_session *session, struct ops_recording **ret_recording, struct ops_error *error);
+
+/* Ends recording and drops what was recorded. Does nothing with a session that is not running. Needs no memory. */
+void ops_session_discard(struct ops_session *session);
 
 struct ops_text {
 	const char *bytes;

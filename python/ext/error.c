@@ -22,8 +22,6 @@ PyObject *ops_ext_raise(const struct ops_error *error)
 	PyObject *kind = PyExc_RuntimeError;
 	PyObject *text;
 
-	if (error->code == OPS_NO_MEMORY)
-		return PyErr_NoMemory();
 	text = ops_ext_text(error->text, strlen(error->text));
 	if (!text)
 		return NULL;
@@ -35,6 +33,9 @@ PyObject *ops_ext_raise(const struct ops_error *error)
 			return NULL;
 		}
 		kind = PyExc_OSError;
+		break;
+	case OPS_NO_MEMORY:
+		kind = PyExc_MemoryError;
 		break;
 	case OPS_INVALID:
 	case OPS_CORRUPT:

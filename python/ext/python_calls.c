@@ -664,10 +664,9 @@ failed:
 	return -1;
 }
 
-bool ops_python_calls_stop(struct ops_recording *recording)
+void ops_python_calls_stop(struct ops_recording *recording)
 {
 	PyObject *type, *value, *traceback;
-	bool told = true;
 
 	PyErr_Fetch(&type, &value, &traceback);
 	if (recorder.session) {
@@ -681,9 +680,8 @@ bool ops_python_calls_stop(struct ops_recording *recording)
 			abandon_calls(thread);
 		pthread_mutex_unlock(&recorder.threads_lock);
 		if (recording)
-			told = ops_python_tell(&recorder.functions, recording);
+			ops_python_tell(&recorder.functions, recording);
 	}
 	ops_python_forget(&recorder.functions);
 	PyErr_Restore(type, value, traceback);
-	return told;
 }

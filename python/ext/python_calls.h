@@ -25,9 +25,9 @@ struct ops_python_options {
 /* Begins to record the Python calls of all threads into the session that records, which started at `start_ticks`. Takes
  * the filter. 0, or -1 with an exception set. */
 int ops_python_calls_start(struct ops_python_options *options, uint64_t start_ticks);
-/* Ends it, after the session's stop, and tells the recording, which may be NULL, what the calls' names are. False when
- * memory is out. Does nothing if it was not begun. Leaves exceptions as they are. */
-bool ops_python_calls_stop(struct ops_recording *recording);
+/* Ends it, after the session's stop, and adds the calls' names to the recording, which may be NULL; calls whose name memory
+ * was out for count as lost. Does nothing if it was not begun. Leaves exceptions as they are. */
+void ops_python_calls_stop(struct ops_recording *recording);
 
 /* --- for the hooks, with the GIL ------------------------------------------------------------------------------------- */
 

@@ -21,6 +21,7 @@
 struct session_object {
 	PyObject_HEAD
 	struct ops_session *session; /* NULL unless running */
+	struct ops_recording *recording; /* of a session that ended and whose trace could not be made: memory was out; owned */
 	pid_t pid;                   /* the process that it runs in: a fork's child has this object and no session */
 	bool attached;               /* the bridge records into it */
 	bool modules;                /* calls of modules are wanted */
@@ -135,6 +136,12 @@ static bool is_running(const struct session_object *self)
 	return self->session && self->pid == getpid();
 }
 
+/* Whether it has ended, and memory was out for its trace. */
+static bool is_pending(const struct session_object *self)
+{
+	return self->recording && self->pid == getpid();
+}
+
 static PyObject *text_of(const char *text)
 {
 	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
@@ -228,30 +235,46 @@ static void take_device_times(struct session_object *self, struct ops_recording 
 	Py_XSETREF(self->device_problem, text_of(text));
 }
 
-/* Ends the session, which is running; NULL with `error` filled when another thread was faster. */
-static struct ops_recording *end_session(struct session_object *self, struct ops_error *error)
+static void stop_collecting(struct session_object *self)
 {
-	struct ops_session *session = self->session;
-	struct ops_recording *recording = NULL;
-
-	self->session = NULL;
 	if (self->attached)
 		ops_ext_bridge()->detach();
 	self->attached = false;
 	if (self->torch.counters)
 		ops_counters_close();
 	self->torch.counters = NULL;
-	ops_session_stop(session, &recording, error);
+}
+
+/* Ends the session, which is running. On OPS_NO_MEMORY it still is, though nothing is recorded any more; OPS_STATE when another
+ * thread was faster. Python calls whose names memory is out for count as lost. */
+static enum ops_code end_session(struct session_object *self, struct ops_recording **ret_recording, struct ops_error *error)
+{
+	struct ops_recording *recording = NULL;
+	enum ops_code code;
+
+	stop_collecting(self);
+	code = ops_session_stop(self->session, &recording, error);
+	if (code == OPS_NO_MEMORY)
+		return code;
+	self->session = NULL;
 	stop_devices(self, recording);
 	take_device_times(self, recording);
-	if (!ops_python_calls_stop(recording)) {
-		ops_recording_free(recording);
-		recording = NULL;
-		if (error)
-			*error = (struct ops_error){.code = OPS_NO_MEMORY};
-	}
+	ops_python_calls_stop(recording);
 	ops_ext_modules_end(recording);
-	return recording;
+	*ret_recording = recording;
+	return code;
+}
+
+/* Ends the session, which is running, and drops what it recorded. */
+static void drop_session(struct session_object *self)
+{
+	stop_collecting(self);
+	ops_session_discard(self->session);
+	self->session = NULL;
+	stop_devices(self, NULL);
+	take_device_times(self, NULL);
+	ops_python_calls_stop(NULL);
+	ops_ext_modules_end(NULL);
 }
 
 /* Notes the refused names, and why the first was. */
@@ -317,25 +340,27 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 	Py_END_ALLOW_THREADS
 	if (code)
 		return ops_ext_raise(&error);
+	ops_recording_free(self->recording);
+	self->recording = NULL;
 	start_ticks = ops_ticks(ops_collector_get()->tsc);
 	self->session = session;
 	self->pid = getpid();
 	records_shapes = self->torch.record_shapes;
 	if (open_counters(self) < 0 || ops_ext_modules_begin(self->modules, self->torch.profile_memory) < 0 ||
 	    start_devices(self) < 0) {
-		ops_recording_free(end_session(self, &error));
+		drop_session(self);
 		return NULL;
 	}
 	self->times_operators = bridge && !self->devices && bridge->device_events_available(self->events_of);
 	self->torch.device_events = self->times_operators ? self->events_of : OPS_DEVICE_EVENTS_NONE;
 	refusal = bridge ? bridge->attach(ops_collector_get(), &self->torch) : NULL;
 	if (refusal) {
-		ops_recording_free(end_session(self, &error));
+		drop_session(self);
 		return PyErr_Format(PyExc_RuntimeError, "cannot start a session: %s", refusal);
 	}
 	self->attached = bridge != NULL;
 	if (self->with_stack && ops_python_calls_start(&self->python, start_ticks) < 0) {
-		ops_recording_free(end_session(self, &error));
+		drop_session(self);
 		return NULL;
 	}
 	Py_RETURN_NONE;
@@ -391,25 +416,48 @@ static PyObject *session_end_window(PyObject *object, PyObject *ignored)
 	Py_RETURN_NONE;
 }
 
-static PyObject *session_stop(PyObject *object, PyObject *ignored)
+/* Of an error that leaves the recording for another stop(). */
+static PyObject *raise_kept(const struct ops_error *error)
 {
-	struct session_object *self = (struct session_object *)object;
-	struct ops_recording *recording;
+	if (error->code == OPS_NO_MEMORY)
+		return PyErr_Format(PyExc_MemoryError, "%s; the recording is kept: free memory and stop again", error->text);
+	return ops_ext_raise(error);
+}
+
+/* The trace of the recording, NULL with an exception set. Without memory the recording stays, for the next attempt. */
+static PyObject *make_trace(struct session_object *self)
+{
+	struct ops_recording *recording = self->recording;
 	struct ops_trace *trace = NULL;
 	struct ops_error error = {0};
 
-	(void)ignored;
-	if (!is_running(self))
-		return PyErr_SetString(PyExc_RuntimeError, "the session is not running"), NULL;
-	recording = end_session(self, &error);
-	if (!recording)
-		return ops_ext_raise(&error);
+	self->recording = NULL;
 	Py_BEGIN_ALLOW_THREADS
-	ops_trace_from_recording(recording, &trace, &error);
+	if (ops_trace_from_recording(recording, &trace, &error))
+		self->recording = recording;
 	Py_END_ALLOW_THREADS
 	if (!trace)
-		return ops_ext_raise(&error);
-	return ops_ext_trace_new(PyType_GetModule(Py_TYPE(object)), trace);
+		return raise_kept(&error);
+	return ops_ext_trace_new(PyType_GetModule(Py_TYPE(self)), trace);
+}
+
+static PyObject *session_stop(PyObject *object, PyObject *ignored)
+{
+	struct session_object *self = (struct session_object *)object;
+	struct ops_error error = {0};
+
+	(void)ignored;
+	if (!is_running(self) && !is_pending(self))
+		return PyErr_SetString(PyExc_RuntimeError, "the session is not running"), NULL;
+	if (is_running(self) && end_session(self, &self->recording, &error))
+		return raise_kept(&error);
+	return make_trace(self);
+}
+
+static PyObject *session_get_pending(PyObject *object, void *ignored)
+{
+	(void)ignored;
+	return PyBool_FromLong(is_pending((struct session_object *)object));
 }
 
 static PyObject *session_get_running(PyObject *object, void *ignored)
@@ -460,7 +508,9 @@ static void session_dealloc(PyObject *object)
 	PyTypeObject *type = Py_TYPE(object);
 
 	if (is_running(self))
-		ops_recording_free(end_session(self, NULL));
+		drop_session(self);
+	if (is_pending(self))
+		ops_recording_free(self->recording);
 	filter_clear(&self->python.filter);
 	Py_XDECREF(self->events);
 	Py_XDECREF(self->refused);
@@ -481,7 +531,8 @@ static PyMethodDef session_methods[] = {
 	{"end_window", session_end_window, METH_NOARGS,
 	 "end_window()\n--\n\nSays that the window is over: what is told until stop() belongs to its last moment."},
 	{"stop", session_stop, METH_NOARGS,
-	 "stop()\n--\n\nEnds the session, from any thread, and returns its Trace. RuntimeError if it is not running."},
+	 "stop()\n--\n\nEnds the session, from any thread, and returns its Trace. RuntimeError if it is not running; MemoryError "
+	 "when memory is out: nothing is recorded any more, and the next stop() returns the trace."},
 	{0},
 };
 
@@ -496,6 +547,8 @@ static PyGetSetDef session_properties[] = {
 	 "Whether devices are timed by their events around operators, for want of a collector.", NULL},
 	{"displaced", session_get_displaced, NULL,
 	 "Whether another profiler took the place of the hooks, so that Python calls may be missing.", NULL},
+	{"pending", session_get_pending, NULL,
+	 "Whether memory was out when its trace was to be made: stop() tries again.", NULL},
 	{"running", session_get_running, NULL, "Whether it was started and not stopped, in this process.", NULL},
 	{0},
 };

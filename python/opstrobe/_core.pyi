@@ -14,6 +14,7 @@ _Event: TypeAlias = "FunctionEvent | FunctionEventAvg"
 @final
 class Session:
     displaced: bool
+    pending: bool
     running: bool
     device_problem: str | None
     metrics_problem: str | None

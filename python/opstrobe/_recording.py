@@ -74,7 +74,7 @@ class Recording:
 
     `left_out` are categories that are not kept, `timeout_s` limits the making of the list of events, and `earlier` is
     the trace of the windows before this one whose events are listed too. `call_stacks`: see export_trace. `told` is
-    what was said of devices in earlier windows, and need not be said again.
+    what was said of devices in earlier windows, and need not be said again. Records beyond `max_bytes` are counted as lost.
     """
 
     def __init__(
@@ -98,6 +98,7 @@ class Recording:
         devices: frozenset[str] = frozenset(),
         sampling: Sampling | None = None,
         told: set[str] | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         self.trace_id = ""
         self._told = set() if told is None else told
@@ -120,6 +121,7 @@ class Recording:
         self._call_stacks = call_stacks
         self._capture_overload_names = capture_overload_names
         self._left_out = left_out
+        self._max_bytes = max_bytes
         self._timeout_s = timeout_s
         self._earlier = earlier
         self._whole: _core.Trace | None = None
@@ -128,6 +130,7 @@ class Recording:
         self._told_stats: _ProfilerStats | None = None
         self._with_torch = False
         self._session: _core.Session | None = None
+        self._stop_device_problem: str | None = None
         self._ended = False
 
     def prepare(self, trace_id: str) -> None:
@@ -151,6 +154,7 @@ class Recording:
             modules=self._with_modules or bool(self._stack),
             script_modules=self._with_modules,
             record_ids=self._record_ids,
+            max_bytes=self._max_bytes or 0,
             **session_options(self._stack, self._record_gc),
             performance_events=self._performance_events,
             devices=self._devices if self.use_device == "cuda" else (),
@@ -219,19 +223,24 @@ class Recording:
             _thread_names.tell()
 
     def stop(self) -> None:
-        """Ends the window. There is no trace afterwards if none was begun, or in a process forked since."""
-        session, self._session, self._ended = self._session, None, True
-        if session is None or not session.running:
+        """Ends the window. It has no trace if it was not started, or in a process forked since. After a MemoryError the
+        next call goes on: nothing is recorded any more, and nothing is lost."""
+        session = self._session
+        if session is None or not (session.running or session.pending):
+            self._session, self._ended = None, True
             return
         begin = time.perf_counter_ns()
-        problem = _synchronize() if self.use_device is not None else None
-        _tell_torch(False)
-        _thread_names.tell()
-        _thread_start.end()
-        if self._watch is not None:
-            session.end_window()  # looking at all tensors takes a while, which is none of the program's
-            self._watch.stop()
+        if session.running:
+            self._stop_device_problem = _synchronize() if self.use_device is not None else None
+            _tell_torch(False)
+            _thread_names.tell()
+            _thread_start.end()
+            if self._watch is not None:
+                session.end_window()  # looking at all tensors takes a while, which is none of the program's
+                self._watch.stop()
         trace = session.stop()
+        self._session, self._ended = None, True
+        problem = self._stop_device_problem
         if session.times_operators:
             trace.set_metadata("device_times", '"events around operators"')
             trace.set_metadata("device_times_of", json.dumps(self.use_device))

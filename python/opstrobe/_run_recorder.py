@@ -172,7 +172,10 @@ class RunRecorder:
     def _give_up(self, error: Exception) -> None:
         """The program must not suffer for it."""
         self._written = True
-        _say(f"no trace was written: {error}")
+        if isinstance(error, MemoryError):
+            _say("no trace was written: out of memory; record fewer steps (--steps), or less of them (--max-bytes)")
+        else:
+            _say(f"no trace was written: {str(error) or type(error).__name__}")
 
     def _stop(self) -> None:
         if self._profile is None:
@@ -199,7 +202,9 @@ class RunRecorder:
             _print(profile.module_summary().table(depth=self._module_depth or None))
         recording = profile.profiler
         assert recording is not None and recording.trace is not None
-        lost = f"{recording.trace.lost:,} LOST for want of memory" if recording.trace.lost else "none lost"
+        lost = (
+            f"{recording.trace.lost:,} LOST (out of memory, see --max-bytes)" if recording.trace.lost else "none lost"
+        )
         size = _size_text(os.path.getsize(self._path))
         events = f"{recording.trace.event_count:,} events, {lost}, {size}"
         _say(f"wrote {self._shown_path}: {events}; open it in ui.perfetto.dev")

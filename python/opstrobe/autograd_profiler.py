@@ -115,6 +115,7 @@ class profile(Recording):
         _more_kinds: frozenset[str] = frozenset(),
         _sampling: Sampling | None = None,
         _told: set[str] | None = None,
+        _max_bytes: int | None = None,
     ) -> None:
         self.enabled = enabled
         self._values = values_of(experimental_config)
@@ -141,6 +142,7 @@ class profile(Recording):
             devices=devices,
             sampling=(_sampling or sampling_of({})) if "PM_SAMPLING" in devices else None,
             told=_told,
+            max_bytes=_max_bytes,
         )
         self.use_cuda = use_cuda
         self.use_cpu = use_cpu

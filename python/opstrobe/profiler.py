@@ -61,6 +61,9 @@ _DEVICES = {
 }
 
 
+_MAX_BYTES_LEAST = 65536  # the unit in which a thread takes memory
+
+
 def supported_activities() -> set[ProfilerActivity]:
     """What this machine and this build can record."""
     cuda = {ProfilerActivity.CUDA} if _core.cuda()[1] is None else set()
@@ -77,8 +80,22 @@ def _warn_of_replacement() -> None:
         warn("Profiler clears events at the end of each cycle: take the results of each in on_trace_ready")
 
 
+def _check_max_bytes(value: int | None) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"max_bytes must be an int or None, not {type(value).__name__}")
+    if not _MAX_BYTES_LEAST <= value < 2**63:
+        raise ValueError(f"max_bytes must be at least {_MAX_BYTES_LEAST:,} and less than 2**63, got {value}")
+    return value
+
+
 class _KinetoProfile:
-    """A profile without steps: `start` and `stop`, then the results."""
+    """A profile without steps: `start` and `stop`, then the results.
+
+    `max_bytes` limits the memory of a recording under way, by default to a quarter of the memory of the machine or control
+    group. Events beyond it are counted as lost.
+    """
 
     def __init__(
         self,
@@ -94,6 +111,7 @@ class _KinetoProfile:
         acc_events: bool = False,
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         self.activities, self.activity_configs = parse_activities(activities, supported_activities())
         self.record_shapes = record_shapes
@@ -111,6 +129,7 @@ class _KinetoProfile:
         self.acc_events = acc_events
         self.custom_trace_id_callback = custom_trace_id_callback
         self.post_processing_timeout_s = post_processing_timeout_s
+        self.max_bytes = _check_max_bytes(max_bytes)
         self.use_device = self._first_device()
         self.profiler: _Window | None = None
         self._told: set[str] = set()
@@ -168,6 +187,7 @@ class _KinetoProfile:
             _more_kinds=more_kinds,
             _sampling=sampling_of(self.activity_configs),
             _told=self._told,
+            _max_bytes=self.max_bytes,
         )
         window._prepare_trace()
         self.profiler = window
@@ -445,6 +465,7 @@ class profile(_KinetoProfile):
         use_cuda: bool | None = None,
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         super().__init__(
             activities=activities,
@@ -459,6 +480,7 @@ class profile(_KinetoProfile):
             acc_events=acc_events,
             custom_trace_id_callback=custom_trace_id_callback,
             post_processing_timeout_s=post_processing_timeout_s,
+            max_bytes=max_bytes,
         )
         if use_cuda is not None:
             warn("`use_cuda` is deprecated, use `activities` argument instead", FutureWarning)
@@ -476,6 +498,7 @@ class profile(_KinetoProfile):
         self.step_rec_fn: record_function | None = None
         self._started = False
         self._in_transition = False
+        self._unfinished: tuple[str, str] | None = None  # after a MemoryError: what follows the stop of the window
 
     @property
     def action_map(self) -> dict[tuple[ProfilerAction, ProfilerAction | None], list[Callable[[], Any]]]:
@@ -520,7 +543,9 @@ class profile(_KinetoProfile):
         self._open_step()
 
     def stop(self) -> None:
-        """Ends the profile. A second call does nothing; called by the handler, it is the last thing the profile does."""
+        """Ends the profile. A second call does nothing; called by the handler, it is the last thing the profile does. After a
+        MemoryError the second call goes on where the first failed: the recording is kept."""
+        self._finish_late()
         if not self._started:
             if self.profiler is None and self.current_action is not ProfilerAction.NONE:
                 raise AssertionError("Profiler must be initialized before stopping trace")
@@ -569,18 +594,31 @@ class profile(_KinetoProfile):
         if key in _INCORRECT:
             assert action is not None
             warn(f"Incorrect schedule: {previous.name} followed by {action.name}")
+        self._finish_late()
         if self.profiler is not None:
             self.profiler.name_threads()
-        before, handler, after = _TRANSITIONS.get(key, "").partition("t")
+        self._do_all(*_TRANSITIONS.get(key, "").partition("t"))
+
+    def _do_all(self, before: str, handler: str, after: str) -> None:
         self._in_transition = True
         try:
             self._do(before)
             if handler:
                 self._trace_ready()
+        except MemoryError:
+            if "x" in before and self.profiler is not None and not self.profiler.finished:
+                self._unfinished = (handler, after)
+            raise
         finally:
             self._in_transition = False
-            if self._started:  # the handler may have stopped the profile
+            if self._started and self._unfinished is None:  # the handler may have stopped the profile
                 self._do(after)
+
+    def _finish_late(self) -> None:
+        """Goes on where memory was out, if it was."""
+        if self._unfinished is not None:
+            (handler, after), self._unfinished = self._unfinished, None
+            self._do_all("x", handler, after)
 
     def _do(self, what: str) -> None:
         for letter in what:

@@ -13,7 +13,8 @@ from opstrobe._patch import patch_at_import
 from opstrobe._program import Program, UsageError
 from opstrobe._run_recorder import CannotRecord, RunRecorder, trace_path
 
-_VALUE_OPTIONS = {"-o", "--output", "--steps"}
+_VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes"}
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 _DESCRIPTION = """\
 Runs a Python program and records a trace of it. Everything after the program's name belongs to the program.
@@ -53,6 +54,13 @@ def _parser() -> argparse.ArgumentParser:
         help="record the calls of Python functions: what 'opstrobe lines' and stacks are made of",
     )
     parser.add_argument("--flops", action="store_true", help="estimate floating-point operations; records shapes too")
+    parser.add_argument(
+        "--max-bytes",
+        metavar="SIZE",
+        type=_parse_size,
+        help="limit the memory that the recording takes while the program runs; events beyond it are counted as lost "
+        "(default: a quarter of the memory of the machine or control group). SIZE may end in K, M or G",
+    )
     parser.add_argument(
         "--table",
         metavar="N",
@@ -97,6 +105,17 @@ def _parse_steps(text: str) -> range:
     if steps.start < 0 or not steps:
         raise argparse.ArgumentTypeError(f"there is no step in '{text}'")
     return steps
+
+
+def _parse_size(text: str) -> int:
+    unit = _UNITS.get(text[-1:].upper(), 1)
+    try:
+        size = int(float(text[: len(text) - (unit > 1)]) * unit)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size, such as 512M or 2G") from None
+    if not 65536 <= size < 2**63:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size of at least 64K")
+    return size
 
 
 def _parse_rows(text: str) -> int:
@@ -177,6 +196,7 @@ def main() -> None:
         profile_memory=options.memory,
         with_stack=options.with_stack,
         with_flops=options.flops,
+        max_bytes=options.max_bytes,
     )
     try:
         recorder.arm()

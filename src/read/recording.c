@@ -165,7 +165,7 @@ static void load_head(const struct recording_reader *reader, struct recording_la
 }
 
 /* Makes the next slot the head; false at the end of the lane. Blocks go back when their last slot is passed. */
-static bool advance(const struct recording_reader *reader, struct recording_lane *lane)
+static bool advance(struct recording_reader *reader, struct recording_lane *lane)
 {
 	struct ops_block *block = lane->share->blocks;
 
@@ -176,6 +176,7 @@ static bool advance(const struct recording_reader *reader, struct recording_lane
 		return true;
 	}
 	if (lane->slot) {
+		reader->dropped += block->count;
 		ops_share_drop_block(lane->share);
 		block = lane->share->blocks;
 	}
@@ -253,6 +254,18 @@ static void set_info(struct recording_reader *reader)
 	ops_builder_info(reader->builder, &info);
 }
 
+/* Whether there is memory to read all blocks. Asked before the first goes back: until then the recording is complete, and a
+ * caller without memory can try again. The columns are there already. */
+static bool has_memory(const struct ops_recording *recording)
+{
+	uint64_t bytes = 0;
+
+	for (const struct ops_share *share = recording->shares; share; share = share->next)
+		for (const struct ops_block *block = share->blocks; block; block = block->next)
+			bytes += block->bytes;
+	return ops_recording_has_memory(bytes);
+}
+
 static bool read_all(struct recording_reader *reader)
 {
 	const struct ops_activities *activities = reader->recording->activities;
@@ -262,6 +275,8 @@ static bool read_all(struct recording_reader *reader)
 	    !ops_called_functions_init(&reader->functions, reader->recording, reader->builder))
 		return false;
 	ops_builder_expect(reader->builder, reader->recording->slot_count + (activities ? activities->count : 0), 0);
+	if (ops_builder_failed(reader->builder) || !has_memory(reader->recording))
+		return false;
 	merge_lanes(reader);
 	if (reader->failed || !recording_devices_finish(&reader->devices))
 		return false;
@@ -270,18 +285,17 @@ static bool read_all(struct recording_reader *reader)
 	return !reader->failed && !ops_builder_failed(reader->builder);
 }
 
-enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, struct ops_trace **ret_trace,
-                                       struct ops_error *error)
+enum ops_code ops_trace_from_recording(struct ops_recording *recording, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct recording_reader reader = {
-		.recording = take_recording,
+		.recording = recording,
 		.builder = ops_builder_new(),
-		.clock = ops_clock_map_between(take_recording->start, take_recording->stop),
+		.clock = ops_clock_map_between(recording->start, recording->stop),
 	};
 	enum ops_code code;
 	bool ok;
 
-	reader.stop_ns = ops_clock_to_ns(&reader.clock, take_recording->stop.ticks);
+	reader.stop_ns = ops_clock_to_ns(&reader.clock, recording->stop.ticks);
 	ok = reader.builder && read_all(&reader);
 	for (size_t i = 0; i < reader.lane_count; i++) {
 		ops_free(reader.lanes[i].names);
@@ -294,7 +308,6 @@ enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, str
 	ops_free(reader.by_number);
 	ops_free(reader.heap);
 	ops_buffer_release(&reader.text);
-	ops_recording_free(take_recording);
 	if (ok) {
 		code = ops_builder_finish(reader.builder, ret_trace, error);
 		if (!code && (code = recording_devices_describe(&reader.devices, *ret_trace, error)))
@@ -304,5 +317,11 @@ enum ops_code ops_trace_from_recording(struct ops_recording *take_recording, str
 		code = ops_fault_memory(error);
 	}
 	recording_devices_release(&reader.devices);
+	if (code) {
+		recording->lost += reader.dropped;
+		recording->slot_count -= reader.dropped;
+	} else {
+		ops_recording_free(recording);
+	}
 	return code ? ops_fault_context(error, code, "cannot make a trace of the recording") : OPS_OK;
 }

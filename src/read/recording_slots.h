@@ -56,6 +56,7 @@ struct recording_reader {
 	struct recording_devices devices;
 	uint32_t number_max; /* the highest of torch's thread numbers seen anywhere */
 	uint64_t lost;
+	size_t dropped; /* slots in blocks that went back */
 	struct ops_buffer text; /* scratch */
 	bool failed; /* memory is out */
 };

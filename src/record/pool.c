@@ -5,9 +5,7 @@
 #include "record/pool.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -223,35 +221,6 @@ void ops_pool_settle(void)
 		unmap_chunk(chunk);
 	}
 	pthread_mutex_unlock(&pool.lock);
-}
-
-/* A number of bytes from a file of one line; UINT64_MAX when there is none or it says "max". */
-static uint64_t read_limit(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	unsigned long long bytes = UINT64_MAX;
-
-	if (!file)
-		return UINT64_MAX;
-	if (fscanf(file, "%llu", &bytes) != 1)
-		bytes = UINT64_MAX;
-	fclose(file);
-	return bytes;
-}
-
-uint64_t ops_pool_default_ceiling(void)
-{
-	const char *limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
-	long pages = sysconf(_SC_PHYS_PAGES);
-	uint64_t bytes = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : (uint64_t)1 << 30;
-
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		uint64_t limit = read_limit(limits[i]);
-
-		if (limit < bytes)
-			bytes = limit;
-	}
-	return bytes / 4;
 }
 
 void ops_pool_lock(void)

@@ -27,6 +27,7 @@ struct recorder_thread {
 	struct recorder_thread *next;
 	int64_t tid;
 	bool joined;                /* a share was made for hot.epoch; only the thread itself looks */
+	bool collected;             /* what it recorded in hot.epoch was collected; with recorder.lock */
 	struct ops_share *share;    /* NULL unless part of the session in progress */
 	pthread_mutex_t names_lock; /* what interning changes in the share; inside recorder.lock or alone */
 };
@@ -46,7 +47,7 @@ struct recorder {
 	uint64_t last_session;
 	uint64_t max_bytes;
 	uint64_t bytes; /* blocks and texts of the session in progress */
-	struct ops_recording *recording;
+	struct ops_recording *recording; /* of the session in progress; its stop is set once recording has ended */
 	struct recorder_name *names[OPS_NAME_LISTS]; /* each by the low bits of its thread id */
 	struct recorder_thread *threads;
 	struct ops_block *limbo;
@@ -84,8 +85,8 @@ static inline struct ops_thread *ops_recorder_thread(void)
 bool ops_recorder_charge(uint64_t bytes);
 void ops_recorder_refund(uint64_t bytes);
 /* Moves what the thread recorded in the session in progress to the recording. A thread that is `leaving` may lose its
- * block with it, and then has none. */
-void ops_recorder_collect(struct recorder_thread *thread, bool leaving);
+ * block with it, and then has none. False, and nothing moved, when memory is out, which cannot happen to one that leaves. */
+bool ops_recorder_collect(struct recorder_thread *thread, bool leaving);
 /* Gives a block to the pool, or to limbo while a slot in it is open. NULL is allowed. */
 void ops_recorder_retire(struct ops_block *block);
 /* Gives the blocks in limbo whose slots are closed by now to the pool. The number of those left. */

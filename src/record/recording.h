@@ -93,6 +93,10 @@ static inline struct ops_name ops_share_name(const struct ops_share *share, uint
 	return *(const struct ops_name *)share->names.entries[id - 1].bytes;
 }
 
+/* Whether there is memory for `bytes` and for small things, where a failure later would lose what was recorded. What blocks
+ * become in a trace takes less than twice their size. */
+bool ops_recording_has_memory(uint64_t bytes);
+
 /* Gives the share's first block back to the pool (or, while a slot in it is open, puts it aside until it is closed). */
 void ops_share_drop_block(struct ops_share *share);
 

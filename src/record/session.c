@@ -120,14 +120,20 @@ void ops_recorder_forget_names(void)
 	}
 }
 
-/* What the thread's current block holds goes to the share. */
-static void collect_block(struct recorder_thread *thread, struct ops_share *share, bool leaving)
+/* Whether the thread has a part in the session in progress that was not collected yet. */
+static bool is_to_collect(const struct recorder_thread *thread)
+{
+	return ops_recorder.recording && thread->hot.epoch == ops_recorder.session && !thread->collected;
+}
+
+/* What the thread's current block holds goes to the share. False, and nothing changed, when memory is out for the copy. */
+static bool collect_block(struct recorder_thread *thread, struct ops_share *share, bool leaving)
 {
 	struct ops_block *block = thread->hot.block;
 	struct ops_block *copy;
 
 	if (!ops_block_count(block))
-		return;
+		return true;
 	copy = leaving && ops_block_open(block) ? NULL : ops_block_pack(block);
 	if (copy) {
 		ops_share_append(share, copy);
@@ -137,31 +143,44 @@ static void collect_block(struct recorder_thread *thread, struct ops_share *shar
 		ops_share_append(share, block);
 		thread->hot.block = NULL;
 	} else {
-		ops_recorder.recording->lost += ops_block_count(block);
+		return false;
 	}
+	return true;
 }
 
-void ops_recorder_collect(struct recorder_thread *thread, bool leaving)
+/* Moves the thread's share of the session in progress to the recording. */
+static void hand_over(struct recorder_thread *thread)
 {
 	struct ops_recording *recording = ops_recorder.recording;
 	struct ops_share *share = thread->share;
 
-	if (!recording || thread->hot.epoch != ops_recorder.session)
+	if (!is_to_collect(thread))
 		return;
+	thread->collected = true;
 	recording->lost += __atomic_load_n(&thread->hot.lost, __ATOMIC_RELAXED);
 	if (!share)
 		return;
 	pthread_mutex_lock(&thread->names_lock); /* the thread may be interning */
 	thread->share = NULL;
 	pthread_mutex_unlock(&thread->names_lock);
-	if (thread->hot.block && thread->hot.block->epoch == ops_recorder.session)
-		collect_block(thread, share, leaving);
 	share->torch_number = __atomic_load_n(&thread->hot.torch_number, __ATOMIC_RELAXED);
 	take_name(share);
 	share->next = recording->shares;
 	recording->shares = share;
 	recording->share_count++;
 	recording->slot_count += share->slot_count;
+}
+
+bool ops_recorder_collect(struct recorder_thread *thread, bool leaving)
+{
+	struct ops_block *block = thread->hot.block;
+
+	if (!is_to_collect(thread))
+		return true;
+	if (thread->share && block && block->epoch == ops_recorder.session && !collect_block(thread, thread->share, leaving))
+		return false;
+	hand_over(thread);
+	return true;
 }
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
@@ -186,16 +205,29 @@ static uint64_t open_session(struct ops_recording *recording, uint64_t max_bytes
 	return session;
 }
 
-/* Ends the session in progress; the lock is held. What it recorded is the caller's. */
+/* Lets threads record no more. The lock is held. */
+static void end_recording(struct ops_recording *recording)
+{
+	__atomic_store_n(&ops_recorder_epoch, 0, __ATOMIC_RELEASE);
+	if (recording->stop.ticks == 0)
+		recording->stop = ops_clock_pair_now();
+}
+
+/* Collects what threads recorded; the lock is held. False when memory is out: the next call collects the rest. */
+static bool collect_all(void)
+{
+	bool complete = true;
+
+	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
+		complete = ops_recorder_collect(thread, false) && complete;
+	return complete;
+}
+
+/* Ends the session in progress, of which all is collected; the lock is held. What it recorded is the caller's. */
 static struct ops_recording *close_session(void)
 {
 	struct ops_recording *recording = ops_recorder.recording;
 
-	__atomic_store_n(&ops_recorder_epoch, 0, __ATOMIC_RELEASE);
-	if (recording->stop.ticks == 0)
-		recording->stop = ops_clock_pair_now();
-	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
-		ops_recorder_collect(thread, false);
 	for (struct ops_share *share = recording->shares; share; share = share->next)
 		if (!share->named) /* it ended before its name came */
 			take_name(share);
@@ -226,10 +258,7 @@ enum ops_code ops_session_start(const struct ops_record_options *options, struct
 		return ops_fault(error, OPS_BUSY, "cannot start a session: another one is recording");
 	}
 	if (prefault_bytes && !ops_pool_prefault(prefault_bytes < max_bytes ? prefault_bytes : max_bytes)) {
-		pthread_mutex_lock(&ops_recorder.lock);
-		recording = close_session();
-		pthread_mutex_unlock(&ops_recorder.lock);
-		ops_recording_free(recording);
+		ops_session_discard(handle_of(session));
 		return ops_fault_memory(error);
 	}
 	recording->start = ops_clock_pair_now();
@@ -241,7 +270,7 @@ enum ops_code ops_session_start(const struct ops_record_options *options, struct
 static void set_recording(const struct ops_session *handle, bool on)
 {
 	pthread_mutex_lock(&ops_recorder.lock);
-	if (is_current(handle)) /* pairs with the acquire load in ops_collector_epoch */
+	if (is_current(handle) && !(on && ops_recorder.recording->stop.ticks)) /* pairs with the acquire load in ops_collector_epoch */
 		__atomic_store_n(&ops_recorder_epoch, on ? ops_recorder.session : 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ops_recorder.lock);
 }
@@ -267,17 +296,40 @@ void ops_session_end_window(struct ops_session *session)
 enum ops_code ops_session_stop(struct ops_session *session, struct ops_recording **ret_recording, struct ops_error *error)
 {
 	struct ops_recording *recording = NULL;
+	bool current, complete = true;
 
 	pthread_mutex_lock(&ops_recorder.lock);
-	if (is_current(session)) {
+	current = is_current(session);
+	if (current) {
+		end_recording(ops_recorder.recording);
+		complete = ops_recording_has_memory(ops_recorder.bytes * 2) && collect_all();
+	}
+	if (current && complete) {
 		recording = close_session();
 		ops_pool_settle();
 	}
 	pthread_mutex_unlock(&ops_recorder.lock);
+	if (!complete)
+		return ops_fault_context(error, ops_fault_memory(error), "cannot stop the session");
 	if (!recording)
 		return ops_fault(error, OPS_STATE, "the session is not running: it was stopped, or belongs to the parent process");
 	*ret_recording = recording;
 	return OPS_OK;
+}
+
+void ops_session_discard(struct ops_session *session)
+{
+	struct ops_recording *recording = NULL;
+
+	pthread_mutex_lock(&ops_recorder.lock);
+	if (is_current(session)) {
+		end_recording(ops_recorder.recording);
+		for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
+			hand_over(thread); /* without its own block, which stays the thread's */
+		recording = close_session();
+	}
+	pthread_mutex_unlock(&ops_recorder.lock);
+	ops_recording_free(recording);
 }
 
 void ops_thread_name(int64_t tid, const char *bytes, size_t size)

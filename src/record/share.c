@@ -50,6 +50,17 @@ void ops_share_drop_block(struct ops_share *share)
 	}
 }
 
+/* For interned names, tracks and the like. */
+#define SPARE_BYTES ((size_t)8 << 20)
+
+bool ops_recording_has_memory(uint64_t bytes)
+{
+	void *pages = bytes < SIZE_MAX - SPARE_BYTES ? ops_pages_map((size_t)bytes + SPARE_BYTES) : NULL;
+
+	ops_pages_unmap(pages, (size_t)bytes + SPARE_BYTES);
+	return pages != NULL;
+}
+
 bool ops_recording_add_function(struct ops_recording *recording, const struct ops_recorded_function *function)
 {
 	struct ops_function_names names = {

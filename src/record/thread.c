@@ -168,6 +168,7 @@ static bool join(struct recorder_thread *thread, uint64_t epoch)
 		if (thread->hot.epoch != epoch) {
 			thread->hot.epoch = epoch;
 			thread->hot.payload_start = 0; /* no room: the next record comes by next_block */
+			thread->collected = false;
 			__atomic_store_n(&thread->hot.lost, 0, __ATOMIC_RELAXED);
 		}
 		thread->share = share;

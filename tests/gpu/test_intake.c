@@ -273,8 +273,9 @@ static void without_memory_there_is_no_trace_and_no_leak(void **state)
 		code = ops_trace_from_recording(recording, &trace, NULL);
 		ops_alloc_fail_at(0, false);
 		assert_true(code == OPS_OK || code == OPS_NO_MEMORY);
-		if (!code)
-			ops_trace_unref(trace);
+		if (code)
+			ops_recording_free(recording);
+		ops_trace_unref(trace);
 		assert_true(nth < 10000);
 	}
 }

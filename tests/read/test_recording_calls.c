@@ -93,6 +93,8 @@ static enum ops_code record(struct ops_trace **ret_trace)
 	close_call(open_call(3, 0));
 	inner = open_call(1, 8);
 	code = ops_session_stop(session, &recording, NULL);
+	if (code)
+		ops_session_discard(session);
 	if (inner)
 		ops_slot_close(inner, UINT64_MAX, 0);
 	if (outer)
@@ -101,7 +103,9 @@ static enum ops_code record(struct ops_trace **ret_trace)
 		ops_recording_free(recording);
 		return OPS_NO_MEMORY;
 	}
-	return code ? code : ops_trace_from_recording(recording, ret_trace, NULL);
+	if (!code && (code = ops_trace_from_recording(recording, ret_trace, NULL)))
+		ops_recording_free(recording);
+	return code;
 }
 
 static void assert_row(const struct ops_trace *trace, uint32_t row, const char *name, uint32_t parent, uint32_t line)

@@ -145,6 +145,48 @@ static void workload(struct text huge)
 	ops_range_end(ops_range_begin_args("args", 4, "1", 1));
 }
 
+/* A stop without memory ends the recording and keeps it. */
+static void test_stop_without_memory(void **state)
+{
+	struct ops_session *session = start();
+	struct ops_recording *recording = NULL;
+	struct ops_error error;
+
+	(void)state;
+	record_ranges(TEXT("here"), 10);
+	ops_alloc_fail_at(1, true);
+	assert_int_equal(ops_session_stop(session, &recording, &error), OPS_NO_MEMORY);
+	ops_alloc_fail_at(0, false);
+	assert_null(recording);
+	assert_string_equal(error.text, "cannot stop the session: out of memory");
+	ops_session_resume(session);
+	record_ranges(TEXT("after"), 10);
+	recording = stop(session);
+	assert_int_equal(recording->slot_count, 10);
+	assert_int_equal(recording->lost, 0);
+	ops_recording_free(recording);
+}
+
+static void test_discard_needs_no_memory(void **state)
+{
+	struct ops_session *session = start();
+	struct ops_recording *recording = NULL;
+
+	(void)state;
+	record_ranges(TEXT("here"), 10);
+	ops_alloc_fail_at(1, true);
+	assert_int_equal(ops_session_stop(session, &recording, NULL), OPS_NO_MEMORY);
+	ops_session_discard(session);
+	ops_session_discard(session);
+	ops_alloc_fail_at(0, false);
+	assert_int_equal(ops_session_stop(session, &recording, NULL), OPS_STATE);
+	session = start();
+	record_ranges(TEXT("next"), 3);
+	recording = stop(session);
+	assert_int_equal(recording->slot_count, 3);
+	ops_recording_free(recording);
+}
+
 enum { MORE = 0, DONE = 1 }; /* what the child found, as exit status; more is a failure */
 
 static int torture_child(uint64_t nth, bool all_after)
@@ -153,19 +195,26 @@ static int torture_child(uint64_t nth, bool all_after)
 	struct ops_session *session = NULL;
 	struct ops_recording *recording = NULL;
 	struct ops_error error = {.code = OPS_OK};
-	bool reached;
+	bool reached, stopped_twice = false;
 
 	ops_alloc_fail_at(nth, all_after);
 	if (ops_session_start(NULL, &session, &error) == OPS_OK) {
 		workload((struct text){bytes, sizeof(bytes)});
-		if (ops_session_stop(session, &recording, NULL) != OPS_OK)
-			return 11;
+		while (ops_session_stop(session, &recording, &error) != OPS_OK) {
+			if (error.code != OPS_NO_MEMORY)
+				return 11;
+			if (ops_session_start(NULL, &session, NULL) == OPS_OK)
+				return 18;
+			ops_range_end(ops_range_begin("after", 5)); /* is not recorded */
+			ops_alloc_fail_at(0, false);
+			stopped_twice = true;
+		}
 		if (recording->slot_count + recording->lost != WORKLOAD_RANGES)
 			return 12;
 	} else if (error.code != OPS_NO_MEMORY || session) {
 		return 13;
 	}
-	reached = ops_alloc_count() >= nth;
+	reached = stopped_twice || ops_alloc_count() >= nth;
 	ops_alloc_fail_at(0, false);
 	if (!reached && (!recording || recording->lost))
 		return 14;
@@ -217,6 +266,8 @@ int main(void)
 		cmocka_unit_test(test_ceiling_of_all_threads),
 		cmocka_unit_test(test_room_comes_back),
 		cmocka_unit_test(test_names_count),
+		cmocka_unit_test(test_stop_without_memory),
+		cmocka_unit_test(test_discard_needs_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,5 +333,8 @@ enum ops_code replayer_trace(struct replayer *replayer, uint32_t kinds, struct o
 		return code;
 	}
 	set_host(replayer, threads, count, recording);
-	return ops_trace_from_recording(recording, ret_trace, error);
+	code = ops_trace_from_recording(recording, ret_trace, error);
+	if (code)
+		ops_recording_free(recording);
+	return code;
 }

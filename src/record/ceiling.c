@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How much memory a session may take that was not told: what is there and what the process may have, by its control group and by
+ * its limit of address space.
+ */
+#include "record/pool.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096
+
+/* A number of bytes from a file of one line; UINT64_MAX when there is none or it says "max". */
+static uint64_t read_limit(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	unsigned long long bytes = UINT64_MAX;
+
+	if (!file)
+		return UINT64_MAX;
+	if (fscanf(file, "%llu", &bytes) != 1)
+		bytes = UINT64_MAX;
+	fclose(file);
+	return bytes;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The least limit of a control group and of those around it; `path` is changed. */
+static uint64_t group_limit(const char *root, char *path, const char *file)
+{
+	char whole[PATH_BYTES];
+	uint64_t bytes = UINT64_MAX;
+	char *last;
+
+	for (;;) {
+		if ((size_t)snprintf(whole, sizeof(whole), "%s%s/%s", root, path, file) < sizeof(whole))
+			bytes = least(bytes, read_limit(whole));
+		last = strrchr(path, '/');
+		if (!last)
+			return bytes;
+		*last = '\0';
+	}
+}
+
+/* The limit of the process's control group, of the second version or of the first. A container may see its own as the root. */
+static uint64_t control_group_limit(void)
+{
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[PATH_BYTES];
+	uint64_t bytes = UINT64_MAX;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		char *controllers = strchr(line, ':');
+		char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		path[strcspn(path, "\n")] = '\0';
+		if (path == controllers + 1)
+			bytes = least(bytes, group_limit("/sys/fs/cgroup", path + 1, "memory.max"));
+		else if (strncmp(controllers, ":memory:", 8) == 0)
+			bytes = least(bytes, group_limit("/sys/fs/cgroup/memory", path + 1, "memory.limit_in_bytes"));
+	}
+	if (file)
+		fclose(file);
+	return bytes;
+}
+
+/* What the limit of address space leaves, which blocks and the trace that they become have to share. */
+static uint64_t address_space_left(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long pages = 0;
+	uint64_t used;
+	struct rlimit limit;
+
+	if (file && fscanf(file, "%llu", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+uint64_t ops_pool_default_ceiling(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES);
+	uint64_t bytes = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : (uint64_t)1 << 30;
+
+	return least(least(bytes, control_group_limit()), address_space_left()) / 4;
+}
