@@ -41,6 +41,8 @@ struct ops_record_options {
 	uint64_t max_bytes; /* ceiling of all blocks and names together; default a quarter of the memory of the machine or
 	                     * control group, or of the address space left. Past it records are counted as lost. A thread takes 64 KiB at a time. */
 	uint64_t prefault_bytes; /* memory to have ready before the first record; default 0 */
+	bool args_are_inputs;    /* the argument text of a range is also an input of it, of unknown shape, as torch shows it;
+	                          * default no */
 };
 
 /* Starts recording. `options` may be NULL. OPS_BUSY when a session runs, paused ones included; OPS_NO_MEMORY; OPS_STATE

@@ -207,7 +207,7 @@ PyObject *ops_ext_named_values(struct trace_object *trace, uint32_t row, bool co
 	PyObject *all, *wanted = PyDict_New(), *name, *value;
 	Py_ssize_t at = 0;
 
-	if (!wanted || !events->extra || events->extra[row] == OPS_NONE || events->kind[row] != OPS_EVENT_CPU_OP)
+	if (!wanted || !events->extra || events->extra[row] == OPS_NONE || events->kind[row] > OPS_EVENT_USER_ANNOTATION)
 		return wanted;
 	all = members(ops_trace_string(trace->trace, events->extra[row]));
 	while (all && PyDict_Next(all, &at, &name, &value)) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * _RecordFunctionFast: a function's range with its arguments, for what runs so often that record_function would be felt. It
- * is shown as an operator. Values are looked at only while a session records: inputs become an input list (inputs.h),
- * keyword values named values of the slot (collector.h).
+ * is shown as an operator; where shapes are recorded, the keyword value "scope": "user_scope" makes it a user's range. Values
+ * are looked at only while a session records: inputs become an input list (inputs.h), keyword values named values of the slot
+ * (collector.h).
  */
 #include "ext.h"
 
@@ -21,6 +22,7 @@ struct fast_object {
 
 /* --- the payload ------------------------------------------------------------------------------------------------ */
 
+#define USER_SCOPE 7 /* at::RecordScope */
 #define PAYLOAD_MAX 16384u /* what does not fit is recorded without its values */
 
 struct payload {
@@ -261,6 +263,14 @@ static void put_inputs(struct payload *payload, PyObject *inputs)
 
 /* --- the range -------------------------------------------------------------------------------------------------- */
 
+/* What torch does not show as an operator but as a user's range. */
+static bool is_user_scope(PyObject *keywords)
+{
+	PyObject *scope = keywords == Py_None ? NULL : PyDict_GetItemString(keywords, "scope");
+
+	return scope && PyUnicode_Check(scope) && PyUnicode_CompareWithASCIIString(scope, "user_scope") == 0;
+}
+
 /* Opens the slot. -1 with an exception set; a session that has no room is no error. */
 static int fast_begin(struct fast_object *self, uint64_t epoch)
 {
@@ -268,6 +278,7 @@ static int fast_begin(struct fast_object *self, uint64_t epoch)
 	struct ops_thread *thread = collector->thread();
 	struct payload payload;
 	uint16_t flags = OPS_SLOT_NAME_INLINE;
+	bool is_range = ops_ext_records_shapes() && is_user_scope(self->keywords);
 	struct ops_slot *slot;
 	size_t name_only;
 
@@ -296,8 +307,8 @@ static int fast_begin(struct fast_object *self, uint64_t epoch)
 	slot->name = 0;
 	slot->forward_thread = 0;
 	slot->end_thread = 0;
-	slot->kind = OPS_SLOT_OP;
-	slot->scope = 0;
+	slot->kind = is_range ? OPS_SLOT_RANGE : OPS_SLOT_OP;
+	slot->scope = is_range ? USER_SCOPE : 0;
 	slot->flags = flags;
 	slot->start_ticks = ops_ticks(collector->tsc);
 	ops_publish(thread);

@@ -336,6 +336,7 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 
 	(void)ignored;
 	Py_BEGIN_ALLOW_THREADS
+	self->record.args_are_inputs = self->torch.record_shapes;
 	code = ops_session_start(&self->record, &session, &error);
 	Py_END_ALLOW_THREADS
 	if (code)

@@ -31,6 +31,7 @@
 #include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
 
 #include <pthread.h>
 
@@ -211,7 +212,7 @@ struct record {
 
 inline bool has_values(const record &what)
 {
-	return what.values.record_id || what.values.device_time || what.values.counters || what.values.collective.bytes;
+	return what.values.record_id || what.values.device_time || what.values.counters || what.values.given.bytes;
 }
 
 inline bool has_script(const record &what)
@@ -246,14 +247,14 @@ inline uint16_t payload_flags(const record &what)
 	                             (has_script(what) ? OPS_SLOT_HAS_SCRIPT : 0));
 }
 
-/* By way of a buffer: into a new block, or when writing in place was disturbed. Clears `what->inputs`, and what is said of a
- * collective, if they are too much for any block. */
+/* By way of a buffer: into a new block, or when writing in place was disturbed. Clears `what->inputs` and the given values if
+ * they are too much for any block. */
 OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 {
 	const ops_thread nobody = {};
 	char small[2 * (inline_max + sizeof(uint32_t)) + 512]; /* enough without inputs */
 	const size_t large_bytes = OPS_PAYLOAD_MAX & ~size_t{3};
-	const bool is_large = what->inputs || what->values.collective.bytes;
+	const bool is_large = what->inputs || what->values.given.bytes;
 	char *const large = is_large ? static_cast<char *>(std::malloc(large_bytes)) : nullptr;
 	place to = {large ? large : small, &nobody, nullptr, 0, false};
 	char *const end = large ? large + large_bytes : small + sizeof(small);
@@ -267,8 +268,8 @@ OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 	}
 	if (!at) {
 		what->inputs = nullptr;
-		what->values.collective = {};
-		what->values.collective_count = 0;
+		what->values.given = {};
+		what->values.given_count = 0;
 		at = put_payload(to, end, *what);
 	}
 	const size_t bytes = static_cast<size_t>(end - at);
@@ -565,14 +566,32 @@ __attribute__((noinline)) bool needs_more(const RecordFunction &fn) noexcept
 	       scripting::is_running();
 }
 
-/* What torch says of a collective; nothing of other operators, and when memory is out. */
-OPS_COLD collectives::values find_collective(const char *name) noexcept
+/* The keyword values that a function was called with; nothing when memory is out. */
+named::values find_keywords(const RecordFunction &fn) noexcept
 {
 	try {
-		return std::strcmp(name, collectives::operator_name) == 0 ? collectives::describe() : collectives::values();
+		return named::of_keywords(fn.kwinputs());
 	} catch (...) {
 		return {};
 	}
+}
+
+/* What torch says of a collective; nothing of other operators, and when memory is out. */
+OPS_COLD named::values find_collective(const char *name) noexcept
+{
+	try {
+		return std::strcmp(name, collectives::operator_name) == 0 ? collectives::describe() : named::values();
+	} catch (...) {
+		return {};
+	}
+}
+
+void give(record &what, const named::values &given)
+{
+	if (!given.count)
+		return;
+	what.values.given = {given.bytes.data(), given.bytes.size()};
+	what.values.given_count = given.count;
 }
 
 /* Opens the slot: it becomes the context that torch deletes at the operator's end. */
@@ -591,7 +610,7 @@ __attribute__((noinline)) context_ptr op_start_any(const RecordFunction &fn, rec
                                                    operator_name schema, uint64_t epoch) noexcept
 {
 	const bool more = needs_more(fn);
-	collectives::values collective; /* has no schema: never among what is remembered */
+	named::values given; /* of functions without schema: never among what is remembered */
 	std::unique_ptr<counted_context> context;
 	record what = {};
 
@@ -618,11 +637,11 @@ __attribute__((noinline)) context_ptr op_start_any(const RecordFunction &fn, rec
 		what.values.device_time = attached.options.device_events != OPS_DEVICE_EVENTS_NONE;
 		what.script = find_script(self, fn);
 	}
-	if (!schema.id)
-		collective = find_collective(name);
-	if (collective.count) {
-		what.values.collective = {collective.bytes.data(), collective.bytes.size()};
-		what.values.collective_count = collective.count;
+	if (!schema.id) {
+		given = find_collective(name);
+		if (Detail != with_name && !given.count && fn.scope() == RecordScope::FUNCTION)
+			given = find_keywords(fn);
+		give(what, given);
 	}
 	const bool counted = what.values.counters || what.values.device_time;
 	if (counted)
@@ -709,6 +728,7 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 	record what = {};
 	const char *name = fn.name();
 	const text args = args_of(fn);
+	named::values given;
 	what.kind = OPS_SLOT_RANGE;
 	what.inputs = Detail != with_name ? &fn : nullptr;
 	what.name = {name, std::strlen(name)};
@@ -718,6 +738,10 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 		if (!what.id)
 			return nullptr;
 		what.name = what.args = {};
+	}
+	if (Detail != with_name) {
+		given = find_keywords(fn);
+		give(what, given);
 	}
 	what.values.record_id = record_id(fn);
 	what.values.device_time = attached.options.device_events != OPS_DEVICE_EVENTS_NONE;
@@ -750,13 +774,18 @@ void range_end(const RecordFunction &, ObserverContext *context) noexcept
 /* What stands in the thread's PROFILER_STATE while a session records, and is carried to other threads by torch as callbacks
  * are. Allocators report to it, and torch's own fast ranges (_RecordFunctionFast) run only where there is one.
  *
- * Other code in torch takes what stands there for its own ProfilerStateBase, a class derived from the same base whose
- * header is not for us: _profiler_enabled(), which torch.utils.data calls, reads its config's state, and _profiler_type()
- * calls its one virtual function more. So this class has zeros behind the base, which read as an unlocked mutex and as
- * ProfilerState::Disabled, and one virtual function more, which says ActiveProfilerType::NONE. */
-class profiler_state final : public c10::MemoryReportingInfoBase {
+ * Other code in torch asks it what is recorded: _profiler_enabled() and _profiler_type(), which torch.utils.data and RPC call,
+ * and the fast ranges, which hand over their values only to a profiler that wants the shapes of inputs. So it is of the class
+ * that torch's own states have. ProfilerState::CPU is a state that is not disabled, and one that torch's own profiler refuses
+ * to stop; with ActiveProfilerType::NONE nobody takes the class for another that is derived from it. */
+class profiler_state final : public torch::profiler::impl::ProfilerStateBase {
 public:
-	profiler_state(uint64_t of_session, bool with_memory) : session(of_session), memory(with_memory) {}
+	profiler_state(uint64_t of_session, const ops_torch_options &options)
+		: ProfilerStateBase(torch::profiler::impl::ProfilerConfig(torch::profiler::impl::ProfilerState::CPU,
+	                                                              options.record_shapes)),
+		  session(of_session), memory(options.profile_memory)
+	{
+	}
 	void reportMemoryUsage(void *address, int64_t bytes, size_t total_allocated, size_t total_reserved,
 	                       c10::Device device) override
 	{
@@ -770,9 +799,9 @@ public:
 	{
 		return memory && live() && ops_collector_epoch(attached.collector) == session;
 	}
-	virtual int profiler_type()
+	torch::profiler::impl::ActiveProfilerType profilerType() override
 	{
-		return 0;
+		return torch::profiler::impl::ActiveProfilerType::NONE;
 	}
 	bool live() const
 	{
@@ -802,7 +831,6 @@ private:
 		ops_publish(self->thread);
 	}
 
-	[[maybe_unused]] char zeros[2048] = {};
 	const uint64_t session;
 	const bool memory;
 };
@@ -811,7 +839,7 @@ const auto state_kind = c10::DebugInfoKind::PROFILER_STATE;
 
 void push_state(uint64_t session)
 {
-	ThreadLocalDebugInfo::_push(state_kind, std::make_shared<profiler_state>(session, attached.options.profile_memory));
+	ThreadLocalDebugInfo::_push(state_kind, std::make_shared<profiler_state>(session, attached.options));
 }
 
 /* For memory in all threads. Those that record because all do have not inherited the state: they are given it with their

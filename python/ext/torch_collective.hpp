@@ -6,6 +6,8 @@
 #ifndef OPS_TORCH_COLLECTIVE_HPP
 #define OPS_TORCH_COLLECTIVE_HPP
 
+#include "torch_values.hpp"
+
 #include <c10/core/ScalarType.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <c10/util/hash.h>
@@ -27,47 +29,9 @@ namespace collectives {
 constexpr char operator_name[] = "record_param_comms";
 constexpr size_t list_max = 30; /* torch shows so many numbers; of more the first 29 and the last */
 
-struct values {
-	std::string bytes;
-	uint32_t count = 0;
-};
-
-inline void add_word(values &to, uint32_t word)
-{
-	to.bytes.append(reinterpret_cast<const char *>(&word), sizeof(word));
-}
-
-inline void add_padded(values &to, const std::string &text)
-{
-	add_word(to, static_cast<uint32_t>(text.size()));
-	to.bytes += text;
-	to.bytes.append(-text.size() & 3, '\0');
-}
-
-inline void add_name(values &to, const char *name, uint32_t kind)
-{
-	add_padded(to, name);
-	add_word(to, kind);
-	to.count++;
-}
-
-inline void add(values &to, const char *name, int64_t value)
-{
-	add_name(to, name, OPS_VALUE_INT);
-	to.bytes.append(reinterpret_cast<const char *>(&value), sizeof(value));
-}
-
-inline void add_unsigned(values &to, const char *name, uint64_t value)
-{
-	add_name(to, name, OPS_VALUE_UINT);
-	to.bytes.append(reinterpret_cast<const char *>(&value), sizeof(value));
-}
-
-inline void add(values &to, const char *name, const std::string &text)
-{
-	add_name(to, name, OPS_VALUE_TEXT);
-	add_padded(to, text);
-}
+using named::add;
+using named::add_unsigned;
+using named::values;
 
 inline void add(values &to, const char *name, const std::vector<int64_t> &numbers)
 {

@@ -378,13 +378,13 @@ char *put_text(const place &to, char *at, text text)
 }
 
 /* Named values: the id that torch gave a RecordFunction, counters, whose values are filled in at the end, and behind them what
- * is said of a collective, as it stands in a payload. */
+ * torch says of a collective or what keyword values a function has, in a payload's form. */
 struct named_values {
 	uint64_t record_id;           /* 0: without */
 	bool device_time;             /* of a pair of events; not known yet */
 	const ops_counters *counters; /* NULL: none */
-	text collective;              /* its bytes NULL: without */
-	uint32_t collective_count;    /* of values */
+	text given;                   /* its bytes NULL: without */
+	uint32_t given_count;         /* of values */
 };
 
 constexpr char record_id_name[] = "Record function id";
@@ -405,10 +405,10 @@ OPS_COLD char *put_values(const place &to, char *at, const named_values &values)
 {
 	uint32_t count = values.counters ? values.counters->count : 0;
 
-	if (values.collective.bytes) {
-		at = take(to, at, values.collective.size);
+	if (values.given.bytes) {
+		at = take(to, at, values.given.size);
 		if (at)
-			std::memcpy(at, values.collective.bytes, values.collective.size);
+			std::memcpy(at, values.given.bytes, values.given.size);
 	}
 	for (uint32_t i = count; i-- > 0;)
 		at = put_number(to, at, values.counters->names[i], OPS_VALUE_COUNT, OPS_COUNT_UNKNOWN);
@@ -420,7 +420,7 @@ OPS_COLD char *put_values(const place &to, char *at, const named_values &values)
 		at = put_number(to, at, record_id_name, OPS_VALUE_INT, static_cast<int64_t>(values.record_id));
 		count++;
 	}
-	count += values.collective_count;
+	count += values.given_count;
 	at = at ? take(to, at, sizeof(count)) : nullptr;
 	if (at)
 		std::memcpy(at, &count, sizeof(count));

@@ -61,6 +61,7 @@ def _sources() -> _Sources:
             main / "torch_payload.hpp",
             main / "torch_script.hpp",
             main / "torch_storages.hpp",
+            main / "torch_values.hpp",
             include / "opstrobe" / "collector.h",
             include / "opstrobe" / "counters.h",
             include / "opstrobe" / "error.h",

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include <opstrobe/inputs.h>
+
 #include "base/json.h"
 #include "read/slot_values.h"
 
@@ -109,6 +111,18 @@ static bool take_script(struct recording_reader *reader, const struct recording_
 	return !reader->text.failed;
 }
 
+/* As torch has it: an input list with a text, which has no shape. False when memory is out. */
+static bool take_args_for_inputs(struct recording_reader *reader, struct ops_new_event *event)
+{
+	static const struct {
+		uint32_t count;
+		struct ops_input_head head;
+	} text = {1, {.tag = OPS_INPUT_NONE}};
+
+	event->inputs = ops_builder_inputs(reader->builder, (const char *)&text, sizeof(text));
+	return event->inputs != OPS_NONE;
+}
+
 /* Name, overload, argument text, named values and inputs. False when the slot makes no sense: then it counts as lost. */
 static bool describe(struct recording_reader *reader, struct recording_lane *lane, struct ops_new_event *event)
 {
@@ -138,7 +152,7 @@ static bool describe(struct recording_reader *reader, struct recording_lane *lan
 			event->storages = ops_builder_string(reader->builder, storages.bytes, storages.size);
 	}
 	if (!(slot->flags & OPS_SLOT_HAS_INPUTS))
-		return true;
+		return event->args == OPS_NONE || !reader->recording->args_are_inputs || take_args_for_inputs(reader, event);
 	event->inputs = ops_builder_inputs(reader->builder, payload.at, payload.size);
 	if (event->inputs == OPS_NONE)
 		return false;

@@ -63,6 +63,7 @@ struct ops_recording {
 	struct ops_clock_pair stop;
 	uint64_t epoch;
 	uint64_t lost;            /* records that could not be kept */
+	bool args_are_inputs;     /* see ops_record_options */
 	size_t slot_count;        /* in all shares */
 	size_t share_count;
 	struct ops_share *shares; /* linked by `next`, in no particular order */

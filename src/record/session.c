@@ -261,6 +261,7 @@ enum ops_code ops_session_start(const struct ops_record_options *options, struct
 		ops_session_discard(handle_of(session));
 		return ops_fault_memory(error);
 	}
+	recording->args_are_inputs = options && options->args_are_inputs;
 	recording->start = ops_clock_pair_now();
 	*ret_session = handle_of(session);
 	ops_session_resume(*ret_session);

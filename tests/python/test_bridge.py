@@ -482,11 +482,11 @@ def test_torch_profiler_inside(memory):
 
 
 def test_torch_asks_whose_state_it_is():
-    """Torch reads our memory reporter as a profiler state of its own."""
+    """Torch reads our memory reporter as a profiler state of its own: one that records, and that it cannot stop."""
     assert not torch._C._autograd._profiler_enabled()
     with Session(profile_memory=True) as s:
         for _ in range(3):
-            assert not torch._C._autograd._profiler_enabled()
+            assert torch._C._autograd._profiler_enabled()
             kind = getattr(torch._C._autograd, "_profiler_type", None)
             assert kind is None or kind() == torch._C._profiler.ActiveProfilerType.NONE
         with pytest.raises(RuntimeError):
@@ -495,6 +495,7 @@ def test_torch_asks_whose_state_it_is():
         loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange(8)), batch_size=2)
         assert len(list(loader)) == 4
     assert s.count("aten::add") == 1
+    assert not torch._C._autograd._profiler_enabled()
 
 
 @pytest.mark.parametrize("memory", [False, True])

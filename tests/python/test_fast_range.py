@@ -136,3 +136,92 @@ def test_spec_1_10_argument_text_is_kept_and_shown(tmp_path):
             pass
     assert row_of(prof, tmp_path / "trace.json", "ours")["args"]["Args"] == "own text"
     assert row_of(prof, tmp_path / "trace.json", "theirs")["args"]["Args"] == "torch's text"
+
+
+def show(prof, path):
+    """What events and trace say of the ranges: names, kinds, inputs and values."""
+    prof.export_chrome_trace(str(path))
+    with open(path) as file:
+        rows = [row for row in json.load(file)["traceEvents"] if "External id" in row.get("args", {})]
+    arguments = []
+    for row in rows:
+        if not row["name"].startswith("aten::"):
+            args = {key: value for key, value in row["args"].items() if key not in ("External id", "Ev Idx", "Args")}
+            arguments.append((row["name"], row["cat"], args))
+    return arguments, [
+        (e.scope, e.is_user_annotation, e.input_shapes, e.concrete_inputs, e.kwinputs, e.structured_input_shapes)
+        for e in prof.events()
+        if not e.name.startswith("aten::")
+    ]
+
+
+@pytest.mark.torch_like("2.13", "2.15")
+@pytest.mark.parametrize("record_shapes", [False, True])
+def test_torchs_own_fast_ranges_beside_torch(record_shapes, tmp_path):
+    """Inductor and Triton describe their kernels with these."""
+    fast = torch._C._profiler._RecordFunctionFast
+    x, y = torch.ones(2, 3), torch.ones(4, dtype=torch.float64)
+
+    def run():
+        with fast("triton_poi_0", [x, y], {"stream": 0, "grid": "grid(1,)", "flop": 2.5, "hot": True, "files": ["a", "b"]}):
+            torch.ones(2)
+        with fast("values", (x, 3, 2.5, "s", None, [x, y], [1, 2])):
+            pass
+        with fast("## Call CompiledFxGraph f3 ##", keyword_values={"scope": "user_scope", "stream": 7}):
+            torch.ones(2)
+        with fast("another scope", [x], {"scope": "function"}):
+            pass
+        with fast("bare"):
+            pass
+
+    profiles = []
+    for module in (torch.profiler, opstrobe):
+        with module.profile(record_shapes=record_shapes) as prof:
+            run()
+        profiles.append(prof)
+    theirs, ours = (show(prof, tmp_path / "trace.json") for prof in profiles)
+    assert ours == theirs
+    assert [scope for scope, *_ in ours[1]] == [0, 0, 7 if record_shapes else 0, 0, 0]
+    profiles[1].profiler.trace.check()
+    again = opstrobe.read(str(tmp_path / "trace.json"))
+    assert show(again, tmp_path / "again.json") == ours
+
+
+@pytest.mark.torch_like("2.13", "2.15")
+def test_own_fast_ranges_are_users_as_torchs_are(tmp_path):
+    def run(fast):
+        with fast("named by a user", [torch.ones(2)], {"scope": "user_scope"}):
+            pass
+
+    with torch.profiler.profile(record_shapes=True) as theirs:
+        run(torch._C._profiler._RecordFunctionFast)
+    with profile(record_shapes=True) as ours:
+        run(_RecordFunctionFast)
+    assert show(ours, tmp_path / "a.json") == show(theirs, tmp_path / "b.json")
+
+
+@pytest.mark.torch_like("2.13", "2.15")
+@pytest.mark.parametrize("record_shapes", [False, True])
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_arguments_of_ranges_are_inputs_beside_torch(record_shapes, tmp_path):
+    x = torch.ones(5)
+    enter = torch.autograd._record_function_with_args_enter
+
+    def run(module):
+        with module.record_function("range", "1, 2, 3"):
+            pass
+        with module.record_function("a text " * 500, "long"):
+            pass
+        with module.record_function("none"):
+            pass
+        torch.autograd._record_function_with_args_exit(enter("many", 1, False, 2.5, [x, x], "s", x))
+
+    shown = []
+    for module in (torch.profiler, opstrobe):
+        with module.profile(record_shapes=record_shapes) as prof:
+            run(module)
+        shown.append(show(prof, tmp_path / "trace.json"))
+    assert shown[0] == shown[1]
+    assert [shapes for _, _, shapes, *_ in shown[1][1]] == (
+        [[[]], [[]], [], [[], [], [], [], [], [5]]] if record_shapes else [[]] * 4
+    )
