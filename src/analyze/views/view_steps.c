@@ -378,7 +378,7 @@ double view_step_average_ns(const struct ops_views *views, enum view_category ca
 	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
 }
 
-double view_label_average_ns(const struct ops_views *views)
+static double label_average_ns(const struct ops_views *views)
 {
 	double sum_ns = 0;
 
@@ -387,7 +387,7 @@ double view_label_average_ns(const struct ops_views *views)
 	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
 }
 
-double view_call_average_ns(const struct ops_views *views)
+static double call_average_ns(const struct ops_views *views)
 {
 	double sum_ns = 0;
 
@@ -402,6 +402,70 @@ static const char *const names[] = {"kernel", "memcpy", "memset", "communication
 const char *view_category_name(enum view_category category)
 {
 	return names[category];
+}
+
+static int64_t shown_ns(const struct view_step *step, enum view_category category)
+{
+	int64_t time_ns = step_ns(step, category);
+
+	switch (category) {
+	case VIEW_TIME_COMMUNICATION:
+		return time_ns - step->call_ns;
+	case VIEW_TIME_CPU:
+		return time_ns - step->label_ns + step->call_ns;
+	case VIEW_TIME_OTHER:
+		return time_ns + step->label_ns;
+	default:
+		return time_ns;
+	}
+}
+
+double view_step_shown_average_ns(const struct ops_views *views, enum view_category category)
+{
+	double sum_ns = 0;
+
+	for (size_t i = 0; i < views->steps.count; i++)
+		sum_ns += (double)shown_ns(&views->steps.items[i], category);
+	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
+}
+
+/* The parts that the text shows, for the viewer. */
+static void write_breakdown(const struct ops_views *views, struct ops_json_writer *json)
+{
+	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
+
+	ops_json_key(json, "breakdown");
+	ops_json_open(json, '{');
+	ops_json_key(json, "rows");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < views->steps.count; i++) {
+		const struct view_step *step = &views->steps.items[i];
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "name");
+		ops_json_text(json, step->name.bytes, step->name.size);
+		for (int c = 0; c <= VIEW_TIME_COUNT; c++)
+			ops_json_member_us(json, names[c], shown_ns(step, (enum view_category)c));
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+	ops_json_key(json, "average");
+	ops_json_open(json, '{');
+	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
+		ops_json_key(json, names[c]);
+		ops_json_number(json, view_step_shown_average_ns(views, (enum view_category)c) / 1000);
+	}
+	ops_json_close(json, '}');
+	ops_json_key(json, "average_pct");
+	ops_json_open(json, '{');
+	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
+		double average_ns = view_step_shown_average_ns(views, (enum view_category)c);
+
+		ops_json_key(json, names[c]);
+		ops_json_number(json, total_ns > 0 ? rint(10000 * average_ns / total_ns) / 100 : (double)NAN);
+	}
+	ops_json_close(json, '}');
+	ops_json_close(json, '}');
 }
 
 bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
@@ -443,9 +507,9 @@ bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 		ops_json_number(json, view_step_average_ns(views, (enum view_category)c) / 1000);
 	}
 	ops_json_key(json, "cpu_exec_labels");
-	ops_json_number(json, view_label_average_ns(views) / 1000);
+	ops_json_number(json, label_average_ns(views) / 1000);
 	ops_json_key(json, "communication_calls");
-	ops_json_number(json, view_call_average_ns(views) / 1000);
+	ops_json_number(json, call_average_ns(views) / 1000);
 	ops_json_close(json, '}');
 	ops_json_key(json, "average_pct");
 	ops_json_open(json, '{');
@@ -456,6 +520,7 @@ bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 		ops_json_number(json, total_ns > 0 ? rint(10000 * average_ns / total_ns) / 100 : (double)NAN);
 	}
 	ops_json_close(json, '}');
+	write_breakdown(views, json);
 	ops_json_close(json, '}');
 	return true;
 }

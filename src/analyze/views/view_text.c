@@ -223,23 +223,6 @@ static void put_faults(struct page *page)
 
 /* --- steps ---------------------------------------------------------------------------------------------------------- */
 
-/* A step's time by category, with labels and calls counted for what they are: no work of the CPU, and none of a network. */
-static double category_ns(const struct ops_views *views, enum view_category category)
-{
-	double time_ns = view_step_average_ns(views, category);
-
-	switch (category) {
-	case VIEW_TIME_COMMUNICATION:
-		return time_ns - view_call_average_ns(views);
-	case VIEW_TIME_CPU:
-		return time_ns - view_label_average_ns(views) + view_call_average_ns(views);
-	case VIEW_TIME_OTHER:
-		return time_ns + view_label_average_ns(views);
-	default:
-		return time_ns;
-	}
-}
-
 static void put_steps(struct page *page)
 {
 	static const char *const names[] = {"kernels", "copies", "fills", "communication", "launch calls",
@@ -272,7 +255,7 @@ static void put_steps(struct page *page)
 		                  views->left_out);
 	ops_buffer_append_text(&page->out, page->markdown ? "\n\n| | time | share | |\n|---|--:|--:|---|\n" : "\n");
 	for (int category = 0; category < VIEW_TIME_COUNT; category++) {
-		double time_ns = category_ns(views, (enum view_category)category);
+		double time_ns = view_step_shown_average_ns(views, (enum view_category)category);
 
 		if (!(time_ns > 0))
 			continue;

@@ -303,8 +303,8 @@ bool view_gpu_figures(struct ops_views *views, int64_t gpu, struct view_gpu_figu
 double view_tensor_cores_used(const struct ops_views *views);
 double view_tensor_cores_eligible(const struct ops_views *views);
 double view_step_average_ns(const struct ops_views *views, enum view_category category); /* COUNT: all of it */
-double view_label_average_ns(const struct ops_views *views);
-double view_call_average_ns(const struct ops_views *views);
+/* What surfaces show of a step: labels in which no operator runs are OTHER, and the host's calls of collectives are CPU time. */
+double view_step_shown_average_ns(const struct ops_views *views, enum view_category category);
 
 
 #endif

@@ -124,6 +124,8 @@ static void spec_18_f06_labels_are_no_work(void **state)
 
 	(void)state;
 	assert_has(text, "\"cpu_exec\":60,\"other\":40,\"total\":100,\"cpu_exec_labels\":45,");
+	assert_has(text, "\"breakdown\":{\"rows\":[{\"name\":\"1\",\"kernel\":0,");
+	assert_has(text, "\"cpu_exec\":15,\"other\":85,\"total\":100}}}");
 	ops_free_views(text);
 	trace = scene_read(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "") VIEW_OP("a", 20, 15, 1), "");
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);

@@ -15,6 +15,13 @@ export interface Step {
 	total: number;
 }
 
+/** What a step's time is divided into, as the text of `opstrobe views` shows it. */
+export interface StepBreakdown {
+	rows: Step[];
+	average: Omit<Step, "name">;
+	average_pct: Omit<Step, "name">;
+}
+
 export interface Flags {
 	has_runtime: boolean;
 	has_kernel: boolean;
@@ -45,7 +52,7 @@ export interface OverviewReply {
 	profiler_start_ts: number | null;
 	flags: Flags;
 	devices: Device[];
-	steps: { names: string[]; rows: Step[]; average: Omit<Step, "name">; average_pct: Omit<Step, "name"> };
+	steps: { names: string[]; rows: Step[]; average: Omit<Step, "name">; breakdown: StepBreakdown };
 	gpus: Gpu[];
 	tensor_cores: { used_ratio: number | null; eligible_ops_kernel_ratio: number | null };
 }

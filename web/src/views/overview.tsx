@@ -96,7 +96,7 @@ function StepTime({ views }: { views: OverviewReply }) {
 	return (
 		<section class="panel" aria-label="Where a step's time goes">
 			<h2>Where a step’s time goes</h2>
-			<Breakdown parts={usedParts(views.steps.rows)} average={views.steps.average} percent={views.steps.average_pct} />
+			<Breakdown parts={usedParts(views.steps.breakdown.rows)} average={views.steps.breakdown.average} percent={views.steps.breakdown.average_pct} />
 		</section>
 	);
 }
@@ -130,8 +130,9 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 function Steps({ source, trace, views }: { source: DataSource; trace: TraceEntry; views: OverviewReply }) {
 	const timeline = useReply<TimelineReply>(source, `traces/${trace.id}/timeline`);
 	const places = placesOfSteps(timeline);
-	const parts = usedParts(views.steps.rows);
-	const bars = views.steps.rows.map((row) => {
+	const { rows } = views.steps.breakdown;
+	const parts = usedParts(rows);
+	const bars = rows.map((row) => {
 		const place = places.get(row.name);
 		return {
 			name: row.name,

@@ -15,8 +15,8 @@ export const stepParts: readonly StepPart[] = [
 	{ id: "communication", title: "Communication", color: "var(--kind-communication)", about: "A collective operation runs" },
 	{ id: "runtime", title: "Runtime", color: "var(--kind-runtime)", about: "The host calls the device's runtime" },
 	{ id: "dataloader", title: "Data loading", color: "var(--kind-annotation)", about: "The step waits for its batch" },
-	{ id: "cpu_exec", title: "CPU", color: "var(--kind-operator)", about: "An operator or a labelled range runs on the host" },
-	{ id: "other", title: "Other", color: "var(--kind-other)", about: "None of these: mostly Python between operators" },
+	{ id: "cpu_exec", title: "Operators", color: "var(--kind-operator)", about: "An operator runs on the host" },
+	{ id: "other", title: "Other", color: "var(--kind-other)", about: "None of these: mostly Python between operators, also within labelled ranges" },
 ];
 
 /** The parts that any step has. */

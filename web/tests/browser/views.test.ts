@@ -47,8 +47,8 @@ describe.each(TRACES)("%s", (_, path) => {
 		for (const row of await tab.page.locator(".list tbody tr").all()) {
 			const part = (await row.getAttribute("data-part")) as keyof OverviewReply["steps"]["average"];
 			const [time = "", share = ""] = await row.locator("td").allInnerTexts();
-			expectShowsWithUnit(time, views.steps.average[part], part);
-			expectShowsWithUnit(share, views.steps.average_pct[part], part);
+			expectShowsWithUnit(time, views.steps.breakdown.average[part], part);
+			expectShowsWithUnit(share, views.steps.breakdown.average_pct[part], part);
 		}
 		const bars = tab.page.locator(".chart a[data-bar]");
 		expect(await bars.count()).toBe(views.steps.rows.length);
