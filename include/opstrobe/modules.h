@@ -101,6 +101,7 @@ struct ops_module_text_options {
 	const char *sort_by; /* name of a metric, with "self_" before it for that, "calls", "parameters", "cpu_peak_bytes" or
 	                      * "device_peak_bytes": largest first among those below one module. NULL: in order of definition */
 	uint32_t max_depth;  /* levels shown; 0: all */
+	size_t rows_max;  /* lines shown, then how many more there are; 0: all */
 	bool by_class;
 	unsigned columns; /* of the terminal that it is to fit, if it can; 0: nothing is left out or cut */
 };

@@ -203,7 +203,7 @@ def _operator_rows(get: Get, arguments: Arguments) -> list[Json]:
     by_shape = arguments.get("group_by", "Operation") == "OperationAndInputShape"
     part = "operators_by_input_shape" if by_shape else "operators"
     found = _views(get, arguments, part)[part]
-    rows: list[Json] = found["top"] if by_shape else found["rows"]
+    rows: list[Json] = found["rows"]
     return rows
 
 
@@ -280,7 +280,7 @@ def _kernel_table(get: Get, arguments: Arguments) -> Json:
     by_operator = arguments.get("group_by", "Kernel") == "KernelNameAndOpName"
     part = "kernels_by_op" if by_operator else "kernels"
     found = _views(get, arguments, part)[part]
-    rows = found["top"] if by_operator else found["rows"]
+    rows = found["rows"]
     members = [name for name in _KERNEL_COLUMNS if rows and name in rows[0]]
     columns = [{"type": _KERNEL_COLUMNS[name][0], "name": _KERNEL_COLUMNS[name][1]} for name in members]
     cells = [

@@ -5,6 +5,7 @@
  */
 #include "analyze/format.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,17 @@ void ops_format_memory(char *out, int64_t bytes)
 		}
 	}
 	snprintf(out, OPS_FORMAT_ROOM, "%lld B", (long long)bytes);
+}
+
+void ops_format_bytes(char *out, int64_t bytes)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double size = (double)bytes;
+	size_t unit = 0;
+
+	for (; fabs(size) >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+		size /= 1024;
+	snprintf(out, OPS_FORMAT_ROOM, unit ? "%.2f %s" : "%.0f %s", size, units[unit]);
 }
 
 /* Bytes of the code point that starts at `at`. */

@@ -23,7 +23,10 @@ void ops_format_time(char *out, double us, enum ops_time_unit unit);
 void ops_format_ms(char *out, double ns);
 /* Share of a total in percent; "NaN" when there is no total. */
 void ops_format_share(char *out, double us, double total_us);
+/* "1.50 MB" as torch's tables have it, of 1024 KB. */
 void ops_format_memory(char *out, int64_t bytes);
+/* "1.50 MiB", everywhere else. */
+void ops_format_bytes(char *out, int64_t bytes);
 
 /* Code points of a text. A byte that belongs to no UTF-8 sequence counts one; so does an encoded surrogate. */
 size_t ops_text_length(struct ops_string text);

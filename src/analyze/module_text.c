@@ -43,7 +43,7 @@ static void format_figure(char *out, enum unit unit, int64_t value)
 	if (unit == TIME)
 		ops_format_time(out, (double)value / 1000, OPS_TIME_BY_SIZE);
 	else if (unit == BYTES)
-		ops_format_memory(out, value);
+		ops_format_bytes(out, value);
 	else if (unit == AMOUNT)
 		format_amount(out, value);
 	else
@@ -107,6 +107,7 @@ struct sheet {
 	bool sorted;
 	uint32_t *lines; /* rows in order of the text */
 	size_t line_count;
+	size_t left_out; /* lines beyond those that are wanted */
 	size_t widths[TEXT_COLUMNS + COLUMN_COUNT]; /* 0: the column is left out */
 	size_t room; /* characters of a line; 0: as many as there are */
 	struct ops_buffer note; /* what there was no room for */
@@ -368,6 +369,8 @@ static void add_all(struct sheet *sheet)
 	add_line(sheet, NULL);
 	for (size_t i = 0; i < sheet->line_count; i++)
 		add_line(sheet, &sheet->rows[sheet->lines[i]]);
+	if (sheet->left_out)
+		ops_buffer_printf(&sheet->out, "and %zu more\n", sheet->left_out);
 	fit_note_end(&sheet->note, &sheet->out, sheet->room);
 }
 
@@ -398,6 +401,10 @@ enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct o
 	if (options->sort_by && !find_sort(&sheet, options->sort_by))
 		return ops_fault(error, OPS_INVALID, "modules cannot be sorted by '%s'", options->sort_by);
 	ok = find_lines(&sheet, options->max_depth);
+	if (options->rows_max && sheet.line_count > options->rows_max) {
+		sheet.left_out = sheet.line_count - options->rows_max;
+		sheet.line_count = options->rows_max;
+	}
 	if (ok)
 		add_all(&sheet);
 	ops_free(sheet.lines);

@@ -23,14 +23,13 @@ static const char usage[] =
 
 static bool print_text(const struct ops_worker *worker, size_t top, bool by_class)
 {
-	struct ops_module_text_options options = {.by_class = by_class, .columns = cli_table_columns()};
+	struct ops_module_text_options options = {.by_class = by_class, .rows_max = top, .columns = cli_table_columns()};
 	struct ops_module_tree *tree = NULL;
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
 	enum ops_code code = ops_module_tree_new(worker->trace, &tree, &error);
 
-	(void)top; /* a tree is not cut */
 	if (!code)
 		code = ops_module_text(tree, &options, &text, &size, &error);
 	ops_module_tree_free(tree);

@@ -18,7 +18,7 @@ static const char usage[] =
 	"usage: opstrobe table [options] TRACE\n"
 	"\n"
 	"Events by name, as key_averages().table() of torch.profiler prints them: times of the\n"
-	"host. What devices did, 'opstrobe views' tells.\n"
+	"host and of devices, memory.\n"
 	"\n"
 	"options:\n"
 	"  --sort-by KEY           self_cpu_time_total (the default), cpu_time_total, count,\n"
@@ -67,6 +67,8 @@ static enum ops_code print_text(const struct ops_trace *trace, const struct requ
 	cli_print(code, text, size, ops_free_text, &error);
 	if (!code && !list.count)
 		puts("no events were recorded");
+	if (!code && list.count > request->row_limit)
+		printf("and %zu more; '--row-limit %zu' shows all\n", list.count - request->row_limit, list.count);
 	return code;
 }
 

@@ -297,6 +297,10 @@ static void tables(void **state)
 	             "__main__.Net                                1  0.100us       0.040us   0.090us\n"
 	             "torch.nn.modules.activation.ReLU            1  0.010us       0.010us   0.030us\n"
 	             "torch.nn.modules.loss.CrossEntropyLoss      1  0.010us       0.010us   0.020us\n");
+	assert_table(trace, &(struct ops_module_text_options){.sort_by = "calls", .by_class = true, .rows_max = 1},
+	             "Class                           Calls  Forward  Self forward  Backward\n"
+	             "torch.nn.modules.linear.Linear      2  0.050us       0.050us   0.060us\n"
+	             "and 3 more\n");
 	assert_table(empty, NULL, "no calls of modules were recorded\n");
 	assert_int_equal(ops_module_text(tree, &(struct ops_module_text_options){.sort_by = "x"}, &text, &size, &error),
 	                 OPS_INVALID);

@@ -383,3 +383,23 @@ def test_a_truncated_file_in_a_run_and_from_python(opstrobe, traces):
     half, whole = (opstrobe_package.read(traces / "run" / f"{name}.pt.trace.json") for name in ("r1", "r0"))
     assert whole.is_complete and whole.diagnostics == []
     assert not half.is_complete and [each["kind"] for each in half.diagnostics] == ["truncated"]
+
+
+def test_all_rows_by_shape_and_the_times_of_devices(opstrobe, traces):
+    """JSON has every row, whatever their number; the table as data has the columns of its text."""
+    rows = json.loads(trace())["traceEvents"]
+    rows += [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10_000 + 10 * i, "dur": 5,
+         "args": {"External id": 100 + i, "Input Dims": [[8, i]], "Input type": ["float"]}}
+        for i in range(40)
+    ]  # fmt: skip
+    (traces / "shapes.json").write_text(json.dumps({"traceEvents": rows}))
+    shapes = json.loads(opstrobe("views", "--format", "json", "shapes.json", cwd=traces).stdout)["operators_by_input_shape"]
+    assert shapes["distinct"] == len({row["input_shape"] for row in shapes["rows"]}) == 40  # one is that of the steps
+    assert shapes["top"] == shapes["rows"][:30]
+    words = ["table", "--group-by-input-shape", "--format", "json", "shapes.json"]
+    table = json.loads(opstrobe(*words, cwd=traces).stdout)["table"]
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    assert sum(row["self_device_time_total"] for row in rows if row["name"] == "aten::mm") == 60 * STEPS
+    text = opstrobe("table", "--row-limit", "2", "shapes.json", cwd=traces).stdout
+    assert text.endswith("and 3 more; '--row-limit 5' shows all\n"), text

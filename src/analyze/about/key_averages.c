@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Torch's table of key averages as data: events by name, or by name and input shapes. Averages do not
- * know the times of devices yet, which the views tell.
+ * Torch's table of key averages as data: events by name, or by name and input shapes.
  */
 #include <string.h>
 
@@ -26,7 +25,8 @@ static void write_columns(struct result_table *out, const struct averages *avera
 	if (averages->by_shape)
 		result_column(out, "input_shapes", RESULT_TEXT);
 	RESULT_COLUMNS(out, {"count", RESULT_INTEGER}, {"self_cpu_time_total", RESULT_TIME},
-	               {"cpu_time_total", RESULT_TIME}, {"self_cpu_memory_usage", RESULT_INTEGER},
+	               {"cpu_time_total", RESULT_TIME}, {"self_device_time_total", RESULT_TIME},
+	               {"device_time_total", RESULT_TIME}, {"self_cpu_memory_usage", RESULT_INTEGER},
 	               {"cpu_memory_usage", RESULT_INTEGER}, {"self_device_memory_usage", RESULT_INTEGER},
 	               {"device_memory_usage", RESULT_INTEGER});
 	if (averages->with_flops)
@@ -55,6 +55,8 @@ static void write_row(struct result_table *out, const struct averages *averages,
 	result_integer(out, (int64_t)row->count);
 	result_time(out, row->self_cpu_time_total_ns);
 	result_time(out, row->cpu_time_total_ns);
+	result_time(out, row->self_device_time_total_ns);
+	result_time(out, row->device_time_total_ns);
 	result_integer(out, row->self_cpu_memory_usage);
 	result_integer(out, row->cpu_memory_usage);
 	result_integer(out, row->self_device_memory_usage);

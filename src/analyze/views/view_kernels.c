@@ -207,6 +207,15 @@ static void write_row(const struct table *table, struct ops_json_writer *json, c
 	ops_json_close(json, '}');
 }
 
+static void write_rows(const struct table *table, const char *key, size_t most, struct ops_json_writer *json)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < table->rows.count && i < most; i++)
+		write_row(table, json, &table->rows.items[i]);
+	ops_json_close(json, ']');
+}
+
 static void write_table(const struct table *table, struct ops_json_writer *json)
 {
 	uint64_t calls = 0;
@@ -225,11 +234,9 @@ static void write_table(const struct table *table, struct ops_json_writer *json)
 		ops_json_key(json, "total");
 		ops_json_us(json, total_ns);
 	}
-	ops_json_key(json, table->by_operator ? "top" : "rows");
-	ops_json_open(json, '[');
-	for (size_t i = 0; i < table->rows.count && (!table->by_operator || i < TOP_KERNELS); i++)
-		write_row(table, json, &table->rows.items[i]);
-	ops_json_close(json, ']');
+	write_rows(table, "rows", SIZE_MAX, json);
+	if (table->by_operator)
+		write_rows(table, "top", TOP_KERNELS, json);
 	ops_json_close(json, '}');
 }
 

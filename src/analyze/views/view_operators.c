@@ -220,6 +220,15 @@ static void write_row(const struct ops_views *views, struct ops_json_writer *jso
 	ops_json_close(json, '}');
 }
 
+static void write_rows(const struct table *table, const char *key, size_t most, struct ops_json_writer *json)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < table->rows.count && i < most; i++)
+		write_row(table->views, json, &table->rows.items[i]);
+	ops_json_close(json, ']');
+}
+
 static void write_by_name(const struct table *table, struct ops_json_writer *json)
 {
 	const struct ops_views *views = table->views;
@@ -243,11 +252,7 @@ static void write_by_name(const struct table *table, struct ops_json_writer *jso
 	ops_json_us(json, all.host_self_ns);
 	ops_json_key(json, "sum_device_self");
 	ops_json_us(json, all.device_self_ns);
-	ops_json_key(json, "rows");
-	ops_json_open(json, '[');
-	for (size_t i = 0; i < table->rows.count; i++)
-		write_row(views, json, &table->rows.items[i]);
-	ops_json_close(json, ']');
+	write_rows(table, "rows", SIZE_MAX, json);
 	ops_json_close(json, '}');
 }
 
@@ -257,11 +262,8 @@ static void write_by_shapes(const struct table *table, struct ops_json_writer *j
 	ops_json_open(json, '{');
 	ops_json_key(json, "distinct");
 	ops_json_integer(json, (int64_t)table->rows.count);
-	ops_json_key(json, "top");
-	ops_json_open(json, '[');
-	for (size_t i = 0; i < table->rows.count && i < TOP_SHAPES; i++)
-		write_row(table->views, json, &table->rows.items[i]);
-	ops_json_close(json, ']');
+	write_rows(table, "rows", SIZE_MAX, json);
+	write_rows(table, "top", TOP_SHAPES, json);
 	ops_json_close(json, '}');
 }
 

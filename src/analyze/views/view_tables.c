@@ -91,7 +91,9 @@ static void name_module_columns(struct result_table *table)
 	               {"calls", RESULT_INTEGER}, {"parameters", RESULT_INTEGER}, {"host_us", RESULT_TIME},
 	               {"backward_us", RESULT_TIME}, {"device_us", RESULT_TIME}, {"backward_device_us", RESULT_TIME},
 	               {"self_host_us", RESULT_TIME}, {"self_device_us", RESULT_TIME}, {"flops", RESULT_INTEGER},
-	               {"cpu_memory_bytes", RESULT_INTEGER}, {"device_memory_bytes", RESULT_INTEGER});
+	               {"cpu_memory_bytes", RESULT_INTEGER}, {"device_memory_bytes", RESULT_INTEGER},
+	               {"cpu_allocated_bytes", RESULT_INTEGER}, {"cpu_peak_bytes", RESULT_INTEGER},
+	               {"device_allocated_bytes", RESULT_INTEGER}, {"device_peak_bytes", RESULT_INTEGER});
 }
 
 static void put_module(const struct filler *filler, const struct ops_module_row *row)
@@ -111,6 +113,10 @@ static void put_module(const struct filler *filler, const struct ops_module_row 
 	result_integer(table, row->total[OPS_MODULE_FLOPS]);
 	result_integer(table, row->total[OPS_MODULE_CPU_MEMORY]);
 	result_integer(table, row->total[OPS_MODULE_DEVICE_MEMORY]);
+	result_integer(table, row->total[OPS_MODULE_CPU_ALLOCATED]);
+	result_integer(table, row->cpu_peak_bytes);
+	result_integer(table, row->total[OPS_MODULE_DEVICE_ALLOCATED]);
+	result_integer(table, row->device_peak_bytes);
 }
 
 static bool fill_modules(const struct filler *filler, const struct ops_trace *trace, bool by_class)

@@ -93,13 +93,10 @@ void page_time(struct page *page, double ns)
 
 void page_bytes(struct page *page, int64_t bytes)
 {
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	double size = (double)bytes;
-	size_t unit = 0;
+	char text[OPS_FORMAT_ROOM];
 
-	for (; fabs(size) >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
-		size /= 1024;
-	ops_buffer_printf(&page->out, unit ? "%.2f %s" : "%.0f %s", size, units[unit]);
+	ops_format_bytes(text, bytes);
+	ops_buffer_append_text(&page->out, text);
 }
 
 void page_line(struct page *page, uint32_t row, size_t width)

@@ -477,7 +477,8 @@ static void tables(void **state)
 	         "tensor_cores\nncclDevKernel,nccl:all_reduce,None,None,1,60,42.86,60,60,60,0,0,no\n");
 	table_is(trace, OPS_VIEW_MODULES, 1,
 	         "path,class,depth,calls,parameters,host_us,backward_us,device_us,backward_device_us,self_host_us,"
-	         "self_device_us,flops,cpu_memory_bytes,device_memory_bytes\nNet_0,Net,0,1,0,100,0,0,0,80,0,0,-64,0\n");
+	         "self_device_us,flops,cpu_memory_bytes,device_memory_bytes,cpu_allocated_bytes,cpu_peak_bytes,"
+	         "device_allocated_bytes,device_peak_bytes\nNet_0,Net,0,1,0,100,0,0,0,80,0,0,-64,0,0,0,0,0\n");
 	table_is(trace, OPS_VIEW_MEMORY, 1,
 	         "device,held_by,name,line,bytes,percent,blocks\ncpu,all,,,64,100,1\n"
 	         "cpu,category,UNKNOWN,,64,100,\ncpu,operator,a,,64,100,1\ncuda:0,all,,,64,100,1\n"

@@ -73,7 +73,7 @@ export interface Operator {
 export interface OperatorsReply {
 	flags: Flags;
 	operators: { distinct: number; calls: number; rows: Operator[] };
-	operators_by_input_shape: { distinct: number; top: Operator[] };
+	operators_by_input_shape: { distinct: number; rows: Operator[] };
 	call_stacks: { distinct_stacks: number; per_operator: Record<string, number> };
 }
 
@@ -102,7 +102,7 @@ export interface KernelsReply {
 	flags: Flags;
 	tensor_cores: OverviewReply["tensor_cores"];
 	kernels: { distinct: number; calls: number; total: number; rows: Kernel[] } | null;
-	kernels_by_op: { distinct: number; calls: number; top: KernelByOperator[] } | null;
+	kernels_by_op: { distinct: number; calls: number; rows: KernelByOperator[] } | null;
 }
 
 export interface Where {

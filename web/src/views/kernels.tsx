@@ -61,7 +61,7 @@ export function Kernels({ source, trace }: ViewProps) {
 
 function KernelTable({ trace, reply, byOperator }: { trace: string; reply: KernelsReply; byOperator: boolean }) {
 	const { kernels, kernels_by_op: byOp, tensor_cores: tensor } = reply;
-	const rows = useMemo<Row[]>(() => (byOperator ? (byOp?.top ?? []) : (kernels?.rows ?? [])), [reply, byOperator]);
+	const rows = useMemo<Row[]>(() => (byOperator ? (byOp?.rows ?? []) : (kernels?.rows ?? [])), [reply, byOperator]);
 	if (!kernels) {
 		return (
 			<div class="empty">
@@ -83,7 +83,6 @@ function KernelTable({ trace, reply, byOperator }: { trace: string; reply: Kerne
 					/>
 				)}
 			</Cards>
-			{byOperator && byOp && byOp.distinct > byOp.top.length && <p class="soft">{`The ${byOp.top.length} that take most time, of ${byOp.distinct}.`}</p>}
 			<Table
 				id="kernels"
 				label={byOperator ? "Kernels by operator" : "Kernels"}

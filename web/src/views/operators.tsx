@@ -78,15 +78,12 @@ function OperatorTable({ trace, reply, byShape }: { trace: string; reply: Operat
 	const { flags, operators, operators_by_input_shape: shapes, call_stacks: stacks } = reply;
 	const columns = useMemo(() => columnsFor(reply, byShape), [reply, byShape]);
 	const rows = useMemo<Row[]>(
-		() => (byShape ? shapes.top : operators.rows).map((row) => ({ ...row, stacks: stacks.per_operator[row.name] ?? null })),
+		() => (byShape ? shapes.rows : operators.rows).map((row) => ({ ...row, stacks: stacks.per_operator[row.name] ?? null })),
 		[reply, byShape],
 	);
 	const device = flags.has_kernel || flags.has_memcpy_or_memset;
 	return (
 		<>
-			{byShape && shapes.distinct > shapes.top.length && (
-				<p class="soft">{`The ${shapes.top.length} that take most time, of ${shapes.distinct}.`}</p>
-			)}
 			<Table
 				id="operators"
 				label={byShape ? "Operators by input shapes" : "Operators"}
