@@ -71,7 +71,7 @@ static void write_steps(struct ops_json_writer *json, const struct ops_trace *tr
 	uint64_t count = 0;
 
 	for (size_t i = 0; i < events->count; i++) {
-		if (!event_row_step(trace, i, &number))
+		if (!ops_row_step(trace, i, &number))
 			continue;
 		first = number < first ? number : first;
 		last = number > last ? number : last;

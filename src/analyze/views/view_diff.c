@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "analyze/views/view_diff_tree.h"
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 

@@ -54,9 +54,9 @@ static void spec_12_who_waits(void **state)
 /* Of equal names each is a key: the nth step of a name is the nth of the other worker. */
 static void equal_names(void **state)
 {
-	static const char one[] = VIEW_STEP(1, 0, 100) AT(10, 40) VIEW_STEP(1, 200, 100) AT(210, 20) VIEW_STEP(all, 400, 100)
-		AT(410, 50) VIEW_STEP(1 (2), 600, 100) AT(610, 60);
-	static const char other[] = VIEW_STEP(1, 0, 100) AT(10, 10) VIEW_STEP(1, 200, 100) AT(210, 30) VIEW_STEP(all, 400, 100)
+	static const char one[] = VIEW_STEP(1, 0, 100) AT(10, 40) VIEW_STEP(1, 200, 100) AT(210, 20) VIEW_STEP(1, 400, 100)
+		AT(410, 50) VIEW_STEP(1, 600, 100) AT(610, 60);
+	static const char other[] = VIEW_STEP(1, 0, 100) AT(10, 10) VIEW_STEP(1, 200, 100) AT(210, 30) VIEW_STEP(1, 400, 100)
 		AT(410, 5) VIEW_STEP(2, 600, 100) AT(610, 6);
 	static const char device[] = VIEW_CALL(20, 5, 1, 1) VIEW_KERNEL("k", 40, 10, 1);
 	static const char head[] = "\"deviceProperties\":[{\"id\":0,\"name\":\"H\"}],";
@@ -71,13 +71,13 @@ static void equal_names(void **state)
 	assert_has(text, "\"wait\":{\"all\":{\"n_0\":{\"data_transfer\":10,\"synchronizing\":32},\"n_0 (2)\":");
 	assert_has(text, "\"1\":{\"n_0\":" WAIT(10, 30) ",\"n_0 (2)\":" WAIT(10, 0) "},");
 	assert_has(text, "\"1 (2)\":{\"n_0\":" WAIT(20, 0) ",\"n_0 (2)\":" WAIT(20, 10) "},");
-	assert_has(text, "\"all (2)\":{\"n_0\":" WAIT(5, 45) ",\"n_0 (2)\":" WAIT(5, 0) "},");
-	assert_has(text, "\"1 (2) (2)\":{\"n_0\":" WAIT(6, 54) "}}");
+	assert_has(text, "\"1 (3)\":{\"n_0\":" WAIT(5, 45) ",\"n_0 (2)\":" WAIT(5, 0) "},");
+	assert_has(text, "\"1 (4)\":{\"n_0\":" WAIT(6, 54) "}}");
 	assert_has(text, "\"ops\":{\"n_0\":[{");
 	assert_has(text, "}],\"n_0 (2)\":[{");
 	ops_free_views(text);
 	assert_int_equal(ops_run_json(workers, 2, &text, &size, NULL), OPS_OK);
-	assert_has(text, "\"latency_per_step\":{\"1\":40,\"1 (2)\":20,\"all\":50,\"1 (2) (2)\":60}");
+	assert_has(text, "\"latency_per_step\":{\"1\":40,\"1 (2)\":20,\"1 (3)\":50,\"1 (4)\":60}");
 	ops_free_views(text);
 	release(workers, 2);
 	ops_buffer_append_text(&rows, one);
