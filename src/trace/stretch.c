@@ -107,9 +107,19 @@ static enum ops_code make(const struct cutter *cutter, struct ops_trace **ret_tr
 
 	if (!refs)
 		return ops_fault_memory(error);
-	for (uint32_t row = 0; row < cutter->events->count; row++)
-		if (cutter->rows[row])
-			refs[part.ref_count++] = row;
+	part.clip_from_ns = INT64_MAX;
+	part.clip_to_ns = INT64_MIN;
+	for (uint32_t row = 0; row < cutter->events->count; row++) {
+		if (!cutter->rows[row])
+			continue;
+		refs[part.ref_count++] = row;
+		if (cutter->events->kind[row] == OPS_EVENT_TRACE)
+			continue;
+		if (cutter->events->start_ns[row] < part.clip_from_ns)
+			part.clip_from_ns = cutter->events->start_ns[row];
+		if (cutter->events->end_ns[row] > part.clip_to_ns)
+			part.clip_to_ns = cutter->events->end_ns[row];
+	}
 	for (uint32_t i = 0; i < count; i++)
 		if (cutter->tracks[memory[i].track] && is_within(cutter->cut, memory[i].time_ns, memory[i].time_ns))
 			refs[part.ref_count++] = i | MEMORY_REF;
