@@ -32,6 +32,10 @@ struct ops_ext_state {
 	PyTypeObject *memory_timeline;    /* memory_view.c */
 	PyTypeObject *record_function;    /* record_function.c */
 	PyTypeObject *tensor_watch;       /* tensor_watch.c */
+	PyTypeObject *raw_fields;         /* raw_fields.c */
+	PyTypeObject *kineto_event;       /* kineto_event.c */
+	PyTypeObject *event_tree;         /* event_tree.c */
+	PyTypeObject *profiler_event;     /* profiler_event.c */
 	PyObject *device_types[OPS_EXT_DEVICE_TYPES]; /* function_event.c: the package's enum members, fetched when asked */
 };
 
@@ -60,6 +64,10 @@ int ops_ext_add_memory_view(PyObject *module);
 int ops_ext_add_execution_trace(PyObject *module);
 int ops_ext_add_fast_range(PyObject *module);
 int ops_ext_add_record_function(PyObject *module);
+int ops_ext_add_raw_fields(PyObject *module);
+int ops_ext_add_kineto_event(PyObject *module);
+int ops_ext_add_event_tree(PyObject *module);
+int ops_ext_add_profiler_event(PyObject *module);
 
 /* Whether the session in progress, the last one if there is none, was asked for operators' inputs. Under the GIL. */
 bool ops_ext_records_shapes(void);

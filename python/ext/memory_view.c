@@ -137,6 +137,28 @@ static PyObject *memory_steps(PyObject *object, PyObject *args)
 	return steps;
 }
 
+static PyObject *memory_categories(PyObject *object, PyObject *members)
+{
+	const struct ops_memory_timeline *timeline = ((struct memory_object *)object)->timeline;
+	PyObject *categories = PyDict_New();
+
+	for (size_t i = 0; categories && i < timeline->step_count; i++) {
+		const struct ops_memory_step *step = &timeline->steps[i];
+		uint32_t version = step->version + (step->action == OPS_MEMORY_INCREMENT_VERSION);
+		PyObject *key, *member;
+
+		if (step->action == OPS_MEMORY_DESTROY || step->next_category == OPS_MEMORY_UNKNOWN)
+			continue;
+		key = Py_BuildValue("(kk)", (unsigned long)step->block, (unsigned long)version);
+		member = PyObject_GetAttrString(members, ops_memory_category_name(step->next_category));
+		if (!key || !member || PyDict_SetItem(categories, key, member) < 0)
+			Py_CLEAR(categories);
+		Py_XDECREF(member);
+		Py_XDECREF(key);
+	}
+	return categories;
+}
+
 static PyObject *memory_get_missing(PyObject *object, void *ignored)
 {
 	const struct ops_memory_timeline *timeline = ((struct memory_object *)object)->timeline;
@@ -157,6 +179,8 @@ static PyMethodDef memory_methods[] = {
 	{"export", memory_export, METH_VARARGS,
 	 "export(path, format, device_type, device_index)\n--\n\nWrites one device's timeline: format \"html\", \"json\" or "
 	 "\"raw\"; compressed when the path ends in .gz."},
+	{"categories", memory_categories, METH_O,
+	 "categories(members)\n--\n\nCategory by (number, version), each the attribute of `members` of its name."},
 	{"peak", memory_peak, METH_VARARGS,
 	 "peak(device_type, device_index, top, as_json)\n--\n\nWhat holds one device's memory when most is held."},
 	{"steps", memory_steps, METH_VARARGS,

@@ -28,7 +28,8 @@ static int module_exec(PyObject *module)
 		ops_ext_add_session,         ops_ext_add_bridge,          ops_ext_add_record_function,
 		ops_ext_add_finding,         ops_ext_add_tensor_watch,    ops_ext_add_memory_view,
 		ops_ext_add_execution_trace, ops_ext_add_fast_range,      ops_ext_add_module_summary,
-		ops_ext_add_devices,         ops_ext_add_live,
+		ops_ext_add_devices,         ops_ext_add_live,            ops_ext_add_raw_fields,
+		ops_ext_add_kineto_event,    ops_ext_add_event_tree,      ops_ext_add_profiler_event,
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -53,6 +54,10 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->memory_timeline);
 	Py_VISIT(state->record_function);
 	Py_VISIT(state->tensor_watch);
+	Py_VISIT(state->raw_fields);
+	Py_VISIT(state->kineto_event);
+	Py_VISIT(state->event_tree);
+	Py_VISIT(state->profiler_event);
 	for (size_t i = 0; i < OPS_EXT_DEVICE_TYPES; i++)
 		Py_VISIT(state->device_types[i]);
 	return 0;
@@ -73,6 +78,10 @@ static int module_clear(PyObject *module)
 	Py_CLEAR(state->memory_timeline);
 	Py_CLEAR(state->record_function);
 	Py_CLEAR(state->tensor_watch);
+	Py_CLEAR(state->raw_fields);
+	Py_CLEAR(state->kineto_event);
+	Py_CLEAR(state->event_tree);
+	Py_CLEAR(state->profiler_event);
 	for (size_t i = 0; i < OPS_EXT_DEVICE_TYPES; i++)
 		Py_CLEAR(state->device_types[i]);
 	return 0;

@@ -27,6 +27,7 @@ struct watched {
 static struct {
 	bool watching;
 	bool recording; /* rows of the calls too */
+	bool with_memory; /* of a session that records memory */
 	const struct ops_collector *collector;
 	struct module_registry registry;
 	struct watched call;      /* Module._wrapped_call_impl */
@@ -184,7 +185,7 @@ int ops_ext_modules_begin(bool rows, bool watch)
 {
 	PyObject *type;
 
-	ops_ext_modules_end(NULL); /* what a session of the parent process left */
+	Py_XDECREF(ops_ext_modules_end(NULL)); /* what a session of the parent process left */
 	type = rows || watch ? find_module_type() : NULL;
 	if (!type)
 		return PyErr_Occurred() ? -1 : 0;
@@ -196,27 +197,31 @@ int ops_ext_modules_begin(bool rows, bool watch)
 	}
 	Py_DECREF(type);
 	calls.recording = rows;
+	calls.with_memory = watch;
 	calls.watching = true;
 	return 0;
 }
 
-void ops_ext_modules_end(struct ops_recording *recording)
+PyObject *ops_ext_modules_end(struct ops_recording *recording)
 {
-	PyObject *type, *error, *traceback;
+	PyObject *type, *error, *traceback, *refs = NULL;
 
 	if (!calls.watching)
-		return;
+		return NULL;
 	calls.watching = false;
 	unwatch_all();
 	PyErr_Fetch(&type, &error, &traceback);
 	if (recording && calls.recording) {
 		module_registry_refresh(&calls.registry);
-		if (module_table_give(&calls.registry, recording) < 0)
+		if (module_table_give(&calls.registry, recording, &refs) < 0)
 			PyErr_Clear();
 	}
+	if (refs)
+		Py_SETREF(refs, ops_ext_describe_modules(refs, calls.with_memory));
 	calls.recording = false;
 	module_registry_release(&calls.registry);
 	PyErr_Restore(type, error, traceback);
+	return refs;
 }
 
 PyObject *ops_ext_module_code(void)

@@ -15,8 +15,8 @@
  * with an exception set. */
 int ops_ext_modules_begin(bool rows, bool watch);
 /* Ends that; tells the recording, unless it is NULL, what was called. Never sets an exception: what cannot be told is lost,
- * and counted as such. */
-void ops_ext_modules_end(struct ops_recording *recording);
+ * and counted as such. Returns what ops_ext_describe_modules says of the modules that the recording was told, in its order; NULL for none. */
+PyObject *ops_ext_modules_end(struct ops_recording *recording);
 
 /* The code object of Module.__call__ while its calls are recorded, borrowed; else NULL. Its frames are the rows that are
  * recorded here: who records frames leaves them out. */

@@ -84,9 +84,16 @@ uint32_t module_registry_call(struct module_registry *registry, PyObject *module
 /* Looks again at all modules that live: what they hold may have changed. */
 void module_registry_refresh(struct module_registry *registry);
 
+/* --- python_objects.c ----------------------------------------------------------------------------------------------- */
+
+/* Describes the parameters of the modules of weak references: a tuple with an item a module. `with_memory` adds the addresses,
+ * which take most of the time. NULL and no exception for none. May run Python. */
+PyObject *ops_ext_describe_modules(PyObject *refs, bool with_memory);
+
 /* --- module_table.c ------------------------------------------------------------------------------------------------- */
 
-/* Gives the recording all modules of the registry. 0, or -1 with an exception set. */
-int module_table_give(const struct module_registry *registry, struct ops_recording *recording);
+/* Gives the recording all modules of the registry. 0, or -1 with an exception set. `*ret_refs` is a tuple of weak references to
+ * them in the same order, NULL when memory is out. */
+int module_table_give(const struct module_registry *registry, struct ops_recording *recording, PyObject **ret_refs);
 
 #endif

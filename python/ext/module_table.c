@@ -303,7 +303,18 @@ static void table_release(struct table *table)
 	Py_XDECREF(table->texts);
 }
 
-int module_table_give(const struct module_registry *registry, struct ops_recording *recording)
+/* The weak references to the modules, in order of the table. NULL and no exception when memory is out. */
+static PyObject *list_refs(const struct table *table)
+{
+	PyObject *refs = PyTuple_New(table->count);
+
+	for (uint32_t i = 0; refs && i < table->count; i++)
+		PyTuple_SET_ITEM(refs, i, Py_NewRef(table->registry->entries[table->order[i]].ref));
+	PyErr_Clear();
+	return refs;
+}
+
+int module_table_give(const struct module_registry *registry, struct ops_recording *recording, PyObject **ret_refs)
 {
 	struct table table;
 	int failed = -1;
@@ -319,6 +330,8 @@ int module_table_give(const struct module_registry *registry, struct ops_recordi
 		failed = add_aliases(&table);
 	if (!failed && ops_recording_set_modules(recording, table.modules, table.count, NULL))
 		failed = -1;
+	if (!failed)
+		*ret_refs = list_refs(&table);
 	if (failed && !PyErr_Occurred())
 		PyErr_NoMemory();
 	table_release(&table);

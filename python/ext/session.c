@@ -2,7 +2,7 @@
  *
  * Session: one recording of this process, with torch in it when a bridge is loaded.
  */
-#include "ext.h"
+#include "views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +36,7 @@ struct session_object {
 	uint64_t metrics_interval_ns;
 	uint32_t metrics_device;
 	PyObject *metrics_problem;   /* str: why they are not sampled; NULL none */
+	PyObject *module_parameters;       /* of the modules recorded, from the end until the trace takes them */
 	struct ops_record_options record;
 	struct ops_torch_options torch;
 	bool with_stack;
@@ -260,7 +261,7 @@ static enum ops_code end_session(struct session_object *self, struct ops_recordi
 	stop_devices(self, recording);
 	take_device_times(self, recording);
 	ops_python_calls_stop(recording);
-	ops_ext_modules_end(recording);
+	Py_XSETREF(self->module_parameters, ops_ext_modules_end(recording));
 	*ret_recording = recording;
 	return code;
 }
@@ -274,7 +275,7 @@ static void drop_session(struct session_object *self)
 	stop_devices(self, NULL);
 	take_device_times(self, NULL);
 	ops_python_calls_stop(NULL);
-	ops_ext_modules_end(NULL);
+	Py_XDECREF(ops_ext_modules_end(NULL));
 }
 
 /* Notes the refused names, and why the first was. */
@@ -431,6 +432,7 @@ static PyObject *make_trace(struct session_object *self)
 	struct ops_recording *recording = self->recording;
 	struct ops_trace *trace = NULL;
 	struct ops_error error = {0};
+	PyObject *result;
 
 	self->recording = NULL;
 	Py_BEGIN_ALLOW_THREADS
@@ -439,7 +441,12 @@ static PyObject *make_trace(struct session_object *self)
 	Py_END_ALLOW_THREADS
 	if (!trace)
 		return raise_kept(&error);
-	return ops_ext_trace_new(PyType_GetModule(Py_TYPE(self)), trace);
+	result = ops_ext_trace_new(PyType_GetModule(Py_TYPE(self)), trace);
+	if (result) {
+		((struct trace_object *)result)->module_parameters = self->module_parameters;
+		self->module_parameters = NULL;
+	}
+	return result;
 }
 
 static PyObject *session_stop(PyObject *object, PyObject *ignored)
@@ -518,6 +525,7 @@ static void session_dealloc(PyObject *object)
 	Py_XDECREF(self->device_problem);
 	Py_XDECREF(self->metrics);
 	Py_XDECREF(self->metrics_problem);
+	Py_XDECREF(self->module_parameters);
 	type->tp_free(object);
 	Py_DECREF(type);
 }

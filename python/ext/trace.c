@@ -2,7 +2,7 @@
  *
  * Trace: the Python type that owns a C trace and what trace_derived.c derives from it.
  */
-#include "views.h"
+#include "raw_views.h"
 
 #include <string.h>
 #include <time.h>
@@ -60,6 +60,7 @@ static void trace_dealloc(PyObject *object)
 		PyMem_Free(self->frames);
 	}
 	ops_stacks_free(self->stacks);
+	Py_XDECREF(self->module_parameters);
 	PyMem_RawFree(self->flows);
 	PyMem_RawFree(self->flow_numbers);
 	PyMem_RawFree(self->child_start);
@@ -260,29 +261,6 @@ static PyObject *trace_without(PyObject *object, PyObject *args)
 	return code ? ops_ext_raise(&error) : ops_ext_trace_make(state, selected);
 }
 
-/* The events that nothing encloses, in order. */
-static PyObject *trace_roots(PyObject *object, PyObject *unused)
-{
-	struct trace_object *self = (struct trace_object *)object;
-	struct ops_ext_state *state = ops_ext_state_of(object);
-	const struct ops_events *events = ops_trace_events(self->trace);
-	struct view_options options = {.use_device = Py_None};
-	size_t count = 0;
-	uint32_t *roots;
-
-	(void)unused;
-	if (!state || ops_ext_trace_need_refs(self) < 0)
-		return NULL;
-	roots = PyMem_New(uint32_t, self->ref_count + 1);
-	if (!roots)
-		return PyErr_NoMemory();
-	for (size_t i = 0; i < self->ref_count; i++) {
-		if (!(self->refs[i] & OPS_MEMORY_REF) && events->parent[self->refs[i]] == OPS_NONE)
-			roots[count++] = self->refs[i];
-	}
-	return ops_ext_event_list_of_refs(state, self, &options, roots, count);
-}
-
 static PyObject *trace_followed_by(PyObject *object, PyObject *other)
 {
 	struct ops_ext_state *state = ops_ext_state_of(object);
@@ -430,7 +408,8 @@ static PyMethodDef trace_methods[] = {
 	{"without", trace_without, METH_VARARGS,
 	 "without(categories)\n--\n\nA trace without the events of these categories, as if they had not been recorded; "
 	 "\"cpu_instant_event\" stands for memory records too."},
-	{"roots", trace_roots, METH_NOARGS, "The events that nothing encloses, as an EventList."},
+	{"kineto_events", ops_ext_trace_kineto_events, METH_VARARGS,
+	 "kineto_events(use_device, with_flops)\n--\n\nA list of all events and reports of allocators as _KinetoEvent, by time."},
 	{"followed_by", trace_followed_by, METH_O,
 	 "followed_by(other)\n--\n\nOne trace of this one and another recording of the process, each at its own time."},
 	{"export_chrome_trace", (PyCFunction)(void (*)(void))trace_export_chrome_trace, METH_VARARGS | METH_KEYWORDS,

@@ -34,6 +34,7 @@ struct trace_object {
 	uint64_t id_max;   /* highest event id, 0 before it is asked for */
 	PyObject **names;  /* one str per string id, made when asked for */
 	struct function_event_object *views; /* all there are, linked */
+	PyObject *module_parameters; /* tuple: what python_objects.c noted of the modules of a recording, by index; NULL none */
 	PyObject *kept;    /* dict ref → FunctionEvent: events that carry attributes of the user's own; NULL when none */
 };
 

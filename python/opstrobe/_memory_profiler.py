@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 import os
+import sys
 from typing import NamedTuple
 
 from opstrobe import _core
@@ -76,23 +77,50 @@ def export(timeline: _core.MemoryTimeline, path: str, where: Where) -> None:
     timeline.export(path, format, *where)
 
 
-class MemoryProfile:
-    """What torch's private interface of this name shows: every change of memory."""
+class _Categories:
+    """Category by tensor and version."""
 
-    def __init__(self, timeline: _core.MemoryTimeline) -> None:
-        self._timeline = timeline
+    def __init__(self, categories: dict[tuple[int, int], Any]) -> None:
+        self._categories = categories
+
+    def get(self, key: Any, version: int) -> Any:
+        return self._categories.get((key.id, version))
+
+
+class MemoryProfile:
+    """What torch's private interface of this name shows: every change of memory. Its actions, categories and keys are torch's
+    where torch is imported, so that they compare equal to torch's."""
+
+    def __init__(self, timeline: _core.MemoryTimeline, results: Any = None) -> None:
+        self._timeline, self._results = timeline, results
+        self._names: Any = sys.modules[__name__]
+        self._torch: Any = sys.modules.get("torch")
+        if self._torch is not None:
+            from torch.profiler import _memory_profiler
+
+            self._names = _memory_profiler
 
     @property
-    def timeline(self) -> tuple[tuple[int, Action, tuple[TensorKey, int], int], ...]:
+    def timeline(self) -> tuple[tuple[int, Any, tuple[Any, int], int], ...]:
         """(time in ns, -1 for what was there before; action; (key, version); bytes), by time."""
+        names = self._names
 
-        def make_key(number: int, address: int, device_type: int, device_index: int) -> TensorKey:
+        def make_key(number: int, address: int, device_type: int, device_index: int) -> Any:
             device = _DEVICE_NAMES.get(device_type, "unknown")
             if device_index >= 0:
                 device += f":{device_index}"
-            return TensorKey(device, number, _Storage(address, number))
+            place = device if self._torch is None else self._torch.device(device)
+            return names.TensorKey(place, number, names._Storage(address, number))
 
-        return self._timeline.steps((None, *Action), make_key)
+        return self._timeline.steps((None, *names.Action), make_key)
+
+    @property
+    def _categories(self) -> _Categories:
+        return _Categories(self._timeline.categories(self._names.Category))
+
+    @property
+    def _op_tree(self) -> Any:
+        return self._names.OpTree(self._results)
 
 
 class MemoryProfileTimeline:

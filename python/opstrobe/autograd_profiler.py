@@ -118,6 +118,7 @@ class profile(Recording):
         _max_bytes: int | None = None,
     ) -> None:
         self.enabled = enabled
+        self._kineto_results: _ProfilerResult | None = None
         self._values = values_of(experimental_config)
         devices = device_kinds(activity_filters or {}, self._values["enable_cuda_sync_events"]) | _more_kinds
         if use_cuda:
@@ -288,7 +289,11 @@ class profile(Recording):
         """The recording as torch's C++ would show it; None as long as there is none."""
         from opstrobe._kineto_results import _ProfilerResult
 
-        return None if self.trace is None else _ProfilerResult(self, self.trace)
+        if self.trace is None:
+            return None
+        if self._kineto_results is None or self._kineto_results.trace is not self.trace:
+            self._kineto_results = _ProfilerResult(self, self.trace, self.use_device, self.with_flops)
+        return self._kineto_results
 
     @property
     def profiling_start_time_ns(self) -> int:

@@ -346,7 +346,8 @@ class _KinetoProfile:
         missing = [flag for flag in ("record_shapes", "profile_memory", "with_stack") if not getattr(self, flag)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
-        return MemoryProfile(self._memory_timeline("memory profiling").timeline)
+        timeline = self._memory_timeline("memory profiling").timeline
+        return MemoryProfile(timeline, self._recorded("memory profiling").kineto_results)
 
     def _memory_timeline(self, doing: str) -> MemoryProfileTimeline:
         from opstrobe._memory_profiler import MemoryProfileTimeline

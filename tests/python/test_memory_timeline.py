@@ -428,11 +428,11 @@ def test_spec_4_4_misuse(tmp_path):
 def test_spec_4_3_memory_profile(training):
     timeline = training._memory_profile().timeline
     assert timeline[0][0] == -1
-    assert timeline[0][1] is Action.PREEXISTING
+    assert timeline[0][1] is torch.profiler._memory_profiler.Action.PREEXISTING
     times = [time for time, *_ in timeline]
     assert times == sorted(times)
     key, version = timeline[0][2]
-    assert (key.device, version) == ("cpu", 0)
+    assert (key.device, version) == (torch.device("cpu"), 0)
     assert [c.name for c in Category] == [
         "INPUT", "TEMPORARY", "ACTIVATION", "GRADIENT", "AUTOGRAD_DETAIL", "PARAMETER", "OPTIMIZER_STATE",
     ]  # fmt: skip

@@ -61,7 +61,8 @@ def test_spec_appendix_b_tree(both):
     assert ones.tag == _EventType.TorchOp == 0 or ones.tag == _EventType.TorchOp
     kind, fields = ones.typed
     assert (kind, fields.name, fields.sequence_number) == (ones.tag, "aten::ones", -1)
-    assert fields.scope == opstrobe.RecordScope.FUNCTION
+    assert fields.scope == torch._C._profiler.RecordScope.FUNCTION
+    assert opstrobe.RecordScope.FUNCTION == fields.scope
     assert ones.start_time_ns + ones.duration_time_ns == ones.end_time_ns
     assert ours[0].start_time_ns <= ones.start_time_ns
     assert ones.start_tid == theirs[0].start_tid
