@@ -5,6 +5,7 @@
  *     advice_model.c    places, sums over subtrees
  *     advice_steps.c    steps, and which are steady
  *     advice_claim.c    what is explained already
+ *     advice_blocked.c  Python calls in which a thread only waits
  *     advice_frees.c    where the program lets go of memory
  *     advice_memory.c   which row each record of memory lies in
  *     advice_loops.c    loops of the program
@@ -33,6 +34,7 @@
 #ifndef OPS_ANALYZE_ADVICE_H
 #define OPS_ANALYZE_ADVICE_H
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,7 +43,7 @@
 
 #include "analyze/advice/advice_idle.h"
 #include "analyze/advice/advice_ranks.h"
-#include "derive/view_map.h"
+#include "analyze/views/view_map.h"
 #include "analyze/views/views.h"
 #include "base/arena.h"
 #include "base/array.h"
@@ -121,6 +123,8 @@ struct advice_report {
 	uint64_t checked; /* bit i: rule i of the table */
 	uint32_t has;     /* enum advice_need, of any trace */
 	uint32_t traces;  /* how many were asked about before this one */
+	uint32_t incomplete; /* how many of them end early */
+	double gained_pct; /* of the findings about the trace for which it is most, and about the run */
 };
 
 /* A loop of one call of a function. */
@@ -178,7 +182,7 @@ struct advice {
 	int64_t *self_ns;
 	int64_t *device_ns;    /* by row of the host: what of that a device worked, for it and what is below */
 	int64_t *lost_ns;      /* by row: what it waited for the processor itself, taken out of both */
-	uint32_t *step_of;     /* by row: index of a steady step, OPS_NONE outside */
+	uint32_t *step_of;     /* by row: index of the steady step that it is in, or on a device, was launched in; OPS_NONE */
 	uint32_t *site;        /* by row: index into `sites`, OPS_NONE unknown */
 	uint32_t *caller;      /* by row: that of the Python function around it, OPS_NONE */
 	uint8_t *zone;         /* by row: enum advice_zone */
@@ -204,6 +208,8 @@ struct advice {
 	double fault_ns;       /* what page faults take for each byte that is allocated on the host; 0 unknown */
 	struct advice_idle idle;
 	bool real_steps;       /* the trace says where steps are */
+	bool incomplete;       /* the trace ends early: what it lacks would change every share, so that nothing has a gain */
+	int64_t gained_ns;     /* of all findings so far: together they save no more than there is */
 };
 
 enum advice_zone {
@@ -213,7 +219,18 @@ enum advice_zone {
 	ADVICE_IN_OPERATOR = 8, /* below an operator */
 	ADVICE_KEPT = 32,       /* an operator whose memory a later step still holds, where memory grows */
 	ADVICE_IN_ROW_LOOP = 16, /* in a loop of small operators over rows */
-	ADVICE_ASIDE = 64,       /* on a thread that runs neither operators nor steps, which wait for it nowhere */
+	ADVICE_BESIDE = 64,      /* on another thread than the steps', while they do not wait for it */
+	ADVICE_WAITING = 128,    /* in a call that waits for a lock, another thread or process, or for a time */
+};
+
+/* What a call of Python's waits for. */
+enum advice_blocked {
+	ADVICE_RUNS,
+	ADVICE_BLOCKED_LOCK,
+	ADVICE_BLOCKED_QUEUE,
+	ADVICE_BLOCKED_THREAD,
+	ADVICE_BLOCKED_PROCESS, /* or a file */
+	ADVICE_BLOCKED_TIME,
 };
 
 bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report);
@@ -226,6 +243,8 @@ void advice_correct_times(struct advice *advice);
 bool advice_take_out_waits(struct advice *advice);
 bool advice_find_steps(struct advice *advice);
 bool advice_charge_device(struct advice *advice);
+/* When steady steps run, merged; into an empty list. */
+bool advice_steady_spans(const struct advice *advice, struct view_spans *ret_spans);
 /* The last step that has begun at a time, or the first; `at` is that of an earlier time. */
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns);
 void advice_find_faults(struct advice *advice);
@@ -296,21 +315,30 @@ static inline bool advice_is_operator(const struct advice *advice, uint32_t row)
 	return advice->events->kind[row] == OPS_EVENT_CPU_OP;
 }
 
+static inline bool advice_is_device_work(const struct advice *advice, uint32_t row)
+{
+	uint8_t part = advice->views.parts[row];
+
+	return part == VIEW_KERNEL || part == VIEW_COPY || part == VIEW_FILL;
+}
+
 /* The call that launched work on a device, or the work itself where that is not known. */
 static inline uint32_t advice_launch_row(const struct advice *advice, const struct view_device_event *event)
 {
 	return event->launch == OPS_NONE ? event->row : advice->views.launches.items[event->launch].row;
 }
 
-/* In a steady step. */
+/* In a steady step, which takes the time of the row as well: it is its thread's, or one's that it waits for. */
 static inline bool advice_counts(const struct advice *advice, uint32_t row)
 {
-	return advice->step_of[row] != OPS_NONE;
+	return advice->step_of[row] != OPS_NONE && !(advice->zone[row] & ADVICE_BESIDE);
 }
 
 /* For each string of the trace the 1-based place of the first pattern that it matches, or 0. NULL ends the list. "x*" is a
  * beginning, "*x" an end, "*x*" what a name contains. Freed with ops_free; NULL when memory is out. */
 uint8_t *advice_names(const struct advice *advice, const char *const *names);
+/* For each string of the trace enum advice_blocked of a call with that name. Freed with ops_free; NULL when memory is out. */
+uint8_t *advice_find_blocked(const struct advice *advice);
 /* Whether a text matches one of such patterns. */
 bool advice_text_like(struct ops_string text, const char *const *patterns);
 /* Elements of the first tensor among a row's inputs, and its element type; -1 unknown. */
@@ -420,15 +448,23 @@ __attribute__((format(printf, 6, 7))) bool advice_report_put(struct advice_repor
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row);
 struct advice_where advice_place(const struct advice_ranks *ranks, uint32_t place);
 
+/* All there is, and what rounding adds. */
+#define ADVICE_SHARE_MAX (1 + 1e-6)
+
 /* Milliseconds a step, for evidence. */
 static inline double advice_step_ms(const struct advice *advice, double ns)
 {
+	assert(ns >= 0);
 	return advice->step_count ? ns / 1e6 / (double)advice->step_count : 0;
 }
 
+/* The share of the steady steps. A rule that has more than all of them counts a time twice. */
 static inline double advice_percent(const struct advice *advice, double ns)
 {
-	return advice->steps_ns > 0 ? 100 * ns / (double)advice->steps_ns : 0;
+	double share = advice->steps_ns > 0 ? ns / (double)advice->steps_ns : 0;
+
+	assert(share >= 0 && share <= ADVICE_SHARE_MAX);
+	return share < 1 ? 100 * share : 100;
 }
 
 static inline double advice_per_step(const struct advice *advice, uint64_t count)

@@ -40,7 +40,10 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_work
 		done = advice_rules[i]->check(&advice, advice_rules[i]);
 		advice_settle(&advice);
 	}
-	done = done && advice_ranks_add(&adviser->ranks, &advice, worker);
+	done = done && (advice.incomplete || advice_ranks_add(&adviser->ranks, &advice, worker));
+	if (done && advice_percent(&advice, (double)advice.gained_ns) > adviser->report.gained_pct)
+		adviser->report.gained_pct = advice_percent(&advice, (double)advice.gained_ns);
+	adviser->report.incomplete += advice.incomplete;
 	advice_release(&advice);
 	adviser->report.traces++;
 	adviser->failed |= !done;

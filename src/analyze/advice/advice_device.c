@@ -15,8 +15,9 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Work that runs beside other work saves nothing when it goes: the first of both has the time. Collectives have rules of their
- * own, and compete with nobody. */
+/* A piece of work has the time that no earlier one has: what runs beside other work saves nothing when it goes, and together
+ * they take no more than the device is busy. Of a step it has what lies in that step. Collectives have rules of their own, and
+ * compete with nobody. */
 static void add_device_work(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
@@ -24,14 +25,20 @@ static void add_device_work(struct advice *advice)
 
 	for (size_t i = 0; i < advice->views.device_events.count; i++) {
 		const struct view_device_event *event = &advice->views.device_events.items[i];
+		uint32_t step = advice->step_of[event->row];
 		int64_t start_ns = events->start_ns[event->row], end_ns = events->end_ns[event->row];
 		int64_t *device_ns = &advice->device_ns[advice_launch_row(advice, event)];
 
-		if (event->communicates || end_ns <= busy_ns)
+		if (event->communicates)
 			continue;
+		if (start_ns < busy_ns)
+			start_ns = busy_ns;
+		if (step != OPS_NONE && start_ns < advice->views.steps.items[step].start_ns)
+			start_ns = advice->views.steps.items[step].start_ns;
+		advice->ns[event->row] = end_ns > start_ns ? ops_difference(end_ns, start_ns) : 0;
 		if (event->launch != OPS_NONE)
-			*device_ns = ops_sum(*device_ns, ops_difference(end_ns, start_ns > busy_ns ? start_ns : busy_ns));
-		busy_ns = end_ns;
+			*device_ns = ops_sum(*device_ns, advice->ns[event->row]);
+		busy_ns = end_ns > busy_ns ? end_ns : busy_ns;
 	}
 	/* Children stand behind their parents. */
 	for (uint32_t row = (uint32_t)events->count; row-- > 0;)

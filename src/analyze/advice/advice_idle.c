@@ -14,16 +14,13 @@
 #define PYTHON_NS_MAX 200000
 #define OPERATOR_NS_MAX 2000000
 
-/* --- gaps ----------------------------------------------------------------------------------------------------------- */
+/* An idle device starts what it is given within microseconds of the call. What starts later was queued. */
+#define START_NS_MAX 20000
 
-static bool find_steady(const struct advice *advice, struct view_spans *steady)
-{
-	for (size_t i = 0; i < advice->views.steps.count; i++)
-		if (advice->steady[i] &&
-		    !view_spans_merge(steady, advice->views.steps.items[i].start_ns, advice->views.steps.items[i].end_ns))
-			return false;
-	return true;
-}
+/* To launch takes microseconds, and some hundred for a graph. A call that takes longer loads the kernel's code first, or waits. */
+#define LAUNCH_NS_MAX 1000000
+
+/* --- gaps ----------------------------------------------------------------------------------------------------------- */
 
 static bool add_gap(struct advice *advice, const struct view_spans *steady, size_t *cursor, struct advice_gap gap)
 {
@@ -38,44 +35,47 @@ static bool add_gap(struct advice *advice, const struct view_spans *steady, size
 	return added != NULL;
 }
 
-static bool find_gaps(struct advice *advice)
+static bool find_gaps(struct advice *advice, const struct view_spans *steady)
 {
 	const struct ops_events *events = advice->events;
-	struct view_spans steady = {0};
 	size_t cursor = 0;
-	int64_t busy_ns; /* until when */
-	bool done = find_steady(advice, &steady);
+	int64_t busy_ns = steady->count ? steady->items[0].start_ns : INT64_MAX; /* until when */
+	bool done = true;
 
-	busy_ns = steady.count ? steady.items[0].start_ns : INT64_MAX;
 	for (uint32_t i = 0; done && i < advice->views.device_events.count; i++) {
 		uint32_t row = advice->views.device_events.items[i].row;
 
 		if (events->start_ns[row] > busy_ns)
-			done = add_gap(advice, &steady, &cursor,
+			done = add_gap(advice, steady, &cursor,
 			               (struct advice_gap){.start_ns = busy_ns, .end_ns = events->start_ns[row], .event = i,
 			                                   .row = OPS_NONE});
 		busy_ns = events->end_ns[row] > busy_ns ? events->end_ns[row] : busy_ns;
 	}
-	if (done && steady.count && busy_ns < steady.items[steady.count - 1].end_ns)
-		done = add_gap(advice, &steady, &cursor,
-		               (struct advice_gap){.start_ns = busy_ns, .end_ns = steady.items[steady.count - 1].end_ns,
+	if (done && steady->count && busy_ns < steady->items[steady->count - 1].end_ns)
+		done = add_gap(advice, steady, &cursor,
+		               (struct advice_gap){.start_ns = busy_ns, .end_ns = steady->items[steady->count - 1].end_ns,
 		                                   .event = OPS_NONE, .row = OPS_NONE});
-	view_spans_release(&steady);
 	return done;
 }
 
 /* --- causes --------------------------------------------------------------------------------------------------------- */
 
-/* Calls that return when the device is done. Those of a profiler that stops lie behind the steps. */
+/* Calls that return when the device is done, or has what it is sent. Those of a profiler that stops lie behind the steps. */
 static const char *const synchronising[] = {
 	"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy", "cuStreamSynchronize",
 	"cuCtxSynchronize", "cuEventSynchronize", "hipStreamSynchronize", "hipDeviceSynchronize", "hipEventSynchronize",
-	"hipMemcpy", "hipMemcpyWithStream", "urQueueFinish", "urEventWait", "zeCommandQueueSynchronize",
+	"cudaMemcpy2D", "cudaMemcpyFromSymbol", "cudaMemcpyToSymbol", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemcpyDtoD_v2",
+	"hipMemcpy", "hipMemcpyWithStream", "hipMemcpyHtoD", "hipMemcpyDtoH", "urQueueFinish", "urEventWait", "zeCommandQueueSynchronize",
 	"zeEventHostSynchronize", NULL};
+
+/* Calls that load a kernel's code: by themselves, or when its kernel is launched for the first time. */
+static const char *const loading[] = {"*LaunchKernel*", "*ModuleLaunch*", "*ModuleLoad*", "*LibraryLoad*", "*ModuleGetFunction*",
+                                      "*LibraryGetKernel*", NULL};
 
 struct walk {
 	const struct advice *advice;
 	uint8_t *synchronises; /* by string */
+	uint8_t *loads;        /* by string */
 	uint8_t *uploads;      /* by row: something below copies to the device */
 	uint32_t *current;     /* by track: the innermost row that has begun */
 	uint32_t next;         /* row */
@@ -118,32 +118,63 @@ static int64_t outermost_operator_ns(const struct advice *advice, uint32_t row)
 	return ns;
 }
 
+static uint8_t cause_of_sync(struct walk *walk, struct advice_gap *gap, uint32_t sync)
+{
+	uint32_t parent = walk->advice->events->parent[sync];
+
+	gap->row = sync;
+	return parent != OPS_NONE && walk->uploads[parent] ? ADVICE_IDLE_UPLOAD : ADVICE_IDLE_SYNC;
+}
+
+/* Until when a gap is the host's: until the call that launched what ends it, or, where the device starts that at once, to the
+ * end. A call that takes long by itself has launched when it returns. */
+static int64_t host_end(const struct advice *advice, const struct advice_gap *gap, uint32_t call)
+{
+	int64_t start_ns = advice->events->start_ns[call], end_ns = advice->events->end_ns[call];
+	int64_t launched_ns = ops_difference(end_ns, start_ns) > LAUNCH_NS_MAX ? end_ns : start_ns;
+
+	if (launched_ns > gap->start_ns && gap->end_ns <= ops_sum(end_ns, START_NS_MAX))
+		return gap->end_ns;
+	return launched_ns < gap->start_ns ? gap->start_ns : launched_ns > gap->end_ns ? gap->end_ns : launched_ns;
+}
+
 static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
 {
 	const struct advice *advice = walk->advice;
-	int64_t gap_ns = ops_difference(gap->end_ns, gap->start_ns), middle_ns = gap->start_ns + gap_ns / 2, operator_ns;
+	int64_t host_ns, middle_ns, operator_ns;
 	uint32_t call, sync;
 
 	walk_to(walk, gap->start_ns);
 	sync = walk->sync;
+	gap->host_end_ns = gap->event == OPS_NONE ? gap->end_ns : gap->start_ns;
 	if (gap->event == OPS_NONE || advice->views.device_events.items[gap->event].launch == OPS_NONE)
 		return ADVICE_IDLE_END;
 	call = advice->views.launches.items[advice->views.device_events.items[gap->event].launch].row;
-	if (advice->events->start_ns[call] <= gap->start_ns)
+	gap->host_end_ns = host_end(advice, gap, call);
+	host_ns = ops_difference(gap->host_end_ns, gap->start_ns);
+	if (host_ns <= 0)
 		return ADVICE_IDLE_DEVICE;
+	middle_ns = gap->start_ns + host_ns / 2;
 	walk_to(walk, middle_ns);
 	gap->row = row_at(walk, advice->events->track[call], middle_ns);
 	if (gap->row != OPS_NONE && (advice->zone[gap->row] & ADVICE_IN_LOADER))
 		return ADVICE_IDLE_LOADER;
-	if (sync != OPS_NONE && ops_sum(advice->events->end_ns[sync], SKEW_NS) >= gap->start_ns) {
-		gap->row = sync;
-		return advice->events->parent[sync] != OPS_NONE && walk->uploads[advice->events->parent[sync]]
-		               ? ADVICE_IDLE_UPLOAD : ADVICE_IDLE_SYNC;
+	if (sync != OPS_NONE && ops_sum(advice->events->end_ns[sync], SKEW_NS) >= gap->start_ns)
+		return cause_of_sync(walk, gap, sync);
+	if (gap->row != OPS_NONE && advice->views.parts[gap->row] == VIEW_LAUNCH) {
+		uint32_t name = advice->events->name[gap->row];
+
+		if (walk->synchronises[name])
+			return cause_of_sync(walk, gap, gap->row);
+		if (walk->loads[name] && advice_host_ns(advice, gap->row) > LAUNCH_NS_MAX)
+			return ADVICE_IDLE_LOAD;
 	}
+	if (gap->row != OPS_NONE && (advice->zone[gap->row] & ADVICE_WAITING))
+		return ADVICE_IDLE_WAIT;
 	operator_ns = outermost_operator_ns(advice, gap->row);
 	if (operator_ns >= 0)
 		return operator_ns <= OPERATOR_NS_MAX ? ADVICE_IDLE_LAUNCH : ADVICE_IDLE_HOST;
-	return gap_ns <= PYTHON_NS_MAX ? ADVICE_IDLE_LAUNCH : ADVICE_IDLE_HOST;
+	return host_ns <= PYTHON_NS_MAX ? ADVICE_IDLE_LAUNCH : ADVICE_IDLE_HOST;
 }
 
 /* The operators, or functions, that call for a copy to the device themselves. */
@@ -171,20 +202,33 @@ static bool find_uploads(struct walk *walk)
 /* What of a gap is the host's, until a time. */
 static int64_t host_ns(const struct advice_gap *gap, int64_t until_ns)
 {
-	return gap->cause == ADVICE_IDLE_DEVICE
-	               ? 0 : ops_difference(gap->end_ns < until_ns ? gap->end_ns : until_ns, gap->start_ns);
+	return ops_difference(gap->host_end_ns < until_ns ? gap->host_end_ns : until_ns, gap->start_ns);
 }
 
-static bool find_causes(struct advice *advice)
+/* Splits a gap between its cause and the device. */
+static void add_idle(struct advice_idle *idle, struct advice_gap *gap, const struct view_spans *steady, size_t *cursor)
+{
+	idle->all_ns = ops_sum(idle->all_ns, gap->ns);
+	if (gap->cause != ADVICE_IDLE_DEVICE && gap->cause != ADVICE_IDLE_END) {
+		int64_t host_ns = view_spans_within(steady, gap->start_ns, gap->host_end_ns, cursor);
+
+		idle->ns[ADVICE_IDLE_DEVICE] = ops_sum(idle->ns[ADVICE_IDLE_DEVICE], gap->ns - host_ns);
+		gap->ns = host_ns;
+	}
+	idle->ns[gap->cause] = ops_sum(idle->ns[gap->cause], gap->ns);
+}
+
+static bool find_causes(struct advice *advice, const struct view_spans *steady)
 {
 	struct walk walk = {.advice = advice, .sync = OPS_NONE};
-	size_t tracks;
+	size_t tracks, cursor = 0;
 	bool done;
 
 	ops_trace_tracks(advice->trace, &tracks);
 	walk.synchronises = advice_names(advice, synchronising);
+	walk.loads = advice_names(advice, loading);
 	walk.current = ops_realloc_array(NULL, tracks + 1, sizeof(*walk.current));
-	done = walk.synchronises && walk.current && find_uploads(&walk);
+	done = walk.synchronises && walk.loads && walk.current && find_uploads(&walk);
 	if (done)
 		memset(walk.current, 0xff, (tracks + 1) * sizeof(*walk.current));
 	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
@@ -192,10 +236,10 @@ static bool find_causes(struct advice *advice)
 
 		gap->cause = cause_of(&walk, gap);
 		gap->before_ns = i ? ops_sum(gap[-1].before_ns, host_ns(&gap[-1], gap[-1].end_ns)) : 0;
-		advice->idle.ns[gap->cause] = ops_sum(advice->idle.ns[gap->cause], gap->ns);
-		advice->idle.all_ns = ops_sum(advice->idle.all_ns, gap->ns);
+		add_idle(&advice->idle, gap, steady, &cursor);
 	}
 	ops_free(walk.synchronises);
+	ops_free(walk.loads);
 	ops_free(walk.uploads);
 	ops_free(walk.current);
 	return done;
@@ -204,11 +248,11 @@ static bool find_causes(struct advice *advice)
 /* --- communication --------------------------------------------------------------------------------------------------- */
 
 /* Time in which collectives run on the device and nothing else does. */
-static bool find_exposed(struct advice *advice)
+static bool find_exposed(struct advice *advice, const struct view_spans *steady)
 {
-	struct view_spans all = {0}, compute = {0}, steady = {0}, alone = {0};
+	struct view_spans all = {0}, compute = {0}, alone = {0};
 	size_t count = advice->views.device_events.count;
-	bool done = find_steady(advice, &steady);
+	bool done = true;
 
 	for (size_t i = 0; done && i < count; i++) {
 		const struct view_device_event *event = &advice->views.device_events.items[i];
@@ -218,17 +262,22 @@ static bool find_exposed(struct advice *advice)
 	}
 	done = done && view_spans_subtract(&all, &compute, &alone);
 	if (done)
-		advice->idle.exposed_ns = view_spans_common(&alone, &steady);
+		advice->idle.exposed_ns = view_spans_common(&alone, steady);
 	view_spans_release(&all);
 	view_spans_release(&compute);
-	view_spans_release(&steady);
 	view_spans_release(&alone);
 	return done;
 }
 
 bool advice_idle_find(struct advice *advice)
 {
-	return !advice->views.device_events.count || (find_gaps(advice) && find_causes(advice) && find_exposed(advice));
+	struct view_spans steady = {0};
+	bool done = !advice->views.device_events.count ||
+	            (advice_steady_spans(advice, &steady) && find_gaps(advice, &steady) && find_causes(advice, &steady) &&
+	             find_exposed(advice, &steady));
+
+	view_spans_release(&steady);
+	return done;
 }
 
 void advice_idle_release(struct advice_idle *idle)

@@ -6,6 +6,8 @@
  *     host    ──[op launch]──[  synchronise  ]──[ Python ]──[op launch]────────────
  *     device  ─────────[kernel     ]                           [kernel    ]────────
  *                                  ├── gap, cause SYNC ────────┤
+ *
+ * The host's share of a gap ends with the launch of what ends it: what is queued longer waits for the device itself.
  */
 #ifndef OPS_ANALYZE_ADVICE_IDLE_H
 #define OPS_ANALYZE_ADVICE_IDLE_H
@@ -19,8 +21,10 @@ struct advice;
 
 enum advice_idle_cause {
 	ADVICE_IDLE_LOADER, /* the host waited for its batch */
-	ADVICE_IDLE_SYNC,   /* the host had waited for the device, so that nothing was queued */
+	ADVICE_IDLE_SYNC,   /* a call had blocked the host until the device was done, or does so, and nothing was queued */
 	ADVICE_IDLE_UPLOAD, /* likewise, for a copy to it that it had asked for */
+	ADVICE_IDLE_LOAD,   /* a call loads code of the device before it launches */
+	ADVICE_IDLE_WAIT,   /* the host waits for a lock, another thread or process, or sleeps */
 	ADVICE_IDLE_LAUNCH, /* the host was on its way to the next launch, through operators and calls */
 	ADVICE_IDLE_HOST,   /* the host computed, or did something else for long */
 	ADVICE_IDLE_DEVICE, /* all was launched in time: kernels start up, streams wait for each other */
@@ -31,10 +35,11 @@ enum advice_idle_cause {
 struct advice_gap {
 	int64_t start_ns;
 	int64_t end_ns;
-	int64_t ns;     /* in steady steps */
-	int64_t before_ns; /* of all gaps before that are the host's, whole */
+	int64_t host_end_ns; /* until then it is the host's, for want of a launch; the rest is the device's */
+	int64_t ns;     /* of it that has the cause, in steady steps */
+	int64_t before_ns; /* the host's share of all gaps before, whole */
 	uint32_t event; /* the device event that ends it, OPS_NONE */
-	uint32_t row;   /* on the host: the synchronising call, else what ran in the middle of it; OPS_NONE nothing known */
+	uint32_t row;   /* on the host: the blocking call, else what ran in the middle of its share; OPS_NONE nothing known */
 	uint8_t cause;
 };
 

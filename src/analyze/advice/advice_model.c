@@ -189,29 +189,13 @@ uint32_t advice_calling_row(const struct advice *advice, uint32_t row)
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
 
-/* By track: whether steps or operators run there. NULL when memory is out. */
-static uint8_t *find_working_tracks(const struct advice *advice)
-{
-	size_t count;
-	uint8_t *works;
-
-	ops_trace_tracks(advice->trace, &count);
-	works = ops_alloc_zeroed(count + 1, 1);
-	for (uint32_t row = 0; works && row < advice->events->count; row++)
-		if (advice_is_operator(advice, row) || advice->views.parts[row] == VIEW_STEP)
-			works[advice->events->track[row]] = 1;
-	return works;
-}
-
 static bool find_zones(struct advice *advice)
 {
-	uint8_t *works = find_working_tracks(advice);
+	uint8_t *blocked = advice_find_blocked(advice);
 
-	if (!works)
-		return false;
-	for (uint32_t row = 0; row < advice->events->count; row++) {
+	for (uint32_t row = 0; blocked && row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];
-		uint8_t zone = parent != OPS_NONE ? advice->zone[parent] : works[advice->events->track[row]] ? 0 : ADVICE_ASIDE;
+		uint8_t zone = parent != OPS_NONE ? advice->zone[parent] : 0;
 		uint16_t name = advice->views.names[advice->events->name[row]];
 
 		if (parent != OPS_NONE && advice_is_operator(advice, parent))
@@ -222,10 +206,12 @@ static bool find_zones(struct advice *advice)
 			zone |= ADVICE_IN_OPTIMIZER;
 		if (advice->events->scope[row] == 1 || advice_text_starts(advice_name(advice, row), "autograd::engine::"))
 			zone |= ADVICE_IN_BACKWARD;
+		if (blocked[advice->events->name[row]] && advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
+			zone |= ADVICE_WAITING;
 		advice->zone[row] = zone;
 	}
-	ops_free(works);
-	return true;
+	ops_free(blocked);
+	return blocked != NULL;
 }
 
 /* Between its nodes the engine keeps count, hands gradients on, and lets go of what each has kept: as much for each. */
@@ -315,18 +301,30 @@ static bool allocate(struct advice *advice)
 	       advice->own_site && advice->backward_ns && advice->forward && advice->engine_ns && advice->operator_ns;
 }
 
+static bool ends_early(const struct ops_trace *trace)
+{
+	size_t count;
+	const struct ops_note *notes = ops_trace_notes(trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (notes[i].kind == OPS_NOTE_TRUNCATED || notes[i].kind == OPS_NOTE_GZIP_TRUNCATED)
+			return true;
+	return false;
+}
+
 bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report)
 {
 	bool done;
 
-	*advice = (struct advice){.report = report, .trace = trace, .events = ops_trace_events(trace)};
+	*advice = (struct advice){.report = report, .trace = trace, .events = ops_trace_events(trace),
+	                          .incomplete = ends_early(trace)};
 	done = ops_views_init(&advice->views, trace) && allocate(advice) && advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
-	done = done && advice_take_out_waits(advice) && advice_find_steps(advice);
+	done = done && find_zones(advice) && advice_take_out_waits(advice) && advice_find_steps(advice);
 	if (done)
 		find_forwards(advice);
-	done = done && find_places(advice) && find_zones(advice) && advice_idle_find(advice) && advice_charge_device(advice);
+	done = done && find_places(advice) && advice_idle_find(advice) && advice_charge_device(advice);
 	if (done) {
 		find_engine_times(advice);
 		sum_up(advice);

@@ -190,7 +190,7 @@ static bool gather_collectives(struct gathering *gathering)
 	for (size_t i = 0; done && i < views->collectives.count; i++) {
 		const struct view_collective *collective = &views->collectives.items[i];
 
-		if (advice_counts(advice, collective->row))
+		if (advice->step_of[collective->row] != OPS_NONE)
 			done = add_collective(gathering, collective->row, OPS_NONE, collective->bytes);
 	}
 	return done;

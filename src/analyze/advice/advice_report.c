@@ -176,7 +176,8 @@ void advice_tally_outermost(struct advice_tally *tally, struct advice *advice, u
 
 	/* What was found inside another is claimed with it. */
 	advice->claimed[row] |= parent != OPS_NONE && advice->claimed[parent];
-	if (!matches || !advice_counts(advice, row) || (advice->zone[row] & zones_left_out) || advice->claimed[row])
+	if (!matches || advice_is_device_work(advice, row) || !advice_counts(advice, row) ||
+	    (advice->zone[row] & zones_left_out) || advice->claimed[row])
 		return;
 	advice_tally_add(tally, advice, row, advice_left_ns(advice, row));
 	advice_claim(advice, row);
@@ -369,15 +370,16 @@ bool advice_report_add(struct advice *advice, const struct advice_rule *rule, co
 	va_list arguments;
 	bool done;
 
-	if (!(gain.ns > 0))
+	if (!(gain.ns > 0) || advice->incomplete)
 		gain.ns = 0;
-	/* Sums of estimates may be more than there is. */
-	if (gain.ns > (double)advice->steps_ns)
-		gain.ns = (double)advice->steps_ns;
+	/* What a rule predicts is an estimate, and may overlap with what earlier ones do: it has what they left. */
+	if (gain.ns > (double)(advice->steps_ns - advice->gained_ns))
+		gain.ns = (double)(advice->steps_ns - advice->gained_ns);
 	finding.gain_ms = advice_step_ms(advice, gain.ns);
 	finding.gain_pct = advice_percent(advice, gain.ns);
 	if (finding.gain_pct < GAIN_LOW_PCT && !gain.always)
 		return true;
+	advice->gained_ns += (int64_t)gain.ns;
 	finding.severity = severity_of(finding.gain_pct, rule, gain);
 	if (!add_places(advice, tally, &finding))
 		return false;
@@ -390,13 +392,17 @@ bool advice_report_add(struct advice *advice, const struct advice_rule *rule, co
 bool advice_report_put(struct advice_report *report, const struct advice_rule *rule, struct advice_finding finding,
                        const struct advice_where *where, const char *detail, const char *format, ...)
 {
+	double left_pct = 100 - report->gained_pct;
 	va_list arguments;
 	bool done;
 
+	if (finding.gain_pct > left_pct) {
+		finding.gain_ms *= left_pct / finding.gain_pct;
+		finding.gain_pct = left_pct;
+	}
 	if (!(finding.gain_pct >= GAIN_LOW_PCT))
 		return true;
-	if (finding.gain_pct > 100)
-		finding.gain_pct = 100;
+	report->gained_pct += finding.gain_pct;
 	finding.rule = rule;
 	finding.severity = severity_of(finding.gain_pct, rule, (struct advice_gain){.confidence = finding.confidence});
 	if (finding.where_count)
@@ -431,9 +437,22 @@ static bool same(const struct advice_finding *a, const struct advice_finding *b)
 	       (!a->where_count || same_line(a->where, b->where));
 }
 
+/* Of what is to be written: nothing saves a negative time, nor more than all of a step. */
+static void check_gains(const struct advice_report *report)
+{
+	for (size_t i = 0; i < report->findings.count; i++) {
+		const struct advice_finding *finding = &report->findings.items[i];
+
+		assert(finding->gain_ms >= 0 && finding->gain_pct >= 0 && finding->gain_pct <= 100 * ADVICE_SHARE_MAX);
+		(void)finding;
+	}
+}
+
 void advice_report_sort(struct advice_report *report)
 {
 	size_t kept = 0;
+
+	check_gains(report);
 
 	if (!report->findings.count)
 		return;

@@ -12,6 +12,7 @@
 	X(synchronise)    \
 	X(logging)        \
 	X(waiting)        \
+	X(locks)          \
 	X(restarts)       \
 	X(loader)         \
 	X(training_mode)  \
@@ -33,13 +34,14 @@
 	X(growth)         \
 	X(no_grad)        \
 	X(launch)         \
-	X(idle)           \
+	X(loading)        \
 	X(copies)         \
 	X(precision)      \
 	X(pointwise)      \
 	X(occupancy)      \
 	X(pageable)       \
 	X(python_time)    \
+	X(idle)           \
 	X(threads)        \
 	X(memory_limit)   \
 	X(first_steps)    \

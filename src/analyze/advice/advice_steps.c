@@ -3,6 +3,7 @@
  * Steps: which of them are steady, and what belongs to each.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -147,15 +148,136 @@ static uint8_t *find_steady(const struct advice *advice)
 	return steady;
 }
 
-bool advice_find_steps(struct advice *advice)
+/* --- the threads of a step ------------------------------------------------------------------------------------------ */
+
+/* An operator that no other one calls. */
+static bool is_outermost(const struct advice *advice, uint32_t row)
+{
+	return advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) &&
+	       !(advice->events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC));
+}
+
+/* By track: whether it is a thread of the steps. Those are the threads that steps are marked on, of one process; without
+ * marks, the thread that spends most in operators, and without operators all. NULL when memory is out. */
+static uint8_t *find_step_tracks(const struct advice *advice)
+{
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(advice->trace, &count);
+	uint8_t *of_steps = ops_alloc_zeroed(count + 1, 1);
+	int64_t *operators_ns = ops_alloc_zeroed(count + 1, sizeof(*operators_ns));
+	uint32_t first = OPS_NONE;
+	size_t most = 0;
+
+	for (uint32_t row = 0; of_steps && operators_ns && row < advice->events->count; row++) {
+		uint32_t track = advice->events->track[row];
+
+		if (advice->views.parts[row] == VIEW_STEP) {
+			first = first == OPS_NONE ? track : first;
+			of_steps[track] = tracks[track].pid == tracks[first].pid;
+		} else if (first == OPS_NONE && is_outermost(advice, row)) {
+			operators_ns[track] = ops_sum(operators_ns[track], ops_difference(advice->events->end_ns[row],
+			                                                                  advice->events->start_ns[row]));
+			most = operators_ns[track] > operators_ns[most] ? track : most;
+		}
+	}
+	if (of_steps && operators_ns && first == OPS_NONE)
+		memset(of_steps + (operators_ns[most] ? most : 0), 1, operators_ns[most] ? 1 : count);
+	if (!operators_ns) {
+		ops_free(of_steps);
+		of_steps = NULL;
+	}
+	ops_free(operators_ns);
+	return of_steps;
+}
+
+/* Steps wait for other threads, as for the one that runs the backward pass, where they run no operator themselves. What
+ * overlaps with an operator of theirs, or of a thread that they wait for already, runs beside the step: counted as well, the
+ * step would have more than all of its time. Marks rows that are beside, and what they call. */
+static bool find_beside(struct advice *advice, const uint8_t *of_steps)
 {
 	const struct ops_events *events = advice->events;
-	size_t steps = advice->views.steps.count, at = 0;
+	struct view_spans operators = {0};
+	int64_t taken_ns = INT64_MIN; /* until when another thread has the time */
+	size_t cursor = 0;
+	bool done = true;
 
-	advice->steady = find_steady(advice);
-	if (!advice->steady)
-		return false;
-	for (size_t i = 0; i < steps; i++) {
+	for (uint32_t row = 0; done && row < events->count; row++)
+		if (of_steps[events->track[row]] && is_outermost(advice, row))
+			done = view_spans_merge(&operators, events->start_ns[row], events->end_ns[row]);
+	for (uint32_t row = 0; done && row < events->count; row++) {
+		uint32_t parent = events->parent[row];
+		int64_t start_ns = events->start_ns[row], end_ns = events->end_ns[row];
+
+		if (of_steps[events->track[row]] || advice_is_device_work(advice, row))
+			continue;
+		if (is_outermost(advice, row) && start_ns >= taken_ns &&
+		    view_spans_within(&operators, start_ns, end_ns, &cursor) == 0)
+			taken_ns = end_ns;
+		else if (parent == OPS_NONE || (advice->zone[parent] & ADVICE_BESIDE) || is_outermost(advice, row))
+			advice->zone[row] |= ADVICE_BESIDE;
+	}
+	view_spans_release(&operators);
+	return done;
+}
+
+/* --- what belongs to a step ------------------------------------------------------------------------------------------ */
+
+/* The steady step in which the host is at a time; `at` is that of an earlier time. */
+static uint32_t steady_step_at(const struct advice *advice, size_t *at, int64_t ns)
+{
+	const struct view_step *step;
+
+	*at = advice_next_step(advice, *at, ns);
+	if (*at >= advice->views.steps.count || !advice->steady[*at])
+		return OPS_NONE;
+	step = &advice->views.steps.items[*at];
+	return ns >= step->host_start_ns && ns < step->host_end_ns ? (uint32_t)*at : OPS_NONE;
+}
+
+/* Work of a device belongs to the step that launched it, and to none when its launch is not in the trace. */
+static void find_steps_of_device(struct advice *advice)
+{
+	for (size_t i = 0; i < advice->views.device_events.count; i++) {
+		const struct view_device_event *event = &advice->views.device_events.items[i];
+
+		advice->step_of[event->row] =
+			event->launch == OPS_NONE ? OPS_NONE : advice->step_of[advice->views.launches.items[event->launch].row];
+	}
+}
+
+bool advice_steady_spans(const struct advice *advice, struct view_spans *ret_spans)
+{
+	for (size_t i = 0; i < advice->views.steps.count; i++)
+		if (advice->steady[i] &&
+		    !view_spans_merge(ret_spans, advice->views.steps.items[i].start_ns, advice->views.steps.items[i].end_ns))
+			return false;
+	return true;
+}
+
+/* What begins in a step and outlasts it has the time that it takes in steady steps. */
+static bool clip_to_steps(struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	struct view_spans steady = {0};
+	size_t cursor = 0;
+	bool done = advice_steady_spans(advice, &steady);
+
+	for (uint32_t row = 0; done && row < events->count; row++) {
+		int64_t start_ns = events->start_ns[row], end_ns = events->end_ns[row], outside_ns;
+
+		if (!advice_counts(advice, row) || end_ns <= advice->views.steps.items[advice->step_of[row]].end_ns)
+			continue;
+		outside_ns = ops_difference(end_ns, start_ns) - view_spans_within(&steady, start_ns, end_ns, &cursor);
+		advice->ns[row] = advice->ns[row] > outside_ns ? advice->ns[row] - outside_ns : 0;
+		advice->self_ns[row] = advice->self_ns[row] < advice->ns[row] ? advice->self_ns[row] : advice->ns[row];
+	}
+	view_spans_release(&steady);
+	return done;
+}
+
+static void sum_up_steps(struct advice *advice)
+{
+	for (size_t i = 0; i < advice->views.steps.count; i++) {
 		const struct view_step *step = &advice->views.steps.items[i];
 
 		if (!advice->steady[i])
@@ -163,19 +285,35 @@ bool advice_find_steps(struct advice *advice)
 		advice->step_count++;
 		advice->steps_ns = ops_sum(advice->steps_ns, ops_difference(step->end_ns, step->start_ns));
 	}
-	for (uint32_t row = 0; row < events->count; row++) {
-		advice->step_of[row] = OPS_NONE;
-		at = advice_next_step(advice, at, events->start_ns[row]);
-		if (steps && advice->steady[at] && events->start_ns[row] >= advice->views.steps.items[at].host_start_ns &&
-		    events->start_ns[row] < advice->views.steps.items[at].end_ns &&
-		    !(events->flags[row] & OPS_EVENT_HIDDEN))
-			advice->step_of[row] = (uint32_t)at;
-		advice->real_steps |= advice->views.parts[row] == VIEW_STEP;
-		if (advice->step_of[row] != OPS_NONE)
+	/* What it costs to record a row is paid around it: that of the row that a step begins with, before the step. */
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (advice_counts(advice, row) &&
+		    advice->events->start_ns[row] > advice->views.steps.items[advice->step_of[row]].host_start_ns)
 			advice->steps_ns = ops_difference(advice->steps_ns, ops_sum(advice_recording_ns(advice, row),
 			                                                            advice->lost_ns[row]));
-	}
 	if (advice->steps_ns < 0)
 		advice->steps_ns = 0;
-	return true;
+}
+
+bool advice_find_steps(struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	uint8_t *of_steps = find_step_tracks(advice);
+	size_t at = 0;
+	bool done;
+
+	advice->steady = find_steady(advice);
+	done = of_steps && advice->steady && find_beside(advice, of_steps);
+	ops_free(of_steps);
+	for (uint32_t row = 0; done && row < events->count; row++) {
+		advice->step_of[row] = steady_step_at(advice, &at, events->start_ns[row]);
+		if (events->flags[row] & OPS_EVENT_HIDDEN)
+			advice->step_of[row] = OPS_NONE;
+		advice->real_steps |= advice->views.parts[row] == VIEW_STEP;
+	}
+	if (done) {
+		find_steps_of_device(advice);
+		sum_up_steps(advice);
+	}
+	return done && clip_to_steps(advice);
 }

@@ -319,8 +319,11 @@ static void append_count(const struct style *style, const struct advice_report *
 	else if (!checked)
 		ops_buffer_append_text(style->out, "no rule applies to this trace\n");
 	else
-		ops_buffer_printf(style->out, "no problems found (%zu of %zu rules applied)\n", checked,
-		                  advice_rule_count);
+		ops_buffer_printf(style->out, "%s (%zu of %zu rules applied)\n", report->incomplete ? "no findings" : "no problems found",
+		                  checked, advice_rule_count);
+	if (report->incomplete)
+		ops_buffer_printf(style->out, "%s%s early, so no gain can be predicted\n", style->markdown ? "\n" : "",
+		                  report->traces > 1 ? "traces end" : "the trace ends");
 }
 
 /* What to record besides, to be told more. */

@@ -39,22 +39,28 @@ static int64_t bytes_of(const struct advice *advice, uint32_t row)
 	return ops_event_arg(advice->trace, row, "bytes", &json) ? strtoll(json.bytes, NULL, 10) : -1;
 }
 
+/* What copies of the steps take in which no kernel runs, nor an earlier copy. */
 static void add_copies(struct copies *copies, struct advice *advice, const uint8_t *which)
 {
 	size_t cursor = 0;
+	int64_t copied_ns = INT64_MIN; /* until when */
 
 	for (size_t i = 0; i < advice->views.device_events.count; i++) {
 		const struct view_device_event *event = &advice->views.device_events.items[i];
 		uint32_t row = event->row;
-		int64_t bytes, alone_ns;
+		int64_t start_ns = advice->events->start_ns[row], end_ns = advice->events->end_ns[row], bytes, step_ns, alone_ns;
 
 		if (event->part != VIEW_COPY || !which[advice->events->name[row]] || !advice_counts(advice, row))
 			continue;
 		bytes = bytes_of(advice, row);
 		if (bytes >= 0 && bytes < BYTES_MIN)
 			continue;
-		alone_ns = advice_ns(advice, row) - view_spans_within(&copies->compute, advice->events->start_ns[row],
-		                                                      advice->events->end_ns[row], &cursor);
+		step_ns = advice->views.steps.items[advice->step_of[row]].start_ns;
+		start_ns = start_ns < copied_ns ? copied_ns : start_ns;
+		start_ns = start_ns < step_ns ? step_ns : start_ns;
+		alone_ns = start_ns < end_ns ? ops_difference(end_ns, start_ns) - view_spans_within(&copies->compute, start_ns, end_ns,
+		                                                                                    &cursor) : 0;
+		copied_ns = end_ns > copied_ns ? end_ns : copied_ns;
 		copies->exposed_ns = ops_sum(copies->exposed_ns, alone_ns);
 		copies->bytes = ops_sum(copies->bytes, bytes > 0 ? bytes : 0);
 		advice_tally_add(&copies->tally, advice, advice_launch_row(advice, event), alone_ns);

@@ -4,8 +4,10 @@
  * is worth; what is left for this one is the host that does something else.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "base/alloc.h"
 
 /* An accelerator that is idle for a fifth of the steps is worth a word whatever the cause. */
 #define IDLE_MIN_PCT 20.0
@@ -21,8 +23,10 @@ static void describe_causes(const struct advice *advice, char *text, size_t size
 {
 	static const char *const causes[] = {
 		[ADVICE_IDLE_LOADER] = "while the host loads data",
-		[ADVICE_IDLE_SYNC] = "after calls that wait for the device",
+		[ADVICE_IDLE_SYNC] = "in and after calls that wait for the device",
 		[ADVICE_IDLE_UPLOAD] = "after copies that the host waits for",
+		[ADVICE_IDLE_LOAD] = "while a call loads code for it",
+		[ADVICE_IDLE_WAIT] = "while the host waits for a lock, another thread or process, or sleeps",
 		[ADVICE_IDLE_LAUNCH] = "while the host launches",
 		[ADVICE_IDLE_HOST] = "while the host does something else",
 		[ADVICE_IDLE_DEVICE] = "between kernels that were launched in time",
@@ -39,31 +43,61 @@ static void describe_causes(const struct advice *advice, char *text, size_t size
 	}
 }
 
+/* What of a gap no other rule has explained: neither the row that runs in it, nor the own time of the function around it, of
+ * which `explained_ns` is what there is still to be set off. */
+static int64_t left_of(const struct advice *advice, const struct advice_gap *gap, int64_t *explained_ns)
+{
+	int64_t left_ns = gap->ns;
+
+	if (advice_is_claimed(advice, gap->row))
+		return 0;
+	for (uint32_t row = gap->row; row != OPS_NONE && left_ns > 0; row = advice->events->parent[row]) {
+		int64_t ns = explained_ns[row] < left_ns ? explained_ns[row] : left_ns;
+
+		left_ns -= ns;
+		explained_ns[row] -= ns;
+	}
+	return left_ns;
+}
+
+static bool report(struct advice *advice, const struct advice_rule *rule, const struct advice_tally *tally)
+{
+	const struct advice_idle *idle = &advice->idle;
+	double idle_pct = advice_percent(advice, (double)idle->all_ns);
+	bool mostly = idle_pct >= MOSTLY_IDLE_PCT && idle->all_ns >= MOSTLY_IDLE_NS;
+	char causes[768];
+
+	if (!mostly && (idle_pct < IDLE_MIN_PCT || advice->views.device_events.count < EVENTS_MIN))
+		return true;
+	describe_causes(advice, causes, sizeof(causes));
+	return advice_report_add(advice, rule, tally,
+	                         (struct advice_gain){.ns = (double)tally->ns, .confidence = ADVICE_UNSURE, .always = true,
+	                                              .severity = mostly ? ADVICE_MEDIUM : ADVICE_INFO},
+	                         "the device is idle for %.1f %% of the steps: %s. Gain: the time in which the host does "
+	                         "something else, but for what other findings explain; the other causes have rules of their own.",
+	                         idle_pct, causes);
+}
+
 static bool check(struct advice *advice, const struct advice_rule *rule)
 {
 	const struct advice_idle *idle = &advice->idle;
-	struct advice_tally tally;
-	double idle_pct = advice_percent(advice, (double)idle->all_ns);
-	bool mostly = idle_pct >= MOSTLY_IDLE_PCT && idle->all_ns >= MOSTLY_IDLE_NS;
-	char causes[512];
-	bool done = advice_tally_init(&tally, advice);
+	struct advice_tally tally = {0};
+	int64_t *explained_ns = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*explained_ns));
+	bool done = explained_ns && advice_tally_init(&tally, advice);
 
+	if (done)
+		memcpy(explained_ns, advice->self_taken_ns, advice->events->count * sizeof(*explained_ns));
 	for (size_t i = 0; done && i < idle->gaps.count; i++) {
 		const struct advice_gap *gap = &idle->gaps.items[i];
 
 		if (gap->cause == ADVICE_IDLE_HOST && gap->row != OPS_NONE)
-			advice_tally_add(&tally, advice, gap->row, gap->ns);
+			advice_tally_add(&tally, advice, gap->row, left_of(advice, gap, explained_ns));
+		else if (gap->cause == ADVICE_IDLE_HOST)
+			tally.ns = ops_sum(tally.ns, gap->ns);
 	}
-	if (done && (mostly || (idle_pct >= IDLE_MIN_PCT && advice->views.device_events.count >= EVENTS_MIN))) {
-		describe_causes(advice, causes, sizeof(causes));
-		done = advice_report_add(advice, rule, &tally,
-		                         (struct advice_gain){.ns = (double)idle->ns[ADVICE_IDLE_HOST],
-		                                              .confidence = ADVICE_UNSURE, .always = true,
-		                                              .severity = mostly ? ADVICE_MEDIUM : ADVICE_INFO},
-		                         "the device is idle for %.1f %% of the steps: %s. Gain: the time in which the host does "
-		                         "something else; the other causes have rules of their own.", idle_pct, causes);
-	}
+	done = done && report(advice, rule, &tally);
 	advice_tally_release(&tally);
+	ops_free(explained_ns);
 	return done;
 }
 

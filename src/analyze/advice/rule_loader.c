@@ -18,6 +18,11 @@ struct loading {
 	bool workers;
 };
 
+static bool is_inner(const struct advice *advice, uint32_t row)
+{
+	return advice->events->parent[row] != OPS_NONE && (advice->zone[advice->events->parent[row]] & ADVICE_IN_LOADER);
+}
+
 /* Own time of rows in the loader goes to the user's line around them: that of a function of the user's to its loop. */
 static void add_lines(struct loading *loading, struct advice *advice)
 {
@@ -26,7 +31,8 @@ static void add_lines(struct loading *loading, struct advice *advice)
 
 		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
 			continue;
-		if (advice->views.parts[row] == VIEW_LOADER) {
+		/* A loader that reads another one waits for both. */
+		if (advice->views.parts[row] == VIEW_LOADER && !is_inner(advice, row)) {
 			advice_tally_add(&loading->calls, advice, row, advice_host_ns(advice, row));
 			if (advice_host_ns(advice, row) > loading->longest_ns)
 				loading->longest_ns = advice_host_ns(advice, row);
@@ -64,7 +70,7 @@ static bool find_starved(struct loading *loading, const struct advice *advice)
 	if (!waits)
 		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++)
-		if (advice->views.parts[row] == VIEW_LOADER && advice_counts(advice, row))
+		if (advice->views.parts[row] == VIEW_LOADER && advice_counts(advice, row) && !is_inner(advice, row))
 			waits[advice->step_of[row]] = ops_sum(waits[advice->step_of[row]], advice_host_ns(advice, row));
 	for (size_t i = 0; i < steps; i++) {
 		const struct advice_wait *wait = &advice->machine.waits[i];
@@ -114,7 +120,9 @@ static bool report_waits(struct advice *advice, const struct advice_rule *rule, 
 	/* Workers that start make the first wait long, once. */
 	int64_t once_ns = loading->in_process ? 0 : loading->longest_ns;
 	double starved_ns = loading->in_process ? 0 : (double)loading->starved_ns;
-	double load_ns = (double)(loading->calls.ns - once_ns), rest_ns = (double)advice->steps_ns - load_ns, left_ns, gain_ns;
+	double all_ns = (double)(loading->calls.ns - once_ns);
+	double load_ns = all_ns < (double)advice->steps_ns ? all_ns : (double)advice->steps_ns;
+	double rest_ns = (double)advice->steps_ns - load_ns, left_ns, gain_ns;
 	const struct advice_tally *lines = loading->in_process && loading->lines.ns > loading->calls.ns / 2
 	                                           ? &loading->lines : &loading->calls;
 	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;

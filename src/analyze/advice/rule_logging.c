@@ -108,7 +108,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 
 		advice_tally_outermost(&tally, advice, row,
 		                       output == OUTPUT || (output == PART_OF_OUTPUT && caller != OPS_NONE && writes[caller]),
-		                       ADVICE_IN_LOADER | ADVICE_ASIDE);
+		                       ADVICE_IN_LOADER);
 	}
 	done = done && advice_report_add(advice, rule, &tally,
 	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE},

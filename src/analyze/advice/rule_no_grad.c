@@ -146,7 +146,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		if (advice_per_step(advice, graphs.nodes) >= NODES_MIN)
 			done = advice_report_add(advice, rule, &tally,
 			                         (struct advice_gain){.ns = graphs.ns + bytes * advice->fault_ns, .confidence = ADVICE_LIKELY,
-			                                              .always = !graphs.trains, .severity = ADVICE_MEDIUM},
+			                                              .always = !graphs.trains && !advice->incomplete, .severity = ADVICE_MEDIUM},
 			                         "%s nodes of a graph are made a step that no backward pass runs. Gain: %.2f us "
 			                         "for each, by what a view takes here%s, and more where the memory that they keep is missing elsewhere.",
 			                         advice_average(advice, graphs.nodes).text, graphs.node_ns / 1000, faults);

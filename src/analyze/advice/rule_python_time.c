@@ -92,6 +92,34 @@ static uint32_t site_of(const struct advice *advice, uint32_t row)
 	return is_own(advice, row) ? advice_own_site(advice, row) : advice->site[row];
 }
 
+/* Own time that matters, left alone where it is too little for a call or for the steps; the rest becomes 0. */
+static void tally_own(const struct advice *advice, int64_t *own_ns, struct advice_tally *tally)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		if (own_ns[row] < (is_own(advice, row) ? CALL_NS_MIN : CALLED_NS_MIN) || !advice_counts(advice, row) ||
+		    (advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_WAITING)) || advice_is_claimed(advice, row) ||
+		    (double)own_ns[row] < SHARE_MIN * (double)advice->steps_ns / (double)(advice->step_count * 4))
+			own_ns[row] = 0;
+		else
+			advice_tally_add_at(tally, site_of(advice, row), row, own_ns[row]);
+	}
+}
+
+static bool report(struct advice *advice, const struct advice_rule *rule, const struct advice_tally *tally, const int64_t *own_ns)
+{
+	/* In one step of many it is the machine that was busy. */
+	if (tally->events * 2 < advice->step_count || advice_percent(advice, (double)tally->ns) < 100 * SHARE_MIN)
+		return true;
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (own_ns[row] > 0)
+			advice_take_self(advice, row, own_ns[row]);
+	return advice_report_add(advice, rule, tally,
+	                         (struct advice_gain){.ns = (double)tally->ns, .confidence = ADVICE_LIKELY},
+	                         "functions of the program compute %.3f ms a step (%.1f %%) in Python itself, outside of "
+	                         "operators. Gain: that time, when a tensor operation or a worker does it.",
+	                         advice_step_ms(advice, (double)tally->ns), advice_percent(advice, (double)tally->ns));
+}
+
 static bool check(struct advice *advice, const struct advice_rule *rule)
 {
 	struct advice_tally tally = {0};
@@ -102,21 +130,10 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		gather(advice, own_ns);
 		done = leave_out_frees(advice, own_ns);
 	}
-	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		if (own_ns[row] < (is_own(advice, row) ? CALL_NS_MIN : CALLED_NS_MIN) || !advice_counts(advice, row) ||
-		    (advice->zone[row] & ADVICE_IN_LOADER) || advice_is_claimed(advice, row))
-			continue;
-		if ((double)own_ns[row] < SHARE_MIN * (double)advice->steps_ns / (double)(advice->step_count * 4))
-			continue;
-		advice_tally_add_at(&tally, site_of(advice, row), row, own_ns[row]);
+	if (done) {
+		tally_own(advice, own_ns, &tally);
+		done = report(advice, rule, &tally, own_ns);
 	}
-	/* In one step of many it is the machine that was busy. */
-	done = done && (tally.events * 2 < advice->step_count || advice_percent(advice, (double)tally.ns) < 100 * SHARE_MIN ||
-	                advice_report_add(advice, rule, &tally,
-	                                  (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-	                                  "functions of the program compute %.3f ms a step (%.1f %%) in Python itself, outside of "
-	                                  "operators. Gain: that time, when a tensor operation or a worker does it.",
-	                                  advice_step_ms(advice, (double)tally.ns), advice_percent(advice, (double)tally.ns)));
 	advice_tally_release(&tally);
 	ops_free(own_ns);
 	return done;

@@ -141,7 +141,7 @@ static bool report(struct modes *modes, struct advice *advice, const struct advi
 
 static bool check(struct advice *advice, const struct advice_rule *rule)
 {
-	struct modes modes = {.which = advice_names(advice, patterns), .serves = !has_backward(advice)};
+	struct modes modes = {.which = advice_names(advice, patterns), .serves = !advice->incomplete && !has_backward(advice)};
 	bool done = modes.which && advice_tally_init(&modes.tally, advice);
 
 	modes.trains = ops_alloc_zeroed(advice->events->count + 1, 1);

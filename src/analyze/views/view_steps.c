@@ -3,11 +3,12 @@
  * Steps (3.4) and where their time goes (3.5, 4.1). A step lasts until the last device work it launched is done; work of a
  * category of higher rank hides that of the others.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "derive/view_map.h"
+#include "analyze/views/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 
@@ -59,16 +60,6 @@ struct step_finder {
 	struct view_map steps;     /* name and time → step */
 };
 
-/* "12" of "ProfilerStep#12". */
-static struct ops_string number_of(struct ops_string name)
-{
-	size_t digits = 0;
-
-	while (digits < name.size && name.bytes[name.size - 1 - digits] >= '0' && name.bytes[name.size - 1 - digits] <= '9')
-		digits++;
-	return (struct ops_string){name.bytes + name.size - digits, digits};
-}
-
 /* The step that another process, which works on the same at the same time, began before; OPS_NONE when it is new. False
  * when memory is out. */
 static bool find_step(const struct ops_views *views, struct step_finder *finder, uint32_t row, uint32_t *ret_step)
@@ -96,7 +87,8 @@ static bool take_step(struct ops_views *views, struct step_finder *finder, uint3
 
 	if (!find_step(views, finder, row, &at))
 		return false;
-	name = number_of(name);
+	name.bytes += strlen("ProfilerStep#");
+	name.size -= strlen("ProfilerStep#");
 	if (at == OPS_NONE)
 		return add_step(views, name, view_start(views, row), view_end(views, row));
 	known = &views->steps.items[at];
@@ -525,6 +517,7 @@ bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
 		double average_ns = view_step_average_ns(views, (enum view_category)c);
 
+		assert(average_ns >= 0 && average_ns <= total_ns * (1 + 1e-6));
 		ops_json_key(json, names[c]);
 		ops_json_number(json, total_ns > 0 ? rint(10000 * average_ns / total_ns) / 100 : (double)NAN);
 	}

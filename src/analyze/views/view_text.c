@@ -6,6 +6,7 @@
 #include "analyze/views/view_text.h"
 
 #include <inttypes.h>
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +54,10 @@ void page_title(struct page *page, const char *title)
 void page_bar(struct page *page, double share, int width)
 {
 	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-	int filled = share > 0 ? (int)lrint(fmin(share, 1) * 8 * width) : 0;
+	int filled = (int)lrint(fmin(share, 1) * 8 * width);
 
+	/* Every share of a page has a bar: none is more than all, and no time is negative. */
+	assert(share >= 0 && share <= 1 + 1e-6);
 	page_begin(page, PAGE_BAR);
 	for (int i = 0; i < (page->ascii ? filled + 4 : filled) / 8; i++)
 		ops_buffer_append_text(&page->out, page->ascii ? "#" : "█");

@@ -171,6 +171,110 @@ static void finds_host_work(void **state)
 	ops_free_advice(text);
 }
 
+/* All of a step is launched in its first half millisecond, and starts when the device is ready for it, 7.5 ms later. The host
+ * is to blame for what was before the first launch. */
+static void blames_the_host_until_it_launches(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double at = step * 18500;
+
+		device_trace_step(&trace, step, at, 18400);
+		trace.device_us = at + 8000;
+		for (int i = 0; i < 20; i++)
+			device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + 100 + i * 20, 525);
+	}
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "device-idle") <= 0.1);
+	assert_true(finding_ms(text, "launch-bound") <= 0.1);
+	assert_true(finding_ms(text, "synchronising-calls") < 0);
+	assert_non_null(strstr(text, "between kernels that were launched in time"));
+	ops_free_advice(text);
+}
+
+/* Each step launches ten kernels behind a call that takes 6 ms. */
+static char *advise_long_call(const char *call, bool launches)
+{
+	struct device_trace trace;
+	char args[64];
+
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double at = step * 8000;
+
+		device_trace_step(&trace, step, at, 7900);
+		device_trace_host(&trace, "cpu_op", "aten::to", at + 10, 6100);
+		snprintf(args, sizeof(args), "\"correlation\": %d", launches ? 5000 + step : -1);
+		device_trace_add(&trace, "cuda_runtime", call, 1, 1, at + 20, 6000, args);
+		snprintf(args, sizeof(args), "\"correlation\": %d, \"device\": 0, \"stream\": 7", 5000 + step);
+		if (launches)
+			device_trace_add(&trace, "kernel", "first_kernel", 0, 7, at + 6025, 50, args);
+		for (int i = 0; i < 10; i++)
+			device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + 6150 + i * 11, 150);
+	}
+	return device_trace_advise(&trace);
+}
+
+/* The first launch of a kernel loads its code. */
+static void names_calls_that_load_code(void **state)
+{
+	char *text = advise_long_call("hipLaunchKernel", true);
+
+	(void)state;
+	assert_near(finding_ms(text, "code-loading"), 6.2, 0.3);
+	assert_non_null(strstr(text, "hipLaunchKernel, 6.0 ms"));
+	assert_true(finding_ms(text, "device-idle") <= 0.1);
+	ops_free_advice(text);
+	text = advise_long_call("cuModuleLoadData", false);
+	assert_near(finding_ms(text, "code-loading"), 6.2, 0.3);
+	assert_non_null(strstr(text, "cuModuleLoadData"));
+	ops_free_advice(text);
+}
+
+static void names_calls_that_block(void **state)
+{
+	static const char *const calls[] = {"hipMemcpyWithStream", "cudaMemcpy"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		char *text = advise_long_call(calls[i], false), stack[64];
+
+		snprintf(stack, sizeof(stack), "Most at: %s ← aten::to", calls[i]);
+		assert_true(finding_ms(text, "synchronising-calls") > 5.5);
+		assert_non_null(strstr(text, stack));
+		assert_true(finding_ms(text, "device-idle") <= 0.1);
+		ops_free_advice(text);
+	}
+}
+
+/* A server whose scheduler waits for requests does not compute. */
+static void names_waits_for_requests(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double at = step * 10000;
+
+		device_trace_step(&trace, step, at, 9999);
+		device_trace_host(&trace, "python_function", "queue.py(154): get", at + 10, 8000);
+		for (int i = 0; i < 10; i++)
+			device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + 8100 + i * 11, 150);
+	}
+	text = device_trace_advise(&trace);
+	assert_near(finding_ms(text, "lock-in-step"), 8, 0.5);
+	assert_true(finding_ms(text, "python-in-step") < 0);
+	assert_true(finding_ms(text, "device-idle") <= 0.5);
+	assert_non_null(strstr(text, "waiting for a queue"));
+	ops_free_advice(text);
+}
+
 /* Work for longer than a step is always queued. */
 static void leaves_busy_devices_alone(void **state)
 {
@@ -239,7 +343,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(leaves_filled_caches_alone), cmocka_unit_test(finds_mostly_idle_devices), cmocka_unit_test(finds_synchronising_calls),
 		cmocka_unit_test(finds_copies), cmocka_unit_test(finds_memory_near_its_limit), cmocka_unit_test(finds_host_work),
-		cmocka_unit_test(leaves_busy_devices_alone)};
+		cmocka_unit_test(leaves_busy_devices_alone), cmocka_unit_test(blames_the_host_until_it_launches),
+		cmocka_unit_test(names_calls_that_load_code), cmocka_unit_test(names_calls_that_block),
+		cmocka_unit_test(names_waits_for_requests)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Code of an accelerator that is loaded within steps: a kernel's first launch reads it from the library, sends it to the device
+ * and may compile it, and returns when that is done.
+ */
+#include <stdio.h>
+
+#include "analyze/advice/advice.h"
+
+/* "hipLaunchKernel, 332 ms" */
+static void describe_longest(const struct advice *advice, uint32_t row, char *text, size_t size)
+{
+	struct ops_string name = advice_name(advice, row);
+
+	snprintf(text, size, "%.*s, %s ms", (int)(name.size < 80 ? name.size : 80), name.bytes,
+	         advice_number((double)advice_host_ns(advice, row) / 1e6).text);
+}
+
+static bool check(struct advice *advice, const struct advice_rule *rule)
+{
+	struct advice_tally tally;
+	uint32_t longest = OPS_NONE;
+	char text[160];
+	bool done = advice_tally_init(&tally, advice);
+
+	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
+		const struct advice_gap *gap = &advice->idle.gaps.items[i];
+
+		if (gap->cause != ADVICE_IDLE_LOAD)
+			continue;
+		if (longest == OPS_NONE || advice_host_ns(advice, gap->row) > advice_host_ns(advice, longest))
+			longest = gap->row;
+		advice_tally_add(&tally, advice, gap->row, gap->ns);
+	}
+	if (done && longest != OPS_NONE) {
+		describe_longest(advice, longest, text, sizeof(text));
+		done = advice_report_add(advice, rule, &tally,
+		                         (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
+		                         "%s calls a step load code for the device, which is idle for %.3f ms (%.1f %%) meanwhile. The "
+		                         "longest: %s. Gain: that time, which steps after the first launch of each kernel do not take.",
+		                         advice_average(advice, tally.events).text, advice_step_ms(advice, (double)tally.ns),
+		                         advice_percent(advice, (double)tally.ns), text);
+	}
+	advice_tally_release(&tally);
+	return done;
+}
+
+const struct advice_rule advice_rule_loading = {
+	.id = "code-loading",
+	.title = "Code for the device is loaded within steps",
+	.explanation = "The first launch of a kernel loads its code, and compiles it where the library has none for this device. The "
+		       "call returns when that is done, and nothing is launched meanwhile.",
+	.advice = "Run a few steps before those that count, and before serving with every shape that will be served, or load all "
+		  "code at the start (CUDA_MODULE_LOADING=EAGER). Check: launching calls take microseconds.",
+	.code = "for _ in range(3):\n"
+		"    model(example)              # before the first request, or the first measured step",
+	.link = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/#lazy-loading",
+	.needs = ADVICE_NEEDS_DEVICE,
+	.severity_max = ADVICE_MEDIUM,
+	.bound = ADVICE_AT_MOST,
+	.check = check,
+};

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice: what counts as a step's. No share is more than all of it, and what all findings save together is not either.
+ */
+#include "device_trace.h"
+
+#define POINTWISE "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"
+#define FULL "\"blocks per SM\": 4.0, \"grid\": [432, 1, 1], \"block\": [256, 1, 1]"
+#define LAUNCHED FULL ", \"device\": 0, \"stream\": 7"
+
+/* The sum of all gains in percent. */
+static double all_gains(const char *json)
+{
+	static const char key[] = "\"predicted_gain_percent\":";
+	double sum = 0;
+
+	for (const char *at = json; (at = strstr(at, key));) {
+		at += strlen(key);
+		sum += strtod(at, NULL);
+	}
+	return sum;
+}
+
+/* The largest percentage in a text: "12.000 ms (171.4 %)". */
+static double largest_percentage(const char *text)
+{
+	double largest = 0;
+
+	for (const char *at = text; (at = strstr(at, " %")); at++) {
+		const char *begin = at;
+		double value;
+
+		while (begin > text && strchr("0123456789.", begin[-1]))
+			begin--;
+		value = strtod(begin, NULL);
+		largest = value > largest ? value : largest;
+	}
+	return largest;
+}
+
+/* A step of 6 ms with 60 kernels of 100 us, and as many in the same time on another stream that nothing has launched. */
+static void leaves_out_kernels_without_launch(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	device_trace_step(&trace, 1, 0, 6200);
+	for (int i = 0; i < 60; i++) {
+		device_trace_work(&trace, "aten::mul", "", "kernel", POINTWISE, FULL, 100 + i * 11, 100);
+		device_trace_add(&trace, "kernel", POINTWISE, 0, 9, 108 + i * 100, 100, LAUNCHED);
+	}
+	text = device_trace_advise(&trace);
+	assert_non_null(strstr(text, "60.0 elementwise kernels a step"));
+	assert_true(largest_percentage(text) <= 100);
+	assert_true(all_gains(text) <= 100);
+	ops_free_advice(text);
+}
+
+/* Two streams that are busy at the same time are one busy device. */
+static void counts_time_once_for_streams(void **state)
+{
+	struct device_trace trace;
+	char *text, args[160];
+
+	(void)state;
+	device_trace_open(&trace);
+	device_trace_step(&trace, 1, 0, 6200);
+	for (int i = 0; i < 60; i++) {
+		device_trace_work(&trace, "aten::mul", "", "kernel", POINTWISE, FULL, 100 + i * 11, 100);
+		snprintf(args, sizeof(args), LAUNCHED ", \"correlation\": %d", trace.correlation - 1);
+		device_trace_add(&trace, "kernel", POINTWISE, 0, 9, 108 + i * 100, 100, args);
+	}
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "unfused-pointwise") > 0);
+	assert_true(largest_percentage(text) <= 100);
+	assert_true(all_gains(text) <= 100);
+	ops_free_advice(text);
+}
+
+/* A copy of 500 us in the time between two steps, and none within. */
+static void leaves_out_copies_between_steps(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < 3; step++) {
+		double at = step * 1000;
+
+		device_trace_step(&trace, step, at, 150);
+		device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + 10, 100);
+		device_trace_work(&trace, "aten::copy_", "", "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", "\"bytes\": 4000000",
+		                  at + 300, 500);
+	}
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "copies-not-overlapped") < 0);
+	assert_true(largest_percentage(text) <= 100);
+	ops_free_advice(text);
+}
+
+static void add_python(struct device_trace *trace, const char *name, int tid, int id, int parent, double us, double duration_us)
+{
+	char args[96];
+
+	snprintf(args, sizeof(args), "\"Python id\": %d, \"Python parent id\": %d", id, parent);
+	device_trace_add(trace, "python_function", name, 1, tid, us, duration_us, args);
+}
+
+/* A step of 1 ms whose thread computes; eight others read values of tensors all along. */
+static char *advise_threads(double operator_us)
+{
+	struct device_trace trace;
+
+	device_trace_open(&trace);
+	for (int step = 0; step < 4; step++) {
+		device_trace_step(&trace, step, step * 1000, 999);
+		device_trace_host(&trace, "cpu_op", "aten::mm", step * 1000 + 1, operator_us);
+		for (int thread = 2; thread < 10; thread++)
+			device_trace_add(&trace, "cpu_op", "aten::item", 1, thread, step * 1000 + 2, 990, "");
+	}
+	return device_trace_advise(&trace);
+}
+
+static void leaves_out_threads_beside_the_step(void **state)
+{
+	char *text = advise_threads(995);
+
+	(void)state;
+	assert_true(finding_ms(text, "synchronising-calls") < 0);
+	ops_free_advice(text);
+	/* A step that runs no operator meanwhile waits for one of them, and no longer than it lasts. */
+	text = advise_threads(1);
+	assert_true(finding_ms(text, "synchronising-calls") > 0.9 && finding_ms(text, "synchronising-calls") < 1);
+	assert_true(largest_percentage(text) <= 100 && all_gains(text) <= 100);
+	ops_free_advice(text);
+}
+
+/* A file that breaks off: of what it lacks nothing is known, and so of no gain. */
+static void predicts_nothing_of_half_a_file(void **state)
+{
+	struct device_trace trace;
+	struct ops_worker worker = {NULL, "w", 0};
+	struct ops_error error;
+	char *text = NULL;
+	size_t size;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < 4; step++) {
+		device_trace_step(&trace, step, step * 1200, 1199);
+		for (int i = 0; i < 40; i++)
+			device_trace_work(&trace, "aten::add", "", "kernel", "add_kernel", "", step * 1200 + i * 30, 3);
+	}
+	ops_buffer_append_text(&trace.text, ",\n{\"ph\": \"X\", \"cat\": \"cpu");
+	assert_int_equal(ops_trace_read_memory(trace.text.bytes, trace.text.size, NULL, (struct ops_trace **)&worker.trace, &error),
+	                 OPS_OK);
+	ops_buffer_release(&trace.text);
+	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_TEXT, &text, &size, NULL), OPS_OK);
+	assert_non_null(strstr(text, "the trace ends early"));
+	assert_null(strstr(text, "saves"));
+	ops_free_advice(text);
+	ops_trace_unref((struct ops_trace *)worker.trace);
+}
+
+/* The device waits for a function of 500 us in each step. That is one cause, and its time is told of once. */
+static void tells_of_idle_time_once(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	add_python(&trace, "train.py(1): main", 1, 1, 0, 0, 4000);
+	for (int step = 0; step < 4; step++) {
+		double at = step * 1000;
+
+		device_trace_step(&trace, step, at + 1, 998);
+		add_python(&trace, "train.py(20): decode", 1, 2 + step, 1, at + 10, 480);
+		for (int i = 0; i < 20; i++)
+			device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + 500 + i * 11, 24);
+	}
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "python-in-step") > 0.4);
+	assert_true(finding_ms(text, "device-idle") < 0.1);
+	assert_true(all_gains(text) <= 100);
+	ops_free_advice(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leaves_out_kernels_without_launch), cmocka_unit_test(counts_time_once_for_streams),
+		cmocka_unit_test(leaves_out_copies_between_steps), cmocka_unit_test(leaves_out_threads_beside_the_step),
+		cmocka_unit_test(predicts_nothing_of_half_a_file), cmocka_unit_test(tells_of_idle_time_once)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
