@@ -332,9 +332,9 @@ class Recording:
         import logging
 
         logging.getLogger("torch.autograd.profiler").warning(  # where torch says it
-            "events() was given up after post_processing_timeout_s=%s: later events are missing from it, though not from "
-            "the trace",
+            "events() timed out after post_processing_timeout_s=%s: it has partial results (%d events); the trace has all",
             self._timeout_s,
+            len(self._events or ()),
         )
 
     def key_averages(

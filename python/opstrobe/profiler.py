@@ -498,6 +498,8 @@ class profile(_KinetoProfile):
         self.current_action = self._action_of(0)
         self.step_rec_fn: record_function | None = None
         self._started = False
+        self._starts_by_step = self.record_steps  # until it was started or stopped
+        self._started_by_step = False  # and not entered since
         self._in_transition = False
         self._unfinished: tuple[str, str] | None = None  # after a MemoryError: what follows the stop of the window
 
@@ -531,11 +533,15 @@ class profile(_KinetoProfile):
                 self.execution_trace_observer.cleanup()
 
     def start(self) -> None:
-        """Starts the profile. RuntimeError when it, or another one, records already."""
+        """Starts the profile, if step() has not. RuntimeError when it, or another one, records already."""
         self._refuse_in_handler("start")
+        if self._started_by_step:
+            self._started_by_step = False
+            return
         if self._started:
             raise RuntimeError("this profile was started already")
         self._started = True
+        self._starts_by_step = False
         try:
             self._transit_action(ProfilerAction.NONE, self.current_action)
         except BaseException:
@@ -551,18 +557,21 @@ class profile(_KinetoProfile):
             if self.profiler is None and self.current_action is not ProfilerAction.NONE:
                 raise AssertionError("Profiler must be initialized before stopping trace")
             return
-        self._started = False
+        self._started = self._starts_by_step = self._started_by_step = False
         self._close_step()
         if not self._in_transition:
             self._transit_action(self.current_action, None)
 
     def step(self) -> None:
-        """Says that an iteration ended and the next begins."""
+        """Says that an iteration ended and the next begins. With a schedule, also starts a profile that was never started."""
         self._refuse_in_handler("step")
         self._close_step()
         action = self._action_of(self.step_num + 1)
         self.step_num += 1
         previous, self.current_action = self.current_action, action
+        if self._starts_by_step:
+            self._starts_by_step, previous = False, ProfilerAction.NONE
+            self._started = self._started_by_step = True
         if not self._started:
             return
         try:

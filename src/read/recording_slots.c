@@ -112,7 +112,7 @@ static bool take_script(struct recording_reader *reader, const struct recording_
 }
 
 /* As torch has it: an input list with a text, which has no shape. False when memory is out. */
-static bool take_args_for_inputs(struct recording_reader *reader, struct ops_new_event *event)
+static bool add_args_as_inputs(struct recording_reader *reader, struct ops_new_event *event)
 {
 	static const struct {
 		uint32_t count;
@@ -152,7 +152,7 @@ static bool describe(struct recording_reader *reader, struct recording_lane *lan
 			event->storages = ops_builder_string(reader->builder, storages.bytes, storages.size);
 	}
 	if (!(slot->flags & OPS_SLOT_HAS_INPUTS))
-		return event->args == OPS_NONE || !reader->recording->args_are_inputs || take_args_for_inputs(reader, event);
+		return event->args == OPS_NONE || !reader->recording->args_are_inputs || add_args_as_inputs(reader, event);
 	event->inputs = ops_builder_inputs(reader->builder, payload.at, payload.size);
 	if (event->inputs == OPS_NONE)
 		return false;

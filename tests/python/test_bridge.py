@@ -482,7 +482,7 @@ def test_torch_profiler_inside(memory):
 
 
 def test_torch_asks_whose_state_it_is():
-    """Torch reads our memory reporter as a profiler state of its own: one that records, and that it cannot stop."""
+    """Torch reads our memory reporter as one of its profiler states: one that records, and that it cannot stop."""
     assert not torch._C._autograd._profiler_enabled()
     with Session(profile_memory=True) as s:
         for _ in range(3):

@@ -163,7 +163,9 @@ def test_torchs_own_fast_ranges_beside_torch(record_shapes, tmp_path):
     x, y = torch.ones(2, 3), torch.ones(4, dtype=torch.float64)
 
     def run():
-        with fast("triton_poi_0", [x, y], {"stream": 0, "grid": "grid(1,)", "flop": 2.5, "hot": True, "files": ["a", "b"]}):
+        with fast(
+            "triton_poi_0", [x, y], {"stream": 0, "grid": "grid(1,)", "flop": 2.5, "hot": True, "files": ["a", "b"]}
+        ):
             torch.ones(2)
         with fast("values", (x, 3, 2.5, "s", None, [x, y], [1, 2])):
             pass

@@ -133,11 +133,13 @@ def test_step_before_start():
     prof = opstrobe.profile(schedule=opstrobe.schedule(wait=1, warmup=1, active=2))
     for _ in range(3):
         prof.step()
-    assert (prof.step_num, prof.current_action, prof.profiler) == (3, SAVE, None)
-    with prof:
+    assert (prof.step_num, prof.current_action) == (3, SAVE)
+    with prof:  # goes on with what the steps have started
         enter("a")
         prof.step()
-    assert names(prof) == ["ProfilerStep#3", "a"]
+    assert names(prof) == ["ProfilerStep#2", "ProfilerStep#3", "a"]
+    with prof, pytest.raises(RuntimeError, match="started already"):
+        prof.start()
 
 
 def test_while_recording(tmp_path):

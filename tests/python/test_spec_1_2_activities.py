@@ -302,6 +302,25 @@ def test_spec_1_2_d22_a_time_limit_leaves_a_mark(caplog, tmp_path):
     assert "aten::ones" in (tmp_path / "t.json").read_text()
 
 
+@pytest.mark.torch_like("2.13", "2.15")
+def test_spec_1_2_a_time_limit_is_logged_as_torch_logs_it():
+    messages = []
+    logger = logging.getLogger("torch.autograd.profiler")
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())
+    logger.addHandler(handler)
+    try:
+        for module in (torch.profiler, opstrobe):
+            with module.profile(post_processing_timeout_s=0.0) as prof:
+                torch.ones(1)
+            assert list(prof.events()) == []
+    finally:
+        logger.removeHandler(handler)
+    assert len(messages) == 2
+    for message in messages:
+        assert "timed out" in message and "partial results" in message
+
+
 def test_spec_1_2_d22_a_time_limit_that_is_kept_leaves_none():
     for limit in (3600, float("inf"), None):
         with opstrobe.profile(post_processing_timeout_s=limit) as prof:

@@ -37,6 +37,8 @@ class Model:
     def __init__(self, actions, acc_events):
         self.actions, self.acc_events = actions, acc_events
         self.started = False
+        self.fresh = True  # never started: the first step starts it
+        self.by_step = False  # started by a step, and not by start() since
         self.step = 0
         self.window = "none"  # prepared, open, closed
         self.held = []  # of the last window
@@ -106,12 +108,16 @@ class Calls(RuleBasedStateMachine):
     @rule()
     def start(self):
         model = self.model
+        if model.by_step:
+            self.prof.start()
+            model.by_step = False
+            return
         if model.started:
             with pytest.raises(RuntimeError, match="already"):
                 self.prof.start()
             return
         self.prof.start()
-        model.started = True
+        model.started, model.fresh = True, False
         model.do(TABLE[NONE][model.action()])
         self.open_step()
 
@@ -127,13 +133,16 @@ class Calls(RuleBasedStateMachine):
             return
         letters = TABLE[model.action()][None]
         self.call(self.prof.stop, letters)
-        model.started = False
+        model.started = model.by_step = False
         model.do(letters)
 
     @rule()
     def step(self):
         model = self.model
-        letters = TABLE[model.action()][model.action(model.step + 1)] if model.started else ""
+        before = NONE if model.fresh else model.action()
+        if model.fresh:
+            model.fresh, model.started, model.by_step = False, True, True
+        letters = TABLE[before][model.action(model.step + 1)] if model.started else ""
         self.call(self.prof.step, letters)
         model.step += 1
         model.do(letters)

@@ -126,6 +126,20 @@ def spec_1_6_handlers_of_a_schedule(module, folder):
     return seen, prof.step_num
 
 
+@question
+def spec_1_6_steps_drive_a_profile_that_was_never_entered(module, folder):
+    seen = []
+    prof = module.profile(
+        schedule=module.schedule(wait=2, warmup=2, active=2, repeat=1),
+        on_trace_ready=lambda prof: seen.append(prof.step_num),
+    )
+    for _ in range(10):
+        work()
+        prof.step()
+        seen.append(prof.current_action.name)
+    return seen, prof.step_num, [e.name for e in prof.events() if not e.name.startswith("Profiler")]
+
+
 # 1.10
 
 
