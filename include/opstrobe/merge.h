@@ -31,6 +31,8 @@ struct ops_trace_part {
 	 * correlations. */
 	const char *rank_name;
 	int64_t shift_ns; /* added to all its times; for whole parts */
+	/* The spans of sessions (OPS_EVENT_TRACE) are clipped to this interval; an empty one clips nothing. */
+	int64_t clip_from_ns, clip_to_ns;
 };
 
 /* Makes one trace of `count` parts, each trace named once; of none, an empty one. Tracks of the same thread become one, unless
@@ -60,7 +62,7 @@ struct ops_trace_cut {
 	size_t tid_count;
 };
 
-/* Makes a trace of a stretch of a trace. Events are whole; what runs on a device goes with the call that started it. Counters
+/* Makes a trace of a stretch of a trace. Events are whole, but for the span of the session, which is clipped to them; what runs on a device goes with the call that started it. Counters
  * are left out. The caller owns one reference to `*ret_trace`. */
 enum ops_code ops_trace_cut(const struct ops_trace *trace, const struct ops_trace_cut *cut, struct ops_trace **ret_trace,
                             struct ops_error *error);

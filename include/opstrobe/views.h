@@ -104,9 +104,10 @@ struct ops_diff_options {
 
 /* Whether steps take longer than before, and than their noise explains. */
 struct ops_diff_verdict {
-	double change_ratio; /* of the average step; 0 when there is none */
-	double noise_ratio;  /* two standard errors of that difference, from step to step; 0 with fewer than two steps */
+	double change_ratio; /* of the median step; 0 when there is none */
+	double noise_ratio;  /* two standard errors of that difference, from step to step; 0 when undecided */
 	bool regression;     /* the change is beyond the gate and the noise */
+	bool undecided;      /* a side has fewer than two steps, so that the noise is unknown */
 };
 
 /* What differs between two traces: the steps of each side by side, cut into loaders, modules, optimizer steps and what is

@@ -15,6 +15,8 @@
 #include "base/array.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/text.h"
+#include "derive/steps.h"
 #include "trace/inputs.h"
 
 #define STEP_NAME "ProfilerStep#"
@@ -22,7 +24,10 @@
 
 static bool is_step(struct ops_string name)
 {
-	return name.size >= strlen(STEP_NAME) && memcmp(name.bytes, STEP_NAME, strlen(STEP_NAME)) == 0;
+	int64_t number;
+
+	/* torch goes by how the name begins, whatever follows. */
+	return ops_begins_with(name.bytes, name.size, STEP_NAME) || ops_step_number(name, &number);
 }
 
 static struct ops_string static_string(const char *text)

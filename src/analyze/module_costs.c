@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "analyze/flops.h"
-#include "analyze/launching_calls.h"
+#include "derive/launches.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
 

@@ -17,9 +17,10 @@
 static const char usage[] =
 	"usage: opstrobe diff [options] BASE NEW\n"
 	"\n"
-	"What changed from one trace to another: the time of a step, each stretch of it,\n"
-	"and every operator. A step that takes longer is a regression when the difference\n"
-	"is beyond the gate and beyond the noise from step to step.\n"
+	"What changed from one trace to another: the time of a step, each part of it,\n"
+	"every operator and every kernel, all per step. A median step that takes longer\n"
+	"is a regression when the difference is beyond the gate and beyond the noise from\n"
+	"step to step. One step on a side is not enough for a verdict.\n"
 	"\n"
 	"options:\n"
 	"  --format text|json|csv|markdown  text is the default\n"

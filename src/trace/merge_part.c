@@ -13,6 +13,7 @@
 
 /* One part's numbers in the new trace. */
 struct copier {
+	const struct ops_trace_part *part;
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	uint32_t *strings; /* each OPS_NONE until needed */
@@ -216,6 +217,17 @@ static int64_t copy_correlation(const struct copier *copier, int64_t correlation
 	return moves ? correlation + copier->first_correlation : correlation;
 }
 
+static int64_t between(int64_t time_ns, int64_t from_ns, int64_t to_ns)
+{
+	return time_ns < from_ns ? from_ns : time_ns > to_ns ? to_ns : time_ns;
+}
+
+static void clip(const struct ops_trace_part *part, struct ops_new_event *event)
+{
+	event->start_ns = between(event->start_ns, part->clip_from_ns, part->clip_to_ns);
+	event->end_ns = between(event->end_ns, part->clip_from_ns, part->clip_to_ns);
+}
+
 static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
 {
 	const struct ops_events *e = copier->events;
@@ -231,6 +243,8 @@ static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
 		.scope = e->scope[row],
 	};
 
+	if (e->kind[row] == OPS_EVENT_TRACE && copier->part->clip_from_ns < copier->part->clip_to_ns)
+		clip(copier->part, &event);
 	event.sequence_nr = e->sequence_nr[row];
 	event.forward_thread = copy_thread_number(merge, copier, e->forward_thread[row]);
 	event.inputs = copy_inputs(merge, copier, e->inputs[row]);
@@ -459,7 +473,7 @@ static bool copier_init(struct copier *copier, struct merge *merge, const struct
 	size_t strings = ops_trace_string_count(trace), inputs = ops_trace_inputs_count(trace);
 	size_t functions, modules, processes;
 
-	*copier = (struct copier){.trace = trace, .events = ops_trace_events(trace), .stop_ns = stop_ns,
+	*copier = (struct copier){.part = part, .trace = trace, .events = ops_trace_events(trace), .stop_ns = stop_ns,
 	                          .own_tracks = own_tracks, .rank_name = part->rank_name, .shift_ns = part->shift_ns};
 	copier->old_tracks = ops_trace_tracks(trace, &copier->track_count);
 	copier->memory = ops_trace_memory(trace, &copier->memory_count);

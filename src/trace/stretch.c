@@ -107,9 +107,19 @@ static enum ops_code make(const struct cutter *cutter, struct ops_trace **ret_tr
 
 	if (!refs)
 		return ops_fault_memory(error);
-	for (uint32_t row = 0; row < cutter->events->count; row++)
-		if (cutter->rows[row])
-			refs[part.ref_count++] = row;
+	part.clip_from_ns = INT64_MAX;
+	part.clip_to_ns = INT64_MIN;
+	for (uint32_t row = 0; row < cutter->events->count; row++) {
+		if (!cutter->rows[row])
+			continue;
+		refs[part.ref_count++] = row;
+		if (cutter->events->kind[row] == OPS_EVENT_TRACE)
+			continue;
+		if (cutter->events->start_ns[row] < part.clip_from_ns)
+			part.clip_from_ns = cutter->events->start_ns[row];
+		if (cutter->events->end_ns[row] > part.clip_to_ns)
+			part.clip_to_ns = cutter->events->end_ns[row];
+	}
 	for (uint32_t i = 0; i < count; i++)
 		if (cutter->tracks[memory[i].track] && is_within(cutter->cut, memory[i].time_ns, memory[i].time_ns))
 			refs[part.ref_count++] = i | MEMORY_REF;
@@ -147,42 +157,4 @@ enum ops_code ops_trace_cut(const struct ops_trace *trace, const struct ops_trac
 	ops_free(cutter.rows);
 	ops_free(cutter.kept);
 	return code;
-}
-
-/* "ProfilerStep#12"; false for other names. */
-static bool step_number(struct ops_string name, uint64_t *ret_number)
-{
-	size_t prefix = strlen("ProfilerStep#");
-	uint64_t number = 0;
-
-	if (name.size <= prefix || name.size > prefix + 18 || memcmp(name.bytes, "ProfilerStep#", prefix) != 0)
-		return false;
-	for (size_t i = prefix; i < name.size; i++) {
-		if (name.bytes[i] < '0' || name.bytes[i] > '9')
-			return false;
-		number = 10 * number + (uint64_t)(name.bytes[i] - '0');
-	}
-	*ret_number = number;
-	return true;
-}
-
-bool ops_trace_steps(const struct ops_trace *trace, uint64_t first, uint64_t last, int64_t *ret_from_ns, int64_t *ret_to_ns)
-{
-	const struct ops_events *e = ops_trace_events(trace);
-	bool found = false;
-
-	for (uint32_t row = 0; row < e->count; row++) {
-		uint64_t number;
-
-		/* Files of 2021 have them among operators. */
-		if ((e->kind[row] != OPS_EVENT_USER_ANNOTATION && e->kind[row] != OPS_EVENT_CPU_OP) ||
-		    !step_number(ops_trace_string(trace, e->name[row]), &number) || number < first || number > last)
-			continue;
-		if (!found || e->start_ns[row] < *ret_from_ns)
-			*ret_from_ns = e->start_ns[row];
-		if (!found || e->end_ns[row] > *ret_to_ns)
-			*ret_to_ns = e->end_ns[row];
-		found = true;
-	}
-	return found;
 }

@@ -193,17 +193,53 @@ static void put_label(struct writer *writer, const char *word, int64_t id, bool 
 	}
 }
 
+/* What a file, or `opstrobe merge`, calls the process or device of a track; empty when it is not known. */
+static struct ops_string process_name(const struct writer *writer, const struct ops_track *track)
+{
+	uint32_t flags = track->flags & OPS_TRACK_PID_TEXT;
+	size_t count;
+	const struct ops_process *processes = ops_trace_processes(writer->trace, &count);
+	const char *name = writer->info->process_name;
+
+	for (size_t i = 0; i < count; i++)
+		if (processes[i].pid == track->pid && processes[i].flags == flags && processes[i].name != OPS_NONE)
+			return ops_trace_string(writer->trace, processes[i].name);
+	if (is_thread(track) && track->pid == writer->info->pid)
+		return (struct ops_string){name, strlen(name)};
+	return (struct ops_string){"", 0};
+}
+
+static void put_device(struct writer *writer, int64_t device, struct ops_string name)
+{
+	struct ops_buffer label = {0};
+
+	ops_buffer_printf(&label, "GPU %lld", (long long)device);
+	if (name.size) {
+		ops_buffer_append_text(&label, " (");
+		ops_buffer_append(&label, name.bytes, name.size);
+		ops_buffer_append_text(&label, ")");
+	}
+	if (!label.failed)
+		ops_pf_put_text(&writer->event, TRACK_NAME, (struct ops_string){label.bytes, label.size});
+	writer->event.failed |= label.failed;
+	ops_buffer_release(&label);
+}
+
 static void write_process(struct writer *writer, const struct ops_track *track, uint64_t uuid)
 {
+	struct ops_string name = process_name(writer, track);
+
 	begin_track(writer, uuid, 0);
 	if (is_thread(track)) {
 		ops_pb_uint(&writer->inner, PROCESS_PID, (uint64_t)track->pid);
-		if (track->pid == writer->info->pid && writer->info->process_name[0])
-			ops_pb_text(&writer->inner, PROCESS_NAME, writer->info->process_name);
+		if (name.size)
+			ops_pf_put_text(&writer->inner, PROCESS_NAME, name);
 		ops_pb_text(&writer->inner, PROCESS_LABELS, "CPU");
 		ops_pb_message(&writer->event, TRACK_PROCESS, &writer->inner);
+	} else if (track->kind == OPS_TRACK_STREAM && !(track->flags & OPS_TRACK_PID_TEXT)) {
+		put_device(writer, track->pid, name);
 	} else {
-		put_label(writer, track->kind == OPS_TRACK_STREAM ? "GPU" : "process", track->pid, track->flags & OPS_TRACK_PID_TEXT);
+		put_label(writer, "process", track->pid, track->flags & OPS_TRACK_PID_TEXT);
 	}
 	end_track(writer);
 }

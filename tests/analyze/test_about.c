@@ -53,8 +53,9 @@ static void test_averages_as_data(void **state)
 
 	(void)state;
 	asking_gives(question, "{\"table\":{\"columns\":[\"name\",\"count\",\"self_cpu_time_total\",\"cpu_time_total\","
+	                       "\"self_device_time_total\",\"device_time_total\","
 	                       "\"self_cpu_memory_usage\",\"cpu_memory_usage\",\"self_device_memory_usage\","
-	                       "\"device_memory_usage\"],\"rows\":[[\"b\",2,21.5,21.5,0,0,0,0],[\"a\",1,29.5,50,0,0,0,0]]}}");
+	                       "\"device_memory_usage\"],\"rows\":[[\"b\",2,21.5,21.5,0,0,0,0,0,0],[\"a\",1,29.5,50,0,0,0,0,0,0]]}}");
 	question.args = "{\"sort_by\": \"height\"}";
 	asking_fails(question, OPS_UNSUPPORTED, "height");
 	asking_done(&question);

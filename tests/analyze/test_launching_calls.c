@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose work it is that has no arrow from a call, for it waits for other work of its launch; and which arrows of a file say so.
+ * Which call launched which work, and which operator made the call: of graphs, of calls that share a correlation, and where
+ * arrows alone tell.
  */
 #include "graph/graph_scene.h"
 
-#include "analyze/launching_calls.h"
+#include "derive/launches.h"
 #include "base/alloc.h"
 
 #define DEPENDENCY(id, from_stream, from_ts, to_stream, to_ts)                                     \
@@ -49,8 +50,8 @@ static void assert_calls(const char *rows, const int *us, size_t dependencies)
 static void what_waits_is_its_launch_s(void **state)
 {
 	(void)state;
-	assert_calls(GRAPHS, (const int[]){-1, -1, -1, -1, -1}, 0);
-	assert_calls(GRAPHS LAUNCHES(1, 1, 7, 10) LAUNCHES(2, 4, 7, 30), (const int[]){1, -1, 4, -1, -1}, 0);
+	assert_calls(GRAPHS, (const int[]){1, 1, 4, 4, -1}, 0);
+	assert_calls(GRAPHS LAUNCHES(1, 1, 7, 10) LAUNCHES(2, 4, 7, 30), (const int[]){1, 1, 4, 4, -1}, 0);
 	assert_calls(GRAPHS LAUNCHES(1, 1, 7, 10) LAUNCHES(2, 4, 7, 30) DEPENDENCY(1099511627776, 7, 15, 8, 20)
 	                     DEPENDENCY(1099511627777, 7, 35, 8, 40),
 	             (const int[]){1, 1, 4, 4, -1}, 2);
@@ -60,9 +61,59 @@ static void what_waits_is_its_launch_s(void **state)
 static void arrows_of_launches_are_no_dependencies(void **state)
 {
 	(void)state;
-	assert_calls(GRAPHS LAUNCHES(1099511627776, 1, 7, 10), (const int[]){1, -1, -1, -1, -1}, 0);
-	assert_calls(GRAPHS DEPENDENCY(1099511627775, 7, 15, 8, 20), (const int[]){-1, 10, -1, -1, -1}, 0);
-	assert_calls(GRAPHS DEPENDENCY(1099511627776, 7, 15, 8, 40), (const int[]){-1, -1, -1, 10, -1}, 0);
+	assert_calls(GRAPHS LAUNCHES(1099511627776, 1, 7, 10), (const int[]){1, 1, 4, 4, -1}, 0);
+	assert_calls(GRAPHS DEPENDENCY(1099511627775, 7, 15, 8, 20), (const int[]){1, 1, 4, 4, -1}, 0);
+	assert_calls(GRAPHS DEPENDENCY(1099511627776, 7, 15, 8, 40), (const int[]){1, 1, 4, 4, -1}, 0);
+}
+
+/* The runtime's call and the driver's: the first that launches. A call that starts no work does not count beside them. */
+static void of_calls_that_share_a_correlation_the_first_that_launches(void **state)
+{
+	(void)state;
+	assert_calls(OP("a", 0, 40) CALL("cudaLaunchKernel", 10, 5, 7) OP("b", 50, 40)
+	             ROW("cuda_driver", "cuLaunchKernel", 9, 9, 60, 5, "\"correlation\":7") KERNEL("k", 7, 100, 60, 7),
+	             (const int[]){10}, 0);
+	assert_calls(OP("a", 0, 40) CALL("cudaStreamIsCapturing", 10, 5, 7) CALL("cudaLaunchKernelExC", 20, 5, 7)
+	             KERNEL("k", 7, 100, 60, 7), (const int[]){20}, 0);
+}
+
+static void without_a_correlation_arrows_tell(void **state)
+{
+	(void)state;
+	assert_calls(OP("a", 0, 40) CALL("hipModuleLaunchKernel", 10, 5, 1) ROW("kernel", "k", 0, 7, 100, 60, "\"stream\":7")
+	             LAUNCHES(1, 10, 7, 100), (const int[]){10}, 0);
+}
+
+/* Names of the operators that made the calls, in order of the calls; "" for none. */
+static void assert_callers(const char *rows, const char *const *names)
+{
+	struct ops_trace *trace = scene_read(rows);
+	const struct ops_events *e = ops_trace_events(trace);
+	uint32_t *operators = ops_calling_operators(trace);
+
+	for (size_t row = 0; row < e->count; row++) {
+		struct ops_string name = {"", 0};
+
+		if (operators[row] != OPS_NONE)
+			name = ops_trace_string(trace, e->name[operators[row]]);
+		if (ops_kind_is_call(e->kind[row]))
+			assert_string_equal(name.bytes, *names++);
+	}
+	ops_free(operators);
+	ops_trace_unref(trace);
+}
+
+static void the_operator_is_the_one_that_the_id_names(void **state)
+{
+#define ID_OP(name, ts, dur, id) ROW("cpu_op", name, 9, 9, ts, dur, "\"External id\":" #id)
+#define ID_CALL(ts, id) ROW("cuda_runtime", "cudaLaunchKernel", 9, 9, ts, 2, "\"External id\":" #id)
+	(void)state;
+	assert_callers(ID_OP("outer", 0, 40, 5) ID_OP("inner", 5, 30, 6) ID_CALL(10, 5) ID_CALL(50, 0), (const char *const[]){"outer", ""});
+	/* ids that lead nowhere, as correlations in their place do */
+	assert_callers(ID_OP("outer", 0, 40, 5) ID_OP("inner", 5, 30, 6) ID_CALL(10, 77) ID_CALL(20, 5) ID_CALL(36, 78),
+	               (const char *const[]){"inner", "inner", "outer"});
+	/* steps of old files are among the operators, and are none */
+	assert_callers(ROW("cpu_op", "ProfilerStep#1", 9, 9, 0, 40, "\"a\":0") ID_CALL(10, 0), (const char *const[]){""});
 }
 
 int main(void)
@@ -70,6 +121,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_waits_is_its_launch_s),
 		cmocka_unit_test(arrows_of_launches_are_no_dependencies),
+		cmocka_unit_test(of_calls_that_share_a_correlation_the_first_that_launches),
+		cmocka_unit_test(without_a_correlation_arrows_tell),
+		cmocka_unit_test(the_operator_is_the_one_that_the_id_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

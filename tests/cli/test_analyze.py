@@ -78,6 +78,12 @@ FLAWS = [
     # Starts and ends that 64-bit floats do not hold.
     ("1", r"ns_resolution", r"us critical_path .*", r"value\.(?!path_weight).*"),
     ("1", r"ns_resolution", r"ns critical_path .*", r"value\.(negative_weight_edges|edges_by_type\..*launch_delay)"),
+    # A kernel of torch's symmetric memory communicates.
+    ("8", r"b200_vllm_eager", r"\w+ (temporal_breakdown|gpu_kernel_breakdown.*) .*", r"table\[\d\]\..*"),
+    # A fill that is not asynchronous is launched, too; a driver's launch tells the device; a graph's launch is one.
+    ("6", r"mi_normalization", r"\w+ (queue_length|critical_path).*", r".*"),
+    ("5", r"triton", r"\w+ (parse|load) .*", r"value\.(0\.)?device_type"),
+    ("5", r"vllm_decode_graph", r"\w+ critical_path .*", r"value\..*"),
     # A mix that lasts no time: where one ends as the other begins.
     ("15", r"param_resnet", r"us gpu_kernel_breakdown.by_type .*", r"table(\.length|\[2\]\..*)"),
 ]

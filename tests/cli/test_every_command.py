@@ -403,3 +403,19 @@ def test_all_rows_by_shape_and_the_times_of_devices(opstrobe, traces):
     assert sum(row["self_device_time_total"] for row in rows if row["name"] == "aten::mm") == 60 * STEPS
     text = opstrobe("table", "--row-limit", "2", "shapes.json", cwd=traces).stdout
     assert text.endswith("and 3 more; '--row-limit 5' shows all\n"), text
+
+
+def test_merged_ranks_keep_their_names_and_number_of_steps(opstrobe, traces):
+    """Perfetto's form has the names that JSON has; steps of two ranks with the same numbers are the same steps."""
+    for file in ("run.json", "run.pftrace"):
+        assert opstrobe("merge", "-o", file, "a.pt.trace.json", "b.pt.trace.json", cwd=traces).returncode == OK
+    names = {
+        row["args"]["name"]
+        for row in json.loads((traces / "run.json").read_text())["traceEvents"]
+        if row["name"] == "process_name"
+    }
+    assert len(names) == 4 and len({name for name in names if name.endswith("python")}) == 2
+    written = (traces / "run.pftrace").read_bytes()
+    assert all(name.encode() in written for name in names), names
+    value = json.loads(opstrobe("info", "--format", "json", "run.json", cwd=traces).stdout)["value"]
+    assert value["steps"] == STEPS

@@ -39,6 +39,8 @@ FLAWS = [
     ("F05", r"samples-202[01]|link-variants", r"kernels_by_op\.(distinct|calls|top.*)"),
     # An operation's time is that of its kernels.
     ("F08", r"distributed-nccl|rule-communication", r"communication\.ops\[.*\]\.total_latency"),
+    # A kernel of NCCL outside of any collective communicates, too.
+    ("F07", r"runtime-launch-multipe-kernels", r"(steps|recommendations).*"),
     ("F10", r"memory-(mixed|view)", r"memory\.events.*"),
     ("F15", r"broken-overlapping-ops", r"operators.*"),
     ("F25", r"user-annotation-has|memory-curve-no-step", r"steps.*|communication.*|recommendations.*"),

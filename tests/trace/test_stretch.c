@@ -49,6 +49,36 @@ static struct ops_trace *cut(const struct ops_trace *trace, struct ops_trace_cut
 	return part;
 }
 
+/* The span of the whole session would make a step of 100 µs look as long as all of it. */
+static void the_span_of_the_session_is_clipped(void **state)
+{
+	static const char rows[] =
+		"[{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\",\"tid\":\"PyTorch Profiler\","
+		"\"ts\":0,\"dur\":1000},"
+		"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#2\",\"pid\":5,\"tid\":1,\"ts\":100,\"dur\":100},"
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":5,\"tid\":1,\"ts\":150,\"dur\":80},"
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":5,\"tid\":1,\"ts\":500,\"dur\":80}]";
+	struct ops_trace *trace = read_text(rows), *part;
+	const struct ops_events *e;
+	bool found = false;
+	int64_t from, to;
+
+	(void)state;
+	assert_true(ops_trace_steps(trace, 2, 2, &from, &to));
+	part = cut(trace, (struct ops_trace_cut){from, to, NULL, 0});
+	e = ops_trace_events(part);
+	for (size_t row = 0; row < e->count; row++) {
+		if (e->kind[row] != OPS_EVENT_TRACE)
+			continue;
+		found = true;
+		assert_int_equal(e->start_ns[row], 100000);
+		assert_int_equal(e->end_ns[row], 230000); /* `a` goes on after the step */
+	}
+	assert_true(found);
+	ops_trace_unref(part);
+	ops_trace_unref(trace);
+}
+
 static void device_work_goes_with_its_call(void **state)
 {
 	struct ops_trace *trace = read_text(text), *part;
@@ -200,6 +230,7 @@ static void survives_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_span_of_the_session_is_clipped),
 		cmocka_unit_test(device_work_goes_with_its_call),
 		cmocka_unit_test(steps_of_old_files_are_operators),
 		cmocka_unit_test(threads_take_their_device_work),

@@ -6,6 +6,7 @@
 
 #include "analyze/analysis.h"
 #include "base/alloc.h"
+#include "base/intern.h"
 
 static void write_count(struct ops_json_writer *json, const char *key, uint64_t count)
 {
@@ -67,23 +68,24 @@ static void write_times(struct ops_json_writer *json, const struct ops_trace *tr
 static void write_steps(struct ops_json_writer *json, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
+	struct ops_intern numbers = {0}; /* ranks that were put into one trace share them */
 	int64_t number, first = INT64_MAX, last = INT64_MIN;
-	uint64_t count = 0;
 
 	for (size_t i = 0; i < events->count; i++) {
-		if (!event_row_step(trace, i, &number))
+		if (!ops_row_step(trace, i, &number))
 			continue;
 		first = number < first ? number : first;
 		last = number > last ? number : last;
-		count++;
+		json->out->failed |= ops_intern_add(&numbers, &number, sizeof(number)) == OPS_INTERN_NONE;
 	}
-	write_count(json, "steps", count);
-	if (count) {
+	write_count(json, "steps", numbers.count);
+	if (numbers.count) {
 		ops_json_key(json, "first_step");
 		ops_json_integer(json, first);
 		ops_json_key(json, "last_step");
 		ops_json_integer(json, last);
 	}
+	ops_intern_release(&numbers);
 }
 
 static void write_parts(struct ops_json_writer *json, const struct ops_trace *trace)

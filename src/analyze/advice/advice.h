@@ -43,7 +43,7 @@
 
 #include "analyze/advice/advice_idle.h"
 #include "analyze/advice/advice_ranks.h"
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/arena.h"
 #include "base/array.h"

@@ -55,7 +55,7 @@ static bool own_steps(const struct event_table *table, int64_t **ret_steps, size
 	if (!steps)
 		return false;
 	for (size_t i = 0; i < table->steps.count; i++)
-		if (!event_step_number(event_name(table, &table->rows[table->steps.items[i]]), &steps[i]))
+		if (!ops_step_number(event_name(table, &table->rows[table->steps.items[i]]), &steps[i]))
 			steps[i] = EVENT_NO_STEP;
 	*ret_count = event_numbers_settle(steps, table->steps.count);
 	return true;

@@ -12,6 +12,8 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "derive/calls.h"
+#include "derive/launches.h"
 #include "trace/order.h"
 
 /* Each is a pass of the hardware over every kernel; no file has so many, but one that is made up to fill memory. */
@@ -47,7 +49,7 @@ static bool find_rows(struct kernels *kernels)
 
 		if (is_counted(table, row))
 			kernels->ranges[kernels->range_count++] = table->kept[i];
-		else if (row->kind == OPS_EVENT_RUNTIME && ops_string_starts(event_name(table, row), "cudaLaunchKernel"))
+		else if (ops_kind_is_call(row->kind) && (ops_call_of(event_name(table, row)) & OPS_CALL_LAUNCH))
 			kernels->launches[kernels->launch_count++] = table->kept[i];
 	}
 	return ops_sort_rows(kernels->ranges, kernels->range_count, event_starts_before, table->rows) &&

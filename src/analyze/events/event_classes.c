@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the names of device work and devices tell (0.7, 0.8).
- *
- * Flaw 8 put right: a copy is memory work whoever makes it, a kernel of a synchronised batch norm computes, and the
- * collectives of RCCL, oneCCL, NVSHMEM, HCCL and vLLM communicate.
+ * Classes of device work as the analyses name them, and names of devices.
  */
 #include "analyze/events/event_table.h"
 
 #include <string.h>
-#include <strings.h>
+
+#include "derive/work.h"
 
 bool ops_string_is(struct ops_string string, const char *text)
 {
@@ -27,43 +25,19 @@ bool ops_string_contains(struct ops_string string, const char *text)
 	return memmem(string.bytes, string.size, text, strlen(text));
 }
 
-static bool starts_with_any(struct ops_string name, const char *const *words)
+enum event_class event_class_of(uint8_t kind, struct ops_string name)
 {
-	for (; *words; words++)
-		if (ops_string_starts(name, *words))
-			return true;
-	return false;
-}
-
-static bool contains_any(struct ops_string name, const char *const *words)
-{
-	for (; *words; words++)
-		if (ops_string_contains(name, *words))
-			return true;
-	return false;
-}
-
-enum event_class event_class_of(struct ops_string name)
-{
-	static const char *const memory[] = {"Memcpy", "Memset", "hipMemcpy", "hipMemset", "dma", "CopyHostToDevice",
-	                                     "CopyDeviceToHost", "CopyDeviceToDevice", "FillBuffer", "fillBuffer", NULL};
-	static const char *const fills[] = {"__amd_rocclr_copyBuffer", "__amd_rocclr_fillBuffer", NULL};
-	static const char *const communication[] = {"nccl", "hccl", "rccl", "oneccl", "nvshmem", NULL};
-	static const char *const collectives[] = {"ncclKernel", "ncclDevKernel", "rcclGenericKernel", "cross_device_reduce",
-	                                          "nvshmemi_", "nvshmem_", "allreduce_fusion_kernel", NULL};
-	static const char *const host[] = {"hip", "Stream Wait Event", "runFunction", "job_exe", "packet", "pe_exe",
-	                                   "cpum_exe_subgraph", "collective_subgraph_execution", NULL};
-	static const char *const waits[] = {"Event Sync", "Stream Sync", "Context Sync", "Device Sync", "Synchronize", NULL};
-
-	if (starts_with_any(name, memory) || starts_with_any(name, fills))
-		return EVENT_MEMORY;
-	if (starts_with_any(name, communication) || contains_any(name, collectives))
+	switch (ops_work_of(kind, name)) {
+	case OPS_WORK_COMPUTE:
+		return EVENT_COMPUTATION;
+	case OPS_WORK_COMMUNICATION:
 		return EVENT_COMMUNICATION;
-	if (starts_with_any(name, host) || contains_any(name, waits) || ops_string_contains(name, "Memcpy") ||
-	    ops_string_contains(name, "Memset") || ops_string_contains(name, "dma") ||
-	    (ops_string_starts(name, "cuda") && ops_string_contains(name, "LaunchKernel")))
+	case OPS_WORK_COPY:
+	case OPS_WORK_SET:
+		return EVENT_MEMORY;
+	default:
 		return EVENT_OTHER_WORK;
-	return EVENT_COMPUTATION;
+	}
 }
 
 struct ops_string event_memory_kind(struct ops_string name)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which call of the host launched which work on a device, by the correlation that they share (0.3).
+ * Which call of the host launched which work on a device, by the correlation that they share.
  */
 #include "analyze/events/event_table.h"
 
 #include "base/alloc.h"
+#include "derive/launches.h"
 #include "trace/order.h"
 
 /* Of a correlation: the last host call and the last device work. */
@@ -70,6 +71,40 @@ static bool list_launched(struct event_table *table)
 	return true;
 }
 
+/* Work has the call that ops_launching_calls finds for it. Other calls of its correlation launched nothing. */
+static bool link_work(struct event_table *table)
+{
+	size_t count = ops_trace_events(table->trace)->count;
+	uint32_t *calls = ops_launching_calls(table->trace);
+	uint32_t *row_of = ops_realloc_array(NULL, count + 1, sizeof(*row_of));
+	bool done = calls && row_of;
+
+	for (size_t row = 0; done && row < count; row++)
+		row_of[row] = OPS_NONE;
+	for (uint32_t i = 0; done && i < table->count; i++)
+		row_of[table->rows[i].source] = i;
+	for (uint32_t i = 0; done && i < table->count; i++) {
+		struct event_row *row = &table->rows[i];
+		uint32_t call = calls[row->source] == OPS_NONE ? OPS_NONE : row_of[calls[row->source]];
+
+		if (call == OPS_NONE || !row->on_device)
+			continue;
+		row->partner = call;
+		if (table->rows[call].partner == OPS_NONE)
+			table->rows[call].partner = i;
+	}
+	for (uint32_t i = 0; done && i < table->count; i++) {
+		struct event_row *row = &table->rows[i];
+		const struct event_row *work = row->partner == OPS_NONE ? NULL : &table->rows[row->partner];
+
+		if (work && work->on_device && ops_kind_is_call(row->kind) && ops_kind_is_work(work->kind) && work->partner != i)
+			row->partner = OPS_NONE;
+	}
+	ops_free(calls);
+	ops_free(row_of);
+	return done;
+}
+
 bool event_links_build(struct event_table *table)
 {
 	uint32_t *order = ops_alloc_zeroed(table->count + 1, sizeof(*order));
@@ -91,5 +126,5 @@ bool event_links_build(struct event_table *table)
 		link(table, order + i, end - i);
 	}
 	ops_free(order);
-	return list_launched(table);
+	return link_work(table) && list_launched(table);
 }

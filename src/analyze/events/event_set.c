@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "derive/calls.h"
 
 /* --- facts -------------------------------------------------------------------------------------------------------- */
 
@@ -40,21 +41,33 @@ size_t event_numbers_settle(int64_t *numbers, size_t count)
 	return kept;
 }
 
+/* Whose interfaces the launches are of tells whose device it is. */
+static void find_launches(const struct ops_trace *trace, struct ops_rank_facts *facts)
+{
+	size_t count = ops_trace_string_count(trace);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct ops_string name = ops_trace_string(trace, i);
+
+		if (!(ops_call_of(name) & OPS_CALL_LAUNCH))
+			continue;
+		facts->launches[0] |= ops_string_starts(name, "cu");
+		facts->launches[1] |= ops_string_starts(name, "hip");
+		facts->launches[2] |= ops_string_starts(name, "runFunction");
+	}
+}
+
 static bool find_facts(const struct event_table *table, struct ops_rank_facts *facts)
 {
-	static const char *const launches[] = {"cudaLaunchKernel", "hipLaunchKernel",
-	                                       "runFunction - job_prep_and_submit_for_execution"};
-
 	*facts = (struct ops_rank_facts){.first_ns = INT64_MAX, .mtia = is_mtia(table->trace)};
-	for (size_t i = 0; i < 3; i++)
-		facts->launches[i] = ops_trace_find_string(table->trace, launches[i], strlen(launches[i])) != OPS_NONE;
+	find_launches(table->trace, facts);
 	for (size_t row = 0; row < table->count; row++)
 		if (table->rows[row].ts_ns < facts->first_ns)
 			facts->first_ns = table->rows[row].ts_ns;
 	if (!OPS_ARRAY_RESERVE(&facts->steps, table->steps.count + 1))
 		return false;
 	for (size_t i = 0; i < table->steps.count; i++)
-		event_step_number(event_name(table, &table->rows[table->steps.items[i]]),
+		ops_step_number(event_name(table, &table->rows[table->steps.items[i]]),
 		                  &facts->steps.items[facts->steps.count++]);
 	facts->steps.count = event_numbers_settle(facts->steps.items, facts->steps.count);
 	return true;

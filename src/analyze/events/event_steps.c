@@ -10,34 +10,6 @@
 #include "base/alloc.h"
 #include "trace/order.h"
 
-bool event_step_number(struct ops_string name, int64_t *ret_number)
-{
-	const char *at = name.bytes + 12, *end = name.bytes + name.size;
-	int64_t number = 0;
-	int digits = 0;
-
-	if (!ops_string_starts(name, "ProfilerStep"))
-		return false;
-	while (at < end && *at == ' ')
-		at++;
-	if (at == end || *at++ != '#')
-		return false;
-	while (at < end && *at == ' ')
-		at++;
-	for (; at < end && *at >= '0' && *at <= '9' && digits < 18; at++, digits++)
-		number = number * 10 + (*at - '0');
-	*ret_number = number;
-	return digits > 0;
-}
-
-bool event_row_step(const struct ops_trace *trace, size_t row, int64_t *ret_number)
-{
-	const struct ops_events *events = ops_trace_events(trace);
-
-	return (events->kind[row] == OPS_EVENT_USER_ANNOTATION || events->kind[row] == OPS_EVENT_CPU_OP) &&
-	       event_step_number(ops_trace_string(trace, events->name[row]), ret_number);
-}
-
 /* --- iterations --------------------------------------------------------------------------------------------------- */
 
 /* Steps as stretches of time in which one of them counts: that which comes last in the file of those that run. */
@@ -147,7 +119,7 @@ static int64_t step_at(const struct event_table *table, const struct stretches *
 	}
 	row = low ? stretches->items[low - 1].row : OPS_NONE;
 	if (row != OPS_NONE)
-		event_step_number(event_name(table, &table->rows[row]), &number);
+		ops_step_number(event_name(table, &table->rows[row]), &number);
 	return number;
 }
 
@@ -158,7 +130,7 @@ static bool collect_steps(struct event_table *table)
 	for (size_t i = 0; i < table->count; i++) {
 		uint32_t *step;
 
-		if (!event_step_number(event_name(table, &table->rows[i]), &number))
+		if (!ops_row_step(table->trace, table->rows[i].source, &number))
 			continue;
 		step = OPS_ARRAY_PUSH(&table->steps);
 		if (!step)

@@ -69,7 +69,21 @@ static bool is_work(const struct ops_trace *trace, const struct event_row *row)
 	return row->kind != OPS_EVENT_OTHER || !is_idle(ops_event_category(trace, row->source));
 }
 
-static void fill_row(struct event_table *table, uint32_t source, const uint8_t *classes, struct event_row *row)
+/* A class of events whose kind says nothing more is that of their name, kept by string. */
+static uint8_t class_of(const struct ops_trace *trace, uint8_t *classes, uint32_t source)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	uint8_t kind = events->kind[source];
+	uint8_t *known = &classes[events->name[source]];
+
+	if (kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET || kind == OPS_EVENT_SYNC)
+		return (uint8_t)event_class_of(kind, (struct ops_string){"", 0});
+	if (!*known)
+		*known = (uint8_t)(1 + event_class_of(kind, ops_trace_string(trace, events->name[source])));
+	return *known - 1;
+}
+
+static void fill_row(struct event_table *table, uint32_t source, uint8_t *classes, struct event_row *row)
 {
 	const struct ops_trace *trace = table->trace;
 	const struct ops_events *events = ops_trace_events(trace);
@@ -87,7 +101,7 @@ static void fill_row(struct event_table *table, uint32_t source, const uint8_t *
 		.track = events->track[source],
 		.partner = OPS_NONE,
 		.kind = events->kind[source],
-		.class_ = classes[events->name[source]],
+		.class_ = class_of(trace, classes, source),
 	};
 	row->on_device = is_work(trace, row);
 }
@@ -120,30 +134,7 @@ static bool file_order(const struct ops_trace *trace, uint32_t **ret_rows)
 	return true;
 }
 
-static uint8_t *classify_names(const struct ops_trace *trace)
-{
-	size_t count = ops_trace_string_count(trace);
-	uint8_t *classes = ops_alloc_zeroed(count + 1, 1);
-	const struct ops_events *events = ops_trace_events(trace);
-	uint8_t *known;
-
-	known = ops_alloc_zeroed(count + 1, 1);
-	for (size_t i = 0; classes && known && i < events->count; i++) {
-		uint32_t name = events->name[i];
-
-		if (!known[name])
-			classes[name] = event_class_of(ops_trace_string(trace, name));
-		known[name] = 1;
-	}
-	if (!known) {
-		ops_free(classes);
-		classes = NULL;
-	}
-	ops_free(known);
-	return classes;
-}
-
-static bool take_rows(struct event_table *table, const uint32_t *order, const uint8_t *classes)
+static bool take_rows(struct event_table *table, const uint32_t *order, uint8_t *classes)
 {
 	const struct ops_events *events = ops_trace_events(table->trace);
 	int64_t base_ns = ops_trace_info(table->trace)->base_ns;
@@ -167,7 +158,7 @@ bool event_table_build(struct event_table *table, const struct ops_trace *trace,
 	bool done;
 
 	*table = (struct event_table){.trace = trace};
-	done = file_order(trace, &order) && (classes = classify_names(trace)) && take_rows(table, order, classes);
+	done = file_order(trace, &order) && (classes = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1)) && take_rows(table, order, classes);
 	ops_free(order);
 	ops_free(classes);
 	for (size_t i = 0; done && round_to_us && table->fractional && i < table->count; i++)

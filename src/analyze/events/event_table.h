@@ -25,6 +25,7 @@
 
 #include "base/array.h"
 #include "base/json_walk.h"
+#include "derive/steps.h"
 
 #define EVENT_NO_STEP (-1)
 
@@ -49,7 +50,7 @@ struct event_row {
 	uint32_t track;
 	uint32_t partner; /* of the other side of its correlation: the last such row */
 	uint8_t kind;   /* enum ops_event_kind */
-	uint8_t class_; /* enum event_class, by its name */
+	uint8_t class_; /* enum event_class */
 	bool on_device; /* has a stream and is device work: synchronisation is none (flaw 3) */
 };
 
@@ -62,7 +63,7 @@ struct event_table {
 	/* The rows behind the step filter: with a stream first, then the others, each in order of the file. */
 	uint32_t *kept;
 	size_t kept_count;
-	OPS_ARRAY(uint32_t) steps; /* rows named "ProfilerStep…", in order of the file */
+	OPS_ARRAY(uint32_t) steps; /* rows that are steps, in order of the file */
 	/* The rows that each row launched: `launched[launched_first[row]]` and on to that of the row behind. */
 	uint32_t *launched;
 	uint32_t *launched_first;
@@ -113,18 +114,13 @@ bool event_table_build(struct event_table *table, const struct ops_trace *trace,
 void event_table_release(struct event_table *table);
 bool event_links_build(struct event_table *table);
 bool event_steps_assign(struct event_table *table);
-/* The number of "ProfilerStep # 12"; false for other names. */
-bool event_step_number(struct ops_string name, int64_t *ret_number);
-/* That of a row of the trace. Traces of 2021 have steps as operators; their copies on devices are no steps. */
-bool event_row_step(const struct ops_trace *trace, size_t row, int64_t *ret_number);
 /* Fills `kept`; all rows if there is no filter. */
 bool event_steps_filter(struct event_table *table, bool filtered, bool mtia, bool include_last);
 
 /* Whether a row stands on the device's side of its correlation (0.3). */
 bool event_is_device_side(const struct event_table *table, const struct event_row *row);
 
-/* 0.8; flaw 8 put right. */
-enum event_class event_class_of(struct ops_string name);
+enum event_class event_class_of(uint8_t kind, struct ops_string name);
 /* "Memcpy HtoD", "Memset"; borrowed from the name or static. */
 struct ops_string event_memory_kind(struct ops_string name);
 const char *event_device_type_name(enum event_device_type type);

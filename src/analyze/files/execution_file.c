@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"

@@ -24,12 +24,13 @@ static void tell_streams(struct call_graph *graph)
 		graph->threads[t].is_stream = true;
 	for (size_t i = 0; i < table->kept_count; i++) {
 		const struct event_row *row = &table->rows[table->kept[i]];
+		int64_t number;
 		const struct ops_track *track = &tracks[row->track];
 		bool zero = (track->pid == 0 && !(track->flags & OPS_TRACK_PID_TEXT)) ||
 		            (track->tid == 0 && !(track->flags & OPS_TRACK_TID_TEXT));
 
 		graph->threads[row->track].rows++;
-		graph->threads[row->track].has_steps |= ops_string_starts(event_name(table, row), "ProfilerStep#");
+		graph->threads[row->track].has_steps |= ops_step_number(event_name(table, row), &number);
 		graph->threads[row->track].has_autograd |= ops_string_starts(event_name(table, row), "autograd::");
 		if (row->stream == -1 && row->kind != OPS_EVENT_GPU_USER_ANNOTATION && !zero)
 			graph->threads[row->track].is_stream = false;
@@ -206,7 +207,7 @@ static bool join_backward(struct call_graph *graph)
 	main = &graph->threads[graph->main];
 	for (size_t i = 0; i < main->count && !named; i++)
 		named = ops_string_starts(event_name(graph->table, &graph->table->rows[graph->order[main->first + i]]), backward);
-	return adopt(graph, named ? backward : "ProfilerStep#");
+	return adopt(graph, named ? backward : "ProfilerStep");
 }
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */

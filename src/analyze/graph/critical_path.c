@@ -8,31 +8,19 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "derive/calls.h"
 
 /* --- names ----------------------------------------------------------------------------------------------------------- */
 
+/* What the reference says of names beyond what calls do: it counts a copy and a query of an event as waits for a device. */
 static const struct {
 	const char *name;
 	uint16_t what;
 } known_names[] = {
 	{"cudaHostAlloc", CRITICAL_NAME_LOCK},
-	{"cudaLaunchKernel", CRITICAL_NAME_LOCK | CRITICAL_NAME_LAUNCH},
-	{"cudaMemcpyAsync", CRITICAL_NAME_LOCK | CRITICAL_NAME_LAUNCH | CRITICAL_NAME_BLOCKING},
-	{"cudaLaunchKernelExC", CRITICAL_NAME_LAUNCH},
-	{"cuLaunchKernel", CRITICAL_NAME_LAUNCH},
-	{"cuLaunchKernelEx", CRITICAL_NAME_LAUNCH},
-	{"cudaMemsetAsync", CRITICAL_NAME_LAUNCH},
-	{"hipLaunchKernel", CRITICAL_NAME_LAUNCH},
-	{"hipExtModuleLaunchKernel", CRITICAL_NAME_LAUNCH},
-	{"hipMemsetAsync", CRITICAL_NAME_LAUNCH},
-	{"hipMemcpyAsync", CRITICAL_NAME_LAUNCH},
-	{"hipMemcpyWithStream", CRITICAL_NAME_LAUNCH},
-	{"runFunction - job_prep_and_submit_for_execution", CRITICAL_NAME_LAUNCH},
-	{"cudaDeviceSynchronize", CRITICAL_NAME_BLOCKING},
-	{"cudaStreamSynchronize", CRITICAL_NAME_BLOCKING},
+	{"cudaLaunchKernel", CRITICAL_NAME_LOCK},
+	{"cudaMemcpyAsync", CRITICAL_NAME_LOCK | CRITICAL_NAME_BLOCKING},
 	{"cudaEventQuery", CRITICAL_NAME_BLOCKING},
-	{"cudaEventSynchronize", CRITICAL_NAME_BLOCKING},
-	{"cudaMemcpy", CRITICAL_NAME_BLOCKING},
 	{"cudaEventRecord", CRITICAL_NAME_RECORD},
 	{"Stream Wait Event", CRITICAL_NAME_WAIT},
 	{"Event Sync", CRITICAL_NAME_EVENT_SYNC},
@@ -48,8 +36,11 @@ static bool contains(struct ops_string string, struct ops_string part)
 static uint16_t classify(const struct critical_path *path, uint32_t name)
 {
 	struct ops_string string = ops_trace_string(path->table->trace, name);
+	unsigned call = ops_call_of(string);
 	uint16_t what = CRITICAL_NAME_KNOWN;
 
+	what |= call & OPS_CALL_STARTS_WORK ? CRITICAL_NAME_LAUNCH : 0;
+	what |= call & OPS_CALL_BLOCKS ? CRITICAL_NAME_BLOCKING : 0;
 	for (size_t i = 0; i < sizeof(known_names) / sizeof(known_names[0]); i++)
 		if (ops_string_is(string, known_names[i].name))
 			what |= known_names[i].what;

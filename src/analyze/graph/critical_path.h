@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "analyze/events/event_table.h"
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "base/array.h"
 #include "base/intern.h"
 #include "base/json_walk.h"

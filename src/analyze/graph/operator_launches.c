@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "derive/calls.h"
 
 static const struct result_column columns[] = {{"aten_op_name", RESULT_TEXT},
                                                {"kernel_sequence", RESULT_TEXT},
@@ -56,13 +57,6 @@ static void sequences_release(struct sequences *s)
 	result_table_release(&s->out);
 }
 
-static bool is_launch(struct ops_string name)
-{
-	return (ops_string_starts(name, "cuda") && ops_string_contains(name, "LaunchKernel")) ||
-	       ops_string_starts(name, "cuLaunchKernel") || ops_string_starts(name, "hipLaunchKernel") ||
-	       ops_string_starts(name, "hipExtModuleLaunchKernel") || ops_string_starts(name, "runFunction");
-}
-
 static int compare_launches(const void *a, const void *b)
 {
 	const struct launch *left = a, *right = b;
@@ -92,7 +86,7 @@ static bool find_launches(struct sequences *s)
 		op_of[at] = ops_string_starts(name, "aten::") ? at
 		            : parent == OPS_NONE || table->rows[parent].track != row->track ? OPS_NONE : op_of[parent];
 		if (op_of[at] == OPS_NONE || row->partner == OPS_NONE || table->rows[row->partner].stream == -1 ||
-		    !is_launch(name))
+		    !(ops_call_of(name) & OPS_CALL_LAUNCH))
 			continue;
 		launch = OPS_ARRAY_PUSH(&s->launches);
 		done = launch != NULL;

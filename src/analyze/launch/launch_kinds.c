@@ -5,23 +5,15 @@
 #include "analyze/launch/launches.h"
 
 #include "base/alloc.h"
+#include "derive/calls.h"
 
 static enum launch_kind kind_of(struct ops_string name)
 {
-	static const char *const memory[] = {"cudaMemcpyAsync", "cudaMemsetAsync", "hipMemcpyAsync", "hipMemsetAsync",
-	                                     "hipMemcpyWithStream"};
+	unsigned call = ops_call_of(name);
 
-	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
-		if (ops_string_is(name, memory[i]))
-			return LAUNCH_MEMORY;
-	if (ops_string_is(name, "runFunction - job_prep_and_submit_for_execution"))
+	if (call & OPS_CALL_LAUNCH)
 		return LAUNCH_KERNEL;
-	if (!ops_string_starts(name, "cu") && !ops_string_starts(name, "hip"))
-		return LAUNCH_NONE;
-	return ops_string_contains(name, "LaunchKernel") || ops_string_contains(name, "LaunchCooperativeKernel") ||
-	                       ops_string_contains(name, "GraphLaunch")
-	               ? LAUNCH_KERNEL
-	               : LAUNCH_NONE;
+	return call & (OPS_CALL_COPY | OPS_CALL_SET) ? LAUNCH_MEMORY : LAUNCH_NONE;
 }
 
 uint8_t *launch_kinds(const struct event_table *table)

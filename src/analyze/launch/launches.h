@@ -12,7 +12,7 @@
 enum launch_kind {
 	LAUNCH_NONE,
 	LAUNCH_KERNEL, /* or graph */
-	LAUNCH_MEMORY, /* an asynchronous copy or fill */
+	LAUNCH_MEMORY, /* a copy or fill */
 };
 
 /* By string id of a trace's names; freed by the caller. NULL when memory is out. */

@@ -114,7 +114,7 @@ static void write_extent(struct ops_json_writer *json, const struct line_costs *
 
 	for (size_t row = 0; row < e->count; row++) {
 		last_ns = e->end_ns[row] > last_ns ? e->end_ns[row] : last_ns;
-		steps += event_row_step(costs->trace, row, &number);
+		steps += ops_row_step(costs->trace, row, &number);
 	}
 	ops_json_member(json, "steps", steps);
 	ops_json_member_us(json, "duration_us", ops_difference(last_ns, first_ns));

@@ -12,7 +12,7 @@
 #include "analyze/lines/line_costs.h"
 
 #include "analyze/frames.h"
-#include "analyze/launching_calls.h"
+#include "derive/launches.h"
 #include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"

@@ -10,7 +10,7 @@
 
 #include <opstrobe/trace.h>
 
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "base/array.h"
 #include "base/intern.h"
 

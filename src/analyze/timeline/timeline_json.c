@@ -70,7 +70,7 @@ static void write_steps(const struct ops_timeline *timeline, struct ops_json_wri
 	ops_json_key(json, "steps");
 	ops_json_open(json, '[');
 	for (uint32_t row = 0; row < events->count; row++) {
-		if (!event_row_step(timeline->trace, row, &number))
+		if (!ops_row_step(timeline->trace, row, &number))
 			continue;
 		ops_json_open(json, '{');
 		timeline_write_string(timeline, json, "name", events->name[row]);

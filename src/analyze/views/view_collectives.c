@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 
@@ -115,7 +115,7 @@ static void assign_kernels(struct ops_views *views, const struct view_map *by_id
 			collective = OPS_NONE;
 		event->collective = collective;
 		event->communicates = collective != OPS_NONE ||
-		                      (views->names[views->events->name[event->row]] & VIEW_NAME_NCCL_KERNEL);
+		                      (views->names[views->events->name[event->row]] & VIEW_NAME_COMMUNICATES);
 	}
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "analyze/views/view_diff_tree.h"
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 
@@ -224,6 +224,12 @@ static size_t match(struct comparer *comparer, const struct list *right, uint32_
 	return at == OPS_NONE ? right->count : at;
 }
 
+/* From a place on; an empty list has no items to point into. */
+static const uint32_t *items_from(const struct list *list, size_t from)
+{
+	return list->count ? list->items + from : NULL;
+}
+
 /* A pair of the root's list is described, one further down is counted. */
 static bool add_pair(struct comparer *comparer, size_t parent, const struct list *left, size_t left_from, size_t left_to,
                      const struct list *right, size_t right_from, size_t right_to)
@@ -242,8 +248,8 @@ static bool add_pair(struct comparer *comparer, size_t parent, const struct list
 	if (!pair)
 		return false;
 	*pair = (struct view_diff_pair){0};
-	return describe(comparer, 0, left->items + left_from, left_to - left_from, NULL, &pair->sides[0]) &&
-	       describe(comparer, 1, right->items + right_from, right_to - right_from, NULL, &pair->sides[1]);
+	return describe(comparer, 0, items_from(left, left_from), left_to - left_from, NULL, &pair->sides[0]) &&
+	       describe(comparer, 1, items_from(right, right_from), right_to - right_from, NULL, &pair->sides[1]);
 }
 
 static bool has_anchors(const struct view_diff_tree *side, const struct list *list)
@@ -349,13 +355,72 @@ static bool compare_all_operators(struct comparer *comparer)
 	return done;
 }
 
+static bool add_kernel(struct comparer *comparer, int which, uint32_t row, struct view_map *table)
+{
+	const struct ops_views *views = comparer->sides[which].views;
+	struct view_diff_kernels *kernels = &comparer->diff->kernels;
+	struct ops_string name = view_row_name(views, row);
+	uint32_t key = ops_intern_add(&comparer->keys, name.bytes, name.size);
+	uint32_t *at = key == OPS_INTERN_NONE ? NULL : view_map_slot(table, key, (uint32_t)kernels->count);
+	struct view_diff_kernel *kernel;
+
+	if (!at)
+		return false;
+	if (*at == kernels->count) {
+		kernel = OPS_ARRAY_PUSH(kernels);
+		if (!kernel)
+			return false;
+		*kernel = (struct view_diff_kernel){.name = name};
+	}
+	kernel = &kernels->items[*at];
+	kernel->sides[which].calls++;
+	view_add(&kernel->sides[which].total_ns, view_duration(views, row));
+	return true;
+}
+
+/* A kernel is of the step that launches it, which may be over when it runs. */
+static bool add_kernels(struct comparer *comparer, int which, struct view_map *table)
+{
+	const struct view_diff_tree *tree = &comparer->sides[which];
+	const struct ops_views *views = tree->views;
+
+	for (size_t i = 0; i < views->device_events.count; i++) {
+		const struct view_device_event *event = &views->device_events.items[i];
+		uint32_t row = event->launch == OPS_NONE ? event->row : views->launches.items[event->launch].row;
+
+		if (event->part != VIEW_KERNEL || (tree->steps.count && view_diff_step_at(tree, view_start(views, row)) == OPS_NONE))
+			continue;
+		if (!add_kernel(comparer, which, event->row, table))
+			return false;
+	}
+	return true;
+}
+
+static bool compare_kernels(struct comparer *comparer)
+{
+	struct view_map table = {0};
+	bool done = add_kernels(comparer, 0, &table) && add_kernels(comparer, 1, &table);
+
+	view_map_release(&table);
+	return done;
+}
+
+static int compare_names(const struct ops_string *left, const struct ops_string *right)
+{
+	size_t shorter = left->size < right->size ? left->size : right->size;
+	int order = memcmp(left->bytes, right->bytes, shorter);
+
+	return order ? order : (left->size > right->size) - (left->size < right->size);
+}
+
 static int compare_operators(const void *a, const void *b)
 {
-	const struct view_diff_operator *left = a, *right = b;
-	size_t shorter = left->name.size < right->name.size ? left->name.size : right->name.size;
-	int order = memcmp(left->name.bytes, right->name.bytes, shorter);
+	return compare_names(&((const struct view_diff_operator *)a)->name, &((const struct view_diff_operator *)b)->name);
+}
 
-	return order ? order : (left->name.size > right->name.size) - (left->name.size < right->name.size);
+static int by_kernel_name(const void *a, const void *b)
+{
+	return compare_names(&((const struct view_diff_kernel *)a)->name, &((const struct view_diff_kernel *)b)->name);
 }
 
 static void sort_operators(struct view_diff_operators *operators)
@@ -366,39 +431,79 @@ static void sort_operators(struct view_diff_operators *operators)
 
 /* --- steps ---------------------------------------------------------------------------------------------------------- */
 
-static struct view_diff_noise noise_of(const struct ops_views *views)
+/* The spread of fewer steps is too uncertain to leave out the largest deviations. */
+#define ROBUST_MIN 8
+/* Standard deviations in a median of absolute deviations, and standard errors of a median in those of a mean, where steps are
+ * distributed normally. */
+#define DEVIATIONS 1.4826
+#define ERRORS 1.2533
+
+static int compare_doubles(const void *a, const void *b)
 {
-	struct view_diff_noise noise = {.steps = views->steps.count, .mean_ns = view_step_average_ns(views, VIEW_TIME_COUNT)};
-	double squares = 0;
+	double left = *(const double *)a, right = *(const double *)b;
 
-	for (size_t i = 0; i < noise.steps; i++) {
-		const struct view_step *step = &views->steps.items[i];
-		double off_ns = (double)(step->end_ns - step->start_ns) - noise.mean_ns;
-
-		squares += off_ns * off_ns;
-	}
-	if (noise.steps > 1)
-		noise.deviation_ns = sqrt(squares / (double)(noise.steps - 1));
-	return noise;
+	return (left > right) - (left < right);
 }
 
-/* The noise of a difference of means: two standard errors, about 95 % of differences between equal programs. */
+static double median(double *values, size_t count)
+{
+	if (!count)
+		return 0;
+	qsort(values, count, sizeof(*values), compare_doubles);
+	return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+/* A step that was slow for once moves neither the median nor, of several steps, its error. False when memory is out. */
+static bool measure_noise(const struct ops_views *views, struct view_diff_noise *ret_noise)
+{
+	struct view_diff_noise noise = {.steps = views->steps.count, .mean_ns = view_step_average_ns(views, VIEW_TIME_COUNT)};
+	double squares = 0, *values = ops_realloc_array(NULL, noise.steps + 1, sizeof(*values)), spread;
+
+	if (!values)
+		return false;
+	for (size_t i = 0; i < noise.steps; i++) {
+		values[i] = (double)(views->steps.items[i].end_ns - views->steps.items[i].start_ns);
+		squares += (values[i] - noise.mean_ns) * (values[i] - noise.mean_ns);
+	}
+	noise.median_ns = median(values, noise.steps);
+	if (noise.steps > 1)
+		noise.deviation_ns = sqrt(squares / (double)(noise.steps - 1));
+	for (size_t i = 0; i < noise.steps; i++)
+		values[i] = fabs(values[i] - noise.median_ns);
+	spread = noise.steps < ROBUST_MIN ? noise.deviation_ns : DEVIATIONS * median(values, noise.steps);
+	noise.error_ns = noise.steps ? ERRORS * spread / sqrt((double)noise.steps) : 0;
+	ops_free(values);
+	*ret_noise = noise;
+	return true;
+}
+
+/* The noise of a difference of medians: two standard errors, about 95 % of differences between equal programs. */
 static void judge(struct view_diff *diff, const struct ops_diff_options *options)
 {
-	double gate = options ? options->gate_ratio : 0, error = 0;
+	const struct view_diff_noise *base = &diff->steps[0], *now = &diff->steps[1];
+	double gate = options ? options->gate_ratio : 0;
 	struct ops_diff_verdict *verdict = &diff->verdict;
 
-	for (int side = 0; side < 2; side++) {
-		const struct view_diff_noise *noise = &diff->steps[side];
-
-		if (noise->steps)
-			error += noise->deviation_ns * noise->deviation_ns / (double)noise->steps;
-	}
-	if (!(diff->steps[0].mean_ns > 0))
+	verdict->undecided = base->steps < 2 || now->steps < 2;
+	if (!(base->median_ns > 0) || !now->steps)
 		return;
-	verdict->change_ratio = diff->steps[1].mean_ns / diff->steps[0].mean_ns - 1;
-	verdict->noise_ratio = 2 * sqrt(error) / diff->steps[0].mean_ns;
+	verdict->change_ratio = now->median_ns / base->median_ns - 1;
+	if (verdict->undecided)
+		return;
+	verdict->noise_ratio = 2 * hypot(base->error_ns, now->error_ns) / base->median_ns;
 	verdict->regression = verdict->change_ratio > gate && verdict->change_ratio > verdict->noise_ratio;
+}
+
+/* Steps of the thread that has them: what is in the steps, and the list of the root, is theirs. */
+static size_t count_steps(const struct ops_views *views)
+{
+	bool has_steps;
+	uint32_t track = main_track(views, &has_steps);
+	size_t count = 0;
+
+	for (size_t i = 0; has_steps && i < views->nodes.count; i++)
+		count += views->nodes.items[i].part == VIEW_STEP && views->events->track[views->nodes.items[i].row] == track;
+	return count;
 }
 
 bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const struct ops_trace *experiment,
@@ -412,11 +517,15 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	done = ops_views_init(&diff->views[1], experiment) && done;
 	done = done && view_diff_tree_init(&comparer.sides[0], &diff->views[0], &comparer.keys) &&
 	       view_diff_tree_init(&comparer.sides[1], &diff->views[1], &comparer.keys) && compare_roots(&comparer) &&
-	       compare_all_operators(&comparer);
+	       compare_all_operators(&comparer) && compare_kernels(&comparer);
 	sort_operators(&diff->root_operators);
 	sort_operators(&diff->operators);
-	for (int side = 0; side < 2; side++)
-		diff->steps[side] = noise_of(&diff->views[side]);
+	if (diff->kernels.count)
+		qsort(diff->kernels.items, diff->kernels.count, sizeof(*diff->kernels.items), by_kernel_name);
+	for (int side = 0; done && side < 2; side++) {
+		diff->counted[side] = count_steps(&diff->views[side]);
+		done = measure_noise(&diff->views[side], &diff->steps[side]);
+	}
 	judge(diff, options);
 	view_diff_tree_release(&comparer.sides[0]);
 	view_diff_tree_release(&comparer.sides[1]);
@@ -434,4 +543,5 @@ void view_diff_release(struct view_diff *diff)
 	OPS_ARRAY_RELEASE(&diff->pairs);
 	OPS_ARRAY_RELEASE(&diff->root_operators);
 	OPS_ARRAY_RELEASE(&diff->operators);
+	OPS_ARRAY_RELEASE(&diff->kernels);
 }

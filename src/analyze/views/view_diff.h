@@ -41,10 +41,27 @@ struct view_diff_operators {
 	size_t capacity;
 };
 
+/* A kernel's name on both sides. */
+struct view_diff_kernel {
+	struct ops_string name;
+	struct {
+		uint64_t calls;
+		int64_t total_ns;
+	} sides[2];
+};
+
+struct view_diff_kernels {
+	struct view_diff_kernel *items; /* by name */
+	size_t count;
+	size_t capacity;
+};
+
 struct view_diff_noise {
 	size_t steps;
 	double mean_ns;
+	double median_ns;
 	double deviation_ns; /* standard deviation of a sample; 0 of fewer than two steps */
+	double error_ns;     /* standard error of the median */
 };
 
 struct view_diff {
@@ -54,6 +71,8 @@ struct view_diff {
 	OPS_ARRAY(struct view_diff_pair) pairs; /* right below the root */
 	struct view_diff_operators root_operators; /* of the main thread, as the plugin had them */
 	struct view_diff_operators operators;      /* of all threads: those of the backward pass, too (F17) */
+	struct view_diff_kernels kernels;          /* that were launched in a step, or start in one */
+	size_t counted[2];                         /* steps that operators and kernels are of; 0: the trace has none */
 	struct view_diff_noise steps[2];
 	struct ops_diff_verdict verdict;
 };
@@ -62,5 +81,11 @@ struct view_diff {
 bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const struct ops_trace *experiment,
                     const struct ops_diff_options *options);
 void view_diff_release(struct view_diff *diff);
+
+/* A step's part of a total of operators or kernels; all of it where the trace has no steps. */
+static inline double view_diff_per_step(const struct view_diff *diff, int side, double total)
+{
+	return diff->counted[side] ? total / (double)diff->counted[side] : total;
+}
 
 #endif

@@ -25,39 +25,90 @@ static void write_side(struct ops_json_writer *json, const char *key, const stru
 	ops_json_close(json, '}');
 }
 
-static void write_operator(struct ops_json_writer *json, const struct view_diff_operator *operator)
+/* A number of the steps together, and of one. */
+struct figure {
+	const char *key;
+	int64_t value;
+	bool is_time;
+};
+
+static void write_figures(struct ops_json_writer *json, const struct view_diff *diff, int side, const struct figure *figures,
+                          size_t count)
+{
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < count; i++) {
+		ops_json_key(json, figures[i].key);
+		if (figures[i].is_time)
+			ops_json_us(json, figures[i].value);
+		else
+			ops_json_integer(json, figures[i].value);
+	}
+	ops_json_key(json, "per_step");
+	ops_json_open(json, '{');
+	for (size_t i = 0; i < count; i++) {
+		double value = view_diff_per_step(diff, side, (double)figures[i].value);
+
+		ops_json_key(json, figures[i].key);
+		ops_json_number(json, figures[i].is_time ? value / 1000 : value);
+	}
+	ops_json_close(json, '}');
+	ops_json_close(json, '}');
+}
+
+static void write_operator(struct ops_json_writer *json, const struct view_diff *diff,
+                           const struct view_diff_operator *operator)
 {
 	ops_json_open(json, '{');
 	ops_json_key(json, "name");
 	ops_json_text(json, operator->name.bytes, operator->name.size);
 	for (int side = 0; side < 2; side++) {
+		const struct figure figures[] = {{"calls", (int64_t)operator->sides[side].calls, false},
+		                                 {"host_total", operator->sides[side].host_total_ns, true},
+		                                 {"host_self", operator->sides[side].host_self_ns, true},
+		                                 {"device_total", operator->sides[side].device_total_ns, true},
+		                                 {"device_self", operator->sides[side].device_self_ns, true}};
+
 		ops_json_key(json, side ? "right" : "left");
-		if (!operator->sides[side].calls) {
+		if (operator->sides[side].calls)
+			write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
+		else
 			ops_json_null(json);
-			continue;
-		}
-		ops_json_open(json, '{');
-		ops_json_key(json, "calls");
-		ops_json_integer(json, (int64_t)operator->sides[side].calls);
-		ops_json_key(json, "host_total");
-		ops_json_us(json, operator->sides[side].host_total_ns);
-		ops_json_key(json, "host_self");
-		ops_json_us(json, operator->sides[side].host_self_ns);
-		ops_json_key(json, "device_total");
-		ops_json_us(json, operator->sides[side].device_total_ns);
-		ops_json_key(json, "device_self");
-		ops_json_us(json, operator->sides[side].device_self_ns);
-		ops_json_close(json, '}');
 	}
 	ops_json_close(json, '}');
 }
 
-static void write_operators(struct ops_json_writer *json, const char *key, const struct view_diff_operators *operators)
+static void write_operators(struct ops_json_writer *json, const char *key, const struct view_diff *diff,
+                            const struct view_diff_operators *operators)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < operators->count; i++)
-		write_operator(json, &operators->items[i]);
+		write_operator(json, diff, &operators->items[i]);
+	ops_json_close(json, ']');
+}
+
+static void write_kernels(struct ops_json_writer *json, const struct view_diff *diff)
+{
+	ops_json_key(json, "kernels");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < diff->kernels.count; i++) {
+		const struct view_diff_kernel *kernel = &diff->kernels.items[i];
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "name");
+		ops_json_text(json, kernel->name.bytes, kernel->name.size);
+		for (int side = 0; side < 2; side++) {
+			const struct figure figures[] = {{"calls", (int64_t)kernel->sides[side].calls, false},
+			                                 {"total", kernel->sides[side].total_ns, true}};
+
+			ops_json_key(json, side ? "right" : "left");
+			if (kernel->sides[side].calls)
+				write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
+			else
+				ops_json_null(json);
+		}
+		ops_json_close(json, '}');
+	}
 	ops_json_close(json, ']');
 }
 
@@ -89,8 +140,11 @@ static void write_steps(struct ops_json_writer *json, const struct view_diff *di
 		ops_json_integer(json, (int64_t)diff->steps[side].steps);
 		ops_json_key(json, "mean");
 		ops_json_number(json, diff->steps[side].mean_ns / 1000);
+		ops_json_key(json, "median");
+		ops_json_number(json, diff->steps[side].median_ns / 1000);
 		ops_json_key(json, "deviation");
 		ops_json_number(json, diff->steps[side].deviation_ns / 1000);
+		ops_json_member(json, "per_step_divisor", diff->counted[side] ? (int64_t)diff->counted[side] : 1);
 		ops_json_close(json, '}');
 	}
 	write_categories(json, diff);
@@ -100,6 +154,8 @@ static void write_steps(struct ops_json_writer *json, const struct view_diff *di
 	ops_json_number(json, diff->verdict.noise_ratio);
 	ops_json_key(json, "regression");
 	ops_json_bool(json, diff->verdict.regression);
+	ops_json_key(json, "undecided");
+	ops_json_bool(json, diff->verdict.undecided);
 	ops_json_close(json, '}');
 }
 
@@ -132,7 +188,8 @@ void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out)
 		ops_json_close(&json, '}');
 	}
 	ops_json_close(&json, ']');
-	write_operators(&json, "root_operators", &diff->root_operators);
-	write_operators(&json, "operators", &diff->operators);
+	write_operators(&json, "root_operators", diff, &diff->root_operators);
+	write_operators(&json, "operators", diff, &diff->operators);
+	write_kernels(&json, diff);
 	ops_json_close(&json, '}');
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A diff for people and for spreadsheets: the verdict, the stretches of the steps, and the operators whose time changed most.
+ * A diff for people and for spreadsheets: the verdict, the parts of a step, and the operators and kernels whose time in a step
+ * changed most.
  */
 #include <opstrobe/views.h>
 
@@ -13,7 +14,8 @@
 #include "analyze/format.h"
 #include "analyze/result.h"
 #include "analyze/views/view_diff_write.h"
-#include "base/alloc.h"
+#include "base/array.h"
+#include "base/intern.h"
 #include "base/text.h"
 
 #define ROWS_MAX 15
@@ -28,22 +30,39 @@ struct page {
 	size_t name_width;
 };
 
-static int64_t operator_ns(const struct view_diff_operator *operator, int side)
+/* A line of a table: times of both sides, and what they are of all steps together. */
+struct change {
+	struct ops_string name;
+	double ns[2];
+	int64_t total_ns[2];
+};
+
+struct changes {
+	struct change *items;
+	size_t count;
+	size_t capacity;
+};
+
+static bool add_change(struct changes *changes, const struct view_diff *diff, struct ops_string name, int64_t left_ns,
+                       int64_t right_ns)
 {
-	return operator->sides[side].device_self_ns + operator->sides[side].host_self_ns;
+	struct change *change = OPS_ARRAY_PUSH(changes);
+
+	if (change)
+		*change = (struct change){name,
+		                          {view_diff_per_step(diff, 0, (double)left_ns), view_diff_per_step(diff, 1, (double)right_ns)},
+		                          {left_ns, right_ns}};
+	return change != NULL;
 }
 
-static int64_t change_ns(const struct view_diff_operator *operator)
+static double size_of(const struct change *change)
 {
-	int64_t change = operator_ns(operator, 1) - operator_ns(operator, 0);
-
-	return change < 0 ? -change : change;
+	return fabs(change->ns[1] - change->ns[0]);
 }
 
 static int compare(const void *a, const void *b)
 {
-	int64_t left = change_ns(*(const struct view_diff_operator *const *)a);
-	int64_t right = change_ns(*(const struct view_diff_operator *const *)b);
+	double left = size_of(a), right = size_of(b);
 
 	if (left != right)
 		return left < right ? 1 : -1;
@@ -69,18 +88,18 @@ static void append_name(const struct page *page, struct ops_string name)
 		ops_buffer_printf(page->out, "%*s", (int)(page->name_width - length), "");
 }
 
-static void append_row(const struct page *page, struct ops_string name, int64_t left_ns, int64_t right_ns)
+static void append_row(const struct page *page, struct ops_string name, double left_ns, double right_ns)
 {
 	char change[32] = "new", left[OPS_FORMAT_ROOM], right[OPS_FORMAT_ROOM];
 
-	if (left_ns)
-		snprintf(change, sizeof(change), "%+.1f %%", 100 * ((double)right_ns / (double)left_ns - 1));
-	else if (!right_ns)
+	if (left_ns > 0)
+		snprintf(change, sizeof(change), "%+.1f %%", 100 * (right_ns / left_ns - 1));
+	else if (right_ns <= 0)
 		snprintf(change, sizeof(change), "0.0 %%");
 	ops_buffer_append_text(page->out, page->markdown ? "| " : "");
 	append_name(page, name);
-	ops_format_ms(left, (double)left_ns);
-	ops_format_ms(right, (double)right_ns);
+	ops_format_ms(left, left_ns);
+	ops_format_ms(right, right_ns);
 	ops_buffer_printf(page->out, page->markdown ? " | %s | %s | %s |\n" : " %13s %13s  %10s\n", left, right, change);
 }
 
@@ -104,13 +123,45 @@ static void append_verdict(const struct page *page, const struct view_diff *diff
 		ops_buffer_printf(out, "%sno steps to compare%s\n", bold, bold);
 		return;
 	}
-	ops_format_ms(left, diff->steps[0].mean_ns);
-	ops_format_ms(right, diff->steps[1].mean_ns);
-	ops_buffer_printf(out, "%sa step: %s -> %s, %+.1f %%%s", bold, left, right, 100 * diff->verdict.change_ratio, bold);
-	if (diff->steps[0].steps > 1 || diff->steps[1].steps > 1)
-		ops_buffer_printf(out, " (noise %.1f %%, %zu and %zu steps)", 100 * diff->verdict.noise_ratio,
+	ops_format_ms(left, diff->steps[0].median_ns);
+	ops_format_ms(right, diff->steps[1].median_ns);
+	ops_buffer_printf(out, "%smedian step: %s -> %s, %+.1f %%%s", bold, left, right, 100 * diff->verdict.change_ratio, bold);
+	if (diff->verdict.undecided) {
+		ops_buffer_printf(out, " (%zu and %zu steps)\nno verdict: one step does not show the noise from step to step\n",
 		                  diff->steps[0].steps, diff->steps[1].steps);
-	ops_buffer_printf(out, "\n%s\n", diff->verdict.regression ? "regression" : "no regression");
+		return;
+	}
+	ops_buffer_printf(out, " (noise %.1f %%, %zu and %zu steps)\n%s\n", 100 * diff->verdict.noise_ratio, diff->steps[0].steps,
+	                  diff->steps[1].steps, diff->verdict.regression ? "regression" : "no regression");
+}
+
+static int64_t steps_ns(const struct ops_views *views)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < views->steps.count; i++)
+		view_add(&ns, ops_difference(views->steps.items[i].end_ns, views->steps.items[i].start_ns));
+	return ns;
+}
+
+/* What the times of the tables are of. */
+static void append_base(const struct page *page, const struct view_diff *diff)
+{
+	char left[OPS_FORMAT_ROOM], right[OPS_FORMAT_ROOM];
+
+	if (page->markdown)
+		ops_buffer_append_text(page->out, "\n");
+	if (!diff->counted[0] && !diff->counted[1]) {
+		ops_buffer_append_text(page->out, "Times are totals of the traces.\n");
+		return;
+	}
+	ops_format_ms(left, (double)steps_ns(&diff->views[0]));
+	ops_format_ms(right, (double)steps_ns(&diff->views[1]));
+	ops_buffer_printf(page->out, "all steps: %s -> %s\n%sTimes below are per step.", left, right, page->markdown ? "\n" : "");
+	for (int side = 0; side < 2; side++)
+		if (!diff->counted[side])
+			ops_buffer_printf(page->out, " The %s trace has no steps and counts as one.", side ? "new" : "base");
+	ops_buffer_append_text(page->out, "\n");
 }
 
 /* What has a place in either side's average step. */
@@ -118,14 +169,14 @@ static void append_categories(const struct page *page, const struct view_diff *d
 {
 	if (!diff->steps[0].steps || !diff->steps[1].steps)
 		return;
-	append_head(page, "a step's time");
+	append_head(page, "a step's time (mean)");
 	for (int i = 0; i < VIEW_TIME_COUNT; i++) {
 		const char *name = view_category_name((enum view_category)i);
 		int64_t left_ns = (int64_t)view_step_average_ns(&diff->views[0], (enum view_category)i);
 		int64_t right_ns = (int64_t)view_step_average_ns(&diff->views[1], (enum view_category)i);
 
 		if (left_ns || right_ns)
-			append_row(page, (struct ops_string){name, strlen(name)}, left_ns, right_ns);
+			append_row(page, (struct ops_string){name, strlen(name)}, (double)left_ns, (double)right_ns);
 	}
 }
 
@@ -144,69 +195,164 @@ static struct ops_string short_name(struct ops_string name)
 	return class_name ? (struct ops_string){name.bytes, (size_t)(class_name - name.bytes)} : name;
 }
 
-/* That of the side that has one. */
+static bool is_named(const struct view_diff_side *side, const char *name)
+{
+	return side->name.size == strlen(name) && ops_begins_with(side->name.bytes, side->name.size, name);
+}
+
+/* That of the side that has one; several nodes between two matches have no name. */
 static struct ops_string name_of(const struct view_diff_pair *pair)
 {
-	return pair->sides[strncmp(pair->sides[0].name.bytes, "Blank", 5) == 0].name;
+	const struct view_diff_side *side = &pair->sides[is_named(&pair->sides[0], "Blank")];
+
+	return is_named(side, "CompositeNodes") ? (struct ops_string){"other parts", strlen("other parts")}
+	                                        : short_name(side->name);
+}
+
+/* The parts of the steps by name, in the order in which they first appear. */
+static bool gather_parts(const struct view_diff *diff, struct changes *parts)
+{
+	struct ops_intern names = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < diff->pairs.count; i++) {
+		const struct view_diff_pair *pair = &diff->pairs.items[i];
+		struct ops_string name = name_of(pair);
+		size_t known = names.count;
+		uint32_t at = ops_intern_add(&names, name.bytes, name.size);
+
+		done = at != OPS_INTERN_NONE && (at < known || add_change(parts, diff, name, 0, 0));
+		for (int side = 0; done && side < 2; side++) {
+			view_add(&parts->items[at].total_ns[side], pair->sides[side].total_ns);
+			parts->items[at].ns[side] = view_diff_per_step(diff, side, (double)parts->items[at].total_ns[side]);
+		}
+	}
+	ops_intern_release(&names);
+	return done;
+}
+
+static bool gather_operators(const struct view_diff *diff, bool device, struct changes *changes)
+{
+	bool done = true;
+
+	for (size_t i = 0; done && i < diff->operators.count; i++) {
+		const struct view_diff_operator *operator = &diff->operators.items[i];
+
+		done = device ? add_change(changes, diff, operator->name, operator->sides[0].device_self_ns,
+		                           operator->sides[1].device_self_ns)
+		              : add_change(changes, diff, operator->name, operator->sides[0].host_self_ns,
+		                           operator->sides[1].host_self_ns);
+	}
+	return done;
+}
+
+static bool gather_kernels(const struct view_diff *diff, struct changes *changes)
+{
+	bool done = true;
+
+	for (size_t i = 0; done && i < diff->kernels.count; i++) {
+		const struct view_diff_kernel *kernel = &diff->kernels.items[i];
+
+		done = add_change(changes, diff, kernel->name, kernel->sides[0].total_ns, kernel->sides[1].total_ns);
+	}
+	return done;
+}
+
+struct tables {
+	struct changes parts, host, device, kernels;
+};
+
+static bool gather(const struct view_diff *diff, struct tables *tables)
+{
+	return gather_parts(diff, &tables->parts) && gather_operators(diff, false, &tables->host) &&
+	       gather_operators(diff, true, &tables->device) && gather_kernels(diff, &tables->kernels);
+}
+
+static void release(struct tables *tables)
+{
+	OPS_ARRAY_RELEASE(&tables->parts);
+	OPS_ARRAY_RELEASE(&tables->host);
+	OPS_ARRAY_RELEASE(&tables->device);
+	OPS_ARRAY_RELEASE(&tables->kernels);
+}
+
+/* The changes that are largest; nothing where no side has any time. */
+static void append_changes(const struct page *page, const char *title, struct changes *changes)
+{
+	bool has_time = false;
+
+	for (size_t i = 0; i < changes->count; i++)
+		has_time |= changes->items[i].total_ns[0] || changes->items[i].total_ns[1];
+	if (!has_time)
+		return;
+	qsort(changes->items, changes->count, sizeof(*changes->items), compare);
+	append_head(page, title);
+	for (size_t i = 0; i < changes->count && i < ROWS_MAX && size_of(&changes->items[i]) > 0; i++)
+		append_row(page, changes->items[i].name, changes->items[i].ns[0], changes->items[i].ns[1]);
 }
 
 void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t columns, struct ops_buffer *out)
 {
 	const struct page page = {out, markdown, (!columns ? COLUMNS : columns < COLUMNS_MIN ? COLUMNS_MIN : columns) - BESIDE_NAMES};
-	const struct view_diff_operator **order = ops_realloc_array(NULL, diff->operators.count + 1, sizeof(*order));
+	struct tables tables = {0};
 
-	out->failed |= !order;
+	out->failed |= !gather(diff, &tables);
 	append_verdict(&page, diff);
+	append_base(&page, diff);
 	append_categories(&page, diff);
-	if (diff->pairs.count)
+	if (tables.parts.count)
 		append_head(&page, "in the steps");
-	for (size_t i = 0; i < diff->pairs.count && i < ROWS_MAX; i++) {
-		const struct view_diff_pair *pair = &diff->pairs.items[i];
-
-		append_row(&page, short_name(name_of(pair)), pair->sides[0].total_ns, pair->sides[1].total_ns);
-	}
-	append_head(&page, "operators that changed most (self)");
-	for (size_t i = 0; order && i < diff->operators.count; i++)
-		order[i] = &diff->operators.items[i];
-	if (order && diff->operators.count)
-		qsort(order, diff->operators.count, sizeof(*order), compare);
-	for (size_t i = 0; order && i < diff->operators.count && i < ROWS_MAX && change_ns(order[i]); i++)
-		append_row(&page, order[i]->name, operator_ns(order[i], 0), operator_ns(order[i], 1));
-	ops_free(order);
+	for (size_t i = 0; i < tables.parts.count && i < ROWS_MAX; i++)
+		append_row(&page, tables.parts.items[i].name, tables.parts.items[i].ns[0], tables.parts.items[i].ns[1]);
+	append_changes(&page, "operators, host self time", &tables.host);
+	append_changes(&page, "operators, device self time", &tables.device);
+	append_changes(&page, "kernels", &tables.kernels);
+	release(&tables);
 }
 
 /* --- CSV ------------------------------------------------------------------------------------------------------------ */
 
-static void put_change(struct result_table *table, const char *view, struct ops_string name, int64_t base_ns, int64_t new_ns)
+static void put_change(struct result_table *table, const char *view, const struct change *change)
 {
+	double left_ns = change->ns[0], right_ns = change->ns[1];
+
 	result_text(table, (struct ops_string){view, strlen(view)});
-	result_text(table, name);
-	result_time(table, base_ns);
-	result_time(table, new_ns);
-	result_number(table, base_ns ? result_round(100 * ((double)new_ns / (double)base_ns - 1), 2) : (double)NAN);
+	result_text(table, change->name);
+	result_time(table, llround(left_ns));
+	result_time(table, llround(right_ns));
+	result_number(table, left_ns > 0 ? result_round(100 * (right_ns / left_ns - 1), 2) : (double)NAN);
+	result_time(table, change->total_ns[0]);
+	result_time(table, change->total_ns[1]);
+}
+
+static void put_changes(struct result_table *table, const char *view, const struct changes *changes)
+{
+	for (size_t i = 0; i < changes->count; i++)
+		if (changes->items[i].total_ns[0] || changes->items[i].total_ns[1])
+			put_change(table, view, &changes->items[i]);
 }
 
 void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 {
 	struct result result;
 	struct result_table *table = &result.table;
+	struct tables tables = {0};
 
 	result_init(&result);
-	RESULT_COLUMNS(table, {"view", RESULT_TEXT}, {"name", RESULT_TEXT}, {"base_us", RESULT_TIME},
-	               {"new_us", RESULT_TIME}, {"change_percent", RESULT_NUMBER});
+	RESULT_COLUMNS(table, {"view", RESULT_TEXT}, {"name", RESULT_TEXT}, {"base_us", RESULT_TIME}, {"new_us", RESULT_TIME},
+	               {"change_percent", RESULT_NUMBER}, {"base_total_us", RESULT_TIME}, {"new_total_us", RESULT_TIME});
+	out->failed |= !gather(diff, &tables);
 	if (diff->steps[0].steps && diff->steps[1].steps)
-		put_change(table, "average step", (struct ops_string){"total", 5}, (int64_t)diff->steps[0].mean_ns,
-		           (int64_t)diff->steps[1].mean_ns);
-	for (size_t i = 0; i < diff->pairs.count; i++)
-		put_change(table, "in the steps", name_of(&diff->pairs.items[i]), diff->pairs.items[i].sides[0].total_ns,
-		           diff->pairs.items[i].sides[1].total_ns);
-	for (size_t i = 0; i < diff->operators.count; i++) {
-		const struct view_diff_operator *operator = &diff->operators.items[i];
-
-		put_change(table, "operator", operator->name, operator_ns(operator, 0), operator_ns(operator, 1));
-	}
+		put_change(table, "median step",
+		           &(struct change){{"total", 5}, {diff->steps[0].median_ns, diff->steps[1].median_ns},
+		                            {steps_ns(&diff->views[0]), steps_ns(&diff->views[1])}});
+	put_changes(table, "in the steps", &tables.parts);
+	put_changes(table, "operator host self", &tables.host);
+	put_changes(table, "operator device self", &tables.device);
+	put_changes(table, "kernel", &tables.kernels);
 	out->failed |= !result_write(&result, OPS_ANALYSIS_CSV, out);
 	result_release(&result);
+	release(&tables);
 }
 
 enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *experiment,

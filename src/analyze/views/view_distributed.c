@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "base/alloc.h"
 
 #define GIB (1024.0 * 1024.0 * 1024.0)

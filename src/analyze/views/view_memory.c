@@ -13,7 +13,7 @@
 #include <opstrobe/memory.h>
 
 #include "analyze/device.h"
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 

@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/text.h"
+#include "derive/steps.h"
+#include "derive/work.h"
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
@@ -28,38 +30,19 @@ static bool equals(struct ops_string text, const char *other)
 	return text.size == strlen(other) && memcmp(text.bytes, other, text.size) == 0;
 }
 
-/* The plugin knew the first five; torch names the others since (F07). */
-static bool is_collective(struct ops_string operation)
-{
-	static const char *const operations[] = {
-		"broadcast", "reduce", "all_reduce", "all_gather", "reduce_scatter",
-		"_all_gather_base", "_reduce_scatter_base", "all_gather_into_tensor_coalesced", "reduce_scatter_tensor_coalesced",
-		"all_reduce_coalesced", "allreduce_coalesced", "all_gather_coalesced", "all_to_all", "all_to_allv", "all_reduce_sparse",
-		"allreduce_sparse", "_all_reduce_sparse", "_broadcast_oop", "_reduce_oop", "coalesced", "gather", "scatter", "send",
-		"recv", "recv_any_source", "barrier", "all_reduce_barrier", "alltoall", "alltoall_base", "allgather", "allreduce",
-	};
-
-	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if (equals(operation, operations[i]))
-			return true;
-	/* Point to point: "send 0->1", "recv 1<-0". */
-	return starts(operation, "send ") || starts(operation, "recv ");
-}
-
 static uint16_t name_bits(struct ops_string name)
 {
+	static const uint16_t collectives[] = {[OPS_COLLECTIVE_DEVICE] = VIEW_NAME_NCCL, [OPS_COLLECTIVE_HOST] = VIEW_NAME_GLOO};
 	uint16_t bits = VIEW_NAME_KNOWN;
+	int64_t number;
 
-	if (starts(name, "ProfilerStep#"))
+	if (ops_step_number(name, &number))
 		bits |= VIEW_NAME_STEP;
 	if ((starts(name, "enumerate(DataLoader)#") && ends(name, ".__next__")) || starts(name, "enumerate(DataPipe)#"))
 		bits |= VIEW_NAME_LOADER;
 	if (starts(name, "Optimizer."))
 		bits |= VIEW_NAME_OPTIMIZER | (starts(name, "Optimizer.step") ? VIEW_NAME_OPTIMIZER_STEP : 0);
-	if (starts(name, "nccl:") && is_collective((struct ops_string){name.bytes + 5, name.size - 5}))
-		bits |= VIEW_NAME_NCCL;
-	if (starts(name, "gloo:") && is_collective((struct ops_string){name.bytes + 5, name.size - 5}))
-		bits |= VIEW_NAME_GLOO;
+	bits |= collectives[ops_collective_of(name)];
 	if (equals(name, "DataParallel.forward"))
 		bits |= VIEW_NAME_DP;
 	if (equals(name, "DistributedDataParallel.forward"))
@@ -70,8 +53,8 @@ static uint16_t name_bits(struct ops_string name)
 		bits |= VIEW_NAME_LIGHTNING_MODULE;
 	if (starts(name, "[pl][profile]"))
 		bits |= VIEW_NAME_LIGHTNING_HOOK;
-	if (starts(name, "ncclKernel") || starts(name, "ncclDevKernel"))
-		bits |= VIEW_NAME_NCCL_KERNEL;
+	if (ops_work_of_name(name) == OPS_WORK_COMMUNICATION)
+		bits |= VIEW_NAME_COMMUNICATES;
 	if (view_operator_is_eligible(name))
 		bits |= VIEW_NAME_ELIGIBLE;
 	if (view_operator_is_eligible_since(name))

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analyze/views/view_backward.h"
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/intern.h"

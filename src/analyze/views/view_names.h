@@ -7,7 +7,7 @@
 
 #include <opstrobe/trace.h>
 
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "base/intern.h"
 
 /* Zero-initialised is empty. */

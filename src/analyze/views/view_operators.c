@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "analyze/views/view_shapes.h"
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"

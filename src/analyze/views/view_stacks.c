@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyze/frames.h"
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 
@@ -60,6 +60,16 @@ struct step_finder {
 	struct view_map steps;     /* name and time → step */
 };
 
+/* "12" of "ProfilerStep#12". */
+static struct ops_string number_of(struct ops_string name)
+{
+	size_t digits = 0;
+
+	while (digits < name.size && name.bytes[name.size - 1 - digits] >= '0' && name.bytes[name.size - 1 - digits] <= '9')
+		digits++;
+	return (struct ops_string){name.bytes + name.size - digits, digits};
+}
+
 /* The step that another process, which works on the same at the same time, began before; OPS_NONE when it is new. False
  * when memory is out. */
 static bool find_step(const struct ops_views *views, struct step_finder *finder, uint32_t row, uint32_t *ret_step)
@@ -87,8 +97,7 @@ static bool take_step(struct ops_views *views, struct step_finder *finder, uint3
 
 	if (!find_step(views, finder, row, &at))
 		return false;
-	name.bytes += strlen("ProfilerStep#");
-	name.size -= strlen("ProfilerStep#");
+	name = number_of(name);
 	if (at == OPS_NONE)
 		return add_step(views, name, view_start(views, row), view_end(views, row));
 	known = &views->steps.items[at];

@@ -54,8 +54,8 @@ enum view_name {
 	VIEW_NAME_LOADER = 4,
 	VIEW_NAME_OPTIMIZER_STEP = 8,
 	VIEW_NAME_OPTIMIZER = 16, /* anything of an optimizer */
-	VIEW_NAME_NCCL = 32,
-	VIEW_NAME_GLOO = 64,
+	VIEW_NAME_NCCL = 32, /* a collective that kernels carry out */
+	VIEW_NAME_GLOO = 64, /* one that the host carries out */
 	VIEW_NAME_DP = 128,
 	VIEW_NAME_DDP = 256,
 	VIEW_NAME_TENSOR_CORES = 512, /* of a kernel that uses them */
@@ -63,7 +63,7 @@ enum view_name {
 	VIEW_NAME_EMPTY = 2048,       /* aten::empty… */
 	VIEW_NAME_LIGHTNING_MODULE = 4096,
 	VIEW_NAME_LIGHTNING_HOOK = 8192,
-	VIEW_NAME_NCCL_KERNEL = 16384,
+	VIEW_NAME_COMMUNICATES = 16384, /* of a kernel that communicates */
 	VIEW_NAME_ELIGIBLE_SINCE = 32768, /* likewise, by names that the plugin did not know */
 };
 #define VIEW_NAME_COLLECTIVE (VIEW_NAME_NCCL | VIEW_NAME_GLOO)
@@ -117,7 +117,7 @@ struct view_device_event {
 	uint32_t launch;     /* OPS_NONE: unknown */
 	uint32_t next;       /* of the same launch */
 	uint32_t node;       /* that launched it */
-	uint32_t label;      /* string id of the innermost label around the launch outside any operator, or OPS_NONE */
+	uint32_t label;      /* string id of the innermost label or function around the launch, or OPS_NONE */
 	uint32_t arguments;  /* index into `kernels` */
 	uint32_t collective; /* OPS_NONE: none that is known */
 	uint8_t part;

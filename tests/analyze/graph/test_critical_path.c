@@ -87,14 +87,15 @@ static void nodes_of_graphs_wait_for_each_other(void **state)
 	"{\"ph\":\"" phase "\",\"bp\":\"e\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":0,\"tid\":" #stream ",\"ts\":" #ts        \
 	",\"id\":1099511627776},"
 	(void)state;
-	/* of a call's work only the last belongs to its region, and what that waited for */
+	/* all of a call's work belongs to its region, with or without arrows between */
 	assert_answer(ID, GRAPH, NULL, "\"gpu_compute_bound\":[10,1]");
 	assert_answer(ID, GRAPH ARROW("s", 7, 110) ARROW("f", 8, 112), NULL, "\"critical_path_sync_dependency\":1}");
 	assert_answer(ID, GRAPH ARROW("s", 7, 110) ARROW("f", 8, 112), NULL, "\"gpu_compute_bound\":[110,2]");
 	/* one that the other overlaps is not waited for */
 	assert_answer(ID, OP("op", 0, 9) CALL("cudaGraphLaunch", 1, 2, 1) KERNEL("a", 7, 10, 100, 1) KERNEL("b", 8, 90, 10, 1)
 	                      ARROW("s", 7, 110) ARROW("f", 8, 90),
-	              NULL, "\"path_edges_by_type\":{\"critical_path_operator\":1},\"path_duration_by_bound\":{\"gpu_compute_bound\":[100,1]}");
+	              NULL, "\"path_edges_by_type\":{\"critical_path_operator\":2,\"critical_path_kernel_launch_delay\":1},"
+	                    "\"path_duration_by_bound\":{\"cpu_bound\":[1,1],\"gpu_compute_bound\":[100,1],");
 }
 
 /* Flaw 12: streams of two devices have the same number, and a call waits for its own device alone. By a: 10 op, 20 launch,

@@ -12,7 +12,7 @@
 #include <opstrobe/trace.h>
 
 #include "../../base/failing.h"
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 
 #define KEYS 5000u
 

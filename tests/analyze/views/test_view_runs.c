@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/buffer.h"
 #include "base/json.h"
 #include "view_scene.h"
 
@@ -54,9 +55,9 @@ static void spec_12_who_waits(void **state)
 /* Of equal names each is a key: the nth step of a name is the nth of the other worker. */
 static void equal_names(void **state)
 {
-	static const char one[] = VIEW_STEP(1, 0, 100) AT(10, 40) VIEW_STEP(1, 200, 100) AT(210, 20) VIEW_STEP(all, 400, 100)
-		AT(410, 50) VIEW_STEP(1 (2), 600, 100) AT(610, 60);
-	static const char other[] = VIEW_STEP(1, 0, 100) AT(10, 10) VIEW_STEP(1, 200, 100) AT(210, 30) VIEW_STEP(all, 400, 100)
+	static const char one[] = VIEW_STEP(1, 0, 100) AT(10, 40) VIEW_STEP(1, 200, 100) AT(210, 20) VIEW_STEP(1, 400, 100)
+		AT(410, 50) VIEW_STEP(1, 600, 100) AT(610, 60);
+	static const char other[] = VIEW_STEP(1, 0, 100) AT(10, 10) VIEW_STEP(1, 200, 100) AT(210, 30) VIEW_STEP(1, 400, 100)
 		AT(410, 5) VIEW_STEP(2, 600, 100) AT(610, 6);
 	static const char device[] = VIEW_CALL(20, 5, 1, 1) VIEW_KERNEL("k", 40, 10, 1);
 	static const char head[] = "\"deviceProperties\":[{\"id\":0,\"name\":\"H\"}],";
@@ -71,13 +72,13 @@ static void equal_names(void **state)
 	assert_has(text, "\"wait\":{\"all\":{\"n_0\":{\"data_transfer\":10,\"synchronizing\":32},\"n_0 (2)\":");
 	assert_has(text, "\"1\":{\"n_0\":" WAIT(10, 30) ",\"n_0 (2)\":" WAIT(10, 0) "},");
 	assert_has(text, "\"1 (2)\":{\"n_0\":" WAIT(20, 0) ",\"n_0 (2)\":" WAIT(20, 10) "},");
-	assert_has(text, "\"all (2)\":{\"n_0\":" WAIT(5, 45) ",\"n_0 (2)\":" WAIT(5, 0) "},");
-	assert_has(text, "\"1 (2) (2)\":{\"n_0\":" WAIT(6, 54) "}}");
+	assert_has(text, "\"1 (3)\":{\"n_0\":" WAIT(5, 45) ",\"n_0 (2)\":" WAIT(5, 0) "},");
+	assert_has(text, "\"1 (4)\":{\"n_0\":" WAIT(6, 54) "}}");
 	assert_has(text, "\"ops\":{\"n_0\":[{");
 	assert_has(text, "}],\"n_0 (2)\":[{");
 	ops_free_views(text);
 	assert_int_equal(ops_run_json(workers, 2, &text, &size, NULL), OPS_OK);
-	assert_has(text, "\"latency_per_step\":{\"1\":40,\"1 (2)\":20,\"all\":50,\"1 (2) (2)\":60}");
+	assert_has(text, "\"latency_per_step\":{\"1\":40,\"1 (2)\":20,\"1 (3)\":50,\"1 (4)\":60}");
 	ops_free_views(text);
 	release(workers, 2);
 	ops_buffer_append_text(&rows, one);
@@ -133,24 +134,122 @@ static void spec_13_pairs(void **state)
 	assert_has(text, "\"path\":\"0-1\",\"left\":{\"name\":\"CompositeNodes\",\"host_duration\":20,\"device_duration\":0,"
 	                 "\"total_duration\":20,\"distinct_ops\":2},\"right\":{\"name\":\"a\",\"host_duration\":110,");
 	assert_has(text, "{\"name\":\"b\",\"left\":{\"calls\":1,\"host_total\":10,\"host_self\":10,\"device_total\":0,"
-	                 "\"device_self\":0},\"right\":null}");
-	assert_true(verdict.regression);
+	                 "\"device_self\":0,\"per_step\":{\"calls\":0.5,\"host_total\":5,\"host_self\":5,\"device_total\":0,"
+	                 "\"device_self\":0}},\"right\":null}");
+	assert_true(verdict.regression && !verdict.undecided);
 	assert_float_equal((float)verdict.change_ratio, 410.0f / 210 - 1, 1e-6f);
 	ops_free_views(text);
 	options.gate_ratio = 1;
 	options.format = OPS_DIFF_MARKDOWN;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
 	assert_false(verdict.regression);
-	assert_has(text, "| a | 0.020 ms | 0.110 ms | +450.0 % |");
-	assert_has(text, "| c | 0.000 ms | 0.010 ms | new |");
+	assert_has(text, "| a | 0.010 ms | 0.055 ms | +450.0 % |");
+	assert_has(text, "| c | 0.000 ms | 0.005 ms | new |");
 	ops_free_views(text);
 	options.format = OPS_DIFF_CSV;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
-	assert_has(text, "view,name,base_us,new_us,change_percent\naverage step,total,105,205,95.24\n");
-	assert_has(text, "operator,a,20,110,450\n");
-	assert_has(text, "operator,c,0,10,\n");
+	assert_has(text, "view,name,base_us,new_us,change_percent,base_total_us,new_total_us\nmedian step,total,105,205,95.24,210,410\n");
+	assert_has(text, "operator host self,a,10,55,450,20,110\n");
+	assert_has(text, "operator host self,c,0,5,,0,10\n");
 	ops_free_views(text);
 	release(traces, 2);
+}
+
+/* Steps of 100 us, each with an operator of 20 us whose kernel takes 30. */
+static struct ops_worker steps_of_one_kernel(int count)
+{
+	struct ops_buffer rows = {0};
+	struct ops_worker made;
+
+	for (int i = 0; i < count; i++)
+		ops_buffer_printf(&rows,
+		                  "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":1,\"tid\":1,\"ts\":%d,"
+		                  "\"dur\":100},"
+		                  "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"mm\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":20,"
+		                  "\"args\":{\"External id\":%d}},"
+		                  "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,\"ts\":%d,"
+		                  "\"dur\":5,\"args\":{\"External id\":%d,\"correlation\":%d}},"
+		                  "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":30,"
+		                  "\"args\":{\"device\":0,\"correlation\":%d}},",
+		                  i, i * 100, i * 100 + 10, i + 1, i * 100 + 15, i + 1, i + 1, i * 100 + 40, i + 1);
+	ops_buffer_append(&rows, "", 1);
+	made = worker(rows.bytes, "");
+	ops_buffer_release(&rows);
+	return made;
+}
+
+/* The same step two and six times: nothing has changed. */
+static void diffs_are_per_step(void **state)
+{
+	struct ops_worker traces[] = {steps_of_one_kernel(2), steps_of_one_kernel(6)};
+	struct ops_diff_options options = {.format = OPS_DIFF_CSV};
+	struct ops_diff_verdict verdict;
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
+	assert_false(verdict.regression || verdict.undecided);
+	assert_has(text, "operator host self,mm,15,15,0,30,90\n");
+	assert_has(text, "operator device self,mm,30,30,0,60,180\n");
+	assert_has(text, "kernel,gemm,30,30,0,60,180\n");
+	ops_free_views(text);
+	options.format = OPS_DIFF_TEXT;
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
+	assert_has(text, "Times below are per step.\n");
+	assert_has(text, "all steps: 0.200 ms -> 0.600 ms\n");
+	ops_free_views(text);
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, NULL, &text, &size, NULL, NULL), OPS_OK);
+	assert_has(text, "\"kernels\":[{\"name\":\"gemm\",\"left\":{\"calls\":2,\"total\":60,\"per_step\":{\"calls\":1,\"total\":30}},"
+	                 "\"right\":{\"calls\":6,\"total\":180,\"per_step\":{\"calls\":1,\"total\":30}}}]");
+	ops_free_views(text);
+	release(traces, 2);
+}
+
+static void one_step_gives_no_verdict(void **state)
+{
+	static const char longer[] = VIEW_STEP(1, 0, 300) VIEW_OP("mm", 10, 250, 1);
+	struct ops_worker traces[] = {steps_of_one_kernel(1), worker(longer, "")};
+	struct ops_diff_options options = {.format = OPS_DIFF_TEXT};
+	struct ops_diff_verdict verdict;
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
+	assert_true(verdict.undecided && !verdict.regression);
+	assert_has(text, "no verdict: one step does not show the noise from step to step\n");
+	assert_has_not(text, "no regression");
+	ops_free_views(text);
+	release(traces, 2);
+}
+
+/* One step of ten that takes ten times as long moves neither the median nor its noise. */
+static void outliers_move_no_verdict(void **state)
+{
+	struct ops_buffer rows[2] = {{0}};
+	struct ops_worker traces[2];
+	struct ops_diff_verdict verdict;
+	char *text;
+	size_t size;
+
+	(void)state;
+	for (int side = 0; side < 2; side++) {
+		for (int i = 0; i < 10; i++)
+			ops_buffer_printf(&rows[side], "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":1,"
+			                               "\"tid\":1,\"ts\":%d,\"dur\":%d},", i, i * 2000,
+			                  side == 0 && i == 4 ? 1000 : 100 + i % 3 + 10 * side);
+		ops_buffer_append(&rows[side], "", 1);
+		traces[side] = worker(rows[side].bytes, "");
+	}
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, NULL, &text, &size, &verdict, NULL), OPS_OK);
+	assert_true(verdict.regression);
+	assert_float_equal((float)verdict.change_ratio, 10.0f / 101, 1e-6f);
+	assert_true(verdict.noise_ratio < 0.02);
+	ops_free_views(text);
+	release(traces, 2);
+	ops_buffer_release(&rows[0]);
+	ops_buffer_release(&rows[1]);
 }
 
 #define MODULE(name, ts, dur, id, parent)                                                          \
@@ -205,7 +304,7 @@ static void spec_18_f17_all_threads(void **state)
 	all = strstr(text, ",\"operators\":[");
 	assert_non_null(all);
 	assert_has(all, "{\"name\":\"mul\",\"left\":{\"calls\":1,\"host_total\":4,\"host_self\":4,\"device_total\":0,"
-	                "\"device_self\":0},\"right\":{\"calls\":1,\"host_total\":24,");
+	                "\"device_self\":0,\"per_step\":{\"calls\":1,\"host_total\":4,");
 	assert_has_not(all, "\"late\""); /* after the step */
 	text[all - text] = 0;
 	assert_has_not(text, "\"mul\""); /* the plugin's table is the main thread's */
@@ -289,6 +388,9 @@ int main(void)
 		cmocka_unit_test(equal_names),
 		cmocka_unit_test(spec_12_workers_that_do_not_talk),
 		cmocka_unit_test(spec_13_pairs),
+		cmocka_unit_test(diffs_are_per_step),
+		cmocka_unit_test(one_step_gives_no_verdict),
+		cmocka_unit_test(outliers_move_no_verdict),
 		cmocka_unit_test(spec_10_backward_of_modules),
 		cmocka_unit_test(spec_18_f17_all_threads),
 		cmocka_unit_test(traces_from_a_source),

@@ -344,7 +344,7 @@ export interface DiffSide {
 	distinct_ops: number;
 }
 
-export interface DiffCosts {
+interface DiffTimes {
 	calls: number;
 	host_total: number;
 	host_self: number;
@@ -352,15 +352,39 @@ export interface DiffCosts {
 	device_self: number;
 }
 
+/** Of all steps, and of one. */
+export interface DiffCosts extends DiffTimes {
+	per_step: DiffTimes;
+}
+
+interface DiffKernelTimes {
+	calls: number;
+	total: number;
+}
+
+export interface DiffKernel extends DiffKernelTimes {
+	per_step: DiffKernelTimes;
+}
+
+interface DiffSteps {
+	steps: number;
+	mean: number;
+	median: number;
+	deviation: number;
+	per_step_divisor: number;
+}
+
 export interface DiffReply {
 	steps: {
-		left: { steps: number; mean: number; deviation: number };
-		right: { steps: number; mean: number; deviation: number };
+		left: DiffSteps;
+		right: DiffSteps;
 		change_ratio: number;
 		noise_ratio: number;
 		regression: boolean;
+		undecided: boolean;
 	};
 	root: { left: DiffSide; right: DiffSide } | null;
 	children: { path: string; left: DiffSide; right: DiffSide; children: number }[];
 	operators: { name: string; left: DiffCosts | null; right: DiffCosts | null }[];
+	kernels: { name: string; left: DiffKernel | null; right: DiffKernel | null }[];
 }

@@ -72,31 +72,33 @@ function Difference({ diff }: { diff: DiffReply }) {
 			<Verdict steps={diff.steps} />
 			<Stretches diff={diff} />
 			<Operators diff={diff} />
+			<Kernels diff={diff} />
 		</>
 	);
 }
 
 function Verdict({ steps }: { steps: DiffReply["steps"] }) {
 	const { left, right, change_ratio: change, noise_ratio: noise } = steps;
-	const beyond = Math.abs(change) > noise;
+	const beyond = !steps.undecided && Math.abs(change) > noise;
 	const word = !beyond ? "within the noise" : change > 0 ? "slower" : "faster";
+	const note = steps.undecided ? "no verdict: one step does not show the noise" : `${word}; the noise is ${grouped(noise * 100, 2)} %`;
 	return (
 		<Cards>
-			<Card title="Average step before" figure={formatUs(left.mean)} note={spread(left)} />
-			<Card title="Average step now" figure={formatUs(right.mean)} note={spread(right)} />
+			<Card title="Median step before" figure={formatUs(left.median)} note={spread(left)} />
+			<Card title="Median step now" figure={formatUs(right.median)} note={spread(right)} />
 			<Card
 				title="Change"
 				figure={`${signed(change * 100, (value) => grouped(value, 2))} %`}
-				note={`${word}; the noise is ${grouped(noise * 100, 2)} %`}
+				note={note}
 				tone={steps.regression ? "bad" : beyond && change < 0 ? "good" : undefined}
-				about="The noise is two standard errors of the difference, from step to step"
+				about="The noise is two standard errors of the difference of the medians, from step to step"
 			/>
 		</Cards>
 	);
 }
 
 function spread(side: DiffReply["steps"]["left"]): string {
-	return `${side.steps} ${side.steps === 1 ? "step" : "steps"}, ± ${formatUs(side.deviation)}`;
+	return side.steps > 1 ? `${side.steps} steps, ± ${formatUs(side.deviation)}` : `${side.steps} ${side.steps === 1 ? "step" : "steps"}`;
 }
 
 const METRICS = [
@@ -146,7 +148,8 @@ function Stretches({ diff }: { diff: DiffReply }) {
 
 type Row = DiffReply["operators"][number];
 
-const ZERO: DiffCosts = { calls: 0, host_total: 0, host_self: 0, device_total: 0, device_self: 0 };
+const NONE = { calls: 0, host_total: 0, host_self: 0, device_total: 0, device_self: 0 };
+const ZERO: DiffCosts = { ...NONE, per_step: NONE };
 
 const OPERATOR_METRICS = [
 	{ id: "host_self", title: "CPU self" },
@@ -155,22 +158,42 @@ const OPERATOR_METRICS = [
 	{ id: "device_total", title: "Device total" },
 ] as const;
 
-type Metric = (typeof OPERATOR_METRICS)[number]["id"];
+/** A name with figures of both sides: times of a step, and of all of them. */
+interface Compared {
+	name: string;
+	left: object | null;
+	right: object | null;
+}
 
-function columnsOf(metric: Metric): Column<Row>[] {
-	const before = (row: Row) => row.left ?? ZERO;
-	const now = (row: Row) => row.right ?? ZERO;
+interface Figures {
+	calls: number;
+	time: number;
+	total: number;
+}
+
+function columnsOf<Of extends Compared>(title: string, figures: (row: Of, side: "left" | "right") => Figures): Column<Of>[] {
+	const before = (row: Of) => figures(row, "left");
+	const now = (row: Of) => figures(row, "right");
+	const change = (row: Of) => now(row).time - before(row).time;
 	return [
-		{ id: "name", title: "Operator", kind: "text", wide: true, value: (row) => row.name },
+		{ id: "name", title, kind: "text", wide: true, value: (row) => row.name },
 		{ id: "what", title: "What", kind: "text", groups: true, value: (row) => (row.left === null ? "new" : row.right === null ? "gone" : "in both") },
 		{ id: "calls_before", title: "Calls before", kind: "count", value: (row) => before(row).calls },
 		{ id: "calls_now", title: "Calls now", kind: "count", value: (row) => now(row).calls },
-		{ id: "before", title: "Before", kind: "us", bar: true, value: (row) => before(row)[metric] },
-		{ id: "now", title: "Now", kind: "us", bar: true, value: (row) => now(row)[metric] },
-		{ id: "delta", title: "Change", kind: "us", signed: true, value: (row) => now(row)[metric] - before(row)[metric] },
-		{ id: "size", title: "Size of change", kind: "us", hidden: true, value: (row) => Math.abs(now(row)[metric] - before(row)[metric]) },
-		{ id: "ratio", title: "Relative", kind: "share", signed: true, value: (row) => (before(row)[metric] > 0 ? now(row)[metric] / before(row)[metric] - 1 : null) },
+		{ id: "before", title: "Before", kind: "us", bar: true, value: (row) => before(row).time },
+		{ id: "now", title: "Now", kind: "us", bar: true, value: (row) => now(row).time },
+		{ id: "delta", title: "Change", kind: "us", signed: true, value: change },
+		{ id: "size", title: "Size of change", kind: "us", hidden: true, value: (row) => Math.abs(change(row)) },
+		{ id: "ratio", title: "Relative", kind: "share", signed: true, value: (row) => (before(row).time > 0 ? now(row).time / before(row).time - 1 : null) },
+		{ id: "total_before", title: "All steps before", kind: "us", hidden: true, value: (row) => before(row).total },
+		{ id: "total_now", title: "All steps now", kind: "us", hidden: true, value: (row) => now(row).total },
 	];
+}
+
+function PerStep({ diff }: { diff: DiffReply }) {
+	const { left, right } = diff.steps;
+	if (left.steps === 0 && right.steps === 0) return <p class="soft">Times and calls are totals of the traces, which have no steps.</p>;
+	return <p class="soft">{`Times and calls are per step: totals divided by ${left.per_step_divisor} before and by ${right.per_step_divisor} now.`}</p>;
 }
 
 function Operators({ diff }: { diff: DiffReply }) {
@@ -178,10 +201,18 @@ function Operators({ diff }: { diff: DiffReply }) {
 	const offered = OPERATOR_METRICS.filter((each) => device || each.id.startsWith("host"));
 	const [wanted, setMetric] = useParam("time", device ? "device_self" : "host_self");
 	const metric = offered.find((each) => each.id === wanted)?.id ?? "host_self";
-	const columns = useMemo(() => columnsOf(metric), [metric]);
+	const columns = useMemo(
+		() =>
+			columnsOf<Row>("Operator", (row, side) => {
+				const costs = row[side] ?? ZERO;
+				return { calls: costs.per_step.calls, time: costs.per_step[metric], total: costs[metric] };
+			}),
+		[metric],
+	);
 	return (
 		<section class="panel">
 			<h2>Operators</h2>
+			<PerStep diff={diff} />
 			<Table
 				id="diff"
 				label="Operators of both traces"
@@ -191,6 +222,22 @@ function Operators({ diff }: { diff: DiffReply }) {
 				tools={<Choice label="Time" options={offered} value={metric} onChange={setMetric} />}
 				lines={18}
 			/>
+		</section>
+	);
+}
+
+const KERNEL_COLUMNS = columnsOf<DiffReply["kernels"][number]>("Kernel", (row, side) => {
+	const costs = row[side];
+	return { calls: costs?.per_step.calls ?? 0, time: costs?.per_step.total ?? 0, total: costs?.total ?? 0 };
+});
+
+function Kernels({ diff }: { diff: DiffReply }) {
+	if (diff.kernels.length === 0) return null;
+	return (
+		<section class="panel">
+			<h2>Kernels</h2>
+			<PerStep diff={diff} />
+			<Table id="diff-kernels" label="Kernels of both traces" columns={KERNEL_COLUMNS} rows={diff.kernels} sort="-size" lines={18} />
 		</section>
 	);
 }

@@ -227,15 +227,22 @@ describe.runIf(shared)("two traces", () => {
 		const tab = await Tab.open(browser, server.at("diff", now, `base=${base.id}&time=host_total`));
 		await tab.page.locator(".card-figure").nth(2).waitFor();
 		const figures = await tab.page.locator(".card-figure").allInnerTexts();
-		expectShowsWithUnit(figures[0]!, wanted.steps.left.mean, "the step before");
-		expectShowsWithUnit(figures[1]!, wanted.steps.right.mean, "the step now");
+		expectShowsWithUnit(figures[0]!, wanted.steps.left.median, "the step before");
+		expectShowsWithUnit(figures[1]!, wanted.steps.right.median, "the step now");
 		expectShowsWithUnit(figures[2]!, wanted.steps.change_ratio * 100, "the change");
 		const { units, rows } = await readGrid(tab.page, "Operators of both traces");
 		expect(rows).toHaveLength(wanted.operators.length);
 		for (const row of rows) {
 			const { left, right } = wanted.operators.find((each) => each.name === row.name)!;
-			expectShows(row.before!, units.before!, left?.host_total ?? 0, `${row.name} before`);
-			expectShows(row.now!, units.now!, right?.host_total ?? 0, `${row.name} now`);
+			expectShows(row.before!, units.before!, left?.per_step.host_total ?? 0, `${row.name} before`);
+			expectShows(row.now!, units.now!, right?.per_step.host_total ?? 0, `${row.name} now`);
+		}
+		const kernels = await readGrid(tab.page, "Kernels of both traces");
+		expect(kernels.rows).toHaveLength(wanted.kernels.length);
+		for (const row of kernels.rows) {
+			const { left, right } = wanted.kernels.find((each) => each.name === row.name)!;
+			expectShows(row.before!, kernels.units.before!, left?.per_step.total ?? 0, `${row.name} before`);
+			expectShows(row.now!, kernels.units.now!, right?.per_step.total ?? 0, `${row.name} now`);
 		}
 		const stretches = await tab.page.locator(".chart [role=listitem] title").allTextContents();
 		expect(stretches).toHaveLength(Math.min(60, wanted.children.length));

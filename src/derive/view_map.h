@@ -2,8 +2,8 @@
  *
  * From 64-bit numbers of a file (external ids, correlations) to indexes. Zero-initialised is empty.
  */
-#ifndef OPS_ANALYZE_VIEW_MAP_H
-#define OPS_ANALYZE_VIEW_MAP_H
+#ifndef OPS_DERIVE_VIEW_MAP_H
+#define OPS_DERIVE_VIEW_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  *
  * From 64-bit numbers to indexes.
  */
-#include "analyze/views/view_map.h"
+#include "derive/view_map.h"
 
 #include <string.h>
 

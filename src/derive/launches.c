@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launches; see launches.h.
+ */
+#include "derive/launches.h"
+
+#include "base/alloc.h"
+#include "derive/calls.h"
+#include "derive/steps.h"
+#include "derive/view_map.h"
+
+/* --- calls ------------------------------------------------------------------------------------------------------------ */
+
+/* Whether the name starts work, kept by string. */
+static bool starts_work(const struct ops_trace *trace, uint8_t *known, uint32_t name)
+{
+	if (!known[name])
+		known[name] = ops_call_of(ops_trace_string(trace, name)) & OPS_CALL_STARTS_WORK ? 2 : 1;
+	return known[name] == 2;
+}
+
+static bool expect_calls(const struct ops_events *events, struct view_map *calls)
+{
+	struct view_map_keys keys = {0};
+
+	for (size_t row = 0; row < events->count; row++)
+		if (ops_kind_is_call(events->kind[row]) && events->correlation[row] >= 0)
+			view_map_keys_add(&keys, (uint64_t)events->correlation[row]);
+	return view_map_expect(calls, &keys);
+}
+
+/* From correlations to calls. Rows are in order of time. */
+static bool map_calls(const struct ops_trace *trace, struct view_map *calls)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	uint8_t *known = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
+	bool done = known && expect_calls(events, calls);
+
+	for (uint32_t row = 0; done && row < events->count; row++) {
+		uint32_t *call;
+
+		if (!ops_kind_is_call(events->kind[row]) || events->correlation[row] < 0)
+			continue;
+		call = view_map_slot(calls, (uint64_t)events->correlation[row], row);
+		done = call != NULL;
+		if (done && *call != row && starts_work(trace, known, events->name[row]) &&
+		    !starts_work(trace, known, events->name[*call]))
+			*call = row;
+	}
+	ops_free(known);
+	return done;
+}
+
+static void follow_arrows(const struct ops_trace *trace, uint32_t *calls)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t count;
+	const struct ops_link *links = ops_trace_links(trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (links[i].kind == OPS_LINK_LAUNCH && ops_kind_is_work(events->kind[links[i].to]) &&
+		    !ops_kind_is_work(events->kind[links[i].from]) && calls[links[i].to] == OPS_NONE)
+			calls[links[i].to] = links[i].from;
+}
+
+uint32_t *ops_launching_calls(const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	const int64_t *correlation = events->correlation;
+	uint32_t *calls = ops_realloc_array(NULL, events->count + 1, sizeof(*calls));
+	struct view_map by_correlation = {0};
+
+	if (!calls || (correlation && !map_calls(trace, &by_correlation))) {
+		view_map_release(&by_correlation);
+		ops_free(calls);
+		return NULL;
+	}
+	for (size_t row = 0; row < events->count; row++) {
+		calls[row] = OPS_NONE;
+		if (correlation && correlation[row] >= 0 && ops_kind_is_work(events->kind[row]))
+			calls[row] = view_map_find(&by_correlation, (uint64_t)correlation[row]);
+	}
+	follow_arrows(trace, calls);
+	view_map_release(&by_correlation);
+	return calls;
+}
+
+/* --- operators -------------------------------------------------------------------------------------------------------- */
+
+static bool is_operator(const struct ops_trace *trace, const struct ops_events *events, size_t row)
+{
+	int64_t number;
+
+	return events->kind[row] == OPS_EVENT_CPU_OP && !(events->flags[row] & OPS_EVENT_HIDDEN) &&
+	       !ops_row_step(trace, row, &number);
+}
+
+/* The innermost operator around a row. */
+static uint32_t operator_around(const struct ops_trace *trace, const struct ops_events *events, uint32_t row)
+{
+	uint32_t around = events->parent[row];
+
+	while (around != OPS_NONE && !is_operator(trace, events, around))
+		around = events->parent[around];
+	return around;
+}
+
+static uint32_t owner_in_time(const struct ops_trace *trace, const struct ops_events *events, uint32_t row)
+{
+	if (ops_kind_is_call(events->kind[row]))
+		return operator_around(trace, events, row);
+	return is_operator(trace, events, row) ? row : OPS_NONE;
+}
+
+static bool map_operators(const struct ops_trace *trace, struct view_map *operators)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	struct view_map_keys keys = {0};
+	bool done = true;
+
+	for (size_t row = 0; row < events->count; row++)
+		if (events->id[row] && is_operator(trace, events, row))
+			view_map_keys_add(&keys, events->id[row]);
+	done = view_map_expect(operators, &keys);
+	for (uint32_t row = 0; done && row < events->count; row++)
+		if (events->id[row] && is_operator(trace, events, row))
+			done = view_map_add(operators, events->id[row], row);
+	return done;
+}
+
+/* Whether an operator runs when a call is made, or at its edge. */
+static bool runs(const struct ops_events *events, uint32_t operator, uint32_t call)
+{
+	return events->track[operator] == events->track[call] && events->start_ns[operator] <= events->start_ns[call] &&
+	       events->start_ns[call] <= events->end_ns[operator];
+}
+
+/* Some files have the correlation in the place of the external id. Ids that lead nowhere, or to an operator that does not
+ * run, speak against those of the file. */
+static bool ids_hold(const struct ops_events *events, const struct view_map *operators, const uint32_t *around)
+{
+	size_t agree = 0, disagree = 0;
+
+	for (uint32_t row = 0; row < events->count; row++) {
+		uint32_t named;
+
+		if (!ops_kind_is_call(events->kind[row]) || !events->id[row])
+			continue;
+		named = view_map_find(operators, events->id[row]);
+		if (named != OPS_NONE && runs(events, named, row))
+			agree++;
+		else if (around[row] != OPS_NONE)
+			disagree++;
+	}
+	return agree >= disagree;
+}
+
+uint32_t *ops_calling_operators(const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	uint32_t *owners = ops_realloc_array(NULL, events->count + 1, sizeof(*owners));
+	struct view_map operators = {0};
+	bool done = owners && (!events->id || map_operators(trace, &operators));
+
+	for (uint32_t row = 0; done && row < events->count; row++)
+		owners[row] = owner_in_time(trace, events, row);
+	if (done && events->id && ids_hold(events, &operators, owners))
+		for (uint32_t row = 0; row < events->count; row++) {
+			uint32_t named = OPS_NONE;
+
+			if (ops_kind_is_call(events->kind[row]) && events->id[row])
+				named = view_map_find(&operators, events->id[row]);
+			if (named != OPS_NONE)
+				owners[row] = named;
+		}
+	view_map_release(&operators);
+	if (!done) {
+		ops_free(owners);
+		owners = NULL;
+	}
+	return owners;
+}
