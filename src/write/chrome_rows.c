@@ -265,10 +265,8 @@ static char *put_python_args(struct ops_chrome_rows *rows, char *at, size_t row)
 }
 
 /* Frames with ';' behind, innermost first. There may be thousands: each begins a new room. */
-static char *put_call_stack(struct ops_chrome_rows *rows, char *at, size_t row)
+static char *put_call_stack(struct ops_chrome_rows *rows, char *at, uint32_t caller)
 {
-	uint32_t caller = rows->callers[row];
-
 	if (caller == OPS_NONE)
 		return at;
 	at = OPS_PUT(at, "\"Call stack\":\"");
@@ -293,7 +291,7 @@ static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = put_name(rows, at, events->call_stack[row]);
 		at = OPS_PUT(at, "\",");
 	} else if (rows->callers) {
-		at = put_call_stack(rows, at, row);
+		at = put_call_stack(rows, at, rows->callers[row]);
 	}
 	if (events->extra && events->extra[row] != OPS_NONE) {
 		at = put_long(rows, at, ops_trace_string(rows->trace, events->extra[row]));
@@ -414,7 +412,31 @@ void ops_chrome_write_events(struct ops_chrome_rows *rows)
 
 /* --- memory, counters, arrows -------------------------------------------------------------------------------------- */
 
-static void write_memory_record(struct ops_chrome_rows *rows, const struct ops_memory_record *record, size_t index)
+/* Where the writing of memory records has come to among the events, which both are in order of time. */
+struct open_events {
+	uint32_t *innermost; /* by track, the innermost event that is open; OPS_NONE none */
+	size_t next;         /* the next row to open */
+};
+
+/* The innermost Python function that is open on a record's track. */
+static uint32_t caller_of_record(const struct ops_chrome_rows *rows, struct open_events *open,
+                                 const struct ops_memory_record *record)
+{
+	const struct ops_events *events = rows->events;
+	uint32_t row;
+
+	for (; open->next < events->count && events->start_ns[open->next] <= record->time_ns; open->next++)
+		if (!(events->flags[open->next] & (OPS_EVENT_ASYNC | OPS_EVENT_HIDDEN)))
+			open->innermost[events->track[open->next]] = (uint32_t)open->next;
+	row = open->innermost[record->track];
+	while (row != OPS_NONE && events->end_ns[row] < record->time_ns)
+		row = events->parent[row];
+	open->innermost[record->track] = row;
+	return row == OPS_NONE || events->kind[row] == OPS_EVENT_PYTHON_FUNCTION ? row : rows->callers[row];
+}
+
+static void write_memory_record(struct ops_chrome_rows *rows, const struct ops_memory_record *record, size_t index,
+                                uint32_t caller)
 {
 	char *at = begin_row(rows);
 
@@ -437,7 +459,9 @@ static void write_memory_record(struct ops_chrome_rows *rows, const struct ops_m
 		at = OPS_PUT(at, ",\"Addr\":");
 		at = ops_json_uint_to(at, record->address);
 	}
-	at = OPS_PUT(at, ",\"Ev Idx\":");
+	*at++ = ',';
+	at = put_call_stack(rows, at, caller);
+	at = OPS_PUT(at, "\"Ev Idx\":");
 	at = ops_json_uint_to(at, rows->events->count + index);
 	end_row(rows, OPS_PUT(at, "}}"));
 }
@@ -446,9 +470,21 @@ void ops_chrome_write_memory(struct ops_chrome_rows *rows)
 {
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(rows->trace, &count);
+	struct open_events open = {0};
 
+	if (rows->callers && count > 0) {
+		size_t tracks;
+
+		ops_trace_tracks(rows->trace, &tracks);
+		open.innermost = ops_realloc_array(NULL, tracks, sizeof(*open.innermost));
+		rows->out_of_memory = rows->out_of_memory || !open.innermost;
+		if (open.innermost)
+			memset(open.innermost, 0xff, tracks * sizeof(*open.innermost));
+	}
 	for (size_t i = 0; i < count && go_on(rows, i); i++)
-		write_memory_record(rows, &records[i], i);
+		write_memory_record(rows, &records[i], i,
+		                    open.innermost ? caller_of_record(rows, &open, &records[i]) : OPS_NONE);
+	ops_free(open.innermost);
 }
 
 /* JSON has no word for these; as strings viewers and float() take them. */

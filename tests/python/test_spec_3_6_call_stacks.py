@@ -34,22 +34,47 @@ def stacks(rows, name):
     return [row["args"]["Call stack"] for row in rows if row["name"] == name]
 
 
+def functions(stack):
+    """File and function of each Python function, down to this file's; names of C functions differ on purpose (D19)."""
+    assert stack.endswith(";")
+    frames = [re.fullmatch(r"(.*)\(\d+\): (?:\w+\.)*(\w+)", frame) for frame in stack[:-1].split(";")]
+    names = [frame.groups() for frame in frames if frame]
+    return names[: [name for _, name in names].index("branch") + 1]
+
+
 @pytest.mark.torch_like("2.13")
 def test_spec_3_6_call_stacks_are_those_of_torch(tmp_path):
     branch()
     _, theirs = rows_of(torch.profiler, tmp_path / "theirs.json")
     _, ours = rows_of(opstrobe, tmp_path / "ours.json")
 
-    def functions(stack):
-        """File and function of each Python function, down to this file's; names of C functions differ on purpose (D19)."""
-        assert stack.endswith(";")
-        frames = [re.fullmatch(r"(.*)\(\d+\): (?:\w+\.)*(\w+)", frame) for frame in stack[:-1].split(";")]
-        names = [frame.groups() for frame in frames if frame]
-        return names[: [name for _, name in names].index("branch") + 1]
-
     for name in ("aten::add", "aten::sum", "SumBackward0", "torch::autograd::AccumulateGrad"):
         found = [[functions(stack) for stack in stacks(rows, name)] for rows in (ours, theirs)]
         assert found[0] == found[1] and found[0]
+
+
+@pytest.mark.torch_like("2.13")
+def test_spec_3_6_memory_has_the_call_stacks_of_torch(tmp_path):
+    """Reports from inside an operator, between operators, and from a free that Python makes."""
+
+    def reports(module):
+        rows_of(module, tmp_path / "t.json", profile_memory=True)
+        rows = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+        args = [row["args"] for row in rows if row.get("name") == "[memory]"]
+        return [(row["Bytes"], functions(row["Call stack"])) for row in args if "branch" in row.get("Call stack", "")]
+
+    branch()
+    theirs, ours = reports(torch.profiler), reports(opstrobe)
+    assert ours == theirs
+    assert {len(stack) for _, stack in ours} > {1, 2}
+    assert any(size < 0 for size, _ in ours)
+
+
+def test_spec_3_6_memory_has_no_call_stacks_without_verbose(tmp_path):
+    rows_of(opstrobe, tmp_path / "t.json", verbose=False, profile_memory=True)
+    rows = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    memory = [row for row in rows if row.get("name") == "[memory]"]
+    assert memory and not any("Call stack" in row["args"] for row in memory)
 
 
 def test_spec_3_6_call_stack_is_the_way_up_the_tree(tmp_path):
