@@ -43,6 +43,8 @@ _library = ctypes.CDLL(str(_build()))
 _library.floor_add.restype = ctypes.c_uint64
 _library.floor_add.argtypes = [ctypes.c_bool]
 _library.floor_remove.argtypes = [ctypes.c_uint64]
+_library.floor_add_tensors.restype = ctypes.c_int64
+_library.floor_add_tensors.argtypes = [ctypes.c_int64]
 
 
 @contextlib.contextmanager
@@ -53,3 +55,8 @@ def empty_callbacks(*, inputs: bool = False) -> Iterator[None]:
         yield
     finally:
         _library.floor_remove(handle)
+
+
+def add_tensors(calls: int) -> None:
+    """Adds two tensors of four floats `calls` times in C++."""
+    _library.floor_add_tensors(calls)

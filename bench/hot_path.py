@@ -7,15 +7,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from floor import empty_callbacks
+from floor import add_tensors, empty_callbacks
 
 import opstrobe
-
-CALLS = 100  # of the operator, a sample: short, so that some are undisturbed on a busy machine too
-SAMPLES = 20  # a round
 
 
 def _torch_profiler(**options: Any) -> contextlib.AbstractContextManager[Any]:
@@ -39,30 +36,51 @@ VARIANTS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
 }
 
 
-def _round(a: torch.Tensor, b: torch.Tensor) -> float:
-    """Nanoseconds a call, of the best sample."""
-    add = torch.add
-    calls = range(CALLS)
+def _add_from_python(calls: int) -> None:
+    a, b, add = *_TENSORS, torch.add
+    for _ in range(calls):
+        add(a, b)
+
+
+_TENSORS = torch.ones(4), torch.ones(4)
+
+
+class Loop(NamedTuple):
+    """A loop of `torch.add` of four floats."""
+
+    run: Callable[[int], None]
+    calls: int  # of the operator, a sample
+    samples: int  # a round
+
+
+LOOPS = {
+    # Short, so that some samples are undisturbed on a busy machine too.
+    "from Python": Loop(_add_from_python, calls=100, samples=20),
+    # Long, so that the records fill many blocks.
+    "from C++, 5,000 in a row": Loop(add_tensors, calls=5000, samples=5),
+}
+
+
+def _best_sample(loop: Loop) -> float:
+    """Nanoseconds a call."""
     best = float("inf")
-    for _ in range(SAMPLES):
+    for _ in range(loop.samples):
         begin = time.thread_time_ns()
-        for _ in calls:
-            add(a, b)
+        loop.run(loop.calls)
         best = min(best, time.thread_time_ns() - begin)
-    return best / CALLS
+    return best / loop.calls
 
 
-def operator_costs(rounds: int) -> dict[str, float]:
-    """Nanoseconds that each variant adds to one `torch.add` of four floats; `base` is the operator itself. Of the rounds a
-    fast one counts, but not the fastest: a processor that was quick for a moment would tell for one variant alone."""
+def operator_costs(rounds: int, loop: Loop) -> dict[str, float]:
+    """Nanoseconds that each variant adds to one operator; `base` is the operator itself. Of the rounds a fast one counts, but
+    not the fastest: a processor that was quick for a moment would favour one variant alone."""
     torch.set_num_threads(1)
-    a, b = torch.ones(4), torch.ones(4)
     times: dict[str, list[float]] = {name: [] for name in VARIANTS}
     for _ in range(rounds):
         for name, profiler in VARIANTS.items():
             with profiler():
-                _round(a, b)  # the first operators of a session fetch memory and meet names
-                times[name].append(_round(a, b))
+                _best_sample(loop)  # the first operators of a session allocate memory and intern names
+                times[name].append(_best_sample(loop))
     fast = {name: sorted(all_rounds)[rounds // 10] for name, all_rounds in times.items()}
     return {name: ns if name == "base" else ns - fast["base"] for name, ns in fast.items()}
 

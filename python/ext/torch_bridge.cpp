@@ -161,11 +161,10 @@ struct operator_name {
 	uint64_t writes;
 };
 
-OPS_INLINE operator_name remembered_name(recorder *self, const char *name, uint64_t epoch)
+/* NULL for a name that this thread has not met in this session. */
+OPS_INLINE name_entry *find_known_name(recorder *self, const char *name, uint64_t epoch)
 {
-	const name_entry *const entry = OPS_LIKELY(self->epoch == epoch) ? self->names.find(name) : nullptr;
-
-	return OPS_LIKELY(entry != nullptr) ? operator_name{entry->id, entry->writes} : operator_name{};
+	return OPS_LIKELY(self->epoch == epoch) ? self->names.find(name) : nullptr;
 }
 
 /* That of an operator that is not remembered. With overload names every operator comes here, for its name alone says too
@@ -329,6 +328,40 @@ OPS_INLINE bool equal_words(const char *a, const char *b, size_t bytes)
 	return differing == 0;
 }
 
+/* With the payload of another slot of the block. */
+OPS_INLINE ops_slot *reserve_shared(ops_thread *thread, size_t payload, size_t bytes)
+{
+	ops_slot *const slot = ops_reserve_in_block(thread, 0);
+
+	slot->payload = static_cast<uint16_t>(payload);
+	slot->payload_bytes = static_cast<uint16_t>(bytes);
+	return slot;
+}
+
+/* With the operator's last input list, if the block still has it and these inputs equal it: nothing is written then. Else
+ * NULL. The list is found by its bytes, so an entry that is out of date does no harm. */
+OPS_INLINE ops_slot *reserve_last_list(recorder *self, uint64_t epoch, const name_entry *name,
+                                       c10::ArrayRef<const c10::IValue> inputs)
+{
+	ops_thread *const thread = self->thread;
+	const char *const block = reinterpret_cast<const char *>(thread->block);
+	const size_t start = name->list, bytes = name->list_words * sizeof(uint32_t);
+
+	if (OPS_UNLIKELY(thread->epoch != epoch || ops_next_slot_end(thread) > thread->payload_start) ||
+	    start < thread->payload_start || start + bytes > OPS_BLOCK_BYTES ||
+	    !is_list_of(block + start, block + start + bytes, inputs))
+		return nullptr;
+	return reserve_shared(thread, start, bytes);
+}
+
+OPS_INLINE void remember_list(name_entry *name, const ops_slot *slot)
+{
+	const size_t words = slot->payload_bytes / sizeof(uint32_t);
+
+	name->list = words <= UINT8_MAX ? slot->payload : 0;
+	name->list_words = static_cast<uint8_t>(words);
+}
+
 /* With an input list that lies where the next payload goes. An equal one that the block has already stands for both: that
  * takes a few nanoseconds, about what fresh memory for another would. */
 OPS_INLINE ops_slot *reserve_list(recorder *self, const char *at, size_t bytes, uint64_t hash)
@@ -338,12 +371,8 @@ OPS_INLINE ops_slot *reserve_list(recorder *self, const char *at, size_t bytes, 
 	const size_t known = *list;
 
 	if (known >= thread->payload_start && known + bytes <= OPS_BLOCK_BYTES &&
-	    equal_words(reinterpret_cast<const char *>(thread->block) + known, at, bytes)) {
-		ops_slot *const slot = ops_reserve_in_block(thread, 0);
-		slot->payload = static_cast<uint16_t>(known);
-		slot->payload_bytes = static_cast<uint16_t>(bytes);
-		return slot;
-	}
+	    equal_words(reinterpret_cast<const char *>(thread->block) + known, at, bytes))
+		return reserve_shared(thread, known, bytes);
 	ops_slot *const slot = ops_reserve_in_block(thread, bytes);
 	*list = slot->payload;
 	return slot;
@@ -351,19 +380,27 @@ OPS_INLINE ops_slot *reserve_list(recorder *self, const char *at, size_t bytes, 
 
 /* Of an operator that is remembered, with nothing but its inputs. NULL if they do not go into the block as they are. */
 template <detail Detail>
-OPS_INLINE ops_slot *reserve_usual(recorder *self, uint64_t epoch, const RecordFunction &fn, uint64_t writes)
+OPS_INLINE ops_slot *reserve_usual(recorder *self, uint64_t epoch, const RecordFunction &fn, name_entry *name)
 {
 	place to;
 
 	if (Detail == with_name)
 		return ops_reserve(attached.collector, self->thread, epoch, 0);
+	if (Detail == with_inputs) {
+		ops_slot *const slot = reserve_last_list(self, epoch, name, fn.inputs());
+		if (OPS_LIKELY(slot != nullptr))
+			return slot;
+	}
 	char *const end = find_room(self, epoch, &to);
 	uint64_t hash;
 	char *at = OPS_LIKELY(end != nullptr) ? put_inputs(to, end, fn.inputs(), &hash) : nullptr;
-	if (Detail == with_inputs && OPS_LIKELY(at != nullptr))
-		return reserve_list(self, at, static_cast<size_t>(end - at), hash);
+	if (Detail == with_inputs && OPS_LIKELY(at != nullptr)) {
+		ops_slot *const slot = reserve_list(self, at, static_cast<size_t>(end - at), hash);
+		remember_list(name, slot);
+		return slot;
+	}
 	if (Detail == with_storages && at)
-		at = put_storages(to, at, fn.inputs(), writes);
+		at = put_storages(to, at, fn.inputs(), name->writes);
 	return OPS_LIKELY(at != nullptr) ? ops_reserve_in_block(self->thread, static_cast<size_t>(end - at)) : nullptr;
 }
 
@@ -669,13 +706,15 @@ OPS_HOT context_ptr op_start(const RecordFunction &fn) noexcept
 	if (Global && attached.options.profile_memory)
 		ensure_state();
 	const char *const name = fn.name();
-	const operator_name known = remembered_name(self, name, epoch);
-	if (OPS_UNLIKELY(!known.id || ((is_observed() || attached.more) && needs_more(fn))))
-		return op_start_any<Detail>(fn, self, name, known, epoch);
-	ops_slot *const slot = reserve_usual<Detail>(self, epoch, fn, known.writes);
+	name_entry *const known = find_known_name(self, name, epoch);
+	if (OPS_UNLIKELY(!known))
+		return op_start_any<Detail>(fn, self, name, {}, epoch);
+	if (OPS_UNLIKELY((is_observed() || attached.more) && needs_more(fn)))
+		return op_start_any<Detail>(fn, self, name, {known->id, known->writes}, epoch);
+	ops_slot *const slot = reserve_usual<Detail>(self, epoch, fn, known);
 	if (OPS_UNLIKELY(!slot))
-		return Detail == with_name ? nullptr : op_start_any<Detail>(fn, self, name, known, epoch);
-	fill(slot, fn, known.id, OPS_SLOT_OP, flags);
+		return Detail == with_name ? nullptr : op_start_any<Detail>(fn, self, name, {known->id, known->writes}, epoch);
+	fill(slot, fn, known->id, OPS_SLOT_OP, flags);
 	return open(slot, self);
 }
 

@@ -24,8 +24,10 @@ struct alignas(64) name_entry {
 	const char *key; /* NULL: empty */
 	uint64_t last;   /* which bits of the last word are text or NUL */
 	uint64_t writes; /* which arguments the operator may write to */
-	uint32_t last_word;
 	uint32_t id;
+	uint16_t list;      /* where in a block the operator's last input list is; 0: nowhere */
+	uint8_t list_words; /* its size in words of 4 bytes */
+	uint8_t last_word;
 	union { /* the text with its NUL, padded with zeros */
 		uint64_t short_text[short_words];
 		uint64_t *long_text; /* owned */
@@ -69,11 +71,11 @@ struct name_table {
 		return (reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15u) >> (64 - name_bits);
 	}
 	/* NULL for a name that is not there. */
-	__attribute__((always_inline)) const name_entry *find(const char *name) const
+	__attribute__((always_inline)) name_entry *find(const char *name)
 	{
-		const name_entry *const first = entries + place_of(name);
+		name_entry *const first = entries + place_of(name);
 
-		for (const name_entry *entry = first; entry < first + name_probes && entry->key; entry++)
+		for (name_entry *entry = first; entry < first + name_probes && entry->key; entry++)
 			if (OPS_LIKELY(entry->key == name) && entry->has_text(name))
 				return entry;
 		return nullptr;
@@ -95,7 +97,7 @@ inline void name_table::put(const char *key, uint32_t id, uint64_t writes)
 	const size_t words = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
 	const bool is_long = words > short_words;
 
-	if (reinterpret_cast<uintptr_t>(key) % sizeof(uint64_t) != 0)
+	if (reinterpret_cast<uintptr_t>(key) % sizeof(uint64_t) != 0 || words - 1 > UINT8_MAX)
 		return;
 	auto *long_text = is_long ? static_cast<uint64_t *>(std::calloc(words, sizeof(uint64_t))) : nullptr;
 	if (is_long && !long_text)
@@ -109,7 +111,7 @@ inline void name_table::put(const char *key, uint32_t id, uint64_t writes)
 	entry->key = key;
 	entry->writes = writes;
 	entry->id = id;
-	entry->last_word = static_cast<uint32_t>(words - 1);
+	entry->last_word = static_cast<uint8_t>(words - 1);
 	std::memset(&entry->last, 0xff, bytes - (words - 1) * sizeof(uint64_t));
 	if (is_long)
 		entry->long_text = long_text;

@@ -94,6 +94,16 @@ OPS_INLINE void write_strided(char *at, size_t n, const int64_t *sizes, const in
 	}
 }
 
+/* The 4 bytes of a head. */
+OPS_INLINE uint32_t head_word(uint8_t tag, uint8_t dtype, size_t n)
+{
+	const ops_input_head head = {tag, dtype, static_cast<uint16_t>(n)};
+	uint32_t word;
+
+	std::memcpy(&word, &head, sizeof(word));
+	return word;
+}
+
 constexpr size_t strided_bytes(size_t n)
 {
 	return sizeof(ops_input_head) + 2 * n * sizeof(int64_t);
@@ -243,6 +253,67 @@ OPS_INLINE char *put_usual(char *low, char *at, const c10::IValue &value, uint64
 	at -= sizeof(int_head);
 	std::memcpy(at, value.isInt() ? &int_head : &double_head, sizeof(int_head));
 	return at;
+}
+
+/* Whether the numbers at `at` are these. */
+OPS_INLINE bool has_numbers(const char *at, const int64_t *numbers, size_t n)
+{
+	int64_t differing = 0, number;
+
+	for (size_t i = 0; i < n; i++) {
+		std::memcpy(&number, at + i * sizeof(number), sizeof(number));
+		differing |= number ^ numbers[i];
+	}
+	return differing == 0;
+}
+
+/* The end of the item at `at` if it is what put_usual writes of this value; else NULL. Reads nothing from `end` on. */
+OPS_INLINE const char *skip_equal(const char *at, const char *end, const c10::IValue &value)
+{
+	const size_t room = static_cast<size_t>(end - at);
+	uint32_t here;
+
+	if (OPS_UNLIKELY(room < sizeof(here)))
+		return nullptr;
+	std::memcpy(&here, at, sizeof(here));
+	if (OPS_LIKELY(value.isTensor())) {
+		const at::TensorImpl *const tensor = value.toTensor().unsafeGetTensorImpl();
+		const auto *const sizes = standing_sizes::of(tensor);
+		const caffe2::TypeMeta type = tensor->dtype();
+		if (OPS_UNLIKELY(!sizes || !type.isScalarType()))
+			return nullptr;
+		const size_t n = sizes->size();
+		const char *const first = at + sizeof(here);
+		if (here != head_word(OPS_INPUT_TENSOR, dtype_of(tensor), n) || room < strided_bytes(n) ||
+		    !has_numbers(first, sizes->sizes_data(), n) ||
+		    !has_numbers(first + n * sizeof(int64_t), sizes->strides_data(), n))
+			return nullptr;
+		return at + strided_bytes(n);
+	}
+	if (value.isNone())
+		return here == head_word(OPS_INPUT_NONE, 0, 0) ? at + sizeof(here) : nullptr;
+	if ((!value.isInt() && !value.isDouble()) || room < sizeof(here) + sizeof(int64_t) ||
+	    here != head_word(value.isInt() ? OPS_INPUT_INT : OPS_INPUT_DOUBLE, 0, 0) ||
+	    std::memcmp(at + sizeof(here), &value.payload.u, sizeof(int64_t)) != 0)
+		return nullptr;
+	return at + sizeof(here) + sizeof(int64_t);
+}
+
+/* Whether [at, end) is the list that put_inputs writes of these inputs. False also where one is unusual. */
+OPS_HOT bool is_list_of(const char *at, const char *end, c10::ArrayRef<const c10::IValue> inputs)
+{
+	uint32_t count;
+
+	std::memcpy(&count, at, sizeof(count));
+	if (count != inputs.size())
+		return false;
+	at += sizeof(count);
+	for (const c10::IValue &input : inputs) {
+		at = skip_equal(at, end, input);
+		if (!at)
+			return false;
+	}
+	return at == end;
 }
 
 /* An input list (inputs.h). `*ret_hash` is the same for equal lists. */

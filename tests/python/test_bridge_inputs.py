@@ -327,9 +327,9 @@ def test_equal_inputs_take_no_more_memory():
 
 
 def test_inputs_that_are_nearly_equal():
-    """The same bits as an integer, as a float, and as nothing at all."""
+    """The same bits as an integer, as a float, and as nothing at all; each twice in a row, then once."""
     x = torch.ones(3)
-    values = [0, 0.0, 1, False, True, -0.0, 1.0]
+    values = [0, 0, 0.0, 0.0, 1, 1, False, False, True, True, -0.0, -0.0, 1.0, 1.0, 0, 0.0, 1]
     with opstrobe.profile(record_shapes=True) as prof:
         for _ in range(20):
             for value in values:
