@@ -49,10 +49,18 @@ def json_of_text(key: Any, value: Any) -> str:
 def of_environment() -> dict[str, str]:
     """What the surroundings say of this process: the job, and its place among distributed processes."""
     found = {name: json.dumps(os.environ[name]) for name in _JOB_VARIABLES if os.environ.get(name)}
-    info = distributed_info()
+    info = distributed_info() or _rank_of_environment()
     if info:
         found["distributedInfo"] = json.dumps(info)
     return found
+
+
+def _rank_of_environment() -> dict[str, Any] | None:
+    """The rank that torchrun gave this process: torch.distributed is not initialised yet, no more, or not at all."""
+    rank, world_size = (os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE"))
+    if not (rank.isascii() and rank.isdecimal() and world_size.isascii() and world_size.isdecimal()):
+        return None
+    return {"rank": int(rank), "world_size": int(world_size)}
 
 
 def distributed_info() -> dict[str, Any] | None:

@@ -35,14 +35,27 @@ class CannotRecord(Exception):
 def trace_path(output: str | None) -> str:
     """The absolute path that a trace asked for as `output` gets. OSError when it could not be written there."""
     path = os.path.abspath(output or os.curdir)
+    if output and output.endswith(os.sep):
+        os.makedirs(path, exist_ok=True)
     if os.path.isdir(path):
         path = os.path.join(path, f"{socket.gethostname()}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz")
+    elif os.environ.get("RANK", "").isdecimal() and os.environ.get("WORLD_SIZE", "1") != "1":
+        path = _path_of_rank(path, os.environ["RANK"])
     directory = os.path.dirname(path)
     if not os.path.isdir(directory):
         raise FileNotFoundError(f"cannot write '{path}': there is no directory '{directory}'")
     if not os.access(directory, os.W_OK | os.X_OK):
         raise PermissionError(f"cannot write '{path}': no permission to write in '{directory}'")
     return path
+
+
+def _path_of_rank(path: str, rank: str) -> str:
+    """Ranks that torchrun started are all told the same file: "trace.json.gz" is "trace.rank3.json.gz" of rank 3."""
+    directory, name = os.path.split(path)
+    for suffix in (".pt.trace.json.gz", ".pt.trace.json", ".json.gz", ".json", ".pftrace.gz", ".pftrace"):
+        if name.endswith(suffix):
+            return os.path.join(directory, f"{name.removesuffix(suffix)}.rank{rank}{suffix}")
+    return f"{path}.rank{rank}"
 
 
 class RunRecorder:
@@ -72,6 +85,7 @@ class RunRecorder:
         self._finishing = False
         self._deadly_signal: int | None = None
         self._mask = threading.local()
+        self._children = 0  # processes that this one started, which are not recorded
 
     def arm(self) -> None:
         """From here on the program's import of torch starts the recording, and its end writes the trace."""
@@ -79,12 +93,13 @@ class RunRecorder:
             self._start()  # there are still the program's own ranges
         else:
             call_when_imported(self._torch_imported)
+        self._count_spawned()
         atexit.register(self._finish)
         for number in _FATAL_SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, self._die)
         os.register_at_fork(
-            before=self._hold_signals, after_in_parent=self._release_signals, after_in_child=self._forget
+            before=self._hold_signals, after_in_parent=self._forked, after_in_child=self._forget
         )
 
     # --- recording ---------------------------------------------------------------------------------------------------
@@ -135,6 +150,10 @@ class RunRecorder:
         """A signal that reached a child before it has forgotten our handler would be lost to it: it has to wait."""
         self._mask.before_fork = signal.pthread_sigmask(signal.SIG_BLOCK, _FATAL_SIGNALS)
 
+    def _forked(self) -> None:
+        self._children += 1
+        self._release_signals()
+
     def _release_signals(self) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask.before_fork)
 
@@ -146,6 +165,23 @@ class RunRecorder:
             if signal.getsignal(number) == self._die:
                 signal.signal(number, signal.SIG_DFL)
         self._release_signals()
+
+    def _count_spawned(self) -> None:
+        """Counts the processes of subprocess and multiprocessing, which no hook of Python's tells of."""
+        module: Any = importlib.import_module("_posixsubprocess")
+        user: Any = importlib.import_module("subprocess")
+        fork_exec = module.fork_exec
+
+        @functools.wraps(fork_exec)
+        def counted(*args: Any) -> Any:
+            before = self._children
+            process = fork_exec(*args)
+            self._children = before + 1  # with a preexec_fn it was counted as a fork, too
+            return process
+
+        module.fork_exec = counted
+        if getattr(user, "_fork_exec", None) is fork_exec:  # from Python 3.11 on
+            user._fork_exec = counted
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
@@ -180,6 +216,7 @@ class RunRecorder:
     def _stop(self) -> None:
         if self._profile is None:
             _say("no trace was written: the program did not import torch")
+            self._say_children()
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # losses are told below
@@ -208,6 +245,12 @@ class RunRecorder:
         size = _size_text(os.path.getsize(self._path))
         events = f"{recording.trace.event_count:,} events, {lost}, {size}"
         _say(f"wrote {self._shown_path}: {events}; open it in ui.perfetto.dev")
+        self._say_children()
+
+    def _say_children(self) -> None:
+        if self._children:
+            were = "child process ran and was" if self._children == 1 else "child processes ran and were"
+            _say(f"{self._children} {were} not recorded; to record one, use 'opstrobe run' or opstrobe.profile in it")
 
 
 def _size_text(size: int) -> str:

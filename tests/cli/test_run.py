@@ -419,3 +419,57 @@ def test_spec_6_7_modules(program, opstrobe):
     assert [line.split()[0] for line in done.stderr.splitlines()[:2]] == ["Module", "Net"]
     assert "body" not in done.stderr
     assert opstrobe("run", "--with-modules=x", "program.py").returncode == 2
+
+
+# --- several processes --------------------------------------------------------------------------------------------------
+
+
+def ranks(environment, tmp_path, *words):
+    """`opstrobe run` as torchrun calls it for two ranks, one after the other."""
+    for rank in "01":
+        process = subprocess.run(
+            [OPSTROBE, "run", *words],
+            cwd=tmp_path,
+            env={**environment, "RANK": rank, "WORLD_SIZE": "2"},
+            capture_output=True,
+            text=True,
+        )
+        assert process.returncode == 0, process.stderr
+
+
+def rank_of(path, opstrobe):
+    return json.loads(opstrobe("info", "--format", "json", path).stdout)["value"]["rank"]
+
+
+def test_ranks_write_files_of_their_own_and_say_who_they_are(program, environment, tmp_path, opstrobe):
+    """Not the process id; a directory that does not exist is made, and one file for all becomes one for each."""
+    name = program(WORK)
+    ranks(environment, tmp_path, "-o", "new/", name)
+    assert sorted(rank_of(path, opstrobe) for path in (tmp_path / "new").iterdir()) == [0, 1]
+    ranks(environment, tmp_path, "-o", "one.pt.trace.json", name)
+    assert not (tmp_path / "one.pt.trace.json").exists()
+    for rank in (0, 1):
+        assert rank_of(tmp_path / f"one.rank{rank}.pt.trace.json", opstrobe) == rank
+
+
+def test_a_process_id_in_the_name_is_no_rank(program, tmp_path, opstrobe):
+    assert opstrobe("run", program(WORK)).returncode == 0
+    (path,) = tmp_path.glob("*.pt.trace.json.gz")
+    assert rank_of(path, opstrobe) is None
+    path = path.rename(tmp_path / "trace_3.json.gz")
+    assert rank_of(path, opstrobe) == 3
+
+
+def test_children_that_are_not_recorded_are_counted(program, opstrobe):
+    name = program(
+        """
+        import os, subprocess, sys, torch
+        subprocess.run([sys.executable, "-c", "pass"], preexec_fn=lambda: None)
+        subprocess.run([sys.executable, "-c", "pass"])
+        if not (child := os.fork()):
+            os._exit(0)
+        os.waitpid(child, 0)
+        """
+    )
+    assert "opstrobe: 3 child processes ran and were not recorded" in opstrobe("run", "-o", "t.json", name).stderr
+    assert "child process" not in opstrobe("run", "-o", "t.json", program(WORK)).stderr

@@ -126,8 +126,7 @@ static void write_trace(struct ops_json_writer *json, const struct ops_rank *ran
 	ops_json_open(json, '{');
 	if (rank->path)
 		write_name(json, "file", rank->path);
-	ops_json_key(json, "rank");
-	ops_json_integer(json, ops_trace_rank(rank->trace, rank->path));
+	ops_json_member_or_null(json, "rank", ops_trace_rank(rank->trace, rank->path));
 	if (*info->host_name)
 		write_name(json, "host", info->host_name);
 	if (*info->process_name)

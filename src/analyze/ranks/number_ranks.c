@@ -20,6 +20,15 @@ static bool digits(const char *text, int64_t *ret_number)
 	return count > 0;
 }
 
+/* Whether a number and what follows is that of a process, as profilers name their files: "host_4711.1795263960573.pt.trace.json". */
+static bool is_process(const char *number)
+{
+	const char *time = number + strspn(number, "0123456789") + 1;
+	size_t count = strspn(time, "0123456789");
+
+	return count >= 10 && !strncmp(time + count, ".pt.trace.json", 14);
+}
+
 static int64_t rank_of_name(const char *path)
 {
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -33,7 +42,7 @@ static int64_t rank_of_name(const char *path)
 			return number;
 	}
 	for (at = name; *at; at++)
-		if (*at == '_' && digits(at + 1, &number) && at[1 + strspn(at + 1, "0123456789")] == '.')
+		if (*at == '_' && digits(at + 1, &number) && at[1 + strspn(at + 1, "0123456789")] == '.' && !is_process(at + 1))
 			return number;
 	return -1;
 }
