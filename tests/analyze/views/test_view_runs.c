@@ -224,6 +224,23 @@ static void one_step_gives_no_verdict(void **state)
 	release(traces, 2);
 }
 
+/* A side without any nodes, beside one with modules or loaders. */
+static void diffs_with_nothing(void **state)
+{
+	static const char nothing[] = VIEW_STEP(1, 0, 100);
+	struct ops_worker traces[] = {worker(base, ""), worker(nothing, "")};
+	char *text;
+	size_t size;
+
+	(void)state;
+	for (int side = 0; side < 2; side++) {
+		assert_int_equal(ops_diff(traces[side].trace, traces[!side].trace, NULL, &text, &size, NULL, NULL), OPS_OK);
+		assert_has(text, side ? "\"left\":{\"name\":\"Blank\"" : "\"right\":{\"name\":\"Blank\"");
+		ops_free_views(text);
+	}
+	release(traces, 2);
+}
+
 /* One step of ten that takes ten times as long moves neither the median nor its noise. */
 static void outliers_move_no_verdict(void **state)
 {
@@ -390,6 +407,7 @@ int main(void)
 		cmocka_unit_test(spec_13_pairs),
 		cmocka_unit_test(diffs_are_per_step),
 		cmocka_unit_test(one_step_gives_no_verdict),
+		cmocka_unit_test(diffs_with_nothing),
 		cmocka_unit_test(outliers_move_no_verdict),
 		cmocka_unit_test(spec_10_backward_of_modules),
 		cmocka_unit_test(spec_18_f17_all_threads),
