@@ -281,7 +281,7 @@ static bool check_links(struct advice_ranks *ranks, struct advice_report *report
 
 /* --- bound by communication ------------------------------------------------------------------------------------------ */
 
-/* Share of the steps from which exposed communication limits them. */
+/* Share of the steps beyond which exposed communication limits them. */
 #define BOUND_MIN_PCT 10.0
 
 /* Of collectives whose size is known; "" none. */
@@ -312,7 +312,7 @@ static bool check_bound(struct advice_ranks *ranks, struct advice_report *report
 	char bandwidth[128], waits[128] = "", rest[128] = "No part of the backward pass without collectives is left to hide it behind.";
 	size_t count;
 
-	if (percent(&sum, left_ns) < BOUND_MIN_PCT)
+	if (percent(&sum, left_ns) <= BOUND_MIN_PCT)
 		return true;
 	if (each_ms(&sum, (double)sum.backward_ns) >= 0.001)
 		snprintf(rest, sizeof(rest), "Only %.3f ms of the backward pass, without collectives so far, could hide more.",
@@ -321,6 +321,8 @@ static bool check_bound(struct advice_ranks *ranks, struct advice_report *report
 	if (ranks->largest_group > (int64_t)ranks->ranks.count)
 		snprintf(waits, sizeof(waits), " Only %zu of %lld ranks were given, so that waits for the others count as transfers.",
 		         ranks->ranks.count, (long long)ranks->largest_group);
+	else if (ranks->ranks.count == 1)
+		snprintf(waits, sizeof(waits), " Only one rank was given, so that waits for the others count as transfers.");
 	return find_places(ranks, NULL, where, &count) &&
 	       advice_report_put(report, rule,
 	                         (struct advice_finding){.gain_ms = each_ms(&sum, left_ns), .gain_pct = percent(&sum, left_ns),
