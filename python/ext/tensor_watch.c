@@ -36,6 +36,7 @@ struct watch_object {
 	struct held *held;
 	size_t count;
 	size_t capacity;
+	bool ready; /* __init__ succeeded: all above but `held` is there */
 };
 
 /* The name of a tensor while it is put together. */
@@ -263,12 +264,22 @@ static void remember_optimizer(struct watch_object *self, PyObject *optimizer)
 	PyErr_Clear();
 }
 
+/* False with an exception set before __init__ succeeded, without which there is nothing to look with. */
+static bool check_ready(PyObject *object)
+{
+	if (!((struct watch_object *)object)->ready)
+		PyErr_SetString(PyExc_RuntimeError, "TensorWatch.__init__() was not called, or failed");
+	return ((struct watch_object *)object)->ready;
+}
+
 /* Torch's hook. Whatever goes wrong here is no concern of the program's. */
 static PyObject *watch_stepped(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
 	struct watch_object *self = (struct watch_object *)object;
 	PyObject *plain, *entered, *left = NULL;
 
+	if (!check_ready(object))
+		return NULL;
 	if (count < 1)
 		Py_RETURN_NONE;
 	plain = PyObject_CallNoArgs(self->plain);
@@ -296,7 +307,7 @@ static PyObject *watch_hold(PyObject *object, PyObject *args)
 	Py_ssize_t size;
 	int role, failed;
 
-	if (!PyArg_ParseTuple(args, "UOi:hold", &text, &tensor, &role))
+	if (!check_ready(object) || !PyArg_ParseTuple(args, "UOi:hold", &text, &tensor, &role))
 		return NULL;
 	if (!is_tensor(self, tensor))
 		return PyErr_Format(PyExc_TypeError, "a tensor is wanted, not %.100s", Py_TYPE(tensor)->tp_name);
@@ -318,6 +329,8 @@ static PyObject *watch_hold(PyObject *object, PyObject *args)
 
 static PyObject *watch_hold_optimizer(PyObject *object, PyObject *optimizer)
 {
+	if (!check_ready(object))
+		return NULL;
 	remember_optimizer((struct watch_object *)object, optimizer);
 	take_optimizer((struct watch_object *)object, optimizer, false);
 	Py_RETURN_NONE;
@@ -325,7 +338,7 @@ static PyObject *watch_hold_optimizer(PyObject *object, PyObject *optimizer)
 
 static PyObject *watch_optimizers(PyObject *object, PyObject *ignored)
 {
-	PyObject *list = PyList_New(0);
+	PyObject *list = check_ready(object) ? PyList_New(0) : NULL;
 	PyObject *key, *ref;
 	Py_ssize_t at = 0;
 
@@ -375,23 +388,28 @@ static int watch_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	(void)kwargs;
 	if (!PyArg_ParseTuple(args, "O:TensorWatch", &torch))
 		return -1;
-	if (self->names)
+	if (self->ready)
 		return PyErr_SetString(PyExc_RuntimeError, "this TensorWatch was made before"), -1;
 	if (!ops_ext_bridge())
 		return PyErr_SetString(PyExc_RuntimeError, "a TensorWatch needs the torch bridge"), -1;
 	core = PyObject_GetAttrString(torch, "_C");
 	base = core ? PyObject_GetAttrString(core, "TensorBase") : NULL;
-	self->tensor_type = (PyTypeObject *)PyObject_GetAttrString(torch, "Tensor");
-	self->impl = base ? PyObject_GetAttrString(base, "_cdata") : NULL;
-	self->plain = core ? PyObject_GetAttrString(core, "DisableTorchFunction") : NULL;
-	self->names = PyDict_New();
-	self->optimizers = PyDict_New();
-	Py_XDECREF(base);
-	Py_XDECREF(core);
+	if (!base) {
+		Py_XDECREF(core);
+		return -1;
+	}
+	Py_XSETREF(self->tensor_type, (PyTypeObject *)PyObject_GetAttrString(torch, "Tensor"));
+	Py_XSETREF(self->impl, PyObject_GetAttrString(base, "_cdata"));
+	Py_XSETREF(self->plain, PyObject_GetAttrString(core, "DisableTorchFunction"));
+	Py_XSETREF(self->names, PyDict_New());
+	Py_XSETREF(self->optimizers, PyDict_New());
+	Py_DECREF(base);
+	Py_DECREF(core);
 	if (!self->tensor_type || !self->impl || !self->plain || !self->names || !self->optimizers)
 		return -1;
 	if (!PyType_Check(self->tensor_type) || !Py_TYPE(self->impl)->tp_descr_get)
 		return PyErr_SetString(PyExc_TypeError, "this torch's tensors are none"), -1;
+	self->ready = true;
 	return 0;
 }
 
