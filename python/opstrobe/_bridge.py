@@ -3,17 +3,22 @@
 
 It is compiled against the headers of one torch and serves that torch alone. In this order: one that was built beforehand
 and lies in `bridge/` beside this file; one in the user's cache; one compiled now, in a few seconds, into that cache.
+
+A library from the cache runs as the user. So the cache is used only where nobody else can write, and a library in it ends with a
+checksum of what precedes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import os
 import platform
 import re
 import shlex
 import shutil
+import stat
 import struct
 import subprocess
 import sys
@@ -22,12 +27,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opstrobe import _core
+from opstrobe._warn import warn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
 _PACKAGE = Path(__file__).resolve().parent
+_SCRATCH = ".part.so"  # compilers want libraries to have this suffix
+_CHECKSUM_MARK = b"opstrobe"
 _COMPILERS = ("c++", "g++", "clang++")
 _ADVICE = (
     "install a C++ compiler (Debian, Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++; conda: conda install gxx) "
@@ -37,6 +45,10 @@ _ADVICE = (
 
 class BridgeError(RuntimeError):
     """The torch bridge is missing and cannot be made; the text says what to do about it."""
+
+
+class _UnsafeCache(OSError):
+    """Others may write where compiled bridges would be kept."""
 
 
 class _Sources(NamedTuple):
@@ -54,6 +66,7 @@ def _sources() -> _Sources:
         files = (
             main / "torch_bridge.cpp",
             main / "torch_bridge.h",
+            main / "torch_allocator.hpp",
             main / "torch_collective.hpp",
             main / "torch_device_events.hpp",
             main / "torch_names.hpp",
@@ -122,7 +135,26 @@ def _file_name(torch: ModuleType, sources: _Sources) -> str:
 
 def cache_directory() -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "opstrobe" / "bridge"
+    if os.path.isabs(base):
+        return Path(base) / "opstrobe" / "bridge"
+    try:
+        return Path.home() / ".cache" / "opstrobe" / "bridge"
+    except RuntimeError:  # neither HOME nor an entry in the system's list of users
+        return Path(tempfile.gettempdir()) / f"opstrobe-{os.getuid()}" / "bridge"
+
+
+def _check_private(path: Path) -> None:
+    """Raises _UnsafeCache unless `path`, a file or a directory, is the user's and nobody else may change or replace it."""
+    trusted = {0, os.geteuid(), os.stat("/").st_uid}
+    place = path.lstat()
+    if stat.S_ISLNK(place.st_mode) or place.st_uid not in trusted or place.st_mode & 0o022:
+        raise _UnsafeCache(f"'{path}' belongs to somebody else, or others may write to it")
+    for folder in path.resolve().parents:
+        place = folder.stat()
+        groups = 0 if place.st_gid in (0, os.getegid()) else stat.S_IWGRP
+        open_to_others = place.st_mode & (groups | stat.S_IWOTH) and not place.st_mode & stat.S_ISVTX
+        if place.st_uid not in trusted or open_to_others:
+            raise _UnsafeCache(f"'{folder}' belongs to somebody else, or others may write to it")
 
 
 def _compiler() -> list[str]:
@@ -144,7 +176,7 @@ def _compile(torch: ModuleType, sources: _Sources, target: Path) -> None:
     home = Path(str(torch.__file__)).resolve().parent
     if not (home / "include" / "ATen" / "record_function.h").is_file():
         raise BridgeError(f"the torch bridge cannot be compiled: torch in {home} comes without its C++ headers")
-    handle, scratch = tempfile.mkstemp(suffix=".so", dir=target.parent)
+    handle, scratch = tempfile.mkstemp(prefix=f"{target.name}.", suffix=_SCRATCH, dir=target.parent)
     os.close(handle)
     command = [
         *_compiler(),
@@ -163,6 +195,7 @@ def _compile(torch: ModuleType, sources: _Sources, target: Path) -> None:
                 f"the torch bridge did not compile for torch {torch.__version__} "
                 f"(it takes a compiler with {_standard(torch)}; CXX chooses one):\n{shlex.join(command)}\n{said}"
             )
+        _append_checksum(scratch)
         os.chmod(scratch, 0o755)
         os.replace(scratch, target)
     except BaseException:
@@ -171,20 +204,47 @@ def _compile(torch: ModuleType, sources: _Sources, target: Path) -> None:
         raise
 
 
+def _append_checksum(path: str) -> None:
+    with open(path, "r+b") as file:
+        digest = hashlib.sha256(file.read()).digest()
+        file.write(_CHECKSUM_MARK + digest)
+
+
+def _has_checksum(path: Path) -> bool:
+    """Whether a library is as it was compiled; to load a damaged one can kill the process."""
+    content = path.read_bytes()
+    end = len(content) - len(_CHECKSUM_MARK) - hashlib.sha256().digest_size
+    return end > 0 and content[end:] == _CHECKSUM_MARK + hashlib.sha256(content[:end]).digest()
+
+
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time. Where files cannot be locked several may build at once, which does no harm."""
+def _alone(path: Path) -> Iterator[bool]:
+    """One process at a time: True. Where files cannot be locked several may build at once, which does no harm: False."""
     import fcntl
 
-    with open(path, "w") as lock:
-        with contextlib.suppress(OSError):
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    try:
+        locked = stat.S_ISREG(os.fstat(lock).st_mode)
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        except OSError:
+            locked = False
+        yield locked
+    finally:
+        os.close(lock)
+
+
+def _make_directory(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # whatever the umask is
+    path.mkdir(mode=0o700, exist_ok=True)
 
 
 def _build(torch: ModuleType, sources: _Sources, target: Path) -> None:
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _alone(target.with_suffix(".lock")):
+    _make_directory(target.parent)
+    with _alone(target.with_suffix(".lock")) as locked:
+        if locked:  # what is there was left by a process that was killed
+            for scratch in target.parent.glob(f"{glob.escape(target.name)}.*{_SCRATCH}"):
+                scratch.unlink()
         if not target.is_file():
             _compile(torch, sources, target)
 
@@ -201,8 +261,12 @@ def build_into(folder: str) -> str:
 
 def _build_and_load(torch: ModuleType, sources: _Sources, target: Path) -> None:
     try:
+        _make_directory(target.parent)
+        _check_private(target.parent)
         _build(torch, sources, target)
-    except OSError:  # no cache to write to: for this process alone, then
+    except OSError as error:  # no cache to write to: for this process alone, then
+        if isinstance(error, _UnsafeCache):
+            warn(f"the torch bridge is compiled for this process alone: the cache is not safe, {error}")
         with tempfile.TemporaryDirectory(prefix="opstrobe-") as folder:
             alone = Path(folder) / target.name
             _compile(torch, sources, alone)
@@ -222,14 +286,24 @@ def _is_whole(path: Path) -> bool:
     return path.stat().st_size >= int(sections + size * count)
 
 
-def _try_to_load(path: Path) -> bool:
+def _try_to_load(path: Path, is_good: Callable[[Path], bool]) -> bool:
     try:
-        if not path.is_file() or not _is_whole(path):
+        if not path.is_file() or not is_good(path):
             return False
         _core.load_bridge(str(path))
     except (OSError, ImportError):
         return False
     return True
+
+
+def _is_good_in_cache(path: Path) -> bool:
+    _check_private(path.parent)
+    _check_private(path)
+    return _has_checksum(path)
+
+
+def _load_found(cached: Path) -> bool:
+    return _try_to_load(_PACKAGE / "bridge" / cached.name, _is_whole) or _try_to_load(cached, _is_good_in_cache)
 
 
 def load() -> None:
@@ -239,13 +313,44 @@ def load() -> None:
     import torch
 
     sources = _sources()
-    name = _file_name(torch, sources)
-    cached = cache_directory() / name
-    if _try_to_load(_PACKAGE / "bridge" / name) or _try_to_load(cached):
+    cached = cache_directory() / _file_name(torch, sources)
+    if _load_found(cached):
         return
     with contextlib.suppress(OSError):
-        cached.unlink()  # damaged, if it is there at all
+        cached.unlink()  # not to be used, if it is there at all
     _build_and_load(torch, sources, cached)
+
+
+def problem() -> str | None:
+    """Why there is no bridge for the torch that this process has, after an attempt to load one or to compile it into the
+    cache; None when there is one. Does not compile for this process alone, which is for a program that does profile."""
+    import torch
+
+    try:
+        cached = cache_directory() / _file_name(torch, _sources())
+        if _core.bridge_info() is None and not _load_found(cached):
+            if os.access(_existing(cached.parent), os.W_OK | os.X_OK):
+                load()
+            else:
+                _compiler()
+    except (BridgeError, OSError) as error:
+        return str(error)
+    return None
+
+
+def _existing(directory: Path) -> Path:
+    return next(folder for folder in (directory, *directory.parents) if folder.exists())
+
+
+def cache_problem() -> str | None:
+    """Why the cache is not used although it is there."""
+    try:
+        _check_private(cache_directory())
+    except _UnsafeCache as error:
+        return str(error)
+    except OSError:
+        pass  # there is none yet, or it cannot be looked at
+    return None
 
 
 def info() -> dict[str, Any]:

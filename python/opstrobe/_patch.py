@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 
@@ -56,6 +57,7 @@ _ENUMERATIONS = {
     "torch._C._autograd": ("DeviceType",),
 }
 
+_asked = False  # patch_at_import was called
 _lock = threading.Lock()
 _active: list[Patch] = []
 _replaced: list[tuple[ModuleType | type, str, Any, Any]] = []  # module or class, name, torch's, ours
@@ -196,13 +198,30 @@ def patch_torch() -> Patch:
 
 def patch_at_import() -> None:
     """Patches torch as soon as the program has imported it: what OPSTROBE_PATCH=1 asks for."""
+    global _asked
     from opstrobe._torch_import import call_when_imported
 
+    if _asked:  # a Python may read the line that calls this from several directories
+        return
+    _asked = True
     if "torch" in sys.modules:
-        patch_torch()
+        _patch_for_good()
     else:
         call_when_imported(_patch_for_good)
 
 
 def _patch_for_good() -> None:
-    patch_torch()
+    """Patches torch if Opstrobe can record this torch. A program that did not ask for Opstrobe is to work without it as well."""
+    from opstrobe import _bridge
+
+    problem = _bridge.problem()
+    if problem is None:
+        patch_torch()
+    else:
+        _print_warning(f"OPSTROBE_PATCH has no effect, torch's own profiler is used: {problem.splitlines()[0]}")
+
+
+def _print_warning(message: str) -> None:
+    """Not by `warnings`, which the program may have made errors of. It may also have closed standard error."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(f"opstrobe: {message}", file=sys.stderr)

@@ -107,8 +107,11 @@ def _compiler() -> Finding:
 
 def _cache() -> Finding:
     directory = _bridge.cache_directory()
-    existing = next(folder for folder in (directory, *directory.parents) if folder.exists())
-    if os.access(existing, os.W_OK | os.X_OK):
+    problem = _bridge.cache_problem()
+    if problem is not None:
+        advice = "remove it, or set XDG_CACHE_HOME to a directory that only you can write to"
+        return Finding("cache", NOTE, f"{problem}: bridges are compiled anew for each process", advice)
+    if os.access(_bridge._existing(directory), os.W_OK | os.X_OK):
         return Finding("cache", OK, f"{directory}, writable")
     advice = "make it writable, or set XDG_CACHE_HOME to a directory that is"
     return Finding("cache", NOTE, f"{directory} is not writable: bridges are compiled anew for each process", advice)

@@ -122,6 +122,93 @@ def test_a_damaged_bridge_is_made_again(copy):
         assert built.stat().st_size == len(whole)
 
 
+def test_a_library_with_another_checksum_is_made_again(copy):
+    (built,) = bridges(copy)
+    whole = built.read_bytes()
+    at = whole.index(b"ops_torch_bridge_get")
+    built.write_bytes(whole[:at] + b"X" + whole[at + 1 :])
+    code, out, err = run(copy)
+    assert code == 0, err
+    assert Path(out) == built
+    assert built.read_bytes()[at : at + 20] == b"ops_torch_bridge_get"
+
+
+@pytest.mark.parametrize("what", ["opstrobe/bridge", "opstrobe", ".", "library"])
+def test_what_others_may_write_is_not_used(copy, what):
+    (built,) = bridges(copy)
+    place = built if what == "library" else copy / what
+    place.chmod(place.stat().st_mode | 0o002)
+    code, out, err = run(copy)
+    assert code == 0, err
+    if what == "library":  # is made again, by the user alone
+        assert Path(out) == built and not built.stat().st_mode & 0o022
+    else:
+        assert not os.path.exists(out)  # it was made for that process
+        assert "the cache is not safe" in err and str(place.resolve()) in err
+
+
+def test_the_directory_is_private_whatever_the_umask(tmp_path):
+    code, out, err = run(tmp_path, "import os; os.umask(0)\n" + RECORD)
+    assert code == 0, err
+    assert os.path.exists(out)
+    assert Path(out).stat().st_mode & 0o022 == 0
+    assert (tmp_path / "opstrobe").stat().st_mode & 0o077 == 0
+
+
+def test_a_library_that_is_a_link_is_not_used(copy, tmp_path):
+    (built,) = bridges(copy)
+    elsewhere = tmp_path / "elsewhere.so"
+    built.rename(elsewhere)
+    built.symlink_to(elsewhere)
+    code, out, err = run(copy)
+    assert code == 0, err
+    assert Path(out) == built and not built.is_symlink() and elsewhere.exists()
+
+
+def test_no_lock_is_taken_through_a_link(copy, tmp_path):
+    (built,) = bridges(copy)
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    built.unlink()
+    built.with_suffix(".lock").unlink()
+    built.with_suffix(".lock").symlink_to(victim)
+    code, _, err = run(copy)
+    assert code == 0, err
+    assert victim.read_text() == "precious"
+
+
+def test_what_a_killed_build_left_goes_with_the_next(tmp_path):
+    compiler = tmp_path / "compiler"
+    compiler.write_text("#!/bin/sh\nkill -9 $PPID\n")
+    compiler.chmod(0o755)
+    code, _, _ = run(tmp_path / "cache", CXX=str(compiler))
+    assert code == -9
+    folder = tmp_path / "cache/opstrobe/bridge"
+    (left,) = folder.glob("*.so")
+    code, out, err = run(tmp_path / "cache")
+    assert code == 0, err
+    assert not left.exists() and bridges(tmp_path / "cache") == [Path(out)]
+
+
+HOMELESS = """
+import os
+for name in ("HOME", "XDG_CACHE_HOME"):
+    os.environ.pop(name, None)
+import pwd, pathlib
+def nobody(uid): raise KeyError(uid)
+pwd.getpwuid = nobody
+"""
+
+
+def test_neither_home_nor_a_user(tmp_path):
+    code, out, err = run(tmp_path, HOMELESS + RECORD, TMPDIR=str(tmp_path))
+    assert code == 0, err
+    (built,) = tmp_path.glob("opstrobe-*/bridge/*.so")
+    assert Path(out) == built
+    code, out, err = run(tmp_path, HOMELESS + RECORD, TMPDIR=str(tmp_path), CXX="/bin/false")
+    assert code == 0 and Path(out) == built, err
+
+
 def test_no_compiler(tmp_path):
     code, _, err = run(tmp_path, CXX="", PATH="/nowhere")
     assert code == 1

@@ -236,6 +236,37 @@ def test_opstrobe_patch_reaches_programs_that_know_nothing_of_it(value, expected
     assert (result.returncode, result.stdout.strip()) == (0, expected), result.stderr
 
 
+def fails_to_build(tmp_path, kind):
+    if kind == "none":
+        return {"CXX": "", "PATH": "/nowhere"}
+    compiler = tmp_path / "compiler"
+    compiler.write_text("#!/bin/sh\necho this went wrong >&2\nexit 3\n")
+    compiler.chmod(0o755)
+    return {"CXX": str(compiler)}
+
+
+@pytest.mark.parametrize("compiler", ["none", "broken"])
+def test_opstrobe_patch_without_a_bridge_leaves_torch_alone(tmp_path, compiler):
+    environment = {
+        **os.environ,
+        "OPSTROBE_PATCH": "1",
+        "XDG_CACHE_HOME": str(tmp_path),
+        **fails_to_build(tmp_path, compiler),
+    }
+    program = """
+import torch
+with torch.profiler.profile() as prof:
+    torch.ones(2) + 1
+print(type(prof).__module__, sum(event.name == "aten::add" for event in prof.events()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "torch.profiler.profiler 1\n"
+    (said,) = [line for line in done.stderr.splitlines() if "opstrobe" in line]
+    assert said.startswith("opstrobe: OPSTROBE_PATCH has no effect, torch's own profiler is used: the torch bridge")
+
+
 def test_opstrobe_patch_without_torch_costs_no_import():
     result = run("import sys; print('torch' in sys.modules)", OPSTROBE_PATCH="1")
     assert (result.returncode, result.stdout.strip(), result.stderr) == (0, "False", "")
