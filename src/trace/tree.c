@@ -17,9 +17,11 @@ static bool is_hidden(const struct ops_columns *c, size_t row)
 }
 
 /* Finds parents and hidden rows, and for now counts children in `self_ns`. `top` holds the innermost open row of each
- * track. A row that only partly overlaps the ones below it closes them, for later rows too. */
-static void find_parents(const struct ops_columns *c, const struct ops_tree *tree, uint32_t *top)
+ * track. A row that only partly overlaps the ones below it closes them, for later rows too. Returns whether one did. */
+static bool find_parents(const struct ops_columns *c, const struct ops_tree *tree, uint32_t *top)
 {
+	bool overlap = false;
+
 	for (size_t row = 0; row < c->count; row++) {
 		int64_t start_ns = c->start_ns[row];
 		int64_t end_ns = c->end_ns[row];
@@ -35,14 +37,17 @@ static void find_parents(const struct ops_columns *c, const struct ops_tree *tre
 			continue;
 		}
 		parent = top[c->track[row]];
-		while (parent != OPS_NONE && (start_ns >= c->end_ns[parent] || end_ns > c->end_ns[parent]))
+		while (parent != OPS_NONE && (start_ns >= c->end_ns[parent] || end_ns > c->end_ns[parent])) {
+			overlap |= start_ns < c->end_ns[parent];
 			parent = tree->parent[parent];
+		}
 		if (parent != OPS_NONE)
 			tree->self_ns[parent]++;
 		tree->parent[row] = parent;
 		tree->self_ns[row] = 0;
 		top[c->track[row]] = (uint32_t)row;
 	}
+	return overlap;
 }
 
 /* An operator that is the only child of an operator of the same name (a redispatch) is folded into it. Folding changes
@@ -59,38 +64,69 @@ static void mark_folded(const struct ops_columns *c, const struct ops_tree *tree
 	}
 }
 
-/* Hands the children of folded rows to the row that stays, and takes every child's duration off its parent's. Parents
- * stand before their children, so theirs is settled already. */
-static void settle(const struct ops_columns *c, const struct ops_tree *tree)
+/* Not negative: times of a file may be further apart than numbers go. */
+static int64_t time_between(int64_t start_ns, int64_t end_ns)
+{
+	uint64_t time_ns = (uint64_t)end_ns - (uint64_t)start_ns;
+
+	return time_ns > INT64_MAX ? INT64_MAX : (int64_t)time_ns;
+}
+
+/* What a child takes of its parent: what no child before it has taken. Coroutines that take turns on a thread leave ranges that
+ * overlap in part. `covered` has by row the end of the children so far; it may be NULL where none overlap. */
+static int64_t share_of_parent(const struct ops_columns *c, size_t row, uint32_t parent, int64_t *covered)
+{
+	int64_t start_ns = c->start_ns[row];
+
+	if (covered && start_ns < covered[parent])
+		start_ns = covered[parent];
+	if (c->end_ns[row] <= start_ns)
+		return 0;
+	if (covered)
+		covered[parent] = c->end_ns[row];
+	return time_between(start_ns, c->end_ns[row]);
+}
+
+/* Hands the children of folded rows to the row that stays, and takes every child's time off its parent's. Parents stand before
+ * their children, so theirs is settled already. */
+static void settle(const struct ops_columns *c, const struct ops_tree *tree, int64_t *covered)
 {
 	for (size_t row = 0; row < c->count; row++) {
 		uint32_t parent = tree->parent[row];
-		/* Children that overlap each other may add up to more than a number holds: it wraps. */
-		uint64_t duration = (uint64_t)c->end_ns[row] - (uint64_t)c->start_ns[row];
 
+		if (covered)
+			covered[row] = c->start_ns[row];
 		if (parent != OPS_NONE && (tree->flags[parent] & OPS_EVENT_FOLDED))
 			tree->parent[row] = parent = tree->parent[parent];
 		if (tree->self_ns[row] == OUTSIDE || (tree->flags[row] & OPS_EVENT_FOLDED)) {
 			tree->self_ns[row] = 0;
 			continue;
 		}
-		tree->self_ns[row] = (int64_t)duration;
-		if (parent != OPS_NONE)
-			tree->self_ns[parent] = (int64_t)((uint64_t)tree->self_ns[parent] - duration);
+		tree->self_ns[row] = time_between(c->start_ns[row], c->end_ns[row]);
+		if (parent != OPS_NONE) {
+			int64_t share_ns = share_of_parent(c, row, parent, covered);
+
+			tree->self_ns[parent] -= share_ns < tree->self_ns[parent] ? share_ns : tree->self_ns[parent];
+		}
 	}
 }
 
 bool ops_tree_build(const struct ops_trace *trace, const struct ops_tree *tree)
 {
 	uint32_t *top = ops_realloc_array(NULL, trace->tracks.count + 1, sizeof(*top));
+	int64_t *covered = NULL;
+	bool overlap;
 
 	if (!top)
 		return false;
 	for (size_t track = 0; track < trace->tracks.count; track++)
 		top[track] = OPS_NONE;
-	find_parents(&trace->columns, tree, top);
-	mark_folded(&trace->columns, tree);
-	settle(&trace->columns, tree);
+	overlap = find_parents(&trace->columns, tree, top);
 	ops_free(top);
+	if (overlap && !(covered = ops_realloc_array(NULL, trace->columns.count, sizeof(*covered))))
+		return false;
+	mark_folded(&trace->columns, tree);
+	settle(&trace->columns, tree, covered);
+	ops_free(covered);
 	return true;
 }

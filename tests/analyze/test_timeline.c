@@ -259,6 +259,30 @@ static void test_no_events_and_odd_times(void **state)
 	ops_trace_unref(trace);
 }
 
+/* Operators that overlap in part take their time off the one around them once. */
+static void test_range_of_overlapping_children(void **state)
+{
+	struct ops_builder *b = scene_open();
+	struct ops_window window = OPS_WINDOW_ALL;
+	struct ops_trace *trace;
+	struct ops_timeline *timeline;
+	char *answer;
+	size_t size;
+
+	(void)state;
+	scene_op(b, 0, "aten::outer", 0, 1000);
+	scene_op(b, 0, "aten::one", 100, 900);
+	scene_op(b, 0, "aten::two", 200, 950);
+	trace = scene_close(b);
+	timeline = timeline_of(trace);
+	assert_int_equal(ops_timeline_range(timeline, &window, &answer, &size, NULL), OPS_OK);
+	assert_non_null(strstr(answer, "\"name\":\"aten::outer\""));
+	assert_non_null(strstr(strstr(answer, "aten::outer"), "\"total_ns\":1000,\"self_ns\":150,"));
+	ops_free_timeline(answer);
+	ops_timeline_free(timeline);
+	ops_trace_unref(trace);
+}
+
 static void build_and_ask(void *context)
 {
 	struct ops_timeline *timeline = NULL;
@@ -294,7 +318,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_tiles),      cmocka_unit_test(test_lanes),
 		cmocka_unit_test(test_chain_of_overlaps), cmocka_unit_test(test_many_at_once),
-		cmocka_unit_test(test_no_events_and_odd_times), cmocka_unit_test(test_without_memory),
+		cmocka_unit_test(test_no_events_and_odd_times), cmocka_unit_test(test_range_of_overlapping_children),
+		cmocka_unit_test(test_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

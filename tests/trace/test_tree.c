@@ -106,6 +106,15 @@ static void fold(struct oracle *o)
 	}
 }
 
+/* Whether a child of event `i` runs in the nanosecond from `at`. */
+static bool in_child(const struct oracle *o, uint32_t i, int64_t at)
+{
+	for (size_t j = 0; j < o->count; j++)
+		if (o->takes[j] && !o->removed[j] && o->parent[j] == i && o->events[j].start_ns <= at && at < o->events[j].end_ns)
+			return true;
+	return false;
+}
+
 static void solve(struct oracle *o)
 {
 	sort_events(o);
@@ -126,10 +135,8 @@ static void solve(struct oracle *o)
 		o->self_ns[i] = 0;
 		if (!o->takes[i] || o->removed[i])
 			continue;
-		o->self_ns[i] = o->events[i].end_ns - o->events[i].start_ns;
-		for (size_t j = 0; j < o->count; j++)
-			if (o->takes[j] && !o->removed[j] && o->parent[j] == i)
-				o->self_ns[i] -= o->events[j].end_ns - o->events[j].start_ns;
+		for (int64_t at = o->events[i].start_ns; at < o->events[i].end_ns; at++)
+			o->self_ns[i] += !in_child(o, i, at);
 	}
 }
 
@@ -320,6 +327,39 @@ static void test_partial_overlap(void **state)
 	ops_trace_unref(trace);
 }
 
+/* Ranges of coroutines that take turns overlap: the time of both is taken off their parent once. */
+static void test_children_that_overlap(void **state)
+{
+	const struct simple events[] = {{"loop", 0, 100, 0}, {"a", 10, 80, 0}, {"b", 20, 90, 0}, {"c", 30, 60, 0},
+	                                {"d", 85, 95, 0}};
+	struct ops_trace *trace = simple_trace(events, 5);
+	const struct ops_events *e = ops_trace_events(trace);
+
+	(void)state;
+	assert_int_equal(e->parent[1], 0);
+	assert_int_equal(e->parent[2], 0);
+	assert_int_equal(e->parent[3], 2);
+	assert_int_equal(e->parent[4], 0);
+	assert_int_equal(e->self_ns[0], 15);
+	assert_int_equal(e->self_ns[1], 70);
+	assert_int_equal(e->self_ns[2], 40);
+	ops_trace_unref(trace);
+}
+
+/* A file may have times that are further apart than a number of nanoseconds goes. */
+static void test_no_time_is_negative(void **state)
+{
+	const struct simple events[] = {{"a", INT64_MIN, INT64_MAX, 0}, {"b", INT64_MIN, INT64_MAX - 1, 0}, {"c", 5, 7, 0}};
+	struct ops_trace *trace = simple_trace(events, 3);
+	const struct ops_events *e = ops_trace_events(trace);
+
+	(void)state;
+	assert_int_equal(e->parent[1], 0);
+	assert_int_equal(e->self_ns[0], 0);
+	assert_int_equal(e->self_ns[1], INT64_MAX - 2);
+	ops_trace_unref(trace);
+}
+
 static void test_empty(void **state)
 {
 	struct ops_trace *trace = simple_trace(NULL, 0);
@@ -336,6 +376,8 @@ int main(void)
 		cmocka_unit_test(test_folds_redispatch),
 		cmocka_unit_test(test_keeps_what_users_say),
 		cmocka_unit_test(test_partial_overlap),
+		cmocka_unit_test(test_children_that_overlap),
+		cmocka_unit_test(test_no_time_is_negative),
 		cmocka_unit_test(test_empty),
 	};
 

@@ -115,6 +115,7 @@ struct range {
 	OPS_ARRAY(struct name_sum) sums;
 	OPS_ARRAY(uint32_t) next; /* by sum */
 	struct track_sum *tracks;
+	int64_t *covered; /* by row: where its children so far end, counted from the begin of the window: they may overlap */
 	uint64_t events;
 };
 
@@ -142,6 +143,20 @@ static struct name_sum *sum_of(struct range *range, uint32_t row)
 	return sum;
 }
 
+/* Takes the time of a child off its parent's, but what children before it took. */
+static bool take_off(struct range *range, uint32_t parent, int64_t start_ns, int64_t end_ns)
+{
+	struct name_sum *sum = sum_of(range, parent);
+	int64_t taken_ns = range->window->from_ns + range->covered[parent];
+
+	start_ns = start_ns < taken_ns ? taken_ns : start_ns;
+	if (sum && end_ns > start_ns) {
+		sum->self_ns -= end_ns - start_ns;
+		range->covered[parent] = end_ns - range->window->from_ns;
+	}
+	return sum != NULL;
+}
+
 static bool add_row(struct range *range, uint32_t row)
 {
 	const struct ops_timeline *timeline = range->timeline;
@@ -157,12 +172,8 @@ static bool add_row(struct range *range, uint32_t row)
 	end_ns = timeline_end(timeline, row);
 	start_ns = start_ns < range->window->from_ns ? range->window->from_ns : start_ns;
 	end_ns = end_ns > range->window->to_ns ? range->window->to_ns : end_ns;
-	if (parent != OPS_NONE) {
-		sum = sum_of(range, parent);
-		if (!sum)
-			return false;
-		sum->self_ns -= end_ns - start_ns;
-	}
+	if (parent != OPS_NONE && !take_off(range, parent, start_ns, end_ns))
+		return false;
 	sum = sum_of(range, row);
 	if (!sum)
 		return false;
@@ -203,7 +214,8 @@ static bool range_init(struct range *range)
 
 	range->slots = ops_realloc_array(NULL, strings + 1, sizeof(*range->slots));
 	range->tracks = ops_alloc_zeroed(range->timeline->tracks.count + 1, sizeof(*range->tracks));
-	if (!range->slots || !range->tracks)
+	range->covered = ops_alloc_zeroed(range->timeline->events->count + 1, sizeof(*range->covered));
+	if (!range->slots || !range->tracks || !range->covered)
 		return false;
 	memset(range->slots, 0xff, (strings + 1) * sizeof(*range->slots));
 	return true;
@@ -303,6 +315,7 @@ enum ops_code ops_timeline_range(const struct ops_timeline *timeline, const stru
 	ops_free(range.wanted);
 	ops_free(range.slots);
 	ops_free(range.tracks);
+	ops_free(range.covered);
 	OPS_ARRAY_RELEASE(&range.sums);
 	OPS_ARRAY_RELEASE(&range.next);
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
