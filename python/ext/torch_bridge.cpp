@@ -19,6 +19,7 @@
  * of its own: an end callback, and a context on the heap.
  */
 #include "torch_bridge.h"
+#include "torch_allocator.hpp"
 #include "torch_collective.hpp"
 #include "torch_device_events.hpp"
 #include "torch_names.hpp"
@@ -881,8 +882,8 @@ void push_state(uint64_t session)
 	ThreadLocalDebugInfo::_push(state_kind, std::make_shared<profiler_state>(session, attached.options));
 }
 
-/* For memory in all threads. Those that record because all do have not inherited the state: they are given it with their
- * first operator, and again when a scope that torch restores behind itself has taken it away. When the session is over it
+/* For memory in all threads. Those that record because all do have not inherited the state: they are given it with the first
+ * operator, allocation or free, and again when a scope that torch restores behind itself has taken it away. When the session is over it
  * stays behind, dead, in threads other than the one that stops, for no thread can reach into another's state: such a thread
  * cannot start torch.profiler itself ("already enabled on this thread") before it has once started a session of ours. */
 void ensure_state() noexcept
@@ -893,6 +894,13 @@ void ensure_state() noexcept
 			push_state(attached_session());
 	} catch (...) { /* no memory: this thread's reports are missing */
 	}
+}
+
+/* Of a thread that allocates or frees. */
+void prepare_thread() noexcept
+{
+	if (attached_session() && attached.reach == all_threads && attached.options.profile_memory)
+		ensure_state();
 }
 
 /* --- own ranges, observed ------------------------------------------------------------------------------------------- */
@@ -1006,6 +1014,7 @@ void detach() noexcept
 	if (attached.observes)
 		observing::count_observers(-1);
 	attached.observes = false;
+	allocator::remove();
 	device_events::close();
 	left_behind = left_behind || (attached.reach != all_threads && !thread_holds(attached.op_handle));
 	try {
@@ -1084,6 +1093,8 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 			device_events::open(session, options->device_events);
 		push_state(session);
 		add_callbacks();
+		if (options->all_threads && options->profile_memory)
+			allocator::put(prepare_thread);
 		__atomic_store_n(&attached.session, session, __ATOMIC_RELEASE);
 		return nullptr;
 	} catch (...) {

@@ -3,6 +3,7 @@
 
 import gc
 import os
+import queue
 import subprocess
 import sys
 import textwrap
@@ -594,6 +595,56 @@ def test_memory_of_all_threads():
     for tid in tids:
         assert [r[1] for r in reports if r[3] == tid] == [4000, -4000]
     assert [r[1] for r in reports if r[3] not in tids] == [40, -40]
+
+
+@pytest.mark.parametrize("began", ["before", "during"])
+def test_frees_of_threads_that_run_no_operator(began):
+    """A thread that only drops tensors, as consumers of a queue do."""
+    tensors = queue.Queue()
+
+    def drop():
+        while (item := tensors.get()) is not None:
+            del item
+
+    thread = threading.Thread(target=drop)
+    if began == "before":
+        thread.start()
+    kept = torch.ones(10)
+    with Session(profile_memory=True, all_threads=True) as s:
+        if began == "during":
+            thread.start()
+        for _ in range(8):
+            tensors.put(torch.empty(250_000))
+        tensors.put(None)
+        thread.join()
+        late = torch.empty(5)
+    reports = memory_records(s.trace)
+    assert [r[1] for r in reports if r[1] > 0] == [1_000_000] * 8 + [20]
+    assert [r[1] for r in reports if r[3] == thread.native_id] == [-1_000_000] * 8
+    assert sum(r[1] for r in reports) == 20
+    late.resize_(100_000)
+    late.untyped_storage().resize_(8)
+    del kept, late  # freed as ever, after the session
+
+
+def test_the_allocator_is_torchs_again_afterwards():
+    program = """
+import threading, torch
+from opstrobe import _bridge, _core
+_bridge.load()
+held = []
+for _ in range(3):
+    session = _core.Session(profile_memory=True, all_threads=True)
+    session.start()
+    held.append(torch.empty(1000))
+    session.stop()
+held.append(torch.empty(1000).share_memory_())
+x = torch.empty(10).numpy()
+del held
+print("done")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "done\n", done.stderr
 
 
 def test_a_failed_allocation_is_recorded_or_raised():

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Torch's allocator of the CPU with a function called before each allocation and free. Allocators report to what stands in the
+ * calling thread's state, and a thread that never ran an operator has nothing there: what it frees would be missing. Part of
+ * torch_bridge.cpp.
+ *
+ * It stands before the allocator that torch had at the first session that wanted it. Memory may be freed at any later time, so it
+ * forwards to that one for ever; an allocator that somebody else puts in its place is left alone.
+ */
+#ifndef OPS_TORCH_ALLOCATOR_HPP
+#define OPS_TORCH_ALLOCATOR_HPP
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+
+namespace {
+namespace allocator {
+
+c10::Allocator *theirs = nullptr;
+c10::DeleterFnPtr free_theirs = nullptr;
+void (*prepare_thread)() noexcept = nullptr;
+
+void free_memory(void *memory)
+{
+	prepare_thread();
+	free_theirs(memory);
+}
+
+class forwarding final : public c10::Allocator {
+public:
+	c10::DataPtr allocate(size_t bytes) override
+	{
+		prepare_thread();
+		c10::DataPtr taken = theirs->allocate(bytes);
+		if (taken.get_context() != taken.get() || taken.get_deleter() != free_theirs)
+			return taken; /* not to be freed as all other memory */
+		void *const memory = taken.release_context();
+		return {memory, memory, &free_memory, taken.device()};
+	}
+	c10::DeleterFnPtr raw_deleter() const override
+	{
+		return &free_memory;
+	}
+	void copy_data(void *to, const void *from, std::size_t count) const override
+	{
+		theirs->copy_data(to, from, count);
+	}
+};
+
+forwarding *ours = nullptr; /* never freed: storages point to it */
+
+/* `prepare` is to be the same each time. */
+void put(void (*prepare)() noexcept)
+{
+	c10::Allocator *const present = c10::GetCPUAllocator();
+
+	if (!ours && present->raw_deleter()) {
+		theirs = present;
+		free_theirs = present->raw_deleter();
+		prepare_thread = prepare;
+		ours = new forwarding;
+	}
+	if (ours && present == theirs)
+		c10::SetCPUAllocator(ours);
+}
+
+void remove()
+{
+	if (ours && c10::GetCPUAllocator() == ours)
+		c10::SetCPUAllocator(theirs);
+}
+
+} // namespace allocator
+} // namespace
+
+#endif
