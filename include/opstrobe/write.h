@@ -27,6 +27,7 @@ struct ops_chrome_json_options {
 	/* Writes the Python functions around each event into its arguments as text ("Call stack", spec 3.6), for tools that do
 	 * not look at the rows above. Of a recording; of what was read, each row says what its file said. */
 	bool call_stacks;
+	bool no_forward_backward; /* leaves out the flows from forward operators to backward nodes; readers can derive them */
 };
 
 /* Chrome trace JSON in Kineto's conventions (spec 3). A path that ends in ".gz" is compressed while it is written.

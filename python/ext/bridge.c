@@ -77,6 +77,12 @@ static PyObject *bridge_info(PyObject *module, PyObject *ignored)
 			     bridge->abi, "collector_abi", bridge->collector_abi);
 }
 
+static PyObject *forward_backward_enabled(PyObject *module, PyObject *ignored)
+{
+	(void)module, (void)ignored;
+	return PyBool_FromLong(!bridge || bridge->forward_backward_enabled());
+}
+
 static PyObject *thread_name(PyObject *module, PyObject *args)
 {
 	long long tid;
@@ -98,6 +104,8 @@ static PyMethodDef bridge_functions[] = {
 	 "load_bridge(path)\n--\n\nLoads the torch bridge; does nothing when one is loaded."},
 	{"bridge_info", bridge_info, METH_NOARGS,
 	 "bridge_info()\n--\n\nThe loaded bridge: path, torch_version, abi, collector_abi; None before there is one."},
+	{"forward_backward_enabled", forward_backward_enabled, METH_NOARGS,
+	 "forward_backward_enabled()\n--\n\nWhether torch was told to link forward operators and backward nodes."},
 	{"thread_name", thread_name, METH_VARARGS,
 	 "thread_name(tid, name)\n--\n\nNames a thread by its system id in the session that is recording."},
 	{0},

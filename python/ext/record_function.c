@@ -11,10 +11,11 @@
 
 #include "bridge.h"
 
-/* Also a range of torch's while somebody observes those (torch_bridge.h). */
+/* Also a range of torch's while somebody observes those (torch_bridge.h), or while torch traces a function. */
 struct open_range {
 	struct ops_range range;
 	void *observed;
+	PyObject *traced; /* owned; what torch's operator that opens ranges returned */
 };
 
 struct range_object {
@@ -116,8 +117,73 @@ static PyObject *range_vectorcall(PyObject *type, PyObject *const *args, size_t 
 	return range_make((PyTypeObject *)type, args[0], count == 2 ? args[1] : Py_None);
 }
 
+/* --- functions that torch traces ---------------------------------------------------------------------------------- */
+
+/* The graph gets the operators that open and close a range, and records it whenever it runs. */
+static PyObject *traced_begin(PyObject *name, PyObject *args)
+{
+	PyObject *module = PyImport_ImportModule("opstrobe._traced_range");
+	PyObject *traced = module ? PyObject_CallMethod(module, "begin", "OO", name, args) : NULL;
+
+	Py_XDECREF(module);
+	return traced;
+}
+
+/* Takes the reference. Keeps the exception that is set. */
+static void traced_end(PyObject *traced)
+{
+	PyObject *type, *value, *traceback, *module, *nothing;
+
+	PyErr_Fetch(&type, &value, &traceback);
+	module = PyImport_ImportModule("opstrobe._traced_range");
+	nothing = module ? PyObject_CallMethod(module, "end", "O", traced) : NULL;
+	if (!nothing)
+		PyErr_WriteUnraisable(traced);
+	Py_XDECREF(nothing);
+	Py_XDECREF(module);
+	Py_DECREF(traced);
+	PyErr_Restore(type, value, traceback);
+}
+
+/* Whether torch traces a function on this thread, before there is a bridge that knows. Without torch this costs a look into
+ * sys.modules, else a call too. */
+static bool is_tracing(void)
+{
+	static PyObject *name, *ask; /* of the process, for ever */
+	PyObject *torch, *answer;
+	bool traced;
+
+	if (!ask) {
+		if (!name)
+			name = PyUnicode_InternFromString("torch._C");
+		torch = name ? PyDict_GetItem(PyImport_GetModuleDict(), name) : NULL;
+		if (!torch)
+			return false;
+		ask = PyObject_GetAttrString(torch, "_is_tracing");
+		if (!ask) { /* it is being imported */
+			PyErr_Clear();
+			return false;
+		}
+	}
+	answer = PyObject_CallNoArgs(ask);
+	traced = answer == Py_True;
+	if (!answer)
+		PyErr_Clear();
+	Py_XDECREF(answer);
+	return traced;
+}
+
+static bool is_traced(void)
+{
+	const struct ops_torch_bridge *bridge = ops_ext_bridge();
+
+	return bridge ? bridge->is_tracing() : is_tracing();
+}
+
 static void end_range(struct open_range range)
 {
+	if (range.traced)
+		traced_end(range.traced);
 	if (range.range.slot)
 		ops_range_end(range.range);
 	if (range.observed)
@@ -202,6 +268,7 @@ static int range_begin(struct range_object *self)
 static PyObject *range_enter(PyObject *object, PyObject *unused)
 {
 	struct range_object *self = (struct range_object *)object;
+	bool failed;
 
 	(void)unused;
 	if (self->depth > 0) {
@@ -213,7 +280,13 @@ static PyObject *range_enter(PyObject *object, PyObject *unused)
 		outer[self->depth - 1] = self->range;
 	}
 	self->range = (struct open_range){0};
-	if ((ops_recording_active() || is_observed()) && range_begin(self)) {
+	if (is_traced()) {
+		self->range.traced = traced_begin(self->name, self->args);
+		failed = !self->range.traced;
+	} else {
+		failed = (ops_recording_active() || is_observed()) && range_begin(self);
+	}
+	if (failed) {
 		if (self->depth > 0)
 			self->range = self->outer[self->depth - 1];
 		return NULL;

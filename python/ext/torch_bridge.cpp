@@ -44,6 +44,17 @@
 #include <string>
 #include <vector>
 
+/* Of headers that are too large to be read for two functions. Weak: NULL in a torch that does not have them. */
+namespace torch {
+namespace jit::tracer {
+struct TracingState;
+__attribute__((weak, visibility("default"))) const std::shared_ptr<TracingState> &getTracingState();
+} // namespace jit::tracer
+namespace profiler::impl {
+__attribute__((weak, visibility("default"))) bool get_fwd_bwd_enabled();
+} // namespace profiler::impl
+} // namespace torch
+
 namespace {
 
 using at::ObserverContext;
@@ -1103,12 +1114,27 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 	}
 }
 
+bool is_tracing() noexcept
+{
+	return &torch::jit::tracer::getTracingState && torch::jit::tracer::getTracingState() != nullptr;
+}
+
+bool forward_backward_enabled() noexcept
+{
+	try {
+		return !&torch::profiler::impl::get_fwd_bwd_enabled || torch::profiler::impl::get_fwd_bwd_enabled();
+	} catch (...) {
+		return true;
+	}
+}
+
 const ops_torch_bridge bridge = {
 	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach,
 	observing::open, observing::begin, observing::pause, observing::close,
 	&attached.observed, own_range_begin, own_range_end,
 	tensor_storage, storage_hold, storage_look, storage_drop,
 	device_events::available, device_events::take_times,
+	is_tracing, forward_backward_enabled,
 };
 
 } // namespace

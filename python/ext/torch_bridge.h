@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* Raised with every change in this file. */
-#define OPS_TORCH_BRIDGE_ABI 4u
+#define OPS_TORCH_BRIDGE_ABI 5u
 #define OPS_TORCH_BRIDGE_SYMBOL "ops_torch_bridge_get"
 
 /* Whose events torch's profiler can record around operators: those of CUDA, or of the backend that the process has registered. */
@@ -107,6 +107,11 @@ struct ops_torch_bridge {
 	bool (*device_events_available)(enum ops_device_events device);
 	/* After detach, and without the GIL: waits for the device and measures all pairs of the session. */
 	void (*take_device_times)(struct ops_bridge_times *ret_times);
+
+	/* Whether torch traces a function on this thread: what it calls becomes part of a graph. */
+	bool (*is_tracing)(void);
+	/* Whether profiles are to show which backward node belongs to which forward operator, as torch was told. */
+	bool (*forward_backward_enabled)(void);
 };
 
 const struct ops_torch_bridge *ops_torch_bridge_get(void);

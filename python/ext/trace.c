@@ -189,18 +189,19 @@ static PyObject *trace_function_events(PyObject *object, PyObject *args, PyObjec
 
 static PyObject *trace_export_chrome_trace(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"path", "compression_level", "call_stacks", NULL};
+	static char *names[] = {"path", "compression_level", "call_stacks", "forward_backward", NULL};
 	struct trace_object *self = (struct trace_object *)object;
 	struct ops_chrome_json_options options = {.compression_level = 4};
-	int call_stacks = 0;
+	int call_stacks = 0, forward_backward = 1;
 	struct ops_error error;
 	enum ops_code code;
 	PyObject *path;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$ip:export_chrome_trace", names, PyUnicode_FSConverter,
-	                                 &path, &options.compression_level, &call_stacks))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$ipp:export_chrome_trace", names, PyUnicode_FSConverter,
+	                                 &path, &options.compression_level, &call_stacks, &forward_backward))
 		return NULL;
 	options.call_stacks = call_stacks;
+	options.no_forward_backward = !forward_backward;
 	OPS_EXT_WITHOUT_GIL(code = ops_write_chrome_json(self->trace, PyBytes_AS_STRING(path), &options, &error));
 	Py_DECREF(path);
 	if (code)
@@ -413,7 +414,7 @@ static PyMethodDef trace_methods[] = {
 	{"followed_by", trace_followed_by, METH_O,
 	 "followed_by(other)\n--\n\nOne trace of this one and another recording of the process, each at its own time."},
 	{"export_chrome_trace", (PyCFunction)(void (*)(void))trace_export_chrome_trace, METH_VARARGS | METH_KEYWORDS,
-	 "export_chrome_trace(path, *, compression_level=4, call_stacks=False)\n--\n\nWrites the trace as Chrome JSON, compressed "
+	 "export_chrome_trace(path, *, compression_level=4, call_stacks=False, forward_backward=True)\n--\n\nWrites the trace as Chrome JSON, compressed "
 	 "when the path ends in .gz; with the Python functions around each event as text, if asked."},
 	{"export_pftrace", (PyCFunction)(void (*)(void))trace_export_pftrace, METH_VARARGS | METH_KEYWORDS,
 	 "export_pftrace(path, *, compression_level=4)\n--\n\nWrites the trace in Perfetto's own format, compressed when the "

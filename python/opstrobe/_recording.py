@@ -40,14 +40,16 @@ def is_recording() -> bool:
     return recording is not None and recording.running
 
 
-def export_trace(trace: _core.Trace, path: str | os.PathLike[str], call_stacks: bool = False) -> None:
+def export_trace(
+    trace: _core.Trace, path: str | os.PathLike[str], call_stacks: bool = False, forward_backward: bool = True
+) -> None:
     """Writes Perfetto's own format if the path ends in `.pftrace` or `.pftrace.gz`, else Chrome JSON, there with the stack
-    of each event as text if `call_stacks`."""
+    of each event as text if `call_stacks`, and with flows from forward operators to backward nodes if `forward_backward`."""
     text = os.fspath(path)
     if isinstance(text, str) and text.endswith((".pftrace", ".pftrace.gz")):
         trace.export_pftrace(text)
     else:
-        trace.export_chrome_trace(text, call_stacks=call_stacks)
+        trace.export_chrome_trace(text, call_stacks=call_stacks, forward_backward=forward_backward)
 
 
 def _tell_torch(recording: bool) -> None:
@@ -119,6 +121,7 @@ class Recording:
         self._record_ids = record_ids
         self._performance_events = performance_events
         self._call_stacks = call_stacks
+        self._forward_backward = True  # known at the stop
         self._capture_overload_names = capture_overload_names
         self._left_out = left_out
         self._max_bytes = max_bytes
@@ -238,6 +241,7 @@ class Recording:
             if self._watch is not None:
                 session.end_window()  # looking at all tensors takes a while, which is none of the program's
                 self._watch.stop()
+        self._forward_backward = _core.forward_backward_enabled()
         trace = session.stop()
         self._session, self._ended = None, True
         problem = self._stop_device_problem
@@ -367,7 +371,8 @@ class Recording:
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace of this window, in the format that the path's ending says."""
-        export_trace(self._finished(self.trace, "export a trace"), path, self._call_stacks)
+        trace = self._finished(self.trace, "export a trace")
+        export_trace(trace, path, self._call_stacks, self._forward_backward)
 
     def _finished(self, trace: _core.Trace | None, doing: str) -> _core.Trace:
         if trace is None:

@@ -559,9 +559,12 @@ void ops_chrome_write_links(struct ops_chrome_rows *rows)
 
 	rows->out_of_memory |= !numbers || !ops_trace_number_links(rows->trace, numbers);
 	for (size_t i = 0; i < count && !rows->out_of_memory && go_on(rows, i); i++) {
-		char *at = OPS_PUT(begin_row(rows), ",\n{\"ph\":\"s\"");
+		char *at;
 		uint64_t id = numbers[i] + (links[i].kind == OPS_LINK_DEPENDENCY ? OPS_DEPENDENCY_ARROWS : 0);
 
+		if (links[i].kind == OPS_LINK_FORWARD_BACKWARD && rows->options && rows->options->no_forward_backward)
+			continue;
+		at = OPS_PUT(begin_row(rows), ",\n{\"ph\":\"s\"");
 		at = put_arrow_end(rows, at, &links[i], id, links[i].from);
 		at = OPS_PUT(at, "},\n{\"ph\":\"f\",\"bp\":\"e\"");
 		at = put_arrow_end(rows, at, &links[i], id, links[i].to);

@@ -130,7 +130,9 @@ def test_tree_is_that_of_torch(both):
         return node.tag in (_EventType.TorchOp, _EventType.Allocation)
 
     def operators(prof):
-        return [shape(node) for node in nodes_of(prof) if node.tag == _EventType.TorchOp and node.name == "aten::linear"]
+        return [
+            shape(node) for node in nodes_of(prof) if node.tag == _EventType.TorchOp and node.name == "aten::linear"
+        ]
 
     ours, theirs = map(operators, both)
     assert ours == theirs
@@ -230,7 +232,11 @@ def test_calls_of_modules_tell_their_parameters(both):
 
     ours, theirs = map(modules, both)
     assert ours == theirs
-    assert ("nn.Module: Linear", "Linear", [("weight", [4, 4], [4, 1], torch.float32), ("bias", [4], [1], torch.float32)]) in ours
+    assert (
+        "nn.Module: Linear",
+        "Linear",
+        [("weight", [4, 4], [4, 1], torch.float32), ("bias", [4], [1], torch.float32)],
+    ) in ours
 
 
 def test_a_module_that_is_gone_keeps_its_parameters():
@@ -263,7 +269,9 @@ def test_calls_tell_who_called(both):
             if node.tag == _EventType.PyCall and node.name.startswith("torch/nn/functional"):
                 site, caller = node.extra_fields.callsite, node.extra_fields.caller
                 assert isinstance(site, _PyFrameState)
-                found.add((site.file_name, site.line_number, site.function_name, caller.file_name, caller.function_name))
+                found.add(
+                    (site.file_name, site.line_number, site.function_name, caller.file_name, caller.function_name)
+                )
         return found
 
     ours, theirs = map(calls, both)

@@ -164,6 +164,46 @@ def spec_1_10_ranges_with_a_future(module, folder):
 
 
 @question
+def spec_1_10_ranges_in_functions_that_torch_traces(module, folder):
+    def forked(x):
+        with module.record_function("forked", "with a text"):
+            return x * 2
+
+    x = torch.ones(3, 4)
+    traced = torch.jit.trace(forked, x)
+
+    def program(x):
+        with module.record_function("before"):
+            y = torch.jit._wait(torch.jit._fork(traced, x))
+        with module.record_function("after"):
+            return y * 2
+
+    traced_program = torch.jit.trace(program, x)
+    assert torch.equal(traced_program(x), x * 4)
+    with module.profile() as prof:
+        traced_program(x)
+    main = next(e.thread for e in prof.events() if e.name == "before")
+    return sorted(
+        (e.name, e.is_user_annotation, e.thread == main, str(traced_program.graph).count(e.name))
+        for e in prof.events()
+        if e.name in ("before", "forked", "after")
+    )
+
+
+@question
+def spec_1_10_a_traced_function_that_fails(module, folder):
+    def fails(x):
+        with module.record_function("range"):
+            raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        torch.jit.trace(fails, torch.ones(1))
+    with module.profile() as prof, module.record_function("later"):
+        work()
+    return [e.name for e in prof.events() if e.is_user_annotation]
+
+
+@question
 def spec_1_10_decorators(module, folder):
     @module.record_function("decorated")
     def decorated():
@@ -294,6 +334,25 @@ def spec_3_7_arrows_count_from_the_first_backward_node(module, folder):
     return {
         (row["id"], row["ph"]): names[row["ts"]] for row in rows if row.get("cat") == "fwdbwd" and row["ph"] in "sf"
     }
+
+
+@question
+def spec_3_7_arrows_that_torch_was_told_to_leave_out(module, folder):
+    counts = []
+    for enabled in (False, True):
+        torch._C._profiler._set_fwd_bwd_enabled_val(enabled)
+        try:
+            with module.profile() as prof:
+                train()
+        finally:
+            torch._C._profiler._set_fwd_bwd_enabled_val(True)
+        counts.append(sum(row.get("cat") == "fwdbwd" for row in saved(prof, folder)))
+        if module is opstrobe:  # what is read back is worked out all the same
+            again = opstrobe.read(str(folder / "trace.json"))
+            assert len(again.trace.rows()) == len(prof.profiler.trace.rows())
+            assert [e.stack for e in again.events()] == [e.stack for e in prof.events()]
+            assert again.key_averages().table() == prof.key_averages().table()
+    return counts
 
 
 class Trainer:
