@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/format.h"
+#include "base/escape.h"
 
 struct fit_column fit_texts(size_t width, unsigned rank)
 {
@@ -82,7 +83,7 @@ struct ops_string fit_text(struct ops_buffer *scratch, struct ops_string text, s
 void fit_note_title(struct ops_buffer *note, struct ops_string title)
 {
 	ops_buffer_append_text(note, note->size ? ", " : "no room for ");
-	ops_buffer_append(note, title.bytes, title.size);
+	ops_plain_append(note, title.bytes, title.size);
 }
 
 /* Lines are broken at blanks. */

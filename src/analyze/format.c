@@ -78,28 +78,12 @@ void ops_format_bytes(char *out, int64_t bytes)
 	snprintf(out, OPS_FORMAT_ROOM, unit ? "%.2f %s" : "%.0f %s", size, units[unit]);
 }
 
-/* Bytes of the code point that starts at `at`. */
-static size_t code_point_bytes(const char *at, const char *end)
-{
-	const unsigned char *byte = (const unsigned char *)at;
-	size_t bytes;
-
-	if (*byte < 0x80)
-		return 1;
-	bytes = ops_utf8_length(at, end);
-	if (bytes > 0)
-		return bytes;
-	if (end - at >= 3 && byte[0] == 0xed && (byte[1] & 0xe0) == 0xa0 && (byte[2] & 0xc0) == 0x80)
-		return 3;
-	return 1;
-}
-
 size_t ops_text_length(struct ops_string text)
 {
 	const char *end = text.bytes + text.size;
 	size_t length = 0;
 
-	for (const char *at = text.bytes; at < end; at += code_point_bytes(at, end))
+	for (const char *at = text.bytes; at < end; at += ops_utf8_step(at, end))
 		length++;
 	return length;
 }
@@ -110,6 +94,6 @@ struct ops_string ops_text_prefix(struct ops_string text, size_t length)
 	const char *at = text.bytes;
 
 	for (; length > 0 && at < end; length--)
-		at += code_point_bytes(at, end);
+		at += ops_utf8_step(at, end);
 	return (struct ops_string){text.bytes, (size_t)(at - text.bytes)};
 }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/escape.h"
 #include "base/json.h"
 
 #define STACK_MAX 32 /* frames shown of one allocation in JSON */
@@ -49,7 +50,7 @@ static void put_share(struct teller *teller, int64_t bytes)
 
 static void put_string(struct teller *teller, struct ops_string text)
 {
-	ops_buffer_append(&teller->out, text.bytes, text.size);
+	ops_plain_append(&teller->out, text.bytes, text.size);
 }
 
 static void put_list(struct teller *teller, const char *title, const struct ops_memory_share *shares, size_t count)

@@ -12,6 +12,7 @@
 #include "analyze/module_tree.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/escape.h"
 #include "base/fault.h"
 
 #define INDENT 2
@@ -331,7 +332,7 @@ static void add_cell(struct sheet *sheet, size_t column, size_t indent, struct o
 	if (column)
 		add_spaces(sheet, GAP);
 	add_spaces(sheet, indent + (column < TEXT_COLUMNS ? 0 : padding));
-	ops_buffer_append(&sheet->out, text.bytes, text.size);
+	ops_plain_append(&sheet->out, text.bytes, text.size);
 	add_spaces(sheet, column < TEXT_COLUMNS ? padding : 0);
 }
 

@@ -10,6 +10,7 @@
 #include "analyze/fit.h"
 #include "analyze/format.h"
 #include "base/alloc.h"
+#include "base/escape.h"
 #include "base/json.h"
 #include "base/json_walk.h"
 
@@ -64,22 +65,12 @@ static void append_spaces(struct ops_buffer *out, size_t count)
 		ops_buffer_append(out, " ", 1);
 }
 
-/* What would move the cursor is shown as a dot. */
-static void append_plain(struct ops_buffer *out, struct ops_string text)
-{
-	for (size_t i = 0; i < text.size; i++) {
-		uint8_t byte = (uint8_t)text.bytes[i];
-
-		ops_buffer_append(out, byte < 0x20 || byte == 0x7f ? "." : &text.bytes[i], 1);
-	}
-}
-
 static void append_padded(struct ops_buffer *out, struct ops_string text, size_t width, bool right)
 {
 	size_t own = ops_text_length(text), padding = own < width ? width - own : 0;
 
 	append_spaces(out, right ? padding : 0);
-	append_plain(out, text);
+	ops_plain_append(out, text.bytes, text.size);
 	append_spaces(out, right ? 0 : padding);
 }
 
@@ -177,36 +168,6 @@ static bool write_terminal(const struct result_table *table, size_t room, struct
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-static void append_csv(struct ops_buffer *out, struct ops_string text)
-{
-	bool quoted = false;
-
-	for (size_t i = 0; i < text.size; i++)
-		quoted = quoted || strchr(",\"\r\n", text.bytes[i]);
-	if (!quoted) {
-		ops_buffer_append(out, text.bytes, text.size);
-		return;
-	}
-	ops_buffer_append(out, "\"", 1);
-	for (size_t i = 0; i < text.size; i++) {
-		ops_buffer_append(out, &text.bytes[i], 1);
-		if (text.bytes[i] == '"')
-			ops_buffer_append(out, "\"", 1);
-	}
-	ops_buffer_append(out, "\"", 1);
-}
-
-static void append_markdown(struct ops_buffer *out, struct ops_string text)
-{
-	for (size_t i = 0; i < text.size; i++) {
-		char byte = text.bytes[i];
-
-		if (byte == '|' || byte == '\\' || byte == '<' || byte == '*' || byte == '_' || byte == '`')
-			ops_buffer_append(out, "\\", 1);
-		ops_buffer_append(out, byte == '\n' || byte == '\r' ? " " : &byte, 1);
-	}
-}
-
 static void write_lines(const struct result_table *table, bool markdown, struct ops_buffer *out)
 {
 	size_t count = table->columns.count, rows = result_table_rows(table);
@@ -218,7 +179,10 @@ static void write_lines(const struct result_table *table, bool markdown, struct 
 			struct ops_string text = line ? text_at(table, line - 1, i, !markdown, room) : heading(table, i);
 
 			ops_buffer_append_text(out, !i ? "" : markdown ? " | " : ",");
-			(markdown ? append_markdown : append_csv)(out, text);
+			if (line && table->columns.items[i].type < RESULT_FIGURE)
+				ops_buffer_append(out, text.bytes, text.size);
+			else
+				(markdown ? ops_markdown_append : ops_csv_append)(out, text.bytes, text.size);
 		}
 		ops_buffer_append_text(out, markdown ? " |\n" : "\n");
 		for (size_t i = 0; markdown && !line && i < count; i++)
@@ -267,7 +231,7 @@ static bool write_tree(const struct ops_buffer *value, enum ops_analysis_format 
 		const struct result_branch *branch = &tree.branches.items[i];
 
 		ops_buffer_append_text(out, out->size ? "\n" : "");
-		append_plain(out, branch->path);
+		(format == OPS_ANALYSIS_MARKDOWN ? ops_markdown_append : ops_plain_append)(out, branch->path.bytes, branch->path.size);
 		ops_buffer_append_text(out, format == OPS_ANALYSIS_MARKDOWN ? "\n\n" : ":\n");
 		done = write_table(&branch->table, format, room, out);
 	}

@@ -12,6 +12,7 @@
 #include "analyze/table.h"
 #include "analyze/table_sort.h"
 #include "base/alloc.h"
+#include "base/escape.h"
 #include "base/fault.h"
 
 #define COLUMN_WIDTH 12
@@ -112,14 +113,14 @@ static void append_cell(struct ops_table *t, struct ops_string text, size_t leng
 {
 	if (length < width)
 		append_repeated(&t->out, ' ', width - length);
-	ops_buffer_append(&t->out, text.bytes, text.size);
+	ops_plain_append(&t->out, text.bytes, text.size);
 	ops_buffer_append_text(&t->out, GAP);
 }
 
 /* The same, to the left. */
 static void append_left_cell(struct ops_table *t, struct ops_string text, size_t length, size_t width)
 {
-	ops_buffer_append(&t->out, text.bytes, text.size);
+	ops_plain_append(&t->out, text.bytes, text.size);
 	if (length < width)
 		append_repeated(&t->out, ' ', width - length);
 	ops_buffer_append_text(&t->out, GAP);

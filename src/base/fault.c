@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/escape.h"
 
 static const char *const code_names[] = {
 #define CODE_NAME(name, text) #name,
@@ -33,18 +33,21 @@ const char *ops_code_text(enum ops_code code)
 	return (size_t)code < CODE_COUNT ? code_texts[code] : "unknown error";
 }
 
-/* Paths may hold any bytes and a cut may fall inside a character, but the text is UTF-8 for whoever shows it. */
-static void make_utf8(char *text)
+/* Paths may hold any bytes and a cut may fall inside a character, but the text is for a terminal. */
+void ops_make_plain(char *text)
 {
-	char *end = text + strlen(text);
+	const char *end = text + strlen(text);
+	char *to = text;
+	bool shows;
 
-	while (text < end) {
-		size_t length = ops_utf8_length(text, end);
+	for (const char *at = text; at < end;) {
+		size_t length = ops_escape_next(at, end, &shows);
 
-		if (length == 0)
-			*text = '?';
-		text += length ? length : 1;
+		memmove(to, shows ? at : "?", shows ? length : 1);
+		to += shows ? length : 1;
+		at += length;
 	}
+	*to = '\0';
 }
 
 enum ops_code ops_fault(struct ops_error *error, enum ops_code code, const char *format, ...)
@@ -58,7 +61,7 @@ enum ops_code ops_fault(struct ops_error *error, enum ops_code code, const char 
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
-	make_utf8(error->text);
+	ops_make_plain(error->text);
 	return code;
 }
 
@@ -83,7 +86,7 @@ enum ops_code ops_fault_errno(struct ops_error *error, int os_errno, const char 
 	cause = error->text + used;
 	if (strlen(cause) > 3 && cause[2] >= 'A' && cause[2] <= 'Z' && cause[3] >= 'a' && cause[3] <= 'z')
 		cause[2] = (char)(cause[2] - 'A' + 'a');
-	make_utf8(error->text);
+	ops_make_plain(error->text);
 	return code;
 }
 
@@ -106,6 +109,6 @@ enum ops_code ops_fault_context(struct ops_error *error, enum ops_code code, con
 	va_end(arguments);
 	used = strlen(error->text);
 	snprintf(error->text + used, sizeof(error->text) - used, ": %s", inner);
-	make_utf8(error->text);
+	ops_make_plain(error->text);
 	return code;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/utf8.h"
 
 #if defined(__SSE2__)
@@ -93,6 +94,15 @@ static unsigned encoded_surrogate(const uint8_t *at, size_t left)
 	return 0xd000u | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
 }
 
+/* Whether it is one that terminals and readers act on: JSON is printed, too. All of these have two or three bytes. */
+static bool acts(const char *at, const char *end)
+{
+	bool shows;
+
+	ops_escape_next(at, end, &shows);
+	return !shows;
+}
+
 /* One character of any kind; moves `*at` past it. */
 static char *put_character(char *out, const char **at, const char *end)
 {
@@ -104,10 +114,17 @@ static char *put_character(char *out, const char **at, const char *end)
 		*at += 1;
 		return put_ascii(out, *byte);
 	}
-	if (length > 1) {
+	if (length > 1 && !acts(*at, end)) {
 		memcpy(out, *at, length);
 		*at += length;
 		return out + length;
+	}
+	if (length > 1) {
+		memcpy(out, "\\u", 2);
+		out = put_hex(out + 2, length == 2 ? (byte[0] & 0x1fu) << 6 | (byte[1] & 0x3fu) :
+		                                     (byte[0] & 0xfu) << 12 | (byte[1] & 0x3fu) << 6 | (byte[2] & 0x3fu), 4);
+		*at += length;
+		return out;
 	}
 	surrogate = encoded_surrogate(byte, (size_t)(end - *at));
 	if (surrogate) {

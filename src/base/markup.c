@@ -6,11 +6,21 @@
 
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/utf8.h"
 
 static bool is_control(const char *at, size_t length)
 {
-	return (length == 1 && (uint8_t)*at < ' ') || (length == 3 && memcmp(at, "\xef\xbf", 2) == 0 && (uint8_t)at[2] >= 0xbe);
+	bool shows;
+
+	ops_escape_next(at, at + length, &shows);
+	return !shows || (length == 3 && memcmp(at, "\xef\xbf", 2) == 0 && (uint8_t)at[2] >= 0xbe);
+}
+
+static void append_bytes(struct ops_buffer *out, const char *at, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		ops_buffer_printf(out, "\\x%02x", (uint8_t)at[i]);
 }
 
 void ops_markup_append(struct ops_buffer *out, const char *bytes, size_t size, size_t letters)
@@ -21,7 +31,7 @@ void ops_markup_append(struct ops_buffer *out, const char *bytes, size_t size, s
 		size_t length = ops_utf8_length(at, end);
 
 		if (length == 0 || is_control(at, length))
-			ops_buffer_printf(out, "\\x%02x", (uint8_t)*at);
+			append_bytes(out, at, length ? length : 1);
 		else if (*at == '<')
 			ops_buffer_append_text(out, "&lt;");
 		else if (*at == '>')

@@ -49,6 +49,16 @@ size_t ops_utf8_length(const char *at, const char *end)
 	return length;
 }
 
+size_t ops_utf8_step(const char *at, const char *end)
+{
+	const uint8_t *byte = (const uint8_t *)at;
+	size_t length = *byte < 0x80 ? 1 : ops_utf8_length(at, end);
+
+	if (length)
+		return length;
+	return end - at >= 3 && byte[0] == 0xed && is_between(byte[1], 0xa0, 0xbf) && is_between(byte[2], 0x80, 0xbf) ? 3 : 1;
+}
+
 bool ops_utf8_valid(const char *bytes, size_t size)
 {
 	const char *end = bytes + size;

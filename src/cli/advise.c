@@ -33,7 +33,7 @@ static bool add(void *context, const struct ops_worker *worker)
 
 	if (!ops_adviser_add(context, worker, &error))
 		return true;
-	fprintf(stderr, "opstrobe: %s\n", error.text);
+	cli_say("opstrobe: %s\n", error.text);
 	return false;
 }
 

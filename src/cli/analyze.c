@@ -86,7 +86,7 @@ static int print_help(const struct ops_analysis *analysis)
 
 static int fail(const char *what, const char *argument)
 {
-	fprintf(stderr, "opstrobe analyze: %s '%s'; 'opstrobe analyze --help' tells what there is\n", what, argument);
+	cli_say("opstrobe analyze: %s '%s'; 'opstrobe analyze --help' tells what there is\n", what, argument);
 	return CLI_EXIT_USAGE;
 }
 
@@ -167,9 +167,9 @@ static int analyze(const struct request *request)
 		options.source = &ranks.source;
 	code = ops_analyze(request->analysis->id, ranks.items, ranks.count, &options, &text, &size, &error);
 	if (code)
-		fprintf(stderr, "opstrobe analyze: %s\n", error.text);
+		cli_say("opstrobe analyze: %s\n", error.text);
 	if (code == OPS_CORRUPT && *ranks.odd.text)
-		fprintf(stderr, "opstrobe: %s\n", ranks.odd.text);
+		cli_say("opstrobe: %s\n", ranks.odd.text);
 	if (!code && !cli_print_data(options.format, code, text, size, ops_free_analysis, &error))
 		code = OPS_NO_MEMORY;
 	cli_ranks_release(&ranks);

@@ -6,6 +6,8 @@
 #ifndef OPS_CLI_H
 #define OPS_CLI_H
 
+#include <stdbool.h>
+
 enum cli_exit {
 	CLI_EXIT_OK = 0,
 	CLI_EXIT_FAILED = 1,
@@ -32,6 +34,11 @@ int cli_serve(char **arguments);
 int cli_report(char **arguments);
 int cli_table(char **arguments);
 int cli_validate(char **arguments);
+
+/* Prints to stderr. Only a line break at the end of `format` is one, whatever the arguments hold. */
+__attribute__((format(printf, 1, 2))) void cli_say(const char *format, ...);
+/* Prints to stdout which trace the text below is of. */
+void cli_put_heading(const char *path, bool is_first);
 
 /* Replaces this process by Python running `main` of the module `module` with arguments[1…]. Returns CLI_EXIT_FAILED,
  * after saying why, when there is no Python to be had. */

@@ -44,7 +44,7 @@ struct request {
 
 static bool fail(const char *what, const char *value, const char *how)
 {
-	fprintf(stderr, "opstrobe cut: '%s' is no %s; %s\n", value, what, how);
+	cli_say("opstrobe cut: '%s' is no %s; %s\n", value, what, how);
 	return false;
 }
 
@@ -94,7 +94,7 @@ static bool parse_steps(struct request *request, const struct ops_trace *trace)
 		return fail("range of steps", request->steps, "it is a number, or FIRST:LAST");
 	if (ops_trace_steps(trace, first, last, &request->cut.from_ns, &request->cut.to_ns))
 		return true;
-	fprintf(stderr, "opstrobe cut: the trace has no step %s\n", request->steps);
+	cli_say("opstrobe cut: the trace has no step %s\n", request->steps);
 	return false;
 }
 
@@ -123,12 +123,12 @@ static int cut(struct request *request, const struct ops_trace *trace, const cha
 	    (request->to && !parse_time(request->to, base_ns, &request->cut.to_ns)))
 		return CLI_EXIT_USAGE;
 	if (ops_trace_cut(trace, &request->cut, &part, &error)) {
-		fprintf(stderr, "opstrobe cut: %s\n", error.text);
+		cli_say("opstrobe cut: %s\n", error.text);
 		return CLI_EXIT_FAILED;
 	}
 	done = cli_write("cut", part, output, OPS_STACKS_SELF_CPU);
 	if (done)
-		fprintf(stderr, "opstrobe: wrote %s: %zu of %zu events\n", output, ops_trace_events(part)->count,
+		cli_say("opstrobe: wrote %s: %zu of %zu events\n", output, ops_trace_events(part)->count,
 		        ops_trace_events(trace)->count);
 	ops_trace_unref(part);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;

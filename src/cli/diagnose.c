@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
+
 /* A process runs one command, and what it read is gone by the time it prints: so the list belongs to the process. */
 static struct ops_diagnostic *kept;
 static size_t kept_count;
@@ -16,12 +18,12 @@ static size_t kept_count;
 void cli_print_diagnostic(const struct ops_diagnostic *item)
 {
 	if (!strcmp(item->kind, "lost"))
-		fprintf(stderr, "opstrobe: '%s': %" PRIu64 " %s\n", item->source, item->count, item->message);
+		cli_say("opstrobe: '%s': %" PRIu64 " %s\n", item->source, item->count, item->message);
 	else if (item->count > 1)
-		fprintf(stderr, "opstrobe: '%s': %s (%" PRIu64 " times, first at byte %" PRIu64 ")\n", item->source, item->message,
+		cli_say("opstrobe: '%s': %s (%" PRIu64 " times, first at byte %" PRIu64 ")\n", item->source, item->message,
 		        item->count, item->byte);
 	else
-		fprintf(stderr, "opstrobe: '%s': %s (byte %" PRIu64 ")\n", item->source, item->message, item->byte);
+		cli_say("opstrobe: '%s': %s (byte %" PRIu64 ")\n", item->source, item->message, item->byte);
 }
 
 static void keep(const struct ops_diagnostic *items, size_t count)

@@ -38,7 +38,7 @@ static bool parse_gate(const char *text, double *ret_ratio)
 	double percent = strtod(text, &end);
 
 	if (end == text || (*end && strcmp(end, "%")) || !(percent >= 0 && percent <= 1e6)) {
-		fprintf(stderr, "opstrobe diff: '%s' is no gate; it is percent, as 3%%\n", text);
+		cli_say("opstrobe diff: '%s' is no gate; it is percent, as 3%%\n", text);
 		return false;
 	}
 	*ret_ratio = percent / 100;

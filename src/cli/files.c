@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli.h"
+
 static enum ops_code add_path(struct cli_files *files, const char *path, struct ops_error *error)
 {
 	return ops_trace_files_add(&files->list, strcmp(path, "-") ? path : "/dev/stdin", error);
@@ -70,9 +72,9 @@ static void tell_none(const char *path)
 {
 	char below[4096];
 
-	fprintf(stderr, "opstrobe: there is no trace (*.json, *.json.gz, *.json.zst) in '%s'", path);
+	cli_say("opstrobe: there is no trace (*.json, *.json.gz, *.json.zst) in '%s'", path);
 	if (find_below(path, below, sizeof(below)))
-		fprintf(stderr, "; there is in '%s'", below);
+		cli_say("; there is in '%s'", below);
 	fputc('\n', stderr);
 }
 
@@ -84,7 +86,7 @@ bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t coun
 		struct ops_error error;
 
 		if (add_any(files, paths[i], any_json, &error)) {
-			fprintf(stderr, "opstrobe: %s\n", error.text);
+			cli_say("opstrobe: %s\n", error.text);
 			return false;
 		}
 		if (files->list.count == before) {

@@ -111,9 +111,9 @@ static int fail_unknown(const char *name)
 {
 	const struct cli_command *nearest = nearest_command(name);
 
-	fprintf(stderr, "opstrobe: '%s' is not a command", name);
+	cli_say("opstrobe: '%s' is not a command", name);
 	if (nearest)
-		fprintf(stderr, "; did you mean '%s'?\n", nearest->name);
+		cli_say("; did you mean '%s'?\n", nearest->name);
 	else
 		fputs("; 'opstrobe --help' lists them\n", stderr);
 	return CLI_EXIT_USAGE;
@@ -181,7 +181,7 @@ int main(int count, char **arguments)
 		return command ? finish(command->function(asked)) : fail_unknown(asked[0]);
 	}
 	if (name[0] == '-' && name[1]) {
-		fprintf(stderr, "opstrobe: unknown option '%s'; 'opstrobe --help' lists what there is\n", name);
+		cli_say("opstrobe: unknown option '%s'; 'opstrobe --help' lists what there is\n", name);
 		return CLI_EXIT_USAGE;
 	}
 	command = find_command(name);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
+
 /* The option of that name, which may have "=value" behind. */
 static const struct cli_option *find(const struct cli_option *options, const char *argument, size_t *ret_size)
 {
@@ -21,7 +23,7 @@ static const struct cli_option *find(const struct cli_option *options, const cha
 
 static int fail(const char *command, const char *argument, const char *what)
 {
-	fprintf(stderr, "opstrobe %s: %s '%s'; 'opstrobe %s --help' tells what there is\n", command, what, argument, command);
+	cli_say("opstrobe %s: %s '%s'; 'opstrobe %s --help' tells what there is\n", command, what, argument, command);
 	return CLI_EXIT_USAGE;
 }
 
@@ -89,7 +91,7 @@ int cli_parse_paths(char **arguments, const struct cli_option *options, const ch
 	*ret_count = count;
 	if (count >= least)
 		return CLI_EXIT_OK;
-	fprintf(stderr, "opstrobe %s: a trace is missing; 'opstrobe %s --help' tells how it is called\n", arguments[0],
+	cli_say("opstrobe %s: a trace is missing; 'opstrobe %s --help' tells how it is called\n", arguments[0],
 	        arguments[0]);
 	return CLI_EXIT_USAGE;
 }
@@ -110,9 +112,9 @@ int cli_choice(const char *command, const char *option, const char *value, const
 	for (int i = 0; names[i]; i++)
 		if (!strcmp(names[i], value))
 			return i;
-	fprintf(stderr, "opstrobe %s: '%s' is no %s; there are", command, value, option);
+	cli_say("opstrobe %s: '%s' is no %s; there are", command, value, option);
 	for (size_t i = 0; names[i]; i++)
-		fprintf(stderr, "%s %s", !i ? "" : names[i + 1] ? "," : " and", names[i]);
+		cli_say("%s %s", !i ? "" : names[i + 1] ? "," : " and", names[i]);
 	fputc('\n', stderr);
 	return -1;
 }
@@ -130,6 +132,6 @@ bool cli_number(const char *command, const char *option, const char *value, size
 		*ret_number = (size_t)number;
 		return true;
 	}
-	fprintf(stderr, "opstrobe %s: '%s' is no %s; it is a whole number\n", command, value, option);
+	cli_say("opstrobe %s: '%s' is no %s; it is a whole number\n", command, value, option);
 	return false;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <opstrobe/advice.h>
+#include <opstrobe/error.h>
 #include <opstrobe/serve.h>
 #include <opstrobe/views.h>
 #include <opstrobe/write.h>
@@ -17,6 +18,8 @@
 #include "diagnose.h"
 #include "options.h"
 #include "stream.h"
+
+#define NAME_SIZE_MAX 1023
 
 static const char usage[] =
 	"usage: opstrobe report [options] TRACE|DIRECTORY\n"
@@ -44,7 +47,7 @@ static bool put_part(FILE *out, enum ops_code code, char *text, size_t size, voi
                      const struct ops_error *error)
 {
 	if (code) {
-		fprintf(stderr, "opstrobe: %s\n", error->text);
+		cli_say("opstrobe: %s\n", error->text);
 		return false;
 	}
 	fwrite(text, 1, size, out);
@@ -55,10 +58,13 @@ static bool put_part(FILE *out, enum ops_code code, char *text, size_t size, voi
 /* With a name, it stands in a code span, which nothing ends but a backtick. NULL: without. */
 static void put_heading(FILE *out, const char *name)
 {
-	fputs(name ? "## Profile of `" : "## Profile", out);
-	for (const char *c = name; c && *c; c++)
-		putc(*c == '`' || (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, out);
-	fputs(name ? "`\n\n" : "\n\n", out);
+	char text[NAME_SIZE_MAX + 1] = "";
+
+	snprintf(text, sizeof(text), "%s", name ? name : "");
+	ops_make_plain(text);
+	for (char *c = text; *c; c++)
+		*c = *c == '`' ? '?' : *c;
+	fprintf(out, name ? "## Profile of `%s`\n\n" : "## Profile%s\n\n", text);
 }
 
 /* The page of one trace, which the adviser looks at, too. */
@@ -122,7 +128,7 @@ static bool save_markdown(const char *output, struct cli_stream *stream)
 		fputs("opstrobe: out of memory\n", stderr);
 	done = done && !failed;
 	if (done && ops_write_text(text, size, output, &error)) {
-		fprintf(stderr, "opstrobe: %s\n", error.text);
+		cli_say("opstrobe: %s\n", error.text);
 		done = false;
 	}
 	free(text);
@@ -168,7 +174,7 @@ int cli_report(char **arguments)
 	if (choice == 0) {
 		output = output ? output : "report.html";
 		if (ops_report_write(arguments[1], output, cli_print_diagnostic, &error)) {
-			fprintf(stderr, "opstrobe: %s\n", error.text);
+			cli_say("opstrobe: %s\n", error.text);
 			return CLI_EXIT_FAILED;
 		}
 	}

@@ -98,7 +98,7 @@ static int serve(const struct ops_server_options *options, bool open, bool with_
 	struct ops_error error;
 
 	if (ops_server_start(options, &server, &error)) {
-		fprintf(stderr, "opstrobe: %s\n", error.text);
+		cli_say("opstrobe: %s\n", error.text);
 		return error.code == OPS_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
 	}
 	printf("%s\n", ops_server_url(server));
@@ -130,7 +130,7 @@ int cli_serve(char **arguments)
 	if (!cli_number("serve", "port", port, &number))
 		return CLI_EXIT_USAGE;
 	if (number > UINT16_MAX) {
-		fprintf(stderr, "opstrobe serve: there is no port %zu\n", number);
+		cli_say("opstrobe serve: there is no port %zu\n", number);
 		return CLI_EXIT_USAGE;
 	}
 	server.port = (uint16_t)number;

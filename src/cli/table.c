@@ -114,7 +114,7 @@ int cli_table(char **arguments)
 	if (!strcmp(request.sort_by, "none"))
 		request.sort_by = "";
 	if (request.sort_by[strspn(request.sort_by, "abcdefghijklmnopqrstuvwxyz_")] || strlen(request.sort_by) > 64) {
-		fprintf(stderr, "opstrobe table: '%s' is no key to sort by\n", request.sort_by);
+		cli_say("opstrobe table: '%s' is no key to sort by\n", request.sort_by);
 		return CLI_EXIT_USAGE;
 	}
 	if (cli_one_trace_read(&traces, path))

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli.h"
 #include "stream.h"
 
 static bool print_texts(struct cli_stream *stream, const struct cli_table *table, size_t top, bool flag)
@@ -21,9 +22,9 @@ static bool print_texts(struct cli_stream *stream, const struct cli_table *table
 
 		done = !cli_stream_take(stream, i, &trace, &error);
 		if (!done)
-			fprintf(stderr, "opstrobe: %s\n", error.text);
+			cli_say("opstrobe: %s\n", error.text);
 		else if (stream->count > 1)
-			printf("%s--- %s ---\n", i ? "\n" : "", file->path);
+			cli_put_heading(file->path, !i);
 		done = done && table->print_text(&(struct ops_worker){trace, file->worker, file->span}, top, flag);
 		ops_trace_unref(trace);
 	}

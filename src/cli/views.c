@@ -61,7 +61,7 @@ static bool print_page(struct cli_stream *stream, size_t place, struct ops_worke
 	enum ops_code code = cli_stream_take(stream, place, &trace, &error);
 
 	if (!code && stream->count > 1)
-		printf("%s--- %s ---\n", place ? "\n" : "", stream->files.list.items[place].path);
+		cli_put_heading(stream->files.list.items[place].path, !place);
 	if (!code)
 		code = ops_views_text(trace, look(), &text, &size, &error);
 	if (!code) {

@@ -10,6 +10,7 @@
 
 #include <opstrobe/write.h>
 
+#include "cli.h"
 #include "traces.h"
 
 enum form { FORM_NONE, FORM_JSON, FORM_PFTRACE, FORM_STACKS };
@@ -40,7 +41,7 @@ bool cli_can_write(const char *command, const char *path)
 {
 	if (form_of(path) != FORM_NONE)
 		return true;
-	fprintf(stderr, "opstrobe %s: the name '%s' tells no form; 'opstrobe %s --help' lists them\n", command, path, command);
+	cli_say("opstrobe %s: the name '%s' tells no form; 'opstrobe %s --help' lists them\n", command, path, command);
 	return false;
 }
 
@@ -64,7 +65,7 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 	if (!code)
 		code = ops_write_flame(flame, path, &truncated, error);
 	if (truncated)
-		fprintf(stderr, "opstrobe: %zu stacks of more than %d frames are cut short at '[truncated]'; a name that ends in "
+		cli_say("opstrobe: %zu stacks of more than %d frames are cut short at '[truncated]'; a name that ends in "
 		        "'.speedscope.json' has them whole\n", truncated, OPS_COLLAPSED_DEPTH);
 	ops_flame_free(flame);
 	ops_stacks_free(stacks);
@@ -89,6 +90,6 @@ bool cli_write(const char *command, struct ops_trace *trace, const char *path, e
 		code = ops_write_chrome_json(trace, path, &json, &error);
 	cli_interrupt_end();
 	if (code)
-		fprintf(stderr, "opstrobe %s: %s\n", command, error.text);
+		cli_say("opstrobe %s: %s\n", command, error.text);
 	return !code;
 }

@@ -58,8 +58,8 @@ static void test_forms_of_a_table(void **state)
 	               "x.                2      \n");
 	assert_written(&result, OPS_ANALYSIS_CSV, "name,rank,time,pctg\n\"a|\"\"b\"\",c\",-3,1.5,12.5\n\"x\n\",,2,\n");
 	assert_written(&result, OPS_ANALYSIS_MARKDOWN,
-	               "| name | rank | time | pctg |\n|---|--:|--:|--:|\n| a\\|\"b\",c | -3 | 1.5 | 12.5 |\n"
-	               "| x  |  | 2 |  |\n");
+	               "| name | rank | time | pctg |\n|---|--:|--:|--:|\n| `a\\|\"b\",c` | -3 | 1.5 | 12.5 |\n"
+	               "| `x.` |  | 2 |  |\n");
 	result_table_cut(&result.table, 1);
 	assert_int_equal(result.table.total_rows, 2);
 	assert_int_equal(result_table_rows(&result.table), 1);
@@ -96,8 +96,8 @@ static void test_tables_in_a_tree(void **state)
 	               "field    value\n0.mean   9.454648\n0.tiny   0.0000000015\nlists.0  1, 2\nlists.1  \n\n"
 	               "0.first:\na      n\nx\"y  0.1\nz       \n");
 	assert_written(&result, OPS_ANALYSIS_MARKDOWN,
-	               "| field | value |\n|---|---|\n| 0.mean | 9.454648 |\n| 0.tiny | 0.0000000015 |\n| lists.0 | 1, 2 |\n"
-	               "| lists.1 |  |\n\n0.first\n\n| a | n |\n|---|--:|\n| x\"y | 0.1 |\n| z |  |\n");
+	               "| field | value |\n|---|---|\n| 0.mean | 9.454648 |\n| 0.tiny | 0.0000000015 |\n| `lists.0` | 1, 2 |\n"
+	               "| `lists.1` |  |\n\n0.first\n\n| a | n |\n|---|--:|\n| `x\"y` | 0.1 |\n| z |  |\n");
 	assert_written(&result, OPS_ANALYSIS_CSV,
 	               "field,value\n0.mean,9.454648251192381\n0.tiny,1.5e-9\n0.first.columns.0,a\n0.first.columns.1,n\n"
 	               "0.first.rows.0.0,\"x\"\"y\"\n0.first.rows.0.1,0.1\n0.first.rows.1.0,z\n0.first.rows.1.1,null\n"

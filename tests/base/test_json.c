@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/escape.h"
 #include "base/json_walk.h"
 #include "base/utf8.h"
 #include "comma.h"
@@ -54,6 +55,17 @@ static size_t match_spelled(const char *at, const unsigned char *from, size_t le
 	               : 0;
 }
 
+/* Whether the bytes are that character, one that a terminal would act on. */
+static bool acts_as(const unsigned char *bytes, size_t length, unsigned character)
+{
+	bool shows;
+
+	ops_escape_next((const char *)bytes, (const char *)bytes + length, &shows);
+	if (length == 2)
+		return !shows && character == ((bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3fu));
+	return !shows && length == 3 && character == ((bytes[0] & 0xfu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3fu));
+}
+
 /* Reads the JSON string and the original side by side. */
 static void assert_same(const char *json, size_t json_size, const char *original, size_t size)
 {
@@ -75,6 +87,12 @@ static void assert_same(const char *json, size_t json_size, const char *original
 			from += spelled;
 		} else if (*at != '\\') {
 			assert_int_equal((unsigned char)*at++, *from++);
+		} else if (at[1] == 'u' && read_hex(at + 2) >= 0x80) {
+			size_t length = ops_utf8_length((const char *)from, (const char *)end);
+
+			assert_true(acts_as(from, length, read_hex(at + 2)));
+			at += 6;
+			from += length;
 		} else if (at[1] == 'u') {
 			assert_true(read_hex(at + 2) < 0x20 || (*from == '\\' && from + 1 == end));
 			assert_int_equal(read_hex(at + 2), *from++);

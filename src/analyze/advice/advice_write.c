@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "base/escape.h"
 
 const char *advice_severity_name(enum advice_severity severity)
 {
@@ -135,14 +136,33 @@ struct style {
 
 #define WIDTH 79
 
-/* Names of a trace may be any bytes; Markdown takes some for its own, but for what stands in backticks. */
+/* What rules say is theirs, with code in backticks; Markdown takes some bytes for its own, but for what stands in those. */
 static void append_byte(const struct style *style, char byte, bool *quoted)
 {
 	if (byte == '`')
 		*quoted = !*quoted;
 	else if (style->markdown && !*quoted && byte && strchr("_*<|", byte))
 		ops_buffer_append_text(style->out, "\\");
-	ops_buffer_append(style->out, (unsigned char)byte < ' ' ? "?" : &byte, 1);
+	ops_buffer_append(style->out, &byte, 1);
+}
+
+static bool has_markup(const char *word, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if ((unsigned char)word[i] >= 0x7f || (unsigned char)word[i] < ' ' || strchr("`*_<>|[]!@\\~#&$", word[i]))
+			return true;
+	return memmem(word, size, "://", 3) || memmem(word, size, "www.", 4);
+}
+
+/* What is said of a trace has names in it, which may be any bytes. */
+static void append_word(const struct style *style, const char *word, size_t size)
+{
+	if (!style->markdown)
+		ops_plain_append(style->out, word, size);
+	else if (has_markup(word, size))
+		ops_code_append(style->out, word, size);
+	else
+		ops_buffer_append(style->out, word, size);
 }
 
 /* Up to the next space. */
@@ -153,8 +173,10 @@ static size_t word_size(const char *text, size_t size)
 	return space ? (size_t)(space - text) : size;
 }
 
+enum speaker { RULE, TRACE };
+
 /* A paragraph. */
-static void append_words(const struct style *style, const char *text, size_t size)
+static void append_words(const struct style *style, enum speaker speaker, const char *text, size_t size)
 {
 	size_t column = 0, indent = style->markdown ? 0 : 3;
 	bool quoted = false;
@@ -168,7 +190,9 @@ static void append_words(const struct style *style, const char *text, size_t siz
 		}
 		ops_buffer_printf(style->out, "%*s", column ? 1 : (int)indent, "");
 		column += (column ? 1 : indent) + word;
-		for (size_t i = 0; i < word; i++)
+		if (speaker == TRACE)
+			append_word(style, text + at, word);
+		for (size_t i = 0; speaker == RULE && i < word; i++)
 			append_byte(style, text[at + i], &quoted);
 		for (at += word; at < size && text[at] == ' ';)
 			at++;
@@ -177,7 +201,7 @@ static void append_words(const struct style *style, const char *text, size_t siz
 }
 
 /* With what it is in front. */
-static void append_paragraph(const struct style *style, const char *label, const char *text, size_t size)
+static void append_paragraph(const struct style *style, const char *label, enum speaker speaker, const char *text, size_t size)
 {
 	struct ops_buffer paragraph = {0};
 
@@ -187,7 +211,7 @@ static void append_paragraph(const struct style *style, const char *label, const
 	else
 		ops_buffer_printf(&paragraph, "%s ", label);
 	ops_buffer_append(&paragraph, text, size);
-	append_words(style, ops_buffer_text(&paragraph), paragraph.size);
+	append_words(style, speaker, ops_buffer_text(&paragraph), paragraph.size);
 	style->out->failed |= paragraph.failed;
 	ops_buffer_release(&paragraph);
 }
@@ -196,13 +220,7 @@ static void append_paragraph(const struct style *style, const char *label, const
 
 static void append_name(const struct style *style, struct ops_string name)
 {
-	const char *quote = style->markdown ? "`" : "";
-
-	ops_buffer_append_text(style->out, quote);
-	for (size_t i = 0; i < name.size; i++)
-		ops_buffer_append(style->out, (unsigned char)name.bytes[i] < ' ' || strchr("`|", name.bytes[i]) ? "?" : &name.bytes[i],
-		                  1);
-	ops_buffer_append_text(style->out, quote);
+	(style->markdown ? ops_code_append : ops_plain_append)(style->out, name.bytes, name.size);
 }
 
 /* "at train.py:12 in step, aten::mm, module net.0", what is known of it, a line more where it gets too long. */
@@ -273,7 +291,7 @@ static void append_judgement(const struct style *style, const struct advice_find
 	format_gain(finding, gain, sizeof(gain));
 	snprintf(text, sizeof(text), "%s%s, confidence %s [%s]", advice_severity_name(finding->severity), gain,
 	         advice_confidence_name(finding->confidence), finding->rule->id);
-	append_words(style, text, strlen(text));
+	append_words(style, RULE, text, strlen(text));
 }
 
 static void append_code(const struct style *style, const char *code)
@@ -297,11 +315,11 @@ static void append_finding(const struct style *style, const struct advice_findin
 	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
 	for (size_t i = 0; i < finding->where_count; i++)
 		append_where(style, &finding->where[i]);
-	append_paragraph(style, "Seen:", finding->evidence.bytes, finding->evidence.size);
-	append_paragraph(style, "Why:", rule->explanation, strlen(rule->explanation));
+	append_paragraph(style, "Seen:", TRACE, finding->evidence.bytes, finding->evidence.size);
+	append_paragraph(style, "Why:", RULE, rule->explanation, strlen(rule->explanation));
 	if (finding->detail.size)
-		append_paragraph(style, "First:", finding->detail.bytes, finding->detail.size);
-	append_paragraph(style, "Do:", rule->advice, strlen(rule->advice));
+		append_paragraph(style, "First:", TRACE, finding->detail.bytes, finding->detail.size);
+	append_paragraph(style, "Do:", RULE, rule->advice, strlen(rule->advice));
 	if (rule->code)
 		append_code(style, rule->code);
 	ops_buffer_printf(style->out, style->markdown ? "\n<%s>\n" : "   %s\n", rule->link);
@@ -345,7 +363,7 @@ static void append_hint(const struct style *style, const struct advice_report *r
 	if (!missing || !(report->has & ADVICE_NEEDS_OPERATORS))
 		return;
 	ops_buffer_append_text(style->out, "\n");
-	append_words(style, text, used);
+	append_words(style, RULE, text, used);
 }
 
 static struct ops_string file_name(struct ops_string path)

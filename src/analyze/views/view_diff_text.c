@@ -15,6 +15,7 @@
 #include "analyze/result.h"
 #include "analyze/views/view_diff_write.h"
 #include "base/array.h"
+#include "base/escape.h"
 #include "base/intern.h"
 #include "base/text.h"
 
@@ -69,19 +70,12 @@ static int compare(const void *a, const void *b)
 	return a < b ? -1 : a > b;
 }
 
-/* A pipe would end a cell of markdown, and a line break the row. */
 static void append_name(const struct page *page, struct ops_string name)
 {
 	size_t length = ops_text_length(name);
 	struct ops_string shown = length > page->name_width && !page->markdown ? ops_text_prefix(name, page->name_width - 1) : name;
 
-	for (size_t i = 0; i < shown.size; i++) {
-		char c = (unsigned char)shown.bytes[i] < ' ' ? ' ' : shown.bytes[i];
-
-		if (page->markdown && c == '|')
-			ops_buffer_append(page->out, "\\", 1);
-		ops_buffer_append(page->out, &c, 1);
-	}
+	(page->markdown ? ops_markdown_append : ops_plain_append)(page->out, shown.bytes, shown.size);
 	if (shown.size < name.size)
 		ops_buffer_append(page->out, "~", 1);
 	if (!page->markdown && length < page->name_width)
@@ -105,12 +99,10 @@ static void append_row(const struct page *page, struct ops_string name, double l
 
 static void append_head(const struct page *page, const char *what)
 {
-	ops_buffer_append_text(page->out, page->markdown ? "\n| " : "\n");
-	append_name(page, (struct ops_string){what, strlen(what)});
 	if (page->markdown)
-		ops_buffer_append_text(page->out, " | base | new | change |\n|---|---:|---:|---:|\n");
+		ops_buffer_printf(page->out, "\n| %s | base | new | change |\n|---|---:|---:|---:|\n", what);
 	else
-		ops_buffer_printf(page->out, " %13s %13s  %10s\n", "base", "new", "change");
+		ops_buffer_printf(page->out, "\n%-*s %13s %13s  %10s\n", (int)page->name_width, what, "base", "new", "change");
 }
 
 static void append_verdict(const struct page *page, const struct view_diff *diff)

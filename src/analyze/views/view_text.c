@@ -16,6 +16,7 @@
 
 #include "analyze/format.h"
 #include "base/alloc.h"
+#include "base/escape.h"
 
 #define GAPS_MAX 3
 #define BAR_WIDTH_MAX 30
@@ -74,8 +75,7 @@ void page_name(struct page *page, struct ops_string name, size_t width, bool fil
 		page_code(page, name);
 		return;
 	}
-	for (size_t i = 0; i < shown.size; i++) /* what would move the cursor is a blank */
-		ops_buffer_append(&page->out, (unsigned char)shown.bytes[i] < ' ' || shown.bytes[i] == 0x7f ? " " : &shown.bytes[i], 1);
+	ops_plain_append(&page->out, shown.bytes, shown.size);
 	if (length > width)
 		ops_buffer_append_text(&page->out, page->ascii ? "~" : "…");
 	else if (fill)

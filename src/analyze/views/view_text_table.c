@@ -2,8 +2,7 @@
  *
  * Lists of a page: in columns for a terminal, as tables in Markdown.
  *
- * In Markdown whatever a trace says stands in code spans. Within them there is no markup, no HTML, no link, and no mention of
- * anybody; only backticks need care, and bars, which end a cell even there.
+ * In Markdown whatever a trace says stands in code spans.
  */
 #include "analyze/views/view_text.h"
 
@@ -11,7 +10,7 @@
 #include <string.h>
 
 #include "analyze/format.h"
-#include "base/utf8.h"
+#include "base/escape.h"
 
 #define BAR_WIDTH 7
 #define MARKDOWN_BAR_WIDTH 20
@@ -19,48 +18,21 @@
 
 /* --- Markdown's code ------------------------------------------------------------------------------------------------ */
 
-static size_t longest_run(struct ops_string text, char of)
-{
-	size_t longest = 0, run = 0;
-
-	for (size_t i = 0; i < text.size; i++) {
-		run = text.bytes[i] == of ? run + 1 : 0;
-		longest = run > longest ? run : longest;
-	}
-	return longest;
-}
-
-static void put_fence(struct page *page, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		ops_buffer_append(&page->out, "`", 1);
-}
-
+/* The beginning of a long text, with an ellipsis in the span. */
 void page_code(struct page *page, struct ops_string text)
 {
-	size_t length = ops_text_length(text);
-	struct ops_string shown = length > CODE_MAX ? ops_text_prefix(text, CODE_MAX - 1) : text;
-	size_t fence = longest_run(shown, '`') + 1;
+	struct ops_string shown = ops_text_prefix(text, CODE_MAX - 1);
+	struct ops_buffer cut = {0};
 
-	put_fence(page, fence);
-	if (fence > 1 || !shown.size)
-		ops_buffer_append(&page->out, " ", 1); /* which is not shown, nor the one behind */
-	for (size_t i = 0, size; i < shown.size; i += size ? size : 1) {
-		unsigned char byte = (unsigned char)shown.bytes[i];
-
-		size = ops_utf8_length(shown.bytes + i, shown.bytes + shown.size);
-		if (byte == '|')
-			ops_buffer_append(&page->out, "\\", 1);
-		if (byte < ' ' || byte == 0x7f)
-			ops_buffer_append(&page->out, " ", 1);
-		else
-			ops_buffer_append(&page->out, size ? &shown.bytes[i] : "?", size ? size : 1);
+	if (ops_text_length(text) <= CODE_MAX) {
+		ops_code_append(&page->out, text.bytes, text.size);
+		return;
 	}
-	if (length > CODE_MAX)
-		ops_buffer_append_text(&page->out, "…");
-	if (fence > 1)
-		ops_buffer_append(&page->out, " ", 1);
-	put_fence(page, fence);
+	ops_buffer_append(&cut, shown.bytes, shown.size);
+	ops_buffer_append_text(&cut, "…");
+	ops_code_append(&page->out, ops_buffer_text(&cut), cut.size);
+	page->out.failed |= cut.failed;
+	ops_buffer_release(&cut);
 }
 
 /* --- lists ---------------------------------------------------------------------------------------------------------- */
