@@ -4,6 +4,7 @@
  *
  *     advice_model.c    places, sums over subtrees
  *     advice_steps.c    steps, and which are steady
+ *     advice_capture.c  when CUDA graphs are recorded
  *     advice_claim.c    what is explained already
  *     advice_blocked.c  Python calls in which a thread only waits
  *     advice_frees.c    where the program lets go of memory
@@ -124,6 +125,9 @@ struct advice_report {
 	uint32_t has;     /* enum advice_need, of any trace */
 	uint32_t traces;  /* how many were asked about before this one */
 	uint32_t incomplete; /* how many of them end early */
+	double step_ms;   /* the average steady step of the first trace: what percentages are of */
+	double mean_ms;   /* of all its steps */
+	uint32_t steady, steps; /* of it: how many there are, and in all; 0 when it has no marks of steps */
 	double gained_pct; /* of the findings about the trace for which it is most, and about the run */
 };
 
@@ -145,6 +149,7 @@ struct advice_loop {
 	int64_t dependent_ns;          /* of those that need what an earlier round computed */
 	uint32_t operators;
 	uint32_t in_place;             /* of them: they change a tensor of the program's */
+	uint32_t modules;     /* that are called in it: as many as rounds, and it is a model's layers */
 	bool recurrent;       /* each round needs the one before */
 	bool small;           /* they are hardly more than calls */
 	bool slices;          /* they select rows */
@@ -202,6 +207,7 @@ struct advice {
 	OPS_ARRAY(struct advice_site) sites;
 	OPS_ARRAY(struct advice_loop) loops;
 	uint32_t *loop_of;     /* by row: index into `loops`, OPS_NONE */
+	struct view_spans captures; /* of CUDA graphs, outside all steps; merged */
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* steady ones */
 	int64_t steps_ns;      /* their sum */
@@ -241,9 +247,10 @@ bool advice_find_recurrent(struct advice *advice);
 bool advice_read_machine(struct advice *advice);
 void advice_correct_times(struct advice *advice);
 bool advice_take_out_waits(struct advice *advice);
+bool advice_find_captures(struct advice *advice);
 bool advice_find_steps(struct advice *advice);
 bool advice_charge_device(struct advice *advice);
-/* When steady steps run, merged; into an empty list. */
+/* When steady steps run and capture no graph, merged; into an empty list. */
 bool advice_steady_spans(const struct advice *advice, struct view_spans *ret_spans);
 /* The last step that has begun at a time, or the first; `at` is that of an earlier time. */
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns);
@@ -369,6 +376,10 @@ static inline bool advice_is_explained(int64_t taken_ns, int64_t span_ns)
 {
 	return taken_ns >= span_ns / 10;
 }
+/* Whether torch.compile has written a file, and whether an operator is a region that it compiled: they run what the program
+ * says, and none of it is its Python. */
+bool advice_is_generated(struct ops_string file);
+bool advice_is_region(struct ops_string name);
 /* Where the time of a user's function itself goes: the line of it that calls most often, or its first. OPS_NONE for what is
  * no function of the user's. */
 uint32_t advice_own_site(const struct advice *advice, uint32_t row);

@@ -43,6 +43,12 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_work
 	done = done && (advice.incomplete || advice_ranks_add(&adviser->ranks, &advice, worker));
 	if (done && advice_percent(&advice, (double)advice.gained_ns) > adviser->report.gained_pct)
 		adviser->report.gained_pct = advice_percent(&advice, (double)advice.gained_ns);
+	if (done && !adviser->report.traces) {
+		adviser->report.step_ms = advice_step_ms(&advice, (double)advice.steps_ns);
+		adviser->report.mean_ms = view_step_average_ns(&advice.views, VIEW_TIME_COUNT) / 1e6;
+		adviser->report.steady = (uint32_t)advice.step_count;
+		adviser->report.steps = advice.real_steps ? (uint32_t)advice.views.steps.count : 0;
+	}
 	adviser->report.incomplete += advice.incomplete;
 	advice_release(&advice);
 	adviser->report.traces++;

@@ -22,6 +22,7 @@ static void add_device_work(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
 	int64_t busy_ns = INT64_MIN;
+	size_t cursor = 0;
 
 	for (size_t i = 0; i < advice->views.device_events.count; i++) {
 		const struct view_device_event *event = &advice->views.device_events.items[i];
@@ -35,7 +36,10 @@ static void add_device_work(struct advice *advice)
 			start_ns = busy_ns;
 		if (step != OPS_NONE && start_ns < advice->views.steps.items[step].start_ns)
 			start_ns = advice->views.steps.items[step].start_ns;
-		advice->ns[event->row] = end_ns > start_ns ? ops_difference(end_ns, start_ns) : 0;
+		advice->ns[event->row] = 0;
+		if (end_ns > start_ns)
+			advice->ns[event->row] = ops_difference(end_ns, start_ns) -
+			                         view_spans_within(&advice->captures, start_ns, end_ns, &cursor);
 		if (event->launch != OPS_NONE)
 			*device_ns = ops_sum(*device_ns, advice->ns[event->row]);
 		busy_ns = end_ns > busy_ns ? end_ns : busy_ns;

@@ -113,7 +113,8 @@ static int64_t outermost_operator_ns(const struct advice *advice, uint32_t row)
 	int64_t ns = -1;
 
 	for (; row != OPS_NONE; row = advice->events->parent[row])
-		if (advice_is_operator(advice, row) && advice->views.parts[row] == VIEW_OPERATOR)
+		if (advice_is_operator(advice, row) && advice->views.parts[row] == VIEW_OPERATOR &&
+		    !advice_is_region(advice_name(advice, row)))
 			ns = advice_host_ns(advice, row);
 	return ns;
 }

@@ -312,6 +312,39 @@ static void weigh(struct search *search, struct advice *advice)
 	}
 }
 
+/* Modules that are called in loops, but for those that another one in the loop calls; each once. */
+static bool count_modules(struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	struct view_map seen = {0};
+	uint8_t *inside = ops_alloc_zeroed(events->count + 1, 1); /* by row: it is, or lies in, a module's call in the loop */
+	bool done = inside != NULL;
+
+	for (uint32_t row = 0; done && row < events->count; row++) {
+		uint32_t index = advice->loop_of[row], parent = events->parent[row], module, *slot;
+
+		if (index == OPS_NONE)
+			continue;
+		inside[row] = parent != OPS_NONE && advice->loop_of[parent] == index && inside[parent];
+		if (inside[row] || events->kind[row] != OPS_EVENT_PYTHON_FUNCTION)
+			continue;
+		/* A recording numbers modules, Kineto names them "nn.Module: Block_3". */
+		module = events->module ? events->module[row] : OPS_NONE;
+		if (module == OPS_NONE && advice_text_starts(advice_name(advice, row), "nn.Module: "))
+			module = events->name[row];
+		if (module == OPS_NONE)
+			continue;
+		inside[row] = 1;
+		slot = view_map_slot(&seen, (uint64_t)index << 32 | module, 0);
+		done = slot != NULL;
+		if (slot && !(*slot)++)
+			advice->loops.items[index].modules++;
+	}
+	view_map_release(&seen);
+	ops_free(inside);
+	return done;
+}
+
 static void find_quickest(struct search *search, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -339,7 +372,7 @@ bool advice_find_loops(struct advice *advice)
 		find_quickest(&search, advice);
 		weigh(&search, advice);
 	}
-	done = done && advice_find_recurrent(advice);
+	done = done && count_modules(advice) && advice_find_recurrent(advice);
 	view_map_release(&search.rounds_by_key);
 	view_map_release(&search.visits_by_call);
 	OPS_ARRAY_RELEASE(&search.visits);

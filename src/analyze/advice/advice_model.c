@@ -9,6 +9,24 @@
 
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
+/* What torch.compile has written: Inductor's modules are named by a hash, as "ab/cab….py", in folders of its cache. */
+bool advice_is_generated(struct ops_string file)
+{
+	static const char *const caches[] = {"*torchinductor_*", "*/inductor_cache/*", "*/torch_compile_cache/*", NULL};
+	const char *slash = file.size ? memrchr(file.bytes, '/', file.size) : NULL;
+
+	return (slash && slash - file.bytes >= 3 && file.size - (size_t)(slash - file.bytes) > 40 && slash[-3] == '/' &&
+	        slash[1] == 'c' && memcmp(slash + 2, slash - 2, 2) == 0) ||
+	       advice_text_like(file, caches);
+}
+
+bool advice_is_region(struct ops_string name)
+{
+	static const char *const regions[] = {"Torch-Compiled Region*", "*CompiledFxGraph*", "CompiledFunction*", NULL};
+
+	return advice_text_like(name, regions);
+}
+
 /* Code that came with Python or a package, not the user's. A recording has whole paths. Kineto shortens paths by sys.path,
  * so that of the standard library's files little is left: the ones that torch's own calls go through are listed. */
 static bool is_library(struct ops_string file)
@@ -29,7 +47,7 @@ static bool is_library(struct ops_string file)
 		if (advice_text_is(file, files[i]))
 			return true;
 	/* Opstrobe's own package where it is installed for development. */
-	return advice_text_has(file, "/python/opstrobe/");
+	return advice_text_has(file, "/python/opstrobe/") || advice_is_generated(file);
 }
 
 enum frame { FRAME_UNKNOWN, FRAME_NONE, FRAME_LIBRARY, FRAME_USER };
@@ -321,7 +339,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	done = ops_views_init(&advice->views, trace) && allocate(advice) && advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
-	done = done && find_zones(advice) && advice_take_out_waits(advice) && advice_find_steps(advice);
+	done = done && find_zones(advice) && advice_find_captures(advice) && advice_take_out_waits(advice) && advice_find_steps(advice);
 	if (done)
 		find_forwards(advice);
 	done = done && find_places(advice) && advice_idle_find(advice) && advice_charge_device(advice);
@@ -340,6 +358,7 @@ void advice_release(struct advice *advice)
 	ops_views_release(&advice->views);
 	view_map_release(&advice->site_map);
 	advice_idle_release(&advice->idle);
+	view_spans_release(&advice->captures);
 	OPS_ARRAY_RELEASE(&advice->sites);
 	OPS_ARRAY_RELEASE(&advice->loops);
 	ops_free(advice->loop_of);

@@ -62,6 +62,24 @@ static void leave_out_waiting(const struct advice *advice, uint8_t *steady)
 		steady[i] &= !has_waited(advice, i);
 }
 
+/* A step in which graphs are captured is none of the steady ones, unless all do. */
+static void leave_out_capturing(const struct advice *advice, uint8_t *steady)
+{
+	size_t cursor = 0, left = 0, steps = advice->views.steps.count;
+
+	for (size_t i = 0; i < steps; i++) {
+		const struct view_step *step = &advice->views.steps.items[i];
+
+		left += steady[i] && !view_spans_within(&advice->captures, step->host_start_ns, step->host_end_ns, &cursor);
+	}
+	cursor = 0;
+	for (size_t i = 0; left && i < steps; i++) {
+		const struct view_step *step = &advice->views.steps.items[i];
+
+		steady[i] &= !view_spans_within(&advice->captures, step->host_start_ns, step->host_end_ns, &cursor);
+	}
+}
+
 /* Steps that make the same calls differ by what the machine does: caches that are cold in the first of them, clocks, other
  * programs. Then the quicker half is what the program takes. A step that waits for another process may take its time. */
 #define SAME_CALLS 0.02
@@ -139,6 +157,7 @@ static uint8_t *find_steady(const struct advice *advice)
 	for (size_t i = 0; i < steps; i++)
 		steady[i] = ops_difference(advice->views.steps.items[i].end_ns, advice->views.steps.items[i].start_ns) /
 		            UNSTEADY <= median_ns;
+	leave_out_capturing(advice, steady);
 	if (advice->machine.has_waits && !advice_is_oversubscribed(advice))
 		leave_out_waiting(advice, steady);
 	if (!leave_out_slower(advice, steady)) {
@@ -247,14 +266,18 @@ static void find_steps_of_device(struct advice *advice)
 
 bool advice_steady_spans(const struct advice *advice, struct view_spans *ret_spans)
 {
-	for (size_t i = 0; i < advice->views.steps.count; i++)
-		if (advice->steady[i] &&
-		    !view_spans_merge(ret_spans, advice->views.steps.items[i].start_ns, advice->views.steps.items[i].end_ns))
-			return false;
-	return true;
+	struct view_spans steps = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < advice->views.steps.count; i++)
+		if (advice->steady[i])
+			done = view_spans_merge(&steps, advice->views.steps.items[i].start_ns, advice->views.steps.items[i].end_ns);
+	done = done && view_spans_subtract(&steps, &advice->captures, ret_spans);
+	view_spans_release(&steps);
+	return done;
 }
 
-/* What begins in a step and outlasts it has the time that it takes in steady steps. */
+/* What begins in a step and outlasts it, or captures graphs, has the time that it takes in steady steps. */
 static bool clip_to_steps(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
@@ -265,7 +288,8 @@ static bool clip_to_steps(struct advice *advice)
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		int64_t start_ns = events->start_ns[row], end_ns = events->end_ns[row], outside_ns;
 
-		if (!advice_counts(advice, row) || end_ns <= advice->views.steps.items[advice->step_of[row]].end_ns)
+		if (!advice_counts(advice, row) || (end_ns <= advice->views.steps.items[advice->step_of[row]].end_ns &&
+		                                    !advice->captures.count))
 			continue;
 		outside_ns = ops_difference(end_ns, start_ns) - view_spans_within(&steady, start_ns, end_ns, &cursor);
 		advice->ns[row] = advice->ns[row] > outside_ns ? advice->ns[row] - outside_ns : 0;
@@ -275,16 +299,15 @@ static bool clip_to_steps(struct advice *advice)
 	return done;
 }
 
-static void sum_up_steps(struct advice *advice)
+static bool sum_up_steps(struct advice *advice)
 {
-	for (size_t i = 0; i < advice->views.steps.count; i++) {
-		const struct view_step *step = &advice->views.steps.items[i];
+	struct view_spans steady = {0};
+	bool done = advice_steady_spans(advice, &steady);
 
-		if (!advice->steady[i])
-			continue;
-		advice->step_count++;
-		advice->steps_ns = ops_sum(advice->steps_ns, ops_difference(step->end_ns, step->start_ns));
-	}
+	for (size_t i = 0; i < advice->views.steps.count; i++)
+		advice->step_count += advice->steady[i];
+	advice->steps_ns = view_spans_length(&steady);
+	view_spans_release(&steady);
 	/* What it costs to record a row is paid around it: that of the row that a step begins with, before the step. */
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (advice_counts(advice, row) &&
@@ -293,13 +316,14 @@ static void sum_up_steps(struct advice *advice)
 			                                                            advice->lost_ns[row]));
 	if (advice->steps_ns < 0)
 		advice->steps_ns = 0;
+	return done;
 }
 
 bool advice_find_steps(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
 	uint8_t *of_steps = find_step_tracks(advice);
-	size_t at = 0;
+	size_t at = 0, cursor = 0;
 	bool done;
 
 	advice->steady = find_steady(advice);
@@ -307,13 +331,14 @@ bool advice_find_steps(struct advice *advice)
 	ops_free(of_steps);
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		advice->step_of[row] = steady_step_at(advice, &at, events->start_ns[row]);
-		if (events->flags[row] & OPS_EVENT_HIDDEN)
+		if ((events->flags[row] & OPS_EVENT_HIDDEN) ||
+		    view_spans_within(&advice->captures, events->start_ns[row], events->start_ns[row] + 1, &cursor))
 			advice->step_of[row] = OPS_NONE;
 		advice->real_steps |= advice->views.parts[row] == VIEW_STEP;
 	}
 	if (done) {
 		find_steps_of_device(advice);
-		sum_up_steps(advice);
+		done = sum_up_steps(advice);
 	}
 	return done && clip_to_steps(advice);
 }

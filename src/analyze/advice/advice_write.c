@@ -55,6 +55,12 @@ static void write_number(struct ops_json_writer *json, const char *key, uint32_t
 		ops_json_null(json);
 }
 
+static void write_figure(struct ops_json_writer *json, const char *key, double figure)
+{
+	ops_json_key(json, key);
+	ops_json_number(json, figure);
+}
+
 static void write_where(struct ops_json_writer *json, const struct advice_where *where)
 {
 	ops_json_open(json, '{');
@@ -115,6 +121,14 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	for (size_t i = 0; i < report->findings.count; i++)
 		write_finding(&json, &report->findings.items[i]);
 	ops_json_close(&json, ']');
+	/* Of the first trace: what percentages are shares of. */
+	ops_json_key(&json, "base");
+	ops_json_open(&json, '{');
+	write_figure(&json, "ms", report->step_ms);
+	write_figure(&json, "average_step_ms", report->mean_ms);
+	write_number(&json, "steady_steps", report->steady, true);
+	write_number(&json, "steps", report->steps, true);
+	ops_json_close(&json, '}');
 	ops_json_key(&json, "checked");
 	ops_json_open(&json, '[');
 	for (size_t i = 0; i < advice_rule_count; i++)
@@ -344,6 +358,30 @@ static void append_count(const struct style *style, const struct advice_report *
 		                  report->traces > 1 ? "traces end" : "the trace ends");
 }
 
+/* What a percentage is a share of. */
+static void append_base(const struct style *style, const struct advice_report *report)
+{
+	char text[256], step[32], mean[32];
+	size_t used;
+
+	if (!report->findings.count || !(report->step_ms > 0))
+		return;
+	format_ms(report->step_ms, step, sizeof(step));
+	format_ms(report->mean_ms, mean, sizeof(mean));
+	if (report->traces > 1)
+		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average steady step of a trace.");
+	else if (!report->steps)
+		used = (size_t)snprintf(text, sizeof(text), "The trace has no steps: percentages are shares of all of it, %s.", step);
+	else if (report->steady == report->steps)
+		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average step, %s.", step);
+	else
+		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average steady step, %s. Steady are %u of %u "
+		                        "steps, which take %s on average.", step, report->steady, report->steps, mean);
+	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
+	ops_buffer_append(style->out, text, used);
+	ops_buffer_append_text(style->out, "\n");
+}
+
 /* What to record besides, to be told more. */
 static void append_hint(const struct style *style, const struct advice_report *report)
 {
@@ -403,6 +441,7 @@ void advice_write_text(const struct advice_report *report, bool markdown, struct
 
 	ops_buffer_append_text(out, markdown ? "## Advice\n\n" : "");
 	append_count(&style, report);
+	append_base(&style, report);
 	if (markdown && report->findings.count > 1)
 		append_summary(&style, report);
 	for (size_t i = 0; i < report->findings.count; i++)

@@ -26,7 +26,8 @@ static void find(struct functions *functions, const struct advice *advice)
 			continue;
 		/* "package::operator" is one of torch.library's, whose Python may call whole kernels of its own. */
 		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && advice_is_operator(advice, parent) &&
-		    advice_own_site(advice, row) != OPS_NONE && !advice_text_has(advice_name(advice, parent), "::"))
+		    advice_own_site(advice, row) != OPS_NONE && !advice_text_has(advice_name(advice, parent), "::") &&
+		    !advice_is_region(advice_name(advice, parent)))
 			functions->python[parent] = 1;
 		/* Those of a Function's are below its Python, so a row that has some is none itself. */
 		ns = functions->largest_ns[row];

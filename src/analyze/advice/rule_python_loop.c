@@ -27,6 +27,12 @@ static bool is_sequence(const struct advice_loop *loop)
 	return loop->recurrent && loop->operators > CELL_OPERATORS * loop->rounds;
 }
 
+/* Every round calls another module: a model's layers, which no operator does at once. */
+static bool is_layers(const struct advice_loop *loop)
+{
+	return loop->modules > loop->rounds / 2;
+}
+
 /* Loops over tensors of the program's own that change them in place, such as parameters, become torch._foreach_… functions:
  * on the CPU those call the same operators, one after the other, and save what Python does in between. */
 static bool becomes_foreach(const struct advice *advice, const struct advice_loop *loop)
@@ -41,7 +47,7 @@ static int64_t gain_of(const struct advice *advice, const struct advice_loop *lo
 
 	gain_ns = span_ns - loop->taken_ns - span_ns / loop->rounds -
 	          (becomes_foreach(advice, loop) ? loop->operators_ns : loop->work_ns);
-	if (is_sequence(loop))
+	if (is_sequence(loop) || is_layers(loop))
 		return 0;
 	if (!loop->small || span_ns <= 0 || gain_ns <= 0 || is_explained(loop))
 		return 0;
@@ -72,14 +78,14 @@ static void claim(struct advice *advice, bool slices)
 		uint32_t index = advice->loop_of[row];
 		const struct advice_loop *loop = index == OPS_NONE ? NULL : &advice->loops.items[index];
 
-		if (loop && loop->small && !is_sequence(loop) && loop->slices == slices && loop->parent == advice->events->parent[row])
+		if (loop && loop->small && !is_sequence(loop) && !is_layers(loop) && loop->slices == slices && loop->parent == advice->events->parent[row])
 			advice_claim(advice, row);
 	}
 	for (size_t i = 0; i < advice->loops.count; i++) {
 		const struct advice_loop *loop = &advice->loops.items[i];
 		int64_t own_ns = loop->span_ns - loop->inside_ns;
 
-		if (loop->small && !is_sequence(loop) && loop->slices == slices && own_ns > 0)
+		if (loop->small && !is_sequence(loop) && !is_layers(loop) && loop->slices == slices && own_ns > 0)
 			advice_take_self(advice, loop->parent, own_ns);
 	}
 }

@@ -36,7 +36,8 @@ static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || advice_text_starts(advice_name(advice, row), "nn.Module: "))
 		return 0;
 	if (ops_event_function(advice->trace, row, &function) &&
-	    (advice_text_starts(function.file, "torch/") || advice_text_has(function.file, "/torch/")))
+	    (advice_text_starts(function.file, "torch/") || advice_text_has(function.file, "/torch/") ||
+	     advice_is_generated(function.file)))
 		return 0;
 	return at_least_zero(ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]));
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When a program records CUDA graphs. What it launches then does not run: a server that captures a graph for each batch size
+ * before it serves would be a device that is idle, and steps with work that no step does. No step has that time.
+ *
+ *     host    ──[BeginCapture]──[launch]──[launch]──[EndCapture]──     from a call to the other, and
+ *     host    ──[ capture_model  warm up, capture, warm up, … ]──      functions that capture one after the other
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* Functions of servers, by the names that they have in vLLM and SGLang. */
+static const char *const functions[] = {"*): capture_model", "*.capture_model", "*): capture_one_batch_size",
+                                        "*.capture_one_batch_size", "*): init_cuda_graphs", "*.init_cuda_graphs",
+                                        "*): init_device_graphs", "*.init_device_graphs", NULL};
+static const char *const begins[] = {"*StreamBeginCapture*", NULL};
+static const char *const ends[] = {"*StreamEndCapture*", NULL};
+
+bool advice_find_captures(struct advice *advice)
+{
+	const struct ops_events *events = advice->events;
+	size_t tracks;
+	uint8_t *capturing = advice_names(advice, functions), *begin = advice_names(advice, begins);
+	uint8_t *end = advice_names(advice, ends);
+	uint32_t *open; /* by track: the call that began one */
+	bool done;
+
+	ops_trace_tracks(advice->trace, &tracks);
+	open = ops_realloc_array(NULL, tracks + 1, sizeof(*open));
+	done = capturing && begin && end && open;
+	if (done)
+		memset(open, 0xff, (tracks + 1) * sizeof(*open));
+	for (uint32_t row = 0; done && row < events->count; row++) {
+		uint32_t name = events->name[row], *opened = &open[events->track[row]];
+
+		if (capturing[name] && events->kind[row] == OPS_EVENT_PYTHON_FUNCTION) {
+			done = view_spans_push(&advice->captures, events->start_ns[row], events->end_ns[row]);
+		} else if (begin[name]) {
+			*opened = row;
+		} else if (end[name] && *opened != OPS_NONE) {
+			done = view_spans_push(&advice->captures, events->start_ns[*opened], events->end_ns[row]);
+			*opened = OPS_NONE;
+		}
+	}
+	view_spans_settle(&advice->captures);
+	ops_free(capturing);
+	ops_free(begin);
+	ops_free(end);
+	ops_free(open);
+	return done;
+}

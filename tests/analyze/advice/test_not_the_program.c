@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice: what is in steps and is not the program's Python to be changed: compiled regions, loops over a model's
+ * layers, the capture of CUDA graphs.
+ */
+#include "device_trace.h"
+
+static int last_id;
+
+/* A Python call below `parent`; returns its id. */
+static int add_python(struct device_trace *trace, const char *name, int parent, double us, double duration_us)
+{
+	char args[96];
+
+	snprintf(args, sizeof(args), "\"Python id\": %d, \"Python parent id\": %d", ++last_id, parent);
+	device_trace_add(trace, "python_function", name, 1, 1, us, duration_us, args);
+	return last_id;
+}
+
+/* Four calls a step of an operator with the program's forward below it, and a chain of operators in that. */
+static char *advise_operator(const char *operator_name, const char *below)
+{
+	struct device_trace trace;
+	int run;
+
+	device_trace_open(&trace);
+	run = add_python(&trace, "train.py(10): main", 0, 0, 40000);
+	for (int step = 0; step < 4; step++) {
+		device_trace_step(&trace, step, step * 10000 + 1, 9990);
+		for (int call = 0; call < 4; call++) {
+			double at = step * 10000 + call * 2400 + 10;
+			int forward;
+
+			device_trace_host(&trace, "cpu_op", operator_name, at, 2300);
+			forward = add_python(&trace, "model.py(5): forward", run, at + 1, 2290);
+			add_python(&trace, below, forward, at + 2, 2280);
+			for (int i = 0; i < 20; i++)
+				device_trace_host(&trace, "cpu_op", "aten::mm", at + 10 + i * 100, 60);
+		}
+	}
+	return device_trace_advise(&trace);
+}
+
+static void knows_compiled_regions(void **state)
+{
+	static const char inductor[] = "/tmp/torchinductor_root/ab/cab.py(100): call";
+	static const char *const regions[] = {"Torch-Compiled Region: 0/0", "## Call CompiledFxGraph fabc ##", "CompiledFunction"};
+	char *text = advise_operator("Swish", "model.py(9): gate");
+
+	(void)state;
+	assert_true(finding_ms(text, "python-autograd-function") > 0);
+	ops_free_advice(text);
+	for (size_t i = 0; i < sizeof(regions) / sizeof(*regions); i++) {
+		text = advise_operator(regions[i], inductor);
+		assert_true(finding_ms(text, "python-autograd-function") < 0);
+		assert_true(finding_ms(text, "many-small-operators") < 0);
+		ops_free_advice(text);
+	}
+}
+
+/* A function with 40 calls of an operator, and 60 us of Python after each. */
+static char *advise_function(const char *name)
+{
+	struct device_trace trace;
+	int run;
+
+	device_trace_open(&trace);
+	run = add_python(&trace, "train.py(10): main", 0, 0, 16000);
+	for (int step = 0; step < 4; step++) {
+		double at = step * 4000;
+
+		device_trace_step(&trace, step, at + 1, 3990);
+		add_python(&trace, name, run, at + 5, 3980);
+		for (int i = 0; i < 60; i++)
+			device_trace_host(&trace, "cpu_op", "aten::mm", at + 10 + i * 66, 5);
+	}
+	return device_trace_advise(&trace);
+}
+
+/* What Inductor writes is straight-line code, whatever folder its cache is in. */
+static void knows_generated_code(void **state)
+{
+	static const char *const generated[] = {
+		"/tmp/torchinductor_root/ab/cab.py(100): call", "/data/torch_compile_cache/7f/rank_0/inductor_cache/xy/cxy.py(8): call",
+		"/cache/qw/cqwertyuiopasdfghjklzxcvbnmqwertyuiopasdfghjklzxcv.py(31): call"};
+	char *text = advise_function("model.py(5): forward");
+
+	(void)state;
+	assert_true(finding_ms(text, "many-small-operators") > 0);
+	ops_free_advice(text);
+	for (size_t i = 0; i < sizeof(generated) / sizeof(*generated); i++) {
+		text = advise_function(generated[i]);
+		assert_true(finding_ms(text, "many-small-operators") < 0);
+		assert_true(finding_ms(text, "python-in-step") < 0);
+		ops_free_advice(text);
+	}
+}
+
+/* A loop whose rounds call a module each: the same one, or the next layer. */
+static char *advise_modules(bool layers)
+{
+	struct device_trace trace;
+	int run;
+
+	device_trace_open(&trace);
+	run = add_python(&trace, "train.py(10): main", 0, 0, 16000);
+	for (int step = 0; step < 4; step++) {
+		double at = step * 4000;
+		int model;
+
+		device_trace_step(&trace, step, at + 1, 3990);
+		model = add_python(&trace, "model.py(5): forward", run, at + 5, 3980);
+		for (int i = 0; i < 40; i++) {
+			char name[64];
+			int block;
+
+			snprintf(name, sizeof(name), "nn.Module: Block_%d", layers ? i : 0);
+			block = add_python(&trace, "model.py(30): run_block", model, at + 10 + i * 99, 90);
+			add_python(&trace, name, block, at + 11 + i * 99, 85);
+			device_trace_host(&trace, "cpu_op", "aten::mm", at + 20 + i * 99, 10);
+		}
+	}
+	return device_trace_advise(&trace);
+}
+
+static void leaves_loops_over_layers_alone(void **state)
+{
+	char *text = advise_modules(false);
+
+	(void)state;
+	assert_true(finding_ms(text, "many-small-operators") > 0);
+	ops_free_advice(text);
+	text = advise_modules(true);
+	assert_true(finding_ms(text, "many-small-operators") < 0);
+	ops_free_advice(text);
+}
+
+/* A server that captures graphs for 90 ms, where nothing runs, and then serves for 10 ms with a busy device. */
+static char *advise_server(const char *begin, const char *end, const char *function)
+{
+	struct device_trace trace;
+
+	device_trace_open(&trace);
+	for (int i = 0; i < 10; i++) {
+		double at = i * 9000;
+
+		device_trace_host(&trace, "cuda_runtime", begin, at, 10);
+		for (int k = 0; k < 20; k++)
+			device_trace_host(&trace, "cpu_op", "aten::mm", at + 100 + k * 400, 300);
+		device_trace_host(&trace, "cuda_runtime", end, at + 8900, 10);
+	}
+	add_python(&trace, function, 0, 0, 89990);
+	for (int i = 0; i < 100; i++)
+		device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", 90000 + i * 20, 100);
+	return device_trace_advise(&trace);
+}
+
+static void leaves_captures_out_of_the_steps(void **state)
+{
+	static const char *const ways[][3] = {
+		{"cudaStreamBeginCapture", "cudaStreamEndCapture", "server.py(1): start"},
+		{"hipStreamBeginCapture", "hipStreamEndCapture", "server.py(1): start"},
+		{"cudaFuncGetAttributes", "cudaFuncGetAttributes", "vllm/v1/worker/gpu_model_runner.py(2): capture_model"}};
+	char *text = advise_server("cudaFuncGetAttributes", "cudaFuncGetAttributes", "server.py(1): start");
+
+	(void)state;
+	assert_non_null(strstr(text, "the device is idle for 9"));
+	ops_free_advice(text);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		text = advise_server(ways[i][0], ways[i][1], ways[i][2]);
+		assert_null(strstr(text, "the device is idle for 9"));
+		assert_null(strstr(text, "the device is idle for 8"));
+		ops_free_advice(text);
+	}
+}
+
+/* Of eight steps one takes ten times as long. What percentages are of is said, next to the average of all. */
+static void names_the_base_of_percentages(void **state)
+{
+	struct device_trace trace;
+	struct ops_trace *read;
+	struct ops_worker worker;
+	char *text = NULL;
+	size_t size;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < 8; step++) {
+		double at = step ? 10000 + step * 1000 : 0;
+
+		device_trace_step(&trace, step, at, step ? 999 : 9990);
+		for (int i = 0; i < 20; i++)
+			device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + i * 20, 5);
+	}
+	read = device_trace_read(&trace);
+	worker = (struct ops_worker){read, "w", 0};
+	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_TEXT, &text, &size, NULL), OPS_OK);
+	assert_non_null(strstr(text, "Percentages are shares of the average steady step"));
+	assert_non_null(strstr(text, "Steady are 7 of 8 steps"));
+	ops_free_advice(text);
+	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, NULL), OPS_OK);
+	assert_non_null(strstr(text, "\"steady_steps\":7"));
+	ops_free_advice(text);
+	ops_trace_unref(read);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(knows_compiled_regions), cmocka_unit_test(knows_generated_code),
+		cmocka_unit_test(leaves_loops_over_layers_alone), cmocka_unit_test(leaves_captures_out_of_the_steps),
+		cmocka_unit_test(names_the_base_of_percentages)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
