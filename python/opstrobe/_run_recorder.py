@@ -255,11 +255,11 @@ class RunRecorder:
 
 def _size_text(size: int) -> str:
     scaled = float(size)
-    for unit in ("B", "kB", "MB"):
-        if scaled < 1000:
+    for unit in ("B", "KiB", "MiB"):
+        if scaled < 1024:
             return f"{scaled:.0f} {unit}" if unit == "B" else f"{scaled:.1f} {unit}"
-        scaled /= 1000
-    return f"{scaled:.1f} GB"
+        scaled /= 1024
+    return f"{scaled:.1f} GiB"
 
 
 def _print(text: str) -> None:

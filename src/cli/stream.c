@@ -58,7 +58,7 @@ static void show(struct cli_stream *stream)
 		done += slot->done;
 		total += slot->total > slot->done ? slot->total : slot->done;
 	}
-	fprintf(stderr, "\r\033[Kreading: %llu MB", (unsigned long long)(done / 1000000));
+	fprintf(stderr, "\r\033[Kreading: %llu MiB", (unsigned long long)(done >> 20));
 	if (stream->count > 1)
 		fprintf(stderr, ", trace %zu of %zu", begun, stream->count);
 	else if (total > done)

@@ -130,9 +130,9 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		snprintf(calls, sizeof(calls), "%s calls a step ask the device for memory or give it back",
 		         advice_average(advice, churn.calls).text);
 	if (churn.allocations)
-		snprintf(tensors, sizeof(tensors), "%s tensors of 32 MB or more are allocated a step, %s MB in all",
+		snprintf(tensors, sizeof(tensors), "%s tensors of 32 MiB or more are allocated a step, %s MiB in all",
 		         advice_average(advice, churn.allocations).text,
-		         advice_number(advice_per_step(advice, (uint64_t)churn.all_bytes) / 1e6).text);
+		         advice_number(advice_per_step(advice, (uint64_t)churn.all_bytes) / (1024 * 1024)).text);
 	if (churn.allocations)
 		snprintf(gain, sizeof(gain), "what their operators take beyond %.2f ns an element, and the time to give the memory back%s",
 		         churn.element_ns, churn.calls ? ", and the calls" : "");

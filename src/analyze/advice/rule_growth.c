@@ -98,8 +98,8 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 			}
 		done = advice_report_add(advice, rule, &tally,
 		                         (struct advice_gain){.confidence = ADVICE_LIKELY, .always = true, .severity = ADVICE_HIGH},
-		                         "each step leaves %.3f MB that no later one frees, in %zu steps. Gain: memory, no time that a "
-		                         "trace would show.", (double)growth.bytes / (double)steps / 1e6, steps);
+		                         "each step leaves %.3f MiB that no later one frees, in %zu steps. Gain: memory, no time that a "
+		                         "trace would show.", (double)growth.bytes / (double)steps / (1024 * 1024), steps);
 	}
 	ops_free(growth.rows);
 	ops_free(growth.left);

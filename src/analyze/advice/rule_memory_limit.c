@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 
 /* Of the limit: what is left fits no further large tensor, and the allocator begins to give back and ask again. */
+#define GIB (1024.0 * 1024 * 1024)
 #define NEAR 0.9
 /* Share of reserved memory without use when most is reserved: free, but in pieces too small for what is asked for. */
 #define UNUSED 0.3
@@ -92,9 +93,9 @@ static bool report_device(struct advice *advice, const struct advice_rule *rule,
 	                                 (struct advice_gain){.confidence = ADVICE_LIKELY, .always = true, .severity = ADVICE_MEDIUM,
 	                                                      .detail = pieces ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
 	                                                                         "joins free pieces." : NULL},
-	                                 "at the peak %.2f GB are reserved on device %lld, %.2f GB of them in use, of %.2f GB that it "
+	                                 "at the peak %.2f GiB are reserved on device %lld, %.2f GiB of them in use, of %.2f GiB that it "
 	                                 "has. Gain: memory, no time that a trace would show.",
-	                                 (double)peak.reserved / 1e9, (long long)device->id, (double)peak.allocated / 1e9, limit / 1e9);
+	                                 (double)peak.reserved / GIB, (long long)device->id, (double)peak.allocated / GIB, limit / GIB);
 	if (rows)
 		advice_tally_release(&tally);
 	ops_free(rows);
@@ -112,8 +113,8 @@ static bool report_host(struct advice *advice, const struct advice_rule *rule)
 	done = advice_tally_init(&tally, advice) &&
 	       advice_report_add(advice, rule, &tally,
 	                         (struct advice_gain){.confidence = ADVICE_LIKELY, .always = true, .severity = ADVICE_MEDIUM},
-	                         "the program has had %.2f GB of the %.2f GB that it may have. Gain: memory, no time that a trace "
-	                         "would show.", most / 1e9, limit / 1e9);
+	                         "the program has had %.2f GiB of the %.2f GiB that it may have. Gain: memory, no time that a trace "
+	                         "would show.", most / GIB, limit / GIB);
 	advice_tally_release(&tally);
 	return done;
 }
