@@ -10,7 +10,7 @@ import sys
 import time
 import weakref
 
-from opstrobe import _core, _thread_names, _thread_start
+from opstrobe import _core, _metadata, _thread_names, _thread_start
 from opstrobe._stack import StackOptions, session_options
 from opstrobe._warn import warn
 
@@ -244,6 +244,7 @@ class Recording:
         self._forward_backward = _core.forward_backward_enabled()
         trace = session.stop()
         self._session, self._ended = None, True
+        trace.set_metadata("trace_id", _metadata.json_of_text("trace_id", self.trace_id))
         problem = self._stop_device_problem
         if session.times_operators:
             trace.set_metadata("device_times", '"events around operators"')

@@ -219,7 +219,7 @@ class _KinetoProfile:
         self.profiler.stop()
         trace = self.profiler.trace
         if trace is not None:
-            for key, text in self._all_metadata(self.profiler.trace_id).items():
+            for key, text in self._all_metadata().items():
                 trace.set_metadata(key, text)
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
@@ -392,10 +392,9 @@ class _KinetoProfile:
         if self.profiler is not None and self.profiler.trace is not None:
             self.profiler.trace.set_metadata(key, text)
 
-    def _all_metadata(self, trace_id: str) -> dict[str, str]:
+    def _all_metadata(self) -> dict[str, str]:
         flags = ("profile_memory", "with_stack", "record_shapes", "with_modules", "with_flops")
         return {
-            "trace_id": _metadata.json_of_text("trace_id", trace_id),
             **{flag: "1" for flag in flags if getattr(self, flag)},
             **_metadata.of_environment(),
             "machine": _machine.of_machine(self._clock),
