@@ -268,14 +268,14 @@ static void release(struct tables *tables)
 	OPS_ARRAY_RELEASE(&tables->kernels);
 }
 
-/* The changes that are largest; nothing where no side has any time. */
+/* The changes that are largest; nothing where there are none. */
 static void append_changes(const struct page *page, const char *title, struct changes *changes)
 {
-	bool has_time = false;
+	bool changed = false;
 
 	for (size_t i = 0; i < changes->count; i++)
-		has_time |= changes->items[i].total_ns[0] || changes->items[i].total_ns[1];
-	if (!has_time)
+		changed |= size_of(&changes->items[i]) > 0;
+	if (!changed)
 		return;
 	qsort(changes->items, changes->count, sizeof(*changes->items), compare);
 	append_head(page, title);

@@ -224,6 +224,23 @@ static void one_step_gives_no_verdict(void **state)
 	release(traces, 2);
 }
 
+/* Names that would be an image, a mention, and further cells. */
+static void markdown_of_diffs_is_inert(void **state)
+{
+	static const char rows[] = VIEW_STEP(1, 0, 100) VIEW_OP("<img src=x> @all ![i](http://h/p)|", 10, 20, 1);
+	static const char longer[] = VIEW_STEP(1, 0, 100) VIEW_OP("<img src=x> @all ![i](http://h/p)|", 10, 40, 1);
+	struct ops_worker traces[] = {worker(rows, ""), worker(longer, "")};
+	struct ops_diff_options options = {.format = OPS_DIFF_MARKDOWN};
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, NULL, NULL), OPS_OK);
+	assert_has(text, "| `<img src=x> @all ![i](http://h/p)\\|` | 0.020 ms | 0.040 ms | +100.0 % |");
+	ops_free_views(text);
+	release(traces, 2);
+}
+
 /* A side without any nodes, beside one with modules or loaders. */
 static void diffs_with_nothing(void **state)
 {
@@ -408,6 +425,7 @@ int main(void)
 		cmocka_unit_test(diffs_are_per_step),
 		cmocka_unit_test(one_step_gives_no_verdict),
 		cmocka_unit_test(diffs_with_nothing),
+		cmocka_unit_test(markdown_of_diffs_is_inert),
 		cmocka_unit_test(outliers_move_no_verdict),
 		cmocka_unit_test(spec_10_backward_of_modules),
 		cmocka_unit_test(spec_18_f17_all_threads),
