@@ -22,6 +22,7 @@
 #include "torch_allocator.hpp"
 #include "torch_collective.hpp"
 #include "torch_device_events.hpp"
+#include "torch_fork.hpp"
 #include "torch_names.hpp"
 #include "torch_observer.hpp"
 #include "torch_payload.hpp"
@@ -1001,8 +1002,11 @@ void leave_thread() noexcept
 			if (!live && is_ours(entry.callback_.start()) && count < sizeof(stale) / sizeof(stale[0]))
 				stale[count++] = entry.handle_;
 		}
-		while (count > 0)
-			at::removeCallback(stale[--count]);
+		if (count > 0) {
+			const std::lock_guard<std::mutex> held(forking::changing);
+			while (count > 0)
+				at::removeCallback(stale[--count]);
+		}
 		const auto *state = dynamic_cast<profiler_state *>(ThreadLocalDebugInfo::get(state_kind));
 		if (state && !state->live())
 			ThreadLocalDebugInfo::_pop(state_kind); /* throws if something was pushed over it: then it stays */
@@ -1013,6 +1017,7 @@ void leave_thread() noexcept
 void remove_global_callbacks()
 {
 	if (attached.reach == all_threads && attached.op_handle) {
+		const std::lock_guard<std::mutex> held(forking::changing);
 		at::removeCallback(attached.op_handle);
 		at::removeCallback(attached.range_handle);
 	}
@@ -1058,6 +1063,7 @@ void add_callbacks()
 	const auto &options = attached.options;
 	const callback_pair &pair = callbacks[detail_of(options)][options.all_threads];
 	const auto add = options.all_threads ? at::addGlobalCallback : at::addThreadLocalCallback;
+	const std::lock_guard<std::mutex> held(forking::changing);
 
 	attached.op_handle = add(op_callback(pair.op));
 	attached.range_handle = add(range_callback(pair.range));
@@ -1066,6 +1072,7 @@ void add_callbacks()
 /* The child of a fork has no session. Its callbacks are those of a session that is over. */
 void forked()
 {
+	forking::in_child();
 	__atomic_store_n(&attached.session, 0, __ATOMIC_RELEASE);
 	device_events::forked();
 }
@@ -1074,7 +1081,7 @@ const char *first_attach(const ops_collector *collector)
 {
 	if (pthread_key_create(&exit_key, thread_exit) != 0)
 		return "the process has no thread key left";
-	if (pthread_atfork(nullptr, nullptr, forked) != 0) {
+	if (pthread_atfork(forking::before, forking::in_parent, forked) != 0) {
 		pthread_key_delete(exit_key);
 		return "out of memory";
 	}
@@ -1089,6 +1096,8 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 	if (refusal)
 		return refusal;
 	try {
+		if (!forking::can_change())
+			return "this process was forked while another thread held a lock of torch's; profile in a process that is spawned";
 		remove_global_callbacks(); /* in a forked child */
 		leave_thread();
 		if (ThreadLocalDebugInfo::get(state_kind))

@@ -98,9 +98,7 @@ class RunRecorder:
         for number in _FATAL_SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, self._die)
-        os.register_at_fork(
-            before=self._hold_signals, after_in_parent=self._forked, after_in_child=self._forget
-        )
+        os.register_at_fork(before=self._hold_signals, after_in_parent=self._forked, after_in_child=self._forget)
 
     # --- recording ---------------------------------------------------------------------------------------------------
 
