@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sinks; see sink.h. Bytes gather in a staging area, from there they go through deflate or not, and then to the file
- * beside the target or to a buffer:
+ * Sinks; see sink.h. Bytes gather in a staging area, from there they go through deflate or not, and then to a new file
+ * in the target's folder or to a buffer:
  *
- *     room, write ─▶ staging ─▶ [deflate ─▶ packed] ─▶ write(2) to the file beside │ ops_buffer_append
+ *     room, write ─▶ staging ─▶ [deflate ─▶ packed] ─▶ write(2) to the new file │ ops_buffer_append
+ *
+ * The new file has no name until it is complete and on the disk, where the file system can do that (O_TMPFILE): whatever ends
+ * the process, nothing is left. Elsewhere it has a name of its own beside the target, which goes with the sink.
  */
 #include "base/sink.h"
 
@@ -33,7 +36,8 @@ struct ops_sink {
 	bool out_of_memory;
 	bool deflating;
 	char *target;     /* path without links; NULL for a buffer */
-	char *beside;     /* path of the file beside; NULL when fd is the target itself */
+	char *beside;     /* path of the file beside; NULL when it has no name yet, or fd is the target itself */
+	bool unnamed;     /* whether the new file has no name yet */
 	char *packed;
 	z_stream stream;
 	uint64_t total;   /* bytes flushed from the staging area */
@@ -201,12 +205,27 @@ static int follow_links(const char *path, char **ret_target)
 	return target ? ELOOP : ENOMEM;
 }
 
-/* A name that nobody else has: tried with O_EXCL until one is free. Gives errno. */
-static int create_beside(struct ops_sink *sink, const struct stat *old)
+static int link_to(const struct ops_sink *sink, const char *path)
+{
+	char own[32];
+
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", sink->fd);
+	return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? errno : 0;
+}
+
+static int create_at(struct ops_sink *sink, const char *path)
+{
+	sink->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	return sink->fd < 0 ? errno : 0;
+}
+
+/* Makes the file, or gives it its first name, under a name that nobody else has: tried until one is free. Gives errno. */
+static int name_beside(struct ops_sink *sink)
 {
 	static uint32_t count;
+	int os_errno = EEXIST;
 
-	for (int i = 0; i < NAMES_MAX; i++) {
+	for (int i = 0; os_errno == EEXIST && i < NAMES_MAX; i++) {
 		struct timespec now;
 		char name[64];
 
@@ -216,24 +235,50 @@ static int create_beside(struct ops_sink *sink, const struct stat *old)
 		sink->beside = join(sink->target, name);
 		if (!sink->beside)
 			return ENOMEM;
-		sink->fd = open(sink->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (sink->fd >= 0)
-			break;
-		ops_free(sink->beside);
-		sink->beside = NULL;
-		if (errno != EEXIST)
-			return errno;
+		os_errno = sink->unnamed ? link_to(sink, sink->beside) : create_at(sink, sink->beside);
+		if (os_errno) {
+			ops_free(sink->beside);
+			sink->beside = NULL;
+		}
 	}
-	if (sink->fd < 0)
-		return EEXIST;
-	if (old && fchmod(sink->fd, old->st_mode & 07777) != 0) {
-		int os_errno = errno;
+	return os_errno;
+}
 
+/* The new file; without a name if it can be given one later. Gives errno. */
+static int create_new(struct ops_sink *sink, const struct stat *old)
+{
+	char *folder = join(sink->target, ".");
+	int os_errno = 0;
+
+	if (!folder)
+		return ENOMEM;
+	sink->fd = access("/proc/self/fd", X_OK) ? -1 : open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	sink->unnamed = sink->fd >= 0;
+	ops_free(folder);
+	if (!sink->unnamed)
+		os_errno = name_beside(sink);
+	if (!os_errno && old && fchmod(sink->fd, old->st_mode & 07777) != 0) {
+		os_errno = errno;
 		close(sink->fd);
-		unlink(sink->beside);
-		return os_errno;
+		if (sink->beside)
+			unlink(sink->beside);
 	}
-	return 0;
+	return os_errno;
+}
+
+/* Puts the complete file in the target's place. A file without a name can take a free name at once; to replace another it needs
+ * a name of its own for a moment. Gives errno. */
+static int put_in_place(struct ops_sink *sink)
+{
+	int os_errno = 0;
+
+	if (sink->unnamed) {
+		os_errno = link_to(sink, sink->target);
+		if (os_errno != EEXIST)
+			return os_errno;
+		os_errno = name_beside(sink);
+	}
+	return os_errno ? os_errno : rename(sink->beside, sink->target) ? errno : 0;
 }
 
 /* Opens what the bytes are written to. A device or a pipe cannot be replaced and is written in place. Gives errno. */
@@ -253,7 +298,7 @@ static int open_target(struct ops_sink *sink, const char *path)
 	if (os_errno)
 		return os_errno;
 	if (!exists || S_ISREG(old.st_mode))
-		return create_beside(sink, exists ? &old : NULL);
+		return create_new(sink, exists ? &old : NULL);
 	sink->fd = open(path, O_WRONLY | O_CLOEXEC);
 	return sink->fd < 0 ? errno : 0;
 }
@@ -300,10 +345,13 @@ enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error)
 	flush(sink);
 	if (sink->deflating && !ops_sink_failed(sink))
 		emit_packed(sink, Z_FINISH);
-	/* Some file systems tell only now that there was no space. */
-	if (sink->fd >= 0 && close(sink->fd) != 0 && !ops_sink_failed(sink))
+	/* After a crash of the machine the name is that of the old file or of all of the new one. Some file systems tell only now
+	 * that there was no space. */
+	if ((sink->beside || sink->unnamed) && !ops_sink_failed(sink) && fsync(sink->fd) != 0)
 		sink->os_errno = errno;
-	if (sink->beside && !ops_sink_failed(sink) && rename(sink->beside, sink->target) != 0)
+	if ((sink->beside || sink->unnamed) && !ops_sink_failed(sink))
+		sink->os_errno = put_in_place(sink);
+	if (sink->fd >= 0 && close(sink->fd) != 0 && !ops_sink_failed(sink))
 		sink->os_errno = errno;
 	if (sink->beside && ops_sink_failed(sink))
 		unlink(sink->beside);
