@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -124,6 +125,14 @@ enum search {
 	ANY_JSON,
 };
 
+/* A pipe in a folder would wait for somebody to write to it. */
+static bool is_file(const char *path)
+{
+	struct stat about;
+
+	return !stat(path, &about) && S_ISREG(about.st_mode);
+}
+
 static bool push_entry(struct ops_trace_files *files, const char *folder, const char *name, enum search search)
 {
 	size_t room = strlen(folder) + strlen(name) + 2, stem = stem_size(name, search != TORCH_NAMES);
@@ -133,7 +142,7 @@ static bool push_entry(struct ops_trace_files *files, const char *folder, const 
 		return true;
 	if (path)
 		snprintf(path, room, "%s/%s", folder, name);
-	if (path && search == TRACES && !ops_begins_like_trace(path)) {
+	if (path && (!is_file(path) || (search == TRACES && !ops_begins_like_trace(path)))) {
 		ops_free(path);
 		return true;
 	}

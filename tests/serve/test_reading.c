@@ -38,7 +38,7 @@ static int make_pipe(void **state)
 	signal(SIGPIPE, SIG_IGN);
 	if (!mkdtemp(folder))
 		return -1;
-	snprintf(path, sizeof(path), "%s/pipe.json", folder);
+	snprintf(path, sizeof(path), "%s/pipe.pt.trace.json", folder);
 	return mkfifo(path, 0600);
 }
 
@@ -248,6 +248,20 @@ static void stops_while_reading(void **state)
 	close(fd);
 }
 
+/* A pipe that lies in a folder is no trace: nobody may ever write to it. */
+static void pipes_in_folders_are_passed_over(void **state)
+{
+	static const char *const folders[] = {folder};
+	const struct ops_api_options options = {.paths = folders, .path_count = 1};
+	struct ops_api *api = NULL;
+	struct ops_error error;
+
+	(void)state;
+	assert_int_equal(ops_api_new(&options, &api, &error), OPS_OK);
+	assert_non_null(strstr(list(api), "\"traces\":[]"));
+	ops_api_free(api);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +269,7 @@ int main(void)
 		cmocka_unit_test(error_is_told),
 		cmocka_unit_test(out_of_memory_is_told),
 		cmocka_unit_test(stops_while_reading),
+		cmocka_unit_test(pipes_in_folders_are_passed_over),
 	};
 
 	return cmocka_run_group_tests(tests, make_pipe, remove_pipe);
