@@ -24,10 +24,21 @@
 #define CONNECTIONS_MAX 512
 #define CONNECTION_BYTES 32768 /* request line and headers */
 #define CONNECTION_SECONDS 30  /* without a byte */
+#define WAITING_MAX 384        /* connections that wait for a client; beyond, the one that has waited longest is ended */
 #define BACKLOG 128
 #define URL_SIZE 128
 
+/* A connection. While it waits for its client (for the headers, for a reply to be taken, for the next request) it is in the
+ * server's list, longest waiting first. Only the daemon's thread sees these. */
+struct client {
+	struct client *before, *behind;
+	int fd;
+	bool waits;
+};
+
 struct ops_server {
+	struct client waiting; /* head of the ring */
+	size_t waiting_count;
 	struct ops_api *api;
 	struct MHD_Daemon *daemon;
 	struct guard guard;
@@ -215,6 +226,61 @@ static enum MHD_Result send_file(struct exchange *exchange, const char *target)
 	return result;
 }
 
+/* --- clients that make others wait ---------------------------------------------------------------------------------- */
+
+static void stop_waiting(struct ops_server *server, struct client *client)
+{
+	if (!client || !client->waits)
+		return;
+	client->before->behind = client->behind;
+	client->behind->before = client->before;
+	client->waits = false;
+	server->waiting_count--;
+}
+
+/* Clients that never end what they say, or never take a reply, hold their connections; they lose them when others come. */
+static void start_waiting(struct ops_server *server, struct client *client)
+{
+	struct client *oldest, *last;
+
+	if (!client)
+		return;
+	stop_waiting(server, client);
+	if (server->waiting_count == WAITING_MAX) {
+		oldest = server->waiting.behind;
+		shutdown(oldest->fd, SHUT_RDWR);
+		stop_waiting(server, oldest);
+	}
+	last = server->waiting.before;
+	*client = (struct client){.before = last, .behind = &server->waiting, .fd = client->fd, .waits = true};
+	last->behind = server->waiting.before = client;
+	server->waiting_count++;
+}
+
+static struct client *client_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **client_slot,
+                          enum MHD_ConnectionNotificationCode code)
+{
+	struct client *client = *client_slot;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		client = *client_slot = ops_alloc_zeroed(1, sizeof(*client));
+		if (client)
+			client->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+		start_waiting(context, client);
+	} else {
+		stop_waiting(context, client);
+		ops_free(client);
+		*client_slot = NULL;
+	}
+}
+
 /* --- requests ------------------------------------------------------------------------------------------------------- */
 
 /* "/t/TOKEN/…" is "/…" with the token: pages in a frame have no cookies. */
@@ -267,9 +333,34 @@ static enum MHD_Result ask_api(struct exchange *exchange, const char *target)
 	make_etag(target, etag);
 	if (request_is_stable(exchange->request) && has_etag(exchange->connection, etag))
 		return send_unchanged(exchange, etag, "private, no-cache");
+	stop_waiting(exchange->server, client_of(exchange->connection));
 	MHD_suspend_connection(exchange->connection);
 	request_submit(exchange->request, on_done, exchange);
 	return MHD_YES;
+}
+
+struct repeated {
+	unsigned hosts, lengths;
+};
+
+static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct repeated *repeated = context;
+
+	(void)kind;
+	(void)value;
+	repeated->hosts += !strcasecmp(name, "Host");
+	repeated->lengths += !strcasecmp(name, "Content-Length");
+	return MHD_YES;
+}
+
+/* A proxy before this server may take the other one of two. */
+static bool repeats_headers(struct MHD_Connection *connection)
+{
+	struct repeated repeated = {0, 0};
+
+	MHD_get_connection_values(connection, MHD_HEADER_KIND, count_header, &repeated);
+	return repeated.hosts > 1 || repeated.lengths > 1;
 }
 
 /* Headers only, so far. Who is answered now is not heard any further. */
@@ -277,6 +368,8 @@ static enum MHD_Result begin(struct exchange *exchange, const char *method)
 {
 	const char *length = header(exchange->connection, "Content-Length");
 
+	if (repeats_headers(exchange->connection))
+		return send_error(exchange, 400, "there is more than one Host or Content-Length");
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return send_error(exchange, 405, "there is only GET and HEAD");
 	if ((length && strcmp(length, "0") != 0) || header(exchange->connection, "Transfer-Encoding"))
@@ -312,6 +405,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	if (!exchange)
 		return MHD_NO;
 	exchange->connection = connection;
+	start_waiting(exchange->server, client_of(connection)); /* it has said something, or there is something for it to take */
 	*upload_size = 0; /* of what was refused */
 	switch (exchange->stage++) {
 	case 0:
@@ -411,13 +505,15 @@ static struct MHD_Daemon *start_daemon(struct ops_server *server, int socket)
 	struct MHD_Daemon *daemon;
 	sigset_t all, before;
 
+	server->waiting.before = server->waiting.behind = &server->waiting;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
 	                          MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
 	                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 	                          MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CONNECTION_SECONDS, MHD_OPTION_URI_LOG_CALLBACK,
-	                          on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
+	                          on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
+	                          on_connection, server, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return daemon;
 }

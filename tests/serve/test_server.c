@@ -16,7 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <opstrobe/serve.h>
@@ -189,6 +191,67 @@ static void odd_clients(void **state)
 			close(odd[i]);
 }
 
+/* More clients than there are connections, who never end their headers: who has something to ask is heard. */
+static void slow_clients(void **state)
+{
+	const struct ops_server_options options = {.api = traces};
+	const struct timeval patience = {.tv_sec = 20}; /* less than idle connections have */
+	struct ops_server *server = NULL;
+	struct ops_error error;
+	static const char begun[] = "GET /api/v1/traces HTTP/1.1\r\nHost: loc";
+	enum { SLOW = 600 };
+	static int slow[SLOW];
+	struct rlimit files;
+
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	if (files.rlim_max < 2048 || setrlimit(RLIMIT_NOFILE, &files))
+		skip();
+	if (ops_server_start(&options, &server, &error) == OPS_UNSUPPORTED)
+		skip();
+	for (size_t i = 0; i < SLOW; i++) {
+		slow[i] = connect_to(server);
+		send(slow[i], begun, strlen(begun), MSG_NOSIGNAL); /* some are gone already */
+	}
+	for (size_t i = 0; i < ROUTES; i++) {
+		int client = connect_to(server);
+		char answer[16] = "";
+
+		setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+		ask_over_http(server, client, i);
+		assert_int_equal(recv(client, answer, 12, MSG_WAITALL), 12);
+		close(client);
+	}
+	ops_server_stop(server);
+	for (size_t i = 0; i < SLOW; i++)
+		close(slow[i]);
+}
+
+/* What a proxy may understand in another way than this server is refused. */
+static void repeated_headers(void **state)
+{
+	static const char *const repeated[] = {"Host: localhost\r\nHost: other", "Host: localhost\r\nContent-Length: 0\r\nContent-Length: 0"};
+	const struct ops_server_options options = {.api = traces};
+	struct ops_server *server = NULL;
+	struct ops_error error;
+
+	(void)state;
+	if (ops_server_start(&options, &server, &error) == OPS_UNSUPPORTED)
+		skip();
+	for (size_t i = 0; i < 2; i++) {
+		int client = connect_to(server);
+		char answer[16] = "", request[256];
+
+		snprintf(request, sizeof(request), "GET / HTTP/1.1\r\n%s\r\n\r\n", repeated[i]);
+		say(client, request);
+		assert_int_equal(recv(client, answer, 12, MSG_WAITALL), 12);
+		assert_string_equal(answer, "HTTP/1.1 400");
+		close(client);
+	}
+	ops_server_stop(server);
+}
+
 /* --- without memory --------------------------------------------------------------------------------------------------- */
 
 /* Every allocation fails once. Who asks is told so, or gets the reply that there is with memory. */
@@ -223,7 +286,8 @@ static void without_memory(void **state)
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ask_at_once), cmocka_unit_test(odd_clients), cmocka_unit_test(without_memory)};
+		cmocka_unit_test(ask_at_once), cmocka_unit_test(odd_clients), cmocka_unit_test(slow_clients),
+		cmocka_unit_test(repeated_headers), cmocka_unit_test(without_memory)};
 
 	if (count != 3)
 		return 2;
