@@ -89,6 +89,7 @@ struct ops_node {
 	struct ops_node_text schema; /* empty when it is no operator */
 	struct ops_node_text kernel_backend;
 	struct ops_node_text kernel_file;
+	struct ops_node_text tensor_range; /* JSON: least and greatest element of input tensors of integers; may be "" */
 	struct ops_node_text inputs; /* values */
 	struct ops_node_text outputs;
 };

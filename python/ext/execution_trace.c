@@ -27,7 +27,9 @@ static void take_node(void *context, const struct ops_node *node)
 
 static int execution_trace_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-	static char *keywords[] = {"path", NULL};
+	static char *keywords[] = {"path", "integer_ranges", "integer_data_of", "integer_data_folder", NULL};
+	struct ops_integer_options integers = {.data_of = "", .data_folder = ""};
+	int ranges = 0;
 	struct execution_trace_object *self = (struct execution_trace_object *)object;
 	const struct ops_torch_bridge *bridge = ops_ext_bridge();
 	struct ops_node_sink sink = {.take = take_node};
@@ -36,8 +38,10 @@ static int execution_trace_init(PyObject *object, PyObject *args, PyObject *kwar
 
 	if (self->path)
 		return PyErr_SetString(PyExc_RuntimeError, "an ExecutionTrace is made once"), -1;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&:ExecutionTrace", keywords, PyUnicode_FSConverter, &path))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$pss:ExecutionTrace", keywords, PyUnicode_FSConverter, &path,
+	                                 &ranges, &integers.data_of, &integers.data_folder))
 		return -1;
+	integers.ranges = ranges;
 	self->pid = getpid();
 	self->trace = bridge ? ops_execution_trace_new() : NULL;
 	sink.context = self->trace;
@@ -45,7 +49,7 @@ static int execution_trace_init(PyObject *object, PyObject *args, PyObject *kwar
 		PyErr_SetString(PyExc_RuntimeError, "no torch bridge is loaded");
 	else if (!self->trace)
 		PyErr_NoMemory();
-	else if ((refusal = bridge->observer_open(&sink, &self->observer)))
+	else if ((refusal = bridge->observer_open(&sink, &integers, &self->observer)))
 		PyErr_Format(PyExc_RuntimeError, "cannot register an execution trace observer: %s", refusal);
 	if (!self->observer)
 		return Py_DECREF(path), -1;
@@ -148,7 +152,7 @@ static PyMethodDef execution_trace_methods[] = {
 };
 
 static PyType_Slot execution_trace_slots[] = {
-	{Py_tp_doc, "ExecutionTrace(path)\n--\n\nAn execution trace of this process, written by close."},
+	{Py_tp_doc, "ExecutionTrace(path, *, integer_ranges=False, integer_data_of='', integer_data_folder='')\n--\n\nAn execution trace of this process, written by close."},
 	{Py_tp_init, execution_trace_init},
 	{Py_tp_dealloc, execution_trace_dealloc},
 	{Py_tp_methods, execution_trace_methods},

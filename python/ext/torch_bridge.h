@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* Raised with every change in this file. */
-#define OPS_TORCH_BRIDGE_ABI 5u
+#define OPS_TORCH_BRIDGE_ABI 6u
 #define OPS_TORCH_BRIDGE_SYMBOL "ops_torch_bridge_get"
 
 /* Whose events torch's profiler can record around operators: those of CUDA, or of the backend that the process has registered. */
@@ -58,6 +58,13 @@ struct ops_node_sink {
 	void *context;
 };
 
+/* What an observer records of input tensors of integers. Borrowed for the call. */
+struct ops_integer_options {
+	bool ranges;             /* their least and greatest elements, in the node */
+	const char *data_of;     /* names of operators, with commas between, whose inputs are kept in files; "": none */
+	const char *data_folder; /* of these, with a '/' at its end; nothing is kept while it does not exist */
+};
+
 /* Never changes and lives for ever. No function lets an exception out. */
 struct ops_torch_bridge {
 	uint32_t abi;           /* OPS_TORCH_BRIDGE_ABI of the bridge; the first field for ever */
@@ -77,7 +84,8 @@ struct ops_torch_bridge {
 	 * four are called by one thread at a time. */
 
 	/* Makes an observer that does not run yet; `*ret_observer` is its number, never 0. NULL, or why not: static text. */
-	const char *(*observer_open)(const struct ops_node_sink *sink, uint64_t *ret_observer);
+	const char *(*observer_open)(const struct ops_node_sink *sink, const struct ops_integer_options *integers,
+	                             uint64_t *ret_observer);
 	/* Begins, and pauses; both do nothing when it is so already. An operator that began before the pause is still taken
 	 * down. NULL, or why it cannot begin. */
 	const char *(*observer_start)(uint64_t observer);

@@ -14,6 +14,7 @@
 #define OPS_TORCH_OBSERVER_HPP
 
 #include "torch_bridge.h"
+#include "torch_integers.hpp"
 
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
@@ -47,6 +48,7 @@ struct place {
 	uint64_t number = 0; /* of the observer that has the place, 0 none */
 	bool running = false;
 	ops_node_sink sink = {};
+	std::shared_ptr<const integers::wishes> integers;
 	at::CallbackHandle handle = 0;
 	uint64_t last_id = 0;
 	std::unordered_map<const void *, uint64_t> objects;  /* ids of tensors, and of storages' bytes, by address */
@@ -234,6 +236,8 @@ struct context final : at::ObserverContext {
 	std::string kernel_backend;
 	std::string kernel_file;
 	std::string inputs;
+	std::string tensor_range;
+	std::shared_ptr<const integers::wishes> integers; /* NULL: nothing is wanted of them */
 };
 
 /* Takes the operator's place among the others; false when the observer does not run any more. */
@@ -245,6 +249,7 @@ inline bool enter(place &at, context *op, const RecordFunction &fn)
 	if (!at.number || !at.running)
 		return false;
 	op->number = at.number;
+	op->integers = at.integers;
 	uint64_t &current = at.current[fn.threadId()];
 	if (!current) {
 		current = ++at.last_id;
@@ -298,6 +303,16 @@ inline void leave(place &at, const context *op)
 		current->second = op->outer;
 }
 
+/* Nothing of an operator whose tensors cannot be read. */
+inline std::string read_integers(const context &op, const RecordFunction &fn) noexcept
+{
+	try {
+		return integers::reader(*op.integers, op.name, op.node.id).read(fn.inputs());
+	} catch (...) {
+		return {};
+	}
+}
+
 template <size_t I>
 std::unique_ptr<at::ObserverContext> start(const RecordFunction &fn) noexcept
 {
@@ -315,6 +330,8 @@ std::unique_ptr<at::ObserverContext> start(const RecordFunction &fn) noexcept
 			out.put(value);
 		if (op->schema.empty())
 			describe_kernel(op.get(), fn, out);
+		if (op->integers)
+			op->tensor_range = read_integers(*op, fn);
 		return op;
 	} catch (...) { /* no memory: a node less */
 		const std::lock_guard<std::mutex> held(at.lock);
@@ -342,6 +359,7 @@ void end(const RecordFunction &fn, at::ObserverContext *given) noexcept
 		op->node.schema = text_of(op->schema);
 		op->node.kernel_backend = text_of(op->kernel_backend);
 		op->node.kernel_file = text_of(op->kernel_file);
+		op->node.tensor_range = text_of(op->tensor_range);
 		op->node.inputs = text_of(op->inputs);
 		op->node.outputs = text_of(outputs);
 		const std::lock_guard<std::mutex> held(at.lock);
@@ -395,11 +413,24 @@ inline void remove_callbacks(place &at) noexcept
 	at.handle = 0;
 }
 
-inline const char *open(const ops_node_sink *sink, uint64_t *ret_observer) noexcept
+/* False when memory is out. */
+inline bool copy_wishes(const ops_integer_options &options, std::shared_ptr<const integers::wishes> *ret_wishes) noexcept
+{
+	try {
+		if (options.ranges || options.data_of[0])
+			*ret_wishes = std::make_shared<const integers::wishes>(integers::wishes_of(options));
+		return true;
+	} catch (...) {
+		return false;
+	}
+}
+
+inline const char *open(const ops_node_sink *sink, const ops_integer_options *options, uint64_t *ret_observer) noexcept
 {
 	static const bool fork_safe = pthread_atfork(nullptr, nullptr, forked) == 0;
+	std::shared_ptr<const integers::wishes> wishes;
 
-	if (!fork_safe)
+	if (!fork_safe || !copy_wishes(*options, &wishes))
 		return "out of memory";
 	for (place &at : places) {
 		if (!at.number)
@@ -408,6 +439,7 @@ inline const char *open(const ops_node_sink *sink, uint64_t *ret_observer) noexc
 		if (at.number)
 			continue;
 		at.sink = *sink;
+		at.integers = wishes;
 		at.last_id = process_id;
 		at.objects.clear();
 		at.current.clear();

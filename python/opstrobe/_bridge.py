@@ -70,6 +70,7 @@ def _sources() -> _Sources:
             main / "torch_collective.hpp",
             main / "torch_device_events.hpp",
             main / "torch_fork.hpp",
+            main / "torch_integers.hpp",
             main / "torch_names.hpp",
             main / "torch_observer.hpp",
             main / "torch_payload.hpp",

@@ -50,7 +50,7 @@ class ExecutionTraceObserver(_ITraceObserver):
 
     def __init__(self) -> None:
         self._trace: _core.ExecutionTrace | None = None
-        self._running = False
+        self._execution_trace_running = False
         self.extra_resources_collection = False
         self.resources_dir = ""
         self.output_file_path = ""
@@ -93,7 +93,14 @@ class ExecutionTraceObserver(_ITraceObserver):
         from opstrobe import _bridge
 
         _bridge.load()
-        self._trace = _core.ExecutionTrace(self.output_file_path)
+        stem, _ = os.path.splitext(self.output_file_path)
+        variable = "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR"
+        self._trace = _core.ExecutionTrace(
+            self.output_file_path,
+            integer_ranges=f"{variable}_RANGE" in os.environ,
+            integer_data_of=os.environ.get(f"{variable}_DATA", ""),
+            integer_data_folder=f"{stem}_resources/",
+        )
         _registered.add(self)
         return self
 
@@ -112,15 +119,15 @@ class ExecutionTraceObserver(_ITraceObserver):
 
     def start(self) -> None:
         """Begins to record. Does nothing unless registered."""
-        if self._trace is not None and not self._running:
+        if self._trace is not None and not self._execution_trace_running:
             self._trace.start()
-            self._running = True
+            self._execution_trace_running = True
             self._record_process_groups()
 
     def stop(self) -> None:
         """Records nothing until the next start."""
-        if self._trace is not None and self._running:
-            self._running = False
+        if self._trace is not None and self._execution_trace_running:
+            self._execution_trace_running = False
             self._trace.stop()
 
     def cleanup(self) -> None:
@@ -132,7 +139,7 @@ class ExecutionTraceObserver(_ITraceObserver):
         return self._trace is not None
 
     def is_running(self) -> bool:
-        return self._running
+        return self._execution_trace_running
 
     def get_output_file_path(self) -> str | None:
         return self.output_file_path or None

@@ -80,7 +80,7 @@ static size_t padded(size_t size)
 }
 
 /* The texts of a node, in the order in which they follow it. */
-#define TEXT_COUNT 6
+#define TEXT_COUNT 7
 static void texts_of(struct ops_node *node, struct ops_node_text *ret_texts[TEXT_COUNT])
 {
 	ret_texts[0] = &node->name;
@@ -89,6 +89,7 @@ static void texts_of(struct ops_node *node, struct ops_node_text *ret_texts[TEXT
 	ret_texts[3] = &node->kernel_file;
 	ret_texts[4] = &node->inputs;
 	ret_texts[5] = &node->outputs;
+	ret_texts[6] = &node->tensor_range;
 }
 
 /* Room in the last chunk or a new one; NULL when memory is out. */
@@ -390,7 +391,7 @@ static void put_attributes(struct ops_buffer *out, const struct ops_node *node)
 	ops_buffer_append_text(out, ",");
 	put_text(out, "kernel_file", node->kernel_file);
 	ops_buffer_append_text(out, ",");
-	put_text(out, "tensor_range", (struct ops_node_text){"", 0});
+	put_text(out, "tensor_range", node->tensor_range);
 	ops_buffer_append_text(out, "]");
 }
 

@@ -413,3 +413,91 @@ def test_spec_1_11_process_groups(tmp_path):
     (groups,) = nodes["## process_group:init ##"]["inputs"]["values"]
     assert json.loads(groups)[0]["pg_name"] == "0"
     assert "Object" in nodes["c10d::allreduce_"]["inputs"]["types"]
+
+
+# --- tensors of integers ------------------------------------------------------------------------------------------------
+
+INTEGERS = "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR"
+
+
+def gather_integers(observer_type, path):
+    """What an observer says of inputs that are integers: by node, its ranges and the bytes of the files beside it."""
+    first, second = torch.tensor([[1, 2], [3, 4]]), torch.tensor([[0, 0], [1, 0]])
+    weight, picked = torch.ones(5, 2), torch.tensor([3, 0], dtype=torch.int32)
+    small = torch.tensor([-5, 9], dtype=torch.int8)
+    nothing, truths = torch.zeros(0, 2, dtype=torch.int64), torch.ones(3, dtype=torch.bool)
+    observer = observer_type()
+    observer.register_callback(str(path))
+    observer.set_extra_resource_collection(True)
+    observer.start()
+    torch.gather(first, 1, second)
+    torch.stack([first.t(), second])
+    torch.index_select(weight, 0, picked)
+    torch.gather(nothing, 1, nothing)
+    torch.add(small, 1)
+    torch.bitwise_or(truths, truths)
+    observer.stop()
+    observer.unregister_callback()
+    folder = path.with_name(f"{path.stem}_resources")
+    kept = {file.name: file.read_bytes() for file in folder.iterdir()}
+    said, files = [], {}
+    for node in sorted(read(path)["nodes"], key=lambda node: node["id"]):
+        if node["name"] in ("aten::gather", "aten::stack", "aten::index_select", "aten::add", "aten::bitwise_or"):
+            prefix = f"nid_{node['id']}_tid_"
+            own = {name.removeprefix(prefix): kept.pop(name) for name in list(kept) if name.startswith(prefix)}
+            said.append((node["name"], attributes(node)["tensor_range"]))
+            files[len(said), node["name"]] = own
+    assert kept == {}
+    return said, files
+
+
+@pytest.mark.torch_like("2.13", "2.15")
+@pytest.mark.parametrize("ranges", [False, True])
+@pytest.mark.parametrize("data", ["", "aten::gather", "aten::stack,aten::index_select,aten::add"])
+def test_integers_as_torchs_observer_keeps_them(ranges, data, tmp_path, monkeypatch):
+    for name, value in (("RANGE", "1" if ranges else None), ("DATA", data or None)):
+        if value is None:
+            monkeypatch.delenv(f"{INTEGERS}_{name}", raising=False)
+        else:
+            monkeypatch.setenv(f"{INTEGERS}_{name}", value)
+    theirs = gather_integers(torch.profiler.ExecutionTraceObserver, tmp_path / "theirs.json")
+    ours = gather_integers(ExecutionTraceObserver, tmp_path / "ours.json")
+    assert ours == theirs
+    assert dict(ours[0])["aten::add"] == ('{"0":[-5,9],"1":[1,1]}' if ranges else "")
+    if data == "aten::gather":
+        assert ours[1][1, "aten::gather"]["1.dat"] == bytes(16) + b"\1" + bytes(15)
+
+
+def test_integers_are_kept_only_where_there_is_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv(f"{INTEGERS}_DATA", "aten::add")
+    trace = observe(tmp_path / "trace.json", lambda: torch.ones(3, dtype=torch.int64) + torch.arange(6)[::2])
+    assert "aten::add" in names(trace) and [file.name for file in tmp_path.iterdir()] == ["trace.json"]
+
+
+def test_integers_with_gaps_are_kept_without(tmp_path, monkeypatch):
+    monkeypatch.setenv(f"{INTEGERS}_DATA", "aten::neg")
+    monkeypatch.setenv(f"{INTEGERS}_RANGE", "1")
+    (tmp_path / "trace_resources").mkdir()
+    tensors = [torch.arange(6)[::2], torch.arange(3).expand(2, 3), torch.ones(2, dtype=torch.int64, device="meta")]
+    with profile() as prof:
+        trace = observe(tmp_path / "trace.json", lambda: [torch.neg(tensor) for tensor in tensors])
+    said = [(node["id"], attributes(node)["tensor_range"]) for node in trace["nodes"] if node["name"] == "aten::neg"]
+    assert [text for _, text in said] == ['{"0":[0,4]}', '{"0":[0,2]}', ""]
+    kept = {
+        file.name: list(memoryview(file.read_bytes()).cast("q")) for file in (tmp_path / "trace_resources").iterdir()
+    }
+    assert kept == {f"nid_{said[0][0]}_tid_0.dat": [0, 2, 4], f"nid_{said[1][0]}_tid_0.dat": [0, 1, 2, 0, 1, 2]}
+    assert "aten::contiguous" not in [
+        event.name for event in prof.events()
+    ]  # what it takes to read them is not recorded
+
+
+@pytest.mark.parametrize("module", [torch.profiler, opstrobe])
+def test_whether_an_observer_runs(module, tmp_path):
+    observer = module.ExecutionTraceObserver()
+    observer.register_callback(str(tmp_path / "trace.json"))
+    seen = [observer._execution_trace_running]
+    for change in (observer.start, observer.start, observer.stop, observer.start, observer.cleanup):
+        change()
+        seen.append(observer._execution_trace_running)
+    assert seen == [False, True, True, False, True, False]
