@@ -167,7 +167,7 @@ static PyObject *make_tensor(const struct tensor_view *view, PyObject *sizes, Py
 
 	/* Building with a NULL fails, and drops the others. */
 	return ops_ext_raw_fields(view->state, "_TensorMetadata",
-	                          Py_BuildValue("{sNsNsNsNsNsnsOsNsNsO}", "sizes", sizes, "strides", strides, "dtype", dtype,
+	                          Py_BuildValue("{sNsNsNsNsNsnsNsNsNsO}", "sizes", sizes, "strides", strides, "dtype", dtype,
 	                                        "layout", layout, "device", device, "dim", dim, "id", id,
 	                                        "allocation_id", Py_XNewRef(id), "storage_data_ptr", address, "impl_ptr",
 	                                        Py_None));

@@ -2,6 +2,7 @@
 """`kineto_results` as programs read it that know torch's classes; each fact is compared with torch's own."""
 
 import collections
+import sys
 import warnings
 
 import pytest
@@ -282,6 +283,18 @@ def test_backward_on_another_thread_is_below_the_call():
     assert {node.start_tid for node in nodes_of(record(opstrobe))} == {
         node.start_tid for node in nodes_of(record(torch.profiler))
     }
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="None is not counted")
+def test_reading_keeps_no_references():
+    """Tensors of a recording without memory have None for what is not known."""
+    prof = record(opstrobe, profile_memory=False)
+    (node, *_) = (node for node in nodes_of(prof) if node.name == "aten::addmm")
+    before = sys.getrefcount(None)
+    for _ in range(1000):
+        tensors = node.extra_fields.inputs
+    assert tensors[0].id is None
+    assert sys.getrefcount(None) - before < 500
 
 
 # --- torch's own readers --------------------------------------------------------------------------------------------------
