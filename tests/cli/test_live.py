@@ -196,4 +196,4 @@ def test_a_forked_child_shows_nothing(program):
     )
     done = run(program, "--live=3600", "-o", "trace.json", "fork.py")
     assert done.stdout == "the end\n"
-    assert len(done.stderr.splitlines()) == 2  # one summary, and what was written
+    assert len(done.stderr.splitlines()) == 3  # one summary, what was written, and that a child was not recorded
