@@ -9,6 +9,7 @@
  *     advice_blocked.c  Python calls in which a thread only waits
  *     advice_frees.c    where the program lets go of memory
  *     advice_memory.c   which row each record of memory lies in
+ *     advice_interpreter.c when other threads run Python
  *     advice_loops.c    loops of the program
  *     advice_recurrent.c loops whose rounds need each other
  *     advice_idle.c     when an accelerator had nothing to do, and why
@@ -376,6 +377,9 @@ static inline bool advice_is_explained(int64_t taken_ns, int64_t span_ns)
 {
 	return taken_ns >= span_ns / 10;
 }
+/* For how long the steps' thread is in functions of Python while another thread is: one of both waits for the interpreter's lock.
+ * False when memory is out. */
+bool advice_find_shared_ns(const struct advice *advice, int64_t *ret_ns);
 /* Whether torch.compile has written a file, and whether an operator is a region that it compiled: they run what the program
  * says, and none of it is its Python. */
 bool advice_is_generated(struct ops_string file);

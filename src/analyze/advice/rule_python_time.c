@@ -3,6 +3,8 @@
  * Functions of the user's that compute in Python: time in steps that is in no operator, for want of a tensor operation or
  * with C functions called one by one.
  */
+#include <stdio.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
@@ -10,6 +12,9 @@
  * And the share of the step's below which it does not matter. */
 #define CALL_NS_MIN 100000
 #define SHARE_MIN 0.05
+
+/* Share of that time from which waits for other threads' Python are worth a word. */
+#define WAITED_MIN 0.05
 
 /* Between two calls of operators a function assigns, compares and looks names up, and a recording adds its own: that is no
  * computation. */
@@ -108,17 +113,28 @@ static void tally_own(const struct advice *advice, int64_t *own_ns, struct advic
 
 static bool report(struct advice *advice, const struct advice_rule *rule, const struct advice_tally *tally, const int64_t *own_ns)
 {
+	int64_t shared_ns;
+	double waited_ns;
+	char waits[160] = "";
+
 	/* In one step of many it is the machine that was busy. */
 	if (tally->events * 2 < advice->step_count || advice_percent(advice, (double)tally->ns) < 100 * SHARE_MIN)
 		return true;
+	if (!advice_find_shared_ns(advice, &shared_ns))
+		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (own_ns[row] > 0)
 			advice_take_self(advice, row, own_ns[row]);
+	/* Two that take turns wait for half of the time. */
+	waited_ns = (double)(shared_ns < tally->ns ? shared_ns : tally->ns) / 2;
+	if (waited_ns > WAITED_MIN * (double)tally->ns)
+		snprintf(waits, sizeof(waits), " For about %.3f ms of that the thread waits for the interpreter's lock (GIL), since "
+		         "another thread runs Python, too.", advice_step_ms(advice, waited_ns));
 	return advice_report_add(advice, rule, tally,
 	                         (struct advice_gain){.ns = (double)tally->ns, .confidence = ADVICE_LIKELY},
-	                         "functions of the program compute %.3f ms a step (%.1f %%) in Python itself, outside of "
-	                         "operators. Gain: that time, when a tensor operation or a worker does it.",
-	                         advice_step_ms(advice, (double)tally->ns), advice_percent(advice, (double)tally->ns));
+	                         "functions of the program take %.3f ms a step (%.1f %%) in Python itself, outside of "
+	                         "operators.%s Gain: that time, when a tensor operation or a worker does it.",
+	                         advice_step_ms(advice, (double)tally->ns), advice_percent(advice, (double)tally->ns), waits);
 }
 
 static bool check(struct advice *advice, const struct advice_rule *rule)

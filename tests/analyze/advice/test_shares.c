@@ -165,6 +165,69 @@ static void predicts_nothing_of_half_a_file(void **state)
 	ops_trace_unref((struct ops_trace *)worker.trace);
 }
 
+/* A step whose function runs for 900 us, while a thread of the same process is in a function or in a wait. */
+static char *advise_interpreter(const char *other)
+{
+	struct device_trace trace;
+
+	device_trace_open(&trace);
+	add_python(&trace, "train.py(1): main", 1, 1, 0, 0, 4000);
+	for (int step = 0; step < 4; step++) {
+		double at = step * 1000;
+
+		device_trace_step(&trace, step, at + 1, 998);
+		device_trace_host(&trace, "cpu_op", "aten::mm", at + 5, 20);
+		add_python(&trace, "train.py(20): decode", 1, 2 + step, 1, at + 50, 900);
+		add_python(&trace, other, 2, 10 + step, 0, at + 50, 900);
+	}
+	return device_trace_advise(&trace);
+}
+
+static void names_waits_for_the_interpreter(void **state)
+{
+	char *text = advise_interpreter("log.py(5): write_all");
+
+	(void)state;
+	assert_non_null(strstr(text, "For about 0.450 ms of that the thread waits for the interpreter's lock"));
+	ops_free_advice(text);
+	text = advise_interpreter("threading.py(355): wait");
+	assert_true(finding_ms(text, "python-in-step") > 0.8);
+	assert_null(strstr(text, "interpreter's lock"));
+	ops_free_advice(text);
+}
+
+/* What waits for a lock does not compute, whatever the class is that the method belongs to. */
+static void tells_waiting_from_computing(void **state)
+{
+	static const char *const waits[][2] = {
+		{"<built-in method acquire of _thread.lock object at 0x7f12>", "waiting for a lock"},
+		{"threading.py(355): Condition.wait", "waiting for another thread"},
+		{"/usr/lib/python3.12/threading.py(655): Event.wait", "waiting for another thread"},
+		{"queue.py(180): get", "waiting for a queue"},
+		{"concurrent/futures/_base.py(428): Future.result", "waiting for another thread"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(waits) / sizeof(*waits); i++) {
+		struct device_trace trace;
+		char *text;
+
+		device_trace_open(&trace);
+		add_python(&trace, "train.py(1): main", 1, 1, 0, 0, 4000);
+		for (int step = 0; step < 4; step++) {
+			double at = step * 1000;
+
+			device_trace_step(&trace, step, at + 1, 998);
+			device_trace_host(&trace, "cpu_op", "aten::mm", at + 5, 20);
+			add_python(&trace, waits[i][0], 1, 2 + step, 1, at + 50, 900);
+		}
+		text = device_trace_advise(&trace);
+		assert_true(finding_ms(text, "lock-in-step") > 0.8);
+		assert_true(finding_ms(text, "python-in-step") < 0);
+		assert_non_null(strstr(text, waits[i][1]));
+		ops_free_advice(text);
+	}
+}
+
 /* The device waits for a function of 500 us in each step. That is one cause, and its time is told of once. */
 static void tells_of_idle_time_once(void **state)
 {
@@ -194,7 +257,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_out_kernels_without_launch), cmocka_unit_test(counts_time_once_for_streams),
 		cmocka_unit_test(leaves_out_copies_between_steps), cmocka_unit_test(leaves_out_threads_beside_the_step),
-		cmocka_unit_test(predicts_nothing_of_half_a_file), cmocka_unit_test(tells_of_idle_time_once)};
+		cmocka_unit_test(predicts_nothing_of_half_a_file), cmocka_unit_test(tells_of_idle_time_once),
+		cmocka_unit_test(names_waits_for_the_interpreter), cmocka_unit_test(tells_waiting_from_computing)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

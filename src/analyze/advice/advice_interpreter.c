@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When other threads of the process run Python. CPython runs one thread at a time (the GIL): where two are in functions of
+ * Python, one of them waits, and a trace does not show which.
+ *
+ *     step thread    ──[ collate                     ]──
+ *     other thread   ──────────[ log                 ]──
+ *                              ├─ one of both waits ─┤
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+struct walk {
+	const struct advice *advice;
+	uint32_t *current; /* by track: the innermost row that is open */
+	int64_t *last_ns;  /* by track: until when it is looked at */
+	struct view_spans own, others; /* when the steps' thread runs Python, and when others do */
+};
+
+/* Functions of C may have let go of the lock. */
+static bool runs_python(const struct advice *advice, uint32_t row)
+{
+	struct ops_function_text function;
+
+	return advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && !(advice->zone[row] & ADVICE_WAITING) &&
+	       ops_event_function(advice->trace, row, &function) && function.file.size;
+}
+
+/* Goes on to a time: what is open until then has its own time. */
+static bool go_on(struct walk *walk, uint32_t track, int64_t time_ns)
+{
+	const struct ops_events *events = walk->advice->events;
+	uint32_t *row = &walk->current[track];
+
+	for (; *row != OPS_NONE; *row = events->parent[*row]) {
+		int64_t until_ns = events->end_ns[*row] < time_ns ? events->end_ns[*row] : time_ns;
+		bool beside = walk->advice->zone[*row] & ADVICE_BESIDE;
+
+		if (until_ns > walk->last_ns[track]) {
+			if (runs_python(walk->advice, *row) && (beside || advice_counts(walk->advice, *row)) &&
+			    !view_spans_push(beside ? &walk->others : &walk->own, walk->last_ns[track], until_ns))
+				return false;
+			walk->last_ns[track] = until_ns;
+		}
+		if (events->end_ns[*row] > time_ns)
+			break;
+	}
+	walk->last_ns[track] = time_ns;
+	return true;
+}
+
+bool advice_find_shared_ns(const struct advice *advice, int64_t *ret_ns)
+{
+	const struct ops_events *events = advice->events;
+	struct walk walk = {.advice = advice};
+	struct view_spans both = {0};
+	size_t tracks;
+	bool done;
+
+	ops_trace_tracks(advice->trace, &tracks);
+	walk.current = ops_realloc_array(NULL, tracks + 1, sizeof(*walk.current));
+	walk.last_ns = ops_alloc_zeroed(tracks + 1, sizeof(*walk.last_ns));
+	done = walk.current && walk.last_ns;
+	if (done)
+		memset(walk.current, 0xff, (tracks + 1) * sizeof(*walk.current));
+	for (uint32_t row = 0; done && row < events->count; row++) {
+		if ((events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) || advice_is_device_work(advice, row))
+			continue;
+		done = go_on(&walk, events->track[row], events->start_ns[row]);
+		walk.current[events->track[row]] = row;
+	}
+	for (uint32_t track = 0; done && track < tracks; track++)
+		done = go_on(&walk, track, INT64_MAX);
+	view_spans_settle(&walk.own);
+	view_spans_settle(&walk.others);
+	done = done && view_spans_intersect(&walk.own, &walk.others, &both);
+	if (done)
+		*ret_ns = view_spans_length(&both);
+	view_spans_release(&walk.own);
+	view_spans_release(&walk.others);
+	view_spans_release(&both);
+	ops_free(walk.current);
+	ops_free(walk.last_ns);
+	return done;
+}
