@@ -24,20 +24,29 @@ const result = await build({
 	charset: "utf8",
 	legalComments: "none",
 	logLevel: "warning",
+	metafile: true,
 });
+
+// The licences of the packages that are in it ask for their notices.
+const packages = [...new Set(Object.keys(result.metafile.inputs).map((path) => /(?:^|.*\/)node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1]))];
+const notices = await Promise.all(
+	packages.filter(Boolean).sort().map(async (name) => `${name}\n\n${await readFile(join(here, "node_modules", name, "LICENSE"), "utf8")}`),
+);
+const banner = `/*! This file has parts of the following packages.\n\n${notices.join("\n\n").replaceAll("*/", "* /")}*/\n`;
+const files = result.outputFiles.map(({ path, text }) => ({ path, text: banner + text }));
 
 await mkdir(out, { recursive: true });
 let page = await readFile(join(here, "src/index.html"), "utf8");
-for (const file of result.outputFiles) {
+for (const file of files) {
 	const name = file.path.endsWith(".css") ? "app.css" : "app.js";
-	const id = createHash("sha256").update(file.contents).digest("hex").slice(0, 16);
+	const id = createHash("sha256").update(file.text).digest("hex").slice(0, 16);
 	page = page.replaceAll(`"${name}"`, `"${name}?v=${id}"`);
-	await writeFile(join(out, name), file.contents);
+	await writeFile(join(out, name), file.text);
 }
 await writeFile(join(out, "index.html"), page);
 
 // report.html has both inside, and a mark where `opstrobe report` puts the replies. Nothing else may run in it.
-const text = (suffix) => result.outputFiles.find((file) => file.path.endsWith(suffix)).text;
+const text = (suffix) => files.find((file) => file.path.endsWith(suffix)).text;
 const script = text(".js").replaceAll("</script", "<\\/script");
 const allowed = createHash("sha256").update(script).digest("base64");
 const policy = `default-src 'none'; script-src 'sha256-${allowed}'; style-src 'unsafe-inline'; img-src data: blob:`;
