@@ -106,10 +106,23 @@ def serve(
         paths, port=port, host=host, remote=remote, frame_origin=frame_origin, watch=watch, memory_bytes=memory_bytes
     )
     if open_browser:
-        import webbrowser
-
-        webbrowser.open(server.url)
+        open_privately(server.url)
     return server
+
+
+def open_privately(url: str) -> None:
+    """Opens an address with a token: by a page for this user alone, since everybody sees the command line of a browser."""
+    import atexit
+    import html
+    import pathlib
+    import tempfile
+    import webbrowser
+
+    folder = os.environ.get("XDG_RUNTIME_DIR") or None
+    with tempfile.NamedTemporaryFile("w", dir=folder, prefix="opstrobe-", suffix=".html", delete=False) as page:
+        page.write(f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={html.escape(url)}">\n')
+    atexit.register(pathlib.Path(page.name).unlink, missing_ok=True)
+    webbrowser.open(pathlib.Path(page.name).as_uri())
 
 
 class Reply(NamedTuple):

@@ -183,9 +183,9 @@ def _show_in_browser(path: str, block: bool | None) -> None:
     url = server.url + _route_of(server, path)
     print(url, flush=True)
     if _has_browser():
-        import webbrowser
+        from opstrobe._server import open_privately
 
-        webbrowser.open(url)
+        open_privately(url)
     if block or (block is None and _is_script_at_terminal()):
         try:
             print("Ctrl-C goes on with the program", file=sys.stderr, flush=True)

@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <opstrobe/serve.h>
@@ -45,19 +48,48 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe serve --open worker0.pt.trace.json.gz\n";
 
-/* Without its talk. Whether there is a browser is not known. */
-static void open_browser(const char *url)
+/* A page that leads to the address, for this user alone to read: on a command line everybody sees the token. False, after saying
+ * why, when it cannot be written. */
+static bool write_page(const char *url, char path[PATH_MAX])
 {
-	char *words[] = {"xdg-open", (char *)url, NULL};
+	const char *folder = getenv("XDG_RUNTIME_DIR");
+	FILE *page;
+	int fd;
+
+	folder = folder && *folder ? folder : getenv("TMPDIR");
+	snprintf(path, PATH_MAX, "%s/opstrobe-XXXXXX.html", folder && *folder ? folder : "/tmp");
+	fd = mkostemps(path, (int)strlen(".html"), O_CLOEXEC);
+	page = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!page) {
+		cli_say("opstrobe serve: cannot write '%s': %s\n", path, strerror(errno));
+		*path = '\0';
+		return false;
+	}
+	fprintf(page, "<!doctype html><meta charset=\"utf-8\"><title>Opstrobe</title><meta http-equiv=\"refresh\" content=\"0; url=%s\">\n",
+	        url);
+	return !fclose(page);
+}
+
+/* Without its talk. Whether there is a browser is not known. */
+static void open_browser(const char *page)
+{
+	char *words[] = {"xdg-open", (char *)page, NULL};
 	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none;
 	pid_t child;
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	errno = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
+	sigemptyset(&none);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	errno = posix_spawnp(&child, words[0], &actions, &attributes, words, environ);
 	if (errno)
 		perror("opstrobe serve: cannot open a browser: xdg-open");
+	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 }
 
@@ -75,27 +107,23 @@ static void *follow_input(void *unused)
 	return NULL;
 }
 
-/* Serves until a signal that ends programs, or the end of the input. A second signal is not waited for. */
-static void wait_for_end(bool with_input)
+/* Serves until one of the signals that end programs, which are blocked, or the end of the input. A second signal is not waited
+ * for. */
+static void wait_for_end(const sigset_t *ends, bool with_input)
 {
-	sigset_t ends;
 	pthread_t thread;
 	int signal_number;
 
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &ends, NULL);
 	if (!with_input || !pthread_create(&thread, NULL, follow_input, NULL))
-		sigwait(&ends, &signal_number);
-	pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
+		sigwait(ends, &signal_number);
 }
 
 static int serve(const struct ops_server_options *options, bool open, bool with_input)
 {
 	struct ops_server *server;
 	struct ops_error error;
+	char page[PATH_MAX] = "";
+	sigset_t ends;
 
 	if (ops_server_start(options, &server, &error)) {
 		cli_say("opstrobe: %s\n", error.text);
@@ -104,9 +132,17 @@ static int serve(const struct ops_server_options *options, bool open, bool with_
 	printf("%s\n", ops_server_url(server));
 	fflush(stdout);
 	fputs("Ctrl-C ends it\n", stderr);
-	if (open)
-		open_browser(ops_server_url(server));
-	wait_for_end(with_input);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &ends, NULL);
+	if (open && write_page(ops_server_url(server), page))
+		open_browser(page);
+	wait_for_end(&ends, with_input);
+	if (*page)
+		unlink(page);
+	pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
 	ops_server_stop(server);
 	return CLI_EXIT_OK;
 }

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opening the browser: the token is in no command line, but in a page that only the user can read."""
+
+import os
+import pathlib
+import re
+import stat
+import time
+import urllib.parse
+
+from conftest import TIMEOUT_S, serving
+
+TRACE = '{"traceEvents": []}'
+
+
+def test_the_token_is_in_no_command_line(tmp_path):
+    (tmp_path / "a.json").write_text(TRACE)
+    told = tmp_path / "told"
+    browser = tmp_path / "xdg-open"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {told}.new && mv {told}.new {told}\n')
+    browser.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(tmp_path)}
+    with serving("--open", tmp_path / "a.json", env=environment) as server:
+        end = time.monotonic() + TIMEOUT_S
+        while not told.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        page = pathlib.Path(told.read_text().strip())
+        assert server.token not in str(page)
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+        assert f"url={server.url}" in page.read_text()
+        server.stop()
+    assert not page.exists()
+
+
+def test_python_opens_a_page_too(tmp_path, monkeypatch):
+    import webbrowser
+
+    from opstrobe._server import open_privately
+
+    opened = []
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    open_privately("http://127.0.0.1:1/?token=secret&a=1")
+    page = pathlib.Path(urllib.parse.unquote(re.sub("^file://", "", opened[0])))
+    assert "secret" not in opened[0] and stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert "url=http://127.0.0.1:1/?token=secret&amp;a=1" in page.read_text()
