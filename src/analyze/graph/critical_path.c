@@ -85,6 +85,8 @@ static void mark(const struct critical_path *path, int64_t start_ns, int64_t end
 		in[at] = 1;
 		if (row->partner != OPS_NONE && table->rows[row->partner].stream != -1)
 			in[row->partner] = 1;
+		for (uint32_t i = table->launched_first[at]; i < table->launched_first[at + 1]; i++)
+			in[table->launched[i]] = 1; /* a graph's launch has several */
 	}
 }
 

@@ -129,22 +129,37 @@ static int compare_changes(const void *a, const void *b)
 	return (left->work > right->work) - (left->work < right->work);
 }
 
+/* Of what one call launched onto a stream, as a graph's launch does, the first to start waits in the queue for all: the others
+ * wait for each other. Launches of a call onto a stream stand together. */
+static size_t list_changes(const struct critical_path *path, struct change *changes)
+{
+	const struct event_row *rows = path->table->rows;
+	const struct critical_launch *launches = path->launches.items;
+	size_t count = 0;
+
+	for (size_t i = 0, next; i < path->launches.count; i = next) {
+		uint32_t first = launches[i].work;
+
+		for (next = i + 1; next < path->launches.count && launches[next].row == launches[i].row &&
+		                   launches[next].stream == launches[i].stream; next++)
+			if (rows[launches[next].work].ts_ns < rows[first].ts_ns)
+				first = launches[next].work;
+		changes[count++] = (struct change){launches[i].ts_ns, launches[i].row, first, false};
+		changes[count++] = (struct change){rows[first].ts_ns, first, first, true};
+	}
+	return count;
+}
+
 static bool count_queues(struct critical_path *path)
 {
-	const struct event_table *table = path->table;
-	size_t count = path->launches.count;
-	struct change *changes = ops_realloc_array(NULL, 2 * count + 1, sizeof(*changes));
+	struct change *changes = ops_realloc_array(NULL, 2 * path->launches.count + 1, sizeof(*changes));
+	size_t count;
 
 	if (!changes)
 		return false;
+	count = list_changes(path, changes);
+	qsort(changes, count, sizeof(*changes), compare_changes);
 	for (size_t i = 0; i < count; i++) {
-		const struct critical_launch *launch = &path->launches.items[i];
-
-		changes[2 * i] = (struct change){launch->ts_ns, launch->row, launch->work, false};
-		changes[2 * i + 1] = (struct change){table->rows[launch->work].ts_ns, launch->work, launch->work, true};
-	}
-	qsort(changes, 2 * count, sizeof(*changes), compare_changes);
-	for (size_t i = 0; i < 2 * count; i++) {
 		struct critical_stream *stream = &path->streams.items[path->stream_of[changes[i].work]];
 		int32_t *queue = changes[i].starts ? path->queue_at_start : path->queue_at_launch;
 

@@ -100,6 +100,16 @@ static void nodes_of_graphs_wait_for_each_other(void **state)
 
 /* Flaw 12: streams of two devices have the same number, and a call waits for its own device alone. By a: 10 op, 20 launch,
  * 60 kernel, 105 op behind the call. That b, of the other device, ends long after the call has returned is no way. */
+/* Three kernels of one launch, back to back on one stream: the path goes through all of them. */
+static void all_kernels_of_a_graph_are_on_the_path(void **state)
+{
+	(void)state;
+	assert_answer(ID, OP("op", 0, 30) CALL("cudaGraphLaunch", 15, 10, 7) KERNEL("k0", 7, 50, 990, 7) KERNEL("k1", 7, 1050, 990, 7)
+	                  KERNEL("k2", 7, 2050, 990, 7) CALL("cudaStreamSynchronize", 60, 3000, 8)
+	                  ROW("cuda_sync", "Stream Sync", 0, 7, 60, 2990, "\"stream\":7,\"correlation\":8") OP("last", 3100, 20),
+	              NULL, "\"gpu_compute_bound\":[2970,3],\"gpu_kernel_kernel_overhead\":[20,2],\"gpu_kernel_launch_overhead\":[35,1]}");
+}
+
 static void spec_25_2_flaw_12_devices(void **state)
 {
 	static const char rows[] = OP("op", 0, 200) CALL("cudaLaunchKernel", 10, 5, 1) CALL("cudaLaunchKernel", 20, 5, 3)
@@ -222,6 +232,7 @@ int main(void)
 		cmocka_unit_test(spec_15_6_kernels_of_a_stream),
 		cmocka_unit_test(spec_15_6_events),
 		cmocka_unit_test(nodes_of_graphs_wait_for_each_other),
+		cmocka_unit_test(all_kernels_of_a_graph_are_on_the_path),
 		cmocka_unit_test(spec_25_2_flaw_12_devices),
 		cmocka_unit_test(spec_15_1_regions),
 		cmocka_unit_test(spec_15_4_lock),
