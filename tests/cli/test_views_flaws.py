@@ -540,3 +540,58 @@ def test_f28_backward_of_no_module(views):
         *links([((350, 1), (450, 2)), ((20, 1), (500, 2))]),
     ]
     assert calls_of(views(rows), "autograd::engine::evaluate_function: MseLossBackward0") == 1
+
+
+def collective(ts, correlation, number, label, **args):
+    """An all-reduce as torch records it: the label inside the operator that the kernel names."""
+    yield op("c10d::allreduce_", ts, 40, **{"External id": number})
+    yield op("record_param_comms", ts + 1, 36, **{"External id": number + 1})
+    yield op("nccl:all_reduce", ts + 2, 30, cat=label, **{"External id": number + 2})
+    yield launch(ts + 7, correlation, **{"External id": number + 1})
+    name = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+    yield kernel(name, 100 * ts, 8000, correlation, **{"External id": number + 1}, **args)
+
+
+@pytest.mark.parametrize("label", ["user_annotation", "cpu_op"])
+def test_collectives_have_the_time_and_bytes_of_their_kernels(views, label):
+    size = {"In msg nelems": 1000, "Out msg nelems": 1000, "dtype": "BFloat16"}
+    found = views(
+        [step(1, 0, 1000), *(row for i in (1, 2, 3) for row in collective(100 * i, i, 10 * i, label, **size))]
+    )
+    assert found["communication"]["ops"] == [
+        {"name": "nccl:all_reduce", "calls": 3, "total_bytes": 6000, "total_latency": 24000}
+    ]
+
+
+def test_collectives_of_other_libraries(views):
+    rows = [*WORK, launch(30, 2), kernel("void vllm::cross_device_reduce_1stage<float, 2>(int)", 90, 60, 2)]
+    (first,) = views(rows)["steps"]["rows"]
+    assert (first["kernel"], first["communication"]) == (20, 60)
+
+
+def test_a_kernel_without_an_operator_is_the_function_s(views):
+    function = op("train.py(42): replay", 10, 50, cat="python_function", **{"Python id": 1})
+    found = views([function, op("cudaGraphLaunch", 20, 5, cat="cuda_runtime", correlation=7), kernel("k", 70, 20, 7)])
+    assert [(row["name"], row["operator"]) for row in found["kernels_by_op"]["top"]] == [("k", "train.py(42): replay")]
+
+
+def test_matrix_cores(views):
+    uses = {
+        "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI16x16x16x1_SN_K1": True,
+        "Cijk_Ailk_Bljk_SB_MT64x64x16_SE_K1": False,
+        "void ck::kernel_gemm_xdl_cshuffle_v1<ck::GridwiseGemm>(int)": True,
+        "void ck_tile::kentry<256, 1, ck_tile::FmhaFwdKernel<int> >(int)": True,
+        "void ck_tile::kentry<256, 1, ck_tile::Layernorm2dFwd<int> >(int)": False,
+    }
+    rows = [row for i, name in enumerate(uses) for row in (launch(10 + 5 * i, i), kernel(name, 100 + i, 1, i))]
+    found = views([op("aten::mm", 0, 90), *rows])
+    assert {row["name"]: row["tensor_cores"] for row in found["kernels"]["rows"]} == uses
+
+
+def test_many_devices(opstrobe, tmp_path):
+    """Each is looked at once: what took 22 s for 32,000 devices is a part of a second. The text shows the first."""
+    rows = [{**kernel("k", i, 1, i, device=i), "pid": i} for i in range(5000)]
+    (tmp_path / "many.json").write_text(json.dumps({"traceEvents": rows}))
+    found = json.loads(opstrobe("views", "--format", "json", "many.json").stdout)
+    assert [gpu["id"] for gpu in found["gpus"]] == list(range(5000))
+    assert "4936 more GPUs" in opstrobe("views", "many.json").stdout

@@ -7,6 +7,7 @@
 #include "analyze/advice/advice.h"
 #include "analyze/ranks/collectives.h"
 #include "base/alloc.h"
+#include "derive/messages.h"
 
 static uint32_t text(struct advice_ranks *ranks, struct ops_string string)
 {
@@ -112,24 +113,6 @@ static int64_t argument(const struct advice *advice, uint32_t row, const char *n
 	return ops_event_arg(advice->trace, row, name, &json) ? strtoll(json.bytes, NULL, 10) : 0;
 }
 
-/* "In msg nelems" and "dtype" are the arguments that NCCL's kernels have. */
-static int64_t message_bytes(const struct advice *advice, uint32_t row)
-{
-	static const struct {
-		const char *name;
-		int64_t bytes;
-	} types[] = {{"Float", 4}, {"Double", 8}, {"Long", 8}, {"Int", 4}, {"Half", 2}, {"BFloat16", 2}};
-	int64_t elements = argument(advice, row, "In msg nelems");
-	struct ops_string dtype;
-
-	if (elements <= 0 || !ops_event_arg(advice->trace, row, "dtype", &dtype))
-		return 0;
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (dtype.size == strlen(types[i].name) + 2 && !memcmp(dtype.bytes + 1, types[i].name, dtype.size - 2))
-			return ops_product(elements, types[i].bytes);
-	return elements;
-}
-
 static struct ops_string group_of(const struct advice *advice, uint32_t row)
 {
 	struct ops_string json;
@@ -177,7 +160,7 @@ static bool gather_collectives(struct gathering *gathering)
 	for (size_t i = 0; done && i < views->device_events.count; i++) {
 		const struct view_device_event *event = &views->device_events.items[i];
 		const struct view_collective *collective;
-		int64_t bytes = message_bytes(advice, event->row);
+		int64_t bytes = ops_message_bytes(advice->trace, event->row);
 
 		if (!event->communicates || !advice_counts(advice, event->row))
 			continue;

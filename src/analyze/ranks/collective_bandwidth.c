@@ -12,6 +12,7 @@
 #include "analyze/ranks/collectives.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "derive/messages.h"
 #include "trace/order.h"
 
 /* One operation, on all ranks that tell of it. */
@@ -108,17 +109,9 @@ static bool number(struct meeting *meeting, const struct event_table *table, siz
 
 static double element_bytes(struct ops_string dtype)
 {
-	static const struct {
-		const char *name;
-		double bytes;
-	} sizes[] = {{"Double", 8}, {"Long", 8},  {"ComplexFloat", 8}, {"Float", 4},   {"Int", 4},  {"Half", 2},
-	             {"BFloat16", 2}, {"Short", 2}, {"Byte", 1},         {"Char", 1},    {"Bool", 1}, {"Float8_e4m3fn", 1},
-	             {"Float8_e5m2", 1}, {"ComplexDouble", 16}};
+	int64_t bytes = ops_type_bytes(dtype);
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		if (ops_string_is(dtype, sizes[i].name))
-			return sizes[i].bytes;
-	return NAN;
+	return bytes ? (double)bytes : (double)NAN;
 }
 
 /* The sums of all operations of a kind. */

@@ -8,6 +8,7 @@
 #include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
+#include "derive/messages.h"
 
 /* Bytes of an element by c10::ScalarType, as far as collectives have them. */
 static int64_t element_bytes(uint8_t dtype)
@@ -83,6 +84,7 @@ static bool add_collective(struct ops_views *views, struct view_map *by_id, uint
 	if (!collective)
 		return false;
 	*collective = (struct view_collective){.row = row, .step = OPS_NONE, .id = id, .bytes = row_bytes(views, row)};
+	collective->has_inputs = collective->bytes > 0;
 	views->nodes.items[views->node_of[row]].collective = at;
 	return true;
 }
@@ -98,6 +100,26 @@ static void spread(struct ops_views *views)
 	}
 }
 
+/* The innermost collective around the call that launched a kernel. */
+static uint32_t collective_around(const struct ops_views *views, const struct view_device_event *event)
+{
+	uint32_t row = event->launch == OPS_NONE ? OPS_NONE : views->events->parent[views->launches.items[event->launch].row];
+
+	for (; row != OPS_NONE; row = views->events->parent[row])
+		if (views->node_of[row] != OPS_NONE && views->nodes.items[views->node_of[row]].collective != OPS_NONE)
+			return views->nodes.items[views->node_of[row]].collective;
+	return OPS_NONE;
+}
+
+/* Labels of collectives often have no inputs; their kernels say how much they move. */
+static void add_bytes(struct ops_views *views, const struct view_device_event *event)
+{
+	struct view_collective *collective = &views->collectives.items[event->collective];
+
+	if (!collective->has_inputs)
+		view_add(&collective->bytes, ops_message_bytes(views->trace, event->row));
+}
+
 static void assign_kernels(struct ops_views *views, const struct view_map *by_id)
 {
 	for (size_t i = 0; i < views->device_events.count; i++) {
@@ -109,11 +131,16 @@ static void assign_kernels(struct ops_views *views, const struct view_map *by_id
 			continue;
 		if (collective == OPS_NONE && event->node != OPS_NONE)
 			collective = views->nodes.items[event->node].collective;
+		/* The call's operator may be around the collective, as record_param_comms is. */
+		if (collective == OPS_NONE && (views->names[views->events->name[event->row]] & VIEW_NAME_COMMUNICATES))
+			collective = collective_around(views, event);
 		/* Gloo's work is the host's. */
 		if (collective != OPS_NONE &&
 		    (views->names[views->events->name[views->collectives.items[collective].row]] & VIEW_NAME_GLOO))
 			collective = OPS_NONE;
 		event->collective = collective;
+		if (collective != OPS_NONE)
+			add_bytes(views, event);
 		event->communicates = collective != OPS_NONE ||
 		                      (views->names[views->events->name[event->row]] & VIEW_NAME_COMMUNICATES);
 	}

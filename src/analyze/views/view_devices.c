@@ -78,7 +78,7 @@ static bool add_device(struct ops_views *views, struct ops_json_slice object)
 			ops_json_slice_integer(value, &device->warp_size);
 	}
 	settle_multiprocessor(device);
-	return true;
+	return view_map_add(&views->device_of, (uint64_t)device->id, (uint32_t)views->devices.count - 1);
 }
 
 bool view_devices_read(struct ops_views *views)
@@ -156,10 +156,9 @@ static void take_sizes(struct ops_json_slice value, uint32_t sizes[3])
 /* Of files without the argument `device`, the one there is. */
 static const struct view_device *device_of(const struct ops_views *views, int64_t id)
 {
-	for (size_t i = 0; i < views->devices.count; i++)
-		if (views->devices.items[i].id == id || (id < 0 && views->devices.count == 1))
-			return &views->devices.items[i];
-	return NULL;
+	uint32_t at = id < 0 && views->devices.count == 1 ? 0 : view_map_find(&views->device_of, (uint64_t)id);
+
+	return at == OPS_NONE ? NULL : &views->devices.items[at];
 }
 
 /* What a file does not say of a device limits nothing. */
@@ -253,8 +252,12 @@ static bool add_id(void *array, int64_t id)
 
 	if (ids->count && ids->items[ids->count - 1] == id)
 		return true;
-	if (ids->count >= 4096)
+	/* Once it is full: what is left of many that are distinct then has room for as many more. */
+	if (ids->count >= 4096 && ids->count == ids->capacity) {
 		settle(ids->items, &ids->count);
+		if (!OPS_ARRAY_RESERVE(ids, ids->count))
+			return false;
+	}
 	pushed = OPS_ARRAY_PUSH(ids);
 	if (pushed)
 		*pushed = id;
@@ -273,6 +276,38 @@ static bool place(struct ops_views *views, struct view_device_event *event)
 	if (event->device < 0)
 		event->device = pid;
 	return add_id(&views->used, pid) && (event->part != VIEW_KERNEL || add_id(&views->gpus, event->device));
+}
+
+/* Puts the kernels of each device together, so that what is asked of one does not look at those of all. */
+static bool group_kernels(struct ops_views *views)
+{
+	struct view_map place_of = {0};
+	bool done;
+
+	views->gpu_first = ops_alloc_zeroed(views->gpus.count + 2, sizeof(*views->gpu_first));
+	views->gpu_kernels = ops_realloc_array(NULL, views->device_events.count + 1, sizeof(*views->gpu_kernels));
+	done = views->gpu_first && views->gpu_kernels;
+	for (uint32_t i = 0; done && i < views->gpus.count; i++)
+		done = view_map_add(&place_of, (uint64_t)views->gpus.items[i], i);
+	/* Counted two behind the place, so that filling moves each beginning to where it belongs. */
+	for (int pass = 0; done && pass < 2; pass++) {
+		for (uint32_t i = 0; i < views->device_events.count; i++) {
+			const struct view_device_event *event = &views->device_events.items[i];
+			uint32_t gpu;
+
+			if (event->part != VIEW_KERNEL)
+				continue;
+			gpu = view_map_find(&place_of, (uint64_t)event->device);
+			if (pass)
+				views->gpu_kernels[views->gpu_first[gpu + 1]++] = i;
+			else if (gpu + 2 < views->gpus.count + 2)
+				views->gpu_first[gpu + 2]++;
+		}
+		for (size_t i = 2; !pass && i < views->gpus.count + 2; i++)
+			views->gpu_first[i] += views->gpu_first[i - 1];
+	}
+	view_map_release(&place_of);
+	return done;
 }
 
 bool view_kernels_describe(struct ops_views *views)
@@ -315,5 +350,5 @@ bool view_kernels_describe(struct ops_views *views)
 	ops_free(asked);
 	settle(views->gpus.items, &views->gpus.count);
 	settle(views->used.items, &views->used.count);
-	return done;
+	return done && group_kernels(views);
 }

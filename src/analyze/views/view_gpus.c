@@ -16,6 +16,8 @@
 struct gpu {
 	struct ops_views *views;
 	int64_t id;
+	const uint32_t *kernels; /* its device events */
+	size_t kernel_count;
 	struct view_spans busy;
 	struct view_span steps; /* all of them, gaps included */
 	bool own;               /* whether kernels' own figures are summed */
@@ -47,14 +49,21 @@ static double cut_ns(const struct view_span *steps, int64_t start_ns, int64_t en
 	return to_ns > from_ns ? (double)(to_ns - from_ns) : 0;
 }
 
-/* How much of the device's multiprocessors a device event takes while it runs; 0: it does not say, or is none of these. */
+static struct gpu gpu_of(struct ops_views *views, size_t place, bool own)
+{
+	return (struct gpu){.views = views, .id = views->gpus.items[place], .own = own,
+	                    .kernels = views->gpu_kernels + views->gpu_first[place],
+	                    .kernel_count = views->gpu_first[place + 1] - views->gpu_first[place]};
+}
+
+/* How much of the device's multiprocessors a kernel of it takes while it runs; 0: it does not say. */
 static double blocks_of(const struct gpu *gpu, size_t event)
 {
 	const struct view_device_event *at = &gpu->views->device_events.items[event];
 	const struct view_kernel *kernel = &gpu->views->kernels.items[at->arguments];
 	double blocks = gpu->own ? kernel->own_blocks_per_sm : kernel->blocks_per_sm;
 
-	return at->part == VIEW_KERNEL && at->device == gpu->id && blocks > 0 ? blocks : 0;
+	return blocks > 0 ? blocks : 0;
 }
 
 /* What is taken of the multiprocessors, as time goes on. */
@@ -82,9 +91,9 @@ static void sweep_kernels(struct gpu *gpu, const struct end *ends, size_t count)
 	struct sweep sweep = {0, 0, INT64_MIN};
 	size_t ended = 0;
 
-	for (size_t i = 0; i < views->device_events.count; i++) {
-		double blocks = blocks_of(gpu, i);
-		int64_t start_ns = view_start(views, views->device_events.items[i].row);
+	for (size_t i = 0; i < gpu->kernel_count; i++) {
+		double blocks = blocks_of(gpu, gpu->kernels[i]);
+		int64_t start_ns = view_start(views, views->device_events.items[gpu->kernels[i]].row);
 
 		if (!(blocks > 0))
 			continue;
@@ -104,14 +113,17 @@ static bool measure_efficiency(struct gpu *gpu)
 	struct end *ends;
 	size_t count = 0;
 
-	for (size_t i = 0; i < views->device_events.count; i++)
-		gpu->with_blocks += blocks_of(gpu, i) > 0;
+	for (size_t i = 0; i < gpu->kernel_count; i++)
+		gpu->with_blocks += blocks_of(gpu, gpu->kernels[i]) > 0;
 	ends = ops_realloc_array(NULL, (size_t)gpu->with_blocks + 1, sizeof(*ends));
 	if (!ends)
 		return false;
-	for (size_t i = 0; i < views->device_events.count; i++)
-		if (blocks_of(gpu, i) > 0)
-			ends[count++] = (struct end){view_end(views, views->device_events.items[i].row), (uint32_t)i};
+	for (size_t i = 0; i < gpu->kernel_count; i++) {
+		uint32_t event = gpu->kernels[i];
+
+		if (blocks_of(gpu, event) > 0)
+			ends[count++] = (struct end){view_end(views, views->device_events.items[event].row), event};
+	}
 	if (count)
 		qsort(ends, count, sizeof(*ends), compare_ends);
 	sweep_kernels(gpu, ends, count);
@@ -127,14 +139,12 @@ static bool measure_use(struct gpu *gpu)
 	bool linked = false;
 	struct view_spans steps = {&gpu->steps, 1, 0};
 
-	for (size_t i = 0; i < views->device_events.count; i++) {
-		const struct view_device_event *event = &views->device_events.items[i];
+	for (size_t i = 0; i < gpu->kernel_count; i++) {
+		const struct view_device_event *event = &views->device_events.items[gpu->kernels[i]];
 		const struct view_kernel *kernel = &views->kernels.items[event->arguments];
 		double occupancy = gpu->own ? kernel->own_occupancy_pct : kernel->occupancy_pct;
 		int64_t start_ns = view_start(views, event->row), end_ns = view_end(views, event->row);
 
-		if (event->part != VIEW_KERNEL || event->device != gpu->id)
-			continue;
 		if (!view_spans_merge(&gpu->busy, start_ns, end_ns))
 			return false;
 		if (occupancy >= 0) {
@@ -165,9 +175,11 @@ static bool measure_once(struct gpu *gpu)
 
 static bool measure(struct gpu *gpu)
 {
-	struct gpu own = {.views = gpu->views, .id = gpu->id, .own = true};
-	bool done = measure_once(gpu) && (!gpu->views->worked_out || measure_once(&own));
+	struct gpu own = *gpu;
+	bool done;
 
+	own.own = true;
+	done = measure_once(gpu) && (!gpu->views->worked_out || measure_once(&own));
 	if (!gpu->views->worked_out)
 		own.figures = gpu->figures;
 	gpu->figures.own_sm_efficiency_ratio = own.figures.sm_efficiency_ratio;
@@ -176,11 +188,23 @@ static bool measure(struct gpu *gpu)
 	return done;
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
 bool view_gpu_figures(struct ops_views *views, int64_t id, struct view_gpu_figures *ret_figures)
 {
-	struct gpu gpu = {.views = views, .id = id};
-	bool done = measure(&gpu);
+	const int64_t *at = bsearch(&id, views->gpus.items, views->gpus.count, sizeof(id), compare_ids);
+	struct gpu gpu;
+	bool done;
 
+	if (!at)
+		return true;
+	gpu = gpu_of(views, (size_t)(at - views->gpus.items), false);
+	done = measure(&gpu);
 	if (done)
 		*ret_figures = gpu.figures;
 	view_spans_release(&gpu.busy);
@@ -221,9 +245,8 @@ static void write_width(struct ops_json_writer *json, int64_t width_us)
 }
 
 /* The last bucket takes what is left of the range. */
-static void write_timeline(const struct gpu *gpu, struct ops_json_writer *json)
+static void write_timeline(const struct gpu *gpu, struct view_span range, struct ops_json_writer *json)
 {
-	struct view_span range = range_of(gpu->views);
 	int64_t length_ns = ops_difference(range.end_ns, range.start_ns);
 	int64_t width_ns = 1000, count;
 	size_t cursor = 0;
@@ -252,7 +275,7 @@ static void write_timeline(const struct gpu *gpu, struct ops_json_writer *json)
 	ops_json_close(json, '}');
 }
 
-static bool write_gpu(struct gpu *gpu, struct ops_json_writer *json)
+static bool write_gpu(struct gpu *gpu, struct view_span range, struct ops_json_writer *json)
 {
 	if (!measure(gpu))
 		return false;
@@ -275,7 +298,7 @@ static bool write_gpu(struct gpu *gpu, struct ops_json_writer *json)
 	ops_json_integer(json, (int64_t)gpu->with_blocks);
 	ops_json_key(json, "kernels_with_occupancy");
 	ops_json_integer(json, (int64_t)gpu->with_occupancy);
-	write_timeline(gpu, json);
+	write_timeline(gpu, range, json);
 	ops_json_key(json, "sm_efficiency_ranges");
 	ops_json_integer(json, (int64_t)gpu->stretches);
 	ops_json_close(json, '}');
@@ -284,14 +307,15 @@ static bool write_gpu(struct gpu *gpu, struct ops_json_writer *json)
 
 bool view_write_gpus(struct ops_views *views, struct ops_json_writer *json)
 {
+	struct view_span range = range_of(views);
 	bool done = true;
 
 	ops_json_key(json, "gpus");
 	ops_json_open(json, '[');
 	for (size_t i = 0; done && i < views->gpus.count; i++) {
-		struct gpu gpu = {.views = views, .id = views->gpus.items[i]};
+		struct gpu gpu = gpu_of(views, i, false);
 
-		done = write_gpu(&gpu, json);
+		done = write_gpu(&gpu, range, json);
 		view_spans_release(&gpu.busy);
 	}
 	ops_json_close(json, ']');

@@ -223,6 +223,11 @@ void ops_views_forget_trace(struct ops_views *views)
 	OPS_ARRAY_RELEASE(&views->launches);
 	OPS_ARRAY_RELEASE(&views->device_events);
 	OPS_ARRAY_RELEASE(&views->kernels);
+	ops_free(views->gpu_kernels);
+	ops_free(views->gpu_first);
+	views->gpu_kernels = NULL;
+	views->gpu_first = NULL;
+	view_map_release(&views->device_of);
 	view_spans_release(&views->all_kernels);
 	for (int i = 0; i < VIEW_TIME_COUNT; i++)
 		view_spans_release(&views->times[i]);

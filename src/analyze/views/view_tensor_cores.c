@@ -16,6 +16,32 @@ static bool could_be_plain(const char *part)
 	       !strcmp(part, "xmma_sparse_conv") || !strcmp(part, "conv1x1");
 }
 
+static bool has(struct ops_string name, const char *part)
+{
+	return memmem(name.bytes, name.size, part, strlen(part));
+}
+
+/* The sizes of a matrix instruction, "_MI16x16x16x1_", in names of Tensile and hipBLASLt. */
+static bool has_matrix_instruction(struct ops_string name)
+{
+	const char *at = memmem(name.bytes, name.size, "_MI", 3), *end = name.bytes + name.size;
+
+	return at && at + 3 < end && at[3] >= '1' && at[3] <= '9' && memmem(at, (size_t)(end - at), "x", 1);
+}
+
+/* AMD's matrix cores: Tensile and hipBLASLt, Composable Kernel, and kernels that name the instruction. */
+static bool uses_matrix_cores(struct ops_string name)
+{
+	static const char *const parts[] = {"mfma", "MFMA", "_xdl", "Xdl", "xdlops", "wmma", "FmhaFwd", "FmhaBwd"};
+
+	if (has(name, "Cijk_"))
+		return has_matrix_instruction(name);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (has(name, parts[i]))
+			return true;
+	return has(name, "ck_tile::") && (has(name, "Gemm") || has(name, "Fmha"));
+}
+
 bool view_kernel_uses_tensor_cores(struct ops_string name)
 {
 	/* The part of cuBLAS and cuDNN names that says 32 bits in, out and to compute with; TF32's is f32f32_tf32f32_f32. */
@@ -36,7 +62,7 @@ bool view_kernel_uses_tensor_cores(struct ops_string name)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (memmem(name.bytes, name.size, parts[i], strlen(parts[i])))
 			return !is_plain || !could_be_plain(parts[i]);
-	return false;
+	return uses_matrix_cores(name);
 }
 
 /* In order of strcmp. */

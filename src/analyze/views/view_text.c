@@ -412,12 +412,18 @@ static bool put_host(struct page *page)
 	return done;
 }
 
+/* More than a machine has are of no use to a reader, and each takes a pass over all events. */
+#define DEVICES_MAX 64
+
 static bool put_devices(struct page *page)
 {
+	size_t count = page->views->gpus.count;
 	bool done = true;
 
-	for (size_t i = 0; done && i < page->views->gpus.count; i++)
+	for (size_t i = 0; done && i < count && i < DEVICES_MAX; i++)
 		done = put_device(page, page->views->gpus.items[i]);
+	if (count > DEVICES_MAX)
+		ops_buffer_printf(&page->out, "\n%zu more GPUs, which --format json lists\n", count - DEVICES_MAX);
 	return done && (page->views->gpus.count || put_host(page));
 }
 

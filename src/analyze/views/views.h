@@ -25,6 +25,7 @@
 #include "base/array.h"
 #include "base/json_writer.h"
 #include "base/occupancy.h"
+#include "derive/view_map.h"
 
 /* What a row is to the views (section 2). */
 enum view_part {
@@ -160,6 +161,7 @@ struct view_collective {
 	uint32_t count;
 	uint64_t id;
 	int64_t bytes;
+	bool has_inputs; /* of tensors, whose bytes these are; else of messages that its kernels tell of */
 };
 
 /* What a trace says of a device, from "deviceProperties". */
@@ -196,6 +198,9 @@ struct ops_views {
 	struct view_spans ranges; /* of collectives; not merged */
 	OPS_ARRAY(struct view_device) devices;
 	OPS_ARRAY(int64_t) gpus;  /* that ran a kernel, ascending */
+	uint32_t *gpu_kernels;    /* device events that are kernels, those of each of `gpus` together, in order of time */
+	uint32_t *gpu_first;      /* by place in `gpus`: its first there; one more for their end */
+	struct view_map device_of; /* id of a device → index into `devices` */
 	OPS_ARRAY(int64_t) used;  /* devices of all device events, ascending */
 	struct view_spans times[VIEW_TIME_COUNT]; /* merged */
 	struct view_spans all_kernels;
