@@ -83,6 +83,9 @@ function KernelTable({ trace, reply, byOperator }: { trace: string; reply: Kerne
 					/>
 				)}
 			</Cards>
+			{byOperator && byOp && byOp.distinct > byOp.rows.length && (
+				<p class="soft">{`The ${formatCount(byOp.rows.length)} that take most time, of ${formatCount(byOp.distinct)}.`}</p>
+			)}
 			<Table
 				id="kernels"
 				label={byOperator ? "Kernels by operator" : "Kernels"}

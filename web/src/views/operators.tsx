@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { Operator, OperatorsReply } from "../data/replies";
-import { formatUs } from "../format/units";
+import { formatCount, formatUs } from "../format/units";
 import { useRowChoice } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
 import { StepView } from "../widgets/step_choice";
@@ -84,6 +84,9 @@ function OperatorTable({ trace, reply, byShape }: { trace: string; reply: Operat
 	const device = flags.has_kernel || flags.has_memcpy_or_memset;
 	return (
 		<>
+			{byShape && shapes.distinct > shapes.rows.length && (
+				<p class="soft">{`The ${formatCount(shapes.rows.length)} that take most time, of ${formatCount(shapes.distinct)}.`}</p>
+			)}
 			<Table
 				id="operators"
 				label={byShape ? "Operators by input shapes" : "Operators"}
