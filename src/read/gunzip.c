@@ -108,6 +108,8 @@ static enum ops_code gzip_read(struct ops_source *base, char *out, size_t room, 
 		}
 	}
 	if (!code)
+		code = ops_source_unpacked(base, room_now - stream->avail_out, error);
+	if (!code)
 		*ret_size = room_now - stream->avail_out;
 	return code;
 }

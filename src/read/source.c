@@ -6,12 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "read/json_text.h"
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
@@ -110,6 +112,27 @@ enum ops_code ops_source_open_file(const char *path, struct ops_source **ret_sou
 }
 
 /* --- what is compressed --------------------------------------------------------------------------------------------- */
+
+static uint64_t unpacked_max(void)
+{
+	const char *text = getenv("OPSTROBE_MAX_UNPACKED_GB");
+	double gigabytes;
+
+	if (!text || !ops_json_double(text, strlen(text), &gigabytes) || !(gigabytes > 0 && gigabytes < 1e9))
+		gigabytes = OPS_UNPACKED_GB_MAX;
+	return (uint64_t)(gigabytes * 1e9);
+}
+
+enum ops_code ops_source_unpacked(struct ops_source *source, size_t more, struct ops_error *error)
+{
+	uint64_t most = unpacked_max();
+
+	source->unpacked += more;
+	if (source->unpacked <= most)
+		return OPS_OK;
+	return ops_fault(error, OPS_CORRUPT, "more than %g GB when decompressed; OPSTROBE_MAX_UNPACKED_GB sets another limit",
+	                 (double)most / 1e9);
+}
 
 /* A frame with data, or one of the sixteen kinds to skip. */
 static bool is_zstd(const char *head)

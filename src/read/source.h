@@ -33,7 +33,13 @@ struct ops_source {
 	uint64_t done;  /* bytes taken from the file or memory so far; may be read while another thread reads */
 	uint64_t total; /* of these, 0 unknown */
 	unsigned flags; /* enum ops_source_flag; valid when read has told the end */
+	uint64_t unpacked; /* bytes that a decompressing source has given so far */
 };
+
+/* What a compressed file may become: some bytes make terabytes. OPSTROBE_MAX_UNPACKED_GB in the environment sets another limit. */
+#define OPS_UNPACKED_GB_MAX 256
+/* Counts `more` bytes of a decompressing source. OPS_CORRUPT when they are too many. */
+enum ops_code ops_source_unpacked(struct ops_source *source, size_t more, struct ops_error *error);
 
 /* `bytes` are borrowed until close. */
 enum ops_code ops_source_open_memory(const char *bytes, size_t size, struct ops_source **ret_source,

@@ -90,6 +90,8 @@ static enum ops_code zstd_read(struct ops_source *base, char *out, size_t room, 
 			code = decompress(source, &output, error);
 	}
 	if (!code)
+		code = ops_source_unpacked(base, output.pos, error);
+	if (!code)
 		*ret_size = output.pos;
 	return code;
 }

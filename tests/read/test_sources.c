@@ -280,6 +280,29 @@ static void bombs(void **state)
 	ops_buffer_release(&name);
 }
 
+/* What a compressed file may become has a limit, which the environment sets. */
+static void a_limit_on_what_is_unpacked(void **state)
+{
+	struct ops_buffer packed = {0};
+	struct ops_error error = {0};
+	struct ops_trace *trace;
+
+	(void)state;
+	add_member(&packed, "[", 1);
+	for (int i = 0; i < 1100; i++)
+		add_member(&packed, " ", 1);
+	add_member(&packed, "]", 1);
+	setenv("OPSTROBE_MAX_UNPACKED_GB", "0.000001", 1);
+	assert_int_equal(ops_trace_read_memory(packed.bytes, packed.size, NULL, &trace, &error), OPS_CORRUPT);
+	assert_string_equal(error.text,
+	                    "cannot read trace: more than 1e-06 GB when decompressed; OPSTROBE_MAX_UNPACKED_GB sets another limit");
+	setenv("OPSTROBE_MAX_UNPACKED_GB", "0.000002", 1);
+	assert_int_equal(ops_trace_read_memory(packed.bytes, packed.size, NULL, &trace, &error), OPS_OK);
+	assert_rows(trace, 0);
+	unsetenv("OPSTROBE_MAX_UNPACKED_GB");
+	ops_buffer_release(&packed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +313,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_is_cut),
 		cmocka_unit_test(cut_in_the_second_member),
 		cmocka_unit_test(bombs),
+		cmocka_unit_test(a_limit_on_what_is_unpacked),
 	};
 
 	close(mkstemp(path));
