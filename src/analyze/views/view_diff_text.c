@@ -14,6 +14,7 @@
 #include "analyze/format.h"
 #include "analyze/result.h"
 #include "analyze/views/view_diff_write.h"
+#include "base/alloc.h"
 #include "base/array.h"
 #include "base/escape.h"
 #include "base/intern.h"
