@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Torch's allocator of the CPU with a function called before each allocation and free. Allocators report to what stands in the
- * calling thread's state, and a thread that never ran an operator has nothing there: what it frees would be missing. Part of
+ * Torch's allocator of the CPU with a function called before each allocation and free. Allocators report to the
+ * calling thread's profiler state. A thread that never ran an operator has none: what it frees would be missing. Part of
  * torch_bridge.cpp.
  *
- * It stands before the allocator that torch had at the first session that wanted it. Memory may be freed at any later time, so it
- * forwards to that one for ever; an allocator that somebody else puts in its place is left alone.
+ * It forwards to the allocator that torch had at the first session that needed it, for the life of the process, because memory may
+ * be freed at any later time. An allocator that other code installs is left alone.
  */
 #ifndef OPS_TORCH_ALLOCATOR_HPP
 #define OPS_TORCH_ALLOCATOR_HPP

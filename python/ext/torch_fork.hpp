@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Forks and torch's lock. Torch keeps its callbacks under a lock of its own, which threads take when they add or remove one, and
- * when they see that another did. A child that is forked while another thread holds it can never take it: it would hang at its
+ * Forks and torch's lock. Torch guards its callbacks by a lock, which threads take when they add or remove one, and when they
+ * see that another thread did. A child that is forked while another thread holds it can never take it: it would hang at its
  * first profile. Part of torch_bridge.cpp.
  */
 #ifndef OPS_TORCH_FORK_HPP
@@ -12,7 +12,8 @@
 #include <pthread.h>
 #include <time.h>
 
-#include <cstdlib>
+#include <cstdio>
+#include <cstring>
 #include <mutex>
 
 namespace {
@@ -20,9 +21,25 @@ namespace forking {
 
 /* Held while the bridge changes torch's callbacks, and by who forks: then no child finds torch's lock held by us. */
 std::mutex changing;
-bool is_known = false; /* that torch's lock is not held by a thread that is not there; a process does not know that it is a child */
+bool is_known = false; /* that no thread of a parent process holds torch's lock */
 
-/* Shared by two threads, of which one may never come back; the later one frees it. */
+/* Whether this process was forked and runs the program of its parent: Linux's flag PF_FORKNOEXEC. True if that is not known. */
+bool may_be_child()
+{
+	std::FILE *const file = std::fopen("/proc/self/stat", "re");
+	char text[1024] = "";
+	unsigned flags;
+
+	if (!file)
+		return true;
+	const size_t bytes = std::fread(text, 1, sizeof(text) - 1, file);
+	std::fclose(file);
+	text[bytes] = '\0';
+	const char *const name_end = std::strrchr(text, ')'); /* of the program, which may hold anything */
+	return !name_end || std::sscanf(name_end, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1 || (flags & 0x40);
+}
+
+/* Shared by two threads, of which one may never come back: the other one frees it. */
 struct question {
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -31,7 +48,7 @@ struct question {
 };
 
 /* A thread's first look at its callbacks takes torch's lock. */
-void *take_lock(void *argument)
+void *try_lock(void *argument)
 {
 	auto *const asked = static_cast<question *>(argument);
 
@@ -52,14 +69,14 @@ bool can_change()
 	timespec until;
 	pthread_t thread;
 
+	is_known = is_known || !may_be_child();
 	if (is_known)
 		return true;
 	auto *const asked = new question;
-	if (pthread_create(&thread, nullptr, take_lock, asked) != 0) {
+	if (pthread_create(&thread, nullptr, try_lock, asked) != 0) {
 		delete asked;
 		return true; /* nothing is known, as before */
 	}
-	pthread_detach(thread);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += 2;
 	pthread_mutex_lock(&asked->lock);
@@ -68,8 +85,12 @@ bool can_change()
 	const bool answered = asked->answered;
 	asked->abandoned = !answered;
 	pthread_mutex_unlock(&asked->lock);
-	if (answered)
+	if (answered) {
+		pthread_join(thread, nullptr);
 		delete asked;
+	} else {
+		pthread_detach(thread);
+	}
 	is_known = answered;
 	return answered;
 }

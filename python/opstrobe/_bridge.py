@@ -244,7 +244,7 @@ def _make_directory(path: Path) -> None:
 def _build(torch: ModuleType, sources: _Sources, target: Path) -> None:
     _make_directory(target.parent)
     with _alone(target.with_suffix(".lock")) as locked:
-        if locked:  # what is there was left by a process that was killed
+        if locked:  # scratch files are left by processes that were killed
             for scratch in target.parent.glob(f"{glob.escape(target.name)}.*{_SCRATCH}"):
                 scratch.unlink()
         if not target.is_file():

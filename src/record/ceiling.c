@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much memory a session may take that was not told: what is there and what the process may have, by its control group and by
- * its limit of address space.
+ * The default limit of a session's memory, from the memory of the machine, the limits of the process's control group and the limit
+ * of its address space.
  */
 #include "record/pool.h"
 

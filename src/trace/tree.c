@@ -72,8 +72,8 @@ static int64_t time_between(int64_t start_ns, int64_t end_ns)
 	return time_ns > INT64_MAX ? INT64_MAX : (int64_t)time_ns;
 }
 
-/* What a child takes of its parent: what no child before it has taken. Coroutines that take turns on a thread leave ranges that
- * overlap in part. `covered` has by row the end of the children so far; it may be NULL where none overlap. */
+/* The part of a child's time that no earlier child of its parent covers. Coroutines that take turns on a thread leave ranges that
+ * overlap in part. `covered` has, for each row, the end of its children so far; NULL if no events overlap. */
 static int64_t share_of_parent(const struct ops_columns *c, size_t row, uint32_t parent, int64_t *covered)
 {
 	int64_t start_ns = c->start_ns[row];
@@ -87,8 +87,8 @@ static int64_t share_of_parent(const struct ops_columns *c, size_t row, uint32_t
 	return time_between(start_ns, c->end_ns[row]);
 }
 
-/* Hands the children of folded rows to the row that stays, and takes every child's time off its parent's. Parents stand before
- * their children, so theirs is settled already. */
+/* Hands the children of folded rows to the row that stays, and subtracts every child's time from its parent's. Parents come
+ * before their children, so theirs is settled already. */
 static void settle(const struct ops_columns *c, const struct ops_tree *tree, int64_t *covered)
 {
 	for (size_t row = 0; row < c->count; row++) {

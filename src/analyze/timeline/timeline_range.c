@@ -143,13 +143,13 @@ static struct name_sum *sum_of(struct range *range, uint32_t row)
 	return sum;
 }
 
-/* Takes the time of a child off its parent's, but what children before it took. */
-static bool take_off(struct range *range, uint32_t parent, int64_t start_ns, int64_t end_ns)
+/* Subtracts a child's time from its parent's self time, except what earlier children cover. */
+static bool subtract_child(struct range *range, uint32_t parent, int64_t start_ns, int64_t end_ns)
 {
 	struct name_sum *sum = sum_of(range, parent);
-	int64_t taken_ns = range->window->from_ns + range->covered[parent];
+	int64_t covered_ns = range->window->from_ns + range->covered[parent];
 
-	start_ns = start_ns < taken_ns ? taken_ns : start_ns;
+	start_ns = start_ns < covered_ns ? covered_ns : start_ns;
 	if (sum && end_ns > start_ns) {
 		sum->self_ns -= end_ns - start_ns;
 		range->covered[parent] = end_ns - range->window->from_ns;
@@ -172,7 +172,7 @@ static bool add_row(struct range *range, uint32_t row)
 	end_ns = timeline_end(timeline, row);
 	start_ns = start_ns < range->window->from_ns ? range->window->from_ns : start_ns;
 	end_ns = end_ns > range->window->to_ns ? range->window->to_ns : end_ns;
-	if (parent != OPS_NONE && !take_off(range, parent, start_ns, end_ns))
+	if (parent != OPS_NONE && !subtract_child(range, parent, start_ns, end_ns))
 		return false;
 	sum = sum_of(range, row);
 	if (!sum)
