@@ -120,7 +120,9 @@ def open_privately(url: str) -> None:
 
     folder = os.environ.get("XDG_RUNTIME_DIR") or None
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix="opstrobe-", suffix=".html", delete=False) as page:
-        page.write(f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={html.escape(url)}">\n')
+        page.write(
+            f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={html.escape(url)}">\n'
+        )
     atexit.register(pathlib.Path(page.name).unlink, missing_ok=True)
     webbrowser.open(pathlib.Path(page.name).as_uri())
 
