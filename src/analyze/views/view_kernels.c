@@ -13,7 +13,7 @@
 #include "base/intern.h"
 
 #define TOP_KERNELS 30
-#define ROWS_MAX 10000 /* by operator: launches of ever other grids are no end of rows */
+#define ROWS_MAX 10000 /* by operator: launches with many different grids would make the reply grow with the trace */
 
 struct row {
 	uint32_t name;

@@ -13,7 +13,7 @@
 #include "base/intern.h"
 
 #define TOP_SHAPES 30
-#define ROWS_MAX 10000 /* by shape: inputs of ever other sizes are no end of rows */
+#define ROWS_MAX 10000 /* by shape: inputs of many different sizes would make the reply grow with the trace */
 
 struct row {
 	uint32_t name;
