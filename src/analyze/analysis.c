@@ -389,6 +389,9 @@ static enum ops_code answer(struct analysis_run *run, const struct ops_analyze_o
 		code = inner[run->analysis - analyses].answer(run);
 	if (!code)
 		code = cut(run);
+	run->result.leaves_out = run->events.leaves_out;
+	if (run->events.leaves_out)
+		run->result.left_out_step = run->events.steps.items[run->events.steps.count - 1];
 	if (!code && !result_write(&run->result, options->format, out))
 		code = ops_fault_memory(run->error);
 	return code;

@@ -58,6 +58,8 @@ struct result {
 	struct ops_buffer value;    /* else JSON text; empty: null */
 	struct ops_json_writer json; /* writes to `value` */
 	size_t room; /* characters of a line of text; 0: as many as there are */
+	bool leaves_out;       /* figures are without the last step, */
+	int64_t left_out_step; /* which is this one */
 };
 
 void result_table_release(struct result_table *table);

@@ -215,6 +215,10 @@ static void write_json(const struct result *result, struct ops_buffer *out)
 		ops_json_raw(&json, result->value.bytes, result->value.size);
 	else
 		ops_json_null(&json);
+	if (result->leaves_out) {
+		ops_json_key(&json, "left_out_step");
+		ops_json_integer(&json, result->left_out_step);
+	}
 	ops_json_close(&json, '}');
 	ops_buffer_append(out, "\n", 1);
 }
@@ -252,5 +256,8 @@ bool result_write(const struct result *result, enum ops_analysis_format format, 
 	} else {
 		done = write_tree(&result->value, format, result->room, out);
 	}
+	if (result->leaves_out && format != OPS_ANALYSIS_JSON && format != OPS_ANALYSIS_CSV)
+		ops_buffer_printf(out, "\nwithout step %lld, the last one; --include-last-profiler-step true keeps it\n",
+		                  (long long)result->left_out_step);
 	return done && !out->failed;
 }

@@ -189,9 +189,12 @@ static enum ops_code choose(const struct event_set *set, struct event_table *tab
 	return set->apart ? choose_apart(set, table) : event_filter_apply(set->where, set, table);
 }
 
-static enum ops_code filter(const struct event_set *set, struct event_table *table)
+static enum ops_code filter(struct event_set *set, struct event_table *table)
 {
-	if (!event_steps_filter(table, !set->all_steps && set->steps.count >= 2, set->device == EVENT_MTIA, set->include_last))
+	bool filtered = !set->all_steps && set->steps.count >= 2;
+
+	set->leaves_out |= filtered && !set->include_last && set->device != EVENT_MTIA;
+	if (!event_steps_filter(table, filtered, set->device == EVENT_MTIA, set->include_last))
 		return ops_fault_memory(set->error);
 	return choose(set, table);
 }

@@ -90,6 +90,7 @@ struct event_set {
 	bool round_to_us;
 	struct ops_json_slice where; /* a filter that has been checked; no bytes: none */
 	bool include_last; /* whether the step filter keeps the last step */
+	bool leaves_out;   /* whether a table was made without the last step */
 	bool all_steps;    /* whether there is no step filter; to be set before a table is asked for, as is `apart` */
 	bool apart;        /* whether these are no ranks of one run: a filter counts time and steps of each by themselves */
 	size_t guest;      /* the table that goes when another is made, as it came from the source; `count`: none */

@@ -510,6 +510,12 @@ bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 	ops_json_close(json, ']');
 	ops_json_key(json, "left_out");
 	ops_json_integer(json, (int64_t)views->left_out);
+	ops_json_key(json, "left_out_names");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < views->left_out; i++) /* they stand behind those that count */
+		ops_json_text(json, views->steps.items[views->steps.count + i].name.bytes,
+		              views->steps.items[views->steps.count + i].name.size);
+	ops_json_close(json, ']');
 	ops_json_key(json, "average");
 	ops_json_open(json, '{');
 	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
