@@ -118,10 +118,10 @@ static void test_spec_2_temporal_breakdown(void **state)
 	assert_answer("temporal_breakdown", trace, NULL, false,
 	              "{\"table\":{\"columns\":[\"rank\",\"idle_time(us)\",\"compute_time(us)\",\"non_compute_time(us)\","
 	              "\"kernel_time(us)\",\"idle_time_pctg\",\"compute_time_pctg\",\"non_compute_time_pctg\"],"
-	              "\"rows\":[[3,10,20,10,40,25,50,25]]}}\n");
+	              "\"rows\":[[3,10,20,10,40,25,50,25]]},\"left_out_step\":6}\n");
 	assert_answer("comm_comp_overlap", trace, NULL, false,
-	              "{\"table\":{\"columns\":[\"rank\",\"comp_comm_overlap_pctg\"],\"rows\":[[3,50]]}}\n");
-	assert_answer("profiler_steps", trace, NULL, false, "{\"value\":[5]}\n");
+	              "{\"table\":{\"columns\":[\"rank\",\"comp_comm_overlap_pctg\"],\"rows\":[[3,50]]},\"left_out_step\":6}\n");
+	assert_answer("profiler_steps", trace, NULL, false, "{\"value\":[5],\"left_out_step\":6}\n");
 	ops_trace_unref(trace);
 }
 
@@ -133,7 +133,7 @@ static void test_spec_5_idle_time(void **state)
 	(void)state;
 	assert_answer("idle_time_breakdown", trace, "{\"ranks\":[3]}", false,
 	              "{\"table\":{\"columns\":[\"rank\",\"stream\",\"idle_category\",\"idle_time\",\"idle_time_ratio\",\"device\"],"
-	              "\"rows\":[[3,7,\"kernel_wait\",10,1,0],[3,7,\"other\",0,0,0]]}}\n");
+	              "\"rows\":[[3,7,\"kernel_wait\",10,1,0],[3,7,\"other\",0,0,0]]},\"left_out_step\":6}\n");
 	ops_trace_unref(trace);
 }
 

@@ -152,7 +152,7 @@ def test_shared(ask, path):
     communication = communication_us(ask, str(path))
     in_steps = sum(step["communication"] for step in found["steps"]["rows"])
     host = sum(step["communication_calls"] for step in found["steps"]["rows"])
-    # What runs at once on two streams counts once in steps; what is in no step, not at all. Without a device, steps have
-    # the collectives of the host, of which the analyses of devices know nothing.
+    # What runs at once on two streams counts once in steps; what is in no step, not at all. Without a device, steps
+    # have the collectives of the host, of which the analyses of devices know nothing.
     if communication and path.parent.name not in WITHOUT_LAUNCHES:
         assert in_steps - host <= communication + 0.5
