@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "read/foreign_file.h"
 
 /* --- the text comes in pieces --------------------------------------------------------------------------------------- */
 
@@ -17,6 +18,16 @@ static bool fail(struct kineto_reader *reader, const char *at, const char *failu
 	reader->code = ops_fault(reader->error, OPS_CORRUPT, "byte %" PRIu64 ": %s",
 	                         ops_json_offset(&reader->window, at), failure);
 	return false;
+}
+
+/* Refuses a file of another tool; false where it may be a trace after all. */
+static bool refuse_foreign(struct kineto_reader *reader, enum ops_foreign_when when)
+{
+	if (!reader->foreign || reader->foreign->when != when)
+		return false;
+	reader->code = ops_fault(reader->error, OPS_CORRUPT, "not a PyTorch trace: the file looks like %s",
+	                         reader->foreign->what);
+	return true;
 }
 
 static bool fail_memory(struct kineto_reader *reader)
@@ -350,6 +361,9 @@ static void take_document(struct kineto_reader *reader)
 
 	if (!more(reader))
 		return;
+	reader->foreign = ops_find_foreign_file(reader->window.at, (size_t)(reader->window.end - reader->window.at));
+	if (refuse_foreign(reader, OPS_FOREIGN_ALWAYS))
+		return;
 	if (memcmp(reader->window.at, byte_order_mark, 3) == 0)
 		reader->window.at += 3;
 	first = next_character(reader);
@@ -363,10 +377,19 @@ static void take_document(struct kineto_reader *reader)
 	whole = first == '{' ? take_members(reader) : take_events(reader);
 	if (!whole)
 		return;
-	if (!reader->has_events)
-		fail(reader, reader->window.at, "not a trace: no traceEvents");
-	else if (next_character(reader) || reader->window.at < reader->window.end)
+	if (!reader->has_events) {
+		if (!refuse_foreign(reader, OPS_FOREIGN_WITHOUT_EVENTS))
+			fail(reader, reader->window.at, "not a trace: no traceEvents");
+	} else if (next_character(reader) || reader->window.at < reader->window.end) {
 		note_here(reader, OPS_NOTE_TRAILING_TEXT, reader->window.at);
+	}
+}
+
+/* What an event's category cannot show, the file's first bytes may. */
+static void check_categories(struct kineto_reader *reader)
+{
+	if (!reader->code && reader->has_events && !reader->has_known_category)
+		refuse_foreign(reader, OPS_FOREIGN_WITHOUT_CATEGORIES);
 }
 
 static void tell_info(struct kineto_reader *reader)
@@ -476,6 +499,7 @@ static enum ops_code read_source(struct ops_source *take_source, const struct op
 	               : ops_fault_memory(error);
 	if (!code) {
 		take_document(reader);
+		check_categories(reader);
 		code = finish(reader, ret_trace);
 	}
 	release(reader);

@@ -116,6 +116,8 @@ struct kineto_reader {
 	struct kineto_category categories[KINETO_CATEGORIES_MAX];
 	uint32_t category_count;
 	uint32_t last_category;
+	bool has_known_category; /* an event has one that PyTorch's profiler writes */
+	const struct ops_foreign_file *foreign; /* what the file looks like instead; NULL: nothing else */
 	struct ops_intern lanes;              /* struct kineto_place → … */
 	OPS_ARRAY(uint32_t) lane_tracks;      /* … track */
 	struct kineto_place last_place;

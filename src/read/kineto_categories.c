@@ -88,6 +88,7 @@ struct kineto_category kineto_category_of(struct kineto_reader *reader, const st
 		}
 	}
 	classify(reader, text, size, &made);
+	reader->has_known_category |= made.kind != OPS_EVENT_OTHER && made.kind != OPS_EVENT_MARK;
 	if (size <= sizeof(made.text) && reader->category_count < KINETO_CATEGORIES_MAX) {
 		memcpy(made.text, text, size);
 		reader->categories[reader->last_category = reader->category_count++] = made;

@@ -493,7 +493,9 @@ static void refused(void **state)
 	assert_refused("", "byte 0: the file is empty");
 	assert_refused("hello", "byte 0: not a trace: neither '{' nor '['");
 	assert_refused("{}", "byte 2: not a trace: no traceEvents");
-	assert_refused("{\"nodes\":[]}", "no traceEvents");
+	assert_refused("{\"nodes\":[]}", "the file looks like an execution trace");
+	assert_refused("[[-1, 1, 512, 7], [5, 2, 64, 0]]", "the file looks like a raw memory timeline");
+	assert_refused("[{\"ph\":\"X\",\"cat\":\"devtools.timeline\",\"ts\":1,\"dur\":1}]", "the file looks like a performance profile");
 	assert_refused("{\"a\":1", "byte 6: the text ends before its events");
 	assert_refused("[{\"ph\":\"X\" \"ts\":1}]", "byte 11: ',' or '}' is expected");
 	assert_refused("[{\"ph\";1}]", "byte 6: ':' is expected");

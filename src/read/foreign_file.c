@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See foreign_file.h.
+ */
+#include "read/foreign_file.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum place { AT_START, ANYWHERE };
+
+/* Whether two packets, each with its length as a varint before it, follow one another. JSON may begin with a line feed too. */
+static bool is_perfetto(const char *head, size_t size)
+{
+	size_t at = 0;
+
+	while (at < size && strchr(" \t\r\n", head[at]) && head[at])
+		at++;
+	if (at < size && (head[at] == '{' || head[at] == '['))
+		return false;
+	at = 0;
+	for (int packet = 0; packet < 2; packet++) {
+		size_t length = 0;
+		unsigned shift = 0;
+
+		if (at >= size || head[at++] != '\n')
+			return false;
+		while (at < size && (head[at] & 0x80) && shift < 28) {
+			length |= (size_t)(head[at++] & 0x7f) << shift;
+			shift += 7;
+		}
+		if (at >= size)
+			return false;
+		length |= (size_t)(unsigned char)head[at++] << shift;
+		if (length > size - at)
+			return packet > 0;
+		at += length;
+	}
+	return true;
+}
+
+/* Whether the first record is four numbers: time, action, bytes, category. */
+static bool is_memory_timeline(const char *head, size_t size)
+{
+	const char *end = memchr(head, ']', size);
+	size_t commas = 0;
+
+	for (const char *at = head + 2; end && at < end; at++) {
+		if (!strchr("-0123456789, ", *at) || !*at)
+			return false;
+		commas += *at == ',';
+	}
+	return end && commas == 3;
+}
+
+#define PICKLE "a Python pickle, such as a memory snapshot; open it at pytorch.org/memory_viz"
+
+static const struct kind {
+	const char *mark;
+	size_t mark_size;
+	enum place place;
+	struct ops_foreign_file file;
+	bool (*is_kind)(const char *head, size_t size); /* NULL: the mark is enough */
+} kinds[] = {
+#define MARK(text) text, sizeof(text) - 1
+	{MARK("SQLite format 3\0"), AT_START,
+	 {"an SQLite database, such as an export of Nsight Systems; open it with nsys-ui or sqlite3", OPS_FOREIGN_ALWAYS}, NULL},
+	{MARK("PK\x03\x04"), AT_START, {"a zip archive; unpack it first", OPS_FOREIGN_ALWAYS}, NULL},
+	{MARK("\x80\x02"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},
+	{MARK("\x80\x03"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},
+	{MARK("\x80\x04"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},
+	{MARK("\x80\x05"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},
+	/* Field 1 of the message Trace: a packet with a length. JSON may begin with the same byte, a line feed. */
+	{MARK("\n"), AT_START, {"a Perfetto trace; open it at ui.perfetto.dev", OPS_FOREIGN_ALWAYS}, is_perfetto},
+	{MARK("\"nodes\""), ANYWHERE,
+	 {"an execution trace of torch's ExecutionTraceObserver; 'opstrobe analyze execution_trace FILE' reads it",
+	  OPS_FOREIGN_WITHOUT_EVENTS}, NULL},
+	{MARK("[["), AT_START,
+	 {"a raw memory timeline; 'opstrobe analyze memory_timeline FILE' reads it", OPS_FOREIGN_ALWAYS},
+	 is_memory_timeline},
+	{MARK("\"highres-ticks\""), ANYWHERE,
+	 {"a profile of JAX or TensorFlow (XLA); open it in XProf or at ui.perfetto.dev", OPS_FOREIGN_WITHOUT_CATEGORIES}, NULL},
+	{MARK("/job:localhost/"), ANYWHERE, {"a timeline of TensorFlow; open it at ui.perfetto.dev", OPS_FOREIGN_WITHOUT_CATEGORIES}, NULL},
+	{MARK("devtools.timeline"), ANYWHERE, {"a performance profile of Chrome DevTools; open it there", OPS_FOREIGN_WITHOUT_CATEGORIES}, NULL},
+	{MARK("\"source\":\"DevTools\""), ANYWHERE, {"a performance profile of Chrome DevTools; open it there", OPS_FOREIGN_WITHOUT_CATEGORIES}, NULL},
+#undef MARK
+};
+
+static bool matches(const struct kind *kind, const char *head, size_t size)
+{
+	if (kind->place == ANYWHERE)
+		return memmem(head, size, kind->mark, kind->mark_size) != NULL;
+	if (size < kind->mark_size || memcmp(head, kind->mark, kind->mark_size) != 0)
+		return false;
+	return !kind->is_kind || kind->is_kind(head, size);
+}
+
+const struct ops_foreign_file *ops_find_foreign_file(const char *head, size_t size)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (matches(&kinds[i], head, size))
+			return &kinds[i].file;
+	return NULL;
+}
