@@ -3,6 +3,7 @@
  * `critical_path` (15): the longest way through a region of a rank, what it is bound by, its edges one by one, and what it
  * would be if something took another time.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "analyze/analysis.h"
@@ -55,7 +56,8 @@ static enum ops_code read_instances(struct analysis_run *run, struct request *re
 			return ops_fault(run->error, OPS_INVALID, "option 'instance_id' must be a number or a pair of numbers");
 	request->first = pair[0];
 	request->last = pair[1];
-	return OPS_OK;
+	return request->first <= request->last
+	               ? OPS_OK : ops_fault(run->error, OPS_INVALID, "option 'instance_id' must be FIRST,LAST with FIRST <= LAST");
 }
 
 /* The words' places are known when the buffer does not grow any more. */
@@ -93,6 +95,8 @@ static enum ops_code read_request(struct analysis_run *run, struct request *requ
 		code = analysis_text(run, "annotation", &request->annotation);
 	if (!code)
 		code = read_instances(run, request);
+	if (!code && !request->annotation.size && !ops_json_slice_is(analysis_arg(run, "instance_id"), "null"))
+		code = ops_fault(run->error, OPS_INVALID, "option 'instance_id' requires option 'annotation'");
 	if (!code)
 		code = read_loaders(run, request);
 	if (!code)
@@ -111,20 +115,24 @@ static enum ops_code read_request(struct analysis_run *run, struct request *requ
 	return code;
 }
 
+static bool is_part_of(const struct request *request, struct ops_string name)
+{
+	return request->annotation.size && memmem(name.bytes, name.size, request->annotation.bytes, request->annotation.size);
+}
+
 /* From the first to the last of the instances that are asked for; false when there is none of them. */
 static bool find_region(const struct event_table *table, const struct request *request, int64_t *ret_start_ns,
                         int64_t *ret_end_ns)
 {
-	const struct ops_buffer *part = &request->annotation;
+	bool named = request->annotation.size > 0;
 	int64_t instance = 0;
 
-	*ret_start_ns = part->size ? INT64_MAX : INT64_MIN;
-	*ret_end_ns = part->size ? INT64_MIN : INT64_MAX;
-	for (size_t i = 0; part->size && i < table->kept_count && instance <= request->last; i++) {
+	*ret_start_ns = named ? INT64_MAX : INT64_MIN;
+	*ret_end_ns = named ? INT64_MIN : INT64_MAX;
+	for (size_t i = 0; named && i < table->kept_count && instance <= request->last; i++) {
 		const struct event_row *row = &table->rows[table->kept[i]];
-		struct ops_string name = event_name(table, row);
 
-		if (!memmem(name.bytes, name.size, part->bytes, part->size))
+		if (!is_part_of(request, event_name(table, row)))
 			continue;
 		if (instance++ < request->first || request->first < 0)
 			continue;
@@ -133,7 +141,54 @@ static bool find_region(const struct event_table *table, const struct request *r
 		if (event_end(row) > *ret_end_ns)
 			*ret_end_ns = event_end(row);
 	}
-	return !part->size || *ret_start_ns <= *ret_end_ns;
+	return !named || *ret_start_ns <= *ret_end_ns;
+}
+
+#define NAMES_LISTED 8
+
+/* Writes the names of annotations, each once, as far as they are few. */
+static void list_annotations(const struct event_table *table, struct ops_buffer *list)
+{
+	uint32_t listed[NAMES_LISTED];
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->kept_count && count < NAMES_LISTED; i++) {
+		const struct event_row *row = &table->rows[table->kept[i]];
+		struct ops_string name = event_name(table, row);
+		bool known = row->kind != OPS_EVENT_USER_ANNOTATION;
+
+		for (size_t k = 0; k < count && !known; k++)
+			known = listed[k] == row->name;
+		if (known)
+			continue;
+		ops_buffer_append(list, ", '" + (count ? 0 : 2), count ? 3 : 1);
+		listed[count++] = row->name;
+		ops_buffer_append(list, name.bytes, name.size);
+		ops_buffer_append(list, "'", 1);
+	}
+	if (count == NAMES_LISTED)
+		ops_buffer_append(list, ", ...", 5);
+}
+
+/* No range is called so, or fewer of them than asked for. */
+static enum ops_code fail_region(struct analysis_run *run, const struct event_table *table, const struct request *request)
+{
+	struct ops_buffer list = {0};
+	size_t found = 0;
+	enum ops_code code;
+
+	for (size_t i = 0; i < table->kept_count; i++)
+		found += is_part_of(request, event_name(table, &table->rows[table->kept[i]]));
+	if (found)
+		return ops_fault(run->error, OPS_INVALID, "invalid instance_id %" PRId64 ": %zu ranges match '%.*s' (choose from 0 to %zu)",
+		                 request->first, found, (int)request->annotation.size, request->annotation.bytes, found - 1);
+	list_annotations(table, &list);
+	code = list.failed ? ops_fault_memory(run->error)
+	                   : ops_fault(run->error, OPS_INVALID, "no event's name contains '%.*s'; the annotations are: %.*s",
+	                               (int)request->annotation.size, request->annotation.bytes,
+	                               list.size ? (int)list.size : 4, list.size ? list.bytes : "none");
+	ops_buffer_release(&list);
+	return code;
 }
 
 /* --- edges one by one ------------------------------------------------------------------------------------------------ */
@@ -420,7 +475,9 @@ enum ops_code analysis_critical_path(struct analysis_run *run)
 
 	if (!code && !table)
 		code = analysis_failed(run);
-	if (!code && find_region(table, &request, &start_ns, &end_ns)) {
+	if (!code && !find_region(table, &request, &start_ns, &end_ns)) {
+		code = fail_region(run, table, &request);
+	} else if (!code) {
 		code = critical_path_init(&path, table, start_ns, end_ns, &request.options)
 		               ? answer(run, &request, &path) : ops_fault_memory(run->error);
 		critical_path_release(&path);

@@ -90,6 +90,22 @@ static inline void assert_answer(const char *id, const char *rows, const char *a
 	ops_free_analysis(text);
 }
 
+/* Arguments that name what the rows do not have. */
+static inline void assert_refused(const char *id, const char *rows, const char *args, const char *message)
+{
+	struct ops_rank rank = {.trace = scene_read(rows)};
+	struct ops_analyze_options options = {.args = args};
+	struct ops_error error = {0};
+	char *text = NULL;
+	size_t size;
+
+	assert_int_equal(ops_analyze(id, &rank, 1, &options, &text, &size, &error), OPS_INVALID);
+	assert_null(text);
+	if (!strstr(error.text, message))
+		fail_msg("no %s in %s", message, error.text);
+	ops_trace_unref((struct ops_trace *)rank.trace);
+}
+
 /* Every allocation of an analysis fails once; then there is an error, or the answer is as it would be. */
 struct scene_question {
 	const char *id;

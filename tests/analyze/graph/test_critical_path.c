@@ -132,8 +132,13 @@ static void spec_15_1_regions(void **state)
 	assert_answer(ID, rows, "{\"annotation\":\"part\"}", "\"clipped_events\":2,\"nodes\":2,");
 	assert_answer(ID, rows, "{\"annotation\":\"part\",\"instance_id\":1}", "\"clipped_events\":3,\"nodes\":4,");
 	assert_answer(ID, rows, "{\"annotation\":\"part\",\"instance_id\":[0,1]}", "\"clipped_events\":5,\"nodes\":6,");
-	assert_answer(ID, rows, "{\"annotation\":\"part\",\"instance_id\":2}", "{\"value\":null}");
-	assert_answer(ID, rows, "{\"annotation\":\"else\"}", "{\"value\":null}");
+	assert_refused(ID, rows, "{\"annotation\":\"part\",\"instance_id\":2}",
+	               "invalid instance_id 2: 2 ranges match 'part' (choose from 0 to 1)");
+	assert_refused(ID, rows, "{\"annotation\":\"part\",\"instance_id\":[1,0]}",
+	               "option 'instance_id' must be FIRST,LAST with FIRST <= LAST");
+	assert_refused(ID, rows, "{\"annotation\":\"else\"}",
+	               "no event's name contains 'else'; the annotations are: 'part 1', 'part 2'");
+	assert_refused(ID, rows, "{\"instance_id\":1}", "option 'instance_id' requires option 'annotation'");
 	assert_answer(ID, rows, "{\"data_load_events\":[\"b\"]}", "\"data_loading\":[6,1]");
 	assert_answer(ID, "", NULL, "\"clipped_events\":0,\"nodes\":0,\"edges\":0");
 }
