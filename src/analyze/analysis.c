@@ -169,13 +169,13 @@ static const struct ops_analysis_option critical_path_options[] = {
 	X("temporal_breakdown", RANKS, no_options, analysis_temporal_breakdown, \
 	  "how long GPUs compute, do something else, and idle", NULL) \
 	X("gpu_kernel_breakdown.by_type", RANKS, kernel_type_options, analysis_kernels_by_type, \
-	  "how long GPUs compute, communicate and move memory, and what of it at once", NULL) \
+	  "how long GPUs compute, communicate and copy, and the overlaps", NULL) \
 	X("gpu_kernel_breakdown.by_kernel", RANKS, kernel_options, analysis_kernels_by_name, \
 	  "which kernels take most time", NULL) \
 	X("comm_comp_overlap", RANKS, no_options, analysis_comm_comp_overlap, \
-	  "how much of the communication runs beside computation", NULL) \
+	  "how much communication overlaps computation", NULL) \
 	X("idle_time_breakdown", RANKS, idle_options, analysis_idle_time, \
-	  "why streams are idle: waiting for the host, or for the kernel before", NULL) \
+	  "why streams idle: waiting for the host or another kernel", NULL) \
 	X("idle_time_breakdown.interval_stats", RANKS, idle_options, analysis_idle_intervals, \
 	  "how long streams are idle at a time", NULL) \
 	X("cuda_kernel_launch_stats", RANKS, launch_options, analysis_launch_stats, \
@@ -191,7 +191,7 @@ static const struct ops_analysis_option critical_path_options[] = {
 	X("memory_bw_time_series", RANKS, series_options, analysis_memory_series, \
 	  "the same over time", NULL) \
 	X("trace_with_counters", RANKS, counter_options, analysis_counter_trace, \
-	  "write copies of the files with queues and memory traffic as counters", NULL) \
+	  "write the traces with queues and memory traffic as counters", NULL) \
 	X("user_annotation_breakdown", RANKS, annotation_options, analysis_user_annotations, \
 	  "which annotated ranges take most time", NULL) \
 	X("gpu_kernels_with_user_annotations", RANKS, annotated_options, analysis_annotated_kernels, \
@@ -221,7 +221,7 @@ static const struct ops_analysis_option critical_path_options[] = {
 	X("nccl_collectives", RANKS, collectives_options, analysis_nccl_collectives, \
 	  "collective operations of each rank", NULL) \
 	X("collective_bandwidth", RANKS, no_options, analysis_collective_bandwidth, \
-	  "how fast collective operations are, and how far apart ranks come to them", NULL) \
+	  "bandwidth of collective operations, and skew between ranks", NULL) \
 	X("memory_timeline", FILES, memory_options, analysis_memory_timeline, \
 	  "memory of each category over time", \
 	  "its files have no events") \

@@ -12,6 +12,7 @@
 #include <opstrobe/analyses.h>
 
 #include "arguments.h"
+#include "nearest.h"
 #include "options.h"
 #include "ranks.h"
 #include "traces.h"
@@ -20,8 +21,8 @@ static const char usage[] =
 	"usage: opstrobe analyze ID [options] TRACE...|DIRECTORY\n"
 	"       opstrobe analyze --list\n"
 	"\n"
-	"Answers one question about the traces of a run, each trace one rank. Ids, options and\n"
-	"columns are those of Holistic Trace Analysis, its flaws put right.\n"
+	"Runs one analysis on the traces of a job, each trace one rank. Ids, options and\n"
+	"columns are those of Holistic Trace Analysis, with its errors corrected.\n"
 	"\n"
 	"options:\n"
 	"  --list                           print the ids, and what each answers\n"
@@ -30,7 +31,7 @@ static const char usage[] =
 	"                                   reference does; ns, exact, is the default\n"
 	"  --args JSON                      the id's options at once: '{\"num_kernels\": 5}'\n"
 	"  --NAME VALUE                     one of them: --num-kernels 5, --ranks 0,1\n"
-	"  --limit N                        at most so many rows of a table\n"
+	"  --limit N                        maximum number of rows of a table\n"
 	"  --where FILTER                   which events to look at: 'dur > 100 and stream != -1', or\n"
 	"                                   '{\"name\": \"aten::\", \"iterations\": [5]}'; the manual has all\n"
 	"  --include-last-profiler-step true  keep the last step, which is often cut short\n"
@@ -52,13 +53,13 @@ struct request {
 	bool list;
 };
 
-static int list_analyses(void)
+static int list_analyses(const char *indent)
 {
 	size_t count;
 	const struct ops_analysis *analyses = ops_analyses(&count);
 
 	for (size_t i = 0; i < count; i++)
-		printf("%-36s %s\n", analyses[i].id, analyses[i].summary);
+		printf("%s%-34s %s\n", indent, analyses[i].id, analyses[i].summary);
 	return CLI_EXIT_OK;
 }
 
@@ -81,13 +82,31 @@ static int print_help(const struct ops_analysis *analysis)
 		print_option(option);
 	printf("%s", analysis && analysis->options->name ? "\n" : "");
 	fputs(usage, stdout);
+	if (!analysis) {
+		fputs("\nanalyses:\n", stdout);
+		list_analyses("  ");
+	}
 	return CLI_EXIT_OK;
 }
 
 static int fail(const char *what, const char *argument)
 {
-	cli_say("opstrobe analyze: %s '%s'; 'opstrobe analyze --help' tells what there is\n", what, argument);
+	cli_say("opstrobe analyze: %s '%s'; see 'opstrobe analyze --help'\n", what, argument);
 	return CLI_EXIT_USAGE;
+}
+
+#define ANALYSES_MAX 64
+
+static int fail_unknown(const char *id)
+{
+	const char *names[ANALYSES_MAX + 1] = {NULL};
+	size_t count;
+	const struct ops_analysis *analyses = ops_analyses(&count);
+
+	for (size_t i = 0; i < count && i < ANALYSES_MAX; i++)
+		names[i] = analyses[i].id;
+	cli_say("opstrobe analyze: unknown analysis '%s'; ", id);
+	return cli_suggest(id, names, "opstrobe analyze --list");
 }
 
 static int take_format(struct request *request, const char *value)
@@ -108,7 +127,7 @@ static int take_option(struct request *request, const char *name, size_t size, c
 		return request->round_to_us || !strcmp(value, "ns") ? CLI_EXIT_OK : fail("unknown rounding", value);
 	}
 	if (size == 4 && !memcmp(name, "args", size))
-		return cli_arguments_merge(&request->args, value) ? CLI_EXIT_OK : fail("no JSON object:", value);
+		return cli_arguments_merge(&request->args, value) ? CLI_EXIT_OK : fail("not a JSON object:", value);
 	return cli_arguments_set(&request->args, name, size, value) ? CLI_EXIT_OK : fail("out of memory at", value);
 }
 
@@ -116,7 +135,7 @@ static int take_word(struct request *request, char *word)
 {
 	if (!request->analysis) {
 		request->analysis = ops_analysis_find(word);
-		return request->analysis ? CLI_EXIT_OK : fail("there is no analysis", word);
+		return request->analysis ? CLI_EXIT_OK : fail_unknown(word);
 	}
 	if (request->path_count == PATHS_MAX)
 		return fail("too many traces:", word);
@@ -143,7 +162,7 @@ static int parse(struct request *request, char **arguments)
 		else if (arguments[i + 1])
 			status = take_option(request, word + 2, size - 2, arguments[++i]);
 		else
-			status = fail("a value is missing behind", word);
+			status = fail("no value after", word);
 	}
 	return status;
 }
@@ -184,11 +203,11 @@ int cli_analyze(char **arguments)
 	if (!status && request.help)
 		status = print_help(request.analysis);
 	else if (!status && request.list)
-		status = list_analyses();
+		status = list_analyses("");
 	else if (!status && !request.analysis)
-		status = fail("an id is missing behind", "analyze");
+		status = fail("no analysis named after", "analyze");
 	else if (!status && !request.path_count)
-		status = fail("a trace is missing behind", request.analysis->id);
+		status = fail("no trace given after", request.analysis->id);
 	else if (!status)
 		status = analyze(&request);
 	cli_arguments_release(&request.args);

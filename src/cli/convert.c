@@ -14,7 +14,7 @@
 #include "write.h"
 
 static const char usage[] =
-	"usage: opstrobe convert [options] TRACE OUTPUT\n"
+	"usage: opstrobe convert [options] TRACE [--output] OUTPUT\n"
 	"\n"
 	"Writes a trace in the form that the name of OUTPUT says:\n"
 	CLI_FORMS
@@ -41,26 +41,29 @@ static bool set_rank(struct ops_trace *trace, const char *text, size_t rank)
 int cli_convert(char **arguments)
 {
 	static const char *const metrics[] = {"cpu", "device", NULL};
-	const char *metric_name = "cpu", *rank_text = NULL, *paths[2];
+	const char *metric_name = "cpu", *rank_text = NULL, *path, *output = NULL;
 	const struct cli_option options[] = {
-		{"--metric", &metric_name, NULL}, {"--rank", &rank_text, NULL}, {NULL, NULL, NULL}};
+		{"--metric", &metric_name, NULL}, {"--rank", &rank_text, NULL},
+		{"--output", &output, NULL}, {"-o", &output, NULL}, {NULL, NULL, NULL}};
 	struct cli_traces traces;
 	struct ops_trace *trace;
 	size_t rank = 0;
 	bool help, done;
-	int status = cli_parse(arguments, options, usage, paths, 2, &help);
+	int status = cli_parse_output(arguments, options, usage, &path, &output, &help);
 	int metric;
 
 	if (status || help)
 		return status;
 	metric = cli_choice("convert", "metric", metric_name, metrics);
-	if (metric < 0 || !cli_can_write("convert", paths[1]) ||
+	if (metric < 0 || !cli_can_write("convert", output, &path, 1) ||
 	    (rank_text && !cli_number("convert", "rank", rank_text, &rank)))
 		return CLI_EXIT_USAGE;
-	done = cli_one_trace_read(&traces, paths[0]);
+	done = cli_one_trace_read(&traces, path);
 	trace = done ? (struct ops_trace *)traces.workers[0].trace : NULL;
 	done = done && set_rank(trace, rank_text, rank) &&
-	       cli_write("convert", trace, paths[1], (enum ops_stack_metric)metric);
+	       cli_write("convert", trace, output, (enum ops_stack_metric)metric);
+	if (done)
+		cli_report_written(output, ops_trace_events(trace)->count, ops_trace_events(trace)->count);
 	cli_traces_release(&traces);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

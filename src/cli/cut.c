@@ -19,7 +19,7 @@
 #define THREADS_MAX 256
 
 static const char usage[] =
-	"usage: opstrobe cut [options] TRACE OUTPUT\n"
+	"usage: opstrobe cut [options] TRACE [--output] OUTPUT\n"
 	"\n"
 	"Writes a part of a trace. Events that reach into the stretch stay whole, and what\n"
 	"runs on a device goes with the call that started it. Forms of OUTPUT:\n"
@@ -44,7 +44,7 @@ struct request {
 
 static bool fail(const char *what, const char *value, const char *how)
 {
-	cli_say("opstrobe cut: '%s' is no %s; %s\n", value, what, how);
+	cli_say("opstrobe cut: invalid %s '%s': %s\n", what, value, how);
 	return false;
 }
 
@@ -63,7 +63,7 @@ static bool parse_time(const char *text, int64_t base_ns, int64_t *ret_ns)
 			*ret_ns = base_ns + (int64_t)llround(number * units[i].ns);
 			return true;
 		}
-	return fail("time", text, "it is a number and s, ms, us or ns");
+	return fail("time", text, "not a number with the unit s, ms, us or ns");
 }
 
 static bool parse_threads(struct request *request)
@@ -74,7 +74,7 @@ static bool parse_threads(struct request *request)
 		errno = 0;
 		request->tids[request->cut.tid_count] = strtoll(at, &end, 10);
 		if (end == at || errno || (*end && *end != ',') || ++request->cut.tid_count == THREADS_MAX)
-			return fail("list of threads", request->threads, "it is numbers with commas between");
+			return fail("list of threads", request->threads, "not numbers separated by commas");
 	}
 	request->cut.tids = request->tids;
 	return true;
@@ -91,7 +91,7 @@ static bool parse_steps(struct request *request, const struct ops_trace *trace)
 	if (end != request->steps && *end == ':')
 		last = strtoull(end + 1, &end, 10);
 	if (end == request->steps || *end || last < first)
-		return fail("range of steps", request->steps, "it is a number, or FIRST:LAST");
+		return fail("range of steps", request->steps, "not a number or FIRST:LAST");
 	if (ops_trace_steps(trace, first, last, &request->cut.from_ns, &request->cut.to_ns))
 		return true;
 	cli_say("opstrobe cut: the trace has no step %s\n", request->steps);
@@ -122,14 +122,17 @@ static int cut(struct request *request, const struct ops_trace *trace, const cha
 	    (request->from && !parse_time(request->from, base_ns, &request->cut.from_ns)) ||
 	    (request->to && !parse_time(request->to, base_ns, &request->cut.to_ns)))
 		return CLI_EXIT_USAGE;
+	if (request->cut.from_ns > request->cut.to_ns) {
+		cli_say("opstrobe cut: --from %s is after --to %s\n", request->from, request->to);
+		return CLI_EXIT_USAGE;
+	}
 	if (ops_trace_cut(trace, &request->cut, &part, &error)) {
 		cli_say("opstrobe cut: %s\n", error.text);
 		return CLI_EXIT_FAILED;
 	}
 	done = cli_write("cut", part, output, OPS_STACKS_SELF_CPU);
 	if (done)
-		cli_say("opstrobe: wrote %s: %zu of %zu events\n", output, ops_trace_events(part)->count,
-		        ops_trace_events(trace)->count);
+		cli_report_written(output, ops_trace_events(part)->count, ops_trace_events(trace)->count);
 	ops_trace_unref(part);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }
@@ -137,21 +140,23 @@ static int cut(struct request *request, const struct ops_trace *trace, const cha
 int cli_cut(char **arguments)
 {
 	struct request request = {0};
+	const char *output = NULL;
 	const struct cli_option options[] = {{"--steps", &request.steps, NULL}, {"--from", &request.from, NULL},
 	                                     {"--to", &request.to, NULL}, {"--threads", &request.threads, NULL},
+	                                     {"--output", &output, NULL}, {"-o", &output, NULL},
 	                                     {NULL, NULL, NULL}};
 	struct cli_traces traces;
-	const char *paths[2];
+	const char *path;
 	bool help;
-	int status = cli_parse(arguments, options, usage, paths, 2, &help);
+	int status = cli_parse_output(arguments, options, usage, &path, &output, &help);
 
 	if (status || help)
 		return status;
-	if (!cli_can_write("cut", paths[1]))
+	if (!cli_can_write("cut", output, &path, 1))
 		return CLI_EXIT_USAGE;
 	status = CLI_EXIT_FAILED;
-	if (cli_one_trace_read(&traces, paths[0]))
-		status = cut(&request, traces.workers[0].trace, paths[1]);
+	if (cli_one_trace_read(&traces, path))
+		status = cut(&request, traces.workers[0].trace, output);
 	cli_traces_release(&traces);
 	return status;
 }

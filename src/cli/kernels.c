@@ -15,7 +15,7 @@ static const char usage[] =
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
-	"  opstrobe kernels --top 20 --format csv worker0.pt.trace.json.gz\n";
+	"  opstrobe kernels --limit 20 --format csv worker0.pt.trace.json.gz\n";
 
 int cli_kernels(char **arguments)
 {

@@ -23,16 +23,18 @@ static const char usage[] =
 	"options:\n"
 	"  --format text|json|csv|markdown  text is the default; JSON has all lines by file, in\n"
 	"                                   the form that editors read\n"
-	"  --top N                          at most so many lines (0: all); 30 is the default\n"
+	"  --limit N                        maximum number of lines (0: all); default 30\n"
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
-	"  opstrobe lines --top 20 worker0.pt.trace.json.gz\n";
+	"  opstrobe lines --limit 20 worker0.pt.trace.json.gz\n";
 
 int cli_lines(char **arguments)
 {
 	const char *format = "text", *top_text = "30", *path;
-	const struct cli_option options[] = {{"--format", &format, NULL}, {"--top", &top_text, NULL}, {NULL, NULL, NULL}};
+	const struct cli_option options[] = {{"--format", &format, NULL}, {"--limit", &top_text, NULL},
+	                                     {"--top", &top_text, NULL}, /* the former name */
+	                                     {NULL, NULL, NULL}};
 	struct cli_traces traces = {0};
 	struct ops_error error;
 	char *text = NULL;

@@ -22,7 +22,7 @@ static const char usage[] =
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
-	"  opstrobe memory --top 5 worker0.pt.trace.json.gz\n";
+	"  opstrobe memory --limit 5 worker0.pt.trace.json.gz\n";
 
 static bool print_device(const struct ops_memory_timeline *timeline, struct ops_memory_device device, size_t top)
 {

@@ -4,6 +4,7 @@
  */
 #include "cli.h"
 #include "complete.h"
+#include "nearest.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,7 +34,6 @@ static const struct cli_command commands[] = {
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
-#define NAME_SIZE_MAX 31
 
 static void print_usage(FILE *out)
 {
@@ -59,64 +59,14 @@ static const struct cli_command *find_command(const char *name)
 	return NULL;
 }
 
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t least = a < b ? a : b;
-
-	return least < c ? least : c;
-}
-
-/* How many letters must be put in, left out or replaced to make one name of the other. Both are short. */
-static size_t edit_distance(const char *from, const char *to)
-{
-	size_t row[NAME_SIZE_MAX + 1];
-	size_t width = strlen(to);
-
-	for (size_t j = 0; j <= width; j++)
-		row[j] = j;
-	for (size_t i = 1; from[i - 1]; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= width; j++) {
-			size_t above = row[j];
-
-			row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (from[i - 1] != to[j - 1]));
-			diagonal = above;
-		}
-	}
-	return row[width];
-}
-
-/* The command most like `name`; NULL when none is. */
-static const struct cli_command *nearest_command(const char *name)
-{
-	const struct cli_command *nearest = NULL;
-	size_t nearest_distance = 3;
-
-	if (strlen(name) > NAME_SIZE_MAX)
-		return NULL;
-	for (size_t i = 0; i < COMMAND_COUNT; i++) {
-		size_t distance = edit_distance(name, commands[i].name);
-
-		if (distance < nearest_distance && distance < strlen(name)) {
-			nearest_distance = distance;
-			nearest = &commands[i];
-		}
-	}
-	return nearest;
-}
-
 static int fail_unknown(const char *name)
 {
-	const struct cli_command *nearest = nearest_command(name);
+	const char *names[COMMAND_COUNT + 1] = {NULL};
 
-	cli_say("opstrobe: '%s' is not a command", name);
-	if (nearest)
-		cli_say("; did you mean '%s'?\n", nearest->name);
-	else
-		fputs("; 'opstrobe --help' lists them\n", stderr);
-	return CLI_EXIT_USAGE;
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		names[i] = commands[i].name;
+	cli_say("opstrobe: '%s' is not a command; ", name);
+	return cli_suggest(name, names, "opstrobe --help");
 }
 
 /* A file, or what is meant to be one: no command has a dot or a slash in its name. */

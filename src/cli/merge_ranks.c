@@ -79,11 +79,11 @@ int cli_merge(char **arguments)
 	if (status || help)
 		return status;
 	if (!output) {
-		fputs("opstrobe merge: --output is missing; 'opstrobe merge --help' tells how it is called\n", stderr);
+		fputs("opstrobe merge: option '--output' is required; see 'opstrobe merge --help'\n", stderr);
 		return CLI_EXIT_USAGE;
 	}
 	way = cli_choice("merge", "way to align", way_name, ways);
-	if (way < 0 || !cli_can_write("merge", output))
+	if (way < 0 || !cli_can_write("merge", output, (const char *const *)arguments + 1, count))
 		return CLI_EXIT_USAGE;
 	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, CLI_AGAIN) && merge_to(&stream, way == 0, output);
 	cli_stream_close(&stream);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "nearest.h"
 
 /* The option of that name, which may have "=value" behind. */
 static const struct cli_option *find(const struct cli_option *options, const char *argument, size_t *ret_size)
@@ -21,10 +21,25 @@ static const struct cli_option *find(const struct cli_option *options, const cha
 	return NULL;
 }
 
-static int fail(const char *command, const char *argument, const char *what)
+static int fail(const char *command, const char *what, const char *argument, const char *why)
 {
-	cli_say("opstrobe %s: %s '%s'; 'opstrobe %s --help' tells what there is\n", command, what, argument, command);
+	cli_say("opstrobe %s: %s '%s'%s\n", command, what, argument, why);
 	return CLI_EXIT_USAGE;
+}
+
+#define OPTIONS_MAX 32
+
+static int fail_unknown(const char *command, const char *argument, size_t size, const struct cli_option *options)
+{
+	const char *names[OPTIONS_MAX + 1] = {NULL};
+	char name[64], list[64];
+
+	for (size_t i = 0; i < OPTIONS_MAX && options[i].name; i++)
+		names[i] = options[i].name;
+	snprintf(name, sizeof(name), "%.*s", (int)size, argument);
+	snprintf(list, sizeof(list), "opstrobe %s --help", command);
+	cli_say("opstrobe %s: unknown option '%s'; ", command, name);
+	return cli_suggest(name, names, list);
 }
 
 /* Takes the option at arguments[*at], and its value. */
@@ -35,10 +50,10 @@ static int take(char **arguments, size_t *at, const struct cli_option *options)
 	const struct cli_option *option = find(options, argument, &size);
 
 	if (!option)
-		return fail(arguments[0], argument, "unknown option");
+		return fail_unknown(arguments[0], argument, size, options);
 	if (option->flag) {
 		if (argument[size])
-			return fail(arguments[0], argument, "no value belongs to");
+			return fail(arguments[0], "option", option->name, " takes no value");
 		*option->flag = true;
 		return CLI_EXIT_OK;
 	}
@@ -47,7 +62,7 @@ static int take(char **arguments, size_t *at, const struct cli_option *options)
 	else if (arguments[*at + 1])
 		*option->value = arguments[++*at];
 	else
-		return fail(arguments[0], argument, "a value is missing behind");
+		return fail(arguments[0], "option", option->name, " requires a value");
 	return CLI_EXIT_OK;
 }
 
@@ -64,7 +79,7 @@ static int take_word(char **arguments, size_t *at, const struct cli_option *opti
 	if (!*only_paths && word[0] == '-' && word[1])
 		return take(arguments, at, options);
 	if (*count == most)
-		return fail(arguments[0], word, "one too many:");
+		return fail(arguments[0], "unexpected argument", word, "");
 	arguments[++*count] = word;
 	return CLI_EXIT_OK;
 }
@@ -91,8 +106,7 @@ int cli_parse_paths(char **arguments, const struct cli_option *options, const ch
 	*ret_count = count;
 	if (count >= least)
 		return CLI_EXIT_OK;
-	cli_say("opstrobe %s: a trace is missing; 'opstrobe %s --help' tells how it is called\n", arguments[0],
-	        arguments[0]);
+	cli_say("opstrobe %s: no trace given; see 'opstrobe %s --help'\n", arguments[0], arguments[0]);
 	return CLI_EXIT_USAGE;
 }
 
@@ -107,15 +121,34 @@ int cli_parse(char **arguments, const struct cli_option *options, const char *us
 	return status;
 }
 
+int cli_parse_output(char **arguments, const struct cli_option *options, const char *usage, const char **ret_trace,
+                     const char **ret_output, bool *ret_help)
+{
+	size_t count = 0;
+	int status = cli_parse_paths(arguments, options, usage, 1, 2, &count, ret_help);
+
+	if (status || *ret_help)
+		return status;
+	*ret_trace = arguments[1];
+	if (count == 2 && *ret_output)
+		return fail(arguments[0], "unexpected argument", arguments[2], ": the output is given by --output");
+	if (count == 2)
+		*ret_output = arguments[2];
+	if (*ret_output)
+		return CLI_EXIT_OK;
+	cli_say("opstrobe %s: no output given; see 'opstrobe %s --help'\n", arguments[0], arguments[0]);
+	return CLI_EXIT_USAGE;
+}
+
 int cli_choice(const char *command, const char *option, const char *value, const char *const *names)
 {
 	for (int i = 0; names[i]; i++)
 		if (!strcmp(names[i], value))
 			return i;
-	cli_say("opstrobe %s: '%s' is no %s; there are", command, value, option);
+	cli_say("opstrobe %s: invalid %s '%s' (choose from ", command, option, value);
 	for (size_t i = 0; names[i]; i++)
-		cli_say("%s %s", !i ? "" : names[i + 1] ? "," : " and", names[i]);
-	fputc('\n', stderr);
+		cli_say("%s%s", i ? ", " : "", names[i]);
+	fputs(")\n", stderr);
 	return -1;
 }
 
@@ -132,6 +165,6 @@ bool cli_number(const char *command, const char *option, const char *value, size
 		*ret_number = (size_t)number;
 		return true;
 	}
-	cli_say("opstrobe %s: '%s' is no %s; it is a whole number\n", command, value, option);
+	cli_say("opstrobe %s: invalid %s '%s': not a whole number\n", command, option, value);
 	return false;
 }

@@ -25,6 +25,11 @@ int cli_parse_paths(char **arguments, const struct cli_option *options, const ch
 int cli_parse(char **arguments, const struct cli_option *options, const char *usage, const char **paths, size_t path_count,
               bool *ret_help);
 
+/* The same for a trace and an output, which is either the second path or the value of --output: then `options` has stored it in
+ * `*ret_output`, NULL before. */
+int cli_parse_output(char **arguments, const struct cli_option *options, const char *usage, const char **ret_trace,
+                     const char **ret_output, bool *ret_help);
+
 /* Which of `names` (ended by NULL) that is; -1, after saying what there is, for none of them. */
 int cli_choice(const char *command, const char *option, const char *value, const char *const *names);
 /* The forms of output, ended by NULL, at the places that enum ops_analysis_format and its like give them. */

@@ -23,14 +23,14 @@ static const char usage[] =
 	"options:\n"
 	"  --sort-by KEY           self_cpu_time_total (the default), cpu_time_total, count,\n"
 	"                          self_cpu_memory_usage, …; none: as they come\n"
-	"  --row-limit N           at most so many rows (100)\n"
+	"  --limit N               maximum number of rows (0: all); default 100\n"
 	"  --group-by-input-shape  by input shapes, too\n"
 	"  --with-flops            estimates of floating-point operations\n"
 	"  --format text|json|csv|markdown  text is the default\n"
 	"  --help                  print this\n"
 	"\n"
 	"example:\n"
-	"  opstrobe table --sort-by cpu_time_total --row-limit 20 trace.json.gz\n";
+	"  opstrobe table --sort-by cpu_time_total --limit 20 trace.json.gz\n";
 
 struct request {
 	const char *sort_by; /* "" none */
@@ -68,7 +68,7 @@ static enum ops_code print_text(const struct ops_trace *trace, const struct requ
 	if (!code && !list.count)
 		puts("no events were recorded");
 	if (!code && list.count > request->row_limit)
-		printf("and %zu more; '--row-limit %zu' shows all\n", list.count - request->row_limit, list.count);
+		printf("and %zu more; '--limit %zu' shows all\n", list.count - request->row_limit, list.count);
 	return code;
 }
 
@@ -96,7 +96,8 @@ int cli_table(char **arguments)
 	struct request request = {.sort_by = "self_cpu_time_total"};
 	const char *format = "text", *limit = "100", *path;
 	const struct cli_option options[] = {{"--sort-by", &request.sort_by, NULL},
-	                                     {"--row-limit", &limit, NULL},
+	                                     {"--limit", &limit, NULL},
+	                                     {"--row-limit", &limit, NULL}, /* the former name */
 	                                     {"--group-by-input-shape", NULL, &request.by_shape},
 	                                     {"--with-flops", NULL, &request.with_flops},
 	                                     {"--format", &format, NULL},
@@ -108,9 +109,11 @@ int cli_table(char **arguments)
 
 	if (status || help)
 		return status;
-	choice = cli_choice("table", "--format", format, cli_formats);
-	if (choice < 0 || !cli_number("table", "--row-limit", limit, &request.row_limit))
+	choice = cli_choice("table", "format", format, cli_formats);
+	if (choice < 0 || !cli_number("table", "number of rows", limit, &request.row_limit))
 		return CLI_EXIT_USAGE;
+	if (!request.row_limit)
+		request.row_limit = INT32_MAX;
 	if (!strcmp(request.sort_by, "none"))
 		request.sort_by = "";
 	if (request.sort_by[strspn(request.sort_by, "abcdefghijklmnopqrstuvwxyz_")] || strlen(request.sort_by) > 64) {

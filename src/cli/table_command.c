@@ -57,7 +57,8 @@ int cli_show_table(char **arguments, const struct cli_table *table)
 {
 	const char *format_name = "text", *top_text = table->top;
 	bool flag = false, help, done;
-	const struct cli_option options[] = {{"--format", &format_name, NULL}, {"--top", &top_text, NULL},
+	const struct cli_option options[] = {{"--format", &format_name, NULL}, {"--limit", &top_text, NULL},
+	                                     {"--top", &top_text, NULL}, /* the former name */
 	                                     {table->flag, NULL, &flag}, {NULL, NULL, NULL}};
 	struct cli_stream stream;
 	size_t count, top;

@@ -12,12 +12,12 @@
 
 #define CLI_TABLE_OPTIONS                                                                          \
 	"  --format text|json|csv|markdown  text is the default\n"                                   \
-	"  --top N                          at most so many rows of a trace (0: all)\n"
+	"  --limit N                        maximum number of rows of a trace (0: all)\n"
 
 struct cli_table {
 	const char *command;
 	const char *usage;
-	const char *top;  /* the default of --top */
+	const char *top;  /* the default of --limit */
 	const char *flag; /* a switch of the command's own, "--by-operator", or NULL */
 	/* The text for people of one trace, where it is no mere table; or NULL. False after saying why. */
 	bool (*print_text)(const struct ops_worker *worker, size_t top, bool flag);

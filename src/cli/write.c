@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <opstrobe/write.h>
 
@@ -37,12 +38,35 @@ static enum form form_of(const char *path)
 	return FORM_NONE;
 }
 
-bool cli_can_write(const char *command, const char *path)
+static bool is_same_file(const char *one, const char *other)
 {
-	if (form_of(path) != FORM_NONE)
-		return true;
-	cli_say("opstrobe %s: the name '%s' tells no form; 'opstrobe %s --help' lists them\n", command, path, command);
-	return false;
+	struct stat a, b;
+
+	return !stat(one, &a) && !stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool cli_can_write(const char *command, const char *path, const char *const *inputs, size_t count)
+{
+	if (form_of(path) == FORM_NONE) {
+		cli_say("opstrobe %s: unknown file format '%s'; 'opstrobe %s --help' lists the suffixes\n", command, path,
+		        command);
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (is_same_file(path, inputs[i])) {
+			cli_say("opstrobe %s: the output '%s' is the input itself; give another name\n", command, path);
+			return false;
+		}
+	}
+	return true;
+}
+
+void cli_report_written(const char *path, size_t events, size_t total)
+{
+	if (events == total)
+		cli_say("opstrobe: wrote %s: %zu events\n", path, events);
+	else
+		cli_say("opstrobe: wrote %s: %zu of %zu events\n", path, events, total);
 }
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #define OPS_CLI_WRITE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <opstrobe/analyze.h>
 
@@ -18,7 +19,9 @@
 
 /* False, after saying why. Ctrl-C leaves no half of a file. */
 bool cli_write(const char *command, struct ops_trace *trace, const char *path, enum ops_stack_metric metric);
-/* Whether a name says a form; says what there is, if not. */
-bool cli_can_write(const char *command, const char *path);
+/* Whether a name has a suffix of a known format and is none of the `count` inputs; prints why, if not. */
+bool cli_can_write(const char *command, const char *path, const char *const *inputs, size_t count);
+/* Prints to standard error what a file that was just written holds of the `total` events. */
+void cli_report_written(const char *path, size_t events, size_t total);
 
 #endif

@@ -6,6 +6,7 @@ import fcntl
 import io
 import json
 import os
+import pickle
 import pty
 import re
 import signal
@@ -13,9 +14,10 @@ import struct
 import subprocess
 import termios
 
-import opstrobe as opstrobe_package
 import pytest
 from installed import OPSTROBE
+
+import opstrobe as opstrobe_package
 
 OK, FAILED, USAGE = 0, 1, 2
 STEPS = 4
@@ -131,7 +133,7 @@ def test_forms(opstrobe, traces, command):
         lines = printed("markdown").splitlines()
         assert any(re.fullmatch(r"\|[-:|]+\|", line) for line in lines), lines
     process = opstrobe(*words_of(command), "--format", "xml", cwd=traces)
-    assert process.returncode == USAGE and "there are json, text, csv and markdown" in process.stderr
+    assert process.returncode == USAGE and "(choose from json, text, csv, markdown)" in process.stderr
 
 
 # What users give a command that is no trace: the file's name and text, and what they are told.
@@ -151,6 +153,101 @@ def test_what_is_no_trace(opstrobe, traces, command, name):
     assert process.returncode == FAILED and not process.stdout
     assert NO_TRACES[name][1] in process.stderr and name in process.stderr
     assert not (traces / "out.json").exists()
+
+
+# Files of other tools: what they are taken for, and what reads them.
+FOREIGN = {
+    "nsys.sqlite": (b"SQLite format 3\0" + bytes(84), "an SQLite database", "nsys-ui"),
+    "snapshot.pickle": (pickle.dumps({"segments": []}), "a Python pickle", "pytorch.org/memory_viz"),
+    "run.pftrace": (b"\n\x04\x08\x01\x10\x02\n\x02\x08\x01", "a Perfetto trace", "ui.perfetto.dev"),
+    "et.json": (b'{"schema": "1.1.1", "nodes": [{"id": 1}]}', "an execution trace", "opstrobe analyze execution_trace"),
+    "memory.raw.json": (b"[[-1, 1, 512, 7], [5, 2, 64, 0]]", "a raw memory timeline", "opstrobe analyze memory_timeline"),
+    "jax.json": (b'{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[{"ph":"X","pid":1,"tid":2,'
+                 b'"ts":1,"dur":5,"name":"fusion.3"}]}', "a profile of JAX or TensorFlow", "XProf"),
+    "tf.json": (b'{"traceEvents":[{"ph":"M","pid":1,"name":"process_name","args":{"name":"/job:localhost/cpu:0 Compute"}},'
+                b'{"ph":"X","cat":"Op","pid":1,"tid":0,"ts":1,"dur":5,"name":"MatMul"}]}', "TensorFlow", "ui.perfetto.dev"),
+    "devtools.json": (b'{"metadata":{"source":"DevTools"},"traceEvents":[{"ph":"X","cat":"devtools.timeline","pid":1,"tid":2,'
+                      b'"ts":1,"dur":5,"name":"RunTask"}]}', "Chrome DevTools", "there"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("command", ["views", "advise", "analyze load", "convert"])
+def test_files_of_other_tools(opstrobe, traces, command, name):
+    content, kind, reader = FOREIGN[name]
+    (traces / name).write_bytes(content)
+    process = opstrobe(*command.split(), name, *(["out.json"] if command == "convert" else []), cwd=traces)
+    assert process.returncode == FAILED and not process.stdout
+    assert "not a PyTorch trace: the file looks like" in process.stderr and name in process.stderr
+    assert kind in process.stderr and reader in process.stderr
+
+
+def test_traces_that_resemble_other_tools(opstrobe, traces):
+    """An event of PyTorch's profiler is enough for a trace, and leading white space is none of Perfetto's."""
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+    (traces / "odd.json").write_text(
+        "\n" * 14
+        + json.dumps({"metadata": {"highres-ticks": True, "source": "DevTools"}, "nodes": [], "traceEvents": [event]})
+    )
+    shown = json.loads(opstrobe("info", "--format", "json", "odd.json", cwd=traces).stdout)
+    assert shown["value"]["events"] == 1
+
+
+def test_an_output_that_is_the_input(opstrobe, traces):
+    """Nothing is written, however the file is named."""
+    before = (traces / "a.pt.trace.json").read_bytes()
+    (traces / "link.json").symlink_to("a.pt.trace.json")
+    for words in (
+        ("convert", "a.pt.trace.json", "a.pt.trace.json"),
+        ("convert", "a.pt.trace.json", "--output", "link.json"),
+        ("cut", "--to", "1s", "a.pt.trace.json", "./a.pt.trace.json"),
+        ("merge", "-o", "a.pt.trace.json", "a.pt.trace.json"),
+    ):
+        process = opstrobe(*words, cwd=traces)
+        assert process.returncode == USAGE and "is the input itself" in process.stderr, (words, process.stderr)
+    assert (traces / "a.pt.trace.json").read_bytes() == before
+    process = opstrobe("convert", "a.pt.trace.json", "-o", "new.json", cwd=traces)
+    assert process.returncode == OK and re.fullmatch(r"opstrobe: wrote new\.json: \d+ events\n", process.stderr)
+    assert opstrobe("convert", "a.pt.trace.json", cwd=traces).returncode == USAGE
+    process = opstrobe("convert", "a.pt.trace.json", "b.json", "-o", "c.json", cwd=traces)
+    assert process.returncode == USAGE and not (traces / "b.json").exists()
+
+
+SLIPS = {
+    "analyze idle a.pt.trace.json": "unknown analysis 'idle'; did you mean 'idle_time_breakdown'?",
+    "analyze temporal_breakdwon a.pt.trace.json": "did you mean 'temporal_breakdown'?",
+    "analyze xyzzy a.pt.trace.json": "'opstrobe analyze --list' lists them",
+    "kernels --fromat csv a.pt.trace.json": "unknown option '--fromat'; did you mean '--format'?",
+    "kernels --by-operator=3 a.pt.trace.json": "option '--by-operator' takes no value",
+    "kernels --limit": "option '--limit' requires a value",
+    "table --limit many a.pt.trace.json": "invalid number of rows 'many': not a whole number",
+    "cut --from 5ms --to 3ms a.pt.trace.json b.json": "--from 5ms is after --to 3ms",
+    "cut --steps 7:3 a.pt.trace.json b.json": "invalid range of steps '7:3'",
+    "analyze critical_path --annotation nowhere a.pt.trace.json": "no event's name contains 'nowhere'; the annotations are: ",
+}
+
+
+@pytest.mark.parametrize("words", SLIPS)
+def test_slips(opstrobe, traces, words):
+    process = opstrobe(*words.split(), cwd=traces)
+    assert process.returncode == USAGE and not process.stdout
+    assert SLIPS[words] in process.stderr
+    assert not (traces / "b.json").exists()
+
+
+def test_analyses_are_listed_by_help(opstrobe, traces):
+    listed = opstrobe("analyze", "--list", cwd=traces).stdout.splitlines()
+    shown = opstrobe("analyze", "--help", cwd=traces).stdout
+    assert len(listed) > 30 and all(f"  {line}" in shown for line in listed)
+
+
+@pytest.mark.parametrize("command", ["kernels", "modules", "memory", "lines", "table"])
+def test_names_of_the_limit(opstrobe, traces, command):
+    """The former names give the same."""
+    former = "--row-limit" if command == "table" else "--top"
+    now, then = (opstrobe(command, name, "1", "a.pt.trace.json", cwd=traces) for name in ("--limit", former))
+    assert now.returncode == then.returncode == OK and now.stdout == then.stdout
+    assert "--limit N" in opstrobe(command, "--help", cwd=traces).stdout
 
 
 NOTHING = {
@@ -322,7 +419,9 @@ def test_deep_stacks_are_cut_and_that_is_said(opstrobe, tmp_path):
     assert done.returncode == 0
     assert "10 stacks of more than 2000 frames are cut short at '[truncated]'" in done.stderr
     assert ";a.py(1):_f1999;[truncated];aten::mm 1000\n" in (tmp_path / "deep.folded").read_text()
-    assert opstrobe("convert", "deep.json", "deep.speedscope.json").stderr == ""
+    assert opstrobe("convert", "deep.json", "deep.speedscope.json").stderr == (
+        "opstrobe: wrote deep.speedscope.json: 2011 events\n"
+    )
 
 
 def test_a_report_is_made_of_files(opstrobe, traces):
@@ -394,7 +493,9 @@ def test_all_rows_by_shape_and_the_times_of_devices(opstrobe, traces):
         for i in range(40)
     ]  # fmt: skip
     (traces / "shapes.json").write_text(json.dumps({"traceEvents": rows}))
-    shapes = json.loads(opstrobe("views", "--format", "json", "shapes.json", cwd=traces).stdout)["operators_by_input_shape"]
+    shapes = json.loads(opstrobe("views", "--format", "json", "shapes.json", cwd=traces).stdout)[
+        "operators_by_input_shape"
+    ]
     assert shapes["distinct"] == len({row["input_shape"] for row in shapes["rows"]}) == 40  # one is that of the steps
     assert shapes["top"] == shapes["rows"][:30]
     words = ["table", "--group-by-input-shape", "--format", "json", "shapes.json"]
@@ -402,7 +503,7 @@ def test_all_rows_by_shape_and_the_times_of_devices(opstrobe, traces):
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     assert sum(row["self_device_time_total"] for row in rows if row["name"] == "aten::mm") == 60 * STEPS
     text = opstrobe("table", "--row-limit", "2", "shapes.json", cwd=traces).stdout
-    assert text.endswith("and 3 more; '--row-limit 5' shows all\n"), text
+    assert text.endswith("and 3 more; '--limit 5' shows all\n"), text
 
 
 def test_merged_ranks_keep_their_names_and_number_of_steps(opstrobe, traces):
