@@ -32,17 +32,17 @@ static void test_spec_16_the_last_to_begin_is_late(void **state)
 	struct question question = three_ranks("{\"num_candidates\": 1, \"profiler_steps\": [0]}");
 
 	(void)state;
-	asking_gives(question, "{\"value\":[2]}");
+	asking_gives(question, "{\"value\":[2],\"left_out_step\":2}");
 	question.args = "{\"num_candidates\": 1, \"profiler_steps\": [1]}";
-	asking_gives(question, "{\"value\":[1]}");
+	asking_gives(question, "{\"value\":[1],\"left_out_step\":2}");
 	question.args = "{\"num_candidates\": 1, \"profiler_steps\": 1}";
-	asking_gives(question, "{\"value\":[1]}");
+	asking_gives(question, "{\"value\":[1],\"left_out_step\":2}");
 	question.args = "{\"profiler_steps\": \"one\"}";
 	asking_fails(question, OPS_INVALID, "a list of whole numbers");
 	question.args = "{\"num_candidates\": 2, \"profiler_steps\": [0, 1, 99]}";
-	asking_gives(question, "{\"value\":[1,2]}");
+	asking_gives(question, "{\"value\":[1,2],\"left_out_step\":2}");
 	question.args = "{\"num_candidates\": -5, \"profiler_steps\": [1]}";
-	asking_gives(question, "{\"value\":[1]}");
+	asking_gives(question, "{\"value\":[1],\"left_out_step\":2}");
 	question.args = "{\"profiler_steps\": [99]}";
 	asking_fails(question, OPS_INVALID, "profiler_steps");
 	asking_done(&question);
@@ -55,7 +55,7 @@ static void test_spec_25_3_one_rank_waits_for_nobody(void **state)
 
 	(void)state;
 	question.count = 1;
-	asking_gives(question, "{\"value\":[]}");
+	asking_gives(question, "{\"value\":[],\"left_out_step\":2}");
 	question.count = count;
 	asking_done(&question);
 }

@@ -304,7 +304,7 @@ static void spec_5_thresholds(void **state)
 /* Names tell tensor cores of NVIDIA's alone: AMD's capability 9 is none of theirs. */
 static void spec_5_tensor_cores_are_nvidias(void **state)
 {
-	static const char mm[] = KERNEL_OF("aten::mm", "Cijk_Ailk_Bljk_BBS_BH_MT64x16x64_MI16x16x1", 0, 1);
+	static const char mm[] = KERNEL_OF("aten::mm", "Cijk_Ailk_Bljk_BBS_BH_MT64x16x64_SE", 0, 1);
 	char *text = scene_views(mm, "\"deviceProperties\":[{\"id\":0,\"computeMajor\":9,\"warpSize\":32}],");
 
 	(void)state;
