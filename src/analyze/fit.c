@@ -86,16 +86,17 @@ void fit_note_title(struct ops_buffer *note, struct ops_string title)
 	ops_plain_append(note, title.bytes, title.size);
 }
 
-/* Lines are broken at blanks. */
-static void append_wrapped(struct ops_buffer *out, const char *at, const char *end, size_t room)
+void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room)
 {
+	const char *at = text.bytes, *end = text.bytes + text.size;
+
 	for (size_t used = 0, size; at < end; at += size) {
 		const char *blank = memchr(at + 1, ' ', (size_t)(end - at - 1));
 		size_t length;
 
 		size = blank ? (size_t)(blank - at) : (size_t)(end - at);
 		length = ops_text_length((struct ops_string){at, size});
-		if (used && used + length > room) {
+		if (room && used && used + length > room) {
 			ops_buffer_append_text(out, "\n");
 			ops_buffer_append(out, at + 1, size - 1);
 			used = length - 1;
@@ -111,7 +112,7 @@ void fit_note_end(struct ops_buffer *take_note, struct ops_buffer *out, size_t r
 {
 	if (take_note->size) {
 		ops_buffer_append_text(take_note, ": a wider terminal shows more, '| less -S' all");
-		append_wrapped(out, take_note->bytes, take_note->bytes + take_note->size, room);
+		fit_wrap(out, (struct ops_string){take_note->bytes, take_note->size}, room);
 	}
 	out->failed |= take_note->failed;
 	ops_buffer_release(take_note);

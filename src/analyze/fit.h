@@ -27,6 +27,9 @@ void fit_columns(struct fit_column *columns, size_t count, size_t gap, size_t ro
 /* A text of so many characters at most, the middle left out: `text` itself, or made in `scratch`. */
 struct ops_string fit_text(struct ops_buffer *scratch, struct ops_string text, size_t width);
 
+/* Appends a line of text, broken at blanks where it is longer than `room`; 0: never. */
+void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room);
+
 /* Says below a table which columns are left out: their titles, one after the other, into a buffer that is empty at first, and
  * then all of it, if there is any, in lines of `room` characters. */
 void fit_note_title(struct ops_buffer *note, struct ops_string title);

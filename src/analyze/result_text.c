@@ -4,7 +4,9 @@
  */
 #include "analyze/result_tree.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/fit.h"
@@ -243,6 +245,16 @@ static bool write_tree(const struct ops_buffer *value, enum ops_analysis_format 
 	return done;
 }
 
+static void append_left_out(int64_t step, size_t room, struct ops_buffer *out)
+{
+	char line[128];
+	int size = snprintf(line, sizeof(line), "without step %" PRId64 ", the last one; --include-last-profiler-step true keeps it",
+	                    step);
+
+	ops_buffer_append_text(out, "\n");
+	fit_wrap(out, (struct ops_string){line, (size_t)size}, room);
+}
+
 bool result_write(const struct result *result, enum ops_analysis_format format, struct ops_buffer *out)
 {
 	bool done = !result->table.failed && !result->value.failed;
@@ -257,7 +269,6 @@ bool result_write(const struct result *result, enum ops_analysis_format format, 
 		done = write_tree(&result->value, format, result->room, out);
 	}
 	if (result->leaves_out && format != OPS_ANALYSIS_JSON && format != OPS_ANALYSIS_CSV)
-		ops_buffer_printf(out, "\nwithout step %lld, the last one; --include-last-profiler-step true keeps it\n",
-		                  (long long)result->left_out_step);
+		append_left_out(result->left_out_step, format == OPS_ANALYSIS_TEXT ? result->room : 0, out);
 	return done && !out->failed;
 }
