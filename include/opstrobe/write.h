@@ -40,10 +40,17 @@ enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *p
  *   .svg              the flame graph itself, a picture
  *   anything else     collapsed stacks for flamegraph.pl and its like: frames with ';' between, a space, whole nanoseconds
  * Only stacks with time of their own are written. Collapsed stacks repeat all frames in every line, so a stack that is deeper
- * than OPS_COLLAPSED_DEPTH has that many of its outermost frames, "[truncated]", and its own frame. `*ret_truncated` is how
- * many were cut like that; NULL is allowed. OPS_IO with errno on any failure of the file system. */
+ * than a limit has that many of its outermost frames, "[truncated]", and its own frame. The limit is OPS_COLLAPSED_DEPTH; where
+ * the lines would have more than OPS_COLLAPSED_FRAMES together it is halved until they do not, to OPS_COLLAPSED_LEAST at the
+ * least. `*ret_cut` says what was cut like that; NULL is allowed. OPS_IO with errno on any failure of the file system. */
 #define OPS_COLLAPSED_DEPTH 2000
-enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, size_t *ret_truncated,
+#define OPS_COLLAPSED_LEAST 125
+#define OPS_COLLAPSED_FRAMES 8000000
+struct ops_flame_cut {
+	size_t stacks;  /* cut short */
+	uint32_t depth; /* the limit */
+};
+enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, struct ops_flame_cut *ret_cut,
                               struct ops_error *error);
 
 /* Zero means default. */

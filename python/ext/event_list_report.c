@@ -444,7 +444,7 @@ static int find_metric(PyObject *metric)
 
 /* An empty list may be of no trace: its file is that of an empty one. */
 static enum ops_code write_stacks(const struct row_source *source, enum ops_stack_metric metric, const char *path,
-                                  size_t *ret_truncated, struct ops_error *error)
+                                  struct ops_flame_cut *ret_cut, struct ops_error *error)
 {
 	const struct ops_rows rows = {.count = source->count, .get = source_get, .context = source};
 	struct ops_trace *empty = NULL;
@@ -455,7 +455,7 @@ static enum ops_code write_stacks(const struct row_source *source, enum ops_stac
 		code = ops_flame_new(empty ? empty : source->trace->trace, empty ? NULL : source->trace->stacks, &rows, metric,
 		                     &flame, error);
 	if (!code) {
-		code = ops_write_flame(flame, path, ret_truncated, error);
+		code = ops_write_flame(flame, path, ret_cut, error);
 		ops_flame_free(flame);
 	}
 	ops_trace_unref(empty);
@@ -469,7 +469,7 @@ PyObject *ops_ext_event_list_export_stacks(PyObject *object, PyObject *args, PyO
 	struct row_source source;
 	struct ops_error error;
 	enum ops_code code = OPS_OK;
-	size_t truncated = 0;
+	struct ops_flame_cut cut = {0};
 	int number;
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:export_stacks", names, &path, &metric))
@@ -483,13 +483,13 @@ PyObject *ops_ext_event_list_export_stacks(PyObject *object, PyObject *args, PyO
 	}
 	if (!source.trace || !source.rows || ops_ext_trace_need_stacks(source.trace) == 0)
 		OPS_EXT_WITHOUT_GIL(code = write_stacks(&source, number ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU,
-		                                        PyBytes_AS_STRING(path_bytes), &truncated, &error));
+		                                        PyBytes_AS_STRING(path_bytes), &cut, &error));
 	if (code)
 		ops_ext_raise(&error);
-	else if (truncated)
+	else if (cut.stacks)
 		(void)PyErr_WarnFormat(PyExc_UserWarning, 1,
-		                       "%zu stacks of more than %d frames are cut short at '[truncated]'; a path that ends in "
-		                       "'.speedscope.json' has them whole", truncated, OPS_COLLAPSED_DEPTH);
+		                       "%zu stacks of more than %u frames are cut short at '[truncated]'; a path that ends in "
+		                       "'.speedscope.json' has them whole", cut.stacks, cut.depth);
 	source_release(&source);
 	Py_DECREF(path_bytes);
 	return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);

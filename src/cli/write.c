@@ -78,7 +78,7 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 	struct ops_rows rows;
 	struct ops_stacks *stacks = NULL;
 	struct ops_flame *flame = NULL;
-	size_t truncated = 0;
+	struct ops_flame_cut cut = {0};
 	enum ops_code code = ops_event_list_init(&events, trace, false, error);
 
 	rows = ops_rows_of_events(&events);
@@ -87,10 +87,10 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 	if (!code)
 		code = ops_flame_new(trace, stacks, &rows, metric, &flame, error);
 	if (!code)
-		code = ops_write_flame(flame, path, &truncated, error);
-	if (truncated)
-		cli_say("opstrobe: %zu stacks of more than %d frames are cut short at '[truncated]'; a name that ends in "
-		        "'.speedscope.json' has them whole\n", truncated, OPS_COLLAPSED_DEPTH);
+		code = ops_write_flame(flame, path, &cut, error);
+	if (cut.stacks)
+		cli_say("opstrobe: %zu stacks of more than %u frames are cut short at '[truncated]'; a name that ends in "
+		        "'.speedscope.json' has them whole\n", cut.stacks, cut.depth);
 	ops_flame_free(flame);
 	ops_stacks_free(stacks);
 	ops_event_list_release(&events);

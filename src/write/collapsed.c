@@ -12,6 +12,10 @@
  * Beyond OPS_COLLAPSED_DEPTH, what stands between is replaced:
  *
  *     main;walk;walk;…;walk;[truncated];aten::mm 25130
+ *
+ * A recursion's calls become one line that way. Frames of different names do not: 300,000 modules, each within another, are
+ * 300,000 lines of 2,000 frames, 10 GB. The depth is therefore halved until the lines have OPS_COLLAPSED_FRAMES together at
+ * most, but not below OPS_COLLAPSED_LEAST, more than stacks without recursion have as a rule.
  */
 #include "write/stack_files.h"
 
@@ -52,6 +56,8 @@ struct spelled {
 	uint32_t *chains;     /* by chain of the flame */
 	uint32_t *depths;     /* by chain of the flame: its frames */
 	uint32_t truncated;   /* the name that stands for what is left out */
+	uint32_t limit;       /* of depths */
+	size_t cut;           /* chains of the flame with time of their own that are deeper */
 	struct ops_buffer text; /* scratch */
 };
 
@@ -83,14 +89,14 @@ static uint32_t spelled_caller(struct spelled *s, const struct ops_flame *flame,
 	uint32_t below = s->chains[caller];
 
 	s->depths[chain] = s->depths[caller] + 1;
-	if (s->depths[chain] <= OPS_COLLAPSED_DEPTH + 1)
+	if (s->depths[chain] <= s->limit + 1)
 		return below;
 	below = s->frames.frames.items[below].caller; /* of the outermost frames, or the one that stands for the others */
-	return s->depths[caller] > OPS_COLLAPSED_DEPTH + 1 ? below : ops_frames_add(&s->frames, below, s->truncated);
+	return s->depths[caller] > s->limit + 1 ? below : ops_frames_add(&s->frames, below, s->truncated);
 }
 
 /* False when memory is out. */
-static bool spelled_init(struct spelled *s, const struct ops_flame *flame, size_t *truncated)
+static bool spelled_init(struct spelled *s, const struct ops_flame *flame)
 {
 	size_t count = flame->frames.frames.count, names = ops_frames_name_count(&flame->frames);
 	bool ok;
@@ -113,9 +119,45 @@ static bool spelled_init(struct spelled *s, const struct ops_flame *flame, size_
 		ok = s->chains[i] != OPS_NONE;
 		if (ok)
 			s->self_ns[s->chains[i]] = ops_sum(s->self_ns[s->chains[i]], flame->self_ns.items[i]);
-		*truncated += ok && flame->self_ns.items[i] > 0 && s->depths[i] > OPS_COLLAPSED_DEPTH + 1;
+		s->cut += ok && flame->self_ns.items[i] > 0 && s->depths[i] > s->limit + 1;
 	}
 	return ok;
+}
+
+/* How many frames the lines have together. `depths` has room for a number a chain. */
+static uint64_t frames_of_lines(const struct spelled *s, uint32_t *depths)
+{
+	const struct ops_frame *frames = s->frames.frames.items;
+	uint64_t sum = 0;
+
+	depths[0] = 0;
+	for (size_t i = 1; i < s->frames.frames.count; i++) {
+		depths[i] = depths[frames[i].caller] + 1;
+		sum += s->self_ns[i] > 0 ? depths[i] : 0;
+	}
+	return sum;
+}
+
+/* Takes the greatest depth with which the lines are few enough. False when memory is out. */
+static bool spelled_fit(struct spelled *s, const struct ops_flame *flame)
+{
+	for (uint32_t limit = OPS_COLLAPSED_DEPTH;; limit /= 2) {
+		uint32_t *depths;
+		bool fits;
+
+		s->limit = limit;
+		if (!spelled_init(s, flame))
+			return false;
+		depths = ops_realloc_array(NULL, s->frames.frames.count, sizeof(*depths));
+		if (!depths)
+			return false;
+		fits = limit / 2 < OPS_COLLAPSED_LEAST || frames_of_lines(s, depths) <= OPS_COLLAPSED_FRAMES;
+		ops_free(depths);
+		if (fits)
+			return true;
+		spelled_release(s);
+		*s = (struct spelled){0};
+	}
 }
 
 /* The names of a chain's frames, outermost first. False when memory is out. */
@@ -139,12 +181,13 @@ static bool list_names(const struct ops_frames *frames, uint32_t chain, name_lis
 	return true;
 }
 
-bool ops_put_collapsed(const struct ops_flame *flame, struct ops_sink *sink, size_t *truncated)
+bool ops_put_collapsed(const struct ops_flame *flame, struct ops_sink *sink, struct ops_flame_cut *cut)
 {
 	struct spelled s = {0};
 	name_list names = {0};
-	bool ok = spelled_init(&s, flame, truncated);
+	bool ok = spelled_fit(&s, flame);
 
+	*cut = (struct ops_flame_cut){s.cut, s.limit};
 	for (size_t i = 1; ok && i < s.frames.frames.count; i++) {
 		char number[24] = " ", *end;
 

@@ -132,12 +132,12 @@ static void put_head(struct picture *picture)
 	ops_buffer_append_text(&picture->text, "</g>\n");
 }
 
-bool ops_put_flame_svg(const struct ops_flame *flame, struct ops_sink *sink, size_t *truncated)
+bool ops_put_flame_svg(const struct ops_flame *flame, struct ops_sink *sink, struct ops_flame_cut *cut)
 {
 	struct picture picture = {.flame = flame};
 	bool ok;
 
-	(void)truncated;
+	(void)cut;
 	picture.boxes = ops_alloc_zeroed(flame->self_ns.count, sizeof(*picture.boxes));
 	if (!picture.boxes)
 		return false;

@@ -143,13 +143,13 @@ static void put_all(struct writer *writer)
 	write_text(writer);
 }
 
-bool ops_put_speedscope(const struct ops_flame *flame, struct ops_sink *sink, size_t *truncated)
+bool ops_put_speedscope(const struct ops_flame *flame, struct ops_sink *sink, struct ops_flame_cut *cut)
 {
 	struct writer writer = {.flame = flame, .sink = sink};
 	size_t names = ops_frames_name_count(&flame->frames) + 1, chains = flame->frames.frames.count;
 	bool ok;
 
-	(void)truncated;
+	(void)cut;
 	writer.places = ops_realloc_array(NULL, names, sizeof(*writer.places));
 	writer.inner = ops_alloc_zeroed(chains, sizeof(*writer.inner));
 	writer.next = ops_alloc_zeroed(chains, sizeof(*writer.next));

@@ -12,7 +12,7 @@
 
 static const struct {
 	const char *suffix;
-	bool (*put)(const struct ops_flame *flame, struct ops_sink *sink, size_t *truncated);
+	bool (*put)(const struct ops_flame *flame, struct ops_sink *sink, struct ops_flame_cut *cut);
 } formats[] = {
 	{".speedscope.json", ops_put_speedscope},
 	{".svg", ops_put_flame_svg},
@@ -26,18 +26,19 @@ static bool ends_with(const char *text, const char *suffix)
 	return size >= suffix_size && memcmp(text + size - suffix_size, suffix, suffix_size) == 0;
 }
 
-enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, size_t *ret_truncated,
+enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, struct ops_flame_cut *ret_cut,
                               struct ops_error *error)
 {
 	struct ops_sink *sink;
 	enum ops_code code = ops_sink_open_file(path, 0, &sink, error);
-	size_t format = 0, truncated = 0;
+	struct ops_flame_cut cut = {0};
+	size_t format = 0;
 
 	if (code)
 		return ops_fault_context(error, code, "cannot write stacks '%s'", path);
 	while (!ends_with(path, formats[format].suffix))
 		format++;
-	if (formats[format].put(flame, sink, &truncated)) {
+	if (formats[format].put(flame, sink, &cut)) {
 		code = ops_sink_close(sink, error);
 	} else {
 		ops_sink_abandon(sink);
@@ -45,7 +46,7 @@ enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, s
 	}
 	if (code)
 		return ops_fault_context(error, code, "cannot write stacks '%s'", path);
-	if (ret_truncated)
-		*ret_truncated = truncated;
+	if (ret_cut)
+		*ret_cut = cut;
 	return OPS_OK;
 }

@@ -39,7 +39,7 @@ static void get_event(const void *context, size_t i, struct ops_average *ret_row
 	ops_average_of_event(all->trace, &all->costs, all->refs[i], ret_row);
 }
 
-static size_t truncated; /* stacks that the last file cut short */
+static struct ops_flame_cut cut; /* of the last file */
 
 static enum ops_code write_events(const struct ops_trace *trace, const char *path, struct ops_error *error)
 {
@@ -51,7 +51,7 @@ static enum ops_code write_events(const struct ops_trace *trace, const char *pat
 	if (!code)
 		code = ops_flame_new(trace, NULL, &rows, OPS_STACKS_SELF_CPU, &flame, error);
 	if (!code)
-		code = ops_write_flame(flame, path, &truncated, error);
+		code = ops_write_flame(flame, path, &cut, error);
 	ops_flame_free(flame);
 	ops_free_refs(all.refs);
 	return code;
@@ -292,7 +292,7 @@ static void deep_stacks_are_cut_and_counted(void **state)
 
 	(void)state;
 	assert_int_equal(write_events(trace, "x", NULL), OPS_OK);
-	assert_int_equal(truncated, depth - whole_depth + 2);
+	assert_int_equal(cut.stacks, depth - whole_depth + 2);
 	for (int i = 1; i <= whole_depth; i++)
 		put_line(&expected, i, " 2\n");
 	/* The innermost call has all the time in the middle. */
@@ -307,7 +307,7 @@ static void deep_stacks_are_cut_and_counted(void **state)
 
 	/* Speedscope's has two lines a frame, and nothing is cut. */
 	assert_int_equal(write_events(trace, "x.speedscope.json", NULL), OPS_OK);
-	assert_int_equal(truncated, 0);
+	assert_int_equal(cut.stacks, 0);
 	expected = read_whole("x.speedscope.json");
 	assert_int_equal(count_of(expected.bytes, "\"type\":\"O\""), depth + 2);
 	assert_int_equal(count_of(expected.bytes, "\"type\":\"C\""), depth + 2);
@@ -317,7 +317,35 @@ static void deep_stacks_are_cut_and_counted(void **state)
 	/* As deep as a line may be: only operators are deeper. */
 	trace = deep_trace(OPS_COLLAPSED_DEPTH);
 	assert_int_equal(write_events(trace, "x", NULL), OPS_OK);
-	assert_int_equal(truncated, 0);
+	assert_int_equal(cut.stacks, 0);
+	ops_trace_unref(trace);
+}
+
+/* Frames of different names do not become one line: what bounds the file is the depth. */
+static void many_deep_stacks_are_cut_further(void **state)
+{
+	const int depth = 30000;
+	struct ops_builder *b = scene_open();
+	struct ops_trace *trace;
+	struct ops_buffer whole;
+	size_t frames = 0;
+	char name[32];
+
+	(void)state;
+	for (int i = 0; i < depth; i++) {
+		snprintf(name, sizeof(name), "m%d", i);
+		scene_python(b, name, i, 1000000 - i);
+	}
+	trace = scene_close(b);
+	assert_int_equal(write_events(trace, "x", NULL), OPS_OK);
+	assert_int_equal(cut.depth, 250);
+	assert_int_equal(cut.stacks, depth - 251);
+	whole = read_whole("x");
+	for (size_t i = 0; i < whole.size; i++)
+		frames += whole.bytes[i] == ';' || whole.bytes[i] == '\n';
+	assert_in_range(frames, depth, OPS_COLLAPSED_FRAMES);
+	assert_non_null(strstr(whole.bytes, ";m249;[truncated];m29999 "));
+	ops_buffer_release(&whole);
 	ops_trace_unref(trace);
 }
 
@@ -417,6 +445,7 @@ int main(void)
 		IN_FOLDER(averages_under_the_frames_they_show),
 		IN_FOLDER(speedscope),
 		IN_FOLDER(deep_stacks_are_cut_and_counted),
+		IN_FOLDER(many_deep_stacks_are_cut_further),
 		IN_FOLDER(picture),
 		IN_FOLDER(the_old_file_stays),
 		IN_FOLDER(survives_failing_allocations),
