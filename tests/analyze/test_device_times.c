@@ -148,6 +148,43 @@ static void rows_of_a_device_are_apart_and_have_no_time_on_the_cpu(void **state)
 	ops_trace_unref(trace);
 }
 
+/* A synchronisation on a stream lasts while the device waits, or works at rows that count already. */
+static void waits_are_no_time_of_a_device(void **state)
+{
+	struct ops_builder *b = open_with_stream();
+	struct ops_averages_options options = {0};
+	struct ops_average *rows, total;
+	struct ops_event_costs costs;
+	struct ops_trace *trace;
+	uint32_t *refs;
+	size_t count, ref_count, waits = 0;
+
+	(void)state;
+	add_operator(b, "op", 0, 50, 1);
+	draw(b, add_call(b, 5, 9), add_work(b, "work", OPS_EVENT_KERNEL, 100, 110, 9, 1));
+	draw(b, add_call(b, 20, 10), add_work(b, "Stream Sync", OPS_EVENT_SYNC, 110, 310, 10, 1));
+	trace = scene_close(b);
+	costs = scene_costs(trace);
+	assert_int_equal(costs.self_device_time[scene_row(trace, "Stream Sync")], 0);
+	assert_int_equal(costs.self_device_time[scene_row(trace, "op")], 10);
+	assert_int_equal(ops_key_averages(trace, false, &options, &rows, &count, NULL), OPS_OK);
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(ops_average_name(trace, &rows[i]).bytes, "Stream Sync") != 0)
+			continue;
+		waits++;
+		assert_int_equal(rows[i].self_device_time_total_ns, 0);
+		assert_int_equal(rows[i].device_time_total_ns, 0);
+	}
+	assert_int_equal(waits, 1);
+	ops_free_averages(rows);
+	assert_int_equal(ops_function_events(trace, &refs, &ref_count, NULL), OPS_OK);
+	ops_total_average(trace, &costs, refs, ref_count, &total);
+	assert_int_equal(total.self_device_time_total_ns, 10 + 10); /* of the operator, and of the kernel's row */
+	ops_free_refs(refs);
+	ops_event_costs_release(&costs);
+	ops_trace_unref(trace);
+}
+
 static void without_arrows_correlations_tell_and_without_calls_ids(void **state)
 {
 	struct ops_builder *b = open_with_stream();
@@ -223,6 +260,7 @@ int main(void)
 		cmocka_unit_test(nothing_on_a_device),
 		cmocka_unit_test(operators_have_the_time_of_what_they_launched),
 		cmocka_unit_test(rows_of_a_device_are_apart_and_have_no_time_on_the_cpu),
+		cmocka_unit_test(waits_are_no_time_of_a_device),
 		cmocka_unit_test(without_arrows_correlations_tell_and_without_calls_ids),
 		cmocka_unit_test(asynchronous_operators_launch_nothing),
 		cmocka_unit_test(survives_failing_allocations),

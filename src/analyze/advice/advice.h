@@ -315,7 +315,7 @@ static inline bool advice_text_starts(struct ops_string text, const char *with)
 
 static inline bool advice_text_has(struct ops_string text, const char *part)
 {
-	return text.size && memmem(text.bytes, text.size, part, strlen(part)) != NULL;
+	return text.bytes && memmem(text.bytes, text.size, part, strlen(part)) != NULL;
 }
 
 static inline bool advice_is_operator(const struct advice *advice, uint32_t row)

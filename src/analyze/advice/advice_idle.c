@@ -5,6 +5,7 @@
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "derive/calls.h"
 
 /* Clocks of host and device agree to about so much. */
 #define SKEW_NS 5000
@@ -60,21 +61,13 @@ static bool find_gaps(struct advice *advice, const struct view_spans *steady)
 
 /* --- causes --------------------------------------------------------------------------------------------------------- */
 
-/* Calls that return when the device is done, or has what it is sent. Those of a profiler that stops lie behind the steps. */
-static const char *const synchronising[] = {
-	"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy", "cuStreamSynchronize",
-	"cuCtxSynchronize", "cuEventSynchronize", "hipStreamSynchronize", "hipDeviceSynchronize", "hipEventSynchronize",
-	"cudaMemcpy2D", "cudaMemcpyFromSymbol", "cudaMemcpyToSymbol", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemcpyDtoD_v2",
-	"hipMemcpy", "hipMemcpyWithStream", "hipMemcpyHtoD", "hipMemcpyDtoH", "urQueueFinish", "urEventWait", "zeCommandQueueSynchronize",
-	"zeEventHostSynchronize", NULL};
-
 /* Calls that load a kernel's code: by themselves, or when its kernel is launched for the first time. */
 static const char *const loading[] = {"*LaunchKernel*", "*ModuleLaunch*", "*ModuleLoad*", "*LibraryLoad*", "*ModuleGetFunction*",
                                       "*LibraryGetKernel*", NULL};
 
 struct walk {
 	const struct advice *advice;
-	uint8_t *synchronises; /* by string */
+	uint8_t *synchronises; /* by string: a call that returns when the device is done, or has what it is sent */
 	uint8_t *loads;        /* by string */
 	uint8_t *uploads;      /* by row: something below copies to the device */
 	uint32_t *current;     /* by track: the innermost row that has begun */
@@ -219,6 +212,16 @@ static void add_idle(struct advice_idle *idle, struct advice_gap *gap, const str
 	idle->ns[gap->cause] = ops_sum(idle->ns[gap->cause], gap->ns);
 }
 
+static uint8_t *find_blocking(const struct advice *advice)
+{
+	size_t count = ops_trace_string_count(advice->trace);
+	uint8_t *which = ops_alloc_zeroed(count + 1, sizeof(*which));
+
+	for (size_t i = 0; which && i < count; i++)
+		which[i] = (ops_call_of(ops_trace_string(advice->trace, (uint32_t)i)) & OPS_CALL_BLOCKS) != 0;
+	return which;
+}
+
 static bool find_causes(struct advice *advice, const struct view_spans *steady)
 {
 	struct walk walk = {.advice = advice, .sync = OPS_NONE};
@@ -226,7 +229,7 @@ static bool find_causes(struct advice *advice, const struct view_spans *steady)
 	bool done;
 
 	ops_trace_tracks(advice->trace, &tracks);
-	walk.synchronises = advice_names(advice, synchronising);
+	walk.synchronises = find_blocking(advice);
 	walk.loads = advice_names(advice, loading);
 	walk.current = ops_realloc_array(NULL, tracks + 1, sizeof(*walk.current));
 	done = walk.synchronises && walk.loads && walk.current && find_uploads(&walk);

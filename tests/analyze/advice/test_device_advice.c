@@ -54,7 +54,7 @@ static void finds_mostly_idle_devices(void **state)
 }
 
 /* Ten kernels of 100 us are queued, then a call waits for them and 300 us of Python follow. */
-static char *advise_waiting(const char *operator_name, const char *below)
+static char *advise_waiting(const char *operator_name, const char *below, const char *wait)
 {
 	struct device_trace trace;
 
@@ -67,7 +67,7 @@ static char *advise_waiting(const char *operator_name, const char *below)
 			done_us = device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + i * 11, 100);
 		device_trace_host(&trace, "cpu_op", operator_name, at + 115, done_us + 3 - at - 115);
 		device_trace_host(&trace, "cpu_op", below, at + 116, done_us + 2 - at - 116);
-		device_trace_host(&trace, "cuda_runtime", "cudaStreamSynchronize", at + 117, done_us + 1 - at - 117);
+		device_trace_host(&trace, "cuda_runtime", wait, at + 117, done_us + 1 - at - 117);
 	}
 	return device_trace_advise(&trace);
 }
@@ -75,17 +75,19 @@ static char *advise_waiting(const char *operator_name, const char *below)
 /* .item() and print, nonzero and masks, .cpu(). */
 static void finds_synchronising_calls(void **state)
 {
-	static const char *const calls[][2] = {{"aten::item", "aten::_local_scalar_dense"}, {"aten::index", "aten::nonzero"},
-	                                       {"aten::_to_copy", "aten::copy_"}};
+	static const char *const calls[][3] = {{"aten::item", "aten::_local_scalar_dense", "cudaStreamSynchronize"},
+	                                       {"aten::index", "aten::nonzero", "cudaThreadSynchronize"},
+	                                       {"aten::_to_copy", "aten::copy_", "zeFenceHostSynchronize"},
+	                                       {"aten::_to_copy", "aten::copy_", "cuMemcpyDtoH_v2_ptds"}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-		char *text = advise_waiting(calls[i][0], calls[i][1]), stack[128];
+		char *text = advise_waiting(calls[i][0], calls[i][1], calls[i][2]), stack[128];
 
 		/* The device is idle for 400 us behind each but the last. */
 		assert_near(finding_ms(text, "synchronising-calls"), 0.3, 0.02);
 		assert_true(finding_ms(text, "launch-bound") < 0);
-		snprintf(stack, sizeof(stack), "cudaStreamSynchronize ← %s ← %s", calls[i][1], calls[i][0]);
+		snprintf(stack, sizeof(stack), "%s ← %s ← %s", calls[i][2], calls[i][1], calls[i][0]);
 		assert_non_null(strstr(text, stack));
 		ops_free_advice(text);
 	}
