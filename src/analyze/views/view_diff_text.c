@@ -165,8 +165,8 @@ static void append_categories(const struct page *page, const struct view_diff *d
 	append_head(page, "a step's time (mean)");
 	for (int i = 0; i < VIEW_TIME_COUNT; i++) {
 		const char *name = view_category_name((enum view_category)i);
-		int64_t left_ns = (int64_t)view_step_average_ns(&diff->views[0], (enum view_category)i);
-		int64_t right_ns = (int64_t)view_step_average_ns(&diff->views[1], (enum view_category)i);
+		int64_t left_ns = (int64_t)view_step_shown_average_ns(&diff->views[0], (enum view_category)i);
+		int64_t right_ns = (int64_t)view_step_shown_average_ns(&diff->views[1], (enum view_category)i);
 
 		if (left_ns || right_ns)
 			append_row(page, (struct ops_string){name, strlen(name)}, (double)left_ns, (double)right_ns);

@@ -229,7 +229,7 @@ static void put_overview(const struct filler *filler, const char *view, struct o
 static void put_steps(const struct filler *filler, const struct ops_views *views)
 {
 	for (int category = 0; views->steps.count && category <= VIEW_TIME_COUNT; category++) {
-		double average_ns = view_step_average_ns(views, (enum view_category)category);
+		double average_ns = view_step_shown_average_ns(views, (enum view_category)category);
 
 		put_overview(filler, "average step", string_of(view_category_name((enum view_category)category)),
 		             views->steps.count, (int64_t)average_ns);

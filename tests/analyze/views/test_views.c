@@ -115,6 +115,30 @@ static void spec_18_f05_labels_launch(void **state)
 }
 
 /* F06: what of the CPU's time is labels, where no operator runs, is told apart. */
+static void table_has(struct ops_trace *trace, enum ops_analysis_format format, const char *part)
+{
+	const struct ops_worker worker = {trace, "w", 0};
+	struct ops_error error;
+	char *text;
+	size_t size;
+
+	assert_int_equal(ops_view_table(&worker, 1, OPS_VIEW_OVERVIEW, format, 0, &text, &size, &error), OPS_OK);
+	assert_has(text, part);
+	ops_free_views(text);
+}
+
+/* Of a trace and itself. */
+static void difference_has(struct ops_trace *trace, enum ops_diff_format format, const char *part)
+{
+	const struct ops_diff_options options = {.format = format};
+	char *text;
+	size_t size;
+
+	assert_int_equal(ops_diff(trace, trace, &options, &text, &size, NULL, NULL), OPS_OK);
+	assert_has(text, part);
+	ops_free_views(text);
+}
+
 static void spec_18_f06_labels_are_no_work(void **state)
 {
 	char *text = scene_views(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "")
@@ -132,6 +156,10 @@ static void spec_18_f06_labels_are_no_work(void **state)
 	assert_has(text, "operators            0.015 ms  15.0 %");
 	assert_has(text, "other                0.085 ms  85.0 %");
 	ops_free_views(text);
+	table_has(trace, OPS_ANALYSIS_CSV, "average step,cpu_exec,1,15,,\naverage step,other,1,85,,\naverage step,total,1,100,,\n");
+	table_has(trace, OPS_ANALYSIS_MARKDOWN, "| average step | cpu_exec | 1 | 15 |");
+	table_has(trace, OPS_ANALYSIS_MARKDOWN, "| average step | other | 1 | 85 |");
+	difference_has(trace, OPS_DIFF_JSON, "\"cpu_exec\":{\"left\":15,\"right\":15},\"other\":{\"left\":85,\"right\":85}");
 	ops_trace_unref(trace);
 }
 
@@ -465,8 +493,8 @@ static void tables(void **state)
 	(void)state;
 	table_is(trace, OPS_VIEW_OVERVIEW, 1,
 	         "view,name,calls,total_us,self_us,device_us\naverage step,kernel,1,40,,\naverage step,memcpy,1,0,,\n"
-	         "average step,memset,1,0,,\naverage step,communication,1,70,,\naverage step,runtime,1,5,,\n"
-	         "average step,dataloader,1,0,,\naverage step,cpu_exec,1,55,,\naverage step,other,1,230,,\n"
+	         "average step,memset,1,0,,\naverage step,communication,1,60,,\naverage step,runtime,1,5,,\n"
+	         "average step,dataloader,1,0,,\naverage step,cpu_exec,1,65,,\naverage step,other,1,230,,\n"
 	         "average step,total,1,400,,\nstep,1,1,400,,40\noperator,nccl:all_reduce,1,50,45,60\n"
 	         "kernel,k,2,80,80,80\n");
 	table_is(trace, OPS_VIEW_KERNELS, 2,
