@@ -5,7 +5,7 @@ import { useParam } from "../app/params";
 import { setParams } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { TraceEntry } from "../data/api";
-import type { DiffCosts, DiffReply, DiffSide } from "../data/replies";
+import type { DiffCosts, DiffReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import { grouped, signed } from "../format/scale";
 import { formatUs } from "../format/units";
@@ -70,7 +70,7 @@ function Difference({ diff }: { diff: DiffReply }) {
 	return (
 		<>
 			<Verdict steps={diff.steps} />
-			<Stretches diff={diff} />
+			<Parts diff={diff} />
 			<Operators diff={diff} />
 			<Kernels diff={diff} />
 		</>
@@ -107,38 +107,38 @@ const METRICS = [
 	{ id: "device_duration", title: "Device" },
 ] as const;
 
-/** What stands between two matches, of which each has a name. */
-const BETWEEN = "between";
-
-function stretchName(side: DiffSide): string {
-	return side.name
-		.replace(/^CompositeNodes$/, BETWEEN)
-		.replace(/^Blank$/, "–")
-		.replace(/^enumerate\((DataLoader|DataPipe)\)#?/, "loader ")
-		.replace(/^nn\.Module: /, "");
+/** What stands between two matches has no name. */
+function partName({ left, right }: DiffReply["children"][number]): string {
+	return (left.name === "Blank" ? right : left).name
+		.replace(/^CompositeNodes$/, "other parts")
+		.replace(/^enumerate\((DataLoader|DataPipe)\)#/, "")
+		.replace(/^nn\.Module: /, "")
+		.replace(/^(Optimizer\.[^#]*)#.*/, "$1");
 }
 
-function Stretches({ diff }: { diff: DiffReply }) {
+/** The parts of the steps by name, in the order in which they first appear; times are of one step, as in the command's text. */
+function partsOf(diff: DiffReply, metric: (typeof METRICS)[number]["id"]): Pair[] {
+	const parts = new Map<string, Pair>();
+	for (const child of diff.children) {
+		const name = partName(child);
+		const part = parts.get(name) ?? { name, left: 0, right: 0 };
+		part.left += child.left[metric] / diff.steps.left.per_step_divisor;
+		part.right += child.right[metric] / diff.steps.right.per_step_divisor;
+		parts.set(name, part);
+	}
+	return [...parts.values()];
+}
+
+function Parts({ diff }: { diff: DiffReply }) {
 	const [wanted, setMetric] = useParam("metric", "total_duration");
 	const metric = METRICS.find((each) => each.id === wanted)?.id ?? "total_duration";
-	const pairs = useMemo<Pair[]>(
-		() => {
-			let last: string | undefined;
-			return diff.children.map((child) => {
-				const names = [stretchName(child.left), stretchName(child.right)];
-				let name = names[0] === names[1] || names[1] === "–" ? names[0]! : names[0] === "–" ? names[1]! : names.join(" / ");
-				if (name === BETWEEN) name = last === undefined ? "before all others" : `after ${last}`;
-				else last = name;
-				return { name, left: child.left[metric], right: child.right[metric] };
-			});
-		},
-		[diff, metric],
-	);
+	const pairs = useMemo(() => partsOf(diff, metric), [diff, metric]);
 	if (pairs.length === 0) return null;
 	return (
 		<section class="panel">
+			<PerStep diff={diff} />
 			<Pairing
-				title="The steps, stretch by stretch"
+				title="The parts of a step"
 				pairs={pairs}
 				tools={<Choice label="Time" options={METRICS} value={metric} onChange={setMetric} />}
 			/>
