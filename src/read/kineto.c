@@ -9,7 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/json_walk.h"
 #include "read/foreign_file.h"
+#include "trace/diagnostics.h"
 
 /* --- the text comes in pieces --------------------------------------------------------------------------------------- */
 
@@ -165,6 +167,27 @@ static bool take_events(struct kineto_reader *reader)
 
 /* --- metadata ------------------------------------------------------------------------------------------------------- */
 
+/* What was noted of the file that this one was made from: [kind, how often, at which byte] of each. */
+static void read_own_notes(struct kineto_reader *reader, const struct ops_json_member *list)
+{
+	struct ops_json_walk notes = ops_json_walk(list->value, list->type == '[' ? list->value_size : 0);
+	struct ops_json_slice note, name, part;
+
+	while (ops_json_next_element(&notes, &note)) {
+		struct ops_json_walk parts = ops_json_walk(note.bytes, note.size);
+		int64_t count, byte;
+		enum ops_note_kind kind;
+
+		if (ops_json_next_element(&parts, &name) && name.size > 2 &&
+		    ops_note_find(name.bytes + 1, name.size - 2, &kind) && ops_json_next_element(&parts, &part) &&
+		    ops_json_slice_integer(part, &count) && count > 0 && ops_json_next_element(&parts, &part) &&
+		    ops_json_slice_integer(part, &byte) && byte >= 0)
+			ops_builder_notes(reader->builder, kind, (uint64_t)count, (uint64_t)byte);
+		else
+			kineto_note(reader, OPS_NOTE_BAD_METADATA);
+	}
+}
+
 /* What Opstrobe says of its own files. */
 static void take_own(struct kineto_reader *reader, const struct ops_json_member *value)
 {
@@ -184,6 +207,8 @@ static void take_own(struct kineto_reader *reader, const struct ops_json_member 
 			reader->recorded = member->value[0] == 't';
 		else if (KINETO_IS(key, size, "row_ids"))
 			reader->row_ids = member->value[0] == 't';
+		else if (KINETO_IS(key, size, "notes"))
+			read_own_notes(reader, member);
 		else if (KINETO_IS(key, size, "tracks"))
 			kineto_take_own_tracks(reader, member);
 		else if (KINETO_IS(key, size, "functions"))

@@ -26,13 +26,22 @@ static const struct {
 	{OPS_NOTE_BAD_VALUE, "bad_value"},
 };
 
-/* NULL for a note that changes no figures. */
-static const char *kind_of(enum ops_note_kind note)
+const char *ops_note_name(enum ops_note_kind kind)
 {
 	for (size_t i = 0; i < sizeof(changing) / sizeof(changing[0]); i++)
-		if (changing[i].note == note)
+		if (changing[i].note == kind)
 			return changing[i].kind;
 	return NULL;
+}
+
+bool ops_note_find(const char *name, size_t size, enum ops_note_kind *ret_kind)
+{
+	for (size_t i = 0; i < sizeof(changing) / sizeof(changing[0]); i++)
+		if (strlen(changing[i].kind) == size && !memcmp(changing[i].kind, name, size)) {
+			*ret_kind = changing[i].note;
+			return true;
+		}
+	return false;
 }
 
 bool ops_trace_is_complete(const struct ops_trace *trace)
@@ -57,7 +66,7 @@ size_t ops_trace_diagnostics(const struct ops_trace *trace, const char *source,
 		ret_items[count++] = (struct ops_diagnostic){
 			.kind = "lost", .message = "records were lost; sums are too small", .count = lost, .source = source};
 	for (size_t i = 0; i < note_count; i++) {
-		const char *kind = kind_of(notes[i].kind);
+		const char *kind = ops_note_name(notes[i].kind);
 
 		if (kind)
 			ret_items[count++] = (struct ops_diagnostic){kind, ops_note_text(notes[i].kind), notes[i].count, notes[i].byte,

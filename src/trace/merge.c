@@ -7,9 +7,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/fault.h"
+#include "base/json_walk.h"
+#include "trace/diagnostics.h"
 #include "trace/merge_part.h"
 #include "trace/merge_places.h"
+
+#define PLACE "distributedInfo"
 
 /* --- what all parts say --------------------------------------------------------------------------------------------- */
 
@@ -56,22 +61,79 @@ static bool copy_text(struct merge *merge, struct ops_string text, struct ops_st
 	return ret_copy->bytes != NULL;
 }
 
-static bool keep_metadata(struct merge *merge, const struct ops_trace *trace)
+/* Whether an object has this member with this value. */
+static bool has_member(struct ops_string object, struct ops_json_slice key, struct ops_json_slice value)
 {
+	struct ops_json_walk walk = ops_json_walk(object.bytes, object.size);
+	struct ops_json_slice other_key, other;
+
+	while (ops_json_next_member(&walk, &other_key, &other))
+		if (other_key.size == key.size && !memcmp(other_key.bytes, key.bytes, key.size))
+			return other.size == value.size && !memcmp(other.bytes, value.bytes, value.size);
+	return false;
+}
+
+/* Of ranks that are one trace now: what all of them say of their place among the others (the backend, not the rank). */
+static bool keep_place(struct merge *merge, const struct ops_trace *trace, size_t index)
+{
+	struct ops_string own = {"", 0};
+	struct ops_json_walk walk;
+	struct ops_json_slice key, value;
+	struct ops_buffer common = {0};
+	bool done, found = ops_trace_find_metadata(trace, PLACE, &own);
+
+	if (index == 0)
+		return !found || copy_text(merge, own, &merge->place);
+	walk = ops_json_walk(merge->place.bytes, merge->place.size);
+	while (ops_json_next_member(&walk, &key, &value)) {
+		if (!has_member(own, key, value))
+			continue;
+		ops_buffer_append_text(&common, common.size ? ",\"" : "{\"");
+		ops_buffer_append(&common, key.bytes, key.size);
+		ops_buffer_append_text(&common, "\":");
+		ops_buffer_append(&common, value.bytes, value.size);
+	}
+	ops_buffer_append_text(&common, common.size ? "}" : "");
+	done = !common.failed && copy_text(merge, (struct ops_string){common.size ? common.bytes : "", common.size}, &merge->place);
+	ops_buffer_release(&common);
+	return done;
+}
+
+static bool keep_metadata(struct merge *merge, const struct ops_trace_part *part, size_t index)
+{
+	const struct ops_trace *trace = part->trace;
+
+	if (part->rank_name && !keep_place(merge, trace, index))
+		return false;
 	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
-		struct merge_member *member = OPS_ARRAY_PUSH(&merge->metadata);
+		struct merge_member *member;
 		struct ops_string key, json;
 
 		ops_trace_metadata(trace, i, &key, &json);
+		if (part->rank_name && key.size == strlen(PLACE) && !memcmp(key.bytes, PLACE, key.size))
+			continue;
+		member = OPS_ARRAY_PUSH(&merge->metadata);
 		if (!member || !copy_text(merge, key, &member->key) || !copy_text(merge, json, &member->json))
 			return false;
 	}
 	return true;
 }
 
+/* What makes figures of the part wrong makes those of the whole wrong. What was repaired without loss is as it should be now. */
+static void keep_notes(struct merge *merge, const struct ops_trace *trace)
+{
+	size_t count;
+	const struct ops_note *notes = ops_trace_notes(trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (ops_note_name(notes[i].kind))
+			ops_builder_notes(merge->builder, notes[i].kind, notes[i].count, notes[i].byte);
+}
+
 static bool add(struct merge *merge, const struct ops_trace_part *part, size_t index, bool own_tracks, uint32_t *places)
 {
-	return merge_add_part(merge, part, index, own_tracks, places) && keep_metadata(merge, part->trace);
+	keep_notes(merge, part->trace);
+	return merge_add_part(merge, part, index, own_tracks, places) && keep_metadata(merge, part, index);
 }
 
 static enum ops_code end(struct merge *merge, struct ops_trace **ret_trace, struct ops_error *error)
@@ -87,6 +149,8 @@ static enum ops_code end(struct merge *merge, struct ops_trace **ret_trace, stru
 
 		code = ops_trace_set_metadata(trace, member->key.bytes, member->key.size, member->json.bytes, member->json.size, error);
 	}
+	if (!code && merge->place.size)
+		code = ops_trace_set_metadata(trace, PLACE, strlen(PLACE), merge->place.bytes, merge->place.size, error);
 	if (code)
 		ops_trace_unref(trace);
 	else

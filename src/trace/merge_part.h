@@ -39,6 +39,7 @@ struct merge {
 
 	struct ops_arena texts; /* of the metadata */
 	OPS_ARRAY(struct merge_member) metadata;
+	struct ops_string place; /* among the processes of a run: what all ranks say of theirs, "" where nothing */
 };
 
 /* The sum, or the time nearest to it that there is. */

@@ -27,6 +27,7 @@
 #include "base/json.h"
 #include "base/sink.h"
 #include "base/utf8.h"
+#include "trace/diagnostics.h"
 #include "trace/inputs.h"
 #include "write/chrome_modules.h"
 #include "write/chrome_rows.h"
@@ -130,6 +131,27 @@ static void add_functions(struct writer *writer)
 	ops_buffer_append_text(&writer->text, "]");
 }
 
+/* [kind, how often, at which byte of the file that was read first] of each note that changes figures: this file is well-formed,
+ * and its figures are as wrong as those of what it was made from. */
+static void add_notes(struct writer *writer)
+{
+	size_t count;
+	const struct ops_note *notes = ops_trace_notes(writer->rows.trace, &count);
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = ops_note_name(notes[i].kind);
+
+		if (!name)
+			continue;
+		ops_buffer_printf(&writer->text, "%s[\"%s\",%" PRIu64 ",%" PRIu64 "]", any ? "," : ",\"notes\":[", name,
+		                  notes[i].count, notes[i].byte);
+		any = true;
+	}
+	if (any)
+		ops_buffer_append_text(&writer->text, "]");
+}
+
 /* What a file says of its trace beyond Kineto's conventions: whether it is a recording, and its ids are its rows'. Times
  * are in ns from the base. A track is [kind, process, thread, thread as rows have it, torch's number, name]; rows of several
  * that look the same say which in "track". Rows name their function by its place. */
@@ -159,6 +181,7 @@ static void add_own_member(struct writer *writer)
 		ops_buffer_append_text(&writer->text, "]");
 	}
 	ops_buffer_append_text(&writer->text, "]");
+	add_notes(writer);
 	add_functions(writer);
 	ops_chrome_add_modules(&writer->text, writer->rows.trace);
 	ops_chrome_add_storages(&writer->text, &writer->rows.storages, writer->rows.trace, writer->rows.base_ns);

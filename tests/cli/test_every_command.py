@@ -506,6 +506,27 @@ def test_all_rows_by_shape_and_the_times_of_devices(opstrobe, traces):
     assert text.endswith("and 3 more; '--limit 5' shows all\n"), text
 
 
+def test_what_is_made_of_a_trace_that_ends_early_says_so(opstrobe, traces):
+    """A part, a copy and a merged trace are well-formed, and lack what their source lacks."""
+    whole = (traces / "a.pt.trace.json").read_text()
+    (traces / "half.json").write_text(whole[: whole.rindex("{", 0, len(whole) * 9 // 10)])
+    for command, *words in (
+        ["cut", "--from", "0us", "half.json", "part.json"],
+        ["convert", "half.json", "copy.json.gz"],
+        ["merge", "-o", "run.json", "half.json", "b.pt.trace.json"],
+        ["convert", "part.json", "part-of-part.json"],
+    ):
+        written = words[1] if command == "merge" else words[-1]
+        made = opstrobe(command, *words, cwd=traces)
+        assert made.returncode == OK, made.stderr
+        shown = opstrobe("views", "--format", "json", written, cwd=traces)
+        assert f"'{written}': the text ends early" in shown.stderr
+        kinds = {entry["kind"] for entry in json.loads(shown.stdout)["diagnostics"]}
+        assert "truncated" in kinds, (written, kinds)
+        assert "the text ends early" in opstrobe("views", written, cwd=traces).stdout
+        assert opstrobe("validate", written, cwd=traces).returncode == FAILED
+
+
 def test_merged_ranks_keep_their_names_and_number_of_steps(opstrobe, traces):
     """Perfetto's form has the names that JSON has; steps of two ranks with the same numbers are the same steps."""
     for file in ("run.json", "run.pftrace"):

@@ -130,6 +130,45 @@ static void threads_take_their_device_work(void **state)
 	ops_trace_unref(trace);
 }
 
+static enum ops_code take_ref(void *traces, size_t i, struct ops_trace **ret_trace, struct ops_error *error);
+
+/* What a merged trace says of its place among the ranks: what both of them say. */
+static void place_is(const char *first, const char *second, const char *expected)
+{
+	static const char *const names[] = {"rank 0", "rank 1"};
+	const char *const places[] = {first, second};
+	struct ops_trace *ranks[2], *merged;
+	struct ops_clock_shift shifts[2];
+	struct ops_string place;
+	char row[512];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(row, sizeof(row), "{%s \"traceEvents\": [{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 1, "
+		         "\"dur\": 1}]}", places[i]);
+		ranks[i] = read_text(row);
+	}
+	assert_int_equal(ops_trace_merge_ranks(&(struct ops_trace_source){take_ref, ranks}, names, 2, false, shifts, &merged, NULL),
+	                 OPS_OK);
+	assert_int_equal(ops_trace_find_metadata(merged, "distributedInfo", &place), expected != NULL);
+	if (expected)
+		assert_string_equal(place.bytes, expected);
+	ops_trace_unref(merged);
+	ops_trace_unref(ranks[0]);
+	ops_trace_unref(ranks[1]);
+}
+
+static void merged_ranks_have_no_rank(void **state)
+{
+	(void)state;
+	place_is("\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 0, \"world_size\": 2, \"pg_config\": [{\"ranks\": [0]}]},",
+	         "\"distributedInfo\": {\"rank\": 1, \"backend\": \"nccl\", \"world_size\": 2, \"pg_config\": [{\"ranks\": [1]}]},",
+	         "{\"backend\":\"nccl\",\"world_size\":2}");
+	place_is("\"distributedInfo\": {\"rank\": 0},", "\"distributedInfo\": {\"rank\": 1},", NULL);
+	place_is("\"distributedInfo\": {\"rank\": 0},", "", NULL);
+	place_is("", "\"distributedInfo\": {\"rank\": 1},", NULL);
+	place_is("", "", NULL);
+}
+
 /* Two ranks with the same process, device and correlations, one of them late by 30 us. */
 static enum ops_code take_ref(void *traces, size_t i, struct ops_trace **ret_trace, struct ops_error *error)
 {
@@ -234,6 +273,7 @@ int main(void)
 		cmocka_unit_test(device_work_goes_with_its_call),
 		cmocka_unit_test(steps_of_old_files_are_operators),
 		cmocka_unit_test(threads_take_their_device_work),
+		cmocka_unit_test(merged_ranks_have_no_rank),
 		cmocka_unit_test(ranks_stay_apart),
 		cmocka_unit_test(survives_failures),
 	};
