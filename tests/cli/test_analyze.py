@@ -84,6 +84,8 @@ FLAWS = [
     ("6", r"mi_normalization", r"\w+ (queue_length|critical_path).*", r".*"),
     ("5", r"triton", r"\w+ (parse|load) .*", r"value\.(0\.)?device_type"),
     ("5", r"vllm_decode_graph", r"\w+ critical_path .*", r"value\..*"),
+    # All kernels of a graph's launch are on the path, not its last alone.
+    ("5", r"negative_queue_length|trace_diff_test", r"us critical_path .*", r"value\..*"),
     # A mix that lasts no time: where one ends as the other begins.
     ("15", r"param_resnet", r"us gpu_kernel_breakdown.by_type .*", r"table(\.length|\[2\]\..*)"),
 ]
@@ -148,11 +150,19 @@ def known_ids():
     return {line.split()[0] for line in listed.splitlines()}
 
 
+# What has no answer in the reference because the trace does not have what the options name.
+REFUSALS = ("no event's name contains", "invalid instance_id")
+
+
 def ask(entry, *words):
     rounding = ["--rounding", "us"] if entry.mode == "us" else []
     call = [OPSTROBE, "analyze", entry.id, "--format", "json", "--args", json.dumps(entry.expected["args"])]
     ended = subprocess.run([*call, *rounding, *words, *entry.files], capture_output=True, timeout=300)
-    assert ended.returncode == 0, f"{entry}: {ended.stderr.decode()}"
+    message = ended.stderr.decode()
+    if entry.expected["status"] != "ok" and any(refusal in message for refusal in REFUSALS):
+        assert ended.returncode == 2, f"{entry}: {message}"
+        return {"value": None}
+    assert ended.returncode == 0, f"{entry}: {message}"
     return json.loads(ended.stdout)
 
 
