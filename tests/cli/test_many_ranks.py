@@ -106,6 +106,10 @@ def test_spec_23_a_rank_is_written_into_a_trace(opstrobe, tmp_path):
     found = json.loads(opstrobe("analyze", "discovery", "--format", "json", "with.json", "with_7.json.gz").stdout)
     assert found["value"] == {"4": "with.json", "7": "with_7.json.gz"}
     ended = opstrobe("convert", "--rank", "-1", "with.json", "no.json")
-    assert ended.returncode == 2 and "invalid rank '-1': not a whole number" in ended.stderr and not (tmp_path / "no.json").exists()
+    assert (
+        ended.returncode == 2
+        and "invalid rank '-1': not a whole number" in ended.stderr
+        and not (tmp_path / "no.json").exists()
+    )
     ended = opstrobe("convert", "--rank", "18446744073709551615", "with.json", "no.json")
     assert ended.returncode == 1 and not (tmp_path / "no.json").exists()
