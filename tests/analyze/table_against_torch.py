@@ -47,7 +47,9 @@ flops = st.one_of(
 )
 # Without what a terminal would act on, such as escape sequences: our table shows a dot for it, torch's the character.
 active = "".join(map(chr, [0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]))
-letters = st.characters(exclude_categories=("Cc", "Cs"), exclude_characters=active) | st.sampled_from('aé"\\ \U0001f600')
+letters = st.characters(exclude_categories=("Cc", "Cs"), exclude_characters=active) | st.sampled_from(
+    'aé"\\ \U0001f600'
+)
 names = st.one_of(st.text(letters, min_size=0, max_size=12), st.text("ab:", min_size=0, max_size=70))
 frames = st.text(letters, min_size=1, max_size=12) | st.text("ab:", min_size=1, max_size=30)
 stacks = st.lists(frames.map(lambda frame: frame.replace(";", "_")), max_size=4)
