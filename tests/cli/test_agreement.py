@@ -143,6 +143,22 @@ def test_the_step_left_out_is_said(ask, opstrobe, tmp_path):
     assert "without step" not in opstrobe("analyze", id, "--format", "csv", "t.json").stdout
 
 
+def test_a_device_without_kernels_has_no_rows(opstrobe, tmp_path):
+    """MTIA shows jobs of its own category, which are no kernels: nothing is a share of a device then."""
+    job = {**row("fc", 60, 80, "mtia_ccp_events", 102, correlation=1, stream=102), "pid": 9}
+    call_name = "runFunction - job_prep_and_submit_for_execution"
+    rows = [step("ProfilerStep#1", 0, 200), row("aten::mm", 10, 100), call(call_name, 20, 1, "mtia_runtime"), job]
+    about = {"distributedInfo": {"backend": "mtia:hccl", "rank": 0}, "deviceProperties": [{"id": 0, "name": "MTIA"}]}
+    (tmp_path / "t.json").write_text(json.dumps({**about, "traceEvents": rows}))
+    text = opstrobe("views", "t.json").stdout
+    parts = [line.split("  ")[1] for line in text.splitlines() if line.startswith("  ") and " % " in line]
+    assert parts == ["launch calls", "operators", "other"]
+    assert "device 0" not in text.lower() and "kernels" not in text
+    assert "(no rows)" in opstrobe("kernels", "t.json").stdout
+    table = opstrobe("table", "t.json").stdout
+    assert "aten::mm" in table and "CUDA" not in table and "MTIA" not in table
+
+
 @pytest.mark.skipif(not SHARED, reason=f"no shared traces in {FOLDER}; OPSTROBE_TRACES names their folder")
 @pytest.mark.parametrize("path", SHARED, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_shared(ask, path):
