@@ -61,7 +61,6 @@ bridge=$(.venv/bin/python -c 'import sys; from opstrobe import _bridge; print(_b
 
 say "building the wheel"
 .venv/bin/python -m build --wheel --no-isolation --outdir "$work/plain" -Cbuild-dir="$work/build" \
-	-Csetup-args="-Dc_args=-fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2" \
 	-Csetup-args="-Dbridge=$PWD/$bridge" -Ccompile-args="-j$JOBS" . >"$work/wheel.log" 2>&1 ||
 	die "the wheel could not be built: $(tail -n 20 "$work/wheel.log")"
 # The torch libraries are in the process already when the bridge is loaded.
