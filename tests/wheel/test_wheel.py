@@ -78,6 +78,17 @@ class Installed:
         return self.run(self.home / "bin" / "python", "-c", PROFILE, **where)
 
 
+def without_node(folder, path):
+    """A folder with every program of `path` but Node.js and npm."""
+    folder.mkdir()
+    for program in (
+        program for place in path.split(os.pathsep) if Path(place).is_dir() for program in Path(place).iterdir()
+    ):
+        if program.name not in ("node", "nodejs", "npm", "npx") and not (folder / program.name).is_symlink():
+            (folder / program.name).symlink_to(program)
+    return str(folder)
+
+
 @pytest.fixture
 def installed(tmp_path):
     return Installed(tmp_path / "venv", only("*.whl"))
@@ -145,7 +156,9 @@ def test_the_source_distribution_holds_what_is_needed_to_build(tmp_path):
     with tarfile.open(sources[0]) as archive:
         archive.extractall(tmp_path, filter="data")
     (tree,) = tmp_path.iterdir()
-    environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    path = without_node(tmp_path / "programs", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    assert not shutil.which("node", path=path) and not shutil.which("npm", path=path)
+    environment = {**os.environ, "PATH": path}
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "out", tree]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
@@ -154,4 +167,15 @@ def test_the_source_distribution_holds_what_is_needed_to_build(tmp_path):
     names = zipfile.ZipFile(wheel).namelist()
     assert "opstrobe/bridge/torch_bridge.cpp" in names
     assert not [name for name in names if name.startswith("opstrobe/bridge/torch2")], "no bridge was asked for"
+    prebuilt = tree / "web" / "prebuilt"
+    assert {file.name for file in prebuilt.iterdir()} == {"index.html", "app.js", "app.css", "report.html"}
+    assert (prebuilt / "app.js").stat().st_size > 100_000
+    (tmp_path / "trace.json").write_text(
+        '{"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]}'
+    )
+    command = Installed(tmp_path / "venv", wheel).home / "bin" / "opstrobe"
+    subprocess.run([command, "report", "trace.json", "-o", "report.html"], cwd=tmp_path, check=True)
+    script = (prebuilt / "report.html").read_text().partition("<!--replies-->")[2]
+    assert len(script) > 100_000 and script in (tmp_path / "report.html").read_text(), "not the viewer that was built"
+    assert not (tree / "web" / "node_modules").exists()
     assert (tree / "LICENSE").is_file() and (tree / "docs" / "compatibility.md").is_file()
