@@ -66,6 +66,9 @@ say "building the wheel"
 # The torch libraries are in the process already when the bridge is loaded.
 .venv/bin/auditwheel repair --exclude libc10.so --exclude libtorch_cpu.so --wheel-dir dist "$work"/plain/*.whl \
 	>"$work/auditwheel.log" 2>&1 || die "the wheel is not portable: $(tail -n 20 "$work/auditwheel.log")"
+.venv/bin/python tools/wheel_notices.py dist/*.whl \
+	"libmicrohttpd=$microhttpd/source=LGPL-2.1-or-later OR GPL-2.0-or-later WITH eCos-exception-2.0" \
+	"libzstd=$zstd/source=BSD-3-Clause OR GPL-2.0-only"
 
 if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
 	say "packing the source distribution"

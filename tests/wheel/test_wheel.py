@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `make wheel` leaves in dist/, installed where there is no compiler and where there is one."""
 
+import email
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -104,6 +108,40 @@ def test_it_needs_nothing_that_is_not_on_every_linux():
     names = zipfile.ZipFile(only("*.whl")).namelist()
     assert not [name for name in names if name.startswith("opstrobe.libs/")], "a library had to be taken along"
     assert not [name for name in names if "test" in name]
+
+
+def test_it_has_the_terms_of_what_is_in_it():
+    with zipfile.ZipFile(only("*.whl")) as wheel:
+        files = {
+            name.partition(".dist-info/")[2]: wheel.read(name) for name in wheel.namelist() if ".dist-info/" in name
+        }
+    metadata = email.message_from_bytes(files["METADATA"])
+    assert "LGPL-2.1-or-later" in metadata["License-Expression"] and "MIT" in metadata["License-Expression"]
+    terms = {name.removeprefix("licenses/") for name in files if name.startswith("licenses/")}
+    assert terms == set(metadata.get_all("License-File"))
+    assert b"GNU LESSER GENERAL PUBLIC LICENSE" in files["licenses/libmicrohttpd/COPYING"]
+    assert b"pip install ." in files["licenses/libmicrohttpd/RELINKING"]
+
+    bill = json.loads(files["sboms/opstrobe.cdx.json"])
+    assert (bill["bomFormat"], bill["metadata"]["component"]["version"]) == ("CycloneDX", metadata["Version"])
+    parts = {part["name"]: part for part in bill["components"]}
+    assert set(parts) == {"libmicrohttpd", "libzstd", "preact", "@preact/signals", "@preact/signals-core", "uplot"}
+    assert bill["dependencies"][0]["dependsOn"] == [part["bom-ref"] for part in bill["components"]]
+    for name, part in parts.items():
+        assert part["licenses"] and part["purl"].endswith("@" + part["version"]), part
+        assert any(file.startswith(f"{name}/") for file in terms), f"no terms of {name}"
+
+
+def test_it_checks_itself_as_it_runs():
+    """The compiler's guards are in: those of stacks and of the C library's functions, and no table to write to."""
+    with zipfile.ZipFile(only("*.whl")) as wheel, tempfile.TemporaryDirectory() as folder:
+        for name in (
+            name for name in wheel.namelist() if re.search(r"opstrobe/_\w+\.cpython.*\.so$|/scripts/opstrobe$", name)
+        ):
+            path = wheel.extract(name, folder)
+            found = subprocess.check_output(["readelf", "-W", "--dyn-syms", "--dynamic", "--segments", path], text=True)
+            for mark in ("__stack_chk_fail", "__memcpy_chk", "GNU_RELRO", "NOW"):
+                assert mark in found, (name, mark)
 
 
 def test_it_profiles_without_a_compiler(installed, tmp_path):
