@@ -306,6 +306,9 @@ size_t ops_trace_string_count(const struct ops_trace *trace);
 uint32_t ops_trace_find_string(const struct ops_trace *trace, const char *bytes, size_t size);
 const struct ops_track *ops_trace_tracks(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_memory_record *ops_trace_memory(const struct ops_trace *trace, size_t *ret_count);
+/* By memory record, what its file says of its stack, as in ops_events.call_stack: a string id, or OPS_NONE. NULL if no record
+ * has one. */
+const uint32_t *ops_trace_memory_stacks(const struct ops_trace *trace);
 const struct ops_role_record *ops_trace_roles(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_counter_record *ops_trace_counters(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_link *ops_trace_links(const struct ops_trace *trace, size_t *ret_count);

@@ -30,6 +30,7 @@ bool kineto_take_memory(struct kineto_reader *reader, const struct kineto_event 
 {
 	struct ops_memory_record record = {.out_of_memory = e->name->value[1] == 'O'};
 	struct ops_new_event place = {OPS_NEW_EVENT};
+	const struct ops_json_member *stack = kineto_find_arg(reader, "Call stack");
 
 	if (!kineto_take_place(reader, e, &place))
 		return true;
@@ -43,6 +44,10 @@ bool kineto_take_memory(struct kineto_reader *reader, const struct kineto_event 
 	record.device_index = (int16_t)kineto_number_arg(reader, "Device Id", -1);
 	record.device_type = (uint8_t)kineto_number_arg(reader, "Device Type", 0);
 	ops_builder_memory(reader->builder, &record);
+	if (stack && stack->type == '"') {
+		kineto_note_text(reader, stack);
+		ops_builder_memory_stack(reader->builder, kineto_string(reader, stack));
+	}
 	return true;
 }
 

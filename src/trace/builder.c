@@ -367,6 +367,32 @@ void ops_builder_memory(struct ops_builder *builder, const struct ops_memory_rec
 		builder->failed = true;
 }
 
+/* Makes the list of stacks as long as that many records need. */
+static bool extend_memory_stacks(struct ops_trace *trace, size_t count)
+{
+	while (trace->memory_stacks.count < count) {
+		uint32_t *added = OPS_ARRAY_PUSH(&trace->memory_stacks);
+
+		if (!added)
+			return false;
+		*added = OPS_NONE;
+	}
+	return true;
+}
+
+void ops_builder_memory_stack(struct ops_builder *builder, uint32_t stack)
+{
+	struct ops_trace *trace = builder->trace;
+	size_t count = trace->memory.count;
+
+	if (builder->failed || stack == OPS_NONE)
+		return;
+	if (extend_memory_stacks(trace, count))
+		trace->memory_stacks.items[count - 1] = stack;
+	else
+		builder->failed = true;
+}
+
 void ops_builder_role(struct ops_builder *builder, const struct ops_role_record *record)
 {
 	struct ops_role_record *added = OPS_ARRAY_PUSH(&builder->trace->roles);
@@ -488,14 +514,27 @@ static bool connect_events(struct ops_builder *builder)
 	       ops_flows_join(trace, builder->flows.items, builder->flows.count) && ops_links_sort(trace);
 }
 
+static bool sort_memory(struct ops_trace *trace)
+{
+	size_t count = trace->memory.count;
+	bool stacks = trace->memory_stacks.count > 0;
+	uint32_t *order;
+	bool ok = (!stacks || extend_memory_stacks(trace, count)) &&
+	          ops_find_order(count, memory_before, trace->memory.items, &order);
+
+	if (ok && order) {
+		ok = ops_reorder(&trace->memory.items, count, sizeof(*trace->memory.items), order) &&
+		     (!stacks || ops_reorder(&trace->memory_stacks.items, count, sizeof(uint32_t), order));
+		ops_free(order);
+	}
+	return ok;
+}
+
 static bool sort_records(struct ops_trace *trace)
 {
-	uint32_t *order;
-	bool ok = ops_find_order(trace->memory.count, memory_before, trace->memory.items, &order) &&
-	          (!order || ops_reorder(&trace->memory.items, trace->memory.count, sizeof(*trace->memory.items), order));
+	uint32_t *order = NULL;
+	bool ok = sort_memory(trace);
 
-	ops_free(order);
-	order = NULL;
 	ok = ok && ops_find_order(trace->roles.count, role_before, trace->roles.items, &order) &&
 	     (!order || ops_reorder(&trace->roles.items, trace->roles.count, sizeof(*trace->roles.items), order));
 	ops_free(order);
@@ -521,6 +560,8 @@ static void trim(struct ops_trace *trace)
 #undef TRIM_COLUMN
 	if (trace->memory.count)
 		(void)resize(&trace->memory.items, trace->memory.count, sizeof(*trace->memory.items));
+	if (trace->memory_stacks.count)
+		(void)resize(&trace->memory_stacks.items, trace->memory_stacks.count, sizeof(uint32_t));
 	if (trace->links.count)
 		(void)resize(&trace->links.items, trace->links.count, sizeof(*trace->links.items));
 }

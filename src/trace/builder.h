@@ -120,6 +120,8 @@ void ops_builder_module(struct ops_builder *builder, const struct ops_module *mo
 void ops_builder_module_alias(struct ops_builder *builder, const struct ops_module_alias *alias);
 
 void ops_builder_memory(struct ops_builder *builder, const struct ops_memory_record *record);
+/* Gives the memory record that was added last a call stack, a string id. */
+void ops_builder_memory_stack(struct ops_builder *builder, uint32_t stack);
 void ops_builder_role(struct ops_builder *builder, const struct ops_role_record *record);
 void ops_builder_counter(struct ops_builder *builder, const struct ops_counter_record *record);
 /* Copies the texts; NULL stands for "". */

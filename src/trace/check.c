@@ -273,6 +273,8 @@ static enum ops_code check_tracks(const struct ops_trace *trace, struct ops_erro
 
 static enum ops_code check_records(const struct ops_trace *trace, struct ops_error *error)
 {
+	if (trace->memory_stacks.count && trace->memory_stacks.count != trace->memory.count)
+		return ops_fault(error, OPS_CORRUPT, "not as many call stacks as memory records");
 	for (size_t i = 0; i < trace->memory.count; i++) {
 		const struct ops_memory_record *record = &trace->memory.items[i];
 
@@ -282,6 +284,9 @@ static enum ops_code check_records(const struct ops_trace *trace, struct ops_err
 			return ops_fault(error, OPS_CORRUPT, "memory record %zu: earlier than the one above it", i);
 		if (record->out_of_memory > 1)
 			return ops_fault(error, OPS_CORRUPT, "memory record %zu: unknown flag", i);
+		if (trace->memory_stacks.count && trace->memory_stacks.items[i] != OPS_NONE &&
+		    trace->memory_stacks.items[i] >= trace->strings.count)
+			return ops_fault(error, OPS_CORRUPT, "memory record %zu: call stack is not a string of the trace", i);
 	}
 	for (size_t i = 0; i < trace->roles.count; i++) {
 		const struct ops_role_record *record = &trace->roles.items[i];

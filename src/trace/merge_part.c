@@ -376,10 +376,13 @@ static bool copy_modules(struct merge *merge, struct copier *copier)
 static void copy_memory(struct merge *merge, struct copier *copier, size_t i)
 {
 	struct ops_memory_record record = copier->memory[i];
+	const uint32_t *stacks = ops_trace_memory_stacks(copier->trace);
 
 	record.track = copier->tracks[record.track];
 	record.time_ns = shifted(copier, record.time_ns);
 	ops_builder_memory(merge->builder, &record);
+	if (stacks)
+		ops_builder_memory_stack(merge->builder, copy_string(merge, copier, stacks[i]));
 	merge->memory_count++;
 }
 

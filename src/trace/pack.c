@@ -3,7 +3,7 @@
  * A trace as one run of bytes and back. Nothing that follows from the rows is written: unpacking builds the trace anew
  * and checks it, so that whatever bytes come in, what comes out is a trace that keeps its promises.
  *
- *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ roles │ counters │ processes │ notes │ links │ functions │ modules │
+ *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ its stacks │ roles │ counters │ processes │ notes │ links │ functions │ modules │
  *     columns
  *
  * A text is its size (uint32_t) and its bytes. Numbers are in the machine's byte order; nothing is aligned.
@@ -56,6 +56,7 @@ struct pack_head {
 	uint64_t metadata_count;
 	uint64_t track_count;
 	uint64_t memory_count;
+	uint64_t memory_stack_count; /* that of memory, or 0 */
 	uint64_t role_count;
 	uint64_t counter_count;
 	uint64_t process_count;
@@ -113,6 +114,7 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 	size_t tracks, memory, roles, counters, processes, notes, links, functions, modules, aliases;
 	const struct ops_track *track_rows = ops_trace_tracks(trace, &tracks);
 	const struct ops_memory_record *memory_rows = ops_trace_memory(trace, &memory);
+	const uint32_t *memory_stacks = ops_trace_memory_stacks(trace);
 	const struct ops_role_record *role_rows = ops_trace_roles(trace, &roles);
 	const struct ops_counter_record *counter_rows = ops_trace_counters(trace, &counters);
 	const struct ops_process *process_rows = ops_trace_processes(trace, &processes);
@@ -128,6 +130,7 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 		.metadata_count = ops_trace_metadata_count(trace),
 		.track_count = tracks,
 		.memory_count = memory,
+		.memory_stack_count = memory_stacks ? memory : 0,
 		.role_count = roles,
 		.counter_count = counters,
 		.process_count = processes,
@@ -153,6 +156,7 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 	put_texts(&out, trace, &head, info);
 	ops_buffer_append(&out, track_rows, tracks * sizeof(*track_rows));
 	ops_buffer_append(&out, memory_rows, memory * sizeof(*memory_rows));
+	ops_buffer_append(&out, memory_stacks, head.memory_stack_count * sizeof(*memory_stacks));
 	ops_buffer_append(&out, role_rows, roles * sizeof(*role_rows));
 	ops_buffer_append(&out, counter_rows, counters * sizeof(*counter_rows));
 	ops_buffer_append(&out, process_rows, processes * sizeof(*process_rows));
@@ -290,6 +294,26 @@ static bool take_texts(struct unpacker *in)
 	return !ops_builder_failed(in->builder);
 }
 
+static void read_memory(struct unpacker *in)
+{
+	const char *at = take(in, in->head.memory_count, sizeof(struct ops_memory_record));
+	const char *stacks = take(in, in->head.memory_stack_count, sizeof(uint32_t));
+
+	if (in->head.memory_stack_count && in->head.memory_stack_count != in->head.memory_count)
+		refuse(in, "not as many stacks as memory records");
+	for (uint64_t i = 0; at && stacks && i < in->head.memory_count; i++) {
+		struct ops_memory_record record;
+		uint32_t stack = OPS_NONE;
+
+		memcpy(&record, at + i * sizeof(record), sizeof(record));
+		record.track = moved_id(in, record.track, NULL, in->head.track_count, false);
+		ops_builder_memory(in->builder, &record);
+		if (in->head.memory_stack_count == in->head.memory_count)
+			memcpy(&stack, stacks + i * sizeof(stack), sizeof(stack));
+		ops_builder_memory_stack(in->builder, moved_id(in, stack, in->strings, in->head.string_count, true));
+	}
+}
+
 static void take_records(struct unpacker *in)
 {
 	const char *at = take(in, in->head.track_count, sizeof(struct ops_track));
@@ -306,13 +330,7 @@ static void take_records(struct unpacker *in)
 			refuse(in, "an unknown kind of track");
 		ops_builder_track(in->builder, &track);
 	}
-	at = take(in, in->head.memory_count, sizeof(struct ops_memory_record));
-	for (uint64_t i = 0; at && i < in->head.memory_count; i++) {
-		struct ops_memory_record record;
-		memcpy(&record, at + i * sizeof(record), sizeof(record));
-		record.track = moved_id(in, record.track, NULL, in->head.track_count, false);
-		ops_builder_memory(in->builder, &record);
-	}
+	read_memory(in);
 	at = take(in, in->head.role_count, sizeof(struct ops_role_record));
 	for (uint64_t i = 0; at && i < in->head.role_count; i++) {
 		struct ops_role_record record;

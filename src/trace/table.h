@@ -75,6 +75,7 @@ struct ops_trace {
 	struct ops_intern inputs;
 	OPS_ARRAY(struct ops_track) tracks;
 	OPS_ARRAY(struct ops_memory_record) memory;
+	OPS_ARRAY(uint32_t) memory_stacks; /* one for each of `memory`, or empty */
 	OPS_ARRAY(struct ops_role_record) roles;
 	OPS_ARRAY(struct ops_counter_record) counters;
 	OPS_ARRAY(struct ops_link) links;

@@ -40,6 +40,7 @@ static void trace_free(struct ops_trace *trace)
 	OPS_ARRAY_RELEASE(&trace->links);
 	OPS_ARRAY_RELEASE(&trace->counters);
 	OPS_ARRAY_RELEASE(&trace->memory);
+	OPS_ARRAY_RELEASE(&trace->memory_stacks);
 	OPS_ARRAY_RELEASE(&trace->roles);
 	OPS_ARRAY_RELEASE(&trace->tracks);
 	ops_intern_release(&trace->inputs);
@@ -131,6 +132,11 @@ const struct ops_memory_record *ops_trace_memory(const struct ops_trace *trace, 
 {
 	*ret_count = trace->memory.count;
 	return trace->memory.items;
+}
+
+const uint32_t *ops_trace_memory_stacks(const struct ops_trace *trace)
+{
+	return trace->memory_stacks.items;
 }
 
 const struct ops_role_record *ops_trace_roles(const struct ops_trace *trace, size_t *ret_count)

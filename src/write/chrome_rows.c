@@ -279,6 +279,14 @@ static char *put_call_stack(struct ops_chrome_rows *rows, char *at, uint32_t cal
 	return OPS_PUT(at, "\",");
 }
 
+/* Frames that are kept as a string. */
+static char *put_call_stack_text(struct ops_chrome_rows *rows, char *at, uint32_t stack)
+{
+	at = OPS_PUT(at, "\"Call stack\":\"");
+	at = put_name(rows, at, stack);
+	return OPS_PUT(at, "\",");
+}
+
 /* What the event's file said of it, and what was recorded as text. */
 static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
@@ -286,13 +294,10 @@ static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
 
 	if (events->correlation && events->correlation[row] >= 0)
 		at = put_number_arg(at, "\"correlation\":", (uint64_t)events->correlation[row]);
-	if (events->call_stack && events->call_stack[row] != OPS_NONE) {
-		at = OPS_PUT(at, "\"Call stack\":\"");
-		at = put_name(rows, at, events->call_stack[row]);
-		at = OPS_PUT(at, "\",");
-	} else if (rows->callers) {
+	if (events->call_stack && events->call_stack[row] != OPS_NONE)
+		at = put_call_stack_text(rows, at, events->call_stack[row]);
+	else if (rows->callers)
 		at = put_call_stack(rows, at, rows->callers[row]);
-	}
 	if (events->extra && events->extra[row] != OPS_NONE) {
 		at = put_long(rows, at, ops_trace_string(rows->trace, events->extra[row]));
 		*at++ = ',';
@@ -438,6 +443,7 @@ static uint32_t caller_of_record(const struct ops_chrome_rows *rows, struct open
 static void write_memory_record(struct ops_chrome_rows *rows, const struct ops_memory_record *record, size_t index,
                                 uint32_t caller)
 {
+	const uint32_t *stacks = ops_trace_memory_stacks(rows->trace);
 	char *at = begin_row(rows);
 
 	if (record->out_of_memory)
@@ -460,7 +466,10 @@ static void write_memory_record(struct ops_chrome_rows *rows, const struct ops_m
 		at = ops_json_uint_to(at, record->address);
 	}
 	*at++ = ',';
-	at = put_call_stack(rows, at, caller);
+	if (stacks && stacks[index] != OPS_NONE)
+		at = put_call_stack_text(rows, at, stacks[index]);
+	else
+		at = put_call_stack(rows, at, caller);
 	at = OPS_PUT(at, "\"Ev Idx\":");
 	at = ops_json_uint_to(at, rows->events->count + index);
 	end_row(rows, OPS_PUT(at, "}}"));

@@ -427,7 +427,7 @@ static uint64_t counter_track(struct writer *writer, int64_t where, struct ops_s
 }
 
 /* A report is an instant on its thread, and a value of its device's curve. */
-static void write_report(struct writer *writer, const struct ops_memory_record *record)
+static void write_report(struct writer *writer, const struct ops_memory_record *record, size_t index)
 {
 	static const char allocated[] = "Total Allocated", reserved[] = "Total Reserved";
 	struct ops_buffer *event = &writer->event, *scratch = &writer->args.scratch;
@@ -443,6 +443,7 @@ static void write_report(struct writer *writer, const struct ops_memory_record *
 	ops_pf_put_int(event, scratch, reserved, (int64_t)record->total_reserved);
 	ops_pf_put_int(event, scratch, "Device Type", record->device_type);
 	ops_pf_put_int(event, scratch, "Device Id", record->device_index);
+	ops_pf_put_string_column(&writer->args, event, "Call stack", ops_trace_memory_stacks(writer->trace), index);
 	end_event(writer, record->time_ns);
 	if (record->out_of_memory)
 		return;
@@ -470,7 +471,7 @@ static void write_records(struct writer *writer)
 	const struct ops_counter_record *counters;
 
 	for (size_t i = 0; i < count && go_on(writer, i); i++)
-		write_report(writer, &memory[i]);
+		write_report(writer, &memory[i], i);
 	counters = ops_trace_counters(writer->trace, &count);
 	for (size_t i = 0; i < count && go_on(writer, i); i++)
 		write_counter(writer, &counters[i]);

@@ -28,6 +28,9 @@ void ops_pf_args_release(struct ops_pf_args *args);
 void ops_pf_put_args(struct ops_pf_args *args, struct ops_buffer *event, uint32_t row);
 /* Appends one annotation. JSON is one value. */
 void ops_pf_put_int(struct ops_buffer *event, struct ops_buffer *scratch, const char *name, int64_t value);
+/* Of a column of string ids; it may be NULL, and OPS_NONE gives nothing. */
+void ops_pf_put_string_column(struct ops_pf_args *args, struct ops_buffer *event, const char *name, const uint32_t *column,
+                              size_t row);
 void ops_pf_put_json(struct ops_buffer *event, struct ops_buffer *scratch, struct ops_string name, struct ops_string json);
 /* Appends bytes as a field of text, with U+FFFD for what is no UTF-8. */
 void ops_pf_put_text(struct ops_buffer *out, uint32_t field, struct ops_string text);

@@ -177,8 +177,8 @@ static void put_id_column(struct ops_pf_args *args, struct ops_buffer *event, co
 		ops_pf_put_int(event, &args->scratch, name, column[row]);
 }
 
-static void put_string_column(struct ops_pf_args *args, struct ops_buffer *event, const char *name, const uint32_t *column,
-                              uint32_t row)
+void ops_pf_put_string_column(struct ops_pf_args *args, struct ops_buffer *event, const char *name, const uint32_t *column,
+                              size_t row)
 {
 	if (column && column[row] != OPS_NONE)
 		put_string(event, &args->scratch, name, ops_trace_string(args->trace, column[row]));
@@ -211,8 +211,8 @@ void ops_pf_put_args(struct ops_pf_args *args, struct ops_buffer *event, uint32_
 	put_python_args(args, event, row);
 	if (events->correlation && events->correlation[row] >= 0)
 		ops_pf_put_int(event, &args->scratch, "correlation", events->correlation[row]);
-	put_string_column(args, event, "Call stack", events->call_stack, row);
-	put_string_column(args, event, "Args", events->args, row);
+	ops_pf_put_string_column(args, event, "Call stack", events->call_stack, row);
+	ops_pf_put_string_column(args, event, "Args", events->args, row);
 	if (events->inputs[row] != OPS_NONE) {
 		text = ops_fragments_get(&args->inputs, events->inputs[row]);
 		ops_buffer_append(event, text.bytes, text.size);

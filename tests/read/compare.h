@@ -96,6 +96,7 @@ static inline void assert_same_records(const struct ops_trace *a, const struct o
 {
 	size_t count_a, count_b;
 	const struct ops_memory_record *m = ops_trace_memory(a, &count_a), *n = ops_trace_memory(b, &count_b);
+	const uint32_t *stacks = ops_trace_memory_stacks(a), *other_stacks = ops_trace_memory_stacks(b);
 	const struct ops_counter_record *c, *d;
 	const struct ops_role_record *r, *s;
 	const struct ops_link *k, *l;
@@ -103,6 +104,9 @@ static inline void assert_same_records(const struct ops_trace *a, const struct o
 	assert_int_equal(count_a, count_b);
 	for (size_t i = 0; i < count_a; i++)
 		assert_memory_equal(&m[i], &n[i], sizeof(m[i]));
+	assert_int_equal(!stacks, !other_stacks);
+	for (size_t i = 0; stacks && i < count_a; i++)
+		assert_same_string(a, stacks[i], b, other_stacks[i]);
 	c = ops_trace_counters(a, &count_a);
 	d = ops_trace_counters(b, &count_b);
 	assert_int_equal(count_a, count_b);

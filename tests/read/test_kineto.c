@@ -186,6 +186,7 @@ static void records_and_metadata(void **state)
 	assert_int_equal(memory->bytes, 64);
 	assert_int_equal(memory->address, 4096);
 	assert_int_equal(memory->device_index, -1);
+	assert_text(ops_trace_string(trace, *ops_trace_memory_stacks(trace)), "a.py(1): f;b.py(2): g;");
 	counters = ops_trace_counters(trace, &count);
 	assert_int_equal(count, 3);
 	assert_true(counters[0].value == 12.5 && counters[1].value == -1e-3 && counters[2].value == 4);

@@ -214,6 +214,8 @@ static void odd_recordings(void **state)
 		ops_builder_event(b, &event);
 		ops_builder_memory(b, &(struct ops_memory_record){.time_ns = i * 10, .bytes = i, .track = i % 3,
 		                                                  .address = UINT64_MAX >> 1, .device_type = 1});
+		if (i % 3 == 1)
+			ops_builder_memory_stack(b, rich_string(b, i % 2 ? "a.py(1): \"f\";" : ""));
 		ops_builder_counter(b, &(struct ops_counter_record){.time_ns = i, .value = i / 3.0, .track = i % 3,
 		                                                    .name = rich_string(b, "c")});
 	}

@@ -96,6 +96,8 @@ static inline struct ops_builder *rich_builder(void)
 	for (int64_t i = 2; i-- > 0;) {
 		ops_builder_memory(b, &(struct ops_memory_record){.time_ns = 50 + i, .address = 64, .bytes = i ? -8 : 8,
 		                                                  .device_index = -1});
+		if (i)
+			ops_builder_memory_stack(b, rich_string(b, "a.py(1): f;"));
 		ops_builder_counter(b, &(struct ops_counter_record){.time_ns = 60 + i, .value = 0.5 + (double)i,
 		                                                    .name = rich_string(b, "loss")});
 	}

@@ -83,6 +83,8 @@ static void test_the_rest(void **state)
 	assert_int_equal(count, 2);
 	assert_int_equal(memory[0].time_ns, 50);
 	assert_int_equal(memory[1].bytes, -8);
+	assert_int_equal(ops_trace_memory_stacks(trace)[0], OPS_NONE);
+	assert_string(trace, ops_trace_memory_stacks(trace)[1], "a.py(1): f;");
 	counters = ops_trace_counters(trace, &count);
 	assert_int_equal(count, 2);
 	assert_int_equal(counters[0].time_ns, 60);

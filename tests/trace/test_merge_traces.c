@@ -39,10 +39,22 @@ static struct ops_trace *random_trace(struct random *random, int64_t start, uint
 		ops_builder_event(b, &event);
 		ops_builder_memory(b, &(struct ops_memory_record){.time_ns = start + random_below(random, 20), .address = i,
 		                                                  .track = event.track});
+		if (random_below(random, 2))
+			ops_builder_memory_stack(b, event.name);
 	}
 	ops_builder_info(b, &(struct ops_trace_info){.start_ns = start, .stop_ns = start + 1000, .pid = 9, .lost = 1});
 	assert_int_equal(ops_builder_finish(b, &trace, NULL), OPS_OK);
 	return trace;
+}
+
+static void assert_same_stack(const struct ops_trace *a, uint32_t i, const struct ops_trace *b, uint32_t j)
+{
+	const uint32_t *stacks = ops_trace_memory_stacks(a), *others = ops_trace_memory_stacks(b);
+	uint32_t stack = stacks ? stacks[i] : OPS_NONE, other = others ? others[j] : OPS_NONE;
+
+	assert_int_equal(stack == OPS_NONE, other == OPS_NONE);
+	if (stack != OPS_NONE)
+		assert_string_equal(ops_trace_string(a, stack).bytes, ops_trace_string(b, other).bytes);
 }
 
 static void assert_same_thing(const struct ops_trace *a, uint32_t ref, const struct ops_trace *b, uint32_t new_ref)
@@ -56,6 +68,7 @@ static void assert_same_thing(const struct ops_trace *a, uint32_t ref, const str
 		const struct ops_memory_record *new = &ops_trace_memory(b, &count)[new_ref & ~MEMORY_REF];
 		assert_int_equal(old->time_ns, new->time_ns);
 		assert_int_equal(old->address, new->address);
+		assert_same_stack(a, ref & ~MEMORY_REF, b, new_ref & ~MEMORY_REF);
 		return;
 	}
 	assert_int_equal(x->start_ns[ref], y->start_ns[new_ref]);

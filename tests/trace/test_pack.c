@@ -85,6 +85,8 @@ static void assert_same_records(const struct ops_trace *a, const struct ops_trac
 	other_memory = ops_trace_memory(b, &m);
 	assert_int_equal(n, m);
 	assert_memory_equal(memory, other_memory, n * sizeof(*memory));
+	for (size_t i = 0; i < n; i++)
+		assert_same_id(a, ops_trace_memory_stacks(a)[i], b, ops_trace_memory_stacks(b)[i]);
 	counters = ops_trace_counters(a, &n);
 	other_counters = ops_trace_counters(b, &m);
 	assert_int_equal(n, m);

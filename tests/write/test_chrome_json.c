@@ -131,7 +131,7 @@ static const char rich_text[] =
 	"\"Ev Idx\":8}},\n"
 	"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\"," PLACE "\"ts\":0.051,\"args\":{"
 	"\"Total Reserved\":0,\"Total Allocated\":0,\"Bytes\":-8,\"Device Id\":-1,\"Device Type\":0,\"Addr\":64,"
-	"\"Ev Idx\":9}},\n"
+	"\"Call stack\":\"a.py(1): f;\",\"Ev Idx\":9}},\n"
 	"{\"ph\":\"C\",\"name\":\"loss\"," PLACE "\"ts\":0.060,\"args\":{\"value\":0.5}},\n"
 	"{\"ph\":\"C\",\"name\":\"loss\"," PLACE "\"ts\":0.061,\"args\":{\"value\":1.5}},\n"
 	"{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\"," PLACE "\"ts\":0.030,\"id\":1},\n"

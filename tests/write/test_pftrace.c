@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -52,6 +53,7 @@ static void packets_fill_the_file(void **state)
 	}
 	assert_int_equal(at, file.size);
 	assert_true(packets > 2 * ops_trace_events(trace)->count);
+	assert_non_null(memmem(file.bytes, file.size, "a.py(1): f;", 11)); /* the stack of a memory record */
 	ops_buffer_release(&file);
 	ops_trace_unref(trace);
 }
