@@ -56,14 +56,14 @@ static void known_shapes(void **state)
 	const uint16_t async = OPS_EVENT_ASYNC;
 
 	(void)state;
-	EXPECT_MARKS({0, 100, 0, 0}, {0, 50, 0, 0}, {50, 100, 0, 0}, {100, 100, 0, 0}, {100, 120, 0, 0});
-	EXPECT_MARKS({0, 100, 0, 0}, {50, 150, 0, 'x'}, {60, 90, 0, 0});
-	EXPECT_MARKS({0, 100, async, 'x'}, {50, 150, 0, 0}, {60, 90, 0, 0});
-	EXPECT_MARKS({0, 100, 0, 0}, {50, 150, async, 'x'}, {110, 160, 0, 0});
-	EXPECT_MARKS({0, 100, async, 0}, {50, 90, async, 0}, {60, 80, 0, 0});
-	EXPECT_MARKS({0, 100, async, 0}, {50, 150, async, 'x'});
-	EXPECT_MARKS({0, 100, async, 'x'}, {10, 90, async, 'x'}, {50, 150, 0, 0});
-	EXPECT_MARKS({0, 100, 0, 0}, {40, 90, async, 0}, {50, 150, 0, 'x'});
+	EXPECT_MARKS({0, 100, 0, 0, 0}, {0, 50, 0, 0, 0}, {50, 100, 0, 0, 0}, {100, 100, 0, 0, 0}, {100, 120, 0, 0, 0});
+	EXPECT_MARKS({0, 100, 0, 0, 0}, {50, 150, 0, 'x', 0}, {60, 90, 0, 0, 0});
+	EXPECT_MARKS({0, 100, async, 'x', 0}, {50, 150, 0, 0, 0}, {60, 90, 0, 0, 0});
+	EXPECT_MARKS({0, 100, 0, 0, 0}, {50, 150, async, 'x', 0}, {110, 160, 0, 0, 0});
+	EXPECT_MARKS({0, 100, async, 0, 0}, {50, 90, async, 0, 0}, {60, 80, 0, 0, 0});
+	EXPECT_MARKS({0, 100, async, 0, 0}, {50, 150, async, 'x', 0});
+	EXPECT_MARKS({0, 100, async, 'x', 0}, {10, 90, async, 'x', 0}, {50, 150, 0, 0, 0});
+	EXPECT_MARKS({0, 100, 0, 0, 0}, {40, 90, async, 0, 0}, {50, 150, 0, 'x', 0});
 }
 
 /* The frame that ends one step and begins the next gives way to both. */
@@ -140,7 +140,7 @@ static void mark_failing(void *context)
 
 static void survives_every_failure(void **state)
 {
-	struct ops_trace *trace = make_trace((const struct span[]){{0, 10, 0, 0}, {2, 8, 0, 0}}, 2);
+	struct ops_trace *trace = make_trace((const struct span[]){{0, 10, 0, 0, 0}, {2, 8, 0, 0, 0}}, 2);
 
 	(void)state;
 	assert_int_equal(fail_each(mark_failing, trace), 3);
