@@ -161,7 +161,7 @@ static void list_annotations(const struct event_table *table, struct ops_buffer 
 			known = listed[k] == row->name;
 		if (known)
 			continue;
-		ops_buffer_append(list, ", '" + (count ? 0 : 2), count ? 3 : 1);
+		ops_buffer_append_text(list, count ? ", '" : "'");
 		listed[count++] = row->name;
 		ops_buffer_append(list, name.bytes, name.size);
 		ops_buffer_append(list, "'", 1);
