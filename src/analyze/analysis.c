@@ -387,6 +387,8 @@ static enum ops_code answer(struct analysis_run *run, const struct ops_analyze_o
 		run->events.where = where;
 	if (!code)
 		code = inner[run->analysis - analyses].answer(run);
+	if (options->format == OPS_ANALYSIS_TEXT && !run->result.table.failed)
+		result_table_sort(&run->result.table);
 	if (!code)
 		code = cut(run);
 	run->result.leaves_out = run->events.leaves_out;

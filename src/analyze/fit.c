@@ -4,10 +4,16 @@
  */
 #include "analyze/fit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/format.h"
+#include "base/alloc.h"
+#include "base/array.h"
 #include "base/escape.h"
+
+#define PIECE_MIN 16 /* a name that is cut to less has no room for a piece of its middle */
+#define PIECES_MAX 8 /* that are tried for one name */
 
 struct fit_column fit_texts(size_t width, unsigned rank)
 {
@@ -62,20 +68,188 @@ void fit_columns(struct fit_column *columns, size_t count, size_t gap, size_t ro
 		column->width--;
 }
 
-struct ops_string fit_text(struct ops_buffer *scratch, struct ops_string text, size_t width)
+/* --- names ----------------------------------------------------------------------------------------------------------- */
+
+/* The middle left out. */
+static void cut(struct ops_buffer *out, struct ops_string text, size_t length, size_t width, const char *mark)
 {
-	size_t length = ops_text_length(text), head = width / 2;
-	struct ops_string begin, skipped;
+	size_t head = width / 2;
+	struct ops_string begin = ops_text_prefix(text, head), skipped = ops_text_prefix(text, length - (width - 1 - head));
+
+	out->size = 0;
+	ops_buffer_append(out, begin.bytes, begin.size);
+	ops_buffer_append_text(out, mark);
+	ops_buffer_append(out, text.bytes + skipped.size, text.size - skipped.size);
+}
+
+struct fit_name {
+	size_t differs; /* the character from which on it differs from one that is cut alike; 0: none is */
+	size_t width; /* that `shown` is for; 0: not shown yet */
+	uint32_t shown;
+};
+
+/* The begin, a piece around character `at`, and the end. */
+static void cut_around(struct ops_buffer *out, struct ops_string text, size_t length, size_t width, size_t at, const char *mark)
+{
+	size_t head = width * 3 / 8, tail = width / 8, size = width - 2 - head - tail, from = at - size / 4;
+	struct ops_string begin = ops_text_prefix(text, head), skipped, piece;
+
+	out->size = 0;
+	ops_buffer_append(out, begin.bytes, begin.size);
+	ops_buffer_append_text(out, mark);
+	if (from + size + tail + 1 >= length) { /* the piece meets the end */
+		skipped = ops_text_prefix(text, length - (width - 1 - head));
+	} else {
+		skipped = ops_text_prefix(text, from);
+		piece = ops_text_prefix((struct ops_string){text.bytes + skipped.size, text.size - skipped.size}, size);
+		ops_buffer_append(out, piece.bytes, piece.size);
+		ops_buffer_append_text(out, mark);
+		skipped = ops_text_prefix(text, length - tail);
+	}
+	ops_buffer_append(out, text.bytes + skipped.size, text.size - skipped.size);
+}
+
+/* Characters that two texts begin with. */
+static size_t same_begin(struct ops_string a, struct ops_string b)
+{
+	size_t size = 0;
+
+	while (size < a.size && size < b.size && a.bytes[size] == b.bytes[size])
+		size++;
+	while (size && size < a.size && ((unsigned char)a.bytes[size] & 0xc0) == 0x80) /* within a character */
+		size--;
+	return ops_text_length((struct ops_string){a.bytes, size});
+}
+
+/* 0, as for "not yet", unless the text's middle has room for a piece there. */
+static size_t differs_at(struct ops_string a, struct ops_string b, size_t width)
+{
+	size_t at = same_begin(a, b);
+
+	return width >= PIECE_MIN && at >= width / 2 ? at : 0;
+}
+
+static struct ops_string string_of(const struct ops_intern *table, uint32_t id)
+{
+	return (struct ops_string){table->entries[id].bytes, table->entries[id].size};
+}
+
+static uint32_t add_text(struct fit_names *names, struct ops_string text)
+{
+	size_t known = names->texts.count;
+	uint32_t id = OPS_INTERN_NONE;
+
+	if (ops_array_reserve(&names->items, &names->capacity, known, 1, sizeof(*names->items)))
+		id = ops_intern_add(&names->texts, text.bytes, text.size);
+	if (id == known)
+		names->items[id] = (struct fit_name){0};
+	names->failed |= id == OPS_INTERN_NONE;
+	return id;
+}
+
+/* The text that is cut to this one, which is `id` if there is none yet. */
+static uint32_t owner_of(struct fit_names *names, const struct ops_buffer *shown, uint32_t id, uint32_t *ret_shown)
+{
+	size_t known = names->shown.count;
+
+	*ret_shown = OPS_INTERN_NONE;
+	if (!shown->failed && ops_array_reserve(&names->owners, &names->owner_capacity, known, 1, sizeof(*names->owners)))
+		*ret_shown = ops_intern_add(&names->shown, shown->bytes, shown->size);
+	names->failed |= *ret_shown == OPS_INTERN_NONE;
+	if (*ret_shown == known)
+		names->owners[known] = id;
+	return names->failed ? id : names->owners[*ret_shown];
+}
+
+static const char *mark_of(const struct fit_names *names)
+{
+	return names->ascii ? "~" : "…";
+}
+
+static void set_difference(struct fit_name *name, size_t at)
+{
+	if (at && (!name->differs || at < name->differs))
+		name->differs = at;
+}
+
+void fit_names_expect(struct fit_names *names, struct ops_string text, size_t width)
+{
+	size_t length = ops_text_length(text), at;
+	struct ops_buffer scratch = {0};
+	uint32_t id, owner, shown;
+
+	if (length <= width || !width)
+		return;
+	id = add_text(names, text);
+	cut(&scratch, text, length, width, mark_of(names));
+	owner = names->failed ? id : owner_of(names, &scratch, id, &shown);
+	if (owner != id) {
+		at = differs_at(text, string_of(&names->texts, owner), width);
+		set_difference(&names->items[id], at);
+		set_difference(&names->items[owner], at);
+	}
+	ops_buffer_release(&scratch);
+}
+
+static uint32_t find_shown(struct fit_names *names, struct ops_buffer *scratch, uint32_t id, size_t length, size_t width)
+{
+	struct ops_string text = string_of(&names->texts, id);
+	size_t differs = names->items[id].differs, at = width >= PIECE_MIN && differs >= width / 2 ? differs : 0;
+	uint32_t owner, shown;
+
+	for (int i = 0; i < PIECES_MAX; i++) {
+		if (at)
+			cut_around(scratch, text, length, width, at, mark_of(names));
+		else
+			cut(scratch, text, length, width, mark_of(names));
+		owner = owner_of(names, scratch, id, &shown);
+		if (owner == id)
+			return shown;
+		at = differs_at(text, string_of(&names->texts, owner), width);
+		if (!at)
+			break;
+	}
+	do {
+		char number[24];
+		size_t size = (size_t)snprintf(number, sizeof(number), "#%zu", ++names->numbered + 1);
+
+		cut(scratch, text, length, size < width ? width - size : 1, mark_of(names));
+		ops_buffer_append(scratch, number, size);
+	} while (owner_of(names, scratch, id, &shown) != id);
+	return shown;
+}
+
+struct ops_string fit_name(struct fit_names *names, struct ops_string text, size_t width)
+{
+	size_t length = ops_text_length(text);
+	struct ops_buffer scratch = {0};
+	struct fit_name *name;
+	uint32_t id, shown;
 
 	if (length <= width || !width)
 		return text;
-	begin = ops_text_prefix(text, head);
-	skipped = ops_text_prefix(text, length - (width - 1 - head));
-	scratch->size = 0;
-	ops_buffer_append(scratch, begin.bytes, begin.size);
-	ops_buffer_append_text(scratch, "…");
-	ops_buffer_append(scratch, text.bytes + skipped.size, text.size - skipped.size);
-	return scratch->failed ? begin : (struct ops_string){scratch->bytes, scratch->size};
+	id = add_text(names, text);
+	if (names->failed)
+		return text;
+	name = &names->items[id];
+	shown = name->shown;
+	if (name->width != width)
+		shown = find_shown(names, &scratch, id, length, width);
+	ops_buffer_release(&scratch);
+	if (names->failed)
+		return text;
+	name->width = width;
+	name->shown = shown;
+	return string_of(&names->shown, shown);
+}
+
+void fit_names_release(struct fit_names *names)
+{
+	ops_intern_release(&names->texts);
+	ops_intern_release(&names->shown);
+	ops_free(names->items);
+	ops_free(names->owners);
+	*names = (struct fit_names){.ascii = names->ascii, .failed = names->failed};
 }
 
 /* --- what is left out ------------------------------------------------------------------------------------------------ */

@@ -6,11 +6,14 @@
 #ifndef OPS_ANALYZE_FIT_H
 #define OPS_ANALYZE_FIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <opstrobe/trace.h>
 
 #include "base/buffer.h"
+#include "base/intern.h"
 
 struct fit_column {
 	size_t width; /* of the longest text in it; what is left of it afterwards, 0: nothing */
@@ -24,8 +27,25 @@ struct fit_column fit_texts(size_t width, unsigned rank);
 /* Makes the columns that have a width fit `room` characters, as far as they can be; with 0 nothing is left out or cut. */
 void fit_columns(struct fit_column *columns, size_t count, size_t gap, size_t room);
 
-/* A text of so many characters at most, the middle left out: `text` itself, or made in `scratch`. */
-struct ops_string fit_text(struct ops_buffer *scratch, struct ops_string text, size_t width);
+/* Names of a table, which stay different when they are cut: where two of them differ in the middle alone, a piece of it is
+ * kept, and where that is not enough they are numbered. Zero-initialised is empty. */
+struct fit_names {
+	struct ops_intern texts; /* all of them */
+	struct ops_intern shown; /* what they are cut to */
+	struct fit_name *items; /* by id of `texts` */
+	size_t capacity;
+	uint32_t *owners; /* by id of `shown`: the text that is shown so */
+	size_t owner_capacity;
+	size_t numbered;
+	bool ascii; /* "~" where something is left out */
+	bool failed;
+};
+
+/* A name that will be shown, so that those above it keep the piece in which they differ from it. */
+void fit_names_expect(struct fit_names *names, struct ops_string text, size_t width);
+/* A name of at most `width` characters: `text` itself, or what `names` holds until it is released. */
+struct ops_string fit_name(struct fit_names *names, struct ops_string text, size_t width);
+void fit_names_release(struct fit_names *names);
 
 /* Appends a line of text, broken at blanks where it is longer than `room`; 0: never. */
 void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room);

@@ -112,7 +112,7 @@ struct sheet {
 	size_t widths[TEXT_COLUMNS + COLUMN_COUNT]; /* 0: the column is left out */
 	size_t room; /* characters of a line; 0: as many as there are */
 	struct ops_buffer note; /* what there was no room for */
-	struct ops_buffer scratch; /* the text of one cell */
+	struct fit_names names;
 	struct ops_buffer out;
 };
 
@@ -325,7 +325,7 @@ static void add_cell(struct sheet *sheet, size_t column, size_t indent, struct o
 
 	if (sheet->room && length > width) {
 		indent = indent < width / 2 ? indent : width / 2;
-		text = fit_text(&sheet->scratch, text, width - indent);
+		text = fit_name(&sheet->names, text, width - indent);
 		length = indent + ops_text_length(text);
 	}
 	padding = width > length ? width - length : 0;
@@ -409,8 +409,8 @@ enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct o
 	if (ok)
 		add_all(&sheet);
 	ops_free(sheet.lines);
-	sheet.out.failed |= !ok || sheet.scratch.failed;
-	ops_buffer_release(&sheet.scratch);
+	sheet.out.failed |= !ok || sheet.names.failed;
+	fit_names_release(&sheet.names);
 	return ops_buffer_give(&sheet.out, OPS_OK, ret_text, ret_size, error);
 }
 

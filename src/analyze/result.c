@@ -5,6 +5,7 @@
 #include "analyze/result.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -96,6 +97,51 @@ void result_null(struct result_table *table)
 	push(table, (struct result_cell){.is_null = true});
 }
 
+struct sort {
+	const struct result_table *table;
+	size_t column;
+};
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const struct sort *sort = context;
+	size_t rows[2] = {*(const size_t *)a, *(const size_t *)b};
+	int64_t ns[2];
+
+	for (int i = 0; i < 2; i++) {
+		const struct result_cell *cell = &sort->table->cells.items[rows[i] * sort->table->columns.count + sort->column];
+
+		ns[i] = cell->is_null ? INT64_MIN : cell->integer;
+	}
+	return ns[0] != ns[1] ? (ns[0] < ns[1] ? 1 : -1) : (rows[0] > rows[1]) - (rows[0] < rows[1]);
+}
+
+void result_table_sort(struct result_table *table)
+{
+	size_t count = table->columns.count, rows = table->matters ? result_table_rows(table) : 0;
+	struct sort sort = {.table = table};
+	struct result_cell *cells;
+	size_t *order;
+
+	if (rows < 2)
+		return;
+	while (strcmp(table->columns.items[sort.column].name, table->matters) != 0)
+		sort.column++;
+	order = ops_realloc_array(NULL, rows, sizeof(*order));
+	cells = ops_realloc_array(NULL, rows * count, sizeof(*cells));
+	table->failed |= !order || !cells;
+	for (size_t i = 0; order && i < rows; i++)
+		order[i] = i;
+	if (!table->failed) {
+		qsort_r(order, rows, sizeof(*order), compare_rows, &sort);
+		for (size_t i = 0; i < rows; i++)
+			memcpy(&cells[i * count], &table->cells.items[order[i] * count], count * sizeof(*cells));
+		memcpy(table->cells.items, cells, rows * count * sizeof(*cells));
+	}
+	ops_free(order);
+	ops_free(cells);
+}
+
 void result_table_cut(struct result_table *table, size_t rows)
 {
 	size_t count = result_table_rows(table);
@@ -110,11 +156,11 @@ static void write_cell(const struct result_cell *cell, enum result_type type, st
 {
 	if (cell->is_null)
 		ops_json_null(json);
-	else if (type == RESULT_INTEGER)
+	else if (type == RESULT_INTEGER || type == RESULT_COUNT || type == RESULT_BYTES)
 		ops_json_integer(json, cell->integer);
 	else if (type == RESULT_TIME)
 		ops_json_us(json, cell->integer);
-	else if (type == RESULT_NUMBER)
+	else if (type == RESULT_NUMBER || type == RESULT_PERCENT)
 		ops_json_number(json, cell->number);
 	else if (type == RESULT_JSON)
 		ops_json_raw(json, cell->text.bytes, cell->text.size);

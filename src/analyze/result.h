@@ -20,8 +20,11 @@
 #include "base/json_writer.h"
 
 enum result_type {
-	RESULT_INTEGER,
+	RESULT_INTEGER, /* an identifier or an index */
+	RESULT_COUNT, /* an integer that says how many; people see its thousands */
+	RESULT_BYTES, /* likewise, bytes */
 	RESULT_NUMBER,
+	RESULT_PERCENT, /* a number of 100 */
 	RESULT_TIME, /* nanoseconds, shown as microseconds */
 	RESULT_FIGURE, /* a number's text */
 	RESULT_TEXT, /* this and what follows are set from the left */
@@ -51,6 +54,7 @@ struct result_table {
 	bool copies; /* texts are borrowed for a while only */
 	/* Bits of columns. Where there is no room, minor ones are left out, then others but major ones and the first. */
 	uint64_t minor, major;
+	const char *matters; /* the column of times whose largest people want to see first; NULL: the order of rows means something */
 };
 
 struct result {
@@ -80,6 +84,8 @@ void result_time(struct result_table *table, int64_t ns);
 void result_text(struct result_table *table, struct ops_string text);
 void result_text_copy(struct result_table *table, const char *bytes, size_t size);
 void result_null(struct result_table *table);
+/* Sorts rows by the column that matters, if there is one; equal ones stay in order. */
+void result_table_sort(struct result_table *table);
 /* Keeps the first rows. */
 void result_table_cut(struct result_table *table, size_t rows);
 /* {"columns": […], "rows": […]}. */

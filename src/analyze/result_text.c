@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/json_walk.h"
 
-#define NUMBER_ROOM 32
+#define NUMBER_ROOM 48
 #define GAP 2
 #define ALIGNED_MAX 60 /* texts that are longer move what is at their right; names of kernels go on for thousands of characters */
 
@@ -29,16 +29,33 @@ char *result_short_number(char *to, double value)
 	return ops_json_double_to(to, plain ? result_round(value, 6) : value);
 }
 
-/* The text of a cell; numbers are written into `room`, with all their digits for programs. */
-static struct ops_string cell_text(const struct result_cell *cell, enum result_type type, bool whole, char room[NUMBER_ROOM])
+/* Digits in groups of three, in place. */
+static char *group_digits(char *number, char *end)
 {
+	char *first = number + (*number == '-'), *last = first;
+
+	while (last < end && *last >= '0' && *last <= '9')
+		last++;
+	for (char *at = last - 3; at > first; at -= 3, end++) {
+		memmove(at + 1, at, (size_t)(end - at));
+		*at = ',';
+	}
+	return end;
+}
+
+/* The text of a cell; numbers are written into `room`, with all their digits for programs, with separators and signs of percent
+ * on terminals. */
+static struct ops_string cell_text(const struct result_cell *cell, enum result_type type, enum ops_analysis_format format,
+                                   char room[NUMBER_ROOM])
+{
+	bool whole = format == OPS_ANALYSIS_CSV, dressed = format == OPS_ANALYSIS_TEXT;
 	char *end = room;
 
 	if (cell->is_null)
 		return (struct ops_string){"", 0};
 	if (type >= RESULT_FIGURE)
 		return cell->text;
-	if (type == RESULT_NUMBER) {
+	if (type == RESULT_NUMBER || type == RESULT_PERCENT) {
 		end = whole ? ops_json_double_to(room, cell->number) : result_short_number(room, cell->number);
 	} else if (type == RESULT_TIME) {
 		end = ops_json_us_to(room, cell->integer);
@@ -48,18 +65,40 @@ static struct ops_string cell_text(const struct result_cell *cell, enum result_t
 	} else {
 		end = ops_json_int_to(room, cell->integer);
 	}
+	if (dressed && type != RESULT_INTEGER)
+		end = group_digits(room, end);
+	if (dressed && type == RESULT_PERCENT)
+		end = stpcpy(end, " %");
 	return (struct ops_string){room, (size_t)(end - room)};
 }
 
-static struct ops_string text_at(const struct result_table *table, size_t row, size_t column, bool whole,
+static struct ops_string text_at(const struct result_table *table, size_t row, size_t column, enum ops_analysis_format format,
                                  char room[NUMBER_ROOM])
 {
 	const struct result_cell *cell = &table->cells.items[row * table->columns.count + column];
 
-	return cell_text(cell, table->columns.items[column].type, whole, room);
+	return cell_text(cell, table->columns.items[column].type, format, room);
+}
+
+static struct ops_string heading(const struct result_table *table, size_t column)
+{
+	const char *name = table->columns.items[column].name;
+
+	return (struct ops_string){name, strlen(name)};
 }
 
 /* --- a terminal --------------------------------------------------------------------------------------------------- */
+
+struct terminal {
+	const struct result_table *table;
+	size_t room;
+	struct terminal_column {
+		struct ops_buffer title;
+		struct fit_column fit;
+		struct fit_names names;
+	} *columns;
+	struct ops_buffer *out;
+};
 
 static void append_spaces(struct ops_buffer *out, size_t count)
 {
@@ -76,16 +115,30 @@ static void append_padded(struct ops_buffer *out, struct ops_string text, size_t
 	append_spaces(out, right ? 0 : padding);
 }
 
-static struct ops_string heading(const struct result_table *table, size_t column)
-{
-	const char *name = table->columns.items[column].name;
-
-	return (struct ops_string){name, strlen(name)};
-}
-
 static bool is_text(const struct result_table *table, size_t column)
 {
 	return table->columns.items[column].type >= RESULT_TEXT;
+}
+
+/* The name with the unit, unless it ends in that. */
+static void make_title(const struct result_table *table, size_t column, struct ops_buffer *title)
+{
+	enum result_type type = table->columns.items[column].type;
+	const char *unit = type == RESULT_TIME ? "us" : type == RESULT_BYTES ? "bytes" : "";
+	struct ops_string name = heading(table, column), bare = name;
+	size_t size = strlen(unit);
+
+	bare.size -= bare.size && bare.bytes[bare.size - 1] == ')';
+	ops_buffer_append(title, name.bytes, name.size);
+	if (size && (bare.size <= size || memcmp(bare.bytes + bare.size - size, unit, size) != 0))
+		ops_buffer_printf(title, " (%s)", unit);
+}
+
+static struct ops_string title_of(const struct terminal *terminal, size_t column)
+{
+	const struct ops_buffer *title = &terminal->columns[column].title;
+
+	return (struct ops_string){title->bytes, title->size};
 }
 
 static unsigned rank_of(const struct result_table *table, size_t column)
@@ -95,76 +148,100 @@ static unsigned rank_of(const struct result_table *table, size_t column)
 	return !column || (table->major & bit) ? 0 : table->minor & bit ? 2 : 1;
 }
 
-static struct fit_column column_of(const struct result_table *table, size_t column, size_t room)
+static struct fit_column column_of(const struct terminal *terminal, size_t column)
 {
-	size_t width = ops_text_length(heading(table, column));
-	unsigned rank = rank_of(table, column);
+	size_t width = ops_text_length(title_of(terminal, column));
+	unsigned rank = rank_of(terminal->table, column);
 	char number[NUMBER_ROOM];
 
-	for (size_t row = 0; row < result_table_rows(table); row++) {
-		size_t own = ops_text_length(text_at(table, row, column, false, number));
+	for (size_t row = 0; row < result_table_rows(terminal->table); row++) {
+		size_t own = ops_text_length(text_at(terminal->table, row, column, OPS_ANALYSIS_TEXT, number));
 
 		width = own > width ? own : width;
 	}
-	if (is_text(table, column) && room)
+	if (is_text(terminal->table, column) && terminal->room)
 		return fit_texts(width, rank);
 	width = width < ALIGNED_MAX ? width : ALIGNED_MAX;
 	return (struct fit_column){width, width, rank};
 }
 
-/* Line 0 is that of the headings. */
-static void append_line(const struct result_table *table, size_t line, const struct fit_column *columns, size_t room,
-                        struct ops_buffer *scratch, struct ops_buffer *out)
+static bool fit_terminal(struct terminal *terminal)
 {
+	size_t count = terminal->table->columns.count;
+	struct fit_column *fit = ops_realloc_array(NULL, count + 1, sizeof(*fit));
+	char number[NUMBER_ROOM];
+
+	if (!fit)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		fit[i] = column_of(terminal, i);
+	fit_columns(fit, count, GAP, terminal->room);
+	for (size_t i = 0; i < count; i++) {
+		terminal->columns[i].fit = fit[i];
+		for (size_t row = 0; terminal->room && is_text(terminal->table, i) && row < result_table_rows(terminal->table); row++)
+			fit_names_expect(&terminal->columns[i].names, text_at(terminal->table, row, i, OPS_ANALYSIS_TEXT, number),
+			                 fit[i].width);
+	}
+	ops_free(fit);
+	return true;
+}
+
+/* Line 0 is that of the headings. */
+static void append_line(struct terminal *terminal, size_t line)
+{
+	const struct result_table *table = terminal->table;
 	char number[NUMBER_ROOM];
 	size_t last = table->columns.count - 1;
 
-	while (!columns[last].width)
+	while (!terminal->columns[last].fit.width)
 		last--;
 	for (size_t i = 0; i <= last; i++) {
-		struct ops_string text = line ? text_at(table, line - 1, i, false, number) : heading(table, i);
+		struct ops_string text = line ? text_at(table, line - 1, i, OPS_ANALYSIS_TEXT, number) : title_of(terminal, i);
+		size_t width = terminal->columns[i].fit.width;
 
-		if (!columns[i].width)
+		if (!width)
 			continue;
-		if (room)
-			text = fit_text(scratch, text, columns[i].width);
-		append_spaces(out, i ? GAP : 0);
-		append_padded(out, text, i == last && is_text(table, i) ? 0 : columns[i].width, !is_text(table, i));
+		if (terminal->room)
+			text = fit_name(&terminal->columns[i].names, text, width);
+		append_spaces(terminal->out, i ? GAP : 0);
+		append_padded(terminal->out, text, i == last && is_text(table, i) ? 0 : width, !is_text(table, i));
 	}
-	ops_buffer_append(out, "\n", 1);
+	ops_buffer_append(terminal->out, "\n", 1);
 }
 
-static void append_note(const struct result_table *table, const struct fit_column *columns, size_t room,
-                        struct ops_buffer *out)
+static void append_note(const struct terminal *terminal)
 {
 	struct ops_buffer note = {0};
 
-	for (size_t i = 0; i < table->columns.count; i++)
-		if (!columns[i].width)
-			fit_note_title(&note, heading(table, i));
-	fit_note_end(&note, out, room);
+	for (size_t i = 0; i < terminal->table->columns.count; i++)
+		if (!terminal->columns[i].fit.width)
+			fit_note_title(&note, title_of(terminal, i));
+	fit_note_end(&note, terminal->out, terminal->room);
 }
 
 static bool write_terminal(const struct result_table *table, size_t room, struct ops_buffer *out)
 {
 	size_t count = table->columns.count, rows = result_table_rows(table);
-	struct fit_column *columns = ops_alloc_zeroed(count + 1, sizeof(*columns));
-	struct ops_buffer scratch = {0};
+	struct terminal terminal = {table, room, ops_alloc_zeroed(count + 1, sizeof(*terminal.columns)), out};
 	bool done;
 
-	if (!columns)
+	if (!terminal.columns)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		columns[i] = column_of(table, i, room);
-	fit_columns(columns, count, GAP, room);
-	for (size_t line = 0; line <= rows; line++)
-		append_line(table, line, columns, room, &scratch, out);
+		make_title(table, i, &terminal.columns[i].title);
+	done = fit_terminal(&terminal);
+	for (size_t line = 0; done && line <= rows; line++)
+		append_line(&terminal, line);
 	if (!rows)
 		ops_buffer_append_text(out, "(no rows)\n");
-	append_note(table, columns, room, out);
-	done = !scratch.failed;
-	ops_buffer_release(&scratch);
-	ops_free(columns);
+	if (done)
+		append_note(&terminal);
+	for (size_t i = 0; i < count; i++) {
+		done = done && !terminal.columns[i].names.failed && !terminal.columns[i].title.failed;
+		fit_names_release(&terminal.columns[i].names);
+		ops_buffer_release(&terminal.columns[i].title);
+	}
+	ops_free(terminal.columns);
 	return done;
 }
 
@@ -172,13 +249,14 @@ static bool write_terminal(const struct result_table *table, size_t room, struct
 
 static void write_lines(const struct result_table *table, bool markdown, struct ops_buffer *out)
 {
+	enum ops_analysis_format format = markdown ? OPS_ANALYSIS_MARKDOWN : OPS_ANALYSIS_CSV;
 	size_t count = table->columns.count, rows = result_table_rows(table);
 	char room[NUMBER_ROOM];
 
 	for (size_t line = 0; line <= rows; line++) {
 		ops_buffer_append_text(out, markdown ? "| " : "");
 		for (size_t i = 0; i < count; i++) {
-			struct ops_string text = line ? text_at(table, line - 1, i, !markdown, room) : heading(table, i);
+			struct ops_string text = line ? text_at(table, line - 1, i, format, room) : heading(table, i);
 
 			ops_buffer_append_text(out, !i ? "" : markdown ? " | " : ",");
 			if (line && table->columns.items[i].type < RESULT_FIGURE)

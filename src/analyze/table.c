@@ -128,7 +128,7 @@ static void append_left_cell(struct ops_table *t, struct ops_string text, size_t
 
 static void append_fitting_cell(struct ops_table *t, struct ops_string text, size_t width)
 {
-	text = fit_text(&t->cut, text, width);
+	text = fit_name(&t->names, text, width);
 	append_cell(t, text, ops_text_length(text), width);
 }
 
@@ -308,7 +308,8 @@ static void append_head(struct ops_table *t)
 	append_separator(t);
 }
 
-static void append_rows(struct ops_table *t, const uint32_t *order)
+/* Or, where they are not to be written yet, lets the names be seen that will be cut. */
+static void append_rows(struct ops_table *t, const uint32_t *order, bool write)
 {
 	const struct ops_rows *rows = t->rows;
 	int64_t left = t->options->row_limit;
@@ -320,8 +321,11 @@ static void append_rows(struct ops_table *t, const uint32_t *order)
 		if (t->options->top_level_events_only && rows->has_parent && rows->has_parent(rows->context, i))
 			continue;
 		rows->get(rows->context, i, &row);
-		append_row(t, &row);
-		if (t->has_stacks)
+		if (write)
+			append_row(t, &row);
+		else
+			fit_names_expect(&t->names, ops_average_name(t->trace, &row), t->fit[OPS_COLUMN_NAME].width);
+		if (write && t->has_stacks)
 			append_stack(t, &row);
 		left -= left > 0;
 	}
@@ -347,7 +351,9 @@ static void write_text(struct ops_table *t, const uint32_t *order)
 	if (t->options->columns)
 		fit(t, &note);
 	append_head(t);
-	append_rows(t, order);
+	if (t->options->columns)
+		append_rows(t, order, false);
+	append_rows(t, order, true);
 	append_foot(t);
 	fit_note_end(&note, &t->out, t->options->columns);
 }
@@ -366,7 +372,7 @@ static enum ops_code make(struct ops_table *t, void (*write)(struct ops_table *,
 		code = ops_table_survey(t, error);
 	if (code == OPS_OK) {
 		write(t, order);
-		if (t->scratch.failed || t->cut.failed)
+		if (t->scratch.failed || t->names.failed)
 			code = ops_fault_memory(error);
 	}
 	ops_free(order);
@@ -388,7 +394,7 @@ enum ops_code ops_table_make(const struct ops_trace *trace, const struct ops_row
 	ops_free(t.shapes_lengths);
 	ops_free(t.frame_lengths);
 	ops_buffer_release(&t.scratch);
-	ops_buffer_release(&t.cut);
+	fit_names_release(&t.names);
 	return ops_buffer_give(&t.out, code, ret_text, ret_size, error);
 }
 

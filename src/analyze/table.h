@@ -70,7 +70,7 @@ struct ops_table {
 	double flops_scale;
 
 	struct ops_buffer scratch; /* the text of one cell */
-	struct ops_buffer cut;     /* likewise, cut to its column */
+	struct fit_names names;    /* what is cut to its column */
 	struct ops_buffer out;
 };
 

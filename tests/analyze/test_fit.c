@@ -9,9 +9,11 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/fit.h"
+#include "analyze/format.h"
 
 #define FIGURES 3
 
@@ -66,12 +68,12 @@ static void widest_text_first(void **state)
 
 static void assert_cut(const char *text, size_t width, const char *expected)
 {
-	struct ops_buffer scratch = {0};
-	struct ops_string cut = fit_text(&scratch, (struct ops_string){text, strlen(text)}, width);
+	struct fit_names names = {0};
+	struct ops_string cut = fit_name(&names, (struct ops_string){text, strlen(text)}, width);
 
 	assert_int_equal(cut.size, strlen(expected));
 	assert_memory_equal(cut.bytes, expected, cut.size);
-	ops_buffer_release(&scratch);
+	fit_names_release(&names);
 }
 
 static void texts(void **state)
@@ -83,6 +85,74 @@ static void texts(void **state)
 	assert_cut("void gemm<8>", 1, "…");
 	assert_cut("äöüß", 3, "ä…ß");
 	assert_cut("", 3, "");
+}
+
+#define GEMM(tile, layout) "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_" tile "_32x3_" layout "_align4>(cutlass::Params)"
+
+static struct ops_string fitted(struct fit_names *names, const char *text, size_t width)
+{
+	struct ops_string shown = fit_name(names, (struct ops_string){text, strlen(text)}, width);
+
+	assert_true(ops_text_length(shown) <= width);
+	return shown;
+}
+
+static void assert_shown(struct fit_names *names, const char *text, size_t width, const char *expected)
+{
+	struct ops_string shown = fitted(names, text, width);
+
+	assert_int_equal(shown.size, strlen(expected));
+	assert_memory_equal(shown.bytes, expected, shown.size);
+}
+
+static void names_that_differ_in_the_middle(void **state)
+{
+	static const char *const texts[] = {GEMM("128x128", "nn"), GEMM("128x128", "tn"), GEMM("256x64", "nn")};
+	struct fit_names names = {0};
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		fit_names_expect(&names, (struct ops_string){texts[i], strlen(texts[i])}, 40);
+	assert_shown(&names, texts[0], 40, "void cutlass::K…emm_128x128_32x3_n…rams)");
+	assert_shown(&names, texts[1], 40, "void cutlass::K…2x3_tn_align4>(cut…rams)");
+	assert_shown(&names, texts[2], 40, "void cutlass::K…emm_256x64_32x3_nn…rams)");
+	assert_shown(&names, texts[0], 40, "void cutlass::K…emm_128x128_32x3_n…rams)");
+	assert_shown(&names, "short", 40, "short");
+	fit_names_release(&names);
+	assert_shown(&names, texts[0], 40, "void cutlass::Kernel…4>(cutlass::Params)");
+	fit_names_release(&names);
+	names.ascii = true;
+	assert_shown(&names, texts[0], 12, "void c~rams)");
+	assert_shown(&names, texts[1], 12, "void ~ams)#2");
+	assert_shown(&names, texts[2], 12, "void ~ams)#3");
+	fit_names_release(&names);
+}
+
+/* At every width, also of texts with characters of several bytes. */
+static void names_are_never_alike(void **state)
+{
+	enum { COUNT = 26 * 26 };
+	char texts[COUNT][96];
+
+	(void)state;
+	for (int i = 0; i < COUNT; i++)
+		snprintf(texts[i], sizeof(texts[i]), "void kernel<äöüß, float, %c, 0123456789, ä%c, bfloat16, €>(params)",
+		         'a' + i / 26, 'a' + i % 26);
+	for (size_t width = 8; width < 70; width++) {
+		struct fit_names names = {0};
+		struct ops_intern seen = {0};
+
+		for (int i = 0; width % 2 && i < COUNT; i++)
+			fit_names_expect(&names, (struct ops_string){texts[i], strlen(texts[i])}, width);
+		for (int i = 0; i < COUNT; i++) {
+			struct ops_string shown = fitted(&names, texts[i], width);
+
+			assert_int_equal(ops_intern_add(&seen, shown.bytes, shown.size), i);
+		}
+		assert_false(names.failed);
+		ops_intern_release(&seen);
+		fit_names_release(&names);
+	}
 }
 
 static void assert_note(size_t count, size_t room, const char *expected)
@@ -111,6 +181,8 @@ int main(void)
 		cmocka_unit_test(columns_of_a_table),
 		cmocka_unit_test(widest_text_first),
 		cmocka_unit_test(texts),
+		cmocka_unit_test(names_that_differ_in_the_middle),
+		cmocka_unit_test(names_are_never_alike),
 		cmocka_unit_test(notes),
 	};
 

@@ -53,9 +53,9 @@ static void test_forms_of_a_table(void **state)
 	               "{\"table\":{\"columns\":[\"name\",\"rank\",\"time\",\"pctg\"],\"rows\":[[\"a|\\\"b\\\",c\",-3,1.5,12.5],"
 	               "[\"x\\n\",null,2,null]]}}\n");
 	assert_written(&result, OPS_ANALYSIS_TEXT,
-	               "name     rank  time  pctg\n"
-	               "a|\"b\",c    -3   1.5  12.5\n"
-	               "x.                2      \n");
+	               "name     rank  time (us)  pctg\n"
+	               "a|\"b\",c    -3        1.5  12.5\n"
+	               "x.                     2      \n");
 	assert_written(&result, OPS_ANALYSIS_CSV, "name,rank,time,pctg\n\"a|\"\"b\"\",c\",-3,1.5,12.5\n\"x\n\",,2,\n");
 	assert_written(&result, OPS_ANALYSIS_MARKDOWN,
 	               "| name | rank | time | pctg |\n|---|--:|--:|--:|\n| `a\\|\"b\",c` | -3 | 1.5 | 12.5 |\n"
@@ -63,6 +63,95 @@ static void test_forms_of_a_table(void **state)
 	result_table_cut(&result.table, 1);
 	assert_int_equal(result.table.total_rows, 2);
 	assert_int_equal(result_table_rows(&result.table), 1);
+	result_release(&result);
+}
+
+static void test_units(void **state)
+{
+	struct result result;
+
+	(void)state;
+	result_init(&result);
+	RESULT_COLUMNS(&result.table, {"calls", RESULT_COUNT}, {"pid", RESULT_INTEGER}, {"dur_us", RESULT_TIME}, {"sum", RESULT_TIME},
+	               {"held", RESULT_BYTES}, {"pctg", RESULT_PERCENT});
+	result_integer(&result.table, 1234567);
+	result_integer(&result.table, 1234567);
+	result_time(&result.table, 1234567891);
+	result_time(&result.table, -999000);
+	result_integer(&result.table, -1000);
+	result_number(&result.table, 12.5);
+	result_integer(&result.table, INT64_MIN);
+	result_integer(&result.table, 0);
+	result_time(&result.table, 100000);
+	result_null(&result.table);
+	result_integer(&result.table, 999);
+	result_number(&result.table, __builtin_nan(""));
+	assert_written(&result, OPS_ANALYSIS_TEXT,
+	               "                     calls      pid         dur_us  sum (us)  held (bytes)    pctg\n"
+	               "                 1,234,567  1234567  1,234,567.891      -999        -1,000  12.5 %\n"
+	               "-9,223,372,036,854,775,808        0            100                     999        \n");
+	assert_written(&result, OPS_ANALYSIS_CSV,
+	               "calls,pid,dur_us,sum,held,pctg\n"
+	               "1234567,1234567,1234567.891,-999,-1000,12.5\n"
+	               "-9223372036854775808,0,100,,999,\n");
+	assert_written(&result, OPS_ANALYSIS_JSON,
+	               "{\"table\":{\"columns\":[\"calls\",\"pid\",\"dur_us\",\"sum\",\"held\",\"pctg\"],"
+	               "\"rows\":[[1234567,1234567,1234567.891,-999,-1000,12.5],[-9223372036854775808,0,100,null,999,null]]}}\n");
+	result_release(&result);
+}
+
+static void add_time(struct result_table *table, const char *name, int64_t ns)
+{
+	result_text(table, (struct ops_string){name, strlen(name)});
+	if (ns)
+		result_time(table, ns);
+	else
+		result_null(table);
+}
+
+static void test_order_of_rows(void **state)
+{
+	struct result result;
+
+	(void)state;
+	result_init(&result);
+	RESULT_COLUMNS(&result.table, {"name", RESULT_TEXT}, {"sum", RESULT_TIME});
+	add_time(&result.table, "a", 1000);
+	add_time(&result.table, "b", 3000);
+	add_time(&result.table, "c", 0);
+	add_time(&result.table, "d", 3000);
+	add_time(&result.table, "e", 9000);
+	result_table_sort(&result.table);
+	assert_written(&result, OPS_ANALYSIS_CSV, "name,sum\na,1\nb,3\nc,\nd,3\ne,9\n");
+	result.table.matters = "sum";
+	result_table_sort(&result.table);
+	assert_written(&result, OPS_ANALYSIS_CSV, "name,sum\ne,9\nb,3\nd,3\na,1\nc,\n");
+	result_release(&result);
+}
+
+#define ELEMENTWISE(what) \
+	"void at::native::vectorized_elementwise_kernel<4, at::native::" what "Functor<float>, std::array<char*, 3ul> >(int)"
+
+/* Names that begin and end alike, as those of templates do. */
+static void test_names_stay_different(void **state)
+{
+	struct result result;
+
+	(void)state;
+	result_init(&result);
+	result.room = 44;
+	RESULT_COLUMNS(&result.table, {"name", RESULT_TEXT}, {"count", RESULT_COUNT});
+	result_text(&result.table, (struct ops_string){ELEMENTWISE("CUDA_add"), strlen(ELEMENTWISE("CUDA_add"))});
+	result_integer(&result.table, 1);
+	result_text(&result.table, (struct ops_string){ELEMENTWISE("Mul"), strlen(ELEMENTWISE("Mul"))});
+	result_integer(&result.table, 2);
+	result_text(&result.table, (struct ops_string){ELEMENTWISE("CUDA_add"), strlen(ELEMENTWISE("CUDA_add"))});
+	result_integer(&result.table, 3);
+	assert_written(&result, OPS_ANALYSIS_TEXT,
+	               "name                                   count\n"
+	               "void at::nati…ve::CUDA_addFuncto…int)      1\n"
+	               "void at::nati…ve::MulFunctor<flo…int)      2\n"
+	               "void at::nati…ve::CUDA_addFuncto…int)      3\n");
 	result_release(&result);
 }
 
@@ -188,6 +277,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms_of_a_table),
+		cmocka_unit_test(test_units),
+		cmocka_unit_test(test_order_of_rows),
+		cmocka_unit_test(test_names_stay_different),
 		cmocka_unit_test(test_forms_of_a_tree),
 		cmocka_unit_test(test_tables_in_a_tree),
 		cmocka_unit_test(test_tables_of_ranks),

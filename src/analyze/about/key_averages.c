@@ -24,13 +24,13 @@ static void write_columns(struct result_table *out, const struct averages *avera
 	result_column(out, "name", RESULT_TEXT);
 	if (averages->by_shape)
 		result_column(out, "input_shapes", RESULT_TEXT);
-	RESULT_COLUMNS(out, {"count", RESULT_INTEGER}, {"self_cpu_time_total", RESULT_TIME},
+	RESULT_COLUMNS(out, {"count", RESULT_COUNT}, {"self_cpu_time_total", RESULT_TIME},
 	               {"cpu_time_total", RESULT_TIME}, {"self_device_time_total", RESULT_TIME},
-	               {"device_time_total", RESULT_TIME}, {"self_cpu_memory_usage", RESULT_INTEGER},
-	               {"cpu_memory_usage", RESULT_INTEGER}, {"self_device_memory_usage", RESULT_INTEGER},
-	               {"device_memory_usage", RESULT_INTEGER});
+	               {"device_time_total", RESULT_TIME}, {"self_cpu_memory_usage", RESULT_BYTES},
+	               {"cpu_memory_usage", RESULT_BYTES}, {"self_device_memory_usage", RESULT_BYTES},
+	               {"device_memory_usage", RESULT_BYTES});
 	if (averages->with_flops)
-		result_column(out, "flops", RESULT_INTEGER);
+		result_column(out, "flops", RESULT_COUNT);
 }
 
 static void write_shapes(struct result_table *out, const struct ops_trace *trace, uint32_t inputs)
@@ -65,6 +65,14 @@ static void write_row(struct result_table *out, const struct averages *averages,
 		result_integer(out, row->flops);
 }
 
+static bool has_device_time(const struct averages *averages)
+{
+	for (size_t i = 0; i < averages->count; i++)
+		if (averages->rows[i].self_device_time_total_ns > 0)
+			return true;
+	return false;
+}
+
 static enum ops_code write_sorted(struct analysis_run *run, const struct ops_trace *trace, const struct averages *averages,
                                   const char *sort_by)
 {
@@ -79,6 +87,8 @@ static enum ops_code write_sorted(struct analysis_run *run, const struct ops_tra
 	if (code)
 		return code;
 	write_columns(out, averages);
+	if (!*sort_by)
+		out->matters = has_device_time(averages) ? "self_device_time_total" : "self_cpu_time_total";
 	for (size_t i = 0; i < averages->count; i++)
 		write_row(out, averages, trace, &averages->rows[order ? order[i] : i]);
 	ops_free(order);

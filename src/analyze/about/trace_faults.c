@@ -136,7 +136,7 @@ enum ops_code analysis_validate(struct analysis_run *run)
 
 	if (code)
 		return code;
-	RESULT_COLUMNS(out, {"kind", RESULT_TEXT}, {"what", RESULT_TEXT}, {"count", RESULT_INTEGER},
+	RESULT_COLUMNS(out, {"kind", RESULT_TEXT}, {"what", RESULT_TEXT}, {"count", RESULT_COUNT},
 	               {"first_byte", RESULT_INTEGER});
 	for (size_t i = 0; i < run->count; i++) {
 		struct survey *survey = ops_alloc_zeroed(1, sizeof(*survey));

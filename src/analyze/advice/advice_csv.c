@@ -35,7 +35,7 @@ void advice_write_csv(const struct advice_report *report, struct ops_buffer *out
 
 	result_init(&result);
 	RESULT_COLUMNS(table, {"id", RESULT_TEXT}, {"severity", RESULT_TEXT}, {"confidence", RESULT_TEXT},
-	               {"predicted_gain_ms_per_step", RESULT_NUMBER}, {"predicted_gain_percent", RESULT_NUMBER},
+	               {"predicted_gain_ms_per_step", RESULT_NUMBER}, {"predicted_gain_percent", RESULT_PERCENT},
 	               {"predicted_gain_bound", RESULT_TEXT},
 	               {"file", RESULT_TEXT}, {"line", RESULT_INTEGER}, {"function", RESULT_TEXT}, {"module", RESULT_TEXT},
 	               {"operator", RESULT_TEXT}, {"title", RESULT_TEXT}, {"evidence", RESULT_TEXT});

@@ -326,9 +326,9 @@ static void write_pairs(struct result_table *out, const struct comparison *compa
 {
 	static const char *const signs[] = {"-", "=", "+"};
 
-	RESULT_COLUMNS(out, {"name", RESULT_TEXT}, {"control_counts", RESULT_INTEGER},
-	               {"control_total_duration", RESULT_TIME}, {"test_counts", RESULT_INTEGER},
-	               {"test_total_duration", RESULT_TIME}, {"diff_counts", RESULT_INTEGER},
+	RESULT_COLUMNS(out, {"name", RESULT_TEXT}, {"control_counts", RESULT_COUNT},
+	               {"control_total_duration", RESULT_TIME}, {"test_counts", RESULT_COUNT},
+	               {"test_total_duration", RESULT_TIME}, {"diff_counts", RESULT_COUNT},
 	               {"diff_duration", RESULT_TIME}, {"counts_change_categories", RESULT_TEXT});
 	if (per_step)
 		RESULT_COLUMNS(out, {"control_duration_per_step", RESULT_NUMBER}, {"test_duration_per_step", RESULT_NUMBER},

@@ -287,7 +287,7 @@ static int most_work_first(const void *a, const void *b)
 
 static void write_roofline(struct result_table *out, const struct kernels *kernels, const struct work *works, size_t count)
 {
-	RESULT_COLUMNS(out, {"name", RESULT_TEXT}, {"count", RESULT_INTEGER}, {"flops", RESULT_NUMBER},
+	RESULT_COLUMNS(out, {"name", RESULT_TEXT}, {"count", RESULT_COUNT}, {"flops", RESULT_NUMBER},
 	               {"dram_bytes", RESULT_NUMBER}, {"flops_per_byte", RESULT_NUMBER},
 	               {"gflops_per_second", RESULT_NUMBER}, {"dram_gb_per_second", RESULT_NUMBER});
 	for (size_t i = 0; i < count; i++) {

@@ -122,7 +122,7 @@ static void add_columns(struct result_table *out)
 {
 	RESULT_COLUMNS(out, {"rank", RESULT_INTEGER}, {"index", RESULT_INTEGER}, {"name", RESULT_TEXT},
 	               {"parent", RESULT_INTEGER}, {"depth", RESULT_INTEGER}, {"height", RESULT_INTEGER},
-	               {"num_kernels", RESULT_INTEGER}, {"kernel_dur_sum", RESULT_TIME},
+	               {"num_kernels", RESULT_COUNT}, {"kernel_dur_sum", RESULT_TIME},
 	               {"first_kernel_start", RESULT_TIME}, {"last_kernel_end", RESULT_TIME}, {"kernel_span", RESULT_TIME});
 }
 

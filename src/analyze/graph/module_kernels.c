@@ -176,7 +176,7 @@ enum ops_code analysis_module_kernels(struct analysis_run *run)
 	if (!code)
 		RESULT_COLUMNS(&run->result.table, {"rank", RESULT_INTEGER}, {"index", RESULT_INTEGER}, {"name", RESULT_TEXT},
 		               {"ts", RESULT_TIME}, {"dur", RESULT_TIME}, {"first_kernel_start", RESULT_TIME},
-		               {"kernel_span", RESULT_TIME}, {"num_kernels", RESULT_INTEGER}, {"kernel_dur_sum", RESULT_TIME});
+		               {"kernel_span", RESULT_TIME}, {"num_kernels", RESULT_COUNT}, {"kernel_dur_sum", RESULT_TIME});
 	for (size_t i = 0; !code && i < count; i++)
 		code = answer_rank(&spans, ranks[i]);
 	ops_free(ranks);

@@ -16,7 +16,7 @@
 
 static const struct result_column columns[] = {{"aten_op_name", RESULT_TEXT},
                                                {"kernel_sequence", RESULT_TEXT},
-                                               {"occurrence_count", RESULT_INTEGER},
+                                               {"occurrence_count", RESULT_COUNT},
                                                {"avg_aten_op_launch_delay", RESULT_NUMBER},
                                                {"avg_runtime_delay", RESULT_NUMBER}};
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))

@@ -262,7 +262,7 @@ enum ops_code analysis_memory_summary(struct analysis_run *run)
 {
 	struct result_table *table = &run->result.table;
 
-	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"name", RESULT_TEXT}, {"memory_bw_gbps_count", RESULT_INTEGER},
+	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"name", RESULT_TEXT}, {"memory_bw_gbps_count", RESULT_COUNT},
 	               {"memory_bw_gbps_mean", RESULT_NUMBER}, {"memory_bw_gbps_std", RESULT_NUMBER},
 	               {"memory_bw_gbps_min", RESULT_NUMBER}, {"memory_bw_gbps_25%", RESULT_NUMBER},
 	               {"memory_bw_gbps_50%", RESULT_NUMBER}, {"memory_bw_gbps_75%", RESULT_NUMBER},

@@ -61,7 +61,7 @@ enum ops_code analysis_queue_summary(struct analysis_run *run)
 {
 	struct result_table *table = &run->result.table;
 
-	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"stream", RESULT_INTEGER}, {"queue_length_count", RESULT_INTEGER},
+	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"stream", RESULT_INTEGER}, {"queue_length_count", RESULT_COUNT},
 	               {"queue_length_mean", RESULT_NUMBER}, {"queue_length_std", RESULT_NUMBER},
 	               {"queue_length_min", RESULT_NUMBER}, {"queue_length_25%", RESULT_NUMBER},
 	               {"queue_length_50%", RESULT_NUMBER}, {"queue_length_75%", RESULT_NUMBER},

@@ -149,7 +149,7 @@ static bool write_table(struct line_costs *costs, enum ops_lines_format format, 
 
 	result_init(&result);
 	RESULT_COLUMNS(&result.table, {"self", RESULT_TIME}, {"with_calls", RESULT_TIME}, {"device", RESULT_TIME},
-	               {"allocated", RESULT_INTEGER}, {"calls", RESULT_INTEGER}, {"line", RESULT_INTEGER},
+	               {"allocated", RESULT_BYTES}, {"calls", RESULT_COUNT}, {"line", RESULT_INTEGER},
 	               {"function", RESULT_TEXT}, {"file", RESULT_TEXT});
 	result.table.minor = result_bit(&result.table, "device") | result_bit(&result.table, "allocated");
 	result.table.major = result_bit(&result.table, "line") | result_bit(&result.table, "file");

@@ -189,8 +189,8 @@ static void put_sums(struct meeting *meeting, const struct sums *sums)
 static void name_columns(struct result_table *out)
 {
 	RESULT_COLUMNS(out, {"collective_name", RESULT_TEXT}, {"msg_dtype", RESULT_TEXT}, {"group_size", RESULT_INTEGER},
-	               {"process_group_name", RESULT_TEXT}, {"process_group_ranks", RESULT_TEXT}, {"ranks", RESULT_INTEGER},
-	               {"count", RESULT_INTEGER}, {"bytes_mean", RESULT_NUMBER}, {"dur_mean", RESULT_TIME},
+	               {"process_group_name", RESULT_TEXT}, {"process_group_ranks", RESULT_TEXT}, {"ranks", RESULT_COUNT},
+	               {"count", RESULT_COUNT}, {"bytes_mean", RESULT_NUMBER}, {"dur_mean", RESULT_TIME},
 	               {"transfer_mean", RESULT_TIME}, {"skew_mean", RESULT_TIME}, {"skew_max", RESULT_TIME},
 	               {"algorithm_gb_per_s", RESULT_NUMBER}, {"bus_gb_per_s", RESULT_NUMBER},
 	               {"last_rank", RESULT_INTEGER});

@@ -156,8 +156,8 @@ static void write_sums(struct result_table *out, const struct collectives *colle
 {
 	RESULT_COLUMNS(out, {"collective_name", RESULT_TEXT}, {"msg_dtype", RESULT_TEXT}, {"group_size", RESULT_INTEGER},
 	               {"process_group_name", RESULT_TEXT}, {"process_group_desc", RESULT_TEXT},
-	               {"process_group_ranks", RESULT_TEXT}, {"count", RESULT_INTEGER}, {"dur", RESULT_TIME},
-	               {"in_msg_nelems", RESULT_INTEGER}, {"out_msg_nelems", RESULT_INTEGER});
+	               {"process_group_ranks", RESULT_TEXT}, {"count", RESULT_COUNT}, {"dur", RESULT_TIME},
+	               {"in_msg_nelems", RESULT_COUNT}, {"out_msg_nelems", RESULT_COUNT});
 	for (size_t i = 0; i < count; i++) {
 		struct collective_kind kind = collective_kind(collectives, sums[i].kind);
 

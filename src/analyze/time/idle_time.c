@@ -181,7 +181,7 @@ static void add_columns(struct result_table *table, bool statistics)
 		result_column(table, "idle_category", RESULT_TEXT);
 	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"stream", RESULT_INTEGER});
 	if (statistics) {
-		RESULT_COLUMNS(table, {"count", RESULT_INTEGER}, {"mean", RESULT_NUMBER}, {"std", RESULT_NUMBER},
+		RESULT_COLUMNS(table, {"count", RESULT_COUNT}, {"mean", RESULT_NUMBER}, {"std", RESULT_NUMBER},
 		               {"min", RESULT_NUMBER}, {"25%", RESULT_NUMBER}, {"50%", RESULT_NUMBER}, {"75%", RESULT_NUMBER},
 		               {"max", RESULT_NUMBER});
 	} else {

@@ -112,7 +112,7 @@ enum ops_code analysis_kernels_by_type(struct analysis_run *run)
 	bool memory;
 	enum ops_code code = analysis_bool(run, "include_memory_kernels", &memory);
 
-	RESULT_COLUMNS(table, {"kernel_type", RESULT_TEXT}, {"sum", RESULT_TIME}, {"percentage", RESULT_NUMBER});
+	RESULT_COLUMNS(table, {"kernel_type", RESULT_TEXT}, {"sum", RESULT_TIME}, {"percentage", RESULT_PERCENT});
 	for (size_t i = 0; !code && i < run->count; i++) {
 		const struct event_table *events = analysis_table(run, i);
 
@@ -257,6 +257,8 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 	if (!code && sums.items.count)
 		qsort(sums.items.items, sums.items.count, sizeof(*sums.items.items),
 		      by_rank ? by_rank_type_sum : by_type_name_rank);
+	if (!code && !by_rank)
+		run->result.table.matters = "sum (us)";
 	if (!code)
 		write_sums(&run->result.table, &sums, true);
 	name_sums_release(&sums);
@@ -284,6 +286,7 @@ enum ops_code analysis_user_annotations(struct analysis_run *run)
 	if (!code && sums.items.count) {
 		qsort(sums.items.items, sums.items.count, sizeof(*sums.items.items), by_rank_name);
 		write_sums(&run->result.table, &sums, false);
+		run->result.table.matters = "sum (us)";
 	}
 	name_sums_release(&sums);
 	return code;

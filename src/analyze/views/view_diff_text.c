@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/fit.h"
 #include "analyze/format.h"
 #include "analyze/result.h"
 #include "analyze/views/view_diff_write.h"
@@ -30,6 +31,7 @@ struct page {
 	struct ops_buffer *out;
 	bool markdown;
 	size_t name_width;
+	struct fit_names names; /* of the table in the making */
 };
 
 /* A line of a table: times of both sides, and what they are of all steps together. */
@@ -71,19 +73,17 @@ static int compare(const void *a, const void *b)
 	return a < b ? -1 : a > b;
 }
 
-static void append_name(const struct page *page, struct ops_string name)
+static void append_name(struct page *page, struct ops_string name)
 {
-	size_t length = ops_text_length(name);
-	struct ops_string shown = length > page->name_width && !page->markdown ? ops_text_prefix(name, page->name_width - 1) : name;
+	struct ops_string shown = page->markdown ? name : fit_name(&page->names, name, page->name_width);
+	size_t length = ops_text_length(shown);
 
 	(page->markdown ? ops_markdown_append : ops_plain_append)(page->out, shown.bytes, shown.size);
-	if (shown.size < name.size)
-		ops_buffer_append(page->out, "~", 1);
 	if (!page->markdown && length < page->name_width)
 		ops_buffer_printf(page->out, "%*s", (int)(page->name_width - length), "");
 }
 
-static void append_row(const struct page *page, struct ops_string name, double left_ns, double right_ns)
+static void append_row( struct page *page, struct ops_string name, double left_ns, double right_ns)
 {
 	char change[32] = "new", left[OPS_FORMAT_ROOM], right[OPS_FORMAT_ROOM];
 
@@ -98,8 +98,9 @@ static void append_row(const struct page *page, struct ops_string name, double l
 	ops_buffer_printf(page->out, page->markdown ? " | %s | %s | %s |\n" : " %13s %13s  %10s\n", left, right, change);
 }
 
-static void append_head(const struct page *page, const char *what)
+static void append_head(struct page *page, const char *what)
 {
+	fit_names_release(&page->names);
 	if (page->markdown)
 		ops_buffer_printf(page->out, "\n| %s | base | new | change |\n|---|---:|---:|---:|\n", what);
 	else
@@ -158,7 +159,7 @@ static void append_base(const struct page *page, const struct view_diff *diff)
 }
 
 /* What has a place in either side's average step. */
-static void append_categories(const struct page *page, const struct view_diff *diff)
+static void append_categories(struct page *page, const struct view_diff *diff)
 {
 	if (!diff->steps[0].steps || !diff->steps[1].steps)
 		return;
@@ -269,24 +270,34 @@ static void release(struct tables *tables)
 	OPS_ARRAY_RELEASE(&tables->kernels);
 }
 
-/* The changes that are largest; nothing where there are none. */
-static void append_changes(const struct page *page, const char *title, struct changes *changes)
+static void append_list(struct page *page, const struct changes *list, size_t count)
 {
-	bool changed = false;
+	count = count < ROWS_MAX ? count : ROWS_MAX;
+	for (size_t i = 0; i < count && !page->markdown; i++)
+		fit_names_expect(&page->names, list->items[i].name, page->name_width);
+	for (size_t i = 0; i < count; i++)
+		append_row(page, list->items[i].name, list->items[i].ns[0], list->items[i].ns[1]);
+}
 
-	for (size_t i = 0; i < changes->count; i++)
-		changed |= size_of(&changes->items[i]) > 0;
-	if (!changed)
+/* The changes that are largest; nothing where there are none. */
+static void append_changes(struct page *page, const char *title, struct changes *changes)
+{
+	size_t shown = 0;
+
+	if (changes->count)
+		qsort(changes->items, changes->count, sizeof(*changes->items), compare);
+	while (shown < changes->count && size_of(&changes->items[shown]) > 0)
+		shown++;
+	if (!shown)
 		return;
-	qsort(changes->items, changes->count, sizeof(*changes->items), compare);
 	append_head(page, title);
-	for (size_t i = 0; i < changes->count && i < ROWS_MAX && size_of(&changes->items[i]) > 0; i++)
-		append_row(page, changes->items[i].name, changes->items[i].ns[0], changes->items[i].ns[1]);
+	append_list(page, changes, shown);
 }
 
 void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t columns, struct ops_buffer *out)
 {
-	const struct page page = {out, markdown, (!columns ? COLUMNS : columns < COLUMNS_MIN ? COLUMNS_MIN : columns) - BESIDE_NAMES};
+	struct page page = {out, markdown, (!columns ? COLUMNS : columns < COLUMNS_MIN ? COLUMNS_MIN : columns) - BESIDE_NAMES,
+	                    {.ascii = true}};
 	struct tables tables = {0};
 
 	out->failed |= !gather(diff, &tables);
@@ -295,11 +306,12 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t co
 	append_categories(&page, diff);
 	if (tables.parts.count)
 		append_head(&page, "in the steps");
-	for (size_t i = 0; i < tables.parts.count && i < ROWS_MAX; i++)
-		append_row(&page, tables.parts.items[i].name, tables.parts.items[i].ns[0], tables.parts.items[i].ns[1]);
+	append_list(&page, &tables.parts, tables.parts.count);
 	append_changes(&page, "operators, host self time", &tables.host);
 	append_changes(&page, "operators, device self time", &tables.device);
 	append_changes(&page, "kernels", &tables.kernels);
+	out->failed |= page.names.failed;
+	fit_names_release(&page.names);
 	release(&tables);
 }
 
@@ -333,7 +345,7 @@ void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 
 	result_init(&result);
 	RESULT_COLUMNS(table, {"view", RESULT_TEXT}, {"name", RESULT_TEXT}, {"base_us", RESULT_TIME}, {"new_us", RESULT_TIME},
-	               {"change_percent", RESULT_NUMBER}, {"base_total_us", RESULT_TIME}, {"new_total_us", RESULT_TIME});
+	               {"change_percent", RESULT_PERCENT}, {"base_total_us", RESULT_TIME}, {"new_total_us", RESULT_TIME});
 	out->failed |= !gather(diff, &tables);
 	if (diff->steps[0].steps && diff->steps[1].steps)
 		put_change(table, "median step",

@@ -43,9 +43,9 @@ static void name_kernel_columns(struct result_table *table, bool by_operator)
 	if (by_operator) {
 		RESULT_COLUMNS(table, {"operator", RESULT_TEXT}, {"grid", RESULT_TEXT}, {"block", RESULT_TEXT});
 	}
-	RESULT_COLUMNS(table, {"calls", RESULT_INTEGER}, {"total_us", RESULT_TIME}, {"percent", RESULT_NUMBER},
+	RESULT_COLUMNS(table, {"calls", RESULT_COUNT}, {"total_us", RESULT_TIME}, {"percent", RESULT_PERCENT},
 	               {"mean_us", RESULT_TIME}, {"min_us", RESULT_TIME}, {"max_us", RESULT_TIME},
-	               {"blocks_per_sm", RESULT_NUMBER}, {"occupancy_percent", RESULT_NUMBER},
+	               {"blocks_per_sm", RESULT_NUMBER}, {"occupancy_percent", RESULT_PERCENT},
 	               {"tensor_cores", RESULT_TEXT});
 	table->minor = result_bit(table, "grid") | result_bit(table, "block");
 }
@@ -88,12 +88,12 @@ static bool fill_kernels(const struct filler *filler, const struct ops_trace *tr
 static void name_module_columns(struct result_table *table)
 {
 	RESULT_COLUMNS(table, {"path", RESULT_TEXT}, {"class", RESULT_TEXT}, {"depth", RESULT_INTEGER},
-	               {"calls", RESULT_INTEGER}, {"parameters", RESULT_INTEGER}, {"host_us", RESULT_TIME},
+	               {"calls", RESULT_COUNT}, {"parameters", RESULT_COUNT}, {"host_us", RESULT_TIME},
 	               {"backward_us", RESULT_TIME}, {"device_us", RESULT_TIME}, {"backward_device_us", RESULT_TIME},
-	               {"self_host_us", RESULT_TIME}, {"self_device_us", RESULT_TIME}, {"flops", RESULT_INTEGER},
-	               {"cpu_memory_bytes", RESULT_INTEGER}, {"device_memory_bytes", RESULT_INTEGER},
-	               {"cpu_allocated_bytes", RESULT_INTEGER}, {"cpu_peak_bytes", RESULT_INTEGER},
-	               {"device_allocated_bytes", RESULT_INTEGER}, {"device_peak_bytes", RESULT_INTEGER});
+	               {"self_host_us", RESULT_TIME}, {"self_device_us", RESULT_TIME}, {"flops", RESULT_COUNT},
+	               {"cpu_memory_bytes", RESULT_BYTES}, {"device_memory_bytes", RESULT_BYTES},
+	               {"cpu_allocated_bytes", RESULT_BYTES}, {"cpu_peak_bytes", RESULT_BYTES},
+	               {"device_allocated_bytes", RESULT_BYTES}, {"device_peak_bytes", RESULT_BYTES});
 }
 
 static void put_module(const struct filler *filler, const struct ops_module_row *row)
@@ -139,8 +139,8 @@ static bool fill_modules(const struct filler *filler, const struct ops_trace *tr
 static void name_memory_columns(struct result_table *table)
 {
 	RESULT_COLUMNS(table, {"device", RESULT_TEXT}, {"held_by", RESULT_TEXT}, {"name", RESULT_TEXT},
-	               {"line", RESULT_INTEGER}, {"bytes", RESULT_INTEGER}, {"percent", RESULT_NUMBER},
-	               {"blocks", RESULT_INTEGER});
+	               {"line", RESULT_INTEGER}, {"bytes", RESULT_BYTES}, {"percent", RESULT_PERCENT},
+	               {"blocks", RESULT_COUNT});
 }
 
 static void put_share(const struct filler *filler, const struct ops_memory_peak *peak, const char *by,
@@ -212,7 +212,7 @@ static bool fill_memory(const struct filler *filler, const struct ops_trace *tra
 
 static void name_overview_columns(struct result_table *table)
 {
-	RESULT_COLUMNS(table, {"view", RESULT_TEXT}, {"name", RESULT_TEXT}, {"calls", RESULT_INTEGER},
+	RESULT_COLUMNS(table, {"view", RESULT_TEXT}, {"name", RESULT_TEXT}, {"calls", RESULT_COUNT},
 	               {"total_us", RESULT_TIME}, {"self_us", RESULT_TIME}, {"device_us", RESULT_TIME});
 }
 

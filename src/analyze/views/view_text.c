@@ -68,17 +68,15 @@ void page_bar(struct page *page, double share, int width)
 
 void page_name(struct page *page, struct ops_string name, size_t width, bool fill)
 {
-	size_t length = ops_text_length(name);
-	struct ops_string shown = length > width ? ops_text_prefix(name, width - 1) : name;
+	struct ops_string shown = fit_name(&page->names, name, page->markdown ? PAGE_CODE_MAX : width);
+	size_t length = ops_text_length(shown);
 
 	if (page->markdown) {
-		page_code(page, name);
+		ops_code_append(&page->out, shown.bytes, shown.size);
 		return;
 	}
 	ops_plain_append(&page->out, shown.bytes, shown.size);
-	if (length > width)
-		ops_buffer_append_text(&page->out, page->ascii ? "~" : "…");
-	else if (fill)
+	if (fill && length < width)
 		ops_buffer_printf(&page->out, "%*s", (int)(width - length), "");
 }
 
@@ -113,7 +111,7 @@ void page_line(struct page *page, uint32_t row, size_t width)
 		return;
 	if (page->markdown) {
 		ops_buffer_append_text(&page->out, " ");
-		page_code(page, file);
+		page_name(page, file, 0, false);
 		ops_buffer_printf(&page->out, ":%" PRIu32, line);
 		return;
 	}
@@ -443,7 +441,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char 
 {
 	struct ops_views views;
 	struct page page = {.views = &views, .columns = columns_of(look), .colours = look & OPS_VIEWS_COLOURS, .ascii = look & OPS_VIEWS_ASCII,
-	                    .markdown = look & OPS_VIEWS_MARKDOWN};
+	                    .markdown = look & OPS_VIEWS_MARKDOWN, .names = {.ascii = look & OPS_VIEWS_ASCII}};
 	bool done = ops_views_init(&views, trace);
 
 	if (done) {
@@ -454,6 +452,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char 
 		       page_modules(&page) && page_memory(&page);
 	}
 	ops_views_release(&views);
-	page.out.failed |= !done;
+	page.out.failed |= !done || page.names.failed;
+	fit_names_release(&page.names);
 	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);
 }

@@ -6,12 +6,14 @@
 #ifndef OPS_ANALYZE_VIEWS_VIEW_TEXT_H
 #define OPS_ANALYZE_VIEWS_VIEW_TEXT_H
 
+#include "analyze/fit.h"
 #include "analyze/views/views.h"
 #include "base/buffer.h"
 
 #define PAGE_COLUMNS 80 /* where nobody says how many there are; and the least and the most that a page is made for */
 #define PAGE_COLUMNS_MIN 60
 #define PAGE_COLUMNS_MAX 160
+#define PAGE_CODE_MAX 120 /* characters of a name in Markdown, which is code there */
 #define PAGE_ROWS 10 /* of a list */
 
 struct page {
@@ -21,6 +23,7 @@ struct page {
 	bool colours;
 	bool ascii;    /* for a terminal that shows nothing else */
 	bool markdown;
+	struct fit_names names; /* of the list in the making */
 };
 
 enum page_style { PAGE_PLAIN, PAGE_TITLE, PAGE_FAINT, PAGE_WARNING, PAGE_BAR };
@@ -42,9 +45,6 @@ void page_line(struct page *page, uint32_t row, size_t width);
 /* What event something is in, and where that was called from, in what is left of the line, or on one of its own. */
 void page_place(struct page *page, uint32_t row);
 
-/* Text of the trace as Markdown's code. */
-void page_code(struct page *page, struct ops_string text);
-
 /* --- lists ---------------------------------------------------------------------------------------------------------- */
 
 struct page_list {
@@ -65,6 +65,8 @@ struct page_row {
 };
 
 void page_list(struct page *page, const struct page_list *list);
+/* All names that the list will show, before its rows. */
+void page_list_expect(struct page *page, const struct page_list *list, struct ops_string name);
 void page_list_row(struct page *page, const struct page_list *list, const struct page_row *row);
 /* How many there are beyond PAGE_ROWS, if any. */
 void page_list_rest(struct page *page, size_t count);

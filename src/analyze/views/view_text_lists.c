@@ -73,6 +73,12 @@ static struct ops_string name_of(const struct page *page, const struct entry *en
 	return ops_trace_string(page->views->trace, entry->name);
 }
 
+static void expect_names(struct page *page, const struct page_list *list, const struct entry *entries, size_t count)
+{
+	for (size_t i = 0; i < count && i < PAGE_ROWS; i++)
+		page_list_expect(page, list, name_of(page, &entries[i]));
+}
+
 /* --- operators ------------------------------------------------------------------------------------------------------ */
 
 static void put_operators(struct page *page, const struct entry *entries, size_t count)
@@ -87,6 +93,7 @@ static void put_operators(struct page *page, const struct entry *entries, size_t
 		sum_ns += (double)(device ? entries[i].device_self_ns : entries[i].host_self_ns);
 	list.second = device ? "self device" : NULL;
 	page_list(page, &list);
+	expect_names(page, &list, entries, count);
 	for (size_t i = 0; i < count && i < PAGE_ROWS; i++) {
 		const struct entry *entry = &entries[i];
 		double taken_ns = (double)(device ? entry->device_self_ns : entry->host_self_ns);
@@ -141,6 +148,7 @@ bool page_kernels(struct page *page)
 	for (size_t i = 0; i < count; i++)
 		sum_ns += (double)entries[i].device_self_ns;
 	page_list(page, &list);
+	expect_names(page, &list, entries, count);
 	for (size_t i = 0; i < count && i < PAGE_ROWS; i++) {
 		double taken_ns = (double)entries[i].device_self_ns;
 
@@ -174,6 +182,11 @@ static int compare_modules(const void *a, const void *b)
 	return (left->row > right->row) - (left->row < right->row);
 }
 
+static struct ops_string module_name(const struct ops_module_row *row)
+{
+	return row->path.size ? row->path : row->class_name;
+}
+
 /* Forward and backward together. */
 static bool put_modules(struct page *page, const struct ops_module_row *rows, size_t count)
 {
@@ -193,11 +206,13 @@ static bool put_modules(struct page *page, const struct ops_module_row *rows, si
 	qsort(entries, count, sizeof(*entries), compare_modules);
 	list.first = device ? "self device" : "self CPU";
 	page_list(page, &list);
+	for (size_t i = 0; i < count && i < PAGE_ROWS && entries[i].own_ns > 0; i++)
+		page_list_expect(page, &list, module_name(entries[i].row));
 	for (size_t i = 0; i < count && i < PAGE_ROWS && entries[i].own_ns > 0; i++) {
 		const struct ops_module_row *row = entries[i].row;
 		double taken_ns = (double)entries[i].own_ns;
 
-		page_list_row(page, &list, &(struct page_row){.name = row->path.size ? row->path : row->class_name, .calls = row->calls,
+		page_list_row(page, &list, &(struct page_row){.name = module_name(row), .calls = row->calls,
 		                                              .first_ns = taken_ns, .share = sum_ns > 0 ? taken_ns / sum_ns : 0});
 	}
 	page_list_rest(page, count);
@@ -229,12 +244,8 @@ static void put_operation(void *context, const struct view_operation *operation)
 {
 	struct page *page = context;
 
-	if (page->markdown) {
-		ops_buffer_append_text(&page->out, "| ");
-		page_code(page, operation->name);
-	} else {
-		page_name(page, operation->name, page->columns - BESIDE_A_TIME, true);
-	}
+	ops_buffer_append_text(&page->out, page->markdown ? "| " : "");
+	page_name(page, operation->name, page->columns - BESIDE_A_TIME, true);
 	ops_buffer_printf(&page->out, page->markdown ? " | %" PRIu64 " | " : " %7" PRIu64 "  ", operation->calls);
 	page_time(page, (double)operation->latency_ns);
 	ops_buffer_append_text(&page->out, page->markdown ? " | " : " ");
@@ -246,6 +257,7 @@ bool page_communication(struct page *page)
 {
 	if (!page->views->collectives.count)
 		return true;
+	fit_names_release(&page->names);
 	page_title(page, "communication");
 	if (page->markdown)
 		ops_buffer_append_text(&page->out, "| | calls | time | size |\n|---|--:|--:|--:|\n");

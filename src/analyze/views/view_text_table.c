@@ -14,26 +14,6 @@
 
 #define BAR_WIDTH 7
 #define MARKDOWN_BAR_WIDTH 20
-#define CODE_MAX 120
-
-/* --- Markdown's code ------------------------------------------------------------------------------------------------ */
-
-/* The beginning of a long text, with an ellipsis in the span. */
-void page_code(struct page *page, struct ops_string text)
-{
-	struct ops_string shown = ops_text_prefix(text, CODE_MAX - 1);
-	struct ops_buffer cut = {0};
-
-	if (ops_text_length(text) <= CODE_MAX) {
-		ops_code_append(&page->out, text.bytes, text.size);
-		return;
-	}
-	ops_buffer_append(&cut, shown.bytes, shown.size);
-	ops_buffer_append_text(&cut, "…");
-	ops_code_append(&page->out, ops_buffer_text(&cut), cut.size);
-	page->out.failed |= cut.failed;
-	ops_buffer_release(&cut);
-}
 
 /* --- lists ---------------------------------------------------------------------------------------------------------- */
 
@@ -46,6 +26,7 @@ void page_list(struct page *page, const struct page_list *list)
 {
 	const char *second = list->second ? list->second : "";
 
+	fit_names_release(&page->names);
 	page_title(page, list->title);
 	if (page->markdown) {
 		ops_buffer_printf(&page->out, "| | calls | %s |%s%s%s share | |%s\n", list->first, list->second ? " " : "", second,
@@ -57,13 +38,18 @@ void page_list(struct page *page, const struct page_list *list)
 	}
 }
 
+void page_list_expect(struct page *page, const struct page_list *list, struct ops_string name)
+{
+	fit_names_expect(&page->names, name, page->markdown ? PAGE_CODE_MAX : (size_t)name_width(page, list));
+}
+
 static void put_markdown_row(struct page *page, const struct page_list *list, const struct page_row *row)
 {
 	uint32_t line = 0;
 	struct ops_string file = {"", 0};
 
 	ops_buffer_append_text(&page->out, "| ");
-	page_code(page, row->name);
+	page_name(page, row->name, 0, false);
 	ops_buffer_printf(&page->out, " | %" PRIu64 " | ", row->calls);
 	page_time(page, row->first_ns);
 	if (list->second) {
@@ -77,7 +63,7 @@ static void put_markdown_row(struct page *page, const struct page_list *list, co
 	if (list->has_lines)
 		ops_buffer_append_text(&page->out, " | ");
 	if (file.size) {
-		page_code(page, file);
+		page_name(page, file, 0, false);
 		ops_buffer_printf(&page->out, ":%" PRIu32, line);
 	}
 	ops_buffer_append_text(&page->out, " |\n");
