@@ -41,16 +41,18 @@ def events_of(profile):
 
 
 def rows_of(profile, categories=("python_function",)):
-    """All calls, in order of their start."""
+    """All calls, in order of their start. Those that a range begins or ends in without the other are a pair of "b" and "e"."""
     rows = []
-    for event in events_of(profile):
-        if event.get("cat") in categories and event["ph"] == "X":
+    events = [event for event in events_of(profile) if event.get("cat") in categories]
+    ends = {event["id"]: event["ts"] for event in events if event["ph"] == "e"}
+    for event in events:
+        if event["ph"] in ("X", "b"):
             args = event["args"]
             rows.append(
                 Call(
                     event["name"],
                     event["ts"],
-                    event["ts"] + event["dur"],
+                    ends[event["id"]] if event["ph"] == "b" else event["ts"] + event["dur"],
                     event["tid"],
                     args.get("CallFrom"),
                     args.get("finished", True),

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 
 import pytest
 from test_cuda import libraries  # noqa: F401
@@ -401,7 +402,10 @@ print(json.dumps([first, [read.trace.device, rows(events)]]))
     assert all(each % 3000 == 0 and each > 0 for each in shown)
     assert not any(row.get("cat") == "kernel" for row in trace["traceEvents"])
     table = subprocess.run(
-        ["opstrobe", "table", str(tmp_path / "trace.json")], check=True, capture_output=True, text=True
+        [os.path.join(sysconfig.get_path("scripts"), "opstrobe"), "table", str(tmp_path / "trace.json")],
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     total = sum(row[3] for row in first)
     assert "Self FRIDGE" in table and f"Self FRIDGE time total: {total:.3f}us" in table

@@ -3,7 +3,9 @@
 is torch's, made by the macro that its NCCL backend uses; the device is tests/gpu/fake_cupti/."""
 
 import json
+import os
 import subprocess
+import sysconfig
 
 import pytest
 from test_cuda import libraries, run  # noqa: F401
@@ -69,7 +71,14 @@ def test_spec_3_5_collectives_are_described_as_torch_does(libraries, library, tm
     if shapes:
         return
     table = subprocess.run(
-        ["opstrobe", "analyze", "nccl_collectives", str(tmp_path / "ours.json"), "--format", "json"],
+        [
+            os.path.join(sysconfig.get_path("scripts"), "opstrobe"),
+            "analyze",
+            "nccl_collectives",
+            str(tmp_path / "ours.json"),
+            "--format",
+            "json",
+        ],
         check=True,
         capture_output=True,
         text=True,
