@@ -37,5 +37,30 @@ def judge(profile, path):
     return document
 
 
+def cuts(rows):
+    """Each annotation that begins in another annotation or operator of its thread and ends after it, with that one's name.
+    Perfetto has no place for it, as in torch's files. Everything else nests, or is written as a pair."""
+    found = []
+    still_open = {}
+    spans = [(round(row["ts"] * 1000), round(row["dur"] * 1000), row) for row in rows if row["ph"] == "X"]
+    for start, duration, row in sorted(spans, key=lambda span: (span[0], -span[1])):
+        thread = still_open.setdefault((row["pid"], row["tid"]), [])
+        while thread and thread[-1][0] <= start:
+            thread.pop()
+        cut = [inner for end, inner in thread if end < start + duration]
+        if cut:
+            ranges = [inner["name"] for inner in cut if inner["cat"] in ("user_annotation", "cpu_op")]
+            assert row["cat"] == "user_annotation" and ranges, (row, cut)
+            found.append((row["name"], ranges[0]))
+        else:
+            thread.append((start + duration, row))
+    return found
+
+
+def drops(found):
+    """What Perfetto has to complain about in a trace with these cuts."""
+    return {"slice_drop_overlapping_complete_event": len(found)} if found else {}
+
+
 def _refuse(constant):
     raise AssertionError(f"{constant} is not JSON")

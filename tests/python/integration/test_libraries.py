@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from judged import cuts, drops
 
 HERE = Path(__file__).parent
 PATCHED = """
@@ -52,7 +53,10 @@ def test_lightning(run, perfetto):
     traces = sorted(folder.glob("*.pt.trace.json"))
     assert traces
     for trace in traces:
-        assert perfetto(trace) == {}
+        # Lightning calls step() in the middle of a batch, so that its ranges begin in one step and end in the next.
+        found = cuts(rows_of(trace))
+        assert all(cut.startswith("ProfilerStep#") for _, cut in found), found
+        assert perfetto(trace) == drops(found)
     assert any("ProfilerStep#2" in names_of(trace) for trace in traces)
 
 
