@@ -75,11 +75,14 @@ test.each(VIEWS)("%s runs nothing that is in the trace", async (view) => {
 	expect(tab.complaints.filter((each) => !each.includes("Failed to load resource"))).toEqual([]);
 });
 
-test("a view that does not exist, and a trace that does not, lead to ones that do", async () => {
-	const tab = await Tab.open(browser, `${server.url}#/nothing/ffffffffffff?operators.sort=%ZZ&steps=<script>`);
-	await tab.page.getByRole("heading", { name: "What to change" }).waitFor();
+test("a view that does not exist leads to one that does, a trace that does not to those that are served", async () => {
+	const odd = "?operators.sort=%ZZ&steps=<script>";
+	const tab = await Tab.open(browser, `${server.url}#/nothing/ffffffffffff${odd}`);
+	await tab.page.getByText("This trace is no longer served").waitFor();
 	await tab.close();
-	tab.expectQuiet();
+	const other = await Tab.open(browser, `${server.url}#/nothing/${server.traces[0]!.id}${odd}`);
+	await other.page.getByRole("heading", { name: "What to change" }).waitFor();
+	await other.close();
 });
 
 test("what the server refuses is told in its words", async () => {

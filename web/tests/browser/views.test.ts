@@ -239,7 +239,7 @@ test("the parts of a diff are by name and of one step, as the command has them",
 			return name === undefined ? [] : [{ name, before: Number(before), after: Number(after) }];
 		});
 	expect(parts.length).toBeGreaterThan(1);
-	expect(labels).toHaveLength(parts.length);
+	expect(labels.length, JSON.stringify({ labels, parts })).toBe(parts.length);
 	for (const [i, { name, before, after }] of parts.entries()) {
 		const [, title, left, right, unit] = /^(.*): (\S+) → (\S+) (\S+)/.exec(labels[i]!) ?? [];
 		expect(title).toBe(name);
