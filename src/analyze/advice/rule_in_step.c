@@ -50,6 +50,9 @@ static void describe_waits(uint32_t kinds, char *text, size_t size)
 			                         kinds & (((uint32_t)1 << kind) - 1) ? " and" : "", names[kind]);
 }
 
+/* A lock that is free and a queue that has something are taken in less: such calls compute. */
+#define WAIT_NS_MIN 50000
+
 static bool report_waits(struct advice *advice, const struct advice_rule *rule, uint32_t kinds)
 {
 	uint8_t *blocked = advice_find_blocked(advice);
@@ -62,6 +65,8 @@ static bool report_waits(struct advice *advice, const struct advice_rule *rule, 
 		uint32_t kind = (uint32_t)1 << blocked[advice->events->name[row]];
 		uint64_t before = tally.events;
 
+		if (advice->events->end_ns[row] - advice->events->start_ns[row] < WAIT_NS_MIN)
+			continue;
 		advice_tally_outermost(&tally, advice, row, kind & kinds, ADVICE_IN_LOADER);
 		met |= tally.events > before ? kind : 0;
 	}
