@@ -21,19 +21,16 @@ struct ops_device_session {
 /* The collector's clock between two readings of ours; of several tries the tightest. */
 static struct ops_activity_clock read_clocks(const struct ops_device_collector *collector)
 {
-	struct ops_activity_clock best = {0};
+	struct ops_activity_clock best = {.width_ticks = UINT64_MAX};
 	uint32_t tsc = ops_clock_tsc();
-	uint64_t tightest = UINT64_MAX;
 
 	for (int i = 0; i < CLOCK_TRIES; i++) {
 		uint64_t before = ops_ticks(tsc);
 		int64_t device_ns = collector->clock_ns(collector->self);
 		uint64_t width = ops_ticks(tsc) - before;
 
-		if (width < tightest) {
-			tightest = width;
-			best = (struct ops_activity_clock){device_ns, before + width / 2};
-		}
+		if (width < best.width_ticks)
+			best = (struct ops_activity_clock){device_ns, before + width / 2, width};
 	}
 	return best;
 }

@@ -4,6 +4,7 @@
  */
 #include "read/recording_devices.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -11,7 +12,6 @@
 
 #define TIME_MAX_NS (INT64_MAX / 4) /* from the start of the session */
 #define RATE_MAX 2 /* of two clocks of one machine: beyond, one of them is wrong */
-#define CLOCK_BASE_MIN_NS 1000000 /* over less than this two readings do not tell how clocks differ in speed */
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
 
@@ -26,18 +26,25 @@ static bool translate_texts(struct recording_devices *devices)
 	return devices->strings && !ops_builder_failed(devices->builder);
 }
 
+/* By how much the two readings of a clock's offset may be wrong together. */
+static double offset_error_ns(const struct ops_activities *activities, const struct ops_clock_map *clock)
+{
+	return (double)(activities->start.width_ticks + activities->stop.width_ticks) * clock->ns_per_tick / 2;
+}
+
+/* Both clocks count nanoseconds: they run equally fast unless they have moved apart by more than the readings can be wrong. */
 static void tie_clocks(struct recording_devices *devices, const struct ops_clock_map *clock)
 {
 	const struct ops_activity_clock *start = &devices->activities->start;
 	const struct ops_activity_clock *stop = &devices->activities->stop;
-	int64_t stop_wall_ns = ops_clock_to_ns(clock, stop->ticks);
-	int64_t device_ns;
+	int64_t wall_ns, device_ns;
 
 	devices->from_wall_ns = ops_clock_to_ns(clock, start->ticks);
+	wall_ns = ops_clock_to_ns(clock, stop->ticks) - devices->from_wall_ns;
 	devices->rate = 1;
-	if (!__builtin_sub_overflow(stop->device_ns, start->device_ns, &device_ns) && device_ns >= CLOCK_BASE_MIN_NS &&
-	    stop_wall_ns > devices->from_wall_ns)
-		devices->rate = (double)(stop_wall_ns - devices->from_wall_ns) / (double)device_ns;
+	if (!__builtin_sub_overflow(stop->device_ns, start->device_ns, &device_ns) && device_ns > 0 && wall_ns > 0 &&
+	    fabs((double)wall_ns - (double)device_ns) > offset_error_ns(devices->activities, clock))
+		devices->rate = (double)wall_ns / (double)device_ns;
 	if (devices->rate > RATE_MAX || devices->rate < 1.0 / RATE_MAX)
 		devices->rate = 1;
 }

@@ -79,7 +79,8 @@ struct ops_device_metadata {
 /* One moment on the collector's clock and on the recorder's (ops_ticks). */
 struct ops_activity_clock {
 	int64_t device_ns;
-	uint64_t ticks;
+	uint64_t ticks;       /* the middle of the two readings of the recorder's clock around it */
+	uint64_t width_ticks; /* the distance of those two */
 };
 
 struct ops_activities {

@@ -179,6 +179,41 @@ static void what_was_lost_is_counted(void **state)
 	ops_trace_unref(trace);
 }
 
+static bool clock_is_slow;
+
+/* While it is slow, it answers a millisecond after it has looked. */
+static int64_t moody_clock_ns(void *self)
+{
+	int64_t now_ns = toy_clock_ns(self);
+
+	if (clock_is_slow)
+		usleep(1000);
+	return now_ns;
+}
+
+/* The offset at the start is wrong by half a millisecond, which in so short a session looks like a clock that runs fast. */
+static void an_uncertain_reading_does_not_stretch_times(void **state)
+{
+	struct toy_run run;
+	struct ops_trace *trace;
+	int64_t start_ns;
+	uint32_t row;
+
+	(void)state;
+	run.collector = toy_collector(&run.toy);
+	run.collector.clock_ns = moody_clock_ns;
+	clock_is_slow = true;
+	start_run(&run.run, &run.collector, OPS_ACTIVITY_ALL);
+	clock_is_slow = false;
+	start_ns = toy_clock_ns(NULL);
+	toy_add(&run.toy, OPS_ACTIVITY_KERNEL, "gemm", start_ns, start_ns + 100000);
+	usleep(5000);
+	trace = checked_trace(stop(&run));
+	row = find_row(trace, OPS_EVENT_KERNEL, "gemm");
+	assert_int_equal(ops_trace_events(trace)->end_ns[row] - ops_trace_events(trace)->start_ns[row], 100000);
+	ops_trace_unref(trace);
+}
+
 /* Writes the trace, reads it back, and compares what devices have to do with. */
 static void a_file_says_the_same(void **state)
 {
@@ -288,6 +323,7 @@ int main(void)
 		cmocka_unit_test(calls_of_threads_without_records_get_a_track),
 		cmocka_unit_test(of_calls_with_one_correlation_the_outer_counts),
 		cmocka_unit_test(what_was_lost_is_counted),
+		cmocka_unit_test(an_uncertain_reading_does_not_stretch_times),
 		cmocka_unit_test(a_file_says_the_same),
 		cmocka_unit_test(a_collector_that_cannot_says_why),
 		cmocka_unit_test(without_memory_there_is_no_trace_and_no_leak),

@@ -292,8 +292,8 @@ static void set_host(const struct replayer *replayer, const struct host_thread *
 
 	recording->start = (struct ops_clock_pair){(uint64_t)start->host_ns, start->host_ns, start->host_ns, 1};
 	recording->stop = (struct ops_clock_pair){(uint64_t)stop->host_ns, stop->host_ns, stop->host_ns, 1};
-	recording->activities->start = (struct ops_activity_clock){start->device_ns, (uint64_t)start->host_ns};
-	recording->activities->stop = (struct ops_activity_clock){stop->device_ns, (uint64_t)stop->host_ns};
+	recording->activities->start = (struct ops_activity_clock){start->device_ns, (uint64_t)start->host_ns, 0};
+	recording->activities->stop = (struct ops_activity_clock){stop->device_ns, (uint64_t)stop->host_ns, 0};
 	for (struct ops_share *share = recording->shares; share; share = share->next)
 		for (size_t i = 0; i < count; i++)
 			if (share->tid == threads[i].played_by) {
