@@ -379,33 +379,6 @@ static int64_t step_ns(const struct view_step *step, enum view_category category
 	return category == VIEW_TIME_COUNT ? step->end_ns - step->start_ns : step->time_ns[category];
 }
 
-double view_step_average_ns(const struct ops_views *views, enum view_category category)
-{
-	double sum_ns = 0;
-
-	for (size_t i = 0; i < views->steps.count; i++)
-		sum_ns += (double)step_ns(&views->steps.items[i], category);
-	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
-}
-
-static double label_average_ns(const struct ops_views *views)
-{
-	double sum_ns = 0;
-
-	for (size_t i = 0; i < views->steps.count; i++)
-		sum_ns += (double)views->steps.items[i].label_ns;
-	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
-}
-
-static double call_average_ns(const struct ops_views *views)
-{
-	double sum_ns = 0;
-
-	for (size_t i = 0; i < views->steps.count; i++)
-		sum_ns += (double)views->steps.items[i].call_ns;
-	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
-}
-
 static const char *const names[] = {"kernel", "memcpy", "memset", "communication", "runtime",
                                     "dataloader", "cpu_exec", "other", "total"};
 
@@ -430,22 +403,42 @@ static int64_t shown_ns(const struct view_step *step, enum view_category categor
 	}
 }
 
-double view_step_shown_average_ns(const struct ops_views *views, enum view_category category)
+static int64_t label_ns(const struct view_step *step, enum view_category category)
+{
+	(void)category;
+	return step->label_ns;
+}
+
+static int64_t call_ns(const struct view_step *step, enum view_category category)
+{
+	(void)category;
+	return step->call_ns;
+}
+
+typedef int64_t step_time(const struct view_step *step, enum view_category category);
+
+static double average_ns(const struct ops_views *views, step_time *time, enum view_category category)
 {
 	double sum_ns = 0;
 
 	for (size_t i = 0; i < views->steps.count; i++)
-		sum_ns += (double)shown_ns(&views->steps.items[i], category);
+		sum_ns += (double)time(&views->steps.items[i], category);
 	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
 }
 
-/* The parts that the text shows, for the viewer. */
-static void write_breakdown(const struct ops_views *views, struct ops_json_writer *json)
+double view_step_average_ns(const struct ops_views *views, enum view_category category)
 {
-	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
+	return average_ns(views, step_ns, category);
+}
 
-	ops_json_key(json, "breakdown");
-	ops_json_open(json, '{');
+double view_step_shown_average_ns(const struct ops_views *views, enum view_category category)
+{
+	return average_ns(views, shown_ns, category);
+}
+
+/* `with_labels`: also the two parts that step_ns and shown_ns assign to different categories. */
+static void write_rows(const struct ops_views *views, step_time *time, bool with_labels, struct ops_json_writer *json)
+{
 	ops_json_key(json, "rows");
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < views->steps.count; i++) {
@@ -455,33 +448,50 @@ static void write_breakdown(const struct ops_views *views, struct ops_json_write
 		ops_json_key(json, "name");
 		ops_json_text(json, step->name.bytes, step->name.size);
 		for (int c = 0; c <= VIEW_TIME_COUNT; c++)
-			ops_json_member_us(json, names[c], shown_ns(step, (enum view_category)c));
+			ops_json_member_us(json, names[c], time(step, (enum view_category)c));
+		if (with_labels) {
+			ops_json_member_us(json, "cpu_exec_labels", step->label_ns);
+			ops_json_member_us(json, "communication_calls", step->call_ns);
+		}
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
+}
+
+static void write_average(const struct ops_views *views, const char *name, step_time *time, enum view_category category,
+                          struct ops_json_writer *json)
+{
+	ops_json_key(json, name);
+	ops_json_number(json, average_ns(views, time, category) / 1000);
+}
+
+static void write_averages(const struct ops_views *views, step_time *time, bool with_labels, struct ops_json_writer *json)
+{
+	double total_ns = average_ns(views, time, VIEW_TIME_COUNT);
+
 	ops_json_key(json, "average");
 	ops_json_open(json, '{');
-	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
-		ops_json_key(json, names[c]);
-		ops_json_number(json, view_step_shown_average_ns(views, (enum view_category)c) / 1000);
+	for (int c = 0; c <= VIEW_TIME_COUNT; c++)
+		write_average(views, names[c], time, (enum view_category)c, json);
+	if (with_labels) {
+		write_average(views, "cpu_exec_labels", label_ns, VIEW_TIME_COUNT, json);
+		write_average(views, "communication_calls", call_ns, VIEW_TIME_COUNT, json);
 	}
 	ops_json_close(json, '}');
 	ops_json_key(json, "average_pct");
 	ops_json_open(json, '{');
 	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
-		double average_ns = view_step_shown_average_ns(views, (enum view_category)c);
+		double part_ns = average_ns(views, time, (enum view_category)c);
 
+		assert(part_ns >= 0 && part_ns <= total_ns * (1 + 1e-6));
 		ops_json_key(json, names[c]);
-		ops_json_number(json, total_ns > 0 ? rint(10000 * average_ns / total_ns) / 100 : (double)NAN);
+		ops_json_number(json, total_ns > 0 ? rint(10000 * part_ns / total_ns) / 100 : (double)NAN);
 	}
-	ops_json_close(json, '}');
 	ops_json_close(json, '}');
 }
 
 bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 {
-	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
-
 	ops_json_key(json, "steps");
 	ops_json_open(json, '{');
 	ops_json_key(json, "names");
@@ -489,55 +499,21 @@ bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 	for (size_t i = 0; i < views->steps.count; i++)
 		ops_json_text(json, views->steps.items[i].name.bytes, views->steps.items[i].name.size);
 	ops_json_close(json, ']');
-	ops_json_key(json, "rows");
-	ops_json_open(json, '[');
-	for (size_t i = 0; i < views->steps.count; i++) {
-		const struct view_step *step = &views->steps.items[i];
-
-		ops_json_open(json, '{');
-		ops_json_key(json, "name");
-		ops_json_text(json, step->name.bytes, step->name.size);
-		for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
-			ops_json_key(json, names[c]);
-			ops_json_us(json, step_ns(step, (enum view_category)c));
-		}
-		ops_json_key(json, "cpu_exec_labels");
-		ops_json_us(json, step->label_ns);
-		ops_json_key(json, "communication_calls");
-		ops_json_us(json, step->call_ns);
-		ops_json_close(json, '}');
-	}
-	ops_json_close(json, ']');
+	write_rows(views, step_ns, true, json);
 	ops_json_key(json, "left_out");
 	ops_json_integer(json, (int64_t)views->left_out);
 	ops_json_key(json, "left_out_names");
 	ops_json_open(json, '[');
-	for (size_t i = 0; i < views->left_out; i++) /* they stand behind those that count */
+	for (size_t i = 0; i < views->left_out; i++) /* they follow those that count */
 		ops_json_text(json, views->steps.items[views->steps.count + i].name.bytes,
 		              views->steps.items[views->steps.count + i].name.size);
 	ops_json_close(json, ']');
-	ops_json_key(json, "average");
+	write_averages(views, step_ns, true, json);
+	ops_json_key(json, "breakdown"); /* the parts that the text shows, for the viewer */
 	ops_json_open(json, '{');
-	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
-		ops_json_key(json, names[c]);
-		ops_json_number(json, view_step_average_ns(views, (enum view_category)c) / 1000);
-	}
-	ops_json_key(json, "cpu_exec_labels");
-	ops_json_number(json, label_average_ns(views) / 1000);
-	ops_json_key(json, "communication_calls");
-	ops_json_number(json, call_average_ns(views) / 1000);
+	write_rows(views, shown_ns, false, json);
+	write_averages(views, shown_ns, false, json);
 	ops_json_close(json, '}');
-	ops_json_key(json, "average_pct");
-	ops_json_open(json, '{');
-	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
-		double average_ns = view_step_average_ns(views, (enum view_category)c);
-
-		assert(average_ns >= 0 && average_ns <= total_ns * (1 + 1e-6));
-		ops_json_key(json, names[c]);
-		ops_json_number(json, total_ns > 0 ? rint(10000 * average_ns / total_ns) / 100 : (double)NAN);
-	}
-	ops_json_close(json, '}');
-	write_breakdown(views, json);
 	ops_json_close(json, '}');
 	return true;
 }
