@@ -57,7 +57,7 @@ fi
 export PKG_CONFIG_PATH=$microhttpd/lib/pkgconfig:$zstd/lib/pkgconfig
 
 say "compiling the bridge to torch $(.venv/bin/python -c 'import torch; print(torch.__version__)')"
-bridge=$(.venv/bin/python -c 'import sys; from opstrobe import _bridge; print(_bridge.build_into(sys.argv[1]))' "$work/bridge")
+bridge=$(.venv/bin/python -c 'import sys; from opstrobe.recording import bridge; print(bridge.build_into(sys.argv[1]))' "$work/bridge")
 
 say "building the wheel"
 .venv/bin/python -m build --wheel --no-isolation --outdir "$work/plain" -Cbuild-dir="$work/build" \

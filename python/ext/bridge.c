@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Loading the torch bridge. It serves the process and not this module: torch keeps its callbacks for ever, so it is loaded
- * once and stays. Which file to load, and how one is made, is the package's part (opstrobe/_bridge.py).
+ * once and stays. Which file to load, and how one is made, is the package's part (opstrobe/recording/bridge.py).
  */
 #include "ext.h"
 

@@ -8,7 +8,7 @@
 /* What a function of the package makes of the argument. */
 static PyObject *call(const char *name, PyObject *argument)
 {
-	PyObject *module = PyImport_ImportModule("opstrobe._event_metadata");
+	PyObject *module = PyImport_ImportModule("opstrobe.results.event_metadata");
 	PyObject *result = module ? PyObject_CallMethod(module, name, "O", argument) : NULL;
 
 	Py_XDECREF(module);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Events that a program makes itself: FunctionEvent(…) gives torch's own event, which can be changed and hung into a tree
- * by hand. Lists of ours hold such events too; what they are asked for, torch's own list answers (_hand_made.py).
+ * by hand. Lists of ours hold such events too; what they are asked for, torch's own list answers
+ * (compat/synthetic_events.py).
  */
 #include "views.h"
 
-/* What a function of opstrobe._hand_made gives; consumes the arguments. */
+/* What a function of opstrobe.compat.synthetic_events gives; consumes the arguments. */
 static PyObject *call(const char *name, PyObject *take_args, PyObject *kwargs)
 {
-	PyObject *module = take_args ? PyImport_ImportModule("opstrobe._hand_made") : NULL;
+	PyObject *module = take_args ? PyImport_ImportModule("opstrobe.compat.synthetic_events") : NULL;
 	PyObject *function = module ? ops_ext_attribute(module, name) : NULL;
 	PyObject *result = function ? PyObject_Call(function, take_args, kwargs) : NULL;
 

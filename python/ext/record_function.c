@@ -122,7 +122,7 @@ static PyObject *range_vectorcall(PyObject *type, PyObject *const *args, size_t 
 /* The graph gets the operators that open and close a range, and records it whenever it runs. */
 static PyObject *traced_begin(PyObject *name, PyObject *args)
 {
-	PyObject *module = PyImport_ImportModule("opstrobe._traced_range");
+	PyObject *module = PyImport_ImportModule("opstrobe.recording.traced_range");
 	PyObject *traced = module ? PyObject_CallMethod(module, "begin", "OO", name, args) : NULL;
 
 	Py_XDECREF(module);
@@ -135,7 +135,7 @@ static void traced_end(PyObject *traced)
 	PyObject *type, *value, *traceback, *module, *nothing;
 
 	PyErr_Fetch(&type, &value, &traceback);
-	module = PyImport_ImportModule("opstrobe._traced_range");
+	module = PyImport_ImportModule("opstrobe.recording.traced_range");
 	nothing = module ? PyObject_CallMethod(module, "end", "O", traced) : NULL;
 	if (!nothing)
 		PyErr_WriteUnraisable(traced);
@@ -330,7 +330,7 @@ static PyObject *range_call(PyObject *object, PyObject *args, PyObject *kwargs)
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:record_function", keywords, &function))
 		return NULL;
-	module = PyImport_ImportModule("opstrobe._decorate");
+	module = PyImport_ImportModule("opstrobe.recording.decorate");
 	if (!module)
 		return NULL;
 	wrapped = PyObject_CallMethod(module, "decorate", "OO", object, function);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The torch bridge's C face. The bridge is a shared library of its own, compiled against the headers of the torch it
- * serves, often on the user's machine (opstrobe/_bridge.py). It turns torch's callbacks into records through
+ * serves, often on the user's machine (opstrobe/recording/bridge.py). It turns torch's callbacks into records through
  * opstrobe/collector.h and knows nothing else of the core: what it needs it is handed at attach.
  *
  * The library has one visible symbol, ops_torch_bridge_get. It is never unloaded: torch may keep our callbacks and

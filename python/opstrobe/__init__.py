@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opstrobe: a profiler for PyTorch programs, with the interface of torch.profiler."""
 
-from opstrobe._config import _ExperimentalConfig as _ExperimentalConfig
 from opstrobe._core import EventList as EventList
 from opstrobe._core import FunctionEvent as FunctionEvent
 from opstrobe._core import FunctionEventAvg as FunctionEventAvg
@@ -11,14 +10,7 @@ from opstrobe._core import _RecordFunctionFast as _RecordFunctionFast
 from opstrobe._core import record_function
 from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity
 from opstrobe._enums import RecordScope as RecordScope
-from opstrobe._file import TraceFile as TraceFile
-from opstrobe._file import read as read
-from opstrobe._file import read_all as read_all
-from opstrobe._handlers import tensorboard_trace_handler
-from opstrobe._patch import patch_torch as patch_torch
-from opstrobe._schedule import schedule
-from opstrobe._stack import StackOptions as StackOptions
-from opstrobe._step_tracker import KinetoStepTracker as KinetoStepTracker
+from opstrobe.compat.patch import patch_torch as patch_torch
 from opstrobe.profiler import (
     ExecutionTraceObserver,
     kineto_available,
@@ -26,13 +18,21 @@ from opstrobe.profiler import (
     supported_activities,
 )
 from opstrobe.profiler import _KinetoProfile as _KinetoProfile
+from opstrobe.recording.experimental_config import _ExperimentalConfig as _ExperimentalConfig
+from opstrobe.recording.handlers import tensorboard_trace_handler
+from opstrobe.recording.schedule import schedule
+from opstrobe.recording.stack import StackOptions as StackOptions
+from opstrobe.recording.step_tracker import KinetoStepTracker as KinetoStepTracker
+from opstrobe.results.trace_file import TraceFile as TraceFile
+from opstrobe.results.trace_file import read as read
+from opstrobe.results.trace_file import read_all as read_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opstrobe._server import Server as Server
     from opstrobe._server import TraceApi as TraceApi
     from opstrobe._server import serve as serve
-    from opstrobe._show import show as show
+    from opstrobe.notebook.show import show as show
 
 __version__ = "0.1.0"
 
@@ -53,23 +53,23 @@ __all__ = [
 
 def load_ipython_extension(shell: object) -> None:
     """What `%load_ext opstrobe` calls: defines `%opstrobe` and `%%opstrobe`."""
-    from opstrobe import _magic
+    from opstrobe.notebook import magics
 
-    _magic.load(shell)
+    magics.load(shell)
 
 
 def __getattr__(name: str) -> object:
     """What is slow to import, or rarely asked for."""
     if name in ("ProfilerActivityConfig", "PerformanceMetricsConfig", "CuspyConfig"):
-        from opstrobe import _activity_configs
+        from opstrobe.recording import activity_configs
 
-        return getattr(_activity_configs, name)
+        return getattr(activity_configs, name)
     if name in ("Server", "TraceApi", "serve"):
         from opstrobe import _server
 
         return getattr(_server, name)
     if name == "show":
-        from opstrobe._show import show
+        from opstrobe.notebook.show import show
 
         return show
     if name == "itt":

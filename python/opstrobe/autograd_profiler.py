@@ -7,24 +7,25 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from opstrobe import _core, _metadata
-from opstrobe._activities import device_kinds, left_out_by, parse_activities, sampling_of
-from opstrobe._config import check_experimental, values_of
+from opstrobe import _core
 from opstrobe._core import EventList, FunctionEvent, Trace, record_function
-from opstrobe._emit import emit_itt, emit_nvtx
 from opstrobe._enums import ProfilerActivity
-from opstrobe._recording import Recording, is_recording
-from opstrobe._stack import StackOptions
-from opstrobe._step_tracker import KinetoStepTracker
 from opstrobe._warn import warn
+from opstrobe.compat.emit import emit_itt, emit_nvtx
+from opstrobe.recording.activities import device_kinds, left_out_by, parse_activities, sampling_of
+from opstrobe.recording.experimental_config import check_experimental, values_of
+from opstrobe.recording.metadata import check_json
+from opstrobe.recording.stack import StackOptions
+from opstrobe.recording.step_tracker import KinetoStepTracker
+from opstrobe.recording.window import Recording, is_recording
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from opstrobe._activities import Sampling
-    from opstrobe._kineto_results import _ProfilerResult
+    from opstrobe.compat.kineto_results import _ProfilerResult
+    from opstrobe.recording.activities import Sampling
 
 __all__ = [
     "profile",
@@ -82,9 +83,9 @@ def _events_of(device: str | None) -> str | None:
         return None
     if device == "cuda" and not torch.cuda.is_available():
         return None
-    from opstrobe import _bridge  # slow to import
+    from opstrobe.recording import bridge  # slow to import
 
-    _bridge.load()
+    bridge.load()
     events = "cuda" if device == "cuda" else "privateuse1"
     return events if _core.device_events(events) else None
 
@@ -274,7 +275,7 @@ class profile(Recording):
         check_graph_options(cuda_graph_annotations, graph_lanes)
         if self.trace is not None:
             for key, text in (metadata or {}).items():
-                self.trace.set_metadata(key, _metadata.check_json(key, text))
+                self.trace.set_metadata(key, check_json(key, text))
         self.export(path)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
@@ -287,7 +288,7 @@ class profile(Recording):
     @property
     def kineto_results(self) -> _ProfilerResult | None:
         """The recording as torch's C++ would show it; None as long as there is none."""
-        from opstrobe._kineto_results import _ProfilerResult
+        from opstrobe.compat.kineto_results import _ProfilerResult
 
         if self.trace is None:
             return None
@@ -343,9 +344,9 @@ class MemRecordsAcc:
 
 def parse_nvprof_trace(path: str | os.PathLike[str]) -> EventList:
     """The ranges and kernels of a file of nvprof. sqlite3.OperationalError when it is missing or is no such file."""
-    from opstrobe import _nvprof  # with sqlite3, slow to import
+    from opstrobe.compat import nvprof  # with sqlite3, slow to import
 
-    return _nvprof.parse_nvprof_trace(path)
+    return nvprof.parse_nvprof_trace(path)
 
 
 def load_nvprof(path: str | os.PathLike[str]) -> EventList:

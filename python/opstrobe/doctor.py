@@ -16,7 +16,8 @@ import sys
 from typing import Any
 
 import opstrobe
-from opstrobe import _bridge, _core
+from opstrobe import _core
+from opstrobe.recording import bridge
 
 # Works; worth knowing; recording does not work until something is done.
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -84,12 +85,12 @@ def _trial() -> dict[str, Any]:
 
 def _recording(trial: dict[str, Any]) -> list[Finding]:
     if "end" in trial:
-        advice = f"remove {_bridge.cache_directory()} and try again; report it if that does not help"
+        advice = f"remove {bridge.cache_directory()} and try again; report it if that does not help"
         return [Finding("recording", PROBLEM, f"a trial recording {trial['end']}", advice)]
     if "error" in trial:
         return [Finding("recording", PROBLEM, f"a trial recording failed: {trial['error']}")]
-    bridge = trial["bridge"]
-    found = [Finding("bridge", OK, f"for torch {bridge['torch_version']}: {bridge['path']}")]
+    loaded = trial["bridge"]
+    found = [Finding("bridge", OK, f"for torch {loaded['torch_version']}: {loaded['path']}")]
     if trial["recorded"] == 1:
         return [*found, Finding("recording", OK, "a trial recording has every operator in it")]
     text = f"a trial recording has {trial['recorded']} operators of 1"
@@ -98,20 +99,20 @@ def _recording(trial: dict[str, Any]) -> list[Finding]:
 
 def _compiler() -> Finding:
     try:
-        command = _bridge._compiler()
-    except _bridge.BridgeError as error:
+        command = bridge._compiler()
+    except bridge.BridgeError as error:
         return Finding("compiler", NOTE, str(error))
     version = subprocess.run([*command, "--version"], capture_output=True, text=True).stdout.partition("\n")[0]
     return Finding("compiler", OK, f"{shutil.which(command[0])}: {version}")
 
 
 def _cache() -> Finding:
-    directory = _bridge.cache_directory()
-    problem = _bridge.cache_problem()
+    directory = bridge.cache_directory()
+    problem = bridge.cache_problem()
     if problem is not None:
         advice = "remove it, or set XDG_CACHE_HOME to a directory that only you can write to"
         return Finding("cache", NOTE, f"{problem}: bridges are compiled anew for each process", advice)
-    if os.access(_bridge._existing(directory), os.W_OK | os.X_OK):
+    if os.access(bridge._existing(directory), os.W_OK | os.X_OK):
         return Finding("cache", OK, f"{directory}, writable")
     advice = "make it writable, or set XDG_CACHE_HOME to a directory that is"
     return Finding("cache", NOTE, f"{directory} is not writable: bridges are compiled anew for each process", advice)

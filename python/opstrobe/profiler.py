@@ -6,22 +6,27 @@ from __future__ import annotations
 import json
 import os
 
-from opstrobe import _core, _machine, _metadata
-from opstrobe._activities import filters_of, kinds_of_extensions, parse_activities, sampling_of
-from opstrobe._config import _ExperimentalConfig, check_experimental, values_of, without_trace_only
+from opstrobe import _core
 from opstrobe._core import EventList, ModuleSummary, record_function
 from opstrobe._core import _RecordFunctionFast as _RecordFunctionFast
 from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, RecordScope, as_member
-from opstrobe._execution_trace import ExecutionTraceObserver
-from opstrobe._execution_trace import _ITraceObserver as _ITraceObserver
-from opstrobe._handlers import tensorboard_trace_handler
-from opstrobe._markup import Advice, profile_html
-from opstrobe._schedule import schedule
-from opstrobe._stack import StackOptions
-from opstrobe._step_tracker import KinetoStepTracker
 from opstrobe._warn import warn
 from opstrobe.autograd_profiler import check_graph_options, kineto_available, private_device
 from opstrobe.autograd_profiler import profile as _Window
+from opstrobe.recording import host_info, metadata
+from opstrobe.recording.activities import filters_of, kinds_of_extensions, parse_activities, sampling_of
+from opstrobe.recording.execution_trace import ExecutionTraceObserver
+from opstrobe.recording.execution_trace import _ITraceObserver as _ITraceObserver
+from opstrobe.recording.experimental_config import (
+    _ExperimentalConfig,
+    check_experimental,
+    values_of,
+    without_trace_only,
+)
+from opstrobe.recording.handlers import tensorboard_trace_handler
+from opstrobe.recording.schedule import schedule
+from opstrobe.recording.stack import StackOptions
+from opstrobe.recording.step_tracker import KinetoStepTracker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +34,10 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from opstrobe._activity_configs import ProfilerActivityConfig
-    from opstrobe._memory_profiler import MemoryPeak, MemoryProfile, MemoryProfileTimeline
-    from opstrobe._stats import _ProfilerStats
+    from opstrobe.notebook.markup import Advice
+    from opstrobe.recording.activity_configs import ProfilerActivityConfig
+    from opstrobe.recording.stats import _ProfilerStats
+    from opstrobe.results.memory import MemoryPeak, MemoryProfile, MemoryProfileTimeline
 
     Activities = Iterable[ProfilerActivity | Mapping[ProfilerActivity, list[str] | ProfilerActivityConfig | None]]
 
@@ -137,7 +143,7 @@ class _KinetoProfile:
         self.mem_tl: MemoryProfileTimeline | None = None
         self.preset_metadata: dict[str, str] = {}
         self._metadata: dict[str, str] = {}
-        self._clock = _machine.StepClock()
+        self._clock = host_info.StepClock()
 
     def _first_device(self) -> str | None:
         return next((name or private_device() for device, name in _DEVICES.items() if device in self.activities), None)
@@ -198,7 +204,7 @@ class _KinetoProfile:
             raise AssertionError("Profiler must be initialized before starting trace")
         if self.profiler.finished:
             self.prepare_trace()
-        self._clock = _machine.StepClock()
+        self._clock = host_info.StepClock()
         if self.execution_trace_observer:
             self.execution_trace_observer.start()
         try:
@@ -303,16 +309,20 @@ class _KinetoProfile:
         if recording.whole_trace is None:
             state = "is still recording" if recording.running else "has recorded nothing"
             raise RuntimeError(f"there is nothing to advise on: this profile {state}")
+        from opstrobe.notebook.markup import Advice
+
         return Advice(json.loads(recording.whole_trace.advice_json()))
 
     def show(self, *, inline: bool | None = None, height: int = 640, block: bool | None = None) -> None:
         """Opens the viewer: in a notebook in the cell, elsewhere in the browser. See `opstrobe.show`."""
-        from opstrobe._show import show
+        from opstrobe.notebook.show import show
 
         show(self, inline=inline, height=height, block=block)
 
     def _repr_html_(self) -> str:
         """What notebooks show: how much was recorded, and the operators that took most."""
+        from opstrobe.notebook.markup import profile_html
+
         return profile_html(self)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
@@ -326,7 +336,7 @@ class _KinetoProfile:
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Writes what held memory over time, by category: a page for `.html`, else JSON, with `raw.json` every change
         by itself; compressed if `path` ends in `.gz`. Of one device, such as "cpu" or "cuda:0"."""
-        from opstrobe._memory_profiler import export, parse_device
+        from opstrobe.results.memory import export, parse_device
 
         where = parse_device(self._default_memory_device() if device is None else device)
         self.mem_tl = self._memory_timeline("exporting memory timeline")
@@ -334,14 +344,14 @@ class _KinetoProfile:
 
     def memory_peak(self, device: str | None = None, top: int = 10) -> MemoryPeak:
         """What holds the memory of a device when most is held: print it, or take its data with `as_dict()`."""
-        from opstrobe._memory_profiler import MemoryPeak, parse_device
+        from opstrobe.results.memory import MemoryPeak, parse_device
 
         where = parse_device(self._default_memory_device() if device is None else device)
         return MemoryPeak(self._memory_timeline("explaining the peak of memory").timeline, where, top)
 
     def _memory_profile(self) -> MemoryProfile:
         """Torch's view of the same; ValueError without all that torch needs for it."""
-        from opstrobe._memory_profiler import MemoryProfile
+        from opstrobe.results.memory import MemoryProfile
 
         missing = [flag for flag in ("record_shapes", "profile_memory", "with_stack") if not getattr(self, flag)]
         if missing:
@@ -350,7 +360,7 @@ class _KinetoProfile:
         return MemoryProfile(timeline, self._recorded("memory profiling").kineto_results)
 
     def _memory_timeline(self, doing: str) -> MemoryProfileTimeline:
-        from opstrobe._memory_profiler import MemoryProfileTimeline
+        from opstrobe.results.memory import MemoryProfileTimeline
 
         trace = self._recorded(doing).trace
         if trace is None:
@@ -377,15 +387,15 @@ class _KinetoProfile:
 
     def add_metadata(self, key: str, value: str) -> None:
         """Adds a text to the trace; at any time, also before the start and after the stop."""
-        self._set_metadata(key, _metadata.json_of_text(key, value))
+        self._set_metadata(key, metadata.json_of_text(key, value))
 
     def add_metadata_json(self, key: str, value: str) -> None:
         """Adds a JSON value to the trace; at any time. ValueError when it is not valid JSON."""
-        self._set_metadata(key, _metadata.check_json(key, value))
+        self._set_metadata(key, metadata.check_json(key, value))
 
     def preset_metadata_json(self, key: str, value: str) -> None:
         """Adds a JSON value to each trace that is started from now on."""
-        self.preset_metadata[key] = _metadata.check_json(key, value)
+        self.preset_metadata[key] = metadata.check_json(key, value)
 
     def _set_metadata(self, key: str, text: str) -> None:
         self._metadata[key] = text
@@ -396,14 +406,14 @@ class _KinetoProfile:
         flags = ("profile_memory", "with_stack", "record_shapes", "with_modules", "with_flops")
         return {
             **{flag: "1" for flag in flags if getattr(self, flag)},
-            **_metadata.of_environment(),
-            "machine": _machine.of_machine(self._clock),
+            **metadata.of_environment(),
+            "machine": host_info.of_machine(self._clock),
             **self.preset_metadata,
             **self._metadata,
         }
 
     def _get_distributed_info(self) -> dict[str, Any] | None:
-        return _metadata.distributed_info()
+        return metadata.distributed_info()
 
     def get_trace_id(self) -> str | None:
         """The id of the last trace prepared; None before."""

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from opstrobe._patch import patch_at_import
-from opstrobe._program import Program, UsageError
-from opstrobe._run_recorder import CannotRecord, RunRecorder, trace_path
+from opstrobe.compat.patch import patch_at_import
+from opstrobe.launcher.program import Program, UsageError
+from opstrobe.launcher.recorder import CannotRecord, RunRecorder, trace_path
 
 _VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes"}
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}

@@ -14,9 +14,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import opstrobe  # noqa: E402
-from opstrobe import _bridge, _core  # noqa: E402
+from opstrobe import _core  # noqa: E402
+from opstrobe.recording import bridge  # noqa: E402
 
-_bridge.load()
+bridge.load()
 A, B = torch.ones(4), torch.ones(4)
 
 
@@ -452,8 +453,9 @@ def test_torch_profiler_inside(memory):
     (2.4) never again in this process. Our sessions do not mind."""
     out = run(f"""
         import torch
-        from opstrobe import _bridge, _core
-        _bridge.load()
+        from opstrobe import _core
+        from opstrobe.recording import bridge
+        bridge.load()
         a = torch.ones(4)
         session = _core.Session(profile_memory={memory})
         session.start()
@@ -630,8 +632,9 @@ def test_frees_of_threads_that_run_no_operator(began):
 def test_the_allocator_is_torchs_again_afterwards():
     program = """
 import threading, torch
-from opstrobe import _bridge, _core
-_bridge.load()
+from opstrobe import _core
+from opstrobe.recording import bridge
+bridge.load()
 held = []
 for _ in range(3):
     session = _core.Session(profile_memory=True, all_threads=True)
@@ -699,8 +702,9 @@ def test_results_are_the_same_bit_for_bit():
 def test_exit_in_the_middle(options):
     run(f"""
         import torch
-        from opstrobe import _bridge, _core
-        _bridge.load()
+        from opstrobe import _core
+        from opstrobe.recording import bridge
+        bridge.load()
         session = _core.Session({options})
         session.start()
         range_ = torch.profiler.record_function("open")
@@ -713,8 +717,9 @@ def test_exit_in_the_middle(options):
 def test_fork(options):
     out = run(f"""
         import os, torch
-        from opstrobe import _bridge, _core
-        _bridge.load()
+        from opstrobe import _core
+        from opstrobe.recording import bridge
+        bridge.load()
         torch.set_num_threads(1)
         a = torch.ones(4)
         session = _core.Session(record_shapes=True, profile_memory=True, {options})
@@ -762,8 +767,9 @@ def test_a_session_in_the_thread_states_of_ended_threads():
     """Thread ends, its destructors and a session that outlives it."""
     run("""
         import threading, torch
-        from opstrobe import _bridge, _core
-        _bridge.load()
+        from opstrobe import _core
+        from opstrobe.recording import bridge
+        bridge.load()
         for i in range(200):
             session = _core.Session(profile_memory=True)
             def work():
@@ -780,8 +786,9 @@ def test_threading_local_destructors_run_operators():
     """Operators in what a thread does last."""
     run("""
         import threading, torch
-        from opstrobe import _bridge, _core
-        _bridge.load()
+        from opstrobe import _core
+        from opstrobe.recording import bridge
+        bridge.load()
         class Last:
             def __del__(self):
                 torch.ones(3) + 1

@@ -11,12 +11,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from opstrobe import _bridge, _core  # noqa: E402
+from opstrobe import _core  # noqa: E402
+from opstrobe.recording import bridge  # noqa: E402
 
 RECORD = """
 import torch
-from opstrobe import _bridge, _core
-_bridge.load()
+from opstrobe import _core
+from opstrobe.recording import bridge
+bridge.load()
 session = _core.Session()
 session.start()
 torch.ones(2) + 1
@@ -81,19 +83,19 @@ def test_its_name_says_what_it_is_for(cache):
 
 def test_what_changes_its_name(monkeypatch):
     def name():
-        return _bridge._file_name(torch, _bridge._sources())
+        return bridge._file_name(torch, bridge._sources())
 
     names = {name()}
     with monkeypatch.context() as patch:
         patch.setattr(torch, "__version__", "2.99.0+test")
         names.add(name())
-        assert _bridge._standard(torch) == "c++20"
+        assert bridge._standard(torch) == "c++20"
     with monkeypatch.context() as patch:
         other = not torch.compiled_with_cxx11_abi()
         patch.setattr(torch, "compiled_with_cxx11_abi", lambda: other)
         names.add(name())
     with monkeypatch.context() as patch:
-        patch.setattr(_bridge, "_version", lambda: "99")
+        patch.setattr(bridge, "_version", lambda: "99")
         names.add(name())
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", lambda self: b"another source")
@@ -242,7 +244,7 @@ def test_a_cache_that_cannot_be_written(tmp_path):
 
 def test_a_relative_cache_home_is_ignored(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert _bridge.cache_directory() == Path.home() / ".cache" / "opstrobe" / "bridge"
+    assert bridge.cache_directory() == Path.home() / ".cache" / "opstrobe" / "bridge"
 
 
 def test_a_bridge_of_another_interface(tmp_path):
@@ -275,10 +277,10 @@ for path in sys.argv[1:]:
 
 
 def test_loading_is_idempotent():
-    _bridge.load()
+    bridge.load()
     before = _core.bridge_info()
     _core.load_bridge("/no/such.so")
-    _bridge.load()
+    bridge.load()
     assert _core.bridge_info() == before
     assert before["torch_version"] == torch.__version__
     with pytest.raises(TypeError):
@@ -286,7 +288,7 @@ def test_loading_is_idempotent():
 
 
 def test_info():
-    info = _bridge.info()
+    info = bridge.info()
     assert info["torch"] == torch.__version__
     assert info["loaded"] is None or info["loaded"]["torch_version"] == torch.__version__
     assert info["cached"].startswith(info["cache"])

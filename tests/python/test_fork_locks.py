@@ -14,9 +14,10 @@ torch = pytest.importorskip("torch")
 PROGRAM = """
 import ctypes, os, signal, sys, threading, time
 import torch, opstrobe
-from opstrobe import _bridge, _core
+from opstrobe import _core
+from opstrobe.recording import bridge
 helper = ctypes.CDLL(sys.argv[1])
-_bridge.load()
+bridge.load()
 session = _core.Session(all_threads=True)
 session.start()
 

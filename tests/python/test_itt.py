@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from opstrobe import itt
-from opstrobe._emit import emit_itt, emit_nvtx
+from opstrobe.compat.emit import emit_itt, emit_nvtx
 
 
 def test_spec_1_12_as_torch():

@@ -17,8 +17,8 @@ from programs import Resnet
 from torch.utils.checkpoint import checkpoint
 
 import opstrobe
-from opstrobe._memory import TensorWatch
-from opstrobe._memory_profiler import Action, Category, MemoryProfileTimeline
+from opstrobe.recording.tensors import TensorWatch
+from opstrobe.results.memory import Action, Category, MemoryProfileTimeline
 
 NAMES = (
     "PARAMETER", "OPTIMIZER_STATE", "INPUT", "TEMPORARY", "ACTIVATION", "GRADIENT", "AUTOGRAD_DETAIL", "UNKNOWN",

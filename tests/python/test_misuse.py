@@ -321,14 +321,14 @@ def test_a_busy_window_in_a_schedule_is_reported_and_survived():
 
 def test_a_bridge_that_cannot_be_made(monkeypatch):
     torch = pytest.importorskip("torch")
-    from opstrobe import _bridge
+    from opstrobe.recording import bridge
 
     def load():
-        raise _bridge.BridgeError("no compiler")
+        raise bridge.BridgeError("no compiler")
 
     prof = opstrobe.profile()
     with monkeypatch.context() as patch:
-        patch.setattr(_bridge, "load", load)
+        patch.setattr(bridge, "load", load)
         with pytest.raises(RuntimeError, match="no compiler"):
             prof.start()
     assert prof.profiler is None

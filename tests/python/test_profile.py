@@ -310,7 +310,7 @@ def test_threads_that_came_and_went_have_names(tmp_path, with_stack):
     labels = {row["tid"]: row["args"]["name"] for row in rows if row["name"] == "thread_name"}
     named = {labels[row["tid"]].partition("worker ")[2] for row in rows if row["name"] == "there"}
     assert named == {f"{i})" for i in range(20)} or len(labels) < 20  # a thread may get the id of one that ended
-    assert not [row for row in rows if "opstrobe/_thread" in row["name"]]
+    assert not [row for row in rows if "opstrobe/recording/thread" in row["name"]]
 
 
 def test_what_others_put_around_the_start_of_threads_stays():

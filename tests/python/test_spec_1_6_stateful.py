@@ -251,7 +251,7 @@ class Calls(RuleBasedStateMachine):
             self.raising = False
             if self.model.started:
                 self.prof.stop()
-            assert not opstrobe._recording._core.Session().running
+            assert not opstrobe._core.Session().running
 
 
 def test_spec_1_6_and_7_calls_at_random(tmp_path, monkeypatch):

@@ -20,10 +20,11 @@ USES = """
 import copy, faulthandler, importlib, itertools, os, pickle, signal, sys, threading
 import torch
 import opstrobe
-from opstrobe import _bridge, _serve
+from opstrobe import _serve
+from opstrobe.recording import bridge
 
 faulthandler.enable()
-_bridge.load()
+bridge.load()
 os.chdir(sys.argv[1])
 
 def attempt(what, use, *arguments):

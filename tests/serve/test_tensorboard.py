@@ -17,7 +17,7 @@ import urllib.parse
 import pytest
 from conftest import OPSTROBE, ROOT, SHARED, TIMEOUT_S, Reply
 
-from opstrobe import _former_runs
+from opstrobe.tensorboard import legacy_runs
 
 TENSORBOARD = pathlib.Path(sys.executable).parent / "tensorboard"
 TRACE = ROOT / "web" / "tests" / "traces" / "train.pt.trace.json.gz"
@@ -261,8 +261,8 @@ def test_former_spans_are_numbers():
         reply = {"traces": listed} if target.endswith("/traces") else {"shown": True, "overlap": {}}
         return types.SimpleNamespace(status=200, body=json.dumps(reply).encode())
 
-    assert _former_runs.ALL_ROUTES["/spans"](get, {"run": "r", "worker": "w"}) == [str(span) for span in spans]
-    assert _former_runs.ALL_ROUTES["/distributed/overlap"](get, {"run": "r"})["data"] == {}
+    assert legacy_runs.ALL_ROUTES["/spans"](get, {"run": "r", "worker": "w"}) == [str(span) for span in spans]
+    assert legacy_runs.ALL_ROUTES["/distributed/overlap"](get, {"run": "r"})["data"] == {}
     assert asked[-1] == "/api/v1/traces/id2/distributed"
 
 

@@ -171,7 +171,7 @@ def test_without_a_bridge_of_its_own_it_compiles_one_once(installed, tmp_path):
     assert code != 0
     message = errors.strip().splitlines()[-1]
     assert message.startswith(
-        "opstrobe._bridge.BridgeError: the torch bridge has to be compiled once for this torch"
+        "opstrobe.recording.bridge.BridgeError: the torch bridge has to be compiled once for this torch"
     ), errors
     assert "apt-get install g++" in message and "CXX" in message
 

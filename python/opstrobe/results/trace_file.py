@@ -7,8 +7,7 @@ import json
 import os
 
 from opstrobe import _core
-from opstrobe._markup import Advice
-from opstrobe._recording import export_trace
+from opstrobe.recording.window import export_trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +17,8 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from opstrobe._memory_profiler import MemoryPeak
+    from opstrobe.notebook.markup import Advice
+    from opstrobe.results.memory import MemoryPeak
 
 
 class TraceFile:
@@ -53,13 +53,13 @@ class TraceFile:
 
     def export_memory_timeline(self, path: str, device: str = "cpu") -> None:
         """Writes what held memory over time, as `profile.export_memory_timeline()`."""
-        from opstrobe._memory_profiler import export, parse_device
+        from opstrobe.results.memory import export, parse_device
 
         export(_core.MemoryTimeline(self.trace), path, parse_device(device))
 
     def memory_peak(self, device: str = "cpu", top: int = 10) -> MemoryPeak:
         """What holds the memory of a device when most is held, as `profile.memory_peak()`."""
-        from opstrobe._memory_profiler import MemoryPeak, parse_device
+        from opstrobe.results.memory import MemoryPeak, parse_device
 
         return MemoryPeak(_core.MemoryTimeline(self.trace), parse_device(device), top)
 
@@ -74,11 +74,13 @@ class TraceFile:
 
     def advise(self) -> Advice:
         """What to change in the program, at which line, and what that would gain, as `profile.advise()`."""
+        from opstrobe.notebook.markup import Advice
+
         return Advice(json.loads(self.trace.advice_json()))
 
     def show(self, *, inline: bool | None = None, height: int = 640, block: bool | None = None) -> None:
         """Opens the viewer, as `profile.show()`."""
-        from opstrobe._show import show
+        from opstrobe.notebook.show import show
 
         show(self, inline=inline, height=height, block=block)
 

@@ -13,9 +13,9 @@ import tempfile
 import time
 import urllib.request
 
-from opstrobe._file import TraceFile
 from opstrobe._server import Server
 from opstrobe.profiler import _KinetoProfile
+from opstrobe.results.trace_file import TraceFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,17 +10,18 @@ import sys
 import time
 import weakref
 
-from opstrobe import _core, _metadata, _thread_names, _thread_start
-from opstrobe._stack import StackOptions, session_options
+from opstrobe import _core
 from opstrobe._warn import warn
+from opstrobe.recording import metadata, thread_names, thread_start
+from opstrobe.recording.stack import StackOptions, session_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from opstrobe._activities import Sampling
-    from opstrobe._memory import TensorWatch
-    from opstrobe._stats import _ProfilerStats
+    from opstrobe.recording.activities import Sampling
+    from opstrobe.recording.stats import _ProfilerStats
+    from opstrobe.recording.tensors import TensorWatch
 
 # The recording under way, so that interpreter exit can end it. Weak: one that is dropped ends by itself.
 _running: weakref.ref[Recording] | None = None
@@ -142,11 +143,11 @@ class Recording:
         self.trace_id = trace_id
         self._with_torch = sys.modules.get("torch") is not None
         if self._with_torch:
-            from opstrobe import _bridge  # slow to import, and of no use without torch
+            from opstrobe.recording import bridge  # slow to import, and of no use without torch
 
-            _bridge.load()
+            bridge.load()
             if self.profile_memory:
-                from opstrobe._memory import TensorWatch
+                from opstrobe.recording.tensors import TensorWatch
 
                 self._watch = TensorWatch()
         self._session = _core.Session(
@@ -204,8 +205,8 @@ class Recording:
             self._watch.start()
         _tell_torch(True)
         _running = weakref.ref(self)
-        _thread_names.tell()
-        _thread_start.watch()
+        thread_names.tell()
+        thread_start.watch()
         self._duration_ns["enable"] = time.perf_counter_ns() - begin
 
     def toggle(self, enable: bool) -> None:
@@ -223,7 +224,7 @@ class Recording:
 
     def name_threads(self) -> None:
         if self.running:
-            _thread_names.tell()
+            thread_names.tell()
 
     def stop(self) -> None:
         """Ends the window. It has no trace if it was not started, or in a process forked since. After a MemoryError the
@@ -236,15 +237,15 @@ class Recording:
         if session.running:
             self._stop_device_problem = _synchronize() if self.use_device is not None else None
             _tell_torch(False)
-            _thread_names.tell()
-            _thread_start.end()
+            thread_names.tell()
+            thread_start.end()
             if self._watch is not None:
                 session.end_window()  # looking at all tensors takes a while, which is none of the program's
                 self._watch.stop()
         self._forward_backward = _core.forward_backward_enabled()
         trace = session.stop()
         self._session, self._ended = None, True
-        trace.set_metadata("trace_id", _metadata.json_of_text("trace_id", self.trace_id))
+        trace.set_metadata("trace_id", metadata.json_of_text("trace_id", self.trace_id))
         problem = self._stop_device_problem
         if session.times_operators:
             trace.set_metadata("device_times", '"events around operators"')
@@ -260,7 +261,7 @@ class Recording:
         """Ends the window without a trace."""
         if self._watch is not None:
             self._watch.cancel()
-        _thread_start.end()
+        thread_start.end()
         self._session, self._ended = None, True
 
     def _warn_of_devices(self, problem: str) -> None:
@@ -384,7 +385,7 @@ class Recording:
     @property
     def _stats(self) -> _ProfilerStats:
         """What profiling itself took. One object: as torch's it is told of the events when they are made."""
-        from opstrobe._stats import _ProfilerStats
+        from opstrobe.recording.stats import _ProfilerStats
 
         if self._told_stats is None:
             self._told_stats = _ProfilerStats()

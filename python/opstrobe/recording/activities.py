@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from opstrobe._activity_configs import ProfilerActivityConfig
+    from opstrobe.recording.activity_configs import ProfilerActivityConfig
 
     Configs = dict[ProfilerActivity, ProfilerActivityConfig]
     Sampling = tuple[tuple[str, ...], int]  # metrics, and an interval in ns; 0: the usual one
@@ -76,7 +76,7 @@ def parse_activities(
 
 
 def _parse_configs(item: Mapping[Any, Any]) -> Configs:
-    from opstrobe._activity_configs import as_config
+    from opstrobe.recording.activity_configs import as_config
 
     found: Configs = {}
     for key, value in item.items():

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`threading.Thread.start` while a session records: it tells the new thread's name. A file of its own, for what it calls is
-the program's and is to be in its stacks, while `_thread_names` is hidden with all that it calls."""
+the program's and is to be in its stacks, while `thread_names` is hidden with all that it calls."""
 
 from __future__ import annotations
 
 import threading
 
-from opstrobe import _thread_names
+from opstrobe.recording import thread_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _make_start(theirs: Callable[..., Any]) -> Callable[..., Any]:
     def start(self: threading.Thread) -> None:
         theirs(self)
         if _theirs is theirs:
-            _thread_names.tell_of(self)
+            thread_names.tell_of(self)
 
     start.theirs = theirs  # type: ignore[attr-defined]
     return start

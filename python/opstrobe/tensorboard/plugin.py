@@ -21,8 +21,8 @@ from urllib.parse import quote
 from tensorboard.plugins.base_plugin import FrontendMetadata, TBContext, TBLoader, TBPlugin
 from werkzeug.wrappers import Request, Response
 
-from opstrobe import _former_plugin, _former_runs
 from opstrobe._server import Reply, TraceApi
+from opstrobe.tensorboard import legacy_routes, legacy_runs
 
 _NAME = "opstrobe"
 _MODULE = "/index.js"
@@ -154,7 +154,7 @@ class FormerPlugin(TBPlugin):  # type: ignore[misc]
 
     def get_plugin_apps(self) -> dict[str, App]:
         apps: dict[str, App] = {_MODULE: self._serve_module}
-        for route, answer in _former_runs.ALL_ROUTES.items():
+        for route, answer in legacy_runs.ALL_ROUTES.items():
             apps[route] = functools.partial(self._serve, answer)
         return apps
 
@@ -166,12 +166,12 @@ class FormerPlugin(TBPlugin):  # type: ignore[misc]
 
     _serve_module = OpstrobePlugin._serve_module
 
-    def _serve(self, answer: _former_plugin.Answer, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def _serve(self, answer: legacy_routes.Answer, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         request = Request(environ)
         try:
             told = answer(self._traces.get, request.args)
             reply = told if isinstance(told, Reply) else Reply(200, "application/json", json.dumps(told).encode())
-        except _former_plugin.RequestError as error:
+        except legacy_routes.RequestError as error:
             reply = _error(error.status, str(error))
         return _respond(request, reply)(environ, start_response)
 

@@ -199,7 +199,7 @@ def patch_torch() -> Patch:
 def patch_at_import() -> None:
     """Patches torch as soon as the program has imported it: what OPSTROBE_PATCH=1 asks for."""
     global _asked
-    from opstrobe._torch_import import call_when_imported
+    from opstrobe.compat.torch_import import call_when_imported
 
     if _asked:  # a Python may read the line that calls this from several directories
         return
@@ -212,9 +212,9 @@ def patch_at_import() -> None:
 
 def _patch_for_good() -> None:
     """Patches torch if Opstrobe can record this torch. A program that did not ask for Opstrobe is to work without it as well."""
-    from opstrobe import _bridge
+    from opstrobe.recording import bridge
 
-    problem = _bridge.problem()
+    problem = bridge.problem()
     if problem is None:
         patch_torch()
     else:

@@ -2,7 +2,7 @@
 """The names that Python gave its threads, for the session that records.
 
 Those that run are asked at the start, at each step and at the stop. One that begins and ends in between nobody would see,
-so while a session records `_thread_start` tells of each that starts.
+so while a session records `thread_start` tells of each that starts.
 """
 
 from __future__ import annotations

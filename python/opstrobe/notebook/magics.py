@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from IPython.core.error import UsageError
 from IPython.display import display
 
-from opstrobe._markup import Advice, profile_html
+from opstrobe.notebook.markup import Advice, profile_html
 from opstrobe.profiler import profile
 
 _FLAGS = ("record_shapes", "profile_memory", "with_modules", "with_flops")

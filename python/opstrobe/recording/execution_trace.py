@@ -90,9 +90,9 @@ class ExecutionTraceObserver(_ITraceObserver):
             return self
         import torch  # noqa: F401  (what is observed)
 
-        from opstrobe import _bridge
+        from opstrobe.recording import bridge
 
-        _bridge.load()
+        bridge.load()
         stem, _ = os.path.splitext(self.output_file_path)
         variable = "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR"
         self._trace = _core.ExecutionTrace(

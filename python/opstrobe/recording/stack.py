@@ -56,20 +56,20 @@ def _path_prefixes() -> tuple[str, ...]:
     return tuple(sorted(prefixes, key=len, reverse=True))
 
 
-# What these call is the profiler's own work; the package's other files call the program's functions.
+# Calls that these files make are the profiler's own work. The package's other files call functions of the program.
 _HIDDEN = (
-    "_activities.py",
-    "_bridge.py",
-    "_config.py",
-    "_execution_trace.py",
-    "_handlers.py",
-    "_memory.py",
-    "_metadata.py",
-    "_recording.py",
-    "_stats.py",
-    "_thread_names.py",
     "autograd_profiler.py",
     "profiler.py",
+    "recording/activities.py",
+    "recording/bridge.py",
+    "recording/execution_trace.py",
+    "recording/experimental_config.py",
+    "recording/handlers.py",
+    "recording/metadata.py",
+    "recording/stats.py",
+    "recording/tensors.py",
+    "recording/thread_names.py",
+    "recording/window.py",
 )
 
 
@@ -77,7 +77,7 @@ def session_options(with_stack: bool | StackOptions, record_gc: bool) -> dict[st
     """The options of a session for these stacks."""
     if not with_stack:
         return {}
-    package = os.path.dirname(__file__)
+    package = os.path.dirname(os.path.dirname(__file__))
     options = with_stack if isinstance(with_stack, StackOptions) else StackOptions()
     return {
         "stack": True,

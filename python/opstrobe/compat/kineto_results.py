@@ -12,7 +12,7 @@ from opstrobe import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from opstrobe._recording import Recording
+    from opstrobe.recording.window import Recording
 
 
 class _ProfilerResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from opstrobe._former_plugin import (
+from opstrobe.tensorboard.legacy_routes import (
     ROUTES,
     Answer,
     Arguments,

@@ -2,7 +2,7 @@
 """Finds or builds the torch bridge, the library through which torch's operators are recorded.
 
 It is compiled against the headers of one torch and serves that torch alone. In this order: one that was built beforehand
-and lies in `bridge/` beside this file; one in the user's cache; one compiled now, in a few seconds, into that cache.
+and lies in the package's folder `bridge/`; one in the user's cache; one compiled now, in a few seconds, into that cache.
 
 A library from the cache runs as the user. So the cache is used only where nobody else can write, and a library in it ends with a
 checksum of what precedes.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parent.parent
 _SCRATCH = ".part.so"  # compilers want libraries to have this suffix
 _CHECKSUM_MARK = b"opstrobe"
 _COMPILERS = ("c++", "g++", "clang++")

@@ -20,8 +20,9 @@ from types import FrameType
 from typing import Any
 
 import opstrobe
-from opstrobe import ProfilerAction, _bridge, _core
-from opstrobe._torch_import import call_when_imported
+from opstrobe import ProfilerAction, _core
+from opstrobe.compat.torch_import import call_when_imported
+from opstrobe.recording import bridge
 
 # Signals that end a program which does not handle them, and that can be caught. Python itself turns SIGINT into an
 # exception.
@@ -103,7 +104,7 @@ class RunRecorder:
     # --- recording ---------------------------------------------------------------------------------------------------
 
     def _torch_imported(self) -> None:
-        if _bridge.info().get("found") is None:
+        if bridge.info().get("found") is None:
             _say("compiling the bridge to this torch, once …")
         try:
             self._start()
