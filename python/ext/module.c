@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <opstrobe/record.h>
+#include <opstrobe/version.h>
 
 static PyObject *module_clock(PyObject *module, PyObject *unused)
 {
@@ -36,7 +37,7 @@ static int module_exec(PyObject *module)
 		if (parts[i](module) < 0)
 			return -1;
 	}
-	return 0;
+	return PyModule_AddStringConstant(module, "__version__", ops_version());
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg)

@@ -6,6 +6,7 @@ from opstrobe._core import FunctionEvent as FunctionEvent
 from opstrobe._core import FunctionEventAvg as FunctionEventAvg
 from opstrobe._core import Interval as Interval
 from opstrobe._core import Kernel as Kernel
+from opstrobe._core import __version__ as __version__
 from opstrobe._core import _RecordFunctionFast as _RecordFunctionFast
 from opstrobe._core import record_function
 from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from opstrobe._server import TraceApi as TraceApi
     from opstrobe._server import serve as serve
     from opstrobe.notebook.show import show as show
-
-__version__ = "0.1.0"
 
 # As torch.profiler has it; the names imported above under themselves are for those who know them.
 __all__ = [

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, final, overload
 
 from opstrobe._enums import DeviceType
 
+__version__: str
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Event: TypeAlias = "FunctionEvent | FunctionEventAvg"
 

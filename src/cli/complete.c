@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <opstrobe/version.h>
+
 #define HELP_ROOM 65536
 
 /* --- help ----------------------------------------------------------------------------------------------------------- */

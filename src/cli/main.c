@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <opstrobe/version.h>
+
 static const struct cli_command commands[] = {
 	{"run", cli_run, "run a Python program and record a trace of it"},
 	{"serve", cli_serve, "show traces in the browser"},
@@ -117,7 +119,7 @@ int main(int count, char **arguments)
 		return finish(CLI_EXIT_OK);
 	}
 	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
-		puts("opstrobe " OPS_VERSION);
+		printf("opstrobe %s\n", ops_version());
 		return finish(CLI_EXIT_OK);
 	}
 	if (!strcmp(name, "--complete"))

@@ -6,6 +6,7 @@
 
 #include <opstrobe/advice.h>
 #include <opstrobe/analyses.h>
+#include <opstrobe/version.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"

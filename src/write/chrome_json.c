@@ -17,6 +17,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <opstrobe/version.h>
+
 #include "analyze/frames.h"
 #include "base/alloc.h"
 #include "base/arena.h"

@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <opstrobe/version.h>
+
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"

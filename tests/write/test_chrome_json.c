@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <opstrobe/version.h>
 #include <opstrobe/write.h>
 
 #include "../trace/rich.h"

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/opstrobe.h: all of libopstrobe. A program that includes only the headers it uses compiles faster. The server is a
+ * library of its own (opstrobe/serve.h).
+ */
+#ifndef OPSTROBE_OPSTROBE_H
+#define OPSTROBE_OPSTROBE_H
+
+#include <opstrobe/advice.h>
+#include <opstrobe/analyses.h>
+#include <opstrobe/analyze.h>
+#include <opstrobe/arrow.h>
+#include <opstrobe/device.h>
+#include <opstrobe/error.h>
+#include <opstrobe/files.h>
+#include <opstrobe/inputs.h>
+#include <opstrobe/lines.h>
+#include <opstrobe/memory.h>
+#include <opstrobe/merge.h>
+#include <opstrobe/modules.h>
+#include <opstrobe/read.h>
+#include <opstrobe/record.h>
+#include <opstrobe/storage.h>
+#include <opstrobe/timeline.h>
+#include <opstrobe/trace.h>
+#include <opstrobe/version.h>
+#include <opstrobe/views.h>
+#include <opstrobe/write.h>
+
+#endif
