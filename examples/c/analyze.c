@@ -22,7 +22,7 @@ static int fail(const struct ops_error *error)
 
 static int print_breakdown(const struct ops_rank *ranks, size_t count)
 {
-	struct ops_analyze_options options = {OPS_ANALYSIS_TEXT, false, NULL, NULL, 0};
+	struct ops_analyze_options options = {OPS_FORMAT_TEXT, false, NULL, NULL, 0};
 	struct ops_error error;
 	char *text;
 	size_t size;
@@ -30,7 +30,7 @@ static int print_breakdown(const struct ops_rank *ranks, size_t count)
 	if (ops_analyze("temporal_breakdown", ranks, count, &options, &text, &size, &error))
 		return fail(&error);
 	fwrite(text, 1, size, stdout);
-	ops_free_analysis(text);
+	ops_free(text);
 	return EXIT_SUCCESS;
 }
 
@@ -46,10 +46,10 @@ static int print_advice(const struct ops_rank *ranks, size_t count)
 		workers[i].name = ranks[i].path;
 		workers[i].span = 0;
 	}
-	if (ops_advise(workers, count, OPS_ADVICE_TEXT, &text, &size, &error))
+	if (ops_advise(workers, count, OPS_FORMAT_TEXT, &text, &size, &error))
 		return fail(&error);
 	fwrite(text, 1, size, stdout);
-	ops_free_advice(text);
+	ops_free(text);
 	return EXIT_SUCCESS;
 }
 

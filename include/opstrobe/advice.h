@@ -18,6 +18,7 @@
 
 #include <stddef.h>
 
+#include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/views.h>
 
@@ -26,23 +27,20 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* CSV has a row a finding, with the first of its places. Brief are the first findings in two lines each, to stand below a page
- * of views. */
-enum ops_advice_format { OPS_ADVICE_JSON, OPS_ADVICE_TEXT, OPS_ADVICE_CSV, OPS_ADVICE_MARKDOWN, OPS_ADVICE_BRIEF };
-
 /* Advice on a run of many workers, one trace after the other: a trace may be let go as soon as it is added, a few megabytes of
- * it are kept. One thread at a time. `new` gives NULL when memory is out; `free` takes NULL. `finish` comes once, behind all. */
+ * it are kept. One thread at a time. `new` gives NULL when memory is out; `free` takes NULL. `finish` comes once, behind all.
+ * OPS_FORMAT_CSV has a row for each finding, with the first of its places; OPS_FORMAT_BRIEF the first findings in two lines each,
+ * to show below a page of views. */
 struct ops_adviser;
 struct ops_adviser *ops_adviser_new(void);
 enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_worker *worker, struct ops_error *error);
-enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_advice_format format, char **ret_text,
-                                 size_t *ret_size, struct ops_error *error);
+enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_format format, char **ret_text, size_t *ret_size,
+                                 struct ops_error *error);
 void ops_adviser_free(struct ops_adviser *adviser);
 
-/* The same for traces that are there all at once. The text has a NUL behind and is freed with ops_free_advice. OPS_NO_MEMORY is all that can go wrong. */
-enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum ops_advice_format format, char **ret_text,
+/* The same for traces that are there all at once. The text has a NUL behind and is freed with ops_free. OPS_NO_MEMORY is all that can go wrong. */
+enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum ops_format format, char **ret_text,
                          size_t *ret_size, struct ops_error *error);
-void ops_free_advice(char *text);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -7,7 +7,7 @@
  *     struct ops_rank ranks[] = {{.rank = 0, .trace = trace}};
  *     ops_analyze("temporal_breakdown", ranks, 1, NULL, &text, &size, &error);
  *
- * Traces are finished and stay as they are. The text has a NUL behind and is freed with ops_free_analysis. Any thread may
+ * Traces are finished and stay as they are. The text has a NUL behind and is freed with ops_free. Any thread may
  * call these.
  */
 #ifndef OPSTROBE_ANALYSES_H
@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
 
@@ -62,16 +63,9 @@ const struct ops_analysis *ops_analyses(size_t *ret_count);
 /* NULL when there is none of that id. */
 const struct ops_analysis *ops_analysis_find(const char *id);
 
-enum ops_analysis_format {
-	OPS_ANALYSIS_JSON, /* {"table": {"columns": […], "rows": […]}} or {"value": …}; times in microseconds */
-	OPS_ANALYSIS_TEXT,
-	OPS_ANALYSIS_CSV,
-	OPS_ANALYSIS_MARKDOWN,
-};
-
 /* Zero means default. */
 struct ops_analyze_options {
-	enum ops_analysis_format format;
+	enum ops_format format; /* JSON is {"table": {"columns": […], "rows": […]}} or {"value": …}; times in microseconds */
 	bool round_to_us; /* shrink every event to whole microseconds, as the reference does, if its file has finer times */
 	const char *args; /* a JSON object of options by name; NULL: none */
 	const struct ops_trace_source *source; /* of ranks without a trace, for analyses of ranks; NULL: all have one */
@@ -82,7 +76,6 @@ struct ops_analyze_options {
 enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t count,
                           const struct ops_analyze_options *options, char **ret_text, size_t *ret_size,
                           struct ops_error *error);
-void ops_free_analysis(char *text);
 
 /* The facts of a rank, to be looked at while its trace is there; `round_to_us` as it will be asked for. They point at
  * nothing of the trace. OPS_NO_MEMORY. NULL may be freed. */

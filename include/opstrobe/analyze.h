@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
 
@@ -24,14 +25,13 @@ extern "C" {
 #define OPS_MEMORY_REF 0x80000000u
 
 /* The visible events (neither hidden nor folded) with those memory records, sorted by (start, -end). Caller frees
- * `*ret_refs` with ops_free_refs. */
+ * `*ret_refs` with ops_free. */
 enum ops_code ops_function_events(const struct ops_trace *trace, uint32_t **ret_refs, size_t *ret_count,
                                   struct ops_error *error);
 /* The same, given up when the monotonic clock passes `deadline_ns`: then `*ret_complete` is false, and the list holds the
  * first events only. A deadline that is over at the call gives none. */
 enum ops_code ops_function_events_until(const struct ops_trace *trace, int64_t deadline_ns, uint32_t **ret_refs,
                                         size_t *ret_count, bool *ret_complete, struct ops_error *error);
-void ops_free_refs(uint32_t *refs);
 
 /* --- stacks -------------------------------------------------------------------------------------------------------- */
 
@@ -58,7 +58,7 @@ size_t ops_stack_name_count(const struct ops_stacks *stacks);
 /* Whether there is anything that stacks could be made from. */
 bool ops_trace_has_stacks(const struct ops_trace *trace);
 /* The rows that the stacks of these events are made from, the events' own included, ascending: a trace of just these has
- * the same stacks. Caller frees `*ret_rows` with ops_free_refs. */
+ * the same stacks. Caller frees `*ret_rows` with ops_free. */
 enum ops_code ops_stack_rows(const struct ops_trace *trace, const uint32_t *refs, size_t count, uint32_t **ret_rows,
                              size_t *ret_count, struct ops_error *error);
 
@@ -140,14 +140,13 @@ void ops_average_of_event(const struct ops_trace *trace, const struct ops_event_
                           struct ops_average *ret_row);
 
 /* Groups `refs` in order of first occurrence; plain sums (torch's rule: nested calls of one name count twice in totals).
- * Caller frees `*ret_rows` with ops_free_averages. */
+ * Caller frees `*ret_rows` with ops_free. */
 enum ops_code ops_averages(const struct ops_trace *trace, const struct ops_event_costs *costs, const uint32_t *refs,
                            size_t count, const struct ops_averages_options *options, struct ops_average **ret_rows,
                            size_t *ret_count, struct ops_error *error);
 /* The same of all function events of a trace. */
 enum ops_code ops_key_averages(const struct ops_trace *trace, bool with_flops, const struct ops_averages_options *options,
                                struct ops_average **ret_rows, size_t *ret_count, struct ops_error *error);
-void ops_free_averages(struct ops_average *rows);
 
 /* Sum of everything under the key "Total". */
 void ops_total_average(const struct ops_trace *trace, const struct ops_event_costs *costs, const uint32_t *refs,
@@ -214,7 +213,7 @@ struct ops_table_options {
 /* Torch's table layout, byte for byte; empty without rows. Texts are cut and padded by code points, a byte that is no UTF-8
  * counting one. OPS_UNSUPPORTED for an unknown sort_by (the Python layer's AttributeError), OPS_INVALID for one that cannot
  * be ordered (TypeError) or a negative width, OPS_STATE for rows with device times when no device is named (RuntimeError).
- * `*ret_text` has a NUL behind, and is freed with ops_free_text. */
+ * `*ret_text` has a NUL behind, and is freed with ops_free. */
 enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_rows *rows,
                              const struct ops_table_options *options, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
@@ -223,7 +222,6 @@ enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_row
 enum ops_code ops_table_html(const struct ops_trace *trace, const struct ops_rows *rows,
                              const struct ops_table_options *options, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
-void ops_free_text(char *text);
 
 /* --- flame graphs -------------------------------------------------------------------------------------------------- */
 
@@ -237,7 +235,7 @@ enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stac
                             enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error);
 void ops_flame_free(struct ops_flame *flame); /* NULL is allowed */
 /* The tree of its frames as JSON (docs/openapi.yaml, Stacks), at most `limit` of them (0: all), those with most time. Freed
- * with ops_free_text. */
+ * with ops_free. */
 enum ops_code ops_flame_json(const struct ops_flame *flame, enum ops_stack_metric metric, size_t limit, char **ret_text,
                              size_t *ret_size, struct ops_error *error);
 

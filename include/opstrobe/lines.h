@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 
+#include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
 
@@ -23,14 +24,11 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum ops_lines_format { OPS_LINES_JSON, OPS_LINES_TEXT, OPS_LINES_CSV, OPS_LINES_MARKDOWN };
-
 /* JSON has all lines by file; the others are a table of the `rows_max` lines with most own time (0: all), of which text
  * fits so many `columns` of a terminal, if it can (0: any). Near linear in the trace. The text has a NUL behind and is freed
- * with ops_free_lines. Any thread may call it. */
-enum ops_code ops_lines(const struct ops_trace *trace, enum ops_lines_format format, size_t rows_max, size_t columns,
+ * with ops_free. Any thread may call it. */
+enum ops_code ops_lines(const struct ops_trace *trace, enum ops_format format, size_t rows_max, size_t columns,
                         char **ret_text, size_t *ret_size, struct ops_error *error);
-void ops_free_lines(char *text);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

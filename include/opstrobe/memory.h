@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
 
@@ -176,11 +177,11 @@ struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, 
 struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, uint32_t block, uint32_t *ret_line);
 void ops_memory_peak_release(struct ops_memory_peak *peak); /* zeroed or released ones are allowed */
 
-/* The peak as text for people, or as one JSON object; `top` limits each list, 0 none. Caller frees with ops_memory_free_text. */
+/* The peak as text for people, or as one JSON object; `top` limits each list, 0 none. Caller frees with ops_free. */
 enum ops_code ops_memory_peak_text(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak,
                                    size_t top, bool json, char **ret_text, size_t *ret_size, struct ops_error *error);
 
-/* --- for those who draw it: JSON as in docs/openapi.yaml, freed with ops_memory_free_text -------------------------- */
+/* --- for those who draw it: JSON as in docs/openapi.yaml, freed with ops_free ------------------------------------- */
 
 /* Which part of a device's memory; times in ns since `origin_ns`. */
 struct ops_memory_window {
@@ -200,7 +201,6 @@ enum ops_code ops_memory_curve_json(const struct ops_memory_timeline *timeline, 
 /* The blocks that live in the window, largest first. */
 enum ops_code ops_memory_blocks_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
                                      char **ret_text, size_t *ret_size, struct ops_error *error);
-void ops_memory_free_text(char *text);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

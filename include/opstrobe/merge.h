@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
 
@@ -87,9 +88,8 @@ enum ops_code ops_trace_merge_ranks(const struct ops_trace_source *source, const
                                     struct ops_error *error);
 
 /* The trace as one run of bytes, about 45 bytes an event, for another process of the same machine type and the same
- * version of the library: no file format. `*ret_bytes` is freed with ops_free_packed. */
+ * version of the library: no file format. `*ret_bytes` is freed with ops_free. */
 enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, size_t *ret_size, struct ops_error *error);
-void ops_free_packed(char *bytes);
 
 /* The trace again; OPS_CORRUPT, naming the byte, for what ops_trace_pack did not make. Any alignment. The caller owns one
  * reference to `*ret_trace`. */

@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
 
@@ -107,12 +108,11 @@ struct ops_module_text_options {
 };
 
 /* The table as text: a line a module that was called or holds such, and columns for what the trace tells about. A NUL stands
- * behind; freed with ops_free_module_text. OPS_INVALID for an unknown `sort_by`. `options` may be NULL. */
+ * behind; freed with ops_free. OPS_INVALID for an unknown `sort_by`. `options` may be NULL. */
 enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct ops_module_text_options *options,
                               char **ret_text, size_t *ret_size, struct ops_error *error);
 /* All rows and classes as one JSON object (docs/openapi.yaml, Modules), likewise freed. */
 enum ops_code ops_module_json(const struct ops_module_tree *tree, char **ret_text, size_t *ret_size, struct ops_error *error);
-void ops_free_module_text(char *text);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

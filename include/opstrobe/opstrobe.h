@@ -10,6 +10,7 @@
 #include <opstrobe/analyses.h>
 #include <opstrobe/analyze.h>
 #include <opstrobe/arrow.h>
+#include <opstrobe/common.h>
 #include <opstrobe/device.h>
 #include <opstrobe/error.h>
 #include <opstrobe/files.h>

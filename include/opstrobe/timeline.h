@@ -10,7 +10,7 @@
  *     ops_timeline_free(timeline);
  *
  * A timeline borrows its trace and does not change: any thread may ask. Times are ns since the timeline's origin. What is
- * given is freed with ops_free_timeline; texts have a NUL behind. OPS_INVALID for tracks, rows, levels that are not there.
+ * given is freed with ops_free; texts have a NUL behind. OPS_INVALID for tracks, rows, levels that are not there.
  */
 #ifndef OPSTROBE_TIMELINE_H
 #define OPSTROBE_TIMELINE_H
@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
 
@@ -35,7 +36,6 @@ void ops_timeline_free(struct ops_timeline *timeline); /* NULL is allowed */
 size_t ops_timeline_bytes(const struct ops_timeline *timeline); /* of memory, without the trace's */
 /* Since 1970. */
 int64_t ops_timeline_origin(const struct ops_timeline *timeline);
-void ops_free_timeline(char *answer);
 
 /* All but the events: groups, tracks, counters, steps. */
 enum ops_code ops_timeline_json(const struct ops_timeline *timeline, char **ret_text, size_t *ret_size,

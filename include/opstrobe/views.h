@@ -6,7 +6,7 @@
  *
  * Every function takes finished traces, leaves them as they are, and gives one JSON object: times in microseconds (exact
  * to the nanosecond), memory in bytes, percent as `…_pct`, fractions as `…_ratio`. The text has a NUL behind and is freed
- * with ops_free_views. Any thread may call them.
+ * with ops_free. Any thread may call them.
  */
 #ifndef OPSTROBE_VIEWS_H
 #define OPSTROBE_VIEWS_H
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include <opstrobe/analyses.h>
+#include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
 
@@ -76,11 +77,11 @@ enum ops_view_table {
 /* A table of all workers together; with several, the first column names them. At most `rows_max` rows of each worker (and of
  * each part of the tables of memory and of all), 0: all. JSON is {"table": {"columns": […], "rows": […]}}. */
 enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enum ops_view_table which,
-                             enum ops_analysis_format format, size_t rows_max, char **ret_text, size_t *ret_size,
+                             enum ops_format format, size_t rows_max, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
 /* Zero means default. */
 struct ops_view_table_options {
-	enum ops_analysis_format format;
+	enum ops_format format;
 	size_t rows_max;
 	const struct ops_trace_source *source; /* of workers without a trace: it is taken when it is its turn, and given back
 	                                        * before the next; NULL: all have one */
@@ -93,11 +94,9 @@ enum ops_code ops_view_table_of(const struct ops_worker *workers, size_t count, 
 
 /* --- two traces --------------------------------------------------------------------------------------------------- */
 
-enum ops_diff_format { OPS_DIFF_JSON, OPS_DIFF_TEXT, OPS_DIFF_CSV, OPS_DIFF_MARKDOWN };
-
 /* Zero means default. */
 struct ops_diff_options {
-	enum ops_diff_format format;
+	enum ops_format format;
 	double gate_ratio; /* what a step may take longer without being a regression; 0.03 is 3 % */
 	unsigned columns;  /* of the text's tables, 60 at least; 80 */
 };
@@ -116,7 +115,6 @@ enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *exp
                        const struct ops_diff_options *options, char **ret_text, size_t *ret_size,
                        struct ops_diff_verdict *ret_verdict, struct ops_error *error);
 
-void ops_free_views(char *text);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

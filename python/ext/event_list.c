@@ -47,7 +47,7 @@ PyObject *ops_ext_event_list_of_rows(struct ops_ext_state *state, struct trace_o
 	struct event_list_object *self = list_alloc(state, options);
 
 	if (!self) {
-		ops_free_averages(take_rows);
+		ops_free(take_rows);
 		return NULL;
 	}
 	self->kind = LIST_AVERAGES;
@@ -139,7 +139,7 @@ static void list_dealloc(PyObject *object)
 	Py_CLEAR(self->items);
 	Py_CLEAR(self->options.use_device);
 	PyMem_Free(self->own_refs);
-	ops_free_averages(self->rows);
+	ops_free(self->rows);
 	Py_CLEAR(self->trace);
 	PyObject_GC_Del(object);
 	Py_DECREF(type);

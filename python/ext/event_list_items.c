@@ -17,7 +17,7 @@ int ops_ext_is_event(struct ops_ext_state *state, PyObject *object)
 static void drop_arrays(struct event_list_object *self)
 {
 	PyMem_Free(self->own_refs);
-	ops_free_averages(self->rows);
+	ops_free(self->rows);
 	self->own_refs = NULL;
 	self->refs = NULL;
 	self->rows = NULL;

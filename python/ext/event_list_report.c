@@ -156,7 +156,7 @@ static PyObject *list_as(struct event_list_object *self, make_table *make, struc
 			raise_sort_error(&error);
 		} else {
 			text = ops_ext_text(bytes, size);
-			ops_free_text(bytes);
+			ops_free(bytes);
 		}
 	}
 	source_release(&source);

@@ -90,7 +90,7 @@ static PyObject *memory_peak(PyObject *object, PyObject *args)
 	if (code)
 		return ops_ext_raise(&error);
 	result = ops_ext_text(text, size);
-	ops_memory_free_text(text);
+	ops_free(text);
 	return result;
 }
 

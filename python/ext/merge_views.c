@@ -250,7 +250,7 @@ static int add_stack_needs(struct trace_object *trace, struct trace_object *cons
 	} else {
 		PyErr_NoMemory();
 	}
-	ops_free_refs(needed);
+	ops_free(needed);
 	return grown ? 0 : -1;
 }
 

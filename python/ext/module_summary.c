@@ -60,7 +60,7 @@ static PyObject *text_of(struct summary_object *self, const struct ops_module_te
 	if (code)
 		return ops_ext_raise(&error);
 	result = ops_ext_text(text, size);
-	ops_free_module_text(text);
+	ops_free(text);
 	return result;
 }
 

@@ -26,7 +26,7 @@ PyObject *ops_ext_trace_reduce(PyObject *object, PyObject *unused)
 	if (code)
 		return ops_ext_raise(&error);
 	packed = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
-	ops_free_packed(bytes);
+	ops_free(bytes);
 	/* One after the other: to look something up may clear the error of what failed before. */
 	rebuild = packed ? ops_ext_attribute((PyObject *)Py_TYPE(object), "_unpack") : NULL;
 	/* Events with attributes of the user's own come along as the state: loading them puts them back in their place. */

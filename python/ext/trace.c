@@ -68,7 +68,7 @@ static void trace_dealloc(PyObject *object)
 	PyMem_RawFree(self->work_start);
 	PyMem_RawFree(self->work_rows);
 	ops_event_costs_release(&self->costs);
-	ops_free_refs(self->refs);
+	ops_free(self->refs);
 	ops_trace_unref(self->trace);
 	PyObject_GC_Del(object);
 	Py_DECREF(type);
@@ -155,7 +155,7 @@ static PyObject *events_within(struct ops_ext_state *state, struct trace_object 
 	refs = PyMem_New(uint32_t, count + 1);
 	if (refs)
 		memcpy(refs, found, count * sizeof(*refs));
-	ops_free_refs(found);
+	ops_free(found);
 	if (!refs)
 		return PyErr_NoMemory();
 	list = ops_ext_event_list_of_refs(state, self, options, refs, count);

@@ -22,7 +22,7 @@ int ops_ext_trace_need_refs(struct trace_object *self)
 		return -1;
 	}
 	if (self->has_refs) {
-		ops_free_refs(refs);
+		ops_free(refs);
 		return 0;
 	}
 	self->refs = refs;

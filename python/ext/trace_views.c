@@ -15,7 +15,7 @@ static PyObject *take_text(enum ops_code code, char *text, size_t size, const st
 	if (code)
 		return ops_ext_raise(error);
 	result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, NULL);
-	ops_free_views(text);
+	ops_free(text);
 	return result;
 }
 
@@ -41,7 +41,7 @@ PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused)
 	size_t size = 0;
 
 	(void)unused;
-	OPS_EXT_WITHOUT_GIL(code = ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, &error));
+	OPS_EXT_WITHOUT_GIL(code = ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, &error));
 	return take_text(code, text, size, &error);
 }
 

@@ -79,7 +79,7 @@ struct event_list_object {
 	struct view_options options;
 	const uint32_t *refs;     /* EVENTS; borrowed from the trace object unless own_refs */
 	uint32_t *own_refs;
-	struct ops_average *rows; /* AVERAGES; freed with ops_free_averages */
+	struct ops_average *rows; /* AVERAGES; freed with ops_free */
 	size_t count;
 	PyObject *items;          /* ITEMS */
 	bool by_input_shape;      /* how the averages were grouped */

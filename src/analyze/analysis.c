@@ -387,7 +387,7 @@ static enum ops_code answer(struct analysis_run *run, const struct ops_analyze_o
 		run->events.where = where;
 	if (!code)
 		code = inner[run->analysis - analyses].answer(run);
-	if (options->format == OPS_ANALYSIS_TEXT && !run->result.table.failed)
+	if (options->format == OPS_FORMAT_TEXT && !run->result.table.failed)
 		result_table_sort(&run->result.table);
 	if (!code)
 		code = cut(run);
@@ -427,9 +427,4 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 	result_release(&run.result);
 	event_set_release(&run.events);
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
-}
-
-void ops_free_analysis(char *text)
-{
-	ops_free(text);
 }

@@ -427,7 +427,7 @@ enum ops_code ops_key_averages(const struct ops_trace *trace, bool with_flops, c
 		code = ops_function_events(trace, &refs, &count, error);
 	if (!code)
 		code = ops_averages(trace, &costs, refs, count, options, ret_rows, ret_count, error);
-	ops_free_refs(refs);
+	ops_free(refs);
 	ops_event_costs_release(&costs);
 	return code;
 }
@@ -455,7 +455,7 @@ enum ops_code ops_event_list_init(struct ops_event_list *list, const struct ops_
 void ops_event_list_release(struct ops_event_list *list)
 {
 	ops_event_costs_release(&list->costs);
-	ops_free_refs(list->refs);
+	ops_free(list->refs);
 	*list = (struct ops_event_list){0};
 }
 
@@ -469,9 +469,4 @@ static void get_event(const void *context, size_t i, struct ops_average *ret_row
 struct ops_rows ops_rows_of_events(const struct ops_event_list *list)
 {
 	return (struct ops_rows){.count = list->count, .get = get_event, .context = list};
-}
-
-void ops_free_averages(struct ops_average *rows)
-{
-	ops_free(rows);
 }

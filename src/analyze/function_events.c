@@ -108,8 +108,3 @@ enum ops_code ops_function_events_until(const struct ops_trace *trace, int64_t d
 	*ret_count = merge.count;
 	return OPS_OK;
 }
-
-void ops_free_refs(uint32_t *refs)
-{
-	ops_free(refs);
-}

@@ -87,7 +87,7 @@ static enum ops_code write_peak(const struct ops_memory_timeline *timeline, stru
 	ops_json_key(json, "peak");
 	ops_json_raw(json, code ? "null" : text, code ? 4 : size);
 	ops_json_close(json, '}');
-	ops_memory_free_text(text);
+	ops_free(text);
 	ops_memory_peak_release(&peak);
 	return code;
 }

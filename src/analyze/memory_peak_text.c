@@ -260,8 +260,3 @@ enum ops_code ops_memory_peak_text(const struct ops_memory_timeline *timeline, c
 	(json ? tell_json : tell)(&teller);
 	return ops_buffer_give(&teller.out, OPS_OK, ret_text, ret_size, error);
 }
-
-void ops_memory_free_text(char *text)
-{
-	ops_free(text);
-}

@@ -413,8 +413,3 @@ enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct o
 	fit_names_release(&sheet.names);
 	return ops_buffer_give(&sheet.out, OPS_OK, ret_text, ret_size, error);
 }
-
-void ops_free_module_text(char *text)
-{
-	ops_free(text);
-}

@@ -94,7 +94,7 @@ void result_table_json(const struct result_table *table, struct ops_json_writer 
 void result_init(struct result *result);
 void result_release(struct result *result);
 /* False when memory is out, now or before. */
-bool result_write(const struct result *result, enum ops_analysis_format format, struct ops_buffer *out);
+bool result_write(const struct result *result, enum ops_format format, struct ops_buffer *out);
 
 /* As people read it: six decimals at most. `to` has 32 bytes; returns the end. */
 char *result_short_number(char *to, double value);

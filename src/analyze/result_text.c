@@ -45,10 +45,10 @@ static char *group_digits(char *number, char *end)
 
 /* The text of a cell; numbers are written into `room`, with all their digits for programs, with separators and signs of percent
  * on terminals. */
-static struct ops_string cell_text(const struct result_cell *cell, enum result_type type, enum ops_analysis_format format,
+static struct ops_string cell_text(const struct result_cell *cell, enum result_type type, enum ops_format format,
                                    char room[NUMBER_ROOM])
 {
-	bool whole = format == OPS_ANALYSIS_CSV, dressed = format == OPS_ANALYSIS_TEXT;
+	bool whole = format == OPS_FORMAT_CSV, dressed = format == OPS_FORMAT_TEXT;
 	char *end = room;
 
 	if (cell->is_null)
@@ -72,7 +72,7 @@ static struct ops_string cell_text(const struct result_cell *cell, enum result_t
 	return (struct ops_string){room, (size_t)(end - room)};
 }
 
-static struct ops_string text_at(const struct result_table *table, size_t row, size_t column, enum ops_analysis_format format,
+static struct ops_string text_at(const struct result_table *table, size_t row, size_t column, enum ops_format format,
                                  char room[NUMBER_ROOM])
 {
 	const struct result_cell *cell = &table->cells.items[row * table->columns.count + column];
@@ -155,7 +155,7 @@ static struct fit_column column_of(const struct terminal *terminal, size_t colum
 	char number[NUMBER_ROOM];
 
 	for (size_t row = 0; row < result_table_rows(terminal->table); row++) {
-		size_t own = ops_text_length(text_at(terminal->table, row, column, OPS_ANALYSIS_TEXT, number));
+		size_t own = ops_text_length(text_at(terminal->table, row, column, OPS_FORMAT_TEXT, number));
 
 		width = own > width ? own : width;
 	}
@@ -179,7 +179,7 @@ static bool fit_terminal(struct terminal *terminal)
 	for (size_t i = 0; i < count; i++) {
 		terminal->columns[i].fit = fit[i];
 		for (size_t row = 0; terminal->room && is_text(terminal->table, i) && row < result_table_rows(terminal->table); row++)
-			fit_names_expect(&terminal->columns[i].names, text_at(terminal->table, row, i, OPS_ANALYSIS_TEXT, number),
+			fit_names_expect(&terminal->columns[i].names, text_at(terminal->table, row, i, OPS_FORMAT_TEXT, number),
 			                 fit[i].width);
 	}
 	ops_free(fit);
@@ -196,7 +196,7 @@ static void append_line(struct terminal *terminal, size_t line)
 	while (!terminal->columns[last].fit.width)
 		last--;
 	for (size_t i = 0; i <= last; i++) {
-		struct ops_string text = line ? text_at(table, line - 1, i, OPS_ANALYSIS_TEXT, number) : title_of(terminal, i);
+		struct ops_string text = line ? text_at(table, line - 1, i, OPS_FORMAT_TEXT, number) : title_of(terminal, i);
 		size_t width = terminal->columns[i].fit.width;
 
 		if (!width)
@@ -249,7 +249,7 @@ static bool write_terminal(const struct result_table *table, size_t room, struct
 
 static void write_lines(const struct result_table *table, bool markdown, struct ops_buffer *out)
 {
-	enum ops_analysis_format format = markdown ? OPS_ANALYSIS_MARKDOWN : OPS_ANALYSIS_CSV;
+	enum ops_format format = markdown ? OPS_FORMAT_MARKDOWN : OPS_FORMAT_CSV;
 	size_t count = table->columns.count, rows = result_table_rows(table);
 	char room[NUMBER_ROOM];
 
@@ -271,14 +271,14 @@ static void write_lines(const struct result_table *table, bool markdown, struct 
 	}
 }
 
-static bool write_table(const struct result_table *table, enum ops_analysis_format format, size_t room,
+static bool write_table(const struct result_table *table, enum ops_format format, size_t room,
                         struct ops_buffer *out)
 {
 	if (table->failed) /* a cell may stand under another one's column */
 		return false;
-	if (format == OPS_ANALYSIS_TEXT)
+	if (format == OPS_FORMAT_TEXT)
 		return write_terminal(table, room, out);
-	write_lines(table, format == OPS_ANALYSIS_MARKDOWN, out);
+	write_lines(table, format == OPS_FORMAT_MARKDOWN, out);
 	return true;
 }
 
@@ -304,10 +304,10 @@ static void write_json(const struct result *result, struct ops_buffer *out)
 }
 
 /* Branches stand below, each under its path. */
-static bool write_tree(const struct ops_buffer *value, enum ops_analysis_format format, size_t room, struct ops_buffer *out)
+static bool write_tree(const struct ops_buffer *value, enum ops_format format, size_t room, struct ops_buffer *out)
 {
 	struct result_tree tree;
-	bool done = result_tree_make(&tree, value, format == OPS_ANALYSIS_CSV);
+	bool done = result_tree_make(&tree, value, format == OPS_FORMAT_CSV);
 
 	if (done && (result_table_rows(&tree.leaves) || !tree.branches.count))
 		done = write_table(&tree.leaves, format, room, out);
@@ -315,8 +315,8 @@ static bool write_tree(const struct ops_buffer *value, enum ops_analysis_format 
 		const struct result_branch *branch = &tree.branches.items[i];
 
 		ops_buffer_append_text(out, out->size ? "\n" : "");
-		(format == OPS_ANALYSIS_MARKDOWN ? ops_markdown_append : ops_plain_append)(out, branch->path.bytes, branch->path.size);
-		ops_buffer_append_text(out, format == OPS_ANALYSIS_MARKDOWN ? "\n\n" : ":\n");
+		(format == OPS_FORMAT_MARKDOWN ? ops_markdown_append : ops_plain_append)(out, branch->path.bytes, branch->path.size);
+		ops_buffer_append_text(out, format == OPS_FORMAT_MARKDOWN ? "\n\n" : ":\n");
 		done = write_table(&branch->table, format, room, out);
 	}
 	result_tree_release(&tree);
@@ -333,20 +333,20 @@ static void append_left_out(int64_t step, size_t room, struct ops_buffer *out)
 	fit_wrap(out, (struct ops_string){line, (size_t)size}, room);
 }
 
-bool result_write(const struct result *result, enum ops_analysis_format format, struct ops_buffer *out)
+bool result_write(const struct result *result, enum ops_format format, struct ops_buffer *out)
 {
 	bool done = !result->table.failed && !result->value.failed;
 
 	if (!done)
 		return false;
-	if (format == OPS_ANALYSIS_JSON) {
+	if (format == OPS_FORMAT_JSON) {
 		write_json(result, out);
 	} else if (result->table.columns.count) {
 		done = write_table(&result->table, format, result->room, out);
 	} else {
 		done = write_tree(&result->value, format, result->room, out);
 	}
-	if (result->leaves_out && format != OPS_ANALYSIS_JSON && format != OPS_ANALYSIS_CSV)
-		append_left_out(result->left_out_step, format == OPS_ANALYSIS_TEXT ? result->room : 0, out);
+	if (result->leaves_out && format != OPS_FORMAT_JSON && format != OPS_FORMAT_CSV)
+		append_left_out(result->left_out_step, format == OPS_FORMAT_TEXT ? result->room : 0, out);
 	return done && !out->failed;
 }

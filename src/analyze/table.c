@@ -404,8 +404,3 @@ enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_row
 {
 	return ops_table_make(trace, rows, options, write_text, ret_text, ret_size, error);
 }
-
-void ops_free_text(char *text)
-{
-	ops_free(text);
-}

@@ -75,7 +75,7 @@ struct ops_table {
 };
 
 /* Sorts and surveys the rows and lets `write` fill `out`, in the order that it is given (NULL: as they are). The text is
- * released with ops_free_text; it is empty when there are no rows. */
+ * released with ops_free; it is empty when there are no rows. */
 enum ops_code ops_table_make(const struct ops_trace *trace, const struct ops_rows *rows,
                              const struct ops_table_options *options,
                              void (*write)(struct ops_table *table, const uint32_t *order), char **ret_text,

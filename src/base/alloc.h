@@ -9,11 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As malloc, calloc, realloc, free; NULL when memory is out. Sizes are checked against overflow in the _array forms. */
+#include <opstrobe/common.h>
+
+/* As malloc, calloc, realloc, and ops_free as free; NULL when memory is out. Sizes are checked against overflow in the _array forms. */
 void *ops_alloc(size_t bytes);
 void *ops_alloc_zeroed(size_t count, size_t bytes_each);
 void *ops_realloc_array(void *old, size_t count, size_t bytes_each);
-void ops_free(void *memory);
 
 /* Anonymous pages, zeroed, aligned to `bytes` when that is a power of two up to 2 MiB. NULL when memory is out. */
 void *ops_pages_map(size_t bytes);

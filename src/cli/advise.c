@@ -59,10 +59,10 @@ int cli_advise(char **arguments)
 		fputs("opstrobe: out of memory\n", stderr);
 	done = adviser && cli_traces_each(arguments + 1, count, add, adviser);
 	if (done) {
-		code = ops_adviser_finish(adviser, (enum ops_advice_format)chosen, &text, &size, &error);
-		done = chosen == OPS_ADVICE_TEXT
-		               ? cli_print_folded(code, text, size, ops_free_advice, &error)
-		               : cli_print_data((enum ops_analysis_format)chosen, code, text, size, ops_free_advice, &error);
+		code = ops_adviser_finish(adviser, (enum ops_format)chosen, &text, &size, &error);
+		done = chosen == OPS_FORMAT_TEXT
+		               ? cli_print_folded(code, text, size, &error)
+		               : cli_print_data((enum ops_format)chosen, code, text, size, &error);
 	}
 	ops_adviser_free(adviser);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;

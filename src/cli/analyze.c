@@ -47,7 +47,7 @@ struct request {
 	struct cli_arguments args;
 	char *paths[PATHS_MAX];
 	size_t path_count;
-	enum ops_analysis_format format;
+	enum ops_format format;
 	bool round_to_us;
 	bool help;
 	bool list;
@@ -113,7 +113,7 @@ static int take_format(struct request *request, const char *value)
 {
 	int chosen = cli_choice("analyze", "format", value, cli_formats);
 
-	request->format = (enum ops_analysis_format)chosen;
+	request->format = (enum ops_format)chosen;
 	return chosen < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 }
 
@@ -189,7 +189,7 @@ static int analyze(const struct request *request)
 		cli_say("opstrobe analyze: %s\n", error.text);
 	if (code == OPS_CORRUPT && *ranks.odd.text)
 		cli_say("opstrobe: %s\n", ranks.odd.text);
-	if (!code && !cli_print_data(options.format, code, text, size, ops_free_analysis, &error))
+	if (!code && !cli_print_data(options.format, code, text, size, &error))
 		code = OPS_NO_MEMORY;
 	cli_ranks_release(&ranks);
 	return cli_status(code);
@@ -197,7 +197,7 @@ static int analyze(const struct request *request)
 
 int cli_analyze(char **arguments)
 {
-	struct request request = {.format = OPS_ANALYSIS_TEXT};
+	struct request request = {.format = OPS_FORMAT_TEXT};
 	int status = parse(&request, arguments);
 
 	if (!status && request.help)

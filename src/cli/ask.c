@@ -34,9 +34,9 @@ int cli_ask(char **arguments, const char *usage, const char *id, const char *tex
 	if (strcmp(path, "-") != 0)
 		path = traces->files.list.items[0].path;
 	rank = (struct ops_rank){.rank = 0, .trace = traces->workers[0].trace, .path = path};
-	how.format = (enum ops_analysis_format)choice;
+	how.format = (enum ops_format)choice;
 	how.columns = cli_table_columns();
-	how.args = how.format == OPS_ANALYSIS_TEXT ? text_args : NULL;
+	how.args = how.format == OPS_FORMAT_TEXT ? text_args : NULL;
 	code = ops_analyze(id, &rank, 1, &how, &text, &size, &error);
-	return cli_print_data(how.format, code, text, size, ops_free_analysis, &error) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+	return cli_print_data(how.format, code, text, size, &error) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -57,11 +57,11 @@ static int compare(const char *const paths[2], const struct ops_diff_options *op
 
 	if (done) {
 		code = ops_diff(base.workers[0].trace, experiment.workers[0].trace, options, &text, &size, &verdict, &error);
-		done = options->format == OPS_DIFF_TEXT
-		               ? cli_print_folded(code, text, size, ops_free_views, &error)
-		               : cli_print_data((enum ops_analysis_format)options->format, code, text, size, ops_free_views, &error);
+		done = options->format == OPS_FORMAT_TEXT
+		               ? cli_print_folded(code, text, size, &error)
+		               : cli_print_data(options->format, code, text, size, &error);
 	}
-	if (done && options->format == OPS_DIFF_JSON)
+	if (done && options->format == OPS_FORMAT_JSON)
 		putchar('\n');
 	cli_traces_release(&base);
 	cli_traces_release(&experiment);
@@ -84,7 +84,7 @@ int cli_diff(char **arguments)
 	chosen = cli_choice("diff", "format", format, cli_formats);
 	if (chosen < 0 || !parse_gate(gate, &how.gate_ratio))
 		return CLI_EXIT_USAGE;
-	how.format = (enum ops_diff_format)chosen;
+	how.format = (enum ops_format)chosen;
 	how.columns = cli_columns();
 	return compare(paths, &how, exit_on_regression);
 }

@@ -49,12 +49,12 @@ int cli_lines(char **arguments)
 		return CLI_EXIT_USAGE;
 	done = cli_one_trace_read(&traces, path);
 	if (done) {
-		enum ops_code code = ops_lines(traces.workers[0].trace, (enum ops_lines_format)chosen, top, cli_table_columns(), &text,
+		enum ops_code code = ops_lines(traces.workers[0].trace, (enum ops_format)chosen, top, cli_table_columns(), &text,
 		                               &size, &error);
 
-		done = cli_print_data((enum ops_analysis_format)chosen, code, text, size, ops_free_lines, &error);
+		done = cli_print_data((enum ops_format)chosen, code, text, size, &error);
 	}
-	if (done && chosen == OPS_LINES_JSON)
+	if (done && chosen == OPS_FORMAT_JSON)
 		putchar('\n');
 	cli_traces_release(&traces);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;

@@ -35,7 +35,7 @@ static bool print_device(const struct ops_memory_timeline *timeline, struct ops_
 	if (!code)
 		code = ops_memory_peak_text(timeline, &peak, top, false, &text, &size, &error);
 	ops_memory_peak_release(&peak);
-	return cli_print_folded(code, text, size, ops_memory_free_text, &error);
+	return cli_print_folded(code, text, size, &error);
 }
 
 static bool print_text(const struct ops_worker *worker, size_t top, bool flag)
@@ -47,7 +47,7 @@ static bool print_text(const struct ops_worker *worker, size_t top, bool flag)
 
 	(void)flag;
 	if (ops_memory_timeline_new((struct ops_trace *)worker->trace, &timeline, &error))
-		return cli_print(error.code, NULL, 0, NULL, &error);
+		return cli_print(error.code, NULL, 0, &error);
 	more = ops_memory_next_device(timeline, NULL, &device);
 	if (!more)
 		puts("no allocations were recorded");

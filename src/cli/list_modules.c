@@ -33,7 +33,7 @@ static bool print_text(const struct ops_worker *worker, size_t top, bool by_clas
 	if (!code)
 		code = ops_module_text(tree, &options, &text, &size, &error);
 	ops_module_tree_free(tree);
-	return cli_print(code, text, size, ops_free_module_text, &error);
+	return cli_print(code, text, size, &error);
 }
 
 int cli_modules(char **arguments)

@@ -32,7 +32,7 @@ int cli_parse_output(char **arguments, const struct cli_option *options, const c
 
 /* Which of `names` (ended by NULL) that is; -1, after saying what there is, for none of them. */
 int cli_choice(const char *command, const char *option, const char *value, const char *const *names);
-/* The forms of output, ended by NULL, at the places that enum ops_analysis_format and its like give them. */
+/* The forms of output, ended by NULL, at the places that enum ops_format gives them. */
 extern const char *const cli_formats[];
 /* A whole number that is not negative; false after saying so. */
 bool cli_number(const char *command, const char *option, const char *value, size_t *ret_number);

@@ -43,15 +43,14 @@ static const char usage[] =
 	"  opstrobe report -o run.html traces/\n"
 	"  opstrobe report --format markdown trace.json.gz >> \"$GITHUB_STEP_SUMMARY\"\n";
 
-static bool put_part(FILE *out, enum ops_code code, char *text, size_t size, void (*release)(char *text),
-                     const struct ops_error *error)
+static bool put_part(FILE *out, enum ops_code code, char *text, size_t size, const struct ops_error *error)
 {
 	if (code) {
 		cli_say("opstrobe: %s\n", error->text);
 		return false;
 	}
 	fwrite(text, 1, size, out);
-	release(text);
+	ops_free(text);
 	return true;
 }
 
@@ -85,7 +84,7 @@ static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct 
 	ops_trace_unref(trace);
 	if (!code)
 		put_heading(out, stream->count > 1 ? worker->name : NULL);
-	if (!put_part(out, code, text, size, ops_free_views, &error))
+	if (!put_part(out, code, text, size, &error))
 		return false;
 	fputs("\n", out);
 	return true;
@@ -106,9 +105,9 @@ static bool put_markdown(FILE *out, struct cli_stream *stream)
 	for (size_t i = 0; done && i < stream->count; i++)
 		done = put_page(out, stream, i, &workers[i], adviser);
 	if (done) {
-		enum ops_code code = ops_adviser_finish(adviser, OPS_ADVICE_MARKDOWN, &text, &size, &error);
+		enum ops_code code = ops_adviser_finish(adviser, OPS_FORMAT_MARKDOWN, &text, &size, &error);
 
-		done = put_part(out, code, text, size, ops_free_advice, &error);
+		done = put_part(out, code, text, size, &error);
 	}
 	free(workers);
 	ops_adviser_free(adviser);

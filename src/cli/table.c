@@ -63,8 +63,8 @@ static enum ops_code print_text(const struct ops_trace *trace, const struct requ
 	options.columns = cli_table_columns();
 	if (!code)
 		code = ops_table_text(trace, &rows, &options, &text, &size, &error);
-	ops_free_averages(averages);
-	cli_print(code, text, size, ops_free_text, &error);
+	ops_free(averages);
+	cli_print(code, text, size, &error);
 	if (!code && !list.count)
 		puts("no events were recorded");
 	if (!code && list.count > request->row_limit)
@@ -72,7 +72,7 @@ static enum ops_code print_text(const struct ops_trace *trace, const struct requ
 	return code;
 }
 
-static enum ops_code print_data(const struct ops_trace *trace, const struct request *request, enum ops_analysis_format format)
+static enum ops_code print_data(const struct ops_trace *trace, const struct request *request, enum ops_format format)
 {
 	struct ops_analyze_options how = {.format = format};
 	struct ops_rank rank = {.rank = 0, .trace = trace};
@@ -87,7 +87,7 @@ static enum ops_code print_data(const struct ops_trace *trace, const struct requ
 	         request->row_limit, request->by_shape ? "true" : "false", request->with_flops ? "true" : "false");
 	how.args = args;
 	code = ops_analyze("key_averages", &rank, 1, &how, &text, &size, &error);
-	cli_print_data(format, code, text, size, ops_free_analysis, &error);
+	cli_print_data(format, code, text, size, &error);
 	return code;
 }
 
@@ -121,9 +121,9 @@ int cli_table(char **arguments)
 		return CLI_EXIT_USAGE;
 	}
 	if (cli_one_trace_read(&traces, path))
-		code = choice == OPS_ANALYSIS_TEXT
+		code = choice == OPS_FORMAT_TEXT
 		               ? print_text(traces.workers[0].trace, &request)
-		               : print_data(traces.workers[0].trace, &request, (enum ops_analysis_format)choice);
+		               : print_data(traces.workers[0].trace, &request, (enum ops_format)choice);
 	cli_traces_release(&traces);
 	return cli_status(code);
 }

@@ -31,7 +31,7 @@ static bool print_texts(struct cli_stream *stream, const struct cli_table *table
 	return done;
 }
 
-static bool print_table(struct cli_stream *stream, const struct cli_table *table, enum ops_analysis_format format,
+static bool print_table(struct cli_stream *stream, const struct cli_table *table, enum ops_format format,
                         size_t top, bool flag)
 {
 	const struct ops_trace_source source = {cli_stream_take, stream};
@@ -43,14 +43,14 @@ static bool print_table(struct cli_stream *stream, const struct cli_table *table
 	char *text = NULL;
 	size_t size = 0;
 
-	if (format == OPS_ANALYSIS_TEXT && table->print_text)
+	if (format == OPS_FORMAT_TEXT && table->print_text)
 		return print_texts(stream, table, top, flag);
 	workers = cli_stream_workers(stream);
 	if (workers)
 		code = ops_view_table_of(workers, stream->count, flag ? table->flagged_table : table->table, &options, &text, &size,
 		                         &error);
 	free(workers);
-	return cli_print_data(format, code, text, size, ops_free_views, &error);
+	return cli_print_data(format, code, text, size, &error);
 }
 
 int cli_show_table(char **arguments, const struct cli_table *table)
@@ -71,7 +71,7 @@ int cli_show_table(char **arguments, const struct cli_table *table)
 	if (format < 0 || !cli_number(table->command, "number of rows", top_text, &top))
 		return CLI_EXIT_USAGE;
 	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
-	       print_table(&stream, table, (enum ops_analysis_format)format, top, flag);
+	       print_table(&stream, table, (enum ops_format)format, top, flag);
 	cli_stream_close(&stream);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -93,26 +93,25 @@ bool cli_colours(void)
 	return isatty(STDOUT_FILENO) && !(none && *none) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
-bool cli_print(enum ops_code code, char *text, size_t size, void (*release)(char *text), const struct ops_error *error)
+bool cli_print(enum ops_code code, char *text, size_t size, const struct ops_error *error)
 {
 	if (code) {
 		cli_say("opstrobe: %s\n", error->text);
 		return false;
 	}
 	fwrite(text, 1, size, stdout);
-	release(text);
+	ops_free(text);
 	return true;
 }
 
-bool cli_print_data(enum ops_analysis_format format, enum ops_code code, char *text, size_t size,
-                    void (*release)(char *text), struct ops_error *error)
+bool cli_print_data(enum ops_format format, enum ops_code code, char *text, size_t size, struct ops_error *error)
 {
-	if (!code && format == OPS_ANALYSIS_JSON) {
+	if (!code && format == OPS_FORMAT_JSON) {
 		code = cli_add_diagnostics(&text, &size, error);
 		if (code)
-			release(text);
+			ops_free(text);
 	}
-	return cli_print(code, text, size, release, error);
+	return cli_print(code, text, size, error);
 }
 
 /* OPS_UNSUPPORTED: rows have no such column to sort by. */
@@ -190,17 +189,16 @@ static void print_folded(const char *line, const char *end, size_t columns)
 	putchar('\n');
 }
 
-bool cli_print_folded(enum ops_code code, char *text, size_t size, void (*release)(char *text),
-                      const struct ops_error *error)
+bool cli_print_folded(enum ops_code code, char *text, size_t size, const struct ops_error *error)
 {
 	if (code)
-		return cli_print(code, text, size, release, error);
+		return cli_print(code, text, size, error);
 	for (const char *line = text, *end; line < text + size; line = end + 1) {
 		end = memchr(line, '\n', (size_t)(text + size - line));
 		end = end ? end : text + size;
 		print_folded(line, end, cli_columns());
 	}
-	release(text);
+	ops_free(text);
 	return true;
 }
 

@@ -33,12 +33,11 @@ void cli_traces_release(struct cli_traces *traces);
 /* Whether output is for eyes that like colours: a terminal that knows them, and NO_COLOR is not set. */
 bool cli_colours(void);
 
-/* Prints a result and frees it by `release`, or says what went wrong. */
-bool cli_print(enum ops_code code, char *text, size_t size, void (*release)(char *text), const struct ops_error *error);
+/* Prints a result and frees it, or says what went wrong. */
+bool cli_print(enum ops_code code, char *text, size_t size, const struct ops_error *error);
 
 /* Likewise, of a result in this format: JSON has the diagnostics of the traces that were read. */
-bool cli_print_data(enum ops_analysis_format format, enum ops_code code, char *text, size_t size,
-                    void (*release)(char *text), struct ops_error *error);
+bool cli_print_data(enum ops_format format, enum ops_code code, char *text, size_t size, struct ops_error *error);
 
 /* The exit status of a command that asks for options: those that make no sense are the command line's fault. */
 int cli_status(enum ops_code code);
@@ -50,8 +49,7 @@ unsigned cli_columns(void);
 unsigned cli_table_columns(void);
 
 /* Likewise as cli_print, of text whose lines may be longer than that: they go on below, indented. */
-bool cli_print_folded(enum ops_code code, char *text, size_t size, void (*release)(char *text),
-                      const struct ops_error *error);
+bool cli_print_folded(enum ops_code code, char *text, size_t size, const struct ops_error *error);
 
 /* While a file is written: Ctrl-C makes cli_interrupted true, which is for the writer's progress callback to tell, so that
  * no half of a file stays. Behind it cli_interrupt_end ends the process as Ctrl-C does, if it was pressed. */

@@ -71,7 +71,7 @@ static bool print_page(struct cli_stream *stream, size_t place, struct ops_worke
 			code = ops_adviser_add(adviser, worker, &error);
 	}
 	ops_trace_unref(trace);
-	return cli_print_folded(code, text, size, ops_free_views, &error);
+	return cli_print_folded(code, text, size, &error);
 }
 
 /* What to do about it, in short. */
@@ -87,8 +87,8 @@ static bool print_advice(struct ops_adviser *adviser, uint64_t events)
 		puts("opstrobe advise says what to change: of so many events it is not looked for here");
 		return true;
 	}
-	code = ops_adviser_finish(adviser, OPS_ADVICE_BRIEF, &text, &size, &error);
-	return cli_print_folded(code, text, size, ops_free_advice, &error);
+	code = ops_adviser_finish(adviser, OPS_FORMAT_BRIEF, &text, &size, &error);
+	return cli_print_folded(code, text, size, &error);
 }
 
 static bool print_text(struct cli_stream *stream)
@@ -139,17 +139,17 @@ static bool print_json(struct cli_stream *stream)
 	size_t size = 0;
 	enum ops_code code = make_json(stream, &text, &size, &error);
 
-	if (!cli_print_data(OPS_ANALYSIS_JSON, code, text, size, ops_free_views, &error))
+	if (!cli_print_data(OPS_FORMAT_JSON, code, text, size, &error))
 		return false;
 	putchar('\n');
 	return true;
 }
 
-static bool print_table(struct cli_stream *stream, enum ops_analysis_format format)
+static bool print_table(struct cli_stream *stream, enum ops_format format)
 {
 	const struct ops_trace_source source = {cli_stream_take, stream};
 	const struct ops_view_table_options options = {
-		.format = format, .rows_max = format == OPS_ANALYSIS_MARKDOWN ? ROWS_SHOWN : 0, .source = &source};
+		.format = format, .rows_max = format == OPS_FORMAT_MARKDOWN ? ROWS_SHOWN : 0, .source = &source};
 	struct ops_worker *workers = cli_stream_workers(stream);
 	struct ops_error error = {.text = "out of memory"};
 	enum ops_code code = OPS_NO_MEMORY;
@@ -159,14 +159,14 @@ static bool print_table(struct cli_stream *stream, enum ops_analysis_format form
 	if (workers)
 		code = ops_view_table_of(workers, stream->count, OPS_VIEW_OVERVIEW, &options, &text, &size, &error);
 	free(workers);
-	return cli_print(code, text, size, ops_free_views, &error);
+	return cli_print(code, text, size, &error);
 }
 
-static bool print(struct cli_stream *stream, enum ops_analysis_format format)
+static bool print(struct cli_stream *stream, enum ops_format format)
 {
-	if (format == OPS_ANALYSIS_JSON)
+	if (format == OPS_FORMAT_JSON)
 		return print_json(stream);
-	return format == OPS_ANALYSIS_TEXT ? print_text(stream) : print_table(stream, format);
+	return format == OPS_FORMAT_TEXT ? print_text(stream) : print_table(stream, format);
 }
 
 int cli_views(char **arguments)
@@ -185,7 +185,7 @@ int cli_views(char **arguments)
 		return CLI_EXIT_USAGE;
 	setlocale(LC_CTYPE, "");
 	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
-	       print(&stream, (enum ops_analysis_format)chosen);
+	       print(&stream, (enum ops_format)chosen);
 	cli_stream_close(&stream);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -24,7 +24,7 @@
 
 static enum ops_code answer_lines(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	return ops_lines(request_trace(request, 0), OPS_LINES_JSON, 0, 0, ret_text, ret_size, error);
+	return ops_lines(request_trace(request, 0), OPS_FORMAT_JSON, 0, 0, ret_text, ret_size, error);
 }
 
 /* --- which file ------------------------------------------------------------------------------------------------------ */

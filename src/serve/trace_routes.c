@@ -157,7 +157,7 @@ static enum ops_code answer_analysis(struct request *request, char **ret_text, s
 	const struct query_text *args = query_find(&request->query, "args"), *rounding = query_find(&request->query, "rounding");
 	const char *id = request->query.segments[5].bytes;
 	const struct ops_analysis *analysis = ops_analysis_find(id);
-	struct ops_analyze_options options = {.format = OPS_ANALYSIS_JSON, .args = args ? args->bytes : NULL};
+	struct ops_analyze_options options = {.format = OPS_FORMAT_JSON, .args = args ? args->bytes : NULL};
 	enum ops_code code = OPS_OK;
 
 	if (!analysis || !is_offered(analysis))
@@ -172,7 +172,7 @@ static enum ops_code answer_analysis(struct request *request, char **ret_text, s
 
 static enum ops_code answer_info(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	const struct ops_analyze_options options = {.format = OPS_ANALYSIS_JSON};
+	const struct ops_analyze_options options = {.format = OPS_FORMAT_JSON};
 
 	return run_analysis(request, "info", &options, ret_text, ret_size, error);
 }
@@ -186,7 +186,7 @@ static enum ops_code answer_advice(struct request *request, char **ret_text, siz
 
 	if (!workers)
 		return ops_fault_memory(error);
-	code = ops_advise(workers, request->trace_count, OPS_ADVICE_JSON, ret_text, ret_size, error);
+	code = ops_advise(workers, request->trace_count, OPS_FORMAT_JSON, ret_text, ret_size, error);
 	ops_free(workers);
 	return code;
 }
@@ -205,7 +205,7 @@ static enum ops_code answer_distributed(struct request *request, char **ret_text
 
 static enum ops_code answer_diff(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	const struct ops_diff_options options = {.format = OPS_DIFF_JSON};
+	const struct ops_diff_options options = {.format = OPS_FORMAT_JSON};
 
 	if (request->trace_count != 2)
 		return ops_fault(error, OPS_INVALID, "'base' is missing");

@@ -82,7 +82,7 @@ static enum ops_code answer_table(struct request *request, char **ret_text, size
 
 	for (int table = 0; !code && table <= OPS_VIEW_MEMORY; table++)
 		if (!strcmp(names[table], name))
-			return ops_view_table(&worker, 1, (enum ops_view_table)table, OPS_ANALYSIS_JSON, (size_t)rows, ret_text,
+			return ops_view_table(&worker, 1, (enum ops_view_table)table, OPS_FORMAT_JSON, (size_t)rows, ret_text,
 			                      ret_size, error);
 	return code ? code : request_fail(request, 404, error, "there is no table '%.80s'", name);
 }

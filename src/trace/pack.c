@@ -182,11 +182,6 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 	return OPS_OK;
 }
 
-void ops_free_packed(char *bytes)
-{
-	ops_free(bytes);
-}
-
 /* --- unpacking ------------------------------------------------------------------------------------------------------ */
 
 /* `failure` is the first thing that was wrong, and nothing is read after it. */

@@ -76,7 +76,7 @@ static inline void asking_or_not(void *context)
 		assert_null(text);
 	} else {
 		assert_string_equal(text, question->answer);
-		ops_free_analysis(text);
+		ops_free(text);
 	}
 }
 
@@ -89,7 +89,7 @@ static inline void asking_gives(struct question question, const char *answer)
 	if (asking_once(&question, &text, &error))
 		fail_msg("%s", error.text);
 	assert_string_equal(text, answer);
-	ops_free_analysis(text);
+	ops_free(text);
 	question.answer = answer;
 	assert_true(fail_each(asking_or_not, &question) > 0);
 }

@@ -118,7 +118,7 @@ static void answer(const struct ops_trace *trace, const struct ops_rows *rows, c
 	if (code == OPS_OK) {
 		printf("OK %zu\n", size);
 		fwrite(text, 1, size, stdout);
-		ops_free_text(text);
+		ops_free(text);
 	} else {
 		printf("%s %zu\n%s", ops_code_name(code), strlen(error.text), error.text);
 	}

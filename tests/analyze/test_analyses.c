@@ -91,7 +91,7 @@ static void assert_answer(const char *id, const struct ops_trace *trace, const c
 	if (ask(id, trace, &options, &text, &error))
 		fail_msg("%s: %s", id, error.text);
 	assert_string_equal(text, expected);
-	ops_free_analysis(text);
+	ops_free(text);
 }
 
 static void test_spec_1_rank(void **state)
@@ -197,7 +197,7 @@ static void answer_all(const struct ops_trace *trace, bool round)
 
 	for (size_t i = 0; i < count; i++) {
 		for (int format = 0; format < 4 && !is_of_files(&analyses[i]); format++) {
-			struct ops_analyze_options options = {.format = (enum ops_analysis_format)format,
+			struct ops_analyze_options options = {.format = (enum ops_format)format,
 			                                      .round_to_us = round};
 			struct ops_error error = {0};
 			char *text = NULL;
@@ -206,7 +206,7 @@ static void answer_all(const struct ops_trace *trace, bool round)
 				assert_true(*error.text);
 			else if (!format)
 				assert_int_equal(ops_json_validate(text, strlen(text), &error), OPS_OK);
-			ops_free_analysis(text);
+			ops_free(text);
 		}
 	}
 }
@@ -240,7 +240,7 @@ static void test_no_memory(void **state)
 			ops_alloc_fail_at(nth, false);
 			code = ask(analyses[i].id, trace, NULL, &text, &error);
 			ops_alloc_fail_at(0, false);
-			ops_free_analysis(text);
+			ops_free(text);
 		}
 	}
 	ops_trace_unref(trace);
@@ -290,18 +290,18 @@ static void assert_same_from_source(const char *id, const struct ops_rank *ranks
 	assert_int_equal(ops_analyze(id, ranks, RUN_COUNT, NULL, &held, &size, &error), OPS_OK);
 	assert_int_equal(ask_source(id, RUN_COUNT, NULL, &taken, &error), OPS_OK);
 	assert_string_equal(held, taken);
-	ops_free_analysis(taken);
+	ops_free(taken);
 	assert_int_equal(ask_source(id, RUN_COUNT, facts, &taken, &error), OPS_OK);
 	assert_string_equal(held, taken);
-	ops_free_analysis(taken);
-	ops_free_analysis(held);
+	ops_free(taken);
+	ops_free(held);
 	assert_int_equal(ask_source(id, 0, NULL, &taken, &error), OPS_IO);
 	assert_string_equal(error.text, "gone");
 	for (uint64_t nth = 1, code = OPS_NO_MEMORY; code == OPS_NO_MEMORY; nth++) {
 		ops_alloc_fail_at(nth, false);
 		code = ask_source(id, RUN_COUNT, facts, &taken, &error);
 		ops_alloc_fail_at(0, false);
-		ops_free_analysis(taken);
+		ops_free(taken);
 	}
 }
 

@@ -36,8 +36,8 @@ static struct grouped group(struct ops_builder *take_builder, bool by_input_shap
 
 static void grouped_release(struct grouped *g)
 {
-	ops_free_averages(g->rows);
-	ops_free_refs(g->refs);
+	ops_free(g->rows);
+	ops_free(g->refs);
 	ops_event_costs_release(&g->costs);
 	ops_trace_unref(g->trace);
 }
@@ -345,7 +345,7 @@ static void average_events(void *context)
 	}
 	assert_int_equal(count, g->count);
 	assert_memory_equal(rows, g->rows, count * sizeof(*rows));
-	ops_free_averages(rows);
+	ops_free(rows);
 }
 
 static void survives_failing_allocations(void **state)

@@ -138,12 +138,12 @@ static void rows_of_a_device_are_apart_and_have_no_time_on_the_cpu(void **state)
 		assert_int_equal(rows[i].self_device_time_total_ns, device ? 142 : 0);
 	}
 	assert_int_equal(ranges, 2);
-	ops_free_averages(rows);
+	ops_free(rows);
 	assert_int_equal(ops_function_events(trace, &refs, &ref_count, NULL), OPS_OK);
 	ops_total_average(trace, &costs, refs, ref_count, &total);
 	assert_int_equal(total.self_cpu_time_total_ns, 100);
 	assert_int_equal(total.self_device_time_total_ns, 10 + 30 + 10 + 30 + 100 + 142);
-	ops_free_refs(refs);
+	ops_free(refs);
 	ops_event_costs_release(&costs);
 	ops_trace_unref(trace);
 }
@@ -176,11 +176,11 @@ static void waits_are_no_time_of_a_device(void **state)
 		assert_int_equal(rows[i].device_time_total_ns, 0);
 	}
 	assert_int_equal(waits, 1);
-	ops_free_averages(rows);
+	ops_free(rows);
 	assert_int_equal(ops_function_events(trace, &refs, &ref_count, NULL), OPS_OK);
 	ops_total_average(trace, &costs, refs, ref_count, &total);
 	assert_int_equal(total.self_device_time_total_ns, 10 + 10); /* of the operator, and of the kernel's row */
-	ops_free_refs(refs);
+	ops_free(refs);
 	ops_event_costs_release(&costs);
 	ops_trace_unref(trace);
 }

@@ -26,7 +26,7 @@ static void ask(const char *expression, const char *left)
 	struct ops_rank rank = {.trace = asking_trace(rows)};
 	struct ops_error error;
 	char args[600], found[8] = "", *text;
-	struct ops_analyze_options options = {.args = args, .format = OPS_ANALYSIS_CSV};
+	struct ops_analyze_options options = {.args = args, .format = OPS_FORMAT_CSV};
 	size_t size = 0;
 
 	assert_true(snprintf(args, sizeof(args), "{\"where\":\"%s\"}", expression) < (int)sizeof(args));
@@ -36,7 +36,7 @@ static void ask(const char *expression, const char *left)
 		snprintf(found + strlen(found), 2, "%c", line[3]); /* "0,1,…" */
 	if (strcmp(found, left) != 0)
 		fail_msg("%s: rows '%s' where '%s' were expected", expression, found, left);
-	ops_free_analysis(text);
+	ops_free(text);
 	ops_trace_unref((struct ops_trace *)rank.trace);
 }
 
@@ -151,7 +151,7 @@ static void test_filters_are_bounded(void **state)
 	struct ops_rank rank = {.trace = asking_trace(rows)};
 	struct ops_error error;
 	char args[1000] = "{\"where\":[\"true\"", *text = NULL;
-	struct ops_analyze_options options = {.args = args, .format = OPS_ANALYSIS_CSV};
+	struct ops_analyze_options options = {.args = args, .format = OPS_FORMAT_CSV};
 	size_t size = 0;
 
 	(void)state;

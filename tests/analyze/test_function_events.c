@@ -23,7 +23,7 @@ static void assert_refs(struct ops_builder *take_builder, const uint32_t *expect
 	assert_int_equal(ops_function_events(trace, &refs, &count, NULL), OPS_OK);
 	assert_int_equal(count, expected_count);
 	assert_memory_equal(refs, expected, count * sizeof(*refs));
-	ops_free_refs(refs);
+	ops_free(refs);
 	ops_trace_unref(trace);
 }
 
@@ -118,11 +118,11 @@ static void a_deadline_cuts_the_list_short(void **state)
 	assert_int_equal(ops_function_events_until(trace, 0, &refs, &count, &complete, NULL), OPS_OK);
 	assert_int_equal(count, 0);
 	assert_false(complete);
-	ops_free_refs(refs);
+	ops_free(refs);
 	assert_int_equal(ops_function_events_until(trace, INT64_MAX - 1, &refs, &count, &complete, NULL), OPS_OK);
 	assert_int_equal(count, 10000);
 	assert_true(complete);
-	ops_free_refs(refs);
+	ops_free(refs);
 	ops_trace_unref(trace);
 }
 
@@ -136,7 +136,7 @@ static void list_events(void *context)
 
 	if (code == OPS_OK) {
 		assert_int_equal(count, 2);
-		ops_free_refs(refs);
+		ops_free(refs);
 		return;
 	}
 	assert_int_equal(code, OPS_NO_MEMORY);

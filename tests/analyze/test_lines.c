@@ -38,10 +38,10 @@ static void assert_files(const char *rows, const char *net, const char *train)
 
 	if (ops_trace_read_memory(rows, strlen(rows), NULL, &trace, &error))
 		fail_msg("%s", error.text);
-	assert_int_equal(ops_lines(trace, OPS_LINES_JSON, 0, 0, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_lines(trace, OPS_FORMAT_JSON, 0, 0, &text, &size, NULL), OPS_OK);
 	if (!strstr(text, net) || !strstr(text, train))
 		fail_msg("neither %s nor %s is all in %s", net, train, text);
-	ops_free_lines(text);
+	ops_free(text);
 	ops_trace_unref(trace);
 }
 

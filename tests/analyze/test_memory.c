@@ -308,7 +308,7 @@ static void peak_of_a_training_step(void **state)
 	assert_int_equal(peak.line_count, 0);
 	assert_int_equal(ops_memory_peak_text(timeline, &peak, 3, true, &text, &size, NULL), OPS_OK);
 	assert_int_equal(ops_json_validate(text, size, NULL), OPS_OK);
-	ops_memory_free_text(text);
+	ops_free(text);
 	ops_memory_peak_release(&peak);
 	ops_memory_peak_release(&peak);
 	ops_memory_timeline_free(timeline);
@@ -367,7 +367,7 @@ static void work_it_out(void *context)
 	if (!code) {
 		code = ops_memory_peak_text(timeline, &peak, 0, false, &text, &size, NULL);
 		if (!code)
-			ops_memory_free_text(text);
+			ops_free(text);
 		ops_memory_peak_release(&peak);
 	}
 	ops_memory_timeline_free(timeline);
@@ -432,7 +432,7 @@ static void check_curve(const struct ops_memory_timeline *timeline, const struct
 		assert_int_equal(shown, most);
 		assert_int_equal(values[which][count - 1], which ? records[RECORDS - 1].total_reserved : records[RECORDS - 1].total_allocated);
 	}
-	ops_memory_free_text(text);
+	ops_free(text);
 }
 
 /* F14: peaks of what is reserved are elsewhere than those of what is held, and short; of few points none loses them. */

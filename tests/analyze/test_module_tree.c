@@ -266,7 +266,7 @@ static void assert_table(const struct ops_trace *trace, const struct ops_module_
 	assert_int_equal(ops_module_text(tree, options, &text, &size, NULL), OPS_OK);
 	assert_int_equal(size, strlen(text));
 	assert_string_equal(text, expected);
-	ops_free_module_text(text);
+	ops_free(text);
 	ops_module_tree_free(tree);
 }
 
@@ -356,7 +356,7 @@ static void random_traces(void **state)
 				             ops_trace_events(trace)->start_ns[calls[i].event];
 		assert_int_equal(self, outermost);
 		assert_int_equal(ops_module_text(tree, NULL, &text, &size, NULL), OPS_OK);
-		ops_free_module_text(text);
+		ops_free(text);
 		ops_module_tree_free(tree);
 		ops_trace_unref(trace);
 	}
@@ -369,7 +369,7 @@ static void make_tree_and_text(void *context)
 	char *text;
 
 	if (ops_module_tree_new(context, &tree, NULL) == OPS_OK && ops_module_text(tree, NULL, &text, &size, NULL) == OPS_OK)
-		ops_free_module_text(text);
+		ops_free(text);
 	ops_module_tree_free(tree);
 }
 

@@ -163,7 +163,7 @@ static void averages_are_apart_by_whether_they_were_timed(void **state)
 		found++;
 	}
 	assert_int_equal(found, 2);
-	ops_free_averages(rows);
+	ops_free(rows);
 	ops_trace_unref(trace);
 }
 
@@ -190,8 +190,8 @@ static void the_table_has_the_columns_of_the_device(void **state)
 	assert_non_null(strstr(text, "Self NPU    Self NPU %     NPU total  NPU time avg"));
 	assert_non_null(strstr(text, "0.040us        44.44%       0.090us       0.090us"));
 	assert_non_null(strstr(text, "Self NPU time total: 0.090us"));
-	ops_free_text(text);
-	ops_free_averages(averages);
+	ops_free(text);
+	ops_free(averages);
 	ops_trace_unref(trace);
 }
 

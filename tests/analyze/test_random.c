@@ -178,7 +178,7 @@ static void check_averages(const struct ops_trace *trace, const struct ops_event
 		events += rows[i].count;
 	}
 	assert_int_equal(events, count);
-	ops_free_averages(rows);
+	ops_free(rows);
 }
 
 static void agrees_with_the_plain_way(void **state)
@@ -198,7 +198,7 @@ static void agrees_with_the_plain_way(void **state)
 		check_costs(trace, &costs);
 		check_averages(trace, &costs, refs, count);
 		ops_event_costs_release(&costs);
-		ops_free_refs(refs);
+		ops_free(refs);
 		ops_trace_unref(trace);
 	}
 }

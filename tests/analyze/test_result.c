@@ -32,7 +32,7 @@ static void fill(struct result *result)
 	result_number(table, __builtin_nan(""));
 }
 
-static void assert_written(const struct result *result, enum ops_analysis_format format, const char *expected)
+static void assert_written(const struct result *result, enum ops_format format, const char *expected)
 {
 	struct ops_buffer out = {0};
 
@@ -49,15 +49,15 @@ static void test_forms_of_a_table(void **state)
 	(void)state;
 	result_init(&result);
 	fill(&result);
-	assert_written(&result, OPS_ANALYSIS_JSON,
+	assert_written(&result, OPS_FORMAT_JSON,
 	               "{\"table\":{\"columns\":[\"name\",\"rank\",\"time\",\"pctg\"],\"rows\":[[\"a|\\\"b\\\",c\",-3,1.5,12.5],"
 	               "[\"x\\n\",null,2,null]]}}\n");
-	assert_written(&result, OPS_ANALYSIS_TEXT,
+	assert_written(&result, OPS_FORMAT_TEXT,
 	               "name     rank  time (us)  pctg\n"
 	               "a|\"b\",c    -3        1.5  12.5\n"
 	               "x.                     2      \n");
-	assert_written(&result, OPS_ANALYSIS_CSV, "name,rank,time,pctg\n\"a|\"\"b\"\",c\",-3,1.5,12.5\n\"x\n\",,2,\n");
-	assert_written(&result, OPS_ANALYSIS_MARKDOWN,
+	assert_written(&result, OPS_FORMAT_CSV, "name,rank,time,pctg\n\"a|\"\"b\"\",c\",-3,1.5,12.5\n\"x\n\",,2,\n");
+	assert_written(&result, OPS_FORMAT_MARKDOWN,
 	               "| name | rank | time | pctg |\n|---|--:|--:|--:|\n| `a\\|\"b\",c` | -3 | 1.5 | 12.5 |\n"
 	               "| `x.` |  | 2 |  |\n");
 	result_table_cut(&result.table, 1);
@@ -86,15 +86,15 @@ static void test_units(void **state)
 	result_null(&result.table);
 	result_integer(&result.table, 999);
 	result_number(&result.table, __builtin_nan(""));
-	assert_written(&result, OPS_ANALYSIS_TEXT,
+	assert_written(&result, OPS_FORMAT_TEXT,
 	               "                     calls      pid         dur_us  sum (us)  held (bytes)    pctg\n"
 	               "                 1,234,567  1234567  1,234,567.891      -999        -1,000  12.5 %\n"
 	               "-9,223,372,036,854,775,808        0            100                     999        \n");
-	assert_written(&result, OPS_ANALYSIS_CSV,
+	assert_written(&result, OPS_FORMAT_CSV,
 	               "calls,pid,dur_us,sum,held,pctg\n"
 	               "1234567,1234567,1234567.891,-999,-1000,12.5\n"
 	               "-9223372036854775808,0,100,,999,\n");
-	assert_written(&result, OPS_ANALYSIS_JSON,
+	assert_written(&result, OPS_FORMAT_JSON,
 	               "{\"table\":{\"columns\":[\"calls\",\"pid\",\"dur_us\",\"sum\",\"held\",\"pctg\"],"
 	               "\"rows\":[[1234567,1234567,1234567.891,-999,-1000,12.5],[-9223372036854775808,0,100,null,999,null]]}}\n");
 	result_release(&result);
@@ -122,10 +122,10 @@ static void test_order_of_rows(void **state)
 	add_time(&result.table, "d", 3000);
 	add_time(&result.table, "e", 9000);
 	result_table_sort(&result.table);
-	assert_written(&result, OPS_ANALYSIS_CSV, "name,sum\na,1\nb,3\nc,\nd,3\ne,9\n");
+	assert_written(&result, OPS_FORMAT_CSV, "name,sum\na,1\nb,3\nc,\nd,3\ne,9\n");
 	result.table.matters = "sum";
 	result_table_sort(&result.table);
-	assert_written(&result, OPS_ANALYSIS_CSV, "name,sum\ne,9\nb,3\nd,3\na,1\nc,\n");
+	assert_written(&result, OPS_FORMAT_CSV, "name,sum\ne,9\nb,3\nd,3\na,1\nc,\n");
 	result_release(&result);
 }
 
@@ -147,7 +147,7 @@ static void test_names_stay_different(void **state)
 	result_integer(&result.table, 2);
 	result_text(&result.table, (struct ops_string){ELEMENTWISE("CUDA_add"), strlen(ELEMENTWISE("CUDA_add"))});
 	result_integer(&result.table, 3);
-	assert_written(&result, OPS_ANALYSIS_TEXT,
+	assert_written(&result, OPS_FORMAT_TEXT,
 	               "name                                   count\n"
 	               "void at::nati…ve::CUDA_addFuncto…int)      1\n"
 	               "void at::nati…ve::MulFunctor<flo…int)      2\n"
@@ -162,11 +162,11 @@ static void test_forms_of_a_tree(void **state)
 
 	(void)state;
 	result_init(&result);
-	assert_written(&result, OPS_ANALYSIS_JSON, "{\"value\":null}\n");
+	assert_written(&result, OPS_FORMAT_JSON, "{\"value\":null}\n");
 	ops_json_raw(&result.json, tree, strlen(tree));
-	assert_written(&result, OPS_ANALYSIS_JSON, "{\"value\":{\"0\":{\"rows\":2,\"names\":[\"a\",\"b\"]}}}\n");
-	assert_written(&result, OPS_ANALYSIS_CSV, "field,value\n0.rows,2\n0.names.0,a\n0.names.1,b\n");
-	assert_written(&result, OPS_ANALYSIS_TEXT, "field    value\n0.rows   2\n0.names  a, b\n");
+	assert_written(&result, OPS_FORMAT_JSON, "{\"value\":{\"0\":{\"rows\":2,\"names\":[\"a\",\"b\"]}}}\n");
+	assert_written(&result, OPS_FORMAT_CSV, "field,value\n0.rows,2\n0.names.0,a\n0.names.1,b\n");
+	assert_written(&result, OPS_FORMAT_TEXT, "field    value\n0.rows   2\n0.names  a, b\n");
 	result_release(&result);
 }
 
@@ -181,13 +181,13 @@ static void test_tables_in_a_tree(void **state)
 	(void)state;
 	result_init(&result);
 	ops_json_raw(&result.json, branches, strlen(branches));
-	assert_written(&result, OPS_ANALYSIS_TEXT,
+	assert_written(&result, OPS_FORMAT_TEXT,
 	               "field    value\n0.mean   9.454648\n0.tiny   0.0000000015\nlists.0  1, 2\nlists.1  \n\n"
 	               "0.first:\na      n\nx\"y  0.1\nz       \n");
-	assert_written(&result, OPS_ANALYSIS_MARKDOWN,
+	assert_written(&result, OPS_FORMAT_MARKDOWN,
 	               "| field | value |\n|---|---|\n| 0.mean | 9.454648 |\n| 0.tiny | 0.0000000015 |\n| `lists.0` | 1, 2 |\n"
 	               "| `lists.1` |  |\n\n0.first\n\n| a | n |\n|---|--:|\n| `x\"y` | 0.1 |\n| z |  |\n");
-	assert_written(&result, OPS_ANALYSIS_CSV,
+	assert_written(&result, OPS_FORMAT_CSV,
 	               "field,value\n0.mean,9.454648251192381\n0.tiny,1.5e-9\n0.first.columns.0,a\n0.first.columns.1,n\n"
 	               "0.first.rows.0.0,\"x\"\"y\"\n0.first.rows.0.1,0.1\n0.first.rows.1.0,z\n0.first.rows.1.1,null\n"
 	               "lists.0.0,1\nlists.0.1,2\n");
@@ -205,12 +205,12 @@ static void test_tables_of_ranks(void **state)
 	(void)state;
 	result_init(&result);
 	ops_json_raw(&result.json, tree, strlen(tree));
-	assert_written(&result, OPS_ANALYSIS_TEXT, "rank  a\n   0  1\n   0  2\n   3  5\n");
-	assert_written(&result, OPS_ANALYSIS_CSV, "rank,a\n0,1\n0,2\n3,5\n");
+	assert_written(&result, OPS_FORMAT_TEXT, "rank  a\n   0  1\n   0  2\n   3  5\n");
+	assert_written(&result, OPS_FORMAT_CSV, "rank,a\n0,1\n0,2\n3,5\n");
 	result_release(&result);
 	result_init(&result);
 	ops_json_raw(&result.json, differ, strlen(differ));
-	assert_written(&result, OPS_ANALYSIS_TEXT, "0:\na\n(no rows)\n\n3:\nb\n(no rows)\n");
+	assert_written(&result, OPS_FORMAT_TEXT, "0:\na\n(no rows)\n\n3:\nb\n(no rows)\n");
 	result_release(&result);
 }
 
@@ -230,7 +230,7 @@ static void write_without_memory(void (*make)(struct result *result))
 		result_init(&result);
 		ops_alloc_fail_at(nth, false);
 		make(&result);
-		done = result_write(&result, OPS_ANALYSIS_TEXT, &out);
+		done = result_write(&result, OPS_FORMAT_TEXT, &out);
 		ops_alloc_fail_at(0, false);
 		result_release(&result);
 		ops_buffer_release(&out);

@@ -284,7 +284,7 @@ static void assert_rows(const struct ops_trace *trace, const char *name, const c
 	for (size_t i = 0; i < count; i++)
 		strcat(strcat(text, i ? "|" : ""), ops_trace_string(trace, events->name[rows[i]]).bytes);
 	assert_string_equal(text, expected);
-	ops_free_refs(rows);
+	ops_free(rows);
 }
 
 static void rows_that_make_a_stack(void **state)
@@ -345,9 +345,9 @@ static void assert_groups(const struct ops_trace *trace, uint32_t innermost, boo
 			strcat(strcat(text, n ? "|" : ":"), ops_stack_text(stacks, frames[chain].name).bytes);
 	}
 	assert_string_equal(text, expected);
-	ops_free_averages(rows);
+	ops_free(rows);
 	ops_event_costs_release(&costs);
-	ops_free_refs(refs);
+	ops_free(refs);
 	ops_stacks_free(stacks);
 }
 
@@ -400,8 +400,8 @@ static void deep_and_wide(void **state)
 	assert_int_equal(ops_averages(trace, &costs, refs, ref_count, &options, &rows, &count, NULL), OPS_OK);
 	/* g: each its own. f: the first seven with fewer callers, then one a name. */
 	assert_int_equal(count, MANY + 3 + 7);
-	ops_free_averages(rows);
-	ops_free_refs(refs);
+	ops_free(rows);
+	ops_free(refs);
 	ops_stacks_free(stacks);
 	ops_trace_unref(trace);
 }
@@ -425,7 +425,7 @@ static void make_everything(void *context)
 		assert_int_equal(error.code, OPS_NO_MEMORY);
 		assert_int_equal(count, 77);
 	}
-	ops_free_refs(needed);
+	ops_free(needed);
 	if (ops_stacks_new(trace, &stacks, &error)) {
 		assert_int_equal(error.code, OPS_NO_MEMORY);
 		assert_null(stacks);
@@ -436,7 +436,7 @@ static void make_everything(void *context)
 		assert_int_equal(error.code, OPS_NO_MEMORY);
 	else
 		assert_int_equal(count, 3);
-	ops_free_averages(rows);
+	ops_free(rows);
 	ops_stacks_free(stacks);
 }
 

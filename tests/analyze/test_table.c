@@ -49,7 +49,7 @@ static void view_open(struct view *view, struct ops_builder *take_builder)
 
 static void view_close(struct view *view)
 {
-	ops_free_refs(view->refs);
+	ops_free(view->refs);
 	ops_event_costs_release(&view->costs);
 	ops_trace_unref(view->trace);
 }
@@ -63,7 +63,7 @@ static void assert_table(const struct view *view, const char *expected)
 	assert_int_equal(ops_table_text(view->trace, &view->rows, &view->options, &text, &size, &error), OPS_OK);
 	assert_string_equal(text, expected);
 	assert_int_equal(size, strlen(expected));
-	ops_free_text(text);
+	ops_free(text);
 }
 
 static struct ops_builder *step(void)
@@ -216,7 +216,7 @@ static void assert_html(const struct view *view, const char *expected)
 	table = strstr(text, "</style>");
 	assert_non_null(table);
 	assert_string_equal(table + 8, expected);
-	ops_free_text(text);
+	ops_free(text);
 }
 
 #define BAR(width)                                                                                                          \
@@ -263,7 +263,7 @@ static void make_table(void *context)
 
 	if (code == OPS_OK) {
 		assert_int_equal(strlen(text), size);
-		ops_free_text(text);
+		ops_free(text);
 		return;
 	}
 	assert_int_equal(code, OPS_NO_MEMORY);

@@ -121,7 +121,7 @@ static void check_tile(const struct ops_timeline *timeline, struct ops_tile want
 		}
 	}
 	assert_int_equal(found, expected);
-	ops_free_timeline(tile.bytes);
+	ops_free(tile.bytes);
 }
 
 static void check_tiles(const struct ops_timeline *timeline)
@@ -222,7 +222,7 @@ static void ask_everything(const struct ops_timeline *timeline)
 	do {                                                                                       \
 		answer = NULL;                                                                     \
 		if (!(call))                                                                       \
-			ops_free_timeline(answer);                                                 \
+			ops_free(answer);                                                 \
 	} while (0)
 	ASK(ops_timeline_json(timeline, &answer, &size, NULL));
 	ASK(ops_timeline_tiles(timeline, &tile, 1, &answer, &size, NULL));
@@ -278,7 +278,7 @@ static void test_range_of_overlapping_children(void **state)
 	assert_int_equal(ops_timeline_range(timeline, &window, &answer, &size, NULL), OPS_OK);
 	assert_non_null(strstr(answer, "\"name\":\"aten::outer\""));
 	assert_non_null(strstr(strstr(answer, "aten::outer"), "\"total_ns\":1000,\"self_ns\":150,"));
-	ops_free_timeline(answer);
+	ops_free(answer);
 	ops_timeline_free(timeline);
 	ops_trace_unref(trace);
 }

@@ -14,14 +14,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (!trace)
 		return 0;
 	for (size_t count = 1; count <= 2; count++)
-		for (int format = OPS_ADVICE_JSON; format <= OPS_ADVICE_MARKDOWN; format++) {
+		for (int format = OPS_FORMAT_JSON; format <= OPS_FORMAT_MARKDOWN; format++) {
 			struct ops_error error;
 			char *text;
 			size_t text_size;
 
-			expect(ops_advise(workers, count, (enum ops_advice_format)format, &text, &text_size, &error) == OPS_OK,
+			expect(ops_advise(workers, count, (enum ops_format)format, &text, &text_size, &error) == OPS_OK,
 			       error.text);
-			ops_free_advice(text);
+			ops_free(text);
 		}
 	ops_trace_unref(trace);
 	return 0;

@@ -39,7 +39,7 @@ static void ask(const char *id, const char *args, struct ops_trace *trace)
 	const struct ops_rank ranks[] = {{.rank = 0, .trace = trace}, {.rank = 1, .trace = trace}};
 
 	for (int way = 0; way < 4; way++) {
-		struct ops_analyze_options options = {.format = way & 1 ? OPS_ANALYSIS_TEXT : OPS_ANALYSIS_JSON,
+		struct ops_analyze_options options = {.format = way & 1 ? OPS_FORMAT_TEXT : OPS_FORMAT_JSON,
 		                                      .round_to_us = way & 1, .args = args};
 		struct ops_error error = {0};
 		char *text = NULL;
@@ -47,7 +47,7 @@ static void ask(const char *id, const char *args, struct ops_trace *trace)
 
 		if (ops_analyze(id, ranks, way < 2 ? 1 : 2, &options, &text, &size, &error))
 			expect(error.code != OPS_NO_MEMORY && *error.text, id);
-		ops_free_analysis(text);
+		ops_free(text);
 	}
 }
 
@@ -59,17 +59,17 @@ static void view(struct ops_trace *trace)
 	size_t size;
 
 	expect(ops_run_json(workers, 2, &text, &size, &error) == OPS_OK, error.text);
-	ops_free_views(text);
+	ops_free(text);
 	expect(ops_views_text(trace, OPS_VIEWS_COLOURS, &text, &size, &error) == OPS_OK, error.text);
-	ops_free_views(text);
+	ops_free(text);
 	expect(ops_views_text(trace, OPS_VIEWS_MARKDOWN, &text, &size, &error) == OPS_OK, error.text);
-	ops_free_views(text);
+	ops_free(text);
 	expect(ops_diff(trace, trace, NULL, &text, &size, NULL, &error) == OPS_OK, error.text);
-	ops_free_views(text);
+	ops_free(text);
 	for (int which = OPS_VIEW_OVERVIEW; which <= OPS_VIEW_MEMORY; which++) {
-		expect(ops_view_table(workers, 2, (enum ops_view_table)which, OPS_ANALYSIS_CSV, 0, &text, &size, &error) == OPS_OK,
+		expect(ops_view_table(workers, 2, (enum ops_view_table)which, OPS_FORMAT_CSV, 0, &text, &size, &error) == OPS_OK,
 		       error.text);
-		ops_free_views(text);
+		ops_free(text);
 	}
 }
 

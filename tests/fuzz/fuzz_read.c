@@ -28,7 +28,7 @@ static void analyze(const struct ops_trace *trace)
 	       error.text);
 	expect(ops_flame_new(trace, stacks, &rows, OPS_STACKS_SELF_CPU, &flame, &error) == OPS_OK, error.text);
 	ops_flame_free(flame);
-	ops_free_averages(averages);
+	ops_free(averages);
 	ops_stacks_free(stacks);
 	ops_event_list_release(&events);
 }
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	expect(ops_trace_pack(trace, &packed, &packed_size, &error) == OPS_OK, error.text);
 	expect(ops_trace_unpack(packed, packed_size, &again, &error) == OPS_OK, error.text);
 	expect(ops_trace_events(trace)->count == ops_trace_events(again)->count, "events lost in a pack");
-	ops_free_packed(packed);
+	ops_free(packed);
 	ops_trace_unref(again);
 	ops_trace_unref(trace);
 	return 0;

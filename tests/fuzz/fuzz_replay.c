@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	expect(replayer_trace(&replayer, OPS_ACTIVITY_ALL, &trace, &error) == OPS_OK, error.text);
 	expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
 	expect(ops_views_json(trace, &views, &views_size, &error) == OPS_OK, error.text);
-	ops_free_views(views);
+	ops_free(views);
 	ops_trace_unref(trace);
 	replayer_release(&replayer);
 	return 0;

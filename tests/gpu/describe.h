@@ -108,7 +108,7 @@ static inline void put_views(struct ops_buffer *text, const struct ops_trace *tr
 	assert_int_equal(ops_views_json(trace, &views, &size, NULL), OPS_OK);
 	put_view(text, views, "\"gpus\":");
 	put_view(text, views, "\"kernels\":");
-	ops_free_views(views);
+	ops_free(views);
 }
 
 /* key_averages().table(sort_by="self_cuda_time_total") */
@@ -132,8 +132,8 @@ static inline void put_table(struct ops_buffer *text, const struct ops_trace *tr
 	if (ops_table_text(trace, &rows, &options, &table, &size, &error))
 		fail_msg("%s", error.text);
 	ops_buffer_append(text, table, size);
-	ops_free_text(table);
-	ops_free_averages(averages);
+	ops_free(table);
+	ops_free(averages);
 }
 
 static inline struct ops_buffer describe(const struct ops_trace *trace)

@@ -127,7 +127,7 @@ static void assert_drawn(const struct ops_trace *trace, const char *label)
 	assert_int_equal(ops_timeline_new(trace, &timeline, NULL), OPS_OK);
 	assert_int_equal(ops_timeline_json(timeline, &json, &size, NULL), OPS_OK);
 	assert_non_null(strstr(json, label));
-	ops_free_timeline(json);
+	ops_free(json);
 	ops_timeline_free(timeline);
 }
 

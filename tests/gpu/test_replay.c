@@ -498,7 +498,7 @@ static void times_out_of_this_world_are_counted_with(void **state)
 	(void)state;
 	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 5);
 	assert_int_equal(ops_views_json(trace, &views, &size, NULL), OPS_OK);
-	ops_free_views(views);
+	ops_free(views);
 	ops_trace_unref(trace);
 }
 
@@ -551,13 +551,13 @@ static void assert_advice(const char *name, const char *const *ids)
 	char *advice, id[64];
 	size_t size;
 
-	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_JSON, &advice, &size, NULL), OPS_OK);
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &advice, &size, NULL), OPS_OK);
 	for (; *ids; ids++) {
 		snprintf(id, sizeof(id), "{\"id\":\"%s\"", *ids);
 		if (!strstr(advice, id))
 			fail_msg("%s gives no %s: %s", name, *ids, advice);
 	}
-	ops_free_advice(advice);
+	ops_free(advice);
 	ops_trace_unref(trace);
 }
 

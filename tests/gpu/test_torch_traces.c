@@ -292,8 +292,8 @@ static void compare_analyses(const struct pair *pair, const struct file *file, s
 		tally->agreed += said && says && strcmp(said, says) == 0;
 		if (said && (!says || strcmp(said, says) != 0))
 			printf("  %s\n    %.300s\n    %.300s\n", all[i].id, said, says ? says : "none");
-		ops_free_analysis(said);
-		ops_free_analysis(says);
+		ops_free(said);
+		ops_free(says);
 	}
 	ops_trace_unref(torch);
 	ops_trace_unref(replayed);

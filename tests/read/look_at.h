@@ -19,7 +19,7 @@ static inline void look_at(struct ops_trace *trace, void (*expect)(int holds, co
 
 	expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
 	expect(ops_views_json(trace, &text, &size, &error) == OPS_OK, error.text);
-	ops_free_views(text);
+	ops_free(text);
 	expect(ops_module_tree_new(trace, &tree, &error) == OPS_OK, error.text);
 	ops_module_tree_free(tree);
 	expect(ops_memory_timeline_new(trace, &timeline, &error) == OPS_OK, error.text);

@@ -214,7 +214,7 @@ static void goes_where_traces_go(void **state)
 	ops_trace_unref(other);
 	for (size_t cut = 0; cut < size; cut++)
 		assert_int_equal(ops_trace_unpack(bytes, cut, &other, NULL), OPS_CORRUPT);
-	ops_free_packed(bytes);
+	ops_free(bytes);
 	assert_int_equal(ops_trace_merge(&part, 1, NULL, &other, NULL), OPS_OK);
 	assert_int_equal(ops_trace_check(other, NULL), OPS_OK);
 	assert_same_trace(trace, other);

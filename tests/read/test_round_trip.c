@@ -260,8 +260,8 @@ static char *table_of(const struct ops_trace *trace)
 		ops_buffer_printf(&text, "%.*s %llu %lld %lld\n", (int)name.size, name.bytes, (unsigned long long)rows[i].count,
 		                  (long long)rows[i].cpu_time_total_ns, (long long)rows[i].self_cpu_time_total_ns);
 	}
-	ops_free_averages(rows);
-	ops_free_refs(refs);
+	ops_free(rows);
+	ops_free(refs);
 	ops_event_costs_release(&costs);
 	return text.bytes;
 }

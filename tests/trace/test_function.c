@@ -147,7 +147,7 @@ static void packed_and_back(void **state)
 	assert_int_equal(ops_trace_pack(trace, &bytes, &size, NULL), OPS_OK);
 	assert_int_equal(ops_trace_unpack(bytes, size, &again, NULL), OPS_OK);
 	assert_same_trace(trace, again);
-	ops_free_packed(bytes);
+	ops_free(bytes);
 	ops_trace_unref(again);
 	ops_trace_unref(trace);
 }

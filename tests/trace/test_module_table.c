@@ -71,7 +71,7 @@ static void packed_and_unpacked(void **state)
 	ops_trace_unref(again);
 	for (size_t cut = 0; cut < size; cut += 7)
 		assert_int_equal(ops_trace_unpack(bytes, cut, &again, NULL), OPS_CORRUPT);
-	ops_free_packed(bytes);
+	ops_free(bytes);
 	ops_trace_unref(trace);
 }
 
@@ -125,7 +125,7 @@ static void make_pack_and_join(void *context)
 			assert_int_equal(ops_trace_events(both)->count, 30);
 		ops_trace_unref(both);
 	}
-	ops_free_packed(bytes);
+	ops_free(bytes);
 	ops_trace_unref(again);
 	ops_trace_unref(trace);
 }

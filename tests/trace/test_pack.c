@@ -136,7 +136,7 @@ static void test_there_and_back(void **state)
 	assert_int_equal(ops_trace_unpack(bytes, size, &back, NULL), OPS_OK);
 	assert_int_equal(ops_trace_check(back, NULL), OPS_OK);
 	assert_same(trace, back);
-	ops_free_packed(bytes);
+	ops_free(bytes);
 	ops_trace_unref(back);
 	ops_trace_unref(trace);
 }
@@ -152,7 +152,7 @@ static void test_empty(void **state)
 	assert_int_equal(ops_trace_pack(trace, &bytes, &size, NULL), OPS_OK);
 	assert_int_equal(ops_trace_unpack(bytes, size, &back, NULL), OPS_OK);
 	assert_int_equal(ops_trace_events(back)->count, 0);
-	ops_free_packed(bytes);
+	ops_free(bytes);
 	ops_trace_unref(back);
 	ops_trace_unref(trace);
 }
@@ -178,7 +178,7 @@ static void test_cut(void **state)
 	bytes = realloc(bytes, size + 1);
 	bytes[size] = 0;
 	assert_int_equal(ops_trace_unpack(bytes, size + 1, &back, &error), OPS_CORRUPT);
-	ops_free_packed(bytes);
+	ops_free(bytes);
 	ops_trace_unref(trace);
 }
 
@@ -213,7 +213,7 @@ static void test_damaged(void **state)
 	}
 	assert_true(sound > 100 && refused > 100);
 	free(copy);
-	ops_free_packed(bytes);
+	ops_free(bytes);
 	ops_trace_unref(trace);
 }
 
@@ -236,7 +236,7 @@ static void test_out_of_memory(void **state)
 		done = ops_alloc_count() < nth;
 		ops_alloc_fail_at(0, false);
 		assert_true(code == OPS_OK || (code == OPS_NO_MEMORY && !back && !done));
-		ops_free_packed(bytes);
+		ops_free(bytes);
 		ops_trace_unref(back);
 	}
 	ops_trace_unref(trace);

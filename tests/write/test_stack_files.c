@@ -53,7 +53,7 @@ static enum ops_code write_events(const struct ops_trace *trace, const char *pat
 	if (!code)
 		code = ops_write_flame(flame, path, &cut, error);
 	ops_flame_free(flame);
-	ops_free_refs(all.refs);
+	ops_free(all.refs);
 	return code;
 }
 

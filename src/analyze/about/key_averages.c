@@ -118,7 +118,7 @@ enum ops_code analysis_key_averages(struct analysis_run *run)
 		                        run->error);
 	if (!code)
 		code = write_sorted(run, trace, &averages, sort_by.bytes);
-	ops_free_averages(averages.rows);
+	ops_free(averages.rows);
 	ops_buffer_release(&sort_by);
 	return code;
 }

@@ -69,7 +69,7 @@ static bool ask_ranks(struct ops_adviser *adviser)
 	return done;
 }
 
-enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_advice_format format, char **ret_text, size_t *ret_size,
+enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_format format, char **ret_text, size_t *ret_size,
                                  struct ops_error *error)
 {
 	struct ops_buffer out = {0};
@@ -77,18 +77,18 @@ enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_advice_fo
 	if (adviser->failed || !ask_ranks(adviser))
 		return ops_fault_memory(error);
 	advice_report_sort(&adviser->report);
-	if (format == OPS_ADVICE_JSON)
+	if (format == OPS_FORMAT_JSON)
 		advice_write_json(&adviser->report, &out);
-	else if (format == OPS_ADVICE_CSV)
+	else if (format == OPS_FORMAT_CSV)
 		advice_write_csv(&adviser->report, &out);
-	else if (format == OPS_ADVICE_BRIEF)
+	else if (format == OPS_FORMAT_BRIEF)
 		advice_write_brief(&adviser->report, &out);
 	else
-		advice_write_text(&adviser->report, format == OPS_ADVICE_MARKDOWN, &out);
+		advice_write_text(&adviser->report, format == OPS_FORMAT_MARKDOWN, &out);
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
-enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum ops_advice_format format, char **ret_text,
+enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum ops_format format, char **ret_text,
                          size_t *ret_size, struct ops_error *error)
 {
 	struct ops_adviser *adviser = ops_adviser_new();
@@ -100,9 +100,4 @@ enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum op
 		code = ops_adviser_finish(adviser, format, ret_text, ret_size, error);
 	ops_adviser_free(adviser);
 	return code;
-}
-
-void ops_free_advice(char *text)
-{
-	ops_free(text);
 }

@@ -52,6 +52,6 @@ void advice_write_csv(const struct advice_report *report, struct ops_buffer *out
 		put(table, finding->rule->title);
 		result_text(table, finding->evidence);
 	}
-	out->failed |= !result_write(&result, OPS_ANALYSIS_CSV, out);
+	out->failed |= !result_write(&result, OPS_FORMAT_CSV, out);
 	result_release(&result);
 }

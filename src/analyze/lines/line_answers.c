@@ -137,12 +137,8 @@ static bool write_json(struct line_costs *costs, struct ops_buffer *out)
 
 /* --- a table -------------------------------------------------------------------------------------------------------- */
 
-static bool write_table(struct line_costs *costs, enum ops_lines_format format, size_t rows_max, size_t columns,
-                        struct ops_buffer *out)
+static bool write_table(struct line_costs *costs, enum ops_format format, size_t rows_max, size_t columns, struct ops_buffer *out)
 {
-	static const enum ops_analysis_format formats[] = {
-		[OPS_LINES_JSON] = OPS_ANALYSIS_JSON, [OPS_LINES_TEXT] = OPS_ANALYSIS_TEXT, [OPS_LINES_CSV] = OPS_ANALYSIS_CSV,
-		[OPS_LINES_MARKDOWN] = OPS_ANALYSIS_MARKDOWN};
 	uint32_t *order = sort_lines(costs, compare_own_times);
 	struct result result;
 	bool done;
@@ -166,29 +162,24 @@ static bool write_table(struct line_costs *costs, enum ops_lines_format format, 
 		result_text(&result.table, costs->files.items[line->file].name);
 	}
 	result.room = columns;
-	done = order && result_write(&result, formats[format], out);
+	done = order && result_write(&result, format, out);
 	result_release(&result);
 	ops_free(order);
 	return done;
 }
 
-enum ops_code ops_lines(const struct ops_trace *trace, enum ops_lines_format format, size_t rows_max, size_t columns,
+enum ops_code ops_lines(const struct ops_trace *trace, enum ops_format format, size_t rows_max, size_t columns,
                         char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct line_costs costs;
 	struct ops_buffer out = {0};
 	bool done = line_costs_init(&costs, trace);
 
-	if (done && format == OPS_LINES_JSON)
+	if (done && format == OPS_FORMAT_JSON)
 		done = write_json(&costs, &out);
 	else if (done)
 		done = write_table(&costs, format, rows_max, columns, &out);
 	line_costs_release(&costs);
 	out.failed |= !done;
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
-}
-
-void ops_free_lines(char *text)
-{
-	ops_free(text);
 }

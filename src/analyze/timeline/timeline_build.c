@@ -242,8 +242,3 @@ int64_t ops_timeline_origin(const struct ops_timeline *timeline)
 {
 	return timeline->origin_ns;
 }
-
-void ops_free_timeline(char *answer)
-{
-	ops_free(answer);
-}

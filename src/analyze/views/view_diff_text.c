@@ -355,7 +355,7 @@ void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 	put_changes(table, "operator host self", &tables.host);
 	put_changes(table, "operator device self", &tables.device);
 	put_changes(table, "kernel", &tables.kernels);
-	out->failed |= !result_write(&result, OPS_ANALYSIS_CSV, out);
+	out->failed |= !result_write(&result, OPS_FORMAT_CSV, out);
 	result_release(&result);
 	release(&tables);
 }
@@ -367,15 +367,15 @@ enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *exp
 	struct ops_buffer out = {0};
 	struct view_diff diff;
 	bool done = view_diff_init(&diff, base, experiment, options);
-	enum ops_diff_format format = options ? options->format : OPS_DIFF_JSON;
+	enum ops_format format = options ? options->format : OPS_FORMAT_JSON;
 	enum ops_code code;
 
-	if (done && format == OPS_DIFF_JSON)
+	if (done && format == OPS_FORMAT_JSON)
 		view_diff_write_json(&diff, &out);
-	else if (done && format == OPS_DIFF_CSV)
+	else if (done && format == OPS_FORMAT_CSV)
 		view_diff_write_csv(&diff, &out);
 	else if (done)
-		view_diff_write_text(&diff, format == OPS_DIFF_MARKDOWN, options ? options->columns : 0, &out);
+		view_diff_write_text(&diff, format == OPS_FORMAT_MARKDOWN, options ? options->columns : 0, &out);
 	out.failed |= !done;
 	code = ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 	if (!code && ret_verdict)

@@ -184,8 +184,3 @@ enum ops_code ops_distributed_json(const struct ops_worker *workers, size_t coun
 	out.failed |= !done;
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
-
-void ops_free_views(char *text)
-{
-	ops_free(text);
-}

@@ -339,7 +339,7 @@ enum ops_code ops_view_table_of(const struct ops_worker *workers, size_t count, 
 }
 
 enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enum ops_view_table which,
-                             enum ops_analysis_format format, size_t rows_max, char **ret_text, size_t *ret_size,
+                             enum ops_format format, size_t rows_max, char **ret_text, size_t *ret_size,
                              struct ops_error *error)
 {
 	const struct ops_view_table_options options = {.format = format, .rows_max = rows_max};

@@ -14,7 +14,7 @@
 
 #include <opstrobe/advice.h>
 
-static inline void ask_for(struct ops_trace *trace, enum ops_advice_format format)
+static inline void ask_for(struct ops_trace *trace, enum ops_format format)
 {
 	struct ops_worker worker = {trace, "w", 0};
 	struct ops_error error;
@@ -23,7 +23,7 @@ static inline void ask_for(struct ops_trace *trace, enum ops_advice_format forma
 
 	if (ops_advise(&worker, 1, format, &text, &size, &error))
 		assert_int_equal(error.code, OPS_NO_MEMORY);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 #endif

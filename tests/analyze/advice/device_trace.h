@@ -98,7 +98,7 @@ __attribute__((noinline, unused)) static char *device_trace_advise(struct device
 	char *text = NULL;
 	size_t size;
 
-	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
 	ops_trace_unref(read);
 	return text;
 }

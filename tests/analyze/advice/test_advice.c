@@ -64,7 +64,7 @@ static void finds(void **state)
 	size_t size;
 
 	(void)state;
-	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
 	cat = strstr(text, "quadratic-concatenation");
 	gc = strstr(text, "gc-pauses");
 	assert_non_null(cat);
@@ -79,11 +79,11 @@ static void finds(void **state)
 	row = (uint32_t)strtoul(cat + strlen("\"trace\":0,\"row\":"), NULL, 10);
 	assert_true(row < ops_trace_events(trace)->count);
 	assert_string_equal(ops_trace_string(trace, ops_trace_events(trace)->name[row]).bytes, "aten::cat");
-	ops_free_advice(text);
-	for (int format = OPS_ADVICE_TEXT; format <= OPS_ADVICE_MARKDOWN; format++) {
-		assert_int_equal(ops_advise(&worker, 1, (enum ops_advice_format)format, &text, &size, NULL), OPS_OK);
+	ops_free(text);
+	for (int format = OPS_FORMAT_TEXT; format <= OPS_FORMAT_MARKDOWN; format++) {
+		assert_int_equal(ops_advise(&worker, 1, (enum ops_format)format, &text, &size, NULL), OPS_OK);
 		assert_non_null(strstr(text, "Garbage collection within steps"));
-		ops_free_advice(text);
+		ops_free(text);
 	}
 	ops_trace_unref(trace);
 }
@@ -97,17 +97,17 @@ static void joins_workers(void **state)
 	size_t size;
 
 	(void)state;
-	assert_int_equal(ops_advise(workers, 1, OPS_ADVICE_JSON, &one, &size, NULL), OPS_OK);
-	assert_int_equal(ops_advise(workers, 2, OPS_ADVICE_JSON, &two, &size, NULL), OPS_OK);
+	assert_int_equal(ops_advise(workers, 1, OPS_FORMAT_JSON, &one, &size, NULL), OPS_OK);
+	assert_int_equal(ops_advise(workers, 2, OPS_FORMAT_JSON, &two, &size, NULL), OPS_OK);
 	assert_string_equal(one, two);
-	ops_free_advice(one);
-	ops_free_advice(two);
+	ops_free(one);
+	ops_free(two);
 	ops_trace_unref(trace);
 }
 
 static void ask(void *trace)
 {
-	ask_for(trace, OPS_ADVICE_JSON);
+	ask_for(trace, OPS_FORMAT_JSON);
 }
 
 static void survives_failures(void **state)

@@ -32,7 +32,7 @@ static void finds_launch_bound(void **state)
 	assert_true(finding_ms(text, "synchronising-calls") < 0);
 	assert_non_null(strstr(text, "the device is idle for 90"));
 	assert_non_null(strstr(text, "aten::add"));
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* Four kernels of 20 us in 10 ms, of a file without operators. */
@@ -50,7 +50,7 @@ static void finds_mostly_idle_devices(void **state)
 	assert_true(finding_ms(text, "device-idle") >= 0);
 	assert_non_null(strstr(text, "the device is idle for 99.2 %"));
 	assert_non_null(strstr(text, "\"severity\":\"medium\""));
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* Ten kernels of 100 us are queued, then a call waits for them and 300 us of Python follow. */
@@ -89,7 +89,7 @@ static void finds_synchronising_calls(void **state)
 		assert_true(finding_ms(text, "launch-bound") < 0);
 		snprintf(stack, sizeof(stack), "%s ← %s ← %s", calls[i][2], calls[i][1], calls[i][0]);
 		assert_non_null(strstr(text, stack));
-		ops_free_advice(text);
+		ops_free(text);
 	}
 }
 
@@ -114,15 +114,15 @@ static void finds_memory_near_its_limit(void **state)
 	(void)state;
 	assert_true(finding_ms(text, "memory-limit") >= 0);
 	assert_null(strstr(text, "expandable_segments"));
-	ops_free_advice(text);
+	ops_free(text);
 	/* In pieces. */
 	text = advise_memory(15, 30);
 	assert_true(finding_ms(text, "memory-limit") >= 0);
 	assert_non_null(strstr(text, "expandable_segments"));
-	ops_free_advice(text);
+	ops_free(text);
 	text = advise_memory(15, 18);
 	assert_true(finding_ms(text, "memory-limit") < 0);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* A batch of 200 us is copied before the kernels of each step; from pageable memory the call waits, too. */
@@ -148,7 +148,7 @@ static void finds_copies(void **state)
 		assert_near(finding_ms(text, pinned ? "copies-not-overlapped" : "pageable-copies"), 0.2, 0.01);
 		assert_true(finding_ms(text, pinned ? "pageable-copies" : "copies-not-overlapped") < 0);
 		assert_true(finding_ms(text, "device-idle") < 0);
-		ops_free_advice(text);
+		ops_free(text);
 	}
 }
 
@@ -170,7 +170,7 @@ static void finds_host_work(void **state)
 	text = device_trace_advise(&trace);
 	assert_near(finding_ms(text, "device-idle"), 0.517, 0.01);
 	assert_non_null(strstr(text, "while the host does something else"));
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* All of a step is launched in its first half millisecond, and starts when the device is ready for it, 7.5 ms later. The host
@@ -195,7 +195,7 @@ static void blames_the_host_until_it_launches(void **state)
 	assert_true(finding_ms(text, "launch-bound") <= 0.1);
 	assert_true(finding_ms(text, "synchronising-calls") < 0);
 	assert_non_null(strstr(text, "between kernels that were launched in time"));
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* Each step launches ten kernels behind a call that takes 6 ms. */
@@ -230,11 +230,11 @@ static void names_calls_that_load_code(void **state)
 	assert_near(finding_ms(text, "code-loading"), 6.2, 0.3);
 	assert_non_null(strstr(text, "hipLaunchKernel, 6.0 ms"));
 	assert_true(finding_ms(text, "device-idle") <= 0.1);
-	ops_free_advice(text);
+	ops_free(text);
 	text = advise_long_call("cuModuleLoadData", false);
 	assert_near(finding_ms(text, "code-loading"), 6.2, 0.3);
 	assert_non_null(strstr(text, "cuModuleLoadData"));
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 static void names_calls_that_block(void **state)
@@ -249,7 +249,7 @@ static void names_calls_that_block(void **state)
 		assert_true(finding_ms(text, "synchronising-calls") > 5.5);
 		assert_non_null(strstr(text, stack));
 		assert_true(finding_ms(text, "device-idle") <= 0.1);
-		ops_free_advice(text);
+		ops_free(text);
 	}
 }
 
@@ -274,7 +274,7 @@ static void names_waits_for_requests(void **state)
 	assert_true(finding_ms(text, "python-in-step") < 0);
 	assert_true(finding_ms(text, "device-idle") <= 0.5);
 	assert_non_null(strstr(text, "waiting for a queue"));
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* Work for longer than a step is always queued. */
@@ -295,7 +295,7 @@ static void leaves_busy_devices_alone(void **state)
 	text = device_trace_advise(&trace);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
 		assert_true(finding_ms(text, rules[i]) < 0);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 static void add_memory(struct device_trace *trace, double us, double gigabytes, double allocated, double reserved)
@@ -323,7 +323,7 @@ static double limit_ms(double first, double block, double tensor, double reserve
 	}
 	text = device_trace_advise(&trace);
 	ms = finding_ms(text, "memory-limit");
-	ops_free_advice(text);
+	ops_free(text);
 	return ms;
 }
 

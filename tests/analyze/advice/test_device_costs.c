@@ -47,10 +47,10 @@ static void charges_attention_its_kernels(void **state)
 
 	(void)state;
 	assert_near(finding_ms(text, "unfused-attention"), 0.175);
-	ops_free_advice(text);
+	ops_free(text);
 	text = advise_busy(operators, SCORES);
 	assert_near(finding_ms(text, "unfused-attention"), 0.1986);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* A softmax kernel of 5 ms between products of 0.1 ms, 12 times a step. */
@@ -76,7 +76,7 @@ static void puts_slow_softmax_first(void **state)
 	text = device_trace_advise(&trace);
 	assert_true(strstr(text, "\"id\":\"unfused-attention\"") == strstr(text, "\"id\":"));
 	assert_true(finding_ms(text, "unfused-attention") > 59);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* Products and softmax inside scaled_dot_product_attention's own formula. */
@@ -100,7 +100,7 @@ static void finds_attention_without_a_fused_kernel(void **state)
 	text = device_trace_advise(&trace);
 	assert_near(finding_ms(text, "unfused-attention"), 0.0986);
 	assert_non_null(strstr(text, "found no fused kernel"));
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 static void charges_double_precision_its_kernels(void **state)
@@ -109,7 +109,7 @@ static void charges_double_precision_its_kernels(void **state)
 
 	(void)state;
 	assert_near(finding_ms(text, "float64"), 0.1);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* A step of the optimizer by single operators: 20 of half a million elements each, 100 us of the device each. Fused, it takes as
@@ -137,7 +137,7 @@ static void charges_optimizers_their_kernels(void **state)
 	/* No processor is at work here. */
 	assert_true(finding_ms(text, "denormals") < 0);
 	assert_true(finding_ms(text, "thread-count") < 0);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* Output of 400 us: hidden behind kernels that are queued, or not. */
@@ -163,10 +163,10 @@ static void charges_output_the_wait_alone(void **state)
 
 	(void)state;
 	assert_true(finding_ms(text, "logging-in-step") < 0);
-	ops_free_advice(text);
+	ops_free(text);
 	text = advise_output(false);
 	assert_near(finding_ms(text, "logging-in-step"), 0.4);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* Operators on processors of a trace that has a device, too, which are many times as slow as they should be; the same operators
@@ -198,7 +198,7 @@ static void tells_processors_from_devices(void **state)
 		}
 		text = device_trace_advise(&trace);
 		assert_true((finding_ms(text, "denormals") > 0) == !kernels);
-		ops_free_advice(text);
+		ops_free(text);
 	}
 }
 

@@ -39,7 +39,7 @@ static void finds_denormals(void **state)
 	}
 	json = device_trace_advise(&trace);
 	assert_float_equal(finding_ms(json, "denormals"), 4 * 0.57, 0.001);
-	ops_free_advice(json);
+	ops_free(json);
 }
 
 static double memory_advice_ms(const char *machine)
@@ -56,7 +56,7 @@ static double memory_advice_ms(const char *machine)
 	device_trace_host(&trace, "cpu_op", "aten::add", 10, 30);
 	json = device_trace_advise(&trace);
 	ms = finding_ms(json, "memory-limit");
-	ops_free_advice(json);
+	ops_free(json);
 	return ms;
 }
 
@@ -87,7 +87,7 @@ static double output_ms(const char *const *calls)
 	}
 	json = device_trace_advise(&trace);
 	ms = finding_ms(json, "logging-in-step");
-	ops_free_advice(json);
+	ops_free(json);
 	return ms;
 }
 
@@ -132,7 +132,7 @@ static void finds_idle_processors(void **state)
 		json = device_trace_advise(&trace);
 		assert_true((finding_ms(json, "thread-count") >= 0) == !fits);
 		assert_true(fits || strstr(json, "operators run on 1 thread, and 4 processors"));
-		ops_free_advice(json);
+		ops_free(json);
 	}
 }
 
@@ -153,7 +153,7 @@ static void finds_collections(void **state)
 	}
 	json = device_trace_advise(&trace);
 	assert_float_equal(finding_ms(json, "gc-pauses"), 0.2, 0.001);
-	ops_free_advice(json);
+	ops_free(json);
 }
 
 /* Nodes of 10 us, and 2 us of the engine's between them, of which a tenth is what it costs to record the node: four more a step. */
@@ -179,7 +179,7 @@ static void gives_nodes_the_time_between(void **state)
 	}
 	json = device_trace_advise(&trace);
 	assert_float_equal(finding_ms(json, "growing-graph"), gain_us / 5 / 1000, 0.0001);
-	ops_free_advice(json);
+	ops_free(json);
 }
 
 /* Four nodes of 12 us with what is between them, in each of two passes. */
@@ -222,7 +222,7 @@ static void finds_graphs_gone_through_again(void **state)
 			assert_true(finding_ms(json, "retained-graph") < 0);
 		else
 			assert_float_equal(finding_ms(json, "retained-graph"), 4 * 0.0118, 0.0001);
-		ops_free_advice(json);
+		ops_free(json);
 	}
 }
 
@@ -241,7 +241,7 @@ static void finds_slow_first_steps(void **state)
 	}
 	json = device_trace_advise(&trace);
 	assert_non_null(strstr(json, "the first 1 of 8 steps"));
-	ops_free_advice(json);
+	ops_free(json);
 }
 
 /* All steps but one wait 5 ms, each at another of eight calls, the last at a collection of garbage. In a loop over rows each
@@ -283,12 +283,12 @@ static void takes_out_waits(void **state)
 	fill_waiting(&trace);
 	json = device_trace_advise(&trace);
 	assert_float_equal(finding_ms(json, "gc-pauses"), 0.2, 0.001);
-	ops_free_advice(json);
+	ops_free(json);
 }
 
 static void ask(void *trace)
 {
-	ask_for(trace, OPS_ADVICE_JSON);
+	ask_for(trace, OPS_FORMAT_JSON);
 }
 
 static void survives_failures(void **state)

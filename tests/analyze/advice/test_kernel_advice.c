@@ -42,7 +42,7 @@ static void finds_products_in_float32(void **state)
 	assert_non_null(strstr(text, "TF32"));
 	assert_true(finding_ms(text, "low-occupancy") < 0);
 	assert_true(finding_ms(text, "unfused-pointwise") < 0);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 static void finds_elementwise_kernels(void **state)
@@ -53,7 +53,7 @@ static void finds_elementwise_kernels(void **state)
 	(void)state;
 	/* Two of three. */
 	assert_true(finding_ms(text, "unfused-pointwise") > 0.49 && finding_ms(text, "unfused-pointwise") < 0.502);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 static double chain_ms(const char *const *args, const char *const *grids)
@@ -72,7 +72,7 @@ static double chain_ms(const char *const *args, const char *const *grids)
 	}
 	text = device_trace_advise(&trace);
 	ms = finding_ms(text, "unfused-pointwise");
-	ops_free_advice(text);
+	ops_free(text);
 	return ms;
 }
 
@@ -104,7 +104,7 @@ static void finds_low_occupancy(void **state)
 
 	(void)state;
 	assert_true(finding_ms(text, "low-occupancy") > 0.89 && finding_ms(text, "low-occupancy") < 0.902);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 static void leaves_fused_kernels_alone(void **state)
@@ -116,7 +116,7 @@ static void leaves_fused_kernels_alone(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
 		assert_true(finding_ms(text, rules[i]) < 0);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* Text for terminals of 80 columns; Markdown whose table and code can be pasted. */
@@ -132,23 +132,23 @@ static void fits_terminals_and_pull_requests(void **state)
 	(void)state;
 	fill(&trace, (const char *const[]){"ampere_sgemm_128x64_nn", add, add}, 3, FULL);
 	worker.trace = read = device_trace_read(&trace);
-	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_TEXT, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_TEXT, &text, &size, NULL), OPS_OK);
 	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
 		assert_true(strcspn(line, "\n") <= 80);
 	assert_non_null(strstr(text, "\n       torch.set_float32_matmul_precision(\"high\")\n"));
 	assert_non_null(strstr(text, "Not recorded: with_stack=True"));
-	ops_free_advice(text);
-	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_MARKDOWN, &text, &size, NULL), OPS_OK);
+	ops_free(text);
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_MARKDOWN, &text, &size, NULL), OPS_OK);
 	assert_non_null(strstr(text, "\n| Matrix products compute in float32 without tensor cores | medium | about 0.2"));
 	assert_non_null(strstr(text, "\n```python\ntorch.set_float32_matmul_precision(\"high\")\n"));
 	assert_non_null(strstr(text, "elementwise\\_kernel"));
-	ops_free_advice(text);
+	ops_free(text);
 	ops_trace_unref(read);
 }
 
 static void ask(void *trace)
 {
-	ask_for(trace, OPS_ADVICE_TEXT);
+	ask_for(trace, OPS_FORMAT_TEXT);
 }
 
 static void survives_failures(void **state)

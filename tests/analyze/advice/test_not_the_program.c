@@ -49,12 +49,12 @@ static void knows_compiled_regions(void **state)
 
 	(void)state;
 	assert_true(finding_ms(text, "python-autograd-function") > 0);
-	ops_free_advice(text);
+	ops_free(text);
 	for (size_t i = 0; i < sizeof(regions) / sizeof(*regions); i++) {
 		text = advise_operator(regions[i], inductor);
 		assert_true(finding_ms(text, "python-autograd-function") < 0);
 		assert_true(finding_ms(text, "many-small-operators") < 0);
-		ops_free_advice(text);
+		ops_free(text);
 	}
 }
 
@@ -87,12 +87,12 @@ static void knows_generated_code(void **state)
 
 	(void)state;
 	assert_true(finding_ms(text, "many-small-operators") > 0);
-	ops_free_advice(text);
+	ops_free(text);
 	for (size_t i = 0; i < sizeof(generated) / sizeof(*generated); i++) {
 		text = advise_function(generated[i]);
 		assert_true(finding_ms(text, "many-small-operators") < 0);
 		assert_true(finding_ms(text, "python-in-step") < 0);
-		ops_free_advice(text);
+		ops_free(text);
 	}
 }
 
@@ -129,10 +129,10 @@ static void leaves_loops_over_layers_alone(void **state)
 
 	(void)state;
 	assert_true(finding_ms(text, "many-small-operators") > 0);
-	ops_free_advice(text);
+	ops_free(text);
 	text = advise_modules(true);
 	assert_true(finding_ms(text, "many-small-operators") < 0);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* A server that captures graphs for 90 ms, where nothing runs, and then serves for 10 ms with a busy device. */
@@ -165,12 +165,12 @@ static void leaves_captures_out_of_the_steps(void **state)
 
 	(void)state;
 	assert_non_null(strstr(text, "the device is idle for 9"));
-	ops_free_advice(text);
+	ops_free(text);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		text = advise_server(ways[i][0], ways[i][1], ways[i][2]);
 		assert_null(strstr(text, "the device is idle for 9"));
 		assert_null(strstr(text, "the device is idle for 8"));
-		ops_free_advice(text);
+		ops_free(text);
 	}
 }
 
@@ -194,13 +194,13 @@ static void names_the_base_of_percentages(void **state)
 	}
 	read = device_trace_read(&trace);
 	worker = (struct ops_worker){read, "w", 0};
-	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_TEXT, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_TEXT, &text, &size, NULL), OPS_OK);
 	assert_non_null(strstr(text, "Percentages are shares of the average steady step"));
 	assert_non_null(strstr(text, "Steady are 7 of 8 steps"));
-	ops_free_advice(text);
-	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, NULL), OPS_OK);
+	ops_free(text);
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
 	assert_non_null(strstr(text, "\"steady_steps\":7"));
-	ops_free_advice(text);
+	ops_free(text);
 	ops_trace_unref(read);
 }
 

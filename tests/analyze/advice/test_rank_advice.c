@@ -80,7 +80,7 @@ static char *advise(const struct plan *plan)
 		assert_int_equal(ops_adviser_add(adviser, &worker, NULL), OPS_OK);
 		ops_trace_unref((struct ops_trace *)worker.trace);
 	}
-	assert_int_equal(ops_adviser_finish(adviser, OPS_ADVICE_JSON, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_adviser_finish(adviser, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
 	ops_adviser_free(adviser);
 	return text;
 }
@@ -105,7 +105,7 @@ static void finds_the_late_rank(void **state)
 	assert_non_null(strstr(text, "aten::bmm"));
 	assert_true(finding_ms(text, "tiny-collectives") < 0);
 	assert_true(finding_ms(text, "slow-link") < 0);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* The same operator takes longer: of the mean wait of 200 us. */
@@ -116,7 +116,7 @@ static void shares_out_what_all_do(void **state)
 
 	(void)state;
 	assert_gain(text, "uneven-ranks", 0.2);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 static void leaves_even_ranks_alone(void **state)
@@ -128,7 +128,7 @@ static void leaves_even_ranks_alone(void **state)
 	assert_true(finding_ms(text, "uneven-ranks") < 0);
 	assert_true(finding_ms(text, "tiny-collectives") < 0);
 	assert_true(finding_ms(text, "communication-not-overlapped") < 0);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 static void finds_little_messages(void **state)
@@ -139,7 +139,7 @@ static void finds_little_messages(void **state)
 	/* 20 collectives of which one is left: 19 times 25 us, 17 of which the device is at work, and 8 that the host takes until then. */
 	assert_gain(text, "tiny-collectives", 19 * (17 + 8) / 1000.0);
 	assert_true(finding_ms(text, "uneven-ranks") < 0);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 static void finds_slow_links(void **state)
@@ -151,7 +151,7 @@ static void finds_slow_links(void **state)
 	/* 400 us in place of 100. */
 	assert_gain(text, "slow-link", 0.3);
 	assert_non_null(strstr(text, "[2, 3]"));
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* All-reduces of 40 MB for 600 of 1000 us behind the last kernel: nothing is left to hide them behind. */
@@ -166,11 +166,11 @@ static void finds_exposed_communication(void **state)
 	assert_non_null(strstr(text, "40.0 MB a step at 67.6 GB/s of bus bandwidth"));
 	assert_non_null(strstr(text, "No part of the backward pass"));
 	assert_non_null(strstr(text, "\"confidence\":\"medium\""));
-	ops_free_advice(text);
+	ops_free(text);
 	text = advise(&(struct plan){.step_us = 1000, .collectives = 1, .elements = 10000000, .transfer_us = 600,
 	                             .overlapped = true});
 	assert_true(finding_ms(text, "communication-bound") < 0);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* What fewer collectives save is not counted a second time. */
@@ -181,7 +181,7 @@ static void counts_exposed_communication_once(void **state)
 	(void)state;
 	assert_true(finding_ms(text, "tiny-collectives") > 0);
 	assert_true(finding_ms(text, "communication-bound") < 0);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* One of two ranks: its waits look like transfers. */
@@ -195,11 +195,11 @@ static void doubts_one_rank_alone(void **state)
 	(void)state;
 	add_rank(&trace, &(struct plan){.step_us = 1000, .collectives = 1, .elements = 10000000, .transfer_us = 600}, 0);
 	worker.trace = device_trace_read(&trace);
-	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_JSON, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
 	assert_gain(text, "communication-bound", 0.592);
 	assert_non_null(strstr(text, "Only 1 of 2 ranks were given"));
 	assert_non_null(strstr(text, "\"confidence\":\"low\""));
-	ops_free_advice(text);
+	ops_free(text);
 	ops_trace_unref((struct ops_trace *)worker.trace);
 }
 
@@ -214,9 +214,9 @@ static void ask(void *context)
 	char *text = NULL;
 	size_t size;
 
-	if (ops_advise(pair->workers, 2, OPS_ADVICE_TEXT, &text, &size, &error))
+	if (ops_advise(pair->workers, 2, OPS_FORMAT_TEXT, &text, &size, &error))
 		assert_int_equal(error.code, OPS_NO_MEMORY);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 static void survives_failures(void **state)

@@ -55,7 +55,7 @@ static void leaves_out_kernels_without_launch(void **state)
 	assert_non_null(strstr(text, "60.0 elementwise kernels a step"));
 	assert_true(largest_percentage(text) <= 100);
 	assert_true(all_gains(text) <= 100);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* Two streams that are busy at the same time are one busy device. */
@@ -76,7 +76,7 @@ static void counts_time_once_for_streams(void **state)
 	assert_true(finding_ms(text, "unfused-pointwise") > 0);
 	assert_true(largest_percentage(text) <= 100);
 	assert_true(all_gains(text) <= 100);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* A copy of 500 us in the time between two steps, and none within. */
@@ -98,7 +98,7 @@ static void leaves_out_copies_between_steps(void **state)
 	text = device_trace_advise(&trace);
 	assert_true(finding_ms(text, "copies-not-overlapped") < 0);
 	assert_true(largest_percentage(text) <= 100);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 static void add_python(struct device_trace *trace, const char *name, int tid, int id, int parent, double us, double duration_us)
@@ -130,12 +130,12 @@ static void leaves_out_threads_beside_the_step(void **state)
 
 	(void)state;
 	assert_true(finding_ms(text, "synchronising-calls") < 0);
-	ops_free_advice(text);
+	ops_free(text);
 	/* A step that runs no operator meanwhile waits for one of them, and no longer than it lasts. */
 	text = advise_threads(1);
 	assert_true(finding_ms(text, "synchronising-calls") > 0.9 && finding_ms(text, "synchronising-calls") < 1);
 	assert_true(largest_percentage(text) <= 100 && all_gains(text) <= 100);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* A file that breaks off: of what it lacks nothing is known, and so of no gain. */
@@ -158,10 +158,10 @@ static void predicts_nothing_of_half_a_file(void **state)
 	assert_int_equal(ops_trace_read_memory(trace.text.bytes, trace.text.size, NULL, (struct ops_trace **)&worker.trace, &error),
 	                 OPS_OK);
 	ops_buffer_release(&trace.text);
-	assert_int_equal(ops_advise(&worker, 1, OPS_ADVICE_TEXT, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_TEXT, &text, &size, NULL), OPS_OK);
 	assert_non_null(strstr(text, "the trace ends early"));
 	assert_null(strstr(text, "saves"));
-	ops_free_advice(text);
+	ops_free(text);
 	ops_trace_unref((struct ops_trace *)worker.trace);
 }
 
@@ -189,11 +189,11 @@ static void names_waits_for_the_interpreter(void **state)
 
 	(void)state;
 	assert_non_null(strstr(text, "For about 0.450 ms of that the thread waits for the interpreter's lock"));
-	ops_free_advice(text);
+	ops_free(text);
 	text = advise_interpreter("threading.py(355): wait");
 	assert_true(finding_ms(text, "python-in-step") > 0.8);
 	assert_null(strstr(text, "interpreter's lock"));
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 /* What waits for a lock does not compute, whatever the class is that the method belongs to. */
@@ -224,7 +224,7 @@ static void tells_waiting_from_computing(void **state)
 		assert_true(finding_ms(text, "lock-in-step") > 0.8);
 		assert_true(finding_ms(text, "python-in-step") < 0);
 		assert_non_null(strstr(text, waits[i][1]));
-		ops_free_advice(text);
+		ops_free(text);
 	}
 }
 
@@ -249,7 +249,7 @@ static void tells_of_idle_time_once(void **state)
 	assert_true(finding_ms(text, "python-in-step") > 0.4);
 	assert_true(finding_ms(text, "device-idle") < 0.1);
 	assert_true(all_gains(text) <= 100);
-	ops_free_advice(text);
+	ops_free(text);
 }
 
 int main(void)

@@ -65,7 +65,7 @@ static inline void scene_release(struct event_set *set)
 	ops_trace_unref(trace);
 }
 
-/* The answer of an analysis about these rows, to be freed with ops_free_analysis. */
+/* The answer of an analysis about these rows, to be freed with ops_free. */
 static inline char *scene_answer(const char *id, const char *rows, const char *args)
 {
 	struct ops_rank rank = {.trace = scene_read(rows)};
@@ -87,7 +87,7 @@ static inline void assert_answer(const char *id, const char *rows, const char *a
 
 	if (!strstr(text, piece))
 		fail_msg("no %s in %s", piece, text);
-	ops_free_analysis(text);
+	ops_free(text);
 }
 
 /* Arguments that name what the rows do not have. */
@@ -128,7 +128,7 @@ static inline void scene_ask(void *context)
 		return;
 	}
 	assert_string_equal(text, question->answer);
-	ops_free_analysis(text);
+	ops_free(text);
 }
 
 static inline void assert_survives_failures(const char *id, const char *rows, const char *args)
@@ -139,7 +139,7 @@ static inline void assert_survives_failures(const char *id, const char *rows, co
 
 	assert_true(fail_each(scene_ask, &question) >= 10);
 	ops_trace_unref(trace);
-	ops_free_analysis(answer);
+	ops_free(answer);
 }
 
 #endif

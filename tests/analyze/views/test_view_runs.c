@@ -45,7 +45,7 @@ static void spec_12_who_waits(void **state)
 	                 "\"synchronizing\":0}}");
 	assert_has(text, "\"1\":{\"n_0\":{\"computation_only\":30,\"overlap\":10,\"communication_only\":30,\"other\":30},"
 	                 "\"n_1\":{\"computation_only\":60,\"overlap\":0,\"communication_only\":10,\"other\":30}}");
-	ops_free_views(text);
+	ops_free(text);
 	release(workers, 2);
 }
 
@@ -76,10 +76,10 @@ static void equal_names(void **state)
 	assert_has(text, "\"1 (4)\":{\"n_0\":" WAIT(6, 54) "}}");
 	assert_has(text, "\"ops\":{\"n_0\":[{");
 	assert_has(text, "}],\"n_0 (2)\":[{");
-	ops_free_views(text);
+	ops_free(text);
 	assert_int_equal(ops_run_json(workers, 2, &text, &size, NULL), OPS_OK);
 	assert_has(text, "\"latency_per_step\":{\"1\":40,\"1 (2)\":20,\"1 (3)\":50,\"1 (4)\":60}");
-	ops_free_views(text);
+	ops_free(text);
 	release(workers, 2);
 	ops_buffer_append_text(&rows, one);
 	ops_buffer_append_text(&rows, device);
@@ -89,7 +89,7 @@ static void equal_names(void **state)
 	assert_int_equal(ops_distributed_json(workers, 2, &text, &size, NULL), OPS_OK);
 	assert_has(text, "\"gpu_info\":{\"n\":{\"Process 0\":{\"GPU0\":{\"Name\":\"H\",");
 	assert_has(text, "\"Process 0 (2)\":{\"GPU0\":{\"Name\":\"H\",");
-	ops_free_views(text);
+	ops_free(text);
 	ops_buffer_release(&rows);
 	release(workers, 2);
 }
@@ -103,12 +103,12 @@ static void spec_12_workers_that_do_not_talk(void **state)
 	(void)state;
 	assert_int_equal(ops_distributed_json(workers, 2, &text, &size, NULL), OPS_OK);
 	assert_string_equal(text, "null");
-	ops_free_views(text);
+	ops_free(text);
 	assert_int_equal(ops_run_json(workers, 2, &text, &size, NULL), OPS_OK);
 	assert_int_equal(ops_json_validate(text, size, NULL), OPS_OK);
 	assert_has(text, "{\"traces\":[{\"worker\":\"n_0\",\"span\":null,");
 	assert_has(text, "\"distributed\":null}");
-	ops_free_views(text);
+	ops_free(text);
 	release(workers, 2);
 }
 
@@ -138,20 +138,20 @@ static void spec_13_pairs(void **state)
 	                 "\"device_self\":0}},\"right\":null}");
 	assert_true(verdict.regression && !verdict.undecided);
 	assert_float_equal((float)verdict.change_ratio, 410.0f / 210 - 1, 1e-6f);
-	ops_free_views(text);
+	ops_free(text);
 	options.gate_ratio = 1;
-	options.format = OPS_DIFF_MARKDOWN;
+	options.format = OPS_FORMAT_MARKDOWN;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
 	assert_false(verdict.regression);
 	assert_has(text, "| a | 0.010 ms | 0.055 ms | +450.0 % |");
 	assert_has(text, "| c | 0.000 ms | 0.005 ms | new |");
-	ops_free_views(text);
-	options.format = OPS_DIFF_CSV;
+	ops_free(text);
+	options.format = OPS_FORMAT_CSV;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
 	assert_has(text, "view,name,base_us,new_us,change_percent,base_total_us,new_total_us\nmedian step,total,105,205,95.24,210,410\n");
 	assert_has(text, "operator host self,a,10,55,450,20,110\n");
 	assert_has(text, "operator host self,c,0,5,,0,10\n");
-	ops_free_views(text);
+	ops_free(text);
 	release(traces, 2);
 }
 
@@ -182,7 +182,7 @@ static struct ops_worker steps_of_one_kernel(int count)
 static void diffs_are_per_step(void **state)
 {
 	struct ops_worker traces[] = {steps_of_one_kernel(2), steps_of_one_kernel(6)};
-	struct ops_diff_options options = {.format = OPS_DIFF_CSV};
+	struct ops_diff_options options = {.format = OPS_FORMAT_CSV};
 	struct ops_diff_verdict verdict;
 	char *text;
 	size_t size;
@@ -193,16 +193,16 @@ static void diffs_are_per_step(void **state)
 	assert_has(text, "operator host self,mm,15,15,0,30,90\n");
 	assert_has(text, "operator device self,mm,30,30,0,60,180\n");
 	assert_has(text, "kernel,gemm,30,30,0,60,180\n");
-	ops_free_views(text);
-	options.format = OPS_DIFF_TEXT;
+	ops_free(text);
+	options.format = OPS_FORMAT_TEXT;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, &verdict, NULL), OPS_OK);
 	assert_has(text, "Times below are per step.\n");
 	assert_has(text, "all steps: 0.200 ms -> 0.600 ms\n");
-	ops_free_views(text);
+	ops_free(text);
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, NULL, &text, &size, NULL, NULL), OPS_OK);
 	assert_has(text, "\"kernels\":[{\"name\":\"gemm\",\"left\":{\"calls\":2,\"total\":60,\"per_step\":{\"calls\":1,\"total\":30}},"
 	                 "\"right\":{\"calls\":6,\"total\":180,\"per_step\":{\"calls\":1,\"total\":30}}}]");
-	ops_free_views(text);
+	ops_free(text);
 	release(traces, 2);
 }
 
@@ -210,7 +210,7 @@ static void one_step_gives_no_verdict(void **state)
 {
 	static const char longer[] = VIEW_STEP(1, 0, 300) VIEW_OP("mm", 10, 250, 1);
 	struct ops_worker traces[] = {steps_of_one_kernel(1), worker(longer, "")};
-	struct ops_diff_options options = {.format = OPS_DIFF_TEXT};
+	struct ops_diff_options options = {.format = OPS_FORMAT_TEXT};
 	struct ops_diff_verdict verdict;
 	char *text;
 	size_t size;
@@ -220,7 +220,7 @@ static void one_step_gives_no_verdict(void **state)
 	assert_true(verdict.undecided && !verdict.regression);
 	assert_has(text, "no verdict: one step does not show the noise from step to step\n");
 	assert_has_not(text, "no regression");
-	ops_free_views(text);
+	ops_free(text);
 	release(traces, 2);
 }
 
@@ -230,14 +230,14 @@ static void markdown_of_diffs_is_inert(void **state)
 	static const char rows[] = VIEW_STEP(1, 0, 100) VIEW_OP("<img src=x> @all ![i](http://h/p)|", 10, 20, 1);
 	static const char longer[] = VIEW_STEP(1, 0, 100) VIEW_OP("<img src=x> @all ![i](http://h/p)|", 10, 40, 1);
 	struct ops_worker traces[] = {worker(rows, ""), worker(longer, "")};
-	struct ops_diff_options options = {.format = OPS_DIFF_MARKDOWN};
+	struct ops_diff_options options = {.format = OPS_FORMAT_MARKDOWN};
 	char *text;
 	size_t size;
 
 	(void)state;
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, NULL, NULL), OPS_OK);
 	assert_has(text, "| `<img src=x> @all ![i](http://h/p)\\|` | 0.020 ms | 0.040 ms | +100.0 % |");
-	ops_free_views(text);
+	ops_free(text);
 	release(traces, 2);
 }
 
@@ -253,7 +253,7 @@ static void diffs_with_nothing(void **state)
 	for (int side = 0; side < 2; side++) {
 		assert_int_equal(ops_diff(traces[side].trace, traces[!side].trace, NULL, &text, &size, NULL, NULL), OPS_OK);
 		assert_has(text, side ? "\"left\":{\"name\":\"Blank\"" : "\"right\":{\"name\":\"Blank\"");
-		ops_free_views(text);
+		ops_free(text);
 	}
 	release(traces, 2);
 }
@@ -280,7 +280,7 @@ static void outliers_move_no_verdict(void **state)
 	assert_true(verdict.regression);
 	assert_float_equal((float)verdict.change_ratio, 10.0f / 101, 1e-6f);
 	assert_true(verdict.noise_ratio < 0.02);
-	ops_free_views(text);
+	ops_free(text);
 	release(traces, 2);
 	ops_buffer_release(&rows[0]);
 	ops_buffer_release(&rows[1]);
@@ -314,7 +314,7 @@ static void spec_10_backward_of_modules(void **state)
 	assert_has(text, "\"nodes\":8,");
 	assert_has(text, "\"path\":\"0-2\",\"left\":{\"name\":\"nn.Module: Net.backward\",\"host_duration\":40,");
 	assert_has(text, "{\"name\":\"mul\",\"left\":{\"calls\":1,\"host_total\":4,");
-	ops_free_views(text);
+	ops_free(text);
 	release(traces, 2);
 }
 
@@ -327,7 +327,7 @@ static void spec_18_f17_all_threads(void **state)
 		VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Other.__next__", 1, 1, 0, 5, "") VIEW_OP("a", 30, 10, 1)
 		ENGINE("A", 50, 30) VIEW_ROW("cpu_op", "mul", 1, 2, 52, 24, "");
 	struct ops_worker traces[] = {worker(rows, ""), worker(other, "")};
-	struct ops_diff_options options = {.format = OPS_DIFF_MARKDOWN};
+	struct ops_diff_options options = {.format = OPS_FORMAT_MARKDOWN};
 	const char *all;
 	char *text;
 	size_t size;
@@ -342,33 +342,33 @@ static void spec_18_f17_all_threads(void **state)
 	assert_has_not(all, "\"late\""); /* after the step */
 	text[all - text] = 0;
 	assert_has_not(text, "\"mul\""); /* the plugin's table is the main thread's */
-	ops_free_views(text);
+	ops_free(text);
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, NULL, NULL), OPS_OK);
 	assert_has(text, "| mul | 0.004 ms | 0.024 ms | +500.0 % |");
 	assert_has(text, "| dataloader | 0.020 ms | 0.005 ms | -75.0 % |");
-	ops_free_views(text);
+	ops_free(text);
 	release(traces, 2);
 }
 
 static void work(void *context)
 {
 	const struct ops_worker *workers = context;
-	struct ops_diff_options options = {.format = OPS_DIFF_TEXT};
+	struct ops_diff_options options = {.format = OPS_FORMAT_TEXT};
 	enum ops_code code;
 	char *text = NULL;
 	size_t size;
 
 	code = ops_run_json(workers, 2, &text, &size, NULL);
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
-	ops_free_views(text);
+	ops_free(text);
 	text = NULL;
 	code = ops_diff(workers[0].trace, workers[1].trace, NULL, &text, &size, NULL, NULL);
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
-	ops_free_views(text);
+	ops_free(text);
 	text = NULL;
 	code = ops_diff(workers[0].trace, workers[1].trace, &options, &text, &size, NULL, NULL);
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
-	ops_free_views(text);
+	ops_free(text);
 }
 
 static void survives_failures(void **state)
@@ -405,13 +405,13 @@ static void traces_from_a_source(void **state)
 	assert_int_equal(ops_run_json(workers, 2, &held, &size, NULL), OPS_OK);
 	assert_int_equal(ops_run_json_of(&source, empty, 2, &taken, &size, NULL), OPS_OK);
 	assert_string_equal(held, taken);
-	ops_free_views(held);
-	ops_free_views(taken);
+	ops_free(held);
+	ops_free(taken);
 	none = 0;
 	assert_int_equal(ops_run_json_of(&source, empty, 2, &taken, &size, NULL), OPS_OK);
 	assert_has(taken, "{\"traces\":[{\"worker\":\"n_1\"");
 	assert_has_not(taken, "n_0");
-	ops_free_views(taken);
+	ops_free(taken);
 	release(workers, 2);
 }
 

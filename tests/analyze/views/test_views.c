@@ -21,7 +21,7 @@ static void nothing_at_all(void **state)
 	assert_int_equal(ops_json_validate(text, strlen(text), NULL), OPS_OK);
 	assert_has(text, "\"steps\":{\"names\":[],\"rows\":[],");
 	assert_has(text, "\"memory\":null,\"modules\":null,\"communication\":null,\"recommendations\":[]");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* 3.4: a late kernel lengthens its step and delays the next; a last step that lost its kernels is dropped. */
@@ -37,7 +37,7 @@ static void spec_3_4_steps_end_with_their_kernels(void **state)
 	                 "\"dataloader\":0,\"cpu_exec\":15,\"other\":70,\"total\":120,");
 	assert_has(text, "{\"name\":\"2\",\"kernel\":10,\"memcpy\":0,\"memset\":0,\"communication\":0,\"runtime\":0,"
 	                 "\"dataloader\":0,\"cpu_exec\":10,\"other\":60,\"total\":80,");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* F01: nothing is counted twice when a kernel takes all of the time. */
@@ -48,7 +48,7 @@ static void spec_18_f01_saturated_steps_add_up(void **state)
 	(void)state;
 	assert_has(text, "\"kernel\":100,\"memcpy\":0,\"memset\":0,\"communication\":0,\"runtime\":0,\"dataloader\":0,"
 	                 "\"cpu_exec\":0,\"other\":0,\"total\":100}");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* 3.1: the only child of the same name takes its parent's place; 3.3: sums. */
@@ -60,7 +60,7 @@ static void spec_3_1_folds_and_sums(void **state)
 	(void)state;
 	assert_has(text, "{\"name\":\"b\",\"calls\":1,\"host_total\":30,\"host_self\":25,\"device_total\":40,\"device_self\":40,");
 	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":100,\"host_self\":70,\"device_total\":40,\"device_self\":0,");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* F15: of two operators that overlap none is lost. */
@@ -71,7 +71,7 @@ static void spec_18_f15_overlapping_operators_stay(void **state)
 	(void)state;
 	assert_has(text, "{\"name\":\"b\",\"calls\":1,\"host_total\":100,\"host_self\":80,");
 	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":100,\"host_self\":100,");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* What goes on after an asynchronous operator is over is still in the operator around it: calls and allocations, too. */
@@ -87,7 +87,7 @@ static void spec_3_1_asynchronous_operators_hold_nothing(void **state)
 	text = scene_views(rows, "");
 	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":100,\"host_self\":95,\"device_total\":10,\"device_self\":10,");
 	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"increase\":512,\"self_increase\":512,");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* F03: ids that are correlations name nobody; what runs at the time does. */
@@ -99,7 +99,7 @@ static void spec_18_f03_links_by_time(void **state)
 	(void)state;
 	assert_has(text, "{\"name\":\"b\",\"calls\":1,\"host_total\":50,\"host_self\":45,\"device_total\":20,\"device_self\":20,");
 	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":50,\"host_self\":45,\"device_total\":10,\"device_self\":10,");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* F05: a kernel that a label launched is under the label. */
@@ -111,11 +111,11 @@ static void spec_18_f05_labels_launch(void **state)
 	(void)state;
 	assert_has(text, "\"operator\":\"mine\",\"grid\":\"None\"");
 	assert_has(text, "\"operator\":\"CallTreeRoot\",\"grid\":\"None\"");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* F06: what of the CPU's time is labels, where no operator runs, is told apart. */
-static void table_has(struct ops_trace *trace, enum ops_analysis_format format, const char *part)
+static void table_has(struct ops_trace *trace, enum ops_format format, const char *part)
 {
 	const struct ops_worker worker = {trace, "w", 0};
 	struct ops_error error;
@@ -124,11 +124,11 @@ static void table_has(struct ops_trace *trace, enum ops_analysis_format format, 
 
 	assert_int_equal(ops_view_table(&worker, 1, OPS_VIEW_OVERVIEW, format, 0, &text, &size, &error), OPS_OK);
 	assert_has(text, part);
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* Of a trace and itself. */
-static void difference_has(struct ops_trace *trace, enum ops_diff_format format, const char *part)
+static void difference_has(struct ops_trace *trace, enum ops_format format, const char *part)
 {
 	const struct ops_diff_options options = {.format = format};
 	char *text;
@@ -136,7 +136,7 @@ static void difference_has(struct ops_trace *trace, enum ops_diff_format format,
 
 	assert_int_equal(ops_diff(trace, trace, &options, &text, &size, NULL, NULL), OPS_OK);
 	assert_has(text, part);
-	ops_free_views(text);
+	ops_free(text);
 }
 
 static void spec_18_f06_labels_are_no_work(void **state)
@@ -150,16 +150,16 @@ static void spec_18_f06_labels_are_no_work(void **state)
 	assert_has(text, "\"cpu_exec\":60,\"other\":40,\"total\":100,\"cpu_exec_labels\":45,");
 	assert_has(text, "\"breakdown\":{\"rows\":[{\"name\":\"1\",\"kernel\":0,");
 	assert_has(text, "\"cpu_exec\":15,\"other\":85,\"total\":100}}}");
-	ops_free_views(text);
+	ops_free(text);
 	trace = scene_read(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "") VIEW_OP("a", 20, 15, 1), "");
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "operators            0.015 ms  15.0 %");
 	assert_has(text, "other                0.085 ms  85.0 %");
-	ops_free_views(text);
-	table_has(trace, OPS_ANALYSIS_CSV, "average step,cpu_exec,1,15,,\naverage step,other,1,85,,\naverage step,total,1,100,,\n");
-	table_has(trace, OPS_ANALYSIS_MARKDOWN, "| average step | cpu_exec | 1 | 15 |");
-	table_has(trace, OPS_ANALYSIS_MARKDOWN, "| average step | other | 1 | 85 |");
-	difference_has(trace, OPS_DIFF_JSON, "\"cpu_exec\":{\"left\":15,\"right\":15},\"other\":{\"left\":85,\"right\":85}");
+	ops_free(text);
+	table_has(trace, OPS_FORMAT_CSV, "average step,cpu_exec,1,15,,\naverage step,other,1,85,,\naverage step,total,1,100,,\n");
+	table_has(trace, OPS_FORMAT_MARKDOWN, "| average step | cpu_exec | 1 | 15 |");
+	table_has(trace, OPS_FORMAT_MARKDOWN, "| average step | other | 1 | 85 |");
+	difference_has(trace, OPS_FORMAT_JSON, "\"cpu_exec\":{\"left\":15,\"right\":15},\"other\":{\"left\":85,\"right\":85}");
 	ops_trace_unref(trace);
 }
 
@@ -168,7 +168,7 @@ static void times_below_a_microsecond(void **state)
 {
 	struct ops_trace *trace = scene_read(VIEW_STEP(1, 0, 2) VIEW_OP("a", 1, 0.4, 1) VIEW_OP("b", 1.5, 0.004, 2), "");
 	struct ops_trace *slower = scene_read(VIEW_STEP(1, 0, 2) VIEW_OP("a", 1, 0.4, 1) VIEW_OP("b", 1.5, 0.008, 2), "");
-	const struct ops_diff_options options = {.format = OPS_DIFF_TEXT};
+	const struct ops_diff_options options = {.format = OPS_FORMAT_TEXT};
 	char *text;
 	size_t size;
 
@@ -176,10 +176,10 @@ static void times_below_a_microsecond(void **state)
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "operators              404 ns  20.2 %");
 	assert_has(text, "   4.00 ns ");
-	ops_free_views(text);
+	ops_free(text);
 	assert_int_equal(ops_diff(trace, slower, &options, &text, &size, NULL, NULL), OPS_OK);
 	assert_has(text, "          4 ns          8 ns    +100.0 %");
-	ops_free_views(text);
+	ops_free(text);
 	ops_trace_unref(trace);
 	ops_trace_unref(slower);
 }
@@ -195,7 +195,7 @@ static void spec_18_f08_calls_are_no_communication(void **state)
 	assert_has(text, "\"communication\":90,");
 	assert_has(text, "\"communication_calls\":25}");
 	assert_has(text, "\"total_latency\":65}");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 #define KERNEL_OF(op, kernel, at, id)                                                              \
@@ -213,10 +213,10 @@ static void spec_18_f18_tensor_cores(void **state)
 	assert_has(text, "\"tensor_core_time_ratio\":0.6666666666666666,");
 	assert_has(text, "\"operator\":\"aten::_scaled_mm\",\"grid\":\"None\",\"block\":\"None\",\"registers_per_thread\":null,"
 	                 "\"shared_memory\":null,\"op_tc_eligible\":true");
-	ops_free_views(text);
+	ops_free(text);
 	text = scene_views(VIEW_OP("AddmmBackward0", 0, 10, 1), "");
 	assert_has(text, "\"tc_eligible\":false");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* Half of the time of vLLM on a B200 (the trace b200_vllm_eager has the last two) was that of kernels of none. */
@@ -235,7 +235,7 @@ static void spec_18_f18_tensor_cores_of_hopper_and_blackwell(void **state)
 		snprintf(rows, sizeof(rows), KERNEL_OF("aten::_scaled_mm", "%s", 0, 1), names[i]);
 		text = scene_views(rows, "");
 		assert_has(text, "\"used_ratio\":1,");
-		ops_free_views(text);
+		ops_free(text);
 	}
 }
 
@@ -249,7 +249,7 @@ static void spec_18_f23_python_stacks(void **state)
 	(void)state;
 	assert_has(text, "\"call_stacks\":{\"operators_with_stacks\":0,");
 	assert_has(text, "\"python_stacks\":{\"operators_with_stacks\":1,\"distinct_stacks\":2,\"per_operator\":{\"a\":2}}");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* 9: owners, statistics, and pairs by device and address (F10). */
@@ -264,7 +264,7 @@ static void spec_9_memory(void **state)
 	                 "\"self_alloc_count\":0,\"alloc_size\":64,\"self_alloc_size\":0}");
 	assert_has(text, "{\"operator\":\"a (aten::empty)\",\"size\":64,\"alloc_ts\":15,\"free_ts\":200,\"duration\":185}");
 	assert_has(text, "{\"operator\":\"a\",\"size\":8,\"alloc_ts\":50,\"free_ts\":null,\"duration\":null}");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* 9: devices of every type, by the names that torch gives them: HIP is 6, XPU 12, MTIA 19, a backend of one's own 20. */
@@ -284,11 +284,11 @@ static void spec_9_memory_of_other_devices(void **state)
 	assert_has(text, "\"XPU0\":{\"rows\":1,\"paired\":1,");
 	assert_has(text, "\"HIP1\":{\"rows\":1,\"paired\":0,\"alloc_only\":1,");
 	assert_has(text, "GPU_MEMORY_NEAR_LIMIT");
-	ops_free_views(text);
+	ops_free(text);
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "xpu:0: 12 B at 0.040 ms in a");
 	assert_has(text, "hip:1: 6 B at 0.050 ms in a");
-	ops_free_views(text);
+	ops_free(text);
 	ops_trace_unref(trace);
 }
 
@@ -311,7 +311,7 @@ static void spec_10_modules(void **state)
 	                 "\"name\":\"Linear_0\",\"module_id\":4,\"occurrences\":2,\"operators\":1,\"host_total\":60,"
 	                 "\"host_self\":50,\"host_self_with_operators\":60,\"device_total\":0,\"device_self\":0,"
 	                 "\"backward_host_total\":0,\"backward_device_total\":0,\"avg_duration\":30,\"children\":[]}]}]");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* 5: exactly on a threshold nothing fires, just beyond it does. */
@@ -322,11 +322,11 @@ static void spec_5_thresholds(void **state)
 
 	(void)state;
 	assert_has(text, "\"recommendations\":[]");
-	ops_free_views(text);
+	ops_free(text);
 	text = scene_views(VIEW_STEP(1, 0, 1000)
 	                   VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 0, 51, ""), "");
 	assert_has(text, "\"recommendations\":[{\"id\":\"DATALOADER_BOUND\",\"percent\":5.1}]");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* Names tell tensor cores of NVIDIA's alone: AMD's capability 9 is none of theirs. */
@@ -337,10 +337,10 @@ static void spec_5_tensor_cores_are_nvidias(void **state)
 
 	(void)state;
 	assert_has(text, "\"id\":\"ENABLE_AMP\"");
-	ops_free_views(text);
+	ops_free(text);
 	text = scene_views(mm, "\"deviceProperties\":[{\"id\":0,\"computeMajor\":9,\"warpSize\":64}],");
 	assert_has_not(text, "\"id\":\"ENABLE_AMP\"");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* A trace in which everything occurs. */
@@ -368,7 +368,7 @@ static void spec_12_collectives_take_their_kernels_time(void **state)
 	assert_has(text, "\"grid\":\"[1, 2, 3]\",\"block\":\"[4, 5, 6]\",\"registers_per_thread\":8,\"shared_memory\":0");
 	assert_has(text, "\"per_operator\":{\"nccl:all_reduce\":1}");
 	assert_int_equal(ops_json_validate(text, strlen(text), NULL), OPS_OK);
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* A gap is told with what goes on through most of it. */
@@ -384,21 +384,21 @@ static void text_for_eyes(void **state)
 	assert_has(text, "nccl:all_reduce                                      1    60.00 us 32 B\n");
 	assert_has(text, "\nover time  ");
 	assert_has(text, "█");
-	ops_free_views(text);
+	ops_free(text);
 	assert_int_equal(ops_views_text(trace, OPS_VIEWS_ASCII, &text, &size, NULL), OPS_OK);
 	assert_has(text, "#");
 	for (size_t i = 0; i < size; i++)
 		assert_true((unsigned char)text[i] < 0x80);
-	ops_free_views(text);
+	ops_free(text);
 	assert_int_equal(ops_views_text(trace, OPS_VIEWS_MARKDOWN, &text, &size, NULL), OPS_OK);
 	assert_has(text, "| `nccl:all_reduce` | 1 | 60.00 us | 32 B |\n");
-	ops_free_views(text);
+	ops_free(text);
 	ops_trace_unref(trace);
 	trace = scene_read(VIEW_STEP(1, 0, 1000) VIEW_OP("a", 0, 100, 1) VIEW_OP("a", 900, 100, 2)
 	                   VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 150, 700, ""), "");
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "800.00 us at 0.100 ms in enumerate(DataLoader)#_I");
-	ops_free_views(text);
+	ops_free(text);
 	ops_trace_unref(trace);
 }
 
@@ -444,7 +444,7 @@ static void lines_of_stacks_in_texts(void **state)
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "model.py:10");
 	assert_has(text, "train.py:12");
-	ops_free_views(text);
+	ops_free(text);
 	ops_trace_unref(trace);
 }
 
@@ -456,21 +456,21 @@ static void make_views(void *context)
 	enum ops_code code = ops_views_json(context, &text, &size, &error);
 
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
-	ops_free_views(text);
+	ops_free(text);
 	text = NULL;
 	for (unsigned look = OPS_VIEWS_COLOURS; look <= OPS_VIEWS_MARKDOWN; look <<= 1) {
 		text = NULL;
 		code = ops_views_text(context, look, &text, &size, &error);
 		assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
-		ops_free_views(text);
+		ops_free(text);
 	}
 	for (int which = OPS_VIEW_OVERVIEW; which <= OPS_VIEW_MEMORY; which++) {
 		const struct ops_worker worker = {context, "w", 0};
 
 		text = NULL;
-		code = ops_view_table(&worker, 1, (enum ops_view_table)which, OPS_ANALYSIS_CSV, 0, &text, &size, &error);
+		code = ops_view_table(&worker, 1, (enum ops_view_table)which, OPS_FORMAT_CSV, 0, &text, &size, &error);
 		assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
-		ops_free_views(text);
+		ops_free(text);
 	}
 }
 
@@ -481,9 +481,9 @@ static void table_is(struct ops_trace *trace, enum ops_view_table which, size_t 
 	char *text;
 	size_t size;
 
-	assert_int_equal(ops_view_table(both, workers, which, OPS_ANALYSIS_CSV, 1, &text, &size, &error), OPS_OK);
+	assert_int_equal(ops_view_table(both, workers, which, OPS_FORMAT_CSV, 1, &text, &size, &error), OPS_OK);
 	assert_string_equal(text, expected);
-	ops_free_views(text);
+	ops_free(text);
 }
 
 static void tables(void **state)
@@ -535,7 +535,7 @@ static void numbers_without_sense(void **state)
 	(void)state;
 	assert_int_equal(ops_json_validate(text, strlen(text), NULL), OPS_OK);
 	assert_has(text, "{\"name\":\"a\",\"calls\":3,\"host_total\":9223372036854775.807,");
-	ops_free_views(text);
+	ops_free(text);
 }
 
 /* A tree of modules and operators as deep as it gets. */
@@ -559,7 +559,7 @@ static void depth_is_no_matter(void **state)
 	assert_int_equal(ops_trace_read_memory(rows, size, NULL, &trace, &error), OPS_OK);
 	assert_int_equal(ops_views_json(trace, &text, &size, &error), OPS_OK);
 	assert_has(text, "\"operators\":{\"distinct\":50000,");
-	ops_free_views(text);
+	ops_free(text);
 	ops_trace_unref(trace);
 	free(rows);
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/common.h: what all answers of the library have in common: the format of a text, and how memory is freed.
+ */
+#ifndef OPSTROBE_COMMON_H
+#define OPSTROBE_COMMON_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* The format of an answer. */
+enum ops_format {
+	OPS_FORMAT_JSON,
+	OPS_FORMAT_TEXT, /* for people, on a terminal */
+	OPS_FORMAT_CSV,
+	OPS_FORMAT_MARKDOWN,
+	OPS_FORMAT_BRIEF, /* text of a few lines; of advice only */
+};
+
+/* Frees a text, bytes or an array that a function returned through a `char **` or a pointer to an array, where the function does
+ * not name another one. Texts have a NUL after their last byte. NULL is allowed. */
+void ops_free(void *memory);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif
