@@ -20,8 +20,8 @@ extern "C" {
 /* Builds the trace of a recording: converts ticks, sorts, interns, builds tree and links. Frees the recording, block by block
  * while it goes, so that the peak stays near one copy. The caller owns one reference to `*ret_trace`.
  *
- * OPS_NO_MEMORY: the recording stays the caller's, who tries again when there is memory, or frees it. It is complete when
- * memory was out at the beginning, which is checked; if memory ran out later, what was read counts as lost. */
+ * OPS_NO_MEMORY: the recording stays the caller's, who tries again when there is memory, or frees it. Nothing of it is lost: the
+ * next attempt continues where this one failed. */
 enum ops_code ops_trace_from_recording(struct ops_recording *recording, struct ops_trace **ret_trace, struct ops_error *error);
 
 /* How far reading has come. */

@@ -37,6 +37,8 @@ static uint32_t counter_track(struct recording_devices *devices, uint16_t device
 
 bool recording_devices_take_counters(struct recording_devices *devices)
 {
+	ops_intern_release(&devices->counter_keys); /* of an attempt that failed */
+	OPS_ARRAY_RELEASE(&devices->counter_tracks);
 	for (size_t i = 0; i < devices->activities->count; i++) {
 		const struct ops_activity *activity = ops_activity_at(devices->activities, i);
 		struct ops_new_event times;

@@ -176,6 +176,8 @@ bool device_graphs_finish(struct device_graphs *graphs, const struct ops_activit
 		if (number != OPS_INTERN_NONE)
 			graphs->nodes.items[number].function = (uint32_t)i;
 	}
+	ops_free(graphs->of_text); /* of an attempt that failed, whose other results are found again */
+	graphs->launched.count = 0;
 	graphs->of_text = ops_realloc_array(NULL, activities->texts.count, sizeof(*graphs->of_text));
 	for (size_t i = 0; graphs->of_text && i < activities->texts.count; i++)
 		graphs->of_text[i] = OPS_NONE;

@@ -378,11 +378,26 @@ static bool list_metadata(struct recording_devices *devices)
 	return !json->failed;
 }
 
+/* What an attempt that failed has left: its rows and tracks are gone with the rewound builder. */
+static void clear_work(struct recording_devices *devices)
+{
+	ops_intern_release(&devices->streams);
+	OPS_ARRAY_RELEASE(&devices->stream_tracks);
+	ops_intern_release(&devices->span_keys);
+	OPS_ARRAY_RELEASE(&devices->spans);
+	ops_buffer_release(&devices->metadata);
+	ops_buffer_release(&devices->text);
+}
+
 bool recording_devices_take_work(struct recording_devices *devices)
 {
 	size_t count;
-	uint32_t *work = order_work(devices->activities, &count);
-	bool ok = work && order_met(devices) && join(devices, work, count) && add_processes(devices) &&
+	uint32_t *work;
+	bool ok;
+
+	clear_work(devices);
+	work = order_work(devices->activities, &count);
+	ok = work && order_met(devices) && join(devices, work, count) && add_processes(devices) &&
 	          list_metadata(devices);
 
 	ops_free(work);

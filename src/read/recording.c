@@ -2,7 +2,7 @@
  *
  * A recording becomes a trace. Every thread left its slots in order of time; they are merged into one order, slot by
  * slot, and each block goes back as soon as its last slot is read, so that blocks and columns together stay near one
- * copy:
+ * copy. If memory runs out, the recording keeps what was made of the blocks that are gone, and the next attempt continues:
  *
  *     share ─▶ lane (head slot, its times) ─┐
  *     share ─▶ lane                         ├─ heap by (start, longest first) ─▶ builder
@@ -176,7 +176,6 @@ static bool advance(struct recording_reader *reader, struct recording_lane *lane
 		return true;
 	}
 	if (lane->slot) {
-		reader->dropped += block->count;
 		ops_share_drop_block(lane->share);
 		block = lane->share->blocks;
 	}
@@ -217,22 +216,30 @@ static void sink_lane(struct recording_reader *reader, size_t at)
 	reader->heap[at] = lane;
 }
 
-static void merge_lanes(struct recording_reader *reader)
+static void fill_heap(struct recording_reader *reader)
 {
 	for (size_t i = 0; i < reader->lane_count; i++)
 		if (advance(reader, &reader->lanes[i]))
 			reader->heap[reader->heap_count++] = &reader->lanes[i];
 	for (size_t i = reader->heap_count; i-- > 0;)
 		sink_lane(reader, i);
-	while (reader->heap_count && !reader->failed && !ops_builder_failed(reader->builder)) {
+}
+
+/* False when memory is out. The next attempt continues with the head of the heap. */
+static bool merge_lanes(struct recording_reader *reader)
+{
+	while (reader->heap_count) {
 		if (reader->devices.next_call < reader->devices.call_count &&
 		    !recording_devices_until(&reader->devices, reader->heap[0]->start_ns))
-			reader->failed = true;
+			return false;
 		recording_take_slot(reader, reader->heap[0]);
+		if (recording_out_of_memory(reader))
+			return false;
 		if (!advance(reader, reader->heap[0]))
 			reader->heap[0] = reader->heap[--reader->heap_count];
 		sink_lane(reader, 0);
 	}
+	return recording_devices_until(&reader->devices, INT64_MAX);
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------------------ */
@@ -254,8 +261,7 @@ static void set_info(struct recording_reader *reader)
 	ops_builder_info(reader->builder, &info);
 }
 
-/* Whether there is memory to read all blocks. Asked before the first goes back: until then the recording is complete, and a
- * caller without memory can try again. The columns are there already. */
+/* Whether there is memory to read all blocks, asked before the first is dropped. The columns are there already. */
 static bool has_memory(const struct ops_recording *recording)
 {
 	uint64_t bytes = 0;
@@ -266,62 +272,123 @@ static bool has_memory(const struct ops_recording *recording)
 	return ops_recording_has_memory(bytes);
 }
 
-static bool read_all(struct recording_reader *reader)
+static void release_lanes(struct recording_reader *reader)
+{
+	for (size_t i = 0; i < reader->lane_count; i++) {
+		ops_free(reader->lanes[i].names);
+		ops_open_calls_release(&reader->lanes[i].calls);
+		OPS_ARRAY_RELEASE(&reader->lanes[i].ranges.open);
+	}
+	reader->lane_count = 0;
+	ops_called_modules_release(&reader->modules);
+	ops_called_functions_release(&reader->functions);
+	ops_free(reader->lanes);
+	ops_free(reader->by_number);
+	ops_free(reader->heap);
+	reader->modules = (struct ops_called_modules){0};
+	reader->functions = (struct ops_called_functions){0};
+	reader->lanes = NULL;
+	reader->by_number = NULL;
+	reader->heap = NULL;
+	ops_buffer_release(&reader->text);
+}
+
+static void reader_free(void *reading)
+{
+	struct recording_reader *reader = reading;
+
+	if (!reader)
+		return;
+	release_lanes(reader);
+	recording_devices_release(&reader->devices);
+	ops_builder_free(reader->builder);
+	ops_trace_unref(reader->trace);
+	ops_free(reader);
+}
+
+/* Everything that precedes the first slot. */
+static bool prepare(struct recording_reader *reader)
 {
 	const struct ops_activities *activities = reader->recording->activities;
 
-	if (!recording_devices_init(&reader->devices, reader->recording, &reader->clock, reader->builder) ||
+	if (!reader->builder ||
+	    !recording_devices_init(&reader->devices, reader->recording, &reader->clock, reader->builder) ||
 	    !open_lanes(reader) || !ops_called_modules_init(&reader->modules, reader->recording, reader->builder) ||
 	    !ops_called_functions_init(&reader->functions, reader->recording, reader->builder))
 		return false;
 	ops_builder_expect(reader->builder, reader->recording->slot_count + (activities ? activities->count : 0), 0);
-	if (ops_builder_failed(reader->builder) || !has_memory(reader->recording))
-		return false;
-	merge_lanes(reader);
-	if (reader->failed || !recording_devices_finish(&reader->devices))
+	return !ops_builder_failed(reader->builder) && has_memory(reader->recording);
+}
+
+/* The reader of a recording, made at the first attempt. NULL when memory is out, and then the recording is as before. */
+static struct recording_reader *reader_of(struct ops_recording *recording)
+{
+	struct recording_reader *reader = recording->reading;
+
+	if (reader)
+		return reader;
+	reader = ops_alloc_zeroed(1, sizeof(*reader));
+	if (!reader)
+		return NULL;
+	reader->recording = recording;
+	reader->clock = ops_clock_map_between(recording->start, recording->stop);
+	reader->stop_ns = ops_clock_to_ns(&reader->clock, recording->stop.ticks);
+	reader->builder = ops_builder_new();
+	if (!prepare(reader)) {
+		reader_free(reader);
+		return NULL;
+	}
+	fill_heap(reader);
+	recording->reading = reader;
+	recording->free_reading = reader_free;
+	return reader;
+}
+
+/* Adds everything that is left to the builder. False when memory is out. */
+static bool read_all(struct recording_reader *reader)
+{
+	reader->failed = false;
+	ops_buffer_release(&reader->text);
+	ops_builder_retry(reader->builder);
+	if (!reader->merged) {
+		if (!merge_lanes(reader))
+			return false;
+		reader->merged = true;
+		reader->mark = ops_builder_mark(reader->builder);
+	}
+	ops_builder_rewind(reader->builder, &reader->mark);
+	if (!recording_devices_finish(&reader->devices))
 		return false;
 	number_tracks(reader);
 	set_info(reader);
-	return !reader->failed && !ops_builder_failed(reader->builder);
+	if (recording_out_of_memory(reader))
+		return false;
+	reader->taken = true;
+	release_lanes(reader);
+	return true;
+}
+
+/* Each step is done once. After a step without memory, the next attempt continues with that step. */
+static enum ops_code make_trace(struct recording_reader *reader, struct ops_error *error)
+{
+	enum ops_code code = OPS_OK;
+
+	if (!reader->taken && !read_all(reader))
+		return ops_fault_memory(error);
+	if (!reader->trace)
+		code = ops_builder_try_finish(&reader->builder, &reader->trace, error);
+	return code ? code : recording_devices_describe(&reader->devices, reader->trace, error);
 }
 
 enum ops_code ops_trace_from_recording(struct ops_recording *recording, struct ops_trace **ret_trace, struct ops_error *error)
 {
-	struct recording_reader reader = {
-		.recording = recording,
-		.builder = ops_builder_new(),
-		.clock = ops_clock_map_between(recording->start, recording->stop),
-	};
-	enum ops_code code;
-	bool ok;
+	struct recording_reader *reader = reader_of(recording);
+	enum ops_code code = reader ? make_trace(reader, error) : ops_fault_memory(error);
 
-	reader.stop_ns = ops_clock_to_ns(&reader.clock, recording->stop.ticks);
-	ok = reader.builder && read_all(&reader);
-	for (size_t i = 0; i < reader.lane_count; i++) {
-		ops_free(reader.lanes[i].names);
-		ops_open_calls_release(&reader.lanes[i].calls);
-		OPS_ARRAY_RELEASE(&reader.lanes[i].ranges.open);
-	}
-	ops_called_modules_release(&reader.modules);
-	ops_called_functions_release(&reader.functions);
-	ops_free(reader.lanes);
-	ops_free(reader.by_number);
-	ops_free(reader.heap);
-	ops_buffer_release(&reader.text);
-	if (ok) {
-		code = ops_builder_finish(reader.builder, ret_trace, error);
-		if (!code && (code = recording_devices_describe(&reader.devices, *ret_trace, error)))
-			ops_trace_unref(*ret_trace);
-	} else {
-		ops_builder_free(reader.builder);
-		code = ops_fault_memory(error);
-	}
-	recording_devices_release(&reader.devices);
-	if (code) {
-		recording->lost += reader.dropped;
-		recording->slot_count -= reader.dropped;
-	} else {
-		ops_recording_free(recording);
-	}
-	return code ? ops_fault_context(error, code, "cannot make a trace of the recording") : OPS_OK;
+	if (code)
+		return ops_fault_context(error, code, "cannot make a trace of the recording");
+	*ret_trace = reader->trace;
+	reader->trace = NULL;
+	ops_recording_free(recording);
+	return OPS_OK;
 }

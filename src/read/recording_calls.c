@@ -57,19 +57,21 @@ bool ops_called_functions_describe(const struct ops_called_functions *called, ui
 
 /* --- nesting -------------------------------------------------------------------------------------------------------- */
 
-bool ops_open_calls_add(struct ops_open_calls *calls, struct ops_called_functions *called, struct ops_new_event *event)
+bool ops_open_calls_add(struct ops_open_calls *calls, struct ops_called_functions *called, struct ops_builder *builder,
+                        struct ops_new_event *event)
 {
-	struct ops_open_call *call;
-
+	if (!OPS_ARRAY_RESERVE(&calls->open, 1))
+		return false;
 	while (calls->open.count && calls->open.items[calls->open.count - 1].end_ns <= event->start_ns)
 		calls->open.count--;
 	if (calls->open.count)
 		event->python_parent = calls->open.items[calls->open.count - 1].python_id;
-	event->python_id = ++called->last_id;
-	call = OPS_ARRAY_PUSH(&calls->open);
-	if (call)
-		*call = (struct ops_open_call){event->end_ns, event->python_id};
-	return call != NULL;
+	event->python_id = called->last_id + 1;
+	if (ops_builder_event(builder, event) == OPS_NONE)
+		return false;
+	called->last_id++;
+	calls->open.items[calls->open.count++] = (struct ops_open_call){event->end_ns, event->python_id};
+	return true;
 }
 
 void ops_open_calls_release(struct ops_open_calls *calls)

@@ -43,9 +43,10 @@ void ops_called_functions_release(struct ops_called_functions *called);
 /* Fills in name and function of a call of the function of that number. False when there is none. */
 bool ops_called_functions_describe(const struct ops_called_functions *called, uint32_t number, struct ops_new_event *event);
 
-/* Numbers a call of Python, which comes in order of time among those of its thread, and finds the one it lies in. False when
- * memory is out. */
-bool ops_open_calls_add(struct ops_open_calls *calls, struct ops_called_functions *called, struct ops_new_event *event);
+/* Numbers a call of Python, which comes in order of time among those of its thread, finds the one it lies in and adds it to the
+ * builder. False when memory is out, and then it can be added again. */
+bool ops_open_calls_add(struct ops_open_calls *calls, struct ops_called_functions *called, struct ops_builder *builder,
+                        struct ops_new_event *event);
 void ops_open_calls_release(struct ops_open_calls *calls);
 
 #endif

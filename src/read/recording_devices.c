@@ -122,12 +122,16 @@ static const struct recording_thread *thread_of(struct recording_devices *device
 
 	if (number == OPS_INTERN_NONE || devices->last_tid != tid)
 		number = ops_intern_find(&devices->tids, &tid, sizeof(tid));
-	if (number == OPS_INTERN_NONE) {
+	if (number == OPS_INTERN_NONE || number == devices->threads.count) {
 		const struct ops_track track = {.kind = OPS_TRACK_THREAD, .pid = getpid(), .tid = tid};
+		uint32_t added;
 
-		number = (uint32_t)devices->threads.count;
-		if (!recording_devices_thread(devices, tid, ops_builder_track(devices->builder, &track), NULL))
+		/* The track comes last of what can fail: the next attempt would add another. */
+		number = ops_intern_add(&devices->tids, &tid, sizeof(tid));
+		if (number == OPS_INTERN_NONE || !OPS_ARRAY_RESERVE(&devices->threads, 1) ||
+		    (added = ops_builder_track(devices->builder, &track)) == OPS_NONE)
 			return NULL;
+		devices->threads.items[devices->threads.count++] = (struct recording_thread){added, NULL};
 	}
 	devices->last_tid = tid;
 	devices->last_thread = number;
@@ -142,27 +146,24 @@ static const struct recording_range *innermost(struct recording_ranges *ranges, 
 	return ranges->open.count ? &ranges->open.items[ranges->open.count - 1] : NULL;
 }
 
-static bool add_annotation(struct recording_devices *devices, const struct ops_new_event *event, uint32_t outer)
-{
-	struct recording_annotation *added = OPS_ARRAY_PUSH(&devices->annotations);
-
-	if (added)
-		*added = (struct recording_annotation){event->id, event->name, outer};
-	return added != NULL;
-}
-
-bool recording_devices_open(struct recording_devices *devices, struct recording_ranges *ranges,
-                            struct ops_new_event *event, uint32_t collective)
+uint32_t recording_devices_open(struct recording_devices *devices, struct recording_ranges *ranges,
+                                struct ops_new_event *event, uint32_t collective)
 {
 	struct recording_range range = {.end_ns = event->end_ns, .collective = OPS_NONE, .annotation = OPS_NONE};
 	const struct recording_range *around;
-	struct recording_range *opened;
+	uint32_t row;
 
 	if (!devices->activities)
-		return true;
-	event->id = ++devices->last_id;
+		return ops_builder_event(devices->builder, event);
+	if (!OPS_ARRAY_RESERVE(&ranges->open, 1) || !OPS_ARRAY_RESERVE(&devices->annotations, 1))
+		return OPS_NONE;
+	event->id = devices->last_id + 1;
+	row = ops_builder_event(devices->builder, event);
+	if (row == OPS_NONE)
+		return OPS_NONE;
+	devices->last_id++;
 	if ((event->flags & OPS_EVENT_ASYNC) || event->end_track != OPS_NONE)
-		return true; /* encloses nothing */
+		return row; /* encloses nothing */
 	around = innermost(ranges, event->start_ns);
 	if (around) {
 		range.operator_id = around->operator_id;
@@ -175,14 +176,12 @@ bool recording_devices_open(struct recording_devices *devices, struct recording_
 		range.operator_name = event->name;
 		range.collective = collective;
 	} else {
-		if (!add_annotation(devices, event, range.annotation))
-			return false;
-		range.annotation = (uint32_t)devices->annotations.count - 1;
+		devices->annotations.items[devices->annotations.count] =
+			(struct recording_annotation){event->id, event->name, range.annotation};
+		range.annotation = (uint32_t)devices->annotations.count++;
 	}
-	opened = OPS_ARRAY_PUSH(&ranges->open);
-	if (opened)
-		*opened = range;
-	return opened != NULL;
+	ranges->open.items[ranges->open.count++] = range;
+	return row;
 }
 
 /* --- calls ---------------------------------------------------------------------------------------------------------- */
@@ -214,7 +213,6 @@ static bool take_call(struct recording_devices *devices, const struct ops_activi
 	const struct recording_thread *thread = thread_of(devices, activity->thread);
 	const struct recording_range *around;
 	struct recording_call call = {.correlation = activity->correlation, .annotation = OPS_NONE, .collective = OPS_NONE};
-	struct recording_call *met;
 
 	if (!thread)
 		return false;
@@ -227,12 +225,11 @@ static bool take_call(struct recording_devices *devices, const struct ops_activi
 	event->track = thread->track;
 	event->id = call.operator_id;
 	call.row = ops_builder_event(devices->builder, event);
-	if (!activity->correlation)
-		return true;
-	met = OPS_ARRAY_PUSH(&devices->met);
-	if (met)
-		*met = call;
-	return met != NULL;
+	if (call.row == OPS_NONE)
+		return false;
+	if (activity->correlation)
+		devices->met.items[devices->met.count++] = call; /* reserved for all calls by order_calls */
+	return true;
 }
 
 /* A node of a CUDA graph stands for the operator in which it was captured, or that of its original. */
@@ -285,7 +282,6 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 bool recording_devices_finish(struct recording_devices *devices)
 {
 	return !devices->activities ||
-	       (recording_devices_until(devices, INT64_MAX) &&
-	        device_graphs_finish(&devices->graphs, devices->activities) && recording_devices_take_work(devices) &&
+	       (device_graphs_finish(&devices->graphs, devices->activities) && recording_devices_take_work(devices) &&
 	        recording_devices_take_counters(devices));
 }

@@ -103,13 +103,15 @@ void recording_devices_release(struct recording_devices *devices);
 bool recording_devices_thread(struct recording_devices *devices, int64_t tid, uint32_t track,
                               struct recording_ranges *ranges);
 
-/* An operator or range begins on the thread that these ranges are of; gives it its id. `collective` as in recording_range. In
- * order of time. */
-bool recording_devices_open(struct recording_devices *devices, struct recording_ranges *ranges,
-                            struct ops_new_event *event, uint32_t collective);
-/* Adds the calls that were made before a time. */
+/* An operator or range begins on the thread that these ranges are of; gives it its id and adds it to the builder. `collective` as
+ * in recording_range. In order of time. Returns its place in order of adding; OPS_NONE when memory is out, and then it can be
+ * added again. */
+uint32_t recording_devices_open(struct recording_devices *devices, struct recording_ranges *ranges,
+                                struct ops_new_event *event, uint32_t collective);
+/* Adds the calls that were made before a time. When memory is out, the next call of this function continues there. */
 bool recording_devices_until(struct recording_devices *devices, int64_t time_ns);
-/* Adds all that is left: further calls, work on streams, annotations, devices. */
+/* Adds all that is left once all calls are met: work on streams, annotations, devices. When memory is out, the caller rewinds the
+ * builder before the next attempt. */
 bool recording_devices_finish(struct recording_devices *devices);
 
 /* device_work.c: what ran on the devices, once all calls are met. */

@@ -15,6 +15,15 @@
 #define SCOPE_FUNCTION 0
 #define SCOPE_BACKWARD_FUNCTION 1
 
+/* A slot that gives nothing, because it is malformed or because memory is out. Then the next attempt reads it again. */
+static void skip_slot(struct recording_reader *reader)
+{
+	if (recording_out_of_memory(reader))
+		reader->failed = true;
+	else
+		reader->lost++;
+}
+
 bool recording_is_wrapper(const char *name, size_t size)
 {
 	static const char prefix[] = "autograd::engine::evaluate_function: ";
@@ -189,7 +198,7 @@ static void take_event(struct recording_reader *reader, struct recording_lane *l
 	uint32_t row;
 
 	if (!describe(reader, lane, &event)) {
-		reader->lost++;
+		skip_slot(reader);
 		return;
 	}
 	if (slot->kind == OPS_SLOT_INSTANT) {
@@ -209,11 +218,11 @@ static void take_event(struct recording_reader *reader, struct recording_lane *l
 		event.flags |= OPS_EVENT_ASYNC;
 		event.end_track = recording_track_of(reader, slot->end_thread);
 	}
-	if (!recording_devices_open(&reader->devices, &lane->ranges, &event, lane->collective))
-		reader->failed = true;
-	row = ops_builder_event(reader->builder, &event);
+	row = recording_devices_open(&reader->devices, &lane->ranges, &event, lane->collective);
 	if (row != OPS_NONE)
 		complete_wrapper(reader, lane, row);
+	else
+		reader->failed = true;
 }
 
 /* A call of Python or of a module, which ends on the thread that began it. */
@@ -234,12 +243,10 @@ static void take_call(struct recording_reader *reader, struct recording_lane *la
 	event.call_line = slot->call_line;
 	if (slot->kind == OPS_SLOT_MODULE ? !ops_called_modules_describe(&reader->modules, slot->sequence_nr, &event)
 	                                  : !ops_called_functions_describe(&reader->functions, slot->name, &event)) {
-		reader->lost++;
+		skip_slot(reader);
 		return;
 	}
-	if (ops_open_calls_add(&lane->calls, &reader->functions, &event))
-		ops_builder_event(reader->builder, &event);
-	else
+	if (!ops_open_calls_add(&lane->calls, &reader->functions, reader->builder, &event))
 		reader->failed = true;
 }
 
@@ -267,7 +274,7 @@ static void take_counter(struct recording_reader *reader, struct recording_lane 
 	struct ops_new_event event = {OPS_NEW_EVENT};
 
 	if (!describe(reader, lane, &event)) {
-		reader->lost++;
+		skip_slot(reader);
 		return;
 	}
 	record.name = event.name;
@@ -282,12 +289,12 @@ static void take_role(struct recording_reader *reader, struct recording_lane *la
 	struct ops_string storage;
 
 	if (!describe(reader, lane, &event)) {
-		reader->lost++;
+		skip_slot(reader);
 		return;
 	}
 	storage = ops_builder_text(reader->builder, event.overload);
 	if (storage.size != sizeof(record.storage)) {
-		reader->lost++;
+		skip_slot(reader);
 		return;
 	}
 	memcpy(&record.storage, storage.bytes, sizeof(record.storage));
@@ -318,6 +325,6 @@ void recording_take_slot(struct recording_reader *reader, struct recording_lane 
 		take_counter(reader, lane);
 		break;
 	default:
-		reader->lost++;
+		skip_slot(reader);
 	}
 }

@@ -56,10 +56,18 @@ struct recording_reader {
 	struct recording_devices devices;
 	uint32_t number_max; /* the highest of torch's thread numbers seen anywhere */
 	uint64_t lost;
-	size_t dropped; /* slots in blocks that went back */
 	struct ops_buffer text; /* scratch */
-	bool failed; /* memory is out */
+	bool failed; /* memory is out: the head of the heap was not taken */
+	bool merged; /* all slots are taken: what is in the builder beyond `mark` was added by devices */
+	bool taken;  /* all is in the builder */
+	struct ops_builder_mark mark;
+	struct ops_trace *trace; /* complete but for its metadata; NULL before */
 };
+
+static inline bool recording_out_of_memory(const struct recording_reader *reader)
+{
+	return reader->failed || reader->text.failed || ops_builder_failed(reader->builder);
+}
 
 /* Whether a name is that of what autograd's engine runs around every backward node. */
 bool recording_is_wrapper(const char *name, size_t size);
@@ -67,7 +75,7 @@ bool recording_is_wrapper(const char *name, size_t size);
 /* The track of a thread by its number in the process, OPS_NONE when it recorded nothing. */
 uint32_t recording_track_of(const struct recording_reader *reader, uint32_t number);
 
-/* Hands the lane's head to the builder, or counts it as lost. */
+/* Hands the lane's head to the builder, or counts it as lost. When memory is out, it can be taken again. */
 void recording_take_slot(struct recording_reader *reader, struct recording_lane *lane);
 
 #endif

@@ -75,6 +75,10 @@ struct ops_recording {
 	int64_t *pair_times_ns; /* see ops_recording_set_pair_times; owned */
 	size_t pair_count;
 	struct ops_activities *activities; /* of devices (activities.h), owned; NULL when no collector ran */
+	/* What the reader made before memory ran out, from where it continues (read/recording.c); NULL before the first block is
+	 * dropped. */
+	void *reading;
+	void (*free_reading)(void *reading);
 };
 
 /* The end of a slot in ticks, 0 while open. Pairs with ops_slot_close. Not for memory slots. */

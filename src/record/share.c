@@ -105,6 +105,8 @@ void ops_recording_free(struct ops_recording *recording)
 
 	if (!recording)
 		return;
+	if (recording->reading)
+		recording->free_reading(recording->reading);
 	while ((share = recording->shares)) {
 		recording->shares = share->next;
 		while (share->blocks)

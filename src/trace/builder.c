@@ -75,6 +75,36 @@ bool ops_builder_failed(const struct ops_builder *builder)
 	return builder->failed;
 }
 
+void ops_builder_retry(struct ops_builder *builder)
+{
+	builder->failed = false;
+}
+
+struct ops_builder_mark ops_builder_mark(const struct ops_builder *builder)
+{
+	const struct ops_trace *trace = builder->trace;
+
+	return (struct ops_builder_mark){
+		.events = trace->columns.count,
+		.tracks = trace->tracks.count,
+		.counters = trace->counters.count,
+		.processes = trace->processes.count,
+		.links = trace->links.count,
+	};
+}
+
+void ops_builder_rewind(struct ops_builder *builder, const struct ops_builder_mark *mark)
+{
+	struct ops_trace *trace = builder->trace;
+
+	trace->columns.count = mark->events;
+	trace->tracks.count = mark->tracks;
+	trace->counters.count = mark->counters;
+	trace->processes.count = mark->processes;
+	trace->links.count = mark->links;
+	ops_builder_retry(builder);
+}
+
 /* --- columns -------------------------------------------------------------------------------------------------------- */
 
 /* Makes an array larger or smaller; `column_field` is the address of the pointer to it. */
@@ -460,14 +490,21 @@ static bool counter_before(const void *context, uint32_t a, uint32_t b)
 	return records[a].time_ns < records[b].time_ns;
 }
 
+/* All columns or, when memory is out, none. */
 static bool reorder_columns(struct ops_columns *c, const uint32_t *order)
 {
-#define REORDER_COLUMN(type, name, ...)                                                              \
-	if (c->name && !ops_reorder(&c->name, c->count, sizeof(type), order))                      \
+	uint64_t *scratch = ops_realloc_array(NULL, c->count, sizeof(*scratch));
+
+	if (!scratch)
 		return false;
+#define REORDER_COLUMN(type, name, ...)                                                              \
+	_Static_assert(sizeof(type) <= sizeof(*scratch), "a column fits in the scratch space");    \
+	if (c->name)                                                                               \
+		ops_reorder_by(c->name, scratch, c->count, sizeof(type), order);
 	OPS_COLUMNS(REORDER_COLUMN)
 	OPS_OPTIONAL_COLUMNS(REORDER_COLUMN)
 #undef REORDER_COLUMN
+	ops_free(scratch);
 	return true;
 }
 
@@ -482,16 +519,17 @@ static bool find_places(const uint32_t *order, size_t count, uint32_t **ret_plac
 	return places != NULL;
 }
 
-/* Sorts the rows; arrows and their ends name them by their new places. */
+/* Sorts the rows; arrows and their ends name them by their new places. Nothing has moved when memory is out. */
 static bool sort_events(struct ops_builder *builder)
 {
 	struct ops_trace *trace = builder->trace;
 	struct ops_columns *c = &trace->columns;
 	uint32_t *order, *places = NULL;
-	bool ok = ops_find_order(c->count, event_before, c, &order) && (!order || reorder_columns(c, order));
+	bool ok = ops_find_order(c->count, event_before, c, &order);
 
 	if (ok && order && (trace->links.count || builder->flows.count))
 		ok = find_places(order, c->count, &places);
+	ok = ok && (!order || reorder_columns(c, order));
 	for (size_t i = 0; ok && places && i < trace->links.count; i++) {
 		trace->links.items[i].from = places[trace->links.items[i].from];
 		trace->links.items[i].to = places[trace->links.items[i].to];
@@ -566,19 +604,49 @@ static void trim(struct ops_trace *trace)
 		(void)resize(&trace->links.items, trace->links.count, sizeof(*trace->links.items));
 }
 
-enum ops_code ops_builder_finish(struct ops_builder *take_builder, struct ops_trace **ret_trace, struct ops_error *error)
+/* Each step leaves what it was given when memory is out, so that all may be done again; of the last the arrows are taken back. */
+static bool complete(struct ops_builder *builder)
 {
-	struct ops_trace *trace = take_builder->trace;
+	struct ops_trace *trace = builder->trace;
+	size_t links = trace->links.count;
 
 	fill_end_tracks(&trace->columns);
-	if (take_builder->failed || !sort_events(take_builder) || !sort_records(trace) || !connect_events(take_builder)) {
+	if (builder->failed || !sort_events(builder) || !sort_records(trace))
+		return false;
+	if (connect_events(builder))
+		return true;
+	trace->links.count = links;
+	return false;
+}
+
+/* Returns the trace of a completed builder, and frees the builder. */
+static struct ops_trace *detach_trace(struct ops_builder *builder)
+{
+	struct ops_trace *trace = builder->trace;
+
+	trim(trace);
+	ops_trace_seal(trace);
+	builder->trace = NULL;
+	ops_builder_free(builder);
+	return trace;
+}
+
+enum ops_code ops_builder_finish(struct ops_builder *take_builder, struct ops_trace **ret_trace, struct ops_error *error)
+{
+	if (!complete(take_builder)) {
 		ops_builder_free(take_builder);
 		return ops_fault_memory(error);
 	}
-	trim(trace);
-	ops_trace_seal(trace);
-	take_builder->trace = NULL;
-	ops_builder_free(take_builder);
-	*ret_trace = trace;
+	*ret_trace = detach_trace(take_builder);
+	return OPS_OK;
+}
+
+enum ops_code ops_builder_try_finish(struct ops_builder **builder, struct ops_trace **ret_trace, struct ops_error *error)
+{
+	assert(!(*builder)->flows.count && !(*builder)->trace->memory_stacks.count);
+	if (!complete(*builder))
+		return ops_fault_memory(error);
+	*ret_trace = detach_trace(*builder);
+	*builder = NULL;
 	return OPS_OK;
 }

@@ -130,7 +130,27 @@ void ops_builder_info(struct ops_builder *builder, const struct ops_trace_info *
 /* Whether memory has run out, so that a reader can stop early. */
 bool ops_builder_failed(const struct ops_builder *builder);
 
+/* Allows more to be added after memory ran out. What could not be added is missing; the rest is complete. */
+void ops_builder_retry(struct ops_builder *builder);
+
+/* How much of what device activity adds is in a builder. */
+struct ops_builder_mark {
+	size_t events;
+	size_t tracks;
+	size_t counters;
+	size_t processes;
+	size_t links;
+};
+
+struct ops_builder_mark ops_builder_mark(const struct ops_builder *builder);
+/* Removes all events, tracks, counters, processes and links that were added after the mark, and calls ops_builder_retry(). Not to
+ * be called after ops_builder_try_finish(). */
+void ops_builder_rewind(struct ops_builder *builder, const struct ops_builder_mark *mark);
+
 /* Makes the trace and frees the builder in every case. Only OPS_NO_MEMORY can go wrong. */
 enum ops_code ops_builder_finish(struct ops_builder *take_builder, struct ops_trace **ret_trace, struct ops_error *error);
+/* Like ops_builder_finish(), but on failure the builder stays and this may be called again. On success `*builder` is NULL. For a
+ * builder without flows and stacks of memory records. */
+enum ops_code ops_builder_try_finish(struct ops_builder **builder, struct ops_trace **ret_trace, struct ops_error *error);
 
 #endif

@@ -119,6 +119,27 @@ static inline __attribute__((always_inline)) void move_items(char *to, const cha
 		memcpy(to + i * bytes_each, from + order[i] * bytes_each, bytes_each);
 }
 
+static void move_all(char *to, const char *from, size_t count, size_t bytes_each, const uint32_t *order)
+{
+	/* Of the sizes that columns have, so that the compiler makes moves of the calls. */
+	switch (bytes_each) {
+	case 1:
+		move_items(to, from, count, 1, order);
+		break;
+	case 2:
+		move_items(to, from, count, 2, order);
+		break;
+	case 4:
+		move_items(to, from, count, 4, order);
+		break;
+	case 8:
+		move_items(to, from, count, 8, order);
+		break;
+	default:
+		move_items(to, from, count, bytes_each, order);
+	}
+}
+
 bool ops_reorder(void *items_field, size_t count, size_t bytes_each, const uint32_t *order)
 {
 	char **items = items_field;
@@ -126,24 +147,14 @@ bool ops_reorder(void *items_field, size_t count, size_t bytes_each, const uint3
 
 	if (!sorted)
 		return false;
-	/* Of the sizes that columns have, so that the compiler makes moves of the calls. */
-	switch (bytes_each) {
-	case 1:
-		move_items(sorted, *items, count, 1, order);
-		break;
-	case 2:
-		move_items(sorted, *items, count, 2, order);
-		break;
-	case 4:
-		move_items(sorted, *items, count, 4, order);
-		break;
-	case 8:
-		move_items(sorted, *items, count, 8, order);
-		break;
-	default:
-		move_items(sorted, *items, count, bytes_each, order);
-	}
+	move_all(sorted, *items, count, bytes_each, order);
 	ops_free(*items);
 	*items = sorted;
 	return true;
+}
+
+void ops_reorder_by(void *items, void *scratch, size_t count, size_t bytes_each, const uint32_t *order)
+{
+	move_all(scratch, items, count, bytes_each, order);
+	memcpy(items, scratch, count * bytes_each);
 }

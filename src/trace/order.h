@@ -23,5 +23,7 @@ bool ops_find_order(size_t count, ops_before *before, const void *context, uint3
 /* Moves the items of an array to where `order` wants them, into an allocation of just their size. `items_field` is the
  * address of the pointer to them. False when memory is out, and then nothing has moved. */
 bool ops_reorder(void *items_field, size_t count, size_t bytes_each, const uint32_t *order);
+/* The same in place, by way of `scratch`, which has space for `count` items. Cannot fail. */
+void ops_reorder_by(void *items, void *scratch, size_t count, size_t bytes_each, const uint32_t *order);
 
 #endif
