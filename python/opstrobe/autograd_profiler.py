@@ -12,8 +12,9 @@ from opstrobe._core import EventList, FunctionEvent, Trace, record_function
 from opstrobe._enums import ProfilerActivity
 from opstrobe._warn import warn
 from opstrobe.compat.emit import emit_itt, emit_nvtx
-from opstrobe.recording.activities import device_kinds, left_out_by, parse_activities, sampling_of
-from opstrobe.recording.experimental_config import check_experimental, values_of
+from opstrobe.recording.activities import parse_activities
+from opstrobe.recording.configured import option
+from opstrobe.recording.experimental_config import check_experimental
 from opstrobe.recording.metadata import check_json
 from opstrobe.recording.stack import StackOptions
 from opstrobe.recording.step_tracker import KinetoStepTracker
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from opstrobe.compat.kineto_results import _ProfilerResult
-    from opstrobe.recording.activities import Sampling
+    from opstrobe.recording.session_config import SessionConfig
 
 __all__ = [
     "profile",
@@ -93,6 +94,9 @@ def _events_of(device: str | None) -> str | None:
 class profile(Recording):
     """Records what runs inside it: a context manager, to be entered once. It also holds what was recorded."""
 
+    use_cpu: bool = option()
+    activity_filters: Mapping[Any, Iterable[str]] | None = option()
+
     def __init__(
         self,
         enabled: bool = True,
@@ -111,55 +115,49 @@ class profile(Recording):
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
         activity_filters: Mapping[Any, Iterable[str]] | None = None,
-        _earlier: Trace | None = None,
-        _record_ids: bool = False,
-        _more_kinds: frozenset[str] = frozenset(),
-        _sampling: Sampling | None = None,
-        _told: set[str] | None = None,
-        _max_bytes: int | None = None,
     ) -> None:
-        self.enabled = enabled
-        self._kineto_results: _ProfilerResult | None = None
-        self._values = values_of(experimental_config)
-        devices = device_kinds(activity_filters or {}, self._values["enable_cuda_sync_events"]) | _more_kinds
+        from opstrobe.recording.session_config import SessionConfig
+
         if use_cuda:
             warn("`use_cuda` is deprecated, use `use_device='cuda'` instead", FutureWarning)
             use_device = "cuda"
-        super().__init__(
+        config = SessionConfig(
+            use_cpu=use_cpu,
+            use_device=use_device,
             record_shapes=record_shapes,
             profile_memory=profile_memory,
+            with_stack=with_stack,
             with_flops=with_flops,
             with_modules=with_modules,
-            with_stack=with_stack,
-            record_gc=self._values["record_python_gc_info"],
-            all_threads=self._values["profile_all_threads"],
-            capture_overload_names=self._values["capture_overload_names"],
-            trace_only=self._values["trace_only"],
-            left_out=left_out_by(activity_filters or {}),
-            timeout_s=post_processing_timeout_s,
-            earlier=_earlier,
-            record_ids=_record_ids,
-            performance_events=tuple(self._values["performance_events"]),
-            call_stacks=self._values["verbose"],
-            devices=devices,
-            sampling=(_sampling or sampling_of({})) if "PM_SAMPLING" in devices else None,
-            told=_told,
-            max_bytes=_max_bytes,
+            experimental_config=experimental_config,
+            acc_events=acc_events,
+            custom_trace_id_callback=custom_trace_id_callback,
+            post_processing_timeout_s=post_processing_timeout_s,
+            activity_filters=activity_filters,
         )
+        self._set_up(config)
+        self.enabled = enabled
         self.use_cuda = use_cuda
-        self.use_cpu = use_cpu
-        self.entered = False
-        self.with_stack = with_stack
-        self.with_modules = with_modules
-        self.acc_events = acc_events
-        self.experimental_config = experimental_config
-        self.custom_trace_id_callback = custom_trace_id_callback
-        self.post_processing_timeout_s = post_processing_timeout_s
-        self.activity_filters = activity_filters
         if enabled:
-            self._check_device(use_device, use_cpu, use_kineto)
+            self._check_device(use_kineto)
 
-    def _check_device(self, name: str | None, use_cpu: bool, use_kineto: bool) -> None:
+    @classmethod
+    def of_config(cls, config: SessionConfig, earlier: Trace | None, told: set[str]) -> profile:
+        """One window of a `torch.profiler.profile`."""
+        window = cls.__new__(cls)
+        window._set_up(config, earlier, told)
+        window._check_device(use_kineto=True)
+        return window
+
+    def _set_up(self, config: SessionConfig, earlier: Trace | None = None, told: set[str] | None = None) -> None:
+        super().__init__(config, earlier=earlier, told=told)
+        self._kineto_results: _ProfilerResult | None = None
+        self.enabled = True
+        self.use_cuda = False
+        self.entered = False
+
+    def _check_device(self, use_kineto: bool) -> None:
+        name, use_cpu = self._config.use_device, self.use_cpu
         if name == "mtia" and not use_kineto:
             raise AssertionError("Legacy MTIA profiling is not supported: it needs use_kineto=True and an MTIA device")
         if not use_cpu and not use_kineto:
@@ -224,7 +222,7 @@ class profile(Recording):
             return None
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
-        check_experimental(self._values, with_cpu=self.use_cpu)
+        check_experimental(self._config.experimental, with_cpu=self.use_cpu)
         self._prepare_trace()
         self._start_trace()
         return self

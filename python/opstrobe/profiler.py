@@ -15,12 +15,12 @@ from opstrobe.autograd_profiler import check_graph_options, kineto_available, pr
 from opstrobe.autograd_profiler import profile as _Window
 from opstrobe.recording import host_info, metadata
 from opstrobe.recording.activities import filters_of, kinds_of_extensions, parse_activities, sampling_of
+from opstrobe.recording.configured import Configured, option
 from opstrobe.recording.execution_trace import ExecutionTraceObserver
 from opstrobe.recording.execution_trace import _ITraceObserver as _ITraceObserver
 from opstrobe.recording.experimental_config import (
     _ExperimentalConfig,
     check_experimental,
-    values_of,
     without_trace_only,
 )
 from opstrobe.recording.handlers import tensorboard_trace_handler
@@ -67,9 +67,6 @@ _DEVICES = {
 }
 
 
-_MAX_BYTES_LEAST = 65536  # the unit in which a thread takes memory
-
-
 def supported_activities() -> set[ProfilerActivity]:
     """What this machine and this build can record."""
     cuda = {ProfilerActivity.CUDA} if _core.cuda()[1] is None else set()
@@ -86,22 +83,15 @@ def _warn_of_replacement() -> None:
         warn("Profiler clears events at the end of each cycle: take the results of each in on_trace_ready")
 
 
-def _check_max_bytes(value: int | None) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"max_bytes must be an int or None, not {type(value).__name__}")
-    if not _MAX_BYTES_LEAST <= value < 2**63:
-        raise ValueError(f"max_bytes must be at least {_MAX_BYTES_LEAST:,} and less than 2**63, got {value}")
-    return value
-
-
-class _KinetoProfile:
+class _KinetoProfile(Configured):
     """A profile without steps: `start` and `stop`, then the results.
 
     `max_bytes` limits the memory of a recording under way, by default to a quarter of the memory of the machine or control
     group. Events beyond it are counted as lost.
     """
+
+    record_shapes: bool = option()
+    max_bytes: int | None = option()
 
     def __init__(
         self,
@@ -119,23 +109,26 @@ class _KinetoProfile:
         post_processing_timeout_s: float | None = None,
         max_bytes: int | None = None,
     ) -> None:
+        from opstrobe.recording.session_config import SessionConfig
+
+        config = self._config = SessionConfig(
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_flops=with_flops,
+            with_modules=with_modules,
+            experimental_config=experimental_config,
+            acc_events=acc_events,
+            custom_trace_id_callback=custom_trace_id_callback,
+            post_processing_timeout_s=post_processing_timeout_s,
+            max_bytes=max_bytes,
+        )
         self.activities, self.activity_configs = parse_activities(activities, supported_activities())
-        self.record_shapes = record_shapes
-        self.profile_memory = profile_memory
-        self.with_stack = with_stack
-        self.with_flops = with_flops
-        self.with_modules = with_modules
-        values = values_of(experimental_config)
-        if values["trace_only"] and with_stack:
+        if config.experimental["trace_only"] and config.with_stack:
             warn("trace_only is switched off: with_stack needs the events that it leaves out")
-            experimental_config = without_trace_only(experimental_config)
-        check_experimental(values, with_cpu=ProfilerActivity.CPU in self.activities)
-        self.experimental_config = experimental_config
+            self.experimental_config = without_trace_only(config.experimental_config)
+        check_experimental(config.experimental, with_cpu=ProfilerActivity.CPU in self.activities)
         self.execution_trace_observer = execution_trace_observer
-        self.acc_events = acc_events
-        self.custom_trace_id_callback = custom_trace_id_callback
-        self.post_processing_timeout_s = post_processing_timeout_s
-        self.max_bytes = _check_max_bytes(max_bytes)
         self.use_device = self._first_device()
         self.profiler: _Window | None = None
         self._told: set[str] = set()
@@ -166,35 +159,27 @@ class _KinetoProfile:
 
     def prepare_trace(self) -> None:
         """Gets everything ready, so that `start_trace` is quick. Drops the results of an earlier recording."""
+        from dataclasses import replace
+
         if self.profiler is not None and self.profiler.running:
             raise RuntimeError("this profile is recording already")
         if not self.activities:
             raise AssertionError("No activities specified for the profiler")
-        more_kinds = kinds_of_extensions(self.activity_configs, supported_activities)
+        added_kinds = kinds_of_extensions(self.activity_configs, supported_activities)
         earlier = self.profiler
         if earlier is not None and not self.acc_events:
             _warn_of_replacement()
-        window = _Window(
+        config = replace(
+            self._config,
             use_cpu=ProfilerActivity.CPU in self.activities,
             use_device=self.use_device,
-            record_shapes=self.record_shapes,
-            with_flops=self.with_flops,
-            profile_memory=self.profile_memory,
-            with_stack=self.with_stack,
-            with_modules=self.with_modules,
-            use_kineto=True,
-            experimental_config=self.experimental_config,
-            acc_events=self.acc_events,
-            custom_trace_id_callback=self.custom_trace_id_callback,
-            post_processing_timeout_s=self.post_processing_timeout_s,
             activity_filters=self.activity_filters,
-            _earlier=earlier.whole_trace if earlier is not None and self.acc_events else None,
-            _record_ids=bool(self.execution_trace_observer),
-            _more_kinds=more_kinds,
-            _sampling=sampling_of(self.activity_configs),
-            _told=self._told,
-            _max_bytes=self.max_bytes,
+            added_kinds=added_kinds,
+            counters=sampling_of(self.activity_configs),
+            record_ids=bool(self.execution_trace_observer),
         )
+        earlier_trace = earlier.whole_trace if earlier is not None and self.acc_events else None
+        window = _Window.of_config(config, earlier_trace, self._told)
         window._prepare_trace()
         self.profiler = window
 

@@ -2,6 +2,7 @@
 """What profile does when it is used as meant, with and without a schedule, and its built-in annotations."""
 
 import contextlib
+import dataclasses
 import gc
 import gzip
 import inspect
@@ -525,3 +526,22 @@ def test_training_gives_the_same_bits():
 
     options = dict(record_shapes=True, profile_memory=True, with_flops=True)
     assert train(contextlib.nullcontext()) == train(opstrobe.profile(**options))
+
+
+def test_options_are_attributes_that_the_next_window_uses():
+    prof = opstrobe.profile(record_shapes=True, max_bytes=2**20)
+    assert (prof.record_shapes, prof.with_flops, prof.max_bytes) == (True, False, 2**20)
+    prof.with_flops = True
+    prof.custom_trace_id_callback = lambda: "set later"
+    with prof:
+        pass
+    assert prof.profiler.with_flops and prof.get_trace_id() == "set later"
+    with pytest.raises(ValueError, match="max_bytes must be at least"):
+        prof.max_bytes = 1
+    assert prof.max_bytes == 2**20
+
+
+def test_the_configuration_of_a_session_does_not_change():
+    config = opstrobe.profile(with_stack=True)._config
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.with_stack = False

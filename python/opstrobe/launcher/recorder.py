@@ -232,7 +232,7 @@ class RunRecorder:
         _core.live_stop()
         profile.export_chrome_trace(self._path)
         if self._table_rows is not None:
-            averages = profile.key_averages(group_by_input_shape=self._what["record_shapes"])
+            averages = profile.key_averages(group_by_input_shape=profile.record_shapes)
             _print(averages.table(sort_by="self_cpu_time_total", row_limit=self._table_rows))
         if self._module_depth is not None:
             _print(profile.module_summary().table(depth=self._module_depth or None))

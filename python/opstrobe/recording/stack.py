@@ -62,10 +62,12 @@ _HIDDEN = (
     "profiler.py",
     "recording/activities.py",
     "recording/bridge.py",
+    "recording/configured.py",
     "recording/execution_trace.py",
     "recording/experimental_config.py",
     "recording/handlers.py",
     "recording/metadata.py",
+    "recording/session_config.py",
     "recording/stats.py",
     "recording/tensors.py",
     "recording/thread_names.py",
@@ -73,8 +75,8 @@ _HIDDEN = (
 )
 
 
-def session_options(with_stack: bool | StackOptions, record_gc: bool) -> dict[str, Any]:
-    """The options of a session for these stacks."""
+def stack_arguments(with_stack: bool | StackOptions, record_gc: bool) -> dict[str, Any]:
+    """The arguments of `_core.Session` for these stacks."""
     if not with_stack:
         return {}
     package = os.path.dirname(os.path.dirname(__file__))

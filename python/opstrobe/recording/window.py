@@ -13,13 +13,14 @@ import weakref
 from opstrobe import _core
 from opstrobe._warn import warn
 from opstrobe.recording import metadata, thread_names, thread_start
-from opstrobe.recording.stack import StackOptions, session_options
+from opstrobe.recording.activities import left_out_by
+from opstrobe.recording.configured import Configured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from opstrobe.recording.activities import Sampling
+    from opstrobe.recording.session_config import SessionConfig
     from opstrobe.recording.stats import _ProfilerStats
     from opstrobe.recording.tensors import TensorWatch
 
@@ -72,61 +73,27 @@ def _synchronize() -> str | None:
     return None
 
 
-class Recording:
+class Recording(Configured):
     """`prepare`, `start`, `stop`, and the results. For one window only.
 
-    `left_out` are categories that are not kept, `timeout_s` limits the making of the list of events, and `earlier` is
-    the trace of the windows before this one whose events are listed too. `call_stacks`: see export_trace. `told` is
-    what was said of devices in earlier windows, and need not be said again. Records beyond `max_bytes` are counted as lost.
+    `earlier` is the trace of the windows before this one whose events are listed too. `told` is what was said of devices
+    in earlier windows, and need not be said again.
     """
 
     def __init__(
-        self,
-        *,
-        record_shapes: bool = False,
-        profile_memory: bool = False,
-        with_flops: bool = False,
-        all_threads: bool = False,
-        capture_overload_names: bool = False,
-        trace_only: bool = False,
-        left_out: frozenset[str] = frozenset(),
-        timeout_s: float | None = None,
-        earlier: _core.Trace | None = None,
-        with_modules: bool = False,
-        record_ids: bool = False,
-        with_stack: bool | StackOptions = False,
-        record_gc: bool = False,
-        performance_events: tuple[str, ...] = (),
-        call_stacks: bool = False,
-        devices: frozenset[str] = frozenset(),
-        sampling: Sampling | None = None,
-        told: set[str] | None = None,
-        max_bytes: int | None = None,
+        self, config: SessionConfig, *, earlier: _core.Trace | None = None, told: set[str] | None = None
     ) -> None:
+        self._config = config
         self.trace_id = ""
         self._told = set() if told is None else told
         self.use_device: str | None = None  # set by who asks for one that is there
-        self._devices = devices
+        self._devices = config.device_kinds
         self._device_events: str | None = None  # likewise: whose events time operators where no collector runs
-        self._sampling = sampling
-        self.record_shapes = record_shapes or with_flops
-        self.profile_memory = profile_memory
-        self.with_flops = with_flops
+        self._sampling = config.sampling
         self._watch: TensorWatch | None = None
         self.trace: _core.Trace | None = None
-        self.trace_only = trace_only
-        self._with_modules = with_modules
-        self._stack = with_stack
-        self._record_gc = record_gc
-        self._all_threads = all_threads
-        self._record_ids = record_ids
-        self._performance_events = performance_events
-        self._call_stacks = call_stacks
         self._forward_backward = True  # known at the stop
-        self._capture_overload_names = capture_overload_names
-        self._left_out = left_out
-        self._max_bytes = max_bytes
-        self._timeout_s = timeout_s
+        self._left_out = left_out_by(config.activity_filters or {})
         self._earlier = earlier
         self._whole: _core.Trace | None = None
         self._events: _core.EventList | None = None
@@ -136,6 +103,14 @@ class Recording:
         self._session: _core.Session | None = None
         self._stop_device_problem: str | None = None
         self._ended = False
+
+    @property
+    def record_shapes(self) -> bool:
+        return self._config.record_shapes or self._config.with_flops
+
+    @property
+    def trace_only(self) -> bool:
+        return bool(self._config.experimental["trace_only"])
 
     def prepare(self, trace_id: str) -> None:
         """Gets everything ready, so that `start` is quick."""
@@ -151,16 +126,7 @@ class Recording:
 
                 self._watch = TensorWatch()
         self._session = _core.Session(
-            record_shapes=self.record_shapes,
-            profile_memory=self.profile_memory,
-            all_threads=self._all_threads,
-            capture_overload_names=self._capture_overload_names,
-            modules=self._with_modules or bool(self._stack),
-            script_modules=self._with_modules,
-            record_ids=self._record_ids,
-            max_bytes=self._max_bytes or 0,
-            **session_options(self._stack, self._record_gc),
-            performance_events=self._performance_events,
+            **self._config.session_arguments(),
             devices=self._devices if self.use_device == "cuda" else (),
             **self._sampling_options(),
             device_events=self._device_events,
@@ -318,7 +284,7 @@ class Recording:
             )
         if self._events is None:
             begin = time.perf_counter_ns()
-            self._events = self._list(trace, self._timeout_s)
+            self._events = self._list(trace, self._config.post_processing_timeout_s)
             self._duration_ns["build"] = time.perf_counter_ns() - begin
             if self._told_stats is not None:
                 self._update_stats(self._told_stats)
@@ -339,7 +305,7 @@ class Recording:
 
         logging.getLogger("torch.autograd.profiler").warning(  # where torch says it
             "events() timed out after post_processing_timeout_s=%s: it has partial results (%d events); the trace has all",
-            self._timeout_s,
+            self._config.post_processing_timeout_s,
             len(self._events or ()),
         )
 
@@ -374,7 +340,7 @@ class Recording:
     def export(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace of this window, in the format that the path's ending says."""
         trace = self._finished(self.trace, "export a trace")
-        export_trace(trace, path, self._call_stacks, self._forward_backward)
+        export_trace(trace, path, self._config.experimental["verbose"], self._forward_backward)
 
     def _finished(self, trace: _core.Trace | None, doing: str) -> _core.Trace:
         if trace is None:

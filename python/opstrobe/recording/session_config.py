@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session records. Imported when the first profile is made, because `dataclasses` is slow to import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from opstrobe.recording.activities import device_kinds, sampling_of
+from opstrobe.recording.experimental_config import values_of
+from opstrobe.recording.stack import StackOptions, stack_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from opstrobe.recording.activities import Sampling
+
+_MAX_BYTES_LEAST = 65536  # the unit in which a thread takes memory
+
+
+@dataclass(frozen=True)
+class SessionConfig:
+    """The options of a profile. Made from the arguments of a public class or of a command, then passed on as one object.
+
+    The last three follow from others: kinds of device activity that extensions add, counters to sample, and whether
+    records need the ids that an execution trace refers to.
+    """
+
+    use_cpu: bool = True
+    use_device: str | None = None
+    record_shapes: bool = False
+    profile_memory: bool = False
+    with_stack: bool | StackOptions = False
+    with_flops: bool = False
+    with_modules: bool = False
+    experimental_config: Any = None
+    acc_events: bool = False
+    custom_trace_id_callback: Callable[[], str] | None = None
+    post_processing_timeout_s: float | None = None
+    max_bytes: int | None = None
+    activity_filters: Mapping[Any, Iterable[str]] | None = None
+    added_kinds: frozenset[str] = frozenset()
+    counters: Sampling | None = None
+    record_ids: bool = False
+
+    def __post_init__(self) -> None:
+        value = self.max_bytes
+        if value is None:
+            return
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"max_bytes must be an int or None, not {type(value).__name__}")
+        if not _MAX_BYTES_LEAST <= value < 2**63:
+            raise ValueError(f"max_bytes must be at least {_MAX_BYTES_LEAST:,} and less than 2**63, got {value}")
+
+    @cached_property
+    def experimental(self) -> dict[str, Any]:
+        """All fields of the experimental configuration."""
+        return values_of(self.experimental_config)
+
+    @cached_property
+    def device_kinds(self) -> frozenset[str]:
+        """The kinds of CUDA's activity to record."""
+        return (
+            device_kinds(self.activity_filters or {}, self.experimental["enable_cuda_sync_events"]) | self.added_kinds
+        )
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """The hardware counters to sample; None: none."""
+        return (self.counters or sampling_of({})) if "PM_SAMPLING" in self.device_kinds else None
+
+    def session_arguments(self) -> dict[str, Any]:
+        """The arguments of `_core.Session` that do not depend on the devices found."""
+        return {
+            "record_shapes": self.record_shapes or self.with_flops,
+            "profile_memory": self.profile_memory,
+            "all_threads": self.experimental["profile_all_threads"],
+            "capture_overload_names": self.experimental["capture_overload_names"],
+            "modules": self.with_modules or bool(self.with_stack),
+            "script_modules": self.with_modules,
+            "record_ids": self.record_ids,
+            "max_bytes": self.max_bytes or 0,
+            "performance_events": tuple(self.experimental["performance_events"]),
+            **stack_arguments(self.with_stack, self.experimental["record_python_gc_info"]),
+        }
