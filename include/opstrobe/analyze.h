@@ -21,8 +21,7 @@ extern "C" {
 /* --- function events: the list that torch calls events() -------------------------------------------------------- */
 
 /* A function event is an event row, or a memory record that no event encloses (and every out-of-memory record), shown as
- * a zero-length `[memory]` / `[OutOfMemory]` event: then OPS_MEMORY_REF is set and the rest is the memory record's index. */
-#define OPS_MEMORY_REF 0x80000000u
+ * a zero-length `[memory]` / `[OutOfMemory]` event: a ref with OPS_MEMORY_REF. */
 
 /* The visible events (neither hidden nor folded) with those memory records, sorted by (start, -end). Caller frees
  * `*ret_refs` with ops_free. */

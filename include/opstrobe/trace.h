@@ -175,6 +175,9 @@ struct ops_memory_record {
 	uint8_t out_of_memory;
 };
 
+/* A ref names a row of the event table or, with this bit set, a memory record by its index. */
+#define OPS_MEMORY_REF 0x80000000u
+
 /* What the program said that it holds a storage for (`storage.role`), in time order. Two records have the address 0: with
  * OPS_ROLE_TENSOR the program had named all its tensors by then, so what turns up later is new; with OPS_ROLE_NONE it names
  * all from then on, so what it does not is gone. */

@@ -433,10 +433,10 @@ static void copy_part(struct merge *merge, struct copier *copier, const struct o
 	for (size_t i = 0; i < part->ref_count; i++) {
 		uint32_t ref = part->refs[i];
 		if (part->whole) {
-			places[i] = ref + (uint32_t)(ref & MEMORY_REF ? first_memory : first_event);
-		} else if (ref & MEMORY_REF) {
-			places[i] = MEMORY_REF | (uint32_t)merge->memory_count;
-			copy_memory(merge, copier, ref & ~MEMORY_REF);
+			places[i] = ref + (uint32_t)(ref & OPS_MEMORY_REF ? first_memory : first_event);
+		} else if (ref & OPS_MEMORY_REF) {
+			places[i] = OPS_MEMORY_REF | (uint32_t)merge->memory_count;
+			copy_memory(merge, copier, ref & ~OPS_MEMORY_REF);
 		} else {
 			places[i] = (uint32_t)merge->event_count;
 			copy_event(merge, copier, ref);

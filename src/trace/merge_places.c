@@ -58,10 +58,10 @@ static uint32_t *find_places(const struct ops_trace_part *parts, size_t part_cou
 		size_t all = memory ? memory_count : e->count;
 
 		for (size_t i = 0; i < (parts[p].whole ? all : parts[p].ref_count); i++) {
-			uint32_t ref = parts[p].whole ? (uint32_t)i | (memory ? MEMORY_REF : 0) : parts[p].refs[i];
-			if (!(ref & MEMORY_REF) == memory)
+			uint32_t ref = parts[p].whole ? (uint32_t)i | (memory ? OPS_MEMORY_REF : 0) : parts[p].refs[i];
+			if (!(ref & OPS_MEMORY_REF) == memory)
 				continue;
-			starts[n] = memory ? records[ref & ~MEMORY_REF].time_ns : e->start_ns[ref];
+			starts[n] = memory ? records[ref & ~OPS_MEMORY_REF].time_ns : e->start_ns[ref];
 			ends[n] = memory ? starts[n] : e->end_ns[ref];
 			n++;
 		}
@@ -78,7 +78,7 @@ bool ops_merge_move_refs(const struct ops_trace_part *parts, size_t part_count, 
 	uint32_t *memory = find_places(parts, part_count, memory_count, true);
 
 	for (size_t i = 0; events && memory && i < ref_count; i++)
-		refs[i] = refs[i] & MEMORY_REF ? MEMORY_REF | memory[refs[i] & ~MEMORY_REF] : events[refs[i]];
+		refs[i] = refs[i] & OPS_MEMORY_REF ? OPS_MEMORY_REF | memory[refs[i] & ~OPS_MEMORY_REF] : events[refs[i]];
 	ops_free(events);
 	ops_free(memory);
 	return events && memory;

@@ -11,9 +11,6 @@
 
 #include <opstrobe/merge.h>
 
-/* OPS_MEMORY_REF of opstrobe/analyze.h, which this layer does not see. */
-#define MEMORY_REF 0x80000000u
-
 /* Turns places in order of adding, as refs, into those after sorting. The counts are of all that was added. False when
  * memory is out. */
 bool ops_merge_move_refs(const struct ops_trace_part *parts, size_t part_count, size_t event_count, size_t memory_count,

@@ -7,8 +7,6 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 
-#define MEMORY_REF 0x80000000u /* OPS_MEMORY_REF of opstrobe/analyze.h, which this layer does not see */
-
 _Static_assert(OPS_EVENT_KIND_COUNT < 31, "a bit for each kind beside OPS_SELECT_MEMORY");
 
 enum ops_code ops_trace_select(const struct ops_trace *trace, uint32_t left_out, struct ops_trace **ret_trace,
@@ -30,7 +28,7 @@ enum ops_code ops_trace_select(const struct ops_trace *trace, uint32_t left_out,
 			refs[part.ref_count++] = (uint32_t)row;
 	}
 	for (size_t i = 0; !(left_out & OPS_SELECT_MEMORY) && i < memory_count; i++)
-		refs[part.ref_count++] = (uint32_t)i | MEMORY_REF;
+		refs[part.ref_count++] = (uint32_t)i | OPS_MEMORY_REF;
 	part.refs = refs;
 	code = ops_trace_merge(&part, 1, NULL, ret_trace, error);
 	ops_free(refs);

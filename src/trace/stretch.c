@@ -11,8 +11,6 @@
 #include "base/fault.h"
 #include "base/intern.h"
 
-#define MEMORY_REF 0x80000000u /* OPS_MEMORY_REF of opstrobe/analyze.h, which this layer does not see */
-
 struct cutter {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
@@ -122,7 +120,7 @@ static enum ops_code make(const struct cutter *cutter, struct ops_trace **ret_tr
 	}
 	for (uint32_t i = 0; i < count; i++)
 		if (cutter->tracks[memory[i].track] && is_within(cutter->cut, memory[i].time_ns, memory[i].time_ns))
-			refs[part.ref_count++] = i | MEMORY_REF;
+			refs[part.ref_count++] = i | OPS_MEMORY_REF;
 	part.refs = refs;
 	code = ops_trace_merge(&part, 1, NULL, ret_trace, error);
 	ops_free(refs);

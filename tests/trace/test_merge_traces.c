@@ -16,8 +16,6 @@
 #include "random.h"
 #include "rich.h"
 
-#define MEMORY_REF 0x80000000u
-
 /* A trace of `count` events (names "0", "1", … in order of adding) and as many memory records on two threads, at random
  * times within [start, start + 1000]. */
 static struct ops_trace *random_trace(struct random *random, int64_t start, uint32_t count, uint32_t first_number)
@@ -62,13 +60,13 @@ static void assert_same_thing(const struct ops_trace *a, uint32_t ref, const str
 	const struct ops_events *x = ops_trace_events(a), *y = ops_trace_events(b);
 	size_t count;
 
-	assert_int_equal(ref & MEMORY_REF, new_ref & MEMORY_REF);
-	if (ref & MEMORY_REF) {
-		const struct ops_memory_record *old = &ops_trace_memory(a, &count)[ref & ~MEMORY_REF];
-		const struct ops_memory_record *new = &ops_trace_memory(b, &count)[new_ref & ~MEMORY_REF];
+	assert_int_equal(ref & OPS_MEMORY_REF, new_ref & OPS_MEMORY_REF);
+	if (ref & OPS_MEMORY_REF) {
+		const struct ops_memory_record *old = &ops_trace_memory(a, &count)[ref & ~OPS_MEMORY_REF];
+		const struct ops_memory_record *new = &ops_trace_memory(b, &count)[new_ref & ~OPS_MEMORY_REF];
 		assert_int_equal(old->time_ns, new->time_ns);
 		assert_int_equal(old->address, new->address);
-		assert_same_stack(a, ref & ~MEMORY_REF, b, new_ref & ~MEMORY_REF);
+		assert_same_stack(a, ref & ~OPS_MEMORY_REF, b, new_ref & ~OPS_MEMORY_REF);
 		return;
 	}
 	assert_int_equal(x->start_ns[ref], y->start_ns[new_ref]);
@@ -88,7 +86,7 @@ static void merge_two(struct random *random, bool whole, int64_t second_start)
 
 	for (size_t p = 0; p < 2; p++) {
 		for (size_t i = 0; i < 50; i++)
-			refs[p][i] = random_below(random, p ? 30 : 40) | (random_below(random, 2) ? MEMORY_REF : 0);
+			refs[p][i] = random_below(random, p ? 30 : 40) | (random_below(random, 2) ? OPS_MEMORY_REF : 0);
 		parts[p] = (struct ops_trace_part){.trace = traces[p], .refs = refs[p], .ref_count = 50, .whole = whole};
 	}
 	assert_int_equal(ops_trace_merge(parts, 2, moved, &merged, &error), OPS_OK);
@@ -199,7 +197,7 @@ static void test_out_of_memory(void **state)
 	(void)state;
 	assert_int_equal(ops_builder_finish(rich_builder(), &trace, NULL), OPS_OK);
 	for (uint64_t nth = 1; !done; nth++) {
-		const uint32_t refs[] = {3, MEMORY_REF | 1, 0};
+		const uint32_t refs[] = {3, OPS_MEMORY_REF | 1, 0};
 		uint32_t moved[3] = {1, 1, 1};
 		struct ops_trace_part part = {.trace = trace, .refs = refs, .ref_count = 3, .whole = true};
 		struct ops_trace *merged = NULL;
