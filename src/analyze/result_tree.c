@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_text.h"
 #include "base/json_walk.h"
-#include "read/json_text.h"
 
 #define NUMBER_ROOM 32
 #define DEPTH_MAX 16

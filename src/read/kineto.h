@@ -19,7 +19,7 @@
 
 #include "base/array.h"
 #include "base/intern.h"
-#include "read/json_text.h"
+#include "base/json_text.h"
 #include "trace/builder.h"
 
 /* Times that are further from 0 than this are none (about the year 2096), so that sums of two fit. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "read/source.h"
+#include "base/source.h"
 
 /* More than the description of eight devices, which is the first thing in a file of torch's, and than what a test bench says
  * of itself before (26 kB in a file of HTA's). */

@@ -11,8 +11,8 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/fault.h"
+#include "base/json_text.h"
 #include "base/pattern.h"
-#include "read/json_text.h"
 #include "trace/order.h"
 
 #define LIST_MAX 64 /* numbers or texts of a condition */

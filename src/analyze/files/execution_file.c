@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
-#include "derive/view_map.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
-#include "read/json_list.h"
+#include "base/json_list.h"
+#include "derive/view_map.h"
 
 /* What is known of a node besides its name. A value is a text, or JSON as it stands in the file. */
 enum { NODE_SCHEMA, NODE_INPUT_SHAPES, NODE_INPUT_TYPES, NODE_OUTPUT_SHAPES, NODE_OUTPUT_TYPES, NODE_NAME, NODE_FIELDS };

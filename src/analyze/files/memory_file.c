@@ -12,7 +12,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
-#include "read/json_list.h"
+#include "base/json_list.h"
 
 /* In the order of their numbers. */
 static const char *const categories[OPS_MEMORY_CATEGORY_COUNT] = {

@@ -10,7 +10,7 @@
 #include "analyze/graph/call_graph.h"
 #include "analyze/graph/overlay.h"
 #include "base/alloc.h"
-#include "read/json_text.h"
+#include "base/json_text.h"
 
 struct spans {
 	struct analysis_run *run;

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/json_text.h"
 #include "base/json_walk.h"
 #include "base/sink.h"
-#include "read/json_text.h"
-#include "read/source.h"
+#include "base/source.h"
 
 struct copy {
 	struct ops_source *source;

@@ -9,8 +9,8 @@
 
 #include "analyze/launch/launches.h"
 #include "base/alloc.h"
+#include "base/json_text.h"
 #include "base/sink.h"
-#include "read/json_text.h"
 
 #define KEY_MAX 16u
 #define GZIP_LEVEL 6

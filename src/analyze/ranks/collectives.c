@@ -12,8 +12,8 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/json_text.h"
 #include "base/json_walk.h"
-#include "read/json_text.h"
 
 /* --- finding them ----------------------------------------------------------------------------------------------------- */
 

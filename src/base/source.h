@@ -3,8 +3,8 @@
  * Where read bytes come from: memory, a file, or either of them decompressed. One small table of functions a kind, so that
  * tests and fuzzers feed bytes without files.
  */
-#ifndef OPS_READ_SOURCE_H
-#define OPS_READ_SOURCE_H
+#ifndef OPS_BASE_SOURCE_H
+#define OPS_BASE_SOURCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

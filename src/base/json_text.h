@@ -7,19 +7,18 @@
  * Text that is not quite JSON is taken for what it means, and noted: commas too many, control characters and bytes that are
  * no UTF-8 in strings, bare words such as NaN.
  */
-#ifndef OPS_READ_JSON_TEXT_H
-#define OPS_READ_JSON_TEXT_H
+#ifndef OPS_BASE_JSON_TEXT_H
+#define OPS_BASE_JSON_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <opstrobe/error.h>
-#include <opstrobe/trace.h>
 
 #include "base/buffer.h"
 #include "base/json_walk.h"
-#include "read/source.h"
+#include "base/source.h"
 
 /* --- the window ----------------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  *
  * Lists in JSON files, see json_list.h.
  */
-#include "read/json_list.h"
+#include "base/json_list.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Bytes of memory and of files; see source.h. A file is read and not mapped: another program may cut it short meanwhile.
  */
-#include "read/source.h"
+#include "base/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
-#include "read/json_text.h"
+#include "base/json_text.h"
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  *
  * gzip data decompressed; see source.h.
  */
-#include "read/source.h"
+#include "base/source.h"
 
 #include <string.h>
 #include <zlib.h>

@@ -3,10 +3,10 @@
  * A file that is a long list in JSON, element by element: an array, or one that is a member of an object. Plain or gzip.
  * Memory is bounded by the longest element.
  */
-#ifndef OPS_READ_JSON_LIST_H
-#define OPS_READ_JSON_LIST_H
+#ifndef OPS_BASE_JSON_LIST_H
+#define OPS_BASE_JSON_LIST_H
 
-#include "read/json_text.h"
+#include "base/json_text.h"
 
 /* Takes an element, which is borrowed. Any code but OPS_OK ends the walk and is its answer. */
 typedef enum ops_code ops_json_list_take(void *context, const struct ops_json_member *element, struct ops_error *error);

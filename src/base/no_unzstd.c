@@ -2,7 +2,7 @@
  *
  * In the place of unzstd.c where libzstd was not there when this was built.
  */
-#include "read/source.h"
+#include "base/source.h"
 
 #include "base/fault.h"
 

@@ -4,7 +4,7 @@
  *
  *     file ─▶ [ thread: decompress ] ─▶ │ block │ block │ block │ block │ ─▶ reader
  */
-#include "read/source.h"
+#include "base/source.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * What JSON values mean, and what they should have looked like; see json_text.h.
  */
-#include "read/json_text.h"
+#include "base/json_text.h"
 
 #include <string.h>
 

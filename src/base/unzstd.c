@@ -3,7 +3,7 @@
  * zstd data decompressed; see source.h. Frames follow each other, and may be ones to skip, as the format has it. A frame
  * that wants a window of more than 128 MiB, the library's own limit, is refused.
  */
-#include "read/source.h"
+#include "base/source.h"
 
 #include <string.h>
 #include <zstd.h>

@@ -2,7 +2,7 @@
  *
  * The window, and objects taken apart; see json_text.h.
  */
-#include "read/json_text.h"
+#include "base/json_text.h"
 
 #include <string.h>
 
