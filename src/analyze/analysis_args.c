@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/json_text.h"
+#include "base/json_value.h"
 
 struct ops_json_slice analysis_arg(const struct analysis_run *run, const char *name)
 {

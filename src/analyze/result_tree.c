@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/json_text.h"
+#include "base/json_value.h"
 #include "base/json_walk.h"
 
 #define NUMBER_ROOM 32

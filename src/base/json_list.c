@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/json_window.h"
 
 struct list_reader {
 	struct ops_source *source;

@@ -6,7 +6,9 @@
 #ifndef OPS_BASE_JSON_LIST_H
 #define OPS_BASE_JSON_LIST_H
 
-#include "base/json_text.h"
+#include <opstrobe/error.h>
+
+#include "base/json_scan.h"
 
 /* Takes an element, which is borrowed. Any code but OPS_OK ends the walk and is its answer. */
 typedef enum ops_code ops_json_list_take(void *context, const struct ops_json_member *element, struct ops_error *error);

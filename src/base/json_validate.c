@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/json_scan.h"
 #include "base/utf8.h"
 
 #define DEPTH_MAX 256
@@ -36,8 +37,7 @@ static bool refuse(struct scan *scan, const char *wrong)
 
 static void skip_space(struct scan *scan)
 {
-	while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\t' || *scan->at == '\n' || *scan->at == '\r'))
-		scan->at++;
+	scan->at = ops_json_space_end(scan->at, scan->end);
 }
 
 static bool take_word(struct scan *scan, const char *word)
@@ -48,36 +48,12 @@ static bool take_word(struct scan *scan, const char *word)
 	return true;
 }
 
-static bool take_digits(struct scan *scan)
-{
-	if (peek(scan) < '0' || peek(scan) > '9')
-		return refuse(scan, "a digit is missing");
-	while (peek(scan) >= '0' && peek(scan) <= '9')
-		scan->at++;
-	return true;
-}
-
 static bool take_number(struct scan *scan)
 {
-	if (peek(scan) == '-')
-		scan->at++;
-	if (peek(scan) == '0')
-		scan->at++;
-	else if (!take_digits(scan))
-		return false;
-	if (peek(scan) == '.') {
-		scan->at++;
-		if (!take_digits(scan))
-			return false;
-	}
-	if (peek(scan) == 'e' || peek(scan) == 'E') {
-		scan->at++;
-		if (peek(scan) == '+' || peek(scan) == '-')
-			scan->at++;
-		if (!take_digits(scan))
-			return false;
-	}
-	return true;
+	bool whole;
+
+	scan->at = ops_json_number_end(scan->at, scan->end, &whole);
+	return whole || refuse(scan, "a digit is missing");
 }
 
 /* What follows a backslash. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What JSON values mean, and what they should have looked like; see json_text.h.
+ * What JSON values mean, and what they should have looked like; see json_value.h.
  */
-#include "base/json_text.h"
+#include "base/json_value.h"
 
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_scan.h"
 #include "base/utf8.h"
 
 /* --- strings -------------------------------------------------------------------------------------------------------- */
@@ -196,41 +197,25 @@ struct cleaner {
 
 static void skip_space(struct cleaner *c)
 {
-	while (c->at < c->end && (*c->at == ' ' || *c->at == '\n' || *c->at == '\r' || *c->at == '\t'))
-		c->at++;
-}
-
-/* Copies a string that is as it should be, with its quotes. */
-static bool copy_plain_string(struct cleaner *c)
-{
-	const char *at = c->at + 1;
-
-	for (; at < c->end && *at != '"'; at++)
-		if ((uint8_t)*at < 0x20 || (uint8_t)*at >= 0x7f || *at == '\\')
-			return false;
-	if (at >= c->end)
-		return false;
-	at++;
-	ops_buffer_append(c->out, c->at, (size_t)(at - c->at));
-	c->at = at;
-	return true;
+	c->at = ops_json_space_end(c->at, c->end);
 }
 
 static const char *clean_string(struct cleaner *c)
 {
-	const char *at = c->at + 1;
+	uint8_t flags = 0;
+	const char *first = c->at + 1, *last = ops_json_string_end(first, c->end, &flags);
 
-	if (copy_plain_string(c))
-		return NULL;
-	while (at < c->end && *at != '"')
-		at += *at == '\\' ? 2 : 1;
-	if (at >= c->end)
+	if (!last)
 		return "a string does not end";
-	c->scratch.size = 0;
-	ops_json_decode(&c->scratch, c->at + 1, (size_t)(at - c->at - 1));
-	ops_json_string(c->out, c->scratch.bytes, c->scratch.size);
-	c->out->failed |= c->scratch.failed;
-	c->at = at + 1;
+	if (flags) {
+		c->scratch.size = 0;
+		ops_json_decode(&c->scratch, first, (size_t)(last - first));
+		ops_json_string(c->out, c->scratch.bytes, c->scratch.size);
+		c->out->failed |= c->scratch.failed;
+	} else {
+		ops_buffer_append(c->out, c->at, (size_t)(last + 1 - c->at));
+	}
+	c->at = last + 1;
 	return NULL;
 }
 
@@ -240,34 +225,11 @@ static bool is_word(const char *text, size_t size)
 	       (size == 4 && memcmp(text, "null", 4) == 0);
 }
 
-/* Whether a number is one to JSON, too: no leading plus or zeros, digits on both sides of the point. */
 static bool is_number(const char *at, const char *end)
 {
-	const char *first;
+	bool whole;
 
-	at += at < end && *at == '-';
-	first = at;
-	while (at < end && *at >= '0' && *at <= '9')
-		at++;
-	if (at == first || (*first == '0' && at - first > 1))
-		return false;
-	if (at < end && *at == '.') {
-		first = ++at;
-		while (at < end && *at >= '0' && *at <= '9')
-			at++;
-		if (at == first)
-			return false;
-	}
-	if (at < end && (*at | 0x20) == 'e') {
-		at++;
-		at += at < end && (*at == '+' || *at == '-');
-		first = at;
-		while (at < end && *at >= '0' && *at <= '9')
-			at++;
-		if (at == first)
-			return false;
-	}
-	return at == end;
+	return ops_json_number_end(at, end, &whole) == end && whole;
 }
 
 static const char *clean_token(struct cleaner *c)

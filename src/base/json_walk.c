@@ -8,40 +8,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *skip_space(const char *at, const char *end)
+#include "base/json_scan.h"
+
+/* Behind white space and commas. */
+static const char *skip_gap(const char *at, const char *end)
 {
-	while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r' || *at == ','))
+	while ((at = ops_json_space_end(at, end)) < end && *at == ',')
 		at++;
 	return at;
 }
 
-/* Behind the closing quote of the string whose opening one is at `at`. */
 static const char *skip_string(const char *at, const char *end)
 {
-	for (at++; at < end && *at != '"'; at++)
-		if (*at == '\\' && at + 1 < end)
-			at++;
-	return at < end ? at + 1 : end;
+	uint8_t flags = 0;
+	const char *last = ops_json_string_end(at + 1, end, &flags);
+
+	return last ? last + 1 : end;
 }
 
-/* Behind the value: at a comma or bracket that closes what is around it, or at the end. */
 static const char *skip_value(const char *at, const char *end)
 {
-	size_t depth = 0;
-
-	while (at < end) {
-		if (*at == '"') {
-			at = skip_string(at, end);
-			continue;
-		}
-		if (*at == '{' || *at == '[')
-			depth++;
-		else if (depth == 0 && (*at == ',' || *at == '}' || *at == ']'))
-			break;
-		else if (*at == '}' || *at == ']')
-			depth--;
+	if (at < end && *at == '"')
+		return skip_string(at, end);
+	if (at < end && (*at == '{' || *at == '['))
+		return ops_json_nested_end(at, end);
+	while (at < end && *at != ',' && *at != '}' && *at != ']')
 		at++;
-	}
 	return at;
 }
 
@@ -49,7 +41,7 @@ struct ops_json_walk ops_json_walk(const char *text, size_t size)
 {
 	struct ops_json_walk cursor = {text, text + size};
 
-	cursor.at = skip_space(cursor.at, cursor.end);
+	cursor.at = skip_gap(cursor.at, cursor.end);
 	if (cursor.at < cursor.end && (*cursor.at == '{' || *cursor.at == '['))
 		cursor.at++;
 	return cursor;
@@ -57,7 +49,7 @@ struct ops_json_walk ops_json_walk(const char *text, size_t size)
 
 bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_json_slice *ret_value)
 {
-	const char *start = skip_space(cursor->at, cursor->end);
+	const char *start = skip_gap(cursor->at, cursor->end);
 	const char *end = skip_value(start, cursor->end);
 
 	cursor->at = end;
@@ -71,13 +63,13 @@ bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_json_slice *
 
 bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_json_slice *ret_key, struct ops_json_slice *ret_value)
 {
-	const char *start = skip_space(cursor->at, cursor->end);
+	const char *start = skip_gap(cursor->at, cursor->end);
 	const char *end;
 
 	if (start == cursor->end || *start != '"')
 		return false;
 	end = skip_string(start, cursor->end);
-	cursor->at = skip_space(end, cursor->end);
+	cursor->at = skip_gap(end, cursor->end);
 	if (cursor->at == cursor->end || *cursor->at != ':' || end < start + 2)
 		return false;
 	cursor->at++;

@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
-#include "base/json_text.h"
+#include "base/json_walk.h"
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 

@@ -19,7 +19,10 @@
 
 #include "base/array.h"
 #include "base/intern.h"
-#include "base/json_text.h"
+#include "base/json_scan.h"
+#include "base/json_value.h"
+#include "base/json_walk.h"
+#include "base/json_window.h"
 #include "trace/builder.h"
 
 /* Times that are further from 0 than this are none (about the year 2096), so that sums of two fit. */
@@ -230,8 +233,6 @@ uint32_t kineto_track(struct kineto_reader *reader, const struct ops_json_member
 /* A row of metadata. */
 void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member *name,
                       const struct ops_json_member *pid, const struct ops_json_member *tid);
-/* Takes the next element of an array; false when there is none. */
-bool kineto_next_element(struct ops_json_cursor *cursor, struct ops_json_member *value);
 /* The tracks of an own file, in its words: [[kind, pid, tid, shown tid, number, "name"], …]. */
 void kineto_take_own_tracks(struct kineto_reader *reader, const struct ops_json_member *array);
 /* The functions of an own file: [["name", "path", line], …]. */

@@ -16,15 +16,6 @@ enum { DIMS, TYPES, STRIDES, CONCRETE, ARRAYS };
 #define ITEMS_MAX UINT16_MAX
 
 /* A walk along an array. */
-static bool next_element(struct ops_json_cursor *cursor, struct ops_json_member *value)
-{
-	ops_json_skip_space(cursor);
-	if (cursor->at < cursor->end && *cursor->at == ',')
-		cursor->at++;
-	ops_json_skip_space(cursor);
-	return cursor->at < cursor->end && *cursor->at != ']' && ops_json_take_value(cursor, value) == OPS_JSON_DONE;
-}
-
 static struct ops_json_cursor open_array(const struct ops_json_member *array)
 {
 	if (!array || array->type != '[')
@@ -48,7 +39,7 @@ static int put_ints(struct ops_buffer *out, const struct ops_json_member *array)
 	struct ops_json_member element;
 	int count = 0;
 
-	while (next_element(&cursor, &element)) {
+	while (ops_json_take_element(&cursor, &element)) {
 		int64_t value;
 
 		if (!kineto_integer(&element, &value) || count == ITEMS_MAX)
@@ -93,8 +84,8 @@ static bool put_tensor_list(struct ops_buffer *out, const struct ops_json_member
 	size_t count = 0;
 
 	put_head(out, OPS_INPUT_TENSOR_LIST, 0, 0);
-	for (; next_element(&size_cursor, &size); count++) {
-		bool has_stride = next_element(&stride_cursor, &stride);
+	for (; ops_json_take_element(&size_cursor, &size); count++) {
+		bool has_stride = ops_json_take_element(&stride_cursor, &stride);
 
 		if (count == ITEMS_MAX || size.type != '[' || !put_tensor(out, 0, &size, has_stride ? &stride : NULL))
 			return false;
@@ -243,7 +234,7 @@ static bool put_list(struct ops_buffer *out, const struct ops_json_member *const
 
 		/* As many as there are shapes; where there are none, types. */
 		for (int i = 0; i < ARRAYS; i++)
-			if (!next_element(&cursors[i], &items[i]))
+			if (!ops_json_take_element(&cursors[i], &items[i]))
 				items[i] = (struct ops_json_member){0};
 		if (!items[DIMS].value && !items[TYPES].value)
 			break;

@@ -30,7 +30,7 @@ static bool take_whole(const struct ops_json_member *array, struct ops_storage *
 
 	if (array->type != '[')
 		return false;
-	while (count < WHOLE_FIELDS && kineto_next_element(&cursor, &fields[count]))
+	while (count < WHOLE_FIELDS && ops_json_take_element(&cursor, &fields[count]))
 		count++;
 	if (count < 2 || !kineto_integer(&fields[0], &address) ||
 	    !take_number(&fields[1], (int64_t)OPS_STORAGE_BYTES_MAX, &bytes))
@@ -65,7 +65,7 @@ void kineto_take_own_storages(struct kineto_reader *reader, const struct ops_jso
 
 	if (reader->storages.count || array->type != '[')
 		return;
-	while (kineto_next_element(&cursor, &row) && take_whole(&row, &storage)) {
+	while (ops_json_take_element(&cursor, &row) && take_whole(&row, &storage)) {
 		added = OPS_ARRAY_PUSH(&reader->storages);
 		if (!added) {
 			reader->code = ops_fault_memory(reader->error);
@@ -85,7 +85,7 @@ static bool take_role(struct kineto_reader *reader, const struct ops_json_member
 	if (row->type != '[')
 		return false;
 	for (int i = 0; i < ROLE_FIELDS; i++)
-		if (!kineto_next_element(&cursor, &fields[i]))
+		if (!ops_json_take_element(&cursor, &fields[i]))
 			return false;
 	if (!kineto_integer(&fields[0], &record.time_ns) || record.time_ns > KINETO_TIME_MAX ||
 	    record.time_ns < -KINETO_TIME_MAX || !take_place(reader, &fields[1], &record.storage) ||
@@ -107,7 +107,7 @@ void kineto_take_own_roles(struct kineto_reader *reader, const struct ops_json_m
 	if (reader->has_roles || array->type != '[')
 		return;
 	reader->has_roles = true;
-	while (kineto_next_element(&cursor, &row) && take_role(reader, &row))
+	while (ops_json_take_element(&cursor, &row) && take_role(reader, &row))
 		;
 }
 
@@ -121,7 +121,7 @@ bool kineto_take_storages(struct kineto_reader *reader, const struct ops_json_me
 	if (array->type != '[')
 		return false;
 	list->size = 0;
-	while (kineto_next_element(&cursor, &value)) {
+	while (ops_json_take_element(&cursor, &value)) {
 		if (!take_place(reader, &value, &storage))
 			return false;
 		ops_buffer_append(list, &storage, sizeof(storage));

@@ -167,15 +167,6 @@ void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member
 
 /* --- tracks of own files -------------------------------------------------------------------------------------------- */
 
-bool kineto_next_element(struct ops_json_cursor *cursor, struct ops_json_member *value)
-{
-	ops_json_skip_space(cursor);
-	if (cursor->at < cursor->end && *cursor->at == ',')
-		cursor->at++;
-	ops_json_skip_space(cursor);
-	return cursor->at < cursor->end && *cursor->at != ']' && ops_json_take_value(cursor, value) == OPS_JSON_DONE;
-}
-
 static bool take_own_track(struct kineto_reader *reader, const struct ops_json_member *row)
 {
 	struct ops_json_cursor cursor = {row->value + 1, row->value + row->value_size, NULL};
@@ -186,9 +177,9 @@ static bool take_own_track(struct kineto_reader *reader, const struct ops_json_m
 	bool stream = false;
 	uint32_t lane;
 
-	if (row->type != '[' || !kineto_next_element(&cursor, &kind) || !kineto_next_element(&cursor, &pid) ||
-	    !kineto_next_element(&cursor, &tid) || !kineto_next_element(&cursor, &shown) || !kineto_next_element(&cursor, &number) ||
-	    !kineto_next_element(&cursor, &name) || !kineto_integer(&kind, &kind_number) || name.type != '"' ||
+	if (row->type != '[' || !ops_json_take_element(&cursor, &kind) || !ops_json_take_element(&cursor, &pid) ||
+	    !ops_json_take_element(&cursor, &tid) || !ops_json_take_element(&cursor, &shown) || !ops_json_take_element(&cursor, &number) ||
+	    !ops_json_take_element(&cursor, &name) || !kineto_integer(&kind, &kind_number) || name.type != '"' ||
 	    !kineto_integer(&number, &number_number) || number_number < 0 || number_number > INT32_MAX)
 		return false;
 	place.pid = take_name(reader, &pid, OPS_TRACK_PID_TEXT, &place, &stream);
@@ -219,7 +210,7 @@ void kineto_take_own_tracks(struct kineto_reader *reader, const struct ops_json_
 
 	if (reader->tracks.count || array->type != '[')
 		return;
-	while (kineto_next_element(&cursor, &row) && take_own_track(reader, &row))
+	while (ops_json_take_element(&cursor, &row) && take_own_track(reader, &row))
 		;
 }
 
@@ -231,8 +222,8 @@ static bool take_function(struct kineto_reader *reader, const struct ops_json_me
 	int64_t first;
 	uint32_t *index;
 
-	if (row->type != '[' || !kineto_next_element(&cursor, &name) || !kineto_next_element(&cursor, &file) ||
-	    !kineto_next_element(&cursor, &line) || name.type != '"' || file.type != '"' || !kineto_integer(&line, &first) ||
+	if (row->type != '[' || !ops_json_take_element(&cursor, &name) || !ops_json_take_element(&cursor, &file) ||
+	    !ops_json_take_element(&cursor, &line) || name.type != '"' || file.type != '"' || !kineto_integer(&line, &first) ||
 	    first < 0 || first > UINT32_MAX)
 		return false;
 	function.name = kineto_string(reader, &name);
@@ -252,7 +243,7 @@ void kineto_take_functions(struct kineto_reader *reader, const struct ops_json_m
 
 	if (reader->functions.count || array->type != '[')
 		return;
-	while (kineto_next_element(&cursor, &row) && take_function(reader, &row))
+	while (ops_json_take_element(&cursor, &row) && take_function(reader, &row))
 		;
 }
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json_text.h"
+#include "base/json_value.h"
 #include "trace/inputs.h"
 
 /* Of every row; the order is that of the list below. */

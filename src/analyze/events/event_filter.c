@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/fault.h"
-#include "base/json_text.h"
+#include "base/json_value.h"
 #include "base/pattern.h"
 #include "trace/order.h"
 

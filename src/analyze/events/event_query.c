@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
-#include "base/json_text.h"
+#include "base/json_walk.h"
 
 #define NODES_MAX 1000 /* so deep at most does a row's evaluation go down */
 #define DEPTH_MAX 100  /* of brackets */

@@ -11,6 +11,8 @@
 #include "base/fault.h"
 #include "base/intern.h"
 #include "base/json_list.h"
+#include "base/json_value.h"
+#include "base/json_walk.h"
 #include "derive/view_map.h"
 
 /* What is known of a node besides its name. A value is a text, or JSON as it stands in the file. */

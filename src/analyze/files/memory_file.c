@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_list.h"
+#include "base/json_walk.h"
 
 /* In the order of their numbers. */
 static const char *const categories[OPS_MEMORY_CATEGORY_COUNT] = {

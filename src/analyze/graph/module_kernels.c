@@ -10,7 +10,7 @@
 #include "analyze/graph/call_graph.h"
 #include "analyze/graph/overlay.h"
 #include "base/alloc.h"
-#include "base/json_text.h"
+#include "base/json_value.h"
 
 struct spans {
 	struct analysis_run *run;

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/json_text.h"
+#include "base/json_scan.h"
 #include "base/json_walk.h"
+#include "base/json_window.h"
 #include "base/sink.h"
 #include "base/source.h"
 

@@ -9,7 +9,7 @@
 
 #include "analyze/launch/launches.h"
 #include "base/alloc.h"
-#include "base/json_text.h"
+#include "base/json_window.h"
 #include "base/sink.h"
 
 #define KEY_MAX 16u

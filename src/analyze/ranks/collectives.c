@@ -12,7 +12,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
-#include "base/json_text.h"
+#include "base/json_value.h"
 #include "base/json_walk.h"
 
 /* --- finding them ----------------------------------------------------------------------------------------------------- */

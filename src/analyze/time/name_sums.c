@@ -12,7 +12,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
-#include "base/json_text.h"
+#include "base/json_value.h"
 #include "trace/order.h"
 
 /* The rows of a name: a stretch of the rows in order of names. */

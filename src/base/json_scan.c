@@ -1,109 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The window, and objects taken apart; see json_text.h.
+ * Finding tokens sixteen bytes at a time, and objects split into members; see json_scan.h.
  */
-#include "base/json_text.h"
+#include "base/json_scan.h"
 
 #include <string.h>
-
-#include "base/alloc.h"
-#include "base/fault.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
-
-#define WINDOW_BYTES (512u << 10)
-
-/* --- the window ----------------------------------------------------------------------------------------------------- */
-
-/* Puts a decompressor, at work in a thread of its own, before a source whose first bytes, which are in the window, are
- * those of compressed data. */
-static enum ops_code decompress(struct ops_json_window *window, struct ops_source **source, struct ops_error *error)
-{
-	struct ops_source *inner;
-	bool compressed;
-	enum ops_code code = ops_source_decompress(source, window->bytes, (size_t)(window->end - window->bytes), &compressed,
-	                                           error);
-
-	if (compressed) {
-		window->end = window->bytes;
-		inner = *source;
-		*source = NULL;
-		if (!code)
-			code = ops_source_open_ahead(inner, source, error);
-		window->source = *source;
-	}
-	return code;
-}
-
-enum ops_code ops_json_window_open(struct ops_json_window *window, struct ops_source **source, struct ops_error *error)
-{
-	enum ops_code code = OPS_OK;
-	size_t size = 0, got = 1;
-
-	*window = (struct ops_json_window){.source = *source, .capacity = WINDOW_BYTES};
-	window->bytes = window->at = window->end = ops_alloc(WINDOW_BYTES + OPS_JSON_PADDING);
-	if (!window->bytes)
-		return ops_fault_memory(error);
-	memset(window->bytes, 0, OPS_JSON_PADDING);
-	while (!code && got && size < 4) {
-		code = ops_source_read(*source, window->bytes + size, 4 - size, &got, error);
-		size += got;
-	}
-	window->end += size;
-	return code ? code : decompress(window, source, error);
-}
-
-void ops_json_window_release(struct ops_json_window *window)
-{
-	ops_free(window->bytes);
-	*window = (struct ops_json_window){0};
-}
-
-/* Makes the window twice as large when what is left fills more than half of it. */
-static enum ops_code grow(struct ops_json_window *window, struct ops_error *error)
-{
-	size_t left = (size_t)(window->end - window->at);
-	char *grown;
-
-	if (left <= window->capacity / 2)
-		return OPS_OK;
-	if (window->capacity >= OPS_JSON_VALUE_MAX)
-		return ops_fault(error, OPS_CORRUPT, "byte %llu: a value of more than %u MiB",
-		                 (unsigned long long)ops_json_offset(window, window->at), OPS_JSON_VALUE_MAX >> 20);
-	grown = ops_realloc_array(window->bytes, window->capacity * 2 + OPS_JSON_PADDING, 1);
-	if (!grown)
-		return ops_fault_memory(error);
-	window->bytes = window->at = grown;
-	window->end = grown + left;
-	window->capacity *= 2;
-	return OPS_OK;
-}
-
-enum ops_code ops_json_window_more(struct ops_json_window *window, struct ops_error *error)
-{
-	size_t left = (size_t)(window->end - window->at);
-	enum ops_code code;
-	size_t size = 1;
-
-	window->offset += (uint64_t)(window->at - window->bytes);
-	memmove(window->bytes, window->at, left);
-	window->at = window->bytes;
-	window->end = window->bytes + left;
-	code = grow(window, error);
-	while (!code && size && window->end < window->bytes + window->capacity) {
-		code = ops_source_read(window->source, window->end,
-		                       (size_t)(window->bytes + window->capacity - window->end), &size, error);
-		if (!code)
-			window->end += size;
-	}
-	if (!code) {
-		window->last = size == 0;
-		memset(window->end, 0, OPS_JSON_PADDING);
-	}
-	return code;
-}
 
 /* --- scanning ------------------------------------------------------------------------------------------------------- */
 
@@ -166,25 +71,9 @@ static inline unsigned find_brackets(const char *at)
 
 #endif
 
-/* Behind white space; the NULs behind the text are none. Files indent every line alike, so that the processor foresees
- * where the branches go; bit masks would make it wait for each. */
-static inline const char *skip_space(const char *at)
+const char *ops_json_string_end(const char *at, const char *end, uint8_t *flags)
 {
-	while ((uint8_t)*at <= ' ') {
-		if (memcmp(at, "    ", 4) == 0)
-			at += 4;
-		else if (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')
-			at++;
-		else
-			break;
-	}
-	return at;
-}
-
-/* The quote that ends the string whose first character `at` is, or NULL when the text ends before. */
-static const char *string_end(const char *at, const char *end, uint8_t *flags)
-{
-	while (at < end) {
+	while (end - at >= STEP) {
 		unsigned high, control;
 		unsigned marks = find_string_marks(at, &high, &control);
 		unsigned before = marks ? (marks & -marks) - 1 : ~0u;
@@ -199,11 +88,68 @@ static const char *string_end(const char *at, const char *end, uint8_t *flags)
 		}
 		at += __builtin_ctz(marks);
 		if (*at == '"')
-			return at < end ? at : NULL;
+			return at;
 		*flags |= OPS_JSON_ESCAPED;
 		at += 2;
 	}
-	return NULL;
+	for (; at < end && *at != '"'; at++) {
+		if (*at == '\\') {
+			*flags |= OPS_JSON_ESCAPED;
+			at++;
+		} else {
+			*flags |= (uint8_t)*at >= 0x80 ? OPS_JSON_HIGH : (uint8_t)*at < 0x20 ? OPS_JSON_CONTROL : 0;
+		}
+	}
+	return at < end ? at : NULL;
+}
+
+/* The same, for strings that are short, as most are: without a call. */
+static inline const char *short_string_end(const char *at, const char *end, uint8_t *flags)
+{
+	unsigned high, control, marks;
+
+	if (end - at < STEP)
+		return ops_json_string_end(at, end, flags);
+	marks = find_string_marks(at, &high, &control);
+	if (!marks || at[__builtin_ctz(marks)] != '"' || ((high | control) & ((marks & -marks) - 1)))
+		return ops_json_string_end(at, end, flags);
+	return at + __builtin_ctz(marks);
+}
+
+/* Behind the digits at `at`. */
+static const char *digits_end(const char *at, const char *end)
+{
+	while (at < end && *at >= '0' && *at <= '9')
+		at++;
+	return at;
+}
+
+const char *ops_json_number_end(const char *at, const char *end, bool *ret_whole)
+{
+	const char *first;
+
+	*ret_whole = false;
+	at += at < end && *at == '-';
+	first = at;
+	at = at < end && *at == '0' ? at + 1 : digits_end(at, end);
+	if (at == first)
+		return at;
+	if (at < end && *at == '.') {
+		first = ++at;
+		at = digits_end(at, end);
+		if (at == first)
+			return at;
+	}
+	if (at < end && (*at == 'e' || *at == 'E')) {
+		at++;
+		at += at < end && (*at == '+' || *at == '-');
+		first = at;
+		at = digits_end(at, end);
+		if (at == first)
+			return at;
+	}
+	*ret_whole = true;
+	return at;
 }
 
 /* Characters of numbers (1) and of words, numbers of other languages among them (2). */
@@ -217,6 +163,12 @@ static const uint8_t of_token[256] = {
 	['V'] = 2, ['W'] = 2, ['X'] = 2, ['Y'] = 2, ['Z'] = 2, ['/'] = 2, ['#'] = 2,
 };
 #define WORD_MAX 16
+
+/* The next character; NUL at the end of the text. */
+static inline char peek(const struct ops_json_cursor *cursor)
+{
+	return cursor->at < cursor->end ? *cursor->at : '\0';
+}
 
 static enum ops_json_result bad(struct ops_json_cursor *cursor, const char *failure)
 {
@@ -253,36 +205,46 @@ static inline bool follows_string(char c)
 	return c == ',' || c == ':' || c == ']' || c == '}' || (uint8_t)c <= ' ';
 }
 
+/* find_brackets for the last bytes of a text, fewer than STEP. */
+static unsigned find_last_brackets(const char *at, const char *end)
+{
+	char last[STEP] = {0};
+
+	memcpy(last, at, (size_t)(end - at));
+	return find_brackets(last);
+}
+
 /* Goes behind the bracket that closes the one at the cursor. Of what is in between, only brackets and strings are looked
  * at: enough to see at once that a bracket or a quote is missing, and not at the end of the file, by when all of it would
- * be in memory. */
-static enum ops_json_result pass_nested(struct ops_json_cursor *cursor, uint8_t *flags)
+ * be in memory. Where the text is known to be well-formed (not `checked`), brackets are only counted, to any depth. */
+static inline enum ops_json_result pass_nested(struct ops_json_cursor *cursor, uint8_t *flags, bool checked)
 {
 	const char *at = cursor->at, *end = cursor->end;
 	struct brackets open = {0, 0};
 
 	while (at < end) {
-		unsigned marks = find_brackets(at);
+		unsigned marks = end - at >= STEP ? find_brackets(at) : find_last_brackets(at, end);
 		const char *from = at;
 
 		at += STEP;
 		for (; marks; marks &= marks - 1) {
 			const char *mark = from + __builtin_ctz(marks);
 
-			if (mark >= end)
-				return OPS_JSON_MORE;
 			cursor->at = mark;
 			if (*mark == '"') {
-				at = string_end(mark + 1, end, flags);
+				at = short_string_end(mark + 1, end, flags);
 				if (!at)
 					return OPS_JSON_MORE;
 				cursor->at = ++at;
-				if (!follows_string(*at))
+				if (checked && at < end && !follows_string(*at))
 					return bad(cursor, "',' or a closing bracket is expected");
 				break;
 			}
-			cursor->failure = pass_bracket(&open, *mark);
-			if (cursor->failure)
+			if (checked)
+				cursor->failure = pass_bracket(&open, *mark);
+			else
+				open.depth += *mark & 4 ? -1u : 1u; /* of '}' and ']' */
+			if (checked && cursor->failure)
 				return OPS_JSON_BAD;
 			if (open.depth == 0) {
 				cursor->at++;
@@ -293,16 +255,24 @@ static enum ops_json_result pass_nested(struct ops_json_cursor *cursor, uint8_t 
 	return OPS_JSON_MORE;
 }
 
+const char *ops_json_nested_end(const char *at, const char *end)
+{
+	struct ops_json_cursor cursor = {at, end, NULL};
+	uint8_t flags = 0;
+
+	return pass_nested(&cursor, &flags, false) == OPS_JSON_DONE ? cursor.at : end;
+}
+
 static enum ops_json_result take_token(struct ops_json_cursor *cursor, struct ops_json_member *value)
 {
 	const char *at = cursor->at;
 	uint8_t seen = 0;
 
-	while (of_token[(uint8_t)*at] == 1)
+	while (at < cursor->end && of_token[(uint8_t)*at] == 1)
 		at++;
-	for (; of_token[(uint8_t)*at]; at++)
+	for (; at < cursor->end && of_token[(uint8_t)*at]; at++)
 		seen |= of_token[(uint8_t)*at];
-	if (at >= cursor->end)
+	if (at == cursor->end)
 		return OPS_JSON_MORE;
 	if (at == cursor->at || ((seen & 2) && at - cursor->at > WORD_MAX))
 		return bad(cursor, "a value is expected");
@@ -318,17 +288,17 @@ enum ops_json_result ops_json_take_value(struct ops_json_cursor *cursor, struct 
 	const char *from = cursor->at, *last;
 
 	value->flags = 0;
-	value->type = (uint8_t)*from;
-	if (*from == '[' || *from == '{') {
-		enum ops_json_result result = pass_nested(cursor, &value->flags);
+	value->type = (uint8_t)peek(cursor);
+	if (value->type == '[' || value->type == '{') {
+		enum ops_json_result result = pass_nested(cursor, &value->flags, true);
 
 		value->value = from;
 		value->value_size = (uint32_t)(cursor->at - from);
 		return result;
 	}
-	if (*from != '"')
+	if (value->type != '"')
 		return take_token(cursor, value);
-	last = string_end(from + 1, cursor->end, &value->flags);
+	last = short_string_end(from + 1, cursor->end, &value->flags);
 	if (!last)
 		return OPS_JSON_MORE;
 	value->value = from + 1;
@@ -343,16 +313,16 @@ enum ops_json_result ops_json_take_value(struct ops_json_cursor *cursor, struct 
 static enum ops_json_result take_key(struct ops_json_cursor *cursor, struct ops_json_member *member)
 {
 	uint8_t flags = 0;
-	const char *last = string_end(cursor->at + 1, cursor->end, &flags);
+	const char *last = short_string_end(cursor->at + 1, cursor->end, &flags);
 
 	if (!last)
 		return OPS_JSON_MORE;
 	member->key = cursor->at + 1;
 	member->key_size = (uint32_t)(last - member->key);
-	cursor->at = skip_space(last + 1);
-	if (*cursor->at != ':')
+	cursor->at = ops_json_space_end(last + 1, cursor->end);
+	if (peek(cursor) != ':')
 		return bad(cursor, "':' is expected");
-	cursor->at = skip_space(cursor->at + 1);
+	cursor->at = ops_json_space_end(cursor->at + 1, cursor->end);
 	return OPS_JSON_DONE;
 }
 
@@ -371,27 +341,29 @@ static enum ops_json_result take_members(struct ops_json_cursor *cursor, struct 
 	for (;;) {
 		struct ops_json_member *member = &members[count];
 		enum ops_json_result result;
+		char next;
 
-		cursor->at = skip_space(cursor->at);
-		if (*cursor->at == ',' || (*cursor->at == '}' && comma && count)) {
+		cursor->at = ops_json_space_end(cursor->at, cursor->end);
+		next = peek(cursor);
+		if (next == ',' || (next == '}' && comma && count)) {
 			if (comma && object->commas++ == 0)
 				object->comma = cursor->at;
 			comma = true;
 		}
-		if (*cursor->at == '}')
+		if (next == '}')
 			break;
-		if (*cursor->at == ',') {
+		if (next == ',') {
 			cursor->at++;
 			continue;
 		}
-		if (*cursor->at != '"' || !comma)
+		if (next != '"' || !comma)
 			return bad(cursor, comma ? "a name in quotes is expected" : "',' or '}' is expected");
 		if (count == OPS_JSON_MEMBERS_MAX)
 			return bad(cursor, "an object of too many members");
 		result = take_key(cursor, member);
 		if (result)
 			return result;
-		if (!of_args && *cursor->at == '{' && is_args(member)) {
+		if (!of_args && peek(cursor) == '{' && is_args(member)) {
 			result = take_members(cursor, object, true);
 		} else {
 			result = ops_json_take_value(cursor, member);
@@ -399,7 +371,7 @@ static enum ops_json_result take_members(struct ops_json_cursor *cursor, struct 
 		}
 		if (result)
 			return result;
-		comma = *cursor->at == ',';
+		comma = peek(cursor) == ',';
 		cursor->at += comma;
 	}
 	cursor->at++;

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A window that moves along JSON text; see json_window.h.
+ */
+#include "base/json_window.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#define WINDOW_BYTES (512u << 10)
+
+/* Puts a decompressor, at work in a thread of its own, before a source whose first bytes, which are in the window, are
+ * those of compressed data. */
+static enum ops_code decompress(struct ops_json_window *window, struct ops_source **source, struct ops_error *error)
+{
+	struct ops_source *inner;
+	bool compressed;
+	enum ops_code code = ops_source_decompress(source, window->bytes, (size_t)(window->end - window->bytes), &compressed,
+	                                           error);
+
+	if (compressed) {
+		window->end = window->bytes;
+		inner = *source;
+		*source = NULL;
+		if (!code)
+			code = ops_source_open_ahead(inner, source, error);
+		window->source = *source;
+	}
+	return code;
+}
+
+enum ops_code ops_json_window_open(struct ops_json_window *window, struct ops_source **source, struct ops_error *error)
+{
+	enum ops_code code = OPS_OK;
+	size_t size = 0, got = 1;
+
+	*window = (struct ops_json_window){.source = *source, .capacity = WINDOW_BYTES};
+	window->bytes = window->at = window->end = ops_alloc(WINDOW_BYTES + OPS_JSON_PADDING);
+	if (!window->bytes)
+		return ops_fault_memory(error);
+	memset(window->bytes, 0, OPS_JSON_PADDING);
+	while (!code && got && size < 4) {
+		code = ops_source_read(*source, window->bytes + size, 4 - size, &got, error);
+		size += got;
+	}
+	window->end += size;
+	return code ? code : decompress(window, source, error);
+}
+
+void ops_json_window_release(struct ops_json_window *window)
+{
+	ops_free(window->bytes);
+	*window = (struct ops_json_window){0};
+}
+
+/* Makes the window twice as large when what is left fills more than half of it. */
+static enum ops_code grow(struct ops_json_window *window, struct ops_error *error)
+{
+	size_t left = (size_t)(window->end - window->at);
+	char *grown;
+
+	if (left <= window->capacity / 2)
+		return OPS_OK;
+	if (window->capacity >= OPS_JSON_VALUE_MAX)
+		return ops_fault(error, OPS_CORRUPT, "byte %llu: a value of more than %u MiB",
+		                 (unsigned long long)ops_json_offset(window, window->at), OPS_JSON_VALUE_MAX >> 20);
+	grown = ops_realloc_array(window->bytes, window->capacity * 2 + OPS_JSON_PADDING, 1);
+	if (!grown)
+		return ops_fault_memory(error);
+	window->bytes = window->at = grown;
+	window->end = grown + left;
+	window->capacity *= 2;
+	return OPS_OK;
+}
+
+enum ops_code ops_json_window_more(struct ops_json_window *window, struct ops_error *error)
+{
+	size_t left = (size_t)(window->end - window->at);
+	enum ops_code code;
+	size_t size = 1;
+
+	window->offset += (uint64_t)(window->at - window->bytes);
+	memmove(window->bytes, window->at, left);
+	window->at = window->bytes;
+	window->end = window->bytes + left;
+	code = grow(window, error);
+	while (!code && size && window->end < window->bytes + window->capacity) {
+		code = ops_source_read(window->source, window->end,
+		                       (size_t)(window->bytes + window->capacity - window->end), &size, error);
+		if (!code)
+			window->end += size;
+	}
+	if (!code) {
+		window->last = size == 0;
+		memset(window->end, 0, OPS_JSON_PADDING);
+	}
+	return code;
+}
