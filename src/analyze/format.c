@@ -35,12 +35,25 @@ void ops_format_time(char *out, double us, enum ops_time_unit unit)
 		snprintf(out, OPS_FORMAT_ROOM, "%.3fus", us);
 }
 
-void ops_format_ms(char *out, double ns)
+void ops_format_duration(char *out, double ns)
 {
-	if (ns == 0 || ns >= 1e3 || ns <= -1e3)
-		snprintf(out, OPS_FORMAT_ROOM, "%.3f ms", ns / 1e6);
+	double size = fabs(ns);
+
+	if (size < 1000)
+		snprintf(out, OPS_FORMAT_ROOM, size > 0 ? "%.3g ns" : "0", ns);
 	else
-		snprintf(out, OPS_FORMAT_ROOM, "%.3g ns", ns);
+		snprintf(out, OPS_FORMAT_ROOM, "%.3f %s", ns / (size >= 1e9 ? 1e9 : size >= 1e6 ? 1e6 : 1e3),
+		         size >= 1e9 ? "s" : size >= 1e6 ? "ms" : "us");
+}
+
+void ops_format_count(char *out, double count)
+{
+	static const char *const prefixes[] = {"", "K", "M", "G", "T", "P"};
+	size_t i = 0;
+
+	for (; fabs(count) >= 1000 && i + 1 < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		count /= 1000;
+	snprintf(out, OPS_FORMAT_ROOM, i ? "%.2f %s" : "%.0f", count, prefixes[i]);
 }
 
 void ops_format_share(char *out, double us, double total_us)

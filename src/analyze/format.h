@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as torch's tables show them (spec 2.6), and the width of text in code points, as Python counts it.
+ * Numbers as torch's tables and as our own show them, and the width of text in code points, as Python counts it.
  */
 #ifndef OPS_ANALYZE_FORMAT_H
 #define OPS_ANALYZE_FORMAT_H
@@ -19,8 +19,10 @@ enum ops_time_unit { OPS_TIME_BY_SIZE, OPS_TIME_S, OPS_TIME_MS, OPS_TIME_US };
 enum ops_time_unit ops_time_unit_of(const char *text);
 
 void ops_format_time(char *out, double us, enum ops_time_unit unit);
-/* "1.234 ms"; what that would not show, "400 ns". */
-void ops_format_ms(char *out, double ns);
+/* "1.234 ms", in the unit from "ns" to "s" that fits; "0". */
+void ops_format_duration(char *out, double ns);
+/* "11.69 M": a count with the prefix that fits, from K to P. */
+void ops_format_count(char *out, double count);
 /* Share of a total in percent; "NaN" when there is no total. */
 void ops_format_share(char *out, double us, double total_us);
 /* "1.50 MB" as torch's tables have it, of 1024 KB. */

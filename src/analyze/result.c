@@ -36,15 +36,7 @@ void result_columns(struct result_table *table, const struct result_column *colu
 
 void result_column(struct result_table *table, const char *name, enum result_type type)
 {
-	RESULT_COLUMNS(table, {name, type});
-}
-
-uint64_t result_bit(const struct result_table *table, const char *name)
-{
-	for (size_t i = 0; i < table->columns.count && i < 64; i++)
-		if (!strcmp(table->columns.items[i].name, name))
-			return (uint64_t)1 << i;
-	return 0;
+	result_columns(table, &(struct result_column){.name = name, .type = type}, 1);
 }
 
 static void push(struct result_table *table, struct result_cell cell)
@@ -95,6 +87,65 @@ void result_text_copy(struct result_table *table, const char *bytes, size_t size
 void result_null(struct result_table *table)
 {
 	push(table, (struct result_cell){.is_null = true});
+}
+
+static bool is_number(enum result_type type)
+{
+	return type == RESULT_NUMBER || type == RESULT_PERCENT || type == RESULT_CHANGE;
+}
+
+void result_add(struct result_table *table, const void *row)
+{
+	size_t count = table->columns.count;
+
+	for (size_t i = count ? table->cells.count % count : 0; !table->failed && i < count; i++) {
+		const struct result_column *column = &table->columns.items[i];
+		struct result_cell cell = {0};
+
+		column->get(row, &cell);
+		if (column->type >= RESULT_FIGURE && !cell.is_null) {
+			result_text(table, cell.text);
+			continue;
+		}
+		cell.is_null = cell.is_null || (is_number(column->type) && isnan(cell.number));
+		push(table, cell);
+	}
+}
+
+static bool is_empty(const struct result_table *table, size_t column)
+{
+	enum result_type type = table->columns.items[column].type;
+
+	if (type >= RESULT_FIGURE)
+		return false;
+	for (size_t at = column; at < table->cells.count; at += table->columns.count) {
+		const struct result_cell *cell = &table->cells.items[at];
+
+		if (!cell->is_null && (is_number(type) ? cell->number != 0 : cell->integer != 0))
+			return false;
+	}
+	return true;
+}
+
+static void remove_column(struct result_table *table, size_t column)
+{
+	struct result_column *columns = table->columns.items;
+	size_t count = table->columns.count--, kept = 0;
+
+	memmove(&columns[column], &columns[column + 1], (count - column - 1) * sizeof(*columns));
+	for (size_t at = 0; at < table->cells.count; at++)
+		if (at % count != column)
+			table->cells.items[kept++] = table->cells.items[at];
+	table->cells.count = kept;
+}
+
+void result_table_omit_empty(struct result_table *table)
+{
+	if (table->failed)
+		return;
+	for (size_t column = table->columns.count; column-- > 0;)
+		if (is_empty(table, column))
+			remove_column(table, column);
 }
 
 struct sort {
@@ -160,7 +211,7 @@ static void write_cell(const struct result_cell *cell, enum result_type type, st
 		ops_json_integer(json, cell->integer);
 	else if (type == RESULT_TIME)
 		ops_json_us(json, cell->integer);
-	else if (type == RESULT_NUMBER || type == RESULT_PERCENT)
+	else if (is_number(type))
 		ops_json_number(json, cell->number);
 	else if (type == RESULT_JSON)
 		ops_json_raw(json, cell->text.bytes, cell->text.size);

@@ -25,15 +25,11 @@ enum result_type {
 	RESULT_BYTES, /* likewise, bytes */
 	RESULT_NUMBER,
 	RESULT_PERCENT, /* a number of 100 */
+	RESULT_CHANGE,  /* a relative change in percent; people see its sign, and "new" for null */
 	RESULT_TIME, /* nanoseconds, shown as microseconds */
 	RESULT_FIGURE, /* a number's text */
 	RESULT_TEXT, /* this and what follows are set from the left */
 	RESULT_JSON, /* text that is JSON */
-};
-
-struct result_column {
-	const char *name;
-	enum result_type type;
 };
 
 struct result_cell {
@@ -45,6 +41,29 @@ struct result_cell {
 	};
 };
 
+/* On a terminal that is too narrow, minor columns are left out first, major ones and the first one never. */
+enum result_priority { RESULT_NORMAL, RESULT_MINOR, RESULT_MAJOR };
+
+/* A column is declared once, for every format. */
+struct result_column {
+	const char *name; /* in JSON and CSV */
+	enum result_type type;
+	enum result_priority priority;
+	const char *title; /* for people; NULL: the name, with its unit */
+	const char *about; /* what it says, where the title does not */
+	/* Fills the cell of a row that is added with result_add; a NaN becomes null. NULL: cells are added one by one. */
+	void (*get)(const void *row, struct result_cell *cell);
+};
+#define RESULT_COLUMN(name_, type_) {.name = (name_), .type = RESULT_##type_}
+/* Defines a column's getter: assigns an expression in `row` to a member of the cell. */
+#define RESULT_GETTER(function, row_type, member, ...)                                                   \
+	static void function(const void *any_row, struct result_cell *cell)                              \
+	{                                                                                                \
+		const row_type *row = any_row;                                                           \
+                                                                                                         \
+		cell->member = (__VA_ARGS__);                                                            \
+	}
+
 struct result_table {
 	struct ops_arena arena;
 	OPS_ARRAY(struct result_column) columns;
@@ -52,8 +71,7 @@ struct result_table {
 	size_t total_rows; /* before it was cut; 0: it was not */
 	bool failed;
 	bool copies; /* texts are borrowed for a while only */
-	/* Bits of columns. Where there is no room, minor ones are left out, then others but major ones and the first. */
-	uint64_t minor, major;
+	bool scaled; /* people see times and sizes in the unit that fits each, and "-" for null */
 	const char *matters; /* the column of times whose largest people want to see first; NULL: the order of rows means something */
 };
 
@@ -75,8 +93,8 @@ void result_columns(struct result_table *table, const struct result_column *colu
 	               sizeof((const struct result_column[]){__VA_ARGS__}) / sizeof(struct result_column))
 /* One of them. */
 void result_column(struct result_table *table, const char *name, enum result_type type);
-/* The bit of one that there is; 0 without it. */
-uint64_t result_bit(const struct result_table *table, const char *name);
+/* The cells of a row, or those that remain of it, by the getters of their columns. */
+void result_add(struct result_table *table, const void *row);
 /* Texts are borrowed, and live as long as the result; or copied. */
 void result_integer(struct result_table *table, int64_t value);
 void result_number(struct result_table *table, double value); /* NaN is null */
@@ -88,6 +106,10 @@ void result_null(struct result_table *table);
 void result_table_sort(struct result_table *table);
 /* Keeps the first rows. */
 void result_table_cut(struct result_table *table, size_t rows);
+/* Removes the columns of figures that are 0 or null in every row. */
+void result_table_omit_empty(struct result_table *table);
+/* As text that fits `columns` characters (0: any number), CSV or Markdown. False when memory is out. */
+bool result_table_write(const struct result_table *table, enum ops_format format, size_t columns, struct ops_buffer *out);
 /* {"columns": […], "rows": […]}. */
 void result_table_json(const struct result_table *table, struct ops_json_writer *json);
 

@@ -16,7 +16,8 @@
 #include "base/json.h"
 #include "base/json_walk.h"
 
-#define NUMBER_ROOM 48
+#define NUMBER_ROOM OPS_FORMAT_ROOM
+#define COUNT_SCALED_FROM 1000000
 #define GAP 2
 #define ALIGNED_MAX 60 /* texts that are longer move what is at their right; names of kernels go on for thousands of characters */
 
@@ -43,19 +44,39 @@ static char *group_digits(char *number, char *end)
 	return end;
 }
 
+/* A figure in the unit that fits it; false for what is shown as it is. */
+static bool scale(const struct result_cell *cell, enum result_type type, char room[NUMBER_ROOM])
+{
+	if (type == RESULT_TIME)
+		ops_format_duration(room, (double)cell->integer);
+	else if (type == RESULT_BYTES)
+		ops_format_bytes(room, cell->integer);
+	else if (type == RESULT_CHANGE)
+		snprintf(room, NUMBER_ROOM, "%+.1f %%", cell->number);
+	else if (type == RESULT_COUNT && (cell->integer >= COUNT_SCALED_FROM || cell->integer <= -COUNT_SCALED_FROM))
+		ops_format_count(room, (double)cell->integer);
+	else
+		return false;
+	return true;
+}
+
 /* The text of a cell; numbers are written into `room`, with all their digits for programs, with separators and signs of percent
  * on terminals. */
-static struct ops_string cell_text(const struct result_cell *cell, enum result_type type, enum ops_format format,
-                                   char room[NUMBER_ROOM])
+static struct ops_string cell_text(const struct result_cell *cell, enum result_type type, bool scaled,
+                                   enum ops_format format, char room[NUMBER_ROOM])
 {
-	bool whole = format == OPS_FORMAT_CSV, dressed = format == OPS_FORMAT_TEXT;
+	bool whole = format == OPS_FORMAT_CSV, dressed = format == OPS_FORMAT_TEXT || scaled;
 	char *end = room;
 
+	if (cell->is_null && scaled)
+		return type == RESULT_CHANGE ? (struct ops_string){"new", 3} : (struct ops_string){"-", 1};
 	if (cell->is_null)
 		return (struct ops_string){"", 0};
 	if (type >= RESULT_FIGURE)
 		return cell->text;
-	if (type == RESULT_NUMBER || type == RESULT_PERCENT) {
+	if (scaled && scale(cell, type, room))
+		return (struct ops_string){room, strlen(room)};
+	if (type == RESULT_NUMBER || type == RESULT_PERCENT || type == RESULT_CHANGE) {
 		end = whole ? ops_json_double_to(room, cell->number) : result_short_number(room, cell->number);
 	} else if (type == RESULT_TIME) {
 		end = ops_json_us_to(room, cell->integer);
@@ -72,17 +93,23 @@ static struct ops_string cell_text(const struct result_cell *cell, enum result_t
 	return (struct ops_string){room, (size_t)(end - room)};
 }
 
+static bool is_scaled(const struct result_table *table, enum ops_format format)
+{
+	return table->scaled && format != OPS_FORMAT_CSV;
+}
+
 static struct ops_string text_at(const struct result_table *table, size_t row, size_t column, enum ops_format format,
                                  char room[NUMBER_ROOM])
 {
 	const struct result_cell *cell = &table->cells.items[row * table->columns.count + column];
 
-	return cell_text(cell, table->columns.items[column].type, format, room);
+	return cell_text(cell, table->columns.items[column].type, is_scaled(table, format), format, room);
 }
 
-static struct ops_string heading(const struct result_table *table, size_t column)
+static struct ops_string heading(const struct result_table *table, size_t column, bool for_people)
 {
-	const char *name = table->columns.items[column].name;
+	const struct result_column *declared = &table->columns.items[column];
+	const char *name = for_people && declared->title ? declared->title : declared->name;
 
 	return (struct ops_string){name, strlen(name)};
 }
@@ -120,12 +147,13 @@ static bool is_text(const struct result_table *table, size_t column)
 	return table->columns.items[column].type >= RESULT_TEXT;
 }
 
-/* The name with the unit, unless it ends in that. */
+/* The title, or the name with the unit, unless it ends in that. */
 static void make_title(const struct result_table *table, size_t column, struct ops_buffer *title)
 {
 	enum result_type type = table->columns.items[column].type;
-	const char *unit = type == RESULT_TIME ? "us" : type == RESULT_BYTES ? "bytes" : "";
-	struct ops_string name = heading(table, column), bare = name;
+	const char *unit = table->scaled || table->columns.items[column].title ? "" : type == RESULT_TIME ? "us"
+	                   : type == RESULT_BYTES ? "bytes" : "";
+	struct ops_string name = heading(table, column, true), bare = name;
 	size_t size = strlen(unit);
 
 	bare.size -= bare.size && bare.bytes[bare.size - 1] == ')';
@@ -143,9 +171,9 @@ static struct ops_string title_of(const struct terminal *terminal, size_t column
 
 static unsigned rank_of(const struct result_table *table, size_t column)
 {
-	uint64_t bit = column < 64 ? (uint64_t)1 << column : 0;
+	enum result_priority priority = table->columns.items[column].priority;
 
-	return !column || (table->major & bit) ? 0 : table->minor & bit ? 2 : 1;
+	return !column || priority == RESULT_MAJOR ? 0 : priority == RESULT_MINOR ? 2 : 1;
 }
 
 static struct fit_column column_of(const struct terminal *terminal, size_t column)
@@ -256,7 +284,8 @@ static void write_lines(const struct result_table *table, bool markdown, struct 
 	for (size_t line = 0; line <= rows; line++) {
 		ops_buffer_append_text(out, markdown ? "| " : "");
 		for (size_t i = 0; i < count; i++) {
-			struct ops_string text = line ? text_at(table, line - 1, i, format, room) : heading(table, i);
+			struct ops_string text = line ? text_at(table, line - 1, i, format, room)
+			                              : heading(table, i, is_scaled(table, format));
 
 			ops_buffer_append_text(out, !i ? "" : markdown ? " | " : ",");
 			if (line && table->columns.items[i].type < RESULT_FIGURE)
@@ -271,14 +300,25 @@ static void write_lines(const struct result_table *table, bool markdown, struct 
 	}
 }
 
-static bool write_table(const struct result_table *table, enum ops_format format, size_t room,
-                        struct ops_buffer *out)
+/* How many rows there are beyond those that are shown. */
+static void write_rest(const struct result_table *table, bool markdown, struct ops_buffer *out)
+{
+	size_t rows = result_table_rows(table);
+
+	if (table->total_rows > rows)
+		ops_buffer_printf(out, "%sand %zu more\n", markdown ? "\n" : "", table->total_rows - rows);
+}
+
+bool result_table_write(const struct result_table *table, enum ops_format format, size_t columns, struct ops_buffer *out)
 {
 	if (table->failed) /* a cell may stand under another one's column */
 		return false;
-	if (format == OPS_FORMAT_TEXT)
-		return write_terminal(table, room, out);
-	write_lines(table, format == OPS_FORMAT_MARKDOWN, out);
+	if (format == OPS_FORMAT_TEXT && !write_terminal(table, columns, out))
+		return false;
+	if (format != OPS_FORMAT_TEXT)
+		write_lines(table, format == OPS_FORMAT_MARKDOWN, out);
+	if (format != OPS_FORMAT_CSV)
+		write_rest(table, format == OPS_FORMAT_MARKDOWN, out);
 	return true;
 }
 
@@ -310,14 +350,14 @@ static bool write_tree(const struct ops_buffer *value, enum ops_format format, s
 	bool done = result_tree_make(&tree, value, format == OPS_FORMAT_CSV);
 
 	if (done && (result_table_rows(&tree.leaves) || !tree.branches.count))
-		done = write_table(&tree.leaves, format, room, out);
+		done = result_table_write(&tree.leaves, format, room, out);
 	for (size_t i = 0; done && i < tree.branches.count; i++) {
 		const struct result_branch *branch = &tree.branches.items[i];
 
 		ops_buffer_append_text(out, out->size ? "\n" : "");
 		(format == OPS_FORMAT_MARKDOWN ? ops_markdown_append : ops_plain_append)(out, branch->path.bytes, branch->path.size);
 		ops_buffer_append_text(out, format == OPS_FORMAT_MARKDOWN ? "\n\n" : ":\n");
-		done = write_table(&branch->table, format, room, out);
+		done = result_table_write(&branch->table, format, room, out);
 	}
 	result_tree_release(&tree);
 	return done;
@@ -342,7 +382,7 @@ bool result_write(const struct result *result, enum ops_format format, struct op
 	if (format == OPS_FORMAT_JSON) {
 		write_json(result, out);
 	} else if (result->table.columns.count) {
-		done = write_table(&result->table, format, result->room, out);
+		done = result_table_write(&result->table, format, result->room, out);
 	} else {
 		done = write_tree(&result->value, format, result->room, out);
 	}

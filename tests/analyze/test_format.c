@@ -59,25 +59,46 @@ static void shares(void **state)
 	assert_string_equal(text, "-930000000000000000000.00%");
 }
 
-static void assert_ms(double ns, const char *expected)
+static void assert_duration(double ns, const char *expected)
 {
 	char text[OPS_FORMAT_ROOM];
 
-	ops_format_ms(text, ns);
+	ops_format_duration(text, ns);
 	assert_string_equal(text, expected);
 }
 
-static void milliseconds(void **state)
+static void durations(void **state)
 {
 	(void)state;
-	assert_ms(0, "0.000 ms");
-	assert_ms(1234567, "1.235 ms");
-	assert_ms(1000, "0.001 ms");
-	assert_ms(999, "999 ns");
-	assert_ms(1.0 / 3, "0.333 ns");
-	assert_ms(-400, "-400 ns");
-	assert_ms(-2000, "-0.002 ms");
-	assert_ms(9.3e18, "9300000000000.000 ms");
+	assert_duration(0, "0");
+	assert_duration(1.0 / 3, "0.333 ns");
+	assert_duration(-400, "-400 ns");
+	assert_duration(999, "999 ns");
+	assert_duration(1000, "1.000 us");
+	assert_duration(-2000, "-2.000 us");
+	assert_duration(1234567, "1.235 ms");
+	assert_duration(999999499, "999.999 ms");
+	assert_duration(1e9, "1.000 s");
+	assert_duration(9.3e18, "9300000000.000 s");
+}
+
+static void assert_count(double count, const char *expected)
+{
+	char text[OPS_FORMAT_ROOM];
+
+	ops_format_count(text, count);
+	assert_string_equal(text, expected);
+}
+
+static void counts(void **state)
+{
+	(void)state;
+	assert_count(0, "0");
+	assert_count(999, "999");
+	assert_count(1000, "1.00 K");
+	assert_count(-11689512, "-11.69 M");
+	assert_count(4.2e9, "4.20 G");
+	assert_count(9.3e18, "9300.00 P");
 }
 
 static void assert_memory(int64_t bytes, const char *expected)
@@ -127,7 +148,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times),
-		cmocka_unit_test(milliseconds),
+		cmocka_unit_test(durations),
+		cmocka_unit_test(counts),
 		cmocka_unit_test(shares),
 		cmocka_unit_test(memory),
 		cmocka_unit_test(lengths),

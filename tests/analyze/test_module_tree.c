@@ -281,25 +281,25 @@ static void tables(void **state)
 
 	(void)state;
 	assert_table(trace, NULL,
-	             "Module            Class             Calls  Forward  Self forward  Backward  Parameters\n"
-	             "Net               Net                   1  0.100us       0.040us   0.090us          30\n"
-	             "  layers          ModuleList            -  0.060us             -   0.090us          20\n"
-	             "    0             Linear                2  0.050us       0.050us   0.060us          20\n"
-	             "    \xc3\xa9\"            ReLU                  1  0.010us       0.010us   0.030us           0\n"
-	             "CrossEntropyLoss  CrossEntropyLoss      1  0.010us       0.010us   0.020us           0\n");
+	             "Module            Class             Calls  Parameters  Forward  Backward  Self forward\n"
+	             "Net               Net                   1          30   100 ns     90 ns         40 ns\n"
+	             "  layers          ModuleList            0          20    60 ns     90 ns             0\n"
+	             "    0             Linear                2          20    50 ns     60 ns         50 ns\n"
+	             "    \xc3\xa9\"            ReLU                  1           0    10 ns     30 ns         10 ns\n"
+	             "CrossEntropyLoss  CrossEntropyLoss      1           0    10 ns     20 ns         10 ns\n");
 	assert_table(trace, &(struct ops_module_text_options){.sort_by = "self_host_ns", .max_depth = 1},
-	             "Module            Class             Calls  Forward  Self forward  Backward  Parameters\n"
-	             "Net               Net                   1  0.100us       0.040us   0.090us          30\n"
-	             "CrossEntropyLoss  CrossEntropyLoss      1  0.010us       0.010us   0.020us           0\n");
+	             "Module            Class             Calls  Parameters  Forward  Backward  Self forward\n"
+	             "Net               Net                   1          30   100 ns     90 ns         40 ns\n"
+	             "CrossEntropyLoss  CrossEntropyLoss      1           0    10 ns     20 ns         10 ns\n");
 	assert_table(trace, &(struct ops_module_text_options){.sort_by = "calls", .by_class = true},
-	             "Class                                   Calls  Forward  Self forward  Backward\n"
-	             "torch.nn.modules.linear.Linear              2  0.050us       0.050us   0.060us\n"
-	             "__main__.Net                                1  0.100us       0.040us   0.090us\n"
-	             "torch.nn.modules.activation.ReLU            1  0.010us       0.010us   0.030us\n"
-	             "torch.nn.modules.loss.CrossEntropyLoss      1  0.010us       0.010us   0.020us\n");
+	             "Class                                   Calls  Forward  Backward  Self forward\n"
+	             "torch.nn.modules.linear.Linear              2    50 ns     60 ns         50 ns\n"
+	             "__main__.Net                                1   100 ns     90 ns         40 ns\n"
+	             "torch.nn.modules.activation.ReLU            1    10 ns     30 ns         10 ns\n"
+	             "torch.nn.modules.loss.CrossEntropyLoss      1    10 ns     20 ns         10 ns\n");
 	assert_table(trace, &(struct ops_module_text_options){.sort_by = "calls", .by_class = true, .rows_max = 1},
-	             "Class                           Calls  Forward  Self forward  Backward\n"
-	             "torch.nn.modules.linear.Linear      2  0.050us       0.050us   0.060us\n"
+	             "Class                           Calls  Forward  Backward  Self forward\n"
+	             "torch.nn.modules.linear.Linear      2    50 ns     60 ns         50 ns\n"
 	             "and 3 more\n");
 	assert_table(empty, NULL, "no calls of modules were recorded\n");
 	assert_int_equal(ops_module_text(tree, &(struct ops_module_text_options){.sort_by = "x"}, &text, &size, &error),

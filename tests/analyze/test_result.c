@@ -72,8 +72,8 @@ static void test_units(void **state)
 
 	(void)state;
 	result_init(&result);
-	RESULT_COLUMNS(&result.table, {"calls", RESULT_COUNT}, {"pid", RESULT_INTEGER}, {"dur_us", RESULT_TIME}, {"sum", RESULT_TIME},
-	               {"held", RESULT_BYTES}, {"pctg", RESULT_PERCENT});
+	RESULT_COLUMNS(&result.table, RESULT_COLUMN("calls", COUNT), RESULT_COLUMN("pid", INTEGER), RESULT_COLUMN("dur_us", TIME),
+	               RESULT_COLUMN("sum", TIME), RESULT_COLUMN("held", BYTES), RESULT_COLUMN("pctg", PERCENT));
 	result_integer(&result.table, 1234567);
 	result_integer(&result.table, 1234567);
 	result_time(&result.table, 1234567891);
@@ -100,6 +100,82 @@ static void test_units(void **state)
 	result_release(&result);
 }
 
+/* A row type and its columns, as analyses declare them. */
+struct part {
+	const char *name;
+	int64_t ns, bytes, count;
+	double change;
+};
+RESULT_GETTER(get_name, struct part, text, (struct ops_string){row->name, strlen(row->name)})
+RESULT_GETTER(get_ns, struct part, integer, row->ns)
+RESULT_GETTER(get_bytes, struct part, integer, row->bytes)
+RESULT_GETTER(get_count, struct part, integer, row->count)
+RESULT_GETTER(get_change, struct part, number, row->change)
+
+static const struct result_column part_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, .title = "Part", .get = get_name},
+	{.name = "total_us", .type = RESULT_TIME, .title = "Time", .get = get_ns},
+	{.name = "peak_bytes", .type = RESULT_BYTES, .priority = RESULT_MINOR, .title = "Peak", .get = get_bytes},
+	{.name = "operations", .type = RESULT_COUNT, .get = get_count},
+	{.name = "change_percent", .type = RESULT_CHANGE, .priority = RESULT_MAJOR, .title = "Change", .get = get_change},
+};
+
+static void test_declared_columns(void **state)
+{
+	struct result result;
+	struct result_table *table = &result.table;
+
+	(void)state;
+	result_init(&result);
+	result_column(table, "rank", RESULT_INTEGER);
+	result_columns(table, part_columns, sizeof(part_columns) / sizeof(part_columns[0]));
+	result_integer(table, 7);
+	result_add(table, &(struct part){"a", 1500, 2048, 1234, -12.34});
+	result_integer(table, 8);
+	result_add(table, &(struct part){"b", 2500000, 0, 4200000000, __builtin_nan("")});
+	assert_written(&result, OPS_FORMAT_CSV, "rank,name,total_us,peak_bytes,operations,change_percent\n"
+	                                          "7,a,1.5,2048,1234,-12.34\n8,b,2500,0,4200000000,\n");
+	table->scaled = true;
+	assert_written(&result, OPS_FORMAT_CSV, "rank,name,total_us,peak_bytes,operations,change_percent\n"
+	                                          "7,a,1.5,2048,1234,-12.34\n8,b,2500,0,4200000000,\n");
+	assert_written(&result, OPS_FORMAT_TEXT, "rank  Part      Time      Peak  operations   Change\n"
+	                                           "   7  a     1.500 us  2.00 KiB       1,234  -12.3 %\n"
+	                                           "   8  b     2.500 ms       0 B      4.20 G      new\n");
+	assert_written(&result, OPS_FORMAT_MARKDOWN, "| rank | Part | Time | Peak | operations | Change |\n"
+	                                               "|--:|---|--:|--:|--:|--:|\n"
+	                                               "| 7 | a | 1.500 us | 2.00 KiB | 1,234 | -12.3 % |\n"
+	                                               "| 8 | b | 2.500 ms | 0 B | 4.20 G | new |\n");
+	result.room = 32; /* the minor column is left out first, then those without a priority, and never the major one */
+	assert_written(&result, OPS_FORMAT_TEXT, "rank  Part      Time   Change\n"
+	                                           "   7  a     1.500 us  -12.3 %\n"
+	                                           "   8  b     2.500 ms      new\n"
+	                                           "no room for Peak, operations: a\n"
+	                                           "wider terminal shows more, '|\nless -S' all\n");
+	result_release(&result);
+}
+
+/* Only where no row has a figure; and after rows are cut, for those that remain. */
+static void test_empty_columns(void **state)
+{
+	struct result result;
+	struct result_table *table = &result.table;
+
+	(void)state;
+	result_init(&result);
+	table->scaled = true;
+	result_columns(table, part_columns, sizeof(part_columns) / sizeof(part_columns[0]));
+	result_add(table, &(struct part){"a", 0, 0, 0, __builtin_nan("")});
+	result_add(table, &(struct part){"b", 400, 0, 0, __builtin_nan("")});
+	result_add(table, &(struct part){"c", 0, 5, 0, __builtin_nan("")});
+	result_table_cut(table, 2);
+	result_table_omit_empty(table);
+	assert_written(&result, OPS_FORMAT_TEXT, "Part    Time\na          0\nb     400 ns\nand 1 more\n");
+	assert_written(&result, OPS_FORMAT_MARKDOWN, "| Part | Time |\n|---|--:|\n| a | 0 |\n| b | 400 ns |\n\nand 1 more\n");
+	assert_written(&result, OPS_FORMAT_JSON,
+	               "{\"table\":{\"columns\":[\"name\",\"total_us\"],\"rows\":[[\"a\",0],[\"b\",0.4]],\"total_rows\":3}}\n");
+	result_release(&result);
+}
+
 static void add_time(struct result_table *table, const char *name, int64_t ns)
 {
 	result_text(table, (struct ops_string){name, strlen(name)});
@@ -115,7 +191,7 @@ static void test_order_of_rows(void **state)
 
 	(void)state;
 	result_init(&result);
-	RESULT_COLUMNS(&result.table, {"name", RESULT_TEXT}, {"sum", RESULT_TIME});
+	RESULT_COLUMNS(&result.table, RESULT_COLUMN("name", TEXT), RESULT_COLUMN("sum", TIME));
 	add_time(&result.table, "a", 1000);
 	add_time(&result.table, "b", 3000);
 	add_time(&result.table, "c", 0);
@@ -140,7 +216,7 @@ static void test_names_stay_different(void **state)
 	(void)state;
 	result_init(&result);
 	result.room = 44;
-	RESULT_COLUMNS(&result.table, {"name", RESULT_TEXT}, {"count", RESULT_COUNT});
+	RESULT_COLUMNS(&result.table, RESULT_COLUMN("name", TEXT), RESULT_COLUMN("count", COUNT));
 	result_text(&result.table, (struct ops_string){ELEMENTWISE("CUDA_add"), strlen(ELEMENTWISE("CUDA_add"))});
 	result_integer(&result.table, 1);
 	result_text(&result.table, (struct ops_string){ELEMENTWISE("Mul"), strlen(ELEMENTWISE("Mul"))});
@@ -278,6 +354,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms_of_a_table),
 		cmocka_unit_test(test_units),
+		cmocka_unit_test(test_declared_columns),
+		cmocka_unit_test(test_empty_columns),
 		cmocka_unit_test(test_order_of_rows),
 		cmocka_unit_test(test_names_stay_different),
 		cmocka_unit_test(test_forms_of_a_tree),

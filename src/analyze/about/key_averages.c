@@ -24,11 +24,11 @@ static void write_columns(struct result_table *out, const struct averages *avera
 	result_column(out, "name", RESULT_TEXT);
 	if (averages->by_shape)
 		result_column(out, "input_shapes", RESULT_TEXT);
-	RESULT_COLUMNS(out, {"count", RESULT_COUNT}, {"self_cpu_time_total", RESULT_TIME},
-	               {"cpu_time_total", RESULT_TIME}, {"self_device_time_total", RESULT_TIME},
-	               {"device_time_total", RESULT_TIME}, {"self_cpu_memory_usage", RESULT_BYTES},
-	               {"cpu_memory_usage", RESULT_BYTES}, {"self_device_memory_usage", RESULT_BYTES},
-	               {"device_memory_usage", RESULT_BYTES});
+	RESULT_COLUMNS(out, RESULT_COLUMN("count", COUNT), RESULT_COLUMN("self_cpu_time_total", TIME),
+	               RESULT_COLUMN("cpu_time_total", TIME), RESULT_COLUMN("self_device_time_total", TIME),
+	               RESULT_COLUMN("device_time_total", TIME), RESULT_COLUMN("self_cpu_memory_usage", BYTES),
+	               RESULT_COLUMN("cpu_memory_usage", BYTES), RESULT_COLUMN("self_device_memory_usage", BYTES),
+	               RESULT_COLUMN("device_memory_usage", BYTES));
 	if (averages->with_flops)
 		result_column(out, "flops", RESULT_COUNT);
 }

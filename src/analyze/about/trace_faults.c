@@ -136,8 +136,8 @@ enum ops_code analysis_validate(struct analysis_run *run)
 
 	if (code)
 		return code;
-	RESULT_COLUMNS(out, {"kind", RESULT_TEXT}, {"what", RESULT_TEXT}, {"count", RESULT_COUNT},
-	               {"first_byte", RESULT_INTEGER});
+	RESULT_COLUMNS(out, RESULT_COLUMN("kind", TEXT), RESULT_COLUMN("what", TEXT), RESULT_COLUMN("count", COUNT),
+	               RESULT_COLUMN("first_byte", INTEGER));
 	for (size_t i = 0; i < run->count; i++) {
 		struct survey *survey = ops_alloc_zeroed(1, sizeof(*survey));
 		bool done = survey && (!run->ranks[i].trace || look_at_all(survey, run->ranks[i].trace));

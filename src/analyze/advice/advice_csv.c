@@ -34,11 +34,11 @@ void advice_write_csv(const struct advice_report *report, struct ops_buffer *out
 	struct result_table *table = &result.table;
 
 	result_init(&result);
-	RESULT_COLUMNS(table, {"id", RESULT_TEXT}, {"severity", RESULT_TEXT}, {"confidence", RESULT_TEXT},
-	               {"predicted_gain_ms_per_step", RESULT_NUMBER}, {"predicted_gain_percent", RESULT_PERCENT},
-	               {"predicted_gain_bound", RESULT_TEXT},
-	               {"file", RESULT_TEXT}, {"line", RESULT_INTEGER}, {"function", RESULT_TEXT}, {"module", RESULT_TEXT},
-	               {"operator", RESULT_TEXT}, {"title", RESULT_TEXT}, {"evidence", RESULT_TEXT});
+	RESULT_COLUMNS(table, RESULT_COLUMN("id", TEXT), RESULT_COLUMN("severity", TEXT), RESULT_COLUMN("confidence", TEXT),
+	               RESULT_COLUMN("predicted_gain_ms_per_step", NUMBER), RESULT_COLUMN("predicted_gain_percent", PERCENT),
+	               RESULT_COLUMN("predicted_gain_bound", TEXT),
+	               RESULT_COLUMN("file", TEXT), RESULT_COLUMN("line", INTEGER), RESULT_COLUMN("function", TEXT), RESULT_COLUMN("module", TEXT),
+	               RESULT_COLUMN("operator", TEXT), RESULT_COLUMN("title", TEXT), RESULT_COLUMN("evidence", TEXT));
 	for (size_t i = 0; i < report->findings.count; i++) {
 		const struct advice_finding *finding = &report->findings.items[i];
 

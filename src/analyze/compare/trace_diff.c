@@ -326,13 +326,13 @@ static void write_pairs(struct result_table *out, const struct comparison *compa
 {
 	static const char *const signs[] = {"-", "=", "+"};
 
-	RESULT_COLUMNS(out, {"name", RESULT_TEXT}, {"control_counts", RESULT_COUNT},
-	               {"control_total_duration", RESULT_TIME}, {"test_counts", RESULT_COUNT},
-	               {"test_total_duration", RESULT_TIME}, {"diff_counts", RESULT_COUNT},
-	               {"diff_duration", RESULT_TIME}, {"counts_change_categories", RESULT_TEXT});
+	RESULT_COLUMNS(out, RESULT_COLUMN("name", TEXT), RESULT_COLUMN("control_counts", COUNT),
+	               RESULT_COLUMN("control_total_duration", TIME), RESULT_COLUMN("test_counts", COUNT),
+	               RESULT_COLUMN("test_total_duration", TIME), RESULT_COLUMN("diff_counts", COUNT),
+	               RESULT_COLUMN("diff_duration", TIME), RESULT_COLUMN("counts_change_categories", TEXT));
 	if (per_step)
-		RESULT_COLUMNS(out, {"control_duration_per_step", RESULT_NUMBER}, {"test_duration_per_step", RESULT_NUMBER},
-		               {"diff_duration_per_step", RESULT_NUMBER}, {"noise_per_step", RESULT_NUMBER});
+		RESULT_COLUMNS(out, RESULT_COLUMN("control_duration_per_step", NUMBER), RESULT_COLUMN("test_duration_per_step", NUMBER),
+		               RESULT_COLUMN("diff_duration_per_step", NUMBER), RESULT_COLUMN("noise_per_step", NUMBER));
 	for (size_t i = 0; i < comparison->pairs.count; i++) {
 		const struct pair *pair = &comparison->pairs.items[i];
 		int64_t change = count_change(pair);

@@ -174,8 +174,8 @@ static int compare_entries(const void *a, const void *b)
 /* Names of counters in order; they live as long as the table. False when memory is out. */
 static bool write_columns(struct result_table *out, const struct kernels *kernels, struct ops_intern_entry *counters)
 {
-	RESULT_COLUMNS(out, {"ts", RESULT_TIME}, {"dur", RESULT_TIME}, {"name", RESULT_TEXT}, {"top_level_op", RESULT_TEXT},
-	               {"bottom_level_op", RESULT_TEXT}, {"op_stack", RESULT_JSON});
+	RESULT_COLUMNS(out, RESULT_COLUMN("ts", TIME), RESULT_COLUMN("dur", TIME), RESULT_COLUMN("name", TEXT), RESULT_COLUMN("top_level_op", TEXT),
+	               RESULT_COLUMN("bottom_level_op", TEXT), RESULT_COLUMN("op_stack", JSON));
 	for (size_t i = 0; i < kernels->counters.count; i++)
 		counters[i] = kernels->counters.entries[i];
 	qsort(counters, kernels->counters.count, sizeof(*counters), compare_entries);
@@ -287,9 +287,9 @@ static int most_work_first(const void *a, const void *b)
 
 static void write_roofline(struct result_table *out, const struct kernels *kernels, const struct work *works, size_t count)
 {
-	RESULT_COLUMNS(out, {"name", RESULT_TEXT}, {"count", RESULT_COUNT}, {"flops", RESULT_NUMBER},
-	               {"dram_bytes", RESULT_NUMBER}, {"flops_per_byte", RESULT_NUMBER},
-	               {"gflops_per_second", RESULT_NUMBER}, {"dram_gb_per_second", RESULT_NUMBER});
+	RESULT_COLUMNS(out, RESULT_COLUMN("name", TEXT), RESULT_COLUMN("count", COUNT), RESULT_COLUMN("flops", NUMBER),
+	               RESULT_COLUMN("dram_bytes", NUMBER), RESULT_COLUMN("flops_per_byte", NUMBER),
+	               RESULT_COLUMN("gflops_per_second", NUMBER), RESULT_COLUMN("dram_gb_per_second", NUMBER));
 	for (size_t i = 0; i < count; i++) {
 		const struct work *work = &works[i];
 		double time_ns = work->time_ns > 0 ? work->time_ns : NAN;

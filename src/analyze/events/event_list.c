@@ -9,10 +9,10 @@
 
 void event_list_columns(struct result_table *out)
 {
-	RESULT_COLUMNS(out, {"rank", RESULT_INTEGER}, {"index", RESULT_INTEGER}, {"ts", RESULT_TIME}, {"dur", RESULT_TIME},
-	               {"name", RESULT_TEXT}, {"cat", RESULT_TEXT}, {"pid", RESULT_INTEGER}, {"tid", RESULT_INTEGER},
-	               {"stream", RESULT_INTEGER}, {"correlation", RESULT_INTEGER}, {"index_correlation", RESULT_INTEGER},
-	               {"iteration", RESULT_INTEGER});
+	RESULT_COLUMNS(out, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("index", INTEGER), RESULT_COLUMN("ts", TIME), RESULT_COLUMN("dur", TIME),
+	               RESULT_COLUMN("name", TEXT), RESULT_COLUMN("cat", TEXT), RESULT_COLUMN("pid", INTEGER), RESULT_COLUMN("tid", INTEGER),
+	               RESULT_COLUMN("stream", INTEGER), RESULT_COLUMN("correlation", INTEGER), RESULT_COLUMN("index_correlation", INTEGER),
+	               RESULT_COLUMN("iteration", INTEGER));
 }
 
 /* Texts in the place of numbers are none. */

@@ -120,10 +120,10 @@ static void add_node(struct result_table *out, const struct call_graph *graph, u
 
 static void add_columns(struct result_table *out)
 {
-	RESULT_COLUMNS(out, {"rank", RESULT_INTEGER}, {"index", RESULT_INTEGER}, {"name", RESULT_TEXT},
-	               {"parent", RESULT_INTEGER}, {"depth", RESULT_INTEGER}, {"height", RESULT_INTEGER},
-	               {"num_kernels", RESULT_COUNT}, {"kernel_dur_sum", RESULT_TIME},
-	               {"first_kernel_start", RESULT_TIME}, {"last_kernel_end", RESULT_TIME}, {"kernel_span", RESULT_TIME});
+	RESULT_COLUMNS(out, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("index", INTEGER), RESULT_COLUMN("name", TEXT),
+	               RESULT_COLUMN("parent", INTEGER), RESULT_COLUMN("depth", INTEGER), RESULT_COLUMN("height", INTEGER),
+	               RESULT_COLUMN("num_kernels", COUNT), RESULT_COLUMN("kernel_dur_sum", TIME),
+	               RESULT_COLUMN("first_kernel_start", TIME), RESULT_COLUMN("last_kernel_end", TIME), RESULT_COLUMN("kernel_span", TIME));
 }
 
 static void add_nodes(struct result_table *out, const struct call_graph *graph, int64_t first_ns)

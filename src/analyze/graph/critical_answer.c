@@ -233,9 +233,9 @@ static void add_edge(struct result_table *out, const struct critical_path *path,
 
 static void add_edges(struct result_table *out, const struct critical_path *path)
 {
-	RESULT_COLUMNS(out, {"event_idx", RESULT_INTEGER}, {"duration", RESULT_TIME}, {"type", RESULT_TEXT},
-	               {"name", RESULT_TEXT}, {"cat", RESULT_TEXT}, {"pid", RESULT_INTEGER}, {"tid", RESULT_INTEGER},
-	               {"stream", RESULT_INTEGER}, {"bound_by", RESULT_TEXT});
+	RESULT_COLUMNS(out, RESULT_COLUMN("event_idx", INTEGER), RESULT_COLUMN("duration", TIME), RESULT_COLUMN("type", TEXT),
+	               RESULT_COLUMN("name", TEXT), RESULT_COLUMN("cat", TEXT), RESULT_COLUMN("pid", INTEGER), RESULT_COLUMN("tid", INTEGER),
+	               RESULT_COLUMN("stream", INTEGER), RESULT_COLUMN("bound_by", TEXT));
 	for (size_t i = 0; i < path->path.count; i++)
 		add_edge(out, path, &path->edges.items[path->path.items[i]]);
 }

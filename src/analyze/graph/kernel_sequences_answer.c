@@ -15,8 +15,8 @@
 
 static void fill(struct result_table *out, const struct kernel_sequences *sequences, struct ops_buffer *text)
 {
-	RESULT_COLUMNS(out, {"pattern", RESULT_TEXT}, {"count", RESULT_COUNT}, {"GPU kernel duration (us)", RESULT_TIME},
-	               {"CPU op duration (us)", RESULT_TIME});
+	RESULT_COLUMNS(out, RESULT_COLUMN("pattern", TEXT), RESULT_COLUMN("count", COUNT), RESULT_COLUMN("GPU kernel duration (us)", TIME),
+	               RESULT_COLUMN("CPU op duration (us)", TIME));
 	for (size_t i = 0; i < sequences->patterns.count; i++) {
 		const struct kernel_pattern *pattern = &sequences->patterns.items[i];
 

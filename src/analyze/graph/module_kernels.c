@@ -174,9 +174,9 @@ enum ops_code analysis_module_kernels(struct analysis_run *run)
 	if (!code)
 		code = analysis_ranks(run, &ranks, &count);
 	if (!code)
-		RESULT_COLUMNS(&run->result.table, {"rank", RESULT_INTEGER}, {"index", RESULT_INTEGER}, {"name", RESULT_TEXT},
-		               {"ts", RESULT_TIME}, {"dur", RESULT_TIME}, {"first_kernel_start", RESULT_TIME},
-		               {"kernel_span", RESULT_TIME}, {"num_kernels", RESULT_COUNT}, {"kernel_dur_sum", RESULT_TIME});
+		RESULT_COLUMNS(&run->result.table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("index", INTEGER), RESULT_COLUMN("name", TEXT),
+		               RESULT_COLUMN("ts", TIME), RESULT_COLUMN("dur", TIME), RESULT_COLUMN("first_kernel_start", TIME),
+		               RESULT_COLUMN("kernel_span", TIME), RESULT_COLUMN("num_kernels", COUNT), RESULT_COLUMN("kernel_dur_sum", TIME));
 	for (size_t i = 0; !code && i < count; i++)
 		code = answer_rank(&spans, ranks[i]);
 	ops_free(ranks);

@@ -14,11 +14,11 @@
 #include "base/intern.h"
 #include "derive/calls.h"
 
-static const struct result_column columns[] = {{"aten_op_name", RESULT_TEXT},
-                                               {"kernel_sequence", RESULT_TEXT},
-                                               {"occurrence_count", RESULT_COUNT},
-                                               {"avg_aten_op_launch_delay", RESULT_NUMBER},
-                                               {"avg_runtime_delay", RESULT_NUMBER}};
+static const struct result_column columns[] = {RESULT_COLUMN("aten_op_name", TEXT),
+                                               RESULT_COLUMN("kernel_sequence", TEXT),
+                                               RESULT_COLUMN("occurrence_count", COUNT),
+                                               RESULT_COLUMN("avg_aten_op_launch_delay", NUMBER),
+                                               RESULT_COLUMN("avg_runtime_delay", NUMBER)};
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 struct launch {

@@ -253,8 +253,8 @@ enum ops_code analysis_counter_trace(struct analysis_run *run)
 	if (!code)
 		code = analysis_ranks(run, &ranks, &count);
 	if (!code) {
-		RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"file", RESULT_TEXT}, {"queue_length_points", RESULT_COUNT},
-		               {"memory_bw_points", RESULT_COUNT});
+		RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("file", TEXT), RESULT_COLUMN("queue_length_points", COUNT),
+		               RESULT_COLUMN("memory_bw_points", COUNT));
 		for (size_t i = 0; !code && i < count; i++)
 			code = write_rank(run, ranks[i], &folder);
 		ops_free(ranks);

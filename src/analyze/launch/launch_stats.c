@@ -144,8 +144,8 @@ static void write_launches(struct ops_json_writer *json, struct launches *launch
 
 static void add_columns(struct result_table *out)
 {
-	RESULT_COLUMNS(out, {"correlation", RESULT_INTEGER}, {"cpu_duration", RESULT_TIME}, {"gpu_duration", RESULT_TIME},
-	               {"launch_delay", RESULT_TIME});
+	RESULT_COLUMNS(out, RESULT_COLUMN("correlation", INTEGER), RESULT_COLUMN("cpu_duration", TIME), RESULT_COLUMN("gpu_duration", TIME),
+	               RESULT_COLUMN("launch_delay", TIME));
 }
 
 static bool write_sums(struct ops_json_writer *json, const struct event_table *table, struct launches *launches,

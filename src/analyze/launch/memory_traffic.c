@@ -173,8 +173,8 @@ static void write_points(struct analysis_run *run, const struct event_table *tab
 	const struct ops_track *tracks = ops_trace_tracks(table->trace, &count);
 	struct result_table series = {0};
 
-	RESULT_COLUMNS(&series, {"index", RESULT_INTEGER}, {"ts", RESULT_TIME}, {"pid", RESULT_INTEGER}, {"name", RESULT_TEXT},
-	               {"memory_bw_gbps", RESULT_NUMBER});
+	RESULT_COLUMNS(&series, RESULT_COLUMN("index", INTEGER), RESULT_COLUMN("ts", TIME), RESULT_COLUMN("pid", INTEGER), RESULT_COLUMN("name", TEXT),
+	               RESULT_COLUMN("memory_bw_gbps", NUMBER));
 	for (size_t i = 0; i < traffic->points.count; i++) {
 		const struct traffic_point *point = &traffic->points.items[i];
 
@@ -262,11 +262,11 @@ enum ops_code analysis_memory_summary(struct analysis_run *run)
 {
 	struct result_table *table = &run->result.table;
 
-	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"name", RESULT_TEXT}, {"memory_bw_gbps_count", RESULT_COUNT},
-	               {"memory_bw_gbps_mean", RESULT_NUMBER}, {"memory_bw_gbps_std", RESULT_NUMBER},
-	               {"memory_bw_gbps_min", RESULT_NUMBER}, {"memory_bw_gbps_25%", RESULT_NUMBER},
-	               {"memory_bw_gbps_50%", RESULT_NUMBER}, {"memory_bw_gbps_75%", RESULT_NUMBER},
-	               {"memory_bw_gbps_max", RESULT_NUMBER});
+	RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("name", TEXT), RESULT_COLUMN("memory_bw_gbps_count", COUNT),
+	               RESULT_COLUMN("memory_bw_gbps_mean", NUMBER), RESULT_COLUMN("memory_bw_gbps_std", NUMBER),
+	               RESULT_COLUMN("memory_bw_gbps_min", NUMBER), RESULT_COLUMN("memory_bw_gbps_25%", NUMBER),
+	               RESULT_COLUMN("memory_bw_gbps_50%", NUMBER), RESULT_COLUMN("memory_bw_gbps_75%", NUMBER),
+	               RESULT_COLUMN("memory_bw_gbps_max", NUMBER));
 	return each_rank(run, true, false);
 }
 

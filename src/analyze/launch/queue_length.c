@@ -61,11 +61,11 @@ enum ops_code analysis_queue_summary(struct analysis_run *run)
 {
 	struct result_table *table = &run->result.table;
 
-	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"stream", RESULT_INTEGER}, {"queue_length_count", RESULT_COUNT},
-	               {"queue_length_mean", RESULT_NUMBER}, {"queue_length_std", RESULT_NUMBER},
-	               {"queue_length_min", RESULT_NUMBER}, {"queue_length_25%", RESULT_NUMBER},
-	               {"queue_length_50%", RESULT_NUMBER}, {"queue_length_75%", RESULT_NUMBER},
-	               {"queue_length_max", RESULT_NUMBER}, {"device", RESULT_INTEGER});
+	RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("stream", INTEGER), RESULT_COLUMN("queue_length_count", COUNT),
+	               RESULT_COLUMN("queue_length_mean", NUMBER), RESULT_COLUMN("queue_length_std", NUMBER),
+	               RESULT_COLUMN("queue_length_min", NUMBER), RESULT_COLUMN("queue_length_25%", NUMBER),
+	               RESULT_COLUMN("queue_length_50%", NUMBER), RESULT_COLUMN("queue_length_75%", NUMBER),
+	               RESULT_COLUMN("queue_length_max", NUMBER), RESULT_COLUMN("device", INTEGER));
 	return each_rank(run, write_summary, 0);
 }
 
@@ -75,8 +75,8 @@ static bool write_points(struct analysis_run *run, const struct event_table *tab
 {
 	struct result_table series = {0};
 
-	RESULT_COLUMNS(&series, {"index", RESULT_INTEGER}, {"ts", RESULT_TIME}, {"pid", RESULT_INTEGER}, {"tid", RESULT_INTEGER},
-	               {"stream", RESULT_INTEGER}, {"queue_length", RESULT_INTEGER});
+	RESULT_COLUMNS(&series, RESULT_COLUMN("index", INTEGER), RESULT_COLUMN("ts", TIME), RESULT_COLUMN("pid", INTEGER), RESULT_COLUMN("tid", INTEGER),
+	               RESULT_COLUMN("stream", INTEGER), RESULT_COLUMN("queue_length", INTEGER));
 	for (size_t i = 0; i < queues->points.count; i++) {
 		const struct queue_point *point = &queues->points.items[i];
 		const struct queue *queue = &queues->queues.items[point->queue];
@@ -208,8 +208,8 @@ enum ops_code analysis_full_queue(struct analysis_run *run)
 
 	if (code)
 		return code;
-	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"stream", RESULT_INTEGER},
-	               {"duration_at_max_queue_length", RESULT_TIME},
-	               {"relative_duration_at_max_queue_length", RESULT_NUMBER}, {"device", RESULT_INTEGER});
+	RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("stream", INTEGER),
+	               RESULT_COLUMN("duration_at_max_queue_length", TIME),
+	               RESULT_COLUMN("relative_duration_at_max_queue_length", NUMBER), RESULT_COLUMN("device", INTEGER));
 	return each_rank(run, write_blocked, limit);
 }

@@ -137,29 +137,45 @@ static bool write_json(struct line_costs *costs, struct ops_buffer *out)
 
 /* --- a table -------------------------------------------------------------------------------------------------------- */
 
-static bool write_table(struct line_costs *costs, enum ops_format format, size_t rows_max, size_t columns, struct ops_buffer *out)
+struct listed_line {
+	const struct line_cost *costs;
+	struct ops_string function, file;
+};
+
+RESULT_GETTER(get_self, struct listed_line, integer, row->costs->self_ns)
+RESULT_GETTER(get_with_calls, struct listed_line, integer, row->costs->host_ns)
+RESULT_GETTER(get_device, struct listed_line, integer, row->costs->device_ns)
+RESULT_GETTER(get_allocated, struct listed_line, integer, row->costs->allocated_bytes)
+RESULT_GETTER(get_calls, struct listed_line, integer, row->costs->calls)
+RESULT_GETTER(get_line, struct listed_line, integer, row->costs->line)
+RESULT_GETTER(get_function, struct listed_line, text, row->function)
+RESULT_GETTER(get_file, struct listed_line, text, row->file)
+
+static const struct result_column line_columns[] = {
+	{.name = "self", .type = RESULT_TIME, .get = get_self},
+	{.name = "with_calls", .type = RESULT_TIME, .get = get_with_calls},
+	{.name = "device", .type = RESULT_TIME, .priority = RESULT_MINOR, .get = get_device},
+	{.name = "allocated", .type = RESULT_BYTES, .priority = RESULT_MINOR, .get = get_allocated},
+	{.name = "calls", .type = RESULT_COUNT, .get = get_calls},
+	{.name = "line", .type = RESULT_INTEGER, .priority = RESULT_MAJOR, .get = get_line},
+	{.name = "function", .type = RESULT_TEXT, .get = get_function},
+	{.name = "file", .type = RESULT_TEXT, .priority = RESULT_MAJOR, .get = get_file},
+};
+
+static bool write_table(struct line_costs *costs, enum ops_format format, size_t rows_max, size_t columns,
+                        struct ops_buffer *out)
 {
 	uint32_t *order = sort_lines(costs, compare_own_times);
 	struct result result;
 	bool done;
 
 	result_init(&result);
-	RESULT_COLUMNS(&result.table, {"self", RESULT_TIME}, {"with_calls", RESULT_TIME}, {"device", RESULT_TIME},
-	               {"allocated", RESULT_BYTES}, {"calls", RESULT_COUNT}, {"line", RESULT_INTEGER},
-	               {"function", RESULT_TEXT}, {"file", RESULT_TEXT});
-	result.table.minor = result_bit(&result.table, "device") | result_bit(&result.table, "allocated");
-	result.table.major = result_bit(&result.table, "line") | result_bit(&result.table, "file");
+	result_columns(&result.table, line_columns, sizeof(line_columns) / sizeof(line_columns[0]));
 	for (size_t i = 0; order && i < costs->lines.count && (!rows_max || i < rows_max); i++) {
 		const struct line_cost *line = &costs->lines.items[order[i]];
 
-		result_time(&result.table, line->self_ns);
-		result_time(&result.table, line->host_ns);
-		result_time(&result.table, line->device_ns);
-		result_integer(&result.table, line->allocated_bytes);
-		result_integer(&result.table, line->calls);
-		result_integer(&result.table, line->line);
-		result_text(&result.table, costs->functions.items[line->function].name);
-		result_text(&result.table, costs->files.items[line->file].name);
+		result_add(&result.table, &(struct listed_line){line, costs->functions.items[line->function].name,
+		                                                costs->files.items[line->file].name});
 	}
 	result.room = columns;
 	done = order && result_write(&result, format, out);

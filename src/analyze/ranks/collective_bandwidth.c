@@ -188,12 +188,12 @@ static void put_sums(struct meeting *meeting, const struct sums *sums)
 
 static void name_columns(struct result_table *out)
 {
-	RESULT_COLUMNS(out, {"collective_name", RESULT_TEXT}, {"msg_dtype", RESULT_TEXT}, {"group_size", RESULT_INTEGER},
-	               {"process_group_name", RESULT_TEXT}, {"process_group_ranks", RESULT_TEXT}, {"ranks", RESULT_COUNT},
-	               {"count", RESULT_COUNT}, {"bytes_mean", RESULT_NUMBER}, {"dur_mean", RESULT_TIME},
-	               {"transfer_mean", RESULT_TIME}, {"skew_mean", RESULT_TIME}, {"skew_max", RESULT_TIME},
-	               {"algorithm_gb_per_s", RESULT_NUMBER}, {"bus_gb_per_s", RESULT_NUMBER},
-	               {"last_rank", RESULT_INTEGER});
+	RESULT_COLUMNS(out, RESULT_COLUMN("collective_name", TEXT), RESULT_COLUMN("msg_dtype", TEXT), RESULT_COLUMN("group_size", INTEGER),
+	               RESULT_COLUMN("process_group_name", TEXT), RESULT_COLUMN("process_group_ranks", TEXT), RESULT_COLUMN("ranks", COUNT),
+	               RESULT_COLUMN("count", COUNT), RESULT_COLUMN("bytes_mean", NUMBER), RESULT_COLUMN("dur_mean", TIME),
+	               RESULT_COLUMN("transfer_mean", TIME), RESULT_COLUMN("skew_mean", TIME), RESULT_COLUMN("skew_max", TIME),
+	               RESULT_COLUMN("algorithm_gb_per_s", NUMBER), RESULT_COLUMN("bus_gb_per_s", NUMBER),
+	               RESULT_COLUMN("last_rank", INTEGER));
 }
 
 static bool sum_up(struct meeting *meeting)

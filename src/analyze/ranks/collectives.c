@@ -154,10 +154,10 @@ static int compare_sums(const void *a, const void *b, void *collectives)
 static void write_sums(struct result_table *out, const struct collectives *collectives, const struct sums *sums,
                        size_t count)
 {
-	RESULT_COLUMNS(out, {"collective_name", RESULT_TEXT}, {"msg_dtype", RESULT_TEXT}, {"group_size", RESULT_INTEGER},
-	               {"process_group_name", RESULT_TEXT}, {"process_group_desc", RESULT_TEXT},
-	               {"process_group_ranks", RESULT_TEXT}, {"count", RESULT_COUNT}, {"dur", RESULT_TIME},
-	               {"in_msg_nelems", RESULT_COUNT}, {"out_msg_nelems", RESULT_COUNT});
+	RESULT_COLUMNS(out, RESULT_COLUMN("collective_name", TEXT), RESULT_COLUMN("msg_dtype", TEXT), RESULT_COLUMN("group_size", INTEGER),
+	               RESULT_COLUMN("process_group_name", TEXT), RESULT_COLUMN("process_group_desc", TEXT),
+	               RESULT_COLUMN("process_group_ranks", TEXT), RESULT_COLUMN("count", COUNT), RESULT_COLUMN("dur", TIME),
+	               RESULT_COLUMN("in_msg_nelems", COUNT), RESULT_COLUMN("out_msg_nelems", COUNT));
 	for (size_t i = 0; i < count; i++) {
 		struct collective_kind kind = collective_kind(collectives, sums[i].kind);
 

@@ -179,14 +179,14 @@ static void add_columns(struct result_table *table, bool statistics)
 {
 	if (statistics)
 		result_column(table, "idle_category", RESULT_TEXT);
-	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"stream", RESULT_INTEGER});
+	RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("stream", INTEGER));
 	if (statistics) {
-		RESULT_COLUMNS(table, {"count", RESULT_COUNT}, {"mean", RESULT_NUMBER}, {"std", RESULT_NUMBER},
-		               {"min", RESULT_NUMBER}, {"25%", RESULT_NUMBER}, {"50%", RESULT_NUMBER}, {"75%", RESULT_NUMBER},
-		               {"max", RESULT_NUMBER});
+		RESULT_COLUMNS(table, RESULT_COLUMN("count", COUNT), RESULT_COLUMN("mean", NUMBER), RESULT_COLUMN("std", NUMBER),
+		               RESULT_COLUMN("min", NUMBER), RESULT_COLUMN("25%", NUMBER), RESULT_COLUMN("50%", NUMBER), RESULT_COLUMN("75%", NUMBER),
+		               RESULT_COLUMN("max", NUMBER));
 	} else {
-		RESULT_COLUMNS(table, {"idle_category", RESULT_TEXT}, {"idle_time", RESULT_TIME},
-		               {"idle_time_ratio", RESULT_NUMBER});
+		RESULT_COLUMNS(table, RESULT_COLUMN("idle_category", TEXT), RESULT_COLUMN("idle_time", TIME),
+		               RESULT_COLUMN("idle_time_ratio", NUMBER));
 	}
 	result_column(table, "device", RESULT_INTEGER);
 }

@@ -112,7 +112,7 @@ enum ops_code analysis_kernels_by_type(struct analysis_run *run)
 	bool memory;
 	enum ops_code code = analysis_bool(run, "include_memory_kernels", &memory);
 
-	RESULT_COLUMNS(table, {"kernel_type", RESULT_TEXT}, {"sum", RESULT_TIME}, {"percentage", RESULT_PERCENT});
+	RESULT_COLUMNS(table, RESULT_COLUMN("kernel_type", TEXT), RESULT_COLUMN("sum", TIME), RESULT_COLUMN("percentage", PERCENT));
 	for (size_t i = 0; !code && i < run->count; i++) {
 		const struct event_table *events = analysis_table(run, i);
 
@@ -170,8 +170,8 @@ static int by_rank_name(const void *a, const void *b)
 
 static void write_sums(struct result_table *table, const struct name_sums *sums, bool typed)
 {
-	RESULT_COLUMNS(table, {"name", RESULT_TEXT}, {"sum (us)", RESULT_TIME}, {"max (us)", RESULT_TIME},
-	               {"min (us)", RESULT_TIME}, {"stddev", RESULT_NUMBER}, {"mean (us)", RESULT_NUMBER});
+	RESULT_COLUMNS(table, RESULT_COLUMN("name", TEXT), RESULT_COLUMN("sum (us)", TIME), RESULT_COLUMN("max (us)", TIME),
+	               RESULT_COLUMN("min (us)", TIME), RESULT_COLUMN("stddev", NUMBER), RESULT_COLUMN("mean (us)", NUMBER));
 	if (typed)
 		result_column(table, "kernel_type", RESULT_TEXT);
 	result_column(table, "rank", RESULT_INTEGER);

@@ -33,10 +33,10 @@ enum ops_code analysis_temporal_breakdown(struct analysis_run *run)
 	struct result_table *table = &run->result.table;
 	bool done = true;
 
-	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"idle_time(us)", RESULT_TIME}, {"compute_time(us)", RESULT_TIME},
-	               {"non_compute_time(us)", RESULT_TIME}, {"kernel_time(us)", RESULT_TIME},
-	               {"idle_time_pctg", RESULT_PERCENT}, {"compute_time_pctg", RESULT_PERCENT},
-	               {"non_compute_time_pctg", RESULT_PERCENT});
+	RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("idle_time(us)", TIME), RESULT_COLUMN("compute_time(us)", TIME),
+	               RESULT_COLUMN("non_compute_time(us)", TIME), RESULT_COLUMN("kernel_time(us)", TIME),
+	               RESULT_COLUMN("idle_time_pctg", PERCENT), RESULT_COLUMN("compute_time_pctg", PERCENT),
+	               RESULT_COLUMN("non_compute_time_pctg", PERCENT));
 	for (size_t i = 0; done && i < run->count; i++) {
 		const struct event_table *events = analysis_table(run, i);
 		struct view_spans all = {0}, compute = {0};
@@ -57,7 +57,7 @@ enum ops_code analysis_comm_comp_overlap(struct analysis_run *run)
 	struct result_table *table = &run->result.table;
 	bool done = true;
 
-	RESULT_COLUMNS(table, {"rank", RESULT_INTEGER}, {"comp_comm_overlap_pctg", RESULT_PERCENT});
+	RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("comp_comm_overlap_pctg", PERCENT));
 	for (size_t i = 0; done && i < run->count; i++) {
 		const struct event_table *events = analysis_table(run, i);
 		struct view_spans communication = {0}, compute = {0};

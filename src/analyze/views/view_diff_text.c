@@ -7,31 +7,25 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/fit.h"
 #include "analyze/format.h"
 #include "analyze/result.h"
 #include "analyze/views/view_diff_write.h"
 #include "base/alloc.h"
 #include "base/array.h"
-#include "base/escape.h"
 #include "base/intern.h"
 #include "base/text.h"
 
 #define ROWS_MAX 15
 #define COLUMNS 80 /* where nobody says how many there are */
-#define COLUMNS_MIN 60
-#define BESIDE_NAMES 40 /* columns for numbers and between them */
 
 /* A page in the making. */
 struct page {
 	struct ops_buffer *out;
 	bool markdown;
-	size_t name_width;
-	struct fit_names names; /* of the table in the making */
+	size_t columns;
 };
 
 /* A line of a table: times of both sides, and what they are of all steps together. */
@@ -73,38 +67,48 @@ static int compare(const void *a, const void *b)
 	return a < b ? -1 : a > b;
 }
 
-static void append_name(struct page *page, struct ops_string name)
-{
-	struct ops_string shown = page->markdown ? name : fit_name(&page->names, name, page->name_width);
-	size_t length = ops_text_length(shown);
+RESULT_GETTER(get_name, struct change, text, row->name)
+RESULT_GETTER(get_base, struct change, integer, llround(row->ns[0]))
+RESULT_GETTER(get_new, struct change, integer, llround(row->ns[1]))
+RESULT_GETTER(get_base_total, struct change, integer, row->total_ns[0])
+RESULT_GETTER(get_new_total, struct change, integer, row->total_ns[1])
 
-	(page->markdown ? ops_markdown_append : ops_plain_append)(page->out, shown.bytes, shown.size);
-	if (!page->markdown && length < page->name_width)
-		ops_buffer_printf(page->out, "%*s", (int)(page->name_width - length), "");
+static double change_percent(const struct change *change)
+{
+	if (change->ns[0] > 0)
+		return result_round(100 * (change->ns[1] / change->ns[0] - 1), 2);
+	return change->ns[1] > 0 ? (double)NAN : 0;
 }
+RESULT_GETTER(get_change, struct change, number, change_percent(row))
 
-static void append_row( struct page *page, struct ops_string name, double left_ns, double right_ns)
+static const struct result_column name_column = {.name = "name", .type = RESULT_TEXT, .get = get_name};
+static const struct result_column change_columns[] = {
+	{.name = "base_us", .type = RESULT_TIME, .title = "base", .about = "Time per step", .get = get_base},
+	{.name = "new_us", .type = RESULT_TIME, .title = "new", .about = "Time per step", .get = get_new},
+	{.name = "change_percent", .type = RESULT_CHANGE, .title = "change", .about = "Change of the time per step; null without a base",
+	 .get = get_change},
+};
+static const struct result_column total_columns[] = {
+	{.name = "base_total_us", .type = RESULT_TIME, .about = "Time of all steps", .get = get_base_total},
+	{.name = "new_total_us", .type = RESULT_TIME, .about = "Time of all steps", .get = get_new_total},
+};
+#define ADD_COLUMNS(table, columns) result_columns(table, columns, sizeof(columns) / sizeof((columns)[0]))
+
+static void append_table(struct page *page, const char *title, const struct changes *list, size_t count)
 {
-	char change[32] = "new", left[OPS_FORMAT_ROOM], right[OPS_FORMAT_ROOM];
+	struct result_table table = {.scaled = true};
+	struct result_column name = name_column;
 
-	if (left_ns > 0)
-		snprintf(change, sizeof(change), "%+.1f %%", 100 * (right_ns / left_ns - 1));
-	else if (right_ns <= 0)
-		snprintf(change, sizeof(change), "0.0 %%");
-	ops_buffer_append_text(page->out, page->markdown ? "| " : "");
-	append_name(page, name);
-	ops_format_ms(left, left_ns);
-	ops_format_ms(right, right_ns);
-	ops_buffer_printf(page->out, page->markdown ? " | %s | %s | %s |\n" : " %13s %13s  %10s\n", left, right, change);
-}
-
-static void append_head(struct page *page, const char *what)
-{
-	fit_names_release(&page->names);
-	if (page->markdown)
-		ops_buffer_printf(page->out, "\n| %s | base | new | change |\n|---|---:|---:|---:|\n", what);
-	else
-		ops_buffer_printf(page->out, "\n%-*s %13s %13s  %10s\n", (int)page->name_width, what, "base", "new", "change");
+	name.title = title;
+	result_columns(&table, &name, 1);
+	ADD_COLUMNS(&table, change_columns);
+	for (size_t i = 0; i < count; i++)
+		result_add(&table, &list->items[i]);
+	result_table_cut(&table, ROWS_MAX);
+	ops_buffer_append_text(page->out, "\n");
+	page->out->failed |= !result_table_write(&table, page->markdown ? OPS_FORMAT_MARKDOWN : OPS_FORMAT_TEXT, page->columns,
+	                                         page->out);
+	result_table_release(&table);
 }
 
 static void append_verdict(const struct page *page, const struct view_diff *diff)
@@ -117,8 +121,8 @@ static void append_verdict(const struct page *page, const struct view_diff *diff
 		ops_buffer_printf(out, "%sno steps to compare%s\n", bold, bold);
 		return;
 	}
-	ops_format_ms(left, diff->steps[0].median_ns);
-	ops_format_ms(right, diff->steps[1].median_ns);
+	ops_format_duration(left, diff->steps[0].median_ns);
+	ops_format_duration(right, diff->steps[1].median_ns);
 	ops_buffer_printf(out, "%smedian step: %s -> %s, %+.1f %%%s", bold, left, right, 100 * diff->verdict.change_ratio, bold);
 	if (diff->verdict.undecided) {
 		ops_buffer_printf(out, " (%zu and %zu steps)\nno verdict: one step does not show the noise from step to step\n",
@@ -149,8 +153,8 @@ static void append_base(const struct page *page, const struct view_diff *diff)
 		ops_buffer_append_text(page->out, "Times are totals of the traces.\n");
 		return;
 	}
-	ops_format_ms(left, (double)steps_ns(&diff->views[0]));
-	ops_format_ms(right, (double)steps_ns(&diff->views[1]));
+	ops_format_duration(left, (double)steps_ns(&diff->views[0]));
+	ops_format_duration(right, (double)steps_ns(&diff->views[1]));
 	ops_buffer_printf(page->out, "all steps: %s -> %s\n%sTimes below are per step.", left, right, page->markdown ? "\n" : "");
 	for (int side = 0; side < 2; side++)
 		if (!diff->counted[side])
@@ -158,20 +162,26 @@ static void append_base(const struct page *page, const struct view_diff *diff)
 	ops_buffer_append_text(page->out, "\n");
 }
 
-/* What has a place in either side's average step. */
-static void append_categories(struct page *page, const struct view_diff *diff)
+/* The parts of the average step that take time on either side. */
+static bool gather_categories(const struct view_diff *diff, struct changes *changes)
 {
-	if (!diff->steps[0].steps || !diff->steps[1].steps)
-		return;
-	append_head(page, "a step's time (mean)");
-	for (int i = 0; i < VIEW_TIME_COUNT; i++) {
-		const char *name = view_category_name((enum view_category)i);
-		int64_t left_ns = (int64_t)view_step_shown_average_ns(&diff->views[0], (enum view_category)i);
-		int64_t right_ns = (int64_t)view_step_shown_average_ns(&diff->views[1], (enum view_category)i);
+	bool done = true;
 
-		if (left_ns || right_ns)
-			append_row(page, (struct ops_string){name, strlen(name)}, (double)left_ns, (double)right_ns);
+	for (int i = 0; done && diff->steps[0].steps && diff->steps[1].steps && i < VIEW_TIME_COUNT; i++) {
+		const char *name = view_category_name((enum view_category)i);
+		struct change change = {.name = {name, strlen(name)}};
+		struct change *added;
+
+		for (int side = 0; side < 2; side++)
+			change.ns[side] = view_step_shown_average_ns(&diff->views[side], (enum view_category)i);
+		if (change.ns[0] < 1 && change.ns[1] < 1)
+			continue;
+		added = OPS_ARRAY_PUSH(changes);
+		done = added != NULL;
+		if (done)
+			*added = change;
 	}
+	return done;
 }
 
 /* What says nothing beside others of its kind is left out (13): "Linear_0" of "nn.Module: Linear_0", "Optimizer.step" of
@@ -253,30 +263,22 @@ static bool gather_kernels(const struct view_diff *diff, struct changes *changes
 }
 
 struct tables {
-	struct changes parts, host, device, kernels;
+	struct changes categories, parts, host, device, kernels;
 };
 
 static bool gather(const struct view_diff *diff, struct tables *tables)
 {
-	return gather_parts(diff, &tables->parts) && gather_operators(diff, false, &tables->host) &&
+	return gather_categories(diff, &tables->categories) && gather_parts(diff, &tables->parts) && gather_operators(diff, false, &tables->host) &&
 	       gather_operators(diff, true, &tables->device) && gather_kernels(diff, &tables->kernels);
 }
 
 static void release(struct tables *tables)
 {
+	OPS_ARRAY_RELEASE(&tables->categories);
 	OPS_ARRAY_RELEASE(&tables->parts);
 	OPS_ARRAY_RELEASE(&tables->host);
 	OPS_ARRAY_RELEASE(&tables->device);
 	OPS_ARRAY_RELEASE(&tables->kernels);
-}
-
-static void append_list(struct page *page, const struct changes *list, size_t count)
-{
-	count = count < ROWS_MAX ? count : ROWS_MAX;
-	for (size_t i = 0; i < count && !page->markdown; i++)
-		fit_names_expect(&page->names, list->items[i].name, page->name_width);
-	for (size_t i = 0; i < count; i++)
-		append_row(page, list->items[i].name, list->items[i].ns[0], list->items[i].ns[1]);
 }
 
 /* The changes that are largest; nothing where there are none. */
@@ -288,30 +290,25 @@ static void append_changes(struct page *page, const char *title, struct changes 
 		qsort(changes->items, changes->count, sizeof(*changes->items), compare);
 	while (shown < changes->count && size_of(&changes->items[shown]) > 0)
 		shown++;
-	if (!shown)
-		return;
-	append_head(page, title);
-	append_list(page, changes, shown);
+	if (shown)
+		append_table(page, title, changes, shown);
 }
 
 void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t columns, struct ops_buffer *out)
 {
-	struct page page = {out, markdown, (!columns ? COLUMNS : columns < COLUMNS_MIN ? COLUMNS_MIN : columns) - BESIDE_NAMES,
-	                    {.ascii = true}};
+	struct page page = {out, markdown, columns ? columns : COLUMNS};
 	struct tables tables = {0};
 
 	out->failed |= !gather(diff, &tables);
 	append_verdict(&page, diff);
 	append_base(&page, diff);
-	append_categories(&page, diff);
+	if (tables.categories.count)
+		append_table(&page, "average step", &tables.categories, tables.categories.count);
 	if (tables.parts.count)
-		append_head(&page, "in the steps");
-	append_list(&page, &tables.parts, tables.parts.count);
+		append_table(&page, "in the steps", &tables.parts, tables.parts.count);
 	append_changes(&page, "operators, host self time", &tables.host);
 	append_changes(&page, "operators, device self time", &tables.device);
 	append_changes(&page, "kernels", &tables.kernels);
-	out->failed |= page.names.failed;
-	fit_names_release(&page.names);
 	release(&tables);
 }
 
@@ -319,15 +316,8 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t co
 
 static void put_change(struct result_table *table, const char *view, const struct change *change)
 {
-	double left_ns = change->ns[0], right_ns = change->ns[1];
-
 	result_text(table, (struct ops_string){view, strlen(view)});
-	result_text(table, change->name);
-	result_time(table, llround(left_ns));
-	result_time(table, llround(right_ns));
-	result_number(table, left_ns > 0 ? result_round(100 * (right_ns / left_ns - 1), 2) : (double)NAN);
-	result_time(table, change->total_ns[0]);
-	result_time(table, change->total_ns[1]);
+	result_add(table, change);
 }
 
 static void put_changes(struct result_table *table, const char *view, const struct changes *changes)
@@ -344,8 +334,10 @@ void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 	struct tables tables = {0};
 
 	result_init(&result);
-	RESULT_COLUMNS(table, {"view", RESULT_TEXT}, {"name", RESULT_TEXT}, {"base_us", RESULT_TIME}, {"new_us", RESULT_TIME},
-	               {"change_percent", RESULT_PERCENT}, {"base_total_us", RESULT_TIME}, {"new_total_us", RESULT_TIME});
+	result_column(table, "view", RESULT_TEXT);
+	result_columns(table, &name_column, 1);
+	ADD_COLUMNS(table, change_columns);
+	ADD_COLUMNS(table, total_columns);
 	out->failed |= !gather(diff, &tables);
 	if (diff->steps[0].steps && diff->steps[1].steps)
 		put_change(table, "median step",

@@ -11,11 +11,12 @@
 #include <opstrobe/memory.h>
 #include <opstrobe/modules.h>
 
+#include "analyze/module_columns.h"
 #include "analyze/result.h"
 #include "analyze/views/view_tables.h"
 #include "base/fault.h"
 
-/* More devices than any machine has are those of a file without sense, and each takes a walk over all blocks. */
+/* Upper bound on devices. A corrupt file could list more, and each costs a pass over all blocks. */
 #define DEVICES_MAX 256
 
 struct filler {
@@ -29,48 +30,56 @@ static struct ops_string string_of(const char *text)
 	return (struct ops_string){text, strlen(text)};
 }
 
-static void put_worker(const struct filler *filler)
+static void put_row(const struct filler *filler, const void *row)
 {
 	if (filler->worker)
 		result_text(filler->table, string_of(filler->worker->name));
+	result_add(filler->table, row);
 }
 
 /* --- kernels -------------------------------------------------------------------------------------------------------- */
 
-static void name_kernel_columns(struct result_table *table, bool by_operator)
-{
-	result_column(table, "name", RESULT_TEXT);
-	if (by_operator) {
-		RESULT_COLUMNS(table, {"operator", RESULT_TEXT}, {"grid", RESULT_TEXT}, {"block", RESULT_TEXT});
-	}
-	RESULT_COLUMNS(table, {"calls", RESULT_COUNT}, {"total_us", RESULT_TIME}, {"percent", RESULT_PERCENT},
-	               {"mean_us", RESULT_TIME}, {"min_us", RESULT_TIME}, {"max_us", RESULT_TIME},
-	               {"blocks_per_sm", RESULT_NUMBER}, {"occupancy_percent", RESULT_PERCENT},
-	               {"tensor_cores", RESULT_TEXT});
-	table->minor = result_bit(table, "grid") | result_bit(table, "block");
-}
+RESULT_GETTER(get_kernel, struct view_kernel_row, text, row->name)
+RESULT_GETTER(get_operator, struct view_kernel_row, text, row->operator)
+RESULT_GETTER(get_grid, struct view_kernel_row, text, row->grid)
+RESULT_GETTER(get_block, struct view_kernel_row, text, row->block)
+RESULT_GETTER(get_kernel_calls, struct view_kernel_row, integer, (int64_t)row->calls)
+RESULT_GETTER(get_kernel_total, struct view_kernel_row, integer, row->total_ns)
+RESULT_GETTER(get_kernel_percent, struct view_kernel_row, number, result_round(100 * row->share, 2))
+RESULT_GETTER(get_kernel_mean, struct view_kernel_row, integer, row->calls ? row->total_ns / (int64_t)row->calls : 0)
+RESULT_GETTER(get_kernel_min, struct view_kernel_row, integer, row->min_ns)
+RESULT_GETTER(get_kernel_max, struct view_kernel_row, integer, row->max_ns)
+RESULT_GETTER(get_blocks_per_sm, struct view_kernel_row, number, result_round(row->blocks_per_sm, 2))
+RESULT_GETTER(get_occupancy, struct view_kernel_row, number, result_round(row->occupancy_pct, 2))
+RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, string_of(row->tensor_cores ? "yes" : "no"))
+
+static const struct result_column kernel_names[] = {
+	{.name = "name", .type = RESULT_TEXT, .get = get_kernel},
+};
+static const struct result_column launch_columns[] = {
+	{.name = "operator", .type = RESULT_TEXT, .about = "The operator whose call launched it", .get = get_operator},
+	{.name = "grid", .type = RESULT_TEXT, .priority = RESULT_MINOR, .about = "Blocks in each direction", .get = get_grid},
+	{.name = "block", .type = RESULT_TEXT, .priority = RESULT_MINOR, .about = "Threads of a block in each direction",
+	 .get = get_block},
+};
+static const struct result_column kernel_columns[] = {
+	{.name = "calls", .type = RESULT_COUNT, .get = get_kernel_calls},
+	{.name = "total_us", .type = RESULT_TIME, .get = get_kernel_total},
+	{.name = "percent", .type = RESULT_PERCENT, .about = "Share of the time of all kernels", .get = get_kernel_percent},
+	{.name = "mean_us", .type = RESULT_TIME, .get = get_kernel_mean},
+	{.name = "min_us", .type = RESULT_TIME, .get = get_kernel_min},
+	{.name = "max_us", .type = RESULT_TIME, .get = get_kernel_max},
+	{.name = "blocks_per_sm", .type = RESULT_NUMBER, .about = "Blocks of the grid for each multiprocessor of the device",
+	 .get = get_blocks_per_sm},
+	{.name = "occupancy_percent", .type = RESULT_PERCENT, .about = "Achieved occupancy, estimated from the launch",
+	 .get = get_occupancy},
+	{.name = "tensor_cores", .type = RESULT_TEXT, .about = "Whether the kernel uses tensor cores, by its name",
+	 .get = get_tensor_cores},
+};
 
 static void put_kernel(void *context, const struct view_kernel_row *row)
 {
-	const struct filler *filler = context;
-	struct result_table *table = filler->table;
-
-	put_worker(filler);
-	result_text_copy(table, row->name.bytes, row->name.size);
-	if (row->by_operator) {
-		result_text_copy(table, row->operator.bytes, row->operator.size);
-		result_text_copy(table, row->grid.bytes, row->grid.size);
-		result_text_copy(table, row->block.bytes, row->block.size);
-	}
-	result_integer(table, (int64_t)row->calls);
-	result_time(table, row->total_ns);
-	result_number(table, result_round(100 * row->share, 2));
-	result_time(table, row->calls ? row->total_ns / (int64_t)row->calls : 0);
-	result_time(table, row->min_ns);
-	result_time(table, row->max_ns);
-	result_number(table, result_round(row->blocks_per_sm, 2));
-	result_number(table, result_round(row->occupancy_pct, 2));
-	result_text(table, string_of(row->tensor_cores ? "yes" : "no"));
+	put_row(context, row);
 }
 
 static bool fill_kernels(const struct filler *filler, const struct ops_trace *trace, bool by_operator)
@@ -85,39 +94,15 @@ static bool fill_kernels(const struct filler *filler, const struct ops_trace *tr
 
 /* --- modules -------------------------------------------------------------------------------------------------------- */
 
-static void name_module_columns(struct result_table *table)
-{
-	RESULT_COLUMNS(table, {"path", RESULT_TEXT}, {"class", RESULT_TEXT}, {"depth", RESULT_INTEGER},
-	               {"calls", RESULT_COUNT}, {"parameters", RESULT_COUNT}, {"host_us", RESULT_TIME},
-	               {"backward_us", RESULT_TIME}, {"device_us", RESULT_TIME}, {"backward_device_us", RESULT_TIME},
-	               {"self_host_us", RESULT_TIME}, {"self_device_us", RESULT_TIME}, {"flops", RESULT_COUNT},
-	               {"cpu_memory_bytes", RESULT_BYTES}, {"device_memory_bytes", RESULT_BYTES},
-	               {"cpu_allocated_bytes", RESULT_BYTES}, {"cpu_peak_bytes", RESULT_BYTES},
-	               {"device_allocated_bytes", RESULT_BYTES}, {"device_peak_bytes", RESULT_BYTES});
-}
+RESULT_GETTER(get_path, struct ops_module_row, text, row->path)
+RESULT_GETTER(get_class, struct ops_module_row, text, row->class_name)
+RESULT_GETTER(get_depth, struct ops_module_row, integer, row->depth)
 
-static void put_module(const struct filler *filler, const struct ops_module_row *row)
-{
-	struct result_table *table = filler->table;
-
-	put_worker(filler);
-	result_text_copy(table, row->path.bytes, row->path.size);
-	result_text_copy(table, row->class_name.bytes, row->class_name.size);
-	result_integer(table, row->depth);
-	result_integer(table, (int64_t)row->calls);
-	result_integer(table, (int64_t)row->parameter_count);
-	for (int metric = OPS_MODULE_HOST; metric <= OPS_MODULE_BACKWARD_DEVICE; metric++)
-		result_time(table, row->total[metric]);
-	result_time(table, row->self[OPS_MODULE_HOST]);
-	result_time(table, row->self[OPS_MODULE_DEVICE]);
-	result_integer(table, row->total[OPS_MODULE_FLOPS]);
-	result_integer(table, row->total[OPS_MODULE_CPU_MEMORY]);
-	result_integer(table, row->total[OPS_MODULE_DEVICE_MEMORY]);
-	result_integer(table, row->total[OPS_MODULE_CPU_ALLOCATED]);
-	result_integer(table, row->cpu_peak_bytes);
-	result_integer(table, row->total[OPS_MODULE_DEVICE_ALLOCATED]);
-	result_integer(table, row->device_peak_bytes);
-}
+static const struct result_column module_names[] = {
+	{.name = "path", .type = RESULT_TEXT, .about = "Names from the root module on, joined by dots", .get = get_path},
+	{.name = "class", .type = RESULT_TEXT, .get = get_class},
+	{.name = "depth", .type = RESULT_INTEGER, .about = "0 for root modules", .get = get_depth},
+};
 
 static bool fill_modules(const struct filler *filler, const struct ops_trace *trace, bool by_class)
 {
@@ -129,41 +114,62 @@ static bool fill_modules(const struct filler *filler, const struct ops_trace *tr
 		return false;
 	rows = by_class ? ops_module_tree_classes(tree, &count) : ops_module_tree_rows(tree, &count);
 	for (size_t i = 0; i < count && i < filler->rows_max; i++)
-		put_module(filler, &rows[i]);
+		put_row(filler, &rows[i]);
 	ops_module_tree_free(tree);
 	return true;
 }
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
-static void name_memory_columns(struct result_table *table)
+struct share_row {
+	struct ops_string device, held_by;
+	const struct ops_memory_peak *peak;
+	struct ops_memory_share share;
+};
+
+static void get_share_line(const void *any_row, struct result_cell *cell)
 {
-	RESULT_COLUMNS(table, {"device", RESULT_TEXT}, {"held_by", RESULT_TEXT}, {"name", RESULT_TEXT},
-	               {"line", RESULT_INTEGER}, {"bytes", RESULT_BYTES}, {"percent", RESULT_PERCENT},
-	               {"blocks", RESULT_COUNT});
+	const struct share_row *row = any_row;
+
+	*cell = (struct result_cell){.is_null = !row->share.line, .integer = row->share.line};
 }
+
+static void get_share_blocks(const void *any_row, struct result_cell *cell)
+{
+	const struct share_row *row = any_row;
+
+	*cell = (struct result_cell){.is_null = !row->share.blocks, .integer = row->share.blocks};
+}
+
+static double percent_of(int64_t bytes, int64_t all)
+{
+	return all > 0 ? result_round(100 * (double)bytes / (double)all, 2) : (double)NAN;
+}
+
+RESULT_GETTER(get_share_device, struct share_row, text, row->device)
+RESULT_GETTER(get_held_by, struct share_row, text, row->held_by)
+RESULT_GETTER(get_share_name, struct share_row, text, row->share.name)
+RESULT_GETTER(get_share_bytes, struct share_row, integer, row->share.bytes)
+RESULT_GETTER(get_share_percent, struct share_row, number, percent_of(row->share.bytes, row->peak->bytes))
+
+static const struct result_column memory_columns[] = {
+	{.name = "device", .type = RESULT_TEXT, .get = get_share_device},
+	{.name = "held_by", .type = RESULT_TEXT, .about = "What the row sums up: all, a category, an operator, a module or a line",
+	 .get = get_held_by},
+	{.name = "name", .type = RESULT_TEXT, .get = get_share_name},
+	{.name = "line", .type = RESULT_INTEGER, .get = get_share_line},
+	{.name = "bytes", .type = RESULT_BYTES, .about = "Live bytes at the peak of the device", .get = get_share_bytes},
+	{.name = "percent", .type = RESULT_PERCENT, .about = "Share of the peak", .get = get_share_percent},
+	{.name = "blocks", .type = RESULT_COUNT, .about = "Allocations that are live at the peak", .get = get_share_blocks},
+};
 
 static void put_share(const struct filler *filler, const struct ops_memory_peak *peak, const char *by,
                       struct ops_memory_share share)
 {
-	struct result_table *table = filler->table;
 	char device[OPS_MEMORY_DEVICE_ROOM];
 
 	ops_memory_device_name(peak->device, device);
-	put_worker(filler);
-	result_text_copy(table, device, strlen(device));
-	result_text(table, string_of(by));
-	result_text_copy(table, share.name.bytes, share.name.size);
-	if (share.line)
-		result_integer(table, share.line);
-	else
-		result_null(table);
-	result_integer(table, share.bytes);
-	result_number(table, peak->bytes > 0 ? result_round(100 * (double)share.bytes / (double)peak->bytes, 2) : (double)NAN);
-	if (share.blocks)
-		result_integer(table, share.blocks);
-	else
-		result_null(table);
+	put_row(filler, &(struct share_row){string_of(device), string_of(by), peak, share});
 }
 
 static void put_shares(const struct filler *filler, const struct ops_memory_peak *peak, const char *by,
@@ -210,57 +216,71 @@ static bool fill_memory(const struct filler *filler, const struct ops_trace *tra
 
 /* --- what matters most ---------------------------------------------------------------------------------------------- */
 
-static void name_overview_columns(struct result_table *table)
+#define NO_TIME INT64_MIN /* null */
+
+struct overview_row {
+	const char *view;
+	struct ops_string name;
+	uint64_t calls;
+	int64_t total_ns, self_ns, device_ns;
+};
+
+static struct result_cell time_cell(int64_t ns)
 {
-	RESULT_COLUMNS(table, {"view", RESULT_TEXT}, {"name", RESULT_TEXT}, {"calls", RESULT_COUNT},
-	               {"total_us", RESULT_TIME}, {"self_us", RESULT_TIME}, {"device_us", RESULT_TIME});
+	return (struct result_cell){.is_null = ns == NO_TIME, .integer = ns};
 }
 
-static void put_overview(const struct filler *filler, const char *view, struct ops_string name, uint64_t calls,
-                         int64_t total_ns)
+static void get_overview_self(const void *any_row, struct result_cell *cell)
 {
-	put_worker(filler);
-	result_text(filler->table, string_of(view));
-	result_text_copy(filler->table, name.bytes, name.size);
-	result_integer(filler->table, (int64_t)calls);
-	result_time(filler->table, total_ns);
+	*cell = time_cell(((const struct overview_row *)any_row)->self_ns);
 }
+
+static void get_overview_device(const void *any_row, struct result_cell *cell)
+{
+	*cell = time_cell(((const struct overview_row *)any_row)->device_ns);
+}
+
+RESULT_GETTER(get_view, struct overview_row, text, string_of(row->view))
+RESULT_GETTER(get_overview_name, struct overview_row, text, row->name)
+RESULT_GETTER(get_overview_calls, struct overview_row, integer, (int64_t)row->calls)
+RESULT_GETTER(get_overview_total, struct overview_row, integer, row->total_ns)
+
+static const struct result_column overview_columns[] = {
+	{.name = "view", .type = RESULT_TEXT, .about = "What the row is of: a part of the average step, a step, an operator or a kernel",
+	 .get = get_view},
+	{.name = "name", .type = RESULT_TEXT, .get = get_overview_name},
+	{.name = "calls", .type = RESULT_COUNT, .get = get_overview_calls},
+	{.name = "total_us", .type = RESULT_TIME, .get = get_overview_total},
+	{.name = "self_us", .type = RESULT_TIME, .about = "Time without that of other operators inside", .get = get_overview_self},
+	{.name = "device_us", .type = RESULT_TIME, .about = "Time of the device work that it started", .get = get_overview_device},
+};
 
 static void put_steps(const struct filler *filler, const struct ops_views *views)
 {
 	for (int category = 0; views->steps.count && category <= VIEW_TIME_COUNT; category++) {
 		double average_ns = view_step_shown_average_ns(views, (enum view_category)category);
+		const char *name = view_category_name((enum view_category)category);
 
-		put_overview(filler, "average step", string_of(view_category_name((enum view_category)category)),
-		             views->steps.count, (int64_t)average_ns);
-		result_null(filler->table);
-		result_null(filler->table);
+		put_row(filler, &(struct overview_row){"average step", string_of(name), views->steps.count, (int64_t)average_ns,
+		                                       NO_TIME, NO_TIME});
 	}
 	for (size_t i = 0; i < views->steps.count && i < filler->rows_max; i++) {
 		const struct view_step *step = &views->steps.items[i];
 
-		put_overview(filler, "step", step->name, 1, step->end_ns - step->start_ns);
-		result_null(filler->table);
-		result_time(filler->table, step->time_ns[VIEW_TIME_KERNEL]);
+		put_row(filler, &(struct overview_row){"step", step->name, 1, step->end_ns - step->start_ns, NO_TIME,
+		                                       step->time_ns[VIEW_TIME_KERNEL]});
 	}
 }
 
 static void put_overview_operator(void *context, const struct view_operator_row *row)
 {
-	const struct filler *filler = context;
-
-	put_overview(filler, "operator", row->name, row->calls, row->host_total_ns);
-	result_time(filler->table, row->host_self_ns);
-	result_time(filler->table, row->device_total_ns);
+	put_row(context, &(struct overview_row){"operator", row->name, row->calls, row->host_total_ns, row->host_self_ns,
+	                                        row->device_total_ns});
 }
 
 static void put_overview_kernel(void *context, const struct view_kernel_row *row)
 {
-	const struct filler *filler = context;
-
-	put_overview(filler, "kernel", row->name, row->calls, row->total_ns);
-	result_time(filler->table, row->total_ns);
-	result_time(filler->table, row->total_ns);
+	put_row(context, &(struct overview_row){"kernel", row->name, row->calls, row->total_ns, row->total_ns, row->total_ns});
 }
 
 static bool fill_overview(const struct filler *filler, const struct ops_trace *trace)
@@ -278,16 +298,30 @@ static bool fill_overview(const struct filler *filler, const struct ops_trace *t
 
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
 
-static void name_columns(struct result_table *table, enum ops_view_table which)
+#define ADD_COLUMNS(table, columns) result_columns(table, columns, sizeof(columns) / sizeof((columns)[0]))
+
+static void add_columns(struct result_table *table, enum ops_view_table which)
 {
-	if (which == OPS_VIEW_OVERVIEW)
-		name_overview_columns(table);
-	else if (which == OPS_VIEW_MEMORY)
-		name_memory_columns(table);
-	else if (which == OPS_VIEW_MODULES || which == OPS_VIEW_MODULE_CLASSES)
-		name_module_columns(table);
-	else
-		name_kernel_columns(table, which == OPS_VIEW_KERNELS_BY_OPERATOR);
+	switch (which) {
+	case OPS_VIEW_OVERVIEW:
+		ADD_COLUMNS(table, overview_columns);
+		return;
+	case OPS_VIEW_MEMORY:
+		ADD_COLUMNS(table, memory_columns);
+		return;
+	case OPS_VIEW_MODULES:
+	case OPS_VIEW_MODULE_CLASSES:
+		ADD_COLUMNS(table, module_names);
+		ADD_COLUMNS(table, module_columns);
+		return;
+	case OPS_VIEW_KERNELS:
+	case OPS_VIEW_KERNELS_BY_OPERATOR:
+		ADD_COLUMNS(table, kernel_names);
+		if (which == OPS_VIEW_KERNELS_BY_OPERATOR)
+			ADD_COLUMNS(table, launch_columns);
+		ADD_COLUMNS(table, kernel_columns);
+		return;
+	}
 }
 
 static bool fill(const struct filler *filler, const struct ops_trace *trace, enum ops_view_table which)
@@ -327,7 +361,8 @@ enum ops_code ops_view_table_of(const struct ops_worker *workers, size_t count, 
 	result.room = options->columns;
 	if (count > 1)
 		result_column(&result.table, "worker", RESULT_TEXT);
-	name_columns(&result.table, which);
+	add_columns(&result.table, which);
+	result.table.copies = true;
 	for (size_t i = 0; !code && i < count; i++) {
 		struct filler filler = {&result.table, count > 1 ? &workers[i] : NULL, rows_max};
 

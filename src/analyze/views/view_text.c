@@ -82,14 +82,10 @@ void page_name(struct page *page, struct ops_string name, size_t width, bool fil
 
 void page_time(struct page *page, double ns)
 {
-	bool is_tiny = ns > 0 && ns < 10;
-	double scale = ns >= 1e9 ? 1e9 : ns >= 1e6 ? 1e6 : is_tiny ? 1 : 1e3;
-	const char *unit = ns >= 1e9 ? "s " : ns >= 1e6 ? "ms" : is_tiny ? "ns" : "us";
+	char text[OPS_FORMAT_ROOM];
 
-	if (page->markdown)
-		ops_buffer_printf(&page->out, "%.2f %.*s", ns / scale, ns >= 1e9 ? 1 : 2, unit);
-	else
-		ops_buffer_printf(&page->out, "%7.2f %s", ns / scale, unit);
+	ops_format_duration(text, ns);
+	ops_buffer_printf(&page->out, page->markdown ? "%s" : "%10s", text);
 }
 
 void page_bytes(struct page *page, int64_t bytes)
@@ -173,6 +169,7 @@ static void put_head(struct page *page)
 	struct ops_string host = {info->host_name, strlen(info->host_name)};
 	size_t threads = 0, count, events = ops_trace_events(page->views->trace)->count, records;
 	const struct ops_track *tracks = ops_trace_tracks(page->views->trace, &count);
+	char duration[OPS_FORMAT_ROOM];
 
 	for (size_t i = 0; i < count; i++)
 		threads += tracks[i].kind == OPS_TRACK_THREAD;
@@ -190,7 +187,8 @@ static void put_head(struct page *page)
 		ops_buffer_append_text(&page->out, ": nothing was recorded\n");
 		return;
 	}
-	ops_buffer_printf(&page->out, " in %.3f ms", fmax(0, (double)page->views->last_ns - (double)page->views->first_ns) / 1e6);
+	ops_format_duration(duration, fmax(0, (double)page->views->last_ns - (double)page->views->first_ns));
+	ops_buffer_printf(&page->out, " in %s", duration);
 	put_count(page, ", ", threads, "thread");
 	put_count(page, ", ", page->views->used.count, "device");
 	ops_buffer_append_text(&page->out, "\n");
@@ -229,7 +227,7 @@ static void put_steps(struct page *page)
 	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
 	double least_ns = INFINITY, most_ns = 0;
 	size_t bar = page->columns - 40 < BAR_WIDTH_MAX ? page->columns - 40 : BAR_WIDTH_MAX; /* beside names and numbers */
-	char title[96], time[OPS_FORMAT_ROOM];
+	char title[96], time[OPS_FORMAT_ROOM], least[OPS_FORMAT_ROOM], most[OPS_FORMAT_ROOM];
 
 	if (!views->steps.count)
 		return;
@@ -239,14 +237,16 @@ static void put_steps(struct page *page)
 		least_ns = fmin(least_ns, ns);
 		most_ns = fmax(most_ns, ns);
 	}
-	ops_format_ms(time, total_ns);
+	ops_format_duration(time, total_ns);
 	if (views->unmarked)
 		snprintf(title, sizeof(title), "no steps, %s in all", time);
 	else
 		snprintf(title, sizeof(title), "%zu step%s, %s each", views->steps.count, views->steps.count == 1 ? "" : "s", time);
 	page_title(page, title);
+	ops_format_duration(least, least_ns);
+	ops_format_duration(most, most_ns);
 	if (views->steps.count > 1)
-		ops_buffer_printf(&page->out, page->markdown ? "From %.3f to %.3f ms." : " (%.3f to %.3f)", least_ns / 1e6, most_ns / 1e6);
+		ops_buffer_printf(&page->out, page->markdown ? "From %s to %s." : " (%s to %s)", least, most);
 	if (views->left_out)
 		ops_buffer_printf(&page->out, page->markdown ? " %zu more at the end left out: work of a device is missing." :
 		                                               "\n%zu more at the end left out: work of a device is missing",
@@ -257,7 +257,7 @@ static void put_steps(struct page *page)
 
 		if (!(time_ns > 0))
 			continue;
-		ops_format_ms(time, time_ns);
+		ops_format_duration(time, time_ns);
 		ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ", names[category],
 		                  time, 100 * time_ns / total_ns);
 		page_bar(page, time_ns / total_ns, (int)bar);
