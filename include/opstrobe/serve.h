@@ -33,6 +33,11 @@ struct ops_api_options {
 	size_t path_count;
 	bool watch;            /* traces that appear in the directories later are listed as they come */
 	uint64_t memory_bytes; /* traces are given up beyond so much, those last that were used last; half of the machine's */
+	/* What making one reply may take: memory beyond that of the traces, by default half of the machine's or of the control
+	 * group's, and CPU time, by default 60 seconds. Beyond it the reply is an error, status 503. OPSTROBE_REQUEST_MB and
+	 * OPSTROBE_REQUEST_SECONDS in the environment set other defaults. Reading a trace is not part of a reply. */
+	uint64_t request_memory_bytes;
+	double request_seconds;
 	/* Called by some thread for each diagnostic of a trace that was read; NULL: not. It may not ask the server. */
 	void (*on_diagnostic)(const struct ops_diagnostic *diagnostic);
 };

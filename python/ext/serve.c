@@ -55,16 +55,17 @@ static const char **path_array(PyObject *paths)
 
 static PyObject *api_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"paths", "watch", "memory_bytes", NULL};
+	static char *names[] = {"paths", "watch", "memory_bytes", "request_memory_bytes", "request_seconds", NULL};
 	struct ops_api_options options = {0};
-	unsigned long long memory_bytes = 0;
+	unsigned long long memory_bytes = 0, request_memory_bytes = 0;
 	int watch = false;
 	struct api_object *self;
 	struct ops_error error;
 	enum ops_code code;
 	PyObject *paths;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$pK:Api", names, &PyTuple_Type, &paths, &watch, &memory_bytes))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$pKKd:Api", names, &PyTuple_Type, &paths, &watch, &memory_bytes,
+	                                 &request_memory_bytes, &options.request_seconds))
 		return NULL;
 	self = (struct api_object *)type->tp_alloc(type, 0);
 	options.paths = self ? path_array(paths) : NULL;
@@ -75,6 +76,7 @@ static PyObject *api_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	options.path_count = (size_t)PyTuple_GET_SIZE(paths);
 	options.watch = watch;
 	options.memory_bytes = memory_bytes;
+	options.request_memory_bytes = request_memory_bytes;
 	self->pid = getpid();
 	Py_BEGIN_ALLOW_THREADS
 	code = ops_api_new(&options, &self->api, &error);
@@ -156,7 +158,8 @@ static PyMethodDef api_methods[] = {
 };
 
 static PyType_Slot api_slots[] = {
-	{Py_tp_doc, "Api(paths, *, watch=False, memory_bytes=0)\n--\n\nAnswers about traces, within the process."},
+	{Py_tp_doc, "Api(paths, *, watch=False, memory_bytes=0, request_memory_bytes=0, request_seconds=0.0)\n--\n\n"
+	            "Answers about traces, within the process."},
 	{Py_tp_new, api_new},
 	{Py_tp_dealloc, api_dealloc},
 	{Py_tp_methods, api_methods},
@@ -182,17 +185,19 @@ static bool keep_address(struct server_object *self)
 
 static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"paths", "port", "address", "remote", "frame_origin", "watch", "memory_bytes", NULL};
+	static char *names[] = {"paths", "port", "address", "remote", "frame_origin", "watch", "memory_bytes",
+	                        "request_memory_bytes", "request_seconds", NULL};
 	struct ops_server_options options = {0};
-	unsigned long long memory_bytes = 0;
+	unsigned long long memory_bytes = 0, request_memory_bytes = 0;
 	int port = 0, remote = false, watch = false;
 	struct server_object *self;
 	struct ops_error error;
 	enum ops_code code;
 	PyObject *paths;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$izpzpK:Server", names, &PyTuple_Type, &paths, &port,
-	                                 &options.address, &remote, &options.frame_origin, &watch, &memory_bytes))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$izpzpKKd:Server", names, &PyTuple_Type, &paths, &port,
+	                                 &options.address, &remote, &options.frame_origin, &watch, &memory_bytes,
+	                                 &request_memory_bytes, &options.api.request_seconds))
 		return NULL;
 	if (port < 0 || port > UINT16_MAX)
 		return PyErr_Format(PyExc_ValueError, "there is no port %d", port);
@@ -205,6 +210,7 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 	options.api.path_count = (size_t)PyTuple_GET_SIZE(paths);
 	options.api.watch = watch;
 	options.api.memory_bytes = memory_bytes;
+	options.api.request_memory_bytes = request_memory_bytes;
 	options.port = (uint16_t)port;
 	options.remote = remote;
 	self->pid = getpid();

@@ -6,7 +6,15 @@ from typing import final
 
 @final
 class Api:
-    def __new__(cls, paths: tuple[bytes, ...], *, watch: bool = False, memory_bytes: int = 0) -> Api: ...
+    def __new__(
+        cls,
+        paths: tuple[bytes, ...],
+        *,
+        watch: bool = False,
+        memory_bytes: int = 0,
+        request_memory_bytes: int = 0,
+        request_seconds: float = 0.0,
+    ) -> Api: ...
     def get(self, target: str, /) -> tuple[int, str, bytes]: ...
     def close(self) -> None: ...
 
@@ -28,6 +36,8 @@ class Server:
         frame_origin: str | None = None,
         watch: bool = False,
         memory_bytes: int = 0,
+        request_memory_bytes: int = 0,
+        request_seconds: float = 0.0,
     ) -> Server: ...
     def stop(self) -> None: ...
 

@@ -38,6 +38,8 @@ class Server:
         frame_origin: str | None = None,
         watch: bool = True,
         memory_bytes: int = 0,
+        request_memory_bytes: int = 0,
+        request_seconds: float = 0.0,
     ) -> None:
         server = _serve.Server(
             _encoded(paths),
@@ -47,6 +49,8 @@ class Server:
             frame_origin=frame_origin,
             watch=watch,
             memory_bytes=memory_bytes,
+            request_memory_bytes=request_memory_bytes,
+            request_seconds=request_seconds,
         )
         self._server = server
         self.stop = weakref.finalize(self, server.stop)
@@ -92,18 +96,29 @@ def serve(
     frame_origin: str | None = None,
     watch: bool = True,
     memory_bytes: int = 0,
+    request_memory_bytes: int = 0,
+    request_seconds: float = 0.0,
     open_browser: bool = False,
 ) -> Server:
     """Serves trace files, and those in directories, to the viewer in a browser; what `opstrobe serve` does.
 
     `host` is a numeric address, this machine's own without it; `remote` says that others may reach it. `frame_origin`:
     pages from there may show the viewer in a frame. `watch`: traces that appear in the directories later are listed. The
-    traces are kept in memory up to `memory_bytes`, half of the machine's without it.
+    traces are kept in memory up to `memory_bytes`, half of the machine's without it. One reply may take up to
+    `request_memory_bytes` beyond that, half of the machine's without it, and `request_seconds` of CPU time, 60 without it.
 
     OSError when a path or the address cannot be had. NotImplementedError when the package was built without libmicrohttpd.
     """
     server = Server(
-        paths, port=port, host=host, remote=remote, frame_origin=frame_origin, watch=watch, memory_bytes=memory_bytes
+        paths,
+        port=port,
+        host=host,
+        remote=remote,
+        frame_origin=frame_origin,
+        watch=watch,
+        memory_bytes=memory_bytes,
+        request_memory_bytes=request_memory_bytes,
+        request_seconds=request_seconds,
     )
     if open_browser:
         open_privately(server.url)
@@ -141,8 +156,22 @@ class TraceApi:
     May be asked by several threads at once. A process forked from this one has to make its own.
     """
 
-    def __init__(self, paths: Paths, *, watch: bool = False, memory_bytes: int = 0) -> None:
-        self._api = _serve.Api(_encoded(paths), watch=watch, memory_bytes=memory_bytes)
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        watch: bool = False,
+        memory_bytes: int = 0,
+        request_memory_bytes: int = 0,
+        request_seconds: float = 0.0,
+    ) -> None:
+        self._api = _serve.Api(
+            _encoded(paths),
+            watch=watch,
+            memory_bytes=memory_bytes,
+            request_memory_bytes=request_memory_bytes,
+            request_seconds=request_seconds,
+        )
 
     def get(self, target: str) -> Reply:
         """What a GET of "/api/v1/…" (docs/http-api.md) answers, or of the viewer's files: "/", "/app.js", "/app.css".

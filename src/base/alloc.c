@@ -4,8 +4,11 @@
  */
 #include "base/alloc.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+#include "base/limit.h"
 
 /* Set by the first ops_alloc_fail_at, so that a program that never calls it pays one load and shares no counter. */
 static bool counting;
@@ -40,31 +43,56 @@ uint64_t ops_alloc_count(void)
 	return __atomic_load_n(&attempted, __ATOMIC_RELAXED);
 }
 
+/* A process without limits pays one load. */
+static bool has_limits(void)
+{
+	return __atomic_load_n(&ops_limits_in_use, __ATOMIC_RELAXED);
+}
+
+/* `freed`: bytes that go as the new ones come. */
+static bool is_refused(size_t bytes, size_t freed)
+{
+	return made_to_fail() || (has_limits() && !ops_limit_allows(bytes > freed ? bytes - freed : 0));
+}
+
+static void *counted(void *memory)
+{
+	if (has_limits())
+		ops_limit_add(malloc_usable_size(memory));
+	return memory;
+}
+
 void *ops_alloc(size_t bytes)
 {
-	return made_to_fail() ? NULL : malloc(bytes ? bytes : 1);
+	return is_refused(bytes, 0) ? NULL : counted(malloc(bytes ? bytes : 1));
 }
 
 void *ops_alloc_zeroed(size_t count, size_t bytes_each)
 {
 	size_t bytes;
 
-	if (__builtin_mul_overflow(count, bytes_each, &bytes) || made_to_fail())
+	if (__builtin_mul_overflow(count, bytes_each, &bytes) || is_refused(bytes, 0))
 		return NULL;
-	return calloc(1, bytes ? bytes : 1);
+	return counted(calloc(1, bytes ? bytes : 1));
 }
 
 void *ops_realloc_array(void *old, size_t count, size_t bytes_each)
 {
-	size_t bytes;
+	size_t bytes, before = has_limits() ? malloc_usable_size(old) : 0;
+	void *memory;
 
-	if (__builtin_mul_overflow(count, bytes_each, &bytes) || made_to_fail())
+	if (__builtin_mul_overflow(count, bytes_each, &bytes) || is_refused(bytes, before))
 		return NULL;
-	return realloc(old, bytes ? bytes : 1);
+	memory = realloc(old, bytes ? bytes : 1);
+	if (memory)
+		ops_limit_subtract(before);
+	return counted(memory);
 }
 
 void ops_free(void *memory)
 {
+	if (has_limits())
+		ops_limit_subtract(malloc_usable_size(memory));
 	free(memory);
 }
 
@@ -79,11 +107,13 @@ void *ops_pages_map(size_t bytes)
 	size_t before;
 	char *pages;
 
-	if (made_to_fail())
+	if (is_refused(bytes, 0))
 		return NULL;
 	pages = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages == MAP_FAILED)
 		return NULL;
+	if (has_limits())
+		ops_limit_add(bytes);
 	if (!align)
 		return pages;
 	before = (size_t)(-(uintptr_t)pages & (bytes - 1));
@@ -108,6 +138,9 @@ void ops_pages_large(void *memory, size_t bytes)
 
 void ops_pages_unmap(void *pages, size_t bytes)
 {
-	if (pages)
-		munmap(pages, bytes);
+	if (!pages)
+		return;
+	if (has_limits())
+		ops_limit_subtract(bytes);
+	munmap(pages, bytes);
 }

@@ -11,7 +11,8 @@
 
 #include <opstrobe/common.h>
 
-/* As malloc, calloc, realloc, and ops_free as free; NULL when memory is out. Sizes are checked against overflow in the _array forms. */
+/* As malloc, calloc, realloc, and ops_free as free; NULL when memory is out, or the limit of the thread is reached (base/limit.h). Sizes are checked
+ * against overflow in the _array forms. */
 void *ops_alloc(size_t bytes);
 void *ops_alloc_zeroed(size_t count, size_t bytes_each);
 void *ops_realloc_array(void *old, size_t count, size_t bytes_each);

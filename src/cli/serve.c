@@ -43,6 +43,11 @@ static const char usage[] =
 	"  --remote        others may connect. Who has the token then sees the traces and the\n"
 	"                  source files that they name, and all of it can be read on its way, for\n"
 	"                  it is not encrypted. An SSH tunnel to a server without this is better\n"
+	"  --request-memory MB\n"
+	"                  memory that one reply may take, beyond that of the traces; by default\n"
+	"                  half of the machine's\n"
+	"  --request-time SECONDS\n"
+	"                  CPU time that one reply may take; by default 60\n"
 	"  --help          print this\n"
 	"\n"
 	"example:\n"
@@ -147,23 +152,38 @@ static int serve(const struct ops_server_options *options, bool open, bool with_
 	return CLI_EXIT_OK;
 }
 
+/* A number of at least 1; `*ret_number` stays without the option. False after saying what is wrong. */
+static bool read_limit(const char *option, const char *value, size_t *ret_number)
+{
+	if (!value)
+		return true;
+	if (!cli_number("serve", option, value, ret_number))
+		return false;
+	if (*ret_number)
+		return true;
+	cli_say("opstrobe serve: --%s must be at least 1\n", option);
+	return false;
+}
+
 int cli_serve(char **arguments)
 {
 	struct ops_server_options server = {.api.watch = true, .api.on_diagnostic = cli_print_diagnostic};
-	const char *port = "0";
+	const char *port = "0", *memory = NULL, *seconds = NULL;
 	bool open = false, with_input = false, help;
 	const struct cli_option options[] = {
 		{"--port", &port, NULL},           {"--embed", &server.frame_origin, NULL},
 		{"--bind", &server.address, NULL}, {"--remote", NULL, &server.remote},
 		{"--open", NULL, &open},           {"--with-input", NULL, &with_input},
+		{"--request-memory", &memory, NULL}, {"--request-time", &seconds, NULL},
 		{NULL, NULL, NULL},
 	};
-	size_t count, number;
+	size_t count, number, request_mb = 0, request_seconds = 0;
 	int status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
 
 	if (status || help)
 		return status;
-	if (!cli_number("serve", "port", port, &number))
+	if (!cli_number("serve", "port", port, &number) || !read_limit("request-memory", memory, &request_mb) ||
+	    !read_limit("request-time", seconds, &request_seconds))
 		return CLI_EXIT_USAGE;
 	if (number > UINT16_MAX) {
 		cli_say("opstrobe serve: there is no port %zu\n", number);
@@ -172,5 +192,7 @@ int cli_serve(char **arguments)
 	server.port = (uint16_t)number;
 	server.api.paths = (const char *const *)arguments + 1;
 	server.api.path_count = count;
+	server.api.request_memory_bytes = request_mb < UINT64_MAX / 1000000 ? request_mb * 1000000 : UINT64_MAX;
+	server.api.request_seconds = (double)request_seconds;
 	return serve(&server, open, with_input);
 }

@@ -6,16 +6,20 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
+#include "base/limit.h"
+#include "record/pool.h"
 #include "serve/assets.h"
 
 #define FIRST_SEGMENT 2 /* behind "api" and "v1" */
 #define TRACES_MAX 4096
 #define UNDER_WAY_MAX 1024
+#define REQUEST_SECONDS 60
 
 const struct route *const route_tables[] = {trace_routes, view_routes, source_routes, tree_routes, timeline_routes,
                                             NULL};
@@ -196,18 +200,45 @@ static enum ops_code add_diagnostics(const struct request *request, char **text,
 	return code;
 }
 
+/* Beyond a limit allocations fail, which some answers can do without: there is no reply all the same, for it may be less than it
+ * should be. */
+static struct reply *reply_limit(const struct ops_limit *limit)
+{
+	char text[256];
+
+	if (limit->reached == OPS_LIMIT_MEMORY)
+		snprintf(text, sizeof(text),
+		         "the reply takes more than %.0f MB of memory; 'opstrobe serve --request-memory' or OPSTROBE_REQUEST_MB allows more",
+		         (double)limit->bytes_max / 1e6);
+	else
+		snprintf(text, sizeof(text),
+		         "the reply takes more than %g s of CPU time; 'opstrobe serve --request-time' or OPSTROBE_REQUEST_SECONDS allows more",
+		         (double)limit->cpu_ns_max / 1e9);
+	return reply_error(503, text);
+}
+
 static struct reply *make_reply(struct request *request, answer_function *answer)
 {
+	struct ops_limit limit = {.bytes_max = request->api->request_bytes, .cpu_ns_max = request->api->request_cpu_ns};
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
 	bool is_part = answer == request->route->select, is_kept_whole = request->route->select && !is_part;
-	enum ops_code code = is_part ? OPS_OK : request_cut(request, &error);
+	enum ops_code code = OPS_OK;
 
+	ops_limit_begin(&limit);
+	if (!is_part)
+		code = request_cut(request, &error);
 	if (!code)
 		code = answer(request, &text, &size, &error);
 	if (!code && !request->route->binary && !is_kept_whole)
 		code = add_diagnostics(request, &text, &size, &error);
+	ops_limit_end();
+	if (limit.reached) {
+		if (!code)
+			ops_free(text);
+		return reply_limit(&limit);
+	}
 	if (code)
 		return reply_error(status_of(request, code), error.text);
 	return reply_new(200, request->route->binary ? REPLY_BYTES : REPLY_JSON, text, size);
@@ -270,7 +301,7 @@ static void work(struct job *job)
 	struct reply *reply = NULL;
 
 	if (is_stopping(request->api)) {
-		finish(request, reply_error(503, "the server is stopping"));
+		finish(request, reply_busy("the server is stopping"));
 		return;
 	}
 	if (!route->slow)
@@ -359,7 +390,7 @@ void request_submit(struct request *request, void (*done)(void *context), void *
 		workers_submit(api->workers, &request->job, true);
 	pthread_mutex_unlock(&api->lock);
 	if (refused)
-		finish(request, reply_error(503, refused));
+		finish(request, reply_busy(refused));
 }
 
 void request_free(struct request *request)
@@ -380,6 +411,33 @@ bool request_is_stable(const struct request *request)
 	return request->route && !request->route->unstable;
 }
 
+/* A positive number from the environment, 0 for none. */
+static double environment_number(const char *name)
+{
+	const char *text = getenv(name);
+	double number = text ? strtod(text, NULL) : 0;
+
+	return number > 0 ? number : 0;
+}
+
+/* Rounded down; the largest number for one that is larger. */
+static uint64_t whole(double number)
+{
+	return number < 0x1p63 ? (uint64_t)number : UINT64_MAX;
+}
+
+static void set_limits(struct ops_api *api, const struct ops_api_options *options)
+{
+	double mb = environment_number("OPSTROBE_REQUEST_MB"), seconds = options->request_seconds;
+
+	if (!(seconds > 0))
+		seconds = environment_number("OPSTROBE_REQUEST_SECONDS");
+	api->request_cpu_ns = whole((seconds > 0 ? seconds : REQUEST_SECONDS) * 1e9);
+	api->request_bytes = options->request_memory_bytes ? options->request_memory_bytes
+	                     : mb > 0                      ? whole(mb * 1e6)
+	                                                   : ops_pool_default_ceiling() * 2;
+}
+
 enum ops_code ops_api_new(const struct ops_api_options *options, struct ops_api **ret_api, struct ops_error *error)
 {
 	struct ops_api *api = ops_alloc_zeroed(1, sizeof(*api));
@@ -388,6 +446,7 @@ enum ops_code ops_api_new(const struct ops_api_options *options, struct ops_api 
 	if (!api)
 		return ops_fault_memory(error);
 	pthread_mutex_init(&api->lock, NULL);
+	set_limits(api, options);
 	api->workers = workers_new();
 	api->cache = api->workers ? cache_new(api->workers) : NULL;
 	code = api->cache ? catalog_new(options, api->workers, &api->catalog, error) : ops_fault_memory(error);

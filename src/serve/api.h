@@ -19,6 +19,8 @@ struct ops_api {
 	struct workers *workers;
 	struct catalog *catalog;
 	struct cache *cache;
+	uint64_t request_bytes;    /* limits of what one reply takes */
+	uint64_t request_cpu_ns;
 	pthread_mutex_t lock; /* of what follows */
 	bool stopping;
 	unsigned under_way; /* requests */

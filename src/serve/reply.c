@@ -53,6 +53,15 @@ struct reply *reply_error(int status, const char *message)
 	return NULL;
 }
 
+struct reply *reply_busy(const char *message)
+{
+	struct reply *reply = reply_error(503, message);
+
+	if (reply)
+		reply->try_later = true;
+	return reply;
+}
+
 struct reply *reply_ref(struct reply *reply)
 {
 	atomic_fetch_add_explicit(&reply->references, 1, memory_order_relaxed);

@@ -20,6 +20,7 @@ struct reply {
 	const char *type; /* static */
 	char *body;       /* a NUL stands behind */
 	size_t size;
+	bool try_later; /* the same request may succeed in a second */
 	_Atomic(struct packed_body *) packed; /* gzip; NULL: not made */
 };
 
@@ -30,6 +31,8 @@ struct reply {
 struct reply *reply_new(int status, const char *type, char *take_body, size_t size);
 /* {"error": …}; NULL when memory is out. */
 struct reply *reply_error(int status, const char *message);
+/* The same of a 503 with `try_later`. */
+struct reply *reply_busy(const char *message);
 struct reply *reply_ref(struct reply *reply);
 void reply_unref(struct reply *reply); /* NULL is allowed */
 

@@ -7,6 +7,7 @@
  *     <script type="application/gzip" data-reply="traces/ID/info">…</script>
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
@@ -566,7 +567,8 @@ static void report_release(struct report *report)
 enum ops_code ops_report_write(const char *traces, const char *path,
                                void (*on_diagnostic)(const struct ops_diagnostic *diagnostic), struct ops_error *error)
 {
-	struct ops_api_options options = {.paths = &traces, .path_count = 1, .on_diagnostic = on_diagnostic};
+	struct ops_api_options options = {.paths = &traces, .path_count = 1, .on_diagnostic = on_diagnostic,
+	                                  .request_memory_bytes = UINT64_MAX, .request_seconds = INFINITY};
 	struct report report = {0};
 	enum ops_code code = ops_api_new(&options, &report.api, error);
 

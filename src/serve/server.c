@@ -124,7 +124,7 @@ static enum MHD_Result send_reply(struct exchange *exchange, struct reply *take_
 	response = packed ? make_response(packed->bytes, packed->size, take_reply->type, true)
 	                  : make_response(take_reply->body, take_reply->size, take_reply->type, false);
 	add_caching(response, take_reply->status == 200 ? etag : NULL, etag ? "private, no-cache" : "no-store");
-	if (response && take_reply->status == 503)
+	if (response && take_reply->try_later)
 		MHD_add_response_header(response, "Retry-After", "1");
 	return send_response(exchange, response, take_reply->status);
 }

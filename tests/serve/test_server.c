@@ -283,11 +283,86 @@ static void without_memory(void **state)
 	}
 }
 
+/* --- with limits ------------------------------------------------------------------------------------------------------ */
+
+static void ask(struct ops_api *api, size_t route, struct ops_reply *ret_reply)
+{
+	char target[256];
+
+	target_of(route, ids[0], target);
+	assert_int_equal(ops_api_get(api, target, ret_reply, NULL), OPS_OK);
+}
+
+/* Each route at memory limits from almost nothing to enough: an error that names the limit, until the reply is the one without a
+ * limit. */
+static void limited_memory(void **state)
+{
+	struct ops_api_options options = traces;
+	struct ops_api *free_api = NULL;
+	size_t refused = 0;
+
+	(void)state;
+	assert_int_equal(ops_api_new(&traces, &free_api, NULL), OPS_OK);
+	for (size_t route = 0; route < ROUTES; route++) {
+		struct ops_reply expected, reply = {0};
+
+		ask(free_api, route, &expected);
+		for (uint64_t bytes = 1; reply.status != expected.status; bytes += 64 + bytes / 4) {
+			struct ops_api *api = NULL;
+
+			ops_reply_release(&reply);
+			options.request_memory_bytes = bytes;
+			assert_int_equal(ops_api_new(&options, &api, NULL), OPS_OK);
+			for (int again = 0; again < 2; again++) { /* a refusal is not kept as a reply */
+				ops_reply_release(&reply);
+				ask(api, route, &reply);
+				if (reply.status == expected.status)
+					continue;
+				refused++;
+				assert_int_equal(reply.status, 503);
+				assert_non_null(strstr(reply.body, "--request-memory"));
+			}
+			ops_api_free(api);
+		}
+		if (route < ROUTES - 1) { /* the list of traces says which are read */
+			assert_int_equal(reply.size, expected.size);
+			assert_memory_equal(reply.body, expected.body, expected.size);
+		}
+		ops_reply_release(&expected);
+		ops_reply_release(&reply);
+	}
+	assert_true(refused > 100);
+	ops_api_free(free_api);
+}
+
+/* Without CPU time nothing is answered that takes an allocation. */
+static void limited_time(void **state)
+{
+	struct ops_api_options options = traces;
+	struct ops_api *api = NULL;
+
+	(void)state;
+	options.request_seconds = 1e-9;
+	assert_int_equal(ops_api_new(&options, &api, NULL), OPS_OK);
+	for (size_t route = 0; route < ROUTES; route++) {
+		struct ops_reply reply;
+
+		if (strstr(routes[route], "none"))
+			continue; /* there is no such route */
+		ask(api, route, &reply);
+		assert_int_equal(reply.status, 503);
+		assert_non_null(strstr(reply.body, "--request-time"));
+		ops_reply_release(&reply);
+	}
+	ops_api_free(api);
+}
+
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ask_at_once), cmocka_unit_test(odd_clients), cmocka_unit_test(slow_clients),
-		cmocka_unit_test(repeated_headers), cmocka_unit_test(without_memory)};
+		cmocka_unit_test(repeated_headers), cmocka_unit_test(without_memory),
+		cmocka_unit_test(limited_memory), cmocka_unit_test(limited_time)};
 
 	if (count != 3)
 		return 2;

@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "base/fault.h"
 #include "base/json_value.h"
+#include "base/limit.h"
 #include "base/pattern.h"
 #include "trace/order.h"
 
@@ -245,9 +246,11 @@ static bool is_in_iteration(const struct work *work, int64_t step)
 	                 filter->by_position ? (int64_t)event_step_index(work->set, step) : step);
 }
 
-/* Counts a step of work. False when there are none left. */
+/* Counts a step of work. False when there are none left, or the time of the request is over. */
 static bool spend(const struct work *work)
 {
+	if (ops_limit_reached())
+		*work->steps_left = 0;
 	if (*work->steps_left)
 		--*work->steps_left;
 	return *work->steps_left;

@@ -9,6 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/limit.h"
+#include "base/limit.h"
 
 struct asked {
 	struct event_query *query;
@@ -183,6 +185,8 @@ static struct query_value value_of(const struct asked *asked, uint32_t at)
 bool event_query_holds(struct event_query *query, const struct event_set *set, const struct event_table *table,
                        const struct event_row *row)
 {
+	if (ops_limit_reached())
+		*query->steps_left = 0;
 	return is_true(value_of(&(struct asked){query, set, table, row}, query->root));
 }
 
