@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 

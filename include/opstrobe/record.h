@@ -24,9 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <opstrobe/collector.h>
 #include <opstrobe/error.h>
-#include <opstrobe/storage.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,6 +33,7 @@ extern "C" {
 
 struct ops_session;
 struct ops_recording;
+struct ops_slot;
 
 /* Zero means default everywhere. */
 struct ops_record_options {
@@ -55,10 +54,6 @@ enum ops_code ops_session_start(const struct ops_record_options *options, struct
 void ops_session_pause(struct ops_session *session);
 void ops_session_resume(struct ops_session *session);
 
-/* Says that the window is over now and not first at the stop: what is recorded until then, such as roles of storages,
- * belongs to its last moment. Idempotent, any thread. */
-void ops_session_end_window(struct ops_session *session);
-
 /* Ends recording, from any thread, while others record or not, and gives all that was recorded. OPS_STATE when that session was
  * stopped before, or belongs to the parent of this process. OPS_NO_MEMORY: recording has ended and nothing of it is lost; call
  * it again when there is memory, or ops_session_discard. The caller owns `*ret_recording`. */
@@ -66,53 +61,6 @@ enum ops_code ops_session_stop(struct ops_session *session, struct ops_recording
 
 /* Ends recording and drops what was recorded. Does nothing with a session that is not running. Needs no memory. */
 void ops_session_discard(struct ops_session *session);
-
-struct ops_text {
-	const char *bytes;
-	size_t size;
-};
-
-/* A module whose calls are slots of kind OPS_SLOT_MODULE; the fields as in struct ops_module (opstrobe/trace.h). */
-struct ops_recorded_module {
-	int64_t id; /* the slots' number for it; -1: it was not called */
-	struct ops_text name;
-	struct ops_text class_name;
-	struct ops_text path;
-	const struct ops_text *aliases; /* further paths */
-	size_t alias_count;
-	uint32_t parent;    /* index of the module that holds it, which is lower; UINT32_MAX none */
-	uint32_t number;    /* of the modules of its class; UINT32_MAX if it was not called */
-	uint64_t address;
-	uint64_t parameter_count;
-	uint64_t parameter_bytes;
-	uint64_t own_parameter_count;
-	uint64_t own_parameter_bytes;
-};
-
-/* Says what the recording's module slots mean; copies all. At most once for a recording. OPS_NO_MEMORY, and then the calls of
- * modules count as lost. */
-enum ops_code ops_recording_set_modules(struct ops_recording *recording, const struct ops_recorded_module *modules,
-                                        size_t count, struct ops_error *error);
-
-/* A function whose calls were recorded: how its rows are called, its qualified name and the path of its source (NULL for
- * none), and its first line, 0 for none. Borrowed. */
-struct ops_recorded_function {
-	const char *row_name;
-	size_t row_name_bytes;
-	const char *name;
-	size_t name_bytes;
-	const char *file;
-	size_t file_bytes;
-	uint32_t line;
-};
-
-/* Tells a recording the next function that slots of kind OPS_SLOT_PYTHON name: 1, 2, … False when memory is out. */
-bool ops_recording_add_function(struct ops_recording *recording, const struct ops_recorded_function *function);
-
-/* Says how long it was, in ns, between the events of each pair that named values speak of (OPS_VALUE_PAIR); OPS_COUNT_UNKNOWN where
- * it is not known. Copied; at most once for a recording. OPS_NO_MEMORY, and then none of them is known. */
-enum ops_code ops_recording_set_pair_times(struct ops_recording *recording, const int64_t *times_ns, size_t count,
-                                           struct ops_error *error);
 
 /* Frees a recording that was not handed to ops_trace_from_recording. NULL is allowed. */
 void ops_recording_free(struct ops_recording *recording);
@@ -133,9 +81,6 @@ void ops_range_end(struct ops_range range);
 void ops_instant(const char *name, size_t name_bytes);
 void ops_counter(const char *name, size_t name_bytes, double value);
 
-/* Says what the program holds a storage for, at this moment, and what it is called ("encoder.weight"). */
-void ops_storage_role(const char *name, size_t name_bytes, const struct ops_storage *storage);
-
 /* Names a thread of this process (Linux thread id, 0 for the caller) in the session's trace; copied. Ignored while no
  * session runs. */
 void ops_thread_name(int64_t tid, const char *name, size_t name_bytes);
@@ -144,10 +89,7 @@ void ops_thread_name(int64_t tid, const char *name, size_t name_bytes);
 const char *ops_recording_clock(void);
 
 /* Whether a session is recording at this moment. */
-static inline bool ops_recording_active(void)
-{
-	return ops_collector_epoch(ops_collector_get()) != 0;
-}
+bool ops_recording_active(void);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include <opstrobe/collector.h>
-#include <opstrobe/counters.h>
+#include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/counters.h>
 
 struct cursor {
 	const char *next;

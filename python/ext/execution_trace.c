@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include <opstrobe/execution_trace.h>
+#include <opstrobe/internal/execution_trace.h>
 
 #include "bridge.h"
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 #include <opstrobe/inputs.h>
 
 struct fast_object {

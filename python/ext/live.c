@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <opstrobe/live.h>
+#include <opstrobe/internal/live.h>
 
 #include "live_text.h"
 

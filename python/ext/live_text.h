@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <opstrobe/live.h>
+#include <opstrobe/internal/live.h>
 
 #define LIVE_ROWS 8
 #define LIVE_LINES (LIVE_ROWS + 2)

@@ -14,7 +14,7 @@
 #include "module_calls.h"
 #include "module_registry.h"
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 #define WATCH_CALL_IMPL (PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030c0000)
 

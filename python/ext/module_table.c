@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/internal/recording.h>
+
 struct table {
 	const struct module_registry *registry;
 	uint32_t count;

@@ -18,6 +18,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include <opstrobe/internal/collector.h>
+
 #define C_CALL 1u  /* in call.frame: a C function, called by the frame */
 #define HIDDEN 2u  /* nothing below it is recorded */
 #define OPEN_TICKS UINT64_MAX /* later than any stop */

@@ -9,6 +9,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include <opstrobe/internal/recording.h>
+
 /* --- the table ------------------------------------------------------------------------------------------------------ */
 
 static void put(struct ops_python_functions *functions, struct ops_python_function *function)

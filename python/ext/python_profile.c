@@ -13,6 +13,8 @@
 #include <sched.h>
 #include <string.h>
 
+#include <opstrobe/internal/collector.h>
+
 #include "ext.h"
 
 /* What a thread had for a profile function when ours was put there. */

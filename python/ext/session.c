@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <opstrobe/counters.h>
+#include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/counters.h>
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>
 #include <opstrobe/storage.h>
 

@@ -2,7 +2,7 @@
  *
  * The torch bridge's C face. The bridge is a shared library of its own, compiled against the headers of the torch it
  * serves, often on the user's machine (opstrobe/recording/bridge.py). It turns torch's callbacks into records through
- * opstrobe/collector.h and knows nothing else of the core: what it needs it is handed at attach.
+ * opstrobe/internal/collector.h and knows nothing else of the core: what it needs it is handed at attach.
  *
  * The library has one visible symbol, ops_torch_bridge_get. It is never unloaded: torch may keep our callbacks and
  * contexts for as long as the process lives.
@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <opstrobe/collector.h>
-#include <opstrobe/counters.h>
-#include <opstrobe/execution_trace.h>
+#include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/counters.h>
+#include <opstrobe/internal/execution_trace.h>
 #include <opstrobe/storage.h>
 
 #ifdef __cplusplus

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 #if __has_include(<torch/csrc/distributed/c10d/ParamCommsUtils.hpp>)
 #include <torch/csrc/distributed/c10d/ParamCommsUtils.hpp>

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 namespace {
 

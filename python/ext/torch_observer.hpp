@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The torch bridge's other half: observers, which make a node of an execution trace of every operator, with all its inputs
- * and outputs (opstrobe/execution_trace.h). Part of torch_bridge.cpp, apart for its length.
+ * and outputs (opstrobe/internal/execution_trace.h). Part of torch_bridge.cpp, apart for its length.
  *
  * Each observer has a place of its own, with a pair of global callbacks made for that place, for torch passes callbacks no
  * context. An operator's inputs are taken down at its start, into the ObserverContext that torch keeps for it, and its

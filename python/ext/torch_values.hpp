@@ -12,7 +12,7 @@
 #include <string>
 #include <unordered_map>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 namespace named {
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 #include "analyze/device_times.h"
 #include "analyze/sum.h"

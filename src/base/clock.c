@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -2,7 +2,7 @@
  *
  * Running a collector beside a session; see intake.h.
  */
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"

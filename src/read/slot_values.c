@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 #include "base/json.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The named values of a slot (opstrobe/collector.h, OPS_SLOT_HAS_VALUES) as text.
+ * The named values of a slot (opstrobe/internal/collector.h, OPS_SLOT_HAS_VALUES) as text.
  */
 #ifndef OPS_READ_SLOT_VALUES_H
 #define OPS_READ_SLOT_VALUES_H

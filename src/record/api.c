@@ -2,6 +2,8 @@
  *
  * The C API's ranges, instants, counters and roles of storages: a collector of its own beside the torch bridge.
  */
+#include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>
 
 #include <string.h>
@@ -132,6 +134,11 @@ void ops_storage_role(const char *name, size_t name_bytes, const struct ops_stor
 	const struct text text = {(const char *)storage, sizeof(*storage)};
 
 	record(OPS_SLOT_ROLE, (struct text){name, name_bytes}, &text, -1);
+}
+
+bool ops_recording_active(void)
+{
+	return ops_collector_epoch(ops_collector_get()) != 0;
 }
 
 const char *ops_recording_clock(void)

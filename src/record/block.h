@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the core does to a block as a whole (opstrobe/collector.h has its layout).
+ * What the core does to a block as a whole (opstrobe/internal/collector.h has its layout).
  */
 #ifndef OPS_RECORD_BLOCK_H
 #define OPS_RECORD_BLOCK_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 /* Makes `block` an empty block of a thread and session. */
 void ops_block_init(struct ops_block *block, uint64_t epoch, uint32_t thread);

@@ -4,7 +4,7 @@
  *
  *     read(leader) ─▶ { number of values, value of the leader, of the second, … }
  */
-#include <opstrobe/counters.h>
+#include <opstrobe/internal/counters.h>
 
 #include <errno.h>
 #include <pthread.h>

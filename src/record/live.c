@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking at a session while it records (opstrobe/live.h).
+ * Looking at a session while it records (opstrobe/internal/live.h).
  *
  * Of each thread a cursor says how far it was read: `done` is the last block that was read to its end, `slot` counts those
  * read of the block behind it, which is the next of the share, or else the one that the thread is filling. Slots stand in
@@ -11,7 +11,7 @@
  * A block that is being filled is only read under the recorder's lock: the thread may end, and its block be replaced by a
  * copy of the same slots. So the stack names such a slot by its number alone.
  */
-#include <opstrobe/live.h>
+#include <opstrobe/internal/live.h>
 
 #include <stdlib.h>
 #include <string.h>

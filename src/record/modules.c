@@ -2,6 +2,7 @@
  *
  * The modules of a recording: who records their calls tells at the end what they are.
  */
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>
 
 #include "base/fault.h"

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 /* A block, uninitialised but for what the pool keeps in its header; NULL when memory is out. */
 struct ops_block *ops_pool_take(void);

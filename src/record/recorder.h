@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 #include "record/recording.h"
 

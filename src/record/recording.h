@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>
 
 #include "base/arena.h"

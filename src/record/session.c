@@ -6,6 +6,8 @@
  * behind the pointer, so that a handle of a stopped session, or one that a child of fork inherited, is told from a good
  * one whatever happened since.
  */
+#include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>
 
 #include <string.h>

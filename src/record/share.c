@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>
 
 #include "base/alloc.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Execution traces (opstrobe/execution_trace.h). Nodes lie one behind the other in chunks, each a struct ops_node followed
+ * Execution traces (opstrobe/internal/execution_trace.h). Nodes lie one behind the other in chunks, each a struct ops_node followed
  * by its texts and values; a chunk is never moved, so that adding costs one copy under the lock.
  */
-#include <opstrobe/execution_trace.h>
+#include <opstrobe/internal/execution_trace.h>
 #include <opstrobe/trace.h>
 
 #include <pthread.h>

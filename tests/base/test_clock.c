@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/collector.h>
+#include <opstrobe/internal/collector.h>
 
 #include "base/clock.h"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/collector.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 

@@ -13,6 +13,8 @@
 
 #include <unistd.h>
 
+#include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 #include <opstrobe/write.h>

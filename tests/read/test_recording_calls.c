@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 

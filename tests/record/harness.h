@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <opstrobe/internal/collector.h>
 #include <opstrobe/record.h>
 
 #include "record/recording.h"

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/counters.h>
+#include <opstrobe/internal/counters.h>
 
 #define PAGES 1024 /* many beside what a sanitizer touches when a thread starts */
 

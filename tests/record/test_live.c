@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <opstrobe/live.h>
+#include <opstrobe/internal/live.h>
 
 #include "base/alloc.h"
 

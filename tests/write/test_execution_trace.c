@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/execution_trace.h>
+#include <opstrobe/internal/execution_trace.h>
 
 #include "base/alloc.h"
 #include "base/json.h"

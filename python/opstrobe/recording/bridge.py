@@ -77,11 +77,11 @@ def _sources() -> _Sources:
             main / "torch_script.hpp",
             main / "torch_storages.hpp",
             main / "torch_values.hpp",
-            include / "opstrobe" / "collector.h",
-            include / "opstrobe" / "counters.h",
             include / "opstrobe" / "error.h",
-            include / "opstrobe" / "execution_trace.h",
             include / "opstrobe" / "inputs.h",
+            include / "opstrobe" / "internal" / "collector.h",
+            include / "opstrobe" / "internal" / "counters.h",
+            include / "opstrobe" / "internal" / "execution_trace.h",
             include / "opstrobe" / "storage.h",
         )
         if all(file.is_file() for file in files):

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/collector.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 

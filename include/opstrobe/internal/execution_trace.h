@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/execution_trace.h: execution traces in the Chakra schema: every operator as a node of a graph, with the values it
+ * opstrobe/internal/execution_trace.h: execution traces in the Chakra schema: every operator as a node of a graph, with the values it
  * was called with and what it returned. A collector in the profiled process adds nodes, in a compact form; the JSON is
  * made when the trace is written.
  *
@@ -37,7 +37,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 enum ops_node_tag {
 	OPS_NODE_NONE,
@@ -110,7 +109,6 @@ void ops_execution_trace_counts(struct ops_execution_trace *trace, uint64_t *ret
  * failure of the file system. */
 enum ops_code ops_execution_trace_write(struct ops_execution_trace *trace, const char *path, struct ops_error *error);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 static_assert(sizeof(struct ops_node_head) == 8 && sizeof(struct ops_node_tensor) == 64, "value layout");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/collector.h: the hot path. How a collector inside the profiled process (the torch bridge, the C API's
+ * opstrobe/internal/collector.h: the hot path. How a collector inside the profiled process (the torch bridge, the C API's
  * ranges, a device collector) writes records: reserve a slot, fill it, publish it. Everything on the fast path is
  * inline, takes no lock, allocates nothing and never fails loudly: a full recorder counts the loss and goes on.
  *
@@ -36,7 +36,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 #define OPS_COLLECTOR_ABI 7u
 
@@ -264,7 +263,6 @@ void ops_set_call_line(uint32_t (*tell)(void));
 /* The core's collector. Collectors inside the core use it directly, others are handed the pointer. */
 const struct ops_collector *ops_collector_get(void);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 static_assert(sizeof(struct ops_slot) == 56, "slot layout");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/live.h: looking at a session while it records: which operators and ranges take time, how many steps there were
+ * opstrobe/internal/live.h: looking at a session while it records: which operators and ranges take time, how many steps there were
  * and how long they took, what allocators hold.
  *
  *     ops_live_new(&live, &error);
@@ -26,7 +26,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 #define OPS_LIVE_DEVICES 16
 #define OPS_LIVE_STEPS 64
@@ -70,7 +69,6 @@ void ops_live_sample(struct ops_live *live);
 void ops_live_read(struct ops_live *live, struct ops_live_state *ret_state);
 void ops_live_free(struct ops_live *live); /* NULL is allowed */
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/counters.h: what the processor and the kernel count for a thread (Linux perf events): cycles, page faults, ….
+ * opstrobe/internal/counters.h: what the processor and the kernel count for a thread (Linux perf events): cycles, page faults, ….
  *
  *     const char *const names[] = {"pagefaults"};
  *     const struct ops_counters *counters;
@@ -24,7 +24,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 #define OPS_COUNTERS_MAX 8
 
@@ -49,7 +48,6 @@ bool ops_counters_known(const char *name, size_t size);
 /* Tests only: the kernel refuses everything with this errno; 0 for no more. */
 void ops_counters_refuse(int os_errno);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
