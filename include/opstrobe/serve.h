@@ -11,6 +11,9 @@
  *
  * Traces are read when they are first asked for, and kept as long as there is room. All work is done by threads of the
  * server's own, which take no signals; the functions may be called from any thread.
+ *
+ * These functions are in libopstrobe-serve (pkg-config opstrobe-serve), so that a program that only records does not load an HTTP
+ * server.
  */
 #ifndef OPSTROBE_SERVE_H
 #define OPSTROBE_SERVE_H
