@@ -235,10 +235,6 @@ class profile(Recording):
 
     # --- results -----------------------------------------------------------------------------------------------------
 
-    def events(self) -> EventList:
-        """All events; torch calls them `function_events`."""
-        return self.function_events
-
     def table(
         self,
         sort_by: str | None = None,
@@ -275,13 +271,6 @@ class profile(Recording):
             for key, text in (metadata or {}).items():
                 self.trace.set_metadata(key, check_json(key, text))
         self.export(path)
-
-    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-        """Writes every stack and the time of its own, as `opstrobe.profile.export_stacks`."""
-        if not self.with_stack:
-            raise AssertionError("export_stacks() requires with_stack=True")
-        self._finished(self.whole_trace, "export stacks")
-        self.function_events.export_stacks(path, metric)
 
     @property
     def kineto_results(self) -> _ProfilerResult | None:

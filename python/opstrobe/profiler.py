@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from opstrobe import _core
@@ -27,6 +26,7 @@ from opstrobe.recording.handlers import tensorboard_trace_handler
 from opstrobe.recording.schedule import schedule
 from opstrobe.recording.stack import StackOptions
 from opstrobe.recording.step_tracker import KinetoStepTracker
+from opstrobe.results.results import Results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from opstrobe.notebook.markup import Advice
     from opstrobe.recording.activity_configs import ProfilerActivityConfig
     from opstrobe.recording.stats import _ProfilerStats
-    from opstrobe.results.memory import MemoryPeak, MemoryProfile, MemoryProfileTimeline
+    from opstrobe.results.memory import MemoryProfile, MemoryProfileTimeline
 
     Activities = Iterable[ProfilerActivity | Mapping[ProfilerActivity, list[str] | ProfilerActivityConfig | None]]
 
@@ -83,7 +82,7 @@ def _warn_of_replacement() -> None:
         warn("Profiler clears events at the end of each cycle: take the results of each in on_trace_ready")
 
 
-class _KinetoProfile(Configured):
+class _KinetoProfile(Configured, Results):
     """A profile without steps: `start` and `stop`, then the results.
 
     `max_bytes` limits the memory of a recording under way, by default to a quarter of the memory of the machine or control
@@ -220,25 +219,23 @@ class _KinetoProfile(Configured):
 
     # --- results -----------------------------------------------------------------------------------------------------
 
-    def events(self) -> EventList:
-        """All events of the last recording. Empty while it is under way."""
-        return self._recorded("accessing events").function_events
+    def _trace_for(self, doing: str) -> _core.Trace:
+        if self.profiler is None:
+            raise AssertionError(f"cannot {doing}: this profile has recorded nothing")
+        return self.profiler._trace_for(doing)
 
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-        include_python_functions: bool = True,
-    ) -> EventList:
-        """The events summed by name, and by what else is asked for.
+    def _events_for(self, doing: str) -> EventList:
+        return self._recorded(doing)._events_for(doing)
 
-        `include_python_functions=False`, the rule of torch 2.15, leaves the calls of Python functions out of the rows;
-        their own time then counts for the operator or range they ran in.
-        """
-        return self._recorded("getting key averages").key_averages(
-            group_by_input_shape, group_by_stack_n, group_by_overload_name, include_python_functions
-        )
+    def _list_events(self, trace: _core.Trace) -> EventList:
+        return self._recorded("listing events")._list_events(trace)
+
+    def _memory_timeline(self, doing: str) -> _core.MemoryTimeline:
+        from opstrobe.results.memory import MemoryProfile, MemoryProfileTimeline
+
+        timeline = self._recorded(doing)._memory_timeline(doing)
+        self.mem_tl = MemoryProfileTimeline(MemoryProfile(timeline))
+        return timeline
 
     def export_chrome_trace(
         self,
@@ -264,75 +261,16 @@ class _KinetoProfile(Configured):
         """None: torch's collector cuspy is not used."""
 
     def module_summary(self) -> ModuleSummary:
-        """Where time, FLOPs and memory went, by module: prints as a table, and has it as data."""
-        recording = self._recorded("summing up modules")
-        if not (self.with_modules or self.with_stack):
-            raise RuntimeError("module_summary() needs a profile made with with_modules=True")
-        if recording.whole_trace is None:
-            state = "is still recording" if recording.running else "has recorded nothing"
-            raise RuntimeError(f"there are no modules to sum up: this profile {state}")
-        return ModuleSummary(recording.whole_trace)
+        return self._recorded("summing up modules").module_summary()
 
-    def views(self) -> dict[str, Any]:
-        """Steps and where their time goes, devices, operators, kernels, memory, modules, communication and advice.
-
-        What `opstrobe views` prints as JSON: times in microseconds, memory in bytes.
-        """
-        recording = self._recorded("making views")
-        if recording.whole_trace is None:
-            state = "is still recording" if recording.running else "has recorded nothing"
-            raise RuntimeError(f"there is nothing to view: this profile {state}")
-        views: dict[str, Any] = json.loads(recording.whole_trace.views_json())
-        return views
-
-    def advise(self) -> Advice:
-        """What to change in the program, at which line, and what that would gain: what `opstrobe advise` prints as JSON.
-
-        The more is recorded the more is found: with_stack, record_shapes and profile_memory, and a schedule with steps.
-        """
-        recording = self._recorded("advising")
-        if recording.whole_trace is None:
-            state = "is still recording" if recording.running else "has recorded nothing"
-            raise RuntimeError(f"there is nothing to advise on: this profile {state}")
-        from opstrobe.notebook.markup import Advice
-
-        return Advice(json.loads(recording.whole_trace.advice_json()))
-
-    def show(self, *, inline: bool | None = None, height: int = 640, block: bool | None = None) -> None:
-        """Opens the viewer: in a notebook in the cell, elsewhere in the browser. See `opstrobe.show`."""
-        from opstrobe.notebook.show import show
-
-        show(self, inline=inline, height=height, block=block)
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        self._recorded("exporting stacks").export_stacks(path, metric)
 
     def _repr_html_(self) -> str:
         """What notebooks show: how much was recorded, and the operators that took most."""
         from opstrobe.notebook.markup import profile_html
 
         return profile_html(self)
-
-    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-        """Writes every stack and the time of its own, in nanoseconds, for a flame graph.
-
-        The end of the name says the form: `.speedscope.json`, `.svg` for a picture, else collapsed stacks for
-        flamegraph.pl and its like.
-        """
-        self._recorded("exporting stacks").export_stacks(path, metric)
-
-    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
-        """Writes what held memory over time, by category: a page for `.html`, else JSON, with `raw.json` every change
-        by itself; compressed if `path` ends in `.gz`. Of one device, such as "cpu" or "cuda:0"."""
-        from opstrobe.results.memory import export, parse_device
-
-        where = parse_device(self._default_memory_device() if device is None else device)
-        self.mem_tl = self._memory_timeline("exporting memory timeline")
-        export(self.mem_tl.timeline, path, where)
-
-    def memory_peak(self, device: str | None = None, top: int = 10) -> MemoryPeak:
-        """What holds the memory of a device when most is held: print it, or take its data with `as_dict()`."""
-        from opstrobe.results.memory import MemoryPeak, parse_device
-
-        where = parse_device(self._default_memory_device() if device is None else device)
-        return MemoryPeak(self._memory_timeline("explaining the peak of memory").timeline, where, top)
 
     def _memory_profile(self) -> MemoryProfile:
         """Torch's view of the same; ValueError without all that torch needs for it."""
@@ -341,23 +279,8 @@ class _KinetoProfile(Configured):
         missing = [flag for flag in ("record_shapes", "profile_memory", "with_stack") if not getattr(self, flag)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
-        timeline = self._memory_timeline("memory profiling").timeline
+        timeline = self._memory_timeline("memory profiling")
         return MemoryProfile(timeline, self._recorded("memory profiling").kineto_results)
-
-    def _memory_timeline(self, doing: str) -> MemoryProfileTimeline:
-        from opstrobe.results.memory import MemoryProfileTimeline
-
-        trace = self._recorded(doing).trace
-        if trace is None:
-            raise AssertionError(f"Profiler must have recorded something before {doing}")
-        if not self.profile_memory:
-            raise ValueError(f"profile_memory=True required for {doing}")
-        return MemoryProfileTimeline.of_trace(trace)
-
-    def _default_memory_device(self) -> str:
-        if self.use_device is None:
-            return "cpu"
-        return f"{self.use_device}:0"
 
     def _stats(self) -> _ProfilerStats | None:
         """What profiling itself took; None before the first recording."""

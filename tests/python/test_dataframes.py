@@ -143,3 +143,18 @@ def test_several_files_at_once(tmp_path, trace):
     assert [file.trace.event_count for file in files] == [4] * 5
     with pytest.raises(OSError, match="missing"):
         opstrobe.read_all([trace.path, tmp_path / "missing.json"])
+
+
+def test_a_profile_is_a_table_as_its_file_is(tmp_path):
+    import torch
+
+    with opstrobe.profile() as prof:
+        torch.ones(3) @ torch.ones(3)
+        with pytest.raises(RuntimeError, match="^cannot make a data frame: this profile is still recording$"):
+            prof.to_pandas()
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    file = opstrobe.read(tmp_path / "trace.json")
+    assert prof.to_arrow().column("name").to_pylist() == file.to_arrow().column("name").to_pylist()
+    assert list(prof.to_pandas()["duration_ns"]) == list(file.to_pandas()["duration_ns"])
+    with pytest.raises(AssertionError, match="^cannot make a data frame: this profile has recorded nothing$"):
+        opstrobe.profile().to_pandas()

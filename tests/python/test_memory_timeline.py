@@ -326,7 +326,7 @@ def test_spec_4_1_every_allocation_is_followed(moves):
             most = max(most, sum(tensor.numel() for tensor in kept.values()))
 
     prof = record(program)
-    timeline = MemoryProfileTimeline.of_trace(prof.profiler.trace).timeline
+    timeline = opstrobe._core.MemoryTimeline(prof.profiler.trace)
     peak = json.loads(timeline.peak(0, -1, 0, True))
     before = sum(a["bytes"] for a in peak["allocations"] if a["start_ns"] is None)
     assert peak["bytes"] - before == most

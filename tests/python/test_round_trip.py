@@ -239,3 +239,14 @@ def test_storages_take_little_room(tmp_path):
         sizes[memory] = (len(text), sum(map(len, own)))
     assert sizes[False][1] == 0
     assert 0 < sizes[True][1] < sizes[True][0] / 10
+
+
+def test_a_profile_its_window_and_its_file_give_the_same_results(both):
+    before, after = both[:2]
+    views = [item.views() for item in (before, before.profiler, after)]
+    assert views[0] == views[1] and views[0]["operators"] == views[2]["operators"] != []
+    advice = [[finding["id"] for finding in item.advise()["findings"]] for item in (before, before.profiler, after)]
+    assert advice[0] == advice[1] == advice[2]
+    rows = [len(item.key_averages(include_python_functions=False)) for item in (before, before.profiler, after)]
+    assert 0 < rows[0] == rows[1] == rows[2] < len(before.key_averages())
+    assert before.profiler.memory_peak().as_dict() == before.memory_peak().as_dict()

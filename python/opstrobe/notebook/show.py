@@ -14,7 +14,7 @@ import time
 import urllib.request
 
 from opstrobe._server import Server
-from opstrobe.profiler import _KinetoProfile
+from opstrobe.results.results import Results
 from opstrobe.results.trace_file import TraceFile
 
 TYPE_CHECKING = False
@@ -47,13 +47,9 @@ class _Exhibition:
             server.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def file_of(self, profile: _KinetoProfile) -> str:
+    def file_of(self, profile: Results) -> str:
         """Where the trace of a profile lies. It is written once for each recording: not compressed, which takes longer."""
-        recording = profile._recorded("showing it")
-        trace = recording.whole_trace
-        if trace is None:
-            state = "is still recording" if recording.running else "has recorded nothing"
-            raise RuntimeError(f"there is nothing to show: this profile {state}")
+        trace = profile._trace_for("show it")
         shown: tuple[_Exhibition, object, str] | None = getattr(profile, "_shown", None)
         if shown is not None and shown[0] is self and shown[1] is trace:
             return shown[2]
@@ -195,9 +191,7 @@ def _show_in_browser(path: str, block: bool | None) -> None:
             pass
 
 
-def show(
-    what: _KinetoProfile | TraceFile | Path, *, inline: bool | None = None, height: int = 640, block: bool | None = None
-) -> None:
+def show(what: Results | Path, *, inline: bool | None = None, height: int = 640, block: bool | None = None) -> None:
     """Shows a profile, a trace file or a folder of them in the viewer.
 
     In a notebook in the cell, as a frame of so many pixels' `height` that a server of this process fills. `inline` puts
@@ -208,7 +202,7 @@ def show(
     Elsewhere the address is printed, and opened in the browser if there is one. `block` waits there until Ctrl-C;
     without it, a script at a terminal does, which would otherwise end the server with itself.
     """
-    if isinstance(what, _KinetoProfile):
+    if isinstance(what, Results) and not isinstance(what, TraceFile):
         path = _here().file_of(what)
     else:
         path = what.path if isinstance(what, TraceFile) else os.fspath(what)

@@ -37,6 +37,7 @@ class Configured:
     """What profiles and their windows have in common."""
 
     _config: SessionConfig
+    use_device: str | None
     profile_memory: bool = option()
     with_stack: bool | StackOptions = option()
     with_flops: bool = option()
@@ -45,3 +46,7 @@ class Configured:
     acc_events: bool = option()
     custom_trace_id_callback: Callable[[], str] | None = option()
     post_processing_timeout_s: float | None = option()
+
+    def _memory_device(self) -> str:
+        """The device whose memory is shown by default."""
+        return "cpu" if self.use_device is None else f"{self.use_device}:0"

@@ -72,6 +72,7 @@ _HIDDEN = (
     "recording/tensors.py",
     "recording/thread_names.py",
     "recording/window.py",
+    "results/results.py",
 )
 
 

@@ -15,6 +15,7 @@ from opstrobe._warn import warn
 from opstrobe.recording import metadata, thread_names, thread_start
 from opstrobe.recording.activities import left_out_by
 from opstrobe.recording.configured import Configured
+from opstrobe.results.results import Results, export_trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,18 +43,6 @@ def is_recording() -> bool:
     return recording is not None and recording.running
 
 
-def export_trace(
-    trace: _core.Trace, path: str | os.PathLike[str], call_stacks: bool = False, forward_backward: bool = True
-) -> None:
-    """Writes Perfetto's own format if the path ends in `.pftrace` or `.pftrace.gz`, else Chrome JSON, there with the stack
-    of each event as text if `call_stacks`, and with flows from forward operators to backward nodes if `forward_backward`."""
-    text = os.fspath(path)
-    if isinstance(text, str) and text.endswith((".pftrace", ".pftrace.gz")):
-        trace.export_pftrace(text)
-    else:
-        trace.export_chrome_trace(text, call_stacks=call_stacks, forward_backward=forward_backward)
-
-
 def _tell_torch(recording: bool) -> None:
     """Torch annotates what it compiles while it thinks that a profiler records."""
     profiler = sys.modules.get("torch.autograd.profiler")
@@ -73,7 +62,7 @@ def _synchronize() -> str | None:
     return None
 
 
-class Recording(Configured):
+class Recording(Configured, Results):
     """`prepare`, `start`, `stop`, and the results. For one window only.
 
     `earlier` is the trace of the windows before this one whose events are listed too. `told` is what was said of devices
@@ -284,7 +273,7 @@ class Recording(Configured):
             )
         if self._events is None:
             begin = time.perf_counter_ns()
-            self._events = self._list(trace, self._config.post_processing_timeout_s)
+            self._events = self._list_events(trace, self._config.post_processing_timeout_s)
             self._duration_ns["build"] = time.perf_counter_ns() - begin
             if self._told_stats is not None:
                 self._update_stats(self._told_stats)
@@ -292,7 +281,7 @@ class Recording(Configured):
                 self._log_timeout()
         return self._events
 
-    def _list(self, trace: _core.Trace, timeout_s: float | None = None) -> _core.EventList:
+    def _list_events(self, trace: _core.Trace, timeout_s: float | None = None) -> _core.EventList:
         return trace.function_events(
             use_device=self.use_device,
             profile_memory=self.profile_memory,
@@ -309,25 +298,6 @@ class Recording(Configured):
             len(self._events or ()),
         )
 
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-        include_python_functions: bool = True,
-    ) -> _core.EventList:
-        """The events summed by name, and by what else is asked for.
-
-        Without Python functions, their own time counts for the operator or range that they run in.
-        """
-        events, trace = self.function_events, self.whole_trace
-        if not include_python_functions and trace is not None and not events.timed_out:
-            if group_by_stack_n > 0:  # the functions are the stacks, so that they have to stay in the tree
-                events = events._without_python_functions()
-            else:
-                events = self._list(trace.without(("python_function",)))
-        return events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
-
     def total_average(self) -> _core.FunctionEventAvg:
         """The sum of all events."""
         return self.function_events.total_average()
@@ -342,11 +312,35 @@ class Recording(Configured):
         trace = self._finished(self.trace, "export a trace")
         export_trace(trace, path, self._config.experimental["verbose"], self._forward_backward)
 
+    def _trace_for(self, doing: str) -> _core.Trace:
+        return self._finished(self.whole_trace, doing)
+
     def _finished(self, trace: _core.Trace | None, doing: str) -> _core.Trace:
         if trace is None:
             state = "is still recording" if self.running else "has recorded nothing"
             raise RuntimeError(f"cannot {doing}: this profile {state}")
         return trace
+
+    def _events_for(self, doing: str) -> _core.EventList:
+        return self.function_events
+
+    def _memory_timeline(self, doing: str) -> _core.MemoryTimeline:
+        if self.trace is None:
+            raise AssertionError(f"Profiler must have recorded something before {doing}")
+        if not self.profile_memory:
+            raise ValueError(f"profile_memory=True required for {doing}")
+        return _core.MemoryTimeline(self.trace)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        self._trace_for("export stacks")
+        super().export_stacks(path, metric)
+
+    def module_summary(self) -> _core.ModuleSummary:
+        if not (self.with_modules or self.with_stack):
+            raise RuntimeError("module_summary() needs a profile made with with_modules=True")
+        return super().module_summary()
 
     @property
     def _stats(self) -> _ProfilerStats:

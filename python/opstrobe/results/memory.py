@@ -129,10 +129,6 @@ class MemoryProfileTimeline:
     def __init__(self, memory_profile: MemoryProfile) -> None:
         self.timeline = memory_profile._timeline
 
-    @classmethod
-    def of_trace(cls, trace: _core.Trace) -> MemoryProfileTimeline:
-        return cls(MemoryProfile(_core.MemoryTimeline(trace)))
-
     def export_memory_timeline(self, path: str, device_str: str) -> None:
         self.timeline.export(path, "json", *parse_device(device_str))
 

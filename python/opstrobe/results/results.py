@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results of a recording or a trace file: the same methods for both."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from opstrobe import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas
+    import pyarrow
+
+    from opstrobe.notebook.markup import Advice
+    from opstrobe.results.memory import MemoryPeak
+
+
+def export_trace(
+    trace: _core.Trace, path: str | os.PathLike[str], call_stacks: bool = False, forward_backward: bool = True
+) -> None:
+    """Writes Perfetto's own format if the path ends in `.pftrace` or `.pftrace.gz`, else Chrome JSON, there with the stack
+    of each event as text if `call_stacks`, and with flows from forward operators to backward nodes if `forward_backward`."""
+    text = os.fspath(path)
+    if isinstance(text, str) and text.endswith((".pftrace", ".pftrace.gz")):
+        trace.export_pftrace(text)
+    else:
+        trace.export_chrome_trace(text, call_stacks=call_stacks, forward_backward=forward_backward)
+
+
+class Results:
+    """What profiles, their windows and trace files have in common. Each of them defines the first three methods."""
+
+    def _trace_for(self, doing: str) -> _core.Trace:
+        """The complete trace. Raises an error that says "cannot `doing`" if there is none."""
+        raise NotImplementedError
+
+    def _events_for(self, doing: str) -> _core.EventList:
+        """All events, made at the first call."""
+        raise NotImplementedError
+
+    def _list_events(self, trace: _core.Trace) -> _core.EventList:
+        """The events of a trace derived from this one."""
+        raise NotImplementedError
+
+    def _memory_timeline(self, doing: str) -> _core.MemoryTimeline:
+        return _core.MemoryTimeline(self._trace_for(doing))
+
+    def _memory_device(self) -> str:
+        """The device whose memory is shown by default."""
+        return "cpu"
+
+    def events(self) -> _core.EventList:
+        """All events. Of a profile those of the last recording; empty while it is under way."""
+        return self._events_for("accessing events")
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = True,
+    ) -> _core.EventList:
+        """The events summed by name, and by the other criteria given.
+
+        `include_python_functions=False`, the rule of torch 2.15, leaves the calls of Python functions out of the rows;
+        their self time then counts for the operator or range they ran in.
+        """
+        events = self._events_for("getting key averages")
+        if not include_python_functions and len(events) > 0 and not events.timed_out:
+            if group_by_stack_n > 0:  # the functions are the stacks, so that they have to stay in the tree
+                events = events._without_python_functions()
+            else:
+                events = self._list_events(self._trace_for("get key averages").without(("python_function",)))
+        return events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Writes every stack and its self time, in nanoseconds, for a flame graph.
+
+        The end of the name selects the format: `.speedscope.json`, `.svg` for a picture, else collapsed stacks for
+        flamegraph.pl and similar tools.
+        """
+        self._events_for("exporting stacks").export_stacks(path, metric)
+
+    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+        """Writes what held memory over time, by category: a page for `.html`, else JSON; with `raw.json` every single
+        change; compressed if `path` ends in `.gz`. Of one device, such as "cpu" or "cuda:0"."""
+        from opstrobe.results.memory import export, parse_device
+
+        where = parse_device(self._memory_device() if device is None else device)
+        export(self._memory_timeline("exporting memory timeline"), path, where)
+
+    def memory_peak(self, device: str | None = None, top: int = 10) -> MemoryPeak:
+        """What holds the memory of a device when most is held: print it, or get its data with `as_dict()`."""
+        from opstrobe.results.memory import MemoryPeak, parse_device
+
+        where = parse_device(self._memory_device() if device is None else device)
+        return MemoryPeak(self._memory_timeline("explaining the peak of memory"), where, top)
+
+    def module_summary(self) -> _core.ModuleSummary:
+        """Where time, FLOPs and memory went, by module: prints as a table, and has it as data."""
+        return _core.ModuleSummary(self._trace_for("summarize modules"))
+
+    def views(self) -> dict[str, Any]:
+        """Steps and where their time goes, devices, operators, kernels, memory, modules, communication and advice.
+
+        What `opstrobe views` prints as JSON: times in microseconds, memory in bytes.
+        """
+        views: dict[str, Any] = json.loads(self._trace_for("make views").views_json())
+        return views
+
+    def advise(self) -> Advice:
+        """What to change in the program, at which line, and what that would gain: what `opstrobe advise` prints as JSON.
+
+        More recorded data gives more findings: with_stack, record_shapes and profile_memory, and a schedule with steps.
+        """
+        from opstrobe.notebook.markup import Advice
+
+        return Advice(json.loads(self._trace_for("give advice").advice_json()))
+
+    def show(self, *, inline: bool | None = None, height: int = 640, block: bool | None = None) -> None:
+        """Opens the viewer: in a notebook in the cell, elsewhere in the browser. See `opstrobe.show`."""
+        from opstrobe.notebook.show import show
+
+        show(self, inline=inline, height=height, block=block)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All events as a `pyarrow.Table`, columns of the trace as they are. Needs pyarrow; other libraries that know
+        Arrow's interface (polars, duckdb, …) take this object itself."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All events as a `pandas.DataFrame`. Needs pandas."""
+        from opstrobe.results.dataframe import make_dataframe
+
+        return make_dataframe(self._trace_for("make a data frame"))
+
+    def __arrow_c_schema__(self) -> object:
+        return self._trace_for("make an Arrow table").__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._trace_for("make an Arrow table").__arrow_c_stream__(requested_schema)
