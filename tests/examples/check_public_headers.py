@@ -81,7 +81,9 @@ def main(build_root, *meson):
         environment = install(build_root, meson, where)
         flags = run("pkg-config", "--cflags", "--libs", *LIBRARIES, env=environment).split()
         (folder,) = (path for path in where.rglob("include/opstrobe") if path.is_dir())
-        assert not [path for path in folder.iterdir() if path.is_dir()], "headers that are not for programs are installed"
+        assert not [path for path in folder.iterdir() if path.is_dir()], (
+            "headers that are not for programs are installed"
+        )
         headers = sorted(folder.glob("*.h"))
         declared = {header.name: functions_of(header) for header in headers}
         functions = sorted(sum(declared.values(), []))
