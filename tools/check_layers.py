@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that no layer of src/ uses one above it: see the table in docs/architecture.md.
+
+    check_layers.py              what files include
+    check_layers.py ARCHIVE      also which functions the objects of the library call
+
+The compiler cannot check includes, because all layers share the include folder src/; and a public header may declare
+functions of several layers, so the symbols are looked at as well.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# What each layer may use besides itself.
+LAYERS = {
+    "base": (),
+    "record": ("base",),
+    "gpu": ("base", "record"),
+    "trace": ("base",),
+    "read": ("base", "record", "trace"),
+    "derive": ("base", "trace"),
+    "analyze": ("base", "trace", "derive"),
+    "write": ("base", "trace", "derive", "analyze"),
+    "serve": ("base", "trace", "derive", "analyze"),
+    "cli": (),  # and the extension: public headers only
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z]+)/', re.MULTILINE)
+
+
+def allowed(layer: str, used: str) -> bool:
+    return used == layer or used in LAYERS[layer]
+
+
+def check_includes() -> list[str]:
+    folders = [(ROOT / "src" / layer, layer) for layer in LAYERS]
+    folders.append((ROOT / "python" / "ext", "cli"))
+    wrong = []
+    for folder, layer in folders:
+        for path in sorted(folder.rglob("*.[ch]*")):
+            for used in INCLUDE.findall(path.read_text()):
+                if used in LAYERS and not allowed(layer, used):
+                    wrong.append(f"{path.relative_to(ROOT)}: layer '{layer}' includes a header of '{used}'")
+    return wrong
+
+
+def check_symbols(archive: str) -> list[str]:
+    """Objects are named after their sources: src_base_alloc.c.o."""
+    text = subprocess.run(["nm", "-A", archive], check=True, capture_output=True, text=True).stdout
+    defined: dict[str, str] = {}
+    needed: list[tuple[str, str, str]] = []
+    for line in text.splitlines():
+        found = re.search(r"[:/]src_([a-z]+)_([^:]*)\.o:\s*[0-9a-f]*\s+([A-Za-z]) (\S+)$", line)
+        if not found:
+            continue
+        layer, file, kind, symbol = found.groups()
+        if kind == "U":
+            needed.append((layer, file, symbol))
+        elif kind.isupper():
+            defined[symbol] = layer
+    if not defined:
+        return [f"{archive}: no objects of src/"]
+    return [
+        f"src/{layer}/{file}: layer '{layer}' calls {symbol} of '{defined[symbol]}'"
+        for layer, file, symbol in sorted(set(needed))
+        if symbol in defined and not allowed(layer, defined[symbol])
+    ]
+
+
+def main() -> int:
+    wrong = check_includes()
+    for archive in sys.argv[1:]:
+        wrong += check_symbols(archive)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
