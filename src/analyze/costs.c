@@ -17,6 +17,7 @@
 #include "analyze/visible.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/search.h"
 
 struct usage {
 	int64_t time_ns;
@@ -86,14 +87,7 @@ static size_t first_after(const struct usages *usages, size_t low, size_t end, i
 		step *= 2;
 	}
 	high = low + step <= end ? low + step - 1 : end;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (usages->items[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(low, high, mid, usages->items[mid].time_ns <= time_ns);
 	return low;
 }
 

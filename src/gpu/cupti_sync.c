@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "gpu/cupti_decoder.h"
 
 #define VERSION_EVENT_TIMES 26u /* from here on (12.8) the device tells when an event was recorded */
@@ -110,17 +111,10 @@ static int compare_events(const void *a, const void *b)
 static const struct ops_cupti_event *find_event(const struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
 {
 	const struct ops_cupti_event wanted = {sync->context, sync->event, (uint32_t)sync->activity.correlation, 0};
-	size_t low = 0, high = decoder->events.count;
+	size_t low = 0;
 	const struct ops_cupti_event *found;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_events(&decoder->events.items[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(low, decoder->events.count, mid, compare_events(&decoder->events.items[mid], &wanted) < 0);
 	found = low ? &decoder->events.items[low - 1] : NULL;
 	return found && found->context == sync->context && found->event == sync->event ? found : NULL;
 }

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/search.h"
 #include "read/recording_slots.h"
 
 /* --- lanes ---------------------------------------------------------------------------------------------------------- */
@@ -43,19 +44,10 @@ static int compare_numbers(const void *a, const void *b, void *lanes)
 uint32_t recording_track_of(const struct recording_reader *reader, uint32_t number)
 {
 	size_t low = 0;
-	size_t high = reader->lane_count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct recording_lane *lane = &reader->lanes[reader->by_number[middle]];
-
-		if (lane->share->number == number)
-			return lane->track;
-		if (lane->share->number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(low, reader->lane_count, mid, reader->lanes[reader->by_number[mid]].share->number < number);
+	if (low < reader->lane_count && reader->lanes[reader->by_number[low]].share->number == number)
+		return reader->lanes[reader->by_number[low]].track;
 	return OPS_NONE;
 }
 

@@ -8,22 +8,15 @@
 #include <zlib.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 const struct asset *assets_find(const char *name)
 {
-	size_t low = 0, high = embedded_asset_count;
+	size_t low = 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(name, embedded_assets[middle].name);
-
-		if (!order)
-			return &embedded_assets[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	OPS_LOWER_BOUND(low, embedded_asset_count, mid, strcmp(embedded_assets[mid].name, name) < 0);
+	if (low < embedded_asset_count && strcmp(embedded_assets[low].name, name) == 0)
+		return &embedded_assets[low];
 	return NULL;
 }
 

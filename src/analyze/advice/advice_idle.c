@@ -5,6 +5,7 @@
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/search.h"
 #include "derive/calls.h"
 
 /* Clocks of host and device agree to about so much. */
@@ -298,16 +299,9 @@ int64_t advice_idle_saved_ns(const struct advice *advice, const struct advice_ga
 
 int64_t advice_idle_before(const struct advice_idle *idle, int64_t ns)
 {
-	size_t first = 0, last = idle->gaps.count; /* of the gaps that begin later */
+	size_t first = 0; /* of the gaps that begin later */
 
-	while (first < last) {
-		size_t middle = first + (last - first) / 2;
-
-		if (idle->gaps.items[middle].start_ns < ns)
-			first = middle + 1;
-		else
-			last = middle;
-	}
+	OPS_LOWER_BOUND(first, idle->gaps.count, mid, idle->gaps.items[mid].start_ns < ns);
 	return first ? ops_sum(idle->gaps.items[first - 1].before_ns, host_ns(&idle->gaps.items[first - 1], ns)) : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "trace/order.h"
 
 /* --- iterations --------------------------------------------------------------------------------------------------- */
@@ -105,18 +106,11 @@ static bool find_stretches(struct event_table *table, struct stretches *stretche
 
 static int64_t step_at(const struct event_table *table, const struct stretches *stretches, int64_t time_ns)
 {
-	size_t low = 0, high = stretches->count;
+	size_t low = 0;
 	int64_t number = EVENT_NO_STEP;
 	uint32_t row;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (stretches->items[middle].start_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(low, stretches->count, mid, stretches->items[mid].start_ns <= time_ns);
 	row = low ? stretches->items[low - 1].row : OPS_NONE;
 	if (row != OPS_NONE)
 		ops_step_number(event_name(table, &table->rows[row]), &number);
@@ -160,16 +154,9 @@ bool event_steps_assign(struct event_table *table)
 
 size_t event_step_index(const struct event_set *set, int64_t number)
 {
-	size_t low = 0, high = set->steps.count;
+	size_t low = 0;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (set->steps.items[middle] < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(low, set->steps.count, mid, set->steps.items[mid] < number);
 	return low < set->steps.count && set->steps.items[low] == number ? low : set->steps.count;
 }
 

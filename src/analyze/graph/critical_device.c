@@ -7,6 +7,7 @@
 
 #include "analyze/graph/critical_path.h"
 #include "base/alloc.h"
+#include "base/search.h"
 
 /* A longer gap on a stream has other reasons than the work before. */
 #define KERNEL_GAP_NS INT64_C(1500000)
@@ -59,16 +60,9 @@ static const struct critical_launch *launch_after(const struct device_walk *walk
                                                   int64_t ts_ns)
 {
 	const struct critical_launch key = {.stream = stream, .track = track, .ts_ns = ts_ns, .row = OPS_NONE};
-	size_t low = 0, high = walk->path->launches.count;
+	size_t low = 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_by_thread(&walk->by_thread[middle], &key) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(low, walk->path->launches.count, mid, compare_by_thread(&walk->by_thread[mid], &key) <= 0);
 	if (low == walk->path->launches.count || walk->by_thread[low].stream != stream || walk->by_thread[low].track != track)
 		return NULL;
 	return &walk->by_thread[low];
@@ -78,16 +72,9 @@ static const struct critical_launch *launch_after(const struct device_walk *walk
 static const struct critical_launch *launch_before(const struct critical_path *path, uint32_t stream, int64_t ts_ns)
 {
 	const struct critical_stream *on = &path->streams.items[stream];
-	size_t low = on->first, high = on->first + on->count;
+	size_t low = on->first;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (path->launches.items[middle].ts_ns < ts_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(low, on->first + on->count, mid, path->launches.items[mid].ts_ns < ts_ns);
 	return low == on->first ? NULL : &path->launches.items[low - 1];
 }
 

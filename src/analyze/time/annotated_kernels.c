@@ -14,6 +14,7 @@
 #include "analyze/events/event_list.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/search.h"
 #include "trace/order.h"
 
 /* Annotations and work of a rank, each by track and start. */
@@ -115,21 +116,15 @@ static void label_track(struct track *track, const uint32_t *work, size_t count,
 	fill_tree(track);
 	for (size_t i = 0; i < count; i++) {
 		const struct event_row *row = &rows[work[i]];
-		size_t low, high = track->count;
+		size_t low;
 		uint32_t found = OPS_NONE;
 
 		for (; begun < track->count && rows[track->rows[begun]].ts_ns <= row->ts_ns; begun++)
 			push(track, (uint32_t)begun);
 		while (track->heap_count && event_end(&rows[track->rows[track->heap[0]]]) <= row->ts_ns)
 			pop(track);
-		for (low = begun; low < high;) {
-			size_t middle = (low + high) / 2;
-
-			if (rows[track->rows[middle]].ts_ns < event_end(row))
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		low = begun;
+		OPS_LOWER_BOUND(low, track->count, mid, rows[track->rows[mid]].ts_ns < event_end(row));
 		if (track->heap_count)
 			found = track->heap[0];
 		found = shorter(track, found, begun < low ? shortest_of(track, begun, low) : OPS_NONE);

@@ -12,6 +12,7 @@
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/search.h"
 
 #define UTILIZATION_BUCKETS 2000
 
@@ -365,16 +366,7 @@ void timeline_counters_write(const struct ops_timeline *timeline, struct ops_jso
 /* The first value that is not before `time_ns`. */
 static size_t find_value(const struct timeline_counter *counter, size_t from, int64_t time_ns)
 {
-	size_t high = counter->count;
-
-	while (from < high) {
-		size_t middle = from + (high - from) / 2;
-
-		if (counter->times_ns[middle] < time_ns)
-			from = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(from, counter->count, mid, counter->times_ns[mid] < time_ns);
 	return from;
 }
 

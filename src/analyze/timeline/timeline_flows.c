@@ -6,38 +6,25 @@
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "base/fault.h"
+#include "base/search.h"
 
 /* --- links by their ends --------------------------------------------------------------------------------------------- */
 
 size_t timeline_links_from(const struct ops_timeline *timeline, uint32_t row)
 {
-	size_t low = 0, high;
-	const struct ops_link *links = ops_trace_links(timeline->trace, &high);
+	size_t low = 0, count;
+	const struct ops_link *links = ops_trace_links(timeline->trace, &count);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (links[middle].from < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(low, count, mid, links[mid].from < row);
 	return low;
 }
 
 size_t timeline_links_to(const struct ops_timeline *timeline, uint32_t row)
 {
-	size_t low = 0, high;
-	const struct ops_link *links = ops_trace_links(timeline->trace, &high);
+	size_t low = 0, count;
+	const struct ops_link *links = ops_trace_links(timeline->trace, &count);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (links[timeline->links_to[middle]].to < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(low, count, mid, links[timeline->links_to[mid]].to < row);
 	return low;
 }
 

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "base/fault.h"
+#include "base/search.h"
 
 /* --- what lies in a window ------------------------------------------------------------------------------------------ */
 
@@ -39,17 +40,10 @@ enum ops_code timeline_wanted(const struct ops_timeline *timeline, const struct 
 /* The first row that does not start before a time since the origin. */
 static uint32_t find_row(const struct ops_timeline *timeline, int64_t time_ns)
 {
-	uint32_t low = 0, high = (uint32_t)timeline->events->count;
+	size_t low = 0;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (timeline_start(timeline, middle) < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	OPS_LOWER_BOUND(low, timeline->events->count, mid, timeline_start(timeline, (uint32_t)mid) < time_ns);
+	return (uint32_t)low;
 }
 
 static int compare_rows(const void *left, const void *right)
@@ -68,16 +62,9 @@ bool timeline_rows_in(const struct ops_timeline *timeline, const struct ops_wind
 	if (!straddlers)
 		return false;
 	for (size_t lane = 0; lane < timeline->lane_count; lane++) {
-		size_t low = timeline->lane_first[lane], begin = low, high = timeline->lane_first[lane + 1];
+		size_t low = timeline->lane_first[lane], begin = low;
 
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (timeline->starts[middle] < window->from_ns)
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		OPS_LOWER_BOUND(low, timeline->lane_first[lane + 1], mid, timeline->starts[mid] < window->from_ns);
 		if (low > begin && timeline_end(timeline, timeline->rows[low - 1]) > window->from_ns)
 			straddlers[count++] = timeline->rows[low - 1];
 	}

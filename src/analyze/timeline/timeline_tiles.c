@@ -8,6 +8,7 @@
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/search.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tiles are written as they lie in memory");
 
@@ -52,14 +53,7 @@ static size_t find_start(const int64_t *starts, size_t i, size_t end, int64_t ti
 		step *= 2;
 	}
 	high = low < end ? low : end;
-	while (i < high) {
-		size_t middle = i + (high - i) / 2;
-
-		if (starts[middle] < time_ns)
-			i = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(i, high, mid, starts[mid] < time_ns);
 	return i;
 }
 

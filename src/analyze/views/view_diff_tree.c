@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/search.h"
 
 static const struct view_backward *backward_at(const struct view_diff_tree *tree, uint32_t at)
 {
@@ -106,16 +107,9 @@ static bool find_steps(struct view_diff_tree *tree)
 
 uint32_t view_diff_step_at(const struct view_diff_tree *tree, int64_t start_ns)
 {
-	size_t low = 0, high = tree->steps.count;
+	size_t low = 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (start_of(tree, tree->steps.items[middle]) <= start_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	OPS_LOWER_BOUND(low, tree->steps.count, mid, start_of(tree, tree->steps.items[mid]) <= start_ns);
 	if (!low || view_end(tree->views, tree->views->nodes.items[tree->steps.items[low - 1]].row) <= start_ns)
 		return OPS_NONE;
 	return tree->steps.items[low - 1];

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
+#include "base/search.h"
+#include "derive/view_map.h"
 
 static int64_t later(int64_t a, int64_t b)
 {
@@ -345,16 +346,10 @@ static void assign_collectives(struct ops_views *views)
 {
 	for (size_t i = 0; i < views->collectives.count; i++) {
 		struct view_collective *collective = &views->collectives.items[i];
-		size_t low = 0, high = views->steps.count;
+		size_t low = 0;
 
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (views->steps.items[middle].start_ns <= view_start(views, collective->row))
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		OPS_LOWER_BOUND(low, views->steps.count, mid,
+		                views->steps.items[mid].start_ns <= view_start(views, collective->row));
 		if (low && view_end(views, collective->row) <= views->steps.items[low - 1].end_ns)
 			collective->step = (uint32_t)(low - 1);
 	}
