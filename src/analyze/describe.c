@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 
 bool numbers_push(struct numbers *numbers, double value)
 {
@@ -21,13 +22,6 @@ bool numbers_push(struct numbers *numbers, double value)
 void numbers_release(struct numbers *numbers)
 {
 	OPS_ARRAY_RELEASE(&numbers->items);
-}
-
-static int compare(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
 }
 
 static double quantile(const double *sorted, size_t count, double part)
@@ -47,7 +41,7 @@ struct description describe(struct numbers *numbers)
 
 	if (!count)
 		return d;
-	qsort(items, count, sizeof(*items), compare);
+	qsort(items, count, sizeof(*items), ops_compare_double);
 	for (size_t i = 0; i < count; i++)
 		d.sum += items[i];
 	d.mean = d.sum / (double)count;

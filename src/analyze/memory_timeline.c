@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
-#include "trace/order.h"
+#include "base/order.h"
 
 const char *ops_memory_category_name(enum ops_memory_category category)
 {

@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/json_walk.h"
+#include "base/order.h"
 #include "read/recording_devices.h"
-#include "trace/order.h"
 
 /* Where torch's viewers expect the processes that stand for devices: behind those of the host. */
 #define DEVICE_SORT_INDEX 5000000

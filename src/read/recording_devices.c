@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "trace/order.h"
+#include "base/order.h"
 
 #define TIME_MAX_NS (INT64_MAX / 4) /* from the start of the session */
 #define RATE_MAX 2 /* of two clocks of one machine: beyond, one of them is wrong */

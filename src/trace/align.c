@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
+#include "base/order.h"
 #include "base/text.h"
 
 struct end {
@@ -66,13 +67,6 @@ static bool collect(const struct ops_trace *trace, end_list *ends)
 	return true;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static size_t run_of(const end_list *ends, size_t from)
 {
 	size_t to = from;
@@ -105,7 +99,7 @@ static bool compare_clocks(const end_list *first, const end_list *other, struct 
 		k += order >= 0 ? theirs : 0;
 	}
 	if (done && apart.count) {
-		qsort(apart.items, apart.count, sizeof(*apart.items), compare_times);
+		qsort(apart.items, apart.count, sizeof(*apart.items), ops_compare_int64);
 		*ret_shift = (struct ops_clock_shift){apart.items[apart.count / 2], apart.count};
 	}
 	OPS_ARRAY_RELEASE(&apart);

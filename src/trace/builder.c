@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/order.h"
 #include "trace/inputs.h"
-#include "trace/order.h"
 #include "trace/table.h"
 
 /* Function events are told from memory records by the top bit of a 32-bit number (opstrobe/analyze.h). */

@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "base/order.h"
 #include "trace/inputs.h"
-#include "trace/order.h"
 #include "trace/table.h"
 
 #define KNOWN_FLAGS (OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED | OPS_EVENT_HIDDEN | OPS_EVENT_FOLDED)

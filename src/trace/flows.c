@@ -10,8 +10,8 @@
  *                     f (ac2g 7)
  */
 #include "base/alloc.h"
+#include "base/order.h"
 #include "trace/builder.h"
-#include "trace/order.h"
 #include "trace/table.h"
 
 /* How far out to look among events that start together. */

@@ -8,7 +8,7 @@
  * and only the handful of one chain is put in end order.
  */
 #include "base/alloc.h"
-#include "trace/order.h"
+#include "base/order.h"
 #include "trace/table.h"
 
 #define SLOTS_MIN 1024u

@@ -5,7 +5,7 @@
 #include "trace/merge_places.h"
 
 #include "base/alloc.h"
-#include "trace/order.h"
+#include "base/order.h"
 
 /* The builder sorts stably by start and end, so the place of each row is found by sorting the places in the same way. */
 struct merged_rows {

@@ -7,19 +7,13 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns)
 {
 	while (at + 1 < advice->views.steps.count && advice->views.steps.items[at + 1].host_start_ns <= ns)
 		at++;
 	return at;
-}
-
-static int compare_ns(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
 }
 
 /* A step that takes more than three times the median is none of the steady ones: it compiles, warms up or waits once. */
@@ -34,7 +28,7 @@ static bool median_step(const struct advice *advice, int64_t *ret_ns)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		times[i] = advice->views.steps.items[i].end_ns - advice->views.steps.items[i].start_ns;
-	qsort(times, count, sizeof(*times), compare_ns);
+	qsort(times, count, sizeof(*times), ops_compare_int64);
 	*ret_ns = count ? times[count / 2] : 0;
 	ops_free(times);
 	return true;

@@ -7,6 +7,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
 /* A gap or two of this kind are at the edge of something else. */
 #define GAPS_MIN 20
@@ -50,13 +51,6 @@ static void add_kernels(struct launches *launches, const struct advice *advice)
 	}
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* Of all steady steps, if all were like the one in the middle: in a few the host is late for another reason, and what it has
  * to do is the same in each. */
 static double typical_ns(struct launches *launches, const struct advice *advice)
@@ -68,7 +62,7 @@ static double typical_ns(struct launches *launches, const struct advice *advice)
 			launches->by_step[count++] = launches->by_step[i];
 	if (!count)
 		return 0;
-	qsort(launches->by_step, count, sizeof(*launches->by_step), compare_ns);
+	qsort(launches->by_step, count, sizeof(*launches->by_step), ops_compare_int64);
 	return (double)launches->by_step[count / 2] * (double)count;
 }
 

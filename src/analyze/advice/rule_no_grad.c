@@ -9,6 +9,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
 /* So many nodes a step are a model's, and not a stray sum. */
 #define NODES_MIN 4.0
@@ -69,13 +70,6 @@ static double kept_bytes(const struct graphs *graphs, const struct advice *advic
 	return bytes;
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static void count(struct graphs *graphs, const struct advice *advice, const uint8_t *views)
 {
 	int64_t quickest_ns = 0;
@@ -93,7 +87,7 @@ static void count(struct graphs *graphs, const struct advice *advice, const uint
 		if (!(advice->zone[row] & ADVICE_IN_OPERATOR) && (!quickest_ns || advice_ns(advice, row) < quickest_ns))
 			quickest_ns = advice_ns(advice, row);
 	}
-	qsort(graphs->view_ns, graphs->view_count, sizeof(*graphs->view_ns), compare_ns);
+	qsort(graphs->view_ns, graphs->view_count, sizeof(*graphs->view_ns), ops_compare_int64);
 	graphs->node_ns = graphs->view_count ? NODE_OF_VIEW * (double)graphs->view_ns[graphs->view_count / 2]
 	                                     : NODE_OF_OPERATOR * (double)quickest_ns;
 }

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/order.h"
 
 enum { CONTROL, TEST, SIDES };
 static const char *const side_names[SIDES] = {"control", "test"};
@@ -39,13 +40,6 @@ struct comparison {
 
 /* --- steps ------------------------------------------------------------------------------------------------------------ */
 
-static int compare_integers(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static bool own_steps(const struct event_table *table, int64_t **ret_steps, size_t *ret_count)
 {
 	int64_t *steps = ops_alloc_zeroed(table->steps.count + 1, sizeof(*steps));
@@ -68,7 +62,7 @@ static bool leave_steps(const struct event_table *table, int64_t *steps, size_t 
 	size_t kept = 0;
 
 	for (size_t i = 0; left && i < table->kept_count; i++) {
-		const int64_t *step = bsearch(&table->rows[table->kept[i]].step, steps, *count, sizeof(*steps), compare_integers);
+		const int64_t *step = bsearch(&table->rows[table->kept[i]].step, steps, *count, sizeof(*steps), ops_compare_int64);
 
 		if (step)
 			left[step - steps] = true;
@@ -85,7 +79,7 @@ static enum ops_code check_steps(const struct comparison *comparison, int side, 
                                  const int64_t *steps, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!bsearch(&steps[i], own, own_count, sizeof(*own), compare_integers))
+		if (!bsearch(&steps[i], own, own_count, sizeof(*own), ops_compare_int64))
 			return ops_fault(comparison->run->error, OPS_INVALID,
 			                 "the %s has no step %" PRId64 "; 'opstrobe analyze trace_diff.iterations' lists those it has",
 			                 side_names[side], steps[i]);
@@ -175,7 +169,7 @@ static bool choose_rows(const struct comparison *comparison, const int64_t *step
 		for (size_t i = 0; i < table->kept_count; i++) {
 			const struct event_row *row = &table->rows[table->kept[i]];
 			const int64_t *step = stepless ? steps
-			                               : bsearch(&row->step, steps, chosen->steps, sizeof(*steps), compare_integers);
+			                               : bsearch(&row->step, steps, chosen->steps, sizeof(*steps), ops_compare_int64);
 
 			if (!step || !(row->stream < 0 ? comparison->host : comparison->device))
 				continue;

@@ -12,9 +12,9 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/order.h"
 #include "derive/calls.h"
 #include "derive/launches.h"
-#include "trace/order.h"
 
 /* Each is a pass of the hardware over every kernel; no file has so many, but one that is made up to fill memory. */
 #define COUNTERS_MAX 256

@@ -13,8 +13,8 @@
 #include "base/fault.h"
 #include "base/json_value.h"
 #include "base/limit.h"
+#include "base/order.h"
 #include "base/pattern.h"
-#include "trace/order.h"
 
 #define LIST_MAX 64 /* numbers or texts of a condition */
 #define FILTERS_MAX 64

@@ -5,8 +5,8 @@
 #include "analyze/events/event_table.h"
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "derive/launches.h"
-#include "trace/order.h"
 
 /* Of a correlation: the last host call and the last device work. */
 struct pair {

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/order.h"
 #include "derive/calls.h"
 
 /* --- facts -------------------------------------------------------------------------------------------------------- */
@@ -22,19 +23,12 @@ static bool is_mtia(const struct ops_trace *trace)
 	return ops_trace_find_metadata(trace, "distributedInfo", &json) && ops_string_contains(json, "mtia:hccl");
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 size_t event_numbers_settle(int64_t *numbers, size_t count)
 {
 	size_t kept = 0;
 
 	if (count)
-		qsort(numbers, count, sizeof(*numbers), compare_numbers);
+		qsort(numbers, count, sizeof(*numbers), ops_compare_int64);
 	for (size_t i = 0; i < count; i++)
 		if (!kept || numbers[i] != numbers[kept - 1])
 			numbers[kept++] = numbers[i];

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/search.h"
-#include "trace/order.h"
 
 /* --- iterations --------------------------------------------------------------------------------------------------- */
 
@@ -55,13 +55,6 @@ static void heap_pop(uint32_t *heap, size_t *count)
 	}
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* Goes through the times at which any step begins or ends. */
 static void sweep(const struct event_table *table, const uint32_t *by_start, const int64_t *times, uint32_t *heap,
                   struct stretches *stretches)
@@ -96,7 +89,7 @@ static bool find_stretches(struct event_table *table, struct stretches *stretche
 	}
 	done = done && ops_sort_rows(by_start, steps, event_starts_before, table->rows);
 	if (done) {
-		qsort(times, 2 * steps, sizeof(*times), compare_times);
+		qsort(times, 2 * steps, sizeof(*times), ops_compare_int64);
 		sweep(table, by_start, times, by_start + steps, stretches);
 	}
 	ops_free(by_start);

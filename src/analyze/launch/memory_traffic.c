@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/intern.h"
-#include "trace/order.h"
+#include "base/order.h"
 
 #define NS_PER_US 1000
 

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/intern.h"
-#include "trace/order.h"
+#include "base/order.h"
 
 static int compare_queues(const void *a, const void *b)
 {

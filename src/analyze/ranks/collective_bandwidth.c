@@ -12,8 +12,8 @@
 #include "analyze/ranks/collectives.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/order.h"
 #include "derive/messages.h"
-#include "trace/order.h"
 
 /* One operation, on all ranks that tell of it. */
 struct operation {

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/order.h"
 
 /* The last run of a kernel on a stream in a step of a rank. */
 struct sample {
@@ -40,17 +41,10 @@ struct search {
 
 /* --- steps ------------------------------------------------------------------------------------------------------------ */
 
-static int compare_integers(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static bool is_chosen(const struct search *search, int64_t step)
 {
 	return search->stepless ||
-	       (search->step_count && bsearch(&step, search->steps, search->step_count, sizeof(step), compare_integers));
+	       (search->step_count && bsearch(&step, search->steps, search->step_count, sizeof(step), ops_compare_int64));
 }
 
 /* Whether the option, a number or a list of them, has a step. */
@@ -258,7 +252,7 @@ struct late {
 
 static int latest_first(const void *a, const void *b)
 {
-	return compare_integers(&(int64_t){((const struct sample *)b)->ts_ns}, &(int64_t){((const struct sample *)a)->ts_ns});
+	return ops_compare_int64(&(int64_t){((const struct sample *)b)->ts_ns}, &(int64_t){((const struct sample *)a)->ts_ns});
 }
 
 static int most_often_first(const void *a, const void *b)
@@ -301,7 +295,7 @@ static enum ops_code answer(struct search *search)
 		qsort(ranks, count, sizeof(*ranks), most_often_first);
 		for (size_t i = 0; i < count && (int64_t)i < search->candidates && ranks[i].score > 0; i++)
 			numbers[found++] = search->run->ranks[ranks[i].rank].rank;
-		qsort(numbers, found, sizeof(*numbers), compare_integers);
+		qsort(numbers, found, sizeof(*numbers), ops_compare_int64);
 		ops_json_open(json, '[');
 		for (size_t i = 0; i < found; i++)
 			ops_json_integer(json, numbers[i]);

@@ -14,8 +14,8 @@
 #include "analyze/events/event_list.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/search.h"
-#include "trace/order.h"
 
 /* Annotations and work of a rank, each by track and start. */
 struct lists {

@@ -15,7 +15,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/intern.h"
-#include "trace/order.h"
+#include "base/order.h"
 
 enum category { HOST_WAIT, KERNEL_WAIT, OTHER, CATEGORY_COUNT };
 static const char *const names[] = {"host_wait", "kernel_wait", "other"};

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/json_value.h"
-#include "trace/order.h"
+#include "base/order.h"
 
 /* The rows of a name: a stretch of the rows in order of names. */
 struct group {

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/json_walk.h"
+#include "base/order.h"
 
 /* --- deviceProperties ----------------------------------------------------------------------------------------------- */
 
@@ -224,20 +225,13 @@ static bool add_kernel(struct ops_views *views, struct ops_string arguments)
 	return made != NULL;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* Keeps one of each, ascending. */
 static void settle(int64_t *items, size_t *count)
 {
 	size_t kept = 0;
 
 	if (*count)
-		qsort(items, *count, sizeof(*items), compare_ids);
+		qsort(items, *count, sizeof(*items), ops_compare_int64);
 	for (size_t i = 0; i < *count; i++)
 		if (kept == 0 || items[i] != items[kept - 1])
 			items[kept++] = items[i];

@@ -12,9 +12,10 @@
 #include <string.h>
 
 #include "analyze/views/view_diff_tree.h"
-#include "derive/view_map.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/order.h"
+#include "derive/view_map.h"
 
 struct list {
 	uint32_t *items;
@@ -438,18 +439,11 @@ static void sort_operators(struct view_diff_operators *operators)
 #define DEVIATIONS 1.4826
 #define ERRORS 1.2533
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 static double median(double *values, size_t count)
 {
 	if (!count)
 		return 0;
-	qsort(values, count, sizeof(*values), compare_doubles);
+	qsort(values, count, sizeof(*values), ops_compare_double);
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 

@@ -10,6 +10,7 @@
 
 #include "analyze/views/views.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
 #define BUCKETS_MAX 100
 
@@ -188,16 +189,9 @@ static bool measure(struct gpu *gpu)
 	return done;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 bool view_gpu_figures(struct ops_views *views, int64_t id, struct view_gpu_figures *ret_figures)
 {
-	const int64_t *at = bsearch(&id, views->gpus.items, views->gpus.count, sizeof(id), compare_ids);
+	const int64_t *at = bsearch(&id, views->gpus.items, views->gpus.count, sizeof(id), ops_compare_int64);
 	struct gpu gpu;
 	bool done;
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "random.h"
-#include "trace/order.h"
+#include "../trace/random.h"
+#include "base/order.h"
 
 #define ROWS 600
 

@@ -3,8 +3,8 @@
  * Sorting of what comes nearly sorted: a natural merge sort, which takes one pass over rows that are in order and one
  * more each time the number of ascending runs doubles.
  */
-#ifndef OPS_TRACE_ORDER_H
-#define OPS_TRACE_ORDER_H
+#ifndef OPS_BASE_ORDER_H
+#define OPS_BASE_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +25,9 @@ bool ops_find_order(size_t count, ops_before *before, const void *context, uint3
 bool ops_reorder(void *items_field, size_t count, size_t bytes_each, const uint32_t *order);
 /* The same in place, by way of `scratch`, which has space for `count` items. Cannot fail. */
 void ops_reorder_by(void *items, void *scratch, size_t count, size_t bytes_each, const uint32_t *order);
+
+/* For qsort and bsearch. */
+int ops_compare_int64(const void *a, const void *b);
+int ops_compare_double(const void *a, const void *b);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Natural merge sort of row numbers; see order.h.
  */
-#include "trace/order.h"
+#include "base/order.h"
 
 #include <string.h>
 
@@ -157,4 +157,18 @@ void ops_reorder_by(void *items, void *scratch, size_t count, size_t bytes_each,
 {
 	move_all(scratch, items, count, bytes_each, order);
 	memcpy(items, scratch, count * bytes_each);
+}
+
+int ops_compare_int64(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+int ops_compare_double(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
 }
