@@ -34,10 +34,6 @@ bool ops_pool_prefault(uint64_t bytes);
 /* The session is over: free memory goes back to the system, but for one chunk and as much in chunks that are in use. */
 void ops_pool_settle(void);
 
-/* The default ceiling of a session: a quarter of the memory that this machine or its control group has, or of the address space
- * that the process may still take. ceiling.c */
-uint64_t ops_pool_default_ceiling(void);
-
 /* Around fork: no other thread is inside the pool when the child is made. */
 void ops_pool_lock(void);
 void ops_pool_unlock(void);

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/usable_memory.h"
 #include "record/block.h"
 #include "record/pool.h"
 #include "record/recorder.h"
@@ -244,7 +245,7 @@ static struct ops_recording *close_session(void)
 enum ops_code ops_session_start(const struct ops_record_options *options, struct ops_session **ret_session,
                                 struct ops_error *error)
 {
-	uint64_t max_bytes = options && options->max_bytes ? options->max_bytes : ops_pool_default_ceiling();
+	uint64_t max_bytes = options && options->max_bytes ? options->max_bytes : ops_usable_memory() / 4;
 	uint64_t prefault_bytes = options ? options->prefault_bytes : 0;
 	struct ops_recording *recording;
 	uint64_t session;

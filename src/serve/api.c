@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/fault.h"
 #include "base/limit.h"
-#include "record/pool.h"
+#include "base/usable_memory.h"
 #include "serve/assets.h"
 
 #define FIRST_SEGMENT 2 /* behind "api" and "v1" */
@@ -435,7 +435,7 @@ static void set_limits(struct ops_api *api, const struct ops_api_options *option
 	api->request_cpu_ns = whole((seconds > 0 ? seconds : REQUEST_SECONDS) * 1e9);
 	api->request_bytes = options->request_memory_bytes ? options->request_memory_bytes
 	                     : mb > 0                      ? whole(mb * 1e6)
-	                                                   : ops_pool_default_ceiling() * 2;
+	                                                   : ops_usable_memory() / 2;
 }
 
 enum ops_code ops_api_new(const struct ops_api_options *options, struct ops_api **ret_api, struct ops_error *error)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The default limit of a session's memory, from the memory of the machine, the limits of the process's control group and the limit
- * of its address space.
+ * The memory of the machine, the limits of the process's control group and the limit of its address space.
  */
-#include "record/pool.h"
+#include "base/usable_memory.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -90,10 +89,10 @@ static uint64_t address_space_left(void)
 	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
-uint64_t ops_pool_default_ceiling(void)
+uint64_t ops_usable_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES);
 	uint64_t bytes = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : (uint64_t)1 << 30;
 
-	return least(least(bytes, control_group_limit()), address_space_left()) / 4;
+	return least(least(bytes, control_group_limit()), address_space_left());
 }
