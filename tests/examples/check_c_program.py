@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds examples/c against the installed library, as a user would, and reads the trace that one writes with the other.
+"""Builds examples/c and the program of the C API guide against the installed library, as a user would, runs them, and reads the
+traces that they write.
 
     check_c_program.py SOURCE_ROOT BUILD_ROOT MESON…
 
@@ -10,6 +11,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -52,6 +54,19 @@ def check_trace(path):
     assert {"Args": '{"rounds": 10}'}.items() <= max(blurs, key=lambda event: event["ts"])["args"].items()
 
 
+def check_guide(compiler, options, flags, source_root, environment, where):
+    """The program of the guide prints a table and writes a trace."""
+    guide = (pathlib.Path(source_root) / "docs" / "reference" / "c-api.md").read_text()
+    (text,) = re.findall(r"^```c\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+    source, program = where / "loop.c", where / "loop"
+    source.write_text(text)
+    run(compiler, *WARNINGS, *options, source, "-x", "none", *flags, "-o", program)
+    printed = run(program, env=environment, cwd=where)
+    assert re.search(r"^sum +10 ", printed, re.MULTILINE), printed
+    events = json.loads((where / "loop.json").read_text())["traceEvents"]
+    assert sum(event["name"] == "sum" for event in events) == 10
+
+
 def main(source_root, build_root, *meson):
     compilers = [name for name in COMPILERS if shutil.which(name)]
     assert compilers, "no compiler found"
@@ -72,6 +87,8 @@ def main(source_root, build_root, *meson):
             answers = run(analyze, trace, trace, env=environment)
             assert "idle_time(us)" in answers and "no rule applies to this trace" in answers, answers
             trace.unlink()
+            if options[-1] == "c":
+                check_guide(compiler, options, flags, source_root, environment, where)
 
 
 if __name__ == "__main__":
