@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/opstrobe.h: all of libopstrobe. A program that includes only the headers it uses compiles faster. The server is a
- * library of its own (opstrobe/serve.h).
+ * opstrobe/opstrobe.h: all of libopstrobe. A program that includes only the headers it uses compiles faster. The server is in
+ * another library (opstrobe/serve.h).
  */
 #ifndef OPSTROBE_OPSTROBE_H
 #define OPSTROBE_OPSTROBE_H

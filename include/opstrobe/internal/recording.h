@@ -67,7 +67,7 @@ struct ops_recorded_function {
 	uint32_t line;
 };
 
-/* Tells a recording the next function that slots of kind OPS_SLOT_PYTHON name: 1, 2, … False when memory is out. */
+/* Adds to a recording the next function that slots of kind OPS_SLOT_PYTHON name: 1, 2, … False when memory is out. */
 bool ops_recording_add_function(struct ops_recording *recording, const struct ops_recorded_function *function);
 
 /* Says how long it was, in ns, between the events of each pair that named values speak of (OPS_VALUE_PAIR); OPS_COUNT_UNKNOWN where
