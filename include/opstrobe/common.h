@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/common.h: what all answers of the library have in common: the format of a text, and how memory is freed.
+ * opstrobe/common.h: what the rest of the interface has in common: strings, the number that is none, the format of a
+ * text, and how memory is freed.
  */
 #ifndef OPSTROBE_COMMON_H
 #define OPSTROBE_COMMON_H
+
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 #pragma GCC visibility push(default)
+
+/* Stands for "none" where ids and rows are 32 bits. */
+#define OPS_NONE UINT32_MAX
+
+/* Any bytes, also NUL; not necessarily UTF-8. A NUL follows the last one unless a function says otherwise. */
+struct ops_string {
+	const char *bytes;
+	size_t size;
+};
 
 /* The format of an answer. */
 enum ops_format {

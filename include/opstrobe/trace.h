@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/inputs.h>
 #include <opstrobe/storage.h>
@@ -23,8 +24,6 @@
 extern "C" {
 #endif
 #pragma GCC visibility push(default)
-
-#define OPS_NONE UINT32_MAX
 
 struct ops_trace;
 
@@ -64,11 +63,6 @@ enum ops_event_flag {
 	OPS_EVENT_HIDDEN = 4,     /* bookkeeping that tables and events() leave out (spec 2.2 rule 1), TRACE and MARK
 	                           * among it; not in the tree */
 	OPS_EVENT_FOLDED = 8,     /* only child of an operator of the same name; merged into it in tree and tables */
-};
-
-struct ops_string {
-	const char *bytes; /* any bytes, also NUL; not necessarily UTF-8; a NUL follows the last */
-	size_t size;
 };
 
 /* The columns. Rows are sorted by start_ns ascending, then end_ns descending, then recording order. NULL for an optional

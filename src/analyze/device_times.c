@@ -11,8 +11,8 @@
 #include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"
+#include "base/map.h"
 #include "derive/launches.h"
-#include "derive/view_map.h"
 
 /* --- devices -------------------------------------------------------------------------------------------------------- */
 
@@ -81,21 +81,21 @@ static uint32_t function_of(const struct attribution *a, size_t work)
 }
 
 /* Of files without calls: the operator that the work names by its id. */
-static bool map_operators(const struct ops_events *events, struct view_map *ids)
+static bool map_operators(const struct ops_events *events, struct ops_map *ids)
 {
 	bool ok = true;
 
 	for (uint32_t row = 0; ok && row < events->count; row++)
 		if (events->id[row] && events->kind[row] == OPS_EVENT_CPU_OP && ops_event_visible(events, row) &&
 		    !(events->flags[row] & OPS_EVENT_ASYNC))
-			ok = view_map_add(ids, events->id[row], row);
+			ok = ops_map_add(ids, events->id[row], row);
 	return ok;
 }
 
 static bool find_launchers(const struct attribution *a, uint32_t *launcher)
 {
 	const struct ops_events *events = a->events;
-	struct view_map ids = {0};
+	struct ops_map ids = {0};
 	bool mapped = false, ok = true;
 
 	for (uint32_t row = 0; ok && row < events->count; row++) {
@@ -107,10 +107,10 @@ static bool find_launchers(const struct attribution *a, uint32_t *launcher)
 		} else if (events->id && events->id[row]) {
 			ok = mapped || map_operators(events, &ids);
 			mapped = true;
-			launcher[row] = ok ? view_map_find(&ids, events->id[row]) : OPS_NONE;
+			launcher[row] = ok ? ops_map_find(&ids, events->id[row]) : OPS_NONE;
 		}
 	}
-	view_map_release(&ids);
+	ops_map_release(&ids);
 	return ok;
 }
 

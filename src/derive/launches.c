@@ -5,9 +5,9 @@
 #include "derive/launches.h"
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "derive/calls.h"
 #include "derive/steps.h"
-#include "derive/view_map.h"
 
 /* --- calls ------------------------------------------------------------------------------------------------------------ */
 
@@ -19,18 +19,18 @@ static bool starts_work(const struct ops_trace *trace, uint8_t *known, uint32_t 
 	return known[name] == 2;
 }
 
-static bool expect_calls(const struct ops_events *events, struct view_map *calls)
+static bool expect_calls(const struct ops_events *events, struct ops_map *calls)
 {
-	struct view_map_keys keys = {0};
+	struct ops_map_keys keys = {0};
 
 	for (size_t row = 0; row < events->count; row++)
 		if (ops_kind_is_call(events->kind[row]) && events->correlation[row] >= 0)
-			view_map_keys_add(&keys, (uint64_t)events->correlation[row]);
-	return view_map_expect(calls, &keys);
+			ops_map_keys_add(&keys, (uint64_t)events->correlation[row]);
+	return ops_map_expect(calls, &keys);
 }
 
 /* From correlations to calls. Rows are in order of time. */
-static bool map_calls(const struct ops_trace *trace, struct view_map *calls)
+static bool map_calls(const struct ops_trace *trace, struct ops_map *calls)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	uint8_t *known = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
@@ -41,7 +41,7 @@ static bool map_calls(const struct ops_trace *trace, struct view_map *calls)
 
 		if (!ops_kind_is_call(events->kind[row]) || events->correlation[row] < 0)
 			continue;
-		call = view_map_slot(calls, (uint64_t)events->correlation[row], row);
+		call = ops_map_slot(calls, (uint64_t)events->correlation[row], row);
 		done = call != NULL;
 		if (done && *call != row && starts_work(trace, known, events->name[row]) &&
 		    !starts_work(trace, known, events->name[*call]))
@@ -68,20 +68,20 @@ uint32_t *ops_launching_calls(const struct ops_trace *trace)
 	const struct ops_events *events = ops_trace_events(trace);
 	const int64_t *correlation = events->correlation;
 	uint32_t *calls = ops_realloc_array(NULL, events->count + 1, sizeof(*calls));
-	struct view_map by_correlation = {0};
+	struct ops_map by_correlation = {0};
 
 	if (!calls || (correlation && !map_calls(trace, &by_correlation))) {
-		view_map_release(&by_correlation);
+		ops_map_release(&by_correlation);
 		ops_free(calls);
 		return NULL;
 	}
 	for (size_t row = 0; row < events->count; row++) {
 		calls[row] = OPS_NONE;
 		if (correlation && correlation[row] >= 0 && ops_kind_is_work(events->kind[row]))
-			calls[row] = view_map_find(&by_correlation, (uint64_t)correlation[row]);
+			calls[row] = ops_map_find(&by_correlation, (uint64_t)correlation[row]);
 	}
 	follow_arrows(trace, calls);
-	view_map_release(&by_correlation);
+	ops_map_release(&by_correlation);
 	return calls;
 }
 
@@ -112,19 +112,19 @@ static uint32_t owner_in_time(const struct ops_trace *trace, const struct ops_ev
 	return is_operator(trace, events, row) ? row : OPS_NONE;
 }
 
-static bool map_operators(const struct ops_trace *trace, struct view_map *operators)
+static bool map_operators(const struct ops_trace *trace, struct ops_map *operators)
 {
 	const struct ops_events *events = ops_trace_events(trace);
-	struct view_map_keys keys = {0};
+	struct ops_map_keys keys = {0};
 	bool done = true;
 
 	for (size_t row = 0; row < events->count; row++)
 		if (events->id[row] && is_operator(trace, events, row))
-			view_map_keys_add(&keys, events->id[row]);
-	done = view_map_expect(operators, &keys);
+			ops_map_keys_add(&keys, events->id[row]);
+	done = ops_map_expect(operators, &keys);
 	for (uint32_t row = 0; done && row < events->count; row++)
 		if (events->id[row] && is_operator(trace, events, row))
-			done = view_map_add(operators, events->id[row], row);
+			done = ops_map_add(operators, events->id[row], row);
 	return done;
 }
 
@@ -137,7 +137,7 @@ static bool runs(const struct ops_events *events, uint32_t operator, uint32_t ca
 
 /* Some files have the correlation in the place of the external id. Ids that lead nowhere, or to an operator that does not
  * run, speak against those of the file. */
-static bool ids_hold(const struct ops_events *events, const struct view_map *operators, const uint32_t *around)
+static bool ids_hold(const struct ops_events *events, const struct ops_map *operators, const uint32_t *around)
 {
 	size_t agree = 0, disagree = 0;
 
@@ -146,7 +146,7 @@ static bool ids_hold(const struct ops_events *events, const struct view_map *ope
 
 		if (!ops_kind_is_call(events->kind[row]) || !events->id[row])
 			continue;
-		named = view_map_find(operators, events->id[row]);
+		named = ops_map_find(operators, events->id[row]);
 		if (named != OPS_NONE && runs(events, named, row))
 			agree++;
 		else if (around[row] != OPS_NONE)
@@ -159,7 +159,7 @@ uint32_t *ops_calling_operators(const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	uint32_t *owners = ops_realloc_array(NULL, events->count + 1, sizeof(*owners));
-	struct view_map operators = {0};
+	struct ops_map operators = {0};
 	bool done = owners && (!events->id || map_operators(trace, &operators));
 
 	for (uint32_t row = 0; done && row < events->count; row++)
@@ -169,11 +169,11 @@ uint32_t *ops_calling_operators(const struct ops_trace *trace)
 			uint32_t named = OPS_NONE;
 
 			if (ops_kind_is_call(events->kind[row]) && events->id[row])
-				named = view_map_find(&operators, events->id[row]);
+				named = ops_map_find(&operators, events->id[row]);
 			if (named != OPS_NONE)
 				owners[row] = named;
 		}
-	view_map_release(&operators);
+	ops_map_release(&operators);
 	if (!done) {
 		ops_free(owners);
 		owners = NULL;

@@ -45,11 +45,11 @@
 
 #include "analyze/advice/advice_idle.h"
 #include "analyze/advice/advice_ranks.h"
-#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/buffer.h"
+#include "base/map.h"
 
 enum advice_severity { ADVICE_INFO, ADVICE_LOW, ADVICE_MEDIUM, ADVICE_HIGH };
 enum advice_confidence { ADVICE_UNSURE, ADVICE_LIKELY, ADVICE_SURE };
@@ -204,7 +204,7 @@ struct advice {
 	int64_t *operator_ns;  /* by row: time of the outermost operators in it */
 	int64_t *claimed_ns;   /* by row: what is taken of it and below */
 	uint32_t *own_site;    /* by string, of a function's rows */
-	struct view_map site_map;
+	struct ops_map site_map;
 	OPS_ARRAY(struct advice_site) sites;
 	OPS_ARRAY(struct advice_loop) loops;
 	uint32_t *loop_of;     /* by row: index into `loops`, OPS_NONE */

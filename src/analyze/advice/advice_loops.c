@@ -38,11 +38,11 @@ struct visit {
 };
 
 struct search {
-	struct view_map rounds_by_key;
-	struct view_map visits_by_call;
+	struct ops_map rounds_by_key;
+	struct ops_map visits_by_call;
 	OPS_ARRAY(struct visit) visits;
-	struct view_map unbound;   /* by call of a function of the program's: rows of the tensor that it last went through */
-	struct view_map next_loop; /* by call: the loop that its next row may be in */
+	struct ops_map unbound;   /* by call of a function of the program's: rows of the tensor that it last went through */
+	struct ops_map next_loop; /* by call: the loop that its next row may be in */
 	OPS_ARRAY(struct round) rounds;
 	int64_t *quickest_ns; /* by name */
 	uint8_t *slicing;     /* by name */
@@ -74,7 +74,7 @@ static const struct visit *visit_of(struct search *search, const struct advice *
 {
 	const struct ops_events *events = advice->events;
 	uint32_t line = events->call_line ? events->call_line[row] : 0;
-	uint32_t *index = view_map_slot(&search->visits_by_call, events->parent[row], (uint32_t)search->visits.count);
+	uint32_t *index = ops_map_slot(&search->visits_by_call, events->parent[row], (uint32_t)search->visits.count);
 	struct visit *visit;
 
 	if (!index)
@@ -114,7 +114,7 @@ static bool find_rounds(struct search *search, const struct advice *advice)
 		visit = visit_of(search, advice, row);
 		if (!visit)
 			return false;
-		index = view_map_slot(&search->rounds_by_key, key_of(advice, row), (uint32_t)search->rounds.count);
+		index = ops_map_slot(&search->rounds_by_key, key_of(advice, row), (uint32_t)search->rounds.count);
 		if (!index)
 			return false;
 		if (*index == search->rounds.count) {
@@ -172,7 +172,7 @@ static bool join_rounds(struct search *search, struct advice *advice)
 		if (rounds_of(round) < ROUNDS_MIN)
 			continue;
 		if (!loop || loop->parent != round->parent || loop->end_ns <= round->start_ns) {
-			if (!view_map_slot(&search->next_loop, round->parent, (uint32_t)advice->loops.count) ||
+			if (!ops_map_slot(&search->next_loop, round->parent, (uint32_t)advice->loops.count) ||
 			    !(loop = OPS_ARRAY_PUSH(&advice->loops)))
 				return false;
 			*loop = (struct advice_loop){.parent = round->parent, .begin = round->first, .begin_count = round->count,
@@ -212,9 +212,9 @@ static uint32_t find_loop(struct search *search, const struct advice *advice, ui
 		return OPS_NONE;
 	if (advice->loop_of[parent] != OPS_NONE)
 		return advice->loop_of[parent];
-	if (view_map_find(&search->next_loop, parent) == OPS_NONE)
+	if (ops_map_find(&search->next_loop, parent) == OPS_NONE)
 		return OPS_NONE;
-	next = view_map_slot(&search->next_loop, parent, 0); /* there, so this allocates nothing */
+	next = ops_map_slot(&search->next_loop, parent, 0); /* there, so this allocates nothing */
 	while (*next + 1 < advice->loops.count && loops[*next + 1].parent == parent &&
 	       loops[*next + 1].start_ns <= advice->events->start_ns[row])
 		++*next;
@@ -242,7 +242,7 @@ static bool find_unbound(struct search *search, struct advice *advice)
 			frame = advice->caller[frame];
 		if (frame == OPS_NONE)
 			continue;
-		slot = view_map_slot(&search->unbound, frame, 0);
+		slot = ops_map_slot(&search->unbound, frame, 0);
 		done = slot != NULL;
 		if (slot)
 			*slot = (uint32_t)ops_input_int(&input, 0);
@@ -256,7 +256,7 @@ static bool goes_through(const struct search *search, const struct advice *advic
 	uint32_t frame = loop->parent;
 
 	for (int i = 0; i < 2 && frame != OPS_NONE; i++, frame = advice->caller[frame]) {
-		uint32_t rows = view_map_find(&search->unbound, frame);
+		uint32_t rows = ops_map_find(&search->unbound, frame);
 
 		if (rows != OPS_NONE && rows && loop->rounds % rows == 0)
 			return true;
@@ -316,7 +316,7 @@ static void weigh(struct search *search, struct advice *advice)
 static bool count_modules(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
-	struct view_map seen = {0};
+	struct ops_map seen = {0};
 	uint8_t *inside = ops_alloc_zeroed(events->count + 1, 1); /* by row: it is, or lies in, a module's call in the loop */
 	bool done = inside != NULL;
 
@@ -335,12 +335,12 @@ static bool count_modules(struct advice *advice)
 		if (module == OPS_NONE)
 			continue;
 		inside[row] = 1;
-		slot = view_map_slot(&seen, (uint64_t)index << 32 | module, 0);
+		slot = ops_map_slot(&seen, (uint64_t)index << 32 | module, 0);
 		done = slot != NULL;
 		if (slot && !(*slot)++)
 			advice->loops.items[index].modules++;
 	}
-	view_map_release(&seen);
+	ops_map_release(&seen);
 	ops_free(inside);
 	return done;
 }
@@ -373,11 +373,11 @@ bool advice_find_loops(struct advice *advice)
 		weigh(&search, advice);
 	}
 	done = done && count_modules(advice) && advice_find_recurrent(advice);
-	view_map_release(&search.rounds_by_key);
-	view_map_release(&search.visits_by_call);
+	ops_map_release(&search.rounds_by_key);
+	ops_map_release(&search.visits_by_call);
 	OPS_ARRAY_RELEASE(&search.visits);
-	view_map_release(&search.next_loop);
-	view_map_release(&search.unbound);
+	ops_map_release(&search.next_loop);
+	ops_map_release(&search.unbound);
 	OPS_ARRAY_RELEASE(&search.rounds);
 	ops_free(search.quickest_ns);
 	ops_free(search.slicing);

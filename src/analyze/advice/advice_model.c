@@ -76,7 +76,7 @@ static bool add_site(struct advice *advice, uint32_t row, uint32_t frame)
 
 	if (!line && ops_event_function(advice->trace, frame, &function))
 		line = function.line; /* the next best: where the function begins */
-	index = view_map_slot(&advice->site_map, (uint64_t)advice->events->name[frame] << 32 | line,
+	index = ops_map_slot(&advice->site_map, (uint64_t)advice->events->name[frame] << 32 | line,
 	                      (uint32_t)advice->sites.count);
 	if (!index)
 		return false;
@@ -99,7 +99,7 @@ static bool add_own_site(struct advice *advice, uint32_t row)
 
 	if (advice->own_site[name] != OPS_NONE || !ops_event_function(advice->trace, row, &function))
 		return true;
-	index = view_map_slot(&advice->site_map, (uint64_t)name << 32 | function.line, (uint32_t)advice->sites.count);
+	index = ops_map_slot(&advice->site_map, (uint64_t)name << 32 | function.line, (uint32_t)advice->sites.count);
 	if (!index)
 		return false;
 	advice->own_site[name] = *index;
@@ -356,7 +356,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 void advice_release(struct advice *advice)
 {
 	ops_views_release(&advice->views);
-	view_map_release(&advice->site_map);
+	ops_map_release(&advice->site_map);
 	advice_idle_release(&advice->idle);
 	view_spans_release(&advice->captures);
 	OPS_ARRAY_RELEASE(&advice->sites);

@@ -20,8 +20,8 @@ struct gathering {
 	struct advice_ranks *ranks;
 	struct advice *advice;
 	struct rank *rank;
-	struct view_map times; /* place → index into rank.times */
-	struct view_map known; /* site and name of a row → place */
+	struct ops_map times; /* place → index into rank.times */
+	struct ops_map known; /* site and name of a row → place */
 };
 
 static bool find_place(struct gathering *gathering, uint32_t site, uint32_t row, uint32_t *ret_place)
@@ -29,7 +29,7 @@ static bool find_place(struct gathering *gathering, uint32_t site, uint32_t row,
 	struct advice_where where = advice_describe(gathering->advice, site, row);
 	struct rank_place place;
 	uint64_t key = (uint64_t)site << 32 | gathering->advice->events->name[row];
-	uint32_t *known = view_map_slot(&gathering->known, key, OPS_NONE);
+	uint32_t *known = ops_map_slot(&gathering->known, key, OPS_NONE);
 
 	if (!known || *known != OPS_NONE) {
 		*ret_place = known ? *known : OPS_NONE;
@@ -54,7 +54,7 @@ static bool add_time(struct gathering *gathering, uint32_t site, uint32_t row, i
 
 	if (!find_place(gathering, site, row, &place))
 		return false;
-	at = view_map_slot(&gathering->times, place, (uint32_t)rank->times.count);
+	at = ops_map_slot(&gathering->times, place, (uint32_t)rank->times.count);
 	if (!at)
 		return false;
 	if (*at == rank->times.count) {
@@ -221,7 +221,7 @@ static bool find_calls(struct gathering *gathering)
 static bool number_collectives(struct gathering *gathering)
 {
 	struct ops_intern *keys = &gathering->ranks->keys;
-	struct view_map counts = {0};
+	struct ops_map counts = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < gathering->rank->collectives.count; i++) {
@@ -236,14 +236,14 @@ static bool number_collectives(struct gathering *gathering)
 		key.nth = UINT32_MAX;
 		key.bytes = collective->bytes;
 		id = ops_intern_add(keys, &key, sizeof(key));
-		nth = id == OPS_INTERN_NONE ? NULL : view_map_slot(&counts, id, 0);
+		nth = id == OPS_INTERN_NONE ? NULL : ops_map_slot(&counts, id, 0);
 		if (nth) {
 			key.nth = (*nth)++;
 			collective->key = ops_intern_add(keys, &key, sizeof(key));
 		}
 		done = nth && collective->key != OPS_INTERN_NONE;
 	}
-	view_map_release(&counts);
+	ops_map_release(&counts);
 	return done;
 }
 
@@ -368,8 +368,8 @@ bool advice_ranks_add(struct advice_ranks *ranks, struct advice *advice, const s
 
 	rank.name = text(ranks, (struct ops_string){worker->name, strlen(worker->name)});
 	done = rank.name != OPS_INTERN_NONE && gather(&gathering);
-	view_map_release(&gathering.times);
-	view_map_release(&gathering.known);
+	ops_map_release(&gathering.times);
+	ops_map_release(&gathering.known);
 	/* Spans of one worker come one after the other. */
 	for (size_t i = 0; done && i < ranks->ranks.count && !added; i++)
 		if (ranks->ranks.items[i].name == rank.name)

@@ -12,7 +12,7 @@
 #define DEPTH_MAX 64
 
 struct tracing {
-	struct view_map makers; /* memory to the outermost operator that made or wrote it last */
+	struct ops_map makers; /* memory to the outermost operator that made or wrote it last */
 	uint32_t *memory_rows;
 	uint32_t *seen;         /* by loop: calls so far of the kind that its rounds begin with */
 	uint32_t *round_of;     /* by row */
@@ -29,7 +29,7 @@ static uint32_t outermost(const struct advice *advice, uint32_t row)
 
 static bool set_maker(struct tracing *tracing, uint64_t address, uint32_t row)
 {
-	uint32_t *slot = view_map_slot(&tracing->makers, address, row);
+	uint32_t *slot = ops_map_slot(&tracing->makers, address, row);
 
 	if (slot)
 		*slot = row;
@@ -62,7 +62,7 @@ static bool depends(const struct tracing *tracing, const struct advice *advice, 
 	struct ops_storage storage;
 
 	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
-		uint32_t maker = storage.written ? OPS_NONE : view_map_find(&tracing->makers, storage.address);
+		uint32_t maker = storage.written ? OPS_NONE : ops_map_find(&tracing->makers, storage.address);
 
 		if (maker != OPS_NONE && maker < row && advice->loop_of[maker] == advice->loop_of[row] &&
 		    (tracing->round_of[maker] < tracing->round_of[row] || tracing->dependent[maker]))
@@ -126,7 +126,7 @@ bool advice_find_recurrent(struct advice *advice)
 
 		loop->recurrent = loop->dependent_ns > loop->operators_ns / 2;
 	}
-	view_map_release(&tracing.makers);
+	ops_map_release(&tracing.makers);
 	ops_free(tracing.memory_rows);
 	ops_free(tracing.seen);
 	ops_free(tracing.round_of);

@@ -184,7 +184,7 @@ struct link_use {
 
 struct links {
 	OPS_ARRAY(struct link_use) uses;
-	struct view_map by_group;
+	struct ops_map by_group;
 };
 
 /* Commas in "[0, 1]". */
@@ -213,7 +213,7 @@ static bool find_links(struct links *links, const struct advice_ranks *ranks, ui
 			    ranks->taking[collective->key] < 2)
 				continue;
 			seen[collective->key] = 1;
-			at = view_map_slot(&links->by_group, key, (uint32_t)links->uses.count);
+			at = ops_map_slot(&links->by_group, key, (uint32_t)links->uses.count);
 			known = at && *at < links->uses.count;
 			use = !at ? NULL : known ? &links->uses.items[*at] : OPS_ARRAY_PUSH(&links->uses);
 			if (!use)
@@ -274,7 +274,7 @@ static bool check_links(struct advice_ranks *ranks, struct advice_report *report
 	if (done && links.uses.count <= GROUPS_MAX)
 		done = report_links(&links, ranks, report, rule);
 	OPS_ARRAY_RELEASE(&links.uses);
-	view_map_release(&links.by_group);
+	ops_map_release(&links.by_group);
 	ops_free(seen);
 	return done;
 }

@@ -13,7 +13,7 @@
 
 struct growth {
 	uint32_t *rows;      /* by record */
-	struct view_map live; /* address to record + 1; 0 freed */
+	struct ops_map live; /* address to record + 1; 0 freed */
 	int64_t *left;       /* by step: bytes that it allocated and that live at the end */
 	uint8_t *lives;      /* by record */
 	int64_t bytes;
@@ -42,7 +42,7 @@ static bool find_live(struct growth *growth, const struct advice *advice)
 
 		if (records[i].out_of_memory)
 			continue;
-		slot = view_map_slot(&growth->live, records[i].address, 0);
+		slot = ops_map_slot(&growth->live, records[i].address, 0);
 		if (!slot)
 			return false;
 		if (*slot)
@@ -104,7 +104,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	ops_free(growth.rows);
 	ops_free(growth.left);
 	ops_free(growth.lives);
-	view_map_release(&growth.live);
+	ops_map_release(&growth.live);
 	advice_tally_release(&tally);
 	return done;
 }

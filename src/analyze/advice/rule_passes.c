@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 
 struct passes {
-	struct view_map last; /* by step, thread and number of a node: where it ran last */
+	struct ops_map last; /* by step, thread and number of a node: where it ran last */
 	uint8_t *differs;     /* by steady step: gradients of gradients, or gradients that are asked for one by one */
 	uint32_t *optimizers; /* by row: optimizer steps so far */
 	struct advice_tally tally;
@@ -43,7 +43,7 @@ static bool add(struct passes *passes, struct advice *advice, uint32_t row)
 	if (number < 0 || !advice_counts(advice, row) || passes->differs[advice->step_of[row]] ||
 	    !advice_text_starts(advice_name(advice, row), "autograd::engine::"))
 		return true;
-	last = view_map_slot(&passes->last, key * 0x9e3779b97f4a7c15u ^ (uint64_t)number, row);
+	last = ops_map_slot(&passes->last, key * 0x9e3779b97f4a7c15u ^ (uint64_t)number, row);
 	if (!last)
 		return false;
 	before = *last;
@@ -79,7 +79,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	                                 advice_step_ms(advice, (double)passes.tally.ns),
 	                                 advice_percent(advice, (double)passes.tally.ns),
 	                                 passes.apart ? ", with an optimizer's step in between" : "");
-	view_map_release(&passes.last);
+	ops_map_release(&passes.last);
 	ops_free(passes.differs);
 	ops_free(passes.optimizers);
 	ops_free(which);

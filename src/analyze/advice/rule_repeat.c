@@ -26,10 +26,10 @@ struct chain {
 #define CHAINS 4 /* of so many storages at once: the one that is written to, and those that are read for it */
 
 struct numbering {
-	struct view_map slots;     /* storage to index into `values` */
+	struct ops_map slots;     /* storage to index into `values` */
 	OPS_ARRAY(struct value) values;
-	struct view_map seen;      /* what was computed in this step */
-	struct view_map constants; /* in which step a constant was made first, or MANY */
+	struct ops_map seen;      /* what was computed in this step */
+	struct ops_map constants; /* in which step a constant was made first, or MANY */
 	struct chain chains[CHAINS];
 	bool learning;             /* the first time through the rows: which constants there are */
 	uint8_t *random;
@@ -53,7 +53,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 
 static bool set_value(struct numbering *numbering, uint64_t address, struct value value)
 {
-	uint32_t *slot = view_map_slot(&numbering->slots, address, (uint32_t)numbering->values.count);
+	uint32_t *slot = ops_map_slot(&numbering->slots, address, (uint32_t)numbering->values.count);
 	struct value *added;
 
 	if (!slot)
@@ -75,7 +75,7 @@ static struct value value_of(const struct numbering *numbering, const struct ops
 	/* A number of Python's is told by its digest. */
 	if (!storage->address)
 		return (struct value){storage->bytes, OPS_NONE, true};
-	slot = view_map_find(&numbering->slots, storage->address);
+	slot = ops_map_find(&numbering->slots, storage->address);
 	return slot == OPS_NONE ? (struct value){storage->address, OPS_NONE, false} : numbering->values.items[slot];
 }
 
@@ -218,7 +218,7 @@ static void add_makers(struct numbering *numbering, struct advice *advice, uint3
 	struct ops_storage storage;
 
 	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
-		uint32_t slot = storage.address ? view_map_find(&numbering->slots, storage.address) : OPS_NONE;
+		uint32_t slot = storage.address ? ops_map_find(&numbering->slots, storage.address) : OPS_NONE;
 		struct value *value = slot == OPS_NONE ? NULL : &numbering->values.items[slot];
 
 		if (value && value->made_by != OPS_NONE && advice_counts(advice, value->made_by) &&
@@ -250,7 +250,7 @@ static void tell(struct numbering *numbering, struct advice *advice, uint32_t ro
 /* In how many steps a constant is made. False when memory is out. */
 static bool learn(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t key)
 {
-	uint32_t *step = view_map_slot(&numbering->constants, key, advice->step_of[row]);
+	uint32_t *step = ops_map_slot(&numbering->constants, key, advice->step_of[row]);
 
 	if (step && *step != advice->step_of[row])
 		*step = MANY;
@@ -267,14 +267,14 @@ static bool look_up(struct numbering *numbering, struct advice *advice, uint32_t
 		return true; /* a loop over rows is told of as a whole */
 	if (numbering->learning)
 		return !constant || learn(numbering, advice, row, key);
-	before = view_map_slot(&numbering->seen, mix(key, advice->step_of[row]), row);
+	before = ops_map_slot(&numbering->seen, mix(key, advice->step_of[row]), row);
 	if (!before)
 		return false;
 	if (advice_is_claimed(advice, row))
 		return true;
 	if (*before != row)
 		tell(numbering, advice, row, *before, tally);
-	else if (constant && view_map_find(&numbering->constants, key) == MANY) {
+	else if (constant && ops_map_find(&numbering->constants, key) == MANY) {
 		/* Once a step is no repetition but of what no step changes. */
 		numbering->each_step++;
 		tell(numbering, advice, row, row, tally);
@@ -310,7 +310,7 @@ static bool go_through(struct numbering *numbering, struct advice *advice, struc
 	numbering->learning = learning;
 	numbering->next = 0;
 	numbering->values.count = 0;
-	view_map_release(&numbering->slots);
+	ops_map_release(&numbering->slots);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
 			done = take(numbering, advice, row, tally);
@@ -375,9 +375,9 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	                                 advice_average(advice, numbering.repeated).text, each_step,
 	                                 advice_step_ms(advice, (double)numbering.ns),
 	                                 advice_percent(advice, (double)numbering.ns));
-	view_map_release(&numbering.slots);
-	view_map_release(&numbering.constants);
-	view_map_release(&numbering.seen);
+	ops_map_release(&numbering.slots);
+	ops_map_release(&numbering.constants);
+	ops_map_release(&numbering.seen);
 	ops_free(numbering.random);
 	ops_free(numbering.makes);
 	ops_free(numbering.views);

@@ -31,7 +31,7 @@ static bool has_backward(const struct advice *advice)
 
 struct modes {
 	uint8_t *which;
-	struct view_map pass_of; /* storage to the forward pass that it came of */
+	struct ops_map pass_of; /* storage to the forward pass that it came of */
 	uint8_t *trains;         /* by row of a forward pass: training reads what comes of it */
 	size_t next;             /* memory record */
 	struct advice_tally tally;
@@ -67,7 +67,7 @@ static bool follow_memory(struct modes *modes, const struct advice *advice, int6
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
 
 	for (; modes->next < count && records[modes->next].time_ns <= time_ns; modes->next++) {
-		uint32_t *slot = view_map_slot(&modes->pass_of, records[modes->next].address, OPS_NONE);
+		uint32_t *slot = ops_map_slot(&modes->pass_of, records[modes->next].address, OPS_NONE);
 
 		if (!slot)
 			return false;
@@ -84,7 +84,7 @@ static bool follow(struct modes *modes, const struct advice *advice, uint32_t ro
 	if (!follow_memory(modes, advice, advice->events->start_ns[row], OPS_NONE))
 		return false;
 	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
-		uint32_t from = view_map_find(&modes->pass_of, storage.address);
+		uint32_t from = ops_map_find(&modes->pass_of, storage.address);
 
 		if (from == OPS_NONE)
 			continue;
@@ -152,7 +152,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 			add_operators(&modes, advice);
 	}
 	done = done && report(&modes, advice, rule);
-	view_map_release(&modes.pass_of);
+	ops_map_release(&modes.pass_of);
 	advice_tally_release(&modes.tally);
 	ops_free(modes.trains);
 	ops_free(modes.which);

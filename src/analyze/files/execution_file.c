@@ -13,7 +13,7 @@
 #include "base/json_list.h"
 #include "base/json_value.h"
 #include "base/json_walk.h"
-#include "derive/view_map.h"
+#include "base/map.h"
 
 /* What is known of a node besides its name. A value is a text, or JSON as it stands in the file. */
 enum { NODE_SCHEMA, NODE_INPUT_SHAPES, NODE_INPUT_TYPES, NODE_OUTPUT_SHAPES, NODE_OUTPUT_TYPES, NODE_NAME, NODE_FIELDS };
@@ -28,7 +28,7 @@ struct node {
 struct nodes {
 	OPS_ARRAY(struct node) items;
 	struct ops_intern texts;
-	struct view_map by_record; /* of rf_id */
+	struct ops_map by_record; /* of rf_id */
 	struct ops_buffer scratch;
 	int64_t first_record;
 	int64_t last_record;
@@ -162,7 +162,7 @@ static enum ops_code take_node(void *context, const struct ops_json_member *elem
 	while (ops_json_next_member(&cursor, &key, &value))
 		if (!keep_member(nodes, node, key, value, &record))
 			return ops_fault_memory(error);
-	slot = view_map_slot(&nodes->by_record, (uint64_t)record, 0);
+	slot = ops_map_slot(&nodes->by_record, (uint64_t)record, 0);
 	if (!slot)
 		return ops_fault_memory(error);
 	*slot = (uint32_t)(nodes->items.count - 1);
@@ -177,7 +177,7 @@ static void release_nodes(struct nodes *nodes)
 {
 	OPS_ARRAY_RELEASE(&nodes->items);
 	ops_intern_release(&nodes->texts);
-	view_map_release(&nodes->by_record);
+	ops_map_release(&nodes->by_record);
 	ops_buffer_release(&nodes->scratch);
 }
 
@@ -242,7 +242,7 @@ static bool find_operators(struct operators *operators)
 
 static const struct node *node_of(const struct nodes *nodes, const struct operators *operators, uint32_t row)
 {
-	uint32_t node = view_map_find(&nodes->by_record, (uint64_t)record_of(operators->trace, row));
+	uint32_t node = ops_map_find(&nodes->by_record, (uint64_t)record_of(operators->trace, row));
 
 	return node == OPS_NONE ? NULL : &nodes->items.items[node];
 }

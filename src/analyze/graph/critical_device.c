@@ -103,7 +103,7 @@ static uint32_t source_of(const struct critical_path *path, const struct event_r
 {
 	const struct event_table *table = path->table;
 	int64_t correlation = row_argument(path, row, "wait_on_cuda_event_record_corr_id");
-	uint32_t record = correlation >= 0 ? view_map_find(&path->records, (uint64_t)correlation) : OPS_NONE;
+	uint32_t record = correlation >= 0 ? ops_map_find(&path->records, (uint64_t)correlation) : OPS_NONE;
 	uint32_t stream = critical_find_stream(path, device_of(path, row), row_argument(path, row, "wait_on_stream"));
 	const struct critical_launch *launch;
 

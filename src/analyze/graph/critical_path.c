@@ -165,7 +165,7 @@ bool critical_add_edge(struct critical_path *path, uint32_t from, uint32_t to, e
 {
 	uint64_t key = (uint64_t)from << 32 | to;
 	uint32_t fresh = (uint32_t)path->edges.count;
-	uint32_t *slot = view_map_slot(&path->edge_of, key, fresh);
+	uint32_t *slot = ops_map_slot(&path->edge_of, key, fresh);
 	struct critical_edge *edge;
 
 	if (!slot)
@@ -231,8 +231,8 @@ void critical_path_release(struct critical_path *path)
 	ops_free(path->stream_of);
 	ops_free(path->queue_at_launch);
 	ops_free(path->queue_at_start);
-	view_map_release(&path->edge_of);
-	view_map_release(&path->records);
+	ops_map_release(&path->edge_of);
+	ops_map_release(&path->records);
 	ops_intern_release(&path->stream_keys);
 	OPS_ARRAY_RELEASE(&path->clipped);
 	ops_free(path->row_of);

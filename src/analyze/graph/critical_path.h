@@ -23,10 +23,10 @@
 #include <stdint.h>
 
 #include "analyze/events/event_table.h"
-#include "derive/view_map.h"
 #include "base/array.h"
 #include "base/intern.h"
 #include "base/json_walk.h"
+#include "base/map.h"
 
 #define CRITICAL_EDGE_TYPES(X)                                                                     \
 	X(OPERATOR, "critical_path_operator")                                                      \
@@ -115,10 +115,10 @@ struct critical_path {
 	uint32_t *event_of;    /* by row; OPS_NONE */
 	uint32_t *row_of;      /* by row of the trace; NULL where no work of CUDA graphs waits for other */
 	OPS_ARRAY(struct critical_edge) edges;
-	struct view_map edge_of;       /* from and to → edge */
+	struct ops_map edge_of;       /* from and to → edge */
 	OPS_ARRAY(struct critical_stream) streams;
 	struct ops_intern stream_keys;
-	struct view_map records;       /* correlation → row of the event record */
+	struct ops_map records;       /* correlation → row of the event record */
 	OPS_ARRAY(struct critical_launch) launches; /* by stream and time */
 	uint32_t *stream_of;   /* by row with a stream */
 	int32_t *queue_at_launch;      /* by row: work on its stream, this one included, when it was launched; INT32_MIN unknown */

@@ -94,7 +94,7 @@ static bool find_launches(struct critical_path *path)
 		if (row->stream == -1 && row->partner != OPS_NONE && critical_name_is(path, row, CRITICAL_NAME_LAUNCH))
 			done = add_launches(path, table->kept[i]);
 		if (done && row->stream == -1 && row->correlation >= 0 && critical_name_is(path, row, CRITICAL_NAME_RECORD))
-			done = view_map_add(&path->records, (uint64_t)row->correlation, table->kept[i]);
+			done = ops_map_add(&path->records, (uint64_t)row->correlation, table->kept[i]);
 	}
 	if (path->launches.count)
 		qsort(path->launches.items, path->launches.count, sizeof(*path->launches.items), compare_launches);

@@ -12,10 +12,10 @@
 #include "analyze/lines/line_costs.h"
 
 #include "analyze/frames.h"
-#include "derive/launches.h"
 #include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"
+#include "derive/launches.h"
 
 /* --- functions and lines -------------------------------------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ static bool find_function(struct line_costs *costs, uint32_t row, uint32_t *ret_
 	const struct ops_events *e = costs->events;
 	bool known = e->function && e->function[row] != OPS_NONE;
 	uint64_t key = known ? UINT64_C(1) << 32 | e->function[row] : e->name[row];
-	uint32_t *slot = view_map_slot(&costs->function_of, key, OPS_NONE);
+	uint32_t *slot = ops_map_slot(&costs->function_of, key, OPS_NONE);
 	struct line_function function = {.file = OPS_NONE};
 	struct line_function *added;
 	struct ops_function_text text;
@@ -65,7 +65,7 @@ static bool find_function(struct line_costs *costs, uint32_t row, uint32_t *ret_
 static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t line)
 {
 	uint32_t file = costs->functions.items[function].file;
-	uint32_t *slot = view_map_slot(&costs->line_of, (uint64_t)file << 32 | line, OPS_NONE);
+	uint32_t *slot = ops_map_slot(&costs->line_of, (uint64_t)file << 32 | line, OPS_NONE);
 	struct line_cost *cost;
 
 	if (!slot || *slot != OPS_NONE)
@@ -126,7 +126,7 @@ static int64_t self_of(const struct line_costs *costs, uint32_t row)
 static bool count_outermost(struct line_costs *costs, uint32_t key, uint32_t row, int64_t *sum)
 {
 	const struct ops_events *e = costs->events;
-	uint32_t *slot = view_map_slot(&costs->open, (uint64_t)key << 32 | e->track[row], OPS_NONE);
+	uint32_t *slot = ops_map_slot(&costs->open, (uint64_t)key << 32 | e->track[row], OPS_NONE);
 	int64_t *end_ns;
 
 	if (!slot)
@@ -308,9 +308,9 @@ void line_costs_release(struct line_costs *costs)
 	OPS_ARRAY_RELEASE(&costs->functions);
 	OPS_ARRAY_RELEASE(&costs->lines);
 	OPS_ARRAY_RELEASE(&costs->ends);
-	view_map_release(&costs->function_of);
-	view_map_release(&costs->line_of);
-	view_map_release(&costs->open);
+	ops_map_release(&costs->function_of);
+	ops_map_release(&costs->line_of);
+	ops_map_release(&costs->open);
 	ops_free(costs->place);
 	ops_free(costs->inside);
 }

@@ -10,9 +10,9 @@
 
 #include <opstrobe/trace.h>
 
-#include "derive/view_map.h"
 #include "base/array.h"
 #include "base/intern.h"
+#include "base/map.h"
 
 struct line_cost {
 	uint32_t file; /* of `files` */
@@ -49,9 +49,9 @@ struct line_costs {
 	OPS_ARRAY(struct line_file) files; /* by number in `names` */
 	OPS_ARRAY(struct line_function) functions;
 	OPS_ARRAY(struct line_cost) lines;
-	struct view_map function_of; /* by the table's index, or the row's name */
-	struct view_map line_of;     /* by file and line */
-	struct view_map open;        /* by line (or file) and track: where its outermost event so far is in `ends` */
+	struct ops_map function_of; /* by the table's index, or the row's name */
+	struct ops_map line_of;     /* by file and line */
+	struct ops_map open;        /* by line (or file) and track: where its outermost event so far is in `ends` */
 	OPS_ARRAY(int64_t) ends;
 	uint32_t *place;  /* by row: its line, OPS_NONE none */
 	uint32_t *inside; /* by row: the user's function that it is, or in which it is a range; OPS_NONE */

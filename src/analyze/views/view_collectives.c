@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
+#include "base/map.h"
 #include "derive/messages.h"
 
 /* Bytes of an element by c10::ScalarType, as far as collectives have them. */
@@ -67,14 +67,14 @@ static int64_t row_bytes(const struct ops_views *views, uint32_t row)
 }
 
 /* A later event of the same external id takes the earlier one's place. */
-static bool add_collective(struct ops_views *views, struct view_map *by_id, uint32_t row)
+static bool add_collective(struct ops_views *views, struct ops_map *by_id, uint32_t row)
 {
 	uint64_t id = views->events->id ? views->events->id[row] : 0;
 	uint32_t at = (uint32_t)views->collectives.count;
 	struct view_collective *collective;
 
 	if (id) {
-		uint32_t *known = view_map_slot(by_id, id, at);
+		uint32_t *known = ops_map_slot(by_id, id, at);
 
 		if (!known)
 			return false;
@@ -120,12 +120,12 @@ static void add_bytes(struct ops_views *views, const struct view_device_event *e
 		view_add(&collective->bytes, ops_message_bytes(views->trace, event->row));
 }
 
-static void assign_kernels(struct ops_views *views, const struct view_map *by_id)
+static void assign_kernels(struct ops_views *views, const struct ops_map *by_id)
 {
 	for (size_t i = 0; i < views->device_events.count; i++) {
 		struct view_device_event *event = &views->device_events.items[i];
 		uint64_t id = views->events->id ? views->events->id[event->row] : 0;
-		uint32_t collective = id ? view_map_find(by_id, id) : OPS_NONE;
+		uint32_t collective = id ? ops_map_find(by_id, id) : OPS_NONE;
 
 		if (event->part != VIEW_KERNEL)
 			continue;
@@ -181,7 +181,7 @@ static bool make_ranges(struct ops_views *views)
 
 bool view_collectives_find(struct ops_views *views)
 {
-	struct view_map by_id = {0};
+	struct ops_map by_id = {0};
 	bool done = true;
 
 	for (uint32_t row = 0; done && views->has_collectives && row < views->events->count; row++)
@@ -193,6 +193,6 @@ bool view_collectives_find(struct ops_views *views)
 		assign_kernels(views, &by_id);
 		done = make_ranges(views);
 	}
-	view_map_release(&by_id);
+	ops_map_release(&by_id);
 	return done;
 }

@@ -79,7 +79,7 @@ static bool add_device(struct ops_views *views, struct ops_json_slice object)
 			ops_json_slice_integer(value, &device->warp_size);
 	}
 	settle_multiprocessor(device);
-	return view_map_add(&views->device_of, (uint64_t)device->id, (uint32_t)views->devices.count - 1);
+	return ops_map_add(&views->device_of, (uint64_t)device->id, (uint32_t)views->devices.count - 1);
 }
 
 bool view_devices_read(struct ops_views *views)
@@ -157,7 +157,7 @@ static void take_sizes(struct ops_json_slice value, uint32_t sizes[3])
 /* Of files without the argument `device`, the one there is. */
 static const struct view_device *device_of(const struct ops_views *views, int64_t id)
 {
-	uint32_t at = id < 0 && views->devices.count == 1 ? 0 : view_map_find(&views->device_of, (uint64_t)id);
+	uint32_t at = id < 0 && views->devices.count == 1 ? 0 : ops_map_find(&views->device_of, (uint64_t)id);
 
 	return at == OPS_NONE ? NULL : &views->devices.items[at];
 }
@@ -275,14 +275,14 @@ static bool place(struct ops_views *views, struct view_device_event *event)
 /* Puts the kernels of each device together, so that what is asked of one does not look at those of all. */
 static bool group_kernels(struct ops_views *views)
 {
-	struct view_map place_of = {0};
+	struct ops_map place_of = {0};
 	bool done;
 
 	views->gpu_first = ops_alloc_zeroed(views->gpus.count + 2, sizeof(*views->gpu_first));
 	views->gpu_kernels = ops_realloc_array(NULL, views->device_events.count + 1, sizeof(*views->gpu_kernels));
 	done = views->gpu_first && views->gpu_kernels;
 	for (uint32_t i = 0; done && i < views->gpus.count; i++)
-		done = view_map_add(&place_of, (uint64_t)views->gpus.items[i], i);
+		done = ops_map_add(&place_of, (uint64_t)views->gpus.items[i], i);
 	/* Counted two behind the place, so that filling moves each beginning to where it belongs. */
 	for (int pass = 0; done && pass < 2; pass++) {
 		for (uint32_t i = 0; i < views->device_events.count; i++) {
@@ -291,7 +291,7 @@ static bool group_kernels(struct ops_views *views)
 
 			if (event->part != VIEW_KERNEL)
 				continue;
-			gpu = view_map_find(&place_of, (uint64_t)event->device);
+			gpu = ops_map_find(&place_of, (uint64_t)event->device);
 			if (pass)
 				views->gpu_kernels[views->gpu_first[gpu + 1]++] = i;
 			else if (gpu + 2 < views->gpus.count + 2)
@@ -300,7 +300,7 @@ static bool group_kernels(struct ops_views *views)
 		for (size_t i = 2; !pass && i < views->gpus.count + 2; i++)
 			views->gpu_first[i] += views->gpu_first[i - 1];
 	}
-	view_map_release(&place_of);
+	ops_map_release(&place_of);
 	return done;
 }
 

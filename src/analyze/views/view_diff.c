@@ -14,8 +14,8 @@
 #include "analyze/views/view_diff_tree.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/map.h"
 #include "base/order.h"
-#include "derive/view_map.h"
 
 struct list {
 	uint32_t *items;
@@ -111,13 +111,13 @@ static bool root_list(const struct view_diff_tree *side, struct list *list)
 }
 
 /* `table` finds the names in `operators`. */
-static bool add_operator(struct comparer *comparer, int which, const struct view_node *node, struct view_map *table,
+static bool add_operator(struct comparer *comparer, int which, const struct view_node *node, struct ops_map *table,
                          struct view_diff_operators *operators)
 {
 	const struct ops_views *views = comparer->sides[which].views;
 	struct ops_string name = view_row_name(views, node->row);
 	uint32_t key = ops_intern_add(&comparer->keys, name.bytes, name.size);
-	uint32_t *at = key == OPS_INTERN_NONE ? NULL : view_map_slot(table, key, (uint32_t)operators->count);
+	uint32_t *at = key == OPS_INTERN_NONE ? NULL : ops_map_slot(table, key, (uint32_t)operators->count);
 	struct view_diff_operator *operator;
 
 	if (!at)
@@ -139,7 +139,7 @@ static bool add_operator(struct comparer *comparer, int which, const struct view
 
 /* Counts the names of operators among the nodes and in them; into the table of operators, too, if that is given. */
 static bool count_operators(struct comparer *comparer, int which, const uint32_t *items, size_t count,
-                            struct view_map *table, size_t *ret_names)
+                            struct ops_map *table, size_t *ret_names)
 {
 	struct view_diff_tree *side = &comparer->sides[which];
 	const struct ops_views *views = side->views;
@@ -166,7 +166,7 @@ static bool count_operators(struct comparer *comparer, int which, const uint32_t
 	return done;
 }
 
-static bool describe(struct comparer *comparer, int which, const uint32_t *items, size_t count, struct view_map *table,
+static bool describe(struct comparer *comparer, int which, const uint32_t *items, size_t count, struct ops_map *table,
                      struct view_diff_side *ret_side)
 {
 	const struct view_diff_tree *tree = &comparer->sides[which];
@@ -310,7 +310,7 @@ static bool compare_children(struct comparer *comparer, const struct task *task)
 static bool compare_roots(struct comparer *comparer)
 {
 	struct view_diff *diff = comparer->diff;
-	struct view_map table = {0};
+	struct ops_map table = {0};
 	struct list left = {0}, right = {0};
 	bool done = root_list(&comparer->sides[0], &left) && root_list(&comparer->sides[1], &right) &&
 	            describe(comparer, 0, left.items, left.count, &table, &diff->root.sides[0]) &&
@@ -325,12 +325,12 @@ static bool compare_roots(struct comparer *comparer)
 	}
 	OPS_ARRAY_RELEASE(&left);
 	OPS_ARRAY_RELEASE(&right);
-	view_map_release(&table);
+	ops_map_release(&table);
 	return done;
 }
 
 /* Those of every thread that begin in a step, or all where there are no steps. */
-static bool add_all_operators(struct comparer *comparer, int which, struct view_map *table)
+static bool add_all_operators(struct comparer *comparer, int which, struct ops_map *table)
 {
 	const struct view_diff_tree *tree = &comparer->sides[which];
 	const struct ops_views *views = tree->views;
@@ -349,20 +349,20 @@ static bool add_all_operators(struct comparer *comparer, int which, struct view_
 
 static bool compare_all_operators(struct comparer *comparer)
 {
-	struct view_map table = {0};
+	struct ops_map table = {0};
 	bool done = add_all_operators(comparer, 0, &table) && add_all_operators(comparer, 1, &table);
 
-	view_map_release(&table);
+	ops_map_release(&table);
 	return done;
 }
 
-static bool add_kernel(struct comparer *comparer, int which, uint32_t row, struct view_map *table)
+static bool add_kernel(struct comparer *comparer, int which, uint32_t row, struct ops_map *table)
 {
 	const struct ops_views *views = comparer->sides[which].views;
 	struct view_diff_kernels *kernels = &comparer->diff->kernels;
 	struct ops_string name = view_row_name(views, row);
 	uint32_t key = ops_intern_add(&comparer->keys, name.bytes, name.size);
-	uint32_t *at = key == OPS_INTERN_NONE ? NULL : view_map_slot(table, key, (uint32_t)kernels->count);
+	uint32_t *at = key == OPS_INTERN_NONE ? NULL : ops_map_slot(table, key, (uint32_t)kernels->count);
 	struct view_diff_kernel *kernel;
 
 	if (!at)
@@ -380,7 +380,7 @@ static bool add_kernel(struct comparer *comparer, int which, uint32_t row, struc
 }
 
 /* A kernel is of the step that launches it, which may be over when it runs. */
-static bool add_kernels(struct comparer *comparer, int which, struct view_map *table)
+static bool add_kernels(struct comparer *comparer, int which, struct ops_map *table)
 {
 	const struct view_diff_tree *tree = &comparer->sides[which];
 	const struct ops_views *views = tree->views;
@@ -399,10 +399,10 @@ static bool add_kernels(struct comparer *comparer, int which, struct view_map *t
 
 static bool compare_kernels(struct comparer *comparer)
 {
-	struct view_map table = {0};
+	struct ops_map table = {0};
 	bool done = add_kernels(comparer, 0, &table) && add_kernels(comparer, 1, &table);
 
-	view_map_release(&table);
+	ops_map_release(&table);
 	return done;
 }
 

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "derive/view_map.h"
 #include "base/alloc.h"
+#include "base/map.h"
 
 #define GIB (1024.0 * 1024.0 * 1024.0)
 
@@ -26,8 +26,8 @@ struct run {
 	bool shown;
 	struct view_names names; /* by worker: its name as a key */
 	struct ops_intern keys;
-	struct view_map operations; /* by key and how many the worker had of it before */
-	struct view_map ranges;     /* by operation and number of the range: index into `shortest_ns` */
+	struct ops_map operations; /* by key and how many the worker had of it before */
+	struct ops_map ranges;     /* by operation and number of the range: index into `shortest_ns` */
 	OPS_ARRAY(int64_t) shortest_ns;
 };
 
@@ -40,27 +40,27 @@ static uint64_t pair_key(uint32_t high, uint32_t low)
 
 static bool find_operations(struct run *run, struct view_worker *worker)
 {
-	struct view_map seen = {0};
+	struct ops_map seen = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < worker->views.collectives.count; i++) {
 		const struct ops_intern_entry *text = &worker->texts.entries[worker->keys[i]];
 		uint32_t key = ops_intern_add(&run->keys, text->bytes, text->size);
-		uint32_t *nth = key == OPS_INTERN_NONE ? NULL : view_map_slot(&seen, key, 0);
+		uint32_t *nth = key == OPS_INTERN_NONE ? NULL : ops_map_slot(&seen, key, 0);
 		uint32_t *operation =
-			nth ? view_map_slot(&run->operations, pair_key(key, (*nth)++), (uint32_t)run->operations.count) : NULL;
+			nth ? ops_map_slot(&run->operations, pair_key(key, (*nth)++), (uint32_t)run->operations.count) : NULL;
 
 		done = operation != NULL;
 		if (done)
 			worker->operations[i] = *operation;
 	}
-	view_map_release(&seen);
+	ops_map_release(&seen);
 	return done;
 }
 
 static bool add_range(struct run *run, uint32_t operation, uint32_t range, int64_t length_ns)
 {
-	uint32_t *at = view_map_slot(&run->ranges, pair_key(operation, range), (uint32_t)run->shortest_ns.count);
+	uint32_t *at = ops_map_slot(&run->ranges, pair_key(operation, range), (uint32_t)run->shortest_ns.count);
 	int64_t *shortest_ns;
 
 	if (!at)
@@ -125,7 +125,7 @@ static bool cut_transfers(const struct run *run, struct view_worker *worker)
 		for (uint32_t range = 0; range < collective->count; range++) {
 			struct view_span *span = &transfers->items[collective->first + range];
 
-			span->start_ns = span->end_ns - run->shortest_ns.items[view_map_find(
+			span->start_ns = span->end_ns - run->shortest_ns.items[ops_map_find(
 								&run->ranges, pair_key(worker->operations[i], range))];
 		}
 	}
@@ -149,8 +149,8 @@ static void release_run(struct run *run)
 {
 	view_names_release(&run->names);
 	ops_intern_release(&run->keys);
-	view_map_release(&run->operations);
-	view_map_release(&run->ranges);
+	ops_map_release(&run->operations);
+	ops_map_release(&run->ranges);
 	OPS_ARRAY_RELEASE(&run->shortest_ns);
 }
 

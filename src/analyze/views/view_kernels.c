@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "derive/view_map.h"
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/map.h"
 
 #define TOP_KERNELS 30
 #define ROWS_MAX 10000 /* by operator: launches with many different grids would make the reply grow with the trace */

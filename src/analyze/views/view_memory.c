@@ -13,9 +13,9 @@
 #include <opstrobe/memory.h>
 
 #include "analyze/device.h"
-#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
+#include "base/map.h"
 
 #define CPU_KEY 0
 #define LARGEST 10
@@ -131,9 +131,9 @@ static bool has_amounts(const struct amounts *amounts)
 	return amounts->increase || amounts->count || amounts->size;
 }
 
-static struct row *row_of(struct device *device, struct view_map *names, uint32_t name)
+static struct row *row_of(struct device *device, struct ops_map *names, uint32_t name)
 {
-	uint32_t *at = view_map_slot(names, name, (uint32_t)device->rows.count);
+	uint32_t *at = ops_map_slot(names, name, (uint32_t)device->rows.count);
 	struct row *row;
 
 	if (!at)
@@ -151,7 +151,7 @@ static bool sum(struct device *device)
 {
 	struct ops_views *views = device->views;
 	struct view_node *nodes = views->nodes.items;
-	struct view_map names = {0};
+	struct ops_map names = {0};
 	struct row *row = NULL;
 	bool done = true;
 
@@ -175,14 +175,14 @@ static bool sum(struct device *device)
 	for (size_t i = 0; done && i < views->nodes.count; i++)
 		if (nodes[i].kept == i && view_is_operator(views, &nodes[i]))
 			add_amounts(&row_of(device, &names, views->events->name[nodes[i].row])->all, &device->sums[i]);
-	view_map_release(&names);
+	ops_map_release(&names);
 	return done;
 }
 
 static bool sum_outside(struct device *device)
 {
 	const struct ops_views *views = device->views;
-	struct view_map names = {0};
+	struct ops_map names = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < device->count; i++) {
@@ -192,7 +192,7 @@ static bool sum_outside(struct device *device)
 
 		if (!is_of(device, &device->records[i]) || operator_of(device, i) != OPS_NONE)
 			continue;
-		at = view_map_slot(&names, name, (uint32_t)device->outside.count);
+		at = ops_map_slot(&names, name, (uint32_t)device->outside.count);
 		done = at != NULL;
 		if (done && *at == device->outside.count) {
 			struct row *row = OPS_ARRAY_PUSH(&device->outside);
@@ -204,7 +204,7 @@ static bool sum_outside(struct device *device)
 		if (done)
 			add_record(&device->outside.items[*at].self, device->records[i].bytes);
 	}
-	view_map_release(&names);
+	ops_map_release(&names);
 	return done;
 }
 
@@ -276,10 +276,10 @@ static struct event *add_event(struct device *device, size_t record)
 	return event;
 }
 
-static bool pair_event(struct device *device, struct view_map *open, size_t i)
+static bool pair_event(struct device *device, struct ops_map *open, size_t i)
 {
 	const struct ops_memory_record *record = &device->records[i];
-	uint32_t *at = view_map_slot(open, record->address, OPS_NONE);
+	uint32_t *at = ops_map_slot(open, record->address, OPS_NONE);
 	struct event *event;
 
 	if (!at)
@@ -304,13 +304,13 @@ static bool pair_event(struct device *device, struct view_map *open, size_t i)
 /* The 2021 files have no addresses: then nothing can be paired. */
 static bool pair_events(struct device *device)
 {
-	struct view_map open = {0};
+	struct ops_map open = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < device->count; i++)
 		if (is_of(device, &device->records[i]) && device->records[i].address)
 			done = pair_event(device, &open, i);
-	view_map_release(&open);
+	ops_map_release(&open);
 	return done;
 }
 
@@ -611,7 +611,7 @@ static int compare_devices(const void *a, const void *b)
 
 static bool find_devices(struct memory *memory, const struct ops_memory_record *records, size_t count)
 {
-	struct view_map keys = {0};
+	struct ops_map keys = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < count; i++) {
@@ -622,7 +622,7 @@ static bool find_devices(struct memory *memory, const struct ops_memory_record *
 		memory->records += !records[i].out_of_memory;
 		if (records[i].out_of_memory || memory->devices.count == DEVICES_MAX)
 			continue;
-		done = view_map_add(&keys, (uint64_t)key, 0);
+		done = ops_map_add(&keys, (uint64_t)key, 0);
 		if (!done || keys.count == before)
 			continue;
 		device = OPS_ARRAY_PUSH(&memory->devices);
@@ -630,7 +630,7 @@ static bool find_devices(struct memory *memory, const struct ops_memory_record *
 		if (done)
 			*device = (struct device){.records = records, .count = count, .key = key};
 	}
-	view_map_release(&keys);
+	ops_map_release(&keys);
 	if (done && memory->devices.count)
 		qsort(memory->devices.items, memory->devices.count, sizeof(*memory->devices.items), compare_devices);
 	return done;

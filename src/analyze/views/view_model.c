@@ -227,7 +227,7 @@ void ops_views_forget_trace(struct ops_views *views)
 	ops_free(views->gpu_first);
 	views->gpu_kernels = NULL;
 	views->gpu_first = NULL;
-	view_map_release(&views->device_of);
+	ops_map_release(&views->device_of);
 	view_spans_release(&views->all_kernels);
 	for (int i = 0; i < VIEW_TIME_COUNT; i++)
 		view_spans_release(&views->times[i]);

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "analyze/views/view_backward.h"
-#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/map.h"
 
 struct figures {
 	uint64_t occurrences;
@@ -152,7 +152,7 @@ struct calls {
 	uint32_t *first;  /* module call below it */
 	uint32_t *next;
 	uint32_t *kind;   /* of module calls: what is equal is the same kind */
-	struct view_map ids;
+	struct ops_map ids;
 	struct ops_intern kinds;
 };
 
@@ -175,7 +175,7 @@ static void calls_release(struct calls *calls)
 	ops_free(calls->first);
 	ops_free(calls->next);
 	ops_free(calls->kind);
-	view_map_release(&calls->ids);
+	ops_map_release(&calls->ids);
 	ops_intern_release(&calls->kinds);
 }
 
@@ -186,7 +186,7 @@ static uint32_t caller_of(const struct ops_views *views, const struct calls *cal
 
 	if (!events->python_parent || !events->python_id || events->python_id[row] == OPS_NONE)
 		return events->parent[row];
-	return events->python_parent[row] == OPS_NONE ? OPS_NONE : view_map_find(&calls->ids, events->python_parent[row]);
+	return events->python_parent[row] == OPS_NONE ? OPS_NONE : ops_map_find(&calls->ids, events->python_parent[row]);
 }
 
 static bool is_call(const struct ops_views *views, uint32_t row)
@@ -205,7 +205,7 @@ static bool find_callers(const struct ops_views *views, struct calls *calls, uin
 		if (!is_call(views, row))
 			continue;
 		if (events->python_id && events->python_id[row] != OPS_NONE &&
-		    !view_map_add(&calls->ids, events->python_id[row], row))
+		    !ops_map_add(&calls->ids, events->python_id[row], row))
 			return false;
 		caller = caller_of(views, calls, row);
 		while (caller != OPS_NONE && !is_call(views, caller))
@@ -310,7 +310,7 @@ static bool collect_calls(struct modules *modules)
 	const struct ops_views *views = modules->views;
 	size_t count = views->events->count;
 	struct calls calls = {0};
-	struct view_map seen = {0};
+	struct ops_map seen = {0};
 	uint32_t *outer = ops_realloc_array(NULL, count + 1, sizeof(*outer));
 	bool done = outer && calls_alloc(&calls, count) && find_callers(views, &calls, outer) &&
 	            find_kinds(modules, &calls, outer);
@@ -320,11 +320,11 @@ static bool collect_calls(struct modules *modules)
 
 		if (views->parts[row] != VIEW_MODULE || outer[row] != OPS_NONE)
 			continue;
-		done = view_map_add(&seen, calls.kind[row], 0);
+		done = ops_map_add(&seen, calls.kind[row], 0);
 		if (done && seen.count > before)
 			done = add_root(modules, (uint32_t)modules->items.count) && add_calls(modules, &calls, row);
 	}
-	view_map_release(&seen);
+	ops_map_release(&seen);
 	calls_release(&calls);
 	ops_free(outer);
 	return done;

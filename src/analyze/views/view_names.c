@@ -9,7 +9,7 @@
 /* One that is not there yet; `first` is what the name's own id is. */
 static bool add_numbered(struct view_names *names, struct ops_string name, uint32_t first)
 {
-	uint32_t *repeats = view_map_slot(&names->repeats, first, 1);
+	uint32_t *repeats = ops_map_slot(&names->repeats, first, 1);
 	size_t before = names->texts.count;
 	bool done = repeats != NULL;
 
@@ -40,5 +40,5 @@ struct ops_string view_names_at(const struct view_names *names, size_t id)
 void view_names_release(struct view_names *names)
 {
 	ops_intern_release(&names->texts);
-	view_map_release(&names->repeats);
+	ops_map_release(&names->repeats);
 }

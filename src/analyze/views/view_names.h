@@ -7,13 +7,13 @@
 
 #include <opstrobe/trace.h>
 
-#include "derive/view_map.h"
 #include "base/intern.h"
+#include "base/map.h"
 
 /* Zero-initialised is empty. */
 struct view_names {
 	struct ops_intern texts; /* in the order in which they were added */
-	struct view_map repeats; /* how often each was asked for */
+	struct ops_map repeats; /* how often each was asked for */
 };
 
 /* A name that no other has; its id is how many there were before. False when memory is out. */

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "derive/view_map.h"
 #include "analyze/views/view_shapes.h"
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/map.h"
 
 #define TOP_SHAPES 30
 #define ROWS_MAX 10000 /* by shape: inputs of many different sizes would make the reply grow with the trace */
@@ -30,7 +30,7 @@ struct row {
 
 struct table {
 	struct ops_views *views;
-	struct view_map keys;
+	struct ops_map keys;
 	OPS_ARRAY(struct row) rows;
 	uint32_t *shapes; /* text by input list; OPS_NONE unknown yet. NULL: by name alone */
 };
@@ -108,7 +108,7 @@ static struct row *row_of(struct table *table, const struct view_node *node)
 
 	if (table->shapes && !shapes_of(table, events->inputs[node->row], &shapes))
 		return NULL;
-	at = view_map_slot(&table->keys, (uint64_t)name << 32 | shapes, (uint32_t)table->rows.count);
+	at = ops_map_slot(&table->keys, (uint64_t)name << 32 | shapes, (uint32_t)table->rows.count);
 	if (!at)
 		return NULL;
 	if (*at < table->rows.count)
@@ -270,7 +270,7 @@ static void write_by_shapes(const struct table *table, struct ops_json_writer *j
 
 static void release(struct table *table)
 {
-	view_map_release(&table->keys);
+	ops_map_release(&table->keys);
 	OPS_ARRAY_RELEASE(&table->rows);
 	ops_free(table->shapes);
 }

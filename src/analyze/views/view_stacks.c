@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "analyze/frames.h"
-#include "derive/view_map.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
+#include "base/map.h"
 
 struct name {
 	struct ops_string text;
@@ -19,8 +19,8 @@ struct name {
 
 struct stacks {
 	uint32_t *of_row;      /* number of the stack of a row, OPS_NONE without one */
-	struct view_map pairs; /* name and stack */
-	struct view_map names; /* → index below */
+	struct ops_map pairs; /* name and stack */
+	struct ops_map names; /* → index below */
 	OPS_ARRAY(struct name) list;
 };
 
@@ -70,11 +70,11 @@ static bool add(struct ops_views *views, struct stacks *stacks, uint32_t row)
 	size_t before = stacks->pairs.count;
 	uint32_t *at;
 
-	if (!view_map_add(&stacks->pairs, (uint64_t)name << 32 | stacks->of_row[row], 0))
+	if (!ops_map_add(&stacks->pairs, (uint64_t)name << 32 | stacks->of_row[row], 0))
 		return false;
 	if (stacks->pairs.count == before)
 		return true;
-	at = view_map_slot(&stacks->names, name, (uint32_t)stacks->list.count);
+	at = ops_map_slot(&stacks->names, name, (uint32_t)stacks->list.count);
 	if (!at)
 		return false;
 	if (*at == stacks->list.count) {
@@ -131,8 +131,8 @@ static bool count(struct ops_views *views, uint32_t *of_row, struct ops_json_wri
 	if (done)
 		write(&stacks, json);
 	ops_free(stacks.of_row);
-	view_map_release(&stacks.pairs);
-	view_map_release(&stacks.names);
+	ops_map_release(&stacks.pairs);
+	ops_map_release(&stacks.names);
 	OPS_ARRAY_RELEASE(&stacks.list);
 	return done;
 }

@@ -10,8 +10,8 @@
 
 #include "analyze/views/views.h"
 #include "base/alloc.h"
+#include "base/map.h"
 #include "base/search.h"
-#include "derive/view_map.h"
 
 static int64_t later(int64_t a, int64_t b)
 {
@@ -56,9 +56,9 @@ static bool add_whole(struct ops_views *views)
 
 /* Steps by name and by how often their process had that name before. */
 struct step_finder {
-	struct view_map processes; /* process id → number */
-	struct view_map times;     /* process and name → how many there were */
-	struct view_map steps;     /* name and time → step */
+	struct ops_map processes; /* process id → number */
+	struct ops_map times;     /* process and name → how many there were */
+	struct ops_map steps;     /* name and time → step */
 };
 
 /* "12" of "ProfilerStep#12". */
@@ -78,9 +78,9 @@ static bool find_step(const struct ops_views *views, struct step_finder *finder,
 	size_t tracks;
 	uint64_t name = views->events->name[row];
 	int64_t pid = ops_trace_tracks(views->trace, &tracks)[views->events->track[row]].pid;
-	uint32_t *process = view_map_slot(&finder->processes, (uint64_t)pid, (uint32_t)finder->processes.count);
-	uint32_t *times = process ? view_map_slot(&finder->times, (uint64_t)*process << 32 | name, 0) : NULL;
-	uint32_t *step = times ? view_map_slot(&finder->steps, name << 32 | (*times)++, (uint32_t)views->steps.count) : NULL;
+	uint32_t *process = ops_map_slot(&finder->processes, (uint64_t)pid, (uint32_t)finder->processes.count);
+	uint32_t *times = process ? ops_map_slot(&finder->times, (uint64_t)*process << 32 | name, 0) : NULL;
+	uint32_t *step = times ? ops_map_slot(&finder->steps, name << 32 | (*times)++, (uint32_t)views->steps.count) : NULL;
 
 	if (!step)
 		return false;
@@ -114,9 +114,9 @@ static bool find_host_steps(struct ops_views *views)
 
 	for (uint32_t row = 0; done && row < views->events->count; row++)
 		done = views->parts[row] != VIEW_STEP || take_step(views, &finder, row);
-	view_map_release(&finder.processes);
-	view_map_release(&finder.times);
-	view_map_release(&finder.steps);
+	ops_map_release(&finder.processes);
+	ops_map_release(&finder.times);
+	ops_map_release(&finder.steps);
 	views->unmarked = !views->steps.count;
 	return done && (views->steps.count || add_whole(views));
 }

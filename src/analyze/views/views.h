@@ -24,8 +24,8 @@
 #include "analyze/views/view_spans.h"
 #include "base/array.h"
 #include "base/json_writer.h"
+#include "base/map.h"
 #include "base/occupancy.h"
-#include "derive/view_map.h"
 
 /* What a row is to the views (section 2). */
 enum view_part {
@@ -200,7 +200,7 @@ struct ops_views {
 	OPS_ARRAY(int64_t) gpus;  /* that ran a kernel, ascending */
 	uint32_t *gpu_kernels;    /* device events that are kernels, those of each of `gpus` together, in order of time */
 	uint32_t *gpu_first;      /* by place in `gpus`: its first there; one more for their end */
-	struct view_map device_of; /* id of a device → index into `devices` */
+	struct ops_map device_of; /* id of a device → index into `devices` */
 	OPS_ARRAY(int64_t) used;  /* devices of all device events, ascending */
 	struct view_spans times[VIEW_TIME_COUNT]; /* merged */
 	struct view_spans all_kernels;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From 64-bit numbers to indexes.
+ * A hash table with linear probing; see map.h.
  */
-#include "derive/view_map.h"
+#include "base/map.h"
 
 #include <string.h>
 
-#include <opstrobe/trace.h>
+#include <opstrobe/common.h>
 
 #include "base/alloc.h"
 
@@ -15,7 +15,7 @@
 /* Places for each key that is expected: still less than slots take. */
 #define PLACES_MAX 4u
 
-bool view_map_expect(struct view_map *map, const struct view_map_keys *keys)
+bool ops_map_expect(struct ops_map *map, const struct ops_map_keys *keys)
 {
 	if (!keys->count || keys->high - keys->low >= (uint64_t)keys->count * PLACES_MAX)
 		return true;
@@ -29,7 +29,7 @@ bool view_map_expect(struct view_map *map, const struct view_map_keys *keys)
 	return map->dense != NULL;
 }
 
-static size_t place(const struct view_map *map, uint64_t key)
+static size_t place(const struct ops_map *map, uint64_t key)
 {
 	uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
 	size_t at = (size_t)(hash ^ hash >> 32) & (map->slot_count - 1);
@@ -40,9 +40,9 @@ static size_t place(const struct view_map *map, uint64_t key)
 }
 
 /* At most half of the slots are taken. */
-static bool grow(struct view_map *map)
+static bool grow(struct ops_map *map)
 {
-	struct view_map bigger = *map;
+	struct ops_map bigger = *map;
 
 	bigger.slot_count = map->slot_count ? map->slot_count * 2 : FIRST_SLOTS;
 	bigger.slots = ops_alloc_zeroed(bigger.slot_count, sizeof(*bigger.slots));
@@ -56,7 +56,7 @@ static bool grow(struct view_map *map)
 	return true;
 }
 
-uint32_t *view_map_slot(struct view_map *map, uint64_t key, uint32_t value)
+uint32_t *ops_map_slot(struct ops_map *map, uint64_t key, uint32_t value)
 {
 	size_t at;
 
@@ -70,18 +70,18 @@ uint32_t *view_map_slot(struct view_map *map, uint64_t key, uint32_t value)
 		return NULL;
 	at = place(map, key);
 	if (!map->slots[at].used) {
-		map->slots[at] = (struct view_map_slot){key, value, 1};
+		map->slots[at] = (struct ops_map_slot){key, value, 1};
 		map->count++;
 	}
 	return &map->slots[at].value;
 }
 
-bool view_map_add(struct view_map *map, uint64_t key, uint32_t value)
+bool ops_map_add(struct ops_map *map, uint64_t key, uint32_t value)
 {
-	return view_map_slot(map, key, value) != NULL;
+	return ops_map_slot(map, key, value) != NULL;
 }
 
-uint32_t view_map_find(const struct view_map *map, uint64_t key)
+uint32_t ops_map_find(const struct ops_map *map, uint64_t key)
 {
 	size_t at;
 
@@ -93,9 +93,9 @@ uint32_t view_map_find(const struct view_map *map, uint64_t key)
 	return map->slots[at].used ? map->slots[at].value : OPS_NONE;
 }
 
-void view_map_release(struct view_map *map)
+void ops_map_release(struct ops_map *map)
 {
 	ops_free(map->slots);
 	ops_free(map->dense);
-	*map = (struct view_map){0};
+	*map = (struct ops_map){0};
 }
