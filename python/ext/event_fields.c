@@ -405,7 +405,7 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"use_device", get_use_device, NULL, "Device word of the profile, or None.", NULL},
 	{"cpu_parent", get_cpu_parent, NULL, "The enclosing event, or None.", NULL},
 	{"cpu_children", get_cpu_children, NULL, "The events directly inside, in order.", NULL},
-	{"input_shapes", get_inputs, NULL, "Sizes of each argument, [] for what is no tensor.", (void *)INPUT_SHAPES},
+	{"input_shapes", get_inputs, NULL, "Sizes of each argument, [] for arguments that are not tensors.", (void *)INPUT_SHAPES},
 	{"structured_input_shapes", get_inputs, NULL, "The same, with a list of sizes for a list of tensors.",
 	 (void *)INPUT_STRUCTURED_SHAPES},
 	{"structured_input_strides", get_inputs, NULL, "Strides alike.", (void *)INPUT_STRUCTURED_STRIDES},

@@ -128,7 +128,7 @@ static int watch(struct watched *watched, PyObject *type, const char *name, vect
 		return -1;
 	if (!PyFunction_Check(function)) {
 		Py_DECREF(function);
-		PyErr_Format(PyExc_RuntimeError, "cannot record modules: torch.nn.Module.%s is no function", name);
+		PyErr_Format(PyExc_RuntimeError, "cannot record modules: torch.nn.Module.%s is not a function", name);
 		return -1;
 	}
 	watched->function = (PyFunctionObject *)function;

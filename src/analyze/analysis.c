@@ -9,60 +9,60 @@
 #include "analyze/events/event_filter.h"
 #include "base/alloc.h"
 
-#define RANKS_OPTION {"ranks", "null", "a list of ranks; null: the lowest"}
+#define RANKS_OPTION {"ranks", "null", "a list of ranks; null: the lowest rank"}
 static const struct ops_analysis_option no_options[] = {{0}};
 
 static const struct ops_analysis_option kernel_type_options[] = {
-	{"num_kernels", "10", "means nothing here: the option of gpu_kernel_breakdown.by_kernel"},
-	{"duration_ratio", "0.8", "likewise"},
-	{"include_memory_kernels", "true", "copies and fills too"},
+	{"num_kernels", "10", "has no effect here; see gpu_kernel_breakdown.by_kernel"},
+	{"duration_ratio", "0.8", "has no effect here"},
+	{"include_memory_kernels", "true", "also count memory copies and sets"},
 	{0},
 };
 static const struct ops_analysis_option kernel_options[] = {
-	{"num_kernels", "10", "at most so many kernels of a rank and type; the rest are others"},
-	{"duration_ratio", "0.8", "and no more than make up this part of their time"},
-	{"include_memory_kernels", "true", "copies and fills too"},
+	{"num_kernels", "10", "maximum number of kernels for each rank and type; the rest are summed as others"},
+	{"duration_ratio", "0.8", "maximum share of the total time that they cover together"},
+	{"include_memory_kernels", "true", "also count memory copies and sets"},
 	{"order", "\"kernel_type,name,rank\"", "or \"rank,kernel_type,sum desc,name\""},
 	{0},
 };
 static const struct ops_analysis_option annotation_options[] = {
-	{"use_gpu_annotation", "true", "those on devices; false: those of the host"},
-	{"num_kernels", "1000", "at most so many names of a rank; the rest are others"},
-	{"duration_ratio", "0.8", "and no more than make up this part of their time"},
-	{"allowlist_patterns", "null", "names that hold one of these texts are no others"},
+	{"use_gpu_annotation", "true", "annotations on devices; false: annotations on the host"},
+	{"num_kernels", "1000", "maximum number of names for each rank; the rest are summed as others"},
+	{"duration_ratio", "0.8", "maximum share of the total time that they cover together"},
+	{"allowlist_patterns", "null", "names that contain one of these texts are always listed"},
 	{0},
 };
 
 static const struct ops_analysis_option info_options[] = {
-	{"metadata", "true", "what the file says besides its events"},
+	{"metadata", "true", "the metadata of the file"},
 	{0},
 };
 static const struct ops_analysis_option averages_options[] = {
-	{"sort_by", "\"self_cpu_time_total\"", "an attribute of torch's averages, the largest first; null: as they come"},
-	{"group_by_input_shape", "false", "by input shapes, too"},
-	{"with_flops", "false", "estimates of floating-point operations"},
+	{"sort_by", "\"self_cpu_time_total\"", "an attribute of torch's averages, largest first; null: in order of appearance"},
+	{"group_by_input_shape", "false", "a row for each set of input shapes"},
+	{"with_flops", "false", "estimate floating-point operations"},
 	{0},
 };
 static const struct ops_analysis_option straggler_options[] = {
-	{"num_candidates", "2", "how many ranks"},
-	{"profiler_steps", "null", "a step, or a list; null: all"},
+	{"num_candidates", "2", "number of ranks"},
+	{"profiler_steps", "null", "a step or a list of steps; null: all"},
 	{0},
 };
 static const struct ops_analysis_option compare_options[] = {
-	{"control_iteration", "null", "a step of the control, or a list; null: the lowest; \"all\": all but the last"},
-	{"test_iteration", "null", "likewise of the test"},
+	{"control_iteration", "null", "a step of the control trace or a list; null: the first; \"all\": all but the last"},
+	{"test_iteration", "null", "the same for the test trace"},
 	{"device_type", "\"ALL\"", "CPU, GPU or ALL"},
-	{"use_short_name", "false", "take instances of one template together"},
-	{"whole", "false", "the whole table instead of a summary"},
-	{"per_step", "false", "means of a step, too, and the noise of their difference: two standard errors"},
-	{"limit", "null", "at most so many names; null: 12 in the summary, all in the whole table"},
+	{"use_short_name", "false", "combine the instances of a template"},
+	{"whole", "false", "the complete table instead of a summary"},
+	{"per_step", "false", "also the mean per step and the noise of the difference: two standard errors"},
+	{"limit", "null", "maximum number of names; null: 12 in the summary, all in the complete table"},
 	{0},
 };
 static const struct ops_analysis_option diff_options[] = {
-	{"control_iteration", "null", "a step of the control, or a list; null: the lowest; \"all\": all but the last"},
-	{"test_iteration", "null", "likewise of the test"},
+	{"control_iteration", "null", "a step of the control trace or a list; null: the first; \"all\": all but the last"},
+	{"test_iteration", "null", "the same for the test trace"},
 	{"device_type", "\"ALL\"", "CPU, GPU or ALL"},
-	{"limit", "8", "names of each kind"},
+	{"limit", "8", "maximum number of names of each kind"},
 	{0},
 };
 static const struct ops_analysis_option ranks_options[] = {
@@ -70,154 +70,154 @@ static const struct ops_analysis_option ranks_options[] = {
 	{0},
 };
 static const struct ops_analysis_option collectives_options[] = {
-	{"filter", "\"collective_name != '' and stream != -1\"", "an expression: which rows are looked at"},
+	{"filter", "\"collective_name != '' and stream != -1\"", "an expression that selects events"},
 	{0},
 };
 static const struct ops_analysis_option memory_options[] = {
-	{"series", "false", "the whole curve as a table"},
-	{"points", "[744]", "numbers of points to show, in ascending order"},
+	{"series", "false", "the complete curve as a table"},
+	{"points", "[744]", "indices of the points to show, in ascending order"},
 	{0},
 };
 static const struct ops_analysis_option execution_options[] = {
 	{"columns", "[\"et_node_name\", \"op_schema\"]",
-	 "of the nodes; there are also input_shapes, input_types, output_shapes, output_types"},
-	{"limit", "30", "how many rows to show"},
+	 "columns of the nodes; also available: input_shapes, input_types, output_shapes, output_types"},
+	{"limit", "30", "maximum number of rows"},
 	{0},
 };
 static const struct ops_analysis_option idle_options[] = {
 	RANKS_OPTION,
-	{"streams", "null", "one, or a list; null: all"},
-	{"consecutive_kernel_delay", "30", "gaps shorter than so many microseconds are kernel_wait"},
+	{"streams", "null", "a stream or a list of streams; null: all"},
+	{"consecutive_kernel_delay", "30", "gaps shorter than this number of microseconds are kernel_wait"},
 	{0},
 };
 static const struct ops_analysis_option launch_options[] = {
 	RANKS_OPTION,
-	{"runtime_cutoff", "50", "calls that take more microseconds are outliers"},
-	{"launch_delay_cutoff", "100", "ways to the device that take more are too"},
-	{"include_memory_events", "true", "copies and fills too"},
-	{"launches", "false", "a table of all launches instead of figures"},
+	{"runtime_cutoff", "50", "calls longer than this number of microseconds are outliers"},
+	{"launch_delay_cutoff", "100", "launch delays longer than this number of microseconds are outliers"},
+	{"include_memory_events", "true", "also count memory copies and sets"},
+	{"launches", "false", "a table of all launches instead of statistics"},
 	{0},
 };
 static const struct ops_analysis_option annotated_options[] = {
-	{"kernels", "false", "a table of all work and what it runs under, instead of sums"},
+	{"kernels", "false", "a table of all device events with their annotations, instead of sums"},
 	{0},
 };
 static const struct ops_analysis_option series_options[] = {
 	RANKS_OPTION,
-	{"series", "false", "all points, too"},
+	{"series", "false", "also all points of the series"},
 	{0},
 };
 static const struct ops_analysis_option counter_options[] = {
 	RANKS_OPTION,
-	{"output_dir", "null", "where the copies go; null: beside the files"},
+	{"output_dir", "null", "the directory of the copies; null: that of each file"},
 	{0},
 };
 static const struct ops_analysis_option full_options[] = {
 	RANKS_OPTION,
-	{"max_queue_length", "1024", "a queue of this length is full"},
+	{"max_queue_length", "1024", "length from which a queue counts as full"},
 	{0},
 };
 
 static const struct ops_analysis_option operator_launches_options[] = {
-	{"ranks", "null", "whose; null is the lowest rank"},
-	{"sort_by", "[\"occurrence_count\"]", "columns, the greatest first"},
+	{"ranks", "null", "a rank or a list; null: the lowest rank"},
+	{"sort_by", "[\"occurrence_count\"]", "columns to sort by, largest first"},
 	{0},
 };
 static const struct ops_analysis_option call_graph_options[] = {
-	{"nodes", "false", "a table of all rows instead of figures"},
-	{"event", "null", "what is around the event at this place in the file"},
+	{"nodes", "false", "a table of all nodes instead of statistics"},
+	{"event", "null", "the calls around the event with this index in the file"},
 	{0},
 };
 static const struct ops_analysis_option kernel_sequences_options[] = {
-	{"operator_name", "\"\"", "part of the names of operators"},
-	{"min_pattern_len", "3", "fewest kernels of a pattern"},
-	{"output_dir", "null", "a directory for overlaid_FILE: the trace, its events with their patterns"},
-	{"top_k", "5", "how many of the patterns are shown there"},
-	{"compress_other_kernels", "false", "make that file small: names of what is in none are numbers, without arguments"},
-	{"rank", "null", "whose; null is the lowest rank"},
+	{"operator_name", "\"\"", "text that the operator's name contains"},
+	{"min_pattern_len", "3", "minimum number of kernels in a pattern"},
+	{"output_dir", "null", "a directory for overlaid_FILE: the trace with the patterns as events"},
+	{"top_k", "5", "number of patterns in that file"},
+	{"compress_other_kernels", "false", "make that file smaller: number the events outside of patterns and drop their arguments"},
+	{"rank", "null", "a rank or a list; null: the lowest rank"},
 	{0},
 };
 static const struct ops_analysis_option module_kernels_options[] = {
 	RANKS_OPTION,
-	{"names", "[\"nn.Module: \"]", "what names of calls begin with"},
-	{"output_dir", "null", "a directory for aligned_FILE: the trace, with these spans above the kernels"},
+	{"names", "[\"nn.Module: \"]", "prefixes of the names of calls"},
+	{"output_dir", "null", "a directory for aligned_FILE: the trace with these spans above the kernels"},
 	{0},
 };
 static const struct ops_analysis_option critical_path_options[] = {
-	{"rank", "null", "whose; null is the lowest rank"},
-	{"annotation", "\"\"", "part of the name of the region; empty is all"},
-	{"instance_id", "null", "which region of that name, or the first and the last of some; null is the first"},
-	{"data_load_events", "null", "parts of names of what loads data"},
-	{"add_zero_weight_launch_edges", "false", "draw launches that nothing waited for, too"},
-	{"edges", "false", "a table of the path's edges instead of figures"},
+	{"rank", "null", "a rank or a list; null: the lowest rank"},
+	{"annotation", "\"\"", "text that the region's name contains; empty: all"},
+	{"instance_id", "null", "index of the region among those, or the first and last index of several; null: the first"},
+	{"data_load_events", "null", "texts that the names of data-loading events contain"},
+	{"add_zero_weight_launch_edges", "false", "also draw launches that nothing waited for"},
+	{"edges", "false", "a table of the path's edges instead of statistics"},
 	{"output_dir", "null", "a directory for overlaid_critical_path_FILE: the trace with the path drawn on it"},
-	{"only_show_critical_events", "true", "leave out there what is not on the path, but annotations and Python"},
-	{"show_all_edges", "false", "draw there all edges"},
-	{"what_if", "null", "factors by part of a name, bound or edge type: {\"aten::mm\": 0.5}"},
+	{"only_show_critical_events", "true", "omit events off the path from that file, except annotations and Python calls"},
+	{"show_all_edges", "false", "draw all edges in that file"},
+	{"what_if", "null", "factors by text in a name, by bound or by edge type: {\"aten::mm\": 0.5}"},
 	{0},
 };
 
 /* One row an analysis, in the order of the specification; last, why it takes no filter, NULL: it takes one. */
 #define ANALYSES(X) \
-	X("discovery", RANKS, no_options, analysis_discovery, "which file is whose", \
-	  "it tells which file is whose, and looks at no events") \
-	X("parse", RANKS, no_options, analysis_parse, "what a trace holds", \
-	  "it tells of all that is in a file; 'load' tells of what a filter leaves") \
-	X("load", RANKS, no_options, analysis_load, "what is left behind the step filter", NULL) \
-	X("events", RANKS, ranks_options, analysis_events, "the events themselves, behind the filters", NULL) \
-	X("profiler_steps", RANKS, no_options, analysis_profiler_steps, "the steps that are kept", NULL) \
+	X("discovery", RANKS, no_options, analysis_discovery, "which file belongs to which rank", \
+	  "it lists files and reads no events") \
+	X("parse", RANKS, no_options, analysis_parse, "what a trace contains", \
+	  "it describes complete files; 'load' describes what a filter selects") \
+	X("load", RANKS, no_options, analysis_load, "what the step filter keeps", NULL) \
+	X("events", RANKS, ranks_options, analysis_events, "the events that the filters keep", NULL) \
+	X("profiler_steps", RANKS, no_options, analysis_profiler_steps, "the steps that the step filter keeps", NULL) \
 	X("temporal_breakdown", RANKS, no_options, analysis_temporal_breakdown, \
-	  "how long GPUs compute, do something else, and idle", NULL) \
+	  "how long GPUs compute, do other work, and are idle", NULL) \
 	X("gpu_kernel_breakdown.by_type", RANKS, kernel_type_options, analysis_kernels_by_type, \
-	  "how long GPUs compute, communicate and copy, and the overlaps", NULL) \
+	  "how long GPUs compute, communicate and copy, and how these overlap", NULL) \
 	X("gpu_kernel_breakdown.by_kernel", RANKS, kernel_options, analysis_kernels_by_name, \
-	  "which kernels take most time", NULL) \
+	  "the kernels that take most time", NULL) \
 	X("comm_comp_overlap", RANKS, no_options, analysis_comm_comp_overlap, \
 	  "how much communication overlaps computation", NULL) \
 	X("idle_time_breakdown", RANKS, idle_options, analysis_idle_time, \
-	  "why streams idle: waiting for the host or another kernel", NULL) \
+	  "why streams are idle: waiting for the host or another kernel", NULL) \
 	X("idle_time_breakdown.interval_stats", RANKS, idle_options, analysis_idle_intervals, \
-	  "how long streams are idle at a time", NULL) \
+	  "statistics of the idle intervals of streams", NULL) \
 	X("cuda_kernel_launch_stats", RANKS, launch_options, analysis_launch_stats, \
-	  "how long launches take, and their way to the device", NULL) \
+	  "how long launch calls and launch delays take", NULL) \
 	X("queue_length_summary", RANKS, ranks_options, analysis_queue_summary, \
-	  "how much work waits on each stream", NULL) \
+	  "how many kernels and copies wait on each stream", NULL) \
 	X("queue_length_time_series", RANKS, series_options, analysis_queue_series, \
-	  "the same over time", NULL) \
+	  "the queue length of each stream over time", NULL) \
 	X("time_blocked_on_full_queue", RANKS, full_options, analysis_full_queue, \
-	  "how long queues were full", NULL) \
+	  "how long launch queues were full", NULL) \
 	X("memory_bw_summary", RANKS, ranks_options, analysis_memory_summary, \
-	  "how fast copies and fills move memory", NULL) \
+	  "bandwidth of memory copies and sets", NULL) \
 	X("memory_bw_time_series", RANKS, series_options, analysis_memory_series, \
-	  "the same over time", NULL) \
+	  "bandwidth of memory copies and sets over time", NULL) \
 	X("trace_with_counters", RANKS, counter_options, analysis_counter_trace, \
-	  "write the traces with queues and memory traffic as counters", NULL) \
+	  "write the traces with queue length and bandwidth as counters", NULL) \
 	X("user_annotation_breakdown", RANKS, annotation_options, analysis_user_annotations, \
-	  "which annotated ranges take most time", NULL) \
+	  "the annotations that take most time", NULL) \
 	X("gpu_kernels_with_user_annotations", RANKS, annotated_options, analysis_annotated_kernels, \
-	  "how much work of devices runs under which annotation", NULL)
+	  "time of device work under each annotation", NULL)
 
 /* Of several traces, and of what lies beside traces. */
 #define MORE_ANALYSES(X)                                                                           \
-	X("info", FILES, info_options, analysis_info, "what a trace has, and where it is from", \
-	  "it tells of all that is in a file; 'load' tells of what a filter leaves") \
-	X("validate", FILES, no_options, analysis_validate, "what is not as it should be in a file", \
-	  "it checks all that is in a file") \
+	X("info", FILES, info_options, analysis_info, "what a trace contains and where it was recorded", \
+	  "it describes complete files; 'load' describes what a filter selects") \
+	X("validate", FILES, no_options, analysis_validate, "errors in a trace file", \
+	  "it checks complete files") \
 	X("key_averages", FILES, averages_options, analysis_key_averages, \
-	  "events by name, as in the table that torch prints", \
-	  "it sums up whole traces, as torch does; 'opstrobe cut' makes one of some steps") \
+	  "averages by name, as in torch's table", \
+	  "it sums complete traces, as torch does; 'opstrobe cut' extracts steps") \
 	X("potential_stragglers", RANKS, straggler_options, analysis_potential_stragglers, \
-	  "ranks that the others wait for", NULL) \
+	  "ranks that other ranks wait for", NULL) \
 	X("trace_diff.iterations", PAIR, no_options, analysis_diff_iterations, \
 	  "the steps of two traces", NULL) \
 	X("trace_diff.compare", PAIR, compare_options, analysis_diff_compare, \
-	  "what runs more often or longer in one of two traces", NULL) \
+	  "what runs more often or longer in one of the two traces", NULL) \
 	X("trace_diff.ops_diff", PAIR, diff_options, analysis_diff_ops, \
-	  "names that are new, gone, or run more or less often", NULL) \
+	  "names that are added, removed, or run more or less often", NULL) \
 	X("cupti_counters", RANKS, ranks_options, analysis_cupti_counters, \
-	  "hardware counters of kernels, and who launched them", NULL) \
+	  "hardware counters of kernels, with the operators that launched them", NULL) \
 	X("roofline", RANKS, ranks_options, analysis_roofline, \
-	  "operations and memory traffic of kernels, by counters", NULL) \
+	  "operations and memory traffic of kernels, from counters", NULL) \
 	X("nccl_collectives", RANKS, collectives_options, analysis_nccl_collectives, \
 	  "collective operations of each rank", NULL) \
 	X("collective_bandwidth", RANKS, no_options, analysis_collective_bandwidth, \
@@ -227,15 +227,15 @@ static const struct ops_analysis_option critical_path_options[] = {
 	  "its files have no events") \
 	X("execution_trace", FILES, execution_options, analysis_execution_trace, \
 	  "operators and their nodes in an execution trace", \
-	  "it looks whether two whole files are of one run") \
+	  "it checks whether two complete files belong to one run") \
 	X("aten_op_kernels_and_delay", RANKS, operator_launches_options, analysis_operator_launches, \
-	  "which kernels operators launch, and how long that takes", NULL) \
-	X("call_graph", RANKS, call_graph_options, analysis_call_graph, "who calls what, and what runs for it", NULL) \
+	  "the kernels that operators launch, and their launch delays", NULL) \
+	X("call_graph", RANKS, call_graph_options, analysis_call_graph, "the call tree, with the device work of each call", NULL) \
 	X("frequent_cuda_kernel_sequences", RANKS, kernel_sequences_options, analysis_kernel_sequences, \
-	  "kernels that an operator often runs one after the other", NULL) \
+	  "sequences of kernels that an operator often launches", NULL) \
 	X("module_kernels", RANKS, module_kernels_options, analysis_module_kernels, \
-	  "when devices work for each call of a module", NULL) \
-	X("critical_path", RANKS, critical_path_options, analysis_critical_path, "what a step's time hangs on", NULL)
+	  "the device work of each call of a module", NULL) \
+	X("critical_path", RANKS, critical_path_options, analysis_critical_path, "the events that determine the duration of a step", NULL)
 
 static const struct ops_analysis analyses[] = {
 #define ROW(id, inputs, options, function, summary, unfiltered_because) {id, summary, OPS_ANALYSIS_##inputs, options},
@@ -353,7 +353,7 @@ static enum ops_code check_ranks(const struct analysis_run *run)
 		                 wanted == 2 ? "two traces: control and test" : "at least one trace");
 	for (size_t i = 0; i < run->count; i++)
 		if (!run->ranks[i].trace && !run->source && run->analysis->inputs != OPS_ANALYSIS_FILES)
-			return ops_fault(run->error, OPS_INVALID, "'%s' is no trace", run->ranks[i].path ? run->ranks[i].path : "");
+			return ops_fault(run->error, OPS_INVALID, "'%s' is not a trace", run->ranks[i].path ? run->ranks[i].path : "");
 	return OPS_OK;
 }
 

@@ -194,7 +194,7 @@ enum ops_code analysis_first_trace(const struct analysis_run *run, const struct 
 			*ret_trace = run->ranks[i].trace;
 			return OPS_OK;
 		}
-	return ops_fault(run->error, OPS_CORRUPT, "'%s' is no trace", run->ranks[0].path ? run->ranks[0].path : "");
+	return ops_fault(run->error, OPS_CORRUPT, "'%s' is not a trace", run->ranks[0].path ? run->ranks[0].path : "");
 }
 
 const struct event_table *analysis_table(struct analysis_run *run, size_t i)

@@ -16,12 +16,12 @@
 static const char usage[] =
 	"usage: opstrobe convert [options] TRACE [--output] OUTPUT\n"
 	"\n"
-	"Writes a trace in the form that the name of OUTPUT says:\n"
+	"Writes a trace in another format, chosen by the name of OUTPUT:\n"
 	CLI_FORMS
 	"\n"
 	"options:\n"
-	"  --metric cpu|device  which time stacks show; cpu is the default\n"
-	"  --rank N             let the trace say that it is of this rank, for files that do not\n"
+	"  --metric cpu|device  the time that stacks show; default cpu\n"
+	"  --rank N             set the rank, for a trace that does not name its own\n"
 	"  --help               print this\n"
 	"\n"
 	"examples:\n"

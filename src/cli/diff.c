@@ -17,15 +17,14 @@
 static const char usage[] =
 	"usage: opstrobe diff [options] BASE NEW\n"
 	"\n"
-	"What changed from one trace to another: the time of a step, each part of it,\n"
-	"every operator and every kernel, all per step. A median step that takes longer\n"
-	"is a regression when the difference is beyond the gate and beyond the noise from\n"
-	"step to step. One step on a side is not enough for a verdict.\n"
+	"Compares two traces: the time of a step, of each of its parts, of operators and of\n"
+	"kernels, all per step. A longer median step is a regression if the difference exceeds\n"
+	"both the gate and the noise between steps. A verdict requires two steps on each side.\n"
 	"\n"
 	"options:\n"
-	"  --format text|json|csv|markdown  text is the default\n"
-	"  --gate PERCENT                   how much longer a step may take, as 3% (0%)\n"
-	"  --exit-on-regression             exit with status 3 when there is one\n"
+	"  --format text|json|csv|markdown  default text\n"
+	"  --gate PERCENT                   increase of the step time that is allowed: 3% (default 0%)\n"
+	"  --exit-on-regression             exit with status 3 if there is a regression\n"
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
@@ -38,7 +37,7 @@ static bool parse_gate(const char *text, double *ret_ratio)
 	double percent = strtod(text, &end);
 
 	if (end == text || (*end && strcmp(end, "%")) || !(percent >= 0 && percent <= 1e6)) {
-		cli_say("opstrobe diff: '%s' is no gate; it is percent, as 3%%\n", text);
+		cli_say("opstrobe diff: invalid gate '%s': not a percentage such as 3%%\n", text);
 		return false;
 	}
 	*ret_ratio = percent / 100;

@@ -7,11 +7,11 @@
 static const char usage[] =
 	"usage: opstrobe kernels [options] TRACE|DIRECTORY...\n"
 	"\n"
-	"The kernels that ran on devices, those that took longest in all first.\n"
+	"Lists the kernels that ran on devices, largest total time first.\n"
 	"\n"
 	"options:\n"
 	CLI_TABLE_OPTIONS
-	"  --by-operator                    a row for each operator and launch that ran it\n"
+	"  --by-operator                    a row for each operator and launch configuration\n"
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"

@@ -13,9 +13,8 @@
 static const char usage[] =
 	"usage: opstrobe memory [options] TRACE|DIRECTORY...\n"
 	"\n"
-	"The moment at which most memory of each device is held, and who holds it: by kind,\n"
-	"operator, module and line of code. Allocations are in traces that were recorded with\n"
-	"profile_memory.\n"
+	"Shows the peak of the memory of each device and what holds it: by category, operator,\n"
+	"module and source line. Requires a trace that was recorded with profile_memory.\n"
 	"\n"
 	"options:\n"
 	CLI_TABLE_OPTIONS

@@ -9,9 +9,8 @@
 static const char usage[] =
 	"usage: opstrobe modules [options] TRACE|DIRECTORY...\n"
 	"\n"
-	"Time, FLOPs and memory of each module, forward and backward, in the order in which\n"
-	"modules hold one another. Calls of modules are in traces that were recorded with\n"
-	"with_modules or with_stack.\n"
+	"Lists time, FLOPs and memory of each module, forward and backward, as a tree. Requires\n"
+	"a trace that was recorded with with_modules or with_stack.\n"
 	"\n"
 	"options:\n"
 	CLI_TABLE_OPTIONS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The `opstrobe` command: the table of commands, and what stands before a command on the command line.
+ * The `opstrobe` command: the table of commands, and what precedes a command on the command line.
  */
 #include "cli.h"
 #include "complete.h"
@@ -17,22 +17,22 @@
 static const struct cli_command commands[] = {
 	{"run", cli_run, "run a Python program and record a trace of it"},
 	{"serve", cli_serve, "show traces in the browser"},
-	{"report", cli_report, "one HTML file that shows a trace"},
+	{"report", cli_report, "write one HTML file that shows a trace"},
 	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …"},
-	{"analyze", cli_analyze, "ask a trace one question: idle time, launches, queues, …"},
-	{"advise", cli_advise, "say what to change, at which line, and what that gains"},
-	{"kernels", cli_kernels, "list what ran on devices"},
-	{"memory", cli_memory, "tell who holds memory when most is held"},
+	{"analyze", cli_analyze, "run one analysis: idle time, launches, queues, …"},
+	{"advise", cli_advise, "suggest what to change, at which line, with the predicted gain"},
+	{"kernels", cli_kernels, "list the kernels that ran on devices"},
+	{"memory", cli_memory, "show what holds memory at its peak"},
 	{"modules", cli_modules, "list time, FLOPs and memory by module"},
 	{"lines", cli_lines, "list time and memory by line of the program"},
-	{"diff", cli_diff, "show what changed from one trace to another"},
-	{"merge", cli_merge, "put the traces of several ranks into one"},
-	{"convert", cli_convert, "write a trace in another form: Perfetto's, stacks, …"},
-	{"cut", cli_cut, "take some steps, a stretch of time or some threads"},
-	{"table", cli_table, "print the table of operators that torch prints"},
-	{"info", cli_info, "say what a trace has, and where it is from"},
-	{"validate", cli_validate, "say what is not as it should be in a trace file"},
-	{"doctor", cli_doctor, "say whether recording works here, and what to do if not"},
+	{"diff", cli_diff, "compare two traces"},
+	{"merge", cli_merge, "combine the traces of several ranks into one"},
+	{"convert", cli_convert, "write a trace in another format: Perfetto, stacks, …"},
+	{"cut", cli_cut, "extract steps, a time range or threads"},
+	{"table", cli_table, "print the operator table of torch.profiler"},
+	{"info", cli_info, "show what a trace contains and where it was recorded"},
+	{"validate", cli_validate, "check a trace file for errors"},
+	{"doctor", cli_doctor, "check whether recording works on this machine"},
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -43,13 +43,13 @@ static void print_usage(FILE *out)
 	      "       opstrobe TRACE...\n"
 	      "       opstrobe --help | --version\n"
 	      "\n"
-	      "Opstrobe profiles PyTorch programs. A trace alone is shown as by 'views'.\n"
+	      "Opstrobe profiles PyTorch programs. Without a command, a trace is shown as by 'views'.\n"
 	      "\n"
 	      "commands:\n",
 	      out);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
-	fputs("\n'opstrobe <command> --help' tells a command's options.\n", out);
+	fputs("\n'opstrobe <command> --help' lists the options of a command.\n", out);
 }
 
 static const struct cli_command *find_command(const char *name)

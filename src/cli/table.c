@@ -17,16 +17,16 @@
 static const char usage[] =
 	"usage: opstrobe table [options] TRACE\n"
 	"\n"
-	"Events by name, as key_averages().table() of torch.profiler prints them: times of the\n"
-	"host and of devices, memory.\n"
+	"Prints the table of key_averages().table() of torch.profiler: calls, host time, device\n"
+	"time and memory of each operator.\n"
 	"\n"
 	"options:\n"
 	"  --sort-by KEY           self_cpu_time_total (the default), cpu_time_total, count,\n"
-	"                          self_cpu_memory_usage, …; none: as they come\n"
+	"                          self_cpu_memory_usage, …; none: in order of appearance\n"
 	"  --limit N               maximum number of rows (0: all); default 100\n"
-	"  --group-by-input-shape  by input shapes, too\n"
-	"  --with-flops            estimates of floating-point operations\n"
-	"  --format text|json|csv|markdown  text is the default\n"
+	"  --group-by-input-shape  a row for each set of input shapes\n"
+	"  --with-flops            estimate floating-point operations\n"
+	"  --format text|json|csv|markdown  default text\n"
 	"  --help                  print this\n"
 	"\n"
 	"example:\n"
@@ -117,7 +117,7 @@ int cli_table(char **arguments)
 	if (!strcmp(request.sort_by, "none"))
 		request.sort_by = "";
 	if (request.sort_by[strspn(request.sort_by, "abcdefghijklmnopqrstuvwxyz_")] || strlen(request.sort_by) > 64) {
-		cli_say("opstrobe table: '%s' is no key to sort by\n", request.sort_by);
+		cli_say("opstrobe table: '%s' is not a sort key\n", request.sort_by);
 		return CLI_EXIT_USAGE;
 	}
 	if (cli_one_trace_read(&traces, path))

@@ -11,8 +11,8 @@
 #include "traces.h"
 
 #define CLI_TABLE_OPTIONS                                                                          \
-	"  --format text|json|csv|markdown  text is the default\n"                                   \
-	"  --limit N                        maximum number of rows of a trace (0: all)\n"
+	"  --format text|json|csv|markdown  default text\n"                                   \
+	"  --limit N                        maximum number of rows for each trace (0: all)\n"
 
 struct cli_table {
 	const char *command;

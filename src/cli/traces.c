@@ -72,7 +72,7 @@ bool cli_one_trace_read(struct cli_traces *traces, const char *path)
 	if (!cli_traces_read(traces, paths, 1))
 		return false;
 	if (traces->count > 1)
-		cli_say("opstrobe: '%s' stands for %zu traces, and one is wanted\n", path, traces->count);
+		cli_say("opstrobe: '%s' contains %zu traces; name one of them\n", path, traces->count);
 	return traces->count == 1;
 }
 

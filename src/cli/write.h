@@ -12,10 +12,10 @@
 
 /* The lines on forms for a usage text. */
 #define CLI_FORMS                                                                                  \
-	"  .json .json.gz                Chrome's JSON, which most viewers read\n"                      \
-	"  .pftrace .pftrace.gz          Perfetto's own format\n"                                        \
-	"  .speedscope.json .svg .folded  stacks, for speedscope, as a flame graph, and\n"               \
-	"                                for flamegraph.pl; likewise .collapsed and .txt\n"
+	"  .json .json.gz                 Chrome JSON, which most viewers read\n"                      \
+	"  .pftrace .pftrace.gz           Perfetto's native format\n"                                        \
+	"  .speedscope.json .svg .folded  stacks for speedscope, as a flame graph, and for\n"               \
+	"                                 flamegraph.pl (also .collapsed and .txt)\n"
 
 /* False, after saying why. Ctrl-C leaves no half of a file. */
 bool cli_write(const char *command, struct ops_trace *trace, const char *path, enum ops_stack_metric metric);

@@ -325,7 +325,7 @@ static bool take_member(struct kineto_reader *reader)
 			result = OPS_JSON_MORE;
 		reader->byte = ops_json_offset(window, window->at);
 		if (!result && *cursor.at == '{' && KINETO_IS(key.value, key.value_size, "traceEvents"))
-			return fail(reader, cursor.at, "traceEvents is no list");
+			return fail(reader, cursor.at, "traceEvents is not a list");
 		if (!result && begins_events(reader, &key, cursor)) {
 			window->at = (char *)cursor.at;
 			return take_events(reader);

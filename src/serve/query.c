@@ -163,7 +163,7 @@ enum ops_code query_integer(const struct query *query, const char *name, int64_t
 			return OPS_OK;
 		}
 	}
-	return ops_fault(error, OPS_INVALID, "'%s' is no number that will do", name);
+	return ops_fault(error, OPS_INVALID, "'%s' is not a valid number", name);
 }
 
 enum ops_code query_numbers(const struct query *query, const char *name, uint32_t *ret_numbers, size_t room,
@@ -183,11 +183,11 @@ enum ops_code query_numbers(const struct query *query, const char *name, uint32_
 		if (count == room)
 			return ops_fault(error, OPS_INVALID, "'%s' has more than %zu numbers", name, room);
 		if (!query_take_number(&at, UINT32_MAX - 1, &number))
-			return ops_fault(error, OPS_INVALID, "'%s' is no list of numbers", name);
+			return ops_fault(error, OPS_INVALID, "'%s' is not a list of numbers", name);
 		ret_numbers[count++] = (uint32_t)number;
 	} while (*at == ',');
 	if (*at)
-		return ops_fault(error, OPS_INVALID, "'%s' is no list of numbers", name);
+		return ops_fault(error, OPS_INVALID, "'%s' is not a list of numbers", name);
 	*ret_count = count;
 	return OPS_OK;
 }

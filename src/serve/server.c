@@ -557,11 +557,11 @@ static enum ops_code start(struct ops_server *server, const struct ops_server_op
 	int socket = -1;
 
 	if (!read_address(address, options->port, &listening))
-		return ops_fault(error, OPS_INVALID, "'%s' is no numeric address", address);
+		return ops_fault(error, OPS_INVALID, "'%s' is not a numeric address", address);
 	if (!listening.is_loopback && !options->remote)
 		return ops_fault(error, OPS_INVALID, "others can reach %s, which has to be allowed", address);
 	if (options->frame_origin && !is_origin(options->frame_origin))
-		return ops_fault(error, OPS_INVALID, "'%s' is no origin", options->frame_origin);
+		return ops_fault(error, OPS_INVALID, "'%s' is not an origin", options->frame_origin);
 	if (!make_policy(server, options->frame_origin))
 		return ops_fault_memory(error);
 	code = listen_at(&listening, address, &socket, error);

@@ -31,7 +31,7 @@ enum ops_code request_stretch(struct request *request, const struct ops_trace *t
 	if (!steps)
 		return OPS_OK;
 	if (!take_steps(steps->bytes, &first, &last))
-		return request_fail(request, 400, error, "'%.80s' is no range of steps: 3, or 3:5", steps->bytes);
+		return request_fail(request, 400, error, "'%.80s' is not a range of steps such as 3 or 3:5", steps->bytes);
 	if (!ops_trace_steps(trace, first, last, ret_from_ns, ret_to_ns))
 		return request_fail(request, 404, error, "the trace has no step %.80s", steps->bytes);
 	return OPS_OK;

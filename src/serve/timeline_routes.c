@@ -52,10 +52,10 @@ static enum ops_code read_tiles(struct request *request, const char *name, struc
 		if (count == TILES_MAX)
 			return ops_fault(error, OPS_INVALID, "'%s' has more than %d", name, TILES_MAX);
 		if (!take_tile(&at, &tiles[count++]))
-			return ops_fault(error, OPS_INVALID, "'%s' is no list of tiles", name);
+			return ops_fault(error, OPS_INVALID, "'%s' is not a list of tiles", name);
 	} while (*at == ',');
 	*ret_count = count;
-	return *at ? ops_fault(error, OPS_INVALID, "'%s' is no list of tiles", name) : OPS_OK;
+	return *at ? ops_fault(error, OPS_INVALID, "'%s' is not a list of tiles", name) : OPS_OK;
 }
 
 static enum ops_code answer_tiles(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)

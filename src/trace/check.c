@@ -59,7 +59,7 @@ static enum ops_code check_ids(const struct ops_trace *trace, size_t row, struct
 	if (e->function && e->function[row] != OPS_NONE && e->function[row] >= trace->functions.count)
 		return bad_row(error, row, "function is not one of the trace");
 	if (e->function && e->function[row] != OPS_NONE && e->kind[row] != OPS_EVENT_PYTHON_FUNCTION)
-		return bad_row(error, row, "has a function, but is no Python call");
+		return bad_row(error, row, "has a function but is not a Python call");
 	return OPS_OK;
 }
 

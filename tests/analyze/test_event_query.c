@@ -122,7 +122,7 @@ static void test_spec_23_what_is_refused(void **state)
 	refuse("name.match('(((a{1,100}){1,100}){1,100}){1,100}')", "too large");
 	refuse("dur.contains('a')", "only a text has this");
 	refuse("dur.isin('a')", "isin takes a list");
-	refuse("@x > 3", "this is no value");
+	refuse("@x > 3", "this is not a value");
 	/* Else whatever is in brackets would be asked twice on each of a hundred levels. */
 	refuse("(1==1) == (1==1) == (1==1)", "brackets are missing");
 }

@@ -286,7 +286,7 @@ static void events_by_another_name(void **state)
 	assert_int_equal(noted, 1);
 	ops_trace_unref(trace);
 	ops_buffer_append_text(&text, "{\"traceEvents\":{{\"ph\":\"X\"}]}");
-	assert_refused(&text, "cannot read trace: byte 15: traceEvents is no list");
+	assert_refused(&text, "cannot read trace: byte 15: traceEvents is not a list");
 }
 
 /* Steps by names that are none (C01 to C11 of the specification of the views). */

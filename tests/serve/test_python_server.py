@@ -67,13 +67,13 @@ def test_a_server_that_is_dropped_ends():
 def test_what_cannot_be_served(tmp_path):
     with pytest.raises(FileNotFoundError, match="absent.json"):
         opstrobe.serve(tmp_path / "absent.json")
-    with pytest.raises(ValueError, match="'somewhere' is no numeric address"):
+    with pytest.raises(ValueError, match="'somewhere' is not a numeric address"):
         opstrobe.serve(SAMPLE, host="somewhere")
     with pytest.raises(ValueError, match="others can reach 0.0.0.0"):
         opstrobe.serve(SAMPLE, host="0.0.0.0")
     with pytest.raises(ValueError, match="there is no port 65537"):
         opstrobe.serve(SAMPLE, port=65537)
-    with pytest.raises(ValueError, match="is no origin"):
+    with pytest.raises(ValueError, match="is not an origin"):
         opstrobe.serve(SAMPLE, frame_origin="x; script-src *")
     with pytest.raises(ValueError, match="null"):
         opstrobe.serve("a\0b")

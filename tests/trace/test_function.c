@@ -127,7 +127,7 @@ static void check_finds_bad_functions(void **state)
 	trace->columns.function[0] = 0;
 	trace->columns.function[1] = 0;
 	assert_int_equal(ops_trace_check(trace, &error), OPS_CORRUPT);
-	assert_string_equal(error.text, "event 1: has a function, but is no Python call");
+	assert_string_equal(error.text, "event 1: has a function but is not a Python call");
 	trace->columns.function[1] = OPS_NONE;
 	trace->functions.items[1].file = OPS_NONE;
 	assert_int_equal(ops_trace_check(trace, &error), OPS_CORRUPT);

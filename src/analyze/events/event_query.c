@@ -287,7 +287,7 @@ static uint32_t parse_atom(struct parser *parser)
 	} else if (is_letter(*parser->at)) {
 		node = parse_column(parser);
 	} else {
-		node = fail(parser, "this is no value");
+		node = fail(parser, "this is not a value");
 	}
 	parser->depth--;
 	return node;

@@ -65,7 +65,7 @@ static enum ops_code take_change(void *context, const struct ops_json_member *el
 	       ops_json_slice_integer(slice, &values[count]))
 		count++;
 	if (count < 4 || values[3] < 0 || values[3] >= OPS_MEMORY_CATEGORY_COUNT)
-		return ops_fault(error, OPS_CORRUPT, "an entry is no [time, action, bytes, category]");
+		return ops_fault(error, OPS_CORRUPT, "an entry is not [time, action, bytes, category]");
 	return add_change(context, values[0], values[2], (uint32_t)values[3]) ? OPS_OK : ops_fault_memory(error);
 }
 

@@ -62,7 +62,7 @@ static enum ops_code expect(struct copy *copy, char character)
 	enum ops_code code = peek(copy, &found);
 
 	if (!code && found != character)
-		return fail(copy, "this is no trace");
+		return fail(copy, "this is not a trace");
 	if (!code)
 		copy->window.at++;
 	return code;
@@ -219,7 +219,7 @@ static enum ops_code copy_member(struct copy *copy)
 	if (code)
 		return code;
 	if (value.member.type != '"')
-		return fail(copy, "this is no trace");
+		return fail(copy, "this is not a trace");
 	events = value.size == strlen("\"traceEvents\"") && !memcmp(value.bytes, "\"traceEvents\"", value.size);
 	put(copy, value.bytes, value.size);
 	put(copy, ":", 1);
