@@ -40,26 +40,65 @@ static size_t edit_distance(const char *from, const char *to)
 	return row[width];
 }
 
-/* NULL if none resembles it. */
-static const char *find_nearest(const char *name, const char *const *names)
+/* The length of the longest piece of text that two names share. */
+static size_t shared_size(const char *a, const char *b)
+{
+	size_t row[NAME_SIZE_MAX + 2] = {0};
+	size_t width = strlen(b), longest = 0;
+
+	for (size_t i = 0; a[i]; i++)
+		for (size_t j = width; j-- > 0;) {
+			row[j + 1] = a[i] == b[j] ? row[j] + 1 : 0;
+			longest = row[j + 1] > longest ? row[j + 1] : longest;
+		}
+	return longest;
+}
+
+/* The name that is fewer than `limit` edits away; NULL if none is. */
+static const char *find_by_edits(const char *name, const char *const *names, size_t limit)
 {
 	const char *nearest = NULL;
-	const char *const *at;
-	size_t size = strlen(name), nearest_distance = size < 9 ? 3 : size / 3;
+	size_t size = strlen(name);
 
-	if (size > NAME_SIZE_MAX)
-		return NULL;
-	for (at = names; *at; at++) {
-		size_t distance = strlen(*at) <= NAME_SIZE_MAX ? edit_distance(name, *at) : size;
+	for (; *names; names++) {
+		size_t distance = strlen(*names) <= NAME_SIZE_MAX ? edit_distance(name, *names) : limit;
 
-		if (distance < nearest_distance && distance < size) {
-			nearest_distance = distance;
-			nearest = *at;
+		if (distance < limit && distance < size) {
+			limit = distance;
+			nearest = *names;
 		}
 	}
-	for (at = names; !nearest && size > 3 && *at; at++)
-		nearest = strstr(*at, name) ? *at : NULL;
 	return nearest;
+}
+
+/* The name with the longest shared piece that is half of either; NULL if none has one of four letters. */
+static const char *find_by_piece(const char *name, const char *const *names)
+{
+	const char *nearest = NULL;
+	size_t size = strlen(name), most = 3;
+
+	for (; *names; names++) {
+		size_t length = strlen(*names), shared = length <= NAME_SIZE_MAX ? shared_size(name, *names) : 0;
+
+		if (shared > most && 2 * shared >= (size < length ? size : length)) {
+			most = shared;
+			nearest = *names;
+		}
+	}
+	return nearest;
+}
+
+/* A typing error, a part of the name or a longer form of it, or several errors in a long name; NULL if none resembles it. */
+static const char *find_nearest(const char *name, const char *const *names)
+{
+	const char *nearest;
+
+	if (strlen(name) > NAME_SIZE_MAX)
+		return NULL;
+	nearest = find_by_edits(name, names, 3);
+	if (!nearest)
+		nearest = find_by_piece(name, names);
+	return nearest ? nearest : find_by_edits(name, names, strlen(name) / 3);
 }
 
 int cli_suggest(const char *name, const char *const *names, const char *list_command)

@@ -215,6 +215,8 @@ def test_an_output_that_is_the_input(opstrobe, traces):
 
 SLIPS = {
     "analyze idle a.pt.trace.json": "unknown analysis 'idle'; did you mean 'idle_time_breakdown'?",
+    "analyze critical_path_analysis a.pt.trace.json": "did you mean 'critical_path'?",
+    "analyze get_gpu_kernel_breakdown a.pt.trace.json": "did you mean 'gpu_kernel_breakdown.by_type'?",
     "analyze temporal_breakdwon a.pt.trace.json": "did you mean 'temporal_breakdown'?",
     "analyze xyzzy a.pt.trace.json": "'opstrobe analyze --list' lists them",
     "kernels --fromat csv a.pt.trace.json": "unknown option '--fromat'; did you mean '--format'?",
