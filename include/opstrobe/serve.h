@@ -84,7 +84,8 @@ struct ops_server_options {
 	const char *frame_origin; /* pages of this origin ("http://localhost:8888") may show the viewer in a frame; NULL: none */
 };
 
-/* OPS_IO when the address cannot be had, OPS_INVALID when it is none, or others can reach it and `remote` is not set,
+/* OPS_IO when the address cannot be had, OPS_INVALID when it is none, or others can reach it and `remote` is not set, or a
+ * path is neither a regular file nor a directory,
  * OPS_UNSUPPORTED when the library was built without libmicrohttpd. */
 enum ops_code ops_server_start(const struct ops_server_options *options, struct ops_server **ret_server,
                                struct ops_error *error);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -549,6 +550,19 @@ static void make_url(struct ops_server *server, const char *address)
 	         server->port, server->guard.token);
 }
 
+/* A trace may be read several times, which a pipe cannot be; and to open one may wait for its writer for ever. */
+static enum ops_code check_paths(const struct ops_api_options *options, struct ops_error *error)
+{
+	for (size_t i = 0; i < options->path_count; i++) {
+		struct stat about;
+
+		if (!stat(options->paths[i], &about) && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+			return ops_fault(error, OPS_INVALID, "cannot serve '%s': not a regular file or directory; write the trace to a file",
+			                 options->paths[i]);
+	}
+	return OPS_OK;
+}
+
 static enum ops_code start(struct ops_server *server, const struct ops_server_options *options, struct ops_error *error)
 {
 	const char *address = options->address ? options->address : "127.0.0.1";
@@ -562,6 +576,9 @@ static enum ops_code start(struct ops_server *server, const struct ops_server_op
 		return ops_fault(error, OPS_INVALID, "others can reach %s, which has to be allowed", address);
 	if (options->frame_origin && !is_origin(options->frame_origin))
 		return ops_fault(error, OPS_INVALID, "'%s' is not an origin", options->frame_origin);
+	code = check_paths(&options->api, error);
+	if (code)
+		return code;
 	if (!make_policy(server, options->frame_origin))
 		return ops_fault_memory(error);
 	code = listen_at(&listening, address, &socket, error);

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening the browser: the token is in no command line, but in a page that only the user can read."""
+"""Opening the browser: the token is in no command line, but in a page that only the user can read. And what is not opened."""
 
 import os
 import pathlib
 import re
 import stat
+import subprocess
 import time
 import urllib.parse
 
-from conftest import TIMEOUT_S, serving
+import pytest
+from conftest import OPSTROBE, TIMEOUT_S, serving
+
+import opstrobe
 
 TRACE = '{"traceEvents": []}'
 
@@ -44,3 +48,15 @@ def test_python_opens_a_page_too(tmp_path, monkeypatch):
     page = pathlib.Path(urllib.parse.unquote(re.sub("^file://", "", opened[0])))
     assert "secret" not in opened[0] and stat.S_IMODE(page.stat().st_mode) == 0o600
     assert "url=http://127.0.0.1:1/?token=secret&amp;a=1" in page.read_text()
+
+
+def test_a_pipe_is_refused(tmp_path):
+    """Who opens one waits for its writer, and Ctrl-C would wait, too."""
+    os.mkfifo(tmp_path / "pipe.json")
+    message = f"cannot serve '{tmp_path}/pipe.json': not a regular file or directory; write the trace to a file"
+    done = subprocess.run(
+        [OPSTROBE, "serve", tmp_path / "pipe.json"], capture_output=True, text=True, timeout=TIMEOUT_S
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"opstrobe: {message}\n")
+    with pytest.raises(ValueError, match="not a regular file"):
+        opstrobe.serve(tmp_path / "pipe.json")
