@@ -17,6 +17,7 @@ if [ ! -e .venv ]; then
 	stamp python "$version"
 fi
 python_packages build tools/requirements-build.txt
+torch_packages
 python_packages demo tools/requirements-demo.txt
 node_packages web
 

@@ -95,11 +95,21 @@ node_packages() {
 	fi
 }
 
-# python_packages STAMP FILE: installs the packages that a requirements file names.
+# python_packages STAMP FILE: installs the packages of a lock (tools/lock.sh). Each file is checked against its hash.
 python_packages() {
 	if changed "$1" "$2"; then
-		say "installing Python packages: $(grep -o '^[a-z][^ ;]*' "$2" | tr '\n' ' ')"
-		.venv/bin/python -m pip install -qq -r "$2"
+		say "installing Python packages: $(grep -o '^[a-z][^ ;]*' "${2%.txt}.in" | tr '\n' ' ')"
+		.venv/bin/python -m pip install -qq --require-hashes --no-deps -r "$2"
 		stamp "$1" "$2"
+	fi
+}
+
+# torch_packages: torch and what it needs, which no lock has.
+torch_packages() {
+	local file=tools/requirements-torch.txt
+	if changed torch $file; then
+		say "installing torch"
+		.venv/bin/python -m pip install -qq -r $file
+		stamp torch $file
 	fi
 }

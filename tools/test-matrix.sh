@@ -20,7 +20,9 @@ find_python() {
 run_pair() {
 	local python=$1 torch=$2 home=$3
 	[ -e "$home" ] || "$python" -m venv "$home"
-	"$home/bin/python" -m pip install -qq "torch==$torch" numpy -r tools/requirements-build.txt -r tools/requirements-test.txt
+	"$home/bin/python" -m pip install -qq "torch==$torch"
+	"$home/bin/python" -m pip install -qq --require-hashes --no-deps -r tools/requirements-build.txt \
+		-r tools/requirements-demo.txt -r tools/requirements-test.txt
 	PATH=$PWD/$home/bin:$PATH "$home/bin/python" -m pip install -qq --no-build-isolation --no-deps --no-index \
 		--force-reinstall --config-settings=build-dir="$home/opstrobe" --config-settings=compile-args="-j$JOBS" .
 	"$home/bin/opstrobe" doctor
