@@ -14,6 +14,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 DIST = Path(__file__).resolve().parents[2] / "dist"
 PROFILE = """
@@ -123,6 +125,8 @@ def test_it_has_the_terms_of_what_is_in_it():
     assert b"pip install ." in files["licenses/libmicrohttpd/RELINKING"]
 
     bill = json.loads(files["sboms/opstrobe.cdx.json"])
+    error = JsonStrictValidator(SchemaVersion.V1_6).validate_str(files["sboms/opstrobe.cdx.json"].decode())
+    assert error is None and bill["specVersion"] == "1.6", error
     assert (bill["bomFormat"], bill["metadata"]["component"]["version"]) == ("CycloneDX", metadata["Version"])
     parts = {part["name"]: part for part in bill["components"]}
     assert set(parts) == {"libmicrohttpd", "libzstd", "preact", "@preact/signals", "@preact/signals-core", "uplot"}
