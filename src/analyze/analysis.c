@@ -169,7 +169,7 @@ static const struct ops_analysis_option critical_path_options[] = {
 	X("temporal_breakdown", RANKS, no_options, analysis_temporal_breakdown, \
 	  "how long GPUs compute, do other work, and are idle", NULL) \
 	X("gpu_kernel_breakdown.by_type", RANKS, kernel_type_options, analysis_kernels_by_type, \
-	  "how long GPUs compute, communicate and copy, and how these overlap", NULL) \
+	  "how long GPUs compute, communicate and copy, with overlaps", NULL) \
 	X("gpu_kernel_breakdown.by_kernel", RANKS, kernel_options, analysis_kernels_by_name, \
 	  "the kernels that take most time", NULL) \
 	X("comm_comp_overlap", RANKS, no_options, analysis_comm_comp_overlap, \
@@ -215,7 +215,7 @@ static const struct ops_analysis_option critical_path_options[] = {
 	X("trace_diff.ops_diff", PAIR, diff_options, analysis_diff_ops, \
 	  "names that are added, removed, or run more or less often", NULL) \
 	X("cupti_counters", RANKS, ranks_options, analysis_cupti_counters, \
-	  "hardware counters of kernels, with the operators that launched them", NULL) \
+	  "hardware counters of kernels, with their operators", NULL) \
 	X("roofline", RANKS, ranks_options, analysis_roofline, \
 	  "operations and memory traffic of kernels, from counters", NULL) \
 	X("nccl_collectives", RANKS, collectives_options, analysis_nccl_collectives, \
