@@ -8,6 +8,7 @@
 
 #include "analyze/events/event_filter.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 #define RANKS_OPTION {"ranks", "null", "a list of ranks; null: the lowest rank"}
 static const struct ops_analysis_option no_options[] = {{0}};
@@ -291,7 +292,7 @@ static const char *unfiltered_because(const struct ops_analysis *analysis)
 }
 
 /* Of the name; NULL when there is none. */
-static const struct ops_analysis_option *find_option(const struct ops_analysis *analysis, struct ops_json_slice name)
+static const struct ops_analysis_option *find_option(const struct ops_analysis *analysis, struct ops_string name)
 {
 	const struct ops_analysis_option *const lists[] = {
 		analysis->options, table_options,
@@ -301,25 +302,25 @@ static const struct ops_analysis_option *find_option(const struct ops_analysis *
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		for (const struct ops_analysis_option *option = lists[i]; option->name; option++)
-			if (ops_json_slice_is(name, option->name))
+			if (ops_string_is(name, option->name))
 				return option;
 	return NULL;
 }
 
 /* Where the default is a list or a text the value is one, too; other types are the matter of who reads them. */
-static enum ops_code check_option(const struct analysis_run *run, struct ops_json_slice name, struct ops_json_slice value)
+static enum ops_code check_option(const struct analysis_run *run, struct ops_string name, struct ops_string value)
 {
 	const struct ops_analysis_option *option = find_option(run->analysis, name);
 	const char *reason = unfiltered_because(run->analysis);
 	char type;
 
-	if (reason && ops_json_slice_is(name, row_options->name))
+	if (reason && ops_string_is(name, row_options->name))
 		return ops_fault(run->error, OPS_INVALID, "%s takes no filter: %s", run->analysis->id, reason);
 	if (!option)
 		return ops_fault(run->error, OPS_INVALID, "%s has no option '%.*s'; 'opstrobe analyze %s --help' lists them",
 		                 run->analysis->id, (int)(name.size < 80 ? name.size : 80), name.bytes, run->analysis->id);
 	type = option->otherwise[0];
-	if ((type == '[' || type == '"') && value.bytes[0] != type && !ops_json_slice_is(value, "null"))
+	if ((type == '[' || type == '"') && value.bytes[0] != type && !ops_string_is(value, "null"))
 		return ops_fault(run->error, OPS_INVALID, "option '%s' of %s must be a %s, such as %s", option->name,
 		                 run->analysis->id, type == '[' ? "list" : "text", option->otherwise);
 	return OPS_OK;
@@ -328,11 +329,11 @@ static enum ops_code check_option(const struct analysis_run *run, struct ops_jso
 static enum ops_code check_args(struct analysis_run *run, const char *args)
 {
 	struct ops_json_walk cursor;
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 	enum ops_code code;
 
 	args = args ? args : "{}";
-	run->args = (struct ops_json_slice){args, strlen(args)};
+	run->args = (struct ops_string){args, strlen(args)};
 	code = ops_json_validate(run->args.bytes, run->args.size, run->error);
 	if (code)
 		return ops_fault_context(run->error, code, "options");
@@ -370,20 +371,20 @@ static enum ops_code cut(struct analysis_run *run)
 
 static enum ops_code answer(struct analysis_run *run, const struct ops_analyze_options *options, struct ops_buffer *out)
 {
-	struct ops_json_slice where = analysis_arg(run, "where");
+	struct ops_string where = analysis_arg(run, "where");
 	bool include_last = false;
 	enum ops_code code = OPS_OK;
 
-	if (!ops_json_slice_is(analysis_arg(run, "include_last_profiler_step"), "null"))
+	if (!ops_string_is(analysis_arg(run, "include_last_profiler_step"), "null"))
 		code = analysis_bool(run, "include_last_profiler_step", &include_last);
-	if (!code && !ops_json_slice_is(where, "null"))
+	if (!code && !ops_string_is(where, "null"))
 		code = event_filter_check(where, run->error);
 	if (code)
 		return code;
 	if (run->analysis->inputs != OPS_ANALYSIS_FILES)
 		code = event_set_init(&run->events, run->ranks, run->count, options, include_last, run->error);
 	run->events.all_steps = run->events.apart = run->analysis->inputs == OPS_ANALYSIS_PAIR;
-	if (!ops_json_slice_is(where, "null"))
+	if (!ops_string_is(where, "null"))
 		run->events.where = where;
 	if (!code)
 		code = inner[run->analysis - analyses].answer(run);

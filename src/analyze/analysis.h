@@ -24,7 +24,7 @@ struct analysis_run {
 	size_t count;
 	const struct ops_trace_source *source;
 	bool round_to_us;
-	struct ops_json_slice args; /* of an object that is checked */
+	struct ops_string args; /* of an object that is checked */
 	struct event_set events;    /* of `ranks`, in that order; none for analyses of files */
 	struct result result;
 	struct ops_error *error;
@@ -36,7 +36,7 @@ typedef enum ops_code analysis_function(struct analysis_run *run);
 /* --- options: each must be one of the analysis's ------------------------------------------------------------------ */
 
 /* The value as JSON: that given, or the default. */
-struct ops_json_slice analysis_arg(const struct analysis_run *run, const char *name);
+struct ops_string analysis_arg(const struct analysis_run *run, const char *name);
 /* OPS_INVALID when the value is of another type. */
 enum ops_code analysis_integer(const struct analysis_run *run, const char *name, int64_t *ret_value);
 /* A whole number that is not negative. */

@@ -9,25 +9,26 @@
 
 #include "base/alloc.h"
 #include "base/json_value.h"
+#include "base/text.h"
 
-struct ops_json_slice analysis_arg(const struct analysis_run *run, const char *name)
+struct ops_string analysis_arg(const struct analysis_run *run, const char *name)
 {
 	struct ops_json_walk cursor = ops_json_walk(run->args.bytes, run->args.size);
-	struct ops_json_slice key, value, found = {"null", 4};
+	struct ops_string key, value, found = {"null", 4};
 	const struct ops_analysis_option *option = run->analysis->options;
 
 	for (; option && option->name; option++)
 		if (!strcmp(option->name, name))
-			found = (struct ops_json_slice){option->otherwise, strlen(option->otherwise)};
+			found = (struct ops_string){option->otherwise, strlen(option->otherwise)};
 	while (ops_json_next_member(&cursor, &key, &value))
-		if (ops_json_slice_is(key, name))
+		if (ops_string_is(key, name))
 			found = value;
 	return found;
 }
 
 static enum ops_code fail(const struct analysis_run *run, const char *name, const char *wanted)
 {
-	struct ops_json_slice value = analysis_arg(run, name);
+	struct ops_string value = analysis_arg(run, name);
 
 	return ops_fault(run->error, OPS_INVALID, "option '%s' of %s must be %s, not '%.*s'", name, run->analysis->id, wanted,
 	                 (int)(value.size < 80 ? value.size : 80), value.bytes);
@@ -35,9 +36,9 @@ static enum ops_code fail(const struct analysis_run *run, const char *name, cons
 
 enum ops_code analysis_integer(const struct analysis_run *run, const char *name, int64_t *ret_value)
 {
-	struct ops_json_slice value = analysis_arg(run, name);
+	struct ops_string value = analysis_arg(run, name);
 
-	if (value.bytes[0] == '"' || !ops_json_slice_integer(value, ret_value))
+	if (value.bytes[0] == '"' || !ops_json_parse_integer(value, ret_value))
 		return fail(run, name, "a whole number");
 	return OPS_OK;
 }
@@ -52,60 +53,60 @@ enum ops_code analysis_count(const struct analysis_run *run, const char *name, i
 enum ops_code analysis_limit(const struct analysis_run *run, int64_t *ret_limit)
 {
 	*ret_limit = -1;
-	return ops_json_slice_is(analysis_arg(run, "limit"), "null") ? OPS_OK : analysis_count(run, "limit", ret_limit);
+	return ops_string_is(analysis_arg(run, "limit"), "null") ? OPS_OK : analysis_count(run, "limit", ret_limit);
 }
 
 enum ops_code analysis_number(const struct analysis_run *run, const char *name, double *ret_value)
 {
-	struct ops_json_slice value = analysis_arg(run, name);
+	struct ops_string value = analysis_arg(run, name);
 
-	if (value.bytes[0] == '"' || !ops_json_slice_number(value, ret_value) || !isfinite(*ret_value))
+	if (value.bytes[0] == '"' || !ops_json_parse_number(value, ret_value) || !isfinite(*ret_value))
 		return fail(run, name, "a number");
 	return OPS_OK;
 }
 
 enum ops_code analysis_bool(const struct analysis_run *run, const char *name, bool *ret_value)
 {
-	struct ops_json_slice value = analysis_arg(run, name);
+	struct ops_string value = analysis_arg(run, name);
 
-	*ret_value = ops_json_slice_is(value, "true");
-	return *ret_value || ops_json_slice_is(value, "false") ? OPS_OK : fail(run, name, "true or false");
+	*ret_value = ops_string_is(value, "true");
+	return *ret_value || ops_string_is(value, "false") ? OPS_OK : fail(run, name, "true or false");
 }
 
 enum ops_code analysis_text(const struct analysis_run *run, const char *name, struct ops_buffer *ret_text)
 {
-	struct ops_json_slice value = analysis_arg(run, name);
+	struct ops_string value = analysis_arg(run, name);
 
 	if (value.bytes[0] == '"')
 		ops_json_decode(ret_text, value.bytes + 1, value.size - 2);
-	else if (!ops_json_slice_is(value, "null"))
+	else if (!ops_string_is(value, "null"))
 		return fail(run, name, "a text");
 	return ret_text->failed ? ops_fault_memory(run->error) : OPS_OK;
 }
 
 enum ops_code analysis_list(const struct analysis_run *run, const char *name)
 {
-	struct ops_json_slice list = analysis_arg(run, name), item;
+	struct ops_string list = analysis_arg(run, name), item;
 	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
 	int64_t number;
 
 	if (list.bytes[0] != '[')
-		return ops_json_slice_is(list, "null") || ops_json_slice_integer(list, &number)
+		return ops_string_is(list, "null") || ops_json_parse_integer(list, &number)
 		               ? OPS_OK
 		               : fail(run, name, "a list of whole numbers");
 	while (ops_json_next_element(&walk, &item))
-		if (!ops_json_slice_integer(item, &number))
+		if (!ops_json_parse_integer(item, &number))
 			return fail(run, name, "a list of whole numbers");
 	return OPS_OK;
 }
 
 enum ops_code analysis_texts(const struct analysis_run *run, const char *name)
 {
-	struct ops_json_slice list = analysis_arg(run, name), item;
+	struct ops_string list = analysis_arg(run, name), item;
 	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
 
 	if (list.bytes[0] != '[')
-		return ops_json_slice_is(list, "null") ? OPS_OK : fail(run, name, "a list of texts");
+		return ops_string_is(list, "null") ? OPS_OK : fail(run, name, "a list of texts");
 	while (ops_json_next_element(&walk, &item))
 		if (item.bytes[0] != '"')
 			return fail(run, name, "a list of texts");
@@ -145,7 +146,7 @@ enum ops_code analysis_rank(const struct analysis_run *run, size_t *ret_index)
 	enum ops_code code;
 
 	*ret_index = lowest_rank(run);
-	if (ops_json_slice_is(analysis_arg(run, "rank"), "null"))
+	if (ops_string_is(analysis_arg(run, "rank"), "null"))
 		return OPS_OK;
 	code = analysis_integer(run, "rank", &rank);
 	return code || find_rank(run, rank, ret_index) ? code : fail_rank(run, rank);
@@ -153,7 +154,7 @@ enum ops_code analysis_rank(const struct analysis_run *run, size_t *ret_index)
 
 enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexes, size_t *ret_count)
 {
-	struct ops_json_slice list = analysis_arg(run, "ranks"), item;
+	struct ops_string list = analysis_arg(run, "ranks"), item;
 	struct ops_json_walk cursor = ops_json_walk(list.bytes, list.size);
 	size_t *indexes = ops_alloc_zeroed(list.size + 1, sizeof(*indexes)); /* a rank takes a digit at least */
 	enum ops_code code = OPS_OK;
@@ -163,12 +164,12 @@ enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexe
 	*ret_count = 0;
 	if (!indexes)
 		return ops_fault_memory(run->error);
-	if (ops_json_slice_is(list, "null"))
+	if (ops_string_is(list, "null"))
 		indexes[(*ret_count)++] = lowest_rank(run);
 	else if (list.bytes[0] != '[')
 		code = fail(run, "ranks", "a list of ranks");
 	while (!code && list.bytes[0] == '[' && ops_json_next_element(&cursor, &item)) {
-		if (!ops_json_slice_integer(item, &rank))
+		if (!ops_json_parse_integer(item, &rank))
 			code = fail(run, "ranks", "a list of ranks");
 		else if (!find_rank(run, rank, &indexes[*ret_count]))
 			code = fail_rank(run, rank);

@@ -27,7 +27,7 @@ static bool is_step(struct ops_string name)
 	int64_t number;
 
 	/* torch goes by how the name begins, whatever follows. */
-	return ops_begins_with(name.bytes, name.size, STEP_NAME) || ops_step_number(name, &number);
+	return ops_string_starts(name, STEP_NAME) || ops_step_number(name, &number);
 }
 
 static struct ops_string static_string(const char *text)

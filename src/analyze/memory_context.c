@@ -21,11 +21,11 @@ enum name_flag {
 
 static uint8_t flags_of(struct ops_string name)
 {
-	if (ops_begins_with(name.bytes, name.size, "autograd::engine::evaluate_function: "))
+	if (ops_string_starts(name, "autograd::engine::evaluate_function: "))
 		return NAME_EVALUATE;
-	if (ops_begins_with(name.bytes, name.size, "Optimizer.step#"))
+	if (ops_string_starts(name, "Optimizer.step#"))
 		return NAME_STEP;
-	if (name.size == strlen("torch::autograd::AccumulateGrad") && ops_begins_with(name.bytes, name.size, "torch::autograd::AccumulateGrad"))
+	if (name.size == strlen("torch::autograd::AccumulateGrad") && ops_string_starts(name, "torch::autograd::AccumulateGrad"))
 		return NAME_OPERATOR | NAME_ACCUMULATE;
 	return memmem(name.bytes, name.size, "::", 2) ? NAME_OPERATOR : 0;
 }

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/json_value.h"
 #include "base/json_walk.h"
+#include "base/text.h"
 
 #define NUMBER_ROOM 32
 #define DEPTH_MAX 16
@@ -23,26 +24,26 @@ struct walker {
 
 /* --- cells ----------------------------------------------------------------------------------------------------------- */
 
-static bool is_text(struct ops_json_slice value)
+static bool is_text(struct ops_string value)
 {
 	return value.size >= 2 && value.bytes[0] == '"';
 }
 
 /* Numbers, truths and texts, without the quotes. */
-static void append_value(const struct walker *walker, struct ops_buffer *out, struct ops_json_slice value)
+static void append_value(const struct walker *walker, struct ops_buffer *out, struct ops_string value)
 {
 	char room[NUMBER_ROOM];
 	double number;
 
 	if (is_text(value))
 		ops_json_decode(out, value.bytes + 1, value.size - 2);
-	else if (!walker->flat && memchr(value.bytes, '.', value.size) && ops_json_slice_number(value, &number))
+	else if (!walker->flat && memchr(value.bytes, '.', value.size) && ops_json_parse_number(value, &number))
 		ops_buffer_append(out, room, (size_t)(result_short_number(room, number) - room));
 	else
 		ops_buffer_append(out, value.bytes, value.size);
 }
 
-static void put_value(struct walker *walker, struct result_table *table, struct ops_json_slice value)
+static void put_value(struct walker *walker, struct result_table *table, struct ops_string value)
 {
 	struct ops_buffer *text = &walker->text;
 
@@ -55,21 +56,21 @@ static void put_value(struct walker *walker, struct result_table *table, struct 
 /* --- tables in a tree ------------------------------------------------------------------------------------------------ */
 
 struct found_table {
-	struct ops_json_slice columns, rows;
+	struct ops_string columns, rows;
 };
 
-static bool is_table(struct ops_json_slice value, struct found_table *ret_table)
+static bool is_table(struct ops_string value, struct found_table *ret_table)
 {
 	struct ops_json_walk cursor = ops_json_walk(value.bytes, value.size);
-	struct ops_json_slice key, item;
+	struct ops_string key, item;
 
 	*ret_table = (struct found_table){{NULL, 0}, {NULL, 0}};
 	while (value.size && value.bytes[0] == '{' && ops_json_next_member(&cursor, &key, &item)) {
-		if (ops_json_slice_is(key, "columns") && item.bytes[0] == '[')
+		if (ops_string_is(key, "columns") && item.bytes[0] == '[')
 			ret_table->columns = item;
-		else if (ops_json_slice_is(key, "rows") && item.bytes[0] == '[')
+		else if (ops_string_is(key, "rows") && item.bytes[0] == '[')
 			ret_table->rows = item;
-		else if (!ops_json_slice_is(key, "total_rows"))
+		else if (!ops_string_is(key, "total_rows"))
 			return false;
 	}
 	return ret_table->columns.bytes && ret_table->rows.bytes;
@@ -80,7 +81,7 @@ static void add_columns(struct walker *walker, struct result_table *table, const
 {
 	struct ops_json_walk names = ops_json_walk(found->columns.bytes, found->columns.size);
 	struct ops_json_walk rows = ops_json_walk(found->rows.bytes, found->rows.size), cells = {NULL, NULL};
-	struct ops_json_slice name, row, cell;
+	struct ops_string name, row, cell;
 
 	if (ops_json_next_element(&rows, &row))
 		cells = ops_json_walk(row.bytes, row.size);
@@ -100,10 +101,10 @@ static void add_columns(struct walker *walker, struct result_table *table, const
 
 /* With `rank` before the cells of each row, if there is one. */
 static void add_rows(struct walker *walker, struct result_table *table, const struct found_table *found,
-                     const struct ops_json_slice *rank)
+                     const struct ops_string *rank)
 {
 	struct ops_json_walk rows = ops_json_walk(found->rows.bytes, found->rows.size);
-	struct ops_json_slice row, cell;
+	struct ops_string row, cell;
 
 	while (!table->failed && ops_json_next_element(&rows, &row)) {
 		struct ops_json_walk cells = ops_json_walk(row.bytes, row.size);
@@ -111,7 +112,7 @@ static void add_rows(struct walker *walker, struct result_table *table, const st
 		if (rank)
 			put_value(walker, table, *rank);
 		while (ops_json_next_element(&cells, &cell)) {
-			if (ops_json_slice_is(cell, "null"))
+			if (ops_string_is(cell, "null"))
 				result_null(table);
 			else
 				put_value(walker, table, cell);
@@ -120,10 +121,10 @@ static void add_rows(struct walker *walker, struct result_table *table, const st
 }
 
 /* Whether the tree has tables by rank and nothing else; makes one of them. */
-static bool join_ranks(struct walker *walker, struct ops_json_slice tree)
+static bool join_ranks(struct walker *walker, struct ops_string tree)
 {
 	struct ops_json_walk cursor = ops_json_walk(tree.bytes, tree.size);
-	struct ops_json_slice rank, value;
+	struct ops_string rank, value;
 	struct found_table first = {{NULL, 0}, {NULL, 0}}, found;
 
 	while (tree.size && tree.bytes[0] == '{' && ops_json_next_member(&cursor, &rank, &value)) {
@@ -147,7 +148,7 @@ static bool join_ranks(struct walker *walker, struct ops_json_slice tree)
 
 /* --- leaves ---------------------------------------------------------------------------------------------------------- */
 
-static void walk(struct walker *walker, struct ops_json_slice value, int depth);
+static void walk(struct walker *walker, struct ops_string value, int depth);
 
 static void put_path(struct walker *walker)
 {
@@ -172,7 +173,7 @@ static void add_branch(struct walker *walker, const struct found_table *found)
 	walker->tree->leaves.failed |= branch->table.failed;
 }
 
-static void walk_into(struct walker *walker, struct ops_json_slice key, struct ops_json_slice value, int depth)
+static void walk_into(struct walker *walker, struct ops_string key, struct ops_string value, int depth)
 {
 	size_t size = walker->path.size;
 
@@ -183,16 +184,16 @@ static void walk_into(struct walker *walker, struct ops_json_slice key, struct o
 	walker->path.size = size;
 }
 
-static bool is_leaf(struct ops_json_slice value)
+static bool is_leaf(struct ops_string value)
 {
 	return !value.size || (value.bytes[0] != '{' && value.bytes[0] != '[');
 }
 
 /* A list of leaves is one leaf: "1, 2, 3". */
-static bool add_list(struct walker *walker, struct ops_json_slice value)
+static bool add_list(struct walker *walker, struct ops_string value)
 {
 	struct ops_json_walk cursor = ops_json_walk(value.bytes, value.size);
-	struct ops_json_slice item;
+	struct ops_string item;
 
 	walker->text.size = 0;
 	while (ops_json_next_element(&cursor, &item)) {
@@ -208,10 +209,10 @@ static bool add_list(struct walker *walker, struct ops_json_slice value)
 	return true;
 }
 
-static void walk(struct walker *walker, struct ops_json_slice value, int depth)
+static void walk(struct walker *walker, struct ops_string value, int depth)
 {
 	struct ops_json_walk cursor = ops_json_walk(value.bytes, value.size);
-	struct ops_json_slice key, item;
+	struct ops_string key, item;
 	struct found_table found;
 	char number[NUMBER_ROOM];
 	int64_t count = 0;
@@ -228,7 +229,7 @@ static void walk(struct walker *walker, struct ops_json_slice value, int depth)
 			walk_into(walker, key, item, depth);
 	} else if (walker->flat || !add_list(walker, value)) {
 		while (ops_json_next_element(&cursor, &item)) {
-			key = (struct ops_json_slice){number, (size_t)(ops_json_int_to(number, count++) - number)};
+			key = (struct ops_string){number, (size_t)(ops_json_int_to(number, count++) - number)};
 			walk_into(walker, key, item, depth);
 		}
 	}
@@ -237,7 +238,7 @@ static void walk(struct walker *walker, struct ops_json_slice value, int depth)
 bool result_tree_make(struct result_tree *tree, const struct ops_buffer *value, bool flat)
 {
 	struct walker walker = {.tree = tree, .flat = flat};
-	struct ops_json_slice root = {value->size ? value->bytes : "null", value->size ? value->size : 4};
+	struct ops_string root = {value->size ? value->bytes : "null", value->size ? value->size : 4};
 
 	*tree = (struct result_tree){0};
 	if (!join_ranks(&walker, root)) {

@@ -47,7 +47,7 @@ struct ops_json_walk ops_json_walk(const char *text, size_t size)
 	return cursor;
 }
 
-bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_json_slice *ret_value)
+bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_string *ret_value)
 {
 	const char *start = skip_gap(cursor->at, cursor->end);
 	const char *end = skip_value(start, cursor->end);
@@ -57,11 +57,11 @@ bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_json_slice *
 		end--;
 	if (end == start)
 		return false;
-	*ret_value = (struct ops_json_slice){start, (size_t)(end - start)};
+	*ret_value = (struct ops_string){start, (size_t)(end - start)};
 	return true;
 }
 
-bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_json_slice *ret_key, struct ops_json_slice *ret_value)
+bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_string *ret_key, struct ops_string *ret_value)
 {
 	const char *start = skip_gap(cursor->at, cursor->end);
 	const char *end;
@@ -73,13 +73,8 @@ bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_json_slice *r
 	if (cursor->at == cursor->end || *cursor->at != ':' || end < start + 2)
 		return false;
 	cursor->at++;
-	*ret_key = (struct ops_json_slice){start + 1, (size_t)(end - start) - 2};
+	*ret_key = (struct ops_string){start + 1, (size_t)(end - start) - 2};
 	return ops_json_next_element(cursor, ret_value);
-}
-
-bool ops_json_slice_is(struct ops_json_slice slice, const char *text)
-{
-	return slice.size == strlen(text) && memcmp(slice.bytes, text, slice.size) == 0;
 }
 
 bool ops_json_double(const char *text, size_t size, double *ret_value)
@@ -100,12 +95,12 @@ bool ops_json_double(const char *text, size_t size, double *ret_value)
 	return *end == '\0' && end != copy;
 }
 
-bool ops_json_slice_number(struct ops_json_slice slice, double *ret_value)
+bool ops_json_parse_number(struct ops_string slice, double *ret_value)
 {
 	double value;
 
 	if (slice.size >= 2 && slice.bytes[0] == '"')
-		slice = (struct ops_json_slice){slice.bytes + 1, slice.size - 2};
+		slice = (struct ops_string){slice.bytes + 1, slice.size - 2};
 	/* What else may stand in a double is no JSON, such as 0x10. */
 	for (size_t i = 0; i < slice.size; i++)
 		if (!slice.bytes[i] || !strchr("-+.0123456789eE", slice.bytes[i]))
@@ -117,7 +112,7 @@ bool ops_json_slice_number(struct ops_json_slice slice, double *ret_value)
 }
 
 /* Digits alone, which a double might round: times in nanoseconds have nineteen. */
-static bool take_digits(struct ops_json_slice slice, int64_t *ret_value)
+static bool take_digits(struct ops_string slice, int64_t *ret_value)
 {
 	size_t at = slice.size && slice.bytes[0] == '-';
 	int64_t value = 0;
@@ -135,13 +130,13 @@ static bool take_digits(struct ops_json_slice slice, int64_t *ret_value)
 	return true;
 }
 
-bool ops_json_slice_integer(struct ops_json_slice slice, int64_t *ret_value)
+bool ops_json_parse_integer(struct ops_string slice, int64_t *ret_value)
 {
 	double value;
 
 	if (take_digits(slice, ret_value))
 		return true;
-	if (!ops_json_slice_number(slice, &value) || !(value > -9e15 && value < 9e15) || value != (double)(int64_t)value)
+	if (!ops_json_parse_number(slice, &value) || !(value > -9e15 && value < 9e15) || value != (double)(int64_t)value)
 		return false;
 	*ret_value = (int64_t)value;
 	return true;

@@ -14,29 +14,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
+
 struct ops_json_walk {
 	const char *at;
 	const char *end;
 };
 
-/* A stretch of the text: a value as it stands, or what is between the quotes of a key. */
-struct ops_json_slice {
-	const char *bytes;
-	size_t size;
-};
-
-/* Over the members of an object or the elements of an array, with its brackets or without. */
+/* Over the members of an object or the elements of an array, with its brackets or without. What is found is part of the
+ * text, with no NUL behind: values as they are, of keys what is between the quotes. */
 struct ops_json_walk ops_json_walk(const char *text, size_t size);
-bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_json_slice *ret_key, struct ops_json_slice *ret_value);
-bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_json_slice *ret_value);
+bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_string *ret_key, struct ops_string *ret_value);
+bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_string *ret_value);
 
 /* A number, with a point whatever the locale has; infinities and NaN, too. */
 bool ops_json_double(const char *text, size_t size, double *ret_value);
 
-bool ops_json_slice_is(struct ops_json_slice slice, const char *text);
 /* A number, also one in quotes. */
-bool ops_json_slice_number(struct ops_json_slice slice, double *ret_value);
+bool ops_json_parse_number(struct ops_string slice, double *ret_value);
 /* A whole number that fits. */
-bool ops_json_slice_integer(struct ops_json_slice slice, int64_t *ret_value);
+bool ops_json_parse_integer(struct ops_string slice, int64_t *ret_value);
 
 #endif

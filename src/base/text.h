@@ -9,11 +9,40 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <opstrobe/common.h>
+
 static inline bool ops_begins_with(const char *bytes, size_t size, const char *prefix)
 {
 	size_t prefix_size = strlen(prefix);
 
 	return size >= prefix_size && memcmp(bytes, prefix, prefix_size) == 0;
+}
+
+static inline bool ops_string_is(struct ops_string string, const char *text)
+{
+	return string.size == strlen(text) && memcmp(string.bytes, text, string.size) == 0;
+}
+
+static inline bool ops_string_equals(struct ops_string a, struct ops_string b)
+{
+	return a.size == b.size && (a.size == 0 || memcmp(a.bytes, b.bytes, a.size) == 0);
+}
+
+static inline bool ops_string_starts(struct ops_string string, const char *prefix)
+{
+	return ops_begins_with(string.bytes, string.size, prefix);
+}
+
+static inline bool ops_string_ends(struct ops_string string, const char *suffix)
+{
+	size_t size = strlen(suffix);
+
+	return string.size >= size && memcmp(string.bytes + string.size - size, suffix, size) == 0;
+}
+
+static inline bool ops_string_contains(struct ops_string string, const char *part)
+{
+	return string.bytes && memmem(string.bytes, string.size, part, strlen(part)) != NULL;
 }
 
 #endif

@@ -112,10 +112,10 @@ static unsigned memory_call(struct ops_string name)
 	bool asynchronous = memmem(name.bytes, name.size, "Async", 5);
 
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
-		if (ops_begins_with(name.bytes, name.size, copies[i]))
+		if (ops_string_starts(name, copies[i]))
 			return OPS_CALL_COPY | (asynchronous ? 0 : OPS_CALL_BLOCKS);
 	for (size_t i = 0; i < sizeof(fills) / sizeof(fills[0]); i++)
-		if (ops_begins_with(name.bytes, name.size, fills[i]))
+		if (ops_string_starts(name, fills[i]))
 			return OPS_CALL_SET;
 	return 0;
 }

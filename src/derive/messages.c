@@ -21,7 +21,7 @@ int64_t ops_type_bytes(struct ops_string name)
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (name.size == strlen(types[i].name) && memcmp(name.bytes, types[i].name, name.size) == 0)
 			return types[i].bytes;
-	return ops_begins_with(name.bytes, name.size, "Float8_") ? 1 : 0;
+	return ops_string_starts(name, "Float8_") ? 1 : 0;
 }
 
 static int64_t integer(const struct ops_trace *trace, uint32_t row, const char *key)

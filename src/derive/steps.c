@@ -18,7 +18,7 @@ bool ops_step_number(struct ops_string name, int64_t *ret_number)
 	int64_t number = 0;
 	int digits = 0;
 
-	if (!ops_begins_with(name.bytes, name.size, "ProfilerStep"))
+	if (!ops_string_starts(name, "ProfilerStep"))
 		return false;
 	while (at < end && *at == ' ')
 		at++;

@@ -12,7 +12,7 @@
 static bool starts_with_any(struct ops_string name, const char *const *words)
 {
 	for (; *words; words++)
-		if (ops_begins_with(name.bytes, name.size, *words))
+		if (ops_string_starts(name, *words))
 			return true;
 	return false;
 }
@@ -59,7 +59,7 @@ enum ops_work ops_work_of_name(struct ops_string name)
 	if (communicates(name))
 		return OPS_WORK_COMMUNICATION;
 	if (starts_with_any(name, host) || contains_any(name, others) ||
-	    (ops_begins_with(name.bytes, name.size, "cuda") && memmem(name.bytes, name.size, "LaunchKernel", 12)))
+	    (ops_string_starts(name, "cuda") && memmem(name.bytes, name.size, "LaunchKernel", 12)))
 		return OPS_WORK_OTHER;
 	return OPS_WORK_COMPUTE;
 }
@@ -89,7 +89,7 @@ static bool is_operation(struct ops_string name)
 		if (name.size == strlen(operations[i]) && memcmp(name.bytes, operations[i], name.size) == 0)
 			return true;
 	/* Point to point: "send 0->1", "recv 1<-0". */
-	return ops_begins_with(name.bytes, name.size, "send ") || ops_begins_with(name.bytes, name.size, "recv ");
+	return ops_string_starts(name, "send ") || ops_string_starts(name, "recv ");
 }
 
 enum ops_collective ops_collective_of(struct ops_string name)
@@ -106,7 +106,7 @@ enum ops_collective ops_collective_of(struct ops_string name)
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
 		size_t size = strlen(backends[i].prefix);
 
-		if (ops_begins_with(name.bytes, name.size, backends[i].prefix))
+		if (ops_string_starts(name, backends[i].prefix))
 			return is_operation((struct ops_string){name.bytes + size, name.size - size}) ? backends[i].what
 			                                                                              : OPS_COLLECTIVE_NONE;
 	}

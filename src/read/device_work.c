@@ -410,7 +410,7 @@ enum ops_code recording_devices_describe(const struct recording_devices *devices
                                          struct ops_error *error)
 {
 	struct ops_json_walk walk = ops_json_walk(devices->metadata.bytes, devices->metadata.size);
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 	enum ops_code code = OPS_OK;
 
 	while (!code && ops_json_next_member(&walk, &key, &value))

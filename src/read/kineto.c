@@ -171,7 +171,7 @@ static bool take_events(struct kineto_reader *reader)
 static void read_own_notes(struct kineto_reader *reader, const struct ops_json_member *list)
 {
 	struct ops_json_walk notes = ops_json_walk(list->value, list->type == '[' ? list->value_size : 0);
-	struct ops_json_slice note, name, part;
+	struct ops_string note, name, part;
 
 	while (ops_json_next_element(&notes, &note)) {
 		struct ops_json_walk parts = ops_json_walk(note.bytes, note.size);
@@ -180,8 +180,8 @@ static void read_own_notes(struct kineto_reader *reader, const struct ops_json_m
 
 		if (ops_json_next_element(&parts, &name) && name.size > 2 &&
 		    ops_note_find(name.bytes + 1, name.size - 2, &kind) && ops_json_next_element(&parts, &part) &&
-		    ops_json_slice_integer(part, &count) && count > 0 && ops_json_next_element(&parts, &part) &&
-		    ops_json_slice_integer(part, &byte) && byte >= 0)
+		    ops_json_parse_integer(part, &count) && count > 0 && ops_json_next_element(&parts, &part) &&
+		    ops_json_parse_integer(part, &byte) && byte >= 0)
 			ops_builder_notes(reader->builder, kind, (uint64_t)count, (uint64_t)byte);
 		else
 			kineto_note(reader, OPS_NOTE_BAD_METADATA);

@@ -2,6 +2,7 @@
  *
  * The C API's ranges, instants, counters and roles of storages: a collector of its own beside the torch bridge.
  */
+#include <opstrobe/common.h>
 #include <opstrobe/internal/collector.h>
 #include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>
@@ -16,18 +17,13 @@
 
 #define USER_SCOPE 7
 
-struct text {
-	const char *bytes;
-	size_t size;
-};
-
 /* What a text takes in a payload: its length, its bytes, padding. */
 static inline size_t inline_bytes(size_t size)
 {
 	return 4 + ((size + 3) & ~(size_t)3);
 }
 
-static inline char *write_text(char *to, struct text text)
+static inline char *write_text(char *to, struct ops_string text)
 {
 	uint32_t length = (uint32_t)text.size;
 
@@ -38,8 +34,8 @@ static inline char *write_text(char *to, struct text text)
 }
 
 /* Reserves a slot and gives it its texts; NULL when that is not to be. */
-static inline struct ops_slot *open_slot(struct ops_thread *thread, uint64_t epoch, struct text name,
-                                         const struct text *args)
+static inline struct ops_slot *open_slot(struct ops_thread *thread, uint64_t epoch, struct ops_string name,
+                                         const struct ops_string *args)
 {
 	bool fits = name.size <= INLINE_BYTES && (!args || args->size <= INLINE_BYTES);
 	size_t payload_bytes = fits ? inline_bytes(name.size) + (args ? inline_bytes(args->size) : 0) : 0;
@@ -67,7 +63,7 @@ static inline struct ops_slot *open_slot(struct ops_thread *thread, uint64_t epo
 }
 
 /* Records one slot, of kind OPS_SLOT_RANGE an open one. The clock is read as late as can be. */
-static inline struct ops_slot *record(uint8_t kind, struct text name, const struct text *args, int64_t sequence_nr)
+static inline struct ops_slot *record(uint8_t kind, struct ops_string name, const struct ops_string *args, int64_t sequence_nr)
 {
 	uint64_t epoch = ops_collector_epoch(&ops_recorder_collector);
 	struct ops_thread *thread;
@@ -94,14 +90,14 @@ static inline struct ops_slot *record(uint8_t kind, struct text name, const stru
 
 struct ops_range ops_range_begin(const char *name, size_t name_bytes)
 {
-	return (struct ops_range){record(OPS_SLOT_RANGE, (struct text){name, name_bytes}, NULL, -1)};
+	return (struct ops_range){record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, NULL, -1)};
 }
 
 struct ops_range ops_range_begin_args(const char *name, size_t name_bytes, const char *args, size_t args_bytes)
 {
-	const struct text text = {args ? args : "", args ? args_bytes : 0};
+	const struct ops_string text = {args ? args : "", args ? args_bytes : 0};
 
-	return (struct ops_range){record(OPS_SLOT_RANGE, (struct text){name, name_bytes}, &text, -1)};
+	return (struct ops_range){record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, &text, -1)};
 }
 
 void ops_range_end(struct ops_range range)
@@ -118,7 +114,7 @@ void ops_range_end(struct ops_range range)
 
 void ops_instant(const char *name, size_t name_bytes)
 {
-	record(OPS_SLOT_INSTANT, (struct text){name, name_bytes}, NULL, -1);
+	record(OPS_SLOT_INSTANT, (struct ops_string){name, name_bytes}, NULL, -1);
 }
 
 void ops_counter(const char *name, size_t name_bytes, double value)
@@ -126,14 +122,14 @@ void ops_counter(const char *name, size_t name_bytes, double value)
 	int64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	record(OPS_SLOT_COUNTER, (struct text){name, name_bytes}, NULL, bits);
+	record(OPS_SLOT_COUNTER, (struct ops_string){name, name_bytes}, NULL, bits);
 }
 
 void ops_storage_role(const char *name, size_t name_bytes, const struct ops_storage *storage)
 {
-	const struct text text = {(const char *)storage, sizeof(*storage)};
+	const struct ops_string text = {(const char *)storage, sizeof(*storage)};
 
-	record(OPS_SLOT_ROLE, (struct text){name, name_bytes}, &text, -1);
+	record(OPS_SLOT_ROLE, (struct ops_string){name, name_bytes}, &text, -1);
 }
 
 bool ops_recording_active(void)

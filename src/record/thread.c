@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <opstrobe/common.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "record/block.h"
@@ -18,11 +20,6 @@
 
 /* The round of thread destructors in which a thread is forgotten. */
 #define LAST_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
-
-struct text {
-	const char *bytes;
-	size_t size;
-};
 
 static struct ops_thread *collector_thread(void);
 static struct ops_slot *reserve_slow(struct ops_thread *hot, uint64_t epoch, size_t payload_bytes);
@@ -244,7 +241,7 @@ static struct ops_slot *reserve_slow(struct ops_thread *hot, uint64_t epoch, siz
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
 /* The id of (name, overload) in the share, 0 when it is not there. */
-static uint32_t find_name(const struct ops_share *share, struct text name, struct text overload)
+static uint32_t find_name(const struct ops_share *share, struct ops_string name, struct ops_string overload)
 {
 	struct ops_name pair = {
 		.first = ops_intern_find(&share->texts, name.bytes, name.size),
@@ -259,7 +256,7 @@ static uint32_t find_name(const struct ops_share *share, struct text name, struc
 }
 
 /* The same, added when it is not there; 0 when memory is out. */
-static uint32_t add_name(struct ops_share *share, struct text name, struct text overload)
+static uint32_t add_name(struct ops_share *share, struct ops_string name, struct ops_string overload)
 {
 	struct ops_name pair = {
 		.first = ops_intern_add(&share->texts, name.bytes, name.size),
@@ -278,8 +275,8 @@ static uint32_t intern(struct ops_thread *hot, const char *name_bytes, size_t na
                        size_t overload_size)
 {
 	struct recorder_thread *thread = (struct recorder_thread *)hot;
-	const struct text name = {name_size ? name_bytes : "", name_size};
-	const struct text overload = {overload_bytes, overload_size};
+	const struct ops_string name = {name_size ? name_bytes : "", name_size};
+	const struct ops_string overload = {overload_bytes, overload_size};
 	uint64_t epoch = ops_collector_epoch(&ops_recorder_collector);
 	bool over, room;
 	uint32_t id = 0;

@@ -45,9 +45,9 @@ enum ops_code request_fail(struct request *request, int status, struct ops_error
 	return ops_fault(error, OPS_INVALID, "%s", text);
 }
 
-const struct query_text *request_need(struct request *request, const char *name, struct ops_error *error)
+const struct ops_string *request_need(struct request *request, const char *name, struct ops_error *error)
 {
-	const struct query_text *text = query_find(&request->query, name);
+	const struct ops_string *text = query_find(&request->query, name);
 
 	if (!text)
 		ops_fault(error, OPS_INVALID, "'%s' is missing", name);
@@ -131,7 +131,7 @@ static enum ops_code add_trace(struct request *request, const char *id, size_t s
 /* Those that the path names, and the one of the parameter `base`. */
 static enum ops_code add_traces(struct request *request, struct ops_error *error)
 {
-	const struct query_text *base = query_find(&request->query, "base");
+	const struct ops_string *base = query_find(&request->query, "base");
 	const char *at, *mark = strchr(request->route->path, '{');
 	enum ops_code code = OPS_OK;
 	size_t count = 2;

@@ -87,6 +87,6 @@ enum ops_code request_cut(struct request *request, struct ops_error *error);
 void request_free_parts(struct request *request);
 
 /* A parameter that must be there. NULL, with an error, when it is not. */
-const struct query_text *request_need(struct request *request, const char *name, struct ops_error *error);
+const struct ops_string *request_need(struct request *request, const char *name, struct ops_error *error);
 
 #endif

@@ -19,7 +19,7 @@ static int hexadecimal(char letter)
 }
 
 /* Decodes in place and puts a NUL behind, for which the separator makes room. False for a bad escape or a NUL. */
-static bool decode(char *text, size_t size, bool plus_is_space, struct query_text *ret_text)
+static bool decode(char *text, size_t size, bool plus_is_space, struct ops_string *ret_text)
 {
 	char *out = text;
 
@@ -37,13 +37,13 @@ static bool decode(char *text, size_t size, bool plus_is_space, struct query_tex
 		i += 2;
 	}
 	*out = '\0';
-	*ret_text = (struct query_text){text, (size_t)(out - text)};
+	*ret_text = (struct ops_string){text, (size_t)(out - text)};
 	return true;
 }
 
 static bool take_segment(struct query *query, char *text, size_t size)
 {
-	struct query_text *segment = &query->segments[query->segment_count];
+	struct ops_string *segment = &query->segments[query->segment_count];
 
 	if (query->segment_count == QUERY_SEGMENTS_MAX || !decode(text, size, false, segment))
 		return false;
@@ -56,7 +56,7 @@ static bool take_parameter(struct query *query, char *text, size_t size)
 {
 	char *sign = memchr(text, '=', size);
 	size_t name_size = sign ? (size_t)(sign - text) : size;
-	struct query_text name, value = {"", 0};
+	struct ops_string name, value = {"", 0};
 
 	if (query->parameter_count == QUERY_PARAMETERS_MAX)
 		return false;
@@ -113,7 +113,7 @@ void query_release(struct query *query)
 	*query = (struct query){0};
 }
 
-const struct query_text *query_find(const struct query *query, const char *name)
+const struct ops_string *query_find(const struct query *query, const char *name)
 {
 	for (size_t i = 0; i < query->parameter_count; i++)
 		if (!strcmp(query->parameters[i].name.bytes, name))
@@ -147,7 +147,7 @@ bool query_take_number(const char **at, uint64_t most, uint64_t *ret_number)
 enum ops_code query_integer(const struct query *query, const char *name, int64_t least, int64_t most, int64_t *ret_value,
                             struct ops_error *error)
 {
-	const struct query_text *text = query_find(query, name);
+	const struct ops_string *text = query_find(query, name);
 	const char *at = text ? text->bytes : "";
 	bool negative = *at == '-';
 	uint64_t number;
@@ -169,7 +169,7 @@ enum ops_code query_integer(const struct query *query, const char *name, int64_t
 enum ops_code query_numbers(const struct query *query, const char *name, uint32_t *ret_numbers, size_t room,
                             size_t *ret_count, struct ops_error *error)
 {
-	const struct query_text *text = query_find(query, name);
+	const struct ops_string *text = query_find(query, name);
 	const char *at = text ? text->bytes : "";
 	size_t count = 0;
 

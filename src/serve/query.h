@@ -10,24 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
 #include <opstrobe/error.h>
 
 #define QUERY_TARGET_MAX 16384
 #define QUERY_SEGMENTS_MAX 8
 #define QUERY_PARAMETERS_MAX 16
 
-struct query_text {
-	const char *bytes; /* a NUL follows the last */
-	size_t size;
-};
-
 struct query {
-	char *text; /* what all below points into */
-	struct query_text segments[QUERY_SEGMENTS_MAX];
+	char *text; /* what all below points into; a NUL follows each */
+	struct ops_string segments[QUERY_SEGMENTS_MAX];
 	size_t segment_count;
 	struct {
-		struct query_text name;
-		struct query_text value;
+		struct ops_string name;
+		struct ops_string value;
 	} parameters[QUERY_PARAMETERS_MAX];
 	size_t parameter_count;
 };
@@ -37,7 +33,7 @@ enum ops_code query_parse(struct query *query, const char *target, struct ops_er
 void query_release(struct query *query);
 
 /* A parameter's value; NULL when it is not there. */
-const struct query_text *query_find(const struct query *query, const char *name);
+const struct ops_string *query_find(const struct query *query, const char *name);
 /* Whether the segment is that text. */
 bool query_segment_is(const struct query *query, size_t segment, const char *text);
 

@@ -22,6 +22,7 @@
 #include "base/intern.h"
 #include "base/json_walk.h"
 #include "base/sink.h"
+#include "base/text.h"
 #include "serve/assets.h"
 
 #define TILES_A_REPLY 64u
@@ -142,32 +143,32 @@ static enum ops_code embed(struct report *report, const char *address, struct op
 	return code;
 }
 
-static bool find_member(struct ops_json_slice object, const char *name, struct ops_json_slice *ret_value)
+static bool find_member(struct ops_string object, const char *name, struct ops_string *ret_value)
 {
 	struct ops_json_walk members = ops_json_walk(object.bytes, object.size);
-	struct ops_json_slice key;
+	struct ops_string key;
 
 	while (ops_json_next_member(&members, &key, ret_value))
-		if (ops_json_slice_is(key, name))
+		if (ops_string_is(key, name))
 			return true;
 	return false;
 }
 
-static int64_t member_integer(struct ops_json_slice object, const char *name)
+static int64_t member_integer(struct ops_string object, const char *name)
 {
-	struct ops_json_slice value;
+	struct ops_string value;
 	int64_t number = 0;
 
 	if (find_member(object, name, &value))
-		ops_json_slice_integer(value, &number);
+		ops_json_parse_integer(value, &number);
 	return number;
 }
 
 static struct ops_json_walk walk_traces(const struct report *report)
 {
-	struct ops_json_slice traces;
+	struct ops_string traces;
 
-	if (!find_member((struct ops_json_slice){report->list.body, report->list.size}, "traces", &traces))
+	if (!find_member((struct ops_string){report->list.body, report->list.size}, "traces", &traces))
 		return (struct ops_json_walk){0};
 	return ops_json_walk(traces.bytes, traces.size);
 }
@@ -176,7 +177,7 @@ static enum ops_code list_traces(struct report *report, const char *path, struct
 {
 	enum ops_code code = ask(report, "traces", &report->list, error);
 	struct ops_json_walk list;
-	struct ops_json_slice entry;
+	struct ops_string entry;
 
 	if (code)
 		return code;
@@ -187,18 +188,18 @@ static enum ops_code list_traces(struct report *report, const char *path, struct
 }
 
 /* The id of a trace, without quotes. */
-static struct ops_json_slice id_of(struct ops_json_slice entry)
+static struct ops_string id_of(struct ops_string entry)
 {
-	struct ops_json_slice id = {"\"\"", 2};
+	struct ops_string id = {"\"\"", 2};
 
 	find_member(entry, "id", &id);
-	return (struct ops_json_slice){id.bytes + 1, id.size - 2};
+	return (struct ops_string){id.bytes + 1, id.size - 2};
 }
 
 /* Reads a trace of the list; a file that is none is an error in the words of its reader. */
-static enum ops_code open_trace(struct report *report, struct ops_json_slice entry, struct ops_error *error)
+static enum ops_code open_trace(struct report *report, struct ops_string entry, struct ops_error *error)
 {
-	struct ops_json_slice id = id_of(entry), fault, message;
+	struct ops_string id = id_of(entry), fault, message;
 	char address[ID_MAX + 32];
 	enum ops_code code;
 
@@ -207,7 +208,7 @@ static enum ops_code open_trace(struct report *report, struct ops_json_slice ent
 	code = ask(report, address, &report->timeline, error);
 	if (code || report->timeline.status == 200)
 		return code;
-	if (find_member((struct ops_json_slice){report->timeline.body, report->timeline.size}, "error", &fault) &&
+	if (find_member((struct ops_string){report->timeline.body, report->timeline.size}, "error", &fault) &&
 	    find_member(fault, "message", &message))
 		return ops_fault(error, OPS_CORRUPT, "%.*s", (int)message.size - 2, message.bytes + 1);
 	return ops_fault(error, OPS_CORRUPT, "trace '%s' cannot be read", report->id);
@@ -289,7 +290,7 @@ static enum ops_code add_tile(struct report *report, struct tile_list *list, str
 static enum ops_code ask_level(struct report *report, const char *member, const char *route, unsigned zoom,
                                struct level *level, struct ops_error *error)
 {
-	struct ops_json_slice timeline = {report->timeline.body, report->timeline.size}, list, entry;
+	struct ops_string timeline = {report->timeline.body, report->timeline.size}, list, entry;
 	struct tile_list tiles = {.route = route};
 	struct ops_json_walk entries = {0};
 	int64_t duration_ns = member_integer(timeline, "duration_ns");
@@ -390,7 +391,7 @@ static enum ops_code embed_names(struct report *report, struct ops_error *error)
 /* From the whole down, as far as there is room. The first level is there in any case. */
 static enum ops_code embed_timeline(struct report *report, struct ops_error *error)
 {
-	unsigned zoom = (unsigned)member_integer((struct ops_json_slice){report->timeline.body, report->timeline.size},
+	unsigned zoom = (unsigned)member_integer((struct ops_string){report->timeline.body, report->timeline.size},
 	                                         "level_max");
 	enum ops_code code = OPS_OK;
 	bool fits = true;
@@ -403,7 +404,7 @@ static enum ops_code embed_timeline(struct report *report, struct ops_error *err
 /* --- the page ------------------------------------------------------------------------------------------------------- */
 
 /* A reply about the memory of a device, whose name ("cpu", "cuda:0") stands in quotes. In an address the colon is %3A. */
-static enum ops_code embed_device(struct report *report, const char *route, struct ops_json_slice name, const char *rest,
+static enum ops_code embed_device(struct report *report, const char *route, struct ops_string name, const char *rest,
                                   struct ops_error *error)
 {
 	const char *colon = memchr(name.bytes, ':', name.size);
@@ -419,7 +420,7 @@ static enum ops_code embed_device(struct report *report, const char *route, stru
 /* The devices, and of each its curve and its allocations. */
 static enum ops_code embed_memory(struct report *report, struct ops_error *error)
 {
-	struct ops_json_slice devices, entry, name;
+	struct ops_string devices, entry, name;
 	struct ops_json_walk list;
 	struct ops_reply reply;
 	char address[ID_MAX + 128];
@@ -429,7 +430,7 @@ static enum ops_code embed_memory(struct report *report, struct ops_error *error
 	code = ask(report, address, &reply, error);
 	if (code)
 		return code;
-	if (reply.status == 200 && find_member((struct ops_json_slice){reply.body, reply.size}, "devices", &devices)) {
+	if (reply.status == 200 && find_member((struct ops_string){reply.body, reply.size}, "devices", &devices)) {
 		code = write_element(report, address, &reply, error);
 		list = ops_json_walk(devices.bytes, devices.size);
 		while (!code && ops_json_next_element(&list, &entry) && find_member(entry, "device", &name)) {
@@ -442,7 +443,7 @@ static enum ops_code embed_memory(struct report *report, struct ops_error *error
 	return code;
 }
 
-static enum ops_code embed_trace(struct report *report, struct ops_json_slice entry, struct ops_error *error)
+static enum ops_code embed_trace(struct report *report, struct ops_string entry, struct ops_error *error)
 {
 	char address[ID_MAX + 256];
 	enum ops_code code = open_trace(report, entry, error);
@@ -451,7 +452,7 @@ static enum ops_code embed_trace(struct report *report, struct ops_json_slice en
 	if (!code)
 		code = write_element(report, address, &report->timeline, error);
 	snprintf(address, sizeof(address), "traces/%s/timeline/range?from=0&limit=1000&to=%" PRId64, report->id,
-	         member_integer((struct ops_json_slice){report->timeline.body, report->timeline.size}, "duration_ns"));
+	         member_integer((struct ops_string){report->timeline.body, report->timeline.size}, "duration_ns"));
 	if (!code)
 		code = embed(report, address, error);
 	for (size_t i = 0; !code && i < sizeof(asked) / sizeof(asked[0]); i++) {
@@ -466,20 +467,19 @@ static enum ops_code embed_trace(struct report *report, struct ops_json_slice en
 	return code;
 }
 
-static bool same_member(struct ops_json_slice left, struct ops_json_slice right, const char *name)
+static bool same_member(struct ops_string left, struct ops_string right, const char *name)
 {
-	struct ops_json_slice a, b;
+	struct ops_string a, b;
 
-	return find_member(left, name, &a) && find_member(right, name, &b) && a.size == b.size &&
-	       !memcmp(a.bytes, b.bytes, a.size);
+	return find_member(left, name, &a) && find_member(right, name, &b) && ops_string_equals(a, b);
 }
 
 /* Writes the ids of the traces that ran together with one, as web/src/views/runs.ts does: those of its run and cycle, with
  * itself. Returns how many, or 0 when it is not the first of them. */
-static size_t write_run(const struct report *report, struct ops_json_slice of, struct ops_buffer *ids)
+static size_t write_run(const struct report *report, struct ops_string of, struct ops_buffer *ids)
 {
 	struct ops_json_walk list = walk_traces(report);
-	struct ops_json_slice entry;
+	struct ops_string entry;
 	size_t count = 0;
 
 	while (ops_json_next_element(&list, &entry)) {
@@ -497,7 +497,7 @@ static enum ops_code embed_runs(struct report *report, struct ops_error *error)
 {
 	struct ops_json_walk list = walk_traces(report);
 	struct ops_buffer ids = {0}, address = {0};
-	struct ops_json_slice entry;
+	struct ops_string entry;
 	enum ops_code code = OPS_OK;
 
 	while (!code && ops_json_next_element(&list, &entry)) {
@@ -520,7 +520,7 @@ static enum ops_code embed_runs(struct report *report, struct ops_error *error)
 static enum ops_code embed_all(struct report *report, struct ops_error *error)
 {
 	struct ops_json_walk list = walk_traces(report);
-	struct ops_json_slice entry;
+	struct ops_string entry;
 	enum ops_code code = OPS_OK;
 
 	while (!code && ops_json_next_element(&list, &entry))

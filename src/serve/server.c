@@ -207,7 +207,7 @@ static enum MHD_Result send_file(struct exchange *exchange, const char *target)
 	struct query query;
 	struct ops_error error;
 	enum ops_code code = query_parse(&query, target, &error);
-	const struct query_text *token = code ? NULL : query_find(&query, "token");
+	const struct ops_string *token = code ? NULL : query_find(&query, "token");
 	const struct asset *asset = NULL;
 	enum MHD_Result result;
 

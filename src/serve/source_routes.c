@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_walk.h"
+#include "base/text.h"
 #include "serve/api.h"
 
 #define SOURCE_MAX (4 << 20)
@@ -39,13 +40,8 @@ static bool is_python(const char *path, size_t size)
 	return false;
 }
 
-static bool is_text(struct ops_string text, const struct query_text *file)
-{
-	return text.size == file->size && !memcmp(text.bytes, file->bytes, file->size);
-}
-
 /* Whether a frame of a stack, each with a ';' behind it, is in that file. */
-static bool stack_names(struct ops_string stack, const struct query_text *file)
+static bool stack_names(struct ops_string stack, const struct ops_string *file)
 {
 	const char *end = stack.bytes + stack.size;
 	struct ops_function_text function;
@@ -53,7 +49,7 @@ static bool stack_names(struct ops_string stack, const struct query_text *file)
 	for (const char *at = stack.bytes, *next; at < end; at = next < end ? next + 1 : end) {
 		next = memchr(at, ';', (size_t)(end - at));
 		next = next ? next : end;
-		if (ops_function_parse((struct ops_string){at, (size_t)(next - at)}, &function) && is_text(function.file, file))
+		if (ops_function_parse((struct ops_string){at, (size_t)(next - at)}, &function) && ops_string_equals(function.file, *file))
 			return true;
 	}
 	return false;
@@ -61,7 +57,7 @@ static bool stack_names(struct ops_string stack, const struct query_text *file)
 
 /* Whether a Python call of the trace, or a frame of an event's stack, is in that file. Other strings of a trace may look
  * like a frame, but name no source. */
-static enum ops_code find_name(const struct ops_trace *trace, const struct query_text *file, bool *ret_named,
+static enum ops_code find_name(const struct ops_trace *trace, const struct ops_string *file, bool *ret_named,
                                struct ops_error *error)
 {
 	const struct ops_events *e = ops_trace_events(trace);
@@ -74,13 +70,13 @@ static enum ops_code find_name(const struct ops_trace *trace, const struct query
 	if (!seen)
 		return ops_fault_memory(error);
 	for (size_t i = 0; i < count && !named; i++)
-		named = is_text(ops_trace_string(trace, functions[i].file), file);
+		named = ops_string_equals(ops_trace_string(trace, functions[i].file), *file);
 	for (uint32_t row = 0; row < e->count && !named; row++) {
 		uint32_t name = e->name[row], stack = e->call_stack ? e->call_stack[row] : OPS_NONE;
 
 		if (e->kind[row] == OPS_EVENT_PYTHON_FUNCTION && !(seen[name] & 1)) {
 			seen[name] |= 1;
-			named = ops_function_parse(ops_trace_string(trace, name), &function) && is_text(function.file, file);
+			named = ops_function_parse(ops_trace_string(trace, name), &function) && ops_string_equals(function.file, *file);
 		}
 		if (!named && stack != OPS_NONE && !(seen[stack] & 2)) {
 			seen[stack] |= 2;
@@ -135,7 +131,7 @@ static enum ops_code read_source(struct request *request, const char *path, stru
 
 static enum ops_code answer_source(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	const struct query_text *file = request_need(request, "file", error);
+	const struct ops_string *file = request_need(request, "file", error);
 	const struct served *served = request->traces[0];
 	const struct ops_events *events = ops_trace_events(served->trace);
 	struct ops_buffer source = {0}, out = {0};

@@ -25,7 +25,7 @@ static bool take_steps(const char *text, uint64_t *ret_first, uint64_t *ret_last
 enum ops_code request_stretch(struct request *request, const struct ops_trace *trace, int64_t *ret_from_ns,
                               int64_t *ret_to_ns, struct ops_error *error)
 {
-	const struct query_text *steps = query_find(&request->query, "steps");
+	const struct ops_string *steps = query_find(&request->query, "steps");
 	uint64_t first, last;
 
 	if (!steps)

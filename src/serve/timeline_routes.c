@@ -41,7 +41,7 @@ static bool take_tile(const char **at, struct ops_tile *tile)
 static enum ops_code read_tiles(struct request *request, const char *name, struct ops_tile *tiles, size_t *ret_count,
                                 struct ops_error *error)
 {
-	const struct query_text *text = request_need(request, name, error);
+	const struct ops_string *text = request_need(request, name, error);
 	const char *at = text ? text->bytes : NULL;
 	size_t count = 0;
 
@@ -163,7 +163,7 @@ static enum ops_code answer_range(struct request *request, char **ret_text, size
 static enum ops_code search_window(const struct request *request, const struct ops_window *window, char **ret_text,
                                    size_t *ret_size, struct ops_error *error)
 {
-	const struct query_text *text = query_find(&request->query, "q");
+	const struct ops_string *text = query_find(&request->query, "q");
 	int64_t after = OPS_NONE, before = OPS_NONE, bins = 0;
 	enum ops_code code = query_integer(&request->query, "after", 0, OPS_NONE - 1, &after, error);
 	struct ops_search search;
@@ -195,7 +195,7 @@ static enum ops_code read_kinds(const struct request *request, uint32_t *ret_kin
 	} names[] = {{"launch", OPS_LINK_LAUNCH}, {"forward_backward", OPS_LINK_FORWARD_BACKWARD}, {"other", OPS_LINK_OTHER},
 	           {"dependency", OPS_LINK_DEPENDENCY}};
 	size_t known = sizeof(names) / sizeof(names[0]);
-	const struct query_text *kinds = query_find(&request->query, "kinds");
+	const struct ops_string *kinds = query_find(&request->query, "kinds");
 
 	*ret_kinds = kinds ? 0 : UINT32_MAX;
 	for (const char *at = kinds ? kinds->bytes : ""; *at; at += strcspn(at, ","), at += *at == ',') {
@@ -230,7 +230,7 @@ static enum ops_code answer_flows(struct request *request, char **ret_text, size
 
 static enum ops_code answer_critical_path(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	const struct query_text *annotation = query_find(&request->query, "annotation");
+	const struct ops_string *annotation = query_find(&request->query, "annotation");
 	struct ops_string part = {annotation ? annotation->bytes : "", annotation ? annotation->size : 0};
 	int64_t instance = 0;
 	enum ops_code code = query_integer(&request->query, "instance", 0, UINT32_MAX, &instance, error);

@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/json_walk.h"
+#include "base/text.h"
 #include "serve/api.h"
 #include "serve/assets.h"
 
@@ -125,14 +126,14 @@ static enum ops_code answer_analyses(struct request *request, char **ret_text, s
 static enum ops_code check_args(const char *args, struct ops_error *error)
 {
 	struct ops_json_walk walk;
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 	enum ops_code code = ops_json_validate(args, strlen(args), error);
 
 	if (code)
 		return ops_fault_context(error, code, "args");
 	walk = ops_json_walk(args, strlen(args));
 	while (ops_json_next_member(&walk, &key, &value))
-		if (ops_json_slice_is(key, OUTPUT_OPTION))
+		if (ops_string_is(key, OUTPUT_OPTION))
 			return ops_fault(error, OPS_INVALID, "files are not written from here");
 	return OPS_OK;
 }
@@ -154,7 +155,7 @@ static enum ops_code run_analysis(const struct request *request, const char *id,
 
 static enum ops_code answer_analysis(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	const struct query_text *args = query_find(&request->query, "args"), *rounding = query_find(&request->query, "rounding");
+	const struct ops_string *args = query_find(&request->query, "args"), *rounding = query_find(&request->query, "rounding");
 	const char *id = request->query.segments[5].bytes;
 	const struct ops_analysis *analysis = ops_analysis_find(id);
 	struct ops_analyze_options options = {.format = OPS_FORMAT_JSON, .args = args ? args->bytes : NULL};

@@ -16,7 +16,7 @@
 
 static enum ops_code answer_stacks(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	const struct query_text *name = query_find(&request->query, "metric");
+	const struct ops_string *name = query_find(&request->query, "metric");
 	enum ops_stack_metric metric = name && !strcmp(name->bytes, "self_device") ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
 	const struct ops_trace *trace = request_trace(request, 0);
 	struct ops_event_list events = {0};
@@ -74,7 +74,7 @@ static enum ops_code answer_memory(struct request *request, char **ret_text, siz
 static enum ops_code find_device(struct request *request, const struct ops_memory_timeline *memory,
                                  struct ops_memory_device *ret_device, struct ops_error *error)
 {
-	const struct query_text *wanted = request_need(request, "device", error);
+	const struct ops_string *wanted = request_need(request, "device", error);
 	char name[OPS_MEMORY_DEVICE_ROOM];
 	bool more;
 

@@ -19,10 +19,10 @@ static enum ops_code answer_views(struct request *request, char **ret_text, size
 }
 
 /* Finds the member `name` of the object of all views. */
-static bool find_part(const struct reply *views, const char *name, size_t size, struct ops_json_slice *ret_value)
+static bool find_part(const struct reply *views, const char *name, size_t size, struct ops_string *ret_value)
 {
 	struct ops_json_walk walk = ops_json_walk(views->body, views->size);
-	struct ops_json_slice key;
+	struct ops_string key;
 
 	while (ops_json_next_member(&walk, &key, ret_value))
 		if (key.size == size && !memcmp(key.bytes, name, size))
@@ -33,7 +33,7 @@ static bool find_part(const struct reply *views, const char *name, size_t size, 
 static enum ops_code write_parts(const struct reply *views, const char *parts, struct ops_json_writer *json,
                                  struct ops_error *error)
 {
-	struct ops_json_slice value;
+	struct ops_string value;
 
 	for (const char *at = parts; *at; at += strcspn(at, ","), at += *at == ',') {
 		size_t size = strcspn(at, ",");
@@ -48,7 +48,7 @@ static enum ops_code write_parts(const struct reply *views, const char *parts, s
 
 static enum ops_code select_views(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	const struct query_text *parts = query_find(&request->query, "parts");
+	const struct ops_string *parts = query_find(&request->query, "parts");
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
 	enum ops_code code = OPS_OK;

@@ -27,8 +27,8 @@ static bool is_collective(uint8_t kind, struct ops_string name, bool device)
 {
 	static const char *const two_sided[] = {"SendRecv", "send", "recv", "Send", "Recv"};
 
-	if (device ? kind != OPS_EVENT_KERNEL || !ops_begins_with(name.bytes, name.size, "nccl")
-	           : (kind != OPS_EVENT_CPU_OP && kind != OPS_EVENT_USER_ANNOTATION) || !ops_begins_with(name.bytes, name.size, "gloo:"))
+	if (device ? kind != OPS_EVENT_KERNEL || !ops_string_starts(name, "nccl")
+	           : (kind != OPS_EVENT_CPU_OP && kind != OPS_EVENT_USER_ANNOTATION) || !ops_string_starts(name, "gloo:"))
 		return false;
 	for (size_t i = 0; i < sizeof(two_sided) / sizeof(two_sided[0]); i++)
 		if (memmem(name.bytes, name.size, two_sided[i], strlen(two_sided[i])))

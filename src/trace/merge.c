@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "base/fault.h"
 #include "base/json_walk.h"
+#include "base/text.h"
 #include "trace/diagnostics.h"
 #include "trace/merge_part.h"
 #include "trace/merge_places.h"
@@ -62,14 +63,14 @@ static bool copy_text(struct merge *merge, struct ops_string text, struct ops_st
 }
 
 /* Whether an object has this member with this value. */
-static bool has_member(struct ops_string object, struct ops_json_slice key, struct ops_json_slice value)
+static bool has_member(struct ops_string object, struct ops_string key, struct ops_string value)
 {
 	struct ops_json_walk walk = ops_json_walk(object.bytes, object.size);
-	struct ops_json_slice other_key, other;
+	struct ops_string other_key, other;
 
 	while (ops_json_next_member(&walk, &other_key, &other))
-		if (other_key.size == key.size && !memcmp(other_key.bytes, key.bytes, key.size))
-			return other.size == value.size && !memcmp(other.bytes, value.bytes, value.size);
+		if (ops_string_equals(other_key, key))
+			return ops_string_equals(other, value);
 	return false;
 }
 
@@ -78,7 +79,7 @@ static bool keep_place(struct merge *merge, const struct ops_trace *trace, size_
 {
 	struct ops_string own = {"", 0};
 	struct ops_json_walk walk;
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 	struct ops_buffer common = {0};
 	bool done, found = ops_trace_find_metadata(trace, PLACE, &own);
 

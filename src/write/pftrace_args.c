@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "trace/inputs.h"
 #include "write/protobuf.h"
@@ -73,11 +74,6 @@ static bool is_integer(struct ops_string json)
 	return json.size > first && json.size <= INTEGER_DIGITS_MAX;
 }
 
-static bool is_word(struct ops_string json, const char *word)
-{
-	return json.size == strlen(word) && memcmp(json.bytes, word, json.size) == 0;
-}
-
 void ops_pf_put_json(struct ops_buffer *event, struct ops_buffer *scratch, struct ops_string name, struct ops_string json)
 {
 	char digits[INTEGER_DIGITS_MAX + 1];
@@ -87,7 +83,7 @@ void ops_pf_put_json(struct ops_buffer *event, struct ops_buffer *scratch, struc
 		memcpy(digits, json.bytes, json.size);
 		digits[json.size] = '\0';
 		ops_pb_uint(scratch, ANNOTATION_INT, (uint64_t)strtoll(digits, NULL, 10));
-	} else if (is_word(json, "true") || is_word(json, "false")) {
+	} else if (ops_string_is(json, "true") || ops_string_is(json, "false")) {
 		ops_pb_uint(scratch, ANNOTATION_BOOL, json.size == strlen("true"));
 	} else {
 		ops_pf_put_text(scratch, ANNOTATION_JSON, json);

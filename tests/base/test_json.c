@@ -399,11 +399,11 @@ static void take_doubles(void)
 	char out[64];
 	double value;
 
-	assert_true(ops_json_slice_number((struct ops_json_slice){"-2.5e3", 6}, &value));
+	assert_true(ops_json_parse_number((struct ops_string){"-2.5e3", 6}, &value));
 	assert_true(value == -2500);
-	assert_true(ops_json_slice_number((struct ops_json_slice){"\"0.125\"", 7}, &value));
+	assert_true(ops_json_parse_number((struct ops_string){"\"0.125\"", 7}, &value));
 	assert_true(value == 0.125);
-	assert_false(ops_json_slice_number((struct ops_json_slice){"1.2.5", 5}, &value));
+	assert_false(ops_json_parse_number((struct ops_string){"1.2.5", 5}, &value));
 	*ops_json_double_to(out, 0.1 + 0.2) = '\0';
 	assert_string_equal(out, "0.30000000000000004");
 	*ops_json_double_to(out, 1.5e300) = '\0';

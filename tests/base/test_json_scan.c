@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/json_walk.h"
+#include "base/text.h"
 
 /* The bytes alone in memory, so that a sanitizer sees what is read behind them. */
 static char *alone(const char *text, size_t size)
@@ -116,13 +117,13 @@ static void test_walk(void **state)
 	for (size_t cut = 0; cut <= size; cut++) {
 		char *bytes = alone(object_text, cut);
 		struct ops_json_walk cursor = ops_json_walk(bytes, cut);
-		struct ops_json_slice key, value;
+		struct ops_string key, value;
 		size_t count = 0;
 
 		for (; ops_json_next_member(&cursor, &key, &value); count++) {
 			assert_true(value.bytes >= bytes && value.bytes + value.size <= bytes + cut);
-			assert_true(ops_json_slice_is(key, members[count][0]));
-			assert_true(cut < size || ops_json_slice_is(value, members[count][1]));
+			assert_true(ops_string_is(key, members[count][0]));
+			assert_true(cut < size || ops_string_is(value, members[count][1]));
 		}
 		assert_true(cut < size ? count <= 5 : count == 5);
 		free(bytes);
@@ -135,7 +136,7 @@ static void test_deep_walk(void **state)
 	enum { DEPTH = 1000 };
 	char text[1 + 2 * DEPTH + 4];
 	struct ops_json_walk cursor;
-	struct ops_json_slice value;
+	struct ops_string value;
 
 	(void)state;
 	memset(text, '[', 1 + DEPTH);

@@ -127,7 +127,7 @@ static bool is_compared(const struct ops_trace *torch, uint32_t row, const char 
 	if (strcmp(key, "memory bandwidth (GB/s)") == 0)
 		return has_ns;
 	return strcmp(key, "est. achieved occupancy %") != 0 || !ops_event_arg(torch, row, "shared memory", &shared) ||
-	       !ops_json_slice_integer((struct ops_json_slice){shared.bytes, shared.size}, &bytes) || bytes <= 48 << 10;
+	       !ops_json_parse_integer(shared, &bytes) || bytes <= 48 << 10;
 }
 
 /* Percents are whole: 12.5 is 12 or 13. */
@@ -141,8 +141,8 @@ static bool same_value(const char *key, struct ops_string a, struct ops_string b
 	double x, y;
 	size_t i = 0, j = 0;
 
-	if (ops_json_slice_number((struct ops_json_slice){a.bytes, a.size}, &x) &&
-	    ops_json_slice_number((struct ops_json_slice){b.bytes, b.size}, &y))
+	if (ops_json_parse_number(a, &x) &&
+	    ops_json_parse_number(b, &y))
 		return (x - y <= tolerance_of(key, y) && y - x <= tolerance_of(key, y)) || (x == UINT32_MAX && y == -1);
 	for (;; i++, j++) {
 		while (i < a.size && a.bytes[i] == ' ')

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/text.h"
 
 enum value_type { NUMBER = 1, TEXT = 2, LIST = 4, ANY = NUMBER | TEXT | LIST };
 
@@ -36,26 +37,26 @@ struct survey {
 };
 
 /* Numbers may stand in quotes: old collectors wrote them so. */
-static bool has_type(struct ops_json_slice value, int types)
+static bool has_type(struct ops_string value, int types)
 {
 	double number;
 
-	if (ops_json_slice_is(value, "null"))
+	if (ops_string_is(value, "null"))
 		return true;
 	if (*value.bytes == '[')
 		return types & LIST;
 	if (*value.bytes == '"' && types & TEXT)
 		return true;
-	return types & NUMBER && (ops_json_slice_number(value, &number) || ops_json_slice_is(value, "true") ||
-	                          ops_json_slice_is(value, "false") || (value.size > 3 && value.bytes[1] == '0'));
+	return types & NUMBER && (ops_json_parse_number(value, &number) || ops_string_is(value, "true") ||
+	                          ops_string_is(value, "false") || (value.size > 3 && value.bytes[1] == '0'));
 }
 
-static bool look_at(struct survey *survey, struct ops_json_slice key, struct ops_json_slice value, uint64_t times)
+static bool look_at(struct survey *survey, struct ops_string key, struct ops_string value, uint64_t times)
 {
 	uint32_t id;
 
 	for (size_t i = 0; i < KNOWN_COUNT; i++) {
-		if (!ops_json_slice_is(key, known[i].key))
+		if (!ops_string_is(key, known[i].key))
 			continue;
 		if (!has_type(value, known[i].types))
 			survey->wrong[i] += times;
@@ -87,7 +88,7 @@ static bool look_at_all(struct survey *survey, const struct ops_trace *trace)
 	for (size_t i = 0; done && i < strings; i++) {
 		struct ops_string text = ops_trace_string(trace, (uint32_t)i);
 		struct ops_json_walk cursor = ops_json_walk(text.bytes, text.size);
-		struct ops_json_slice key, value;
+		struct ops_string key, value;
 
 		while (done && uses[i] && ops_json_next_member(&cursor, &key, &value))
 			done = look_at(survey, key, value, uses[i]);

@@ -303,21 +303,6 @@ static inline bool advice_is_oversubscribed(const struct advice *advice)
 	return advice->machine.processors > 0 && (double)advice->machine.threads > advice->machine.processors + 0.5;
 }
 
-static inline bool advice_text_is(struct ops_string text, const char *other)
-{
-	return text.size == strlen(other) && memcmp(text.bytes, other, text.size) == 0;
-}
-
-static inline bool advice_text_starts(struct ops_string text, const char *with)
-{
-	return text.size >= strlen(with) && memcmp(text.bytes, with, strlen(with)) == 0;
-}
-
-static inline bool advice_text_has(struct ops_string text, const char *part)
-{
-	return text.bytes && memmem(text.bytes, text.size, part, strlen(part)) != NULL;
-}
-
 static inline bool advice_is_operator(const struct advice *advice, uint32_t row)
 {
 	return advice->events->kind[row] == OPS_EVENT_CPU_OP;

@@ -8,6 +8,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 struct blocking {
 	enum advice_blocked kind;
@@ -78,7 +79,7 @@ static bool is_file(struct ops_string path, const char *file)
 		path.size -= (size_t)(slash + 1 - path.bytes);
 		path.bytes = slash + 1;
 	}
-	return advice_text_starts(path, "python3");
+	return ops_string_starts(path, "python3");
 }
 
 /* "Condition.wait" and "wait". */
@@ -90,7 +91,7 @@ static bool is_method(struct ops_string name, const char *method)
 		name.size -= (size_t)(dot + 1 - name.bytes);
 		name.bytes = dot + 1;
 	}
-	return advice_text_is(name, method);
+	return ops_string_is(name, method);
 }
 
 static enum advice_blocked kind_of(struct ops_string name)
@@ -100,7 +101,7 @@ static enum advice_blocked kind_of(struct ops_string name)
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		if (calls[i].file ? python && is_file(function.file, calls[i].file) && is_method(function.name, calls[i].name)
-		                  : advice_text_starts(name, calls[i].name))
+		                  : ops_string_starts(name, calls[i].name))
 			return calls[i].kind;
 	return ADVICE_RUNS;
 }

@@ -8,6 +8,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 /* From so many rounds on; fewer are a model's blocks or a step's parts. */
 #define ROUNDS_MIN 16
@@ -330,7 +331,7 @@ static bool count_modules(struct advice *advice)
 			continue;
 		/* A recording numbers modules, Kineto names them "nn.Module: Block_3". */
 		module = events->module ? events->module[row] : OPS_NONE;
-		if (module == OPS_NONE && advice_text_starts(advice_name(advice, row), "nn.Module: "))
+		if (module == OPS_NONE && ops_string_starts(advice_name(advice, row), "nn.Module: "))
 			module = events->name[row];
 		if (module == OPS_NONE)
 			continue;

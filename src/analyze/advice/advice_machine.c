@@ -10,6 +10,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/json_walk.h"
+#include "base/text.h"
 
 /* --- the metadata --------------------------------------------------------------------------------------------------- */
 
@@ -29,15 +30,15 @@ static int64_t number_of(struct ops_string name)
 }
 
 /* Steps are in order of their numbers, in the trace and in the metadata. */
-static void add_step(struct advice *advice, struct ops_json_slice row, size_t *at)
+static void add_step(struct advice *advice, struct ops_string row, size_t *at)
 {
 	struct ops_json_walk walk = ops_json_walk(row.bytes, row.size);
 	int64_t fields[5] = {-1, 0, 0, 0, 0};
-	struct ops_json_slice value;
+	struct ops_string value;
 	size_t place = *at;
 
 	for (size_t i = 0; i < 5 && ops_json_next_element(&walk, &value); i++)
-		if (!ops_json_slice_integer(value, &fields[i]))
+		if (!ops_json_parse_integer(value, &fields[i]))
 			return;
 	while (place < advice->views.steps.count && number_of(advice->views.steps.items[place].name) != fields[0])
 		place++;
@@ -53,21 +54,21 @@ static void read_machine(struct advice *advice, struct ops_string json)
 {
 	struct ops_json_walk walk = ops_json_walk(json.bytes, json.size), steps;
 	struct advice_machine *machine = &advice->machine;
-	struct ops_json_slice key, value, row;
+	struct ops_string key, value, row;
 	size_t at = 0;
 
 	while (ops_json_next_member(&walk, &key, &value)) {
-		if (ops_json_slice_is(key, "processors"))
-			ops_json_slice_number(value, &machine->processors);
-		else if (ops_json_slice_is(key, "page_ns"))
-			ops_json_slice_number(value, &machine->page_ns);
-		else if (ops_json_slice_is(key, "threads"))
-			ops_json_slice_integer(value, &machine->threads);
-		else if (ops_json_slice_is(key, "memory_limit_bytes"))
-			ops_json_slice_integer(value, &machine->memory_limit_bytes);
-		else if (ops_json_slice_is(key, "memory_peak_bytes"))
-			ops_json_slice_integer(value, &machine->memory_peak_bytes);
-		else if (ops_json_slice_is(key, "steps"))
+		if (ops_string_is(key, "processors"))
+			ops_json_parse_number(value, &machine->processors);
+		else if (ops_string_is(key, "page_ns"))
+			ops_json_parse_number(value, &machine->page_ns);
+		else if (ops_string_is(key, "threads"))
+			ops_json_parse_integer(value, &machine->threads);
+		else if (ops_string_is(key, "memory_limit_bytes"))
+			ops_json_parse_integer(value, &machine->memory_limit_bytes);
+		else if (ops_string_is(key, "memory_peak_bytes"))
+			ops_json_parse_integer(value, &machine->memory_peak_bytes);
+		else if (ops_string_is(key, "steps"))
 			for (steps = ops_json_walk(value.bytes, value.size); ops_json_next_element(&steps, &row);)
 				add_step(advice, row, &at);
 	}

@@ -6,6 +6,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
@@ -38,16 +39,16 @@ static bool is_library(struct ops_string file)
 	                                    "random.py", "copy.py", "runpy.py", "queue.py", "weakref.py", "warnings.py"};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		if (advice_text_has(file, parts[i]))
+		if (ops_string_contains(file, parts[i]))
 			return true;
 	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
-		if (advice_text_starts(file, starts[i]))
+		if (ops_string_starts(file, starts[i]))
 			return true;
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		if (advice_text_is(file, files[i]))
+		if (ops_string_is(file, files[i]))
 			return true;
 	/* Opstrobe's own package where it is installed for development. */
-	return advice_text_has(file, "/python/opstrobe/") || advice_is_generated(file);
+	return ops_string_contains(file, "/python/opstrobe/") || advice_is_generated(file);
 }
 
 enum frame { FRAME_UNKNOWN, FRAME_NONE, FRAME_LIBRARY, FRAME_USER };
@@ -147,7 +148,7 @@ static void find_forwards(const struct advice *advice)
 		if (links[i].kind != OPS_LINK_FORWARD_BACKWARD || links[i].from >= to)
 			continue;
 		/* The engine's call of the node holds the node itself and what it accumulates. */
-		if (parent != OPS_NONE && advice_text_starts(advice_name(advice, parent), "autograd::engine::"))
+		if (parent != OPS_NONE && ops_string_starts(advice_name(advice, parent), "autograd::engine::"))
 			to = parent;
 		if (links[i].from < to)
 			forward[to] = links[i].from;
@@ -222,7 +223,7 @@ static bool find_zones(struct advice *advice)
 			zone |= ADVICE_IN_LOADER;
 		if (name & VIEW_NAME_OPTIMIZER)
 			zone |= ADVICE_IN_OPTIMIZER;
-		if (advice->events->scope[row] == 1 || advice_text_starts(advice_name(advice, row), "autograd::engine::"))
+		if (advice->events->scope[row] == 1 || ops_string_starts(advice_name(advice, row), "autograd::engine::"))
 			zone |= ADVICE_IN_BACKWARD;
 		if (blocked[advice->events->name[row]] && advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
 			zone |= ADVICE_WAITING;
@@ -240,8 +241,8 @@ static void find_engine_times(struct advice *advice)
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];
 
-		if (parent != OPS_NONE && advice_text_starts(advice_name(advice, row), "autograd::engine::") &&
-		    advice_text_has(advice_name(advice, parent), "run_backward"))
+		if (parent != OPS_NONE && ops_string_starts(advice_name(advice, row), "autograd::engine::") &&
+		    ops_string_contains(advice_name(advice, parent), "run_backward"))
 			nodes[parent]++;
 	}
 	for (uint32_t row = 0; row < advice->events->count; row++)

@@ -7,6 +7,7 @@
 #include "analyze/advice/advice.h"
 #include "analyze/ranks/collectives.h"
 #include "base/alloc.h"
+#include "base/text.h"
 #include "derive/messages.h"
 
 static uint32_t text(struct advice_ranks *ranks, struct ops_string string)
@@ -200,7 +201,7 @@ static bool find_calls(struct gathering *gathering)
 		uint32_t *call;
 
 		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) ||
-		    !advice_text_starts(advice_name(advice, row), "c10d::"))
+		    !ops_string_starts(advice_name(advice, row), "c10d::"))
 			continue;
 		calls_ns = ops_sum(calls_ns, advice_ns(advice, row));
 		call = OPS_ARRAY_PUSH(&calls);
@@ -292,7 +293,7 @@ static bool gather_activity(const struct gathering *gathering, struct activity *
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) &&
 		    views->parts[row] == VIEW_OPERATOR &&
 		    !(views->names[advice->events->name[row]] & (VIEW_NAME_COLLECTIVE | VIEW_NAME_DDP | VIEW_NAME_DP)) &&
-		    !advice_text_starts(advice_name(advice, row), "c10d::") &&
+		    !ops_string_starts(advice_name(advice, row), "c10d::") &&
 		    !(advice->events->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_HIDDEN)))
 			done = add_activity(activity, advice, row, advice->zone[row] & ADVICE_IN_BACKWARD);
 	for (size_t i = 0; done && i < gathering->rank->collectives.count; i++)

@@ -9,6 +9,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 /* Gains of a step's time from which a finding is of a severity. Below one percent what is measured drowns in the noise from
  * step to step; a tenth is what a user would stop working for. */
@@ -226,7 +227,7 @@ static struct ops_string module_of(const struct advice *advice, uint32_t row)
 			continue;
 		if (advice->events->module && advice->events->module[row] < count)
 			return ops_trace_string(advice->trace, modules[advice->events->module[row]].path);
-		if (advice_text_starts(advice_name(advice, row), "nn.Module: "))
+		if (ops_string_starts(advice_name(advice, row), "nn.Module: "))
 			return advice_name(advice, row);
 	}
 	return (struct ops_string){"", 0};
@@ -282,8 +283,7 @@ static int compare_costs(const void *a, const void *b)
 
 static bool same_line(const struct advice_where *a, const struct advice_where *b)
 {
-	return a->line == b->line && a->file.size == b->file.size &&
-	       (!a->file.size || memcmp(a->file.bytes, b->file.bytes, a->file.size) == 0);
+	return a->line == b->line && ops_string_equals(a->file, b->file);
 }
 
 /* Whether a finding has the place: a comprehension is a function of its own at the same line. */

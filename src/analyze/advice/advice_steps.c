@@ -8,6 +8,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/order.h"
+#include "base/text.h"
 
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns)
 {
@@ -107,7 +108,7 @@ static bool find_paces(const struct advice *advice, const uint8_t *steady, struc
 		at = advice_next_step(advice, at, events->start_ns[row]);
 		paces[at].rows++;
 		paces[at].ns = ops_difference(paces[at].ns, advice->lost_ns[row]);
-		if (advice->views.parts[row] == VIEW_LOADER && advice_text_has(advice_name(advice, row), "_MultiProcessing"))
+		if (advice->views.parts[row] == VIEW_LOADER && ops_string_contains(advice_name(advice, row), "_MultiProcessing"))
 			return false;
 	}
 	for (size_t i = 0; i < steps; i++) {

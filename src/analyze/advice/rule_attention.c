@@ -7,6 +7,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 /* How many operators apart softmax and the products may be: scale, mask, dropout, casts, and views. */
 #define REACH 16
@@ -32,7 +33,7 @@ struct attention {
 static bool is_formula(const struct advice *advice, uint32_t row)
 {
 	return row != OPS_NONE && advice->device_ns[row] > 0 &&
-	       advice_text_is(advice_name(advice, row), "aten::_scaled_dot_product_attention_math");
+	       ops_string_is(advice_name(advice, row), "aten::_scaled_dot_product_attention_math");
 }
 
 static bool gather(struct attention *attention, const struct advice *advice)

@@ -5,6 +5,7 @@
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 /* Calls a step from which it is a hot path. */
 #define CALLS_MIN 4.0
@@ -26,7 +27,7 @@ static void find(struct functions *functions, const struct advice *advice)
 			continue;
 		/* "package::operator" is one of torch.library's, whose Python may call whole kernels of its own. */
 		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && advice_is_operator(advice, parent) &&
-		    advice_own_site(advice, row) != OPS_NONE && !advice_text_has(advice_name(advice, parent), "::") &&
+		    advice_own_site(advice, row) != OPS_NONE && !ops_string_contains(advice_name(advice, parent), "::") &&
 		    !advice_is_region(advice_name(advice, parent)))
 			functions->python[parent] = 1;
 		/* Those of a Function's are below its Python, so a row that has some is none itself. */
@@ -47,7 +48,7 @@ static uint32_t whole(const struct advice *advice, uint32_t row)
 	uint32_t parent = advice->events->parent[row];
 
 	for (int i = 0; i < DEPTH_MAX && parent != OPS_NONE && advice->events->kind[parent] == OPS_EVENT_PYTHON_FUNCTION &&
-	       advice_own_site(advice, parent) == OPS_NONE && advice_text_has(advice_name(advice, parent), "apply"); i++) {
+	       advice_own_site(advice, parent) == OPS_NONE && ops_string_contains(advice_name(advice, parent), "apply"); i++) {
 		row = parent;
 		parent = advice->events->parent[row];
 	}

@@ -7,6 +7,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 struct loading {
 	struct advice_tally lines; /* own time in the loader by line of the user's code */
@@ -91,10 +92,10 @@ static void find_kind(struct loading *loading, const struct advice *advice)
 	for (size_t i = 0; i < ops_trace_string_count(advice->trace); i++) {
 		struct ops_string text = ops_trace_string(advice->trace, (uint32_t)i);
 
-		if (!advice_text_starts(text, "enumerate(DataLoader)#"))
+		if (!ops_string_starts(text, "enumerate(DataLoader)#"))
 			continue;
-		loading->in_process |= advice_text_has(text, "_SingleProcess");
-		loading->workers |= advice_text_has(text, "_MultiProcessing");
+		loading->in_process |= ops_string_contains(text, "_SingleProcess");
+		loading->workers |= ops_string_contains(text, "_MultiProcessing");
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 /* A loop over fewer operators is no loop worth fusing: one parameter of Adam takes about ten. */
 #define OPERATORS_MIN 16
@@ -37,8 +38,8 @@ static void add_operator(struct update *update, const struct advice *advice, uin
 	uint8_t dtype;
 	int64_t elements;
 
-	update->fused |= advice_text_has(name, "_fused_");
-	update->foreach |= advice_text_has(name, "_foreach_");
+	update->fused |= ops_string_contains(name, "_fused_");
+	update->foreach |= ops_string_contains(name, "_foreach_");
 	update->operators++;
 	elements = advice_elements(advice, row, &dtype);
 	if (elements < 0 || !name.size || name.bytes[name.size - 1] != '_')
@@ -63,7 +64,7 @@ static bool gather(struct update *update, const struct advice *advice)
 		if (advice->views.parts[row] == VIEW_OPTIMIZER) {
 			advice_tally_add(&update->steps, advice, row, advice_ns(advice, row));
 			/* Other packages' own, as in "Optimizer.step#FusedAdam.step". */
-			update->fused |= advice_text_has(advice_name(advice, row), "Fused");
+			update->fused |= ops_string_contains(advice_name(advice, row), "Fused");
 		}
 		if (loops[advice->events->name[row]])
 			update->loop_ns = ops_sum(update->loop_ns, advice_ns(advice, row));

@@ -6,6 +6,7 @@
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 struct passes {
 	struct ops_map last; /* by step, thread and number of a node: where it ran last */
@@ -41,7 +42,7 @@ static bool add(struct passes *passes, struct advice *advice, uint32_t row)
 	uint32_t *last, before;
 
 	if (number < 0 || !advice_counts(advice, row) || passes->differs[advice->step_of[row]] ||
-	    !advice_text_starts(advice_name(advice, row), "autograd::engine::"))
+	    !ops_string_starts(advice_name(advice, row), "autograd::engine::"))
 		return true;
 	last = ops_map_slot(&passes->last, key * 0x9e3779b97f4a7c15u ^ (uint64_t)number, row);
 	if (!last)

@@ -7,6 +7,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 /* A call's own time from which a function computes instead of gluing calls together: a hundred lines of Python take less.
  * And the share of the step's below which it does not matter. */
@@ -38,10 +39,10 @@ static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 {
 	struct ops_function_text function;
 
-	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || advice_text_starts(advice_name(advice, row), "nn.Module: "))
+	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || ops_string_starts(advice_name(advice, row), "nn.Module: "))
 		return 0;
 	if (ops_event_function(advice->trace, row, &function) &&
-	    (advice_text_starts(function.file, "torch/") || advice_text_has(function.file, "/torch/") ||
+	    (ops_string_starts(function.file, "torch/") || ops_string_contains(function.file, "/torch/") ||
 	     advice_is_generated(function.file)))
 		return 0;
 	return at_least_zero(ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/events/event_table.h"
+#include "base/text.h"
 
 static bool is_template(struct ops_string name)
 {

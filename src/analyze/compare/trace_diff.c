@@ -15,6 +15,7 @@
 #include "base/fault.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "base/text.h"
 
 enum { CONTROL, TEST, SIDES };
 static const char *const side_names[SIDES] = {"control", "test"};
@@ -92,9 +93,9 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
                                   int64_t **ret_steps, size_t *ret_count)
 {
 	static const char *const options[SIDES] = {"control_iteration", "test_iteration"};
-	struct ops_json_slice wanted = analysis_arg(comparison->run, options[side]), item;
+	struct ops_string wanted = analysis_arg(comparison->run, options[side]), item;
 	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a number alone is one element */
-	bool all = ops_json_slice_is(wanted, "\"all\"");
+	bool all = ops_string_is(wanted, "\"all\"");
 	enum ops_code code = all ? OPS_OK : analysis_list(comparison->run, options[side]);
 	int64_t *own, *steps;
 	size_t own_count;
@@ -103,7 +104,7 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
 		return code;
 	if (!own_steps(table, &own, &own_count))
 		return ops_fault_memory(comparison->run->error);
-	if (all || ops_json_slice_is(wanted, "null")) {
+	if (all || ops_string_is(wanted, "null")) {
 		*ret_steps = own;
 		*ret_count = all && own_count > 1 ? own_count - 1 : own_count ? 1 : 0;
 		return OPS_OK;
@@ -112,7 +113,7 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
 	*ret_steps = steps;
 	*ret_count = 0;
 	while (steps && ops_json_next_element(&cursor, &item))
-		ops_json_slice_integer(item, &steps[(*ret_count)++]);
+		ops_json_parse_integer(item, &steps[(*ret_count)++]);
 	*ret_count = event_numbers_settle(steps, *ret_count);
 	code = steps ? check_steps(comparison, side, own, own_count, steps, *ret_count)
 	             : ops_fault_memory(comparison->run->error);
@@ -272,11 +273,11 @@ static int by_change(const void *a, const void *b, void *comparison)
 
 static enum ops_code compare(struct comparison *comparison, int (*order)(const void *, const void *, void *))
 {
-	struct ops_json_slice device = analysis_arg(comparison->run, "device_type");
+	struct ops_string device = analysis_arg(comparison->run, "device_type");
 	enum ops_code code = OPS_OK;
 
-	comparison->host = ops_json_slice_is(device, "\"CPU\"") || ops_json_slice_is(device, "\"ALL\"");
-	comparison->device = ops_json_slice_is(device, "\"GPU\"") || ops_json_slice_is(device, "\"ALL\"");
+	comparison->host = ops_string_is(device, "\"CPU\"") || ops_string_is(device, "\"ALL\"");
+	comparison->device = ops_string_is(device, "\"GPU\"") || ops_string_is(device, "\"ALL\"");
 	if (!comparison->host && !comparison->device)
 		return ops_fault(comparison->run->error, OPS_INVALID, "option 'device_type' must be CPU, GPU or ALL");
 	for (int side = 0; !code && side < SIDES; side++)

@@ -13,6 +13,7 @@
 #include "base/fault.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "base/text.h"
 #include "derive/calls.h"
 #include "derive/launches.h"
 
@@ -83,7 +84,7 @@ static bool find_counters(struct kernels *kernels)
 		uint32_t source = kernels->table->rows[kernels->ranges[i]].source;
 		struct ops_string extra;
 		struct ops_json_walk cursor;
-		struct ops_json_slice key, value;
+		struct ops_string key, value;
 
 		if (events->extra[source] == OPS_NONE)
 			continue;
@@ -117,7 +118,7 @@ static double counter(const struct kernels *kernels, size_t i, const char *key)
 	double value;
 
 	if (!ops_event_arg(kernels->table->trace, kernels->table->rows[kernels->ranges[i]].source, key, &json) ||
-	    !ops_json_slice_number((struct ops_json_slice){json.bytes, json.size}, &value))
+	    !ops_json_parse_number(json, &value))
 		return NAN;
 	return value;
 }

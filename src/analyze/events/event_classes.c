@@ -6,24 +6,8 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "derive/work.h"
-
-bool ops_string_is(struct ops_string string, const char *text)
-{
-	return string.size == strlen(text) && memcmp(string.bytes, text, string.size) == 0;
-}
-
-bool ops_string_starts(struct ops_string string, const char *text)
-{
-	size_t size = strlen(text);
-
-	return string.size >= size && memcmp(string.bytes, text, size) == 0;
-}
-
-bool ops_string_contains(struct ops_string string, const char *text)
-{
-	return memmem(string.bytes, string.size, text, strlen(text));
-}
 
 enum event_class event_class_of(uint8_t kind, struct ops_string name)
 {

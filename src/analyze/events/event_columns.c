@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json_value.h"
+#include "base/text.h"
 #include "trace/inputs.h"
 
 /* Of every row; the order is that of the list below. */
@@ -161,12 +162,12 @@ struct query_value query_argument_value(const struct event_table *table, const s
                                         struct ops_buffer *scratch)
 {
 	struct ops_string json;
-	struct ops_json_slice slice;
+	struct ops_string slice;
 	double number;
 
 	if (!ops_event_arg(table->trace, row->source, key, &json))
 		return kept_value(table->trace, row->source, key, scratch);
-	slice = (struct ops_json_slice){json.bytes, json.size};
+	slice = json;
 	if (json.size >= 2 && json.bytes[0] == '"') {
 		if (!memchr(json.bytes, '\\', json.size))
 			return text_value((struct ops_string){json.bytes + 1, json.size - 2});
@@ -174,11 +175,11 @@ struct query_value query_argument_value(const struct event_table *table, const s
 		ops_json_decode(scratch, json.bytes + 1, json.size - 2);
 		return text_value((struct ops_string){ops_buffer_text(scratch), scratch->size});
 	}
-	if (ops_json_slice_is(slice, "true") || ops_json_slice_is(slice, "false"))
+	if (ops_string_is(slice, "true") || ops_string_is(slice, "false"))
 		return (struct query_value){.type = QUERY_TRUTH, .number = json.bytes[0] == 't'};
-	if (ops_json_slice_is(slice, "null"))
+	if (ops_string_is(slice, "null"))
 		return (struct query_value){0};
-	if (ops_json_slice_number(slice, &number))
+	if (ops_json_parse_number(slice, &number))
 		return number_value(number);
 	return text_value(json); /* a list, as it stands */
 }

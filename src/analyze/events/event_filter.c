@@ -15,6 +15,7 @@
 #include "base/limit.h"
 #include "base/order.h"
 #include "base/pattern.h"
+#include "base/text.h"
 
 #define LIST_MAX 64 /* numbers or texts of a condition */
 #define FILTERS_MAX 64
@@ -31,7 +32,7 @@ struct filter {
 	struct ops_pattern *name; /* NULL: any */
 	struct event_query query;
 	struct ops_buffer text; /* scratch */
-	struct ops_json_slice categories;
+	struct ops_string categories;
 	struct ops_buffer copies; /* "HtoD"; empty: any row */
 	bool non_zero, kernels, operators, with_kernels;
 	enum place place;
@@ -44,14 +45,14 @@ struct filter {
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
 
-static void refuse(struct filter *filter, struct ops_json_slice key, const char *wanted)
+static void refuse(struct filter *filter, struct ops_string key, const char *wanted)
 {
 	if (!filter->code)
 		filter->code = ops_fault(filter->error, OPS_INVALID, "'%.*s' of a filter %s", (int)(key.size < 80 ? key.size : 80),
 		                         key.bytes, wanted);
 }
 
-static void take_text(struct filter *filter, struct ops_json_slice key, struct ops_json_slice value, struct ops_buffer *ret)
+static void take_text(struct filter *filter, struct ops_string key, struct ops_string value, struct ops_buffer *ret)
 {
 	if (value.bytes[0] != '"')
 		refuse(filter, key, "must be a text");
@@ -61,23 +62,23 @@ static void take_text(struct filter *filter, struct ops_json_slice key, struct o
 		filter->code = ops_fault_memory(filter->error);
 }
 
-static void take_bool(struct filter *filter, struct ops_json_slice key, struct ops_json_slice value, bool *ret)
+static void take_bool(struct filter *filter, struct ops_string key, struct ops_string value, bool *ret)
 {
-	*ret = ops_json_slice_is(value, "true");
-	if (!*ret && !ops_json_slice_is(value, "false"))
+	*ret = ops_string_is(value, "true");
+	if (!*ret && !ops_string_is(value, "false"))
 		refuse(filter, key, "must be true or false");
 }
 
-static size_t take_integers(struct filter *filter, struct ops_json_slice key, struct ops_json_slice value, int64_t *ret)
+static size_t take_integers(struct filter *filter, struct ops_string key, struct ops_string value, int64_t *ret)
 {
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
-	struct ops_json_slice item;
+	struct ops_string item;
 	size_t count = 0;
 
 	if (value.bytes[0] != '[')
 		refuse(filter, key, "must be a list of whole numbers");
 	while (value.bytes[0] == '[' && ops_json_next_element(&walk, &item)) {
-		if (count == LIST_MAX || !ops_json_slice_integer(item, &ret[count]))
+		if (count == LIST_MAX || !ops_json_parse_integer(item, &ret[count]))
 			refuse(filter, key, "must be a list of at most 64 whole numbers");
 		else
 			count++;
@@ -85,19 +86,19 @@ static size_t take_integers(struct filter *filter, struct ops_json_slice key, st
 	return count;
 }
 
-static void take_range(struct filter *filter, struct ops_json_slice key, struct ops_json_slice value)
+static void take_range(struct filter *filter, struct ops_string key, struct ops_string value)
 {
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
-	struct ops_json_slice from, to, more;
+	struct ops_string from, to, more;
 
 	filter->has_range = true;
 	if (value.bytes[0] != '[' || !ops_json_next_element(&walk, &from) || !ops_json_next_element(&walk, &to) ||
-	    ops_json_next_element(&walk, &more) || !ops_json_slice_number(from, &filter->from_us) ||
-	    !ops_json_slice_number(to, &filter->to_us) || !isfinite(filter->from_us) || !isfinite(filter->to_us))
+	    ops_json_next_element(&walk, &more) || !ops_json_parse_number(from, &filter->from_us) ||
+	    !ops_json_parse_number(to, &filter->to_us) || !isfinite(filter->from_us) || !isfinite(filter->to_us))
 		refuse(filter, key, "must be two times in microseconds");
 }
 
-static void take_name(struct filter *filter, struct ops_json_slice key, struct ops_json_slice value)
+static void take_name(struct filter *filter, struct ops_string key, struct ops_string value)
 {
 	filter->text.size = 0;
 	take_text(filter, key, value, &filter->text);
@@ -110,7 +111,7 @@ static void take_name(struct filter *filter, struct ops_json_slice key, struct o
 		ops_fault_context(filter->error, filter->code, "'name' of a filter");
 }
 
-static void take_query(struct filter *filter, struct ops_json_slice key, struct ops_json_slice value)
+static void take_query(struct filter *filter, struct ops_string key, struct ops_string value)
 {
 	filter->text.size = 0;
 	take_text(filter, key, value, &filter->text);
@@ -124,61 +125,61 @@ static void take_query(struct filter *filter, struct ops_json_slice key, struct 
 	                                 filter->error);
 }
 
-static void take_place(struct filter *filter, struct ops_json_slice key, struct ops_json_slice value, enum place place)
+static void take_place(struct filter *filter, struct ops_string key, struct ops_string value, enum place place)
 {
 	filter->place = place;
 	filter->anchor.size = 0;
 	take_text(filter, key, value, &filter->anchor);
 }
 
-static void take_member(struct filter *filter, struct ops_json_slice key, struct ops_json_slice value)
+static void take_member(struct filter *filter, struct ops_string key, struct ops_string value)
 {
 	int64_t numbers[LIST_MAX];
 	bool first = false;
 
-	if (ops_json_slice_is(key, "iterations") || ops_json_slice_is(key, "iteration_positions")) {
+	if (ops_string_is(key, "iterations") || ops_string_is(key, "iteration_positions")) {
 		filter->has_iterations = true;
 		filter->by_position = key.size > 10;
 		filter->iteration_count = take_integers(filter, key, value, filter->iterations);
-	} else if (ops_json_slice_is(key, "first_iteration")) {
+	} else if (ops_string_is(key, "first_iteration")) {
 		take_bool(filter, key, value, &first);
 		filter->has_iterations = filter->by_position = first;
 		filter->iteration_count = first;
 		filter->iterations[0] = 0;
-	} else if (ops_json_slice_is(key, "streams")) {
+	} else if (ops_string_is(key, "streams")) {
 		filter->has_streams = true;
 		filter->stream_count = take_integers(filter, key, value, filter->streams);
-	} else if (ops_json_slice_is(key, "depth")) {
+	} else if (ops_string_is(key, "depth")) {
 		filter->has_depth = true;
 		if (take_integers(filter, key, value, numbers) != 2)
 			refuse(filter, key, "must be the least and the greatest depth");
 		filter->depth_min = numbers[0];
 		filter->depth_max = numbers[1];
-	} else if (ops_json_slice_is(key, "occurrence")) {
-		if (!ops_json_slice_integer(value, &filter->occurrence))
+	} else if (ops_string_is(key, "occurrence")) {
+		if (!ops_json_parse_integer(value, &filter->occurrence))
 			refuse(filter, key, "must be a whole number");
-	} else if (ops_json_slice_is(key, "categories")) {
+	} else if (ops_string_is(key, "categories")) {
 		filter->categories = value;
 		if (value.bytes[0] != '[')
 			refuse(filter, key, "must be a list of texts");
-	} else if (ops_json_slice_is(key, "memcpy")) {
+	} else if (ops_string_is(key, "memcpy")) {
 		filter->copies.size = 0;
 		take_text(filter, key, value, &filter->copies);
-	} else if (ops_json_slice_is(key, "time_range")) {
+	} else if (ops_string_is(key, "time_range")) {
 		take_range(filter, key, value);
-	} else if (ops_json_slice_is(key, "name")) {
+	} else if (ops_string_is(key, "name")) {
 		take_name(filter, key, value);
-	} else if (ops_json_slice_is(key, "query")) {
+	} else if (ops_string_is(key, "query")) {
 		take_query(filter, key, value);
-	} else if (ops_json_slice_is(key, "under") || ops_json_slice_is(key, "after") || ops_json_slice_is(key, "before")) {
+	} else if (ops_string_is(key, "under") || ops_string_is(key, "after") || ops_string_is(key, "before")) {
 		take_place(filter, key, value, key.bytes[0] == 'u' ? UNDER : key.bytes[0] == 'a' ? AFTER : BEFORE);
-	} else if (ops_json_slice_is(key, "non_zero_duration")) {
+	} else if (ops_string_is(key, "non_zero_duration")) {
 		take_bool(filter, key, value, &filter->non_zero);
-	} else if (ops_json_slice_is(key, "gpu_kernels")) {
+	} else if (ops_string_is(key, "gpu_kernels")) {
 		take_bool(filter, key, value, &filter->kernels);
-	} else if (ops_json_slice_is(key, "cpu_operators")) {
+	} else if (ops_string_is(key, "cpu_operators")) {
 		take_bool(filter, key, value, &filter->operators);
-	} else if (ops_json_slice_is(key, "with_kernels")) {
+	} else if (ops_string_is(key, "with_kernels")) {
 		take_bool(filter, key, value, &filter->with_kernels);
 	} else {
 		refuse(filter, key, "is not known");
@@ -196,14 +197,14 @@ static void release(struct filter *filter)
 }
 
 /* To be released in any case; `code` says whether it is whole. */
-static void read_filter(struct filter *filter, struct ops_json_slice object, struct ops_error *error)
+static void read_filter(struct filter *filter, struct ops_string object, struct ops_error *error)
 {
 	struct ops_json_walk walk = ops_json_walk(object.bytes, object.size);
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 
 	*filter = (struct filter){.error = error};
 	if (object.bytes[0] == '"') {
-		take_query(filter, (struct ops_json_slice){"query", 5}, object);
+		take_query(filter, (struct ops_string){"query", 5}, object);
 		return;
 	}
 	if (object.bytes[0] != '{') {
@@ -270,7 +271,7 @@ static bool has_category(const struct work *work, const struct event_row *row)
 {
 	struct ops_json_walk walk = ops_json_walk(work->filter->categories.bytes, work->filter->categories.size);
 	struct ops_string category = ops_event_category(work->table->trace, row->source);
-	struct ops_json_slice item;
+	struct ops_string item;
 
 	while (ops_json_next_element(&walk, &item) && spend(work))
 		if (item.size == category.size + 2 && !memcmp(item.bytes + 1, category.bytes, category.size))
@@ -380,7 +381,7 @@ static bool choose(struct work *work)
 	return !work->filter->has_query || !event_query_failed(&work->filter->query);
 }
 
-static enum ops_code apply_one(struct ops_json_slice object, const struct event_set *set, struct event_table *table,
+static enum ops_code apply_one(struct ops_string object, const struct event_set *set, struct event_table *table,
                                uint64_t *steps_left)
 {
 	struct filter filter;
@@ -401,10 +402,10 @@ static enum ops_code apply_one(struct ops_json_slice object, const struct event_
 	return code;
 }
 
-enum ops_code event_filter_apply(struct ops_json_slice json, const struct event_set *set, struct event_table *table)
+enum ops_code event_filter_apply(struct ops_string json, const struct event_set *set, struct event_table *table)
 {
 	struct ops_json_walk walk = ops_json_walk(json.bytes, json.size);
-	struct ops_json_slice object;
+	struct ops_string object;
 	uint64_t steps_left = EVENT_QUERY_STEPS_MAX;
 	enum ops_code code = OPS_OK;
 
@@ -415,7 +416,7 @@ enum ops_code event_filter_apply(struct ops_json_slice json, const struct event_
 	return code;
 }
 
-static enum ops_code check_one(struct ops_json_slice object, struct ops_error *error)
+static enum ops_code check_one(struct ops_string object, struct ops_error *error)
 {
 	struct filter filter;
 	enum ops_code code;
@@ -426,10 +427,10 @@ static enum ops_code check_one(struct ops_json_slice object, struct ops_error *e
 	return code;
 }
 
-enum ops_code event_filter_check(struct ops_json_slice json, struct ops_error *error)
+enum ops_code event_filter_check(struct ops_string json, struct ops_error *error)
 {
 	struct ops_json_walk walk = ops_json_walk(json.bytes, json.size);
-	struct ops_json_slice object;
+	struct ops_string object;
 	enum ops_code code = OPS_OK;
 	size_t count = 0;
 

@@ -21,9 +21,9 @@
 #include "base/json_walk.h"
 
 /* Whether that is a filter: OPS_INVALID says what is wrong with it. `json` is well-formed. */
-enum ops_code event_filter_check(struct ops_json_slice json, struct ops_error *error);
+enum ops_code event_filter_check(struct ops_string json, struct ops_error *error);
 /* Takes from the rows that the table keeps. The filter has been checked. Fails with OPS_INVALID, in
  * set->error, when that takes too much work. */
-enum ops_code event_filter_apply(struct ops_json_slice json, const struct event_set *set, struct event_table *table);
+enum ops_code event_filter_apply(struct ops_string json, const struct event_set *set, struct event_table *table);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/order.h"
+#include "base/text.h"
 #include "derive/launches.h"
 
 /* Of a correlation: the last host call and the last device work. */

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/order.h"
+#include "base/text.h"
 #include "derive/calls.h"
 
 /* --- facts -------------------------------------------------------------------------------------------------------- */

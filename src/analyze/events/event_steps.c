@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/order.h"
 #include "base/search.h"
+#include "base/text.h"
 
 /* --- iterations --------------------------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/text.h"
 
 /* --- files and ranks ---------------------------------------------------------------------------------------------- */
 
@@ -247,7 +248,7 @@ static bool find_counters(const struct event_table *table, struct ops_intern *na
 
 	for (size_t i = 0; i < table->count; i++) {
 		struct ops_string json;
-		struct ops_json_slice key, value;
+		struct ops_string key, value;
 		struct ops_json_walk walk;
 
 		if (!ops_string_is(ops_event_category(table->trace, table->rows[i].source), "cuda_profiler_range"))

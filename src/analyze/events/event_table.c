@@ -10,6 +10,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/json_walk.h"
+#include "base/text.h"
 
 #define NS_PER_US 1000
 
@@ -22,7 +23,7 @@ static int64_t stream_of(const struct ops_trace *trace, uint32_t row)
 	double number;
 
 	if (!ops_event_arg(trace, row, "stream", &json) ||
-	    !ops_json_slice_number((struct ops_json_slice){json.bytes, json.size}, &number) || !(number >= 0 && number < 9e15))
+	    !ops_json_parse_number(json, &number) || !(number >= 0 && number < 9e15))
 		return -1;
 	return (int64_t)number;
 }

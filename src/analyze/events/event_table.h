@@ -88,7 +88,7 @@ struct event_set {
 	enum event_device_type device;
 	OPS_ARRAY(int64_t) steps; /* distinct step numbers of all ranks, ascending */
 	bool round_to_us;
-	struct ops_json_slice where; /* a filter that has been checked; no bytes: none */
+	struct ops_string where; /* a filter that has been checked; no bytes: none */
 	bool include_last; /* whether the step filter keeps the last step */
 	bool leaves_out;   /* whether a table was made without the last step */
 	bool all_steps;    /* whether there is no step filter; to be set before a table is asked for, as is `apart` */
@@ -145,8 +145,5 @@ static inline struct ops_string event_name(const struct event_table *table, cons
 	return ops_trace_string(table->trace, row->name);
 }
 
-bool ops_string_is(struct ops_string string, const char *text);
-bool ops_string_starts(struct ops_string string, const char *text);
-bool ops_string_contains(struct ops_string string, const char *text);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/json_value.h"
 #include "base/json_walk.h"
 #include "base/map.h"
+#include "base/text.h"
 
 /* What is known of a node besides its name. A value is a text, or JSON as it stands in the file. */
 enum { NODE_SCHEMA, NODE_INPUT_SHAPES, NODE_INPUT_TYPES, NODE_OUTPUT_SHAPES, NODE_OUTPUT_TYPES, NODE_NAME, NODE_FIELDS };
@@ -45,7 +46,7 @@ struct operators {
 /* --- nodes ------------------------------------------------------------------------------------------------------------ */
 
 /* The field that a column, a JSON string, names; NODE_FIELDS: none. */
-static unsigned field_of(struct ops_json_slice column)
+static unsigned field_of(struct ops_string column)
 {
 	unsigned field = 0;
 
@@ -55,7 +56,7 @@ static unsigned field_of(struct ops_json_slice column)
 	return field;
 }
 
-static bool keep(struct nodes *nodes, struct node *node, unsigned field, struct ops_json_slice value)
+static bool keep(struct nodes *nodes, struct node *node, unsigned field, struct ops_string value)
 {
 	if (!(nodes->wanted & 1u << field))
 		return true;
@@ -72,63 +73,63 @@ static bool keep(struct nodes *nodes, struct node *node, unsigned field, struct 
 }
 
 /* "inputs" and "outputs" are objects since schema 1.1; before, there are members apart. */
-static bool keep_values(struct nodes *nodes, struct node *node, unsigned shapes, struct ops_json_slice object)
+static bool keep_values(struct nodes *nodes, struct node *node, unsigned shapes, struct ops_string object)
 {
 	struct ops_json_walk cursor = ops_json_walk(object.bytes, object.size);
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 	bool kept = true;
 
 	while (kept && object.size && *object.bytes == '{' && ops_json_next_member(&cursor, &key, &value)) {
-		if (ops_json_slice_is(key, "shapes"))
+		if (ops_string_is(key, "shapes"))
 			kept = keep(nodes, node, shapes, value);
-		else if (ops_json_slice_is(key, "types"))
+		else if (ops_string_is(key, "types"))
 			kept = keep(nodes, node, shapes + 1, value);
 	}
 	return kept;
 }
 
 /* Since schema 1.1 a list of {name, type, value}. */
-static bool keep_attributes(struct nodes *nodes, struct node *node, struct ops_json_slice list, int64_t *ret_record)
+static bool keep_attributes(struct nodes *nodes, struct node *node, struct ops_string list, int64_t *ret_record)
 {
 	struct ops_json_walk attributes = ops_json_walk(list.bytes, list.size);
-	struct ops_json_slice attribute, key, value;
+	struct ops_string attribute, key, value;
 	bool kept = true;
 
 	while (kept && ops_json_next_element(&attributes, &attribute)) {
 		struct ops_json_walk members = ops_json_walk(attribute.bytes, attribute.size);
-		struct ops_json_slice name = {"", 0}, content = {"", 0};
+		struct ops_string name = {"", 0}, content = {"", 0};
 
 		while (ops_json_next_member(&members, &key, &value)) {
-			if (ops_json_slice_is(key, "name"))
+			if (ops_string_is(key, "name"))
 				name = value;
-			else if (ops_json_slice_is(key, "value"))
+			else if (ops_string_is(key, "value"))
 				content = value;
 		}
-		if (ops_json_slice_is(name, "\"rf_id\""))
-			ops_json_slice_integer(content, ret_record);
-		else if (ops_json_slice_is(name, "\"op_schema\""))
+		if (ops_string_is(name, "\"rf_id\""))
+			ops_json_parse_integer(content, ret_record);
+		else if (ops_string_is(name, "\"op_schema\""))
 			kept = keep(nodes, node, NODE_SCHEMA, content);
 	}
 	return kept;
 }
 
-static bool keep_member(struct nodes *nodes, struct node *node, struct ops_json_slice key, struct ops_json_slice value,
+static bool keep_member(struct nodes *nodes, struct node *node, struct ops_string key, struct ops_string value,
                         int64_t *ret_record)
 {
-	if (ops_json_slice_is(key, "id"))
-		return ops_json_slice_integer(value, &node->id), true;
-	if (ops_json_slice_is(key, "rf_id"))
-		return ops_json_slice_integer(value, ret_record), true;
-	if (ops_json_slice_is(key, "name"))
+	if (ops_string_is(key, "id"))
+		return ops_json_parse_integer(value, &node->id), true;
+	if (ops_string_is(key, "rf_id"))
+		return ops_json_parse_integer(value, ret_record), true;
+	if (ops_string_is(key, "name"))
 		return keep(nodes, node, NODE_NAME, value);
-	if (ops_json_slice_is(key, "attrs"))
+	if (ops_string_is(key, "attrs"))
 		return keep_attributes(nodes, node, value, ret_record);
-	if (ops_json_slice_is(key, "inputs"))
+	if (ops_string_is(key, "inputs"))
 		return keep_values(nodes, node, NODE_INPUT_SHAPES, value);
-	if (ops_json_slice_is(key, "outputs"))
+	if (ops_string_is(key, "outputs"))
 		return keep_values(nodes, node, NODE_OUTPUT_SHAPES, value);
 	for (unsigned i = 0; i < NODE_NAME; i++)
-		if (ops_json_slice_is(key, fields[i]))
+		if (ops_string_is(key, fields[i]))
 			return keep(nodes, node, i, value);
 	return true;
 }
@@ -147,7 +148,7 @@ static enum ops_code take_node(void *context, const struct ops_json_member *elem
 {
 	struct nodes *nodes = context;
 	struct ops_json_walk cursor = ops_json_walk(element->value, element->value_size);
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 	struct node *node;
 	uint32_t *slot;
 	int64_t record = 0;
@@ -190,7 +191,7 @@ static int64_t record_of(const struct ops_trace *trace, uint32_t row)
 	int64_t record;
 
 	if (ops_event_arg(trace, row, "Record function id", &json) &&
-	    ops_json_slice_integer((struct ops_json_slice){json.bytes, json.size}, &record) && record > 0)
+	    ops_json_parse_integer(json, &record) && record > 0)
 		return record;
 	return events->id ? (int64_t)events->id[row] : (int64_t)row + 1;
 }
@@ -248,13 +249,13 @@ static const struct node *node_of(const struct nodes *nodes, const struct operat
 }
 
 static void write_row(struct ops_json_writer *json, const struct nodes *nodes, const struct operators *operators,
-                      uint32_t row, const struct ops_json_slice columns)
+                      uint32_t row, const struct ops_string columns)
 {
 	const struct ops_events *events = ops_trace_events(operators->trace);
 	struct ops_string name = ops_trace_string(operators->trace, events->name[row]);
 	const struct node *node = node_of(nodes, operators, row);
 	struct ops_json_walk cursor = ops_json_walk(columns.bytes, columns.size);
-	struct ops_json_slice column;
+	struct ops_string column;
 
 	ops_json_open(json, '[');
 	ops_json_integer(json, events->index ? events->index[row] : row);
@@ -283,7 +284,7 @@ static void write_answer(struct analysis_run *run, const struct nodes *nodes, co
                          int64_t limit)
 {
 	struct ops_json_writer *json = &run->result.json;
-	struct ops_json_slice columns = analysis_arg(run, "columns");
+	struct ops_string columns = analysis_arg(run, "columns");
 	bool overlap = operators->rows.count && nodes->first_record <= nodes->last_record &&
 	               operators->first_id <= nodes->first_record && operators->last_id >= nodes->last_record;
 	size_t correlated = 0;
@@ -328,7 +329,7 @@ enum ops_code analysis_execution_trace(struct analysis_run *run)
 {
 	struct nodes nodes = {.first_record = INT64_MAX, .last_record = INT64_MIN, .wanted = 1u << NODE_NAME};
 	struct operators operators = {.first_id = INT64_MAX, .last_id = INT64_MIN};
-	struct ops_json_slice columns = analysis_arg(run, "columns"), column;
+	struct ops_string columns = analysis_arg(run, "columns"), column;
 	struct ops_json_walk cursor = ops_json_walk(columns.bytes, columns.size);
 	int64_t limit = 0;
 	enum ops_code code = analysis_count(run, "limit", &limit);

@@ -57,12 +57,12 @@ static bool add_change(struct timeline *timeline, int64_t time_ns, int64_t bytes
 static enum ops_code take_change(void *context, const struct ops_json_member *element, struct ops_error *error)
 {
 	struct ops_json_walk cursor = ops_json_walk(element->value, element->value_size);
-	struct ops_json_slice slice;
+	struct ops_string slice;
 	int64_t values[4];
 	size_t count = 0;
 
 	while (element->type == '[' && count < 4 && ops_json_next_element(&cursor, &slice) &&
-	       ops_json_slice_integer(slice, &values[count]))
+	       ops_json_parse_integer(slice, &values[count]))
 		count++;
 	if (count < 4 || values[3] < 0 || values[3] >= OPS_MEMORY_CATEGORY_COUNT)
 		return ops_fault(error, OPS_CORRUPT, "an entry is not [time, action, bytes, category]");
@@ -190,15 +190,15 @@ static void write_bytes(struct ops_json_writer *json, const char *key, const int
 }
 
 /* The points with the numbers of `wanted`, which ascend, each as a list. */
-static void write_points(struct ops_json_writer *json, struct timeline *timeline, struct ops_json_slice wanted)
+static void write_points(struct ops_json_writer *json, struct timeline *timeline, struct ops_string wanted)
 {
 	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);
-	struct ops_json_slice slice;
+	struct ops_string slice;
 	size_t point = 0, at = 0;
 	int64_t number;
 
 	memset(timeline->held, 0, sizeof(timeline->held));
-	while (ops_json_next_element(&cursor, &slice) && ops_json_slice_integer(slice, &number)) {
+	while (ops_json_next_element(&cursor, &slice) && ops_json_parse_integer(slice, &number)) {
 		char key[32];
 
 		if (number < (int64_t)point || (uint64_t)number >= timeline->points)
@@ -214,7 +214,7 @@ static void write_points(struct ops_json_writer *json, struct timeline *timeline
 	}
 }
 
-static void write_summary(struct ops_json_writer *json, struct timeline *timeline, struct ops_json_slice points)
+static void write_summary(struct ops_json_writer *json, struct timeline *timeline, struct ops_string points)
 {
 	int64_t final[OPS_MEMORY_CATEGORY_COUNT];
 

@@ -10,6 +10,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/text.h"
 
 /* --- threads -------------------------------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/text.h"
 
 /* --- figures --------------------------------------------------------------------------------------------------------- */
 
@@ -244,7 +245,7 @@ enum ops_code analysis_call_graph(struct analysis_run *run)
 	int64_t event = -1;
 	enum ops_code code = analysis_bool(run, "nodes", &nodes);
 
-	if (!code && !ops_json_slice_is(analysis_arg(run, "event"), "null"))
+	if (!code && !ops_string_is(analysis_arg(run, "event"), "null"))
 		code = analysis_integer(run, "event", &event);
 	if (code)
 		return code;

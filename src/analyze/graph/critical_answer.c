@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_value.h"
+#include "base/text.h"
 
 /* --- options --------------------------------------------------------------------------------------------------------- */
 
@@ -39,11 +40,11 @@ static void request_release(struct request *request)
 /* null: the first; a number; or the first and the last of a range. */
 static enum ops_code read_instances(struct analysis_run *run, struct request *request)
 {
-	struct ops_json_slice value = analysis_arg(run, "instance_id"), item;
+	struct ops_string value = analysis_arg(run, "instance_id"), item;
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
 	int64_t pair[2];
 
-	if (ops_json_slice_is(value, "null"))
+	if (ops_string_is(value, "null"))
 		return OPS_OK;
 	if (value.bytes[0] != '[') {
 		enum ops_code code = analysis_integer(run, "instance_id", &request->first);
@@ -52,7 +53,7 @@ static enum ops_code read_instances(struct analysis_run *run, struct request *re
 		return code;
 	}
 	for (size_t i = 0; i < 2; i++)
-		if (!ops_json_next_element(&walk, &item) || !ops_json_slice_integer(item, &pair[i]))
+		if (!ops_json_next_element(&walk, &item) || !ops_json_parse_integer(item, &pair[i]))
 			return ops_fault(run->error, OPS_INVALID, "option 'instance_id' must be a number or a pair of numbers");
 	request->first = pair[0];
 	request->last = pair[1];
@@ -63,7 +64,7 @@ static enum ops_code read_instances(struct analysis_run *run, struct request *re
 /* The words' places are known when the buffer does not grow any more. */
 static enum ops_code read_loaders(struct analysis_run *run, struct request *request)
 {
-	struct ops_json_slice value = analysis_arg(run, "data_load_events"), item;
+	struct ops_string value = analysis_arg(run, "data_load_events"), item;
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
 	const char *at;
 	enum ops_code code = analysis_texts(run, "data_load_events");
@@ -95,7 +96,7 @@ static enum ops_code read_request(struct analysis_run *run, struct request *requ
 		code = analysis_text(run, "annotation", &request->annotation);
 	if (!code)
 		code = read_instances(run, request);
-	if (!code && !request->annotation.size && !ops_json_slice_is(analysis_arg(run, "instance_id"), "null"))
+	if (!code && !request->annotation.size && !ops_string_is(analysis_arg(run, "instance_id"), "null"))
 		code = ops_fault(run->error, OPS_INVALID, "option 'instance_id' requires option 'annotation'");
 	if (!code)
 		code = read_loaders(run, request);
@@ -360,11 +361,11 @@ static bool means(const struct critical_path *path, const struct critical_edge *
 	return key.size && memmem(name.bytes, name.size, key.bytes, key.size);
 }
 
-static enum ops_code change_weights(struct analysis_run *run, const struct critical_path *path, struct ops_json_slice changes,
+static enum ops_code change_weights(struct analysis_run *run, const struct critical_path *path, struct ops_string changes,
                                     int64_t *weights_ns)
 {
 	struct ops_json_walk walk = ops_json_walk(changes.bytes, changes.size);
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 	struct ops_buffer text = {0};
 	enum ops_code code = OPS_OK;
 
@@ -373,7 +374,7 @@ static enum ops_code change_weights(struct analysis_run *run, const struct criti
 	while (!code && ops_json_next_member(&walk, &key, &value)) {
 		double factor;
 
-		if (!ops_json_slice_number(value, &factor) || !(factor >= 0 && factor <= 1e6)) {
+		if (!ops_json_parse_number(value, &factor) || !(factor >= 0 && factor <= 1e6)) {
 			code = ops_fault(run->error, OPS_INVALID, "'what_if' maps names to factors from 0 on");
 			break;
 		}
@@ -393,13 +394,13 @@ static enum ops_code change_weights(struct analysis_run *run, const struct criti
 /* The longest path with other weights, beside the one that was. */
 static enum ops_code write_what_if(struct analysis_run *run, struct critical_path *path)
 {
-	struct ops_json_slice changes = analysis_arg(run, "what_if");
+	struct ops_string changes = analysis_arg(run, "what_if");
 	struct ops_json_writer *json = &run->result.json;
 	int64_t before_ns = path->path_weight_ns;
 	int64_t *weights_ns;
 	enum ops_code code;
 
-	if (ops_json_slice_is(changes, "null") || !path->acyclic)
+	if (ops_string_is(changes, "null") || !path->acyclic)
 		return OPS_OK;
 	if (changes.bytes[0] != '{')
 		return ops_fault(run->error, OPS_INVALID, "option 'what_if' must be an object of factors by name");

@@ -84,7 +84,7 @@ static int64_t row_argument(const struct critical_path *path, const struct event
 	int64_t value;
 
 	if (!ops_event_arg(path->table->trace, row->source, key, &json) ||
-	    !ops_json_slice_integer((struct ops_json_slice){json.bytes, json.size}, &value))
+	    !ops_json_parse_integer(json, &value))
 		return -1;
 	return value;
 }

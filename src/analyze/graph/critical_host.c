@@ -8,6 +8,7 @@
 #include "analyze/graph/call_graph.h"
 #include "analyze/graph/critical_path.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 /* --- the lock -------------------------------------------------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "derive/calls.h"
 
 /* --- names ----------------------------------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_writer.h"
+#include "base/text.h"
 
 static void fill(struct result_table *out, const struct kernel_sequences *sequences, struct ops_buffer *text)
 {

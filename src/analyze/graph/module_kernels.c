@@ -11,6 +11,7 @@
 #include "analyze/graph/overlay.h"
 #include "base/alloc.h"
 #include "base/json_value.h"
+#include "base/text.h"
 
 struct spans {
 	struct analysis_run *run;
@@ -25,7 +26,7 @@ struct spans {
 
 static enum ops_code read_names(struct spans *spans)
 {
-	struct ops_json_slice list = analysis_arg(spans->run, "names"), item;
+	struct ops_string list = analysis_arg(spans->run, "names"), item;
 	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
 
 	enum ops_code code = analysis_texts(spans->run, "names");

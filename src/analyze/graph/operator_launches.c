@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/text.h"
 #include "derive/calls.h"
 
 static const struct result_column columns[] = {RESULT_COLUMN("aten_op_name", TEXT),
@@ -235,7 +236,7 @@ static bool write_rank(struct sequences *s, struct ops_json_writer *json, int64_
 
 static enum ops_code read_order(const struct analysis_run *run, const char **ret_order)
 {
-	struct ops_json_slice list = analysis_arg(run, "sort_by"), item;
+	struct ops_string list = analysis_arg(run, "sort_by"), item;
 	struct ops_json_walk cursor = ops_json_walk(list.bytes, list.size);
 	size_t count = 0;
 
@@ -243,7 +244,7 @@ static enum ops_code read_order(const struct analysis_run *run, const char **ret
 		const char *found = NULL;
 
 		for (size_t i = 0; i < COLUMNS && item.size > 2; i++)
-			if (ops_json_slice_is((struct ops_json_slice){item.bytes + 1, item.size - 2}, columns[i].name))
+			if (ops_string_is((struct ops_string){item.bytes + 1, item.size - 2}, columns[i].name))
 				found = columns[i].name;
 		if (!found || count == COLUMNS)
 			return ops_fault(run->error, OPS_INVALID, "option 'sort_by' has no column '%.*s'",

@@ -12,6 +12,7 @@
 #include "base/json_window.h"
 #include "base/sink.h"
 #include "base/source.h"
+#include "base/text.h"
 
 struct copy {
 	struct ops_source *source;
@@ -116,11 +117,11 @@ static void put_into(struct copy *copy, const char *start, const char *brace, co
 static void put_marked(struct copy *copy, const struct value *event)
 {
 	struct ops_json_walk walk = ops_json_walk(event->bytes, event->size);
-	struct ops_json_slice key, value, args = {NULL, 0};
+	struct ops_string key, value, args = {NULL, 0};
 	const char *end = event->bytes + event->size;
 
 	while (ops_json_next_member(&walk, &key, &value))
-		if (ops_json_slice_is(key, "args") && value.size >= 2 && value.bytes[0] == '{')
+		if (ops_string_is(key, "args") && value.size >= 2 && value.bytes[0] == '{')
 			args = value;
 	if (args.bytes) {
 		const char *brace = args.bytes + args.size - 1;
@@ -137,12 +138,12 @@ static void put_marked(struct copy *copy, const struct value *event)
 static void put_renamed(struct copy *copy, const struct value *event)
 {
 	struct ops_json_walk walk = ops_json_walk(event->bytes, event->size);
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 
 	put(copy, "{\"name\":", 8);
 	put(copy, copy->text.bytes, copy->text.size);
 	while (ops_json_next_member(&walk, &key, &value)) {
-		if (ops_json_slice_is(key, "args") || ops_json_slice_is(key, "name"))
+		if (ops_string_is(key, "args") || ops_string_is(key, "name"))
 			continue;
 		put(copy, ",\"", 2);
 		put(copy, key.bytes, key.size);

@@ -20,7 +20,7 @@ static double bandwidth_of(const struct event_table *table, uint32_t row)
 	double value;
 
 	if (!ops_event_arg(table->trace, table->rows[row].source, "memory bandwidth (GB/s)", &json) ||
-	    !ops_json_slice_number((struct ops_json_slice){json.bytes, json.size}, &value) || !isfinite(value))
+	    !ops_json_parse_number(json, &value) || !isfinite(value))
 		return 0;
 	return value;
 }

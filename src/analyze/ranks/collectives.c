@@ -14,26 +14,27 @@
 #include "base/fault.h"
 #include "base/json_value.h"
 #include "base/json_walk.h"
+#include "base/text.h"
 
 /* --- finding them ----------------------------------------------------------------------------------------------------- */
 
-static bool argument(const struct event_table *table, uint32_t source, const char *key, struct ops_json_slice *ret_value)
+static bool argument(const struct event_table *table, uint32_t source, const char *key, struct ops_string *ret_value)
 {
 	struct ops_string json;
 
 	if (!ops_event_arg(table->trace, source, key, &json))
 		return false;
-	*ret_value = (struct ops_json_slice){json.bytes, json.size};
+	*ret_value = json;
 	return true;
 }
 
 static int64_t integer(const struct event_table *table, uint32_t source, const char *key)
 {
-	struct ops_json_slice value;
+	struct ops_string value;
 	int64_t number = 0;
 
 	if (argument(table, source, key, &value))
-		ops_json_slice_integer(value, &number);
+		ops_json_parse_integer(value, &number);
 	return number;
 }
 
@@ -41,7 +42,7 @@ static int64_t integer(const struct event_table *table, uint32_t source, const c
 static uint32_t text(struct collectives *collectives, const struct event_table *table, uint32_t source, const char *key)
 {
 	struct ops_buffer *scratch = &collectives->scratch;
-	struct ops_json_slice value = {"", 0};
+	struct ops_string value = {"", 0};
 
 	scratch->size = 0;
 	argument(table, source, key, &value);

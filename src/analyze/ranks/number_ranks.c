@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "base/text.h"
 
 #define KEY "distributedInfo"
 
@@ -59,11 +60,11 @@ int64_t ops_trace_rank(const struct ops_trace *trace, const char *path)
 {
 	struct ops_string info = distributed_info(trace);
 	struct ops_json_walk cursor = ops_json_walk(info.bytes, info.size);
-	struct ops_json_slice member, value;
+	struct ops_string member, value;
 	int64_t rank;
 
 	while (ops_json_next_member(&cursor, &member, &value))
-		if (ops_json_slice_is(member, "rank") && ops_json_slice_integer(value, &rank) && rank >= 0)
+		if (ops_string_is(member, "rank") && ops_json_parse_integer(value, &rank) && rank >= 0)
 			return rank;
 	return path ? rank_of_name(path) : -1;
 }
@@ -72,7 +73,7 @@ enum ops_code ops_trace_set_rank(struct ops_trace *trace, int64_t rank, struct o
 {
 	struct ops_string info = distributed_info(trace);
 	struct ops_json_walk cursor = ops_json_walk(info.bytes, info.size);
-	struct ops_json_slice member, value;
+	struct ops_string member, value;
 	struct ops_buffer out = {0};
 	enum ops_code code;
 
@@ -80,7 +81,7 @@ enum ops_code ops_trace_set_rank(struct ops_trace *trace, int64_t rank, struct o
 		return ops_fault(error, OPS_INVALID, "there is no rank %lld", (long long)rank);
 	ops_buffer_printf(&out, "{\"rank\":%lld", (long long)rank);
 	while (ops_json_next_member(&cursor, &member, &value)) {
-		if (ops_json_slice_is(member, "rank"))
+		if (ops_string_is(member, "rank"))
 			continue;
 		ops_buffer_append_text(&out, ",\"");
 		ops_buffer_append(&out, member.bytes, member.size);

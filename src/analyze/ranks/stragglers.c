@@ -15,6 +15,7 @@
 #include "base/fault.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "base/text.h"
 
 /* The last run of a kernel on a stream in a step of a rank. */
 struct sample {
@@ -48,14 +49,14 @@ static bool is_chosen(const struct search *search, int64_t step)
 }
 
 /* Whether the option, a number or a list of them, has a step. */
-static bool is_wanted(struct ops_json_slice wanted, int64_t step)
+static bool is_wanted(struct ops_string wanted, int64_t step)
 {
 	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a number alone is one element */
-	struct ops_json_slice item;
+	struct ops_string item;
 	int64_t number;
 
 	while (ops_json_next_element(&cursor, &item))
-		if (ops_json_slice_integer(item, &number) && number == step)
+		if (ops_json_parse_integer(item, &number) && number == step)
 			return true;
 	return false;
 }
@@ -64,8 +65,8 @@ static bool is_wanted(struct ops_json_slice wanted, int64_t step)
 static enum ops_code choose_steps(struct search *search)
 {
 	const struct event_set *events = &search->run->events;
-	struct ops_json_slice wanted = analysis_arg(search->run, "profiler_steps");
-	bool all = ops_json_slice_is(wanted, "null");
+	struct ops_string wanted = analysis_arg(search->run, "profiler_steps");
+	bool all = ops_string_is(wanted, "null");
 	enum ops_code code = analysis_list(search->run, "profiler_steps");
 	size_t count = 0;
 

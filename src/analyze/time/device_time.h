@@ -32,7 +32,7 @@ struct name_sums {
 struct name_limits {
 	int64_t names;  /* at most so many names of a rank and type, */
 	double ratio;   /* and no more than make up this part of their time; what is left are "others" */
-	struct ops_json_slice allowed; /* a list of texts: names that hold one are kept in any case; or null */
+	struct ops_string allowed; /* a list of texts: names that hold one are kept in any case; or null */
 };
 
 /* Adds the sums of the rows, which all are of one type. False when memory is out. */

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "base/text.h"
 
 enum category { HOST_WAIT, KERNEL_WAIT, OTHER, CATEGORY_COUNT };
 static const char *const names[] = {"host_wait", "kernel_wait", "other"};
@@ -130,23 +131,23 @@ static bool find_streams(const struct event_table *table, uint32_t *stream_of, u
 }
 
 /* Whether the option `streams` has it. */
-static bool is_wanted(struct ops_json_slice streams, int64_t stream)
+static bool is_wanted(struct ops_string streams, int64_t stream)
 {
 	struct ops_json_walk walk = ops_json_walk(streams.bytes, streams.size);
-	struct ops_json_slice item;
+	struct ops_string item;
 	int64_t number;
 
-	if (ops_json_slice_is(streams, "null"))
+	if (ops_string_is(streams, "null"))
 		return true;
 	while (ops_json_next_element(&walk, &item)) /* a number alone is one element */
-		if (ops_json_slice_integer(item, &number) && number == stream)
+		if (ops_json_parse_integer(item, &number) && number == stream)
 			return true;
 	return false;
 }
 
 static bool write_rank(struct analysis_run *run, const struct event_table *table, int64_t delay_ns, bool statistics)
 {
-	struct ops_json_slice streams = analysis_arg(run, "streams");
+	struct ops_string streams = analysis_arg(run, "streams");
 	uint32_t *stream_of = ops_alloc_zeroed(table->count + 1, sizeof(*stream_of));
 	uint32_t *rows = ops_alloc_zeroed(table->kept_count + 1, sizeof(*rows));
 	struct order order = {table, stream_of};

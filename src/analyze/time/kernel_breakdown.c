@@ -9,6 +9,7 @@
 
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 static const enum event_class classes[] = {EVENT_COMPUTATION, EVENT_COMMUNICATION, EVENT_MEMORY};
 #define CLASS_COUNT 3
@@ -234,11 +235,11 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 	struct name_sums sums = {0};
 	struct name_limits limits;
 	bool memory, done = true;
-	struct ops_json_slice order = analysis_arg(run, "order");
-	bool by_rank = ops_json_slice_is(order, "\"rank,kernel_type,sum desc,name\"");
+	struct ops_string order = analysis_arg(run, "order");
+	bool by_rank = ops_string_is(order, "\"rank,kernel_type,sum desc,name\"");
 	enum ops_code code = take_limits(run, &limits);
 
-	if (!code && !by_rank && !ops_json_slice_is(order, "\"kernel_type,name,rank\""))
+	if (!code && !by_rank && !ops_string_is(order, "\"kernel_type,name,rank\""))
 		code = ops_fault(run->error, OPS_INVALID, "option 'order' must be 'kernel_type,name,rank' or "
 		                                          "'rank,kernel_type,sum desc,name'");
 	if (!code)

@@ -64,10 +64,10 @@ static size_t find_groups(const struct event_table *table, const uint32_t *rows,
 }
 
 /* `text` is for each of the texts in turn, without its escapes. */
-static bool is_allowed(struct ops_string name, struct ops_json_slice allowed, struct ops_buffer *text)
+static bool is_allowed(struct ops_string name, struct ops_string allowed, struct ops_buffer *text)
 {
 	struct ops_json_walk cursor = ops_json_walk(allowed.bytes, allowed.size);
-	struct ops_json_slice item;
+	struct ops_string item;
 
 	while (allowed.size && allowed.bytes[0] == '[' && ops_json_next_element(&cursor, &item)) {
 		text->size = 0;

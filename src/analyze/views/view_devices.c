@@ -13,14 +13,15 @@
 #include "base/intern.h"
 #include "base/json_walk.h"
 #include "base/order.h"
+#include "base/text.h"
 
 /* --- deviceProperties ----------------------------------------------------------------------------------------------- */
 
-static void take_size(struct ops_json_slice value, uint32_t *to)
+static void take_size(struct ops_string value, uint32_t *to)
 {
 	int64_t size;
 
-	if (ops_json_slice_integer(value, &size) && size > 0 && size <= UINT32_MAX)
+	if (ops_json_parse_integer(value, &size) && size > 0 && size <= UINT32_MAX)
 		*to = (uint32_t)size;
 }
 
@@ -37,25 +38,25 @@ static void settle_multiprocessor(struct view_device *device)
 	}
 }
 
-static void take_multiprocessor(struct ops_multiprocessor *multiprocessor, struct ops_json_slice key, struct ops_json_slice value)
+static void take_multiprocessor(struct ops_multiprocessor *multiprocessor, struct ops_string key, struct ops_string value)
 {
-	if (ops_json_slice_is(key, "numSms"))
+	if (ops_string_is(key, "numSms"))
 		take_size(value, &multiprocessor->count);
-	else if (ops_json_slice_is(key, "warpSize"))
+	else if (ops_string_is(key, "warpSize"))
 		take_size(value, &multiprocessor->warp_size);
-	else if (ops_json_slice_is(key, "maxThreadsPerMultiprocessor"))
+	else if (ops_string_is(key, "maxThreadsPerMultiprocessor"))
 		take_size(value, &multiprocessor->threads_max);
-	else if (ops_json_slice_is(key, "regsPerMultiprocessor"))
+	else if (ops_string_is(key, "regsPerMultiprocessor"))
 		take_size(value, &multiprocessor->registers);
-	else if (ops_json_slice_is(key, "sharedMemPerMultiprocessor"))
+	else if (ops_string_is(key, "sharedMemPerMultiprocessor"))
 		take_size(value, &multiprocessor->shared_bytes);
 }
 
-static bool add_device(struct ops_views *views, struct ops_json_slice object)
+static bool add_device(struct ops_views *views, struct ops_string object)
 {
 	struct view_device *device = OPS_ARRAY_PUSH(&views->devices);
 	struct ops_json_walk walk = ops_json_walk(object.bytes, object.size);
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 
 	if (!device)
 		return false;
@@ -63,20 +64,20 @@ static bool add_device(struct ops_views *views, struct ops_json_slice object)
 	                               .minor = -1, .sm_count = -1, .warp_size = -1};
 	while (ops_json_next_member(&walk, &key, &value)) {
 		take_multiprocessor(&device->multiprocessor, key, value);
-		if (ops_json_slice_is(key, "id"))
-			ops_json_slice_integer(value, &device->id);
-		else if (ops_json_slice_is(key, "name"))
+		if (ops_string_is(key, "id"))
+			ops_json_parse_integer(value, &device->id);
+		else if (ops_string_is(key, "name"))
 			device->name_json = (struct ops_string){value.bytes, value.size};
-		else if (ops_json_slice_is(key, "totalGlobalMem"))
-			ops_json_slice_integer(value, &device->memory_bytes);
-		else if (ops_json_slice_is(key, "computeMajor"))
-			ops_json_slice_integer(value, &device->major);
-		else if (ops_json_slice_is(key, "computeMinor"))
-			ops_json_slice_integer(value, &device->minor);
-		else if (ops_json_slice_is(key, "numSms"))
-			ops_json_slice_integer(value, &device->sm_count);
-		else if (ops_json_slice_is(key, "warpSize"))
-			ops_json_slice_integer(value, &device->warp_size);
+		else if (ops_string_is(key, "totalGlobalMem"))
+			ops_json_parse_integer(value, &device->memory_bytes);
+		else if (ops_string_is(key, "computeMajor"))
+			ops_json_parse_integer(value, &device->major);
+		else if (ops_string_is(key, "computeMinor"))
+			ops_json_parse_integer(value, &device->minor);
+		else if (ops_string_is(key, "numSms"))
+			ops_json_parse_integer(value, &device->sm_count);
+		else if (ops_string_is(key, "warpSize"))
+			ops_json_parse_integer(value, &device->warp_size);
 	}
 	settle_multiprocessor(device);
 	return ops_map_add(&views->device_of, (uint64_t)device->id, (uint32_t)views->devices.count - 1);
@@ -84,7 +85,7 @@ static bool add_device(struct ops_views *views, struct ops_json_slice object)
 
 bool view_devices_read(struct ops_views *views)
 {
-	struct ops_json_slice object;
+	struct ops_string object;
 	struct ops_json_walk walk;
 	struct ops_string json;
 
@@ -100,11 +101,11 @@ bool view_devices_read(struct ops_views *views)
 /* --- kernels' arguments --------------------------------------------------------------------------------------------- */
 
 /* "[320, 1, 1]" of "[320,1,1]". */
-static bool take_list(struct ops_views *views, struct ops_json_slice value, uint32_t *ret_text)
+static bool take_list(struct ops_views *views, struct ops_string value, uint32_t *ret_text)
 {
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
 	struct ops_buffer text = {0};
-	struct ops_json_slice element;
+	struct ops_string element;
 	bool done;
 
 	while (ops_json_next_element(&walk, &element)) {
@@ -119,37 +120,37 @@ static bool take_list(struct ops_views *views, struct ops_json_slice value, uint
 	return done && *ret_text != OPS_INTERN_NONE;
 }
 
-static bool take_argument(struct ops_views *views, struct view_kernel *kernel, struct ops_json_slice key,
-                          struct ops_json_slice value)
+static bool take_argument(struct ops_views *views, struct view_kernel *kernel, struct ops_string key,
+                          struct ops_string value)
 {
-	if (ops_json_slice_is(key, "blocks per SM"))
-		ops_json_slice_number(value, &kernel->blocks_per_sm);
-	else if (ops_json_slice_is(key, "est. achieved occupancy %"))
-		ops_json_slice_number(value, &kernel->occupancy_pct);
-	else if (ops_json_slice_is(key, "registers per thread"))
-		ops_json_slice_integer(value, &kernel->registers);
-	else if (ops_json_slice_is(key, "shared memory"))
-		ops_json_slice_integer(value, &kernel->shared_memory);
-	else if (ops_json_slice_is(key, "device"))
-		ops_json_slice_integer(value, &kernel->device);
-	else if (ops_json_slice_is(key, "grid"))
+	if (ops_string_is(key, "blocks per SM"))
+		ops_json_parse_number(value, &kernel->blocks_per_sm);
+	else if (ops_string_is(key, "est. achieved occupancy %"))
+		ops_json_parse_number(value, &kernel->occupancy_pct);
+	else if (ops_string_is(key, "registers per thread"))
+		ops_json_parse_integer(value, &kernel->registers);
+	else if (ops_string_is(key, "shared memory"))
+		ops_json_parse_integer(value, &kernel->shared_memory);
+	else if (ops_string_is(key, "device"))
+		ops_json_parse_integer(value, &kernel->device);
+	else if (ops_string_is(key, "grid"))
 		return take_list(views, value, &kernel->grid);
-	else if (ops_json_slice_is(key, "block"))
+	else if (ops_string_is(key, "block"))
 		return take_list(views, value, &kernel->block);
 	return true;
 }
 
-static void take_sizes(struct ops_json_slice value, uint32_t sizes[3])
+static void take_sizes(struct ops_string value, uint32_t sizes[3])
 {
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
-	struct ops_json_slice element;
+	struct ops_string element;
 
 	for (int i = 0; i < 3; i++) {
 		int64_t size;
 
 		sizes[i] = 0;
 		/* More than 2^31 are allowed nowhere; a block has no more than 1024 threads. */
-		if (ops_json_next_element(&walk, &element) && ops_json_slice_integer(element, &size) && size > 0 && size <= INT32_MAX)
+		if (ops_json_next_element(&walk, &element) && ops_json_parse_integer(element, &size) && size > 0 && size <= INT32_MAX)
 			sizes[i] = (uint32_t)size;
 	}
 }
@@ -169,12 +170,12 @@ static struct ops_occupancy occupancy_of(const struct view_device *device, const
 	struct ops_multiprocessor multiprocessor = device->multiprocessor;
 	struct ops_json_walk walk = ops_json_walk(arguments.bytes, arguments.size);
 	struct ops_kernel_shape shape = {{0}, {0}, 0, 0};
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 
 	while (ops_json_next_member(&walk, &key, &value)) {
-		if (ops_json_slice_is(key, "grid"))
+		if (ops_string_is(key, "grid"))
 			take_sizes(value, shape.grid);
-		else if (ops_json_slice_is(key, "block"))
+		else if (ops_string_is(key, "block"))
 			take_sizes(value, shape.block);
 	}
 	if (kernel->registers > 0 && kernel->registers <= UINT16_MAX && multiprocessor.registers)
@@ -212,7 +213,7 @@ static bool add_kernel(struct ops_views *views, struct ops_string arguments)
 	                             .own_blocks_per_sm = (double)NAN, .own_occupancy_pct = (double)NAN, .registers = -1,
 	                             .shared_memory = -1, .device = -1, .grid = OPS_NONE, .block = OPS_NONE};
 	struct ops_json_walk walk = ops_json_walk(arguments.bytes, arguments.size);
-	struct ops_json_slice key, value;
+	struct ops_string key, value;
 	struct view_kernel *made;
 
 	while (ops_json_next_member(&walk, &key, &value))

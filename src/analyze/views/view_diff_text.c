@@ -192,16 +192,16 @@ static struct ops_string short_name(struct ops_string name)
 	const char *class_name = NULL;
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (ops_begins_with(name.bytes, name.size, prefixes[i]))
+		if (ops_string_starts(name, prefixes[i]))
 			return (struct ops_string){name.bytes + strlen(prefixes[i]), name.size - strlen(prefixes[i])};
-	if (ops_begins_with(name.bytes, name.size, "Optimizer."))
+	if (ops_string_starts(name, "Optimizer."))
 		class_name = memchr(name.bytes, '#', name.size);
 	return class_name ? (struct ops_string){name.bytes, (size_t)(class_name - name.bytes)} : name;
 }
 
 static bool is_named(const struct view_diff_side *side, const char *name)
 {
-	return side->name.size == strlen(name) && ops_begins_with(side->name.bytes, side->name.size, name);
+	return ops_string_is(side->name, name);
 }
 
 /* That of the side that has one; several nodes between two matches have no name. */

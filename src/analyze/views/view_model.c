@@ -13,23 +13,6 @@
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
-static bool starts(struct ops_string text, const char *with)
-{
-	return ops_begins_with(text.bytes, text.size, with);
-}
-
-static bool ends(struct ops_string text, const char *with)
-{
-	size_t size = strlen(with);
-
-	return text.size >= size && memcmp(text.bytes + text.size - size, with, size) == 0;
-}
-
-static bool equals(struct ops_string text, const char *other)
-{
-	return text.size == strlen(other) && memcmp(text.bytes, other, text.size) == 0;
-}
-
 static uint16_t name_bits(struct ops_string name)
 {
 	static const uint16_t collectives[] = {[OPS_COLLECTIVE_DEVICE] = VIEW_NAME_NCCL, [OPS_COLLECTIVE_HOST] = VIEW_NAME_GLOO};
@@ -38,20 +21,20 @@ static uint16_t name_bits(struct ops_string name)
 
 	if (ops_step_number(name, &number))
 		bits |= VIEW_NAME_STEP;
-	if ((starts(name, "enumerate(DataLoader)#") && ends(name, ".__next__")) || starts(name, "enumerate(DataPipe)#"))
+	if ((ops_string_starts(name, "enumerate(DataLoader)#") && ops_string_ends(name, ".__next__")) || ops_string_starts(name, "enumerate(DataPipe)#"))
 		bits |= VIEW_NAME_LOADER;
-	if (starts(name, "Optimizer."))
-		bits |= VIEW_NAME_OPTIMIZER | (starts(name, "Optimizer.step") ? VIEW_NAME_OPTIMIZER_STEP : 0);
+	if (ops_string_starts(name, "Optimizer."))
+		bits |= VIEW_NAME_OPTIMIZER | (ops_string_starts(name, "Optimizer.step") ? VIEW_NAME_OPTIMIZER_STEP : 0);
 	bits |= collectives[ops_collective_of(name)];
-	if (equals(name, "DataParallel.forward"))
+	if (ops_string_is(name, "DataParallel.forward"))
 		bits |= VIEW_NAME_DP;
-	if (equals(name, "DistributedDataParallel.forward"))
+	if (ops_string_is(name, "DistributedDataParallel.forward"))
 		bits |= VIEW_NAME_DDP;
-	if (starts(name, "aten::empty"))
+	if (ops_string_starts(name, "aten::empty"))
 		bits |= VIEW_NAME_EMPTY;
-	if (starts(name, "[pl][module]"))
+	if (ops_string_starts(name, "[pl][module]"))
 		bits |= VIEW_NAME_LIGHTNING_MODULE;
-	if (starts(name, "[pl][profile]"))
+	if (ops_string_starts(name, "[pl][profile]"))
 		bits |= VIEW_NAME_LIGHTNING_HOOK;
 	if (ops_work_of_name(name) == OPS_WORK_COMMUNICATION)
 		bits |= VIEW_NAME_COMMUNICATES;
@@ -182,7 +165,7 @@ static bool is_lightning(const struct ops_trace *trace)
 {
 	struct ops_string json;
 
-	return ops_trace_find_metadata(trace, "Framework", &json) && equals(json, "\"pytorch-lightning\"");
+	return ops_trace_find_metadata(trace, "Framework", &json) && ops_string_is(json, "\"pytorch-lightning\"");
 }
 
 bool ops_views_init(struct ops_views *views, const struct ops_trace *trace)

@@ -8,6 +8,7 @@
 
 #include "analyze/graph/call_graph.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 static uint32_t find(const struct event_table *table, const char *name)
 {

@@ -12,6 +12,7 @@
 #include <cupti_activity_deprecated.h>
 
 #include "base/json_walk.h"
+#include "base/text.h"
 #include "records.h"
 
 #define CUPTI_12_9 28
@@ -44,7 +45,7 @@ static int64_t integer(const struct writer *writer, uint32_t row, const char *ke
 	int64_t value;
 
 	return ops_event_arg(writer->trace, row, key, &json) &&
-	                       ops_json_slice_integer((struct ops_json_slice){json.bytes, json.size}, &value)
+	                       ops_json_parse_integer(json, &value)
 	               ? value
 	               : otherwise;
 }
@@ -268,7 +269,7 @@ static void name_call(struct writer *writer, uint32_t row)
 	records_write(writer->file, RECORDS_CALL, call, sizeof(call), versioned, strlen(versioned) + 1);
 }
 
-static void take_property(struct records_device *device, struct ops_json_slice key, struct ops_json_slice value)
+static void take_property(struct records_device *device, struct ops_string key, struct ops_string value)
 {
 	static const struct {
 		const char *key;
@@ -286,13 +287,13 @@ static void take_property(struct records_device *device, struct ops_json_slice k
 	int64_t number;
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (ops_json_slice_is(key, known[i].key) && ops_json_slice_integer(value, &number))
+		if (ops_string_is(key, known[i].key) && ops_json_parse_integer(value, &number))
 			*(uint32_t *)(void *)((char *)device + known[i].place) = (uint32_t)number;
 }
 
 static void write_devices(const struct writer *writer)
 {
-	struct ops_json_slice properties;
+	struct ops_string properties;
 	struct ops_json_walk list;
 	struct ops_string json;
 
@@ -301,7 +302,7 @@ static void write_devices(const struct writer *writer)
 	list = ops_json_walk(json.bytes, json.size);
 	while (ops_json_next_element(&list, &properties)) {
 		struct ops_json_walk members = ops_json_walk(properties.bytes, properties.size);
-		struct ops_json_slice name, value;
+		struct ops_string name, value;
 		struct records_device device = {0};
 
 		while (ops_json_next_member(&members, &name, &value))
