@@ -36,17 +36,11 @@ static int print_breakdown(const struct ops_rank *ranks, size_t count)
 
 static int print_advice(const struct ops_rank *ranks, size_t count)
 {
-	struct ops_worker workers[RANKS_MAX];
 	struct ops_error error;
 	char *text;
 	size_t size;
 
-	for (size_t i = 0; i < count; i++) {
-		workers[i].trace = ranks[i].trace;
-		workers[i].name = ranks[i].path;
-		workers[i].span = 0;
-	}
-	if (ops_advise(workers, count, OPS_FORMAT_TEXT, &text, &size, &error))
+	if (ops_advise(ranks, count, OPS_FORMAT_TEXT, &text, &size, &error))
 		return fail(&error);
 	fwrite(text, 1, size, stdout);
 	ops_free(text);
@@ -55,7 +49,7 @@ static int print_advice(const struct ops_rank *ranks, size_t count)
 
 int main(int count, char **paths)
 {
-	struct ops_rank ranks[RANKS_MAX];
+	static struct ops_rank ranks[RANKS_MAX];
 	size_t read = 0;
 	int status = EXIT_SUCCESS;
 
@@ -69,8 +63,8 @@ int main(int count, char **paths)
 		}
 		ranks[read].rank = -1;
 		ranks[read].trace = trace;
-		ranks[read].path = paths[i];
-		ranks[read++].facts = NULL;
+		ranks[read].name = paths[i];
+		ranks[read++].path = paths[i];
 	}
 	if (!read && !status) {
 		fputs("usage: analyze TRACE...\n", stderr);

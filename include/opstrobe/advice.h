@@ -33,13 +33,13 @@ extern "C" {
  * to show below a page of views. */
 struct ops_adviser;
 struct ops_adviser *ops_adviser_new(void);
-enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_worker *worker, struct ops_error *error);
+enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank *rank, struct ops_error *error);
 enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_format format, char **ret_text, size_t *ret_size,
                                  struct ops_error *error);
 void ops_adviser_free(struct ops_adviser *adviser);
 
 /* The same for traces that are there all at once. The text has a NUL behind and is freed with ops_free. OPS_NO_MEMORY is all that can go wrong. */
-enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum ops_format format, char **ret_text,
+enum ops_code ops_advise(const struct ops_rank *ranks, size_t count, enum ops_format format, char **ret_text,
                          size_t *ret_size, struct ops_error *error);
 
 #pragma GCC visibility pop

@@ -4,7 +4,7 @@
  * idle, how long launches take, what is on the critical path, … Ids, options and columns are those of Holistic Trace
  * Analysis, its flaws put right.
  *
- *     struct ops_rank ranks[] = {{.rank = 0, .trace = trace}};
+ *     struct ops_rank ranks[] = {{.trace = trace, .rank = 0}};
  *     ops_analyze("temporal_breakdown", ranks, 1, NULL, &text, &size, &error);
  *
  * Traces are finished and stay as they are. The text has a NUL behind and is freed with ops_free. Any thread may
@@ -29,12 +29,14 @@ extern "C" {
 /* What an analysis has to know of all ranks before it looks at any; opaque. */
 struct ops_rank_facts;
 
-/* The trace of one process of a run. */
+/* The trace of one process of a run. Analyses use the rank, the path and the facts; views and advice use the name and the span. */
 struct ops_rank {
-	int64_t rank; /* no two are equal; of two traces that are compared it says nothing */
-	const struct ops_trace *trace; /* NULL: from the source of the options; or a file that is no trace, for analyses of
+	const struct ops_trace *trace; /* NULL: from the source of the call; or a file that is no trace, for analyses of
 	                                * other files */
-	const char *path;              /* where it was read from; NULL when from nowhere */
+	int64_t rank;     /* no two are equal; of two traces that are compared it says nothing */
+	const char *path; /* where it was read from; NULL when from nowhere */
+	const char *name; /* of the worker: "host_1234"; "node_0" is process 0 of a node */
+	int64_t span;     /* which of the worker's profiling cycles, from 1; 0: it has but one */
 	const struct ops_rank_facts *facts; /* NULL: the trace is asked for them, which takes it from the source once more */
 };
 

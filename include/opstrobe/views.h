@@ -25,28 +25,21 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* One of the traces of a run: what ran one worker. */
-struct ops_worker {
-	const struct ops_trace *trace;
-	const char *name; /* "host_1234"; "node_0" is process 0 of a node */
-	int64_t span;     /* which of the worker's profiling cycles, from 1; 0: it has but one */
-};
-
 /* The views of one trace. OPS_NO_MEMORY is all that can go wrong. */
 enum ops_code ops_views_json(const struct ops_trace *trace, char **ret_text, size_t *ret_size, struct ops_error *error);
 
 /* What the workers of a run say together (each with the same span): devices, computation and communication, who waits for
  * whom, operations. `null` when they do not communicate, or not all of them. */
-enum ops_code ops_distributed_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
+enum ops_code ops_distributed_json(const struct ops_rank *ranks, size_t count, char **ret_text, size_t *ret_size,
                                    struct ops_error *error);
 
 /* All of a run: of one trace its views, of several a list of them as "traces"; each with its worker and span, and behind
  * them what they say together as "distributed" (a list where there are several spans). */
-enum ops_code ops_run_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
+enum ops_code ops_run_json(const struct ops_rank *ranks, size_t count, char **ret_text, size_t *ret_size,
                            struct ops_error *error);
 
 /* The same of workers without a trace: it is taken from the source when it is its turn, and given back before the next. */
-enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struct ops_worker *workers, size_t count,
+enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count,
                               char **ret_text, size_t *ret_size, struct ops_error *error);
 
 /* How text is to look: several of these, and the width. */
@@ -76,7 +69,7 @@ enum ops_view_table {
 
 /* A table of all workers together; with several, the first column names them. At most `rows_max` rows of each worker (and of
  * each part of the tables of memory and of all), 0: all. JSON is {"table": {"columns": […], "rows": […]}}. */
-enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enum ops_view_table which,
+enum ops_code ops_view_table(const struct ops_rank *ranks, size_t count, enum ops_view_table which,
                              enum ops_format format, size_t rows_max, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
 /* Zero means default. */
@@ -88,7 +81,7 @@ struct ops_view_table_options {
 	unsigned columns; /* of the terminal that text is to fit, if it can; 0: nothing is left out or cut */
 };
 /* The same, with what else may be asked for. */
-enum ops_code ops_view_table_of(const struct ops_worker *workers, size_t count, enum ops_view_table which,
+enum ops_code ops_view_table_of(const struct ops_rank *ranks, size_t count, enum ops_view_table which,
                                 const struct ops_view_table_options *options, char **ret_text, size_t *ret_size,
                                 struct ops_error *error);
 

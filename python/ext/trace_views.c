@@ -34,7 +34,7 @@ PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused)
 
 PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused)
 {
-	const struct ops_worker worker = {((struct trace_object *)object)->trace, "", 0};
+	const struct ops_rank worker = {.trace = ((struct trace_object *)object)->trace, .name = ""};
 	struct ops_error error;
 	enum ops_code code;
 	char *text = NULL;

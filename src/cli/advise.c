@@ -27,7 +27,7 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe advise trace.json\n";
 
-static bool add(void *context, const struct ops_worker *worker)
+static bool add(void *context, const struct ops_rank *worker)
 {
 	struct ops_error error;
 

@@ -37,7 +37,7 @@ static bool print_device(const struct ops_memory_timeline *timeline, struct ops_
 	return cli_print_folded(code, text, size, &error);
 }
 
-static bool print_text(const struct ops_worker *worker, size_t top, bool flag)
+static bool print_text(const struct ops_rank *worker, size_t top, bool flag)
 {
 	struct ops_memory_timeline *timeline;
 	struct ops_memory_device device;

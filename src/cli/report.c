@@ -67,7 +67,7 @@ static void put_heading(FILE *out, const char *name)
 }
 
 /* The page of one trace, which the adviser looks at, too. */
-static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct ops_worker *worker,
+static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct ops_rank *worker,
                      struct ops_adviser *adviser)
 {
 	struct ops_trace *trace = NULL;
@@ -94,7 +94,7 @@ static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct 
 static bool put_markdown(FILE *out, struct cli_stream *stream)
 {
 	struct ops_adviser *adviser = ops_adviser_new();
-	struct ops_worker *workers = cli_stream_workers(stream);
+	struct ops_rank *workers = cli_stream_ranks(stream);
 	struct ops_error error;
 	size_t size = 0;
 	char *text = NULL;

@@ -203,12 +203,12 @@ enum ops_code cli_stream_take(void *context, size_t place, struct ops_trace **re
 	return code;
 }
 
-struct ops_worker *cli_stream_workers(const struct cli_stream *stream)
+struct ops_rank *cli_stream_ranks(const struct cli_stream *stream)
 {
-	struct ops_worker *workers = calloc(stream->count, sizeof(*workers));
+	struct ops_rank *workers = calloc(stream->count, sizeof(*workers));
 
 	for (size_t i = 0; workers && i < stream->count; i++)
-		workers[i] = (struct ops_worker){.name = stream->files.list.items[i].worker, .span = stream->files.list.items[i].span};
+		workers[i] = (struct ops_rank){.name = stream->files.list.items[i].worker, .span = stream->files.list.items[i].span};
 	return workers;
 }
 

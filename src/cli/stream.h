@@ -51,7 +51,7 @@ bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count
 void cli_stream_close(struct cli_stream *stream);
 
 /* The workers of the files, without traces: freed by the caller, NULL when memory is out. */
-struct ops_worker *cli_stream_workers(const struct cli_stream *stream);
+struct ops_rank *cli_stream_ranks(const struct cli_stream *stream);
 
 /* The trace at a place, as a reference of the caller's: the `take` of an ops_trace_source. With CLI_ANY_FILE it is NULL
  * for what is no trace, which is no failure, but said in `error`. For one thread; fastest in order. */

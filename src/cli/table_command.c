@@ -25,7 +25,7 @@ static bool print_texts(struct cli_stream *stream, const struct cli_table *table
 			cli_say("opstrobe: %s\n", error.text);
 		else if (stream->count > 1)
 			cli_put_heading(file->path, !i);
-		done = done && table->print_text(&(struct ops_worker){trace, file->worker, file->span}, top, flag);
+		done = done && table->print_text(&(struct ops_rank){.trace = trace, .name = file->worker, .span = file->span}, top, flag);
 		ops_trace_unref(trace);
 	}
 	return done;
@@ -39,13 +39,13 @@ static bool print_table(struct cli_stream *stream, const struct cli_table *table
 		.format = format, .rows_max = top, .source = &source, .columns = cli_table_columns()};
 	struct ops_error error = {.text = "out of memory"};
 	enum ops_code code = OPS_NO_MEMORY;
-	struct ops_worker *workers;
+	struct ops_rank *workers;
 	char *text = NULL;
 	size_t size = 0;
 
 	if (format == OPS_FORMAT_TEXT && table->print_text)
 		return print_texts(stream, table, top, flag);
-	workers = cli_stream_workers(stream);
+	workers = cli_stream_ranks(stream);
 	if (workers)
 		code = ops_view_table_of(workers, stream->count, flag ? table->flagged_table : table->table, &options, &text, &size,
 		                         &error);

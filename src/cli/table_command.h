@@ -20,7 +20,7 @@ struct cli_table {
 	const char *top;  /* the default of --limit */
 	const char *flag; /* a switch of the command's own, "--by-operator", or NULL */
 	/* The text for people of one trace, where it is no mere table; or NULL. False after saying why. */
-	bool (*print_text)(const struct ops_worker *worker, size_t top, bool flag);
+	bool (*print_text)(const struct ops_rank *worker, size_t top, bool flag);
 	enum ops_view_table table, flagged_table; /* the second with the switch */
 };
 

@@ -16,7 +16,7 @@
 #include "diagnose.h"
 #include "stream.h"
 
-bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *context, const struct ops_worker *worker),
+bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *context, const struct ops_rank *worker),
                      void *context)
 {
 	struct cli_stream stream;
@@ -31,7 +31,7 @@ bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *contex
 			cli_say("opstrobe: %s\n", error.text);
 			done = false;
 		} else {
-			done = take(context, &(struct ops_worker){trace, file->worker, file->span});
+			done = take(context, &(struct ops_rank){.trace = trace, .name = file->worker, .span = file->span});
 			ops_trace_unref(trace);
 		}
 	}
@@ -45,7 +45,7 @@ bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count
 	struct ops_error error;
 	bool done = cli_stream_open(&stream, paths, count, SIZE_MAX / 2, 0);
 
-	*traces = (struct cli_traces){.workers = done ? cli_stream_workers(&stream) : NULL};
+	*traces = (struct cli_traces){.workers = done ? cli_stream_ranks(&stream) : NULL};
 	if (done && !traces->workers) {
 		fputs("opstrobe: out of memory\n", stderr);
 		done = false;

@@ -15,7 +15,7 @@
 
 struct cli_traces {
 	struct cli_files files;
-	struct ops_worker *workers; /* one a file, in that order */
+	struct ops_rank *workers; /* one a file, in that order */
 	size_t count;
 };
 
@@ -24,7 +24,7 @@ struct cli_traces {
 bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count);
 /* Hands over the traces in order, as many in memory at once as there are processors. Ends with false when `take` does, which
  * says why, or as above. */
-bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *context, const struct ops_worker *worker),
+bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *context, const struct ops_rank *worker),
                      void *context);
 /* For commands that take one trace only. */
 bool cli_one_trace_read(struct cli_traces *traces, const char *path);

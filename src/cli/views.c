@@ -50,7 +50,7 @@ static unsigned look(void)
 }
 
 /* One trace's page; the trace goes to the adviser, too. False after an error was printed. */
-static bool print_page(struct cli_stream *stream, size_t place, struct ops_worker *worker, struct ops_adviser *adviser,
+static bool print_page(struct cli_stream *stream, size_t place, struct ops_rank *worker, struct ops_adviser *adviser,
                        uint64_t *events)
 {
 	struct ops_error error;
@@ -93,7 +93,7 @@ static bool print_advice(struct ops_adviser *adviser, uint64_t events)
 static bool print_text(struct cli_stream *stream)
 {
 	struct ops_adviser *adviser = ops_adviser_new();
-	struct ops_worker *workers = cli_stream_workers(stream);
+	struct ops_rank *workers = cli_stream_ranks(stream);
 	uint64_t events = 0;
 	bool done = adviser && workers;
 
@@ -110,7 +110,7 @@ static bool print_text(struct cli_stream *stream)
 static enum ops_code make_json(struct cli_stream *stream, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	const struct ops_trace_source source = {cli_stream_take, stream};
-	struct ops_worker *workers;
+	struct ops_rank *workers;
 	struct ops_trace *trace;
 	enum ops_code code;
 
@@ -121,7 +121,7 @@ static enum ops_code make_json(struct cli_stream *stream, char **ret_text, size_
 		ops_trace_unref(trace);
 		return code;
 	}
-	workers = cli_stream_workers(stream);
+	workers = cli_stream_ranks(stream);
 	if (!workers) {
 		snprintf(error->text, sizeof(error->text), "out of memory");
 		return OPS_NO_MEMORY;
@@ -149,7 +149,7 @@ static bool print_table(struct cli_stream *stream, enum ops_format format)
 	const struct ops_trace_source source = {cli_stream_take, stream};
 	const struct ops_view_table_options options = {
 		.format = format, .rows_max = format == OPS_FORMAT_MARKDOWN ? ROWS_SHOWN : 0, .source = &source};
-	struct ops_worker *workers = cli_stream_workers(stream);
+	struct ops_rank *workers = cli_stream_ranks(stream);
 	struct ops_error error = {.text = "out of memory"};
 	enum ops_code code = OPS_NO_MEMORY;
 	char *text = NULL;

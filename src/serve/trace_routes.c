@@ -57,17 +57,9 @@ static struct ops_rank *ranks_of(const struct request *request)
 	struct ops_rank *ranks = ops_realloc_array(NULL, request->trace_count, sizeof(*ranks));
 
 	for (size_t i = 0; ranks && i < request->trace_count; i++)
-		ranks[i] = (struct ops_rank){.rank = -1, .trace = request_trace(request, i), .path = request->traces[i]->path};
+		ranks[i] = (struct ops_rank){.trace = request_trace(request, i), .rank = -1, .path = request->traces[i]->path,
+		                             .name = request->traces[i]->worker, .span = request->traces[i]->span};
 	return ranks;
-}
-
-static struct ops_worker *workers_of(const struct request *request)
-{
-	struct ops_worker *workers = ops_realloc_array(NULL, request->trace_count, sizeof(*workers));
-
-	for (size_t i = 0; workers && i < request->trace_count; i++)
-		workers[i] = (struct ops_worker){request_trace(request, i), request->traces[i]->worker, request->traces[i]->span};
-	return workers;
 }
 
 /* --- analyses ------------------------------------------------------------------------------------------------------- */
@@ -182,25 +174,25 @@ static enum ops_code answer_info(struct request *request, char **ret_text, size_
 
 static enum ops_code answer_advice(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	struct ops_worker *workers = workers_of(request);
+	struct ops_rank *ranks = ranks_of(request);
 	enum ops_code code;
 
-	if (!workers)
+	if (!ranks)
 		return ops_fault_memory(error);
-	code = ops_advise(workers, request->trace_count, OPS_FORMAT_JSON, ret_text, ret_size, error);
-	ops_free(workers);
+	code = ops_advise(ranks, request->trace_count, OPS_FORMAT_JSON, ret_text, ret_size, error);
+	ops_free(ranks);
 	return code;
 }
 
 static enum ops_code answer_distributed(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	struct ops_worker *workers = workers_of(request);
+	struct ops_rank *ranks = ranks_of(request);
 	enum ops_code code;
 
-	if (!workers)
+	if (!ranks)
 		return ops_fault_memory(error);
-	code = ops_distributed_json(workers, request->trace_count, ret_text, ret_size, error);
-	ops_free(workers);
+	code = ops_distributed_json(ranks, request->trace_count, ret_text, ret_size, error);
+	ops_free(ranks);
 	return code;
 }
 

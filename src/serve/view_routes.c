@@ -76,7 +76,8 @@ static enum ops_code answer_table(struct request *request, char **ret_text, size
 		[OPS_VIEW_MEMORY] = "memory",
 	};
 	const char *name = request->query.segments[5].bytes;
-	struct ops_worker worker = {request_trace(request, 0), request->traces[0]->worker, request->traces[0]->span};
+	struct ops_rank worker = {.trace = request_trace(request, 0), .name = request->traces[0]->worker,
+	                          .span = request->traces[0]->span};
 	int64_t rows = 0;
 	enum ops_code code = query_integer(&request->query, "rows", 0, UINT32_MAX, &rows, error);
 

@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct ops_trace *trace = read_bytes(bytes, size);
-	const struct ops_worker workers[] = {{trace, "a_0", 0}, {trace, "a_1", 0}};
+	const struct ops_rank workers[] = {{.trace = trace, .name = "a_0"}, {.trace = trace, .name = "a_1"}};
 
 	if (!trace)
 		return 0;

@@ -53,7 +53,7 @@ static void ask(const char *id, const char *args, struct ops_trace *trace)
 
 static void view(struct ops_trace *trace)
 {
-	const struct ops_worker workers[] = {{trace, "a_0", 0}, {trace, "a_1", 0}};
+	const struct ops_rank workers[] = {{.trace = trace, .name = "a_0"}, {.trace = trace, .name = "a_1"}};
 	struct ops_error error;
 	char *text;
 	size_t size;

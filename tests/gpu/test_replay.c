@@ -547,7 +547,7 @@ static void the_collector_for_cupti_says_the_same(void **state)
 static void assert_advice(const char *name, const char *const *ids)
 {
 	struct ops_trace *trace = replay(name);
-	const struct ops_worker worker = {.trace = trace, .name = "host_1"};
+	const struct ops_rank worker = {.trace = trace, .name = "host_1"};
 	char *advice, id[64];
 	size_t size;
 

@@ -27,10 +27,10 @@ void ops_adviser_free(struct ops_adviser *adviser)
 	ops_free(adviser);
 }
 
-enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_worker *worker, struct ops_error *error)
+enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank *rank, struct ops_error *error)
 {
 	struct advice advice;
-	bool done = advice_init(&advice, worker->trace, &adviser->report);
+	bool done = advice_init(&advice, rank->trace, &adviser->report);
 
 	adviser->report.has |= advice.has;
 	for (size_t i = 0; done && i < advice_rule_count; i++) {
@@ -40,7 +40,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_work
 		done = advice_rules[i]->check(&advice, advice_rules[i]);
 		advice_settle(&advice);
 	}
-	done = done && (advice.incomplete || advice_ranks_add(&adviser->ranks, &advice, worker));
+	done = done && (advice.incomplete || advice_ranks_add(&adviser->ranks, &advice, rank));
 	if (done && advice_percent(&advice, (double)advice.gained_ns) > adviser->report.gained_pct)
 		adviser->report.gained_pct = advice_percent(&advice, (double)advice.gained_ns);
 	if (done && !adviser->report.traces) {
@@ -88,14 +88,14 @@ enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_format fo
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
-enum ops_code ops_advise(const struct ops_worker *workers, size_t count, enum ops_format format, char **ret_text,
+enum ops_code ops_advise(const struct ops_rank *ranks, size_t count, enum ops_format format, char **ret_text,
                          size_t *ret_size, struct ops_error *error)
 {
 	struct ops_adviser *adviser = ops_adviser_new();
 	enum ops_code code = adviser ? OPS_OK : ops_fault_memory(error);
 
 	for (size_t i = 0; !code && i < count; i++)
-		code = ops_adviser_add(adviser, &workers[i], error);
+		code = ops_adviser_add(adviser, &ranks[i], error);
 	if (!code)
 		code = ops_adviser_finish(adviser, format, ret_text, ret_size, error);
 	ops_adviser_free(adviser);

@@ -359,7 +359,7 @@ static bool gather(struct gathering *gathering)
 	return done;
 }
 
-bool advice_ranks_add(struct advice_ranks *ranks, struct advice *advice, const struct ops_worker *worker)
+bool advice_ranks_add(struct advice_ranks *ranks, struct advice *advice, const struct ops_rank *worker)
 {
 	struct rank rank = {.number = ops_trace_rank(advice->trace, worker->name), .step_count = advice->step_count,
 	                    .steps_ns = advice->steps_ns};

@@ -659,7 +659,7 @@ static bool keep_texts(struct view_worker *worker)
 	return done;
 }
 
-bool view_worker_init(struct view_worker *worker, const struct ops_worker *about, struct ops_views *views)
+bool view_worker_init(struct view_worker *worker, const struct ops_rank *about, struct ops_views *views)
 {
 	size_t steps = views->steps.count + 1, collectives = views->collectives.count + 1;
 	bool done;

@@ -33,7 +33,7 @@ struct view_worker {
 };
 
 /* Takes over the views, also when it fails for want of memory. Released in any case. */
-bool view_worker_init(struct view_worker *worker, const struct ops_worker *about, struct ops_views *views);
+bool view_worker_init(struct view_worker *worker, const struct ops_rank *about, struct ops_views *views);
 void view_worker_release(struct view_worker *worker);
 /* Writes what the workers of one span say together. */
 bool view_write_distributed(struct view_worker *const *workers, size_t count, struct ops_json_writer *json);

@@ -52,7 +52,7 @@ struct run {
 	struct ops_error *error;
 };
 
-static bool add_worker(struct run *run, const struct ops_worker *about, const struct ops_trace *trace,
+static bool add_worker(struct run *run, const struct ops_rank *about, const struct ops_trace *trace,
                        struct ops_json_writer *json)
 {
 	struct ops_views views;
@@ -74,7 +74,7 @@ static bool add_worker(struct run *run, const struct ops_worker *about, const st
 }
 
 /* Each worker's own views, into `json` if there is one, as a list if they may be several. */
-static enum ops_code add_workers(struct run *run, const struct ops_trace_source *source, const struct ops_worker *workers,
+static enum ops_code add_workers(struct run *run, const struct ops_trace_source *source, const struct ops_rank *ranks,
                                  size_t count, struct ops_json_writer *json)
 {
 	enum ops_code code = OPS_OK;
@@ -84,7 +84,7 @@ static enum ops_code add_workers(struct run *run, const struct ops_trace_source 
 	if (!run->workers || !run->some)
 		return ops_fault_memory(run->error);
 	for (size_t i = 0; !code && i < count; i++) {
-		const struct ops_trace *trace = workers[i].trace;
+		const struct ops_trace *trace = ranks[i].trace;
 		struct ops_trace *taken = NULL;
 
 		if (!trace)
@@ -94,7 +94,7 @@ static enum ops_code add_workers(struct run *run, const struct ops_trace_source 
 			continue;
 		if (json && count > 1)
 			ops_json_open(json, '{');
-		if (!add_worker(run, &workers[i], trace, json))
+		if (!add_worker(run, &ranks[i], trace, json))
 			code = ops_fault_memory(run->error);
 		if (json && count > 1)
 			ops_json_close(json, '}');
@@ -140,7 +140,7 @@ static bool write_distributed(struct run *run, struct ops_json_writer *json)
 	return done;
 }
 
-enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struct ops_worker *workers, size_t count,
+enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count,
                               char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_buffer out = {0};
@@ -153,7 +153,7 @@ enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struc
 		ops_json_key(&json, "traces");
 		ops_json_open(&json, '[');
 	}
-	code = add_workers(&run, source, workers, count, &json);
+	code = add_workers(&run, source, ranks, count, &json);
 	if (count != 1)
 		ops_json_close(&json, ']');
 	if (!code && !write_distributed(&run, &json))
@@ -163,19 +163,19 @@ enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struc
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
-enum ops_code ops_run_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
+enum ops_code ops_run_json(const struct ops_rank *ranks, size_t count, char **ret_text, size_t *ret_size,
                            struct ops_error *error)
 {
-	return ops_run_json_of(NULL, workers, count, ret_text, ret_size, error);
+	return ops_run_json_of(NULL, ranks, count, ret_text, ret_size, error);
 }
 
-enum ops_code ops_distributed_json(const struct ops_worker *workers, size_t count, char **ret_text, size_t *ret_size,
+enum ops_code ops_distributed_json(const struct ops_rank *ranks, size_t count, char **ret_text, size_t *ret_size,
                                    struct ops_error *error)
 {
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
 	struct run run = {.error = error};
-	bool done = add_workers(&run, NULL, workers, count, NULL) == OPS_OK;
+	bool done = add_workers(&run, NULL, ranks, count, NULL) == OPS_OK;
 
 	for (size_t i = 0; done && i < run.count; i++)
 		run.some[i] = &run.workers[i];

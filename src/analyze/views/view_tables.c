@@ -21,7 +21,7 @@
 
 struct filler {
 	struct result_table *table;
-	const struct ops_worker *worker; /* NULL: there is but one */
+	const struct ops_rank *worker; /* NULL: there is but one */
 	size_t rows_max;                 /* of a worker */
 };
 
@@ -336,7 +336,7 @@ static bool fill(const struct filler *filler, const struct ops_trace *trace, enu
 }
 
 static enum ops_code fill_worker(const struct ops_trace_source *source, const struct filler *filler,
-                                 const struct ops_worker *worker, size_t i, enum ops_view_table which,
+                                 const struct ops_rank *worker, size_t i, enum ops_view_table which,
                                  struct ops_error *error)
 {
 	struct ops_trace *taken = NULL;
@@ -348,7 +348,7 @@ static enum ops_code fill_worker(const struct ops_trace_source *source, const st
 	return code;
 }
 
-enum ops_code ops_view_table_of(const struct ops_worker *workers, size_t count, enum ops_view_table which,
+enum ops_code ops_view_table_of(const struct ops_rank *workers, size_t count, enum ops_view_table which,
                                 const struct ops_view_table_options *options, char **ret_text, size_t *ret_size,
                                 struct ops_error *error)
 {
@@ -373,7 +373,7 @@ enum ops_code ops_view_table_of(const struct ops_worker *workers, size_t count, 
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
-enum ops_code ops_view_table(const struct ops_worker *workers, size_t count, enum ops_view_table which,
+enum ops_code ops_view_table(const struct ops_rank *workers, size_t count, enum ops_view_table which,
                              enum ops_format format, size_t rows_max, char **ret_text, size_t *ret_size,
                              struct ops_error *error)
 {

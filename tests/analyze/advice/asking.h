@@ -16,7 +16,7 @@
 
 static inline void ask_for(struct ops_trace *trace, enum ops_format format)
 {
-	struct ops_worker worker = {trace, "w", 0};
+	struct ops_rank worker = {.trace = trace, .name = "w"};
 	struct ops_error error;
 	char *text = NULL;
 	size_t size;

@@ -94,7 +94,7 @@ static inline struct ops_trace *device_trace_read(struct device_trace *trace)
 __attribute__((noinline, unused)) static char *device_trace_advise(struct device_trace *trace)
 {
 	struct ops_trace *read = device_trace_read(trace);
-	struct ops_worker worker = {read, "w", 0};
+	struct ops_rank worker = {.trace = read, .name = "w"};
 	char *text = NULL;
 	size_t size;
 

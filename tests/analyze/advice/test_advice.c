@@ -58,7 +58,7 @@ static struct ops_trace *make_trace(void)
 static void finds(void **state)
 {
 	struct ops_trace *trace = make_trace();
-	struct ops_worker worker = {trace, "w", 0};
+	struct ops_rank worker = {.trace = trace, .name = "w"};
 	const char *cat, *gc;
 	char *text;
 	uint32_t row;
@@ -93,7 +93,7 @@ static void finds(void **state)
 static void joins_workers(void **state)
 {
 	struct ops_trace *trace = make_trace();
-	struct ops_worker workers[] = {{trace, "a", 0}, {trace, "b", 0}};
+	struct ops_rank workers[] = {{.trace = trace, .name = "a"}, {.trace = trace, .name = "b"}};
 	char *one, *two;
 	size_t size;
 

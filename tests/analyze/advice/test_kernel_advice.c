@@ -123,7 +123,7 @@ static void leaves_fused_kernels_alone(void **state)
 static void fits_terminals_and_pull_requests(void **state)
 {
 	static const char add[] = "vectorized_elementwise_kernel<add>";
-	struct ops_worker worker = {NULL, "w", 0};
+	struct ops_rank worker = {.name = "w"};
 	struct device_trace trace;
 	struct ops_trace *read;
 	char *text;

@@ -179,7 +179,7 @@ static void names_the_base_of_percentages(void **state)
 {
 	struct device_trace trace;
 	struct ops_trace *read;
-	struct ops_worker worker;
+	struct ops_rank worker;
 	char *text = NULL;
 	size_t size;
 
@@ -193,7 +193,7 @@ static void names_the_base_of_percentages(void **state)
 			device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at + i * 20, 5);
 	}
 	read = device_trace_read(&trace);
-	worker = (struct ops_worker){read, "w", 0};
+	worker = (struct ops_rank){.trace = read, .name = "w"};
 	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_TEXT, &text, &size, NULL), OPS_OK);
 	assert_non_null(strstr(text, "Percentages are shares of the average steady step"));
 	assert_non_null(strstr(text, "Steady are 7 of 8 steps"));

@@ -72,7 +72,7 @@ static char *advise(const struct plan *plan)
 	for (int rank = 0; rank < RANKS; rank++) {
 		char name[] = "rank-0";
 		struct device_trace trace;
-		struct ops_worker worker = {NULL, name, 0};
+		struct ops_rank worker = {.name = name};
 
 		name[5] = (char)('0' + rank);
 		add_rank(&trace, plan, rank);
@@ -187,7 +187,7 @@ static void counts_exposed_communication_once(void **state)
 /* One of two ranks: its waits look like transfers. */
 static void doubts_one_rank_alone(void **state)
 {
-	struct ops_worker worker = {NULL, "rank-0", 0};
+	struct ops_rank worker = {.name = "rank-0"};
 	struct device_trace trace;
 	char *text;
 	size_t size;
@@ -204,7 +204,7 @@ static void doubts_one_rank_alone(void **state)
 }
 
 struct pair {
-	struct ops_worker workers[2];
+	struct ops_rank workers[2];
 };
 
 static void ask(void *context)
@@ -229,7 +229,7 @@ static void survives_failures(void **state)
 	(void)state;
 	for (int rank = 0; rank < 2; rank++) {
 		add_rank(&traces[rank], &plan, rank);
-		pair.workers[rank] = (struct ops_worker){device_trace_read(&traces[rank]), rank ? "rank-1" : "rank-0", 0};
+		pair.workers[rank] = (struct ops_rank){.trace = device_trace_read(&traces[rank]), .name = rank ? "rank-1" : "rank-0"};
 	}
 	assert_true(fail_each(ask, &pair) > 100);
 	for (int rank = 0; rank < 2; rank++)

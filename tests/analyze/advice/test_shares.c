@@ -142,7 +142,7 @@ static void leaves_out_threads_beside_the_step(void **state)
 static void predicts_nothing_of_half_a_file(void **state)
 {
 	struct device_trace trace;
-	struct ops_worker worker = {NULL, "w", 0};
+	struct ops_rank worker = {.name = "w"};
 	struct ops_error error;
 	char *text = NULL;
 	size_t size;

@@ -19,12 +19,12 @@ static const char first[] = VIEW_STEP(1, 0, 100) VIEW_OP("a", 0, 40, 1) GLOO(30,
 static const char second[] = VIEW_STEP(1, 0, 100) VIEW_OP("a", 0, 60, 1) GLOO(60, 10, 2);
 static const char alone[] = VIEW_STEP(1, 0, 100) VIEW_OP("a", 0, 60, 1);
 
-static struct ops_worker worker(const char *rows, const char *name)
+static struct ops_rank worker(const char *rows, const char *name)
 {
-	return (struct ops_worker){scene_read(rows, ""), name, 0};
+	return (struct ops_rank){.trace = scene_read(rows, ""), .name = name};
 }
 
-static void release(const struct ops_worker *workers, size_t count)
+static void release(const struct ops_rank *workers, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		ops_trace_unref((struct ops_trace *)workers[i].trace);
@@ -33,7 +33,7 @@ static void release(const struct ops_worker *workers, size_t count)
 /* The shorter of both took the transfer; the other waited. */
 static void spec_12_who_waits(void **state)
 {
-	const struct ops_worker workers[] = {worker(first, "n_0"), worker(second, "n_1")};
+	const struct ops_rank workers[] = {worker(first, "n_0"), worker(second, "n_1")};
 	char *text;
 	size_t size;
 
@@ -62,7 +62,7 @@ static void equal_names(void **state)
 	static const char device[] = VIEW_CALL(20, 5, 1, 1) VIEW_KERNEL("k", 40, 10, 1);
 	static const char head[] = "\"deviceProperties\":[{\"id\":0,\"name\":\"H\"}],";
 	struct ops_buffer rows = {0};
-	struct ops_worker workers[] = {worker(one, "n_0"), worker(other, "n_0")};
+	struct ops_rank workers[] = {worker(one, "n_0"), worker(other, "n_0")};
 	char *text;
 	size_t size;
 
@@ -84,8 +84,8 @@ static void equal_names(void **state)
 	ops_buffer_append_text(&rows, one);
 	ops_buffer_append_text(&rows, device);
 	ops_buffer_append(&rows, "", 1);
-	workers[0] = (struct ops_worker){scene_read(rows.bytes, head), "n", 0};
-	workers[1] = (struct ops_worker){scene_read(rows.bytes, head), "n_0", 0};
+	workers[0] = (struct ops_rank){.trace = scene_read(rows.bytes, head), .name = "n"};
+	workers[1] = (struct ops_rank){.trace = scene_read(rows.bytes, head), .name = "n_0"};
 	assert_int_equal(ops_distributed_json(workers, 2, &text, &size, NULL), OPS_OK);
 	assert_has(text, "\"gpu_info\":{\"n\":{\"Process 0\":{\"GPU0\":{\"Name\":\"H\",");
 	assert_has(text, "\"Process 0 (2)\":{\"GPU0\":{\"Name\":\"H\",");
@@ -96,7 +96,7 @@ static void equal_names(void **state)
 
 static void spec_12_workers_that_do_not_talk(void **state)
 {
-	const struct ops_worker workers[] = {worker(first, "n_0"), worker(alone, "n_1")};
+	const struct ops_rank workers[] = {worker(first, "n_0"), worker(alone, "n_1")};
 	char *text;
 	size_t size;
 
@@ -121,7 +121,7 @@ static const char slower[] = VIEW_STEP(1, 0, 200) LOADER(0, 20) VIEW_OP("a", 30,
 
 static void spec_13_pairs(void **state)
 {
-	struct ops_worker traces[] = {worker(base, ""), worker(slower, "")};
+	struct ops_rank traces[] = {worker(base, ""), worker(slower, "")};
 	struct ops_diff_options options = {.gate_ratio = 0.5};
 	struct ops_diff_verdict verdict;
 	char *text;
@@ -156,10 +156,10 @@ static void spec_13_pairs(void **state)
 }
 
 /* Steps of 100 us, each with an operator of 20 us whose kernel takes 30. */
-static struct ops_worker steps_of_one_kernel(int count)
+static struct ops_rank steps_of_one_kernel(int count)
 {
 	struct ops_buffer rows = {0};
-	struct ops_worker made;
+	struct ops_rank made;
 
 	for (int i = 0; i < count; i++)
 		ops_buffer_printf(&rows,
@@ -181,7 +181,7 @@ static struct ops_worker steps_of_one_kernel(int count)
 /* The same step two and six times: nothing has changed. */
 static void diffs_are_per_step(void **state)
 {
-	struct ops_worker traces[] = {steps_of_one_kernel(2), steps_of_one_kernel(6)};
+	struct ops_rank traces[] = {steps_of_one_kernel(2), steps_of_one_kernel(6)};
 	struct ops_diff_options options = {.format = OPS_FORMAT_CSV};
 	struct ops_diff_verdict verdict;
 	char *text;
@@ -209,7 +209,7 @@ static void diffs_are_per_step(void **state)
 static void one_step_gives_no_verdict(void **state)
 {
 	static const char longer[] = VIEW_STEP(1, 0, 300) VIEW_OP("mm", 10, 250, 1);
-	struct ops_worker traces[] = {steps_of_one_kernel(1), worker(longer, "")};
+	struct ops_rank traces[] = {steps_of_one_kernel(1), worker(longer, "")};
 	struct ops_diff_options options = {.format = OPS_FORMAT_TEXT};
 	struct ops_diff_verdict verdict;
 	char *text;
@@ -229,7 +229,7 @@ static void markdown_of_diffs_is_inert(void **state)
 {
 	static const char rows[] = VIEW_STEP(1, 0, 100) VIEW_OP("<img src=x> @all ![i](http://h/p)|", 10, 20, 1);
 	static const char longer[] = VIEW_STEP(1, 0, 100) VIEW_OP("<img src=x> @all ![i](http://h/p)|", 10, 40, 1);
-	struct ops_worker traces[] = {worker(rows, ""), worker(longer, "")};
+	struct ops_rank traces[] = {worker(rows, ""), worker(longer, "")};
 	struct ops_diff_options options = {.format = OPS_FORMAT_MARKDOWN};
 	char *text;
 	size_t size;
@@ -245,7 +245,7 @@ static void markdown_of_diffs_is_inert(void **state)
 static void diffs_with_nothing(void **state)
 {
 	static const char nothing[] = VIEW_STEP(1, 0, 100);
-	struct ops_worker traces[] = {worker(base, ""), worker(nothing, "")};
+	struct ops_rank traces[] = {worker(base, ""), worker(nothing, "")};
 	char *text;
 	size_t size;
 
@@ -262,7 +262,7 @@ static void diffs_with_nothing(void **state)
 static void outliers_move_no_verdict(void **state)
 {
 	struct ops_buffer rows[2] = {{0}};
-	struct ops_worker traces[2];
+	struct ops_rank traces[2];
 	struct ops_diff_verdict verdict;
 	char *text;
 	size_t size;
@@ -303,7 +303,7 @@ static const char trained[] = VIEW_STEP(1, 0, 200) MODULE("Net", 10, 60, 1, 0) M
 /* The autograd thread takes part, by module. */
 static void spec_10_backward_of_modules(void **state)
 {
-	struct ops_worker traces[] = {worker(trained, ""), worker(trained, "")};
+	struct ops_rank traces[] = {worker(trained, ""), worker(trained, "")};
 	char *text;
 	size_t size;
 
@@ -326,7 +326,7 @@ static void spec_18_f17_all_threads(void **state)
 	static const char other[] = VIEW_STEP(1, 0, 100)
 		VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Other.__next__", 1, 1, 0, 5, "") VIEW_OP("a", 30, 10, 1)
 		ENGINE("A", 50, 30) VIEW_ROW("cpu_op", "mul", 1, 2, 52, 24, "");
-	struct ops_worker traces[] = {worker(rows, ""), worker(other, "")};
+	struct ops_rank traces[] = {worker(rows, ""), worker(other, "")};
 	struct ops_diff_options options = {.format = OPS_FORMAT_MARKDOWN};
 	const char *all;
 	char *text;
@@ -352,7 +352,7 @@ static void spec_18_f17_all_threads(void **state)
 
 static void work(void *context)
 {
-	const struct ops_worker *workers = context;
+	const struct ops_rank *workers = context;
 	struct ops_diff_options options = {.format = OPS_FORMAT_TEXT};
 	enum ops_code code;
 	char *text = NULL;
@@ -373,8 +373,8 @@ static void work(void *context)
 
 static void survives_failures(void **state)
 {
-	struct ops_worker workers[] = {worker(first, "n_0"), worker(second, "n_1")};
-	struct ops_worker modules[] = {worker(trained, "n_0"), worker(trained, "n_1")};
+	struct ops_rank workers[] = {worker(first, "n_0"), worker(second, "n_1")};
+	struct ops_rank modules[] = {worker(trained, "n_0"), worker(trained, "n_1")};
 
 	(void)state;
 	assert_true(fail_each(work, workers) > 100);
@@ -395,8 +395,8 @@ static enum ops_code take(void *context, size_t i, struct ops_trace **ret_trace,
 /* One trace at a time says the same as all at once; a file that is no trace is as good as not there. */
 static void traces_from_a_source(void **state)
 {
-	const struct ops_worker workers[] = {worker(first, "n_0"), worker(second, "n_1")};
-	const struct ops_worker empty[] = {{NULL, "n_0", 0}, {NULL, "n_1", 0}};
+	const struct ops_rank workers[] = {worker(first, "n_0"), worker(second, "n_1")};
+	const struct ops_rank empty[] = {{.name = "n_0"}, {.name = "n_1"}};
 	size_t none = 2, size;
 	const struct ops_trace_source source = {take, &none};
 	char *held, *taken;

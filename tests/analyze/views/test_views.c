@@ -117,7 +117,7 @@ static void spec_18_f05_labels_launch(void **state)
 /* F06: what of the CPU's time is labels, where no operator runs, is told apart. */
 static void table_has(struct ops_trace *trace, enum ops_format format, const char *part)
 {
-	const struct ops_worker worker = {trace, "w", 0};
+	const struct ops_rank worker = {.trace = trace, .name = "w"};
 	struct ops_error error;
 	char *text;
 	size_t size;
@@ -465,7 +465,7 @@ static void make_views(void *context)
 		ops_free(text);
 	}
 	for (int which = OPS_VIEW_OVERVIEW; which <= OPS_VIEW_MEMORY; which++) {
-		const struct ops_worker worker = {context, "w", 0};
+		const struct ops_rank worker = {.trace = context, .name = "w"};
 
 		text = NULL;
 		code = ops_view_table(&worker, 1, (enum ops_view_table)which, OPS_FORMAT_CSV, 0, &text, &size, &error);
@@ -476,7 +476,7 @@ static void make_views(void *context)
 
 static void table_is(struct ops_trace *trace, enum ops_view_table which, size_t workers, const char *expected)
 {
-	const struct ops_worker both[2] = {{trace, "w1", 0}, {trace, "w2", 0}};
+	const struct ops_rank both[2] = {{.trace = trace, .name = "w1"}, {.trace = trace, .name = "w2"}};
 	struct ops_error error;
 	char *text;
 	size_t size;
