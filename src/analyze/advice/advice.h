@@ -208,7 +208,7 @@ struct advice {
 	OPS_ARRAY(struct advice_site) sites;
 	OPS_ARRAY(struct advice_loop) loops;
 	uint32_t *loop_of;     /* by row: index into `loops`, OPS_NONE */
-	struct view_spans captures; /* of CUDA graphs, outside all steps; merged */
+	struct ops_intervals captures; /* of CUDA graphs, outside all steps; merged */
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* steady ones */
 	int64_t steps_ns;      /* their sum */
@@ -252,7 +252,7 @@ bool advice_find_captures(struct advice *advice);
 bool advice_find_steps(struct advice *advice);
 bool advice_charge_device(struct advice *advice);
 /* When steady steps run and capture no graph, merged; into an empty list. */
-bool advice_steady_spans(const struct advice *advice, struct view_spans *ret_spans);
+bool advice_steady_spans(const struct advice *advice, struct ops_intervals *ret_spans);
 /* The last step that has begun at a time, or the first; `at` is that of an earlier time. */
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns);
 void advice_find_faults(struct advice *advice);

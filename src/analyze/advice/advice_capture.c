@@ -34,15 +34,15 @@ bool advice_find_captures(struct advice *advice)
 		uint32_t name = events->name[row], *opened = &open[events->track[row]];
 
 		if (capturing[name] && events->kind[row] == OPS_EVENT_PYTHON_FUNCTION) {
-			done = view_spans_push(&advice->captures, events->start_ns[row], events->end_ns[row]);
+			done = ops_intervals_push(&advice->captures, events->start_ns[row], events->end_ns[row]);
 		} else if (begin[name]) {
 			*opened = row;
 		} else if (end[name] && *opened != OPS_NONE) {
-			done = view_spans_push(&advice->captures, events->start_ns[*opened], events->end_ns[row]);
+			done = ops_intervals_push(&advice->captures, events->start_ns[*opened], events->end_ns[row]);
 			*opened = OPS_NONE;
 		}
 	}
-	view_spans_settle(&advice->captures);
+	ops_intervals_sort(&advice->captures);
 	ops_free(capturing);
 	ops_free(begin);
 	ops_free(end);

@@ -39,7 +39,7 @@ static void add_device_work(struct advice *advice)
 		advice->ns[event->row] = 0;
 		if (end_ns > start_ns)
 			advice->ns[event->row] = ops_difference(end_ns, start_ns) -
-			                         view_spans_within(&advice->captures, start_ns, end_ns, &cursor);
+			                         ops_intervals_within(&advice->captures, start_ns, end_ns, &cursor);
 		if (event->launch != OPS_NONE)
 			*device_ns = ops_sum(*device_ns, advice->ns[event->row]);
 		busy_ns = end_ns > busy_ns ? end_ns : busy_ns;

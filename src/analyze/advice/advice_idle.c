@@ -24,11 +24,11 @@
 
 /* --- gaps ----------------------------------------------------------------------------------------------------------- */
 
-static bool add_gap(struct advice *advice, const struct view_spans *steady, size_t *cursor, struct advice_gap gap)
+static bool add_gap(struct advice *advice, const struct ops_intervals *steady, size_t *cursor, struct advice_gap gap)
 {
 	struct advice_gap *added;
 
-	gap.ns = view_spans_within(steady, gap.start_ns, gap.end_ns, cursor);
+	gap.ns = ops_intervals_within(steady, gap.start_ns, gap.end_ns, cursor);
 	if (gap.ns <= 0)
 		return true;
 	added = OPS_ARRAY_PUSH(&advice->idle.gaps);
@@ -37,7 +37,7 @@ static bool add_gap(struct advice *advice, const struct view_spans *steady, size
 	return added != NULL;
 }
 
-static bool find_gaps(struct advice *advice, const struct view_spans *steady)
+static bool find_gaps(struct advice *advice, const struct ops_intervals *steady)
 {
 	const struct ops_events *events = advice->events;
 	size_t cursor = 0;
@@ -201,11 +201,11 @@ static int64_t host_ns(const struct advice_gap *gap, int64_t until_ns)
 }
 
 /* Splits a gap between its cause and the device. */
-static void add_idle(struct advice_idle *idle, struct advice_gap *gap, const struct view_spans *steady, size_t *cursor)
+static void add_idle(struct advice_idle *idle, struct advice_gap *gap, const struct ops_intervals *steady, size_t *cursor)
 {
 	idle->all_ns = ops_sum(idle->all_ns, gap->ns);
 	if (gap->cause != ADVICE_IDLE_DEVICE && gap->cause != ADVICE_IDLE_END) {
-		int64_t host_ns = view_spans_within(steady, gap->start_ns, gap->host_end_ns, cursor);
+		int64_t host_ns = ops_intervals_within(steady, gap->start_ns, gap->host_end_ns, cursor);
 
 		idle->ns[ADVICE_IDLE_DEVICE] = ops_sum(idle->ns[ADVICE_IDLE_DEVICE], gap->ns - host_ns);
 		gap->ns = host_ns;
@@ -223,7 +223,7 @@ static uint8_t *find_blocking(const struct advice *advice)
 	return which;
 }
 
-static bool find_causes(struct advice *advice, const struct view_spans *steady)
+static bool find_causes(struct advice *advice, const struct ops_intervals *steady)
 {
 	struct walk walk = {.advice = advice, .sync = OPS_NONE};
 	size_t tracks, cursor = 0;
@@ -253,9 +253,9 @@ static bool find_causes(struct advice *advice, const struct view_spans *steady)
 /* --- communication --------------------------------------------------------------------------------------------------- */
 
 /* Time in which collectives run on the device and nothing else does. */
-static bool find_exposed(struct advice *advice, const struct view_spans *steady)
+static bool find_exposed(struct advice *advice, const struct ops_intervals *steady)
 {
-	struct view_spans all = {0}, compute = {0}, alone = {0};
+	struct ops_intervals all = {0}, compute = {0}, alone = {0};
 	size_t count = advice->views.device_events.count;
 	bool done = true;
 
@@ -263,25 +263,25 @@ static bool find_exposed(struct advice *advice, const struct view_spans *steady)
 		const struct view_device_event *event = &advice->views.device_events.items[i];
 		int64_t start_ns = advice->events->start_ns[event->row], end_ns = advice->events->end_ns[event->row];
 
-		done = view_spans_merge(event->communicates ? &all : &compute, start_ns, end_ns);
+		done = ops_intervals_merge(event->communicates ? &all : &compute, start_ns, end_ns);
 	}
-	done = done && view_spans_subtract(&all, &compute, &alone);
+	done = done && ops_intervals_subtract(&all, &compute, &alone);
 	if (done)
-		advice->idle.exposed_ns = view_spans_common(&alone, steady);
-	view_spans_release(&all);
-	view_spans_release(&compute);
-	view_spans_release(&alone);
+		advice->idle.exposed_ns = ops_intervals_common(&alone, steady);
+	ops_intervals_release(&all);
+	ops_intervals_release(&compute);
+	ops_intervals_release(&alone);
 	return done;
 }
 
 bool advice_idle_find(struct advice *advice)
 {
-	struct view_spans steady = {0};
+	struct ops_intervals steady = {0};
 	bool done = !advice->views.device_events.count ||
 	            (advice_steady_spans(advice, &steady) && find_gaps(advice, &steady) && find_causes(advice, &steady) &&
 	             find_exposed(advice, &steady));
 
-	view_spans_release(&steady);
+	ops_intervals_release(&steady);
 	return done;
 }
 

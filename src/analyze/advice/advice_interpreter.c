@@ -14,7 +14,7 @@ struct walk {
 	const struct advice *advice;
 	uint32_t *current; /* by track: the innermost row that is open */
 	int64_t *last_ns;  /* by track: until when it is looked at */
-	struct view_spans own, others; /* when the steps' thread runs Python, and when others do */
+	struct ops_intervals own, others; /* when the steps' thread runs Python, and when others do */
 };
 
 /* Functions of C may have let go of the lock. */
@@ -38,7 +38,7 @@ static bool go_on(struct walk *walk, uint32_t track, int64_t time_ns)
 
 		if (until_ns > walk->last_ns[track]) {
 			if (runs_python(walk->advice, *row) && (beside || advice_counts(walk->advice, *row)) &&
-			    !view_spans_push(beside ? &walk->others : &walk->own, walk->last_ns[track], until_ns))
+			    !ops_intervals_push(beside ? &walk->others : &walk->own, walk->last_ns[track], until_ns))
 				return false;
 			walk->last_ns[track] = until_ns;
 		}
@@ -53,7 +53,7 @@ bool advice_find_shared_ns(const struct advice *advice, int64_t *ret_ns)
 {
 	const struct ops_events *events = advice->events;
 	struct walk walk = {.advice = advice};
-	struct view_spans both = {0};
+	struct ops_intervals both = {0};
 	size_t tracks;
 	bool done;
 
@@ -71,14 +71,14 @@ bool advice_find_shared_ns(const struct advice *advice, int64_t *ret_ns)
 	}
 	for (uint32_t track = 0; done && track < tracks; track++)
 		done = go_on(&walk, track, INT64_MAX);
-	view_spans_settle(&walk.own);
-	view_spans_settle(&walk.others);
-	done = done && view_spans_intersect(&walk.own, &walk.others, &both);
+	ops_intervals_sort(&walk.own);
+	ops_intervals_sort(&walk.others);
+	done = done && ops_intervals_intersect(&walk.own, &walk.others, &both);
 	if (done)
-		*ret_ns = view_spans_length(&both);
-	view_spans_release(&walk.own);
-	view_spans_release(&walk.others);
-	view_spans_release(&both);
+		*ret_ns = ops_intervals_length(&both);
+	ops_intervals_release(&walk.own);
+	ops_intervals_release(&walk.others);
+	ops_intervals_release(&both);
 	ops_free(walk.current);
 	ops_free(walk.last_ns);
 	return done;

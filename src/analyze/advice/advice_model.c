@@ -359,7 +359,7 @@ void advice_release(struct advice *advice)
 	ops_views_release(&advice->views);
 	ops_map_release(&advice->site_map);
 	advice_idle_release(&advice->idle);
-	view_spans_release(&advice->captures);
+	ops_intervals_release(&advice->captures);
 	OPS_ARRAY_RELEASE(&advice->sites);
 	OPS_ARRAY_RELEASE(&advice->loops);
 	ops_free(advice->loop_of);

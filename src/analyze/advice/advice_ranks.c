@@ -251,28 +251,28 @@ static bool number_collectives(struct gathering *gathering)
 /* --- steps ---------------------------------------------------------------------------------------------------------- */
 
 struct activity {
-	struct view_spans compute;
-	struct view_spans backward;
-	struct view_spans collectives;
-	struct view_spans exposed;
-	struct view_spans alone; /* the backward pass without collectives */
+	struct ops_intervals compute;
+	struct ops_intervals backward;
+	struct ops_intervals collectives;
+	struct ops_intervals exposed;
+	struct ops_intervals alone; /* the backward pass without collectives */
 };
 
 static void release_activity(struct activity *activity)
 {
-	view_spans_release(&activity->compute);
-	view_spans_release(&activity->backward);
-	view_spans_release(&activity->collectives);
-	view_spans_release(&activity->exposed);
-	view_spans_release(&activity->alone);
+	ops_intervals_release(&activity->compute);
+	ops_intervals_release(&activity->backward);
+	ops_intervals_release(&activity->collectives);
+	ops_intervals_release(&activity->exposed);
+	ops_intervals_release(&activity->alone);
 }
 
 static bool add_activity(struct activity *activity, const struct advice *advice, uint32_t row, bool backward)
 {
 	int64_t start_ns = advice->events->start_ns[row], end_ns = advice->events->end_ns[row];
 
-	return view_spans_merge(&activity->compute, start_ns, end_ns) &&
-	       (!backward || view_spans_merge(&activity->backward, start_ns, end_ns));
+	return ops_intervals_merge(&activity->compute, start_ns, end_ns) &&
+	       (!backward || ops_intervals_merge(&activity->backward, start_ns, end_ns));
 }
 
 /* Kernels, or on hosts alone operators, which do not wait for collectives; rows are in order of time. */
@@ -297,10 +297,10 @@ static bool gather_activity(const struct gathering *gathering, struct activity *
 		    !(advice->events->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_HIDDEN)))
 			done = add_activity(activity, advice, row, advice->zone[row] & ADVICE_IN_BACKWARD);
 	for (size_t i = 0; done && i < gathering->rank->collectives.count; i++)
-		done = view_spans_merge(&activity->collectives, gathering->rank->collectives.items[i].start_ns,
+		done = ops_intervals_merge(&activity->collectives, gathering->rank->collectives.items[i].start_ns,
 		                        gathering->rank->collectives.items[i].end_ns);
-	return done && view_spans_subtract(&activity->collectives, &activity->compute, &activity->exposed) &&
-	       view_spans_subtract(&activity->backward, &activity->collectives, &activity->alone);
+	return done && ops_intervals_subtract(&activity->collectives, &activity->compute, &activity->exposed) &&
+	       ops_intervals_subtract(&activity->backward, &activity->collectives, &activity->alone);
 }
 
 static bool gather_steps(struct gathering *gathering)
@@ -329,8 +329,8 @@ static void measure_steps(struct gathering *gathering, const struct activity *ac
 		const struct view_step *step = &gathering->advice->views.steps.items[i];
 		struct rank_step *kept = &gathering->rank->steps.items[i];
 
-		kept->exposed_ns = view_spans_within(&activity->exposed, step->start_ns, step->end_ns, &exposed);
-		kept->backward_ns = view_spans_within(&activity->alone, step->start_ns, step->end_ns, &alone);
+		kept->exposed_ns = ops_intervals_within(&activity->exposed, step->start_ns, step->end_ns, &exposed);
+		kept->backward_ns = ops_intervals_within(&activity->alone, step->start_ns, step->end_ns, &alone);
 	}
 }
 
@@ -425,39 +425,28 @@ static bool find_shortest(struct advice_ranks *ranks)
 	return true;
 }
 
-static int compare_spans(const void *a, const void *b)
-{
-	const struct view_span *left = a, *right = b;
-
-	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
-}
-
 /* Transfers end with the collective, and several may run at once: time that is covered counts once. */
 static bool measure_transfers(const struct advice_ranks *ranks, struct rank *rank)
 {
-	struct view_spans transfers = {0}, merged = {0};
+	struct ops_intervals transfers = {0};
 	size_t from = 0;
 	bool done = true;
 
 	for (size_t s = 0; done && s < rank->steps.count; s++) {
 		struct rank_step *step = &rank->steps.items[s];
 
-		transfers.count = merged.count = 0;
+		transfers.count = 0;
 		for (; done && from < rank->collectives.count && rank->collectives.items[from].step <= s; from++) {
 			const struct rank_collective *collective = &rank->collectives.items[from];
 
-			done = view_spans_push(&transfers, collective->end_ns - ranks->shortest_ns[collective->key],
+			done = ops_intervals_push(&transfers, collective->end_ns - ranks->shortest_ns[collective->key],
 			                       collective->end_ns);
 		}
-		if (transfers.count)
-			qsort(transfers.items, transfers.count, sizeof(*transfers.items), compare_spans);
-		for (size_t i = 0; done && i < transfers.count; i++)
-			done = view_spans_merge(&merged, transfers.items[i].start_ns, transfers.items[i].end_ns);
-		step->transfer_ns = view_spans_length(&merged);
+		ops_intervals_sort(&transfers);
+		step->transfer_ns = ops_intervals_length(&transfers);
 		step->wait_ns = step->exposed_ns > step->transfer_ns ? step->exposed_ns - step->transfer_ns : 0;
 	}
-	view_spans_release(&transfers);
-	view_spans_release(&merged);
+	ops_intervals_release(&transfers);
 	return done;
 }
 

@@ -65,13 +65,13 @@ static void leave_out_capturing(const struct advice *advice, uint8_t *steady)
 	for (size_t i = 0; i < steps; i++) {
 		const struct view_step *step = &advice->views.steps.items[i];
 
-		left += steady[i] && !view_spans_within(&advice->captures, step->host_start_ns, step->host_end_ns, &cursor);
+		left += steady[i] && !ops_intervals_within(&advice->captures, step->host_start_ns, step->host_end_ns, &cursor);
 	}
 	cursor = 0;
 	for (size_t i = 0; left && i < steps; i++) {
 		const struct view_step *step = &advice->views.steps.items[i];
 
-		steady[i] &= !view_spans_within(&advice->captures, step->host_start_ns, step->host_end_ns, &cursor);
+		steady[i] &= !ops_intervals_within(&advice->captures, step->host_start_ns, step->host_end_ns, &cursor);
 	}
 }
 
@@ -210,14 +210,14 @@ static uint8_t *find_step_tracks(const struct advice *advice)
 static bool find_beside(struct advice *advice, const uint8_t *of_steps)
 {
 	const struct ops_events *events = advice->events;
-	struct view_spans operators = {0};
+	struct ops_intervals operators = {0};
 	int64_t taken_ns = INT64_MIN; /* until when another thread has the time */
 	size_t cursor = 0;
 	bool done = true;
 
 	for (uint32_t row = 0; done && row < events->count; row++)
 		if (of_steps[events->track[row]] && is_outermost(advice, row))
-			done = view_spans_merge(&operators, events->start_ns[row], events->end_ns[row]);
+			done = ops_intervals_merge(&operators, events->start_ns[row], events->end_ns[row]);
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		uint32_t parent = events->parent[row];
 		int64_t start_ns = events->start_ns[row], end_ns = events->end_ns[row];
@@ -225,12 +225,12 @@ static bool find_beside(struct advice *advice, const uint8_t *of_steps)
 		if (of_steps[events->track[row]] || advice_is_device_work(advice, row))
 			continue;
 		if (is_outermost(advice, row) && start_ns >= taken_ns &&
-		    view_spans_within(&operators, start_ns, end_ns, &cursor) == 0)
+		    ops_intervals_within(&operators, start_ns, end_ns, &cursor) == 0)
 			taken_ns = end_ns;
 		else if (parent == OPS_NONE || (advice->zone[parent] & ADVICE_BESIDE) || is_outermost(advice, row))
 			advice->zone[row] |= ADVICE_BESIDE;
 	}
-	view_spans_release(&operators);
+	ops_intervals_release(&operators);
 	return done;
 }
 
@@ -259,16 +259,16 @@ static void find_steps_of_device(struct advice *advice)
 	}
 }
 
-bool advice_steady_spans(const struct advice *advice, struct view_spans *ret_spans)
+bool advice_steady_spans(const struct advice *advice, struct ops_intervals *ret_spans)
 {
-	struct view_spans steps = {0};
+	struct ops_intervals steps = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < advice->views.steps.count; i++)
 		if (advice->steady[i])
-			done = view_spans_merge(&steps, advice->views.steps.items[i].start_ns, advice->views.steps.items[i].end_ns);
-	done = done && view_spans_subtract(&steps, &advice->captures, ret_spans);
-	view_spans_release(&steps);
+			done = ops_intervals_merge(&steps, advice->views.steps.items[i].start_ns, advice->views.steps.items[i].end_ns);
+	done = done && ops_intervals_subtract(&steps, &advice->captures, ret_spans);
+	ops_intervals_release(&steps);
 	return done;
 }
 
@@ -276,7 +276,7 @@ bool advice_steady_spans(const struct advice *advice, struct view_spans *ret_spa
 static bool clip_to_steps(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
-	struct view_spans steady = {0};
+	struct ops_intervals steady = {0};
 	size_t cursor = 0;
 	bool done = advice_steady_spans(advice, &steady);
 
@@ -286,23 +286,23 @@ static bool clip_to_steps(struct advice *advice)
 		if (!advice_counts(advice, row) || (end_ns <= advice->views.steps.items[advice->step_of[row]].end_ns &&
 		                                    !advice->captures.count))
 			continue;
-		outside_ns = ops_difference(end_ns, start_ns) - view_spans_within(&steady, start_ns, end_ns, &cursor);
+		outside_ns = ops_difference(end_ns, start_ns) - ops_intervals_within(&steady, start_ns, end_ns, &cursor);
 		advice->ns[row] = advice->ns[row] > outside_ns ? advice->ns[row] - outside_ns : 0;
 		advice->self_ns[row] = advice->self_ns[row] < advice->ns[row] ? advice->self_ns[row] : advice->ns[row];
 	}
-	view_spans_release(&steady);
+	ops_intervals_release(&steady);
 	return done;
 }
 
 static bool sum_up_steps(struct advice *advice)
 {
-	struct view_spans steady = {0};
+	struct ops_intervals steady = {0};
 	bool done = advice_steady_spans(advice, &steady);
 
 	for (size_t i = 0; i < advice->views.steps.count; i++)
 		advice->step_count += advice->steady[i];
-	advice->steps_ns = view_spans_length(&steady);
-	view_spans_release(&steady);
+	advice->steps_ns = ops_intervals_length(&steady);
+	ops_intervals_release(&steady);
 	/* What it costs to record a row is paid around it: that of the row that a step begins with, before the step. */
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (advice_counts(advice, row) &&
@@ -327,7 +327,7 @@ bool advice_find_steps(struct advice *advice)
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		advice->step_of[row] = steady_step_at(advice, &at, events->start_ns[row]);
 		if ((events->flags[row] & OPS_EVENT_HIDDEN) ||
-		    view_spans_within(&advice->captures, events->start_ns[row], events->start_ns[row] + 1, &cursor))
+		    ops_intervals_within(&advice->captures, events->start_ns[row], events->start_ns[row] + 1, &cursor))
 			advice->step_of[row] = OPS_NONE;
 		advice->real_steps |= advice->views.parts[row] == VIEW_STEP;
 	}

@@ -12,7 +12,7 @@
 #define BYTES_MIN 65536
 
 struct copies {
-	struct view_spans compute;
+	struct ops_intervals compute;
 	struct advice_tally tally;
 	int64_t exposed_ns;
 	int64_t stalled_ns; /* idle behind the host's wait for a copy */
@@ -25,7 +25,7 @@ static bool collect_compute(struct copies *copies, const struct advice *advice)
 		const struct view_device_event *event = &advice->views.device_events.items[i];
 
 		if (event->part == VIEW_KERNEL && !event->communicates &&
-		    !view_spans_merge(&copies->compute, advice->events->start_ns[event->row], advice->events->end_ns[event->row]))
+		    !ops_intervals_merge(&copies->compute, advice->events->start_ns[event->row], advice->events->end_ns[event->row]))
 			return false;
 	}
 	return true;
@@ -58,7 +58,7 @@ static void add_copies(struct copies *copies, struct advice *advice, const uint8
 		step_ns = advice->views.steps.items[advice->step_of[row]].start_ns;
 		start_ns = start_ns < copied_ns ? copied_ns : start_ns;
 		start_ns = start_ns < step_ns ? step_ns : start_ns;
-		alone_ns = start_ns < end_ns ? ops_difference(end_ns, start_ns) - view_spans_within(&copies->compute, start_ns, end_ns,
+		alone_ns = start_ns < end_ns ? ops_difference(end_ns, start_ns) - ops_intervals_within(&copies->compute, start_ns, end_ns,
 		                                                                                    &cursor) : 0;
 		copied_ns = end_ns > copied_ns ? end_ns : copied_ns;
 		copies->exposed_ns = ops_sum(copies->exposed_ns, alone_ns);
@@ -103,7 +103,7 @@ static bool report(struct advice *advice, const struct advice_rule *rule, const 
 		                         advice_percent(advice, (double)copies.exposed_ns),
 		                         advice_step_ms(advice, (double)copies.stalled_ns));
 	}
-	view_spans_release(&copies.compute);
+	ops_intervals_release(&copies.compute);
 	advice_tally_release(&copies.tally);
 	ops_free(which);
 	return done;

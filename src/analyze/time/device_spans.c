@@ -4,16 +4,16 @@
  */
 #include "analyze/time/device_time.h"
 
-bool device_spans(const struct event_table *table, unsigned classes, struct view_spans *ret_spans)
+bool device_spans(const struct event_table *table, unsigned classes, struct ops_intervals *ret_spans)
 {
-	*ret_spans = (struct view_spans){0};
+	*ret_spans = (struct ops_intervals){0};
 	for (size_t i = 0; i < table->kept_count; i++) {
 		const struct event_row *row = &table->rows[table->kept[i]];
 
 		if (row->on_device && (classes >> row->class_ & 1) &&
-		    !view_spans_push(ret_spans, row->ts_ns, event_end(row)))
+		    !ops_intervals_push(ret_spans, row->ts_ns, event_end(row)))
 			return false;
 	}
-	view_spans_settle(ret_spans);
+	ops_intervals_sort(ret_spans);
 	return true;
 }

@@ -6,13 +6,13 @@
 #define OPS_ANALYZE_DEVICE_TIME_H
 
 #include "analyze/analysis.h"
-#include "analyze/views/view_spans.h"
 #include "base/intern.h"
+#include "base/intervals.h"
 
 #define DEVICE_ALL_CLASSES ((1u << EVENT_CLASS_COUNT) - 1)
 
 /* Times at which work of the classes (a bit each) ran: merged. False when memory is out; released by the caller. */
-bool device_spans(const struct event_table *table, unsigned classes, struct view_spans *ret_spans);
+bool device_spans(const struct event_table *table, unsigned classes, struct ops_intervals *ret_spans);
 
 /* Figures of all that has one name: durations in nanoseconds. */
 struct name_sum {

@@ -32,7 +32,7 @@ static int compare_boundaries(const void *a, const void *b)
 }
 
 /* Adds to `sums_ns[mix]` how long just the classes of that mix (a bit each) ran. */
-static bool sum_mixes(const struct view_spans *spans, int64_t sums_ns[MIX_COUNT])
+static bool sum_mixes(const struct ops_intervals *spans, int64_t sums_ns[MIX_COUNT])
 {
 	size_t count = spans[0].count + spans[1].count + spans[2].count, filled = 0;
 	struct boundary *boundaries = ops_alloc_zeroed(2 * count + 1, sizeof(*boundaries));
@@ -58,7 +58,7 @@ static bool sum_mixes(const struct view_spans *spans, int64_t sums_ns[MIX_COUNT]
 
 static bool sum_rank(const struct event_table *table, bool memory, int64_t sums_ns[MIX_COUNT])
 {
-	struct view_spans spans[CLASS_COUNT] = {{0}};
+	struct ops_intervals spans[CLASS_COUNT] = {{0}};
 	bool done = true;
 
 	for (int i = 0; done && i < CLASS_COUNT; i++)
@@ -66,7 +66,7 @@ static bool sum_rank(const struct event_table *table, bool memory, int64_t sums_
 			done = device_spans(table, 1u << classes[i], &spans[i]);
 	done = done && sum_mixes(spans, sums_ns);
 	for (int i = 0; i < CLASS_COUNT; i++)
-		view_spans_release(&spans[i]);
+		ops_intervals_release(&spans[i]);
 	return done;
 }
 

@@ -12,10 +12,10 @@ static double percent(int64_t part_ns, int64_t whole_ns)
 	return whole_ns ? result_round(100.0 * (double)part_ns / (double)whole_ns, 2) : NAN;
 }
 
-static void add_row(struct result_table *table, int64_t rank, const struct view_spans *all, int64_t compute_ns)
+static void add_row(struct result_table *table, int64_t rank, const struct ops_intervals *all, int64_t compute_ns)
 {
 	int64_t kernel_ns = all->count ? all->items[all->count - 1].end_ns - all->items[0].start_ns : 0;
-	int64_t idle_ns = kernel_ns - view_spans_length(all);
+	int64_t idle_ns = kernel_ns - ops_intervals_length(all);
 	int64_t other_ns = kernel_ns - compute_ns - idle_ns;
 
 	result_integer(table, rank);
@@ -39,14 +39,14 @@ enum ops_code analysis_temporal_breakdown(struct analysis_run *run)
 	               RESULT_COLUMN("non_compute_time_pctg", PERCENT));
 	for (size_t i = 0; done && i < run->count; i++) {
 		const struct event_table *events = analysis_table(run, i);
-		struct view_spans all = {0}, compute = {0};
+		struct ops_intervals all = {0}, compute = {0};
 
 		done = events && device_spans(events, DEVICE_ALL_CLASSES, &all) &&
 		       device_spans(events, 1u << EVENT_COMPUTATION, &compute);
 		if (done)
-			add_row(table, run->ranks[i].rank, &all, view_spans_length(&compute));
-		view_spans_release(&all);
-		view_spans_release(&compute);
+			add_row(table, run->ranks[i].rank, &all, ops_intervals_length(&compute));
+		ops_intervals_release(&all);
+		ops_intervals_release(&compute);
 	}
 	return done ? OPS_OK : analysis_failed(run);
 }
@@ -60,16 +60,16 @@ enum ops_code analysis_comm_comp_overlap(struct analysis_run *run)
 	RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("comp_comm_overlap_pctg", PERCENT));
 	for (size_t i = 0; done && i < run->count; i++) {
 		const struct event_table *events = analysis_table(run, i);
-		struct view_spans communication = {0}, compute = {0};
+		struct ops_intervals communication = {0}, compute = {0};
 
 		done = events && device_spans(events, 1u << EVENT_COMMUNICATION, &communication) &&
 		       device_spans(events, 1u << EVENT_COMPUTATION, &compute);
 		if (done) {
 			result_integer(table, run->ranks[i].rank);
-			result_number(table, percent(view_spans_common(&communication, &compute), view_spans_length(&communication)));
+			result_number(table, percent(ops_intervals_common(&communication, &compute), ops_intervals_length(&communication)));
 		}
-		view_spans_release(&communication);
-		view_spans_release(&compute);
+		ops_intervals_release(&communication);
+		ops_intervals_release(&compute);
 	}
 	return done ? OPS_OK : analysis_failed(run);
 }

@@ -163,7 +163,7 @@ static bool make_ranges(struct ops_views *views)
 		at += collective->count;
 		collective->count = 1;
 		for (uint32_t k = collective->first; k < at; k++)
-			if (!view_spans_push(&views->ranges, view_start(views, collective->row), view_end(views, collective->row)))
+			if (!ops_intervals_push(&views->ranges, view_start(views, collective->row), view_end(views, collective->row)))
 				return false;
 	}
 	for (size_t i = 0; i < views->device_events.count; i++) {
@@ -174,7 +174,7 @@ static bool make_ranges(struct ops_views *views)
 			continue;
 		collective = &views->collectives.items[event->collective];
 		views->ranges.items[collective->first + collective->count++] =
-			(struct view_span){view_start(views, event->row), view_end(views, event->row)};
+			(struct ops_interval){view_start(views, event->row), view_end(views, event->row)};
 	}
 	return true;
 }

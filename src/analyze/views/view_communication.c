@@ -14,7 +14,7 @@ struct operation {
 	uint32_t name;
 	uint64_t calls;
 	int64_t bytes;
-	struct view_spans ranges;
+	struct ops_intervals ranges;
 };
 
 bool view_overlaps_init(struct view_overlaps *overlaps, const struct ops_views *views)
@@ -24,20 +24,20 @@ bool view_overlaps_init(struct view_overlaps *overlaps, const struct ops_views *
 		.computing = &views->times[views->has_kernels ? VIEW_TIME_KERNEL : VIEW_TIME_CPU],
 		.talking = &views->times[VIEW_TIME_COMMUNICATION],
 	};
-	return view_spans_intersect(overlaps->computing, overlaps->talking, &overlaps->both);
+	return ops_intervals_intersect(overlaps->computing, overlaps->talking, &overlaps->both);
 }
 
 void view_overlaps_release(struct view_overlaps *overlaps)
 {
-	view_spans_release(&overlaps->both);
+	ops_intervals_release(&overlaps->both);
 }
 
 struct view_overlap view_overlaps_next(struct view_overlaps *overlaps, const struct view_step *step)
 {
 	int64_t start_ns = step->start_ns, end_ns = step->end_ns;
-	int64_t computing_ns = view_spans_within(overlaps->computing, start_ns, end_ns, &overlaps->cursors[0]);
-	int64_t talking_ns = view_spans_within(overlaps->talking, start_ns, end_ns, &overlaps->cursors[1]);
-	int64_t both_ns = view_spans_within(&overlaps->both, start_ns, end_ns, &overlaps->cursors[2]);
+	int64_t computing_ns = ops_intervals_within(overlaps->computing, start_ns, end_ns, &overlaps->cursors[0]);
+	int64_t talking_ns = ops_intervals_within(overlaps->talking, start_ns, end_ns, &overlaps->cursors[1]);
+	int64_t both_ns = ops_intervals_within(&overlaps->both, start_ns, end_ns, &overlaps->cursors[2]);
 
 	return (struct view_overlap){computing_ns - both_ns, both_ns, talking_ns - both_ns,
 	                             end_ns - start_ns + both_ns - computing_ns - talking_ns};
@@ -98,14 +98,14 @@ static bool collect(const struct ops_views *views, struct operation *operations,
 		if (__builtin_add_overflow(operation->bytes, collective->bytes, &operation->bytes))
 			operation->bytes = INT64_MAX;
 		for (uint32_t k = collective->count > 1; k < collective->count; k++) {
-			const struct view_span *range = &views->ranges.items[collective->first + k];
+			const struct ops_interval *range = &views->ranges.items[collective->first + k];
 
-			if (!view_spans_push(&operation->ranges, range->start_ns, range->end_ns))
+			if (!ops_intervals_push(&operation->ranges, range->start_ns, range->end_ns))
 				return false;
 		}
 	}
 	for (size_t i = 0; i < *count; i++)
-		view_spans_settle(&operations[i].ranges);
+		ops_intervals_sort(&operations[i].ranges);
 	return true;
 }
 
@@ -148,10 +148,10 @@ bool view_each_operation(const struct ops_views *views, void (*take)(void *conte
 		for (size_t i = 0; i < count; i++)
 			take(context, &(struct view_operation){ops_trace_string(views->trace, operations[i].name),
 			                                       operations[i].calls, operations[i].bytes,
-			                                       view_spans_length(&operations[i].ranges)});
+			                                       ops_intervals_length(&operations[i].ranges)});
 	}
 	for (size_t i = 0; operations && i < count; i++)
-		view_spans_release(&operations[i].ranges);
+		ops_intervals_release(&operations[i].ranges);
 	ops_free(operations);
 	return done;
 }
@@ -175,22 +175,22 @@ static bool write_latency(const struct ops_views *views, const struct view_names
 {
 	uint32_t step = views->collectives.items[order[0]].step;
 	struct ops_string name = view_names_at(names, step == OPS_NONE ? views->steps.count : step);
-	struct view_spans ranges = {0};
+	struct ops_intervals ranges = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < count; i++) {
 		const struct view_collective *collective = &views->collectives.items[order[i]];
 
 		for (uint32_t k = 0; done && k < collective->count; k++) {
-			const struct view_span *range = &views->ranges.items[collective->first + k];
+			const struct ops_interval *range = &views->ranges.items[collective->first + k];
 
-			done = view_spans_push(&ranges, range->start_ns, range->end_ns);
+			done = ops_intervals_push(&ranges, range->start_ns, range->end_ns);
 		}
 	}
-	view_spans_settle(&ranges);
+	ops_intervals_sort(&ranges);
 	ops_json_key_of(json, name.bytes, name.size);
-	ops_json_us(json, view_spans_length(&ranges));
-	view_spans_release(&ranges);
+	ops_json_us(json, ops_intervals_length(&ranges));
+	ops_intervals_release(&ranges);
 	return done;
 }
 

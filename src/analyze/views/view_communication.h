@@ -17,9 +17,9 @@ struct view_overlap {
 
 /* Goes through the steps in order. */
 struct view_overlaps {
-	const struct view_spans *computing;
-	const struct view_spans *talking;
-	struct view_spans both;
+	const struct ops_intervals *computing;
+	const struct ops_intervals *talking;
+	struct ops_intervals both;
 	size_t cursors[3];
 };
 bool view_overlaps_init(struct view_overlaps *overlaps, const struct ops_views *views);

@@ -78,7 +78,7 @@ static bool add_range(struct run *run, uint32_t operation, uint32_t range, int64
 
 static int compare_spans(const void *a, const void *b)
 {
-	const struct view_span *left = a, *right = b;
+	const struct ops_interval *left = a, *right = b;
 
 	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
 }
@@ -101,7 +101,7 @@ static bool find_shortest(struct run *run, const struct view_worker *worker)
 		const struct view_collective *collective = &views->collectives.items[i];
 
 		for (uint32_t range = 0; range < collective->count; range++) {
-			const struct view_span *span = &views->ranges.items[collective->first + range];
+			const struct ops_interval *span = &views->ranges.items[collective->first + range];
 
 			if (!add_range(run, worker->operations[i], range, span->end_ns - span->start_ns))
 				return false;
@@ -114,16 +114,16 @@ static bool find_shortest(struct run *run, const struct view_worker *worker)
 static bool cut_transfers(const struct run *run, struct view_worker *worker)
 {
 	const struct ops_views *views = &worker->views;
-	struct view_spans *transfers = &worker->transfers;
+	struct ops_intervals *transfers = &worker->transfers;
 
 	for (size_t i = 0; i < views->ranges.count; i++)
-		if (!view_spans_push(transfers, views->ranges.items[i].start_ns, views->ranges.items[i].end_ns))
+		if (!ops_intervals_push(transfers, views->ranges.items[i].start_ns, views->ranges.items[i].end_ns))
 			return false;
 	for (size_t i = 0; i < views->collectives.count; i++) {
 		const struct view_collective *collective = &views->collectives.items[i];
 
 		for (uint32_t range = 0; range < collective->count; range++) {
-			struct view_span *span = &transfers->items[collective->first + range];
+			struct ops_interval *span = &transfers->items[collective->first + range];
 
 			span->start_ns = span->end_ns - run->shortest_ns.items[ops_map_find(
 								&run->ranges, pair_key(worker->operations[i], range))];
@@ -155,26 +155,26 @@ static void release_run(struct run *run)
 }
 
 /* The time that the spans of these collectives cover. */
-static bool covered_ns(const struct view_worker *worker, const struct view_spans *spans, const uint32_t *order, size_t count,
+static bool covered_ns(const struct view_worker *worker, const struct ops_intervals *spans, const uint32_t *order, size_t count,
                        int64_t *ret_ns)
 {
-	struct view_spans all = {0};
+	struct ops_intervals all = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < count; i++) {
 		const struct view_collective *collective = &worker->views.collectives.items[order[i]];
 
 		for (uint32_t k = 0; done && k < collective->count; k++) {
-			const struct view_span *span = &spans->items[collective->first + k];
+			const struct ops_interval *span = &spans->items[collective->first + k];
 
-			done = view_spans_push(&all, span->start_ns, span->end_ns);
+			done = ops_intervals_push(&all, span->start_ns, span->end_ns);
 		}
 	}
 	if (done) {
-		view_spans_settle(&all);
-		*ret_ns = view_spans_length(&all);
+		ops_intervals_sort(&all);
+		*ret_ns = ops_intervals_length(&all);
 	}
-	view_spans_release(&all);
+	ops_intervals_release(&all);
 	return done;
 }
 
@@ -683,7 +683,7 @@ void view_worker_release(struct view_worker *worker)
 	ops_views_release(&worker->views);
 	ops_intern_release(&worker->texts);
 	view_names_release(&worker->steps);
-	view_spans_release(&worker->transfers);
+	ops_intervals_release(&worker->transfers);
 	ops_free(worker->overlaps);
 	ops_free(worker->waits);
 	ops_free(worker->order);

@@ -28,7 +28,7 @@ struct view_worker {
 	uint32_t *operations; /* by collective: equal for what workers do together */
 	struct view_overlap *overlaps; /* by step */
 	struct view_wait *waits;
-	struct view_spans transfers; /* as views.ranges, each cut to what the transfer took */
+	struct ops_intervals transfers; /* as views.ranges, each cut to what the transfer took */
 	uint32_t *order; /* collectives by step or by name */
 };
 

@@ -19,8 +19,8 @@ struct gpu {
 	int64_t id;
 	const uint32_t *kernels; /* its device events */
 	size_t kernel_count;
-	struct view_spans busy;
-	struct view_span steps; /* all of them, gaps included */
+	struct ops_intervals busy;
+	struct ops_interval steps; /* all of them, gaps included */
 	bool own;               /* whether kernels' own figures are summed */
 	uint64_t with_blocks, with_occupancy;
 	uint64_t stretches;
@@ -42,7 +42,7 @@ static int compare_ends(const void *a, const void *b)
 	return (left->event > right->event) - (left->event < right->event);
 }
 
-static double cut_ns(const struct view_span *steps, int64_t start_ns, int64_t end_ns)
+static double cut_ns(const struct ops_interval *steps, int64_t start_ns, int64_t end_ns)
 {
 	int64_t from_ns = start_ns > steps->start_ns ? start_ns : steps->start_ns;
 	int64_t to_ns = end_ns < steps->end_ns ? end_ns : steps->end_ns;
@@ -138,7 +138,7 @@ static bool measure_use(struct gpu *gpu)
 	double length_ns = (double)(gpu->steps.end_ns - gpu->steps.start_ns);
 	double weighted = 0, weight = 0, tensor = 0, kernels = 0;
 	bool linked = false;
-	struct view_spans steps = {&gpu->steps, 1, 0};
+	struct ops_intervals steps = {&gpu->steps, 1, 0};
 
 	for (size_t i = 0; i < gpu->kernel_count; i++) {
 		const struct view_device_event *event = &views->device_events.items[gpu->kernels[i]];
@@ -146,7 +146,7 @@ static bool measure_use(struct gpu *gpu)
 		double occupancy = gpu->own ? kernel->own_occupancy_pct : kernel->occupancy_pct;
 		int64_t start_ns = view_start(views, event->row), end_ns = view_end(views, event->row);
 
-		if (!view_spans_merge(&gpu->busy, start_ns, end_ns))
+		if (!ops_intervals_merge(&gpu->busy, start_ns, end_ns))
 			return false;
 		if (occupancy >= 0) {
 			gpu->with_occupancy++;
@@ -158,7 +158,7 @@ static bool measure_use(struct gpu *gpu)
 		if (views->names[views->events->name[event->row]] & VIEW_NAME_TENSOR_CORES)
 			tensor += (double)(end_ns - start_ns);
 	}
-	gpu->figures.utilization_ratio = length_ns > 0 ? (double)view_spans_common(&gpu->busy, &steps) / length_ns : 0;
+	gpu->figures.utilization_ratio = length_ns > 0 ? (double)ops_intervals_common(&gpu->busy, &steps) / length_ns : 0;
 	gpu->figures.occupancy_pct = weight > 0 ? weighted / weight : (double)NAN;
 	gpu->figures.tensor_core_time_ratio = linked && kernels > 0 ? tensor / kernels : (double)NAN;
 	return true;
@@ -169,7 +169,7 @@ static bool measure_once(struct gpu *gpu)
 	const struct ops_views *views = gpu->views;
 
 	if (views->steps.count)
-		gpu->steps = (struct view_span){views->steps.items[0].start_ns,
+		gpu->steps = (struct ops_interval){views->steps.items[0].start_ns,
 		                                views->steps.items[views->steps.count - 1].end_ns};
 	return measure_use(gpu) && measure_efficiency(gpu);
 }
@@ -185,7 +185,7 @@ static bool measure(struct gpu *gpu)
 		own.figures = gpu->figures;
 	gpu->figures.own_sm_efficiency_ratio = own.figures.sm_efficiency_ratio;
 	gpu->figures.own_occupancy_pct = own.figures.occupancy_pct;
-	view_spans_release(&own.busy);
+	ops_intervals_release(&own.busy);
 	return done;
 }
 
@@ -201,16 +201,16 @@ bool view_gpu_figures(struct ops_views *views, int64_t id, struct view_gpu_figur
 	done = measure(&gpu);
 	if (done)
 		*ret_figures = gpu.figures;
-	view_spans_release(&gpu.busy);
+	ops_intervals_release(&gpu.busy);
 	return done;
 }
 
 /* --- over time ------------------------------------------------------------------------------------------------------ */
 
 /* The session, or all there is. */
-static struct view_span range_of(const struct ops_views *views)
+static struct ops_interval range_of(const struct ops_views *views)
 {
-	struct view_span range = {views->first_ns, views->last_ns};
+	struct ops_interval range = {views->first_ns, views->last_ns};
 
 	for (uint32_t row = 0; row < views->events->count; row++) {
 		struct ops_string name;
@@ -219,7 +219,7 @@ static struct view_span range_of(const struct ops_views *views)
 			continue;
 		name = view_row_name(views, row);
 		if (name.size == strlen("PyTorch Profiler (0)") && memcmp(name.bytes, "PyTorch Profiler (0)", name.size) == 0)
-			return (struct view_span){view_start(views, row), view_end(views, row)};
+			return (struct ops_interval){view_start(views, row), view_end(views, row)};
 	}
 	return range;
 }
@@ -239,7 +239,7 @@ static void write_width(struct ops_json_writer *json, int64_t width_us)
 }
 
 /* The last bucket takes what is left of the range. */
-static void write_timeline(const struct gpu *gpu, struct view_span range, struct ops_json_writer *json)
+static void write_timeline(const struct gpu *gpu, struct ops_interval range, struct ops_json_writer *json)
 {
 	int64_t length_ns = ops_difference(range.end_ns, range.start_ns);
 	int64_t width_ns = 1000, count;
@@ -262,14 +262,14 @@ static void write_timeline(const struct gpu *gpu, struct view_span range, struct
 		int64_t start_ns = range.start_ns + i * width_ns;
 		int64_t end_ns = i + 1 < count ? start_ns + width_ns : range.end_ns;
 
-		ops_json_number(json, (double)view_spans_within(&gpu->busy, start_ns, end_ns, &cursor) /
+		ops_json_number(json, (double)ops_intervals_within(&gpu->busy, start_ns, end_ns, &cursor) /
 		                              (double)(end_ns - start_ns));
 	}
 	ops_json_close(json, ']');
 	ops_json_close(json, '}');
 }
 
-static bool write_gpu(struct gpu *gpu, struct view_span range, struct ops_json_writer *json)
+static bool write_gpu(struct gpu *gpu, struct ops_interval range, struct ops_json_writer *json)
 {
 	if (!measure(gpu))
 		return false;
@@ -301,7 +301,7 @@ static bool write_gpu(struct gpu *gpu, struct view_span range, struct ops_json_w
 
 bool view_write_gpus(struct ops_views *views, struct ops_json_writer *json)
 {
-	struct view_span range = range_of(views);
+	struct ops_interval range = range_of(views);
 	bool done = true;
 
 	ops_json_key(json, "gpus");
@@ -310,7 +310,7 @@ bool view_write_gpus(struct ops_views *views, struct ops_json_writer *json)
 		struct gpu gpu = gpu_of(views, i, false);
 
 		done = write_gpu(&gpu, range, json);
-		view_spans_release(&gpu.busy);
+		ops_intervals_release(&gpu.busy);
 	}
 	ops_json_close(json, ']');
 	return done;

@@ -211,9 +211,9 @@ void ops_views_forget_trace(struct ops_views *views)
 	views->gpu_kernels = NULL;
 	views->gpu_first = NULL;
 	ops_map_release(&views->device_of);
-	view_spans_release(&views->all_kernels);
+	ops_intervals_release(&views->all_kernels);
 	for (int i = 0; i < VIEW_TIME_COUNT; i++)
-		view_spans_release(&views->times[i]);
+		ops_intervals_release(&views->times[i]);
 }
 
 void ops_views_release(struct ops_views *views)
@@ -224,5 +224,5 @@ void ops_views_release(struct ops_views *views)
 	OPS_ARRAY_RELEASE(&views->devices);
 	OPS_ARRAY_RELEASE(&views->gpus);
 	OPS_ARRAY_RELEASE(&views->used);
-	view_spans_release(&views->ranges);
+	ops_intervals_release(&views->ranges);
 }

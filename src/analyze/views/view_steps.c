@@ -243,8 +243,8 @@ static enum view_category category_of(const struct ops_views *views, uint32_t ro
 /* What of a category is work, and not what the plugin counts besides: labels (F06), and calls of collectives that kernels
  * carry out (F08). */
 struct work {
-	struct view_spans computing;
-	struct view_spans talking;
+	struct ops_intervals computing;
+	struct ops_intervals talking;
 };
 
 static bool add_work(const struct ops_views *views, struct work *work, uint32_t row, enum view_category category)
@@ -252,9 +252,9 @@ static bool add_work(const struct ops_views *views, struct work *work, uint32_t 
 	uint16_t name = views->names[views->events->name[row]];
 
 	if (category == VIEW_TIME_CPU && views->parts[row] != VIEW_LABEL)
-		return view_spans_merge(&work->computing, view_start(views, row), view_end(views, row));
+		return ops_intervals_merge(&work->computing, view_start(views, row), view_end(views, row));
 	if (category == VIEW_TIME_COMMUNICATION && !(views->has_kernels && (name & VIEW_NAME_NCCL)))
-		return view_spans_merge(&work->talking, view_start(views, row), view_end(views, row));
+		return ops_intervals_merge(&work->talking, view_start(views, row), view_end(views, row));
 	return true;
 }
 
@@ -271,73 +271,73 @@ static bool collect_times(struct ops_views *views, struct work *work)
 
 			if (event->communicates)
 				category = VIEW_TIME_COMMUNICATION;
-			if (event->part == VIEW_KERNEL && !view_spans_merge(&views->all_kernels, start_ns, end_ns))
+			if (event->part == VIEW_KERNEL && !ops_intervals_merge(&views->all_kernels, start_ns, end_ns))
 				return false;
 		}
-		if (category != VIEW_TIME_COUNT && !view_spans_merge(&views->times[category], start_ns, end_ns))
+		if (category != VIEW_TIME_COUNT && !ops_intervals_merge(&views->times[category], start_ns, end_ns))
 			return false;
 		if (!add_work(views, work, row, category))
 			return false;
 	}
 	for (int i = 0; i < VIEW_TIME_COUNT; i++)
-		view_spans_trim(&views->times[i]);
-	view_spans_trim(&views->all_kernels);
+		ops_intervals_trim(&views->times[i]);
+	ops_intervals_trim(&views->all_kernels);
 	return true;
 }
 
 /* Adds to each step its part of these spans. */
-static void share_out(struct ops_views *views, const struct view_spans *spans, enum view_category category)
+static void share_out(struct ops_views *views, const struct ops_intervals *spans, enum view_category category)
 {
 	size_t cursor = 0;
 
 	for (size_t i = 0; i < views->steps.count; i++) {
 		struct view_step *step = &views->steps.items[i];
 
-		step->time_ns[category] = view_spans_within(spans, step->start_ns, step->end_ns, &cursor);
+		step->time_ns[category] = ops_intervals_within(spans, step->start_ns, step->end_ns, &cursor);
 	}
 }
 
 /* Adds to each step what of its share of a category is no work. */
-static bool set_apart(struct ops_views *views, const struct view_spans *taken, const struct work *work,
+static bool set_apart(struct ops_views *views, const struct ops_intervals *taken, const struct work *work,
                       enum view_category category)
 {
-	struct view_spans idle = {0};
+	struct ops_intervals idle = {0};
 	size_t cursor = 0;
 	bool done = category != VIEW_TIME_CPU && category != VIEW_TIME_COMMUNICATION;
 
 	if (done)
 		return true;
-	done = view_spans_subtract(taken, category == VIEW_TIME_CPU ? &work->computing : &work->talking, &idle);
+	done = ops_intervals_subtract(taken, category == VIEW_TIME_CPU ? &work->computing : &work->talking, &idle);
 	for (size_t i = 0; done && i < views->steps.count; i++) {
 		struct view_step *step = &views->steps.items[i];
 
 		*(category == VIEW_TIME_CPU ? &step->label_ns : &step->call_ns) =
-			view_spans_within(&idle, step->start_ns, step->end_ns, &cursor);
+			ops_intervals_within(&idle, step->start_ns, step->end_ns, &cursor);
 	}
-	view_spans_release(&idle);
+	ops_intervals_release(&idle);
 	return done;
 }
 
 static bool break_down(struct ops_views *views, const struct work *work)
 {
-	struct view_spans free_spans = {0};
+	struct ops_intervals free_spans = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < views->steps.count; i++)
-		done = view_spans_merge(&free_spans, views->steps.items[i].start_ns, views->steps.items[i].end_ns);
+		done = ops_intervals_merge(&free_spans, views->steps.items[i].start_ns, views->steps.items[i].end_ns);
 	for (int category = 0; done && category < VIEW_TIME_OTHER; category++) {
-		struct view_spans taken = {0}, left = {0};
+		struct ops_intervals taken = {0}, left = {0};
 
-		done = view_spans_intersect(&views->times[category], &free_spans, &taken) &&
-		       view_spans_subtract(&free_spans, &views->times[category], &left);
+		done = ops_intervals_intersect(&views->times[category], &free_spans, &taken) &&
+		       ops_intervals_subtract(&free_spans, &views->times[category], &left);
 		share_out(views, &taken, (enum view_category)category);
 		done = done && set_apart(views, &taken, work, (enum view_category)category);
-		view_spans_release(&taken);
-		view_spans_release(&free_spans);
+		ops_intervals_release(&taken);
+		ops_intervals_release(&free_spans);
 		free_spans = left; /* empty is empty, and stays so (F01) */
 	}
 	share_out(views, &free_spans, VIEW_TIME_OTHER);
-	view_spans_release(&free_spans);
+	ops_intervals_release(&free_spans);
 	return done;
 }
 
@@ -362,8 +362,8 @@ bool view_steps_find(struct ops_views *views)
 
 	if (done)
 		assign_collectives(views);
-	view_spans_release(&work.computing);
-	view_spans_release(&work.talking);
+	ops_intervals_release(&work.computing);
+	ops_intervals_release(&work.talking);
 	return done;
 }
 

@@ -267,15 +267,15 @@ static void put_steps(struct page *page)
 
 /* --- devices, and when nothing runs --------------------------------------------------------------------------------- */
 
-static struct view_span whole(const struct ops_views *views)
+static struct ops_interval whole(const struct ops_views *views)
 {
 	if (views->steps.count)
-		return (struct view_span){views->steps.items[0].start_ns, views->steps.items[views->steps.count - 1].end_ns};
-	return (struct view_span){views->first_ns, views->last_ns};
+		return (struct ops_interval){views->steps.items[0].start_ns, views->steps.items[views->steps.count - 1].end_ns};
+	return (struct ops_interval){views->first_ns, views->last_ns};
 }
 
 /* The innermost event of the host that goes on through most of a gap, three quarters of it; OPS_NONE. */
-static uint32_t event_around(const struct ops_views *views, struct view_span gap)
+static uint32_t event_around(const struct ops_views *views, struct ops_interval gap)
 {
 	int64_t quarter_ns = ops_difference(gap.end_ns, gap.start_ns) / 4;
 	uint32_t found = OPS_NONE;
@@ -293,12 +293,12 @@ static uint32_t event_around(const struct ops_views *views, struct view_span gap
 }
 
 /* How busy it was over time, from left to right. `busy` is merged. */
-static void put_over_time(struct page *page, const struct view_spans *busy)
+static void put_over_time(struct page *page, const struct ops_intervals *busy)
 {
 	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char *const letters[] = {" ", "_", ".", "-", "=", "+", "*", "%", "#"};
 	const char *const *levels = page->ascii ? letters : blocks;
-	struct view_span range = whole(page->views);
+	struct ops_interval range = whole(page->views);
 	double length_ns = (double)range.end_ns - (double)range.start_ns;
 	int shown[PAGE_COLUMNS_MAX], width = 0, columns = (int)page->columns - 20;
 	size_t cursor = 0;
@@ -308,7 +308,7 @@ static void put_over_time(struct page *page, const struct view_spans *busy)
 	for (int i = 0; i < columns; i++) {
 		int64_t from_ns = range.start_ns + (int64_t)(length_ns / columns * i);
 		int64_t to_ns = range.start_ns + (int64_t)(length_ns / columns * (i + 1));
-		double share = (double)view_spans_within(busy, from_ns, to_ns, &cursor) / ((double)to_ns - (double)from_ns);
+		double share = (double)ops_intervals_within(busy, from_ns, to_ns, &cursor) / ((double)to_ns - (double)from_ns);
 
 		shown[i] = share > 0 ? 1 + (int)fmin(7, share * 8) : 0;
 		width = shown[i] ? i + 1 : width;
@@ -323,7 +323,7 @@ static void put_over_time(struct page *page, const struct view_spans *busy)
 
 static int compare_gaps(const void *a, const void *b)
 {
-	const struct view_span *left = a, *right = b;
+	const struct ops_interval *left = a, *right = b;
 	int64_t left_ns = left->end_ns - left->start_ns, right_ns = right->end_ns - right->start_ns;
 
 	if (left_ns != right_ns)
@@ -332,19 +332,19 @@ static int compare_gaps(const void *a, const void *b)
 }
 
 /* The longest stretches in which there is nothing of `busy`, which is not merged yet. */
-static bool put_gaps(struct page *page, struct view_spans *busy, const char *what)
+static bool put_gaps(struct page *page, struct ops_intervals *busy, const char *what)
 {
-	struct view_spans all = {0}, gaps = {0};
-	struct view_span range = whole(page->views);
+	struct ops_intervals all = {0}, gaps = {0};
+	struct ops_interval range = whole(page->views);
 	double length_ns = (double)range.end_ns - (double)range.start_ns;
 	bool done;
 
-	view_spans_settle(busy);
+	ops_intervals_sort(busy);
 	put_over_time(page, busy);
-	done = view_spans_push(&all, range.start_ns, range.end_ns) && view_spans_subtract(&all, busy, &gaps);
+	done = ops_intervals_push(&all, range.start_ns, range.end_ns) && ops_intervals_subtract(&all, busy, &gaps);
 	if (done && gaps.count && length_ns > 0) {
 		ops_buffer_printf(&page->out, "%s for %.1f %% of the time; longest:\n%s", what,
-		                  100 * (double)view_spans_length(&gaps) / length_ns, page->markdown ? "\n" : "");
+		                  100 * (double)ops_intervals_length(&gaps) / length_ns, page->markdown ? "\n" : "");
 		qsort(gaps.items, gaps.count, sizeof(*gaps.items), compare_gaps);
 	}
 	for (size_t i = 0; done && length_ns > 0 && i < gaps.count && i < GAPS_MAX; i++) {
@@ -358,15 +358,15 @@ static bool put_gaps(struct page *page, struct view_spans *busy, const char *wha
 			page_place(page, row);
 		ops_buffer_append_text(&page->out, "\n");
 	}
-	view_spans_release(&all);
-	view_spans_release(&gaps);
+	ops_intervals_release(&all);
+	ops_intervals_release(&gaps);
 	return done;
 }
 
 static bool put_device(struct page *page, int64_t id)
 {
 	struct view_gpu_figures figures;
-	struct view_spans busy = {0};
+	struct ops_intervals busy = {0};
 	char title[32];
 	bool done = view_gpu_figures(page->views, id, &figures);
 
@@ -384,10 +384,10 @@ static bool put_device(struct page *page, int64_t id)
 		const struct view_device_event *event = &page->views->device_events.items[i];
 
 		if (event->device == id)
-			done = view_spans_push(&busy, view_start(page->views, event->row), view_end(page->views, event->row));
+			done = ops_intervals_push(&busy, view_start(page->views, event->row), view_end(page->views, event->row));
 	}
 	done = done && put_gaps(page, &busy, "idle");
-	view_spans_release(&busy);
+	ops_intervals_release(&busy);
 	return done;
 }
 
@@ -395,18 +395,18 @@ static bool put_device(struct page *page, int64_t id)
 static bool put_host(struct page *page)
 {
 	const struct ops_views *views = page->views;
-	struct view_spans busy = {0};
+	struct ops_intervals busy = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < views->nodes.count; i++)
 		if (views->nodes.items[i].part == VIEW_OPERATOR)
-			done = view_spans_push(&busy, view_start(views, views->nodes.items[i].row),
+			done = ops_intervals_push(&busy, view_start(views, views->nodes.items[i].row),
 			                       view_end(views, views->nodes.items[i].row));
 	if (done && busy.count && whole(views).end_ns > whole(views).start_ns) {
 		ops_buffer_append_text(&page->out, "\n");
 		done = put_gaps(page, &busy, "no operator runs");
 	}
-	view_spans_release(&busy);
+	ops_intervals_release(&busy);
 	return done;
 }
 

@@ -21,8 +21,8 @@
 #include <opstrobe/trace.h>
 
 #include "analyze/sum.h"
-#include "analyze/views/view_spans.h"
 #include "base/array.h"
+#include "base/intervals.h"
 #include "base/json_writer.h"
 #include "base/map.h"
 #include "base/occupancy.h"
@@ -195,15 +195,15 @@ struct ops_views {
 	size_t left_out; /* steps at the end that are not among them */
 	bool unmarked;   /* the trace has no steps, and all of it is one */
 	OPS_ARRAY(struct view_collective) collectives;
-	struct view_spans ranges; /* of collectives; not merged */
+	struct ops_intervals ranges; /* of collectives; not merged */
 	OPS_ARRAY(struct view_device) devices;
 	OPS_ARRAY(int64_t) gpus;  /* that ran a kernel, ascending */
 	uint32_t *gpu_kernels;    /* device events that are kernels, those of each of `gpus` together, in order of time */
 	uint32_t *gpu_first;      /* by place in `gpus`: its first there; one more for their end */
 	struct ops_map device_of; /* id of a device → index into `devices` */
 	OPS_ARRAY(int64_t) used;  /* devices of all device events, ascending */
-	struct view_spans times[VIEW_TIME_COUNT]; /* merged */
-	struct view_spans all_kernels;
+	struct ops_intervals times[VIEW_TIME_COUNT]; /* merged */
+	struct ops_intervals all_kernels;
 	struct ops_intern *texts;
 	bool worked_out; /* whether any kernel's own figures are */
 	bool has_launches, has_kernels, has_copies, has_collectives, has_nccl, has_gloo, has_dp, has_ddp, has_modules;

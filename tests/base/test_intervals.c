@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/views/view_spans, against sets of single nanoseconds.
+ * analyze/views/ops_intervals, against sets of single nanoseconds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,23 +11,23 @@
 
 #include <cmocka.h>
 
-#include "../../base/failing.h"
-#include "analyze/views/view_spans.h"
+#include "failing.h"
+#include "base/intervals.h"
 
 #define TIME 64
 
 /* Every span that a mask of bits holds. */
-static struct view_spans spans_of(uint64_t mask)
+static struct ops_intervals spans_of(uint64_t mask)
 {
-	struct view_spans spans = {0};
+	struct ops_intervals spans = {0};
 
 	for (int i = 0; i < TIME; i++)
 		if (mask >> i & 1)
-			assert_true(view_spans_merge(&spans, i, i + 1));
+			assert_true(ops_intervals_merge(&spans, i, i + 1));
 	return spans;
 }
 
-static uint64_t mask_of(const struct view_spans *spans)
+static uint64_t mask_of(const struct ops_intervals *spans)
 {
 	uint64_t mask = 0;
 
@@ -55,41 +55,41 @@ static void like_sets(void **state)
 	srand(1);
 	for (int round = 0; round < 2000; round++) {
 		uint64_t a_mask = random_mask(), b_mask = random_mask();
-		struct view_spans a = spans_of(a_mask), b = spans_of(b_mask), both = {0}, left = {0};
+		struct ops_intervals a = spans_of(a_mask), b = spans_of(b_mask), both = {0}, left = {0};
 		int64_t start = rand() % TIME, end = start + rand() % (TIME - (int)start);
 		uint64_t window = end - start == 0 ? 0 : (UINT64_C(2) << (end - start - 1)) - 1;
 		size_t cursor = 0;
 
-		assert_true(view_spans_intersect(&a, &b, &both) && view_spans_subtract(&a, &b, &left));
+		assert_true(ops_intervals_intersect(&a, &b, &both) && ops_intervals_subtract(&a, &b, &left));
 		assert_int_equal(mask_of(&both), a_mask & b_mask);
 		assert_int_equal(mask_of(&left), a_mask & ~b_mask);
-		assert_int_equal(view_spans_length(&a), __builtin_popcountll(a_mask));
-		assert_int_equal(view_spans_common(&a, &b), __builtin_popcountll(a_mask & b_mask));
-		assert_int_equal(view_spans_within(&a, start, end, &cursor),
+		assert_int_equal(ops_intervals_length(&a), __builtin_popcountll(a_mask));
+		assert_int_equal(ops_intervals_common(&a, &b), __builtin_popcountll(a_mask & b_mask));
+		assert_int_equal(ops_intervals_within(&a, start, end, &cursor),
 		                 __builtin_popcountll(a_mask & window << start));
-		view_spans_release(&a);
-		view_spans_release(&b);
-		view_spans_release(&both);
-		view_spans_release(&left);
+		ops_intervals_release(&a);
+		ops_intervals_release(&b);
+		ops_intervals_release(&both);
+		ops_intervals_release(&left);
 	}
 }
 
 static void settles(void **state)
 {
-	struct view_spans spans = {0};
+	struct ops_intervals spans = {0};
 
 	(void)state;
-	view_spans_settle(&spans);
+	ops_intervals_sort(&spans);
 	assert_int_equal(spans.count, 0);
-	assert_true(view_spans_push(&spans, 10, 20));
-	assert_true(view_spans_push(&spans, 30, 40));
-	assert_true(view_spans_push(&spans, 5, 12));
-	assert_true(view_spans_push(&spans, 20, 21));
-	view_spans_settle(&spans);
+	assert_true(ops_intervals_push(&spans, 10, 20));
+	assert_true(ops_intervals_push(&spans, 30, 40));
+	assert_true(ops_intervals_push(&spans, 5, 12));
+	assert_true(ops_intervals_push(&spans, 20, 21));
+	ops_intervals_sort(&spans);
 	assert_int_equal(spans.count, 2);
 	assert_int_equal(spans.items[0].start_ns, 5);
 	assert_int_equal(spans.items[0].end_ns, 21);
-	view_spans_release(&spans);
+	ops_intervals_release(&spans);
 }
 
 int main(void)

@@ -1,45 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets of time as sorted lists of spans.
+ * Sets of time as sorted lists of intervals; see intervals.h.
  */
-#include "analyze/views/view_spans.h"
+#include "base/intervals.h"
 
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 
-void view_spans_release(struct view_spans *spans)
+void ops_intervals_release(struct ops_intervals *intervals)
 {
-	OPS_ARRAY_RELEASE(spans);
+	OPS_ARRAY_RELEASE(intervals);
 }
 
-void view_spans_trim(struct view_spans *spans)
+void ops_intervals_trim(struct ops_intervals *intervals)
 {
-	struct view_span *items = spans->count ? ops_realloc_array(spans->items, spans->count, sizeof(*items)) : NULL;
+	struct ops_interval *items = NULL;
 
+	if (intervals->count)
+		items = ops_realloc_array(intervals->items, intervals->count, sizeof(*items));
 	if (!items)
 		return;
-	spans->items = items;
-	spans->capacity = spans->count;
+	intervals->items = items;
+	intervals->capacity = intervals->count;
 }
 
-bool view_spans_push(struct view_spans *spans, int64_t start_ns, int64_t end_ns)
+bool ops_intervals_push(struct ops_intervals *intervals, int64_t start_ns, int64_t end_ns)
 {
-	struct view_span *span = OPS_ARRAY_PUSH(spans);
+	struct ops_interval *interval = OPS_ARRAY_PUSH(intervals);
 
-	if (!span)
+	if (!interval)
 		return false;
-	*span = (struct view_span){start_ns, end_ns};
+	*interval = (struct ops_interval){start_ns, end_ns};
 	return true;
 }
 
-bool view_spans_merge(struct view_spans *spans, int64_t start_ns, int64_t end_ns)
+bool ops_intervals_merge(struct ops_intervals *intervals, int64_t start_ns, int64_t end_ns)
 {
-	struct view_span *last = spans->count ? &spans->items[spans->count - 1] : NULL;
+	struct ops_interval *last = intervals->count ? &intervals->items[intervals->count - 1] : NULL;
 
 	if (!last || start_ns > last->end_ns)
-		return view_spans_push(spans, start_ns, end_ns);
+		return ops_intervals_push(intervals, start_ns, end_ns);
 	if (end_ns > last->end_ns)
 		last->end_ns = end_ns;
 	return true;
@@ -47,27 +49,27 @@ bool view_spans_merge(struct view_spans *spans, int64_t start_ns, int64_t end_ns
 
 static int compare(const void *a, const void *b)
 {
-	const struct view_span *left = a, *right = b;
+	const struct ops_interval *left = a, *right = b;
 
 	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
 }
 
-void view_spans_settle(struct view_spans *spans)
+void ops_intervals_sort(struct ops_intervals *intervals)
 {
-	size_t count = spans->count;
+	size_t count = intervals->count;
 
 	if (count)
-		qsort(spans->items, count, sizeof(*spans->items), compare);
-	spans->count = 0;
+		qsort(intervals->items, count, sizeof(*intervals->items), compare);
+	intervals->count = 0;
 	/* The list is read ahead of where it is written, and never grows. */
 	for (size_t i = 0; i < count; i++) {
-		struct view_span span = spans->items[i];
+		struct ops_interval interval = intervals->items[i];
 
-		view_spans_merge(spans, span.start_ns, span.end_ns);
+		ops_intervals_merge(intervals, interval.start_ns, interval.end_ns);
 	}
 }
 
-int64_t view_spans_length(const struct view_spans *merged)
+int64_t ops_intervals_length(const struct ops_intervals *merged)
 {
 	int64_t length_ns = 0;
 
@@ -86,8 +88,8 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Calls `take` with every stretch that both have. */
-static bool each_common(const struct view_spans *a, const struct view_spans *b,
+/* Calls `take` with every interval that both have. */
+static bool each_common(const struct ops_intervals *a, const struct ops_intervals *b,
                         bool (*take)(void *context, int64_t start_ns, int64_t end_ns), void *context)
 {
 	size_t i = 0, j = 0;
@@ -112,7 +114,7 @@ static bool add_length(void *context, int64_t start_ns, int64_t end_ns)
 	return true;
 }
 
-int64_t view_spans_common(const struct view_spans *merged, const struct view_spans *other)
+int64_t ops_intervals_common(const struct ops_intervals *merged, const struct ops_intervals *other)
 {
 	int64_t length_ns = 0;
 
@@ -120,7 +122,7 @@ int64_t view_spans_common(const struct view_spans *merged, const struct view_spa
 	return length_ns;
 }
 
-int64_t view_spans_within(const struct view_spans *merged, int64_t start_ns, int64_t end_ns, size_t *cursor)
+int64_t ops_intervals_within(const struct ops_intervals *merged, int64_t start_ns, int64_t end_ns, size_t *cursor)
 {
 	int64_t length_ns = 0;
 
@@ -138,15 +140,17 @@ int64_t view_spans_within(const struct view_spans *merged, int64_t start_ns, int
 
 static bool push(void *context, int64_t start_ns, int64_t end_ns)
 {
-	return view_spans_push(context, start_ns, end_ns);
+	return ops_intervals_push(context, start_ns, end_ns);
 }
 
-bool view_spans_intersect(const struct view_spans *merged, const struct view_spans *other, struct view_spans *ret_both)
+bool ops_intervals_intersect(const struct ops_intervals *merged, const struct ops_intervals *other,
+                             struct ops_intervals *ret_both)
 {
 	return each_common(merged, other, push, ret_both);
 }
 
-bool view_spans_subtract(const struct view_spans *merged, const struct view_spans *other, struct view_spans *ret_left)
+bool ops_intervals_subtract(const struct ops_intervals *merged, const struct ops_intervals *other,
+                            struct ops_intervals *ret_left)
 {
 	size_t j = 0;
 
@@ -157,11 +161,11 @@ bool view_spans_subtract(const struct view_spans *merged, const struct view_span
 		while (j < other->count && other->items[j].end_ns <= at_ns)
 			j++;
 		for (size_t k = j; k < other->count && other->items[k].start_ns < end_ns; k++) {
-			if (other->items[k].start_ns > at_ns && !view_spans_push(ret_left, at_ns, other->items[k].start_ns))
+			if (other->items[k].start_ns > at_ns && !ops_intervals_push(ret_left, at_ns, other->items[k].start_ns))
 				return false;
 			at_ns = later(at_ns, other->items[k].end_ns);
 		}
-		if (at_ns < end_ns && !view_spans_push(ret_left, at_ns, end_ns))
+		if (at_ns < end_ns && !ops_intervals_push(ret_left, at_ns, end_ns))
 			return false;
 	}
 	return true;
