@@ -23,6 +23,8 @@
 #include <opstrobe/serve.h>
 
 #include "base/alloc.h"
+#include "serve/api.h"
+#include "serve/catalog.h"
 
 #define ID_SIZE 12
 #define PIECE (2u << 20) /* more than the reader takes at once */
@@ -222,26 +224,23 @@ static void out_of_memory_is_told(void **state)
 	release(&asker);
 }
 
-static void *stop(void *server)
+static void *stop(void *api)
 {
-	ops_server_stop(server);
+	ops_api_free(api);
 	return NULL;
 }
 
-/* A server that stops does not read to the end. */
+/* What stops does not read to the end. */
 static void stops_while_reading(void **state)
 {
-	const struct ops_server_options options = {.api = traces};
-	struct ops_server *server = NULL;
-	struct ops_error error;
+	struct ops_api *api = serve();
 	pthread_t thread;
 	int fd;
 
 	(void)state;
-	if (ops_server_start(&options, &server, &error) == OPS_UNSUPPORTED)
-		skip();
-	fd = open(path, O_WRONLY | O_CLOEXEC); /* it reads the first trace unasked */
-	assert_int_equal(pthread_create(&thread, NULL, stop, server), 0);
+	catalog_read_first(api->catalog); /* as a server does, before it is asked */
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pthread_create(&thread, NULL, stop, api), 0);
 	while (write(fd, "[        ", 9) > 0)
 		;
 	pthread_join(thread, NULL);
