@@ -58,7 +58,7 @@ def load_ipython_extension(shell: object) -> None:
 
 
 def __getattr__(name: str) -> object:
-    """What is slow to import, or rarely asked for."""
+    """Imports what is slow to import or rarely used."""
     if name in ("ProfilerActivityConfig", "PerformanceMetricsConfig", "CuspyConfig"):
         from opstrobe.recording import activity_configs
 

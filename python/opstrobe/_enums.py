@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The enumerations of torch.profiler, with its names and values and no need of torch.
+"""The enumerations of torch.profiler, with its names and values, without torch.
 
-A member equals the member of the same name of torch's enumeration of the same name, and `as_member` takes either where
-ours is meant.
+A member equals the member with the same name in torch's enumeration with the same name; `as_member` accepts either.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ class DeviceType(Member):
 
 
 class RecordScope(Member):
-    """What kind of code an event stands for: at::RecordScope."""
+    """The kind of code an event comes from: at::RecordScope."""
 
     FUNCTION = 0
     BACKWARD_FUNCTION = 1

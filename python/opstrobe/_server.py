@@ -23,7 +23,7 @@ def _encoded(paths: Paths) -> tuple[bytes, ...]:
 
 
 class Server:
-    """A server of traces, on threads of its own, until `stop` or the end of the program.
+    """A server of traces, on separate threads, until `stop` or the end of the program.
 
     A process forked from this one has no part in it: there `stop` does nothing.
     """
@@ -58,7 +58,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """What to open in a browser. It has the token of this run, without which nothing is told."""
+        """What to open in a browser. It has the token of this run, which every request needs."""
         return self._server.url
 
     @property
@@ -151,7 +151,7 @@ class Reply(NamedTuple):
 
 
 class TraceApi:
-    """What the server answers, without one: for programs that have an HTTP server of their own.
+    """The answers of the server, without a server: for programs that have an HTTP server already.
 
     May be asked by several threads at once. A process forked from this one has to make its own.
     """
@@ -176,7 +176,7 @@ class TraceApi:
     def get(self, target: str) -> Reply:
         """What a GET of "/api/v1/…" (docs/http-api.md) answers, or of the viewer's files: "/", "/app.js", "/app.css".
 
-        Traces are read when they are first asked for. What is wrong with the question is an answer, too.
+        Traces are read at the first request. An error in the request is an answer, too.
         """
         return Reply(*self._api.get(target))
 

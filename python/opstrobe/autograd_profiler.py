@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch.autograd.profiler has: a profile of one window, without steps, and the parts that profiles are made of."""
+"""The interface of torch.autograd.profiler: a profile of one window, without steps, and the parts of profiles."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def __getattr__(name: str) -> object:
 
 
 def check_graph_options(annotations: Mapping[Any, Any] | None, lanes: str) -> None:
-    """What torch 2.15 says of wrong options for graphs of kernels. There are no kernels that they could be about."""
+    """Raises the errors of torch 2.15 for invalid options of CUDA graphs. The options have no other effect."""
     if lanes not in _GRAPH_LANES:
         raise ValueError(f"graph_lanes must be one of {', '.join(map(repr, _GRAPH_LANES))}, got {lanes!r}")
     if lanes == "all" and not annotations:
@@ -72,7 +72,7 @@ def check_graph_options(annotations: Mapping[Any, Any] | None, lanes: str) -> No
 
 
 def private_device() -> str:
-    """What torch calls the backend that this process has registered for devices of its own."""
+    """Torch's name for the backend that this process registered for its private devices."""
     torch = sys.modules.get("torch")
     return "privateuseone" if torch is None else str(torch._C._get_privateuse1_backend_name())
 
@@ -142,15 +142,15 @@ class profile(Recording):
             self._check_device(use_kineto)
 
     @classmethod
-    def of_config(cls, config: SessionConfig, earlier: Trace | None, told: set[str]) -> profile:
+    def of_config(cls, config: SessionConfig, earlier: Trace | None, warned: set[str]) -> profile:
         """One window of a `torch.profiler.profile`."""
         window = cls.__new__(cls)
-        window._set_up(config, earlier, told)
+        window._set_up(config, earlier, warned)
         window._check_device(use_kineto=True)
         return window
 
-    def _set_up(self, config: SessionConfig, earlier: Trace | None = None, told: set[str] | None = None) -> None:
-        super().__init__(config, earlier=earlier, told=told)
+    def _set_up(self, config: SessionConfig, earlier: Trace | None = None, warned: set[str] | None = None) -> None:
+        super().__init__(config, earlier=earlier, warned=warned)
         self._kineto_results: _ProfilerResult | None = None
         self.enabled = True
         self.use_cuda = False
@@ -330,7 +330,7 @@ class MemRecordsAcc:
 
 
 def parse_nvprof_trace(path: str | os.PathLike[str]) -> EventList:
-    """The ranges and kernels of a file of nvprof. sqlite3.OperationalError when it is missing or is no such file."""
+    """The ranges and kernels of a file of nvprof. sqlite3.OperationalError if it is missing or not a file of nvprof."""
     from opstrobe.compat import nvprof  # with sqlite3, slow to import
 
     return nvprof.parse_nvprof_trace(path)

@@ -22,7 +22,7 @@ from opstrobe.recording import bridge
 # Works; worth knowing; recording does not work until something is done.
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 
-# Run in a process of its own, so that a crash is a finding too. The last line it prints is the result.
+# Run in a separate process, so that a crash is a finding too. The last line it prints is the result.
 _TRIAL = """
 import json, warnings
 warnings.simplefilter("ignore")

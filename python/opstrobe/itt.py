@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges and marks for Intel's VTune, through torch's own entry points: what torch.profiler.itt is."""
+"""Ranges and marks for Intel's VTune, through torch's own entry points: the interface of torch.profiler.itt."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profile: what torch.profiler.profile and torch.profiler._KinetoProfile are, on Opstrobe's recorder."""
+"""The profile: torch.profiler.profile and torch.profiler._KinetoProfile, on Opstrobe's recorder."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ __all__ = [
     "tensorboard_trace_handler",
 ]
 
-# Devices a profile can ask for, in the order in which one of them becomes `use_device`.
+# Devices that activities name; the first one present becomes `use_device`.
 _DEVICES = {
     ProfilerActivity.CUDA: "cuda",
     ProfilerActivity.XPU: "xpu",
@@ -130,7 +130,7 @@ class _KinetoProfile(Configured, Results):
         self.execution_trace_observer = execution_trace_observer
         self.use_device = self._first_device()
         self.profiler: _Window | None = None
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self.has_cudagraphs = False
         self.mem_tl: MemoryProfileTimeline | None = None
         self.preset_metadata: dict[str, str] = {}
@@ -178,7 +178,7 @@ class _KinetoProfile(Configured, Results):
             record_ids=bool(self.execution_trace_observer),
         )
         earlier_trace = earlier.whole_trace if earlier is not None and self.acc_events else None
-        window = _Window.of_config(config, earlier_trace, self._told)
+        window = _Window.of_config(config, earlier_trace, self._warned)
         window._prepare_trace()
         self.profiler = window
 
@@ -315,7 +315,7 @@ class _KinetoProfile(Configured, Results):
         return {
             **{flag: "1" for flag in flags if getattr(self, flag)},
             **metadata.of_environment(),
-            "machine": host_info.of_machine(self._clock),
+            "machine": host_info.make_json(self._clock),
             **self.preset_metadata,
             **self._metadata,
         }

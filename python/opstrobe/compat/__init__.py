@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of torch's own profiler that Opstrobe stands in for: its names, its objects and its older formats."""
+"""Replacements for parts of torch's own profiler: its names, its objects and its older formats."""

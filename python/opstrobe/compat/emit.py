@@ -51,13 +51,13 @@ class _Emit:
 
 
 class emit_itt(_Emit):
-    """Every operator as a range that VTune shows, with its shapes if asked for."""
+    """Every operator as a range that VTune shows, optionally with its shapes."""
 
     _state = "ITT"
 
 
 class emit_nvtx(_Emit):
-    """Every operator as a range that Nsight shows, with its shapes if asked for. Takes a torch with CUDA."""
+    """Every operator as a range that Nsight shows, optionally with its shapes. Requires a torch with CUDA."""
 
     _state = "NVTX"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch's C++ shows of a recording: `prof.profiler.kineto_results`, for programs that read it.
+"""A recording as torch's C++ shows it: `prof.profiler.kineto_results`, for programs that read it.
 
 The events are types of the extension, made when they are read.
 """

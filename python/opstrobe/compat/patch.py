@@ -149,7 +149,7 @@ def _replace() -> None:
 
 
 def _restore() -> None:
-    """Gives torch its own again, except where somebody else has put something in the place of ours."""
+    """Restores torch's names, except those that somebody else has replaced since."""
     while _replaced:
         where, name, theirs, ours = _replaced.pop()
         if vars(where).get(name) is ours:
@@ -180,7 +180,7 @@ class Patch:
 
 
 def patch_torch() -> Patch:
-    """Puts Opstrobe in the place of torch.profiler and torch.autograd.profiler, for all that asks these modules.
+    """Replaces torch.profiler and torch.autograd.profiler by Opstrobe, for all code that looks names up in these modules.
 
     What `from torch.profiler import profile` took out of them before keeps torch's, which goes on to work. Imports torch.
     """
@@ -197,7 +197,7 @@ def patch_torch() -> Patch:
 
 
 def patch_at_import() -> None:
-    """Patches torch as soon as the program has imported it: what OPSTROBE_PATCH=1 asks for."""
+    """Patches torch as soon as the program has imported it: what OPSTROBE_PATCH=1 does."""
     global _asked
     from opstrobe.compat.torch_import import call_when_imported
 
@@ -211,7 +211,7 @@ def patch_at_import() -> None:
 
 
 def _patch_for_good() -> None:
-    """Patches torch if Opstrobe can record this torch. A program that did not ask for Opstrobe is to work without it as well."""
+    """Patches torch if Opstrobe can record this torch. Otherwise the program, which does not import Opstrobe, works without it."""
     from opstrobe.recording import bridge
 
     problem = bridge.problem()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events that a program makes itself are torch's own, and so are the answers about lists that hold some.
+"""Synthetic events, which a program makes itself, are torch's own objects; torch's own list answers for lists that hold some.
 
-Ours are views of what was recorded. An event made by hand can be changed and hung into a tree, and is rare.
+Our events are views of a recording. A synthetic event can be changed and attached to a tree, and is rare.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def is_event(thing: object) -> bool:
 
 
 def as_ours(event: Any) -> _core.FunctionEvent:
-    """One of ours with the same name, which is all that an average takes from it besides its sums."""
+    """An event of ours with the same name. An average reads nothing else from it, except its sums."""
     name = event.key if isinstance(event.key, str) else event.name
     kind = "user_annotation" if getattr(event, "is_user_annotation", False) else "cpu_op"  # torch 2.4 has none
     row: dict[str, Any] = {"ph": "X", "cat": kind, "name": name, "pid": 1, "tid": 1, "ts": 0, "dur": 0, "args": {}}
@@ -60,7 +60,7 @@ def ask(events: _core.EventList, name: str, *args: Any, **kwargs: Any) -> Any:
         profile_memory=events.profile_memory,
         with_flops=events.with_flops,
     )
-    theirs._tree_built = True  # or not: who asks for averages before the tree is made gets those of its events alone
+    theirs._tree_built = True  # else averages computed before the tree is built count its events alone
     answer = getattr(theirs, name)
     if callable(answer):
         answer = answer(*args, **kwargs)

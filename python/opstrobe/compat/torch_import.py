@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The moment at which a program has imported torch."""
+"""Calls a function when the program has imported torch."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Python program run in this process as Python itself would run it: a script, a module, or code.
 
-It gets a `__main__` of its own, its own `sys.argv` and `sys.path[0]`, and if it ends by an exception, the traceback
-shows none of our frames.
+It gets a separate `__main__`, its own `sys.argv` and `sys.path[0]`. If it ends by an exception, the traceback shows none of
+our frames.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records a program that knows nothing of it: from its import of torch to its end, however it ends."""
+"""Records an unmodified program: from its import of torch to its end, however it ends."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CannotRecord(Exception):
 
 
 def trace_path(output: str | None) -> str:
-    """The absolute path that a trace asked for as `output` gets. OSError when it could not be written there."""
+    """The absolute path of the trace for the option `output`. OSError if it cannot be written there."""
     path = os.path.abspath(output or os.curdir)
     if output and output.endswith(os.sep):
         os.makedirs(path, exist_ok=True)
@@ -51,7 +51,7 @@ def trace_path(output: str | None) -> str:
 
 
 def _path_of_rank(path: str, rank: str) -> str:
-    """Ranks that torchrun started are all told the same file: "trace.json.gz" is "trace.rank3.json.gz" of rank 3."""
+    """All ranks that torchrun starts get the same option: "trace.json.gz" becomes "trace.rank3.json.gz" for rank 3."""
     directory, name = os.path.split(path)
     for suffix in (".pt.trace.json.gz", ".pt.trace.json", ".json.gz", ".json", ".pftrace.gz", ".pftrace"):
         if name.endswith(suffix):
@@ -166,7 +166,7 @@ class RunRecorder:
         self._release_signals()
 
     def _count_spawned(self) -> None:
-        """Counts the processes of subprocess and multiprocessing, which no hook of Python's tells of."""
+        """Counts the processes of subprocess and multiprocessing, for which Python has no hook."""
         module: Any = importlib.import_module("_posixsubprocess")
         user: Any = importlib.import_module("subprocess")
         fork_exec = module.fork_exec
@@ -218,7 +218,7 @@ class RunRecorder:
             self._say_children()
             return
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # losses are told below
+            warnings.simplefilter("ignore")  # _write reports losses
             self._profile.stop()
         if not self._written:
             assert self._steps is not None

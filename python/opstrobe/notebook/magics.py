@@ -46,7 +46,7 @@ def _make_parser() -> _Parser:
 
 
 def _parse(parser: _Parser, line: str) -> tuple[argparse.Namespace, str]:
-    """The options, and the rest of the line as it stands there."""
+    """The options, and the rest of the line unchanged."""
     words = list(re.finditer(r"\S+", line))
     options = parser.parse_args([word.group() for word in words])
     rest = len(options.statement)
@@ -54,7 +54,7 @@ def _parse(parser: _Parser, line: str) -> tuple[argparse.Namespace, str]:
 
 
 class _Result:
-    """What is shown of a profile: a table, and advice if it was asked for."""
+    """What is shown of a profile: a table, and optionally advice."""
 
     def __init__(self, recorded: profile, rows: int, advice: Advice | None) -> None:
         self._html = profile_html(recorded, rows) + ("" if advice is None else advice._repr_html_())

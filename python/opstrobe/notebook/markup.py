@@ -29,7 +29,7 @@ _ADVICE_STYLE = (
 
 
 def _text(value: object) -> str:
-    """Any text, escaped; what is no character is spelled out, for pages cannot hold it."""
+    """Any text, escaped; lone surrogates are spelled out, because pages cannot hold them."""
     return html.escape(str(value).encode("utf-8", "backslashreplace").decode())
 
 
@@ -83,8 +83,8 @@ class Advice(dict[str, "Any"]):
 
 
 def profile_html(profile: _KinetoProfile, row_limit: int = _TOP_ROWS) -> str:
-    """What a profile recorded, and the operators and ranges that took most. Threads that only wait, as a notebook's kernel has
-    some, would stand in front of them with their Python functions."""
+    """What a profile recorded, and the operators and ranges that took most. Python functions are left out: those of the threads
+    of a notebook's kernel, which only wait, would come first."""
     recording = profile.profiler
     trace = None if recording is None else recording.whole_trace
     if recording is None or trace is None:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _FRAME_ORIGINS = (
     "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:* vscode-webview: vscode-file:"
 )
-_LISTED_WITHIN_S = 30.0  # a server that is told of new files lists them at once
+_LISTED_WITHIN_S = 30.0  # a server that watches lists new files at once
 
 
 class _Exhibition:
-    """What this process shows, until it ends: traces of profiles, in a folder of their own, and files."""
+    """What this process shows, until it ends: traces of profiles, in a separate folder, and files."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -122,7 +122,7 @@ def _is_remote() -> bool:
     return "JUPYTERHUB_SERVICE_PREFIX" in os.environ or "google.colab" in sys.modules
 
 
-# Pages in frames are told the colour scheme of the frame. Notebooks mark their theme, but do not set that.
+# A page in a frame gets the colour scheme of the frame. Notebooks mark their theme, but do not set the scheme.
 _SCHEMES = (
     "<style>[data-jp-theme-light=true] .opstrobe-viewer,[data-vscode-theme-kind$=light] .opstrobe-viewer{color-scheme:light}"
     "[data-jp-theme-light=false] .opstrobe-viewer,[data-vscode-theme-kind]:not([data-vscode-theme-kind$=light])"
@@ -158,7 +158,7 @@ def _server_frame(path: str, height: int) -> _Frame:
 
 
 def _report_frame(path: str, height: int) -> _Frame:
-    # Without a base of its own the page would take its links for those of the notebook.
+    # Without a base the links of the page would be relative to the notebook.
     page = _here().report_of(path).replace("<head>", '<head><base href="about:srcdoc">', 1)
     sandbox = "allow-scripts allow-downloads allow-popups"
     return _Frame(f'sandbox="{sandbox}" srcdoc="{html.escape(page)}"', height)

@@ -30,7 +30,7 @@ _CUDA_RARE = frozenset(
 _CUDA_MORE = _CUDA_RARE | {"GRAPH_NODE"}
 _CUDA_WHEN_NAMED = _CUDA_RARE | {"CUDA_SYNC"}
 _CUPTI_WITH_EVENT_NODES = 130500  # CUPTI 13.5: before, its records of events do not say which node recorded them
-# What PM_SAMPLING samples where nothing else is asked for: multiprocessors at work, and the throughput of the device's memory.
+# The default metrics of PM_SAMPLING: busy multiprocessors, and the throughput of the device's memory.
 _USUAL_METRICS = (
     "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
     "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
@@ -50,7 +50,7 @@ _KINDS: dict[ProfilerActivity, frozenset[str]] = {
 def parse_activities(
     given: Iterable[Any] | None, default: set[ProfilerActivity]
 ) -> tuple[set[ProfilerActivity], Configs]:
-    """The activities asked for, and the configurations of those that have one. Torch's members and classes are taken too."""
+    """The requested activities, and the configurations of those that have one. Accepts torch's members and classes, too."""
     if given is None:
         return set(default), {}
     groups: list[ProfilerActivity] = []
@@ -88,7 +88,7 @@ def _parse_configs(item: Mapping[Any, Any]) -> Configs:
 
 
 def _check_extensions(configs: Configs, groups: set[ProfilerActivity]) -> None:
-    """Extensions belong to CUDA; elsewhere torch ignores one and asks for a driver with the other."""
+    """Extensions belong to CUDA; elsewhere torch ignores one and requires a driver for the other."""
     for group, config in configs.items():
         for extension in config.profiler_configs:
             kind = type(extension).__name__
@@ -115,7 +115,7 @@ def _check_metrics(config: Any) -> None:
 
 
 def filters_of(configs: Configs) -> dict[ProfilerActivity, set[str]]:
-    """The kinds asked for by name, of those groups where some were."""
+    """The kinds requested by name, of those groups where some were."""
     return {group: set(config.activity_types) for group, config in configs.items() if config.activity_types is not None}
 
 
@@ -145,7 +145,7 @@ def left_out_by(filters: Mapping[Any, Iterable[str]]) -> frozenset[str]:
 
 
 def kinds_of_extensions(configs: Configs, supported: Callable[[], set[ProfilerActivity]]) -> frozenset[str]:
-    """The kinds of CUDA's activity that extensions ask for besides. RuntimeError, by name, for what is not recorded."""
+    """The kinds of CUDA's activity that extensions add. RuntimeError, by name, for what cannot be recorded."""
     kinds: set[str] = set()
     for config in configs.values():
         if "GRAPH_EVENT_NODE" in (config.activity_types or ()) and ProfilerActivity.CUDA in supported():

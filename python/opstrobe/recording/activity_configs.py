@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch from 2.14 on takes as the value of an activity. A module of its own because `dataclasses` is slow to import."""
+"""The values of an activity in torch 2.14 and later. A separate module because `dataclasses` is slow to import."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds or builds the torch bridge, the library through which torch's operators are recorded.
 
-It is compiled against the headers of one torch and serves that torch alone. In this order: one that was built beforehand
-and lies in the package's folder `bridge/`; one in the user's cache; one compiled now, in a few seconds, into that cache.
+It is compiled against the headers of one torch and works with that torch alone. The first of these is used: a library that was
+built with the package, in its folder `bridge/`; one in the user's cache; one compiled now, in a few seconds, into that cache.
 
 A library from the cache runs as the user. So the cache is used only where nobody else can write, and a library in it ends with a
-checksum of what precedes.
+checksum of the bytes before.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _build(torch: ModuleType, sources: _Sources, target: Path) -> None:
 
 
 def build_into(folder: str) -> str:
-    """Compiles the bridge to the torch that this process has, to be packed beside the package; returns its path."""
+    """Compiles the bridge to the torch of this process, to be packed with the package; returns its path."""
     import torch
 
     sources = _sources()
@@ -324,7 +324,7 @@ def load() -> None:
 
 
 def problem() -> str | None:
-    """Why there is no bridge for the torch that this process has, after an attempt to load one or to compile it into the
+    """Why the torch of this process has no bridge, after an attempt to load one or to compile it into the
     cache; None when there is one. Does not compile for this process alone, which is for a program that does profile."""
     import torch
 

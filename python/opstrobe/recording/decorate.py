@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def decorate(recorder: record_function, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with a range of its own around each call.
+    """`function` with a separate range around each call.
 
     For a coroutine function and for a generator function the range covers the body from its first step to its last,
     with whatever else runs while it is suspended. For an asynchronous generator it covers the call alone.

@@ -60,7 +60,7 @@ class ExecutionTraceObserver(_ITraceObserver):
 
     @staticmethod
     def build_execution_trace_obs_from_env() -> ExecutionTraceObserver | None:
-        """The observer that ENABLE_PYTORCH_EXECUTION_TRACE=1 asks for, with a new temporary file; None without."""
+        """The observer for ENABLE_PYTORCH_EXECUTION_TRACE=1, with a new temporary file; None if that is not set."""
         if os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE") != "1":
             return None
         import tempfile
@@ -145,7 +145,7 @@ class ExecutionTraceObserver(_ITraceObserver):
         return self.output_file_path or None
 
     def set_extra_resource_collection(self, val: bool) -> None:
-        """Whether to keep, in a folder beside the file, the kernels that torch.compile made."""
+        """Whether to keep the kernels that torch.compile made, in a folder next to the file."""
         self.extra_resources_collection = val
         if val:
             self.get_resources_dir(can_create=True)
@@ -184,7 +184,7 @@ class ExecutionTraceObserver(_ITraceObserver):
                 warn(f"a kernel of the execution trace was not kept: {error}")
 
     def _record_process_groups(self) -> None:
-        """A node that tells the process groups, where there are any."""
+        """Records a node with the process groups, if there are any."""
         distributed: Any = sys.modules.get("torch.distributed")
         if distributed is None or not distributed.is_available() or not distributed.is_initialized():
             return

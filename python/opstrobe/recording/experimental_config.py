@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experimental configuration: torch's fields, and what each of them comes to here."""
+"""The experimental configuration: torch's fields, and the effect of each."""
 
 from __future__ import annotations
 

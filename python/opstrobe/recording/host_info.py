@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine did for the program while it was recorded: processors and memory there are, and how long each step was
-ready to run but another program had the processor. Advice needs it to tell the program's faults from a busy machine's."""
+"""Host information: the processors and the memory of the machine, and how long each step was ready to run while another
+program had the processor. With it, advice can distinguish problems of the program from a busy machine."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _page_ns() -> float:
     return best
 
 
-def of_machine(clock: StepClock) -> str:
+def make_json(clock: StepClock) -> str:
     """The metadata `machine` of a trace, as JSON."""
     torch: Any = sys.modules.get("torch")
     limit, most = _memory()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What profiling itself took. A module of its own because `dataclasses` is slow to import."""
+"""The time that profiling itself took. A separate module because `dataclasses` is slow to import."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of the program, counted once however many parties count them."""
+"""Counts the steps of the program, each once, also if several callers count."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a profile of memory knows of the program's tensors: which are parameters, gradients, optimizer state."""
+"""The roles of the program's tensors in a profile of memory: parameters, gradients, optimizer state."""
 
 from __future__ import annotations
 

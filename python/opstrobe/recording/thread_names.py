@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names that Python gave its threads, for the session that records.
+"""The names of Python's threads, for the session that records.
 
-Those that run are asked at the start, at each step and at the stop. One that begins and ends in between nobody would see,
-so while a session records `thread_start` tells of each that starts.
+The threads that run are named at the start, at each step and at the stop. A thread that starts and ends in between would be
+missed, so `thread_start` names each thread that starts while a session records.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import threading
 from opstrobe import _core
 
 
-def tell() -> None:
-    """Tells the session the names of the threads there are."""
+def record_all() -> None:
+    """Gives the session the names of all threads."""
     for thread in threading.enumerate():
-        tell_of(thread)
+        record_name(thread)
 
 
-def tell_of(thread: threading.Thread) -> None:
+def record_name(thread: threading.Thread) -> None:
     if thread.native_id is not None:
         _core.thread_name(thread.native_id, thread.name)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`threading.Thread.start` while a session records: it tells the new thread's name. A file of its own, for what it calls is
-the program's and is to be in its stacks, while `thread_names` is hidden with all that it calls."""
+"""Replaces `threading.Thread.start` while a session records, to record the new thread's name.
+
+A separate file, because it calls the program's code, which belongs in stacks; stacks hide `thread_names` and its calls.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_theirs: Callable[..., Any] | None = None  # as it was, while ours stands in its place
+_theirs: Callable[..., Any] | None = None  # the original, while ours replaces it
 
 
 def watch() -> None:
@@ -35,7 +37,7 @@ def _make_start(theirs: Callable[..., Any]) -> Callable[..., Any]:
     def start(self: threading.Thread) -> None:
         theirs(self)
         if _theirs is theirs:
-            thread_names.tell_of(self)
+            thread_names.record_name(self)
 
     start.theirs = theirs  # type: ignore[attr-defined]
     return start

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One recorded window: from its preparation to its trace and the events in it."""
+"""One recorded window: from its preparation to its trace and its events."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_recording() -> bool:
     return recording is not None and recording.running
 
 
-def _tell_torch(recording: bool) -> None:
+def _set_torch_profiling(recording: bool) -> None:
     """Torch annotates what it compiles while it thinks that a profiler records."""
     profiler = sys.modules.get("torch.autograd.profiler")
     if profiler is not None:
@@ -65,19 +65,21 @@ def _synchronize() -> str | None:
 class Recording(Configured, Results):
     """`prepare`, `start`, `stop`, and the results. For one window only.
 
-    `earlier` is the trace of the windows before this one whose events are listed too. `told` is what was said of devices
-    in earlier windows, and need not be said again.
+    `earlier` is the trace of the windows before this one whose events are listed too. `warned` holds the warnings about
+    devices in earlier windows, which are not repeated.
     """
 
     def __init__(
-        self, config: SessionConfig, *, earlier: _core.Trace | None = None, told: set[str] | None = None
+        self, config: SessionConfig, *, earlier: _core.Trace | None = None, warned: set[str] | None = None
     ) -> None:
         self._config = config
         self.trace_id = ""
-        self._told = set() if told is None else told
-        self.use_device: str | None = None  # set by who asks for one that is there
+        self._warned = set() if warned is None else warned
+        self.use_device: str | None = None  # set when a device is found
         self._devices = config.device_kinds
-        self._device_events: str | None = None  # likewise: whose events time operators where no collector runs
+        self._device_events: str | None = (
+            None  # set likewise: the device whose events time operators if no collector runs
+        )
         self._sampling = config.sampling
         self._watch: TensorWatch | None = None
         self.trace: _core.Trace | None = None
@@ -87,7 +89,7 @@ class Recording(Configured, Results):
         self._whole: _core.Trace | None = None
         self._events: _core.EventList | None = None
         self._duration_ns = {"prepare": 0, "enable": 0, "disable": 0, "build": 0}
-        self._told_stats: _ProfilerStats | None = None
+        self._stats_object: _ProfilerStats | None = None
         self._with_torch = False
         self._session: _core.Session | None = None
         self._stop_device_problem: str | None = None
@@ -158,9 +160,9 @@ class Recording(Configured, Results):
             self._warn_of_devices(f"counters of CUDA's hardware are not sampled: {self._session.metrics_problem}")
         if self._watch is not None:
             self._watch.start()
-        _tell_torch(True)
+        _set_torch_profiling(True)
         _running = weakref.ref(self)
-        thread_names.tell()
+        thread_names.record_all()
         thread_start.watch()
         self._duration_ns["enable"] = time.perf_counter_ns() - begin
 
@@ -179,7 +181,7 @@ class Recording(Configured, Results):
 
     def name_threads(self) -> None:
         if self.running:
-            thread_names.tell()
+            thread_names.record_all()
 
     def stop(self) -> None:
         """Ends the window. It has no trace if it was not started, or in a process forked since. After a MemoryError the
@@ -191,8 +193,8 @@ class Recording(Configured, Results):
         begin = time.perf_counter_ns()
         if session.running:
             self._stop_device_problem = _synchronize() if self.use_device is not None else None
-            _tell_torch(False)
-            thread_names.tell()
+            _set_torch_profiling(False)
+            thread_names.record_all()
             thread_start.end()
             if self._watch is not None:
                 session.end_window()  # looking at all tensors takes a while, which is none of the program's
@@ -221,8 +223,8 @@ class Recording(Configured, Results):
 
     def _warn_of_devices(self, problem: str) -> None:
         """Warns of what keeps devices from being recorded, in the first window that meets it."""
-        if problem not in self._told:
-            self._told.add(problem)
+        if problem not in self._warned:
+            self._warned.add(problem)
             warn(problem)
 
     def _warn_of_events(self, why: str) -> None:
@@ -263,7 +265,7 @@ class Recording(Configured, Results):
 
     @property
     def function_events(self) -> _core.EventList:
-        """The events, made at the first call; an empty list as long as there is no trace."""
+        """The events, made at the first call; an empty list until there is a trace."""
         if self.trace_only:
             raise RuntimeError("this profile has no events: it was made with trace_only")
         trace = self.whole_trace
@@ -275,8 +277,8 @@ class Recording(Configured, Results):
             begin = time.perf_counter_ns()
             self._events = self._list_events(trace, self._config.post_processing_timeout_s)
             self._duration_ns["build"] = time.perf_counter_ns() - begin
-            if self._told_stats is not None:
-                self._update_stats(self._told_stats)
+            if self._stats_object is not None:
+                self._update_stats(self._stats_object)
             if self._events.timed_out:
                 self._log_timeout()
         return self._events
@@ -344,13 +346,13 @@ class Recording(Configured, Results):
 
     @property
     def _stats(self) -> _ProfilerStats:
-        """What profiling itself took. One object: as torch's it is told of the events when they are made."""
+        """The time that profiling itself took. One object, updated when events are made, as torch's is."""
         from opstrobe.recording.stats import _ProfilerStats
 
-        if self._told_stats is None:
-            self._told_stats = _ProfilerStats()
-        self._update_stats(self._told_stats)
-        return self._told_stats
+        if self._stats_object is None:
+            self._stats_object = _ProfilerStats()
+        self._update_stats(self._stats_object)
+        return self._stats_object
 
     def _update_stats(self, stats: _ProfilerStats) -> None:
         took_us = {step: -(-ns // 1000) for step, ns in self._duration_ns.items()}

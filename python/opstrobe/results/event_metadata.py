@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace has of a kernel, a copy or a collective besides its name and time, under the names torch gives it."""
+"""The arguments of a kernel, a copy or a collective in a trace, under torch's names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory timeline in Python: torch's names for it, its files, and the peak explained. All is worked out in C."""
+"""The memory timeline in Python: torch's names for it, its files, and its peak. C code computes all of it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TensorKey(NamedTuple):
 
 
 def parse_device(device: Any) -> Where:
-    """A device such as "cuda:0", as torch writes it. RuntimeError when there is no such kind."""
+    """A device such as "cuda:0", as torch writes it. RuntimeError if the kind is unknown."""
     name, colon, index = str(device).partition(":")
     if name == "privateuse1":
         name = "privateuseone"
@@ -70,7 +70,7 @@ def parse_device(device: Any) -> Where:
 
 
 def export(timeline: _core.MemoryTimeline, path: str, where: Where) -> None:
-    """Writes the timeline in the format that the path's ending stands for."""
+    """Writes the timeline in the format of the path's ending."""
     path = os.fspath(path)
     plain = path[: -len(".gz")] if path.endswith(".gz") else path
     format = "html" if plain.endswith(".html") else "raw" if plain.endswith("raw.json") else "json"
@@ -102,7 +102,7 @@ class MemoryProfile:
 
     @property
     def timeline(self) -> tuple[tuple[int, Any, tuple[Any, int], int], ...]:
-        """(time in ns, -1 for what was there before; action; (key, version); bytes), by time."""
+        """(time in ns, -1 for storages from before the start; action; (key, version); bytes), by time."""
         names = self._names
 
         def make_key(number: int, address: int, device_type: int, device_index: int) -> Any:

@@ -38,7 +38,7 @@ class TraceFile(Results):
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the file says beside its events: key to JSON text."""
+        """The metadata of the file: key to JSON text."""
         return self.trace.metadata()
 
     @property

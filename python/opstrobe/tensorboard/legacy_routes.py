@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replies as the TensorBoard plugin that used to show PyTorch's traces gave them, made of the figures of our views. For
-programs that ask its routes; where figures differ ours are meant (docs/views.md)."""
+"""The routes of the former TensorBoard plugin for PyTorch's traces, for programs that request them. The replies are made from
+the figures of our views; docs/views.md explains where these differ."""
 
 from __future__ import annotations
 

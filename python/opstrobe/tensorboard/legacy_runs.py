@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The former plugin's replies about several traces: the ranks of a run, and one trace beside another."""
+"""Legacy plugin routes about several traces: the ranks of a run, and the comparison of two traces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from opstrobe.tensorboard.legacy_routes import (
 
 
 def _ranks(get: Get, arguments: Arguments) -> list[Json]:
-    """Those of one span: the one that is asked for, else the first."""
+    """The traces of one window: the requested one, else the first."""
     traces = traces_of_run(get, arguments)
     span = arguments.get("span") or span_of(min(traces, key=lambda trace: trace["span"] or 0))
     return [trace for trace in traces if span_of(trace) == span]
@@ -111,7 +111,7 @@ def _gpu(device: Json) -> Json:
     }
 
 
-# --- one beside another -----------------------------------------------------------------------------------------------
+# --- two traces compared -----------------------------------------------------------------------------------------------
 
 
 def _diff(get: Get, arguments: Arguments) -> Json:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The viewer as a tab of TensorBoard: `tensorboard --logdir DIR` finds the plugin by its entry point.
 
-TensorBoard's own server answers, with what the API says within this process: no further port, nothing to be reached but
-TensorBoard, whatever path or proxy it is behind.
+TensorBoard's own server answers, from the API within this process. So there is no further port, and any path or proxy that
+reaches TensorBoard reaches the viewer.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ App = Callable[..., Iterable[bytes]]
 
 
 class _Traces:
-    """The traces below a log directory. Looked for in a thread of its own, for TensorBoard does not wait."""
+    """The traces below a log directory. A separate thread looks for them, because TensorBoard does not wait."""
 
     def __init__(self, paths: tuple[str, ...]) -> None:
         self._paths = paths
@@ -132,7 +132,7 @@ class OpstrobePlugin(TBPlugin):  # type: ignore[misc]
         path = request.path.partition(f"/plugin/{_NAME}{_VIEWER}")[2]
         if path == "/index.html":
             path = "/"
-        # A page from elsewhere that goes by another name for this machine could read whatever TensorBoard tells. That
+        # A page from elsewhere that goes by another name for this machine could read whatever TensorBoard serves. That
         # shall not be source files, unless whoever started it lets others in.
         if path.endswith("/source") and not (self._is_open or _is_loopback(request.host)):
             reply = _error(
@@ -169,8 +169,8 @@ class FormerPlugin(TBPlugin):  # type: ignore[misc]
     def _serve(self, answer: legacy_routes.Answer, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         request = Request(environ)
         try:
-            told = answer(self._traces.get, request.args)
-            reply = told if isinstance(told, Reply) else Reply(200, "application/json", json.dumps(told).encode())
+            found = answer(self._traces.get, request.args)
+            reply = found if isinstance(found, Reply) else Reply(200, "application/json", json.dumps(found).encode())
         except legacy_routes.RequestError as error:
             reply = _error(error.status, str(error))
         return _respond(request, reply)(environ, start_response)
