@@ -427,7 +427,7 @@ def test_spec_6_7_summary_as_text():
     net = Net()
     summary = profiled(lambda: net(X).sum().backward()).module_summary()
     lines = str(summary).splitlines()
-    assert lines[0].split() == ["Module", "Class", "Calls", "Forward", "Self", "forward", "Backward", "Parameters"]
+    assert lines[0].split() == ["Module", "Class", "Calls", "Parameters", "Forward", "Backward", "Self", "forward"]
     assert [line.split()[0] for line in lines[1:]] == ["Net", "layers", "0", "fc", "act", "1", "fc", "act", "head"]
     assert lines[4].startswith("      fc ")
     assert len({len(line) for line in lines}) == 1
