@@ -31,7 +31,7 @@ struct ops_rank_facts;
 
 /* The trace of one process of a run. Analyses use the rank, the path and the facts; views and advice use the name and the span. */
 struct ops_rank {
-	const struct ops_trace *trace; /* NULL: from the source of the call; or a file that is no trace, for analyses of
+	const struct ops_trace *trace; /* NULL: from the source of the call; or a file that is not a trace, for analyses of
 	                                * other files */
 	int64_t rank;     /* no two are equal; of two traces that are compared it says nothing */
 	const char *path; /* where it was read from; NULL when from nowhere */

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Stands for "none" where ids and rows are 32 bits. */
+/* Means "none" for 32-bit ids and rows. */
 #define OPS_NONE UINT32_MAX
 
 /* Any bytes, also NUL; not necessarily UTF-8. A NUL follows the last one unless a function says otherwise. */

@@ -682,7 +682,7 @@ void ops_python_calls_stop(struct ops_recording *recording)
 			abandon_calls(thread);
 		pthread_mutex_unlock(&recorder.threads_lock);
 		if (recording)
-			ops_python_tell(&recorder.functions, recording);
+			ops_python_add_functions(&recorder.functions, recording);
 	}
 	ops_python_forget(&recorder.functions);
 	PyErr_Restore(type, value, traceback);

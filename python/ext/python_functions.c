@@ -341,7 +341,7 @@ static bool tell_other(const struct ops_python_function *function, struct ops_re
 	return ok;
 }
 
-bool ops_python_tell(const struct ops_python_functions *functions, struct ops_recording *recording)
+bool ops_python_add_functions(const struct ops_python_functions *functions, struct ops_recording *recording)
 {
 	for (size_t i = 0; i < functions->count; i++) {
 		const struct ops_python_function *function = functions->list[i];

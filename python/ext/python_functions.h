@@ -80,7 +80,7 @@ struct ops_python_function *ops_python_add_other(struct ops_python_functions *fu
                                                  const char *name);
 
 /* Tells the recording all functions. False when memory is out; leaves no exception. */
-bool ops_python_tell(const struct ops_python_functions *functions, struct ops_recording *recording);
+bool ops_python_add_functions(const struct ops_python_functions *functions, struct ops_recording *recording);
 /* Forgets all, the filter too. */
 void ops_python_forget(struct ops_python_functions *functions);
 

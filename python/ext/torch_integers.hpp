@@ -113,7 +113,7 @@ private:
 	void see(const c10::IValue &value)
 	{
 		if (value.isTensor())
-			see_tensor(value.toTensor());
+			add_tensor(value.toTensor());
 		else if (value.isTuple())
 			for (const c10::IValue &item : value.toTupleRef().elements())
 				see(item);
@@ -122,7 +122,7 @@ private:
 				see(item);
 	}
 
-	void see_tensor(const at::Tensor &tensor)
+	void add_tensor(const at::Tensor &tensor)
 	{
 		const std::string number = std::to_string(seen_++);
 

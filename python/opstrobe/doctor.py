@@ -111,7 +111,7 @@ def _cache() -> Finding:
     problem = bridge.cache_problem()
     if problem is not None:
         advice = "remove it, or set XDG_CACHE_HOME to a directory that only you can write to"
-        return Finding("cache", NOTE, f"{problem}: bridges are compiled anew for each process", advice)
+        return Finding("cache", NOTE, f"{problem}: bridges are compiled again for each process", advice)
     if os.access(bridge._existing(directory), os.W_OK | os.X_OK):
         return Finding("cache", OK, f"{directory}, writable")
     advice = "make it writable, or set XDG_CACHE_HOME to a directory that is"

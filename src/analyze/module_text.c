@@ -200,7 +200,7 @@ static bool write_text(const struct sheet *sheet, const struct ops_module_text_o
 	return done;
 }
 
-/* False if there is no such key. */
+/* False if the key is unknown. */
 static bool find_sort(struct sheet *sheet, const char *key)
 {
 	for (size_t i = 0; i < sizeof(sort_keys) / sizeof(sort_keys[0]); i++) {

@@ -28,10 +28,10 @@ struct ops_json_window {
 	bool last;       /* nothing comes after `end` */
 };
 
-/* Of gzip data, which the first bytes tell and not a name, `*source` becomes the text decompressed, or NULL on failure. */
+/* For gzip data, which is recognised by its first bytes and not by a name, `*source` becomes the text decompressed, or NULL on failure. */
 enum ops_code ops_json_window_open(struct ops_json_window *window, struct ops_source **source, struct ops_error *error);
 void ops_json_window_release(struct ops_json_window *window);
-/* Moves what is left to the front and adds more text behind it, unless this was the last. */
+/* Moves the remaining text to the front and appends more, unless this was the last. */
 enum ops_code ops_json_window_more(struct ops_json_window *window, struct ops_error *error);
 
 static inline uint64_t ops_json_offset(const struct ops_json_window *window, const char *at)

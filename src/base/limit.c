@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <time.h>
 
-/* A reading of the clock is a system call: one for so many calls, and one for each large allocation. */
+/* Reading the clock is a system call: the clock is read once in N calls and for each large allocation. */
 #define CALLS_A_READING 1024u
 #define LARGE_BYTES 65536u
 

@@ -34,7 +34,7 @@ void ops_limit_end(void);
 /* Whether the thread has a limit that is reached. For loops that do not allocate: most calls take about a nanosecond. */
 bool ops_limit_reached(void);
 
-/* For base/alloc.c: whether the thread may allocate so many bytes more, and what was allocated and freed. */
+/* For base/alloc.c: whether the thread may allocate that many more bytes, and what was allocated and freed. */
 bool ops_limit_allows(size_t bytes);
 void ops_limit_add(size_t bytes);
 void ops_limit_subtract(size_t bytes);

@@ -36,7 +36,7 @@ struct ops_sink {
 	bool out_of_memory;
 	bool deflating;
 	char *target;     /* path without links; NULL for a buffer */
-	char *beside;     /* path of the file beside; NULL when it has no name yet, or fd is the target itself */
+	char *temporary;  /* path of the new file; NULL when it has no name yet, or fd is the target itself */
 	bool unnamed;     /* whether the new file has no name yet */
 	char *packed;
 	z_stream stream;
@@ -148,7 +148,7 @@ static void release(struct ops_sink *sink)
 	if (sink->deflating)
 		deflateEnd(&sink->stream);
 	ops_free(sink->target);
-	ops_free(sink->beside);
+	ops_free(sink->temporary);
 	ops_free(sink->packed);
 	ops_free(sink);
 }
@@ -220,7 +220,7 @@ static int create_at(struct ops_sink *sink, const char *path)
 }
 
 /* Makes the file, or gives it its first name, under a name that nobody else has: tried until one is free. Gives errno. */
-static int name_beside(struct ops_sink *sink)
+static int name_temporary(struct ops_sink *sink)
 {
 	static uint32_t count;
 	int os_errno = EEXIST;
@@ -232,13 +232,13 @@ static int name_beside(struct ops_sink *sink)
 		clock_gettime(CLOCK_REALTIME, &now);
 		snprintf(name, sizeof(name), ".opstrobe-%lx-%lx-%x.tmp", (unsigned long)getpid(), (unsigned long)now.tv_nsec,
 		         (unsigned)__atomic_fetch_add(&count, 1, __ATOMIC_RELAXED));
-		sink->beside = join(sink->target, name);
-		if (!sink->beside)
+		sink->temporary = join(sink->target, name);
+		if (!sink->temporary)
 			return ENOMEM;
-		os_errno = sink->unnamed ? link_to(sink, sink->beside) : create_at(sink, sink->beside);
+		os_errno = sink->unnamed ? link_to(sink, sink->temporary) : create_at(sink, sink->temporary);
 		if (os_errno) {
-			ops_free(sink->beside);
-			sink->beside = NULL;
+			ops_free(sink->temporary);
+			sink->temporary = NULL;
 		}
 	}
 	return os_errno;
@@ -256,12 +256,12 @@ static int create_new(struct ops_sink *sink, const struct stat *old)
 	sink->unnamed = sink->fd >= 0;
 	ops_free(folder);
 	if (!sink->unnamed)
-		os_errno = name_beside(sink);
+		os_errno = name_temporary(sink);
 	if (!os_errno && old && fchmod(sink->fd, old->st_mode & 07777) != 0) {
 		os_errno = errno;
 		close(sink->fd);
-		if (sink->beside)
-			unlink(sink->beside);
+		if (sink->temporary)
+			unlink(sink->temporary);
 	}
 	return os_errno;
 }
@@ -276,9 +276,9 @@ static int put_in_place(struct ops_sink *sink)
 		os_errno = link_to(sink, sink->target);
 		if (os_errno != EEXIST)
 			return os_errno;
-		os_errno = name_beside(sink);
+		os_errno = name_temporary(sink);
 	}
-	return os_errno ? os_errno : rename(sink->beside, sink->target) ? errno : 0;
+	return os_errno ? os_errno : rename(sink->temporary, sink->target) ? errno : 0;
 }
 
 /* Opens what the bytes are written to. A device or a pipe cannot be replaced and is written in place. Gives errno. */
@@ -347,14 +347,14 @@ enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error)
 		emit_packed(sink, Z_FINISH);
 	/* After a crash of the machine the name is that of the old file or of all of the new one. Some file systems tell only now
 	 * that there was no space. */
-	if ((sink->beside || sink->unnamed) && !ops_sink_failed(sink) && fsync(sink->fd) != 0)
+	if ((sink->temporary || sink->unnamed) && !ops_sink_failed(sink) && fsync(sink->fd) != 0)
 		sink->os_errno = errno;
-	if ((sink->beside || sink->unnamed) && !ops_sink_failed(sink))
+	if ((sink->temporary || sink->unnamed) && !ops_sink_failed(sink))
 		sink->os_errno = put_in_place(sink);
 	if (sink->fd >= 0 && close(sink->fd) != 0 && !ops_sink_failed(sink))
 		sink->os_errno = errno;
-	if (sink->beside && ops_sink_failed(sink))
-		unlink(sink->beside);
+	if (sink->temporary && ops_sink_failed(sink))
+		unlink(sink->temporary);
 	if (sink->os_errno)
 		code = ops_fault_errno(error, sink->os_errno, "cannot write '%s'", sink->target);
 	else if (sink->out_of_memory)
@@ -369,7 +369,7 @@ void ops_sink_abandon(struct ops_sink *sink)
 		return;
 	if (sink->fd >= 0)
 		close(sink->fd);
-	if (sink->beside)
-		unlink(sink->beside);
+	if (sink->temporary)
+		unlink(sink->temporary);
 	release(sink);
 }

@@ -33,7 +33,7 @@ static bool add(void *context, const struct ops_rank *worker)
 
 	if (!ops_adviser_add(context, worker, &error))
 		return true;
-	cli_say("opstrobe: %s\n", error.text);
+	cli_log("opstrobe: %s\n", error.text);
 	return false;
 }
 

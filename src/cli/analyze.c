@@ -91,7 +91,7 @@ static int print_help(const struct ops_analysis *analysis)
 
 static int fail(const char *what, const char *argument)
 {
-	cli_say("opstrobe analyze: %s '%s'; see 'opstrobe analyze --help'\n", what, argument);
+	cli_log("opstrobe analyze: %s '%s'; see 'opstrobe analyze --help'\n", what, argument);
 	return CLI_EXIT_USAGE;
 }
 
@@ -105,7 +105,7 @@ static int fail_unknown(const char *id)
 
 	for (size_t i = 0; i < count && i < ANALYSES_MAX; i++)
 		names[i] = analyses[i].id;
-	cli_say("opstrobe analyze: unknown analysis '%s'; ", id);
+	cli_log("opstrobe analyze: unknown analysis '%s'; ", id);
 	return cli_suggest(id, names, "opstrobe analyze --list");
 }
 
@@ -186,9 +186,9 @@ static int analyze(const struct request *request)
 		options.source = &ranks.source;
 	code = ops_analyze(request->analysis->id, ranks.items, ranks.count, &options, &text, &size, &error);
 	if (code)
-		cli_say("opstrobe analyze: %s\n", error.text);
+		cli_log("opstrobe analyze: %s\n", error.text);
 	if (code == OPS_CORRUPT && *ranks.odd.text)
-		cli_say("opstrobe: %s\n", ranks.odd.text);
+		cli_log("opstrobe: %s\n", ranks.odd.text);
 	if (!code && !cli_print_data(options.format, code, text, size, &error))
 		code = OPS_NO_MEMORY;
 	cli_ranks_release(&ranks);

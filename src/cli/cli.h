@@ -36,7 +36,7 @@ int cli_table(char **arguments);
 int cli_validate(char **arguments);
 
 /* Prints to stderr. Only a line break at the end of `format` is one, whatever the arguments hold. */
-__attribute__((format(printf, 1, 2))) void cli_say(const char *format, ...);
+__attribute__((format(printf, 1, 2))) void cli_log(const char *format, ...);
 /* Prints to stdout which trace the text below is of. */
 void cli_put_heading(const char *path, bool is_first);
 

@@ -34,7 +34,7 @@ static bool set_rank(struct ops_trace *trace, const char *text, size_t rank)
 
 	if (!text || !ops_trace_set_rank(trace, (int64_t)rank, &error))
 		return true;
-	cli_say("opstrobe convert: %s\n", error.text);
+	cli_log("opstrobe convert: %s\n", error.text);
 	return false;
 }
 

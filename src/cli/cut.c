@@ -44,7 +44,7 @@ struct request {
 
 static bool fail(const char *what, const char *value, const char *how)
 {
-	cli_say("opstrobe cut: invalid %s '%s': %s\n", what, value, how);
+	cli_log("opstrobe cut: invalid %s '%s': %s\n", what, value, how);
 	return false;
 }
 
@@ -94,7 +94,7 @@ static bool parse_steps(struct request *request, const struct ops_trace *trace)
 		return fail("range of steps", request->steps, "not a number or FIRST:LAST");
 	if (ops_trace_steps(trace, first, last, &request->cut.from_ns, &request->cut.to_ns))
 		return true;
-	cli_say("opstrobe cut: the trace has no step %s\n", request->steps);
+	cli_log("opstrobe cut: the trace has no step %s\n", request->steps);
 	return false;
 }
 
@@ -123,11 +123,11 @@ static int cut(struct request *request, const struct ops_trace *trace, const cha
 	    (request->to && !parse_time(request->to, base_ns, &request->cut.to_ns)))
 		return CLI_EXIT_USAGE;
 	if (request->cut.from_ns > request->cut.to_ns) {
-		cli_say("opstrobe cut: --from %s is after --to %s\n", request->from, request->to);
+		cli_log("opstrobe cut: --from %s is after --to %s\n", request->from, request->to);
 		return CLI_EXIT_USAGE;
 	}
 	if (ops_trace_cut(trace, &request->cut, &part, &error)) {
-		cli_say("opstrobe cut: %s\n", error.text);
+		cli_log("opstrobe cut: %s\n", error.text);
 		return CLI_EXIT_FAILED;
 	}
 	done = cli_write("cut", part, output, OPS_STACKS_SELF_CPU);

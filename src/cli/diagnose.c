@@ -18,12 +18,12 @@ static size_t kept_count;
 void cli_print_diagnostic(const struct ops_diagnostic *item)
 {
 	if (!strcmp(item->kind, "lost"))
-		cli_say("opstrobe: '%s': %" PRIu64 " %s\n", item->source, item->count, item->message);
+		cli_log("opstrobe: '%s': %" PRIu64 " %s\n", item->source, item->count, item->message);
 	else if (item->count > 1)
-		cli_say("opstrobe: '%s': %s (%" PRIu64 " times, first at byte %" PRIu64 ")\n", item->source, item->message,
+		cli_log("opstrobe: '%s': %s (%" PRIu64 " times, first at byte %" PRIu64 ")\n", item->source, item->message,
 		        item->count, item->byte);
 	else
-		cli_say("opstrobe: '%s': %s (byte %" PRIu64 ")\n", item->source, item->message, item->byte);
+		cli_log("opstrobe: '%s': %s (byte %" PRIu64 ")\n", item->source, item->message, item->byte);
 }
 
 static void keep(const struct ops_diagnostic *items, size_t count)

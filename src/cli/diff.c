@@ -37,7 +37,7 @@ static bool parse_gate(const char *text, double *ret_ratio)
 	double percent = strtod(text, &end);
 
 	if (end == text || (*end && strcmp(end, "%")) || !(percent >= 0 && percent <= 1e6)) {
-		cli_say("opstrobe diff: invalid gate '%s': not a percentage such as 3%%\n", text);
+		cli_log("opstrobe diff: invalid gate '%s': not a percentage such as 3%%\n", text);
 		return false;
 	}
 	*ret_ratio = percent / 100;

@@ -68,13 +68,13 @@ static bool find_below(const char *path, char *name, size_t size)
 	return found;
 }
 
-static void tell_none(const char *path)
+static void report_missing(const char *path)
 {
 	char below[4096];
 
-	cli_say("opstrobe: there is no trace (*.json, *.json.gz, *.json.zst) in '%s'", path);
+	cli_log("opstrobe: there is no trace (*.json, *.json.gz, *.json.zst) in '%s'", path);
 	if (find_below(path, below, sizeof(below)))
-		cli_say("; there is in '%s'", below);
+		cli_log("; there is in '%s'", below);
 	fputc('\n', stderr);
 }
 
@@ -86,11 +86,11 @@ bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t coun
 		struct ops_error error;
 
 		if (add_any(files, paths[i], any_json, &error)) {
-			cli_say("opstrobe: %s\n", error.text);
+			cli_log("opstrobe: %s\n", error.text);
 			return false;
 		}
 		if (files->list.count == before) {
-			tell_none(paths[i]);
+			report_missing(paths[i]);
 			return false;
 		}
 	}

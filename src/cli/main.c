@@ -67,7 +67,7 @@ static int fail_unknown(const char *name)
 
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		names[i] = commands[i].name;
-	cli_say("opstrobe: '%s' is not a command; ", name);
+	cli_log("opstrobe: '%s' is not a command; ", name);
 	return cli_suggest(name, names, "opstrobe --help");
 }
 
@@ -133,7 +133,7 @@ int main(int count, char **arguments)
 		return command ? finish(command->function(asked)) : fail_unknown(asked[0]);
 	}
 	if (name[0] == '-' && name[1]) {
-		cli_say("opstrobe: unknown option '%s'; 'opstrobe --help' lists what there is\n", name);
+		cli_log("opstrobe: unknown option '%s'; 'opstrobe --help' lists what there is\n", name);
 		return CLI_EXIT_USAGE;
 	}
 	command = find_command(name);

@@ -31,11 +31,11 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe merge --output run.pftrace traces/\n";
 
-static void say(const struct cli_stream *stream, const struct ops_clock_shift *shifts)
+static void print_shifts(const struct cli_stream *stream, const struct ops_clock_shift *shifts)
 {
 	for (size_t i = 0; i < stream->count; i++)
 		if (shifts[i].collectives)
-			cli_say("opstrobe: %s: clock set by %+.3f us, by %zu collective operations\n",
+			cli_log("opstrobe: %s: clock set by %+.3f us, by %zu collective operations\n",
 			        stream->files.list.items[i].path, (double)shifts[i].shift_ns / 1e3, shifts[i].collectives);
 }
 
@@ -52,11 +52,11 @@ static bool merge_to(struct cli_stream *stream, bool align, const char *output)
 		names[i] = stream->files.list.items[i].worker;
 	done = done && !ops_trace_merge_ranks(&source, names, stream->count, align, shifts, &merged, &error);
 	if (!done)
-		cli_say("opstrobe merge: %s\n", error.text);
+		cli_log("opstrobe merge: %s\n", error.text);
 	done = done && cli_write("merge", merged, output, OPS_STACKS_SELF_CPU);
 	if (done) {
-		say(stream, shifts);
-		cli_say("opstrobe: wrote %s: %zu events of %zu traces\n", output, ops_trace_events(merged)->count,
+		print_shifts(stream, shifts);
+		cli_log("opstrobe: wrote %s: %zu events of %zu traces\n", output, ops_trace_events(merged)->count,
 		        stream->count);
 	}
 	ops_trace_unref(merged);

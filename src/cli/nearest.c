@@ -106,8 +106,8 @@ int cli_suggest(const char *name, const char *const *names, const char *list_com
 	const char *nearest = find_nearest(name, names);
 
 	if (nearest)
-		cli_say("did you mean '%s'?\n", nearest);
+		cli_log("did you mean '%s'?\n", nearest);
 	else
-		cli_say("'%s' lists them\n", list_command);
+		cli_log("'%s' lists them\n", list_command);
 	return CLI_EXIT_USAGE;
 }

@@ -23,7 +23,7 @@ static const struct cli_option *find(const struct cli_option *options, const cha
 
 static int fail(const char *command, const char *what, const char *argument, const char *why)
 {
-	cli_say("opstrobe %s: %s '%s'%s\n", command, what, argument, why);
+	cli_log("opstrobe %s: %s '%s'%s\n", command, what, argument, why);
 	return CLI_EXIT_USAGE;
 }
 
@@ -38,7 +38,7 @@ static int fail_unknown(const char *command, const char *argument, size_t size, 
 		names[i] = options[i].name;
 	snprintf(name, sizeof(name), "%.*s", (int)size, argument);
 	snprintf(list, sizeof(list), "opstrobe %s --help", command);
-	cli_say("opstrobe %s: unknown option '%s'; ", command, name);
+	cli_log("opstrobe %s: unknown option '%s'; ", command, name);
 	return cli_suggest(name, names, list);
 }
 
@@ -106,7 +106,7 @@ int cli_parse_paths(char **arguments, const struct cli_option *options, const ch
 	*ret_count = count;
 	if (count >= least)
 		return CLI_EXIT_OK;
-	cli_say("opstrobe %s: no trace given; see 'opstrobe %s --help'\n", arguments[0], arguments[0]);
+	cli_log("opstrobe %s: no trace given; see 'opstrobe %s --help'\n", arguments[0], arguments[0]);
 	return CLI_EXIT_USAGE;
 }
 
@@ -136,7 +136,7 @@ int cli_parse_output(char **arguments, const struct cli_option *options, const c
 		*ret_output = arguments[2];
 	if (*ret_output)
 		return CLI_EXIT_OK;
-	cli_say("opstrobe %s: no output given; see 'opstrobe %s --help'\n", arguments[0], arguments[0]);
+	cli_log("opstrobe %s: no output given; see 'opstrobe %s --help'\n", arguments[0], arguments[0]);
 	return CLI_EXIT_USAGE;
 }
 
@@ -145,9 +145,9 @@ int cli_choice(const char *command, const char *option, const char *value, const
 	for (int i = 0; names[i]; i++)
 		if (!strcmp(names[i], value))
 			return i;
-	cli_say("opstrobe %s: invalid %s '%s' (choose from ", command, option, value);
+	cli_log("opstrobe %s: invalid %s '%s' (choose from ", command, option, value);
 	for (size_t i = 0; names[i]; i++)
-		cli_say("%s%s", i ? ", " : "", names[i]);
+		cli_log("%s%s", i ? ", " : "", names[i]);
 	fputs(")\n", stderr);
 	return -1;
 }
@@ -165,6 +165,6 @@ bool cli_number(const char *command, const char *option, const char *value, size
 		*ret_number = (size_t)number;
 		return true;
 	}
-	cli_say("opstrobe %s: invalid %s '%s': not a whole number\n", command, option, value);
+	cli_log("opstrobe %s: invalid %s '%s': not a whole number\n", command, option, value);
 	return false;
 }

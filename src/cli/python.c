@@ -86,7 +86,7 @@ int cli_hand_over(const char *module, char **arguments)
 	for (size_t i = 1; i < count; i++)
 		command[i + 2] = arguments[i];
 	start_python(command);
-	cli_say("opstrobe: cannot start Python '%s': %s; set OPSTROBE_PYTHON to the Python that has opstrobe\n",
+	cli_log("opstrobe: cannot start Python '%s': %s; set OPSTROBE_PYTHON to the Python that has opstrobe\n",
 	        command[0], strerror(errno));
 	free(command);
 	return CLI_EXIT_FAILED;

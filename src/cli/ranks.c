@@ -14,7 +14,7 @@
 
 static bool fail(const char *text)
 {
-	cli_say("opstrobe: %s\n", text);
+	cli_log("opstrobe: %s\n", text);
 	return false;
 }
 
@@ -72,7 +72,7 @@ static bool number(struct cli_ranks *ranks, struct cli_stream *stream, size_t fr
 
 		stream->order[i] = file_of(stream, rank->path);
 		if (said[stream->order[i]] >= 0 && said[stream->order[i]] != rank->rank)
-			cli_say("opstrobe: '%s' says that it is rank %lld, as another file does\n", rank->path,
+			cli_log("opstrobe: '%s' says that it is rank %lld, as another file does\n", rank->path,
 			        (long long)said[stream->order[i]]);
 	}
 	free(said);

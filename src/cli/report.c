@@ -46,7 +46,7 @@ static const char usage[] =
 static bool put_part(FILE *out, enum ops_code code, char *text, size_t size, const struct ops_error *error)
 {
 	if (code) {
-		cli_say("opstrobe: %s\n", error->text);
+		cli_log("opstrobe: %s\n", error->text);
 		return false;
 	}
 	fwrite(text, 1, size, out);
@@ -127,7 +127,7 @@ static bool save_markdown(const char *output, struct cli_stream *stream)
 		fputs("opstrobe: out of memory\n", stderr);
 	done = done && !failed;
 	if (done && ops_write_text(text, size, output, &error)) {
-		cli_say("opstrobe: %s\n", error.text);
+		cli_log("opstrobe: %s\n", error.text);
 		done = false;
 	}
 	free(text);
@@ -173,7 +173,7 @@ int cli_report(char **arguments)
 	if (choice == 0) {
 		output = output ? output : "report.html";
 		if (ops_report_write(arguments[1], output, cli_print_diagnostic, &error)) {
-			cli_say("opstrobe: %s\n", error.text);
+			cli_log("opstrobe: %s\n", error.text);
 			return CLI_EXIT_FAILED;
 		}
 	}

@@ -66,7 +66,7 @@ static bool write_page(const char *url, char path[PATH_MAX])
 	fd = mkostemps(path, (int)strlen(".html"), O_CLOEXEC);
 	page = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!page) {
-		cli_say("opstrobe serve: cannot write '%s': %s\n", path, strerror(errno));
+		cli_log("opstrobe serve: cannot write '%s': %s\n", path, strerror(errno));
 		*path = '\0';
 		return false;
 	}
@@ -131,7 +131,7 @@ static int serve(const struct ops_server_options *options, bool open, bool with_
 	sigset_t ends;
 
 	if (ops_server_start(options, &server, &error)) {
-		cli_say("opstrobe: %s\n", error.text);
+		cli_log("opstrobe: %s\n", error.text);
 		return error.code == OPS_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
 	}
 	printf("%s\n", ops_server_url(server));
@@ -161,7 +161,7 @@ static bool read_limit(const char *option, const char *value, size_t *ret_number
 		return false;
 	if (*ret_number)
 		return true;
-	cli_say("opstrobe serve: --%s must be at least 1\n", option);
+	cli_log("opstrobe serve: --%s must be at least 1\n", option);
 	return false;
 }
 
@@ -186,7 +186,7 @@ int cli_serve(char **arguments)
 	    !read_limit("request-time", seconds, &request_seconds))
 		return CLI_EXIT_USAGE;
 	if (number > UINT16_MAX) {
-		cli_say("opstrobe serve: there is no port %zu\n", number);
+		cli_log("opstrobe serve: there is no port %zu\n", number);
 		return CLI_EXIT_USAGE;
 	}
 	server.port = (uint16_t)number;

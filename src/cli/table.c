@@ -117,7 +117,7 @@ int cli_table(char **arguments)
 	if (!strcmp(request.sort_by, "none"))
 		request.sort_by = "";
 	if (request.sort_by[strspn(request.sort_by, "abcdefghijklmnopqrstuvwxyz_")] || strlen(request.sort_by) > 64) {
-		cli_say("opstrobe table: '%s' is not a sort key\n", request.sort_by);
+		cli_log("opstrobe table: '%s' is not a sort key\n", request.sort_by);
 		return CLI_EXIT_USAGE;
 	}
 	if (cli_one_trace_read(&traces, path))

@@ -22,7 +22,7 @@ static bool print_texts(struct cli_stream *stream, const struct cli_table *table
 
 		done = !cli_stream_take(stream, i, &trace, &error);
 		if (!done)
-			cli_say("opstrobe: %s\n", error.text);
+			cli_log("opstrobe: %s\n", error.text);
 		else if (stream->count > 1)
 			cli_put_heading(file->path, !i);
 		done = done && table->print_text(&(struct ops_rank){.trace = trace, .name = file->worker, .span = file->span}, top, flag);

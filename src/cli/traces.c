@@ -28,7 +28,7 @@ bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *contex
 		struct ops_trace *trace;
 
 		if (cli_stream_take(&stream, i, &trace, &error)) {
-			cli_say("opstrobe: %s\n", error.text);
+			cli_log("opstrobe: %s\n", error.text);
 			done = false;
 		} else {
 			done = take(context, &(struct ops_rank){.trace = trace, .name = file->worker, .span = file->span});
@@ -57,7 +57,7 @@ bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count
 		if (done)
 			traces->workers[traces->count++].trace = trace;
 		else
-			cli_say("opstrobe: %s\n", error.text);
+			cli_log("opstrobe: %s\n", error.text);
 	}
 	traces->files = stream.files;
 	stream.files = (struct cli_files){0};
@@ -72,7 +72,7 @@ bool cli_one_trace_read(struct cli_traces *traces, const char *path)
 	if (!cli_traces_read(traces, paths, 1))
 		return false;
 	if (traces->count > 1)
-		cli_say("opstrobe: '%s' contains %zu traces; name one of them\n", path, traces->count);
+		cli_log("opstrobe: '%s' contains %zu traces; name one of them\n", path, traces->count);
 	return traces->count == 1;
 }
 
@@ -96,7 +96,7 @@ bool cli_colours(void)
 bool cli_print(enum ops_code code, char *text, size_t size, const struct ops_error *error)
 {
 	if (code) {
-		cli_say("opstrobe: %s\n", error->text);
+		cli_log("opstrobe: %s\n", error->text);
 		return false;
 	}
 	fwrite(text, 1, size, stdout);

@@ -38,7 +38,7 @@ static bool has_faults(const struct ops_trace *trace)
 	for (size_t i = 0; i < count; i++)
 		found = found || notes[i].kind != OPS_NOTE_UNMATCHED_ARROW;
 	if (ops_trace_check(trace, &error)) {
-		cli_say("opstrobe validate: %s\n", error.text);
+		cli_log("opstrobe validate: %s\n", error.text);
 		found = true;
 	}
 	return found;

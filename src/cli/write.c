@@ -48,13 +48,13 @@ static bool is_same_file(const char *one, const char *other)
 bool cli_can_write(const char *command, const char *path, const char *const *inputs, size_t count)
 {
 	if (form_of(path) == FORM_NONE) {
-		cli_say("opstrobe %s: unknown file format '%s'; 'opstrobe %s --help' lists the suffixes\n", command, path,
+		cli_log("opstrobe %s: unknown file format '%s'; 'opstrobe %s --help' lists the suffixes\n", command, path,
 		        command);
 		return false;
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (is_same_file(path, inputs[i])) {
-			cli_say("opstrobe %s: the output '%s' is the input itself; give another name\n", command, path);
+			cli_log("opstrobe %s: the output '%s' is the input itself; give another name\n", command, path);
 			return false;
 		}
 	}
@@ -64,9 +64,9 @@ bool cli_can_write(const char *command, const char *path, const char *const *inp
 void cli_report_written(const char *path, size_t events, size_t total)
 {
 	if (events == total)
-		cli_say("opstrobe: wrote %s: %zu events\n", path, events);
+		cli_log("opstrobe: wrote %s: %zu events\n", path, events);
 	else
-		cli_say("opstrobe: wrote %s: %zu of %zu events\n", path, events, total);
+		cli_log("opstrobe: wrote %s: %zu of %zu events\n", path, events, total);
 }
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 	if (!code)
 		code = ops_write_flame(flame, path, &cut, error);
 	if (cut.stacks)
-		cli_say("opstrobe: %zu stacks of more than %u frames are cut short at '[truncated]'; a name that ends in "
+		cli_log("opstrobe: %zu stacks of more than %u frames are cut short at '[truncated]'; a name that ends in "
 		        "'.speedscope.json' has them whole\n", cut.stacks, cut.depth);
 	ops_flame_free(flame);
 	ops_stacks_free(stacks);
@@ -114,6 +114,6 @@ bool cli_write(const char *command, struct ops_trace *trace, const char *path, e
 		code = ops_write_chrome_json(trace, path, &json, &error);
 	cli_interrupt_end();
 	if (code)
-		cli_say("opstrobe %s: %s\n", command, error.text);
+		cli_log("opstrobe %s: %s\n", command, error.text);
 	return !code;
 }

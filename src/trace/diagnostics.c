@@ -96,7 +96,7 @@ void ops_diagnostic_write(const struct ops_diagnostic *item, struct ops_json_wri
 	ops_json_close(json, '}');
 }
 
-/* Where the object's last brace is; NULL for text that is no object. */
+/* Where the object's last brace is; NULL for text that is not an object. */
 static const char *last_brace(const char *text, size_t size)
 {
 	while (size && (text[size - 1] == '\n' || text[size - 1] == ' '))

@@ -58,7 +58,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 
 static bool ask_ranks(struct ops_adviser *adviser)
 {
-	bool done = adviser->ranks.ranks.count == 0 || advice_ranks_settle(&adviser->ranks);
+	bool done = adviser->ranks.ranks.count == 0 || advice_ranks_finalize(&adviser->ranks);
 
 	for (size_t i = 0; done && adviser->ranks.ranks.count && i < advice_rule_count; i++) {
 		if (!advice_rules[i]->check_ranks)

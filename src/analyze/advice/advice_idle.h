@@ -35,7 +35,7 @@ enum advice_idle_cause {
 struct advice_gap {
 	int64_t start_ns;
 	int64_t end_ns;
-	int64_t host_end_ns; /* until then it is the host's, for want of a launch; the rest is the device's */
+	int64_t host_end_ns; /* until then it is the host's, for lack of a launch; the rest is the device's */
 	int64_t ns;     /* of it that has the cause, in steady steps */
 	int64_t before_ns; /* the host's share of all gaps before, whole */
 	uint32_t event; /* the device event that ends it, OPS_NONE */

@@ -2,7 +2,7 @@
  *
  * What a recording says of the machine it was made on ("machine" in the metadata, recording/host_info.py of
  * the package), and what it cost to record. Both are taken out of what the rules see: that a program waits for a processor
- * which another program has, or for its own recording, is no fault of its own.
+ * which another program has, or for its own recording, is not counted against it.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -450,7 +450,7 @@ static bool measure_transfers(const struct advice_ranks *ranks, struct rank *ran
 	return done;
 }
 
-bool advice_ranks_settle(struct advice_ranks *ranks)
+bool advice_ranks_finalize(struct advice_ranks *ranks)
 {
 	bool done = find_shortest(ranks);
 

@@ -81,7 +81,7 @@ struct advice_ranks {
 /* Keeps what there is of a trace. False when memory is out, as all below. */
 bool advice_ranks_add(struct advice_ranks *ranks, struct advice *advice, const struct ops_rank *worker);
 /* Works out transfers and waits, once all are added. */
-bool advice_ranks_settle(struct advice_ranks *ranks);
+bool advice_ranks_finalize(struct advice_ranks *ranks);
 void advice_ranks_release(struct advice_ranks *ranks);
 
 static inline struct ops_string rank_text(const struct advice_ranks *ranks, uint32_t id)

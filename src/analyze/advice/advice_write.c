@@ -168,7 +168,7 @@ static bool has_markup(const char *word, size_t size)
 	return memmem(word, size, "://", 3) || memmem(word, size, "www.", 4);
 }
 
-/* What is said of a trace has names in it, which may be any bytes. */
+/* Texts about a trace contain its names, which may be any bytes. */
 static void append_word(const struct style *style, const char *word, size_t size)
 {
 	if (!style->markdown)

@@ -357,7 +357,7 @@ const struct advice_rule advice_rule_tiny = {
 	.title = "Ranks exchange many small messages",
 	.explanation = "A collective takes its ranks a fixed time to begin and to meet, however little it moves.",
 	.advice = "Send them as one: a larger bucket_cap_mb of DistributedDataParallel, torch.cat of what belongs together, or "
-		  "all_reduce_coalesced; reduce figures every so many steps. Check: fewer and larger collectives a step.",
+		  "all_reduce_coalesced; reduce figures every N steps. Check: fewer and larger collectives a step.",
 	.code = "model = DistributedDataParallel(model, bucket_cap_mb=25)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
 	.needs = ADVICE_NEEDS_RANKS,

@@ -93,7 +93,7 @@ const struct advice_rule advice_rule_checkpoint = {
 	.id = "checkpoint-in-step",
 	.title = "State is saved within steps",
 	.explanation = "Saving copies every parameter, pickles it and waits for the disk, and meanwhile nothing is trained.",
-	.advice = "Save every so many steps or once an epoch, or in the background: copy the state, then write it in another "
+	.advice = "Save every N steps or once an epoch, or in the background: copy the state, then write it in another "
 		  "thread (torch.distributed.checkpoint.async_save). Check: torch.save is in few steps.",
 	.link = "https://docs.pytorch.org/docs/stable/distributed.checkpoint.html",
 	.needs = ADVICE_NEEDS_PYTHON,

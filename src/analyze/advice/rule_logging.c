@@ -125,7 +125,7 @@ const struct advice_rule advice_rule_logging = {
 	.id = "logging-in-step",
 	.title = "Logging and file output within steps",
 	.explanation = "Output is formatted and written on the thread that trains, which waits for the terminal or the disk.",
-	.advice = "Collect figures as tensors and write them every so many steps; leave files open and buffered. Check: the "
+	.advice = "Collect figures as tensors and write them every N steps; leave files open and buffered. Check: the "
 		  "calls are gone from most steps.",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_PYTHON,

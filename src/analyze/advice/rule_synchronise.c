@@ -142,7 +142,7 @@ const struct advice_rule advice_rule_synchronise = {
 	.title = "Values of tensors are read within steps",
 	.explanation = "Python gets a value only when all work before it is done: an accelerator's queue runs empty, and on the "
 		       "CPU each read is a call of its own. To print a tensor takes hundreds of operators.",
-	.advice = "Keep figures as tensors (total += loss.detach()) and read them every so many steps; choose with torch.where "
+	.advice = "Keep figures as tensors (total += loss.detach()) and read them every N steps; choose with torch.where "
 		  "or masks instead of `if tensor`. Check: the calls are gone from the steps.",
 	.code = "total += loss.detach()         # in place of total += loss.item()\n"
 		"if step % 100 == 0:\n"

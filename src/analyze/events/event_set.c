@@ -24,7 +24,7 @@ static bool is_mtia(const struct ops_trace *trace)
 	return ops_trace_find_metadata(trace, "distributedInfo", &json) && ops_string_contains(json, "mtia:hccl");
 }
 
-size_t event_numbers_settle(int64_t *numbers, size_t count)
+size_t event_numbers_sort_unique(int64_t *numbers, size_t count)
 {
 	size_t kept = 0;
 
@@ -64,7 +64,7 @@ static bool find_facts(const struct event_table *table, struct ops_rank_facts *f
 	for (size_t i = 0; i < table->steps.count; i++)
 		ops_step_number(event_name(table, &table->rows[table->steps.items[i]]),
 		                  &facts->steps.items[facts->steps.count++]);
-	facts->steps.count = event_numbers_settle(facts->steps.items, facts->steps.count);
+	facts->steps.count = event_numbers_sort_unique(facts->steps.items, facts->steps.count);
 	return true;
 }
 
@@ -109,7 +109,7 @@ static bool add_facts(struct event_set *set, const struct ops_rank_facts *facts,
 	if (facts->steps.count)
 		memcpy(set->steps.items + set->steps.count, facts->steps.items,
 		       facts->steps.count * sizeof(*facts->steps.items));
-	set->steps.count = event_numbers_settle(set->steps.items, set->steps.count + facts->steps.count);
+	set->steps.count = event_numbers_sort_unique(set->steps.items, set->steps.count + facts->steps.count);
 	return true;
 }
 

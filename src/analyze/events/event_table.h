@@ -109,7 +109,7 @@ const struct event_table *event_set_table(struct event_set *set, size_t i);
 size_t event_step_index(const struct event_set *set, int64_t number);
 
 /* Sorts numbers, and leaves each once: how many there are. */
-size_t event_numbers_settle(int64_t *numbers, size_t count);
+size_t event_numbers_sort_unique(int64_t *numbers, size_t count);
 
 bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us);
 void event_table_release(struct event_table *table);

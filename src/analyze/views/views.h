@@ -161,7 +161,7 @@ struct view_collective {
 	uint32_t count;
 	uint64_t id;
 	int64_t bytes;
-	bool has_inputs; /* of tensors, whose bytes these are; else of messages that its kernels tell of */
+	bool has_inputs; /* of tensors, whose bytes these are; else of messages, from the arguments of its kernels */
 };
 
 /* What a trace says of a device, from "deviceProperties". */

@@ -400,7 +400,7 @@ static void play_file(const char *path)
 
 static _Thread_local CUpti_CallbackDomain telling; /* what of, on this thread */
 
-static void tell_of(CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
+static void add_name(CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
 {
 	if (!subscribed || !callbacks[domain][callback])
 		return;
@@ -417,7 +417,7 @@ SHOW void fake_cupti_capture(uint64_t node, uint64_t original)
 	const CUpti_ResourceData data = {.resourceDescriptor = &graph};
 	CUpti_CallbackId callback = original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
 
-	tell_of(CUPTI_CB_DOMAIN_RESOURCE, callback, &data);
+	add_name(CUPTI_CB_DOMAIN_RESOURCE, callback, &data);
 }
 
 SHOW void fake_cupti_instantiate(uint64_t graph, int result)
@@ -427,11 +427,11 @@ SHOW void fake_cupti_instantiate(uint64_t graph, int result)
 	CUpti_CallbackData call = {.callbackSite = CUPTI_API_ENTER, .functionName = "cuGraphInstantiateWithFlags",
 	                           .functionParams = &parameters};
 
-	tell_of(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, &call);
+	add_name(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, &call);
 	call.callbackSite = CUPTI_API_EXIT;
 	call.functionReturnValue = &result;
-	tell_of(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, &call);
-	tell_of(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiate_v12000, &call);
+	add_name(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, &call);
+	add_name(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiate_v12000, &call);
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */
@@ -441,13 +441,13 @@ SHOW void fake_cupti_end_context(void)
 {
 	CUpti_CallbackData call = {.callbackSite = CUPTI_API_ENTER, .functionName = "cuCtxDestroy_v2"};
 
-	tell_of(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2, &call);
-	tell_of(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, &(CUpti_ResourceData){0});
+	add_name(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2, &call);
+	add_name(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, &(CUpti_ResourceData){0});
 	pthread_mutex_lock(&lock);
 	buffer_used = 0;
 	pthread_mutex_unlock(&lock);
 	call.callbackSite = CUPTI_API_EXIT;
-	tell_of(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2, &call);
+	add_name(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2, &call);
 }
 
 /* --- CUPTI's entry points ------------------------------------------------------------------------------------------- */

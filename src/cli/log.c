@@ -14,7 +14,7 @@
 
 #define TEXT_MAX 8192 /* a path and what is said of it */
 
-void cli_say(const char *format, ...)
+void cli_log(const char *format, ...)
 {
 	char text[TEXT_MAX];
 	bool ends = *format && format[strlen(format) - 1] == '\n';
