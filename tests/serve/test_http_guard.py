@@ -115,7 +115,7 @@ def test_frames_of_one_origin():
     done = subprocess.run(
         [OPSTROBE, "serve", "--embed", "x; script-src *", SAMPLE], capture_output=True, timeout=TIMEOUT_S
     )
-    assert done.returncode == 2 and b"no origin" in done.stderr
+    assert done.returncode == 2 and b"not an origin" in done.stderr
 
 
 def test_ends_with_the_program_that_started_it():

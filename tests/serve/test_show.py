@@ -81,7 +81,7 @@ def test_a_file_is_shown(tmp_path, capsys, monkeypatch):
 def test_what_cannot_be_shown(tmp_path):
     with pytest.raises(FileNotFoundError):
         opstrobe.show(tmp_path / "absent.json")
-    with pytest.raises(AssertionError, match="initialized before showing"):
+    with pytest.raises(AssertionError, match="has recorded nothing"):
         opstrobe.profile().show()
     with opstrobe.profile() as prof, pytest.raises(RuntimeError, match="still recording"):
         prof.show()
