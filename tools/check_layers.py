@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# What each layer may use besides itself.
+# What each layer may use in addition to itself.
 LAYERS = {
     "base": (),
     "record": ("base",),
