@@ -38,6 +38,7 @@ struct kineto_category {
 	uint32_t link_id;   /* the same for arrows */
 	uint8_t kind;       /* enum ops_event_kind */
 	uint8_t link_kind;  /* enum ops_link_kind */
+	bool on_device;     /* its rows are on a stream */
 };
 
 /* How process and thread are named; without holes, for it is hashed. */

@@ -50,6 +50,13 @@ static const struct {
 	{"async_cpu_to_gpu", OPS_LINK_LAUNCH},
 };
 
+/* MTIA shows jobs, copies and its firmware on rows that are no kernels, and whose threads have no name that says "stream". */
+static bool is_on_device(uint8_t kind, const char *text, size_t size)
+{
+	return kind == OPS_EVENT_KERNEL || kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET ||
+	       kind == OPS_EVENT_GPU_USER_ANNOTATION || kind == OPS_EVENT_SYNC || KINETO_IS(text, size, "mtia_ccp_events");
+}
+
 static void classify(struct kineto_reader *reader, const char *text, size_t size, struct kineto_category *category)
 {
 	const char *own;
@@ -62,6 +69,7 @@ static void classify(struct kineto_reader *reader, const char *text, size_t size
 	for (size_t i = 0; i < sizeof(link_kinds) / sizeof(link_kinds[0]); i++)
 		if (kineto_is(text, size, link_kinds[i].category, strlen(link_kinds[i].category)))
 			category->link_kind = link_kinds[i].kind;
+	category->on_device = is_on_device(category->kind, text, size);
 	category->id = ops_builder_string(reader->builder, text, size);
 	category->link_id = category->id;
 	own = ops_event_kind_category(category->kind);

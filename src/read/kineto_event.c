@@ -8,12 +8,6 @@
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
-static bool is_device(uint8_t kind)
-{
-	return kind == OPS_EVENT_KERNEL || kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET ||
-	       kind == OPS_EVENT_GPU_USER_ANNOTATION || kind == OPS_EVENT_SYNC;
-}
-
 static bool is_instant(uint8_t kind)
 {
 	return kind == OPS_EVENT_CPU_INSTANT || kind == OPS_EVENT_MARK;
@@ -82,6 +76,8 @@ static bool describe(struct kineto_reader *reader, const struct kineto_event *e,
 {
 	struct kineto_category category = kineto_category_of(reader, e->cat);
 
+	if (category.on_device)
+		reader->tracks.items[event->track].track.kind = OPS_TRACK_STREAM;
 	event->kind = category.kind;
 	event->category = category.id;
 	event->index = reader->recorded ? OPS_NONE : reader->index;
@@ -101,9 +97,7 @@ static uint32_t add_row(struct kineto_reader *reader, struct ops_new_event *even
 {
 	struct kineto_track *track = &reader->tracks.items[event->track];
 
-	if (is_device(event->kind))
-		track->track.kind = OPS_TRACK_STREAM;
-	else if (event->kind <= OPS_EVENT_PYTHON_FUNCTION)
+	if (event->kind <= OPS_EVENT_PYTHON_FUNCTION)
 		track->has_events = true;
 	if (!reader->has_pid && event->kind <= OPS_EVENT_PYTHON_FUNCTION && !(track->track.flags & OPS_TRACK_PID_TEXT)) {
 		reader->has_pid = true;

@@ -163,3 +163,30 @@ def test_profile_comes_back(tmp_path):
             assert profile.key_averages(group_by_input_shape=by_shape).table(row_limit=-1) == read.key_averages(
                 group_by_input_shape=by_shape
             ).table(row_limit=-1)
+
+
+def test_jobs_of_mtia_take_no_time_of_the_cpu(tmp_path):
+    """Their threads have no name that says what they are, and firmware's rows have no stream."""
+    path = tmp_path / "trace.json"
+    host = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 0, "dur": 10}
+    call = "runFunction - job_prep_and_submit_for_execution"
+    launch = {"cat": "mtia_runtime", "name": call, "ts": 2, "dur": 3, "args": {"correlation": 5}}
+    job = {"cat": "mtia_ccp_events", "name": "job", "pid": 9, "tid": 4, "ts": 4, "dur": 100}
+    firmware = {"cat": "mtia_ccp_events", "name": "firmware", "pid": 9, "tid": 801, "ts": 4, "dur": 50}
+    path.write_text(
+        json.dumps(
+            {
+                "schemaVersion": 1,
+                "traceEvents": [
+                    host,
+                    {**host, **launch},
+                    {**host, **job, "args": {"stream": 102, "correlation": 5}},
+                    {**host, **firmware, "args": {"direction": "DEVICE_TO_HOST"}},
+                ],
+            }
+        )
+    )
+    rows = {row.key: row for row in opstrobe.read(path).key_averages()}
+    assert [rows[name].self_cpu_time_total for name in ("aten::mm", call, "job", "firmware")] == [7, 3, 0, 0]
+    assert [rows[name].self_device_time_total for name in ("aten::mm", call, "job", "firmware")] == [0, 0, 100, 50]
+    assert sum(row.self_cpu_time_total for row in rows.values()) == 10
