@@ -57,21 +57,49 @@ bool ops_called_functions_describe(const struct ops_called_functions *called, ui
 
 /* --- nesting -------------------------------------------------------------------------------------------------------- */
 
+/* The call that is open at a time, NULL for none. */
+static const struct ops_open_call *innermost(struct ops_open_calls *calls, int64_t time_ns)
+{
+	while (calls->open.count && calls->open.items[calls->open.count - 1].end_ns <= time_ns)
+		calls->open.count--;
+	return calls->open.count ? &calls->open.items[calls->open.count - 1] : NULL;
+}
+
 bool ops_open_calls_add(struct ops_open_calls *calls, struct ops_called_functions *called, struct ops_builder *builder,
                         struct ops_new_event *event)
 {
+	const struct ops_open_call *caller;
+
 	if (!OPS_ARRAY_RESERVE(&calls->open, 1))
 		return false;
-	while (calls->open.count && calls->open.items[calls->open.count - 1].end_ns <= event->start_ns)
-		calls->open.count--;
-	if (calls->open.count)
-		event->python_parent = calls->open.items[calls->open.count - 1].python_id;
+	caller = innermost(calls, event->start_ns);
+	if (caller)
+		event->python_parent = caller->python_id;
 	event->python_id = called->last_id + 1;
 	if (ops_builder_event(builder, event) == OPS_NONE)
 		return false;
 	called->last_id++;
-	calls->open.items[calls->open.count++] = (struct ops_open_call){event->end_ns, event->python_id};
+	calls->open.items[calls->open.count++] = (struct ops_open_call){.end_ns = event->end_ns, .python_id = event->python_id};
 	return true;
+}
+
+uint32_t ops_open_calls_line(struct ops_open_calls *calls, int64_t start_ns, uint32_t call_line)
+{
+	const struct ops_open_call *caller = call_line ? innermost(calls, start_ns) : NULL;
+
+	return caller && caller->is_dropped ? caller->line : call_line;
+}
+
+bool ops_open_calls_add_dropped(struct ops_open_calls *calls, int64_t start_ns, int64_t end_ns, uint32_t call_line)
+{
+	uint32_t line = ops_open_calls_line(calls, start_ns, call_line);
+	const struct ops_open_call *caller = innermost(calls, start_ns);
+	uint32_t python_id = caller ? caller->python_id : OPS_NONE;
+	struct ops_open_call *added = OPS_ARRAY_PUSH(&calls->open);
+
+	if (added)
+		*added = (struct ops_open_call){end_ns, python_id, line, true};
+	return added != NULL;
 }
 
 void ops_open_calls_release(struct ops_open_calls *calls)

@@ -24,10 +24,12 @@ struct ops_called_functions {
 	uint32_t last_id; /* the python_id that was given last */
 };
 
-/* A call under which others may begin. */
+/* A call under which others may begin. One that was dropped has no row: what it calls is called by its caller. */
 struct ops_open_call {
 	int64_t end_ns;
-	uint32_t python_id;
+	uint32_t python_id; /* of a dropped one, its caller's */
+	uint32_t line;      /* where a dropped one was called */
+	bool is_dropped;
 };
 
 /* The calls of one thread that have not ended, outermost first. */
@@ -47,6 +49,11 @@ bool ops_called_functions_describe(const struct ops_called_functions *called, ui
  * builder. False when memory is out, and then it can be added again. */
 bool ops_open_calls_add(struct ops_open_calls *calls, struct ops_called_functions *called, struct ops_builder *builder,
                         struct ops_new_event *event);
+/* The same with a call that has no row: `call_line` is the line from which it was called. */
+bool ops_open_calls_add_dropped(struct ops_open_calls *calls, int64_t start_ns, int64_t end_ns, uint32_t call_line);
+/* The line of the innermost call with a row from which something is called that begins at `start_ns`; `call_line` is that of the
+ * innermost call. In order of time, too. */
+uint32_t ops_open_calls_line(struct ops_open_calls *calls, int64_t start_ns, uint32_t call_line);
 void ops_open_calls_release(struct ops_open_calls *calls);
 
 #endif

@@ -205,7 +205,7 @@ static void take_event(struct recording_reader *reader, struct recording_lane *l
 		ops_builder_event(reader->builder, &event);
 		return;
 	}
-	event.call_line = slot->call_line;
+	event.call_line = ops_open_calls_line(&lane->calls, lane->start_ns, slot->call_line);
 	event.sequence_nr = slot->sequence_nr < 0 ? -1 : slot->sequence_nr;
 	event.forward_thread = slot->forward_thread;
 	if (slot->forward_thread > reader->number_max)
@@ -238,9 +238,11 @@ static void take_call(struct recording_reader *reader, struct recording_lane *la
 		.flags = lane->unfinished ? OPS_EVENT_UNFINISHED : 0,
 	};
 
-	if (slot->flags & OPS_SLOT_DROPPED)
+	if (slot->flags & OPS_SLOT_DROPPED) {
+		reader->failed |= !ops_open_calls_add_dropped(&lane->calls, lane->start_ns, lane->end_ns, slot->call_line);
 		return;
-	event.call_line = slot->call_line;
+	}
+	event.call_line = ops_open_calls_line(&lane->calls, lane->start_ns, slot->call_line);
 	if (slot->kind == OPS_SLOT_MODULE ? !ops_called_modules_describe(&reader->modules, slot->sequence_nr, &event)
 	                                  : !ops_called_functions_describe(&reader->functions, slot->name, &event)) {
 		skip_slot(reader);

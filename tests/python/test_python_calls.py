@@ -583,6 +583,25 @@ def test_options_min_duration():
     assert call.children[0].end - call.children[0].start >= 10_000
 
 
+def test_options_lines_are_those_of_the_function_that_is_shown(tmp_path):
+    """What a dropped function does is called from the line where its caller calls it, in the caller's file."""
+    source = tmp_path / "dropped.py"
+    source.write_text("\n" * 5000 + "def quick(range):\n    with range('inside'):\n        pass\n    return range\n")
+    scope = {}
+    exec(compile(source.read_text(), str(source), "exec"), scope)
+
+    def run():
+        scope["quick"](record_function)
+        threading.Event().wait(0.02)
+
+    with profile(with_stack=StackOptions(min_duration_us=10_000)) as p:
+        run()
+    rows = rows_of(p, ("python_function", "user_annotation"))
+    assert "quick" not in functions(rows)
+    (inside,) = [row for row in rows if row.name == "inside"]
+    assert inside.caller.endswith(f"{os.path.basename(__file__)}:{line_of(run, 'quick')}")
+
+
 def test_options_are_checked():
     with pytest.raises(TypeError, match="include"):
         StackOptions(include="*/a.py")

@@ -67,7 +67,8 @@ static uint32_t tell_seven(void)
 	return 7;
 }
 
-/* f ─┬─ len ─── range      (another f, dropped, and a call of no known function)
+/* f ─┬─ len ─┬─ range
+ *    │       └─ in dropped    (in another f, which was dropped; and a call of no known function)
  *    ├─ Python GC
  *    └─ f, unfinished like the first */
 static enum ops_code record(struct ops_trace **ret_trace)
@@ -87,6 +88,10 @@ static enum ops_code record(struct ops_trace **ret_trace)
 	ops_set_call_line(NULL);
 	ops_range_end(range);
 	dropped = open_call(1, 6);
+	ops_set_call_line(tell_seven);
+	range = ops_range_begin("in dropped", 10);
+	ops_set_call_line(NULL);
+	ops_range_end(range);
 	close_call(dropped);
 	if (dropped)
 		dropped->flags |= OPS_SLOT_DROPPED;
@@ -130,25 +135,28 @@ static void calls_nest_and_are_named(void **state)
 	assert_int_equal(record(&trace), OPS_OK);
 	assert_int_equal(ops_trace_check(trace, NULL), OPS_OK);
 	e = ops_trace_events(trace);
-	assert_int_equal(e->count, 5);
+	assert_int_equal(e->count, 6);
 	assert_int_equal(ops_trace_info(trace)->lost, 1);
 	assert_row(trace, 0, "a.py(3): f", OPS_NONE, 0);
 	assert_row(trace, 1, "<built-in function len>", 0, 5);
 	assert_row(trace, 2, "range", 1, 7);
-	assert_row(trace, 3, "Python GC", 0, 0);
-	assert_row(trace, 4, "a.py(3): f", 0, 8);
+	assert_row(trace, 3, "in dropped", 1, 6); /* 7 is a line of the function that has no row */
+	assert_row(trace, 4, "Python GC", 0, 0);
+	assert_row(trace, 5, "a.py(3): f", 0, 8);
 	assert_int_equal(e->flags[0], OPS_EVENT_UNFINISHED);
 	assert_int_equal(e->flags[1], 0);
-	assert_int_equal(e->flags[4], OPS_EVENT_UNFINISHED);
-	for (uint32_t row = 0, id = 0; row < 5; row++) {
-		assert_int_equal(e->python_id[row], row == 2 ? OPS_NONE : ++id);
-		assert_int_equal(e->python_parent[row], row == 0 || row == 2 ? OPS_NONE : 1);
+	assert_int_equal(e->flags[5], OPS_EVENT_UNFINISHED);
+	for (uint32_t row = 0, id = 0; row < 6; row++) {
+		bool is_range = row == 2 || row == 3;
+
+		assert_int_equal(e->python_id[row], is_range ? OPS_NONE : ++id);
+		assert_int_equal(e->python_parent[row], row == 0 || is_range ? OPS_NONE : 1);
 	}
-	assert_true(ops_event_function(trace, 4, &function));
+	assert_true(ops_event_function(trace, 5, &function));
 	assert_int_equal(function.file.size, 7);
 	assert_int_equal(function.line, 3);
-	assert_int_equal(e->function[0], e->function[4]);
-	assert_int_equal(e->function[3], OPS_NONE);
+	assert_int_equal(e->function[0], e->function[5]);
+	assert_int_equal(e->function[4], OPS_NONE);
 	ops_trace_unref(trace);
 }
 
