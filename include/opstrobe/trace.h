@@ -118,7 +118,11 @@ enum ops_track_kind { OPS_TRACK_THREAD, OPS_TRACK_STREAM };
 enum ops_track_flag {
 	OPS_TRACK_PID_TEXT = 1, /* `pid` is the id of a string */
 	OPS_TRACK_TID_TEXT = 2, /* likewise */
+	OPS_TRACK_COROUTINE = 4, /* of ranges that were open while other coroutines ran on their thread: no thread of the system.
+	                          * `tid` is a number that no thread has, and the name says whose ranges they are */
 };
+#define OPS_COROUTINE_TIDS INT64_C(1000000000) /* such a track's `tid` is this plus its `number` */
+#define OPS_OWN_KIND_COROUTINE 2 /* how files that Opstrobe writes tell it from enum ops_track_kind */
 
 /* A thread or a device stream. */
 struct ops_track {

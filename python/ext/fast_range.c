@@ -297,6 +297,8 @@ static int fast_begin(struct fast_object *self, uint64_t epoch)
 		payload.size = name_only;
 		flags = OPS_SLOT_NAME_INLINE;
 	}
+	if (thread)
+		ops_note_context(collector, thread, epoch);
 	slot = thread ? ops_reserve(collector, thread, epoch, payload.size) : NULL;
 	if (!slot)
 		return 0;
@@ -309,7 +311,7 @@ static int fast_begin(struct fast_object *self, uint64_t epoch)
 	slot->end_thread = 0;
 	slot->kind = is_range ? OPS_SLOT_RANGE : OPS_SLOT_OP;
 	slot->scope = is_range ? USER_SCOPE : 0;
-	slot->flags = flags;
+	slot->flags = flags | OPS_SLOT_HELD;
 	slot->start_ticks = ops_ticks(collector->tsc);
 	ops_publish(thread);
 	self->slot = slot;
@@ -321,13 +323,16 @@ static void fast_end(struct fast_object *self)
 	const struct ops_collector *collector = ops_collector_get();
 	struct ops_slot *slot = self->slot;
 	struct ops_thread *thread;
-	uint64_t ticks;
+	uint64_t epoch, ticks;
 
 	self->slot = NULL;
 	if (!slot)
 		return;
 	ticks = ops_ticks(collector->tsc);
 	thread = collector->thread();
+	epoch = ops_collector_epoch(collector);
+	if (thread && epoch)
+		ops_note_context_again(collector, thread, epoch);
 	ops_slot_close(slot, ticks, thread ? thread->number : 0);
 }
 

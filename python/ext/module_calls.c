@@ -58,6 +58,8 @@ static struct ops_slot *open_call(PyObject *module)
 	if (!calls.recording)
 		return NULL;
 	thread = calls.collector->thread();
+	if (thread)
+		ops_note_context_again(calls.collector, thread, epoch);
 	slot = thread ? ops_reserve(calls.collector, thread, epoch, 0) : NULL;
 	if (OPS_UNLIKELY(!slot))
 		return NULL;

@@ -231,8 +231,10 @@ OPS_ALWAYS_INLINE void push(struct calls_thread *thread, const struct ops_python
 		return;
 	if (OPS_UNLIKELY(function->rule == OPS_PYTHON_HIDE))
 		frame |= HIDDEN;
-	else if (OPS_LIKELY(epoch != 0))
+	else if (OPS_LIKELY(epoch != 0)) {
+		ops_note_context_again(collector, thread->recorder, epoch);
 		slot = ops_reserve(collector, thread->recorder, epoch, 0);
+	}
 	thread->calls[thread->count++] = (struct call){frame, slot, line};
 	if (OPS_LIKELY(slot != NULL))
 		begin(slot, thread->recorder, function->number, line, start_ticks ? start_ticks : ops_ticks(collector->tsc));

@@ -16,6 +16,7 @@
 #include <opstrobe/record.h>
 
 #include "bridge.h"
+#include "coroutines.h"
 #include "devices.h"
 #include "python_calls.h"
 #include "module_calls.h"
@@ -350,6 +351,7 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 	self->session = session;
 	self->pid = getpid();
 	records_shapes = self->torch.record_shapes;
+	ops_ext_watch_coroutines();
 	if (open_counters(self) < 0 || ops_ext_modules_begin(self->modules, self->torch.profile_memory) < 0 ||
 	    start_devices(self) < 0) {
 		drop_session(self);

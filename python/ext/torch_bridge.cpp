@@ -718,6 +718,7 @@ OPS_HOT context_ptr op_start(const RecordFunction &fn) noexcept
 		return nullptr;
 	if (Global && attached.options.profile_memory)
 		ensure_state();
+	ops_note_context_again(attached.collector, self->thread, epoch);
 	const char *const name = fn.name();
 	name_entry *const known = find_known_name(self, name, epoch);
 	if (OPS_UNLIKELY(!known))
@@ -745,12 +746,22 @@ struct range_context final : ObserverContext {
 			return;
 		const uint64_t ticks = ops_ticks(attached.collector->tsc);
 		pair.end(device_time);
+		note_end();
 		close(slot, ticks);
 		slot = nullptr;
 	}
 	~range_context() override
 	{
 		end();
+	}
+
+private:
+	static void note_end()
+	{
+		const uint64_t epoch = ops_collector_epoch(attached.collector);
+
+		if (epoch && this_recorder)
+			ops_note_context_again(attached.collector, this_recorder->thread, epoch);
 	}
 };
 
@@ -773,6 +784,7 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 
 	if (!self || device_events::is_recording)
 		return nullptr;
+	ops_note_context(attached.collector, self->thread, epoch);
 	std::unique_ptr<range_context> context(new (std::nothrow) range_context);
 	if (!context)
 		return nullptr;

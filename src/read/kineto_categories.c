@@ -50,7 +50,7 @@ static const struct {
 	{"async_cpu_to_gpu", OPS_LINK_LAUNCH},
 };
 
-/* MTIA shows jobs, copies and its firmware on rows that are no kernels, and whose threads have no name that says "stream". */
+/* The category of MTIA's jobs, copies and firmware is not one of kernels, and no name of their threads says "stream". */
 static bool is_on_device(uint8_t kind, const char *text, size_t size)
 {
 	return kind == OPS_EVENT_KERNEL || kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET ||

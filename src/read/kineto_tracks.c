@@ -187,9 +187,11 @@ static bool take_own_track(struct kineto_reader *reader, const struct ops_json_m
 	track = OPS_ARRAY_PUSH(&reader->tracks);
 	if (!track)
 		return false;
-	*track = (struct kineto_track){.track = {.kind = kind_number ? OPS_TRACK_STREAM : OPS_TRACK_THREAD,
+	*track = (struct kineto_track){.track = {.kind = kind_number == OPS_TRACK_STREAM ? OPS_TRACK_STREAM : OPS_TRACK_THREAD,
 	                                         .pid = place.pid, .tid = place.tid, .flags = (uint32_t)place.flags,
 	                                         .number = (uint32_t)number_number}};
+	if (kind_number == OPS_OWN_KIND_COROUTINE)
+		track->track.flags |= OPS_TRACK_COROUTINE;
 	if (!(place.flags & OPS_TRACK_TID_TEXT) && !kineto_integer(&tid, &track->track.tid))
 		return false;
 	track->track.name = kineto_string(reader, &name);

@@ -82,6 +82,7 @@ static bool open_lane(struct recording_reader *reader, struct recording_lane *la
 	if (share->name)
 		track.name = ops_builder_string(reader->builder, share->name, share->name_size);
 	lane->wrapper = OPS_NONE;
+	lane->turn = (struct recording_turn){.tid = share->tid, .coroutine = OPS_NONE};
 	lane->track = ops_builder_track(reader->builder, &track);
 	if (share->torch_number > reader->number_max)
 		reader->number_max = share->torch_number;
@@ -112,8 +113,8 @@ static bool open_lanes(struct recording_reader *reader)
 }
 
 /* Threads that torch never ran on are numbered behind all numbers that torch gave, whether or not their threads are part
- * of the recording: a backward operator may name any of them. */
-static void number_tracks(struct recording_reader *reader)
+ * of the recording: a backward operator may name any of them. Returns the last number. */
+static uint32_t number_tracks(struct recording_reader *reader)
 {
 	uint32_t number = reader->number_max;
 
@@ -127,6 +128,7 @@ static void number_tracks(struct recording_reader *reader)
 	for (size_t i = 0; i < reader->devices.threads.count; i++)
 		if (!reader->devices.threads.items[i].ranges)
 			ops_builder_number_track(reader->builder, reader->devices.threads.items[i].track, ++number);
+	return number;
 }
 
 /* --- the merge ------------------------------------------------------------------------------------------------------ */
@@ -270,6 +272,7 @@ static void release_lanes(struct recording_reader *reader)
 		ops_free(reader->lanes[i].names);
 		ops_open_calls_release(&reader->lanes[i].calls);
 		OPS_ARRAY_RELEASE(&reader->lanes[i].ranges.open);
+		OPS_ARRAY_RELEASE(&reader->lanes[i].turn.open);
 	}
 	reader->lane_count = 0;
 	ops_called_modules_release(&reader->modules);
@@ -292,6 +295,7 @@ static void reader_free(void *reading)
 	if (!reader)
 		return;
 	release_lanes(reader);
+	recording_coroutines_release(&reader->coroutines);
 	recording_devices_release(&reader->devices);
 	ops_builder_free(reader->builder);
 	ops_trace_unref(reader->trace);
@@ -303,6 +307,7 @@ static bool prepare(struct recording_reader *reader)
 {
 	const struct ops_activities *activities = reader->recording->activities;
 
+	reader->coroutines.builder = reader->builder;
 	if (!reader->builder ||
 	    !recording_devices_init(&reader->devices, reader->recording, &reader->clock, reader->builder) ||
 	    !open_lanes(reader) || !ops_called_modules_init(&reader->modules, reader->recording, reader->builder) ||
@@ -339,6 +344,8 @@ static struct recording_reader *reader_of(struct ops_recording *recording)
 /* Adds everything that is left to the builder. False when memory is out. */
 static bool read_all(struct recording_reader *reader)
 {
+	uint32_t number;
+
 	reader->failed = false;
 	ops_buffer_release(&reader->text);
 	ops_builder_retry(reader->builder);
@@ -351,7 +358,9 @@ static bool read_all(struct recording_reader *reader)
 	ops_builder_rewind(reader->builder, &reader->mark);
 	if (!recording_devices_finish(&reader->devices))
 		return false;
-	number_tracks(reader);
+	number = number_tracks(reader);
+	if (!recording_coroutines_finish(&reader->coroutines, getpid(), &number))
+		return false;
 	set_info(reader);
 	if (recording_out_of_memory(reader))
 		return false;

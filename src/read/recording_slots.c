@@ -218,10 +218,28 @@ static void take_event(struct recording_reader *reader, struct recording_lane *l
 		event.flags |= OPS_EVENT_ASYNC;
 		event.end_track = recording_track_of(reader, slot->end_thread);
 	}
-	row = recording_devices_open(&reader->devices, &lane->ranges, &event, lane->collective);
-	if (row != OPS_NONE)
-		complete_wrapper(reader, lane, row);
-	else
+	row = recording_coroutines_reserve(&reader->coroutines, &lane->turn)
+	              ? recording_devices_open(&reader->devices, &lane->ranges, &event, lane->collective)
+	              : OPS_NONE;
+	if (row == OPS_NONE) {
+		reader->failed = true;
+		return;
+	}
+	complete_wrapper(reader, lane, row);
+	if (!(event.flags & OPS_EVENT_ASYNC))
+		recording_coroutines_open(&reader->coroutines, &lane->turn, &event, row, slot->flags & OPS_SLOT_HELD);
+}
+
+/* What follows on the lane is another coroutine's. */
+static void switch_context(struct recording_reader *reader, struct recording_lane *lane)
+{
+	const struct ops_slot *slot = lane->slot;
+	const struct ops_block *block = lane->share->blocks;
+	struct ops_payload payload = {(const char *)block + slot->payload, slot->payload_bytes};
+
+	if ((uint64_t)slot->payload + slot->payload_bytes > block->bytes)
+		skip_slot(reader);
+	else if (!recording_coroutines_switch(&reader->coroutines, &lane->turn, payload, lane->start_ns))
 		reader->failed = true;
 }
 
@@ -325,6 +343,9 @@ void recording_take_slot(struct recording_reader *reader, struct recording_lane 
 		break;
 	case OPS_SLOT_COUNTER:
 		take_counter(reader, lane);
+		break;
+	case OPS_SLOT_CONTEXT:
+		switch_context(reader, lane);
 		break;
 	default:
 		skip_slot(reader);

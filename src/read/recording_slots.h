@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "read/recording_calls.h"
+#include "read/recording_coroutines.h"
 #include "read/recording_devices.h"
 #include "read/recording_modules.h"
 #include "record/recording.h"
@@ -35,6 +36,7 @@ struct recording_lane {
 	int64_t end_ns;
 	struct ops_open_calls calls; /* of Python */
 	struct recording_ranges ranges; /* that calls of devices may lie in */
+	struct recording_turn turn;
 	bool unfinished;
 	uint32_t collective; /* what is said of the head if it is a collective, set when it is taken: string id or OPS_NONE */
 	bool named_wrapper; /* the head's name is a wrapper's; set when it is taken */
@@ -54,6 +56,7 @@ struct recording_reader {
 	size_t heap_count;
 	struct ops_called_modules modules;
 	struct recording_devices devices;
+	struct recording_coroutines coroutines;
 	uint32_t number_max; /* the highest of torch's thread numbers seen anywhere */
 	uint64_t lost;
 	struct ops_buffer text; /* scratch */

@@ -72,6 +72,8 @@ static inline struct ops_slot *record(uint8_t kind, struct ops_string name, cons
 	if (OPS_LIKELY(!epoch))
 		return NULL;
 	thread = ops_recorder_thread();
+	if (thread && kind == OPS_SLOT_RANGE)
+		ops_note_context(&ops_recorder_collector, thread, epoch);
 	slot = thread ? open_slot(thread, epoch, name, args) : NULL;
 	if (OPS_UNLIKELY(!slot))
 		return NULL;
@@ -102,13 +104,16 @@ struct ops_range ops_range_begin_args(const char *name, size_t name_bytes, const
 
 void ops_range_end(struct ops_range range)
 {
-	uint64_t ticks;
+	uint64_t epoch, ticks;
 	struct ops_thread *thread;
 
 	if (!range.slot)
 		return;
 	ticks = ops_ticks(ops_recorder_collector.tsc);
 	thread = ops_recorder_thread();
+	epoch = ops_collector_epoch(&ops_recorder_collector);
+	if (thread && epoch)
+		ops_note_context_again(&ops_recorder_collector, thread, epoch);
 	ops_slot_close(range.slot, ticks, thread ? thread->number : 0);
 }
 

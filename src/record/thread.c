@@ -30,6 +30,7 @@ __attribute__((aligned(64))) uint64_t ops_recorder_epoch;
 struct recorder ops_recorder = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint32_t (*call_line)(void);
+static void (*note_context)(struct ops_thread *thread, uint64_t epoch);
 struct ops_collector ops_recorder_collector = {
 	.abi = OPS_COLLECTOR_ABI,
 	.epoch = &ops_recorder_epoch,
@@ -37,11 +38,17 @@ struct ops_collector ops_recorder_collector = {
 	.reserve_slow = reserve_slow,
 	.intern = intern,
 	.call_line = &call_line,
+	.note_context = &note_context,
 };
 
 void ops_set_call_line(uint32_t (*tell)(void))
 {
 	__atomic_store_n(&call_line, tell, __ATOMIC_RELEASE); /* pairs with the acquire load in ops_call_line */
+}
+
+void ops_set_note_context(void (*note)(struct ops_thread *thread, uint64_t epoch))
+{
+	__atomic_store_n(&note_context, note, __ATOMIC_RELEASE); /* pairs with the acquire load in ops_note_context */
 }
 
 static pthread_key_t exit_key;
@@ -164,6 +171,7 @@ static bool join(struct recorder_thread *thread, uint64_t epoch)
 	if (joined) {
 		if (thread->hot.epoch != epoch) {
 			thread->hot.epoch = epoch;
+			thread->hot.context = thread->hot.greenlet = NULL;
 			thread->hot.payload_start = 0; /* no room: the next record comes by next_block */
 			thread->collected = false;
 			__atomic_store_n(&thread->hot.lost, 0, __ATOMIC_RELAXED);

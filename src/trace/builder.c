@@ -299,6 +299,14 @@ void ops_builder_set_end(struct ops_builder *builder, uint32_t row, int64_t end_
 	builder->trace->columns.flags[row] |= flags;
 }
 
+void ops_builder_set_apart(struct ops_builder *builder, uint32_t row, uint32_t track)
+{
+	if (builder->failed)
+		return;
+	builder->trace->columns.track[row] = track;
+	builder->trace->columns.flags[row] |= OPS_EVENT_ASYNC;
+}
+
 void ops_builder_shift(struct ops_builder *builder, int64_t offset_ns)
 {
 	struct ops_trace *trace = builder->trace;

@@ -101,6 +101,8 @@ void ops_builder_set_sequence(struct ops_builder *builder, uint32_t row, int64_t
 
 /* Ends an added row elsewhere than it said: at `end_ns`, not before its start. */
 void ops_builder_set_end(struct ops_builder *builder, uint32_t row, int64_t end_ns, uint16_t flags);
+/* Moves an added row to another track, as an asynchronous event. */
+void ops_builder_set_apart(struct ops_builder *builder, uint32_t row, uint32_t track);
 /* Adds `offset_ns` to the times of everything added so far. */
 void ops_builder_shift(struct ops_builder *builder, int64_t offset_ns);
 

@@ -136,7 +136,7 @@ static uint32_t copy_track(struct merge *merge, struct copier *copier, const str
 		track.pid = copy_string(merge, copier, (uint32_t)old->pid);
 	if (track.flags & OPS_TRACK_TID_TEXT)
 		track.tid = copy_string(merge, copier, (uint32_t)old->tid);
-	known = copier->own_tracks ? OPS_NONE : merge_tracks_find(&merge->tracks, &track);
+	known = copier->own_tracks || track.flags & OPS_TRACK_COROUTINE ? OPS_NONE : merge_tracks_find(&merge->tracks, &track);
 	if (known != OPS_NONE)
 		return known;
 	track.name = copy_string(merge, copier, old->name);

@@ -70,6 +70,8 @@ uint32_t merge_tracks_add(struct merge_tracks *tracks, struct ops_track *track)
 		if (ops_intern_add(&tracks->numbers, &track->number, sizeof(track->number)) == OPS_INTERN_NONE)
 			return OPS_NONE;
 	}
+	if (track->flags & OPS_TRACK_COROUTINE)
+		track->tid = OPS_COROUTINE_TIDS + track->number;
 	key = key_of(track);
 	id = ops_intern_add(&tracks->known, &key, sizeof(key));
 	if (id == OPS_INTERN_NONE || (!(track->flags & OPS_TRACK_PID_TEXT) && !add_pid(tracks, track->pid)))

@@ -155,8 +155,8 @@ static void add_notes(struct writer *writer)
 }
 
 /* What a file says of its trace beyond Kineto's conventions: whether it is a recording, and its ids are its rows'. Times
- * are in ns from the base. A track is [kind, process, thread, thread as rows have it, torch's number, name]; rows of several
- * that look the same say which in "track". Rows name their function by its place. */
+ * are in ns from the base. A track is [kind, process, thread, thread as rows have it, torch's number, name], of kind 2 for one of a
+ * coroutine; rows of several that look the same say which in "track". Rows name their function by its place. */
 static void add_own_member(struct writer *writer)
 {
 	const struct ops_trace_info *info = writer->info;
@@ -172,7 +172,8 @@ static void add_own_member(struct writer *writer)
 	for (size_t i = 0; i < count; i++) {
 		struct ops_string name = ops_trace_string(writer->rows.trace, tracks[i].name);
 
-		ops_buffer_printf(&writer->text, "%s[%d,", i ? "," : "", tracks[i].kind);
+		ops_buffer_printf(&writer->text, "%s[%d,", i ? "," : "",
+		                  tracks[i].flags & OPS_TRACK_COROUTINE ? OPS_OWN_KIND_COROUTINE : (int)tracks[i].kind);
 		add_id(writer, tracks[i].pid, tracks[i].flags & OPS_TRACK_PID_TEXT);
 		ops_buffer_append_text(&writer->text, ",");
 		add_id(writer, tracks[i].tid, tracks[i].flags & OPS_TRACK_TID_TEXT);
@@ -288,7 +289,7 @@ static void write_process_rows(struct writer *writer)
 	write_text(writer);
 }
 
-/* "thread 123 (worker)", or "stream 7 " as Kineto has it. */
+/* "thread 123 (worker)", or "stream 7 " as Kineto has it. A coroutine's track has the name alone. */
 static bool add_track_name(struct writer *writer, const struct ops_track *track)
 {
 	struct ops_string name = ops_trace_string(writer->rows.trace, track->name);
@@ -299,7 +300,7 @@ static bool add_track_name(struct writer *writer, const struct ops_track *track)
 		ops_buffer_printf(&label, "stream %" PRId64 " ", track->tid);
 	else
 		ops_buffer_printf(&label, "thread %" PRId64, shown_tid(writer, track));
-	if (track->flags & OPS_TRACK_TID_TEXT) {
+	if (track->flags & (OPS_TRACK_TID_TEXT | OPS_TRACK_COROUTINE)) {
 		label.size = 0;
 		ops_buffer_append(&label, name.bytes, name.size);
 	} else if (name.size) {

@@ -174,11 +174,16 @@ static bool is_number(int64_t id)
 	return id >= 0 && id <= INT32_MAX;
 }
 
-/* Whether Perfetto can know the track as a thread of a process; else it is known by its names. */
-static bool is_thread(const struct ops_track *track)
+/* Whether the track belongs to a process that Perfetto can know as such; else it is known by its names. */
+static bool is_in_process(const struct ops_track *track)
 {
 	return track->kind == OPS_TRACK_THREAD && !(track->flags & (OPS_TRACK_PID_TEXT | OPS_TRACK_TID_TEXT)) &&
 	       is_number(track->pid) && is_number(track->tid);
+}
+
+static bool is_thread(const struct ops_track *track)
+{
+	return is_in_process(track) && !(track->flags & OPS_TRACK_COROUTINE);
 }
 
 static void put_label(struct writer *writer, const char *word, int64_t id, bool is_text)
@@ -204,7 +209,7 @@ static struct ops_string process_name(const struct writer *writer, const struct 
 	for (size_t i = 0; i < count; i++)
 		if (processes[i].pid == track->pid && processes[i].flags == flags && processes[i].name != OPS_NONE)
 			return ops_trace_string(writer->trace, processes[i].name);
-	if (is_thread(track) && track->pid == writer->info->pid)
+	if (is_in_process(track) && track->pid == writer->info->pid)
 		return (struct ops_string){name, strlen(name)};
 	return (struct ops_string){"", 0};
 }
@@ -230,7 +235,7 @@ static void write_process(struct writer *writer, const struct ops_track *track, 
 	struct ops_string name = process_name(writer, track);
 
 	begin_track(writer, uuid, 0);
-	if (is_thread(track)) {
+	if (is_in_process(track)) {
 		ops_pb_uint(&writer->inner, PROCESS_PID, (uint64_t)track->pid);
 		if (name.size)
 			ops_pf_put_text(&writer->inner, PROCESS_NAME, name);
@@ -255,6 +260,9 @@ static void write_lane(struct writer *writer, const struct ops_track *track, uin
 		if (name.size)
 			ops_pf_put_text(&writer->inner, THREAD_NAME, name);
 		ops_pb_message(&writer->event, TRACK_THREAD, &writer->inner);
+	} else if (track->flags & OPS_TRACK_COROUTINE) {
+		begin_track(writer, uuid, process);
+		ops_pf_put_text(&writer->event, TRACK_NAME, name);
 	} else {
 		begin_track(writer, uuid, process);
 		put_label(writer, track->kind == OPS_TRACK_STREAM ? "stream" : "thread", track->tid, track->flags & OPS_TRACK_TID_TEXT);

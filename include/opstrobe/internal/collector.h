@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-#define OPS_COLLECTOR_ABI 7u
+#define OPS_COLLECTOR_ABI 8u
 
 #define OPS_BLOCK_BYTES 65536u
 #define OPS_BLOCK_MAGIC 0x4b4c424fu /* "OBLK" in memory order on little endian */
@@ -54,6 +54,7 @@ enum ops_slot_kind {
 	OPS_SLOT_MODULE = 8,  /* a call of an nn.Module; sequence_nr is its id, see ops_recording_set_modules */
 	OPS_SLOT_PYTHON = 9,  /* a call of a Python function, or from Python of a C function: `name` is the function's number,
 	                       * see ops_recording_add_function */
+	OPS_SLOT_CONTEXT = 10, /* what the thread records from here on belongs to another coroutine: see ops_note_context */
 };
 
 enum ops_slot_flag {
@@ -69,6 +70,7 @@ enum ops_slot_flag {
 	OPS_SLOT_DROPPED = 64,    /* of a Python call: it is not wanted after all */
 	OPS_SLOT_HAS_SCRIPT = 128, /* behind the named values: two uint32_t, ids from ops_collector.intern of TorchScript's call
 	                            * stack and module hierarchy, 0 none */
+	OPS_SLOT_HELD = 256, /* an operator that a program opens and closes like a range: it may be open while others run */
 };
 
 /* What a named value is, and what stands for it. */
@@ -142,6 +144,8 @@ struct ops_thread {
 	uint32_t torch_number;        /* at::RecordFunction::currentThreadId(), 0 when torch never ran here; set by the
 	                               * thread with a relaxed atomic store, since the drain reads it */
 	uint64_t lost;                /* records dropped in this session; relaxed atomic stores by the thread alone */
+	const void *context;          /* of the coroutine that was noted last in this session, NULL for none: ops_note_context */
+	const void *greenlet;
 };
 
 /* What the core hands to a collector that is a library of its own. Static storage; never changes. */
@@ -165,6 +169,9 @@ struct ops_collector {
 
 	/* What tells the calling thread's line, see ops_call_line; NULL while nobody can. */
 	uint32_t (*const *call_line)(void);
+
+	/* What notes the calling thread's coroutine, see ops_note_context; NULL while nobody can. */
+	void (*const *note_context)(struct ops_thread *thread, uint64_t epoch);
 };
 
 #if defined(__GNUC__)
@@ -204,6 +211,28 @@ OPS_ALWAYS_INLINE uint32_t ops_call_line(const struct ops_collector *collector)
 	uint32_t (*tell)(void) = __atomic_load_n(collector->call_line, __ATOMIC_ACQUIRE);
 
 	return OPS_UNLIKELY(tell != NULL) ? tell() : 0;
+}
+
+/* Coroutines (asyncio tasks, greenlets, …) take turns on a thread and leave ranges open meanwhile. Before a range begins or ends,
+ * this writes a slot of kind OPS_SLOT_CONTEXT if another coroutine runs on the calling thread than at the last time. The
+ * payload of the slot, with OPS_SLOT_NAME_INLINE, is what the coroutine is called, then uint64_t identities: of its greenlet, 0 for
+ * that of the thread itself, and of the contexts (contextvars) that are entered, innermost first. Not between a reservation
+ * and its publication. */
+OPS_ALWAYS_INLINE void ops_note_context(const struct ops_collector *collector, struct ops_thread *thread, uint64_t epoch)
+{
+	void (*note)(struct ops_thread *, uint64_t) = __atomic_load_n(collector->note_context, __ATOMIC_ACQUIRE);
+
+	if (note != NULL)
+		note(thread, epoch);
+}
+
+/* The same before any other record. It matters only if the thread has a range that a coroutine opened, so programs without
+ * coroutines pay for a look at the thread alone. */
+OPS_ALWAYS_INLINE void ops_note_context_again(const struct ops_collector *collector, struct ops_thread *thread,
+                                              uint64_t epoch)
+{
+	if (OPS_UNLIKELY(thread->context != NULL || thread->greenlet != NULL))
+		ops_note_context(collector, thread, epoch);
 }
 
 /* The largest payload of one slot: more is always a loss. */
@@ -259,6 +288,9 @@ static inline void *ops_slot_payload(struct ops_thread *thread, struct ops_slot 
 
 /* Sets or, with NULL, unsets what ops_call_line calls. */
 void ops_set_call_line(uint32_t (*tell)(void));
+
+/* Sets or, with NULL, unsets what ops_note_context calls. */
+void ops_set_note_context(void (*note)(struct ops_thread *thread, uint64_t epoch));
 
 /* The core's collector. Collectors inside the core use it directly, others are handed the pointer. */
 const struct ops_collector *ops_collector_get(void);

@@ -172,7 +172,7 @@ static void put_head(struct page *page)
 	char duration[OPS_FORMAT_ROOM];
 
 	for (size_t i = 0; i < count; i++)
-		threads += tracks[i].kind == OPS_TRACK_THREAD;
+		threads += tracks[i].kind == OPS_TRACK_THREAD && !(tracks[i].flags & OPS_TRACK_COROUTINE);
 	ops_trace_memory(page->views->trace, &records);
 	page_begin(page, PAGE_TITLE);
 	if (host.size) {
