@@ -84,7 +84,9 @@ def table_facts(text):
 def file_facts(folder):
     facts = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        name = re.sub(r"\d{4,}", "N", path.relative_to(folder).as_posix().replace(os.uname().nodename, "HOST"))
+        name = re.sub(
+            r"(?<=HOST_)\d+|\d{4,}", "N", path.relative_to(folder).as_posix().replace(os.uname().nodename, "HOST")
+        )
         while name in facts:
             name += "+"
         document = read_json(path) if re.search(r"\.json(\.gz)?$", path.name) else None
