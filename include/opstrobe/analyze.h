@@ -130,7 +130,7 @@ bool ops_event_on_device(const struct ops_trace *trace, uint32_t row);
 /* The metadata of a trace that has such times: which device it is, as a string; and how they were taken, for its readers. */
 #define OPS_DEVICE_TIMES_KEY "device_times_of"
 /* What torch calls the device that rows of the trace ran on, or were timed on by events around operators, for `use_device`:
- * "cuda"; NULL when none was. `device` has OPS_DEVICE_NAME_BYTES, for what is not static. */
+ * "cuda" or "mtia"; NULL when none was. `device` has OPS_DEVICE_NAME_BYTES, for what is not static. */
 const char *ops_trace_device(const struct ops_trace *trace, char *device);
 void ops_event_costs_release(struct ops_event_costs *costs); /* zeroed or released costs are allowed */
 

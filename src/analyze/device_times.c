@@ -12,6 +12,7 @@
 #include "analyze/visible.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "derive/launches.h"
 
 /* --- devices -------------------------------------------------------------------------------------------------------- */
@@ -42,7 +43,7 @@ const char *ops_trace_device(const struct ops_trace *trace, char *device)
 		return ops_pair_device(trace, device);
 	for (uint32_t row = 0; row < events->count; row++)
 		if (ops_event_on_device(trace, row))
-			return "cuda";
+			return ops_string_starts(ops_event_category(trace, row), "mtia") ? "mtia" : "cuda";
 	return NULL;
 }
 

@@ -325,13 +325,13 @@ def test_spec_17_filters_hold_for_both_traces(opstrobe, tmp_path, where):
 @pytest.mark.parametrize(
     "question, reason",
     [
-        ("discovery", "which file is whose"),
-        ("parse", "'load' tells of what a filter leaves"),
-        ("info", "'load' tells of what a filter leaves"),
-        ("validate", "checks all"),
+        ("discovery", "it lists files"),
+        ("parse", "'load' describes what a filter selects"),
+        ("info", "'load' describes what a filter selects"),
+        ("validate", "checks complete files"),
         ("key_averages", "'opstrobe cut'"),
         ("memory_timeline", "no events"),
-        ("execution_trace", "two whole files"),
+        ("execution_trace", "two complete files"),
     ],
 )
 def test_spec_23_filters_where_there_is_nothing_to_filter(opstrobe, tmp_path, question, reason):
