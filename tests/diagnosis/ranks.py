@@ -86,8 +86,8 @@ def _done(folder: str, rank: int) -> pathlib.Path:
 
 
 @functools.cache
-def _run(rounds: int) -> tempfile.TemporaryDirectory[str]:
-    """A folder for each program with the traces of its ranks and what its fix gains."""
+def _run(rounds: int, attempt: int = 0) -> tempfile.TemporaryDirectory[str]:
+    """A folder for each program with the traces of its ranks and what its fix gains. Each attempt records again."""
     folder = tempfile.TemporaryDirectory()
     ranks = torch.multiprocessing.spawn(_work, args=(folder.name, rounds), nprocs=RANKS, join=False, daemon=True)
     while not all(_done(folder.name, rank).exists() for rank in range(RANKS)):
@@ -98,8 +98,8 @@ def _run(rounds: int) -> tempfile.TemporaryDirectory[str]:
     return folder
 
 
-def judge(program: suite.Program, rounds: int = ROUNDS) -> suite.Verdict:
-    traces = sorted(map(str, (pathlib.Path(_run(rounds).name) / program.name).glob("rank-*.json")))
+def judge(program: suite.Program, rounds: int = ROUNDS, attempt: int = 0) -> suite.Verdict:
+    traces = sorted(map(str, (pathlib.Path(_run(rounds, attempt).name) / program.name).glob("rank-*.json")))
     command = pathlib.Path(sys.executable).parent / "opstrobe"
     done = subprocess.run([command, "advise", "--format", "json", *traces], capture_output=True, check=True)
     return suite.Verdict(program, json.loads(done.stdout)["findings"])
