@@ -14,8 +14,8 @@
 #define ROUNDS_MIN 16
 
 /* An operator that takes longer does real work, which no rewriting as one operator saves. Calls cost 1 to 10 µs, allocation
- * and recording included. */
-#define CALL_NS_MAX 25000
+ * and recording included; operators that consist of some ten others, such as an LSTM's cell, several times that. */
+#define CALL_NS_MAX 40000
 
 struct round {
 	uint32_t parent;
