@@ -228,7 +228,7 @@ static int64_t most_until(struct said *said, int64_t until_ns)
 		if (record->out_of_memory || record->device_type != said->window->device.type ||
 		    record->device_index != said->window->device.index)
 			continue;
-		said->last = total > INT64_MAX ? INT64_MAX : (int64_t)total;
+		said->last = ops_clamped(total);
 		most = said->last > most ? said->last : most;
 	}
 	return most < 0 ? said->last : most;

@@ -4,13 +4,10 @@
  */
 #include "analyze/module_columns.h"
 
-static int64_t bounded(uint64_t count)
-{
-	return count > INT64_MAX ? INT64_MAX : (int64_t)count;
-}
+#include "analyze/sum.h"
 
-RESULT_GETTER(get_calls, struct ops_module_row, integer, bounded(row->calls))
-RESULT_GETTER(get_parameters, struct ops_module_row, integer, bounded(row->parameter_count))
+RESULT_GETTER(get_calls, struct ops_module_row, integer, ops_clamped(row->calls))
+RESULT_GETTER(get_parameters, struct ops_module_row, integer, ops_clamped(row->parameter_count))
 RESULT_GETTER(get_host, struct ops_module_row, integer, row->total[OPS_MODULE_HOST])
 RESULT_GETTER(get_backward, struct ops_module_row, integer, row->total[OPS_MODULE_BACKWARD])
 RESULT_GETTER(get_device, struct ops_module_row, integer, row->total[OPS_MODULE_DEVICE])

@@ -4,6 +4,7 @@
  */
 #include <opstrobe/modules.h>
 
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/json_writer.h"
 
@@ -28,11 +29,6 @@ static void write_costs(struct ops_json_writer *json, const char *key, const int
 	ops_json_close(json, '}');
 }
 
-static int64_t bounded(uint64_t number)
-{
-	return number > INT64_MAX ? INT64_MAX : (int64_t)number;
-}
-
 static void write_rows(struct ops_json_writer *json, const char *key, const struct ops_module_row *rows, size_t count)
 {
 	ops_json_key(json, key);
@@ -47,13 +43,13 @@ static void write_rows(struct ops_json_writer *json, const char *key, const stru
 		ops_json_member_or_null(json, "parent", row->parent == OPS_NONE ? -1 : (int64_t)row->parent);
 		ops_json_member(json, "depth", row->depth);
 		ops_json_member(json, "modules", row->modules);
-		ops_json_member(json, "calls", bounded(row->calls));
+		ops_json_member(json, "calls", ops_clamped(row->calls));
 		write_costs(json, "total", row->total);
 		write_costs(json, "self", row->self);
 		ops_json_member(json, "cpu_peak_bytes", row->cpu_peak_bytes);
 		ops_json_member(json, "device_peak_bytes", row->device_peak_bytes);
-		ops_json_member(json, "parameter_count", bounded(row->parameter_count));
-		ops_json_member(json, "parameter_bytes", bounded(row->parameter_bytes));
+		ops_json_member(json, "parameter_count", ops_clamped(row->parameter_count));
+		ops_json_member(json, "parameter_bytes", ops_clamped(row->parameter_bytes));
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');

@@ -162,7 +162,7 @@ static bool fill_table(const struct sheet *sheet, struct result_table *table)
 	if (!sheet->by_class)
 		result_columns(table, &(struct result_column){.name = "name", .type = RESULT_TEXT, .title = "Module"}, 1);
 	result_columns(table, &(struct result_column){.name = "class", .type = RESULT_TEXT, .title = "Class"}, 1);
-	result_columns(table, module_columns, MODULE_COLUMN_COUNT);
+	RESULT_DECLARED(table, module_columns);
 	for (size_t i = 0; i < sheet->line_count; i++) {
 		const struct ops_module_row *row = &sheet->rows[sheet->lines[i]];
 		struct ops_string text = label_of(sheet, row);

@@ -89,11 +89,6 @@ void result_null(struct result_table *table)
 	push(table, (struct result_cell){.is_null = true});
 }
 
-static bool is_number(enum result_type type)
-{
-	return type == RESULT_NUMBER || type == RESULT_PERCENT || type == RESULT_CHANGE;
-}
-
 void result_add(struct result_table *table, const void *row)
 {
 	size_t count = table->columns.count;
@@ -107,7 +102,7 @@ void result_add(struct result_table *table, const void *row)
 			result_text(table, cell.text);
 			continue;
 		}
-		cell.is_null = cell.is_null || (is_number(column->type) && isnan(cell.number));
+		cell.is_null = cell.is_null || (result_is_number(column->type) && isnan(cell.number));
 		push(table, cell);
 	}
 }
@@ -121,7 +116,7 @@ static bool is_empty(const struct result_table *table, size_t column)
 	for (size_t at = column; at < table->cells.count; at += table->columns.count) {
 		const struct result_cell *cell = &table->cells.items[at];
 
-		if (!cell->is_null && (is_number(type) ? cell->number != 0 : cell->integer != 0))
+		if (!cell->is_null && (result_is_number(type) ? cell->number != 0 : cell->integer != 0))
 			return false;
 	}
 	return true;
@@ -211,7 +206,7 @@ static void write_cell(const struct result_cell *cell, enum result_type type, st
 		ops_json_integer(json, cell->integer);
 	else if (type == RESULT_TIME)
 		ops_json_us(json, cell->integer);
-	else if (is_number(type))
+	else if (result_is_number(type))
 		ops_json_number(json, cell->number);
 	else if (type == RESULT_JSON)
 		ops_json_raw(json, cell->text.bytes, cell->text.size);

@@ -32,6 +32,12 @@ enum result_type {
 	RESULT_JSON, /* text that is JSON */
 };
 
+/* Whether cells of the type hold a `number`. */
+static inline bool result_is_number(enum result_type type)
+{
+	return type == RESULT_NUMBER || type == RESULT_PERCENT || type == RESULT_CHANGE;
+}
+
 struct result_cell {
 	bool is_null;
 	union {
@@ -91,6 +97,8 @@ void result_columns(struct result_table *table, const struct result_column *colu
 #define RESULT_COLUMNS(table, ...)                                                             \
 	result_columns(table, (const struct result_column[]){__VA_ARGS__},                         \
 	               sizeof((const struct result_column[]){__VA_ARGS__}) / sizeof(struct result_column))
+/* All of an array. */
+#define RESULT_DECLARED(table, columns) result_columns(table, columns, sizeof(columns) / sizeof((columns)[0]))
 /* One of them. */
 void result_column(struct result_table *table, const char *name, enum result_type type);
 /* The cells of a row, or those that remain of it, by the getters of their columns. */

@@ -76,7 +76,7 @@ static struct ops_string cell_text(const struct result_cell *cell, enum result_t
 		return cell->text;
 	if (scaled && scale(cell, type, room))
 		return (struct ops_string){room, strlen(room)};
-	if (type == RESULT_NUMBER || type == RESULT_PERCENT || type == RESULT_CHANGE) {
+	if (result_is_number(type)) {
 		end = whole ? ops_json_double_to(room, cell->number) : result_short_number(room, cell->number);
 	} else if (type == RESULT_TIME) {
 		end = ops_json_us_to(room, cell->integer);

@@ -7,6 +7,12 @@
 
 #include <stdint.h>
 
+/* The nearest number with a sign. */
+static inline int64_t ops_clamped(uint64_t number)
+{
+	return number > INT64_MAX ? INT64_MAX : (int64_t)number;
+}
+
 static inline int64_t ops_sum(int64_t a, int64_t b)
 {
 	int64_t sum;

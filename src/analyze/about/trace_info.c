@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 
 static void write_count(struct ops_json_writer *json, const char *key, uint64_t count)
 {
 	ops_json_key(json, key);
-	ops_json_integer(json, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+	ops_json_integer(json, ops_clamped(count));
 }
 
 static void write_name(struct ops_json_writer *json, const char *key, const char *text)

@@ -170,7 +170,7 @@ static bool write_table(struct line_costs *costs, enum ops_format format, size_t
 	bool done;
 
 	result_init(&result);
-	result_columns(&result.table, line_columns, sizeof(line_columns) / sizeof(line_columns[0]));
+	RESULT_DECLARED(&result.table, line_columns);
 	for (size_t i = 0; order && i < costs->lines.count && (!rows_max || i < rows_max); i++) {
 		const struct line_cost *line = &costs->lines.items[order[i]];
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/events/event_table.h"
+#include "analyze/sum.h"
 #include "analyze/timeline/timeline.h"
 #include "base/fault.h"
 
@@ -92,7 +93,7 @@ static void write_extent(const struct ops_timeline *timeline, struct ops_json_wr
 	ops_json_text(json, origin, (size_t)size);
 	ops_json_member(json, "duration_ns", timeline->duration_ns);
 	ops_json_member(json, "events", (int64_t)timeline->events->count);
-	ops_json_member(json, "lost", lost > INT64_MAX ? INT64_MAX : (int64_t)lost);
+	ops_json_member(json, "lost", ops_clamped(lost));
 	ops_json_member(json, "tile_bins", OPS_TILE_BINS);
 	ops_json_member(json, "band_depths", OPS_TILE_BAND_DEPTHS);
 	ops_json_member(json, "level_min", OPS_TILE_LEVEL_MIN);

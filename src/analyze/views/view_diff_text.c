@@ -92,8 +92,6 @@ static const struct result_column total_columns[] = {
 	{.name = "base_total_us", .type = RESULT_TIME, .about = "Time of all steps", .get = get_base_total},
 	{.name = "new_total_us", .type = RESULT_TIME, .about = "Time of all steps", .get = get_new_total},
 };
-#define ADD_COLUMNS(table, columns) result_columns(table, columns, sizeof(columns) / sizeof((columns)[0]))
-
 static void append_table(struct page *page, const char *title, const struct changes *list, size_t count)
 {
 	struct result_table table = {.scaled = true};
@@ -101,7 +99,7 @@ static void append_table(struct page *page, const char *title, const struct chan
 
 	name.title = title;
 	result_columns(&table, &name, 1);
-	ADD_COLUMNS(&table, change_columns);
+	RESULT_DECLARED(&table, change_columns);
 	for (size_t i = 0; i < count; i++)
 		result_add(&table, &list->items[i]);
 	result_table_cut(&table, ROWS_MAX);
@@ -336,8 +334,8 @@ void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 	result_init(&result);
 	result_column(table, "view", RESULT_TEXT);
 	result_columns(table, &name_column, 1);
-	ADD_COLUMNS(table, change_columns);
-	ADD_COLUMNS(table, total_columns);
+	RESULT_DECLARED(table, change_columns);
+	RESULT_DECLARED(table, total_columns);
 	out->failed |= !gather(diff, &tables);
 	if (diff->steps[0].steps && diff->steps[1].steps)
 		put_change(table, "median step",

@@ -298,28 +298,26 @@ static bool fill_overview(const struct filler *filler, const struct ops_trace *t
 
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
 
-#define ADD_COLUMNS(table, columns) result_columns(table, columns, sizeof(columns) / sizeof((columns)[0]))
-
 static void add_columns(struct result_table *table, enum ops_view_table which)
 {
 	switch (which) {
 	case OPS_VIEW_OVERVIEW:
-		ADD_COLUMNS(table, overview_columns);
+		RESULT_DECLARED(table, overview_columns);
 		return;
 	case OPS_VIEW_MEMORY:
-		ADD_COLUMNS(table, memory_columns);
+		RESULT_DECLARED(table, memory_columns);
 		return;
 	case OPS_VIEW_MODULES:
 	case OPS_VIEW_MODULE_CLASSES:
-		ADD_COLUMNS(table, module_names);
-		ADD_COLUMNS(table, module_columns);
+		RESULT_DECLARED(table, module_names);
+		RESULT_DECLARED(table, module_columns);
 		return;
 	case OPS_VIEW_KERNELS:
 	case OPS_VIEW_KERNELS_BY_OPERATOR:
-		ADD_COLUMNS(table, kernel_names);
+		RESULT_DECLARED(table, kernel_names);
 		if (which == OPS_VIEW_KERNELS_BY_OPERATOR)
-			ADD_COLUMNS(table, launch_columns);
-		ADD_COLUMNS(table, kernel_columns);
+			RESULT_DECLARED(table, launch_columns);
+		RESULT_DECLARED(table, kernel_columns);
 		return;
 	}
 }
