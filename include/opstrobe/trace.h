@@ -122,7 +122,7 @@ enum ops_track_flag {
 	                          * `tid` is a number that no thread has, and the name says whose ranges they are */
 };
 #define OPS_COROUTINE_TIDS INT64_C(1000000000) /* such a track's `tid` is this plus its `number` */
-#define OPS_OWN_KIND_COROUTINE 2 /* how files that Opstrobe writes tell it from enum ops_track_kind */
+#define OPS_OWN_KIND_COROUTINE 2 /* the kind of such a track in files that Opstrobe writes, next to enum ops_track_kind */
 
 /* A thread or a device stream. */
 struct ops_track {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which coroutine runs on a thread: an asyncio task, whatever else runs in a context (contextvars) of its own, or a greenlet.
+ * Which coroutine runs on a thread: an asyncio task, other code with its own context (contextvars), or a greenlet.
  */
 #ifndef OPS_EXT_COROUTINES_H
 #define OPS_EXT_COROUTINES_H
