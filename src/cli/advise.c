@@ -31,7 +31,7 @@ static bool add(void *context, const struct ops_rank *worker)
 {
 	struct ops_error error;
 
-	if (!ops_adviser_add(context, worker, &error))
+	if (!cli_adviser_add(context, worker, &error))
 		return true;
 	cli_log("opstrobe: %s\n", error.text);
 	return false;

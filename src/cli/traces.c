@@ -39,6 +39,23 @@ bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *contex
 	return done;
 }
 
+/* Smaller traces are analyzed faster than a message can be read. */
+#define PROGRESS_EVENTS_MIN 1000000
+
+enum ops_code cli_adviser_add(struct ops_adviser *adviser, const struct ops_rank *worker, struct ops_error *error)
+{
+	size_t events = ops_trace_events(worker->trace)->count;
+	bool show = events >= PROGRESS_EVENTS_MIN && isatty(STDERR_FILENO);
+	enum ops_code code;
+
+	if (show)
+		fprintf(stderr, "\r\033[Kapplying the rules of advice to %.1f million events", (double)events / 1e6);
+	code = ops_adviser_add(adviser, worker, error);
+	if (show)
+		fputs("\r\033[K", stderr);
+	return code;
+}
+
 bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count)
 {
 	struct cli_stream stream;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <opstrobe/advice.h>
 #include <opstrobe/analyses.h>
 #include <opstrobe/views.h>
 
@@ -26,6 +27,8 @@ bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count
  * says why, or as above. */
 bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *context, const struct ops_rank *worker),
                      void *context);
+/* Like ops_adviser_add(). If the trace is large, a terminal shows that it is being analyzed. */
+enum ops_code cli_adviser_add(struct ops_adviser *adviser, const struct ops_rank *worker, struct ops_error *error);
 /* For commands that take one trace only. */
 bool cli_one_trace_read(struct cli_traces *traces, const char *path);
 void cli_traces_release(struct cli_traces *traces);

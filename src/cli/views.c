@@ -22,9 +22,6 @@
 
 #define ROWS_SHOWN 20 /* of each kind, in a page */
 
-/* Advice takes up to twice the memory and time of the views, which are to be there at once. */
-#define ADVISED_EVENTS_MAX 2000000
-
 static const char usage[] =
 	"usage: opstrobe views [--format text|json|csv|markdown] TRACE|DIRECTORY...\n"
 	"\n"
@@ -49,9 +46,8 @@ static unsigned look(void)
 	return (cli_colours() ? OPS_VIEWS_COLOURS : 0) | (ascii ? OPS_VIEWS_ASCII : 0) | OPS_VIEWS_COLUMNS(cli_columns());
 }
 
-/* One trace's page; the trace goes to the adviser, too. False after an error was printed. */
-static bool print_page(struct cli_stream *stream, size_t place, struct ops_rank *worker, struct ops_adviser *adviser,
-                       uint64_t *events)
+/* Prints the page of a trace, and passes the trace to the advisor. Returns false after printing an error. */
+static bool print_page(struct cli_stream *stream, size_t place, struct ops_rank *worker, struct ops_adviser *adviser)
 {
 	struct ops_error error;
 	struct ops_trace *trace;
@@ -64,17 +60,15 @@ static bool print_page(struct cli_stream *stream, size_t place, struct ops_rank 
 	if (!code)
 		code = ops_views_text(trace, look(), &text, &size, &error);
 	if (!code) {
-		*events += ops_trace_events(trace)->count;
 		worker->trace = trace;
-		if (*events <= ADVISED_EVENTS_MAX)
-			code = ops_adviser_add(adviser, worker, &error);
+		code = cli_adviser_add(adviser, worker, &error);
 	}
 	ops_trace_unref(trace);
 	return cli_print_folded(code, text, size, &error);
 }
 
-/* What to do about it, in short. */
-static bool print_advice(struct ops_adviser *adviser, uint64_t events)
+/* Prints the first findings. */
+static bool print_advice(struct ops_adviser *adviser)
 {
 	struct ops_error error;
 	enum ops_code code;
@@ -82,10 +76,6 @@ static bool print_advice(struct ops_adviser *adviser, uint64_t events)
 	size_t size = 0;
 
 	printf(cli_colours() ? "\n\033[1madvice\033[0m\n" : "\nadvice\n");
-	if (events > ADVISED_EVENTS_MAX) {
-		puts("opstrobe advise says what to change: of so many events it is not looked for here");
-		return true;
-	}
 	code = ops_adviser_finish(adviser, OPS_FORMAT_BRIEF, &text, &size, &error);
 	return cli_print_folded(code, text, size, &error);
 }
@@ -94,14 +84,13 @@ static bool print_text(struct cli_stream *stream)
 {
 	struct ops_adviser *adviser = ops_adviser_new();
 	struct ops_rank *workers = cli_stream_ranks(stream);
-	uint64_t events = 0;
 	bool done = adviser && workers;
 
 	if (!done)
 		fputs("opstrobe: out of memory\n", stderr);
 	for (size_t i = 0; done && i < stream->count; i++)
-		done = print_page(stream, i, &workers[i], adviser, &events);
-	done = done && print_advice(adviser, events);
+		done = print_page(stream, i, &workers[i], adviser);
+	done = done && print_advice(adviser);
 	free(workers);
 	ops_adviser_free(adviser);
 	return done;

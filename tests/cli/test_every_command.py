@@ -288,6 +288,19 @@ def test_directories_without_traces(opstrobe, traces):
     assert opstrobe("views", "logs/run1", cwd=traces).returncode == OK
 
 
+def test_large_traces_get_advice_too(opstrobe, tmp_path):
+    """Two million events were the limit once."""
+    events = 2_100_000
+    with open(tmp_path / "large.pt.trace.json", "w") as file:
+        file.write('{"traceEvents":[')
+        for at in range(events):
+            file.write(f'{{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":{at},"dur":1}},\n')
+        file.write('{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":3000000,"dur":1}]}')
+    process = opstrobe("views", "large.pt.trace.json")
+    assert process.returncode == OK, process.stderr
+    assert re.search(r"^advice\n.*rules applied", process.stdout, re.MULTILINE | re.DOTALL)
+
+
 def on_terminal(words, columns, directory, environment):
     """What a terminal of so many columns shows."""
     outer, inner = pty.openpty()

@@ -337,7 +337,9 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 
 	*advice = (struct advice){.report = report, .trace = trace, .events = ops_trace_events(trace),
 	                          .incomplete = ends_early(trace)};
-	done = ops_views_init(&advice->views, trace) && allocate(advice) && advice_read_machine(advice);
+	done = ops_views_init(&advice->views, trace);
+	ops_views_forget_nodes(&advice->views);
+	done = done && allocate(advice) && advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
 	done = done && find_zones(advice) && advice_find_captures(advice) && advice_take_out_waits(advice) && advice_find_steps(advice);

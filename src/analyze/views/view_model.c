@@ -188,21 +188,26 @@ bool ops_views_init(struct ops_views *views, const struct ops_trace *trace)
 	return view_steps_find(views);
 }
 
+void ops_views_forget_nodes(struct ops_views *views)
+{
+	ops_free(views->node_of);
+	views->node_of = NULL;
+	OPS_ARRAY_RELEASE(&views->nodes);
+}
+
 void ops_views_forget_trace(struct ops_views *views)
 {
+	ops_views_forget_nodes(views);
 	ops_free(views->names);
 	ops_free(views->parts);
-	ops_free(views->node_of);
 	if (views->texts)
 		ops_intern_release(views->texts);
 	ops_free(views->texts);
 	views->names = NULL;
 	views->parts = NULL;
-	views->node_of = NULL;
 	views->texts = NULL;
 	views->trace = NULL;
 	views->events = NULL;
-	OPS_ARRAY_RELEASE(&views->nodes);
 	OPS_ARRAY_RELEASE(&views->launches);
 	OPS_ARRAY_RELEASE(&views->device_events);
 	OPS_ARRAY_RELEASE(&views->kernels);

@@ -214,6 +214,8 @@ struct ops_views {
  * what has to be. */
 bool ops_views_init(struct ops_views *views, const struct ops_trace *trace);
 void ops_views_release(struct ops_views *views);
+/* Frees the tree of nodes, the largest part of the model, for callers that use the rows of the trace instead. */
+void ops_views_forget_nodes(struct ops_views *views);
 /* Frees all that needs the trace; what stays are steps, collectives and their ranges, and devices. */
 void ops_views_forget_trace(struct ops_views *views);
 
