@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/views/view_phases.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/map.h"
@@ -487,6 +488,9 @@ static void write_averages(const struct ops_views *views, step_time *time, bool 
 
 bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 {
+	struct view_step_phases phases;
+	bool done = view_phases_find(views, &phases);
+
 	ops_json_key(json, "steps");
 	ops_json_open(json, '{');
 	ops_json_key(json, "names");
@@ -509,6 +513,9 @@ bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 	write_rows(views, shown_ns, false, json);
 	write_averages(views, shown_ns, false, json);
 	ops_json_close(json, '}');
+	if (done)
+		view_phases_write(views, &phases, json);
+	view_phases_release(&phases);
 	ops_json_close(json, '}');
-	return true;
+	return done;
 }

@@ -13,6 +13,7 @@
 
 #include "analyze/module_columns.h"
 #include "analyze/result.h"
+#include "analyze/views/view_phases.h"
 #include "analyze/views/view_tables.h"
 #include "base/fault.h"
 
@@ -246,7 +247,7 @@ RESULT_GETTER(get_overview_calls, struct overview_row, integer, (int64_t)row->ca
 RESULT_GETTER(get_overview_total, struct overview_row, integer, row->total_ns)
 
 static const struct result_column overview_columns[] = {
-	{.name = "view", .type = RESULT_TEXT, .about = "What the row is of: a part of the average step, a step, an operator or a kernel",
+	{.name = "view", .type = RESULT_TEXT, .about = "What the row is of: a part of the average step, a step, a phase of the average step, an operator or a kernel",
 	 .get = get_view},
 	{.name = "name", .type = RESULT_TEXT, .get = get_overview_name},
 	{.name = "calls", .type = RESULT_COUNT, .get = get_overview_calls},
@@ -272,6 +273,19 @@ static void put_steps(const struct filler *filler, const struct ops_views *views
 	}
 }
 
+/* Phases of the host's part of an average step. */
+static bool put_phases(const struct filler *filler, const struct ops_views *views)
+{
+	struct view_step_phases phases;
+	bool done = view_phases_find(views, &phases);
+
+	for (int phase = 0; done && phases.known && phase < OPS_PHASE_COUNT; phase++)
+		put_row(filler, &(struct overview_row){"phase", string_of(ops_phase_name((enum ops_phase)phase)), views->steps.count,
+		                                       (int64_t)phases.host_ns[phase], NO_TIME, (int64_t)phases.device_ns[phase]});
+	view_phases_release(&phases);
+	return done;
+}
+
 static void put_overview_operator(void *context, const struct view_operator_row *row)
 {
 	put_row(context, &(struct overview_row){"operator", row->name, row->calls, row->host_total_ns, row->host_self_ns,
@@ -290,7 +304,7 @@ static bool fill_overview(const struct filler *filler, const struct ops_trace *t
 
 	if (done)
 		put_steps(filler, &views);
-	done = done && view_each_operator(&views, filler->rows_max, put_overview_operator, (void *)filler) &&
+	done = done && put_phases(filler, &views) && view_each_operator(&views, filler->rows_max, put_overview_operator, (void *)filler) &&
 	       view_each_kernel(&views, false, filler->rows_max, put_overview_kernel, (void *)filler);
 	ops_views_release(&views);
 	return done;

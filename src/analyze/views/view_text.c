@@ -19,7 +19,6 @@
 #include "base/escape.h"
 
 #define GAPS_MAX 3
-#define BAR_WIDTH_MAX 30
 #define PLACE_LEAST 44 /* less than this says too little of a place */
 #define LINE_WIDTH 18
 
@@ -217,54 +216,6 @@ static void put_faults(struct page *page)
 	page_end(page, PAGE_WARNING);
 }
 
-/* --- steps ---------------------------------------------------------------------------------------------------------- */
-
-static void put_steps(struct page *page)
-{
-	static const char *const names[] = {"kernels", "copies", "fills", "communication", "launch calls",
-	                                    "data loading", "operators", "other"};
-	const struct ops_views *views = page->views;
-	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
-	double least_ns = INFINITY, most_ns = 0;
-	size_t bar = page->columns - 40 < BAR_WIDTH_MAX ? page->columns - 40 : BAR_WIDTH_MAX; /* beside names and numbers */
-	char title[96], time[OPS_FORMAT_ROOM], least[OPS_FORMAT_ROOM], most[OPS_FORMAT_ROOM];
-
-	if (!views->steps.count)
-		return;
-	for (size_t i = 0; i < views->steps.count; i++) {
-		double ns = (double)(views->steps.items[i].end_ns - views->steps.items[i].start_ns);
-
-		least_ns = fmin(least_ns, ns);
-		most_ns = fmax(most_ns, ns);
-	}
-	ops_format_duration(time, total_ns);
-	if (views->unmarked)
-		snprintf(title, sizeof(title), "no steps, %s in all", time);
-	else
-		snprintf(title, sizeof(title), "%zu step%s, %s each", views->steps.count, views->steps.count == 1 ? "" : "s", time);
-	page_title(page, title);
-	ops_format_duration(least, least_ns);
-	ops_format_duration(most, most_ns);
-	if (views->steps.count > 1)
-		ops_buffer_printf(&page->out, page->markdown ? "From %s to %s." : " (%s to %s)", least, most);
-	if (views->left_out)
-		ops_buffer_printf(&page->out, page->markdown ? " %zu more at the end left out: work of a device is missing." :
-		                                               "\n%zu more at the end left out: work of a device is missing",
-		                  views->left_out);
-	ops_buffer_append_text(&page->out, page->markdown ? "\n\n| | time | share | |\n|---|--:|--:|---|\n" : "\n");
-	for (int category = 0; category < VIEW_TIME_COUNT; category++) {
-		double time_ns = view_step_shown_average_ns(views, (enum view_category)category);
-
-		if (!(time_ns > 0))
-			continue;
-		ops_format_duration(time, time_ns);
-		ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ", names[category],
-		                  time, 100 * time_ns / total_ns);
-		page_bar(page, time_ns / total_ns, (int)bar);
-		ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
-	}
-}
-
 /* --- devices, and when nothing runs --------------------------------------------------------------------------------- */
 
 static struct ops_interval whole(const struct ops_views *views)
@@ -447,8 +398,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char 
 	if (done) {
 		put_head(&page);
 		put_faults(&page);
-		put_steps(&page);
-		done = page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_communication(&page) &&
+		done = page_steps(&page) && page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_communication(&page) &&
 		       page_modules(&page) && page_memory(&page);
 	}
 	ops_views_release(&views);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A page of text in the making, for a terminal or in Markdown: view_text.c is its order, view_text_lists.c has the lists,
- * view_text_table.c how they look.
+ * view_text_table.c how they look,
+ * view_text_steps.c steps.
  */
 #ifndef OPS_ANALYZE_VIEWS_VIEW_TEXT_H
 #define OPS_ANALYZE_VIEWS_VIEW_TEXT_H
@@ -73,6 +74,7 @@ void page_list_rest(struct page *page, size_t count);
 
 /* Sections; false when memory is out. */
 
+bool page_steps(struct page *page);
 bool page_operators(struct page *page);
 bool page_kernels(struct page *page);
 bool page_memory(struct page *page);

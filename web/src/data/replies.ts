@@ -22,6 +22,25 @@ export interface StepBreakdown {
 	average_pct: Omit<Step, "name">;
 }
 
+/** The host's part of a step by phase of training. */
+export interface PhaseTimes {
+	data_loading: number;
+	forward: number;
+	backward: number;
+	optimizer: number;
+	other: number;
+}
+
+export interface Phases {
+	rows: (PhaseTimes & { name: string; total: number })[];
+	average: PhaseTimes & { total: number };
+	average_pct: PhaseTimes;
+	/** Of the average, the time in which an operator runs. */
+	average_operators: PhaseTimes;
+	/** The device work that is launched in each. */
+	average_device: PhaseTimes;
+}
+
 export interface Flags {
 	has_runtime: boolean;
 	has_kernel: boolean;
@@ -52,7 +71,7 @@ export interface OverviewReply {
 	profiler_start_ts: number | null;
 	flags: Flags;
 	devices: Device[];
-	steps: { names: string[]; rows: Step[]; average: Omit<Step, "name">; breakdown: StepBreakdown };
+	steps: { names: string[]; rows: Step[]; average: Omit<Step, "name">; breakdown: StepBreakdown; phases: Phases | null };
 	gpus: Gpu[];
 	tensor_cores: { used_ratio: number | null; eligible_ops_kernel_ratio: number | null };
 }

@@ -2,6 +2,7 @@
 // The first look: where the time of a step goes, what to change, and how busy the devices are.
 import type { TraceEntry } from "../data/api";
 import type { ViewProps } from "../app/views";
+import { useParam } from "../app/params";
 import { routeHref } from "../app/route";
 import type { AdviceReply, Device, Gpu, OperatorsReply, OverviewReply, TimelineReply } from "../data/replies";
 import { useReply } from "../data/reply";
@@ -11,12 +12,14 @@ import { grouped } from "../format/scale";
 import { Await } from "../widgets/await";
 import { Bars } from "../widgets/bars";
 import { Card, Cards, Meter } from "../widgets/cards";
+import { Choice } from "../widgets/choice";
 import { LineChart } from "../widgets/line_chart";
 import { timelineHref } from "../widgets/links";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Breakdown } from "./breakdown";
 import { FindingLine } from "./finding";
+import { PhaseTime, usedPhases } from "./phases";
 import { usedParts } from "./step_parts";
 import { placesOfSteps } from "./steps";
 
@@ -32,6 +35,7 @@ export function Overview({ source, trace }: ViewProps) {
 					<div class="columns">
 						<TopAdvice source={source} trace={trace} />
 						<StepTime views={views} />
+						{views.steps.phases && <PhaseTime views={views} phases={views.steps.phases} />}
 					</div>
 					<Steps source={source} trace={trace} views={views} />
 					{views.gpus.length > 0 && <Gpus gpus={views.gpus} devices={views.devices} />}
@@ -127,22 +131,31 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 	);
 }
 
+const STEPS_BY = [
+	{ id: "parts", title: "By what runs" },
+	{ id: "phases", title: "By phase", about: "Of the host's part of each step" },
+] as const;
+
 function Steps({ source, trace, views }: { source: DataSource; trace: TraceEntry; views: OverviewReply }) {
 	const timeline = useReply<TimelineReply>(source, `traces/${trace.id}/timeline`);
 	const places = placesOfSteps(timeline);
-	const { rows } = views.steps.breakdown;
-	const parts = usedParts(rows);
-	const bars = rows.map((row) => {
+	const { breakdown, phases } = views.steps;
+	const [by, choose] = useParam("by", "parts");
+	const byPhase = phases && by === "phases";
+	const parts = usedParts(breakdown.rows);
+	const series = byPhase ? usedPhases(phases) : parts;
+	const bars = breakdown.rows.map((row, i) => {
 		const place = places.get(row.name);
 		return {
 			name: row.name,
-			parts: parts.map((part) => row[part.id]),
+			parts: byPhase ? usedPhases(phases).map((phase) => phases.rows[i]![phase.id]) : parts.map((part) => row[part.id]),
 			href: place && timelineHref(trace.id, { from: place.start_ns, to: place.end_ns }),
 		};
 	});
 	return (
 		<section class="panel">
-			<Bars title="Steps" item="step" about="a step opens in the timeline" series={parts} bars={bars} kind="us" />
+			{phases && <Choice label="Steps by" options={STEPS_BY} value={byPhase ? "phases" : "parts"} onChange={choose} />}
+			<Bars title="Steps" item="step" about="a step opens in the timeline" series={series} bars={bars} kind="us" />
 		</section>
 	);
 }

@@ -46,7 +46,7 @@ describe.each(TRACES)("%s", (_, path) => {
 		const card = tab.page.locator(".card", { hasText: "Average step" }).locator(".card-figure");
 		await tab.page.locator("a[data-bar]").first().waitFor();
 		expectShowsWithUnit(await card.innerText(), views.steps.average.total, "the average step");
-		for (const row of await tab.page.locator(".list tbody tr").all()) {
+		for (const row of await tab.page.locator(".list tr[data-part]").all()) {
 			const part = (await row.getAttribute("data-part")) as keyof OverviewReply["steps"]["average"];
 			const [time = "", share = ""] = await row.locator("td").allInnerTexts();
 			expectShowsWithUnit(time, views.steps.breakdown.average[part], part);
@@ -54,6 +54,20 @@ describe.each(TRACES)("%s", (_, path) => {
 		}
 		const bars = tab.page.locator(".chart a[data-bar]");
 		expect(await bars.count()).toBe(views.steps.rows.length);
+		const { phases } = views.steps;
+		expect(await tab.page.getByRole("region", { name: "Phases of a step" }).count()).toBe(phases ? 1 : 0);
+		if (phases) {
+			const rows = await tab.page.locator("tr[data-phase]").all();
+			expect(rows.length).toBeGreaterThan(1);
+			for (const row of rows) {
+				const phase = (await row.getAttribute("data-phase")) as keyof typeof phases.average_pct;
+				const [time = "", share = ""] = await row.locator("td").allInnerTexts();
+				expectShowsWithUnit(time, phases.average[phase], phase);
+				expectShowsWithUnit(share, phases.average_pct[phase], phase);
+			}
+			await tab.page.getByRole("button", { name: "By phase" }).click();
+			expect(await bars.first().getAttribute("aria-label")).toContain("Forward");
+		}
 		if (views.gpus.length > 0) {
 			const { units, rows } = await readGrid(tab.page, "GPUs");
 			expectShows(rows[0]!.busy!, units.busy!, (views.gpus[0]!.utilization_ratio ?? 0) * 100, "busy");

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps by phase of training: see view_phases.h.
+ */
+#include "analyze/views/view_phases.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/search.h"
+
+static struct ops_interval host_range(const struct view_step *step)
+{
+	return (struct ops_interval){step->host_start_ns, step->host_end_ns};
+}
+
+/* When an operator runs on any thread. */
+static bool find_operators(const struct ops_views *views, struct ops_intervals *running)
+{
+	for (uint32_t row = 0; row < views->events->count; row++)
+		if (views->parts[row] == VIEW_OPERATOR && !ops_intervals_merge(running, view_start(views, row), view_end(views, row)))
+			return false;
+	return true;
+}
+
+/* Device work belongs to the phase, and to the step, in which its call starts. */
+static void add_device_work(const struct ops_views *views, const struct ops_phases *found, struct view_step_phases *phases)
+{
+	for (size_t i = 0; i < views->launches.count; i++) {
+		const struct view_launch *launch = &views->launches.items[i];
+		int64_t start_ns = view_start(views, launch->row);
+		enum ops_phase phase;
+		size_t step = 0;
+
+		OPS_LOWER_BOUND(step, views->steps.count, mid, views->steps.items[mid].host_start_ns <= start_ns);
+		if (!step || start_ns >= views->steps.items[step - 1].host_end_ns)
+			continue;
+		phase = ops_phase_at(found, start_ns);
+		for (uint32_t e = launch->first; e != OPS_NONE; e = views->device_events.items[e].next)
+			view_add(&phases->steps[step - 1].device_ns[phase], view_duration(views, views->device_events.items[e].row));
+	}
+}
+
+static void average(const struct ops_views *views, struct view_step_phases *phases)
+{
+	double count = (double)views->steps.count;
+
+	for (size_t i = 0; i < views->steps.count; i++)
+		for (int phase = 0; phase < OPS_PHASE_COUNT; phase++) {
+			phases->host_ns[phase] += (double)phases->steps[i].host_ns[phase] / count;
+			phases->operators_ns[phase] += (double)phases->steps[i].operators_ns[phase] / count;
+			phases->device_ns[phase] += (double)phases->steps[i].device_ns[phase] / count;
+			phases->total_ns += (double)phases->steps[i].host_ns[phase] / count;
+			phases->known |= phase != OPS_PHASE_OTHER && phases->steps[i].host_ns[phase] > 0;
+		}
+}
+
+bool view_phases_find(const struct ops_views *views, struct view_step_phases *phases)
+{
+	size_t count = views->steps.count;
+	struct ops_interval *ranges = ops_realloc_array(NULL, count + 1, sizeof(*ranges));
+	struct ops_intervals running = {0};
+	struct ops_phases found = {0};
+	bool done;
+
+	*phases = (struct view_step_phases){.steps = ops_alloc_zeroed(count + 1, sizeof(*phases->steps))};
+	done = ranges && phases->steps && find_operators(views, &running);
+	for (size_t i = 0; done && i < count; i++)
+		ranges[i] = host_range(&views->steps.items[i]);
+	done = done && ops_phases_find(&found, views->trace, ranges, count);
+	for (size_t i = 0; done && i < count; i++) {
+		ops_phases_within(&found, ranges[i], phases->steps[i].host_ns);
+		ops_phases_common(&found, &running, ranges[i], phases->steps[i].operators_ns);
+	}
+	if (done) {
+		add_device_work(views, &found, phases);
+		average(views, phases);
+	}
+	ops_phases_release(&found);
+	ops_intervals_release(&running);
+	ops_free(ranges);
+	return done;
+}
+
+void view_phases_release(struct view_step_phases *phases)
+{
+	ops_free(phases->steps);
+	phases->steps = NULL;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------------------- */
+
+static void write_averages(struct ops_json_writer *json, const char *key, const double ns[OPS_PHASE_COUNT], double total_ns)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '{');
+	for (int phase = 0; phase < OPS_PHASE_COUNT; phase++) {
+		ops_json_key(json, ops_phase_name((enum ops_phase)phase));
+		ops_json_number(json, ns[phase] / 1000);
+	}
+	if (total_ns >= 0) {
+		ops_json_key(json, "total");
+		ops_json_number(json, total_ns / 1000);
+	}
+	ops_json_close(json, '}');
+}
+
+void view_phases_write(const struct ops_views *views, const struct view_step_phases *phases, struct ops_json_writer *json)
+{
+	ops_json_key(json, "phases");
+	if (!phases->known) {
+		ops_json_null(json);
+		return;
+	}
+	ops_json_open(json, '{');
+	ops_json_key(json, "rows");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < views->steps.count; i++) {
+		const struct view_step *step = &views->steps.items[i];
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "name");
+		ops_json_text(json, step->name.bytes, step->name.size);
+		for (int phase = 0; phase < OPS_PHASE_COUNT; phase++)
+			ops_json_member_us(json, ops_phase_name((enum ops_phase)phase), phases->steps[i].host_ns[phase]);
+		ops_json_member_us(json, "total", step->host_end_ns - step->host_start_ns);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+	write_averages(json, "average", phases->host_ns, phases->total_ns);
+	ops_json_key(json, "average_pct");
+	ops_json_open(json, '{');
+	for (int phase = 0; phase < OPS_PHASE_COUNT; phase++) {
+		ops_json_key(json, ops_phase_name((enum ops_phase)phase));
+		ops_json_number(json, phases->total_ns > 0 ? rint(10000 * phases->host_ns[phase] / phases->total_ns) / 100 : (double)NAN);
+	}
+	ops_json_close(json, '}');
+	write_averages(json, "average_operators", phases->operators_ns, -1);
+	write_averages(json, "average_device", phases->device_ns, -1);
+	ops_json_close(json, '}');
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Phases of training; see phases.h, and docs/reference/definitions.md for the rules.
+ */
+#include "derive/phases.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/search.h"
+#include "base/text.h"
+#include "derive/steps.h"
+
+/* --- which events mark a phase -------------------------------------------------------------------------------------- */
+
+enum mark {
+	MARK_UNKNOWN, /* the name was not looked at yet */
+	MARK_NONE,
+	MARK_LOADER,
+	MARK_OPTIMIZER,
+	MARK_BACKWARD,
+	MARK_FORWARD,  /* a module, or an operator that has a backward */
+	MARK_OPERATOR, /* an operator of a trace without modules and links: forward where nothing else is */
+};
+
+static enum mark mark_of_name(struct ops_string name)
+{
+	if (ops_string_starts(name, "enumerate(DataLoader)#") || ops_string_starts(name, "enumerate(DataPipe)#"))
+		return MARK_LOADER;
+	if (ops_string_starts(name, "Optimizer."))
+		return MARK_OPTIMIZER;
+	/* The engine's nodes; and in traces with Python functions "torch/autograd/graph.py(966): _engine_run_backward", and the
+	 * built-in method that it calls. */
+	if (ops_string_starts(name, "autograd::engine::evaluate_function: ") || ops_string_contains(name, "run_backward"))
+		return MARK_BACKWARD;
+	/* DistributedDataParallel and DataParallel label their forward, Lightning each module. */
+	if (ops_string_ends(name, "Parallel.forward") || ops_string_starts(name, "[pl][module]"))
+		return MARK_FORWARD;
+	return MARK_NONE;
+}
+
+struct finder {
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	uint8_t *names;   /* enum mark by string id */
+	uint8_t *forward; /* by row: an operator that a backward node is linked with */
+	bool *main;       /* by track: has steps */
+	bool any_forward; /* the trace has modules or links, */
+	bool any_mark;    /* or other marks than operators */
+	struct track *tracks;
+	struct ops_intervals sets[OPS_PHASE_COUNT];
+};
+
+static enum mark mark_of(const struct finder *finder, uint32_t row)
+{
+	const struct ops_events *events = finder->events;
+	uint8_t kind = events->kind[row], *name = &finder->names[events->name[row]];
+
+	if (events->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_HIDDEN) ||
+	    (kind != OPS_EVENT_CPU_OP && kind != OPS_EVENT_USER_ANNOTATION && kind != OPS_EVENT_PYTHON_FUNCTION))
+		return MARK_NONE;
+	if (kind == OPS_EVENT_PYTHON_FUNCTION && events->python_module && events->python_module[row] != OPS_NONE)
+		return MARK_FORWARD;
+	if (*name == MARK_UNKNOWN)
+		*name = (uint8_t)mark_of_name(ops_trace_string(finder->trace, events->name[row]));
+	if (*name != MARK_NONE || kind != OPS_EVENT_CPU_OP)
+		return (enum mark)*name;
+	if (finder->forward[row])
+		return MARK_FORWARD;
+	return finder->any_forward ? MARK_NONE : MARK_OPERATOR;
+}
+
+static void find_forward(struct finder *finder)
+{
+	size_t count;
+	const struct ops_link *links = ops_trace_links(finder->trace, &count);
+	const struct ops_events *events = finder->events;
+
+	for (size_t i = 0; i < count; i++) {
+		if (links[i].kind != OPS_LINK_FORWARD_BACKWARD)
+			continue;
+		finder->forward[links[i].from] = 1;
+		finder->any_forward = true;
+	}
+	for (uint32_t row = 0; events->python_module && row < events->count && !finder->any_forward; row++)
+		finder->any_forward = events->python_module[row] != OPS_NONE;
+}
+
+static void find_main(struct finder *finder)
+{
+	bool any = false;
+	size_t tracks;
+	int64_t number;
+
+	ops_trace_tracks(finder->trace, &tracks);
+	for (uint32_t row = 0; row < finder->events->count; row++) {
+		if (!ops_row_step(finder->trace, row, &number))
+			continue;
+		finder->main[finder->events->track[row]] = true;
+		any = true;
+	}
+	for (size_t i = 0; i < tracks && !any; i++)
+		finder->main[i] = true;
+}
+
+/* --- the walk down each thread -------------------------------------------------------------------------------------- */
+
+struct open {
+	int64_t end_ns;
+	enum ops_phase phase;
+};
+
+/* What is open on a thread, outermost first, and until when its time is shared out. */
+struct track {
+	OPS_ARRAY(struct open) open;
+	int64_t at_ns;
+};
+
+/* The phase that a mark begins within another one, or OPS_PHASE_OTHER if it goes on: a backward pass may compute forwards again
+ * (checkpointing), and an optimizer may call a closure with the passes of its own. */
+static enum ops_phase phase_within(enum ops_phase outer, enum mark mark)
+{
+	static const enum ops_phase phases[] = {
+		[MARK_LOADER] = OPS_PHASE_DATA_LOADING, [MARK_OPTIMIZER] = OPS_PHASE_OPTIMIZER, [MARK_BACKWARD] = OPS_PHASE_BACKWARD,
+		[MARK_FORWARD] = OPS_PHASE_FORWARD,     [MARK_OPERATOR] = OPS_PHASE_FORWARD,
+	};
+
+	if (outer == OPS_PHASE_OTHER)
+		return phases[mark];
+	if (outer == OPS_PHASE_DATA_LOADING || outer == phases[mark] || mark == MARK_OPERATOR)
+		return OPS_PHASE_OTHER;
+	if (outer == OPS_PHASE_BACKWARD && mark != MARK_OPTIMIZER)
+		return OPS_PHASE_OTHER;
+	return phases[mark];
+}
+
+/* Gives the thread's time until `until_ns` to the innermost mark. Of a thread without steps, only what the engine runs there
+ * counts. */
+static bool pass_time(struct finder *finder, uint32_t number, int64_t until_ns)
+{
+	struct track *track = &finder->tracks[number];
+	bool done = true;
+
+	while (done && track->open.count) {
+		const struct open *top = &track->open.items[track->open.count - 1];
+		int64_t end_ns = top->end_ns < until_ns ? top->end_ns : until_ns;
+
+		if (end_ns > track->at_ns && (finder->main[number] || track->open.items[0].phase == OPS_PHASE_BACKWARD))
+			done = ops_intervals_push(&finder->sets[top->phase], track->at_ns, end_ns);
+		track->at_ns = end_ns > track->at_ns ? end_ns : track->at_ns;
+		if (top->end_ns > until_ns)
+			break;
+		track->open.count--;
+	}
+	return done;
+}
+
+static bool add_mark(struct finder *finder, uint32_t row, enum mark mark)
+{
+	struct track *track = &finder->tracks[finder->events->track[row]];
+	int64_t start_ns = finder->events->start_ns[row], end_ns = finder->events->end_ns[row];
+	enum ops_phase outer, phase;
+	struct open *open;
+
+	if (!pass_time(finder, finder->events->track[row], start_ns))
+		return false;
+	outer = track->open.count ? track->open.items[track->open.count - 1].phase : OPS_PHASE_OTHER;
+	phase = phase_within(outer, mark);
+	if (phase == OPS_PHASE_OTHER)
+		return true;
+	if (track->open.count && track->open.items[track->open.count - 1].end_ns < end_ns)
+		end_ns = track->open.items[track->open.count - 1].end_ns;
+	open = OPS_ARRAY_PUSH(&track->open);
+	if (!open)
+		return false;
+	*open = (struct open){end_ns, phase};
+	track->at_ns = start_ns;
+	return true;
+}
+
+static bool walk(struct finder *finder)
+{
+	size_t tracks;
+	bool done = true;
+
+	ops_trace_tracks(finder->trace, &tracks);
+	for (uint32_t row = 0; done && row < finder->events->count; row++) {
+		enum mark mark = mark_of(finder, row);
+
+		finder->any_mark |= mark != MARK_NONE && mark != MARK_OPERATOR;
+		done = mark == MARK_NONE || add_mark(finder, row, mark);
+	}
+	for (uint32_t i = 0; done && i < tracks; i++)
+		done = pass_time(finder, i, INT64_MAX);
+	return done;
+}
+
+/* Operators alone do not say that there is a forward pass: that takes some other phase. */
+static void forget_operators(struct finder *finder)
+{
+	if (!finder->any_forward && !finder->any_mark)
+		ops_intervals_release(&finder->sets[OPS_PHASE_FORWARD]);
+}
+
+/* --- one line of time ----------------------------------------------------------------------------------------------- */
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct ops_phase_range *left = a, *right = b;
+
+	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+/* Where threads are in several phases at a time, the first of these counts: who calls backward() waits for the engine. */
+static bool merge(struct finder *finder, struct ops_phases *phases)
+{
+	static const enum ops_phase order[] = {OPS_PHASE_BACKWARD, OPS_PHASE_OPTIMIZER, OPS_PHASE_FORWARD, OPS_PHASE_DATA_LOADING};
+	struct ops_intervals taken = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < sizeof(order) / sizeof(*order); i++) {
+		struct ops_intervals left = {0};
+
+		ops_intervals_sort(&finder->sets[order[i]]);
+		done = ops_intervals_subtract(&finder->sets[order[i]], &taken, &left);
+		for (size_t j = 0; done && j < left.count; j++) {
+			struct ops_phase_range *range = OPS_ARRAY_PUSH(&phases->ranges);
+
+			done = range && ops_intervals_push(&taken, left.items[j].start_ns, left.items[j].end_ns);
+			if (range)
+				*range = (struct ops_phase_range){left.items[j].start_ns, left.items[j].end_ns, order[i]};
+		}
+		ops_intervals_sort(&taken);
+		ops_intervals_release(&left);
+	}
+	ops_intervals_release(&taken);
+	if (phases->ranges.count)
+		qsort(phases->ranges.items, phases->ranges.count, sizeof(*phases->ranges.items), compare_ranges);
+	return done;
+}
+
+static size_t step_at(const struct ops_interval *steps, size_t count, int64_t time_ns)
+{
+	size_t low = 0;
+
+	OPS_LOWER_BOUND(low, count, mid, steps[mid].start_ns <= time_ns);
+	return low;
+}
+
+/* What is between two parts of the forward pass, or of the backward pass, belongs to it if no other phase is there. */
+static void join(struct ops_phases *phases, const struct ops_interval *steps, size_t count)
+{
+	struct ops_phase_range *ranges = phases->ranges.items;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < phases->ranges.count; i++) {
+		bool passes = ranges[i].phase == OPS_PHASE_FORWARD || ranges[i].phase == OPS_PHASE_BACKWARD;
+
+		if (kept && ranges[kept - 1].phase == ranges[i].phase &&
+		    (ranges[kept - 1].end_ns == ranges[i].start_ns ||
+		     (passes && step_at(steps, count, ranges[kept - 1].start_ns) == step_at(steps, count, ranges[i].start_ns))))
+			ranges[kept - 1].end_ns = ranges[i].end_ns;
+		else
+			ranges[kept++] = ranges[i];
+	}
+	phases->ranges.count = kept;
+}
+
+static void release(struct finder *finder)
+{
+	size_t tracks;
+
+	ops_trace_tracks(finder->trace, &tracks);
+	for (size_t i = 0; finder->tracks && i < tracks; i++)
+		OPS_ARRAY_RELEASE(&finder->tracks[i].open);
+	for (int i = 0; i < OPS_PHASE_COUNT; i++)
+		ops_intervals_release(&finder->sets[i]);
+	ops_free(finder->tracks);
+	ops_free(finder->names);
+	ops_free(finder->forward);
+	ops_free(finder->main);
+}
+
+bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, const struct ops_interval *steps, size_t count)
+{
+	struct finder finder = {.trace = trace, .events = ops_trace_events(trace)};
+	size_t tracks;
+	bool done;
+
+	*phases = (struct ops_phases){0};
+	ops_trace_tracks(trace, &tracks);
+	finder.names = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, sizeof(*finder.names));
+	finder.forward = ops_alloc_zeroed(finder.events->count + 1, sizeof(*finder.forward));
+	finder.main = ops_alloc_zeroed(tracks + 1, sizeof(*finder.main));
+	finder.tracks = ops_alloc_zeroed(tracks + 1, sizeof(*finder.tracks));
+	done = finder.names && finder.forward && finder.main && finder.tracks;
+	if (done) {
+		find_forward(&finder);
+		find_main(&finder);
+		done = walk(&finder);
+		forget_operators(&finder);
+	}
+	done = done && merge(&finder, phases);
+	if (done)
+		join(phases, steps, count);
+	release(&finder);
+	return done;
+}
+
+void ops_phases_release(struct ops_phases *phases)
+{
+	OPS_ARRAY_RELEASE(&phases->ranges);
+}
+
+/* --- questions ------------------------------------------------------------------------------------------------------ */
+
+/* The first range that ends later. */
+static size_t range_after(const struct ops_phases *phases, int64_t time_ns)
+{
+	size_t low = 0;
+
+	OPS_LOWER_BOUND(low, phases->ranges.count, mid, phases->ranges.items[mid].end_ns <= time_ns);
+	return low;
+}
+
+enum ops_phase ops_phase_at(const struct ops_phases *phases, int64_t time_ns)
+{
+	size_t at = range_after(phases, time_ns);
+
+	if (at == phases->ranges.count || phases->ranges.items[at].start_ns > time_ns)
+		return OPS_PHASE_OTHER;
+	return phases->ranges.items[at].phase;
+}
+
+void ops_phases_within(const struct ops_phases *phases, struct ops_interval range, int64_t ret_ns[OPS_PHASE_COUNT])
+{
+	int64_t at_ns = range.start_ns;
+
+	memset(ret_ns, 0, OPS_PHASE_COUNT * sizeof(*ret_ns));
+	for (size_t i = range_after(phases, range.start_ns); i < phases->ranges.count; i++) {
+		const struct ops_phase_range *phase = &phases->ranges.items[i];
+		int64_t start_ns = phase->start_ns > at_ns ? phase->start_ns : at_ns;
+		int64_t end_ns = phase->end_ns < range.end_ns ? phase->end_ns : range.end_ns;
+
+		if (start_ns >= range.end_ns)
+			break;
+		ret_ns[OPS_PHASE_OTHER] += start_ns - at_ns;
+		ret_ns[phase->phase] += end_ns - start_ns;
+		at_ns = end_ns;
+	}
+	ret_ns[OPS_PHASE_OTHER] += range.end_ns - at_ns;
+}
+
+void ops_phases_common(const struct ops_phases *phases, const struct ops_intervals *merged, struct ops_interval range,
+                       int64_t ret_ns[OPS_PHASE_COUNT])
+{
+	size_t cursor = 0, first;
+
+	memset(ret_ns, 0, OPS_PHASE_COUNT * sizeof(*ret_ns));
+	OPS_LOWER_BOUND(cursor, merged->count, mid, merged->items[mid].end_ns <= range.start_ns);
+	first = cursor;
+	ret_ns[OPS_PHASE_OTHER] = ops_intervals_within(merged, range.start_ns, range.end_ns, &first);
+	for (size_t i = range_after(phases, range.start_ns); i < phases->ranges.count; i++) {
+		const struct ops_phase_range *phase = &phases->ranges.items[i];
+		int64_t start_ns = phase->start_ns > range.start_ns ? phase->start_ns : range.start_ns;
+		int64_t end_ns = phase->end_ns < range.end_ns ? phase->end_ns : range.end_ns;
+		int64_t ns;
+
+		if (start_ns >= range.end_ns)
+			break;
+		ns = ops_intervals_within(merged, start_ns, end_ns, &cursor);
+		ret_ns[phase->phase] += ns;
+		ret_ns[OPS_PHASE_OTHER] -= ns;
+	}
+}
+
+const char *ops_phase_name(enum ops_phase phase)
+{
+	static const char *const names[] = {"data_loading", "forward", "backward", "optimizer", "other"};
+
+	return names[phase];
+}

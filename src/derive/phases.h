@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What phase of training the host is in: it loads data, computes the forward or the backward pass, or steps the optimizer.
+ *
+ *     main thread   ├ loader ┤  ├─ module ─┤ loss   ├───── backward() ─────┤  ├ optimizer ┤
+ *     engine                                         ├ node ┤ ├── node ──┤
+ *     phase         data loading ├─ forward ──────┤  ├───── backward ───┤    optimizer
+ */
+#ifndef OPS_DERIVE_PHASES_H
+#define OPS_DERIVE_PHASES_H
+
+#include <stdbool.h>
+
+#include <opstrobe/trace.h>
+
+#include "base/array.h"
+#include "base/intervals.h"
+
+enum ops_phase {
+	OPS_PHASE_DATA_LOADING,
+	OPS_PHASE_FORWARD,
+	OPS_PHASE_BACKWARD,
+	OPS_PHASE_OPTIMIZER,
+	OPS_PHASE_OTHER, /* none of these */
+	OPS_PHASE_COUNT
+};
+
+struct ops_phase_range {
+	int64_t start_ns;
+	int64_t end_ns;
+	enum ops_phase phase; /* never OPS_PHASE_OTHER */
+};
+
+/* Disjoint ranges in order of start. */
+struct ops_phases {
+	OPS_ARRAY(struct ops_phase_range) ranges;
+};
+
+/* Finds the phases of all threads that have steps, or of all threads in a trace without step events. `steps` are the host's
+ * time ranges of the steps in order of start. False when memory is out; released in any case. */
+bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, const struct ops_interval *steps, size_t count);
+void ops_phases_release(struct ops_phases *phases);
+
+enum ops_phase ops_phase_at(const struct ops_phases *phases, int64_t time_ns);
+/* Adds up the time of each phase within a range: the sum of all is the length of the range. */
+void ops_phases_within(const struct ops_phases *phases, struct ops_interval range, int64_t ret_ns[OPS_PHASE_COUNT]);
+/* Adds up the time within a range that lies in each phase and in one of the merged intervals. */
+void ops_phases_common(const struct ops_phases *phases, const struct ops_intervals *merged, struct ops_interval range,
+                       int64_t ret_ns[OPS_PHASE_COUNT]);
+
+/* "data_loading", "forward", … Static. */
+const char *ops_phase_name(enum ops_phase phase);
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Phases of training: what the host does in a step, and what it launches on devices meanwhile.
+import type { OverviewReply, Phases, PhaseTimes } from "../data/replies";
+import { scaleOf } from "../format/scale";
+import { type Series, Swatch } from "../widgets/chart";
+
+export interface Phase extends Series {
+	id: keyof PhaseTimes;
+	about: string;
+}
+
+export const PHASES: readonly Phase[] = [
+	{ id: "data_loading", title: "Data loading", color: "var(--kind-annotation)", about: "The step waits for its batch" },
+	{ id: "forward", title: "Forward", color: "var(--kind-operator)", about: "Modules and operators that have a backward pass" },
+	{ id: "backward", title: "Backward", color: "var(--kind-module)", about: "The autograd engine runs" },
+	{ id: "optimizer", title: "Optimizer", color: "var(--kind-runtime)", about: "Optimizer.step and Optimizer.zero_grad" },
+	{ id: "other", title: "Other", color: "var(--kind-other)", about: "None of these" },
+];
+
+/** The phases that any step has. */
+export function usedPhases(phases: Phases): Phase[] {
+	return PHASES.filter((phase) => phases.rows.some((row) => row[phase.id] > 0));
+}
+
+export function PhaseTime({ views, phases }: { views: OverviewReply; phases: Phases }) {
+	const { average, average_pct, average_operators, average_device } = phases;
+	const used = usedPhases(phases);
+	const scale = scaleOf("us", average.total);
+	const devices = used.some((phase) => average_device[phase.id] > 0);
+	const time = (us: number) => `${scale.text(us)} ${scale.unit}`;
+	return (
+		<section class="panel" aria-label="Phases of a step">
+			<h2>Phases of a step, on the host</h2>
+			<div class="whole" aria-hidden="true">
+				{used.map((phase) => (
+					<span key={phase.id} title={`${phase.title}: ${average_pct[phase.id]} %`} style={{ flexGrow: average[phase.id], background: phase.color }} />
+				))}
+			</div>
+			<table class="list phases">
+				<caption class="visually-hidden">The phases of an average step</caption>
+				<thead>
+					<tr>
+						<th scope="col">Phase</th>
+						<th class="figure" scope="col">
+							Time
+						</th>
+						<th class="figure" scope="col">
+							Share
+						</th>
+						<th class="figure" scope="col" title="The time in which an operator runs">
+							Operators
+						</th>
+						{devices && (
+							<th class="figure" scope="col" title="The device work that is launched in the phase, whenever it runs">
+								Launched work
+							</th>
+						)}
+					</tr>
+				</thead>
+				<tbody>
+					{used.map((phase) => (
+						<tr key={phase.id} data-phase={phase.id}>
+							<th scope="row" title={phase.about}>
+								<Swatch color={phase.color} /> {phase.title}
+							</th>
+							<td class="figure" title={`${average[phase.id]} µs`}>
+								{time(average[phase.id])}
+							</td>
+							<td class="figure">{`${average_pct[phase.id].toFixed(2)} %`}</td>
+							<td class="figure">{time(average_operators[phase.id])}</td>
+							{devices && <td class="figure">{time(average_device[phase.id])}</td>}
+						</tr>
+					))}
+				</tbody>
+			</table>
+			{views.flags.has_kernel && <p class="panel-foot soft">A device may work after the host’s part of a step has ended.</p>}
+		</section>
+	);
+}
