@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps by name; see steps.h.
+ * Steps by name, and steps that are derived from the ranges torch records; see steps.h.
  */
 #include "derive/steps.h"
 
 #include <opstrobe/merge.h>
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/map.h"
 #include "base/text.h"
 
 #define DIGITS_MAX 18 /* a number of so many digits fits */
@@ -42,21 +47,279 @@ bool ops_row_step(const struct ops_trace *trace, size_t row, int64_t *ret_number
 	       ops_step_number(ops_trace_string(trace, events->name[row]), ret_number);
 }
 
-bool ops_trace_steps(const struct ops_trace *trace, uint64_t first, uint64_t last, int64_t *ret_from_ns, int64_t *ret_to_ns)
+bool ops_is_batch_name(struct ops_string name)
 {
-	const struct ops_events *events = ops_trace_events(trace);
-	bool found = false;
+	return (ops_string_starts(name, "enumerate(DataLoader)#") && ops_string_ends(name, ".__next__")) ||
+	       ops_string_starts(name, "enumerate(DataPipe)#");
+}
+
+/* --- finding steps -------------------------------------------------------------------------------------------------- */
+
+/* What a name says about steps. */
+enum name_class { UNKNOWN, OTHER, STEP, OPTIMIZER_STEP, ZERO_GRAD, BATCH, MODULE };
+
+/* What a process shows of its steps. */
+struct process {
+	uint32_t optimizer;       /* name of the optimizer that stepped first; OPS_NONE none */
+	uint32_t optimizer_track; /* and its thread */
+	uint32_t batch_track;     /* the thread that fetched the first batch */
+	int64_t from_ns;          /* where the next step begins */
+	int64_t fetched_ns;       /* when the fetch of the open step ended */
+	int64_t ran_ns;           /* latest end of an operator of the open step */
+	bool fetched, ran;        /* whether these are known */
+	int64_t number;
+};
+
+struct finder {
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	const struct ops_track *tracks;
+	struct ops_steps *steps;
+	uint8_t *names;        /* enum name_class by string */
+	uint32_t *process_of;  /* by track */
+	int64_t *begin_ns;     /* by track: where its first step begins */
+	uint8_t *begin_class;  /* by track: the class that says so */
+	struct process *processes;
+	size_t process_count;
+};
+
+static uint8_t class_of_name(struct ops_string name)
+{
+	int64_t number;
+
+	if (ops_step_number(name, &number))
+		return STEP;
+	if (ops_string_starts(name, "Optimizer.step#"))
+		return OPTIMIZER_STEP;
+	if (ops_string_starts(name, "Optimizer.zero_grad#"))
+		return ZERO_GRAD;
+	if (ops_string_starts(name, "nn.Module: "))
+		return MODULE;
+	return ops_is_batch_name(name) ? BATCH : OTHER;
+}
+
+static uint8_t class_of(struct finder *finder, size_t row)
+{
+	uint32_t name = finder->events->name[row];
+
+	if (!finder->names[name])
+		finder->names[name] = class_of_name(ops_trace_string(finder->trace, name));
+	return finder->names[name];
+}
+
+static bool is_range(const struct ops_events *events, size_t row)
+{
+	return events->kind[row] == OPS_EVENT_USER_ANNOTATION || events->kind[row] == OPS_EVENT_CPU_OP;
+}
+
+static bool add_step(struct finder *finder, int64_t number, int64_t start_ns, int64_t end_ns, uint32_t row, uint32_t track)
+{
+	struct ops_step *step = OPS_ARRAY_PUSH(&finder->steps->list);
+
+	if (!step)
+		return false;
+	*step = (struct ops_step){number, start_ns, end_ns, row, track, ""};
+	snprintf(step->text, sizeof(step->text), "%" PRId64, number);
+	return true;
+}
+
+static bool find_marked(struct finder *finder)
+{
+	const struct ops_events *events = finder->events;
+	int64_t number;
 
 	for (size_t row = 0; row < events->count; row++) {
-		int64_t number;
-
-		if (!ops_row_step(trace, row, &number) || (uint64_t)number < first || (uint64_t)number > last)
+		if (!is_range(events, row) || class_of(finder, row) != STEP)
 			continue;
-		if (!found || events->start_ns[row] < *ret_from_ns)
-			*ret_from_ns = events->start_ns[row];
-		if (!found || events->end_ns[row] > *ret_to_ns)
-			*ret_to_ns = events->end_ns[row];
+		ops_step_number(ops_trace_string(finder->trace, events->name[row]), &number);
+		if (!add_step(finder, number, events->start_ns[row], events->end_ns[row], (uint32_t)row, events->track[row]))
+			return false;
+	}
+	return true;
+}
+
+/* Tracks by process, and in each the optimizer and the loader that come first. */
+static bool find_processes(struct finder *finder)
+{
+	const struct ops_events *events = finder->events;
+	struct ops_map by_pid = {0};
+	size_t count;
+
+	finder->tracks = ops_trace_tracks(finder->trace, &count);
+	finder->process_of = ops_alloc_zeroed(count + 1, sizeof(*finder->process_of));
+	finder->begin_ns = ops_alloc_zeroed(count + 1, sizeof(*finder->begin_ns));
+	finder->begin_class = ops_alloc_zeroed(count + 1, 1);
+	finder->processes = ops_alloc_zeroed(count + 1, sizeof(*finder->processes));
+	for (size_t i = 0; finder->process_of && finder->begin_ns && finder->begin_class && finder->processes && i < count; i++) {
+		uint32_t *process = ops_map_slot(&by_pid, (uint64_t)finder->tracks[i].pid, (uint32_t)by_pid.count);
+
+		if (!process) {
+			ops_map_release(&by_pid);
+			return false;
+		}
+		finder->process_of[i] = *process;
+		finder->processes[*process] = (struct process){.optimizer = OPS_NONE, .optimizer_track = OPS_NONE,
+		                                               .batch_track = OPS_NONE};
+	}
+	finder->process_count = by_pid.count;
+	ops_map_release(&by_pid);
+	if (!finder->process_of || !finder->begin_ns || !finder->begin_class || !finder->processes)
+		return false;
+	for (size_t row = 0; row < events->count; row++) {
+		struct process *process = &finder->processes[finder->process_of[events->track[row]]];
+		uint8_t class = is_range(events, row) ? class_of(finder, row) : OTHER;
+
+		if (class == OPTIMIZER_STEP && process->optimizer == OPS_NONE) {
+			process->optimizer = events->name[row];
+			process->optimizer_track = events->track[row];
+		} else if (class == BATCH && process->batch_track == OPS_NONE) {
+			process->batch_track = events->track[row];
+		}
+	}
+	return true;
+}
+
+/* Notes where the first step of a thread begins: with its first batch, call of zero_grad() or module, whichever comes
+ * first, else with the thread's first row. What comes before builds the model. */
+static void note_begin(struct finder *finder, size_t row)
+{
+	const struct ops_events *events = finder->events;
+	uint32_t track = events->track[row];
+	uint8_t class = class_of(finder, row);
+
+	class = class == BATCH || class == ZERO_GRAD || class == MODULE ? class : OTHER;
+	if (finder->begin_class[track] == UNKNOWN || (finder->begin_class[track] == OTHER && class != OTHER)) {
+		finder->begin_ns[track] = events->start_ns[row];
+		finder->begin_class[track] = class;
+	}
+}
+
+/* The optimizer's step() ends a step. One inside another, as of a base class, is the same. */
+static bool end_by_optimizer(struct finder *finder, struct process *process, size_t row)
+{
+	const struct ops_events *events = finder->events;
+	int64_t from_ns = process->number ? process->from_ns : finder->begin_ns[events->track[row]];
+
+	if (process->number && events->end_ns[row] <= process->from_ns)
+		return true;
+	process->from_ns = events->end_ns[row];
+	return add_step(finder, process->number++, from_ns, events->end_ns[row], OPS_NONE, events->track[row]);
+}
+
+/* A step ends at `end_ns` if an operator ran since its batch was there: the last fetch of an epoch gets none. */
+static bool end_by_batch(struct finder *finder, struct process *process, int64_t end_ns)
+{
+	if (!process->ran)
+		return true;
+	return add_step(finder, process->number++, process->from_ns, end_ns, OPS_NONE, process->batch_track);
+}
+
+static bool take_batch_row(struct finder *finder, struct process *process, size_t row, bool is_batch)
+{
+	const struct ops_events *events = finder->events;
+
+	if (is_batch && (!process->fetched || events->start_ns[row] >= process->fetched_ns)) {
+		if (!end_by_batch(finder, process, events->start_ns[row]))
+			return false;
+		process->from_ns = events->start_ns[row];
+		process->fetched_ns = events->end_ns[row];
+		process->fetched = true;
+		process->ran = false;
+	} else if (process->fetched && events->kind[row] == OPS_EVENT_CPU_OP && events->start_ns[row] >= process->fetched_ns) {
+		if (!process->ran || events->end_ns[row] > process->ran_ns)
+			process->ran_ns = events->end_ns[row];
+		process->ran = true;
+	}
+	return true;
+}
+
+static bool derive(struct finder *finder)
+{
+	const struct ops_events *events = finder->events;
+	bool done = find_processes(finder);
+
+	for (size_t row = 0; done && row < events->count; row++) {
+		uint32_t track = events->track[row];
+		struct process *process = &finder->processes[finder->process_of[track]];
+
+		if (process->optimizer != OPS_NONE && process->optimizer_track == track) {
+			note_begin(finder, row);
+			if (is_range(events, row) && events->name[row] == process->optimizer)
+				done = end_by_optimizer(finder, process, row);
+		} else if (process->optimizer == OPS_NONE && process->batch_track == track) {
+			done = take_batch_row(finder, process, row, is_range(events, row) && class_of(finder, row) == BATCH);
+		}
+	}
+	/* The step of the last batch lasts to the thread's last operator. */
+	for (size_t i = 0; done && i < finder->process_count; i++)
+		if (finder->processes[i].optimizer == OPS_NONE)
+			done = end_by_batch(finder, &finder->processes[i], finder->processes[i].ran_ns);
+	for (size_t i = 0; done && i < finder->process_count; i++)
+		if (finder->processes[i].number)
+			finder->steps->source = finder->processes[i].optimizer != OPS_NONE ? OPS_STEPS_OPTIMIZER : OPS_STEPS_BATCHES;
+	return done;
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+	const struct ops_step *left = a, *right = b;
+
+	if (left->start_ns != right->start_ns)
+		return left->start_ns < right->start_ns ? -1 : 1;
+	return left->track < right->track ? -1 : left->track > right->track;
+}
+
+bool ops_steps_find(const struct ops_trace *trace, struct ops_steps *ret_steps)
+{
+	struct finder finder = {.trace = trace, .events = ops_trace_events(trace), .steps = ret_steps};
+	bool done;
+
+	*ret_steps = (struct ops_steps){0};
+	finder.names = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
+	done = finder.names && find_marked(&finder);
+	if (done && ret_steps->list.count) {
+		ret_steps->source = OPS_STEPS_MARKED;
+	} else if (done) {
+		done = derive(&finder);
+		if (done && ret_steps->list.count > 1)
+			qsort(ret_steps->list.items, ret_steps->list.count, sizeof(*ret_steps->list.items), compare_steps);
+	}
+	ops_free(finder.names);
+	ops_free(finder.process_of);
+	ops_free(finder.begin_ns);
+	ops_free(finder.begin_class);
+	ops_free(finder.processes);
+	return done;
+}
+
+void ops_steps_release(struct ops_steps *steps)
+{
+	OPS_ARRAY_RELEASE(&steps->list);
+}
+
+const char *ops_steps_source_name(enum ops_steps_source source)
+{
+	static const char *const names[] = {"none", "marks", "optimizer", "batches"};
+
+	return names[source];
+}
+
+bool ops_trace_steps(const struct ops_trace *trace, uint64_t first, uint64_t last, int64_t *ret_from_ns, int64_t *ret_to_ns)
+{
+	struct ops_steps steps;
+	bool found = false, done = ops_steps_find(trace, &steps);
+
+	for (size_t i = 0; done && i < steps.list.count; i++) {
+		const struct ops_step *step = &steps.list.items[i];
+
+		if ((uint64_t)step->number < first || (uint64_t)step->number > last)
+			continue;
+		if (!found || step->start_ns < *ret_from_ns)
+			*ret_from_ns = step->start_ns;
+		if (!found || step->end_ns > *ret_to_ns)
+			*ret_to_ns = step->end_ns;
 		found = true;
 	}
+	ops_steps_release(&steps);
 	return found;
 }

@@ -68,18 +68,20 @@ static void write_times(struct ops_json_writer *json, const struct ops_trace *tr
 /* Steps, and their numbers if they have any. */
 static void write_steps(struct ops_json_writer *json, const struct ops_trace *trace)
 {
-	const struct ops_events *events = ops_trace_events(trace);
 	struct ops_intern numbers = {0}; /* ranks that were put into one trace share them */
-	int64_t number, first = INT64_MAX, last = INT64_MIN;
+	struct ops_steps steps;
+	int64_t first = INT64_MAX, last = INT64_MIN;
 
-	for (size_t i = 0; i < events->count; i++) {
-		if (!ops_row_step(trace, i, &number))
-			continue;
+	json->out->failed |= !ops_steps_find(trace, &steps);
+	for (size_t i = 0; i < steps.list.count; i++) {
+		int64_t number = steps.list.items[i].number;
+
 		first = number < first ? number : first;
 		last = number > last ? number : last;
 		json->out->failed |= ops_intern_add(&numbers, &number, sizeof(number)) == OPS_INTERN_NONE;
 	}
 	write_count(json, "steps", numbers.count);
+	write_name(json, "steps_from", ops_steps_source_name(steps.source));
 	if (numbers.count) {
 		ops_json_key(json, "first_step");
 		ops_json_integer(json, first);
@@ -87,6 +89,7 @@ static void write_steps(struct ops_json_writer *json, const struct ops_trace *tr
 		ops_json_integer(json, last);
 	}
 	ops_intern_release(&numbers);
+	ops_steps_release(&steps);
 }
 
 static void write_parts(struct ops_json_writer *json, const struct ops_trace *trace)

@@ -171,30 +171,32 @@ static bool is_outermost(const struct advice *advice, uint32_t row)
 	       !(advice->events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC));
 }
 
-/* By track: whether it is a thread of the steps. Those are the threads that steps are marked on, of one process; without
- * marks, the thread that spends most in operators, and without operators all. NULL when memory is out. */
+/* By track: whether it is a thread of the steps. Those are the threads whose steps there are, of one process; without
+ * steps, the thread that spends most in operators, and without operators all. NULL when memory is out. */
 static uint8_t *find_step_tracks(const struct advice *advice)
 {
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(advice->trace, &count);
+	const struct ops_steps *steps = &advice->views.host_steps;
 	uint8_t *of_steps = ops_alloc_zeroed(count + 1, 1);
 	int64_t *operators_ns = ops_alloc_zeroed(count + 1, sizeof(*operators_ns));
-	uint32_t first = OPS_NONE;
 	size_t most = 0;
 
-	for (uint32_t row = 0; of_steps && operators_ns && row < advice->events->count; row++) {
+	for (size_t i = 0; of_steps && i < steps->list.count; i++) {
+		uint32_t track = steps->list.items[i].track;
+
+		of_steps[track] = tracks[track].pid == tracks[steps->list.items[0].track].pid;
+	}
+	for (uint32_t row = 0; of_steps && operators_ns && !steps->list.count && row < advice->events->count; row++) {
 		uint32_t track = advice->events->track[row];
 
-		if (advice->views.parts[row] == VIEW_STEP) {
-			first = first == OPS_NONE ? track : first;
-			of_steps[track] = tracks[track].pid == tracks[first].pid;
-		} else if (first == OPS_NONE && is_outermost(advice, row)) {
+		if (is_outermost(advice, row)) {
 			operators_ns[track] = ops_sum(operators_ns[track], ops_difference(advice->events->end_ns[row],
 			                                                                  advice->events->start_ns[row]));
 			most = operators_ns[track] > operators_ns[most] ? track : most;
 		}
 	}
-	if (of_steps && operators_ns && first == OPS_NONE)
+	if (of_steps && operators_ns && !steps->list.count)
 		memset(of_steps + (operators_ns[most] ? most : 0), 1, operators_ns[most] ? 1 : count);
 	if (!operators_ns) {
 		ops_free(of_steps);
@@ -321,6 +323,7 @@ bool advice_find_steps(struct advice *advice)
 	size_t at = 0, cursor = 0;
 	bool done;
 
+	advice->real_steps = !advice->views.unmarked;
 	advice->steady = find_steady(advice);
 	done = of_steps && advice->steady && find_beside(advice, of_steps);
 	ops_free(of_steps);
@@ -329,7 +332,6 @@ bool advice_find_steps(struct advice *advice)
 		if ((events->flags[row] & OPS_EVENT_HIDDEN) ||
 		    ops_intervals_within(&advice->captures, events->start_ns[row], events->start_ns[row] + 1, &cursor))
 			advice->step_of[row] = OPS_NONE;
-		advice->real_steps |= advice->views.parts[row] == VIEW_STEP;
 	}
 	if (done) {
 		find_steps_of_device(advice);

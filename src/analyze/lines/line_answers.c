@@ -110,13 +110,14 @@ static void write_files(struct ops_json_writer *json, const struct line_costs *c
 static void write_extent(struct ops_json_writer *json, const struct line_costs *costs)
 {
 	const struct ops_events *e = costs->events;
-	int64_t first_ns = e->count ? e->start_ns[0] : 0, last_ns = first_ns, number, steps = 0;
+	int64_t first_ns = e->count ? e->start_ns[0] : 0, last_ns = first_ns;
+	struct ops_steps steps;
 
-	for (size_t row = 0; row < e->count; row++) {
+	for (size_t row = 0; row < e->count; row++)
 		last_ns = e->end_ns[row] > last_ns ? e->end_ns[row] : last_ns;
-		steps += ops_row_step(costs->trace, row, &number);
-	}
-	ops_json_member(json, "steps", steps);
+	json->out->failed |= !ops_steps_find(costs->trace, &steps);
+	ops_json_member(json, "steps", (int64_t)steps.list.count);
+	ops_steps_release(&steps);
 	ops_json_member_us(json, "duration_us", ops_difference(last_ns, first_ns));
 }
 

@@ -10,6 +10,7 @@
 #include "analyze/sum.h"
 #include "analyze/timeline/timeline.h"
 #include "base/fault.h"
+#include "derive/steps.h"
 
 const char *timeline_kind_name(int kind)
 {
@@ -65,22 +66,32 @@ void timeline_write_flow(const struct ops_timeline *timeline, struct ops_json_wr
 
 static void write_steps(const struct ops_timeline *timeline, struct ops_json_writer *json)
 {
-	const struct ops_events *events = timeline->events;
-	int64_t number;
+	struct ops_steps steps;
 
+	json->out->failed |= !ops_steps_find(timeline->trace, &steps);
 	ops_json_key(json, "steps");
 	ops_json_open(json, '[');
-	for (uint32_t row = 0; row < events->count; row++) {
-		if (!ops_row_step(timeline->trace, row, &number))
-			continue;
+	for (size_t i = 0; i < steps.list.count; i++) {
+		const struct ops_step *step = &steps.list.items[i];
+		char name[40];
+		int size = snprintf(name, sizeof(name), "ProfilerStep#%s", step->text);
+
 		ops_json_open(json, '{');
-		timeline_write_string(timeline, json, "name", events->name[row]);
-		ops_json_member(json, "row", row);
-		ops_json_member(json, "start_ns", timeline_start(timeline, row));
-		ops_json_member(json, "end_ns", timeline_end(timeline, row));
+		if (step->row == OPS_NONE) {
+			ops_json_key(json, "name");
+			ops_json_text(json, name, (size_t)size);
+			ops_json_key(json, "row");
+			ops_json_raw(json, "null", 4);
+		} else {
+			timeline_write_string(timeline, json, "name", timeline->events->name[step->row]);
+			ops_json_member(json, "row", step->row);
+		}
+		ops_json_member(json, "start_ns", timeline_since(timeline, step->start_ns));
+		ops_json_member(json, "end_ns", timeline_since(timeline, step->end_ns));
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
+	ops_steps_release(&steps);
 }
 
 static void write_extent(const struct ops_timeline *timeline, struct ops_json_writer *json)

@@ -21,7 +21,7 @@ static uint16_t name_bits(struct ops_string name)
 
 	if (ops_step_number(name, &number))
 		bits |= VIEW_NAME_STEP;
-	if ((ops_string_starts(name, "enumerate(DataLoader)#") && ops_string_ends(name, ".__next__")) || ops_string_starts(name, "enumerate(DataPipe)#"))
+	if (ops_is_batch_name(name))
 		bits |= VIEW_NAME_LOADER;
 	if (ops_string_starts(name, "Optimizer."))
 		bits |= VIEW_NAME_OPTIMIZER | (ops_string_starts(name, "Optimizer.step") ? VIEW_NAME_OPTIMIZER_STEP : 0);
@@ -225,6 +225,7 @@ void ops_views_release(struct ops_views *views)
 {
 	ops_views_forget_trace(views);
 	OPS_ARRAY_RELEASE(&views->steps);
+	ops_steps_release(&views->host_steps);
 	OPS_ARRAY_RELEASE(&views->collectives);
 	OPS_ARRAY_RELEASE(&views->devices);
 	OPS_ARRAY_RELEASE(&views->gpus);

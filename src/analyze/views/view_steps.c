@@ -55,11 +55,12 @@ static bool add_whole(struct ops_views *views)
 	return !host || add_step(views, (struct ops_string){"0", 1}, start_ns, end_ns);
 }
 
-/* Steps by name and by how often their process had that name before. */
+/* Steps by number and by how often their process had that number before. */
 struct step_finder {
-	struct ops_map processes; /* process id → number */
-	struct ops_map times;     /* process and name → how many there were */
-	struct ops_map steps;     /* name and time → step */
+	struct ops_map processes; /* process id → its place */
+	struct ops_map numbers;   /* number of a step → its place */
+	struct ops_map times;     /* process and step → how many there were */
+	struct ops_map steps;     /* step and time → place in views.steps */
 };
 
 /* "12" of "ProfilerStep#12". */
@@ -74,36 +75,36 @@ static struct ops_string number_of(struct ops_string name)
 
 /* The step that another process, which works on the same at the same time, began before; OPS_NONE when it is new. False
  * when memory is out. */
-static bool find_step(const struct ops_views *views, struct step_finder *finder, uint32_t row, uint32_t *ret_step)
+static bool find_step(const struct ops_views *views, struct step_finder *finder, const struct ops_step *step, uint32_t *ret_step)
 {
 	size_t tracks;
-	uint64_t name = views->events->name[row];
-	int64_t pid = ops_trace_tracks(views->trace, &tracks)[views->events->track[row]].pid;
+	int64_t pid = ops_trace_tracks(views->trace, &tracks)[step->track].pid;
 	uint32_t *process = ops_map_slot(&finder->processes, (uint64_t)pid, (uint32_t)finder->processes.count);
-	uint32_t *times = process ? ops_map_slot(&finder->times, (uint64_t)*process << 32 | name, 0) : NULL;
-	uint32_t *step = times ? ops_map_slot(&finder->steps, name << 32 | (*times)++, (uint32_t)views->steps.count) : NULL;
+	uint32_t *number = ops_map_slot(&finder->numbers, (uint64_t)step->number, (uint32_t)finder->numbers.count);
+	uint32_t *times = process && number ? ops_map_slot(&finder->times, (uint64_t)*process << 32 | *number, 0) : NULL;
+	uint32_t *place = times ? ops_map_slot(&finder->steps, (uint64_t)*number << 32 | (*times)++, (uint32_t)views->steps.count) : NULL;
 
-	if (!step)
+	if (!place)
 		return false;
-	if (*step < views->steps.count && views->steps.items[*step].host_end_ns <= view_start(views, row))
-		*step = (uint32_t)views->steps.count; /* that was another time */
-	*ret_step = *step < views->steps.count ? *step : OPS_NONE;
+	if (*place < views->steps.count && views->steps.items[*place].host_end_ns <= step->start_ns)
+		*place = (uint32_t)views->steps.count; /* that was another time */
+	*ret_step = *place < views->steps.count ? *place : OPS_NONE;
 	return true;
 }
 
-static bool take_step(struct ops_views *views, struct step_finder *finder, uint32_t row)
+static bool take_step(struct ops_views *views, struct step_finder *finder, const struct ops_step *step)
 {
-	struct ops_string name = view_row_name(views, row);
 	struct view_step *known;
 	uint32_t at;
 
-	if (!find_step(views, finder, row, &at))
+	if (!find_step(views, finder, step, &at))
 		return false;
-	name = number_of(name);
 	if (at == OPS_NONE)
-		return add_step(views, name, view_start(views, row), view_end(views, row));
+		return add_step(views, step->row == OPS_NONE ? (struct ops_string){step->text, strlen(step->text)}
+		                                             : number_of(view_row_name(views, step->row)),
+		                step->start_ns, step->end_ns);
 	known = &views->steps.items[at];
-	known->host_end_ns = known->end_ns = later(known->end_ns, view_end(views, row));
+	known->host_end_ns = known->end_ns = later(known->end_ns, step->end_ns);
 	return true;
 }
 
@@ -111,11 +112,12 @@ static bool take_step(struct ops_views *views, struct step_finder *finder, uint3
 static bool find_host_steps(struct ops_views *views)
 {
 	struct step_finder finder = {0};
-	bool done = true;
+	bool done = ops_steps_find(views->trace, &views->host_steps);
 
-	for (uint32_t row = 0; done && row < views->events->count; row++)
-		done = views->parts[row] != VIEW_STEP || take_step(views, &finder, row);
+	for (size_t i = 0; done && i < views->host_steps.list.count; i++)
+		done = take_step(views, &finder, &views->host_steps.list.items[i]);
 	ops_map_release(&finder.processes);
+	ops_map_release(&finder.numbers);
 	ops_map_release(&finder.times);
 	ops_map_release(&finder.steps);
 	views->unmarked = !views->steps.count;
@@ -490,9 +492,12 @@ bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 {
 	struct view_step_phases phases;
 	bool done = view_phases_find(views, &phases);
+	const char *source = ops_steps_source_name(views->host_steps.source);
 
 	ops_json_key(json, "steps");
 	ops_json_open(json, '{');
+	ops_json_key(json, "from"); /* without steps the trace is one, "0" */
+	ops_json_text(json, source, strlen(source));
 	ops_json_key(json, "names");
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < views->steps.count; i++)

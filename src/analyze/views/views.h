@@ -26,6 +26,7 @@
 #include "base/json_writer.h"
 #include "base/map.h"
 #include "base/occupancy.h"
+#include "derive/steps.h"
 
 /* What a row is to the views (section 2). */
 enum view_part {
@@ -192,6 +193,7 @@ struct ops_views {
 	OPS_ARRAY(struct view_device_event) device_events;
 	OPS_ARRAY(struct view_kernel) kernels;
 	OPS_ARRAY(struct view_step) steps;
+	struct ops_steps host_steps; /* of the trace; those of processes that take them together are one in `steps` */
 	size_t left_out; /* steps at the end that are not among them */
 	bool unmarked;   /* the trace has no steps, and all of it is one */
 	OPS_ARRAY(struct view_collective) collectives;

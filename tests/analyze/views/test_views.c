@@ -19,7 +19,7 @@ static void nothing_at_all(void **state)
 
 	(void)state;
 	assert_int_equal(ops_json_validate(text, strlen(text), NULL), OPS_OK);
-	assert_has(text, "\"steps\":{\"names\":[],\"rows\":[],");
+	assert_has(text, "\"steps\":{\"from\":\"none\",\"names\":[],\"rows\":[],");
 	assert_has(text, "\"memory\":null,\"modules\":null,\"communication\":null,\"recommendations\":[]");
 	ops_free(text);
 }

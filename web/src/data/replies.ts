@@ -71,7 +71,14 @@ export interface OverviewReply {
 	profiler_start_ts: number | null;
 	flags: Flags;
 	devices: Device[];
-	steps: { names: string[]; rows: Step[]; average: Omit<Step, "name">; breakdown: StepBreakdown; phases: Phases | null };
+	steps: {
+		from: "marks" | "optimizer" | "batches" | "none";
+		names: string[];
+		rows: Step[];
+		average: Omit<Step, "name">;
+		breakdown: StepBreakdown;
+		phases: Phases | null;
+	};
 	gpus: Gpu[];
 	tensor_cores: { used_ratio: number | null; eligible_ops_kernel_ratio: number | null };
 }
@@ -160,7 +167,7 @@ export interface AdviceReply {
 /** What the views read of the reply of `timeline`. */
 export interface TimelineReply {
 	duration_ns: number;
-	steps: { name: string; row: number; start_ns: number; end_ns: number }[];
+	steps: { name: string; row: number | null; start_ns: number; end_ns: number }[];
 }
 
 export interface TableReply {

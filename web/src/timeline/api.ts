@@ -30,7 +30,7 @@ export interface Counter {
 
 export interface Step {
 	name: string;
-	row: number;
+	row: number | null; // null: derived, not marked by an event
 	start_ns: number;
 	end_ns: number;
 }

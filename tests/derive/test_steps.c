@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps of a trace: marked by rows, or derived from optimizers and data loaders.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <opstrobe/read.h>
+
+#include "derive/steps.h"
+
+#define BATCH "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+#define ADAM "Optimizer.step#Adam.step"
+
+struct range {
+	const char *name;
+	int start_us, end_us;
+	int tid, pid;
+};
+
+struct made {
+	struct ops_trace *trace;
+	struct ops_steps steps;
+};
+
+/* Names with "::" are operators, those of modules Python functions, others annotations. */
+static struct made find(const struct range *ranges, size_t count)
+{
+	char json[8192] = "{\"traceEvents\": [";
+	size_t size = strlen(json);
+	struct made made;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct range *range = &ranges[i];
+		const char *category = strstr(range->name, "::") ? "cpu_op" : strstr(range->name, "nn.Module") ? "python_function" : "user_annotation";
+
+		size += (size_t)snprintf(json + size, sizeof(json) - size,
+		                         "%s{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"ts\": %d, \"dur\": %d, \"pid\": %d, \"tid\": %d}",
+		                         i ? ", " : "", category, range->name, range->start_us, range->end_us - range->start_us,
+		                         range->pid, range->tid);
+		assert_true(size < sizeof(json));
+	}
+	size += (size_t)snprintf(json + size, sizeof(json) - size, "]}");
+	assert_int_equal(ops_trace_read_memory(json, size, NULL, &made.trace, NULL), OPS_OK);
+	assert_true(ops_steps_find(made.trace, &made.steps));
+	return made;
+}
+
+static void release(struct made *made)
+{
+	ops_steps_release(&made->steps);
+	ops_trace_unref(made->trace);
+}
+
+#define FIND(ranges) find(ranges, sizeof(ranges) / sizeof(*(ranges)))
+
+static void assert_step(const struct made *made, size_t i, int64_t number, int start_us, int end_us)
+{
+	const struct ops_step *step = &made->steps.list.items[i];
+	int64_t origin_ns = ops_trace_events(made->trace)->start_ns[0];
+	char text[24];
+
+	assert_true(i < made->steps.list.count);
+	assert_int_equal(step->number, number);
+	assert_int_equal((step->start_ns - origin_ns) / 1000, start_us);
+	assert_int_equal((step->end_ns - origin_ns) / 1000, end_us);
+	snprintf(text, sizeof(text), "%d", (int)number);
+	assert_string_equal(step->text, text);
+}
+
+static void marks_count_alone(void **state)
+{
+	static const struct range ranges[] = {{"aten::mm", 0, 5, 1, 1},          {"ProfilerStep#7", 10, 20, 1, 1},
+	                                      {ADAM, 15, 19, 1, 1},               {"ProfilerStep#8", 20, 30, 1, 1},
+	                                      {ADAM, 25, 29, 1, 1}};
+	struct made made = FIND(ranges);
+
+	(void)state;
+	assert_int_equal(made.steps.source, OPS_STEPS_MARKED);
+	assert_int_equal(made.steps.list.count, 2);
+	assert_step(&made, 0, 7, 10, 20);
+	assert_int_equal(made.steps.list.items[0].row, 1);
+	assert_step(&made, 1, 8, 20, 30);
+	release(&made);
+}
+
+/* The other optimizer and the other thread end no steps, and neither does step() of a base class. Several batches make one
+ * step when gradients are accumulated. */
+static void the_first_optimizer_ends_steps(void **state)
+{
+	static const struct range ranges[] = {
+		{"aten::uniform_", 0, 8, 1, 1}, {BATCH, 10, 12, 1, 1},          {"aten::mm", 12, 14, 1, 1}, {BATCH, 14, 16, 1, 1},
+		{ADAM, 20, 30, 1, 1},           {ADAM, 22, 28, 1, 1},           {"Optimizer.step#SGD.step", 32, 34, 1, 1},
+		{BATCH, 36, 37, 1, 1},          {"aten::mm", 38, 39, 1, 1},     {ADAM, 40, 41, 2, 1},      {ADAM, 45, 50, 1, 1},
+		{"aten::mm", 60, 70, 1, 1}};
+	struct made made = FIND(ranges);
+
+	(void)state;
+	assert_int_equal(made.steps.source, OPS_STEPS_OPTIMIZER);
+	assert_int_equal(made.steps.list.count, 2);
+	assert_step(&made, 0, 0, 10, 30);
+	assert_step(&made, 1, 1, 30, 50);
+	assert_int_equal(made.steps.list.items[1].row, OPS_NONE);
+	release(&made);
+}
+
+static void the_first_step_begins_where_training_does(void **state)
+{
+	static const struct range zero_grad[] = {{"aten::uniform_", 0, 8, 1, 1}, {"Optimizer.zero_grad#Adam.zero_grad", 11, 12, 1, 1},
+	                                         {ADAM, 20, 30, 1, 1}};
+	static const struct range module[] = {{"aten::uniform_", 0, 8, 1, 1}, {"nn.Module: Linear_0", 13, 14, 1, 1},
+	                                      {"Optimizer.zero_grad#Adam.zero_grad", 15, 16, 1, 1}, {ADAM, 20, 30, 1, 1}};
+	static const struct range nothing[] = {{"aten::mm", 0, 8, 1, 1}, {ADAM, 20, 30, 1, 1}};
+	struct made made = FIND(zero_grad);
+
+	(void)state;
+	assert_step(&made, 0, 0, 11, 30);
+	release(&made);
+	made = FIND(module);
+	assert_step(&made, 0, 0, 13, 30);
+	release(&made);
+	made = FIND(nothing);
+	assert_step(&made, 0, 0, 0, 30);
+	release(&made);
+}
+
+/* The fetch that finds the epoch over begins no step. */
+static void without_optimizer_batches_are_steps(void **state)
+{
+	static const struct range ranges[] = {{"aten::uniform_", 0, 8, 1, 1}, {BATCH, 10, 12, 1, 1},      {"aten::stack", 11, 12, 1, 1},
+	                                      {"aten::mm", 13, 14, 1, 1},     {BATCH, 20, 22, 1, 1},      {"aten::mm", 23, 24, 1, 1},
+	                                      {BATCH, 30, 31, 1, 1},          {BATCH, 50, 52, 1, 1},      {"aten::mm", 53, 57, 1, 1},
+	                                      {"aten::mm", 58, 59, 2, 1}};
+	struct made made = FIND(ranges);
+
+	(void)state;
+	assert_int_equal(made.steps.source, OPS_STEPS_BATCHES);
+	assert_int_equal(made.steps.list.count, 3);
+	assert_step(&made, 0, 0, 10, 20);
+	assert_step(&made, 1, 1, 20, 30);
+	assert_step(&made, 2, 2, 50, 57);
+	release(&made);
+}
+
+static void each_process_has_steps_of_its_own(void **state)
+{
+	static const struct range ranges[] = {{"aten::mm", 0, 5, 1, 1}, {"aten::mm", 1, 5, 2, 2}, {ADAM, 6, 8, 1, 1},
+	                                      {ADAM, 7, 9, 2, 2},       {ADAM, 16, 18, 1, 1},     {ADAM, 17, 19, 2, 2}};
+	struct made made = FIND(ranges);
+
+	(void)state;
+	assert_int_equal(made.steps.list.count, 4);
+	assert_step(&made, 0, 0, 0, 8);
+	assert_step(&made, 1, 0, 1, 9);
+	assert_step(&made, 2, 1, 8, 18);
+	assert_step(&made, 3, 1, 9, 19);
+	release(&made);
+}
+
+static void a_trace_of_operators_has_none(void **state)
+{
+	static const struct range ranges[] = {{"aten::mm", 0, 5, 1, 1}, {"train", 0, 9, 1, 1}};
+	struct made made = FIND(ranges);
+
+	(void)state;
+	assert_int_equal(made.steps.source, OPS_STEPS_NONE);
+	assert_int_equal(made.steps.list.count, 0);
+	assert_string_equal(ops_steps_source_name(made.steps.source), "none");
+	release(&made);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(marks_count_alone),
+		cmocka_unit_test(the_first_optimizer_ends_steps),
+		cmocka_unit_test(the_first_step_begins_where_training_does),
+		cmocka_unit_test(without_optimizer_batches_are_steps),
+		cmocka_unit_test(each_process_has_steps_of_its_own),
+		cmocka_unit_test(a_trace_of_operators_has_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
