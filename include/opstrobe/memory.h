@@ -70,6 +70,7 @@ struct ops_memory_block {
 	int64_t bytes;        /* >= 0 */
 	uint32_t row;         /* the innermost event that allocated it, OPS_NONE unknown */
 	uint32_t name;        /* string id of what the program calls it, "" when it does not */
+	uint32_t shape;       /* for ops_memory_shape */
 	uint8_t category;     /* enum ops_memory_category; the last, where it changes */
 	uint8_t device_type;  /* c10::DeviceType */
 	int16_t device_index; /* -1 for the CPU */
@@ -101,6 +102,7 @@ struct ops_memory_timeline {
 	size_t block_count;
 	size_t step_count;
 	uint32_t gaps; /* enum ops_memory_gap */
+	struct ops_intern *shapes; /* texts; NULL without storages */
 	uint32_t *forward; /* by row, for ops_memory_module: what a backward node belongs to; NULL without modules */
 };
 
@@ -153,11 +155,13 @@ struct ops_memory_share {
 	uint32_t blocks;        /* how many */
 };
 
-/* The moment at which most is held, and what holds it. Lists are by bytes, most first. */
+/* A moment, and what holds memory then. Lists are by bytes, most first. */
 struct ops_memory_peak {
 	struct ops_memory_device device;
 	int64_t time_ns;      /* -1: before anything was recorded */
 	int64_t bytes;
+	int64_t before_bytes; /* of these allocated before the recording */
+	bool chosen;          /* the range was one moment, not one to find the peak of */
 	uint32_t row;         /* innermost event of the allocation that made the peak, OPS_NONE */
 	int64_t by_category[OPS_MEMORY_CATEGORY_COUNT];
 	uint32_t *blocks;     /* those that live then, into the timeline's */
@@ -168,13 +172,22 @@ struct ops_memory_peak {
 	size_t module_count;
 	struct ops_memory_share *lines;     /* innermost lines outside of torch; empty without Python calls */
 	size_t line_count;
+	struct ops_memory_share *shapes;    /* of tensors; empty without their storages */
+	size_t shape_count;
 };
+/* When most is held. */
 enum ops_code ops_memory_peak_of(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
                                  struct ops_memory_peak *ret_peak, struct ops_error *error);
+/* The same of a range of time, in ns of the trace's clock, which may be a single moment: what is held then. */
+enum ops_code ops_memory_peak_within(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
+                                     int64_t from_ns, int64_t to_ns, struct ops_memory_peak *ret_peak,
+                                     struct ops_error *error);
 /* Who allocated a block: the outermost operator, module or line around it, as in the lists of the peak. */
 struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline, uint32_t block);
 struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, uint32_t block);
 struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, uint32_t block, uint32_t *ret_line);
+/* "[8, 64] float": the first tensor that an operator saw to fill the block; "" unknown. Borrowed from the timeline. */
+struct ops_string ops_memory_shape(const struct ops_memory_timeline *timeline, uint32_t block);
 void ops_memory_peak_release(struct ops_memory_peak *peak); /* zeroed or released ones are allowed */
 
 /* The peak as text for people, or as one JSON object; `top` limits each list, 0 none. Caller frees with ops_free. */
@@ -189,12 +202,12 @@ struct ops_memory_window {
 	int64_t origin_ns;
 	int64_t from_ns;
 	int64_t to_ns;
-	size_t limit; /* at most so many points, or blocks; at least 1 */
+	size_t limit; /* at most this many points, or blocks; at least 1 */
 };
 
-/* Categories, gaps, and each device with its peak; `top` limits each list, 0 none. */
-enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, int64_t origin_ns, size_t top, char **ret_text,
-                              size_t *ret_size, struct ops_error *error);
+/* Categories, gaps, and each device (not only the window's) with its peak in the window; `limit` is of each list, 0 none. */
+enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
+                              char **ret_text, size_t *ret_size, struct ops_error *error);
 /* What is held of each category over time: of each of `limit` equal parts of the window the moment at which most is. */
 enum ops_code ops_memory_curve_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
                                     char **ret_text, size_t *ret_size, struct ops_error *error);

@@ -363,6 +363,12 @@ size_t ops_trace_inputs_count(const struct ops_trace *trace);
 /* Category text of a kind ("cpu_op"), and a dtype's C++ name as torch writes it ("float", "long int"). Static. */
 const char *ops_event_kind_category(enum ops_event_kind kind);
 const char *ops_dtype_name(uint8_t dtype);
+/* Bytes of an element of a dtype; 0 unknown, or less than one. */
+size_t ops_dtype_bytes(uint8_t dtype);
+
+/* When the first event, allocation or counter is, in the trace's clock: what times on screen and in text count from. 0 for a
+ * trace without any. */
+int64_t ops_trace_origin(const struct ops_trace *trace);
 
 /* --- metadata: key → JSON text, in order of first setting ------------------------------------------------------- */
 

@@ -79,6 +79,7 @@ struct ops_view_table_options {
 	const struct ops_trace_source *source; /* of workers without a trace: it is taken when it is its turn, and given back
 	                                        * before the next; NULL: all have one */
 	unsigned columns; /* of the terminal that text is to fit, if it can; 0: nothing is left out or cut */
+	const int64_t *memory_at_ns; /* of OPS_VIEW_MEMORY: the moment, since ops_trace_origin; NULL: the peak */
 };
 /* The same, with what else may be asked for. */
 enum ops_code ops_view_table_of(const struct ops_rank *ranks, size_t count, enum ops_view_table which,

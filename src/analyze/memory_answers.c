@@ -64,16 +64,19 @@ static void write_gaps(struct ops_json_writer *json, uint32_t gaps)
 	ops_json_close(json, ']');
 }
 
-static enum ops_code write_peak(const struct ops_memory_timeline *timeline, struct ops_memory_device device, int64_t origin_ns,
-                                size_t top, struct ops_json_writer *json, struct ops_error *error)
+static enum ops_code write_peak(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
+                                const struct ops_memory_window *window, struct ops_json_writer *json, struct ops_error *error)
 {
 	struct ops_memory_peak peak = {0};
 	size_t size = 0, blocks = 0;
 	char *text = NULL;
-	enum ops_code code = ops_memory_peak_of(timeline, device, &peak, error);
+	/* A window of everything includes the memory allocated before the recording. */
+	bool all = window->from_ns <= 0 && window->to_ns == INT64_MAX;
+	enum ops_code code = ops_memory_peak_within(timeline, device, all ? INT64_MIN : ops_sum(window->origin_ns, window->from_ns),
+	                                            ops_sum(window->origin_ns, window->to_ns), &peak, error);
 
 	if (!code)
-		code = ops_memory_peak_text(timeline, &peak, top, true, &text, &size, error);
+		code = ops_memory_peak_text(timeline, &peak, window->limit, true, &text, &size, error);
 	for (size_t i = 0; i < timeline->block_count; i++)
 		blocks += ops_memory_on_device(&timeline->blocks[i], device);
 	ops_json_open(json, '{');
@@ -83,7 +86,7 @@ static enum ops_code write_peak(const struct ops_memory_timeline *timeline, stru
 	if (peak.time_ns < 0)
 		ops_json_null(json);
 	else
-		ops_json_integer(json, ops_difference(peak.time_ns, origin_ns));
+		ops_json_integer(json, ops_difference(peak.time_ns, window->origin_ns));
 	ops_json_key(json, "peak");
 	ops_json_raw(json, code ? "null" : text, code ? 4 : size);
 	ops_json_close(json, '}');
@@ -92,8 +95,8 @@ static enum ops_code write_peak(const struct ops_memory_timeline *timeline, stru
 	return code;
 }
 
-enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, int64_t origin_ns, size_t top, char **ret_text,
-                              size_t *ret_size, struct ops_error *error)
+enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
+                              char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
@@ -107,7 +110,7 @@ enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, int64_
 	ops_json_key(&json, "devices");
 	ops_json_open(&json, '[');
 	for (int i = 0; !code && more && i < 256; i++) {
-		code = write_peak(timeline, device, origin_ns, top, &json, error);
+		code = write_peak(timeline, device, window, &json, error);
 		more = ops_memory_next_device(timeline, &device, &device);
 	}
 	ops_json_close(&json, ']');
@@ -362,6 +365,7 @@ static void write_block(const struct ops_memory_timeline *timeline, uint32_t num
 	write_string_or_null(json, "module", ops_memory_module(timeline, number));
 	write_string_or_null(json, "file", file);
 	ops_json_member_or_null(json, "line", file.size ? (int64_t)line : -1);
+	write_string_or_null(json, "shape", ops_memory_shape(timeline, number));
 	ops_json_member_or_null(json, "row", block->row == OPS_NONE ? -1 : (int64_t)block->row);
 	ops_json_close(json, '}');
 }

@@ -9,11 +9,15 @@
  */
 #include "analyze/memory_flow.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+#include <opstrobe/inputs.h>
 
 #include "analyze/device.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 
 /* Those of one machine; what a file says beyond them is left as it is. */
 #define TYPES_MAX 32
@@ -276,8 +280,77 @@ static bool take_role(struct follower *follower, const struct ops_role_record *r
 	return true;
 }
 
+/* --- shapes of tensors ------------------------------------------------------------------------------------------------ */
+
+static bool is_tensor(const struct ops_input *input)
+{
+	return input->tag == OPS_INPUT_TENSOR || input->tag == OPS_INPUT_TENSOR_PLAIN;
+}
+
+/* Of a size that overflows 0, as of an empty tensor: neither has a storage of that size. */
+static int64_t tensor_bytes(const struct ops_input *tensor)
+{
+	int64_t bytes = (int64_t)ops_dtype_bytes(tensor->dtype);
+
+	for (uint16_t i = 0; i < tensor->n; i++)
+		if (__builtin_mul_overflow(bytes, ops_input_int(tensor, i), &bytes))
+			return 0;
+	return bytes;
+}
+
+static bool has_elements(const struct ops_input *tensor)
+{
+	for (uint16_t i = 0; i < tensor->n; i++)
+		if (ops_input_int(tensor, i) == 0)
+			return false;
+	return true;
+}
+
+/* The tensor that the `nth` storage of an event's inputs is behind: empty tensors have none. */
+static bool find_tensor(struct ops_input_cursor cursor, size_t nth, struct ops_input *ret_tensor)
+{
+	struct ops_input input;
+
+	while (ops_inputs_next(&cursor, &input)) {
+		struct ops_input_cursor inner = ops_input_items(&input);
+
+		if (is_tensor(&input) && has_elements(&input) && nth-- == 0) {
+			*ret_tensor = input;
+			return true;
+		}
+		while (input.tag == OPS_INPUT_TENSOR_LIST && ops_inputs_next(&inner, ret_tensor))
+			if (has_elements(ret_tensor) && nth-- == 0)
+				return true;
+	}
+	return false;
+}
+
+/* Notes the shape of a tensor that fills its storage; one that is a part of it says less. False when memory is out. */
+static bool note_shape(struct memory_flow *flow, struct ops_memory_block *block, const struct ops_storage *storage,
+                       uint32_t row, size_t nth)
+{
+	uint32_t inputs = flow->events->inputs ? flow->events->inputs[row] : OPS_NONE;
+	struct ops_buffer text = {0};
+	struct ops_string list;
+	struct ops_input tensor;
+
+	if (block->shape || inputs == OPS_NONE || storage->bytes == 0)
+		return true;
+	list = ops_trace_inputs(flow->trace, inputs);
+	if (!find_tensor(ops_inputs_open(list.bytes, list.size), nth, &tensor) || tensor_bytes(&tensor) != (int64_t)storage->bytes)
+		return true;
+	ops_buffer_append_text(&text, "[");
+	for (uint16_t i = 0; i < tensor.n; i++)
+		ops_buffer_printf(&text, "%s%" PRId64, i ? ", " : "", ops_input_int(&tensor, i));
+	ops_buffer_printf(&text, "] %s", ops_dtype_name(tensor.dtype));
+	if (!text.failed)
+		block->shape = ops_intern_add(flow->shapes, text.bytes, text.size) + 1; /* OPS_INTERN_NONE becomes 0 */
+	ops_buffer_release(&text);
+	return block->shape != 0;
+}
+
 /* A storage among an event's inputs. */
-static bool take_use(struct follower *follower, uint32_t row, const struct ops_storage *storage)
+static bool take_use(struct follower *follower, uint32_t row, const struct ops_storage *storage, size_t nth)
 {
 	struct memory_flow *flow = follower->flow;
 	const struct ops_events *e = flow->events;
@@ -291,6 +364,8 @@ static bool take_use(struct follower *follower, uint32_t row, const struct ops_s
 	number = (uint32_t)(block - flow->blocks.items);
 	life = &flow->lives.items[number];
 	touch(life, e->end_ns[row]);
+	if (!note_shape(flow, block, storage, row, nth))
+		return false;
 	if (node == OPS_NONE || life->written_by == node)
 		return true; /* no node, or one among its own */
 	if (!add_edge(flow, node, life->value, false))
@@ -325,7 +400,7 @@ static bool take_row(struct follower *follower, uint32_t row)
 	for (size_t i = 0; ops_event_storage(flow->trace, row, i, &storage); i++) {
 		if (storage.address == 0)
 			continue;
-		if (!take_use(follower, row, &storage))
+		if (!take_use(follower, row, &storage, i))
 			return false;
 		if (i == 0)
 			note_gradient(follower, row, &storage);

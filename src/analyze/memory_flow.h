@@ -13,6 +13,7 @@
 #include <opstrobe/memory.h>
 
 #include "base/array.h"
+#include "base/intern.h"
 
 /* What an event is part of. */
 enum memory_context {
@@ -62,6 +63,7 @@ struct memory_flow {
 	OPS_ARRAY(struct memory_life) lives; /* one a block */
 	OPS_ARRAY(struct memory_value) values;
 	OPS_ARRAY(struct memory_edge) edges;
+	struct ops_intern *shapes; /* NULL without storages */
 	bool has_roles;
 };
 

@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "analyze/frames.h"
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
+#include "base/intern.h"
 
 static const struct ops_string nothing = {"", 0};
 
@@ -61,6 +63,17 @@ struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, ui
 	return row == OPS_NONE ? nothing : ops_event_line(timeline->trace, row, ret_line);
 }
 
+struct ops_string ops_memory_shape(const struct ops_memory_timeline *timeline, uint32_t block)
+{
+	uint32_t shape = timeline->blocks[block].shape;
+	const struct ops_intern_entry *entry;
+
+	if (!shape)
+		return nothing;
+	entry = &timeline->shapes->entries[shape - 1];
+	return (struct ops_string){entry->bytes, entry->size};
+}
+
 /* --- sums ------------------------------------------------------------------------------------------------------------ */
 
 static int compare_text(struct ops_string a, struct ops_string b)
@@ -106,7 +119,7 @@ static size_t sum_up(struct ops_memory_share *shares, size_t count)
 	return sums;
 }
 
-enum key { BY_OPERATOR, BY_MODULE, BY_LINE };
+enum key { BY_OPERATOR, BY_MODULE, BY_LINE, BY_SHAPE };
 
 /* The live blocks by one key; what has none stands under "", unless nothing has one. False when memory is out. */
 static bool share_out(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak, enum key key,
@@ -122,6 +135,7 @@ static bool share_out(const struct ops_memory_timeline *timeline, const struct o
 		shares[i] = (struct ops_memory_share){.bytes = timeline->blocks[block].bytes, .blocks = 1};
 		shares[i].name = key == BY_OPERATOR ? ops_memory_operator(timeline, block)
 		                 : key == BY_MODULE ? ops_memory_module(timeline, block)
+		                 : key == BY_SHAPE  ? ops_memory_shape(timeline, block)
 		                                    : ops_memory_line(timeline, block, &shares[i].line);
 	}
 	*ret_count = sum_up(shares, peak->block_count);
@@ -142,8 +156,9 @@ static int64_t sum_of(const int64_t held[OPS_MEMORY_CATEGORY_COUNT])
 	return sum;
 }
 
-/* Finds when most is held; gives the number of steps until then, with that of the peak. */
-static size_t find_moment(const struct ops_memory_timeline *timeline, struct ops_memory_peak *peak)
+/* Finds when most is held in a range of time; gives the number of steps until then, with that of the peak. */
+static size_t find_moment(const struct ops_memory_timeline *timeline, int64_t from_ns, int64_t to_ns,
+                          struct ops_memory_peak *peak)
 {
 	int64_t held[OPS_MEMORY_CATEGORY_COUNT] = {0};
 	uint32_t row = OPS_NONE;
@@ -152,17 +167,21 @@ static size_t find_moment(const struct ops_memory_timeline *timeline, struct ops
 	for (size_t i = 0; i < timeline->step_count; i++) {
 		const struct ops_memory_step *step = &timeline->steps[i];
 		const struct ops_memory_block *block = &timeline->blocks[step->block];
+		int64_t next_ns = i + 1 < timeline->step_count ? timeline->steps[i + 1].time_ns : INT64_MAX;
 
+		if (step->time_ns > to_ns)
+			break;
 		if (ops_memory_on_device(block, peak->device)) {
 			ops_memory_apply(timeline, step, held);
 			if (step->action == OPS_MEMORY_CREATE)
 				row = block->row;
 		}
-		if (i + 1 < timeline->step_count && timeline->steps[i + 1].time_ns == step->time_ns)
+		/* What is held from here on, until the next step: the range may begin in between. */
+		if (next_ns == step->time_ns || (next_ns <= from_ns && i + 1 < timeline->step_count))
 			continue;
 		if (sum_of(held) > peak->bytes) {
 			peak->bytes = sum_of(held);
-			peak->time_ns = step->time_ns;
+			peak->time_ns = step->time_ns > from_ns ? step->time_ns : from_ns;
 			peak->row = row;
 			memcpy(peak->by_category, held, sizeof(held));
 			steps = i + 1;
@@ -213,21 +232,41 @@ static bool find_blocks(const struct ops_memory_timeline *timeline, size_t steps
 	return peak->blocks != NULL;
 }
 
-enum ops_code ops_memory_peak_of(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
-                                 struct ops_memory_peak *ret_peak, struct ops_error *error)
+static int64_t sum_before(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak)
 {
-	struct ops_memory_peak peak = {.device = device, .time_ns = -1, .row = OPS_NONE};
-	size_t steps = find_moment(timeline, &peak);
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < peak->block_count; i++)
+		if (timeline->blocks[peak->blocks[i]].start_ns == INT64_MIN)
+			sum = ops_sum(sum, timeline->blocks[peak->blocks[i]].bytes);
+	return sum;
+}
+
+enum ops_code ops_memory_peak_within(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
+                                     int64_t from_ns, int64_t to_ns, struct ops_memory_peak *ret_peak,
+                                     struct ops_error *error)
+{
+	struct ops_memory_peak peak = {.device = device, .time_ns = from_ns == INT64_MIN ? -1 : from_ns, .row = OPS_NONE,
+	                               .chosen = from_ns == to_ns};
+	size_t steps = find_moment(timeline, from_ns, to_ns, &peak);
 
 	if (!find_blocks(timeline, steps, &peak) ||
 	    !share_out(timeline, &peak, BY_OPERATOR, &peak.operators, &peak.operator_count) ||
 	    !share_out(timeline, &peak, BY_MODULE, &peak.modules, &peak.module_count) ||
-	    !share_out(timeline, &peak, BY_LINE, &peak.lines, &peak.line_count)) {
+	    !share_out(timeline, &peak, BY_LINE, &peak.lines, &peak.line_count) ||
+	    !share_out(timeline, &peak, BY_SHAPE, &peak.shapes, &peak.shape_count)) {
 		ops_memory_peak_release(&peak);
 		return ops_fault_memory(error);
 	}
+	peak.before_bytes = sum_before(timeline, &peak);
 	*ret_peak = peak;
 	return OPS_OK;
+}
+
+enum ops_code ops_memory_peak_of(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
+                                 struct ops_memory_peak *ret_peak, struct ops_error *error)
+{
+	return ops_memory_peak_within(timeline, device, INT64_MIN, INT64_MAX, ret_peak, error);
 }
 
 void ops_memory_peak_release(struct ops_memory_peak *peak)
@@ -236,5 +275,6 @@ void ops_memory_peak_release(struct ops_memory_peak *peak)
 	ops_free(peak->operators);
 	ops_free(peak->modules);
 	ops_free(peak->lines);
+	ops_free(peak->shapes);
 	*peak = (struct ops_memory_peak){0};
 }

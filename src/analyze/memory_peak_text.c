@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/escape.h"
@@ -114,16 +115,21 @@ static void put_head(struct teller *teller)
 	char device[OPS_MEMORY_DEVICE_ROOM];
 
 	ops_memory_device_name(peak->device, device);
-	ops_buffer_printf(&teller->out, "Peak memory of %s:", device);
+	ops_buffer_printf(&teller->out, "%s of %s:", peak->chosen ? "Memory" : "Peak memory", device);
 	put_bytes(teller, peak->bytes);
 	if (peak->time_ns >= 0)
 		ops_buffer_printf(&teller->out, ", %.3f ms after the start",
-		                  (double)(peak->time_ns - ops_trace_info(trace)->start_ns) / 1e6);
-	if (peak->row != OPS_NONE) {
+		                  (double)ops_difference(peak->time_ns, ops_trace_origin(trace)) / 1e6);
+	if (peak->row != OPS_NONE && !peak->chosen) {
 		ops_buffer_append_text(&teller->out, ", in ");
 		put_string(teller, ops_trace_string(trace, ops_trace_events(trace)->name[peak->row]));
 	}
 	ops_buffer_append_text(&teller->out, "\n");
+	if (peak->before_bytes) {
+		ops_buffer_append_text(&teller->out, "Allocated before the recording:");
+		put_bytes(teller, peak->before_bytes);
+		ops_buffer_append_text(&teller->out, "\n");
+	}
 	for (unsigned gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1)
 		if (teller->timeline->gaps & gap)
 			ops_buffer_printf(&teller->out, "Note: %s.\n", ops_memory_gap_text(gap));
@@ -146,6 +152,7 @@ static void tell(struct teller *teller)
 	put_list(teller, "By module", peak->modules, peak->module_count);
 	put_list(teller, "By source line", peak->lines, peak->line_count);
 	put_list(teller, "By operator", peak->operators, peak->operator_count);
+	put_list(teller, "By shape", peak->shapes, peak->shape_count);
 	ops_buffer_append_text(&teller->out, "\nLargest allocations\n");
 	for (size_t i = 0; i < limited(teller, peak->block_count); i++)
 		put_block(teller, peak->blocks[i]);
@@ -227,8 +234,9 @@ static void tell_json(struct teller *teller)
 	bool first = true;
 
 	ops_memory_device_name(peak->device, device);
-	ops_buffer_printf(&teller->out, "{\"device\": \"%s\", \"bytes\": %" PRId64 ", \"time_ns\": %" PRId64 ", \"categories\": {",
-	                  device, peak->bytes, peak->time_ns);
+	ops_buffer_printf(&teller->out, "{\"device\": \"%s\", \"bytes\": %" PRId64 ", \"time_ns\": %" PRId64
+	                  ", \"before_bytes\": %" PRId64 ", \"categories\": {",
+	                  device, peak->bytes, peak->time_ns, peak->before_bytes);
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
 		ops_buffer_printf(&teller->out, "%s\"%s\": %" PRId64, i ? ", " : "", ops_memory_category_name(i),
 		                  peak->by_category[i]);
@@ -236,6 +244,7 @@ static void tell_json(struct teller *teller)
 	put_json_list(teller, "operators", "name", peak->operators, peak->operator_count);
 	put_json_list(teller, "modules", "name", peak->modules, peak->module_count);
 	put_json_list(teller, "lines", "file", peak->lines, peak->line_count);
+	put_json_list(teller, "shapes", "name", peak->shapes, peak->shape_count);
 	ops_buffer_append_text(&teller->out, ", \"allocations\": [");
 	for (size_t i = 0; i < limited(teller, peak->block_count); i++) {
 		ops_buffer_append_text(&teller->out, i ? ", " : "");

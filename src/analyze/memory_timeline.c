@@ -126,9 +126,17 @@ enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory
 {
 	struct memory_flow flow = {.trace = trace, .events = ops_trace_events(trace)};
 	struct ops_memory_timeline *timeline = ops_alloc_zeroed(1, sizeof(*timeline));
-	bool ok = timeline && ops_memory_rows_init(&flow.rows, trace) && ops_memory_follow(&flow) &&
+	bool ok;
+
+	if (flow.events->storages)
+		flow.shapes = ops_alloc_zeroed(1, sizeof(*flow.shapes));
+	ok = timeline && (flow.shapes || !flow.events->storages) && ops_memory_rows_init(&flow.rows, trace) && ops_memory_follow(&flow) &&
 	          ops_memory_categorize(&flow) && make_steps(timeline, &flow);
 
+	if (timeline)
+		timeline->shapes = flow.shapes;
+	else
+		ops_free(flow.shapes);
 	if (ok && flow.events->python_module) {
 		timeline->forward = ops_forward_rows(trace);
 		ok = timeline->forward != NULL;
@@ -159,6 +167,9 @@ void ops_memory_timeline_free(struct ops_memory_timeline *timeline)
 	ops_free(timeline->blocks);
 	ops_free(timeline->steps);
 	ops_free(timeline->forward);
+	if (timeline->shapes)
+		ops_intern_release(timeline->shapes);
+	ops_free(timeline->shapes);
 	ops_free(timeline);
 }
 

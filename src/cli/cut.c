@@ -48,22 +48,13 @@ static bool fail(const char *what, const char *value, const char *how)
 	return false;
 }
 
-/* "20ms", as nanoseconds behind `base_ns`. */
+/* As nanoseconds after `base_ns`. */
 static bool parse_time(const char *text, int64_t base_ns, int64_t *ret_ns)
 {
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-	char *end;
-	double number = strtod(text, &end);
-
-	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcmp(end, units[i].unit) && fabs(number * units[i].ns) < 1e18) {
-			*ret_ns = base_ns + (int64_t)llround(number * units[i].ns);
-			return true;
-		}
-	return fail("time", text, "not a number with the unit s, ms, us or ns");
+	if (!cli_time("cut", "time", text, ret_ns))
+		return false;
+	*ret_ns += base_ns;
+	return true;
 }
 
 static bool parse_threads(struct request *request)

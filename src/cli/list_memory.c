@@ -13,23 +13,29 @@
 static const char usage[] =
 	"usage: opstrobe memory [options] TRACE|DIRECTORY...\n"
 	"\n"
-	"Shows the peak of the memory of each device and what holds it: by category, operator,\n"
-	"module and source line. Requires a trace that was recorded with profile_memory.\n"
+	"Shows the peak of the memory of each device, or with --at any moment, and what holds\n"
+	"it: by category, module, source line, operator and tensor shape. Requires a trace that\n"
+	"was recorded with profile_memory.\n"
 	"\n"
 	"options:\n"
+	"  --at TIME                        the moment, after the start of the trace, instead of\n"
+	"                                   the peak: 1.5s, 20ms\n"
 	CLI_TABLE_OPTIONS
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
-	"  opstrobe memory --limit 5 worker0.pt.trace.json.gz\n";
+	"  opstrobe memory --at 1.2s worker0.pt.trace.json.gz\n";
 
-static bool print_device(const struct ops_memory_timeline *timeline, struct ops_memory_device device, size_t top)
+static bool print_device(const struct ops_memory_timeline *timeline, struct ops_memory_device device, size_t top,
+                         const int64_t *at_ns)
 {
 	struct ops_memory_peak peak = {0};
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
-	enum ops_code code = ops_memory_peak_of(timeline, device, &peak, &error);
+	int64_t moment_ns = at_ns ? ops_trace_origin(timeline->trace) + *at_ns : 0;
+	enum ops_code code = at_ns ? ops_memory_peak_within(timeline, device, moment_ns, moment_ns, &peak, &error)
+	                           : ops_memory_peak_of(timeline, device, &peak, &error);
 
 	if (!code)
 		code = ops_memory_peak_text(timeline, &peak, top, false, &text, &size, &error);
@@ -37,7 +43,7 @@ static bool print_device(const struct ops_memory_timeline *timeline, struct ops_
 	return cli_print_folded(code, text, size, &error);
 }
 
-static bool print_text(const struct ops_rank *worker, size_t top, bool flag)
+static bool print_text(const struct ops_rank *worker, size_t top, bool flag, const int64_t *at_ns)
 {
 	struct ops_memory_timeline *timeline;
 	struct ops_memory_device device;
@@ -53,7 +59,7 @@ static bool print_text(const struct ops_rank *worker, size_t top, bool flag)
 	for (int i = 0; done && more && i < DEVICES_MAX; i++) {
 		if (i)
 			putchar('\n');
-		done = print_device(timeline, device, top);
+		done = print_device(timeline, device, top, at_ns);
 		more = ops_memory_next_device(timeline, &device, &device);
 	}
 	ops_memory_timeline_free(timeline);
@@ -63,7 +69,7 @@ static bool print_text(const struct ops_rank *worker, size_t top, bool flag)
 int cli_memory(char **arguments)
 {
 	static const struct cli_table table = {
-		.command = "memory", .usage = usage, .top = "10", .print_text = print_text, .table = OPS_VIEW_MEMORY};
+		.command = "memory", .usage = usage, .top = "10", .has_at = true, .print_text = print_text, .table = OPS_VIEW_MEMORY};
 
 	return cli_show_table(arguments, &table);
 }

@@ -20,8 +20,9 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe modules --by-class worker0.pt.trace.json.gz\n";
 
-static bool print_text(const struct ops_rank *worker, size_t top, bool by_class)
+static bool print_text(const struct ops_rank *worker, size_t top, bool by_class, const int64_t *at_ns)
 {
+	(void)at_ns;
 	struct ops_module_text_options options = {.by_class = by_class, .rows_max = top, .columns = cli_table_columns()};
 	struct ops_module_tree *tree = NULL;
 	struct ops_error error;

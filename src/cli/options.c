@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,5 +167,23 @@ bool cli_number(const char *command, const char *option, const char *value, size
 		return true;
 	}
 	cli_log("opstrobe %s: invalid %s '%s': not a whole number\n", command, option, value);
+	return false;
+}
+
+bool cli_time(const char *command, const char *option, const char *value, int64_t *ret_ns)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	char *end;
+	double number = strtod(value, &end);
+
+	for (size_t i = 0; end != value && i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(end, units[i].unit) && fabs(number * units[i].ns) < 1e18) {
+			*ret_ns = (int64_t)llround(number * units[i].ns);
+			return true;
+		}
+	cli_log("opstrobe %s: invalid %s '%s': not a number with the unit s, ms, us or ns\n", command, option, value);
 	return false;
 }

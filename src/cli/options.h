@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cli.h"
 
@@ -36,5 +37,7 @@ int cli_choice(const char *command, const char *option, const char *value, const
 extern const char *const cli_formats[];
 /* A whole number that is not negative; false after saying so. */
 bool cli_number(const char *command, const char *option, const char *value, size_t *ret_number);
+/* "20ms", as nanoseconds; false after saying what is wrong. */
+bool cli_time(const char *command, const char *option, const char *value, int64_t *ret_ns);
 
 #endif

@@ -6,6 +6,7 @@
 #define OPS_CLI_TABLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "options.h"
 #include "traces.h"
@@ -19,8 +20,9 @@ struct cli_table {
 	const char *usage;
 	const char *top;  /* the default of --limit */
 	const char *flag; /* a switch of the command's own, "--by-operator", or NULL */
+	bool has_at;      /* `--at TIME` chooses a moment */
 	/* The text for people of one trace, where it is no mere table; or NULL. False after saying why. */
-	bool (*print_text)(const struct ops_rank *worker, size_t top, bool flag);
+	bool (*print_text)(const struct ops_rank *worker, size_t top, bool flag, const int64_t *at_ns);
 	enum ops_view_table table, flagged_table; /* the second with the switch */
 };
 

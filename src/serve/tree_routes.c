@@ -59,17 +59,6 @@ static int64_t origin_of(const struct served *served)
 	return ops_timeline_origin(served->timeline);
 }
 
-static enum ops_code answer_memory(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
-{
-	const struct ops_memory_timeline *memory;
-	int64_t top = 20;
-	enum ops_code code = query_integer(&request->query, "top", 0, 1000, &top, error);
-
-	if (!code)
-		code = catalog_memory(request->traces[0], &memory, error);
-	return code ? code : ops_memory_json(memory, origin_of(request->traces[0]), (size_t)top, ret_text, ret_size, error);
-}
-
 /* The device of that name. */
 static enum ops_code find_device(struct request *request, const struct ops_memory_timeline *memory,
                                  struct ops_memory_device *ret_device, struct ops_error *error)
@@ -125,6 +114,26 @@ static enum ops_code answer_window(struct request *request, const char *limit_na
 	return code ? code : answer(memory, &window, ret_text, ret_size, error);
 }
 
+/* Each device at its peak in a range of time, or at a moment. */
+static enum ops_code answer_memory(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct ops_memory_window window = {.origin_ns = origin_of(request->traces[0]), .to_ns = INT64_MAX};
+	const struct ops_memory_timeline *memory;
+	int64_t top = 20;
+	enum ops_code code = query_integer(&request->query, "top", 0, 1000, &top, error);
+
+	if (!code)
+		code = take_window(request, &window, error);
+	if (!code && query_find(&request->query, "at")) {
+		code = query_integer(&request->query, "at", 0, INT64_MAX, &window.from_ns, error);
+		window.to_ns = window.from_ns;
+	}
+	window.limit = (size_t)top;
+	if (!code)
+		code = catalog_memory(request->traces[0], &memory, error);
+	return code ? code : ops_memory_json(memory, &window, ret_text, ret_size, error);
+}
+
 static enum ops_code answer_curve(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	return answer_window(request, "points", 1000, ops_memory_curve_json, ret_text, ret_size, error);
@@ -138,7 +147,7 @@ static enum ops_code answer_blocks(struct request *request, char **ret_text, siz
 const struct route tree_routes[] = {
 	{.path = "traces/{id}/stacks", .parameters = "metric,frames", .answer = answer_stacks, .slow = true, .by_steps = true},
 	{.path = "traces/{id}/modules", .parameters = "", .answer = answer_modules, .slow = true, .by_steps = true},
-	{.path = "traces/{id}/memory", .parameters = "top", .answer = answer_memory, .slow = true},
+	{.path = "traces/{id}/memory", .parameters = "top,steps,from,to,at", .answer = answer_memory, .slow = true},
 	{.path = "traces/{id}/memory/curve", .parameters = "device,steps,from,to,points", .answer = answer_curve, .slow = true},
 	{.path = "traces/{id}/memory/blocks", .parameters = "device,steps,from,to,limit", .answer = answer_blocks, .slow = true},
 	{0},

@@ -62,6 +62,13 @@ const char *ops_dtype_name(uint8_t dtype)
 	return dtype < sizeof(dtype_names) / sizeof(dtype_names[0]) ? dtype_names[dtype] : "";
 }
 
+size_t ops_dtype_bytes(uint8_t dtype)
+{
+	static const uint8_t bytes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2, 0, 0, 0, 0, 0, 1, 2, 1, 1, 1, 1, 2, 4, 8};
+
+	return dtype < sizeof(bytes) ? bytes[dtype] : 0;
+}
+
 bool ops_inputs_valid(const char *bytes, size_t size)
 {
 	struct ops_input_cursor cursor = ops_inputs_open(bytes, size);

@@ -283,3 +283,20 @@ bool ops_event_arg(const struct ops_trace *trace, uint32_t row, const char *key,
 	}
 	return false;
 }
+
+int64_t ops_trace_origin(const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t memory_count, counter_count;
+	const struct ops_memory_record *memory = ops_trace_memory(trace, &memory_count);
+	const struct ops_counter_record *counters = ops_trace_counters(trace, &counter_count);
+	int64_t first = INT64_MAX;
+
+	for (size_t row = 0; row < events->count; row++)
+		first = events->start_ns[row] < first ? events->start_ns[row] : first;
+	for (size_t i = 0; i < memory_count; i++)
+		first = memory[i].time_ns < first ? memory[i].time_ns : first;
+	for (size_t i = 0; i < counter_count; i++)
+		first = counters[i].time_ns < first ? counters[i].time_ns : first;
+	return first == INT64_MAX ? 0 : first;
+}

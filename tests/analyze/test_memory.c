@@ -314,6 +314,76 @@ static void peak_of_a_training_step(void **state)
 	ops_memory_timeline_free(timeline);
 }
 
+static void moments_of_a_training_step(void **state)
+{
+	struct ops_memory_timeline *timeline = timeline_of(training());
+	struct ops_memory_peak peak, moment;
+
+	(void)state;
+	assert_int_equal(ops_memory_peak_of(timeline, cpu, &peak, NULL), OPS_OK);
+	for (int64_t at_ns = peak.time_ns - 1; at_ns <= peak.time_ns; at_ns++) {
+		int64_t sum = 0;
+
+		assert_int_equal(ops_memory_peak_within(timeline, cpu, at_ns, at_ns, &moment, NULL), OPS_OK);
+		assert_int_equal(moment.time_ns, at_ns);
+		for (size_t i = 0; i < timeline->block_count; i++)
+			if (timeline->blocks[i].start_ns <= at_ns && timeline->blocks[i].end_ns > at_ns)
+				sum += timeline->blocks[i].bytes;
+		assert_int_equal(moment.bytes, sum);
+		assert_true(at_ns == peak.time_ns ? sum == peak.bytes : sum < peak.bytes);
+		assert_true(moment.before_bytes > 0 && moment.before_bytes <= sum);
+		ops_memory_peak_release(&moment);
+	}
+	/* The range ends before the peak, begins after it, and holds it. */
+	assert_int_equal(ops_memory_peak_within(timeline, cpu, 0, peak.time_ns - 1, &moment, NULL), OPS_OK);
+	assert_true(moment.bytes < peak.bytes && moment.time_ns < peak.time_ns);
+	ops_memory_peak_release(&moment);
+	assert_int_equal(ops_memory_peak_within(timeline, cpu, peak.time_ns + 100000, INT64_MAX, &moment, NULL), OPS_OK);
+	assert_true(moment.bytes < peak.bytes);
+	assert_int_equal(moment.time_ns, peak.time_ns + 100000);
+	ops_memory_peak_release(&moment);
+	assert_int_equal(ops_memory_peak_within(timeline, cpu, peak.time_ns - 1, peak.time_ns + 1, &moment, NULL), OPS_OK);
+	assert_int_equal(moment.bytes, peak.bytes);
+	assert_int_equal(moment.time_ns, peak.time_ns);
+	ops_memory_peak_release(&moment);
+	ops_memory_peak_release(&peak);
+	ops_memory_timeline_free(timeline);
+}
+
+/* A block has the shape of the tensor that fills it, not that of a view of a part; the empty tensor has no storage. */
+static void shapes_of_blocks(void **state)
+{
+	static const int64_t sizes[][2] = {{0, 0}, {2, 1}, {2, 3}};
+	static const size_t first[] = {0, 2}, count[] = {2, 1};
+	struct ops_builder *b = scene_open();
+	struct ops_memory_timeline *timeline;
+	struct ops_memory_peak peak;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const struct ops_storage storage = at(0x1000, 24, false);
+		struct ops_new_event event = scene_event(b, 0, "aten::mul", 20 + 10 * (int64_t)i, 25 + 10 * (int64_t)i);
+		struct list list;
+
+		list_open(&list, count[i]);
+		for (size_t k = first[i]; k < first[i] + count[i]; k++)
+			put_tensor(&list, 6, 2, (const int64_t[]){sizes[k][0], sizes[k][1], sizes[k][1], 1});
+		event.inputs = ops_builder_inputs(b, list.bytes, list.size);
+		event.storages = ops_builder_string(b, (const char *)&storage, sizeof(storage));
+		ops_builder_event(b, &event);
+	}
+	report(b, 10, 0x1000, 24, CPU);
+	report(b, 11, 0x2000, 8, CPU);
+	timeline = timeline_of(b);
+	assert_int_equal(ops_memory_peak_of(timeline, cpu, &peak, NULL), OPS_OK);
+	assert_int_equal(peak.shape_count, 2);
+	assert_int_equal(peak.shapes[0].bytes, 24);
+	assert_string_equal(peak.shapes[0].name.bytes, "[2, 3] float");
+	assert_int_equal(peak.shapes[1].name.size, 0);
+	ops_memory_peak_release(&peak);
+	ops_memory_timeline_free(timeline);
+}
+
 /* --- against a plain oracle ---------------------------------------------------------------------------------------------- */
 
 #define SLOTS 16
@@ -507,6 +577,7 @@ int main(void)
 		cmocka_unit_test(unreported_storages),       cmocka_unit_test(categories_of_a_training_step),
 		cmocka_unit_test(versions),                  cmocka_unit_test(parameters_by_flow_of_data),
 		cmocka_unit_test(peak_of_a_training_step),   cmocka_unit_test(random_sequences),
+		cmocka_unit_test(moments_of_a_training_step), cmocka_unit_test(shapes_of_blocks),
 		cmocka_unit_test(memory_from_before_the_recording_counts),
 		cmocka_unit_test(allocation_failures),       cmocka_unit_test(spec_18_f14_thinning_loses_no_peak),
 	};

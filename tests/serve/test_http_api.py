@@ -391,6 +391,10 @@ def test_memory_over_time(server, recorded):
         base + "/blocks", device="cpu", **{"from": device["peak_time_ns"], "to": device["peak_time_ns"]}
     )
     assert 0 < alive["total"] <= blocks["total"]
+    (moment,) = check(server.json(base, at=device["peak_time_ns"]), "/traces/{id}/memory")["devices"]
+    assert moment["peak"]["bytes"] == device["peak"]["bytes"] and moment["peak_time_ns"] == device["peak_time_ns"]
+    (early,) = server.json(base, to=device["peak_time_ns"] - 1)["devices"]
+    assert early["peak"]["bytes"] < device["peak"]["bytes"] and early["peak_time_ns"] < device["peak_time_ns"]
     assert server.api(base + "/curve", device="cuda:7").status == 404
     assert server.api(base + "/curve").status == 400
 

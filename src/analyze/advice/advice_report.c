@@ -103,9 +103,9 @@ int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_
 /* By c10::ScalarType; types of a byte or less, and those to come, count as one. */
 size_t advice_dtype_bytes(uint8_t dtype)
 {
-	static const uint8_t bytes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2};
+	size_t bytes = ops_dtype_bytes(dtype);
 
-	return dtype < sizeof(bytes) ? bytes[dtype] : 1;
+	return bytes ? bytes : 1;
 }
 
 uint32_t advice_own_site(const struct advice *advice, uint32_t row)

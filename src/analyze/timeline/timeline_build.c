@@ -23,23 +23,15 @@ static void find_extent(struct ops_timeline *timeline)
 	size_t memory_count, counter_count;
 	const struct ops_memory_record *memory = ops_trace_memory(timeline->trace, &memory_count);
 	const struct ops_counter_record *counters = ops_trace_counters(timeline->trace, &counter_count);
-	int64_t first = INT64_MAX, last = INT64_MIN;
+	int64_t first = ops_trace_origin(timeline->trace), last = first;
 	uint64_t duration;
 
-	for (size_t row = 0; row < events->count; row++) {
-		first = events->start_ns[row] < first ? events->start_ns[row] : first;
+	for (size_t row = 0; row < events->count; row++)
 		last = events->end_ns[row] > last ? events->end_ns[row] : last;
-	}
-	for (size_t i = 0; i < memory_count; i++) {
-		first = memory[i].time_ns < first ? memory[i].time_ns : first;
+	for (size_t i = 0; i < memory_count; i++)
 		last = memory[i].time_ns > last ? memory[i].time_ns : last;
-	}
-	for (size_t i = 0; i < counter_count; i++) {
-		first = counters[i].time_ns < first ? counters[i].time_ns : first;
+	for (size_t i = 0; i < counter_count; i++)
 		last = counters[i].time_ns > last ? counters[i].time_ns : last;
-	}
-	if (first > last)
-		first = last = 0;
 	duration = (uint64_t)last - (uint64_t)first;
 	timeline->origin_ns = first;
 	timeline->duration_ns = duration > INT64_MAX ? INT64_MAX : (int64_t)duration;

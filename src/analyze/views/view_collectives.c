@@ -10,19 +10,9 @@
 #include "base/map.h"
 #include "derive/messages.h"
 
-/* Bytes of an element by c10::ScalarType, as far as collectives have them. */
-static int64_t element_bytes(uint8_t dtype)
-{
-	static const uint8_t bytes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2};
-
-	if (dtype < sizeof(bytes))
-		return bytes[dtype];
-	return dtype >= 23 && dtype <= 26 ? 1 : 0; /* the 8-bit floats */
-}
-
 static int64_t tensor_bytes(const struct ops_input *item)
 {
-	int64_t bytes = element_bytes(item->dtype);
+	int64_t bytes = (int64_t)ops_dtype_bytes(item->dtype);
 
 	for (uint16_t i = 0; i < item->n; i++)
 		if (__builtin_mul_overflow(bytes, ops_input_int(item, i), &bytes))

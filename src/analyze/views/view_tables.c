@@ -13,6 +13,7 @@
 
 #include "analyze/module_columns.h"
 #include "analyze/result.h"
+#include "analyze/sum.h"
 #include "analyze/views/view_phases.h"
 #include "analyze/views/view_tables.h"
 #include "base/fault.h"
@@ -24,6 +25,7 @@ struct filler {
 	struct result_table *table;
 	const struct ops_rank *worker; /* NULL: there is but one */
 	size_t rows_max;                 /* of a worker */
+	const int64_t *memory_at_ns;     /* NULL: at the peak */
 };
 
 static struct ops_string string_of(const char *text)
@@ -191,12 +193,14 @@ static void put_peak(const struct filler *filler, const struct ops_memory_peak *
 	put_shares(filler, peak, "operator", peak->operators, peak->operator_count);
 	put_shares(filler, peak, "module", peak->modules, peak->module_count);
 	put_shares(filler, peak, "line", peak->lines, peak->line_count);
+	put_shares(filler, peak, "shape", peak->shapes, peak->shape_count);
 }
 
 static bool fill_memory(const struct filler *filler, const struct ops_trace *trace)
 {
 	struct ops_memory_timeline *timeline;
 	struct ops_memory_device device;
+	int64_t at_ns = filler->memory_at_ns ? ops_sum(ops_trace_origin(trace), *filler->memory_at_ns) : 0;
 	bool done = true, more;
 
 	if (ops_memory_timeline_new((struct ops_trace *)trace, &timeline, NULL))
@@ -205,7 +209,8 @@ static bool fill_memory(const struct filler *filler, const struct ops_trace *tra
 	for (int i = 0; done && more && i < DEVICES_MAX; i++) {
 		struct ops_memory_peak peak = {0};
 
-		done = !ops_memory_peak_of(timeline, device, &peak, NULL);
+		done = !(filler->memory_at_ns ? ops_memory_peak_within(timeline, device, at_ns, at_ns, &peak, NULL)
+		                              : ops_memory_peak_of(timeline, device, &peak, NULL));
 		if (done)
 			put_peak(filler, &peak);
 		ops_memory_peak_release(&peak);
@@ -376,7 +381,7 @@ enum ops_code ops_view_table_of(const struct ops_rank *workers, size_t count, en
 	add_columns(&result.table, which);
 	result.table.copies = true;
 	for (size_t i = 0; !code && i < count; i++) {
-		struct filler filler = {&result.table, count > 1 ? &workers[i] : NULL, rows_max};
+		struct filler filler = {&result.table, count > 1 ? &workers[i] : NULL, rows_max, options->memory_at_ns};
 
 		code = fill_worker(options->source, &filler, &workers[i], i, which, error);
 	}

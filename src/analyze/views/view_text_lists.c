@@ -283,7 +283,7 @@ static void put_peak(struct page *page, const struct ops_memory_peak *peak)
 		ops_buffer_printf(&page->out, "%s: ", device);
 	page_bytes(page, peak->bytes);
 	if (peak->time_ns >= 0)
-		ops_buffer_printf(&page->out, " at %.3f ms", ((double)peak->time_ns - (double)page->views->first_ns) / 1e6);
+		ops_buffer_printf(&page->out, " at %.3f ms", ((double)peak->time_ns - (double)ops_trace_origin(page->views->trace)) / 1e6);
 	if (peak->row != OPS_NONE)
 		page_place(page, peak->row);
 	ops_buffer_append_text(&page->out, "\n");

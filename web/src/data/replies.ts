@@ -250,13 +250,16 @@ export interface MemoryShare {
 	line?: number;
 }
 
-/** What is held when most is held, the largest first. */
+/** What is held at a moment, the largest first. */
 export interface MemoryPeak {
 	bytes: number;
+	/** Of these allocated before the recording. */
+	before_bytes: number;
 	categories: Record<string, number>;
 	operators: MemoryShare[];
 	modules: MemoryShare[];
 	lines: MemoryShare[];
+	shapes: MemoryShare[];
 }
 
 export interface MemoryCurveReply {
@@ -278,6 +281,7 @@ export interface Block {
 	module: string | null;
 	file: string | null;
 	line: number | null;
+	shape: string | null;
 	row: number | null;
 }
 

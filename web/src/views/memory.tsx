@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds memory, and when: the curve by category, what the peak is made of, allocations, and sums by operator.
+// Who holds memory, and when: the curve by category, what a moment of it is made of (the peak, unless another is chosen),
+// allocations, and sums by operator.
 import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
 import { route, setParams } from "../app/route";
 import { theme } from "../app/theme";
 import type { ViewProps } from "../app/views";
 import type { MemoryCurveReply, MemoryReply } from "../data/replies";
-import { useReply } from "../data/reply";
+import { type Reply, useReply } from "../data/reply";
 import { formatBytes, formatNs } from "../format/units";
 import { Await } from "../widgets/await";
 import { Choice, Select } from "../widgets/choice";
@@ -34,7 +35,7 @@ function NoMemory() {
 		<div class="empty">
 			<p>No allocations are in the trace.</p>
 			<p>
-				They are recorded with <code>profile_memory=True</code>, and told by category and line with{" "}
+				Record them with <code>profile_memory=True</code>; for categories, shapes and lines add{" "}
 				<code>record_shapes=True</code> and <code>with_stack=True</code>.
 			</p>
 		</div>
@@ -55,6 +56,13 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 	const drawn = stretchOf(route.value.params);
 	const steps = useSteps();
 	const stretch = drawn.from === undefined ? { steps } : drawn;
+	const at = momentOf(route.value.params);
+	// A report has the replies of the whole trace alone.
+	const live = source.kind === "http";
+	const parted = live && (at !== undefined || drawn.from !== undefined || steps !== undefined);
+	const asked = useReply<MemoryReply>(source, parted ? `traces/${trace.id}/memory` : undefined, at === undefined ? { ...stretch } : { at });
+	const moment: Reply<MemoryReply> = parted ? asked : { state: "ready", data: memory };
+	const chosen = moment.state === "ready" ? moment.data.devices.find((each) => each.device === device.device) : undefined;
 	return (
 		<>
 			<div class="tools">
@@ -74,15 +82,32 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 							in the timeline
 						</TimelineLink>
 						<button type="button" onClick={() => setParams({ from: undefined, to: undefined })}>
-							All of the trace
+							Whole trace
 						</button>
 					</>
 				)}
+				{live && at !== undefined && (
+					<button type="button" onClick={() => setParams({ at: undefined })}>
+						Show the peak
+					</button>
+				)}
 			</div>
-			<Curve {...props} device={device} stretch={stretch} />
-			<Peak trace={trace.id} categories={memory.categories} peak={device.peak} time_ns={device.peak_time_ns} />
+			<Curve {...props} device={device} stretch={stretch} marked={chosen} chosen={at !== undefined} />
+			<Await reply={moment} what="who holds memory">
+				{() =>
+					chosen && (
+						<Peak
+							trace={trace.id}
+							categories={memory.categories}
+							peak={chosen.peak}
+							time_ns={chosen.peak_time_ns}
+							title={at !== undefined ? "Memory" : parted ? "Peak of this range" : "Peak"}
+						/>
+					)
+				}
+			</Await>
 			{memory.gaps.length > 0 && (
-				<ul class="gaps soft" aria-label="What the trace does not tell">
+				<ul class="gaps soft" aria-label="Missing in this trace">
 					{memory.gaps.map((gap) => (
 						<li key={gap}>{gap}</li>
 					))}
@@ -113,14 +138,30 @@ function stretchOf(params: ReadonlyMap<string, string>): Stretch {
 	return from < to ? { from: Math.floor(from), to: Math.ceil(to) } : {};
 }
 
-type CurveProps = ViewProps & { memory: MemoryReply; device: MemoryReply["devices"][number]; stretch: Stretch };
+/** ns since the origin. */
+function momentOf(params: ReadonlyMap<string, string>): number | undefined {
+	const at = Number(params.get("at") ?? NaN);
+	return at >= 0 ? Math.floor(at) : undefined;
+}
 
-function Curve({ source, trace, memory, device, stretch }: CurveProps) {
+type DeviceMemory = MemoryReply["devices"][number];
+
+interface CurveProps extends ViewProps {
+	memory: MemoryReply;
+	device: DeviceMemory;
+	stretch: Stretch;
+	/** At the moment to mark. */
+	marked: DeviceMemory | undefined;
+	/** The reader chose it; else it is the peak. */
+	chosen: boolean;
+}
+
+function Curve({ source, trace, memory, device, stretch, marked, chosen }: CurveProps) {
 	const reply = useReply<MemoryCurveReply>(source, `traces/${trace.id}/memory/curve`, { device: device.device, ...stretch });
 	return (
 		<section class="panel">
 			<Await reply={reply} what="the curve">
-				{(curve) => <CurveChart curve={curve} memory={memory} peak_ns={device.peak_time_ns} peak={device.peak.bytes} />}
+				{(curve) => <CurveChart curve={curve} memory={memory} marked={marked} chosen={chosen} live={source.kind === "http"} />}
 			</Await>
 		</section>
 	);
@@ -129,25 +170,27 @@ function Curve({ source, trace, memory, device, stretch }: CurveProps) {
 interface CurveChartProps {
 	curve: MemoryCurveReply;
 	memory: MemoryReply;
-	peak_ns: number | null;
-	peak: number;
+	marked: DeviceMemory | undefined;
+	chosen: boolean;
+	live: boolean;
 }
 
-function CurveChart({ curve, memory, peak_ns, peak }: CurveChartProps) {
+function CurveChart({ curve, memory, marked, chosen, live }: CurveChartProps) {
 	const dark = theme.value === "dark";
 	const times = useMemo(() => curve.time_ns.map((time) => time / 1e3), [curve]);
 	const series = useMemo(() => curveSeries(curve, memory, dark), [curve, memory, dark]);
 	return (
 		<LineChart
 			title={`Memory of ${curve.device}`}
-			about={`at most ${formatBytes(peak)}; drag to look closer`}
+			about={live ? "Click to see who holds memory at a moment; drag to zoom" : ""}
 			times={times}
 			series={series}
 			kind="bytes"
 			stepped
 			height={300}
-			onRange={(from, to) => setParams({ from: Math.round(from * 1e3), to: Math.round(to * 1e3) })}
-			mark={peak_ns === null ? undefined : { time: peak_ns / 1e3, label: "peak" }}
+			onRange={live ? (from, to) => setParams({ from: Math.round(from * 1e3), to: Math.round(to * 1e3), at: undefined }) : undefined}
+			onMoment={live ? (time) => setParams({ at: Math.round(time * 1e3) }) : undefined}
+			mark={marked ? { time: (marked.peak_time_ns ?? 0) / 1e3, label: `${chosen ? "" : "peak "}${formatBytes(marked.peak.bytes)}` } : undefined}
 		/>
 	);
 }
@@ -159,7 +202,7 @@ function curveSeries(curve: MemoryCurveReply, memory: MemoryReply, dark: boolean
 		if (values.every((value) => value === 0)) return [];
 		return [{ id: name, title: categoryTitle(name), color: (dark ? category?.dark : category?.light) ?? "var(--kind-other)", stacked: true, values }];
 	});
-	if (curve.allocated?.some((value) => value !== null)) series.push({ id: "allocated", title: "Allocator: in use", color: "var(--text)", values: curve.allocated });
+	if (curve.allocated?.some((value) => value !== null)) series.push({ id: "allocated", title: curve.device === "cpu" ? "Allocated since the recording began" : "Allocator: in use", color: "var(--text)", values: curve.allocated });
 	if (curve.reserved?.some((value) => value)) series.push({ id: "reserved", title: "Allocator: reserved", color: "var(--warn)", values: curve.reserved });
 	return series;
 }

@@ -24,6 +24,7 @@ interface TableProps {
 const BLOCKS: Column<Block>[] = [
 	{ id: "operator", title: "Operator", kind: "text", wide: true, groups: true, value: (row) => row.operator },
 	{ id: "bytes", title: "Size", kind: "bytes", bar: true, value: (row) => row.bytes },
+	{ id: "shape", title: "Shape", kind: "text", groups: true, value: (row) => row.shape, about: "Of the first tensor that fills the allocation" },
 	{ id: "category", title: "Category", kind: "text", groups: true, value: (row) => categoryTitle(row.category) },
 	{ id: "start", title: "Allocated at", kind: "us", total: "none", value: (row) => micro(row.start_ns), about: "– : before the recording" },
 	{ id: "end", title: "Freed at", kind: "us", total: "none", value: (row) => micro(row.end_ns), about: "– : not within the recording" },
@@ -58,7 +59,7 @@ export function MemoryBlocks({ source, trace, device, stretch }: TableProps & { 
 								{block.file !== null && <SourceLink trace={trace.id} file={block.file} line={block.line} />}
 							</>
 						)}
-						empty="Nothing is held in this stretch of time."
+						empty="No allocation lives in this range."
 						lines={14}
 					/>
 				</>

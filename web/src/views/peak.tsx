@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The moment at which most memory is held, explained: by category, operator, module and line.
+// A moment, explained: who holds memory then, by category, module, line, operator and shape.
 import { theme } from "../app/theme";
 import type { MemoryPeak, MemoryReply, MemoryShare } from "../data/replies";
 import { moduleName } from "../format/module_name";
@@ -14,20 +14,22 @@ interface PeakProps {
 	categories: MemoryReply["categories"];
 	peak: MemoryPeak;
 	time_ns: number | null;
+	/** "Peak", or what else the moment is. */
+	title: string;
 }
 
 const SHOWN = 8;
 
-export function Peak({ trace, categories, peak, time_ns }: PeakProps) {
+export function Peak({ trace, categories, peak, time_ns, title }: PeakProps) {
 	const dark = theme.value === "dark";
 	const kinds = categories
 		.map((category) => ({ ...category, bytes: peak.categories[category.name] ?? 0 }))
 		.filter((category) => category.bytes > 0)
 		.sort((a, b) => b.bytes - a.bytes);
 	return (
-		<section class="panel" aria-label="The peak">
+		<section class="panel" aria-label={title}>
 			<h2>
-				{`The peak: ${formatBytes(peak.bytes)}`}{" "}
+				{`${title}: ${formatBytes(peak.bytes)}`}{" "}
 				<span class="soft">
 					{time_ns === null ? (
 						"before the recording"
@@ -36,6 +38,8 @@ export function Peak({ trace, categories, peak, time_ns }: PeakProps) {
 					)}
 				</span>
 			</h2>
+			{peak.before_bytes > 0 && <p class="soft">{`${formatBytes(peak.before_bytes)} of this was allocated before the recording.`}</p>}
+			{peak.bytes === 0 && <p class="soft">Nothing is allocated at this moment.</p>}
 			<div class="shares">
 				<section aria-label="By category">
 					<h3>By category</h3>
@@ -45,7 +49,6 @@ export function Peak({ trace, categories, peak, time_ns }: PeakProps) {
 						))}
 					</ul>
 				</section>
-				<Shares title="By operator" shares={peak.operators} all={peak.bytes} name={(share) => named(share, "outside operators")} />
 				<Shares title="By module" shares={peak.modules} all={peak.bytes} name={(share) => moduleName(named(share, "outside modules"))} />
 				<Shares
 					title="By line"
@@ -53,6 +56,8 @@ export function Peak({ trace, categories, peak, time_ns }: PeakProps) {
 					all={peak.bytes}
 					name={(share) => (share.file ? <SourceLink trace={trace} file={share.file} line={share.line ?? null} /> : "unknown")}
 				/>
+				<Shares title="By operator" shares={peak.operators} all={peak.bytes} name={(share) => named(share, "outside operators")} />
+				<Shares title="By shape" shares={peak.shapes} all={peak.bytes} name={(share) => named(share, "unknown")} />
 			</div>
 		</section>
 	);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures over time, drawn by uPlot: stacked or not. Dragging chooses a stretch; the arrow keys read one moment after the
-// other.
+// Figures over time, drawn by uPlot: stacked or not. Dragging chooses a range, a click or Enter a moment; the arrow keys read
+// one moment after the other.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { cssColor, theme } from "../app/theme";
@@ -28,13 +28,15 @@ interface LineChartProps {
 	height?: number;
 	/** The top of the axis, where it is known. */
 	most?: number;
-	/** Told when the reader drags over a stretch. */
-	onRange?: (from: number, to: number) => void;
+	/** Called when the reader drags over a range. */
+	onRange?: ((from: number, to: number) => void) | undefined;
+	/** Called with one of the times when the reader clicks on it. */
+	onMoment?: ((time: number) => void) | undefined;
 	mark?: { time: number; label: string } | undefined;
 }
 
 export function LineChart(props: LineChartProps) {
-	const { title, times, series, kind, height = 240, onRange } = props;
+	const { title, times, series, kind, height = 240, onRange, onMoment } = props;
 	const [room, width] = useWidth<HTMLDivElement>();
 	const plot = useRef<uPlot>();
 	const [at, setAt] = useState<number | null>(null);
@@ -53,7 +55,7 @@ export function LineChart(props: LineChartProps) {
 		);
 		plot.current = drawn;
 		return () => drawn.destroy();
-	}, [times, sums, dark, width, height, most, props.mark?.time]);
+	}, [times, sums, dark, width, height, most, props.mark?.time, props.mark?.label]);
 
 	const read = (to: number) => {
 		const index = Math.max(0, Math.min(times.length - 1, to));
@@ -68,6 +70,7 @@ export function LineChart(props: LineChartProps) {
 		else if (event.key === "ArrowLeft") read((at ?? times.length) - far);
 		else if (event.key === "Home") read(0);
 		else if (event.key === "End") read(times.length - 1);
+		else if (event.key === "Enter" && onMoment && at !== null) onMoment(times[at]!);
 		else return;
 		event.preventDefault();
 	};
@@ -79,7 +82,7 @@ export function LineChart(props: LineChartProps) {
 				class="chart-room line-chart"
 				ref={room}
 				role="img"
-				aria-label={`${title}. Arrow keys read the figures.${onRange ? " Dragging chooses a stretch." : ""}`}
+				aria-label={`${title}. Arrow keys read the figures.${onRange ? " Dragging zooms in." : ""}${onMoment ? " Click or Enter chooses a moment." : ""}`}
 				tabIndex={0}
 				onKeyDown={onKeyDown}
 			/>
@@ -146,7 +149,7 @@ interface Drawing extends LineChartProps {
 }
 
 function options(drawing: Drawing): uPlot.Options {
-	const { times, series, kind, most, onRange, mark } = drawing;
+	const { times, series, kind, most, onRange, onMoment, mark } = drawing;
 	const scale = axisScale(kind, most);
 	const clock = axisScale("us", times[times.length - 1] ?? 0);
 	const axis = { stroke: cssColor("--text-soft"), font: `11px ${cssColor("--font")}`, grid: { stroke: cssColor("--line"), width: 1 }, ticks: { show: false } };
@@ -173,6 +176,15 @@ function options(drawing: Drawing): uPlot.Options {
 					plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
 				},
 			],
+			ready: onMoment
+				? [
+						(plot) =>
+							plot.over.addEventListener("click", () => {
+								const time = times[plot.cursor.idx ?? -1];
+								if (time !== undefined) onMoment(time);
+							}),
+					]
+				: [],
 			draw: mark ? [(plot) => drawMark(plot, mark)] : [],
 		},
 	};

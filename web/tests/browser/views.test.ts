@@ -162,8 +162,8 @@ describe.each(TRACES)("%s", (_, path) => {
 			}
 			const peaks = table.rows.filter((row) => row[1] === "all");
 			const peak = Number((peaks.find((row) => row[0] !== "cpu") ?? peaks[0]!)[4]);
-			const title = await tab.page.locator("section[aria-label='The peak'] h2").innerText();
-			expectShowsWithUnit(/The peak: (.*?[a-zA-Z]+)\b/.exec(title)?.[1] ?? "", peak, "the peak");
+			const title = await tab.page.locator("section[aria-label='Peak'] h2").innerText();
+			expectShowsWithUnit(/Peak: (.*?[a-zA-Z]+)\b/.exec(title)?.[1] ?? "", peak, "the peak");
 		}
 		await tab.close();
 		tab.expectQuiet();
