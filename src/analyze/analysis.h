@@ -14,6 +14,7 @@
 
 #include "analyze/events/event_table.h"
 #include "analyze/result.h"
+#include "analyze/tables.h"
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/json_walk.h"
@@ -61,6 +62,23 @@ const struct event_table *analysis_table(struct analysis_run *run, size_t i);
 enum ops_code analysis_failed(const struct analysis_run *run);
 /* A rank as a member's name: writes the key. */
 void analysis_rank_key(struct ops_json_writer *json, int64_t rank);
+
+/* --- columns of several tables -------------------------------------------------------------------------------------- */
+
+#define RANK_COLUMN(row_type) \
+	{.name = "rank", .type = RESULT_INTEGER, .title = "Rank", .about = "Rank of the process", RESULT_FIELD(row_type, rank)}
+#define INDEX_COLUMN(row_type) \
+	{.name = "index", .type = RESULT_INTEGER, .title = "Index", .about = "Index of the event in the file", \
+	 RESULT_FIELD(row_type, index)}
+#define TIME_COLUMN(row_type) \
+	{.name = "ts", .type = RESULT_TIME, .title = "Start", .about = "Time since the first event of the ranks", \
+	 RESULT_FIELD(row_type, ts_ns)}
+#define STREAM_COLUMN(row_type) \
+	{.name = "stream", .type = RESULT_INTEGER, .title = "Stream", .about = "Stream of the device", \
+	 RESULT_FIELD(row_type, stream)}
+#define DEVICE_COLUMN(row_type) \
+	{.name = "device", .type = RESULT_INTEGER, .title = "Device", .about = "Number of the device", \
+	 RESULT_FIELD(row_type, device)}
 
 /* --- analyses ----------------------------------------------------------------------------------------------------- */
 

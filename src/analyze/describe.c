@@ -57,11 +57,10 @@ struct description describe(struct numbers *numbers)
 	return d;
 }
 
-void describe_cells(struct result_table *table, const struct description *d, int decimals)
+void describe_round(struct description *d, int decimals)
 {
-	const double figures[] = {d->mean, d->deviation, d->min, d->quarter, d->half, d->three_quarters, d->max};
+	double *figures[] = {&d->mean, &d->deviation, &d->min, &d->quarter, &d->half, &d->three_quarters, &d->max};
 
-	result_integer(table, (int64_t)d->count);
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
-		result_number(table, decimals < 0 || isnan(figures[i]) ? figures[i] : result_round(figures[i], decimals));
+		*figures[i] = isnan(*figures[i]) ? *figures[i] : result_round(*figures[i], decimals);
 }

@@ -16,7 +16,7 @@ struct numbers {
 
 /* NaN where a list is too short for the figure. */
 struct description {
-	size_t count;
+	uint64_t count;
 	double mean, deviation, min, quarter, half, three_quarters, max;
 	double sum;
 };
@@ -25,7 +25,22 @@ bool numbers_push(struct numbers *numbers, double value); /* false when memory i
 void numbers_release(struct numbers *numbers);
 /* Sorts the numbers. */
 struct description describe(struct numbers *numbers);
-/* Eight cells: count, mean, deviation, least, quartiles, most; rounded unless `decimals` is below 0. */
-void describe_cells(struct result_table *table, const struct description *description, int decimals);
+/* Rounds all figures but the count and the sum. */
+void describe_round(struct description *description, int decimals);
+
+/* Columns of a description that is the member `described` of a row. */
+#define DESCRIBED_COLUMN(row_type, name_, title_, unit_, about_, member) \
+	{.name = (name_), .type = RESULT_NUMBER, .title = (title_), .unit = (unit_), .about = (about_), \
+	 RESULT_FIELD(row_type, described.member)}
+#define DESCRIPTION_COLUMNS(row_type, prefix, unit, of, counted) \
+	{.name = prefix "count", .type = RESULT_COUNT, .title = "Count", .about = (counted), \
+	 RESULT_FIELD(row_type, described.count)}, \
+	DESCRIBED_COLUMN(row_type, prefix "mean", "Mean", unit, "Mean of the " of, mean), \
+	DESCRIBED_COLUMN(row_type, prefix "std", "Std", unit, "Standard deviation of the " of ", of a sample", deviation), \
+	DESCRIBED_COLUMN(row_type, prefix "min", "Min", unit, "Minimum of the " of, min), \
+	DESCRIBED_COLUMN(row_type, prefix "25%", "25%", unit, "First quartile of the " of, quarter), \
+	DESCRIBED_COLUMN(row_type, prefix "50%", "50%", unit, "Median of the " of, half), \
+	DESCRIBED_COLUMN(row_type, prefix "75%", "75%", unit, "Third quartile of the " of, three_quarters), \
+	DESCRIBED_COLUMN(row_type, prefix "max", "Max", unit, "Maximum of the " of, max)
 
 #endif

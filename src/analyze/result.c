@@ -39,6 +39,13 @@ void result_column(struct result_table *table, const char *name, enum result_typ
 	result_columns(table, &(struct result_column){.name = name, .type = type}, 1);
 }
 
+void result_declare(struct result_table *table, const struct result_declaration *declaration, unsigned options)
+{
+	for (size_t i = 0; i < declaration->count; i++)
+		if (!declaration->columns[i].option || declaration->columns[i].option & options)
+			result_columns(table, &declaration->columns[i], 1);
+}
+
 static void push(struct result_table *table, struct result_cell cell)
 {
 	struct result_cell *pushed = OPS_ARRAY_PUSH(&table->cells);
@@ -89,6 +96,39 @@ void result_null(struct result_table *table)
 	push(table, (struct result_cell){.is_null = true});
 }
 
+/* The cell of a member of the row. */
+static struct result_cell field_cell(const struct result_column *column, const void *row)
+{
+	const void *field = (const char *)row + column->offset;
+	struct result_cell cell = {0};
+	const char *name;
+
+	switch (column->field) {
+	case RESULT_INT32:
+		cell.integer = *(const int32_t *)field;
+		break;
+	case RESULT_UINT32:
+		cell.integer = *(const uint32_t *)field;
+		break;
+	case RESULT_DOUBLE:
+		cell.number = *(const double *)field;
+		break;
+	case RESULT_STRING:
+		cell.text = *(const struct ops_string *)field;
+		cell.is_null = !cell.text.bytes;
+		break;
+	case RESULT_NAME:
+		name = *(const char *const *)field;
+		cell.text = (struct ops_string){name, name ? strlen(name) : 0};
+		cell.is_null = !name;
+		break;
+	default:
+		cell.integer = *(const int64_t *)field;
+		cell.is_null = cell.integer == RESULT_NULL;
+	}
+	return cell;
+}
+
 void result_add(struct result_table *table, const void *row)
 {
 	size_t count = table->columns.count;
@@ -97,7 +137,10 @@ void result_add(struct result_table *table, const void *row)
 		const struct result_column *column = &table->columns.items[i];
 		struct result_cell cell = {0};
 
-		column->get(row, &cell);
+		if (column->get)
+			column->get(row, &cell);
+		else
+			cell = field_cell(column, row);
 		if (column->type >= RESULT_FIGURE && !cell.is_null) {
 			result_text(table, cell.text);
 			continue;

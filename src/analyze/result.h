@@ -50,17 +50,32 @@ struct result_cell {
 /* On a terminal that is too narrow, minor columns are left out first, major ones and the first one never. */
 enum result_priority { RESULT_NORMAL, RESULT_MINOR, RESULT_MAJOR };
 
+/* What the member of a row holds that a cell shows. */
+enum result_field { RESULT_NO_FIELD, RESULT_INT32, RESULT_UINT32, RESULT_INT64, RESULT_DOUBLE, RESULT_STRING, RESULT_NAME };
+
 /* A column is declared once, for every format. */
 struct result_column {
 	const char *name; /* in JSON and CSV */
 	enum result_type type;
 	enum result_priority priority;
-	const char *title; /* for people; NULL: the name, with its unit */
+	const char *title; /* for people; NULL: the name */
+	const char *unit;  /* of a number whose type does not say it */
 	const char *about; /* what it says, where the title does not */
-	/* Fills the cell of a row that is added with result_add; a NaN becomes null. NULL: cells are added one by one. */
+	const char *when;  /* the table has it; NULL: always */
+	unsigned option;   /* a bit: result_declare adds the column if its options have the bit; 0: always */
+	/* Where the cell of a row that is added with result_add comes from: a member of the row, or a function. A NaN, a NULL
+	 * and RESULT_NULL become null. Neither: cells are added one by one. */
+	enum result_field field;
+	size_t offset;
 	void (*get)(const void *row, struct result_cell *cell);
 };
-#define RESULT_COLUMN(name_, type_) {.name = (name_), .type = RESULT_##type_}
+#define RESULT_NULL INT64_MIN
+/* Members of a column's declaration: its cells are a member of the row. */
+#define RESULT_FIELD(row_type, member)                                                                                  \
+	.field = _Generic(((row_type *)0)->member, int32_t: RESULT_INT32, uint32_t: RESULT_UINT32, int64_t: RESULT_INT64,  \
+	                  uint64_t: RESULT_INT64, double: RESULT_DOUBLE, struct ops_string: RESULT_STRING,                 \
+	                  const char *: RESULT_NAME),                                                                      \
+	.offset = offsetof(row_type, member)
 /* Defines a column's getter: assigns an expression in `row` to a member of the cell. */
 #define RESULT_GETTER(function, row_type, member, ...)                                                   \
 	static void function(const void *any_row, struct result_cell *cell)                              \
@@ -69,6 +84,16 @@ struct result_column {
                                                                                                          \
 		cell->member = (__VA_ARGS__);                                                            \
 	}
+
+/* A table: what programs and people call it, and what it has. */
+struct result_declaration {
+	const char *id;
+	const char *about; /* what a row is */
+	const struct result_column *columns;
+	size_t count;
+};
+#define RESULT_DECLARATION(id_, about_, columns_) \
+	{.id = (id_), .about = (about_), .columns = (columns_), .count = sizeof(columns_) / sizeof((columns_)[0])}
 
 struct result_table {
 	struct ops_arena arena;
@@ -94,9 +119,8 @@ void result_table_release(struct result_table *table);
 size_t result_table_rows(const struct result_table *table);
 /* Columns, behind those that there are. Their names are borrowed. */
 void result_columns(struct result_table *table, const struct result_column *columns, size_t count);
-#define RESULT_COLUMNS(table, ...)                                                             \
-	result_columns(table, (const struct result_column[]){__VA_ARGS__},                         \
-	               sizeof((const struct result_column[]){__VA_ARGS__}) / sizeof(struct result_column))
+/* Those of a declaration that are always there, and those with one of the options (bits). */
+void result_declare(struct result_table *table, const struct result_declaration *declaration, unsigned options);
 /* All of an array. */
 #define RESULT_DECLARED(table, columns) result_columns(table, columns, sizeof(columns) / sizeof((columns)[0]))
 /* One of them. */

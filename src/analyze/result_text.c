@@ -106,12 +106,19 @@ static struct ops_string text_at(const struct result_table *table, size_t row, s
 	return cell_text(cell, table->columns.items[column].type, is_scaled(table, format), format, room);
 }
 
-static struct ops_string heading(const struct result_table *table, size_t column, bool for_people)
+/* What people see above a column: the title with the unit, unless it ends in that. */
+static void make_title(const struct result_table *table, size_t column, struct ops_buffer *title)
 {
 	const struct result_column *declared = &table->columns.items[column];
-	const char *name = for_people && declared->title ? declared->title : declared->name;
+	const char *unit = declared->unit ? declared->unit : table->scaled ? "" : declared->type == RESULT_TIME ? "us"
+	                   : declared->type == RESULT_BYTES ? "bytes" : "";
+	const char *name = declared->title ? declared->title : declared->name;
+	size_t size = strlen(unit), bare = strlen(name);
 
-	return (struct ops_string){name, strlen(name)};
+	bare -= bare && name[bare - 1] == ')';
+	ops_buffer_append_text(title, name);
+	if (size && (bare <= size || memcmp(name + bare - size, unit, size) != 0))
+		ops_buffer_printf(title, " (%s)", unit);
 }
 
 /* --- a terminal --------------------------------------------------------------------------------------------------- */
@@ -145,21 +152,6 @@ static void append_padded(struct ops_buffer *out, struct ops_string text, size_t
 static bool is_text(const struct result_table *table, size_t column)
 {
 	return table->columns.items[column].type >= RESULT_TEXT;
-}
-
-/* The title, or the name with the unit, unless it ends in that. */
-static void make_title(const struct result_table *table, size_t column, struct ops_buffer *title)
-{
-	enum result_type type = table->columns.items[column].type;
-	const char *unit = table->scaled || table->columns.items[column].title ? "" : type == RESULT_TIME ? "us"
-	                   : type == RESULT_BYTES ? "bytes" : "";
-	struct ops_string name = heading(table, column, true), bare = name;
-	size_t size = strlen(unit);
-
-	bare.size -= bare.size && bare.bytes[bare.size - 1] == ')';
-	ops_buffer_append(title, name.bytes, name.size);
-	if (size && (bare.size <= size || memcmp(bare.bytes + bare.size - size, unit, size) != 0))
-		ops_buffer_printf(title, " (%s)", unit);
 }
 
 static struct ops_string title_of(const struct terminal *terminal, size_t column)
@@ -275,20 +267,34 @@ static bool write_terminal(const struct result_table *table, size_t room, struct
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
+/* Programs see the name. */
+static struct ops_string heading(const struct result_table *table, size_t column, enum ops_format format,
+                                 struct ops_buffer *title)
+{
+	const char *name = table->columns.items[column].name;
+
+	if (format == OPS_FORMAT_CSV)
+		return (struct ops_string){name, strlen(name)};
+	title->size = 0;
+	make_title(table, column, title);
+	return (struct ops_string){ops_buffer_text(title), title->size};
+}
+
 static void write_lines(const struct result_table *table, bool markdown, struct ops_buffer *out)
 {
 	enum ops_format format = markdown ? OPS_FORMAT_MARKDOWN : OPS_FORMAT_CSV;
 	size_t count = table->columns.count, rows = result_table_rows(table);
+	struct ops_buffer title = {0};
 	char room[NUMBER_ROOM];
 
 	for (size_t line = 0; line <= rows; line++) {
 		ops_buffer_append_text(out, markdown ? "| " : "");
 		for (size_t i = 0; i < count; i++) {
 			struct ops_string text = line ? text_at(table, line - 1, i, format, room)
-			                              : heading(table, i, is_scaled(table, format));
+			                              : heading(table, i, format, &title);
 
 			ops_buffer_append_text(out, !i ? "" : markdown ? " | " : ",");
-			if (line && table->columns.items[i].type < RESULT_FIGURE)
+			if (line ? table->columns.items[i].type < RESULT_FIGURE : markdown && table->columns.items[i].title)
 				ops_buffer_append(out, text.bytes, text.size);
 			else
 				(markdown ? ops_markdown_append : ops_csv_append)(out, text.bytes, text.size);
@@ -298,6 +304,8 @@ static void write_lines(const struct result_table *table, bool markdown, struct 
 			ops_buffer_append_text(out, table->columns.items[i].type >= RESULT_TEXT ? "|---" : "|--:");
 		ops_buffer_append_text(out, markdown && !line ? "|\n" : "");
 	}
+	out->failed |= title.failed;
+	ops_buffer_release(&title);
 }
 
 /* How many rows there are beyond those that are shown. */

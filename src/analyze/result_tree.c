@@ -242,7 +242,8 @@ bool result_tree_make(struct result_tree *tree, const struct ops_buffer *value, 
 
 	*tree = (struct result_tree){0};
 	if (!join_ranks(&walker, root)) {
-		RESULT_COLUMNS(&tree->leaves, RESULT_COLUMN("field", TEXT), RESULT_COLUMN("value", TEXT));
+		result_column(&tree->leaves, "field", RESULT_TEXT);
+		result_column(&tree->leaves, "value", RESULT_TEXT);
 		walk(&walker, root, 0);
 	}
 	ops_buffer_release(&walker.path);

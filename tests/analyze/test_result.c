@@ -58,7 +58,7 @@ static void test_forms_of_a_table(void **state)
 	               "x.                     2      \n");
 	assert_written(&result, OPS_FORMAT_CSV, "name,rank,time,pctg\n\"a|\"\"b\"\",c\",-3,1.5,12.5\n\"x\n\",,2,\n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN,
-	               "| name | rank | time | pctg |\n|---|--:|--:|--:|\n| `a\\|\"b\",c` | -3 | 1.5 | 12.5 |\n"
+	               "| name | rank | `time (us)` | pctg |\n|---|--:|--:|--:|\n| `a\\|\"b\",c` | -3 | 1.5 | 12.5 |\n"
 	               "| `x.` |  | 2 |  |\n");
 	result_table_cut(&result.table, 1);
 	assert_int_equal(result.table.total_rows, 2);
@@ -72,8 +72,12 @@ static void test_units(void **state)
 
 	(void)state;
 	result_init(&result);
-	RESULT_COLUMNS(&result.table, RESULT_COLUMN("calls", COUNT), RESULT_COLUMN("pid", INTEGER), RESULT_COLUMN("dur_us", TIME),
-	               RESULT_COLUMN("sum", TIME), RESULT_COLUMN("held", BYTES), RESULT_COLUMN("pctg", PERCENT));
+	result_column(&result.table, "calls", RESULT_COUNT);
+	result_column(&result.table, "pid", RESULT_INTEGER);
+	result_column(&result.table, "dur_us", RESULT_TIME);
+	result_column(&result.table, "sum", RESULT_TIME);
+	result_column(&result.table, "held", RESULT_BYTES);
+	result_column(&result.table, "pctg", RESULT_PERCENT);
 	result_integer(&result.table, 1234567);
 	result_integer(&result.table, 1234567);
 	result_time(&result.table, 1234567891);
@@ -176,6 +180,59 @@ static void test_empty_columns(void **state)
 	result_release(&result);
 }
 
+/* A row type whose members are the cells. */
+struct member_row {
+	const char *name;
+	struct ops_string text;
+	int32_t small;
+	uint32_t count;
+	int64_t ns;
+	double speed;
+};
+static const struct result_column member_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", RESULT_FIELD(struct member_row, name)},
+	{.name = "text", .type = RESULT_TEXT, .title = "Text", RESULT_FIELD(struct member_row, text)},
+	{.name = "small", .type = RESULT_INTEGER, .title = "Small", RESULT_FIELD(struct member_row, small)},
+	{.name = "count", .type = RESULT_COUNT, .title = "Count", .option = 2, RESULT_FIELD(struct member_row, count)},
+	{.name = "ns", .type = RESULT_TIME, .title = "Time", RESULT_FIELD(struct member_row, ns)},
+	{.name = "speed", .type = RESULT_NUMBER, .title = "Speed", .unit = "GB/s", .option = 1,
+	 RESULT_FIELD(struct member_row, speed)},
+};
+static const struct result_declaration members = RESULT_DECLARATION("members", "A row", member_columns);
+
+static void add_members(struct result_table *table)
+{
+	result_add(table, &(struct member_row){"a", {"b", 1}, -1, UINT32_MAX, 1500, 2.5});
+	result_add(table, &(struct member_row){NULL, {NULL, 0}, 0, 0, RESULT_NULL, __builtin_nan("")});
+}
+
+/* Programs see names, people titles with units; columns of an option are there if it is given. */
+static void test_members_of_a_row(void **state)
+{
+	struct result result;
+
+	(void)state;
+	result_init(&result);
+	result_declare(&result.table, &members, 3);
+	add_members(&result.table);
+	assert_written(&result, OPS_FORMAT_JSON,
+	               "{\"table\":{\"columns\":[\"name\",\"text\",\"small\",\"count\",\"ns\",\"speed\"],"
+	               "\"rows\":[[\"a\",\"b\",-1,4294967295,1.5,2.5],[null,null,0,0,null,null]]}}\n");
+	assert_written(&result, OPS_FORMAT_TEXT,
+	               "Name  Text  Small          Count  Time (us)  Speed (GB/s)\n"
+	               "a     b        -1  4,294,967,295        1.5           2.5\n"
+	               "                0              0                         \n");
+	assert_written(&result, OPS_FORMAT_MARKDOWN,
+	               "| Name | Text | Small | Count | Time (us) | Speed (GB/s) |\n|---|---|--:|--:|--:|--:|\n"
+	               "| a | b | -1 | 4294967295 | 1.5 | 2.5 |\n|  |  | 0 | 0 |  |  |\n");
+	result_release(&result);
+	result_init(&result);
+	result_declare(&result.table, &members, 1);
+	add_members(&result.table);
+	assert_written(&result, OPS_FORMAT_CSV, "name,text,small,ns,speed\na,b,-1,1.5,2.5\n,,0,,\n");
+	result_release(&result);
+}
+
 static void add_time(struct result_table *table, const char *name, int64_t ns)
 {
 	result_text(table, (struct ops_string){name, strlen(name)});
@@ -191,7 +248,8 @@ static void test_order_of_rows(void **state)
 
 	(void)state;
 	result_init(&result);
-	RESULT_COLUMNS(&result.table, RESULT_COLUMN("name", TEXT), RESULT_COLUMN("sum", TIME));
+	result_column(&result.table, "name", RESULT_TEXT);
+	result_column(&result.table, "sum", RESULT_TIME);
 	add_time(&result.table, "a", 1000);
 	add_time(&result.table, "b", 3000);
 	add_time(&result.table, "c", 0);
@@ -216,7 +274,8 @@ static void test_names_stay_different(void **state)
 	(void)state;
 	result_init(&result);
 	result.room = 44;
-	RESULT_COLUMNS(&result.table, RESULT_COLUMN("name", TEXT), RESULT_COLUMN("count", COUNT));
+	result_column(&result.table, "name", RESULT_TEXT);
+	result_column(&result.table, "count", RESULT_COUNT);
 	result_text(&result.table, (struct ops_string){ELEMENTWISE("CUDA_add"), strlen(ELEMENTWISE("CUDA_add"))});
 	result_integer(&result.table, 1);
 	result_text(&result.table, (struct ops_string){ELEMENTWISE("Mul"), strlen(ELEMENTWISE("Mul"))});
@@ -356,6 +415,7 @@ int main(void)
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_declared_columns),
 		cmocka_unit_test(test_empty_columns),
+		cmocka_unit_test(test_members_of_a_row),
 		cmocka_unit_test(test_order_of_rows),
 		cmocka_unit_test(test_names_stay_different),
 		cmocka_unit_test(test_forms_of_a_tree),

@@ -19,50 +19,52 @@ struct averages {
 	bool with_flops;
 };
 
-static void write_columns(struct result_table *out, const struct averages *averages)
-{
-	result_column(out, "name", RESULT_TEXT);
-	if (averages->by_shape)
-		result_column(out, "input_shapes", RESULT_TEXT);
-	RESULT_COLUMNS(out, RESULT_COLUMN("count", COUNT), RESULT_COLUMN("self_cpu_time_total", TIME),
-	               RESULT_COLUMN("cpu_time_total", TIME), RESULT_COLUMN("self_device_time_total", TIME),
-	               RESULT_COLUMN("device_time_total", TIME), RESULT_COLUMN("self_cpu_memory_usage", BYTES),
-	               RESULT_COLUMN("cpu_memory_usage", BYTES), RESULT_COLUMN("self_device_memory_usage", BYTES),
-	               RESULT_COLUMN("device_memory_usage", BYTES));
-	if (averages->with_flops)
-		result_column(out, "flops", RESULT_COUNT);
-}
+struct average_row {
+	struct ops_string name, shapes;
+	struct ops_average figures;
+};
 
-static void write_shapes(struct result_table *out, const struct ops_trace *trace, uint32_t inputs)
-{
-	struct ops_buffer text = {0};
+enum { BY_SHAPE = 1, WITH_FLOPS = 2 };
 
-	if (inputs != OPS_NONE)
-		view_shapes_text(trace, inputs, &text);
-	if (text.failed)
-		out->failed = true;
-	else
-		result_text_copy(out, ops_buffer_text(&text), text.size);
-	ops_buffer_release(&text);
-}
+#define AVERAGE_FIELD(member) RESULT_FIELD(struct average_row, figures.member)
+static const struct result_column average_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the events", RESULT_FIELD(struct average_row, name)},
+	{.name = "input_shapes", .type = RESULT_TEXT, .title = "Input shapes", .about = "Shapes of the inputs", .option = BY_SHAPE,
+	 .when = "with the option group_by_input_shape", RESULT_FIELD(struct average_row, shapes)},
+	{.name = "count", .type = RESULT_COUNT, .title = "Calls", .about = "Number of events", AVERAGE_FIELD(count)},
+	{.name = "self_cpu_time_total", .type = RESULT_TIME, .title = "Self CPU", .about = "CPU time without that of the events inside",
+	 AVERAGE_FIELD(self_cpu_time_total_ns)},
+	{.name = "cpu_time_total", .type = RESULT_TIME, .title = "CPU total", .about = "Sum of the durations on the CPU",
+	 AVERAGE_FIELD(cpu_time_total_ns)},
+	{.name = "self_device_time_total", .type = RESULT_TIME, .title = "Self device",
+	 .about = "Time of the device work that the events launch, without that of the events inside",
+	 AVERAGE_FIELD(self_device_time_total_ns)},
+	{.name = "device_time_total", .type = RESULT_TIME, .title = "Device total",
+	 .about = "Time of the device work that the events launch", AVERAGE_FIELD(device_time_total_ns)},
+	{.name = "self_cpu_memory_usage", .type = RESULT_BYTES, .title = "Self CPU memory",
+	 .about = "Memory of the CPU, allocated less freed, without that of the events inside", AVERAGE_FIELD(self_cpu_memory_usage)},
+	{.name = "cpu_memory_usage", .type = RESULT_BYTES, .title = "CPU memory",
+	 .about = "Memory of the CPU, allocated less freed", AVERAGE_FIELD(cpu_memory_usage)},
+	{.name = "self_device_memory_usage", .type = RESULT_BYTES, .title = "Self device memory",
+	 .about = "Memory of devices, allocated less freed, without that of the events inside",
+	 AVERAGE_FIELD(self_device_memory_usage)},
+	{.name = "device_memory_usage", .type = RESULT_BYTES, .title = "Device memory",
+	 .about = "Memory of devices, allocated less freed", AVERAGE_FIELD(device_memory_usage)},
+	{.name = "flops", .type = RESULT_COUNT, .title = "FLOPs", .about = "Estimated floating-point operations",
+	 .option = WITH_FLOPS, .when = "with the option with_flops", AVERAGE_FIELD(flops)},
+};
+const struct result_declaration table_key_averages =
+	RESULT_DECLARATION("key_averages", "The events of a name", average_columns);
 
-static void write_row(struct result_table *out, const struct averages *averages, const struct ops_trace *trace,
-                      const struct ops_average *row)
+static void write_row(struct result_table *out, const struct ops_trace *trace, const struct ops_average *average)
 {
-	result_text(out, ops_average_name(trace, row));
-	if (averages->by_shape)
-		write_shapes(out, trace, row->inputs);
-	result_integer(out, (int64_t)row->count);
-	result_time(out, row->self_cpu_time_total_ns);
-	result_time(out, row->cpu_time_total_ns);
-	result_time(out, row->self_device_time_total_ns);
-	result_time(out, row->device_time_total_ns);
-	result_integer(out, row->self_cpu_memory_usage);
-	result_integer(out, row->cpu_memory_usage);
-	result_integer(out, row->self_device_memory_usage);
-	result_integer(out, row->device_memory_usage);
-	if (averages->with_flops)
-		result_integer(out, row->flops);
+	struct ops_buffer shapes = {0};
+
+	if (average->inputs != OPS_NONE)
+		view_shapes_text(trace, average->inputs, &shapes);
+	out->failed |= shapes.failed;
+	result_add(out, &(struct average_row){ops_average_name(trace, average), {ops_buffer_text(&shapes), shapes.size}, *average});
+	ops_buffer_release(&shapes);
 }
 
 static bool has_device_time(const struct averages *averages)
@@ -86,11 +88,12 @@ static enum ops_code write_sorted(struct analysis_run *run, const struct ops_tra
 		code = ops_table_sort(trace, NULL, &rows, sort_by, &order, run->error);
 	if (code)
 		return code;
-	write_columns(out, averages);
+	out->copies |= averages->by_shape;
+	result_declare(out, &table_key_averages, (averages->by_shape ? BY_SHAPE : 0) | (averages->with_flops ? WITH_FLOPS : 0));
 	if (!*sort_by)
 		out->matters = has_device_time(averages) ? "self_device_time_total" : "self_cpu_time_total";
 	for (size_t i = 0; i < averages->count; i++)
-		write_row(out, averages, trace, &averages->rows[order ? order[i] : i]);
+		write_row(out, trace, &averages->rows[order ? order[i] : i]);
 	ops_free(order);
 	return OPS_OK;
 }

@@ -97,12 +97,24 @@ static bool look_at_all(struct survey *survey, const struct ops_trace *trace)
 	return done;
 }
 
-static void write_row(struct result_table *out, const char *kind, const char *what, size_t size, uint64_t count)
-{
-	result_text(out, (struct ops_string){kind, strlen(kind)});
-	result_text_copy(out, what, size);
-	result_integer(out, (int64_t)count);
-}
+struct fault_row {
+	const char *kind;
+	struct ops_string what;
+	uint64_t count;
+	int64_t byte;
+};
+
+static const struct result_column fault_columns[] = {
+	{.name = "kind", .type = RESULT_TEXT, .title = "Kind",
+	 .about = "file: an error in the file; usual: links to events that a profiler leaves out; type: a field of an unexpected type; "
+	          "unknown: a field that Opstrobe does not know", RESULT_FIELD(struct fault_row, kind)},
+	{.name = "what", .type = RESULT_TEXT, .title = "What", .about = "The error, or the name of the field",
+	 RESULT_FIELD(struct fault_row, what)},
+	{.name = "count", .type = RESULT_COUNT, .title = "Count", .about = "Number of times", RESULT_FIELD(struct fault_row, count)},
+	{.name = "first_byte", .type = RESULT_INTEGER, .title = "First byte", .about = "Position of the first in the file; null: unknown",
+	 RESULT_FIELD(struct fault_row, byte)},
+};
+const struct result_declaration table_validate = RESULT_DECLARATION("validate", "A kind of error in a trace file", fault_columns);
 
 static void write_survey(struct result_table *out, const struct ops_trace *trace, const struct survey *survey)
 {
@@ -113,19 +125,17 @@ static void write_survey(struct result_table *out, const struct ops_trace *trace
 		const char *text = ops_note_text(notes[i].kind);
 
 		/* Kineto draws arrows to events that were filtered out. */
-		write_row(out, notes[i].kind == OPS_NOTE_UNMATCHED_ARROW ? "usual" : "file", text, strlen(text), notes[i].count);
-		result_integer(out, (int64_t)notes[i].byte);
+		result_add(out, &(struct fault_row){notes[i].kind == OPS_NOTE_UNMATCHED_ARROW ? "usual" : "file",
+		                                    {text, strlen(text)}, notes[i].count, (int64_t)notes[i].byte});
 	}
 	for (size_t i = 0; i < KNOWN_COUNT; i++) {
-		if (!survey->wrong[i])
-			continue;
-		write_row(out, "type", known[i].key, strlen(known[i].key), survey->wrong[i]);
-		result_null(out);
+		if (survey->wrong[i])
+			result_add(out, &(struct fault_row){"type", {known[i].key, strlen(known[i].key)}, survey->wrong[i], RESULT_NULL});
 	}
 	for (size_t i = 0; i < survey->unknown.count; i++) {
-		write_row(out, "unknown", survey->unknown.entries[i].bytes, survey->unknown.entries[i].size,
-		          survey->unknown_counts[i]);
-		result_null(out);
+		const struct ops_intern_entry *field = &survey->unknown.entries[i];
+
+		result_add(out, &(struct fault_row){"unknown", {field->bytes, field->size}, survey->unknown_counts[i], RESULT_NULL});
 	}
 }
 
@@ -137,8 +147,8 @@ enum ops_code analysis_validate(struct analysis_run *run)
 
 	if (code)
 		return code;
-	RESULT_COLUMNS(out, RESULT_COLUMN("kind", TEXT), RESULT_COLUMN("what", TEXT), RESULT_COLUMN("count", COUNT),
-	               RESULT_COLUMN("first_byte", INTEGER));
+	out->copies = true;
+	result_declare(out, &table_validate, 0);
 	for (size_t i = 0; i < run->count; i++) {
 		struct survey *survey = ops_alloc_zeroed(1, sizeof(*survey));
 		bool done = survey && (!run->ranks[i].trace || look_at_all(survey, run->ranks[i].trace));

@@ -6,51 +6,63 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
-#include "analyze/result.h"
+#include "analyze/tables.h"
 
-static void put(struct result_table *table, const char *text)
-{
-	result_text(table, (struct ops_string){text, strlen(text)});
-}
+struct finding_row {
+	const char *id, *severity, *confidence, *bound, *title;
+	double gain_ms, gain_percent;
+	int64_t line;
+	struct ops_string file, function, module, operator, evidence;
+};
 
-static void put_place(struct result_table *table, const struct advice_finding *finding)
-{
-	static const struct advice_where nowhere = {.row = OPS_NONE};
-	const struct advice_where *where = finding->where_count ? &finding->where[0] : &nowhere;
-
-	result_text(table, where->file);
-	if (where->line)
-		result_integer(table, where->line);
-	else
-		result_null(table);
-	result_text(table, where->function);
-	result_text(table, where->module);
-	result_text(table, where->operator_name);
-}
+static const struct result_column finding_columns[] = {
+	{.name = "id", .type = RESULT_TEXT, .about = "The rule", RESULT_FIELD(struct finding_row, id)},
+	{.name = "severity", .type = RESULT_TEXT, .about = "high, medium or low", RESULT_FIELD(struct finding_row, severity)},
+	{.name = "confidence", .type = RESULT_TEXT, .about = "high, medium or low", RESULT_FIELD(struct finding_row, confidence)},
+	{.name = "predicted_gain_ms_per_step", .type = RESULT_NUMBER, .unit = "ms",
+	 .about = "Time of a step that a change is predicted to save", RESULT_FIELD(struct finding_row, gain_ms)},
+	{.name = "predicted_gain_percent", .type = RESULT_PERCENT, .about = "The same, of a step",
+	 RESULT_FIELD(struct finding_row, gain_percent)},
+	{.name = "predicted_gain_bound", .type = RESULT_TEXT, .about = "Whether the gain is an estimate, a lower or an upper bound",
+	 RESULT_FIELD(struct finding_row, bound)},
+	{.name = "file", .type = RESULT_TEXT, .about = "Source file", RESULT_FIELD(struct finding_row, file)},
+	{.name = "line", .type = RESULT_INTEGER, .about = "Line of the file", RESULT_FIELD(struct finding_row, line)},
+	{.name = "function", .type = RESULT_TEXT, .about = "Function of the file", RESULT_FIELD(struct finding_row, function)},
+	{.name = "module", .type = RESULT_TEXT, .about = "Module", RESULT_FIELD(struct finding_row, module)},
+	{.name = "operator", .type = RESULT_TEXT, .about = "Operator", RESULT_FIELD(struct finding_row, operator)},
+	{.name = "title", .type = RESULT_TEXT, .about = "What the rule found", RESULT_FIELD(struct finding_row, title)},
+	{.name = "evidence", .type = RESULT_TEXT, .about = "The figures behind it", RESULT_FIELD(struct finding_row, evidence)},
+};
+const struct result_declaration table_findings = RESULT_DECLARATION("advise", "A finding, in CSV", finding_columns);
 
 void advice_write_csv(const struct advice_report *report, struct ops_buffer *out)
 {
+	static const struct advice_where nowhere = {.row = OPS_NONE};
 	struct result result;
 	struct result_table *table = &result.table;
 
 	result_init(&result);
-	RESULT_COLUMNS(table, RESULT_COLUMN("id", TEXT), RESULT_COLUMN("severity", TEXT), RESULT_COLUMN("confidence", TEXT),
-	               RESULT_COLUMN("predicted_gain_ms_per_step", NUMBER), RESULT_COLUMN("predicted_gain_percent", PERCENT),
-	               RESULT_COLUMN("predicted_gain_bound", TEXT),
-	               RESULT_COLUMN("file", TEXT), RESULT_COLUMN("line", INTEGER), RESULT_COLUMN("function", TEXT), RESULT_COLUMN("module", TEXT),
-	               RESULT_COLUMN("operator", TEXT), RESULT_COLUMN("title", TEXT), RESULT_COLUMN("evidence", TEXT));
+	result_declare(table, &table_findings, 0);
 	for (size_t i = 0; i < report->findings.count; i++) {
 		const struct advice_finding *finding = &report->findings.items[i];
 
-		put(table, finding->rule->id);
-		put(table, advice_severity_name(finding->severity));
-		put(table, advice_confidence_name(finding->confidence));
-		result_number(table, result_round(finding->gain_ms, 3));
-		result_number(table, result_round(finding->gain_pct, 2));
-		put(table, advice_bound_name(finding->rule->bound));
-		put_place(table, finding);
-		put(table, finding->rule->title);
-		result_text(table, finding->evidence);
+		const struct advice_where *where = finding->where_count ? &finding->where[0] : &nowhere;
+
+		result_add(table, &(struct finding_row){
+			.id = finding->rule->id,
+			.severity = advice_severity_name(finding->severity),
+			.confidence = advice_confidence_name(finding->confidence),
+			.gain_ms = result_round(finding->gain_ms, 3),
+			.gain_percent = result_round(finding->gain_pct, 2),
+			.bound = advice_bound_name(finding->rule->bound),
+			.file = where->file,
+			.line = where->line ? where->line : RESULT_NULL,
+			.function = where->function,
+			.module = where->module,
+			.operator = where->operator_name,
+			.title = finding->rule->title,
+			.evidence = finding->evidence,
+		});
 	}
 	out->failed |= !result_write(&result, OPS_FORMAT_CSV, out);
 	result_release(&result);

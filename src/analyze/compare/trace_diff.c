@@ -305,43 +305,77 @@ static double error_squared(const struct comparison *comparison, const struct pa
 	return steps > 1 ? (squares > 0 ? squares : 0) / (steps - 1) / steps : (double)NAN;
 }
 
-static void write_step_columns(struct result_table *out, const struct comparison *comparison, const struct pair *pair)
+/* NaN without steps. */
+static double mean_us(const struct comparison *comparison, const struct pair *pair, int side)
 {
-	double means[SIDES];
+	double steps = (double)comparison->steps[side];
 
-	for (int side = 0; side < SIDES; side++) {
-		means[side] = (double)pair->durations[side] / 1e3 / (double)comparison->steps[side];
-		result_number(out, comparison->steps[side] ? means[side] : (double)NAN);
-	}
-	result_number(out, comparison->steps[CONTROL] && comparison->steps[TEST] ? means[TEST] - means[CONTROL] : (double)NAN);
-	result_number(out, 2 * sqrt(error_squared(comparison, pair, CONTROL) + error_squared(comparison, pair, TEST)) / 1e3);
+	return steps > 0 ? (double)pair->durations[side] / 1e3 / steps : (double)NAN;
 }
+
+struct pair_row {
+	struct ops_string name;
+	int64_t counts[SIDES], durations[SIDES], count_change, duration_change;
+	const char *sign;
+	double means_us[SIDES], mean_change_us, noise_us;
+};
+
+#define PER_STEP 1u
+#define PER_STEP_ONLY .option = PER_STEP, .when = "with the option per_step"
+
+static const struct result_column pair_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the events", RESULT_FIELD(struct pair_row, name)},
+	{.name = "control_counts", .type = RESULT_COUNT, .title = "Control calls", .about = "Number of events in the control trace",
+	 RESULT_FIELD(struct pair_row, counts[CONTROL])},
+	{.name = "control_total_duration", .type = RESULT_TIME, .title = "Control total", .about = "Sum of their durations",
+	 RESULT_FIELD(struct pair_row, durations[CONTROL])},
+	{.name = "test_counts", .type = RESULT_COUNT, .title = "Test calls", .about = "Number of events in the test trace",
+	 RESULT_FIELD(struct pair_row, counts[TEST])},
+	{.name = "test_total_duration", .type = RESULT_TIME, .title = "Test total", .about = "Sum of their durations",
+	 RESULT_FIELD(struct pair_row, durations[TEST])},
+	{.name = "diff_counts", .type = RESULT_COUNT, .title = "Calls change", .about = "Test minus control",
+	 RESULT_FIELD(struct pair_row, count_change)},
+	{.name = "diff_duration", .type = RESULT_TIME, .title = "Total change", .about = "Test minus control",
+	 RESULT_FIELD(struct pair_row, duration_change)},
+	{.name = "counts_change_categories", .type = RESULT_TEXT, .title = "Sign",
+	 .about = "+: more events in the test trace; -: fewer; =: as many", RESULT_FIELD(struct pair_row, sign)},
+	{.name = "control_duration_per_step", .type = RESULT_NUMBER, .title = "Control per step", .unit = "us", PER_STEP_ONLY,
+	 .about = "Total of the control trace by its steps", RESULT_FIELD(struct pair_row, means_us[CONTROL])},
+	{.name = "test_duration_per_step", .type = RESULT_NUMBER, .title = "Test per step", .unit = "us", PER_STEP_ONLY,
+	 .about = "Total of the test trace by its steps", RESULT_FIELD(struct pair_row, means_us[TEST])},
+	{.name = "diff_duration_per_step", .type = RESULT_NUMBER, .title = "Change per step", .unit = "us", PER_STEP_ONLY,
+	 .about = "Test minus control", RESULT_FIELD(struct pair_row, mean_change_us)},
+	{.name = "noise_per_step", .type = RESULT_NUMBER, .title = "Noise per step", .unit = "us", PER_STEP_ONLY,
+	 .about = "Two standard errors of that change; null with a single step", RESULT_FIELD(struct pair_row, noise_us)},
+};
+const struct result_declaration table_trace_diff =
+	RESULT_DECLARATION("trace_diff.compare", "The events of a name, with the option whole; else in top_by_abs_diff_duration",
+	                   pair_columns);
 
 static void write_pairs(struct result_table *out, const struct comparison *comparison, bool per_step)
 {
 	static const char *const signs[] = {"-", "=", "+"};
 
-	RESULT_COLUMNS(out, RESULT_COLUMN("name", TEXT), RESULT_COLUMN("control_counts", COUNT),
-	               RESULT_COLUMN("control_total_duration", TIME), RESULT_COLUMN("test_counts", COUNT),
-	               RESULT_COLUMN("test_total_duration", TIME), RESULT_COLUMN("diff_counts", COUNT),
-	               RESULT_COLUMN("diff_duration", TIME), RESULT_COLUMN("counts_change_categories", TEXT));
-	if (per_step)
-		RESULT_COLUMNS(out, RESULT_COLUMN("control_duration_per_step", NUMBER), RESULT_COLUMN("test_duration_per_step", NUMBER),
-		               RESULT_COLUMN("diff_duration_per_step", NUMBER), RESULT_COLUMN("noise_per_step", NUMBER));
+	out->copies = true;
+	result_declare(out, &table_trace_diff, per_step ? PER_STEP : 0);
 	for (size_t i = 0; i < comparison->pairs.count; i++) {
 		const struct pair *pair = &comparison->pairs.items[i];
 		int64_t change = count_change(pair);
 
-		result_text_copy(out, comparison->names.entries[pair->name].bytes, comparison->names.entries[pair->name].size);
-		for (int side = 0; side < SIDES; side++) {
-			result_integer(out, pair->counts[side]);
-			result_time(out, pair->durations[side]);
-		}
-		result_integer(out, change);
-		result_time(out, duration_change(pair));
-		result_text(out, (struct ops_string){signs[(change > 0) - (change < 0) + 1], 1});
-		if (per_step)
-			write_step_columns(out, comparison, pair);
+		const struct ops_intern_entry *name = &comparison->names.entries[pair->name];
+		struct pair_row row = {
+			.name = {name->bytes, name->size},
+			.counts = {pair->counts[CONTROL], pair->counts[TEST]},
+			.durations = {pair->durations[CONTROL], pair->durations[TEST]},
+			.count_change = change,
+			.duration_change = duration_change(pair),
+			.sign = signs[(change > 0) - (change < 0) + 1],
+			.means_us = {mean_us(comparison, pair, CONTROL), mean_us(comparison, pair, TEST)},
+			.noise_us = 2 * sqrt(error_squared(comparison, pair, CONTROL) + error_squared(comparison, pair, TEST)) / 1e3,
+		};
+
+		row.mean_change_us = row.means_us[TEST] - row.means_us[CONTROL];
+		result_add(out, &row);
 	}
 }
 

@@ -172,11 +172,30 @@ static int compare_entries(const void *a, const void *b)
 	return strcmp(((const struct ops_intern_entry *)a)->bytes, ((const struct ops_intern_entry *)b)->bytes);
 }
 
+struct counter_row {
+	int64_t ts_ns, dur_ns;
+	struct ops_string name, top, bottom, stack;
+};
+
+static const struct result_column counter_columns[] = {
+	TIME_COLUMN(struct counter_row),
+	{.name = "dur", .type = RESULT_TIME, .title = "Duration", .about = "Duration of all passes of the kernel",
+	 RESULT_FIELD(struct counter_row, dur_ns)},
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the kernel", RESULT_FIELD(struct counter_row, name)},
+	{.name = "top_level_op", .type = RESULT_TEXT, .title = "Outermost operator", .about = "Outermost operator that launches it",
+	 RESULT_FIELD(struct counter_row, top)},
+	{.name = "bottom_level_op", .type = RESULT_TEXT, .title = "Innermost operator", .about = "Innermost operator that launches it",
+	 RESULT_FIELD(struct counter_row, bottom)},
+	{.name = "op_stack", .type = RESULT_JSON, .title = "Operators", .about = "The operators that launch it, outermost first",
+	 RESULT_FIELD(struct counter_row, stack)},
+};
+const struct result_declaration table_cupti_counters =
+	RESULT_DECLARATION("cupti_counters", "A kernel; each counter is a further column", counter_columns);
+
 /* Names of counters in order; they live as long as the table. False when memory is out. */
 static bool write_columns(struct result_table *out, const struct kernels *kernels, struct ops_intern_entry *counters)
 {
-	RESULT_COLUMNS(out, RESULT_COLUMN("ts", TIME), RESULT_COLUMN("dur", TIME), RESULT_COLUMN("name", TEXT), RESULT_COLUMN("top_level_op", TEXT),
-	               RESULT_COLUMN("bottom_level_op", TEXT), RESULT_COLUMN("op_stack", JSON));
+	result_declare(out, &table_cupti_counters, 0);
 	for (size_t i = 0; i < kernels->counters.count; i++)
 		counters[i] = kernels->counters.entries[i];
 	qsort(counters, kernels->counters.count, sizeof(*counters), compare_entries);
@@ -286,22 +305,38 @@ static int most_work_first(const void *a, const void *b)
 	return (left->name > right->name) - (left->name < right->name);
 }
 
+struct work_row {
+	struct ops_string name;
+	int64_t count;
+	double operations, bytes, intensity, gflops, gbps;
+};
+
+static const struct result_column roofline_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the kernels", RESULT_FIELD(struct work_row, name)},
+	{.name = "count", .type = RESULT_COUNT, .title = "Calls", .about = "Number of kernels", RESULT_FIELD(struct work_row, count)},
+	{.name = "flops", .type = RESULT_NUMBER, .title = "FLOPs", .about = "Floating-point operations",
+	 RESULT_FIELD(struct work_row, operations)},
+	{.name = "dram_bytes", .type = RESULT_NUMBER, .title = "DRAM", .unit = "bytes", .about = "Bytes read from and written to DRAM",
+	 RESULT_FIELD(struct work_row, bytes)},
+	{.name = "flops_per_byte", .type = RESULT_NUMBER, .title = "Intensity", .unit = "FLOPs/byte",
+	 .about = "Floating-point operations for each byte", RESULT_FIELD(struct work_row, intensity)},
+	{.name = "gflops_per_second", .type = RESULT_NUMBER, .title = "Compute", .unit = "GFLOP/s",
+	 .about = "Floating-point operations by time; null without the counter of times", RESULT_FIELD(struct work_row, gflops)},
+	{.name = "dram_gb_per_second", .type = RESULT_NUMBER, .title = "Bandwidth", .unit = "GB/s",
+	 .about = "Bytes by time; null without the counter of times", RESULT_FIELD(struct work_row, gbps)},
+};
+const struct result_declaration table_roofline = RESULT_DECLARATION("roofline", "The kernels of a name", roofline_columns);
+
 static void write_roofline(struct result_table *out, const struct kernels *kernels, const struct work *works, size_t count)
 {
-	RESULT_COLUMNS(out, RESULT_COLUMN("name", TEXT), RESULT_COLUMN("count", COUNT), RESULT_COLUMN("flops", NUMBER),
-	               RESULT_COLUMN("dram_bytes", NUMBER), RESULT_COLUMN("flops_per_byte", NUMBER),
-	               RESULT_COLUMN("gflops_per_second", NUMBER), RESULT_COLUMN("dram_gb_per_second", NUMBER));
+	result_declare(out, &table_roofline, 0);
 	for (size_t i = 0; i < count; i++) {
 		const struct work *work = &works[i];
 		double time_ns = work->time_ns > 0 ? work->time_ns : NAN;
 
-		result_text(out, ops_trace_string(kernels->table->trace, work->name));
-		result_integer(out, work->count);
-		result_number(out, work->operations);
-		result_number(out, work->bytes);
-		result_number(out, work->bytes > 0 ? work->operations / work->bytes : NAN);
-		result_number(out, work->operations / time_ns);
-		result_number(out, work->bytes / time_ns);
+		result_add(out, &(struct work_row){ops_trace_string(kernels->table->trace, work->name), work->count, work->operations,
+		                                   work->bytes, work->bytes > 0 ? work->operations / work->bytes : NAN,
+		                                   work->operations / time_ns, work->bytes / time_ns});
 	}
 }
 

@@ -7,41 +7,62 @@
 #include "analyze/analysis.h"
 #include "base/alloc.h"
 
-void event_list_columns(struct result_table *out)
-{
-	RESULT_COLUMNS(out, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("index", INTEGER), RESULT_COLUMN("ts", TIME), RESULT_COLUMN("dur", TIME),
-	               RESULT_COLUMN("name", TEXT), RESULT_COLUMN("cat", TEXT), RESULT_COLUMN("pid", INTEGER), RESULT_COLUMN("tid", INTEGER),
-	               RESULT_COLUMN("stream", INTEGER), RESULT_COLUMN("correlation", INTEGER), RESULT_COLUMN("index_correlation", INTEGER),
-	               RESULT_COLUMN("iteration", INTEGER));
-}
+struct listed_event {
+	int64_t rank, ts_ns, dur_ns, pid, tid, stream, correlation, partner, step;
+	uint32_t index;
+	struct ops_string name, category, annotation;
+};
 
-/* Texts in the place of numbers are none. */
-static void put_number(struct result_table *out, int64_t number, bool is_text)
-{
-	if (is_text)
-		result_null(out);
-	else
-		result_integer(out, number);
-}
+/* A process or thread whose identifier is a text has no number. */
+static const struct result_column event_columns[] = {
+	RANK_COLUMN(struct listed_event),
+	INDEX_COLUMN(struct listed_event),
+	TIME_COLUMN(struct listed_event),
+	{.name = "dur", .type = RESULT_TIME, .title = "Duration", .about = "Duration of the event",
+	 RESULT_FIELD(struct listed_event, dur_ns)},
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the event", RESULT_FIELD(struct listed_event, name)},
+	{.name = "cat", .type = RESULT_TEXT, .title = "Category", .about = "Category of the event",
+	 RESULT_FIELD(struct listed_event, category)},
+	{.name = "pid", .type = RESULT_INTEGER, .title = "Process", .about = "Process of the event; null: not a number",
+	 RESULT_FIELD(struct listed_event, pid)},
+	{.name = "tid", .type = RESULT_INTEGER, .title = "Thread", .about = "Thread of the event; null: not a number",
+	 RESULT_FIELD(struct listed_event, tid)},
+	{.name = "stream", .type = RESULT_INTEGER, .title = "Stream", .about = "Stream of device work; -1: none",
+	 RESULT_FIELD(struct listed_event, stream)},
+	{.name = "correlation", .type = RESULT_INTEGER, .title = "Correlation",
+	 .about = "Number that a launch call and its device work share; -1: none", RESULT_FIELD(struct listed_event, correlation)},
+	{.name = "index_correlation", .type = RESULT_INTEGER, .title = "Partner",
+	 .about = "Index of the device work of a launch call, or of the call of device work; -1: none",
+	 RESULT_FIELD(struct listed_event, partner)},
+	{.name = "iteration", .type = RESULT_INTEGER, .title = "Step", .about = "Number of the step; -1: none",
+	 RESULT_FIELD(struct listed_event, step)},
+	{.name = "user_annotation", .type = RESULT_TEXT, .title = "Annotation", .option = EVENT_LIST_ANNOTATED,
+	 .about = "Shortest annotation of the device that it runs under; empty: none",
+	 .when = "in gpu_kernels_with_user_annotations with the option kernels", RESULT_FIELD(struct listed_event, annotation)},
+};
+const struct result_declaration table_events = RESULT_DECLARATION("events", "An event", event_columns);
 
 void event_list_put(struct result_table *out, const struct event_set *set, const struct event_table *table,
-                    const struct event_row *row)
+                    const struct event_row *row, struct ops_string annotation)
 {
 	size_t count;
 	const struct ops_track *track = &ops_trace_tracks(table->trace, &count)[row->track];
 
-	result_integer(out, table->rank);
-	result_integer(out, row->index);
-	result_time(out, row->ts_ns - set->first_ns);
-	result_time(out, row->dur_ns);
-	result_text(out, event_name(table, row));
-	result_text(out, ops_event_category(table->trace, row->source));
-	put_number(out, track->pid, track->flags & OPS_TRACK_PID_TEXT);
-	put_number(out, track->tid, track->flags & OPS_TRACK_TID_TEXT);
-	result_integer(out, row->stream);
-	result_integer(out, row->correlation);
-	result_integer(out, row->partner == OPS_NONE ? -1 : (int64_t)table->rows[row->partner].index);
-	result_integer(out, row->step);
+	result_add(out, &(struct listed_event){
+		.rank = table->rank,
+		.index = row->index,
+		.ts_ns = row->ts_ns - set->first_ns,
+		.dur_ns = row->dur_ns,
+		.name = event_name(table, row),
+		.category = ops_event_category(table->trace, row->source),
+		.pid = track->flags & OPS_TRACK_PID_TEXT ? RESULT_NULL : track->pid,
+		.tid = track->flags & OPS_TRACK_TID_TEXT ? RESULT_NULL : track->tid,
+		.stream = row->stream,
+		.correlation = row->correlation,
+		.partner = row->partner == OPS_NONE ? -1 : (int64_t)table->rows[row->partner].index,
+		.step = row->step,
+		.annotation = annotation,
+	});
 }
 
 enum ops_code analysis_events(struct analysis_run *run)
@@ -51,12 +72,13 @@ enum ops_code analysis_events(struct analysis_run *run)
 
 	if (code)
 		return code;
-	event_list_columns(&run->result.table);
+	result_declare(&run->result.table, &table_events, 0);
 	for (size_t i = 0; !code && i < count; i++) {
 		const struct event_table *table = analysis_table(run, ranks[i]);
 
 		for (size_t row = 0; table && row < table->kept_count; row++)
-			event_list_put(&run->result.table, &run->events, table, &table->rows[table->kept[row]]);
+			event_list_put(&run->result.table, &run->events, table, &table->rows[table->kept[row]],
+			               (struct ops_string){0});
 		code = table ? OPS_OK : analysis_failed(run);
 	}
 	ops_free(ranks);

@@ -7,8 +7,9 @@
 
 #include "analyze/analysis.h"
 
-void event_list_columns(struct result_table *out);
+#define EVENT_LIST_ANNOTATED 1u /* option of the table of events: with annotations */
+
 void event_list_put(struct result_table *out, const struct event_set *set, const struct event_table *table,
-                    const struct event_row *row);
+                    const struct event_row *row, struct ops_string annotation);
 
 #endif

@@ -16,8 +16,29 @@
 #include "base/json_walk.h"
 
 /* In the order of their numbers. */
-static const char *const categories[OPS_MEMORY_CATEGORY_COUNT] = {
-	"Parameter", "Optimizer state", "Input", "Temporary", "Activation", "Gradient", "Autograd", "Unknown"};
+/* A point of the curve. */
+struct point_row {
+	int64_t time_ns;
+	int64_t held[OPS_MEMORY_CATEGORY_COUNT];
+};
+
+#define CATEGORY_COLUMN(at, name_, of)                                                                                  \
+	{.name = (name_), .type = RESULT_BYTES, .title = (name_), .about = "Memory in use of " of, RESULT_FIELD(struct point_row, held[at])}
+#define CATEGORIES 1 /* the first column of a category */
+static const struct result_column point_columns[] = {
+	{.name = "time", .type = RESULT_INTEGER, .title = "Time", .unit = "ns", .about = "Time as in the file",
+	 RESULT_FIELD(struct point_row, time_ns)},
+	CATEGORY_COLUMN(0, "Parameter", "parameters"),
+	CATEGORY_COLUMN(1, "Optimizer state", "the optimizer's state"),
+	CATEGORY_COLUMN(2, "Input", "inputs"),
+	CATEGORY_COLUMN(3, "Temporary", "temporary tensors"),
+	CATEGORY_COLUMN(4, "Activation", "activations"),
+	CATEGORY_COLUMN(5, "Gradient", "gradients"),
+	CATEGORY_COLUMN(6, "Autograd", "autograd's details"),
+	CATEGORY_COLUMN(7, "Unknown", "unknown tensors"),
+};
+const struct result_declaration table_memory_timeline =
+	RESULT_DECLARATION("memory_timeline", "A point of the curve, with the option series", point_columns);
 
 struct change {
 	int64_t time_ns;
@@ -183,7 +204,7 @@ static void write_bytes(struct ops_json_writer *json, const char *key, const int
 	ops_json_key(json, key);
 	ops_json_open(json, '{');
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++) {
-		ops_json_key(json, categories[i]);
+		ops_json_key(json, point_columns[CATEGORIES + i].name);
 		ops_json_integer(json, bytes[i]);
 	}
 	ops_json_close(json, '}');
@@ -244,14 +265,13 @@ static void write_summary(struct ops_json_writer *json, struct timeline *timelin
 
 static void write_series(struct result_table *table, struct timeline *timeline)
 {
-	result_column(table, "time", RESULT_INTEGER);
-	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
-		result_column(table, categories[i], RESULT_INTEGER);
+	result_declare(table, &table_memory_timeline, 0);
 	memset(timeline->held, 0, sizeof(timeline->held));
 	for (size_t at = 0; at < timeline->changes.count && !table->failed;) {
-		result_integer(table, next_point(timeline, &at));
-		for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
-			result_integer(table, timeline->held[i]);
+		struct point_row row = {.time_ns = next_point(timeline, &at)};
+
+		memcpy(row.held, timeline->held, sizeof(row.held));
+		result_add(table, &row);
 	}
 }
 

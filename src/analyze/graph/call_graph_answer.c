@@ -92,10 +92,38 @@ static bool write_figures(struct ops_json_writer *json, const struct call_graph 
 
 /* --- nodes ----------------------------------------------------------------------------------------------------------- */
 
-static void add_time(struct result_table *out, const struct call_node *node, int64_t ns)
-{
-	result_time(out, node->kernels ? ns : -1000);
-}
+#define NO_KERNEL_NS (-1000)
+
+struct node_row {
+	int64_t rank, parent, kernels_ns, first_ns, last_ns, span_ns;
+	uint32_t index, kernels;
+	int32_t depth, height;
+	struct ops_string name;
+};
+
+static const struct result_column node_columns[] = {
+	RANK_COLUMN(struct node_row),
+	INDEX_COLUMN(struct node_row),
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the event", RESULT_FIELD(struct node_row, name)},
+	{.name = "parent", .type = RESULT_INTEGER, .title = "Parent", .about = "Index of the event around it; null: none",
+	 RESULT_FIELD(struct node_row, parent)},
+	{.name = "depth", .type = RESULT_INTEGER, .title = "Depth", .about = "Number of events around it",
+	 RESULT_FIELD(struct node_row, depth)},
+	{.name = "height", .type = RESULT_INTEGER, .title = "Height", .about = "Levels of events below it",
+	 RESULT_FIELD(struct node_row, height)},
+	{.name = "num_kernels", .type = RESULT_COUNT, .title = "Kernels", .about = "Device work that it and the events below launch",
+	 RESULT_FIELD(struct node_row, kernels)},
+	{.name = "kernel_dur_sum", .type = RESULT_TIME, .title = "Kernel time", .about = "Sum of the durations of that work",
+	 RESULT_FIELD(struct node_row, kernels_ns)},
+	{.name = "first_kernel_start", .type = RESULT_TIME, .title = "First kernel",
+	 .about = "Start of the first of that work, since the first event of the ranks; -1: none", RESULT_FIELD(struct node_row, first_ns)},
+	{.name = "last_kernel_end", .type = RESULT_TIME, .title = "Last kernel",
+	 .about = "End of the last of that work; -1: none", RESULT_FIELD(struct node_row, last_ns)},
+	{.name = "kernel_span", .type = RESULT_TIME, .title = "Kernel span", .about = "From that start to that end",
+	 RESULT_FIELD(struct node_row, span_ns)},
+};
+const struct result_declaration table_call_graph =
+	RESULT_DECLARATION("call_graph", "An event, with the option nodes", node_columns);
 
 static void add_node(struct result_table *out, const struct call_graph *graph, uint32_t at, int64_t first_ns)
 {
@@ -103,28 +131,19 @@ static void add_node(struct result_table *out, const struct call_graph *graph, u
 	const struct event_row *row = &table->rows[at];
 	const struct call_node *node = &graph->nodes[at];
 
-	result_integer(out, table->rank);
-	result_integer(out, row->index);
-	result_text(out, event_name(table, row));
-	if (node->parent == OPS_NONE)
-		result_null(out);
-	else
-		result_integer(out, table->rows[node->parent].index);
-	result_integer(out, node->depth);
-	result_integer(out, node->height);
-	result_integer(out, node->kernels);
-	result_time(out, node->kernels_ns);
-	add_time(out, node, node->first_kernel_ns - first_ns);
-	add_time(out, node, node->last_kernel_ns - first_ns);
-	result_time(out, node->kernels ? node->last_kernel_ns - node->first_kernel_ns : 0);
-}
-
-static void add_columns(struct result_table *out)
-{
-	RESULT_COLUMNS(out, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("index", INTEGER), RESULT_COLUMN("name", TEXT),
-	               RESULT_COLUMN("parent", INTEGER), RESULT_COLUMN("depth", INTEGER), RESULT_COLUMN("height", INTEGER),
-	               RESULT_COLUMN("num_kernels", COUNT), RESULT_COLUMN("kernel_dur_sum", TIME),
-	               RESULT_COLUMN("first_kernel_start", TIME), RESULT_COLUMN("last_kernel_end", TIME), RESULT_COLUMN("kernel_span", TIME));
+	result_add(out, &(struct node_row){
+		.rank = table->rank,
+		.index = row->index,
+		.name = event_name(table, row),
+		.parent = node->parent == OPS_NONE ? RESULT_NULL : (int64_t)table->rows[node->parent].index,
+		.depth = node->depth,
+		.height = node->height,
+		.kernels = node->kernels,
+		.kernels_ns = node->kernels_ns,
+		.first_ns = node->kernels ? node->first_kernel_ns - first_ns : NO_KERNEL_NS,
+		.last_ns = node->kernels ? node->last_kernel_ns - first_ns : NO_KERNEL_NS,
+		.span_ns = node->kernels ? node->last_kernel_ns - node->first_kernel_ns : 0,
+	});
 }
 
 static void add_nodes(struct result_table *out, const struct call_graph *graph, int64_t first_ns)
@@ -250,7 +269,7 @@ enum ops_code analysis_call_graph(struct analysis_run *run)
 	if (code)
 		return code;
 	if (nodes)
-		add_columns(&run->result.table);
+		result_declare(&run->result.table, &table_call_graph, 0);
 	else
 		ops_json_open(&run->result.json, '{');
 	for (size_t i = 0; done && i < run->count; i++) {

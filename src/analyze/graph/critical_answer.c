@@ -194,49 +194,59 @@ static enum ops_code fail_region(struct analysis_run *run, const struct event_ta
 
 /* --- edges one by one ------------------------------------------------------------------------------------------------ */
 
-static void add_text(struct result_table *out, const char *text)
-{
-	result_text(out, (struct ops_string){text, strlen(text)});
-}
+struct edge_row {
+	int64_t index, dur_ns, pid, tid, stream;
+	const char *type, *bound;
+	struct ops_string name, category;
+};
 
-static void add_track(struct result_table *out, const struct event_table *table, const struct event_row *row)
-{
-	size_t count;
-	const struct ops_track *track = &ops_trace_tracks(table->trace, &count)[row->track];
-
-	result_integer(out, track->flags & OPS_TRACK_PID_TEXT ? -1 : track->pid);
-	result_integer(out, track->flags & OPS_TRACK_TID_TEXT ? -1 : track->tid);
-	result_integer(out, row->stream);
-}
+static const struct result_column edge_columns[] = {
+	{.name = "event_idx", .type = RESULT_INTEGER, .title = "Index", .about = "Index of the event in the file; null between events",
+	 RESULT_FIELD(struct edge_row, index)},
+	{.name = "duration", .type = RESULT_TIME, .title = "Duration", .about = "Time that the edge adds to the path",
+	 RESULT_FIELD(struct edge_row, dur_ns)},
+	{.name = "type", .type = RESULT_TEXT, .title = "Type", .about = "Type of the edge", RESULT_FIELD(struct edge_row, type)},
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the event", RESULT_FIELD(struct edge_row, name)},
+	{.name = "cat", .type = RESULT_TEXT, .title = "Category", .about = "Category of the event",
+	 RESULT_FIELD(struct edge_row, category)},
+	{.name = "pid", .type = RESULT_INTEGER, .title = "Process", .about = "Process of the event; -1: not a number",
+	 RESULT_FIELD(struct edge_row, pid)},
+	{.name = "tid", .type = RESULT_INTEGER, .title = "Thread", .about = "Thread of the event; -1: not a number",
+	 RESULT_FIELD(struct edge_row, tid)},
+	{.name = "stream", .type = RESULT_INTEGER, .title = "Stream", .about = "Stream of the event; -1: none",
+	 RESULT_FIELD(struct edge_row, stream)},
+	{.name = "bound_by", .type = RESULT_TEXT, .title = "Bound by", .about = "What the time is spent on",
+	 RESULT_FIELD(struct edge_row, bound)},
+};
+const struct result_declaration table_critical_edges =
+	RESULT_DECLARATION("critical_path", "An edge of the path, with the option edges", edge_columns);
 
 static void add_edge(struct result_table *out, const struct critical_path *path, const struct critical_edge *edge)
 {
 	const struct event_table *table = path->table;
 
-	if (edge->event == OPS_NONE)
-		result_null(out);
-	else
-		result_integer(out, critical_row(path, edge->event)->index);
-	result_time(out, edge->weight_ns);
-	add_text(out, critical_edge_type_name(edge->type));
-	if (edge->event == OPS_NONE) {
-		for (int i = 0; i < 5; i++)
-			result_null(out);
-	} else {
-		const struct event_row *row = critical_row(path, edge->event);
+	struct edge_row added = {.index = RESULT_NULL, .dur_ns = edge->weight_ns, .pid = RESULT_NULL, .tid = RESULT_NULL,
+	                         .stream = RESULT_NULL, .type = critical_edge_type_name(edge->type),
+	                         .bound = critical_bound_name(critical_bound_of(path, edge))};
+	size_t count;
 
-		result_text(out, event_name(table, row));
-		result_text(out, ops_event_category(table->trace, row->source));
-		add_track(out, table, row);
+	if (edge->event != OPS_NONE) {
+		const struct event_row *row = critical_row(path, edge->event);
+		const struct ops_track *track = &ops_trace_tracks(table->trace, &count)[row->track];
+
+		added.index = row->index;
+		added.name = event_name(table, row);
+		added.category = ops_event_category(table->trace, row->source);
+		added.pid = track->flags & OPS_TRACK_PID_TEXT ? -1 : track->pid;
+		added.tid = track->flags & OPS_TRACK_TID_TEXT ? -1 : track->tid;
+		added.stream = row->stream;
 	}
-	add_text(out, critical_bound_name(critical_bound_of(path, edge)));
+	result_add(out, &added);
 }
 
 static void add_edges(struct result_table *out, const struct critical_path *path)
 {
-	RESULT_COLUMNS(out, RESULT_COLUMN("event_idx", INTEGER), RESULT_COLUMN("duration", TIME), RESULT_COLUMN("type", TEXT),
-	               RESULT_COLUMN("name", TEXT), RESULT_COLUMN("cat", TEXT), RESULT_COLUMN("pid", INTEGER), RESULT_COLUMN("tid", INTEGER),
-	               RESULT_COLUMN("stream", INTEGER), RESULT_COLUMN("bound_by", TEXT));
+	result_declare(out, &table_critical_edges, 0);
 	for (size_t i = 0; i < path->path.count; i++)
 		add_edge(out, path, &path->edges.items[path->path.items[i]]);
 }

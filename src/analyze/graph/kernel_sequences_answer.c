@@ -14,19 +14,36 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 
+struct pattern_row {
+	struct ops_string pattern;
+	uint64_t count;
+	int64_t kernels_ns, operators_ns;
+};
+
+static const struct result_column pattern_columns[] = {
+	{.name = "pattern", .type = RESULT_TEXT, .title = "Pattern", .about = "The operator and the kernels that it launches",
+	 RESULT_FIELD(struct pattern_row, pattern)},
+	{.name = "count", .type = RESULT_COUNT, .title = "Count", .about = "Number of calls with this pattern",
+	 RESULT_FIELD(struct pattern_row, count)},
+	{.name = "GPU kernel duration (us)", .type = RESULT_TIME, .title = "Kernel time", .about = "Sum over the kernels of these calls",
+	 RESULT_FIELD(struct pattern_row, kernels_ns)},
+	{.name = "CPU op duration (us)", .type = RESULT_TIME, .title = "Operator time", .about = "Sum over these calls",
+	 RESULT_FIELD(struct pattern_row, operators_ns)},
+};
+const struct result_declaration table_kernel_sequences =
+	RESULT_DECLARATION("frequent_cuda_kernel_sequences", "A pattern of kernels", pattern_columns);
+
 static void fill(struct result_table *out, const struct kernel_sequences *sequences, struct ops_buffer *text)
 {
-	RESULT_COLUMNS(out, RESULT_COLUMN("pattern", TEXT), RESULT_COLUMN("count", COUNT), RESULT_COLUMN("GPU kernel duration (us)", TIME),
-	               RESULT_COLUMN("CPU op duration (us)", TIME));
+	out->copies = true;
+	result_declare(out, &table_kernel_sequences, 0);
 	for (size_t i = 0; i < sequences->patterns.count; i++) {
 		const struct kernel_pattern *pattern = &sequences->patterns.items[i];
 
 		text->size = 0;
 		kernel_pattern_text(sequences, pattern, text);
-		result_text_copy(out, text->bytes, text->size);
-		result_integer(out, (int64_t)pattern->count);
-		result_time(out, pattern->kernels_ns);
-		result_time(out, pattern->operators_ns);
+		result_add(out, &(struct pattern_row){{ops_buffer_text(text), text->size}, pattern->count, pattern->kernels_ns,
+		                                      pattern->operators_ns});
 	}
 }
 

@@ -71,6 +71,31 @@ static bool find_calls(struct spans *spans)
 	return true;
 }
 
+struct call_row {
+	int64_t rank, ts_ns, dur_ns, first_ns, span_ns, kernels_ns;
+	uint32_t index, kernels;
+	struct ops_string name;
+};
+
+static const struct result_column call_columns[] = {
+	RANK_COLUMN(struct call_row),
+	INDEX_COLUMN(struct call_row),
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the call", RESULT_FIELD(struct call_row, name)},
+	TIME_COLUMN(struct call_row),
+	{.name = "dur", .type = RESULT_TIME, .title = "Duration", .about = "Duration of the call", RESULT_FIELD(struct call_row, dur_ns)},
+	{.name = "first_kernel_start", .type = RESULT_TIME, .title = "First kernel",
+	 .about = "Start of the first device work of the call, since the first event of the ranks",
+	 RESULT_FIELD(struct call_row, first_ns)},
+	{.name = "kernel_span", .type = RESULT_TIME, .title = "Kernel span", .about = "From that start to the end of the last work",
+	 RESULT_FIELD(struct call_row, span_ns)},
+	{.name = "num_kernels", .type = RESULT_COUNT, .title = "Kernels", .about = "Number of pieces of that work",
+	 RESULT_FIELD(struct call_row, kernels)},
+	{.name = "kernel_dur_sum", .type = RESULT_TIME, .title = "Kernel time", .about = "Sum of the durations of that work",
+	 RESULT_FIELD(struct call_row, kernels_ns)},
+};
+const struct result_declaration table_module_kernels =
+	RESULT_DECLARATION("module_kernels", "A call of a module that launches device work", call_columns);
+
 static void put_calls(struct spans *spans)
 {
 	struct result_table *out = &spans->run->result.table;
@@ -81,15 +106,9 @@ static void put_calls(struct spans *spans)
 		const struct event_row *row = &table->rows[spans->rows.items[i]];
 		const struct call_node *node = &spans->graph.nodes[spans->rows.items[i]];
 
-		result_integer(out, table->rank);
-		result_integer(out, row->index);
-		result_text(out, event_name(table, row));
-		result_time(out, row->ts_ns - first_ns);
-		result_time(out, row->dur_ns);
-		result_time(out, node->first_kernel_ns - first_ns);
-		result_time(out, node->last_kernel_ns - node->first_kernel_ns);
-		result_integer(out, node->kernels);
-		result_time(out, node->kernels_ns);
+		result_add(out, &(struct call_row){table->rank, row->ts_ns - first_ns, row->dur_ns, node->first_kernel_ns - first_ns,
+		                                   node->last_kernel_ns - node->first_kernel_ns, node->kernels_ns, row->index,
+		                                   node->kernels, event_name(table, row)});
 	}
 }
 
@@ -175,9 +194,7 @@ enum ops_code analysis_module_kernels(struct analysis_run *run)
 	if (!code)
 		code = analysis_ranks(run, &ranks, &count);
 	if (!code)
-		RESULT_COLUMNS(&run->result.table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("index", INTEGER), RESULT_COLUMN("name", TEXT),
-		               RESULT_COLUMN("ts", TIME), RESULT_COLUMN("dur", TIME), RESULT_COLUMN("first_kernel_start", TIME),
-		               RESULT_COLUMN("kernel_span", TIME), RESULT_COLUMN("num_kernels", COUNT), RESULT_COLUMN("kernel_dur_sum", TIME));
+		result_declare(&run->result.table, &table_module_kernels, 0);
 	for (size_t i = 0; !code && i < count; i++)
 		code = answer_rank(&spans, ranks[i]);
 	ops_free(ranks);

@@ -15,11 +15,26 @@
 #include "base/text.h"
 #include "derive/calls.h"
 
-static const struct result_column columns[] = {RESULT_COLUMN("aten_op_name", TEXT),
-                                               RESULT_COLUMN("kernel_sequence", TEXT),
-                                               RESULT_COLUMN("occurrence_count", COUNT),
-                                               RESULT_COLUMN("avg_aten_op_launch_delay", NUMBER),
-                                               RESULT_COLUMN("avg_runtime_delay", NUMBER)};
+struct group_row {
+	struct ops_string operator, kernels;
+	uint64_t times;
+	double op_delay_us, runtime_delay_us;
+};
+
+static const struct result_column columns[] = {
+	{.name = "aten_op_name", .type = RESULT_TEXT, .title = "Operator", .about = "Name of the operator",
+	 RESULT_FIELD(struct group_row, operator)},
+	{.name = "kernel_sequence", .type = RESULT_TEXT, .title = "Kernels", .about = "The kernels that a call launches, in order",
+	 RESULT_FIELD(struct group_row, kernels)},
+	{.name = "occurrence_count", .type = RESULT_COUNT, .title = "Calls", .about = "Number of calls with these kernels",
+	 RESULT_FIELD(struct group_row, times)},
+	{.name = "avg_aten_op_launch_delay", .type = RESULT_NUMBER, .title = "Mean time to launch", .unit = "us",
+	 .about = "From the start of the call to that of its first launch call", RESULT_FIELD(struct group_row, op_delay_us)},
+	{.name = "avg_runtime_delay", .type = RESULT_NUMBER, .title = "Mean launch delay", .unit = "us",
+	 .about = "From the start of the first launch call to that of its kernel", RESULT_FIELD(struct group_row, runtime_delay_us)},
+};
+const struct result_declaration table_operator_launches =
+	RESULT_DECLARATION("aten_op_kernels_and_delay", "The calls of an operator that launch the same kernels", columns);
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 struct launch {
@@ -209,11 +224,11 @@ static void add_row(struct sequences *s, const struct group *group)
 		ops_buffer_append_text(&s->text, i > 1 ? " -> " : "");
 		ops_buffer_append(&s->text, name.bytes, name.size);
 	}
-	result_text(&s->out, ops_trace_string(s->table->trace, group->names[0]));
-	result_text_copy(&s->out, s->text.bytes, s->text.size);
-	result_integer(&s->out, (int64_t)group->times);
-	result_number(&s->out, result_round(group->op_delay_ns / 1e3, 3));
-	result_number(&s->out, result_round(group->runtime_delay_ns / 1e3, 3));
+	result_add(&s->out, &(struct group_row){ops_trace_string(s->table->trace, group->names[0]),
+	                                        {ops_buffer_text(&s->text), s->text.size},
+	                                        group->times,
+	                                        result_round(group->op_delay_ns / 1e3, 3),
+	                                        result_round(group->runtime_delay_ns / 1e3, 3)});
 }
 
 static bool write_rank(struct sequences *s, struct ops_json_writer *json, int64_t limit)
@@ -224,7 +239,8 @@ static bool write_rank(struct sequences *s, struct ops_json_writer *json, int64_
 		return false;
 	if (s->groups.count)
 		qsort_r(s->groups.items, s->groups.count, sizeof(*s->groups.items), compare_groups, s);
-	result_columns(&s->out, columns, COLUMNS);
+	s->out.copies = true;
+	result_declare(&s->out, &table_operator_launches, 0);
 	for (size_t i = 0; i < s->groups.count; i++)
 		add_row(s, &s->groups.items[i]);
 	if (limit >= 0)

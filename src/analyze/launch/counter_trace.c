@@ -213,10 +213,26 @@ static enum ops_code copy_file(const char *path, const char *to, const struct op
 	return code;
 }
 
+struct copy_row {
+	int64_t rank;
+	struct ops_string file;
+	uint64_t queue_points, traffic_points;
+};
+
+static const struct result_column copy_columns[] = {
+	RANK_COLUMN(struct copy_row),
+	{.name = "file", .type = RESULT_TEXT, .title = "File", .about = "The copy of the trace", RESULT_FIELD(struct copy_row, file)},
+	{.name = "queue_length_points", .type = RESULT_COUNT, .title = "Queue length points",
+	 .about = "Number of values of the counter of queue lengths", RESULT_FIELD(struct copy_row, queue_points)},
+	{.name = "memory_bw_points", .type = RESULT_COUNT, .title = "Bandwidth points",
+	 .about = "Number of values of the counter of memory bandwidth", RESULT_FIELD(struct copy_row, traffic_points)},
+};
+const struct result_declaration table_counter_trace =
+	RESULT_DECLARATION("trace_with_counters", "A trace file that was written", copy_columns);
+
 static enum ops_code write_rank(struct analysis_run *run, size_t at, const struct ops_buffer *folder)
 {
 	const struct event_table *table = analysis_table(run, at);
-	struct result_table *out = &run->result.table;
 	struct ops_buffer counters = {0}, path = {0};
 	struct ops_json_writer json = {.out = &counters};
 	size_t queue_points = 0, traffic_points = 0;
@@ -232,12 +248,9 @@ static enum ops_code write_rank(struct analysis_run *run, size_t at, const struc
 		code = ops_fault_memory(run->error);
 	if (!code)
 		code = copy_file(run->ranks[at].path, path.bytes, &counters, run->error);
-	if (!code) {
-		result_integer(out, run->ranks[at].rank);
-		result_text_copy(out, path.bytes, path.size - 1);
-		result_integer(out, (int64_t)queue_points);
-		result_integer(out, (int64_t)traffic_points);
-	}
+	if (!code)
+		result_add(&run->result.table, &(struct copy_row){run->ranks[at].rank, {path.bytes, path.size - 1}, queue_points,
+		                                                  traffic_points});
 	ops_buffer_release(&counters);
 	ops_buffer_release(&path);
 	return code;
@@ -245,7 +258,6 @@ static enum ops_code write_rank(struct analysis_run *run, size_t at, const struc
 
 enum ops_code analysis_counter_trace(struct analysis_run *run)
 {
-	struct result_table *table = &run->result.table;
 	struct ops_buffer folder = {0};
 	size_t *ranks, count;
 	enum ops_code code = analysis_text(run, "output_dir", &folder);
@@ -253,8 +265,8 @@ enum ops_code analysis_counter_trace(struct analysis_run *run)
 	if (!code)
 		code = analysis_ranks(run, &ranks, &count);
 	if (!code) {
-		RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("file", TEXT), RESULT_COLUMN("queue_length_points", COUNT),
-		               RESULT_COLUMN("memory_bw_points", COUNT));
+		run->result.table.copies = true;
+		result_declare(&run->result.table, &table_counter_trace, 0);
 		for (size_t i = 0; !code && i < count; i++)
 			code = write_rank(run, ranks[i], &folder);
 		ops_free(ranks);

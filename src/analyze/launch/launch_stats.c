@@ -22,6 +22,28 @@ struct pair {
 	uint32_t work;
 };
 
+/* As a row. */
+struct launch_row {
+	int64_t rank, correlation, cpu_ns, gpu_ns, delay_ns;
+};
+
+#define LAUNCH_COLUMNS                                                                                                  \
+	{.name = "correlation", .type = RESULT_INTEGER, .title = "Correlation",                                            \
+	 .about = "Number that the launch call and the device work share", RESULT_FIELD(struct launch_row, correlation)},  \
+	{.name = "cpu_duration", .type = RESULT_TIME, .title = "Launch call", .about = "Duration of the launch call",        \
+	 RESULT_FIELD(struct launch_row, cpu_ns)},                                                                       \
+	{.name = "gpu_duration", .type = RESULT_TIME, .title = "Device work", .about = "Duration of the device work",        \
+	 RESULT_FIELD(struct launch_row, gpu_ns)},                                                                       \
+	{.name = "launch_delay", .type = RESULT_TIME, .title = "Launch delay",                                             \
+	 .about = "Time from the end of the call to the start of the work", RESULT_FIELD(struct launch_row, delay_ns)}
+
+static const struct result_column launch_columns[] = {RANK_COLUMN(struct launch_row), LAUNCH_COLUMNS};
+const struct result_declaration table_launches =
+	RESULT_DECLARATION("cuda_kernel_launch_stats", "A launch, with the option launches", launch_columns);
+static const struct result_column first_columns[] = {LAUNCH_COLUMNS};
+const struct result_declaration table_first_launches =
+	RESULT_DECLARATION("cuda_kernel_launch_stats.first_rows", "A launch: the first of a rank", first_columns);
+
 /* Durations of launches and of what they launched, in microseconds. */
 struct launches {
 	OPS_ARRAY(struct pair) pairs;
@@ -89,10 +111,7 @@ static void put_launch(struct result_table *out, const struct event_table *table
 {
 	const struct event_row *call = &table->rows[pair->call], *work = &table->rows[pair->work];
 
-	result_integer(out, pair->correlation);
-	result_time(out, call->dur_ns);
-	result_time(out, work->dur_ns);
-	result_time(out, delay_of(call, work));
+	result_add(out, &(struct launch_row){table->rank, pair->correlation, call->dur_ns, work->dur_ns, delay_of(call, work)});
 }
 
 static bool sum_up(struct launches *launches, const struct event_table *table, const struct cutoffs *cutoffs)
@@ -142,29 +161,15 @@ static void write_launches(struct ops_json_writer *json, struct launches *launch
 	ops_json_close(json, '}');
 }
 
-static void add_columns(struct result_table *out)
-{
-	RESULT_COLUMNS(out, RESULT_COLUMN("correlation", INTEGER), RESULT_COLUMN("cpu_duration", TIME), RESULT_COLUMN("gpu_duration", TIME),
-	               RESULT_COLUMN("launch_delay", TIME));
-}
-
 static bool write_sums(struct ops_json_writer *json, const struct event_table *table, struct launches *launches,
                        const struct cutoffs *cutoffs)
 {
-	add_columns(&launches->first);
+	result_declare(&launches->first, &table_first_launches, 0);
 	if (!sum_up(launches, table, cutoffs))
 		return false;
 	analysis_rank_key(json, table->rank);
 	write_launches(json, launches);
 	return true;
-}
-
-static void put_launches(struct result_table *out, const struct event_table *table, const struct launches *launches)
-{
-	for (size_t i = 0; i < launches->pairs.count; i++) {
-		result_integer(out, table->rank);
-		put_launch(out, table, &launches->pairs.items[i]);
-	}
 }
 
 static bool write_rank(struct analysis_run *run, const struct event_table *table, bool memory, bool all,
@@ -176,9 +181,9 @@ static bool write_rank(struct analysis_run *run, const struct event_table *table
 
 	if (done && launches.pairs.count)
 		qsort(launches.pairs.items, launches.pairs.count, sizeof(*launches.pairs.items), compare_pairs);
-	if (done && all)
-		put_launches(&run->result.table, table, &launches);
-	else
+	for (size_t i = 0; done && all && i < launches.pairs.count; i++)
+		put_launch(&run->result.table, table, &launches.pairs.items[i]);
+	if (!all)
 		done = done && write_sums(&run->result.json, table, &launches, cutoffs);
 	OPS_ARRAY_RELEASE(&launches.pairs);
 	numbers_release(&launches.cpu);
@@ -206,12 +211,10 @@ enum ops_code analysis_launch_stats(struct analysis_run *run)
 		code = analysis_ranks(run, &ranks, &count);
 	if (code)
 		return code;
-	if (all) {
-		result_column(&run->result.table, "rank", RESULT_INTEGER);
-		add_columns(&run->result.table);
-	} else {
+	if (all)
+		result_declare(&run->result.table, &table_launches, 0);
+	else
 		ops_json_open(&run->result.json, '{');
-	}
 	for (size_t i = 0; !code && i < count; i++) {
 		const struct event_table *table = analysis_table(run, ranks[i]);
 

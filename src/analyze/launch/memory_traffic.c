@@ -141,6 +141,24 @@ static uint32_t *sorted_kinds(const struct traffic *traffic)
 	return order;
 }
 
+struct summary_row {
+	int64_t rank;
+	struct ops_string name;
+	struct description described;
+};
+
+#define KIND_COLUMN(row_type)                                                                                           \
+	{.name = "name", .type = RESULT_TEXT, .title = "Kind", .about = "Kind of copy or set", RESULT_FIELD(row_type, name)}
+
+static const struct result_column summary_columns[] = {
+	RANK_COLUMN(struct summary_row),
+	KIND_COLUMN(struct summary_row),
+	DESCRIPTION_COLUMNS(struct summary_row, "memory_bw_gbps_", "GB/s", "bandwidth",
+	                    "Number of changes of the bandwidth, except to 0"),
+};
+const struct result_declaration table_memory_summary =
+	RESULT_DECLARATION("memory_bw_summary", "A kind of memory copies or sets on a rank", summary_columns);
+
 static bool write_summary(struct result_table *out, const struct event_table *table, const struct traffic *traffic)
 {
 	size_t count = traffic->kinds.count;
@@ -152,13 +170,10 @@ static bool write_summary(struct result_table *out, const struct event_table *ta
 		if (traffic->points.items[i].gbps > 0)
 			done = numbers_push(&numbers[traffic->points.items[i].kind], traffic->points.items[i].gbps);
 	for (size_t i = 0; done && i < count; i++) {
-		struct description description = describe(&numbers[order[i]]);
+		struct summary_row row = {table->rank, traffic->kinds.items[order[i]], describe(&numbers[order[i]])};
 
-		if (!description.count)
-			continue;
-		result_integer(out, table->rank);
-		result_text(out, traffic->kinds.items[order[i]]);
-		describe_cells(out, &description, -1);
+		if (row.described.count)
+			result_add(out, &row);
 	}
 	for (size_t i = 0; numbers && i < count; i++)
 		numbers_release(&numbers[i]);
@@ -167,22 +182,38 @@ static bool write_summary(struct result_table *out, const struct event_table *ta
 	return done;
 }
 
+struct point_row {
+	uint32_t index;
+	int64_t ts_ns, pid;
+	struct ops_string name;
+	double gbps;
+};
+
+static const struct result_column point_columns[] = {
+	INDEX_COLUMN(struct point_row),
+	TIME_COLUMN(struct point_row),
+	{.name = "pid", .type = RESULT_INTEGER, .title = "Process", .about = "Process in the trace file: the device",
+	 RESULT_FIELD(struct point_row, pid)},
+	KIND_COLUMN(struct point_row),
+	{.name = "memory_bw_gbps", .type = RESULT_NUMBER, .title = "Bandwidth", .unit = "GB/s",
+	 .about = "Sum of the running copies or sets of the kind, from this time on", RESULT_FIELD(struct point_row, gbps)},
+};
+const struct result_declaration table_memory_points =
+	RESULT_DECLARATION("memory_bw_time_series.series", "A change of the bandwidth of a kind", point_columns);
+
 static void write_points(struct analysis_run *run, const struct event_table *table, const struct traffic *traffic)
 {
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(table->trace, &count);
 	struct result_table series = {0};
 
-	RESULT_COLUMNS(&series, RESULT_COLUMN("index", INTEGER), RESULT_COLUMN("ts", TIME), RESULT_COLUMN("pid", INTEGER), RESULT_COLUMN("name", TEXT),
-	               RESULT_COLUMN("memory_bw_gbps", NUMBER));
+	result_declare(&series, &table_memory_points, 0);
 	for (size_t i = 0; i < traffic->points.count; i++) {
 		const struct traffic_point *point = &traffic->points.items[i];
 
-		result_integer(&series, table->rows[point->row].index);
-		result_time(&series, point->ts_ns - run->events.first_ns);
-		result_integer(&series, tracks[table->rows[point->row].track].pid);
-		result_text(&series, traffic->kinds.items[point->kind]);
-		result_number(&series, point->gbps);
+		result_add(&series, &(struct point_row){table->rows[point->row].index, point->ts_ns - run->events.first_ns,
+		                                        tracks[table->rows[point->row].track].pid,
+		                                        traffic->kinds.items[point->kind], point->gbps});
 	}
 	ops_json_key(&run->result.json, "series");
 	result_table_json(&series, &run->result.json);
@@ -260,13 +291,7 @@ static enum ops_code each_rank(struct analysis_run *run, bool summary, bool with
 
 enum ops_code analysis_memory_summary(struct analysis_run *run)
 {
-	struct result_table *table = &run->result.table;
-
-	RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("name", TEXT), RESULT_COLUMN("memory_bw_gbps_count", COUNT),
-	               RESULT_COLUMN("memory_bw_gbps_mean", NUMBER), RESULT_COLUMN("memory_bw_gbps_std", NUMBER),
-	               RESULT_COLUMN("memory_bw_gbps_min", NUMBER), RESULT_COLUMN("memory_bw_gbps_25%", NUMBER),
-	               RESULT_COLUMN("memory_bw_gbps_50%", NUMBER), RESULT_COLUMN("memory_bw_gbps_75%", NUMBER),
-	               RESULT_COLUMN("memory_bw_gbps_max", NUMBER));
+	result_declare(&run->result.table, &table_memory_summary, 0);
 	return each_rank(run, true, false);
 }
 

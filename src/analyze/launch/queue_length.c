@@ -34,6 +34,20 @@ static enum ops_code each_rank(struct analysis_run *run, write_queues *write, in
 
 /* --- summary ------------------------------------------------------------------------------------------------------ */
 
+struct summary_row {
+	int64_t rank, stream, device;
+	struct description described;
+};
+
+static const struct result_column summary_columns[] = {
+	RANK_COLUMN(struct summary_row),
+	STREAM_COLUMN(struct summary_row),
+	DESCRIPTION_COLUMNS(struct summary_row, "queue_length_", NULL, "queue length", "Number of changes of the queue length"),
+	DEVICE_COLUMN(struct summary_row),
+};
+const struct result_declaration table_queue_summary =
+	RESULT_DECLARATION("queue_length_summary", "A stream", summary_columns);
+
 static bool write_summary(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
                           int64_t parameter)
 {
@@ -45,12 +59,9 @@ static bool write_summary(struct analysis_run *run, const struct event_table *ta
 	for (size_t i = 0; done && i < queues->points.count; i++)
 		done = numbers_push(&lengths[queues->points.items[i].queue], (double)queues->points.items[i].length);
 	for (size_t i = 0; lengths && i < count; i++) {
-		struct description description = describe(&lengths[i]);
+		const struct queue *queue = &queues->queues.items[i];
 
-		result_integer(&run->result.table, table->rank);
-		result_integer(&run->result.table, queues->queues.items[i].stream);
-		describe_cells(&run->result.table, &description, -1);
-		result_integer(&run->result.table, queues->queues.items[i].device);
+		result_add(&run->result.table, &(struct summary_row){table->rank, queue->stream, queue->device, describe(&lengths[i])});
 		numbers_release(&lengths[i]);
 	}
 	ops_free(lengths);
@@ -59,34 +70,43 @@ static bool write_summary(struct analysis_run *run, const struct event_table *ta
 
 enum ops_code analysis_queue_summary(struct analysis_run *run)
 {
-	struct result_table *table = &run->result.table;
-
-	RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("stream", INTEGER), RESULT_COLUMN("queue_length_count", COUNT),
-	               RESULT_COLUMN("queue_length_mean", NUMBER), RESULT_COLUMN("queue_length_std", NUMBER),
-	               RESULT_COLUMN("queue_length_min", NUMBER), RESULT_COLUMN("queue_length_25%", NUMBER),
-	               RESULT_COLUMN("queue_length_50%", NUMBER), RESULT_COLUMN("queue_length_75%", NUMBER),
-	               RESULT_COLUMN("queue_length_max", NUMBER), RESULT_COLUMN("device", INTEGER));
+	result_declare(&run->result.table, &table_queue_summary, 0);
 	return each_rank(run, write_summary, 0);
 }
 
 /* --- over time ---------------------------------------------------------------------------------------------------- */
 
+struct point_row {
+	uint32_t index;
+	int64_t ts_ns, device, stream, length;
+};
+
+/* Work of a device has its stream as thread. */
+static const struct result_column point_columns[] = {
+	INDEX_COLUMN(struct point_row),
+	TIME_COLUMN(struct point_row),
+	{.name = "pid", .type = RESULT_INTEGER, .title = "Process", .about = "Process in the trace file: the device",
+	 RESULT_FIELD(struct point_row, device)},
+	{.name = "tid", .type = RESULT_INTEGER, .title = "Thread", .about = "Thread in the trace file: the stream",
+	 RESULT_FIELD(struct point_row, stream)},
+	STREAM_COLUMN(struct point_row),
+	{.name = "queue_length", .type = RESULT_INTEGER, .title = "Queue length", .about = "Length from this time on",
+	 RESULT_FIELD(struct point_row, length)},
+};
+const struct result_declaration table_queue_points =
+	RESULT_DECLARATION("queue_length_time_series.series", "A change of a queue's length", point_columns);
+
 static bool write_points(struct analysis_run *run, const struct event_table *table, const struct queues *queues)
 {
 	struct result_table series = {0};
 
-	RESULT_COLUMNS(&series, RESULT_COLUMN("index", INTEGER), RESULT_COLUMN("ts", TIME), RESULT_COLUMN("pid", INTEGER), RESULT_COLUMN("tid", INTEGER),
-	               RESULT_COLUMN("stream", INTEGER), RESULT_COLUMN("queue_length", INTEGER));
+	result_declare(&series, &table_queue_points, 0);
 	for (size_t i = 0; i < queues->points.count; i++) {
 		const struct queue_point *point = &queues->points.items[i];
 		const struct queue *queue = &queues->queues.items[point->queue];
 
-		result_integer(&series, table->rows[point->row].index);
-		result_time(&series, point->ts_ns - run->events.first_ns);
-		result_integer(&series, queue->device);
-		result_integer(&series, queue->stream); /* that of a device's rows is their stream */
-		result_integer(&series, queue->stream);
-		result_integer(&series, point->length);
+		result_add(&series, &(struct point_row){table->rows[point->row].index, point->ts_ns - run->events.first_ns,
+		                                        queue->device, queue->stream, point->length});
 	}
 	ops_json_key(&run->result.json, "series");
 	result_table_json(&series, &run->result.json);
@@ -166,6 +186,23 @@ static int64_t duration_of(const struct event_table *table)
 	return last_ns > first_ns ? last_ns - first_ns : 0;
 }
 
+struct blocked_row {
+	int64_t rank, stream, device, blocked_ns;
+	double ratio;
+};
+
+static const struct result_column blocked_columns[] = {
+	RANK_COLUMN(struct blocked_row),
+	STREAM_COLUMN(struct blocked_row),
+	{.name = "duration_at_max_queue_length", .type = RESULT_TIME, .title = "Full", .about = "Time with a full queue",
+	 RESULT_FIELD(struct blocked_row, blocked_ns)},
+	{.name = "relative_duration_at_max_queue_length", .type = RESULT_NUMBER, .title = "Ratio",
+	 .about = "Part of the time of the trace, 0 to 1", RESULT_FIELD(struct blocked_row, ratio)},
+	DEVICE_COLUMN(struct blocked_row),
+};
+const struct result_declaration table_full_queue =
+	RESULT_DECLARATION("time_blocked_on_full_queue", "A stream whose queue is full at a time", blocked_columns);
+
 /* Every stream that was full, not the last alone (flaw 10). */
 static bool write_blocked(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
                           int64_t limit)
@@ -186,13 +223,12 @@ static bool write_blocked(struct analysis_run *run, const struct event_table *ta
 		full_since[point->queue] = point->ts_ns;
 	}
 	for (size_t i = 0; done && i < count; i++) {
-		if (!blocked_ns[i])
-			continue;
-		result_integer(&run->result.table, table->rank);
-		result_integer(&run->result.table, queues->queues.items[i].stream);
-		result_time(&run->result.table, blocked_ns[i]);
-		result_number(&run->result.table, duration_ns ? (double)blocked_ns[i] / (double)duration_ns : 0);
-		result_integer(&run->result.table, queues->queues.items[i].device);
+		const struct queue *queue = &queues->queues.items[i];
+		double ratio = duration_ns ? (double)blocked_ns[i] / (double)duration_ns : 0;
+
+		if (blocked_ns[i])
+			result_add(&run->result.table,
+			           &(struct blocked_row){table->rank, queue->stream, queue->device, blocked_ns[i], ratio});
 	}
 	ops_free(full_since);
 	ops_free(blocked_ns);
@@ -202,14 +238,11 @@ static bool write_blocked(struct analysis_run *run, const struct event_table *ta
 
 enum ops_code analysis_full_queue(struct analysis_run *run)
 {
-	struct result_table *table = &run->result.table;
 	int64_t limit;
 	enum ops_code code = analysis_count(run, "max_queue_length", &limit);
 
 	if (code)
 		return code;
-	RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("stream", INTEGER),
-	               RESULT_COLUMN("duration_at_max_queue_length", TIME),
-	               RESULT_COLUMN("relative_duration_at_max_queue_length", NUMBER), RESULT_COLUMN("device", INTEGER));
+	result_declare(&run->result.table, &table_full_queue, 0);
 	return each_rank(run, write_blocked, limit);
 }

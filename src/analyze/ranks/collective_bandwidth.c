@@ -144,56 +144,74 @@ static void add_sums(struct sums *sums, const struct operation *operation)
 		sums->last[operation->last_rank]++;
 }
 
-static void put_last_rank(struct result_table *out, const struct analysis_run *run, const struct sums *sums)
+/* That which was last most often; RESULT_NULL: none was. */
+static int64_t last_rank(const struct analysis_run *run, const struct sums *sums)
 {
 	size_t most = 0;
 
 	for (size_t i = 1; i < run->count; i++)
 		if (sums->last[i] > sums->last[most])
 			most = i;
-	if (sums->last[most])
-		result_integer(out, run->ranks[most].rank);
-	else
-		result_null(out);
+	return sums->last[most] ? run->ranks[most].rank : RESULT_NULL;
 }
+
+struct kind_row {
+	struct ops_string name, dtype, group, members;
+	int64_t group_size, ranks, count, dur_ns, transfer_ns, skew_ns, skew_max_ns, last_rank;
+	double bytes, speed, bus_speed;
+};
+
+static const struct result_column kind_columns[] = {
+	COLLECTIVE_COLUMNS(struct kind_row),
+	COLLECTIVE_RANKS_COLUMN(struct kind_row),
+	{.name = "ranks", .type = RESULT_COUNT, .title = "Ranks", .about = "Number of ranks that have it in their traces",
+	 RESULT_FIELD(struct kind_row, ranks)},
+	{.name = "count", .type = RESULT_COUNT, .title = "Count", .about = "Number of operations", RESULT_FIELD(struct kind_row, count)},
+	{.name = "bytes_mean", .type = RESULT_NUMBER, .title = "Mean size", .unit = "bytes",
+	 .about = "Mean size of the larger side, input or output, of a rank", RESULT_FIELD(struct kind_row, bytes)},
+	{.name = "dur_mean", .type = RESULT_TIME, .title = "Mean duration", .about = "Mean duration on a rank",
+	 RESULT_FIELD(struct kind_row, dur_ns)},
+	{.name = "transfer_mean", .type = RESULT_TIME, .title = "Mean transfer",
+	 .about = "Mean of the shortest duration on any rank: the time without waiting", RESULT_FIELD(struct kind_row, transfer_ns)},
+	{.name = "skew_mean", .type = RESULT_TIME, .title = "Mean skew", .about = "Mean wait time of the first rank for the last",
+	 RESULT_FIELD(struct kind_row, skew_ns)},
+	{.name = "skew_max", .type = RESULT_TIME, .title = "Max skew", .about = "Maximum of that wait time",
+	 RESULT_FIELD(struct kind_row, skew_max_ns)},
+	{.name = "algorithm_gb_per_s", .type = RESULT_NUMBER, .title = "Algorithm bandwidth", .unit = "GB/s",
+	 .about = "Bytes by transfer time", RESULT_FIELD(struct kind_row, speed)},
+	{.name = "bus_gb_per_s", .type = RESULT_NUMBER, .title = "Bus bandwidth", .unit = "GB/s",
+	 .about = "What the link of each rank carries, as NCCL's tests define it", RESULT_FIELD(struct kind_row, bus_speed)},
+	{.name = "last_rank", .type = RESULT_INTEGER, .title = "Last rank", .about = "Rank that is most often the last to arrive",
+	 RESULT_FIELD(struct kind_row, last_rank)},
+};
+const struct result_declaration table_collective_bandwidth =
+	RESULT_DECLARATION("collective_bandwidth", "The operations of a kind", kind_columns);
 
 static void put_sums(struct meeting *meeting, const struct sums *sums)
 {
-	struct result_table *out = &meeting->run->result.table;
 	struct collective_kind kind = collective_kind(&meeting->collectives, sums->kind);
 	struct ops_string name = collective_text(&meeting->collectives, &kind, COLLECTIVE_NAME);
 	struct ops_string dtype = collective_text(&meeting->collectives, &kind, COLLECTIVE_DTYPE);
 	double bytes = sums->elements * element_bytes(dtype);
 	double speed = sums->transfer_ns > 0 && bytes > 0 ? bytes / (double)sums->transfer_ns : (double)NAN;
 
-	result_text_copy(out, name.bytes, name.size);
-	result_text_copy(out, dtype.bytes, dtype.size);
-	result_integer(out, kind.group_size);
-	name = collective_text(&meeting->collectives, &kind, COLLECTIVE_GROUP);
-	result_text_copy(out, name.bytes, name.size);
-	name = collective_text(&meeting->collectives, &kind, COLLECTIVE_RANKS);
-	result_text_copy(out, name.bytes, name.size);
-	result_integer(out, sums->ranks);
-	result_integer(out, sums->count);
-	result_number(out, bytes > 0 ? result_round(bytes / (double)sums->count, 1) : (double)NAN);
-	result_time(out, sums->sum_ns / sums->calls);
-	result_time(out, sums->transfer_ns / sums->count);
-	result_time(out, sums->skew_ns / sums->count);
-	result_time(out, sums->skew_max_ns);
-	name = collective_text(&meeting->collectives, &kind, COLLECTIVE_NAME);
-	result_number(out, result_round(speed, 3));
-	result_number(out, result_round(speed * collective_bus_factor(name, kind.group_size), 3));
-	put_last_rank(out, meeting->run, sums);
-}
-
-static void name_columns(struct result_table *out)
-{
-	RESULT_COLUMNS(out, RESULT_COLUMN("collective_name", TEXT), RESULT_COLUMN("msg_dtype", TEXT), RESULT_COLUMN("group_size", INTEGER),
-	               RESULT_COLUMN("process_group_name", TEXT), RESULT_COLUMN("process_group_ranks", TEXT), RESULT_COLUMN("ranks", COUNT),
-	               RESULT_COLUMN("count", COUNT), RESULT_COLUMN("bytes_mean", NUMBER), RESULT_COLUMN("dur_mean", TIME),
-	               RESULT_COLUMN("transfer_mean", TIME), RESULT_COLUMN("skew_mean", TIME), RESULT_COLUMN("skew_max", TIME),
-	               RESULT_COLUMN("algorithm_gb_per_s", NUMBER), RESULT_COLUMN("bus_gb_per_s", NUMBER),
-	               RESULT_COLUMN("last_rank", INTEGER));
+	result_add(&meeting->run->result.table, &(struct kind_row){
+		.name = name,
+		.dtype = dtype,
+		.group = collective_text(&meeting->collectives, &kind, COLLECTIVE_GROUP),
+		.members = collective_text(&meeting->collectives, &kind, COLLECTIVE_RANKS),
+		.group_size = kind.group_size,
+		.ranks = sums->ranks,
+		.count = sums->count,
+		.dur_ns = sums->sum_ns / sums->calls,
+		.transfer_ns = sums->transfer_ns / sums->count,
+		.skew_ns = sums->skew_ns / sums->count,
+		.skew_max_ns = sums->skew_max_ns,
+		.last_rank = last_rank(meeting->run, sums),
+		.bytes = bytes > 0 ? result_round(bytes / (double)sums->count, 1) : (double)NAN,
+		.speed = result_round(speed, 3),
+		.bus_speed = result_round(speed * collective_bus_factor(name, kind.group_size), 3),
+	});
 }
 
 static bool sum_up(struct meeting *meeting)
@@ -221,7 +239,8 @@ enum ops_code analysis_collective_bandwidth(struct analysis_run *run)
 	struct meeting meeting = {.run = run};
 	bool done = true;
 
-	name_columns(&run->result.table);
+	run->result.table.copies = true;
+	result_declare(&run->result.table, &table_collective_bandwidth, 0);
 	run->events.all_steps = true;
 	for (size_t i = 0; done && i < run->count; i++) {
 		const struct event_table *table = analysis_table(run, i);

@@ -152,25 +152,38 @@ static int compare_sums(const void *a, const void *b, void *collectives)
 	return collective_compare(collectives, ((const struct sums *)a)->kind, ((const struct sums *)b)->kind);
 }
 
+struct sums_row {
+	struct ops_string name, dtype, group, description, members;
+	int64_t group_size, count, dur_ns, elements_in, elements_out;
+};
+
+static const struct result_column sums_columns[] = {
+	COLLECTIVE_COLUMNS(struct sums_row),
+	{.name = "process_group_desc", .type = RESULT_TEXT, .title = "Group description", .about = "Description of the process group",
+	 RESULT_FIELD(struct sums_row, description)},
+	COLLECTIVE_RANKS_COLUMN(struct sums_row),
+	{.name = "count", .type = RESULT_COUNT, .title = "Count", .about = "Number of operations", RESULT_FIELD(struct sums_row, count)},
+	{.name = "dur", .type = RESULT_TIME, .title = "Total", .about = "Sum of the durations", RESULT_FIELD(struct sums_row, dur_ns)},
+	{.name = "in_msg_nelems", .type = RESULT_COUNT, .title = "Elements in", .about = "Elements of the inputs, in all operations",
+	 RESULT_FIELD(struct sums_row, elements_in)},
+	{.name = "out_msg_nelems", .type = RESULT_COUNT, .title = "Elements out", .about = "Elements of the outputs, in all operations",
+	 RESULT_FIELD(struct sums_row, elements_out)},
+};
+const struct result_declaration table_nccl_collectives =
+	RESULT_DECLARATION("nccl_collectives", "The operations of a kind on a rank", sums_columns);
+
 static void write_sums(struct result_table *out, const struct collectives *collectives, const struct sums *sums,
                        size_t count)
 {
-	RESULT_COLUMNS(out, RESULT_COLUMN("collective_name", TEXT), RESULT_COLUMN("msg_dtype", TEXT), RESULT_COLUMN("group_size", INTEGER),
-	               RESULT_COLUMN("process_group_name", TEXT), RESULT_COLUMN("process_group_desc", TEXT),
-	               RESULT_COLUMN("process_group_ranks", TEXT), RESULT_COLUMN("count", COUNT), RESULT_COLUMN("dur", TIME),
-	               RESULT_COLUMN("in_msg_nelems", COUNT), RESULT_COLUMN("out_msg_nelems", COUNT));
+	result_declare(out, &table_nccl_collectives, 0);
 	for (size_t i = 0; i < count; i++) {
 		struct collective_kind kind = collective_kind(collectives, sums[i].kind);
 
-		result_text(out, collective_text(collectives, &kind, COLLECTIVE_NAME));
-		result_text(out, collective_text(collectives, &kind, COLLECTIVE_DTYPE));
-		result_integer(out, kind.group_size);
-		for (int which = COLLECTIVE_GROUP; which <= COLLECTIVE_RANKS; which++)
-			result_text(out, collective_text(collectives, &kind, (enum collective_text)which));
-		result_integer(out, sums[i].count);
-		result_time(out, sums[i].dur_ns);
-		result_integer(out, sums[i].elements_in);
-		result_integer(out, sums[i].elements_out);
+		result_add(out, &(struct sums_row){
+			collective_text(collectives, &kind, COLLECTIVE_NAME), collective_text(collectives, &kind, COLLECTIVE_DTYPE),
+			collective_text(collectives, &kind, COLLECTIVE_GROUP), collective_text(collectives, &kind, COLLECTIVE_GROUP_DESC),
+			collective_text(collectives, &kind, COLLECTIVE_RANKS), kind.group_size, sums[i].count, sums[i].dur_ns,
+			sums[i].elements_in, sums[i].elements_out});
 	}
 }
 

@@ -41,6 +41,20 @@ void collectives_release(struct collectives *collectives);
 struct collective_kind collective_kind(const struct collectives *collectives, uint32_t kind);
 struct ops_string collective_text(const struct collectives *collectives, const struct collective_kind *kind,
                                   enum collective_text which);
+/* The first columns of a table of collectives, of rows that have these members. */
+#define COLLECTIVE_COLUMNS(row_type)                                                                                    \
+	{.name = "collective_name", .type = RESULT_TEXT, .title = "Collective", .about = "Name of the operation",            \
+	 RESULT_FIELD(row_type, name)},                                                                                  \
+	{.name = "msg_dtype", .type = RESULT_TEXT, .title = "Type", .about = "Type of the elements",                         \
+	 RESULT_FIELD(row_type, dtype)},                                                                                 \
+	{.name = "group_size", .type = RESULT_INTEGER, .title = "Group size", .about = "Number of ranks of the process group", \
+	 RESULT_FIELD(row_type, group_size)},                                                                            \
+	{.name = "process_group_name", .type = RESULT_TEXT, .title = "Group", .about = "Name of the process group",          \
+	 RESULT_FIELD(row_type, group)}
+#define COLLECTIVE_RANKS_COLUMN(row_type)                                                                               \
+	{.name = "process_group_ranks", .type = RESULT_TEXT, .title = "Ranks of the group",                                \
+	 .about = "Ranks of the process group", RESULT_FIELD(row_type, members)}
+
 /* What each rank's link carries for each byte of the larger side of an operation, as NCCL's tests count it. */
 double collective_bus_factor(struct ops_string name, int64_t ranks);
 /* By the texts and the size of the group. */

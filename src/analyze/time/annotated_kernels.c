@@ -262,13 +262,10 @@ static void put_work(struct analysis_run *run, const struct lists *lists)
 {
 	const struct event_table *table = lists->table;
 
-	for (size_t i = 0; i < lists->work_count; i++) {
-		event_list_put(&run->result.table, &run->events, table, &table->rows[lists->work[i]]);
-		if (lists->label[i] == OPS_NONE)
-			result_text(&run->result.table, (struct ops_string){"", 0});
-		else
-			result_text(&run->result.table, event_name(table, &table->rows[lists->label[i]]));
-	}
+	for (size_t i = 0; i < lists->work_count; i++)
+		event_list_put(&run->result.table, &run->events, table, &table->rows[lists->work[i]],
+		               lists->label[i] == OPS_NONE ? (struct ops_string){"", 0}
+		                                           : event_name(table, &table->rows[lists->label[i]]));
 }
 
 static bool is_annotated(const struct event_table *table)
@@ -288,10 +285,8 @@ enum ops_code analysis_annotated_kernels(struct analysis_run *run)
 
 	if (code)
 		return code;
-	if (kernels) {
-		event_list_columns(&run->result.table);
-		result_column(&run->result.table, "user_annotation", RESULT_TEXT);
-	}
+	if (kernels)
+		result_declare(&run->result.table, &table_events, EVENT_LIST_ANNOTATED);
 	ops_json_open(json, '{');
 	for (size_t i = 0; !code && i < run->count; i++) {
 		const struct event_table *table = analysis_table(run, i);

@@ -79,30 +79,56 @@ static bool file_stream(const struct event_table *table, const uint32_t *rows, s
 	return true;
 }
 
+/* A category of a stream: its sum, or its intervals. */
+struct idle_row {
+	int64_t rank, stream, device;
+	const char *category;
+	int64_t idle_ns;
+	double ratio;
+	struct description described;
+};
+
+#define CATEGORY_COLUMN                                                                                                 \
+	{.name = "idle_category", .type = RESULT_TEXT, .title = "Category",                                                \
+	 .about = "Why the stream is idle: host_wait, before the launch call; kernel_wait, a short gap between kernels; other", \
+	 RESULT_FIELD(struct idle_row, category)}
+
+static const struct result_column sum_columns[] = {
+	RANK_COLUMN(struct idle_row),
+	STREAM_COLUMN(struct idle_row),
+	CATEGORY_COLUMN,
+	{.name = "idle_time", .type = RESULT_TIME, .title = "Idle", .about = "Sum of the idle intervals",
+	 RESULT_FIELD(struct idle_row, idle_ns)},
+	{.name = "idle_time_ratio", .type = RESULT_NUMBER, .title = "Ratio", .about = "Part of the stream's idle time, 0 to 1",
+	 RESULT_FIELD(struct idle_row, ratio)},
+	DEVICE_COLUMN(struct idle_row),
+};
+const struct result_declaration table_idle_time =
+	RESULT_DECLARATION("idle_time_breakdown", "A category of idle time on a stream", sum_columns);
+
+static const struct result_column interval_columns[] = {
+	CATEGORY_COLUMN,
+	RANK_COLUMN(struct idle_row),
+	STREAM_COLUMN(struct idle_row),
+	DESCRIPTION_COLUMNS(struct idle_row, "", "us", "intervals", "Number of idle intervals"),
+	DEVICE_COLUMN(struct idle_row),
+};
+const struct result_declaration table_idle_intervals =
+	RESULT_DECLARATION("idle_time_breakdown.interval_stats", "A category of idle time on a stream", interval_columns);
+
 static void write_stream(struct result_table *out, int64_t rank, const struct stream *stream,
-                         struct category_sum sums[CATEGORY_COUNT], bool statistics)
+                         struct category_sum sums[CATEGORY_COUNT])
 {
 	int64_t total_ns = sums[HOST_WAIT].idle_ns + sums[KERNEL_WAIT].idle_ns + sums[OTHER].idle_ns;
 
 	for (int i = 0; i < CATEGORY_COUNT; i++) {
-		struct description description;
+		struct idle_row row = {rank, stream->number, stream->device, names[i], sums[i].idle_ns,
+		                       total_ns ? result_round((double)sums[i].idle_ns / (double)total_ns, 2) : NAN,
+		                       describe(&sums[i].intervals_us)};
 
-		if (!sums[i].count)
-			continue;
-		if (statistics) {
-			description = describe(&sums[i].intervals_us);
-			result_text(out, (struct ops_string){names[i], strlen(names[i])});
-		}
-		result_integer(out, rank);
-		result_integer(out, stream->number);
-		if (statistics) {
-			describe_cells(out, &description, 2);
-		} else {
-			result_text(out, (struct ops_string){names[i], strlen(names[i])});
-			result_time(out, sums[i].idle_ns);
-			result_number(out, total_ns ? result_round((double)sums[i].idle_ns / (double)total_ns, 2) : NAN);
-		}
-		result_integer(out, stream->device);
+		describe_round(&row.described, 2);
+		if (sums[i].count)
+			result_add(out, &row);
 	}
 }
 
@@ -145,7 +171,7 @@ static bool is_wanted(struct ops_string streams, int64_t stream)
 	return false;
 }
 
-static bool write_rank(struct analysis_run *run, const struct event_table *table, int64_t delay_ns, bool statistics)
+static bool write_rank(struct analysis_run *run, const struct event_table *table, int64_t delay_ns)
 {
 	struct ops_string streams = analysis_arg(run, "streams");
 	uint32_t *stream_of = ops_alloc_zeroed(table->count + 1, sizeof(*stream_of));
@@ -167,7 +193,7 @@ static bool write_rank(struct analysis_run *run, const struct event_table *table
 			continue;
 		done = file_stream(table, rows + i, end - i, delay_ns, sums);
 		if (done)
-			write_stream(&run->result.table, table->rank, &stream, sums, statistics);
+			write_stream(&run->result.table, table->rank, &stream, sums);
 		for (int at = 0; at < CATEGORY_COUNT; at++)
 			numbers_release(&sums[at].intervals_us);
 	}
@@ -176,23 +202,7 @@ static bool write_rank(struct analysis_run *run, const struct event_table *table
 	return done;
 }
 
-static void add_columns(struct result_table *table, bool statistics)
-{
-	if (statistics)
-		result_column(table, "idle_category", RESULT_TEXT);
-	RESULT_COLUMNS(table, RESULT_COLUMN("rank", INTEGER), RESULT_COLUMN("stream", INTEGER));
-	if (statistics) {
-		RESULT_COLUMNS(table, RESULT_COLUMN("count", COUNT), RESULT_COLUMN("mean", NUMBER), RESULT_COLUMN("std", NUMBER),
-		               RESULT_COLUMN("min", NUMBER), RESULT_COLUMN("25%", NUMBER), RESULT_COLUMN("50%", NUMBER), RESULT_COLUMN("75%", NUMBER),
-		               RESULT_COLUMN("max", NUMBER));
-	} else {
-		RESULT_COLUMNS(table, RESULT_COLUMN("idle_category", TEXT), RESULT_COLUMN("idle_time", TIME),
-		               RESULT_COLUMN("idle_time_ratio", NUMBER));
-	}
-	result_column(table, "device", RESULT_INTEGER);
-}
-
-static enum ops_code run_idle(struct analysis_run *run, bool statistics)
+static enum ops_code run_idle(struct analysis_run *run, const struct result_declaration *declaration)
 {
 	size_t *ranks, count;
 	double delay_us;
@@ -206,11 +216,11 @@ static enum ops_code run_idle(struct analysis_run *run, bool statistics)
 		code = analysis_ranks(run, &ranks, &count);
 	if (code)
 		return code;
-	add_columns(&run->result.table, statistics);
+	result_declare(&run->result.table, declaration, 0);
 	for (size_t i = 0; !code && i < count; i++) {
 		const struct event_table *table = analysis_table(run, ranks[i]);
 
-		if (!table || !write_rank(run, table, (int64_t)(delay_us * 1000), statistics))
+		if (!table || !write_rank(run, table, (int64_t)(delay_us * 1000)))
 			code = analysis_failed(run);
 	}
 	ops_free(ranks);
@@ -219,10 +229,10 @@ static enum ops_code run_idle(struct analysis_run *run, bool statistics)
 
 enum ops_code analysis_idle_time(struct analysis_run *run)
 {
-	return run_idle(run, false);
+	return run_idle(run, &table_idle_time);
 }
 
 enum ops_code analysis_idle_intervals(struct analysis_run *run)
 {
-	return run_idle(run, true);
+	return run_idle(run, &table_idle_intervals);
 }

@@ -70,10 +70,28 @@ static bool sum_rank(const struct event_table *table, bool memory, int64_t sums_
 	return done;
 }
 
-static void mix_name(int mix, struct result_table *table)
-{
-	char name[96] = "";
+/* How long classes of work ran together, and nothing else. */
+struct mix {
+	struct ops_string name;
+	int64_t sum_ns;
+	double percent;
+};
 
+static const struct result_column mix_columns[] = {
+	{.name = "kernel_type", .type = RESULT_TEXT, .title = "Type",
+	 .about = "Class of the work; of several that overlap, all of them", RESULT_FIELD(struct mix, name)},
+	{.name = "sum", .type = RESULT_TIME, .title = "Total", .about = "Time with this work alone, over all ranks",
+	 RESULT_FIELD(struct mix, sum_ns)},
+	{.name = "percentage", .type = RESULT_PERCENT, .title = "Share", .about = "The time, of that of all rows",
+	 RESULT_FIELD(struct mix, percent)},
+};
+const struct result_declaration table_kernels_by_type =
+	RESULT_DECLARATION("gpu_kernel_breakdown.by_type", "A class of device work, or classes that overlap", mix_columns);
+
+#define MIX_NAME_SIZE 96
+static struct ops_string mix_name(int mix, char name[MIX_NAME_SIZE])
+{
+	*name = 0;
 	for (int i = 0; i < CLASS_COUNT; i++) {
 		if (!(mix >> i & 1))
 			continue;
@@ -81,7 +99,7 @@ static void mix_name(int mix, struct result_table *table)
 			strcat(name, " overlapping ");
 		strcat(name, event_class_name(classes[i]));
 	}
-	result_text_copy(table, name, strlen(name));
+	return (struct ops_string){name, strlen(name)};
 }
 
 static void write_mixes(struct result_table *table, const int64_t sums_ns[MIX_COUNT])
@@ -99,10 +117,13 @@ static void write_mixes(struct result_table *table, const int64_t sums_ns[MIX_CO
 			order[at] = order[at - 1];
 		order[at] = mix;
 	}
+	table->copies = true;
 	for (int i = 0; i < count; i++) {
-		mix_name(order[i], table);
-		result_time(table, sums_ns[order[i]]);
-		result_number(table, result_round(100.0 * (double)sums_ns[order[i]] / (double)total_ns, 1));
+		char name[MIX_NAME_SIZE];
+		int64_t sum_ns = sums_ns[order[i]];
+
+		result_add(table, &(struct mix){mix_name(order[i], name), sum_ns,
+		                                result_round(100.0 * (double)sum_ns / (double)total_ns, 1)});
 	}
 }
 
@@ -113,7 +134,7 @@ enum ops_code analysis_kernels_by_type(struct analysis_run *run)
 	bool memory;
 	enum ops_code code = analysis_bool(run, "include_memory_kernels", &memory);
 
-	RESULT_COLUMNS(table, RESULT_COLUMN("kernel_type", TEXT), RESULT_COLUMN("sum", TIME), RESULT_COLUMN("percentage", PERCENT));
+	result_declare(table, &table_kernels_by_type, 0);
 	for (size_t i = 0; !code && i < run->count; i++) {
 		const struct event_table *events = analysis_table(run, i);
 
@@ -169,26 +190,41 @@ static int by_rank_name(const void *a, const void *b)
 	return order ? order : compare_names(a, b);
 }
 
-static void write_sums(struct result_table *table, const struct name_sums *sums, bool typed)
-{
-	RESULT_COLUMNS(table, RESULT_COLUMN("name", TEXT), RESULT_COLUMN("sum (us)", TIME), RESULT_COLUMN("max (us)", TIME),
-	               RESULT_COLUMN("min (us)", TIME), RESULT_COLUMN("stddev", NUMBER), RESULT_COLUMN("mean (us)", NUMBER));
-	if (typed)
-		result_column(table, "kernel_type", RESULT_TEXT);
-	result_column(table, "rank", RESULT_INTEGER);
-	for (size_t i = 0; i < sums->items.count; i++) {
-		const struct name_sum *sum = &sums->items.items[i];
+RESULT_GETTER(get_deviation, struct name_sum, number, row->deviation_ns / 1000)
+RESULT_GETTER(get_mean, struct name_sum, number, (double)row->sum_ns / (double)row->count / 1000)
 
-		result_text_copy(table, sum->name.bytes, sum->name.size);
-		result_time(table, sum->sum_ns);
-		result_time(table, sum->max_ns);
-		result_time(table, sum->min_ns);
-		result_number(table, sum->deviation_ns / 1000);
-		result_number(table, (double)sum->sum_ns / (double)sum->count / 1000);
-		if (typed)
-			result_text(table, (struct ops_string){sum->type, strlen(sum->type)});
-		result_integer(table, sum->rank);
-	}
+#define SUM_COLUMNS(of)                                                                                                 \
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the " of "; \"others\" sums the rest",      \
+	 RESULT_FIELD(struct name_sum, name)},                                                                           \
+	{.name = "sum (us)", .type = RESULT_TIME, .title = "Total", .about = "Sum of the durations",                       \
+	 RESULT_FIELD(struct name_sum, sum_ns)},                                                                         \
+	{.name = "max (us)", .type = RESULT_TIME, .title = "Max", .about = "Longest duration",                             \
+	 RESULT_FIELD(struct name_sum, max_ns)},                                                                         \
+	{.name = "min (us)", .type = RESULT_TIME, .title = "Min", .about = "Shortest duration",                            \
+	 RESULT_FIELD(struct name_sum, min_ns)},                                                                         \
+	{.name = "stddev", .type = RESULT_NUMBER, .title = "Std", .unit = "us",                                            \
+	 .about = "Standard deviation of the durations, of a sample", .get = get_deviation},                             \
+	{.name = "mean (us)", .type = RESULT_NUMBER, .title = "Mean", .unit = "us", .about = "Mean duration", .get = get_mean}
+
+static const struct result_column kernel_columns[] = {
+	SUM_COLUMNS("kernel"),
+	{.name = "kernel_type", .type = RESULT_TEXT, .title = "Type", .about = "Class of the work",
+	 RESULT_FIELD(struct name_sum, type)},
+	RANK_COLUMN(struct name_sum),
+};
+const struct result_declaration table_kernels_by_name =
+	RESULT_DECLARATION("gpu_kernel_breakdown.by_kernel", "The kernels of a name on a rank", kernel_columns);
+
+static const struct result_column annotation_columns[] = {SUM_COLUMNS("annotation"), RANK_COLUMN(struct name_sum)};
+const struct result_declaration table_user_annotations =
+	RESULT_DECLARATION("user_annotation_breakdown", "The annotations of a name on a rank", annotation_columns);
+
+static void write_sums(struct result_table *table, const struct result_declaration *declaration, const struct name_sums *sums)
+{
+	table->copies = true;
+	result_declare(table, declaration, 0);
+	for (size_t i = 0; i < sums->items.count; i++)
+		result_add(table, &sums->items.items[i]);
 }
 
 typedef bool wanted_row(const struct event_table *table, const struct event_row *row, int which);
@@ -261,7 +297,7 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 	if (!code && !by_rank)
 		run->result.table.matters = "sum (us)";
 	if (!code)
-		write_sums(&run->result.table, &sums, true);
+		write_sums(&run->result.table, &table_kernels_by_name, &sums);
 	name_sums_release(&sums);
 	return code;
 }
@@ -286,7 +322,7 @@ enum ops_code analysis_user_annotations(struct analysis_run *run)
 		code = analysis_failed(run);
 	if (!code && sums.items.count) {
 		qsort(sums.items.items, sums.items.count, sizeof(*sums.items.items), by_rank_name);
-		write_sums(&run->result.table, &sums, false);
+		write_sums(&run->result.table, &table_user_annotations, &sums);
 		run->result.table.matters = "sum (us)";
 	}
 	name_sums_release(&sums);

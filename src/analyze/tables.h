@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables there are. Each is declared where it is filled.
+ */
+#ifndef OPS_ANALYZE_TABLES_H
+#define OPS_ANALYZE_TABLES_H
+
+#include "analyze/result.h"
+
+/* In the order of the reference. */
+#define RESULT_TABLES(X) \
+	X(events) X(temporal_breakdown) X(kernels_by_type) X(kernels_by_name) X(comm_comp_overlap) X(idle_time) \
+	X(idle_intervals) X(launches) X(first_launches) X(queue_summary) X(queue_points) X(full_queue) X(memory_summary) \
+	X(memory_points) X(counter_trace) X(user_annotations) X(validate) X(key_averages) X(trace_diff) X(cupti_counters) \
+	X(roofline) X(nccl_collectives) X(collective_bandwidth) X(operator_launches) X(call_graph) X(kernel_sequences) \
+	X(module_kernels) X(critical_edges) X(memory_timeline) X(findings)
+
+#define DECLARE(name) extern const struct result_declaration table_##name;
+RESULT_TABLES(DECLARE)
+#undef DECLARE
+
+#endif
