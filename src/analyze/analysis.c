@@ -423,6 +423,7 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 	result_init(&run.result);
 	run.result.table.copies = run.source != NULL;
 	run.result.room = options->columns;
+	run.result.keeps_parts = options->format != OPS_FORMAT_JSON;
 	if (!code)
 		code = answer(&run, options, &out);
 	result_release(&run.result);

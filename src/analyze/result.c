@@ -293,8 +293,27 @@ void result_init(struct result *result)
 	result->json.out = &result->value;
 }
 
+void result_put_table(struct result *result, struct result_table *table)
+{
+	size_t at = result->value.size;
+	struct result_part *part = result->keeps_parts ? OPS_ARRAY_PUSH(&result->parts) : NULL;
+
+	result_table_json(table, &result->json);
+	if (part && !result->value.failed)
+		*part = (struct result_part){at + (result->value.bytes[at] == ','), *table};
+	else
+		result_table_release(table);
+	if (part && result->value.failed)
+		result->parts.count--;
+	result->value.failed |= result->keeps_parts && !part;
+	*table = (struct result_table){0};
+}
+
 void result_release(struct result *result)
 {
+	for (size_t i = 0; i < result->parts.count; i++)
+		result_table_release(&result->parts.items[i].table);
+	OPS_ARRAY_RELEASE(&result->parts);
 	result_table_release(&result->table);
 	ops_buffer_release(&result->value);
 }

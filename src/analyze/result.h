@@ -106,9 +106,17 @@ struct result_table {
 	const char *matters; /* the column of times whose largest people want to see first; NULL: the order of rows means something */
 };
 
+/* A table in a tree of values. */
+struct result_part {
+	size_t at; /* of its JSON in the tree's */
+	struct result_table table;
+};
+
 struct result {
 	struct result_table table;  /* with columns if this is a table */
 	struct ops_buffer value;    /* else JSON text; empty: null */
+	OPS_ARRAY(struct result_part) parts; /* tables in it, in order */
+	bool keeps_parts;           /* for text: JSON alone does not need them */
 	struct ops_json_writer json; /* writes to `value` */
 	size_t room; /* characters of a line of text; 0: as many as there are */
 	bool leaves_out;       /* figures are without the last step, */
@@ -147,6 +155,8 @@ void result_table_json(const struct result_table *table, struct ops_json_writer 
 
 void result_init(struct result *result);
 void result_release(struct result *result);
+/* Writes a table as a value of the tree, and releases it or keeps it: its texts must be copies. */
+void result_put_table(struct result *result, struct result_table *table);
 /* False when memory is out, now or before. */
 bool result_write(const struct result *result, enum ops_format format, struct ops_buffer *out);
 

@@ -352,10 +352,10 @@ static void write_json(const struct result *result, struct ops_buffer *out)
 }
 
 /* Branches stand below, each under its path. */
-static bool write_tree(const struct ops_buffer *value, enum ops_format format, size_t room, struct ops_buffer *out)
+static bool write_tree(const struct result *result, enum ops_format format, size_t room, struct ops_buffer *out)
 {
 	struct result_tree tree;
-	bool done = result_tree_make(&tree, value, format == OPS_FORMAT_CSV);
+	bool done = result_tree_make(&tree, result, format == OPS_FORMAT_CSV);
 
 	if (done && (result_table_rows(&tree.leaves) || !tree.branches.count))
 		done = result_table_write(&tree.leaves, format, room, out);
@@ -365,7 +365,7 @@ static bool write_tree(const struct ops_buffer *value, enum ops_format format, s
 		ops_buffer_append_text(out, out->size ? "\n" : "");
 		(format == OPS_FORMAT_MARKDOWN ? ops_markdown_append : ops_plain_append)(out, branch->path.bytes, branch->path.size);
 		ops_buffer_append_text(out, format == OPS_FORMAT_MARKDOWN ? "\n\n" : ":\n");
-		done = result_table_write(&branch->table, format, room, out);
+		done = result_table_write(branch->table, format, room, out);
 	}
 	result_tree_release(&tree);
 	return done;
@@ -392,7 +392,7 @@ bool result_write(const struct result *result, enum ops_format format, struct op
 	} else if (result->table.columns.count) {
 		done = result_table_write(&result->table, format, result->room, out);
 	} else {
-		done = write_tree(&result->value, format, result->room, out);
+		done = write_tree(result, format, result->room, out);
 	}
 	if (result->leaves_out && format != OPS_FORMAT_JSON && format != OPS_FORMAT_CSV)
 		append_left_out(result->left_out_step, format == OPS_FORMAT_TEXT ? result->room : 0, out);

@@ -10,12 +10,14 @@
 #include "base/json.h"
 #include "base/json_value.h"
 #include "base/json_walk.h"
+#include "base/search.h"
 #include "base/text.h"
 
 #define NUMBER_ROOM 32
 #define DEPTH_MAX 16
 
 struct walker {
+	const struct result *result;
 	struct result_tree *tree;
 	bool flat;
 	struct ops_buffer path;
@@ -55,94 +57,65 @@ static void put_value(struct walker *walker, struct result_table *table, struct 
 
 /* --- tables in a tree ------------------------------------------------------------------------------------------------ */
 
-struct found_table {
-	struct ops_string columns, rows;
-};
-
-static bool is_table(struct ops_string value, struct found_table *ret_table)
+/* The table that is the value; NULL if it is none. */
+static const struct result_table *table_of(const struct walker *walker, struct ops_string value)
 {
-	struct ops_json_walk cursor = ops_json_walk(value.bytes, value.size);
-	struct ops_string key, item;
+	const struct result *result = walker->result;
+	size_t low = 0, at = result->value.size ? (size_t)(value.bytes - result->value.bytes) : SIZE_MAX;
 
-	*ret_table = (struct found_table){{NULL, 0}, {NULL, 0}};
-	while (value.size && value.bytes[0] == '{' && ops_json_next_member(&cursor, &key, &item)) {
-		if (ops_string_is(key, "columns") && item.bytes[0] == '[')
-			ret_table->columns = item;
-		else if (ops_string_is(key, "rows") && item.bytes[0] == '[')
-			ret_table->rows = item;
-		else if (!ops_string_is(key, "total_rows"))
-			return false;
-	}
-	return ret_table->columns.bytes && ret_table->rows.bytes;
+	OPS_LOWER_BOUND(low, result->parts.count, mid, result->parts.items[mid].at < at);
+	return low < result->parts.count && result->parts.items[low].at == at ? &result->parts.items[low].table : NULL;
 }
 
-/* Numbers stand at the right, as far as the first row tells. */
-static void add_columns(struct walker *walker, struct result_table *table, const struct found_table *found)
+static bool same_columns(const struct result_table *a, const struct result_table *b)
 {
-	struct ops_json_walk names = ops_json_walk(found->columns.bytes, found->columns.size);
-	struct ops_json_walk rows = ops_json_walk(found->rows.bytes, found->rows.size), cells = {NULL, NULL};
-	struct ops_string name, row, cell;
+	bool same = a->columns.count == b->columns.count;
 
-	if (ops_json_next_element(&rows, &row))
-		cells = ops_json_walk(row.bytes, row.size);
-	while (ops_json_next_element(&names, &name)) {
-		bool known = cells.at && ops_json_next_element(&cells, &cell);
-		char *copy;
-
-		walker->text.size = 0;
-		append_value(walker, &walker->text, name);
-		copy = walker->text.failed ? NULL : ops_arena_copy(&table->arena, walker->text.bytes, walker->text.size);
-		if (!copy)
-			table->failed = true;
-		else
-			result_column(table, copy, known && !is_text(cell) ? RESULT_FIGURE : RESULT_TEXT);
-	}
+	for (size_t i = 0; same && i < a->columns.count; i++)
+		same = !strcmp(a->columns.items[i].name, b->columns.items[i].name);
+	return same;
 }
 
-/* With `rank` before the cells of each row, if there is one. */
-static void add_rows(struct walker *walker, struct result_table *table, const struct found_table *found,
-                     const struct ops_string *rank)
+/* The rows of a rank's table, behind the rank. */
+static void add_rows(struct result_table *to, int64_t rank, const struct result_table *from)
 {
-	struct ops_json_walk rows = ops_json_walk(found->rows.bytes, found->rows.size);
-	struct ops_string row, cell;
+	size_t width = from->columns.count, rows = result_table_rows(from);
 
-	while (!table->failed && ops_json_next_element(&rows, &row)) {
-		struct ops_json_walk cells = ops_json_walk(row.bytes, row.size);
-
-		if (rank)
-			put_value(walker, table, *rank);
-		while (ops_json_next_element(&cells, &cell)) {
-			if (ops_string_is(cell, "null"))
-				result_null(table);
-			else
-				put_value(walker, table, cell);
+	for (size_t row = 0; row < rows && !to->failed; row++) {
+		result_integer(to, rank);
+		if (to->failed || !OPS_ARRAY_RESERVE(&to->cells, width)) {
+			to->failed = true;
+			return;
 		}
+		memcpy(&to->cells.items[to->cells.count], &from->cells.items[row * width], width * sizeof(struct result_cell));
+		to->cells.count += width;
 	}
+	to->total_rows += from->total_rows ? from->total_rows : rows;
 }
 
-/* Whether the tree has tables by rank and nothing else; makes one of them. */
+/* Whether the tree has tables by rank and nothing else; makes one of them. Their texts remain the result's. */
 static bool join_ranks(struct walker *walker, struct ops_string tree)
 {
+	static const struct result_column rank_column = {.name = "rank", .type = RESULT_INTEGER, .title = "Rank"};
 	struct ops_json_walk cursor = ops_json_walk(tree.bytes, tree.size);
+	struct result_table *out = &walker->tree->leaves;
+	const struct result_table *first = NULL, *table;
 	struct ops_string rank, value;
-	struct found_table first = {{NULL, 0}, {NULL, 0}}, found;
+	int64_t number;
 
 	while (tree.size && tree.bytes[0] == '{' && ops_json_next_member(&cursor, &rank, &value)) {
-		if (!is_table(value, &found))
-			return false;
-		if (!first.columns.bytes)
-			first = found;
-		if (first.columns.size != found.columns.size ||
-		    memcmp(first.columns.bytes, found.columns.bytes, found.columns.size) != 0)
+		table = table_of(walker, value);
+		first = first ? first : table;
+		if (!table || !same_columns(first, table) || !ops_json_parse_integer(rank, &number))
 			return false;
 	}
-	if (!first.columns.bytes)
+	if (!first)
 		return false;
-	result_column(&walker->tree->leaves, "rank", RESULT_FIGURE);
-	add_columns(walker, &walker->tree->leaves, &first);
+	result_columns(out, &rank_column, 1);
+	result_columns(out, first->columns.items, first->columns.count);
 	for (cursor = ops_json_walk(tree.bytes, tree.size); ops_json_next_member(&cursor, &rank, &value);)
-		if (is_table(value, &found))
-			add_rows(walker, &walker->tree->leaves, &found, &rank);
+		if (ops_json_parse_integer(rank, &number))
+			add_rows(out, number, table_of(walker, value));
 	return true;
 }
 
@@ -156,21 +129,14 @@ static void put_path(struct walker *walker)
 	walker->tree->leaves.failed |= walker->path.failed;
 }
 
-static void add_branch(struct walker *walker, const struct found_table *found)
+static void add_branch(struct walker *walker, const struct result_table *table)
 {
 	struct result_branch *branch = OPS_ARRAY_PUSH(&walker->tree->branches);
 	const char *path = ops_arena_copy(&walker->tree->arena, ops_buffer_text(&walker->path), walker->path.size);
 
-	if (!branch || !path || walker->path.failed) {
-		walker->tree->leaves.failed = true;
-		if (branch)
-			*branch = (struct result_branch){0};
-		return;
-	}
-	*branch = (struct result_branch){.path = {path, walker->path.size}};
-	add_columns(walker, &branch->table, found);
-	add_rows(walker, &branch->table, found, NULL);
-	walker->tree->leaves.failed |= branch->table.failed;
+	walker->tree->leaves.failed |= !branch || !path || walker->path.failed;
+	if (branch)
+		*branch = (struct result_branch){.path = {path, walker->path.size}, .table = table};
 }
 
 static void walk_into(struct walker *walker, struct ops_string key, struct ops_string value, int depth)
@@ -213,7 +179,7 @@ static void walk(struct walker *walker, struct ops_string value, int depth)
 {
 	struct ops_json_walk cursor = ops_json_walk(value.bytes, value.size);
 	struct ops_string key, item;
-	struct found_table found;
+	const struct result_table *table;
 	char number[NUMBER_ROOM];
 	int64_t count = 0;
 
@@ -222,8 +188,8 @@ static void walk(struct walker *walker, struct ops_string value, int depth)
 	if (is_leaf(value) || depth == DEPTH_MAX) {
 		put_path(walker);
 		put_value(walker, &walker->tree->leaves, value);
-	} else if (!walker->flat && is_table(value, &found)) {
-		add_branch(walker, &found);
+	} else if (!walker->flat && (table = table_of(walker, value))) {
+		add_branch(walker, table);
 	} else if (value.bytes[0] == '{') {
 		while (ops_json_next_member(&cursor, &key, &item))
 			walk_into(walker, key, item, depth);
@@ -235,15 +201,20 @@ static void walk(struct walker *walker, struct ops_string value, int depth)
 	}
 }
 
-bool result_tree_make(struct result_tree *tree, const struct ops_buffer *value, bool flat)
+static const struct result_column leaf_columns[] = {
+	{.name = "field", .type = RESULT_TEXT, .title = "Field"},
+	{.name = "value", .type = RESULT_TEXT, .title = "Value"},
+};
+
+bool result_tree_make(struct result_tree *tree, const struct result *result, bool flat)
 {
-	struct walker walker = {.tree = tree, .flat = flat};
+	struct walker walker = {.result = result, .tree = tree, .flat = flat};
+	const struct ops_buffer *value = &result->value;
 	struct ops_string root = {value->size ? value->bytes : "null", value->size ? value->size : 4};
 
 	*tree = (struct result_tree){0};
 	if (!join_ranks(&walker, root)) {
-		result_column(&tree->leaves, "field", RESULT_TEXT);
-		result_column(&tree->leaves, "value", RESULT_TEXT);
+		RESULT_DECLARED(&tree->leaves, leaf_columns);
 		walk(&walker, root, 0);
 	}
 	ops_buffer_release(&walker.path);
@@ -253,8 +224,6 @@ bool result_tree_make(struct result_tree *tree, const struct ops_buffer *value, 
 
 void result_tree_release(struct result_tree *tree)
 {
-	for (size_t i = 0; i < tree->branches.count; i++)
-		result_table_release(&tree->branches.items[i].table);
 	OPS_ARRAY_RELEASE(&tree->branches);
 	result_table_release(&tree->leaves);
 	ops_arena_release(&tree->arena);

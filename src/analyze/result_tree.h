@@ -10,7 +10,7 @@
 /* A table that stands in the tree. */
 struct result_branch {
 	struct ops_string path; /* "0.series" */
-	struct result_table table;
+	const struct result_table *table; /* of the result */
 };
 
 struct result_tree {
@@ -20,8 +20,9 @@ struct result_tree {
 };
 
 /* A tree of nothing but tables with the same columns, one a rank, becomes one table of all of them in `leaves`. Other tables
- * are branches, and a list of leaves is one leaf; with `flat`, for programs, each of their values is a leaf. To be released in any case; false when memory is out. */
-bool result_tree_make(struct result_tree *tree, const struct ops_buffer *value, bool flat);
+ * are branches, and a list of leaves is one leaf; with `flat`, for programs, each of their values is a leaf. To be released in any
+ * case; false when memory is out. */
+bool result_tree_make(struct result_tree *tree, const struct result *result, bool flat);
 void result_tree_release(struct result_tree *tree);
 
 #endif

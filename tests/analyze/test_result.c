@@ -301,13 +301,47 @@ static void test_forms_of_a_tree(void **state)
 	ops_json_raw(&result.json, tree, strlen(tree));
 	assert_written(&result, OPS_FORMAT_JSON, "{\"value\":{\"0\":{\"rows\":2,\"names\":[\"a\",\"b\"]}}}\n");
 	assert_written(&result, OPS_FORMAT_CSV, "field,value\n0.rows,2\n0.names.0,a\n0.names.1,b\n");
-	assert_written(&result, OPS_FORMAT_TEXT, "field    value\n0.rows   2\n0.names  a, b\n");
+	assert_written(&result, OPS_FORMAT_TEXT, "Field    Value\n0.rows   2\n0.names  a, b\n");
 	result_release(&result);
 }
 
-static const char branches[] =
-	"{\"0\":{\"mean\":9.454648251192381,\"tiny\":1.5e-9,\"first\":{\"columns\":[\"a\",\"n\"],\"rows\":[[\"x\\\"y\",0.1],[\"z\",null]]}},"
-	"\"lists\":[[1,2],[]]}";
+static void put_table(struct result *result, const char *column, int rows, int *value, size_t total)
+{
+	struct result_table table = {.copies = true};
+
+	result_column(&table, column, RESULT_INTEGER);
+	for (int i = 0; i < rows; i++)
+		result_integer(&table, (*value)++);
+	table.total_rows = total;
+	result_put_table(result, &table);
+}
+
+/* A tree with values, a table and lists. */
+static void fill_tree(struct result *result)
+{
+	struct result_table table = {.copies = true};
+
+	ops_json_open(&result->json, '{');
+	ops_json_key(&result->json, "0");
+	ops_json_open(&result->json, '{');
+	ops_json_key(&result->json, "mean");
+	ops_json_number(&result->json, 9.454648251192381);
+	ops_json_key(&result->json, "tiny");
+	ops_json_number(&result->json, 1.5e-9);
+	ops_json_key(&result->json, "first");
+	result_columns(&table, &(struct result_column){.name = "a", .type = RESULT_TEXT, .title = "A"}, 1);
+	result_column(&table, "n", RESULT_TIME);
+	result_text(&table, (struct ops_string){"x\"y", 3});
+	result_time(&table, 100);
+	result_text(&table, (struct ops_string){"z", 1});
+	result_null(&table);
+	table.failed |= result->value.failed;
+	result_put_table(result, &table);
+	ops_json_close(&result->json, '}');
+	ops_json_key(&result->json, "lists");
+	ops_json_raw(&result->json, "[[1,2],[]]", 10);
+	ops_json_close(&result->json, '}');
+}
 
 static void test_tables_in_a_tree(void **state)
 {
@@ -315,43 +349,51 @@ static void test_tables_in_a_tree(void **state)
 
 	(void)state;
 	result_init(&result);
-	ops_json_raw(&result.json, branches, strlen(branches));
+	result.keeps_parts = true;
+	fill_tree(&result);
 	assert_written(&result, OPS_FORMAT_TEXT,
-	               "field    value\n0.mean   9.454648\n0.tiny   0.0000000015\nlists.0  1, 2\nlists.1  \n\n"
-	               "0.first:\na      n\nx\"y  0.1\nz       \n");
+	               "Field    Value\n0.mean   9.454648\n0.tiny   0.0000000015\nlists.0  1, 2\nlists.1  \n\n"
+	               "0.first:\nA    n (us)\nx\"y     0.1\nz          \n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN,
-	               "| field | value |\n|---|---|\n| 0.mean | 9.454648 |\n| 0.tiny | 0.0000000015 |\n| `lists.0` | 1, 2 |\n"
-	               "| `lists.1` |  |\n\n0.first\n\n| a | n |\n|---|--:|\n| `x\"y` | 0.1 |\n| z |  |\n");
+	               "| Field | Value |\n|---|---|\n| 0.mean | 9.454648 |\n| 0.tiny | 0.0000000015 |\n| `lists.0` | 1, 2 |\n"
+	               "| `lists.1` |  |\n\n0.first\n\n| A | `n (us)` |\n|---|--:|\n| `x\"y` | 0.1 |\n| z |  |\n");
 	assert_written(&result, OPS_FORMAT_CSV,
-	               "field,value\n0.mean,9.454648251192381\n0.tiny,1.5e-9\n0.first.columns.0,a\n0.first.columns.1,n\n"
+	               "field,value\n0.mean,9.454648251192381\n0.tiny,0.0000000015\n0.first.columns.0,a\n0.first.columns.1,n\n"
 	               "0.first.rows.0.0,\"x\"\"y\"\n0.first.rows.0.1,0.1\n0.first.rows.1.0,z\n0.first.rows.1.1,null\n"
 	               "lists.0.0,1\nlists.0.1,2\n");
 	result_release(&result);
 }
 
 /* One table of all ranks, in every form but JSON. */
+static void put_ranks(struct result *result, const char *column, const char *other)
+{
+	int value = 1;
+
+	result_init(result);
+	result->keeps_parts = true;
+	ops_json_open(&result->json, '{');
+	ops_json_key(&result->json, "0");
+	put_table(result, column, 2, &value, 9);
+	ops_json_key(&result->json, "3");
+	put_table(result, other, 1, &value, 0);
+	ops_json_close(&result->json, '}');
+}
+
 static void test_tables_of_ranks(void **state)
 {
-	static const char tree[] = "{\"0\":{\"columns\":[\"a\"],\"rows\":[[1],[2]],\"total_rows\":9},"
-				   "\"3\":{\"columns\":[\"a\"],\"rows\":[[5]]}}";
-	static const char differ[] = "{\"0\":{\"columns\":[\"a\"],\"rows\":[]},\"3\":{\"columns\":[\"b\"],\"rows\":[]}}";
 	struct result result;
 
 	(void)state;
-	result_init(&result);
-	ops_json_raw(&result.json, tree, strlen(tree));
-	assert_written(&result, OPS_FORMAT_TEXT, "rank  a\n   0  1\n   0  2\n   3  5\n");
-	assert_written(&result, OPS_FORMAT_CSV, "rank,a\n0,1\n0,2\n3,5\n");
+	put_ranks(&result, "a", "a");
+	assert_written(&result, OPS_FORMAT_JSON,
+	               "{\"value\":{\"0\":{\"columns\":[\"a\"],\"rows\":[[1],[2]],\"total_rows\":9},"
+	               "\"3\":{\"columns\":[\"a\"],\"rows\":[[3]]}}}\n");
+	assert_written(&result, OPS_FORMAT_TEXT, "Rank  a\n   0  1\n   0  2\n   3  3\nand 7 more\n");
+	assert_written(&result, OPS_FORMAT_CSV, "rank,a\n0,1\n0,2\n3,3\n");
 	result_release(&result);
-	result_init(&result);
-	ops_json_raw(&result.json, differ, strlen(differ));
-	assert_written(&result, OPS_FORMAT_TEXT, "0:\na\n(no rows)\n\n3:\nb\n(no rows)\n");
+	put_ranks(&result, "a", "b");
+	assert_written(&result, OPS_FORMAT_TEXT, "0:\na\n1\n2\nand 7 more\n\n3:\nb\n3\n");
 	result_release(&result);
-}
-
-static void fill_tree(struct result *result)
-{
-	ops_json_raw(&result->json, branches, strlen(branches));
 }
 
 static void write_without_memory(void (*make)(struct result *result))
@@ -363,6 +405,7 @@ static void write_without_memory(void (*make)(struct result *result))
 		struct result result;
 
 		result_init(&result);
+		result.keeps_parts = true;
 		ops_alloc_fail_at(nth, false);
 		make(&result);
 		done = result_write(&result, OPS_FORMAT_TEXT, &out);

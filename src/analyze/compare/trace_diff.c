@@ -444,7 +444,7 @@ enum ops_code analysis_diff_compare(struct analysis_run *run)
 		write_pairs(&table, &comparison, per_step);
 		result_table_cut(&table, limit < 0 ? SUMMARY_NAMES : (size_t)limit);
 		table.total_rows = comparison.pairs.count;
-		result_table_json(&table, json);
+		result_put_table(&run->result, &table);
 		ops_json_close(json, '}');
 	}
 	result_table_release(&table);

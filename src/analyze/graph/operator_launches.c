@@ -231,7 +231,7 @@ static void add_row(struct sequences *s, const struct group *group)
 	                                        result_round(group->runtime_delay_ns / 1e3, 3)});
 }
 
-static bool write_rank(struct sequences *s, struct ops_json_writer *json, int64_t limit)
+static bool write_rank(struct sequences *s, struct result *result, int64_t limit)
 {
 	bool done = find_launches(s) && add_operators(s);
 
@@ -245,9 +245,9 @@ static bool write_rank(struct sequences *s, struct ops_json_writer *json, int64_
 		add_row(s, &s->groups.items[i]);
 	if (limit >= 0)
 		result_table_cut(&s->out, (size_t)limit);
-	analysis_rank_key(json, s->table->rank);
-	result_table_json(&s->out, json);
-	return !s->out.failed && !s->text.failed;
+	analysis_rank_key(&result->json, s->table->rank);
+	result_put_table(result, &s->out);
+	return !s->text.failed;
 }
 
 static enum ops_code read_order(const struct analysis_run *run, const char **ret_order)
@@ -289,7 +289,7 @@ enum ops_code analysis_operator_launches(struct analysis_run *run)
 		struct sequences s = {.table = analysis_table(run, ranks[i])};
 
 		memcpy(s.order, order, sizeof(order));
-		done = s.table && write_rank(&s, &run->result.json, limit);
+		done = s.table && write_rank(&s, &run->result, limit);
 		sequences_release(&s);
 	}
 	ops_json_close(&run->result.json, '}');

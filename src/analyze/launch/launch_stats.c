@@ -145,8 +145,10 @@ static void write_figures(struct ops_json_writer *json, const char *key, struct 
 	ops_json_close(json, '}');
 }
 
-static void write_launches(struct ops_json_writer *json, struct launches *launches)
+static void write_launches(struct result *result, struct launches *launches)
 {
+	struct ops_json_writer *json = &result->json;
+
 	ops_json_open(json, '{');
 	ops_json_member(json, "rows", (int64_t)launches->cpu.items.count);
 	write_figures(json, "cpu_duration", &launches->cpu);
@@ -157,18 +159,18 @@ static void write_launches(struct ops_json_writer *json, struct launches *launch
 	ops_json_member(json, "runtime_outliers", launches->runtime_outliers);
 	ops_json_member(json, "launch_delay_outliers", launches->delay_outliers);
 	ops_json_key(json, "first_rows");
-	result_table_json(&launches->first, json);
+	result_put_table(result, &launches->first);
 	ops_json_close(json, '}');
 }
 
-static bool write_sums(struct ops_json_writer *json, const struct event_table *table, struct launches *launches,
+static bool write_sums(struct result *result, const struct event_table *table, struct launches *launches,
                        const struct cutoffs *cutoffs)
 {
 	result_declare(&launches->first, &table_first_launches, 0);
 	if (!sum_up(launches, table, cutoffs))
 		return false;
-	analysis_rank_key(json, table->rank);
-	write_launches(json, launches);
+	analysis_rank_key(&result->json, table->rank);
+	write_launches(result, launches);
 	return true;
 }
 
@@ -184,7 +186,7 @@ static bool write_rank(struct analysis_run *run, const struct event_table *table
 	for (size_t i = 0; done && all && i < launches.pairs.count; i++)
 		put_launch(&run->result.table, table, &launches.pairs.items[i]);
 	if (!all)
-		done = done && write_sums(&run->result.json, table, &launches, cutoffs);
+		done = done && write_sums(&run->result, table, &launches, cutoffs);
 	OPS_ARRAY_RELEASE(&launches.pairs);
 	numbers_release(&launches.cpu);
 	numbers_release(&launches.gpu);

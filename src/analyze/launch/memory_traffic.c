@@ -205,7 +205,7 @@ static void write_points(struct analysis_run *run, const struct event_table *tab
 {
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(table->trace, &count);
-	struct result_table series = {0};
+	struct result_table series = {.copies = true};
 
 	result_declare(&series, &table_memory_points, 0);
 	for (size_t i = 0; i < traffic->points.count; i++) {
@@ -216,8 +216,7 @@ static void write_points(struct analysis_run *run, const struct event_table *tab
 		                                        traffic->kinds.items[point->kind], point->gbps});
 	}
 	ops_json_key(&run->result.json, "series");
-	result_table_json(&series, &run->result.json);
-	result_table_release(&series);
+	result_put_table(&run->result, &series);
 }
 
 static void write_by_name(struct ops_json_writer *json, const struct traffic *traffic, const uint32_t *order,

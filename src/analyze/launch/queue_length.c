@@ -109,8 +109,7 @@ static bool write_points(struct analysis_run *run, const struct event_table *tab
 		                                        queue->device, queue->stream, point->length});
 	}
 	ops_json_key(&run->result.json, "series");
-	result_table_json(&series, &run->result.json);
-	result_table_release(&series);
+	result_put_table(&run->result, &series);
 	return !run->result.value.failed;
 }
 

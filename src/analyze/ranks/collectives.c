@@ -198,9 +198,9 @@ static bool find(struct collectives *collectives, const struct event_set *set, c
 }
 
 /* A rank's table; false when memory is out. */
-static bool sum_up(struct collectives *collectives, const struct event_table *table, struct ops_json_writer *json)
+static bool sum_up(struct collectives *collectives, const struct event_table *table, struct result *result)
 {
-	struct result_table out = {0};
+	struct result_table out = {.copies = true};
 	struct sums *sums = ops_alloc_zeroed(collectives->kinds.count + 1, sizeof(*sums));
 
 	if (!sums)
@@ -218,8 +218,7 @@ static bool sum_up(struct collectives *collectives, const struct event_table *ta
 		sums[i].kind = (uint32_t)i;
 	qsort_r(sums, collectives->kinds.count, sizeof(*sums), compare_sums, collectives);
 	write_sums(&out, collectives, sums, collectives->kinds.count);
-	result_table_json(&out, json);
-	result_table_release(&out);
+	result_put_table(result, &out);
 	ops_free(sums);
 	return true;
 }
@@ -234,7 +233,7 @@ static enum ops_code write_rank(struct analysis_run *run, size_t rank, struct op
 
 	filter.steps_left = &steps_left;
 	analysis_rank_key(&run->result.json, run->ranks[rank].rank);
-	if (!code && !(find(&collectives, &run->events, table, &filter) && sum_up(&collectives, table, &run->result.json)))
+	if (!code && !(find(&collectives, &run->events, table, &filter) && sum_up(&collectives, table, &run->result)))
 		code = analysis_failed(run);
 	if (!code)
 		code = event_query_check_steps(steps_left, run->error);
