@@ -5,7 +5,7 @@
  *     advice_model.c    places, sums over subtrees
  *     advice_steps.c    steps, and which are steady
  *     advice_capture.c  when CUDA graphs are recorded
- *     advice_claim.c    what is explained already
+ *     advice_claim.c    claims of rules, and their attribution
  *     advice_blocked.c  Python calls in which a thread only waits
  *     advice_frees.c    where the program lets go of memory
  *     advice_memory.c   which row each record of memory lies in
@@ -18,20 +18,24 @@
  *     advice_machine.c  what the machine and the recording did to the times
  *     advice_waits.c    which rows waited for the processor
  *     advice_report.c   tallies by place, findings, their order
- *     advice_rules.c    the table of rules, in the order in which they are asked
- *     advice_ask.c      asks all rules, trace by trace, and then of all ranks
+ *     advice_rules.c    the table of rules
+ *     advice_ask.c      runs the rules, trace by trace, and then those of all ranks
  *     advice_write.c    JSON, text, Markdown
  *     rule_*.c          a rule each, its threshold with the reason beside it
  *
- * A rule adds up what a cause costs at each place ("tally") and reports it once. Costs are of the steady steps: those that
- * take up to three times the median, so that a slow first step does not spoil the average, that had the processor when they
- * asked for it, and of steps that make the same calls the quicker half. Times are without the price of recording, and without
- * waits for the processor. Where a device works, a row's time is what the device takes for it and what it is idle in it.
+ * Advice is made in phases. The model of a trace (struct advice) is built once and does not change while rules run:
  *
- * No time is told of twice. Special rules come first and take what they explain: rows as a whole ("claim") or a part of their
- * time ("take"). What is taken counts from the next rule on, in sums over subtrees that advice_settle() makes. A general rule
- * only has what is left, and leaves alone what a special one mainly explains (advice_is_explained), so that which of them is
- * named first is no matter of a few microseconds.
+ *     select      a rule selects events, adds their costs by place, and claims the time that its advice saves (struct advice_result)
+ *     attribute   the runner settles whose time it is where several rules claim the same (advice_claim.c)
+ *     report      the runner sorts, limits and describes what is left (advice_report.c)
+ *
+ * Costs are of the steady steps: those that take up to three times the median, that did not wait for a processor, and of steps
+ * that make the same calls the faster half. Times are without the overhead of recording. If a device works, the time of an
+ * event is what the device takes for it and is idle in it.
+ *
+ * No time is counted twice. Rules run in stages (enum advice_stage). All rules of a stage see the same state, so that the order
+ * of the table does not matter; those of a later stage only have what earlier ones left, and leave alone what earlier ones
+ * mainly explain (advice_is_explained).
  */
 #ifndef OPS_ANALYZE_ADVICE_H
 #define OPS_ANALYZE_ADVICE_H
@@ -70,9 +74,33 @@ enum advice_need {
 	ADVICE_NEEDS_RANKS = 256, /* ranks that communicate, of a whole run */
 };
 
+/* When a rule runs. What is known for certain comes first; general rules have the rest. */
+enum advice_stage {
+	ADVICE_STAGE_CALLS,     /* calls known by name, with everything below them */
+	ADVICE_STAGE_READS,     /* reads of values of tensors */
+	ADVICE_STAGE_WAITS,     /* output, waits, the data loader */
+	ADVICE_STAGE_MODE,      /* operators that should not run at all */
+	ADVICE_STAGE_COPIES,    /* copies of tensors */
+	ADVICE_STAGE_FORMULAS,  /* groups of operators with a fused one */
+	ADVICE_STAGE_MEMORY,    /* allocation */
+	ADVICE_STAGE_NUMBERS,   /* slow arithmetic */
+	ADVICE_STAGE_FUNCTIONS, /* autograd functions in Python */
+	ADVICE_STAGE_REPEATED,  /* work that was done before */
+	ADVICE_STAGE_ROW_LOOPS,
+	ADVICE_STAGE_LOOPS,
+	ADVICE_STAGE_WIDTH,     /* the width of numbers */
+	ADVICE_STAGE_GRAPH,     /* autograd's graph */
+	ADVICE_STAGE_DEVICE,    /* the work of devices */
+	ADVICE_STAGE_PYTHON,    /* the rest of the time in Python */
+	ADVICE_STAGE_REST,      /* the rest */
+	ADVICE_STAGES
+};
+
 struct advice;
 struct advice_report;
+struct advice_result;
 
+/* A rule is a selector of events with their costs, and a text. */
 struct advice_rule {
 	const char *id;
 	const char *title;
@@ -80,13 +108,16 @@ struct advice_rule {
 	const char *advice;      /* what to change, and how to check that it helped */
 	const char *code;        /* what that looks like, a line of Python each; NULL none */
 	const char *link;
+	const char *const *names; /* patterns of the names that it is about, for advice_names(); NULL none */
 	uint32_t needs;
-	enum advice_severity severity_max;
+	enum advice_stage stage;
+	enum advice_severity severity_max; /* ADVICE_INFO: any */
+	enum advice_confidence confidence;
 	enum advice_bound bound;
-	/* False when memory is out. */
-	bool (*check)(struct advice *advice, const struct advice_rule *rule);
-	/* Of a rule about a run in its place. */
-	bool (*check_ranks)(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule);
+	/* Fills the result, which is empty. Returns false if memory is out. */
+	bool (*find)(const struct advice *advice, struct advice_result *result);
+	/* Likewise of a rule about a run. */
+	bool (*find_in_ranks)(const struct advice_ranks *ranks, struct advice_result *result);
 };
 
 /* A line of the program. */
@@ -115,6 +146,8 @@ struct advice_finding {
 	struct ops_string detail; /* that the advice begins with; "" none */
 	double gain_ms;           /* a step */
 	double gain_pct;
+	bool always;              /* report whatever the gain, with this severity or a higher one */
+	enum advice_severity severity_min;
 	size_t where_count;
 	struct advice_where where[ADVICE_WHERE_MAX];
 };
@@ -129,7 +162,7 @@ struct advice_report {
 	double step_ms;   /* the average steady step of the first trace: what percentages are of */
 	double mean_ms;   /* of all its steps */
 	uint32_t steady, steps; /* of it: how many there are, and in all; 0 when it has no marks of steps */
-	double gained_pct; /* of the findings about the trace for which it is most, and about the run */
+	double gained_pct; /* of the findings about the trace for which it is most */
 };
 
 /* A loop of one call of a function. */
@@ -145,8 +178,6 @@ struct advice_loop {
 	int64_t inside_ns;    /* of the calls in it; the rest is its function's own time */
 	int64_t backward_ns;
 	int64_t operators_ns, work_ns; /* of outermost operators: all, and what is more than calls */
-	int64_t taken_ns, backward_taken_ns;
-	uint32_t taken_calls; /* of those right in it: what special rules explained at least in part */
 	int64_t dependent_ns;          /* of those that need what an earlier round computed */
 	uint32_t operators;
 	uint32_t in_place;             /* of them: they change a tensor of the program's */
@@ -192,8 +223,8 @@ struct advice {
 	uint32_t *site;        /* by row: index into `sites`, OPS_NONE unknown */
 	uint32_t *caller;      /* by row: that of the Python function around it, OPS_NONE */
 	uint8_t *zone;         /* by row: enum advice_zone */
-	uint8_t *claimed;      /* by row: an earlier rule has explained it and all below */
-	bool unsettled;        /* something was taken since the last advice_settle() */
+	/* What earlier stages claimed. Only advice_attribute() changes it. */
+	uint8_t *claimed;      /* by row: it and all below is explained */
 	int64_t *taken_ns;     /* by row: what rules took of it, apart from what is below */
 	int64_t *self_taken_ns; /* by row: what of that was its own time, in no row below */
 	int64_t *backward_own_taken_ns; /* by row: what rules took of its backward pass, apart from what is below */
@@ -216,7 +247,6 @@ struct advice {
 	struct advice_idle idle;
 	bool real_steps;       /* the trace says where steps are */
 	bool incomplete;       /* the trace ends early: what it lacks would change every share, so that nothing has a gain */
-	int64_t gained_ns;     /* of all findings so far: together they save no more than there is */
 };
 
 enum advice_zone {
@@ -224,7 +254,6 @@ enum advice_zone {
 	ADVICE_IN_OPTIMIZER = 2,
 	ADVICE_IN_BACKWARD = 4,
 	ADVICE_IN_OPERATOR = 8, /* below an operator */
-	ADVICE_KEPT = 32,       /* an operator whose memory a later step still holds, where memory grows */
 	ADVICE_IN_ROW_LOOP = 16, /* in a loop of small operators over rows */
 	ADVICE_BESIDE = 64,      /* on another thread than the steps', while they do not wait for it */
 	ADVICE_WAITING = 128,    /* in a call that waits for a lock, another thread or process, or for a time */
@@ -253,6 +282,9 @@ bool advice_find_steps(struct advice *advice);
 bool advice_charge_device(struct advice *advice);
 /* When steady steps run and capture no graph, merged; into an empty list. */
 bool advice_steady_spans(const struct advice *advice, struct ops_intervals *ret_spans);
+/* What all steady steps take together if each takes the median: one in which another program had the processor does not
+ * decide. The times by step are sorted. */
+double advice_typical_ns(const struct advice *advice, int64_t *by_step);
 /* The last step that has begun at a time, or the first; `at` is that of an earlier time. */
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns);
 void advice_find_faults(struct advice *advice);
@@ -340,27 +372,14 @@ int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_
 bool advice_input(const struct advice *advice, uint32_t row, size_t i, struct ops_input *ret_input);
 int64_t advice_input_elements(const struct ops_input *input);
 size_t advice_dtype_bytes(uint8_t dtype);
-/* Nobody tells of this row, what is below and their backward pass again. Returns the time that was left of them. */
-int64_t advice_claim(struct advice *advice, uint32_t row);
-/* Takes a share of what is left of a row and its backward pass: what of it a rule's advice saves. Returns the time. */
-int64_t advice_take(struct advice *advice, uint32_t row, double share);
-/* Takes of a function's own time, in no row below. */
-void advice_take_self(struct advice *advice, uint32_t row, int64_t ns);
-/* Sums up what was taken. Called between rules. */
-void advice_settle(struct advice *advice);
-/* A row's time, and its backward pass', without what is taken. */
+/* What earlier stages left of the time of a row, and of its backward pass. */
 int64_t advice_left_ns(const struct advice *advice, uint32_t row);
 int64_t advice_backward_left_ns(const struct advice *advice, uint32_t row);
-/* Whether the row or one around it is claimed, as of the last advice_settle(). */
-static inline bool advice_is_claimed(const struct advice *advice, uint32_t row)
+/* Whether earlier stages claimed so much of a span of time that a general rule has nothing to add: a fix changes the rest as
+ * well. A tenth: a loop of ten calls of equal cost, one of which is the cause. */
+static inline bool advice_is_explained(int64_t claimed_ns, int64_t span_ns)
 {
-	return advice->claimed[row];
-}
-/* Whether what special rules took of a span of time is so much of it that a general one has nothing to say: to put that right
- * changes the rest as well. A tenth: a loop of ten calls of equal cost, one of which is the cause. */
-static inline bool advice_is_explained(int64_t taken_ns, int64_t span_ns)
-{
-	return taken_ns >= span_ns / 10;
+	return claimed_ns >= span_ns / 10;
 }
 /* For how long the steps' thread is in functions of Python while another thread is: one of both waits for the interpreter's lock.
  * False when memory is out. */
@@ -389,6 +408,9 @@ struct advice_frees {
 	struct advice_free *items;
 };
 
+/* Marks the steps in which operators leave memory that grows. */
+bool advice_find_kept(const struct advice *advice, uint8_t *kept);
+
 bool advice_find_frees(const struct advice *advice, int64_t bytes_min, struct advice_frees *ret_frees);
 
 /* --- tallies -------------------------------------------------------------------------------------------------------- */
@@ -412,38 +434,91 @@ struct advice_tally {
 bool advice_tally_init(struct advice_tally *tally, const struct advice *advice);
 void advice_tally_release(struct advice_tally *tally);
 void advice_tally_add(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns);
-/* Also at the lines of the calls that lead there in the same step; of two with the same cost the inner one is first. */
-void advice_tally_add_calls(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns);
 void advice_tally_add_at(struct advice_tally *tally, uint32_t site, uint32_t row, int64_t ns);
 
-/* Called for each row in order: adds those that match and are in no other that does, if they are in steady steps but not in
- * `zones_left_out` nor claimed; and claims them. */
-void advice_tally_outermost(struct advice_tally *tally, struct advice *advice, uint32_t row, bool matches,
-                            uint8_t zones_left_out);
-/* Adds the outermost of the rows in steady steps that match the patterns, but for those in `zones_left_out` and what is
- * claimed; and claims them. */
-bool advice_tally_names(struct advice_tally *tally, struct advice *advice, const char *const *patterns,
-                        uint8_t zones_left_out);
+/* --- results -------------------------------------------------------------------------------------------------------- */
 
-/* --- findings ------------------------------------------------------------------------------------------------------- */
-
-/* Adds a finding unless its gain is below what matters. `gain_ns` is of all steady steps together. The places are those of
- * the tally, costliest first. The format is that of the evidence. */
-struct advice_gain {
-	double ns;
-	enum advice_confidence confidence;
-	const char *detail; /* NULL none */
-	bool always;        /* report whatever the gain */
-	enum advice_severity severity; /* then */
+/* Time of a row that the advice of a rule saves. */
+struct advice_claim {
+	int64_t ns;
+	int64_t backward_ns; /* in its backward pass */
+	uint32_t row;
+	bool whole;          /* it and all below is explained */
+	bool self;           /* of the own time of a function, in no row below */
+	bool rest;           /* whatever other claims of the rule leave of it */
 };
-__attribute__((format(printf, 5, 6))) bool advice_report_add(struct advice *advice, const struct advice_rule *rule,
-                                                            const struct advice_tally *tally, struct advice_gain gain,
-                                                            const char *format, ...);
 
-/* A finding about a run: what gain and confidence say of it is filled in. Texts are copied. */
-__attribute__((format(printf, 6, 7))) bool advice_report_put(struct advice_report *report, const struct advice_rule *rule,
-                                                            struct advice_finding finding, const struct advice_where *where,
-                                                            const char *detail, const char *format, ...);
+/* What a rule found. The runner initializes it, and releases all of it. */
+struct advice_result {
+	const struct advice *advice; /* NULL: of a run */
+	struct advice_report *report;
+	const struct advice_rule *rule;
+	uint8_t *which;              /* by string: place of the name in those of the rule, from 1; 0 none */
+	struct advice_tally tally;   /* costs by place; its sum is the gain unless advice_report_gain() says another */
+	OPS_ARRAY(struct advice_claim) claims;
+	uint8_t *claimed;            /* by row: claimed by this rule; by advice_add_outermost() also what is below */
+	OPS_ARRAY(struct advice_finding) findings;
+	/* To be set before advice_report_costs(): */
+	enum advice_confidence confidence; /* at first that of the rule */
+	const char *detail;          /* what the advice begins with; NULL none */
+	bool always;                 /* report whatever the gain, with at least the severity */
+	enum advice_severity severity;
+	double explained_ns;         /* of a run: exposed communication that this explains, over all ranks */
+	bool failed;                 /* memory is out */
+};
+
+/* Claims a row, everything below and their backward pass. Returns the time that was left of them. */
+int64_t advice_claim(struct advice_result *result, uint32_t row);
+/* Claims a row and everything below, but for what the rule claims there by itself. */
+void advice_claim_rest(struct advice_result *result, uint32_t row);
+/* Claims a share of what is left of a row and its backward pass. Returns the time. */
+int64_t advice_claim_share(struct advice_result *result, uint32_t row, double share);
+/* Claims own time of a function. */
+void advice_claim_self(struct advice_result *result, uint32_t row, int64_t ns);
+
+/* Whether an earlier stage claimed the row or one around it, or this rule the row. */
+static inline bool advice_is_claimed(const struct advice_result *result, uint32_t row)
+{
+	return result->claimed[row] || result->advice->claimed[row];
+}
+
+/* Adds the cost of a row at its place, or at a given one. */
+void advice_add(struct advice_result *result, uint32_t row, int64_t ns);
+void advice_add_at(struct advice_result *result, uint32_t site, uint32_t row, int64_t ns);
+/* Also at the lines of the calls that lead there in the same step; of two with the same cost the inner one is first. */
+void advice_add_calls(struct advice_result *result, uint32_t row, int64_t ns);
+/* Claims a share of a row and adds it. */
+static inline void advice_add_share(struct advice_result *result, uint32_t row, double share)
+{
+	advice_add(result, row, advice_claim_share(result, row, share));
+}
+/* Called for each row in order: adds and claims those that match and are in no other that does, if they are in steady steps
+ * but not in `zones_left_out` nor claimed. Returns whether it did. */
+bool advice_add_outermost(struct advice_result *result, uint32_t row, bool matches, uint8_t zones_left_out);
+/* Does so for the rows with one of the rule's names. */
+void advice_add_names(struct advice_result *result, uint8_t zones_left_out);
+
+/* Says what was found, in the format of printf. The places are those of the tally, and so is the gain, of all steady steps
+ * together. Return false if memory is out. */
+__attribute__((format(printf, 2, 3))) bool advice_report_costs(struct advice_result *result, const char *format, ...);
+__attribute__((format(printf, 3, 4))) bool advice_report_gain(struct advice_result *result, double gain_ns, const char *format, ...);
+/* Likewise with the places of another tally. */
+__attribute__((format(printf, 4, 5))) bool advice_report_at(struct advice_result *result, const struct advice_tally *places,
+                                                        double gain_ns, const char *format, ...);
+/* Likewise of a run: the finding has gain, confidence and number of places. */
+__attribute__((format(printf, 4, 5))) bool advice_report_of_run(struct advice_result *result, struct advice_finding finding,
+                                                            const struct advice_where *where, const char *format, ...);
+
+bool advice_result_init(struct advice_result *result, const struct advice_rule *rule, const struct advice *advice,
+                        struct advice_report *report, uint8_t *claimed);
+void advice_result_release(struct advice_result *result);
+/* Attributes claims to their rules, the results with the largest gain first: what is claimed already reduces the gain of
+ * the others. Sorts the results. */
+void advice_attribute(struct advice *advice, struct advice_result *results, size_t count);
+/* Adds findings to the report that matter, the largest gain first. Together they gain no more than `left_pct` of a step; what is
+ * left is returned. Sorts them. */
+bool advice_report_add(struct advice_report *report, struct advice_finding *findings, size_t count, double *left_pct);
+
 /* What is known of a row's place; the texts are the trace's, or the ranks'. */
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row);
 struct advice_where advice_place(const struct advice_ranks *ranks, uint32_t place);
@@ -478,6 +553,9 @@ struct advice_number {
 };
 struct advice_number advice_number(double value);
 
+/* "12.345 ms (6.7 %)" a step. */
+struct advice_number advice_spent(const struct advice *advice, double ns);
+
 static inline struct advice_number advice_average(const struct advice *advice, uint64_t count)
 {
 	return advice_number(advice_per_step(advice, count));
@@ -487,6 +565,9 @@ static inline struct advice_number advice_average(const struct advice *advice, u
 
 extern const struct advice_rule *const advice_rules[];
 extern const size_t advice_rule_count;
+
+/* The model of a trace, with the findings of all rules in the report. Returns false if memory is out. */
+bool advice_ask(struct advice *advice, const struct advice_rule *const *rules, size_t count);
 
 void advice_report_sort(struct advice_report *report);
 void advice_write_json(const struct advice_report *report, struct ops_buffer *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asking every rule about every trace of a run, one after the other, and then about what the ranks say together.
+ * Runs the rules on every trace of a run, one after the other, and then on what the ranks say together.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -27,22 +27,69 @@ void ops_adviser_free(struct ops_adviser *adviser)
 	ops_free(adviser);
 }
 
+/* --- traces --------------------------------------------------------------------------------------------------------- */
+
+static bool add_findings(struct advice_result *to, const struct advice_result *from)
+{
+	for (size_t i = 0; i < from->findings.count; i++) {
+		struct advice_finding *finding = OPS_ARRAY_PUSH(&to->findings);
+
+		if (!finding)
+			return false;
+		*finding = from->findings.items[i];
+	}
+	return true;
+}
+
+/* Adds the findings of all rules of a stage to `all`. */
+static bool run_stage(struct advice *advice, const struct advice_rule *const *rules, size_t rule_count, enum advice_stage stage,
+                      struct advice_result *results, uint8_t *claimed, struct advice_result *all)
+{
+	size_t count = 0;
+	bool done = true;
+
+	for (size_t i = 0; done && i < rule_count; i++) {
+		if (rules[i]->stage != stage || !rules[i]->find || (rules[i]->needs & advice->has) != rules[i]->needs)
+			continue;
+		advice->report->checked |= (uint64_t)1 << i;
+		done = advice_result_init(&results[count], rules[i], advice, advice->report, claimed) &&
+		       rules[i]->find(advice, &results[count]) && !results[count].failed;
+		advice_tally_release(&results[count++].tally);
+	}
+	if (done)
+		advice_attribute(advice, results, count);
+	while (count) {
+		done = done && add_findings(all, &results[count - 1]);
+		advice_result_release(&results[--count]);
+	}
+	return done;
+}
+
+bool advice_ask(struct advice *advice, const struct advice_rule *const *rules, size_t count)
+{
+	struct advice_result *results = ops_alloc_zeroed(count, sizeof(*results)), all = {0};
+	uint8_t *claimed = ops_alloc_zeroed(advice->events->count + 1, 1);
+	double left_pct = 100;
+	bool done = results && claimed;
+
+	for (int stage = 0; done && stage < ADVICE_STAGES; stage++)
+		done = run_stage(advice, rules, count, (enum advice_stage)stage, results, claimed, &all);
+	done = done && advice_report_add(advice->report, all.findings.items, all.findings.count, &left_pct);
+	if (100 - left_pct > advice->report->gained_pct)
+		advice->report->gained_pct = 100 - left_pct;
+	advice_result_release(&all);
+	ops_free(results);
+	ops_free(claimed);
+	return done;
+}
+
 enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank *rank, struct ops_error *error)
 {
 	struct advice advice;
-	bool done = advice_init(&advice, rank->trace, &adviser->report);
+	bool done = advice_init(&advice, rank->trace, &adviser->report) && advice_ask(&advice, advice_rules, advice_rule_count);
 
 	adviser->report.has |= advice.has;
-	for (size_t i = 0; done && i < advice_rule_count; i++) {
-		if (!advice_rules[i]->check || (advice_rules[i]->needs & advice.has) != advice_rules[i]->needs)
-			continue;
-		adviser->report.checked |= (uint64_t)1 << i;
-		done = advice_rules[i]->check(&advice, advice_rules[i]);
-		advice_settle(&advice);
-	}
 	done = done && (advice.incomplete || advice_ranks_add(&adviser->ranks, &advice, rank));
-	if (done && advice_percent(&advice, (double)advice.gained_ns) > adviser->report.gained_pct)
-		adviser->report.gained_pct = advice_percent(&advice, (double)advice.gained_ns);
 	if (done && !adviser->report.traces) {
 		adviser->report.step_ms = advice_step_ms(&advice, (double)advice.steps_ns);
 		adviser->report.mean_ms = view_step_average_ns(&advice.views, VIEW_TIME_COUNT) / 1e6;
@@ -56,16 +103,33 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 	return done ? OPS_OK : ops_fault_memory(error);
 }
 
+/* --- runs ----------------------------------------------------------------------------------------------------------- */
+
+/* The findings about the run, which gain what those about its traces leave. */
 static bool ask_ranks(struct ops_adviser *adviser)
 {
+	struct advice_result all = {0};
+	double left_pct = 100 - adviser->report.gained_pct;
 	bool done = adviser->ranks.ranks.count == 0 || advice_ranks_finalize(&adviser->ranks);
 
-	for (size_t i = 0; done && adviser->ranks.ranks.count && i < advice_rule_count; i++) {
-		if (!advice_rules[i]->check_ranks)
-			continue;
-		adviser->report.checked |= (uint64_t)1 << i;
-		done = advice_rules[i]->check_ranks(&adviser->ranks, &adviser->report, advice_rules[i]);
+	for (int stage = 0; done && adviser->ranks.ranks.count && stage < ADVICE_STAGES; stage++) {
+		double explained_ns = 0;
+
+		for (size_t i = 0; done && i < advice_rule_count; i++) {
+			struct advice_result result;
+
+			if (advice_rules[i]->stage != (enum advice_stage)stage || !advice_rules[i]->find_in_ranks)
+				continue;
+			adviser->report.checked |= (uint64_t)1 << i;
+			done = advice_result_init(&result, advice_rules[i], NULL, &adviser->report, NULL) &&
+			       advice_rules[i]->find_in_ranks(&adviser->ranks, &result) && add_findings(&all, &result);
+			explained_ns += result.explained_ns;
+			advice_result_release(&result);
+		}
+		adviser->ranks.explained_ns += explained_ns;
 	}
+	done = done && advice_report_add(&adviser->report, all.findings.items, all.findings.count, &left_pct);
+	advice_result_release(&all);
 	return done;
 }
 

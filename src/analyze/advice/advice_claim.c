@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the rules have explained so far: time that one took, no later one tells of again.
+ * Attribution: whose time it is that rules claim.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/advice/advice.h"
@@ -20,38 +21,11 @@ int64_t advice_backward_left_ns(const struct advice *advice, uint32_t row)
 	return ns > 0 ? ns : 0;
 }
 
-int64_t advice_take(struct advice *advice, uint32_t row, double share)
-{
-	int64_t ns = (int64_t)((double)advice_left_ns(advice, row) * share);
-	int64_t backward_ns = (int64_t)((double)advice_backward_left_ns(advice, row) * share);
-
-	advice->taken_ns[row] = ops_sum(advice->taken_ns[row], ns);
-	advice->backward_own_taken_ns[row] = ops_sum(advice->backward_own_taken_ns[row], backward_ns);
-	advice->unsettled = true;
-	return ops_sum(ns, backward_ns);
-}
-
-void advice_take_self(struct advice *advice, uint32_t row, int64_t ns)
-{
-	advice->taken_ns[row] = ops_sum(advice->taken_ns[row], ns);
-	advice->self_taken_ns[row] = ops_sum(advice->self_taken_ns[row], ns);
-	advice->unsettled = true;
-}
-
-int64_t advice_claim(struct advice *advice, uint32_t row)
-{
-	advice->claimed[row] = 1;
-	return advice_take(advice, row, 1);
-}
-
-/* Down for what is claimed, since a row stands behind its parent; up for the sums. */
-void advice_settle(struct advice *advice)
+/* Down for what is claimed, since a row stands after its parent; up for the sums. */
+static void sum_up(struct advice *advice)
 {
 	size_t count = advice->events->count;
 
-	if (!advice->unsettled)
-		return;
-	advice->unsettled = false;
 	memcpy(advice->claimed_ns, advice->taken_ns, count * sizeof(*advice->claimed_ns));
 	memcpy(advice->backward_taken_ns, advice->backward_own_taken_ns, count * sizeof(*advice->backward_taken_ns));
 	for (uint32_t row = 0; row < count; row++) {
@@ -66,5 +40,77 @@ void advice_settle(struct advice *advice)
 			continue;
 		advice->claimed_ns[parent] = ops_sum(advice->claimed_ns[parent], advice->claimed_ns[row]);
 		advice->backward_taken_ns[parent] = ops_sum(advice->backward_taken_ns[parent], advice->backward_taken_ns[row]);
+	}
+}
+
+/* Returns what of the time another result of the stage has claimed already. */
+static int64_t apply(struct advice *advice, const struct advice_claim *claim)
+{
+	uint32_t row = claim->row;
+	int64_t ns = 0, backward_ns = 0;
+
+	if (!advice->claimed[row]) {
+		ns = advice_left_ns(advice, row);
+		ns = claim->self || (!claim->rest && claim->ns < ns) ? claim->ns : ns;
+		backward_ns = advice_backward_left_ns(advice, row);
+		backward_ns = !claim->rest && claim->backward_ns < backward_ns ? claim->backward_ns : backward_ns;
+	}
+	advice->taken_ns[row] = ops_sum(advice->taken_ns[row], ns);
+	advice->backward_own_taken_ns[row] = ops_sum(advice->backward_own_taken_ns[row], backward_ns);
+	if (claim->self)
+		advice->self_taken_ns[row] = ops_sum(advice->self_taken_ns[row], ns);
+	if (claim->whole)
+		advice->claimed[row] = 1;
+	return claim->rest ? 0 : ops_sum(claim->ns - ns, claim->backward_ns - backward_ns);
+}
+
+/* Returns the time that other results of the stage have claimed already. */
+static int64_t attribute(struct advice *advice, const struct advice_result *result)
+{
+	int64_t lost_ns = 0;
+	size_t rests = 0;
+
+	for (size_t i = 0; i < result->claims.count; i++) {
+		rests += result->claims.items[i].rest;
+		lost_ns = ops_sum(lost_ns, result->claims.items[i].rest ? 0 : apply(advice, &result->claims.items[i]));
+	}
+	if (result->claims.count)
+		sum_up(advice);
+	for (size_t i = 0; rests && i < result->claims.count; i++)
+		if (result->claims.items[i].rest)
+			apply(advice, &result->claims.items[i]);
+	if (rests)
+		sum_up(advice);
+	return lost_ns;
+}
+
+static double gain_ms(const struct advice_result *result)
+{
+	return result->findings.count ? result->findings.items[0].gain_ms : 0;
+}
+
+static int compare_results(const void *a, const void *b)
+{
+	const struct advice_result *left = a, *right = b;
+
+	if (gain_ms(left) != gain_ms(right))
+		return gain_ms(left) < gain_ms(right) ? 1 : -1;
+	return strcmp(left->rule->id, right->rule->id);
+}
+
+void advice_attribute(struct advice *advice, struct advice_result *results, size_t count)
+{
+	if (count)
+		qsort(results, count, sizeof(*results), compare_results);
+	for (size_t i = 0; i < count; i++) {
+		double lost_ns = (double)attribute(advice, &results[i]);
+		struct advice_finding *finding = results[i].findings.count ? &results[i].findings.items[0] : NULL;
+
+		if (!finding || lost_ns <= 0)
+			continue;
+		finding->gain_ms -= advice_step_ms(advice, lost_ns);
+		finding->gain_pct -= 100 * lost_ns / (double)advice->steps_ns;
+		if (finding->gain_ms <= 0 || finding->gain_pct <= 0)
+			finding->gain_ms = finding->gain_pct = 0;
 	}
 }

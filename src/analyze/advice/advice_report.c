@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Costs by place, and the findings that come of them.
+ * Findings: their places, texts, severity and order.
  */
 #include <math.h>
 #include <stdio.h>
@@ -111,98 +111,6 @@ size_t advice_dtype_bytes(uint8_t dtype)
 uint32_t advice_own_site(const struct advice *advice, uint32_t row)
 {
 	return advice->own_site[advice->events->name[row]];
-}
-
-/* --- tallies -------------------------------------------------------------------------------------------------------- */
-
-bool advice_tally_init(struct advice_tally *tally, const struct advice *advice)
-{
-	*tally = (struct advice_tally){.count = advice->sites.count + 1};
-	tally->costs = ops_alloc_zeroed(tally->count, sizeof(*tally->costs));
-	return tally->costs != NULL;
-}
-
-void advice_tally_release(struct advice_tally *tally)
-{
-	ops_free(tally->costs);
-	*tally = (struct advice_tally){0};
-}
-
-void advice_tally_add_at(struct advice_tally *tally, uint32_t site, uint32_t row, int64_t ns)
-{
-	size_t at = site == OPS_NONE ? tally->count - 1 : site;
-	struct advice_cost *cost = &tally->costs[at];
-
-	if (!cost->count || ns > cost->row_ns) {
-		cost->row = row;
-		cost->row_ns = ns;
-	}
-	cost->site = site;
-	cost->count++;
-	cost->ns = ops_sum(cost->ns, ns);
-	tally->ns = ops_sum(tally->ns, ns);
-	tally->events++;
-}
-
-void advice_tally_add(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns)
-{
-	advice_tally_add_at(tally, advice->site[row], row, ns);
-}
-
-/* Calls in one another that are looked through, and by what part an outer one counts less. */
-#define CALLS_MAX 64
-#define OUTER_LESS 128
-
-void advice_tally_add_calls(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns)
-{
-	uint32_t last = advice->site[row];
-
-	advice_tally_add(tally, advice, row, ns);
-	for (int i = 0; i < CALLS_MAX; i++) {
-		row = advice->caller[row];
-		if (row == OPS_NONE || !advice_counts(advice, row))
-			return;
-		if (advice->site[row] == OPS_NONE || advice->site[row] == last)
-			continue;
-		last = advice->site[row];
-		ns -= ns / OUTER_LESS;
-		advice_tally_add(tally, advice, row, ns);
-	}
-}
-
-void advice_tally_outermost(struct advice_tally *tally, struct advice *advice, uint32_t row, bool matches,
-                            uint8_t zones_left_out)
-{
-	uint32_t parent = advice->events->parent[row];
-
-	/* What was found inside another is claimed with it. */
-	advice->claimed[row] |= parent != OPS_NONE && advice->claimed[parent];
-	if (!matches || advice_is_device_work(advice, row) || !advice_counts(advice, row) ||
-	    (advice->zone[row] & zones_left_out) || advice->claimed[row])
-		return;
-	advice_tally_add(tally, advice, row, advice_left_ns(advice, row));
-	advice_claim(advice, row);
-}
-
-bool advice_tally_names(struct advice_tally *tally, struct advice *advice, const char *const *patterns,
-                        uint8_t zones_left_out)
-{
-	uint8_t *which = advice_names(advice, patterns);
-
-	if (!which)
-		return false;
-	for (uint32_t row = 0; row < advice->events->count; row++)
-		advice_tally_outermost(tally, advice, row, which[advice->events->name[row]], zones_left_out);
-	ops_free(which);
-	return true;
-}
-
-struct advice_number advice_number(double value)
-{
-	struct advice_number number;
-
-	snprintf(number.text, sizeof(number.text), value >= 100 ? "%.0f" : "%.1f", value);
-	return number;
 }
 
 /* --- findings ------------------------------------------------------------------------------------------------------- */
@@ -320,19 +228,19 @@ static bool add_places(const struct advice *advice, const struct advice_tally *t
 	return done;
 }
 
-static enum advice_severity severity_of(double gain_pct, const struct advice_rule *rule, struct advice_gain gain)
+static enum advice_severity severity_of(const struct advice_finding *finding)
 {
-	enum advice_severity severity = gain_pct >= GAIN_HIGH_PCT ? ADVICE_HIGH
-	                                : gain_pct >= GAIN_MEDIUM_PCT ? ADVICE_MEDIUM
-	                                : gain_pct >= GAIN_LOW_PCT    ? ADVICE_LOW
-	                                                              : ADVICE_INFO;
+	enum advice_severity severity = finding->gain_pct >= GAIN_HIGH_PCT     ? ADVICE_HIGH
+	                                : finding->gain_pct >= GAIN_MEDIUM_PCT ? ADVICE_MEDIUM
+	                                : finding->gain_pct >= GAIN_LOW_PCT    ? ADVICE_LOW
+	                                                                       : ADVICE_INFO;
 
-	if (gain.always && gain.severity > severity)
-		severity = gain.severity;
-	/* What may well be otherwise does not call for the user at once. */
-	if (gain.confidence == ADVICE_UNSURE && severity > ADVICE_MEDIUM)
+	if (finding->always && finding->severity_min > severity)
+		severity = finding->severity_min;
+	/* A finding that may be wrong is not worth an interruption. */
+	if (finding->confidence == ADVICE_UNSURE && severity > ADVICE_MEDIUM)
 		severity = ADVICE_MEDIUM;
-	return severity > rule->severity_max ? rule->severity_max : severity;
+	return finding->rule->severity_max && severity > finding->rule->severity_max ? finding->rule->severity_max : severity;
 }
 
 static bool format_text(struct advice_report *report, struct ops_string *ret_text, const char *format, va_list arguments)
@@ -347,68 +255,84 @@ static bool format_text(struct advice_report *report, struct ops_string *ret_tex
 	return keep(report, text, (size_t)size, ret_text);
 }
 
-/* Copies what the finding borrows, and adds it. */
-static bool push(struct advice_report *report, struct advice_finding finding, const char *detail, const char *format,
-                 va_list arguments)
+/* Adds what the result says of itself, copies what the finding borrows, and adds the finding. */
+static bool push(struct advice_result *result, struct advice_finding finding, const char *format, va_list arguments)
 {
+	const char *detail = result->detail ? result->detail : "";
 	struct advice_finding *added;
-	bool done = format_text(report, &finding.evidence, format, arguments) &&
-	            keep(report, detail, strlen(detail), &finding.detail);
+	bool done = format_text(result->report, &finding.evidence, format, arguments) &&
+	            keep(result->report, detail, strlen(detail), &finding.detail);
 
 	for (size_t i = 0; done && i < finding.where_count; i++)
-		done = keep_where(report, &finding.where[i]);
-	added = done ? OPS_ARRAY_PUSH(&report->findings) : NULL;
+		done = keep_where(result->report, &finding.where[i]);
+	added = done ? OPS_ARRAY_PUSH(&result->findings) : NULL;
+	finding.rule = result->rule;
 	if (added)
 		*added = finding;
 	return added != NULL;
 }
 
-bool advice_report_add(struct advice *advice, const struct advice_rule *rule, const struct advice_tally *tally,
-                       struct advice_gain gain, const char *format, ...)
+static bool report(struct advice_result *result, const struct advice_tally *places, double gain_ns, const char *format,
+                   va_list arguments)
 {
-	struct advice_finding finding = {.rule = rule, .confidence = gain.confidence};
+	const struct advice *advice = result->advice;
+	struct advice_finding finding = {.confidence = result->confidence, .always = result->always,
+	                                 .severity_min = result->severity};
+
+	/* What a rule predicts is an estimate, and may be more than there is. */
+	gain_ns = !(gain_ns > 0) || advice->incomplete ? 0 : gain_ns < (double)advice->steps_ns ? gain_ns : (double)advice->steps_ns;
+	finding.gain_ms = advice_step_ms(advice, gain_ns);
+	finding.gain_pct = advice_percent(advice, gain_ns);
+	if (finding.gain_pct < GAIN_LOW_PCT && !finding.always)
+		return true;
+	return add_places(advice, places, &finding) && push(result, finding, format, arguments);
+}
+
+bool advice_report_at(struct advice_result *result, const struct advice_tally *places, double gain_ns, const char *format, ...)
+{
 	va_list arguments;
 	bool done;
 
-	if (!(gain.ns > 0) || advice->incomplete)
-		gain.ns = 0;
-	/* What a rule predicts is an estimate, and may overlap with what earlier ones do: it has what they left. */
-	if (gain.ns > (double)(advice->steps_ns - advice->gained_ns))
-		gain.ns = (double)(advice->steps_ns - advice->gained_ns);
-	finding.gain_ms = advice_step_ms(advice, gain.ns);
-	finding.gain_pct = advice_percent(advice, gain.ns);
-	if (finding.gain_pct < GAIN_LOW_PCT && !gain.always)
-		return true;
-	advice->gained_ns += (int64_t)gain.ns;
-	finding.severity = severity_of(finding.gain_pct, rule, gain);
-	if (!add_places(advice, tally, &finding))
-		return false;
 	va_start(arguments, format);
-	done = push(advice->report, finding, gain.detail ? gain.detail : "", format, arguments);
+	done = report(result, places, gain_ns, format, arguments);
 	va_end(arguments);
 	return done;
 }
 
-bool advice_report_put(struct advice_report *report, const struct advice_rule *rule, struct advice_finding finding,
-                       const struct advice_where *where, const char *detail, const char *format, ...)
+bool advice_report_gain(struct advice_result *result, double gain_ns, const char *format, ...)
 {
-	double left_pct = 100 - report->gained_pct;
 	va_list arguments;
 	bool done;
 
-	if (finding.gain_pct > left_pct) {
-		finding.gain_ms *= left_pct / finding.gain_pct;
-		finding.gain_pct = left_pct;
-	}
+	va_start(arguments, format);
+	done = report(result, &result->tally, gain_ns, format, arguments);
+	va_end(arguments);
+	return done;
+}
+
+bool advice_report_costs(struct advice_result *result, const char *format, ...)
+{
+	va_list arguments;
+	bool done;
+
+	va_start(arguments, format);
+	done = report(result, &result->tally, (double)result->tally.ns, format, arguments);
+	va_end(arguments);
+	return done;
+}
+
+bool advice_report_of_run(struct advice_result *result, struct advice_finding finding, const struct advice_where *where,
+                          const char *format, ...)
+{
+	va_list arguments;
+	bool done;
+
 	if (!(finding.gain_pct >= GAIN_LOW_PCT))
 		return true;
-	report->gained_pct += finding.gain_pct;
-	finding.rule = rule;
-	finding.severity = severity_of(finding.gain_pct, rule, (struct advice_gain){.confidence = finding.confidence});
 	if (finding.where_count)
 		memcpy(finding.where, where, finding.where_count * sizeof(*where));
 	va_start(arguments, format);
-	done = push(report, finding, detail, format, arguments);
+	done = push(result, finding, format, arguments);
 	va_end(arguments);
 	return done;
 }
@@ -428,6 +352,38 @@ static int compare_findings(const void *a, const void *b)
 	if (left->rule != right->rule)
 		return strcmp(left->rule->id, right->rule->id);
 	return (left->where[0].trace > right->where[0].trace) - (left->where[0].trace < right->where[0].trace);
+}
+
+static int compare_gains(const void *a, const void *b)
+{
+	const struct advice_finding *left = a, *right = b;
+
+	if (left->gain_pct != right->gain_pct)
+		return left->gain_pct < right->gain_pct ? 1 : -1;
+	return strcmp(left->rule->id, right->rule->id);
+}
+
+bool advice_report_add(struct advice_report *report, struct advice_finding *findings, size_t count, double *left_pct)
+{
+	if (count)
+		qsort(findings, count, sizeof(*findings), compare_gains);
+	for (size_t i = 0; i < count; i++) {
+		struct advice_finding *finding = &findings[i], *added;
+
+		if (finding->gain_pct > *left_pct) {
+			finding->gain_ms *= *left_pct / finding->gain_pct;
+			finding->gain_pct = *left_pct;
+		}
+		if (finding->gain_pct < GAIN_LOW_PCT && !finding->always)
+			continue;
+		*left_pct -= finding->gain_pct;
+		finding->severity = severity_of(finding);
+		added = OPS_ARRAY_PUSH(&report->findings);
+		if (!added)
+			return false;
+		*added = *finding;
+	}
+	return true;
 }
 
 /* Several workers say the same of the same place: the one that gains most stays. */

@@ -17,6 +17,19 @@ size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns)
 	return at;
 }
 
+double advice_typical_ns(const struct advice *advice, int64_t *by_step)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < advice->views.steps.count; i++)
+		if (advice->steady[i])
+			by_step[count++] = by_step[i];
+	if (!count)
+		return 0;
+	qsort(by_step, count, sizeof(*by_step), ops_compare_int64);
+	return (double)by_step[count / 2] * (double)count;
+}
+
 /* A step that takes more than three times the median is none of the steady ones: it compiles, warms up or waits once. */
 #define UNSTEADY 3
 

@@ -22,10 +22,9 @@
 struct attention {
 	OPS_ARRAY(uint32_t) rows; /* outermost operators of a forward pass, in order */
 	uint8_t *product, *softmax;
-	struct advice_tally tally;
 	uint64_t found;
 	uint64_t by_formula; /* of them, in scaled_dot_product_attention */
-	double kept_ns; /* of the tally */
+	double kept_ns; /* of what is between them */
 	double bytes;   /* of scores that products write */
 };
 
@@ -124,7 +123,7 @@ static double kept_ns(const struct advice *advice, uint32_t softmax, uint32_t fi
 	return passes > 1 ? ns + (double)advice->device_ns[first] : ns;
 }
 
-static void find(struct attention *attention, struct advice *advice)
+static void select_rows(struct attention *attention, const struct advice *advice, struct advice_result *result)
 {
 	for (size_t i = 0; i < attention->rows.count; i++) {
 		uint32_t row = attention->rows.items[i];
@@ -144,45 +143,39 @@ static void find(struct attention *attention, struct advice *advice)
 		for (size_t k = first + 1; k < second; k++) {
 			uint32_t between = attention->rows.items[k];
 
-			if (!advice_is_claimed(advice, between))
-				advice_tally_add(&attention->tally, advice, between, advice_claim(advice, between));
+			if (!advice_is_claimed(result, between))
+				advice_add(result, between, advice_claim(result, between));
 		}
 		attention->kept_ns += kept;
 	}
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
 	struct attention attention = {0};
-	double faults_ns = 0;
+	double faults_ns = 0, between_ns;
 	char faults[64] = "";
-	bool done = advice_tally_init(&attention.tally, advice) && gather(&attention, advice);
+	bool done = gather(&attention, advice);
 
 	if (done)
-		find(&attention, advice);
+		select_rows(&attention, advice, result);
+	between_ns = (double)result->tally.ns;
 	faults_ns = attention.bytes * advice->fault_ns;
 	if (faults_ns > 0)
 		snprintf(faults, sizeof(faults), ", and %.3f ms of page faults on the scores", advice_step_ms(advice, faults_ns));
-	done = done && advice_report_add(advice, rule, &attention.tally,
-	                                 (struct advice_gain){.ns = (double)attention.tally.ns - attention.kept_ns + faults_ns,
-	                                                      .confidence = ADVICE_LIKELY,
-	                                                      .detail = attention.by_formula
-	                                                                ? "scaled_dot_product_attention found no fused kernel. Pass "
-	                                                                  "float16 or bfloat16, a mask without gradient (or "
-	                                                                  "is_causal=True), and tensors with the same head size; "
-	                                                                  "torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) "
-	                                                                  "warns why a kernel cannot be used." : NULL},
-	                                 "%s times a step softmax is between two matrix products, with %.3f ms (%.1f %%) of scaling, "
-	                                 "masking, softmax and dropout in between. Gain: that, forward and backward, except for "
-	                                 "%.3f ms that the fused operator also takes beyond the two products%s.",
-	                                 advice_average(advice, attention.found).text,
-	                                 advice_step_ms(advice, (double)attention.tally.ns),
-	                                 advice_percent(advice, (double)attention.tally.ns),
-	                                 advice_step_ms(advice, attention.kept_ns), faults);
+	if (attention.by_formula)
+		result->detail = "scaled_dot_product_attention found no fused kernel. Pass float16 or bfloat16, a mask without gradient "
+		                 "(or is_causal=True), and tensors with the same head size; "
+		                 "torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) warns why a kernel cannot be used.";
+	done = done && advice_report_gain(result, between_ns - attention.kept_ns + faults_ns,
+	                                  "%s times a step softmax is between two matrix products, with %s of scaling, "
+	                                  "masking, softmax and dropout in between. Gain: that, forward and backward, except for "
+	                                  "%.3f ms that the fused operator also takes beyond the two products%s.",
+	                                  advice_average(advice, attention.found).text, advice_spent(advice, between_ns).text,
+	                                  advice_step_ms(advice, attention.kept_ns), faults);
 	OPS_ARRAY_RELEASE(&attention.rows);
 	ops_free(attention.product);
 	ops_free(attention.softmax);
-	advice_tally_release(&attention.tally);
 	return done;
 }
 
@@ -196,6 +189,7 @@ const struct advice_rule advice_rule_attention = {
 	.code = "out = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
 	.needs = ADVICE_NEEDS_OPERATORS,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_FORMULAS,
+	.confidence = ADVICE_LIKELY,
+	.find = find,
 };

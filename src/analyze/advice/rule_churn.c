@@ -21,7 +21,6 @@ struct churn {
 	double element_ns;   /* of the quickest operator that allocates nothing large */
 	uint64_t allocations, calls;
 	int64_t all_bytes;
-	struct advice_tally tally;
 };
 
 /* At most so many operators in one another. */
@@ -65,22 +64,22 @@ static void find_speed(struct churn *churn, const struct advice *advice)
 }
 
 /* What an operator takes beyond its arithmetic: known of pointwise ones; of others at most half is taken for it. */
-static void add_operators(struct churn *churn, struct advice *advice)
+static void add_operators(const struct churn *churn, const struct advice *advice, struct advice_result *result)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		double ns = (double)advice_left_ns(advice, row), work_ns = churn->element_ns * (double)churn->bytes[row] / 4;
 
-		if (!churn->bytes[row] || advice_is_claimed(advice, row))
+		if (!churn->bytes[row] || advice_is_claimed(result, row))
 			continue;
 		if (!churn->pointwise[advice->events->name[row]])
 			work_ns = work_ns > ns / 2 ? work_ns : ns / 2;
 		if (ns > work_ns)
-			advice_tally_add(&churn->tally, advice, row, advice_take(advice, row, (ns - work_ns) / ns));
+			advice_add_share(result, row, (ns - work_ns) / ns);
 	}
 }
 
 /* To give it back takes time, too, in the function that lets go of it. */
-static bool add_frees(struct churn *churn, struct advice *advice)
+static bool add_frees(const struct advice *advice, struct advice_result *result)
 {
 	struct advice_frees frees = {0};
 	bool done = advice_find_frees(advice, MAPPED_BYTES, &frees);
@@ -90,24 +89,16 @@ static bool add_frees(struct churn *churn, struct advice *advice)
 
 		if (!advice_counts(advice, gap->row))
 			continue;
-		churn->tally.ns = ops_sum(churn->tally.ns, gap->ns);
-		advice_take_self(advice, gap->row, gap->ns);
+		result->tally.ns = ops_sum(result->tally.ns, gap->ns);
+		advice_claim_self(result, gap->row, gap->ns);
 	}
 	OPS_ARRAY_RELEASE(&frees);
 	return done;
 }
 
-static bool add_calls(struct churn *churn, struct advice *advice)
-{
-	static const char *const patterns[] = {"cudaMalloc", "cudaFree", "hipMalloc", "hipFree", "cuMemCreate", "cuMemUnmap", NULL};
-	uint64_t before = churn->tally.events;
-	bool done = advice_tally_names(&churn->tally, advice, patterns, 0);
+static const char *const names[] = {"cudaMalloc", "cudaFree", "hipMalloc", "hipFree", "cuMemCreate", "cuMemUnmap", NULL};
 
-	churn->calls = churn->tally.events - before;
-	return done;
-}
-
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
 	static const char *const pointwise[] = {"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::relu", "aten::clamp*",
 	                                        "aten::where", "aten::clone", "aten::neg", "aten::add_", "aten::mul_", "aten::copy_",
@@ -118,14 +109,16 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 
 	churn.bytes = ops_alloc_zeroed(advice->events->count + 1, sizeof(*churn.bytes));
 	churn.pointwise = advice_names(advice, pointwise);
-	done = churn.bytes && churn.pointwise && advice_tally_init(&churn.tally, advice) && find_allocations(&churn, advice);
+	done = churn.bytes && churn.pointwise && find_allocations(&churn, advice);
 	/* Once is no churn. */
 	if (done && advice_per_step(advice, churn.allocations) >= 1) {
 		find_speed(&churn, advice);
-		add_operators(&churn, advice);
-		done = add_frees(&churn, advice);
+		add_operators(&churn, advice, result);
+		done = add_frees(advice, result);
 	}
-	done = done && add_calls(&churn, advice);
+	churn.calls = result->tally.events;
+	advice_add_names(result, 0);
+	churn.calls = result->tally.events - churn.calls;
 	if (churn.calls)
 		snprintf(calls, sizeof(calls), "%s calls a step ask the device for memory or give it back",
 		         advice_average(advice, churn.calls).text);
@@ -136,13 +129,9 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	if (churn.allocations)
 		snprintf(gain, sizeof(gain), "what their operators take beyond %.2f ns an element, and the time to give the memory back%s",
 		         churn.element_ns, churn.calls ? ", and the calls" : "");
-	done = done &&
-	       advice_report_add(advice, rule, &churn.tally,
-	                         (struct advice_gain){.ns = (double)churn.tally.ns, .confidence = ADVICE_LIKELY},
-	                         "%s%s%s. Gain: %s.", tensors, *tensors && *calls ? ", and " : "", calls, gain);
+	done = done && advice_report_costs(result, "%s%s%s. Gain: %s.", tensors, *tensors && *calls ? ", and " : "", calls, gain);
 	ops_free(churn.bytes);
 	ops_free(churn.pointwise);
-	advice_tally_release(&churn.tally);
 	return done;
 }
 
@@ -156,6 +145,8 @@ const struct advice_rule advice_rule_churn = {
 	.code = "torch.add(x, y, out=buffer)  # made once, before the loop",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_MEMORY,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_MEMORY,
+	.confidence = ADVICE_LIKELY,
+	.names = names,
+	.find = find,
 };

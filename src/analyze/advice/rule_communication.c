@@ -93,7 +93,7 @@ static bool find_places(const struct advice_ranks *ranks, bool (*chosen)(const s
 /* Where most of it is hidden already, the rest is mainly the last gradients, behind which nothing is left to compute. */
 #define EXPOSED_MIN 0.5
 
-static bool check_overlap(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule)
+static bool find_overlap(const struct advice_ranks *ranks, struct advice_result *result)
 {
 	struct communication sum = sum_up(ranks);
 	struct advice_where where[ADVICE_WHERE_MAX];
@@ -101,17 +101,17 @@ static bool check_overlap(struct advice_ranks *ranks, struct advice_report *repo
 
 	if ((double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns || !find_places(ranks, NULL, where, &count))
 		return (double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns;
-	ranks->explained_ns += (double)sum.hideable_ns;
-	return advice_report_put(report, rule,
-	                         (struct advice_finding){.gain_ms = each_ms(&sum, (double)sum.hideable_ns),
-	                                                 .gain_pct = percent(&sum, (double)sum.hideable_ns),
-	                                                 .confidence = ADVICE_UNSURE, .where_count = count},
-	                         where, "",
-	                         "%s collectives a step take %.3f ms without waits for other ranks, and for %.3f ms of that "
-	                         "(%.1f %%) nothing is computed. Gain: that, as far as there is a backward pass without "
-	                         "collectives to hide it behind.", advice_number((double)sum.collectives / (double)sum.steps).text,
-	                         each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
-	                         percent(&sum, (double)sum.exposed_ns));
+	result->explained_ns += (double)sum.hideable_ns;
+	return advice_report_of_run(result,
+	                            (struct advice_finding){.gain_ms = each_ms(&sum, (double)sum.hideable_ns),
+	                                                    .gain_pct = percent(&sum, (double)sum.hideable_ns),
+	                                                    .confidence = ADVICE_UNSURE, .where_count = count},
+	                            where,
+	                            "%s collectives a step take %.3f ms without waits for other ranks, and for %.3f ms of that "
+	                            "(%.1f %%) nothing is computed. Gain: that, as far as there is a backward pass without "
+	                            "collectives to hide it behind.", advice_number((double)sum.collectives / (double)sum.steps).text,
+	                            each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
+	                            percent(&sum, (double)sum.exposed_ns));
 }
 
 /* --- little messages ------------------------------------------------------------------------------------------------ */
@@ -128,7 +128,7 @@ static bool is_tiny(const struct rank_collective *collective)
 	return collective->bytes > 0 && collective->bytes < TINY_BYTES;
 }
 
-static bool check_tiny(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule)
+static bool find_tiny(const struct advice_ranks *ranks, struct advice_result *result)
 {
 	struct communication sum = sum_up(ranks);
 	struct advice_where where[ADVICE_WHERE_MAX];
@@ -151,20 +151,20 @@ static bool check_tiny(struct advice_ranks *ranks, struct advice_report *report,
 		return true;
 	left = (double)sum.steps * ceil((double)bytes / (double)sum.steps / BUCKET_BYTES);
 	saved = left < tiny ? 1 - left / tiny : 0;
-	ranks->explained_ns += saved * (double)(transfer_ns < sum.exposed_ns ? transfer_ns : sum.exposed_ns);
+	result->explained_ns += saved * (double)(transfer_ns < sum.exposed_ns ? transfer_ns : sum.exposed_ns);
 	gain_ns = saved * ((double)(transfer_ns < sum.exposed_ns ? transfer_ns : sum.exposed_ns) + (double)calls_ns);
 	return find_places(ranks, is_tiny, where, &count) &&
-	       advice_report_put(report, rule,
-	                         (struct advice_finding){.gain_ms = each_ms(&sum, gain_ns), .gain_pct = percent(&sum, gain_ns),
-	                                                 .confidence = ADVICE_LIKELY, .where_count = count},
-	                         where, "",
-	                         "%s of %s collectives a step are of less than %d kB, %s kB in all. They take %.3f ms, of "
-	                         "which at most %.3f ms are not hidden behind computation, and their calls %.3f ms of the host. "
-	                         "Gain: the share of both that is saved with one for each 25 MB.",
-	                         advice_number(tiny / (double)sum.steps).text,
-	                         advice_number((double)sum.collectives / (double)sum.steps).text, TINY_BYTES / 1024,
-	                         advice_number((double)bytes / 1000 / (double)sum.steps).text, each_ms(&sum, (double)transfer_ns),
-	                         each_ms(&sum, (double)sum.exposed_ns), each_ms(&sum, (double)calls_ns));
+	       advice_report_of_run(result,
+	                            (struct advice_finding){.gain_ms = each_ms(&sum, gain_ns), .gain_pct = percent(&sum, gain_ns),
+	                                                    .confidence = ADVICE_LIKELY, .where_count = count},
+	                            where,
+	                            "%s of %s collectives a step are of less than %d kB, %s kB in all. They take %.3f ms, of "
+	                            "which at most %.3f ms are not hidden behind computation, and their calls %.3f ms of the host. "
+	                            "Gain: the share of both that is saved with one for each 25 MB.",
+	                            advice_number(tiny / (double)sum.steps).text,
+	                            advice_number((double)sum.collectives / (double)sum.steps).text, TINY_BYTES / 1024,
+	                            advice_number((double)bytes / 1000 / (double)sum.steps).text, each_ms(&sum, (double)transfer_ns),
+	                            each_ms(&sum, (double)sum.exposed_ns), each_ms(&sum, (double)calls_ns));
 }
 
 /* --- slow links ----------------------------------------------------------------------------------------------------- */
@@ -198,7 +198,7 @@ static size_t group_size(struct ops_string group)
 }
 
 /* Each collective once, whichever ranks tell of it; of one alone it is not known how long it waited. */
-static bool find_links(struct links *links, const struct advice_ranks *ranks, uint8_t *seen)
+static bool gather_links(struct links *links, const struct advice_ranks *ranks, uint8_t *seen)
 {
 	for (size_t r = 0; r < ranks->ranks.count; r++)
 		for (size_t i = 0; i < ranks->ranks.items[r].collectives.count; i++) {
@@ -226,8 +226,7 @@ static bool find_links(struct links *links, const struct advice_ranks *ranks, ui
 	return true;
 }
 
-static bool report_links(const struct links *links, struct advice_ranks *ranks, struct advice_report *report,
-                         const struct advice_rule *rule)
+static bool report_links(const struct links *links, const struct advice_ranks *ranks, struct advice_result *result)
 {
 	const struct link_use *slow = NULL, *quick = NULL;
 	const struct rank *rank = &ranks->ranks.items[0];
@@ -247,32 +246,32 @@ static bool report_links(const struct links *links, struct advice_ranks *ranks, 
 		}
 	if (!slow)
 		return true;
-	ranks->explained_ns += saved_ns * (double)ranks->ranks.count;
+	result->explained_ns += saved_ns * (double)ranks->ranks.count;
 	kind = rank_text(ranks, slow->kind);
 	group = rank_text(ranks, slow->group);
 	other = rank_text(ranks, quick->group);
-	return advice_report_put(report, rule,
-	                         (struct advice_finding){.gain_ms = rank_step_ms(rank, saved_ns),
-	                                                 .gain_pct = rank->steps_ns ? 100 * saved_ns / (double)rank->steps_ns : 0,
-	                                                 .confidence = ADVICE_UNSURE},
-	                         NULL, "",
-	                         "%.*s among ranks %.*s moves %.2f GB/s, among ranks %.*s %.2f GB/s. Gain: the time that the slower "
-	                         "takes longer for its %s MB a step.", (int)kind.size, kind.bytes, (int)group.size, group.bytes,
-	                         slow->bytes / slow->ns, (int)other.size, other.bytes, quick->bytes / quick->ns,
-	                         advice_number(rank->step_count ? slow->bytes / 1e6 / (double)rank->step_count : 0).text);
+	return advice_report_of_run(result,
+	                            (struct advice_finding){.gain_ms = rank_step_ms(rank, saved_ns),
+	                                                    .gain_pct = rank->steps_ns ? 100 * saved_ns / (double)rank->steps_ns : 0,
+	                                                    .confidence = ADVICE_UNSURE},
+	                            NULL,
+	                            "%.*s among ranks %.*s moves %.2f GB/s, among ranks %.*s %.2f GB/s. Gain: the time that the slower "
+	                            "takes longer for its %s MB a step.", (int)kind.size, kind.bytes, (int)group.size, group.bytes,
+	                            slow->bytes / slow->ns, (int)other.size, other.bytes, quick->bytes / quick->ns,
+	                            advice_number(rank->step_count ? slow->bytes / 1e6 / (double)rank->step_count : 0).text);
 }
 
 /* Groups are few, but a file may name many: then they are no links of a cluster. */
 #define GROUPS_MAX 1024
 
-static bool check_links(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule)
+static bool find_links(const struct advice_ranks *ranks, struct advice_result *result)
 {
 	struct links links = {0};
 	uint8_t *seen = ops_alloc_zeroed(ranks->keys.count + 1, 1);
-	bool done = seen && find_links(&links, ranks, seen);
+	bool done = seen && gather_links(&links, ranks, seen);
 
 	if (done && links.uses.count <= GROUPS_MAX)
-		done = report_links(&links, ranks, report, rule);
+		done = report_links(&links, ranks, result);
 	OPS_ARRAY_RELEASE(&links.uses);
 	ops_map_release(&links.by_group);
 	ops_free(seen);
@@ -304,7 +303,7 @@ static void describe_bandwidth(const struct advice_ranks *ranks, const struct co
 		         advice_number(bytes / 1e6 / (double)sum->steps).text, advice_number(bytes / ns).text);
 }
 
-static bool check_bound(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule)
+static bool find_bound(const struct advice_ranks *ranks, struct advice_result *result)
 {
 	struct communication sum = sum_up(ranks);
 	struct advice_where where[ADVICE_WHERE_MAX];
@@ -324,15 +323,15 @@ static bool check_bound(struct advice_ranks *ranks, struct advice_report *report
 	else if (ranks->ranks.count == 1)
 		snprintf(waits, sizeof(waits), " Only one rank was given, so that waits for the others count as transfers.");
 	return find_places(ranks, NULL, where, &count) &&
-	       advice_report_put(report, rule,
-	                         (struct advice_finding){.gain_ms = each_ms(&sum, left_ns), .gain_pct = percent(&sum, left_ns),
-	                                                 .confidence = *waits ? ADVICE_UNSURE : ADVICE_LIKELY, .where_count = count},
-	                         where, "",
-	                         "%s collectives a step take %.3f ms, and for %.3f ms of that (%.1f %%) nothing is computed. "
-	                         "%s%s%s Gain: the exposed time that no other finding counts.",
-	                         advice_number((double)sum.collectives / (double)sum.steps).text,
-	                         each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
-	                         percent(&sum, (double)sum.exposed_ns), rest, bandwidth, waits);
+	       advice_report_of_run(result,
+	                            (struct advice_finding){.gain_ms = each_ms(&sum, left_ns), .gain_pct = percent(&sum, left_ns),
+	                                                    .confidence = *waits ? ADVICE_UNSURE : ADVICE_LIKELY, .where_count = count},
+	                            where,
+	                            "%s collectives a step take %.3f ms, and for %.3f ms of that (%.1f %%) nothing is computed. "
+	                            "%s%s%s Gain: the exposed time that no other finding counts.",
+	                            advice_number((double)sum.collectives / (double)sum.steps).text,
+	                            each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
+	                            percent(&sum, (double)sum.exposed_ns), rest, bandwidth, waits);
 }
 
 const struct advice_rule advice_rule_overlap = {
@@ -348,8 +347,8 @@ const struct advice_rule advice_rule_overlap = {
 		"work.wait()",
 	.link = "https://docs.pytorch.org/docs/stable/notes/ddp.html",
 	.needs = ADVICE_NEEDS_RANKS,
-	.severity_max = ADVICE_HIGH,
-	.check_ranks = check_overlap,
+	.stage = ADVICE_STAGE_WAITS,
+	.find_in_ranks = find_overlap,
 };
 
 const struct advice_rule advice_rule_tiny = {
@@ -361,8 +360,8 @@ const struct advice_rule advice_rule_tiny = {
 	.code = "model = DistributedDataParallel(model, bucket_cap_mb=25)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
 	.needs = ADVICE_NEEDS_RANKS,
-	.severity_max = ADVICE_HIGH,
-	.check_ranks = check_tiny,
+	.stage = ADVICE_STAGE_WAITS,
+	.find_in_ranks = find_tiny,
 };
 
 const struct advice_rule advice_rule_links = {
@@ -373,8 +372,8 @@ const struct advice_rule advice_rule_links = {
 		  "put ranks that exchange most on one node. Check: bytes a second of both groups.",
 	.link = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
 	.needs = ADVICE_NEEDS_RANKS,
-	.severity_max = ADVICE_HIGH,
-	.check_ranks = check_links,
+	.stage = ADVICE_STAGE_WAITS,
+	.find_in_ranks = find_links,
 };
 
 const struct advice_rule advice_rule_bound = {
@@ -392,7 +391,7 @@ const struct advice_rule advice_rule_bound = {
 		"model.register_comm_hook(None, default_hooks.bf16_compress_hook)",
 	.link = "https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html",
 	.needs = ADVICE_NEEDS_RANKS,
-	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_MOST,
-	.check_ranks = check_bound,
+	.stage = ADVICE_STAGE_REST,
+	.find_in_ranks = find_bound,
 };

@@ -67,31 +67,30 @@ static bool add_link(struct growing *growing, const struct advice *advice, uint3
 	return true;
 }
 
-static bool find(struct growing *growing, const struct advice *advice)
+static const char *const names[] = {"aten::cat", NULL};
+
+static bool find_chains(struct growing *growing, const struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::cat", NULL};
-	uint8_t *which = advice_names(advice, patterns);
-	bool done = which != NULL;
+	const struct advice *advice = result->advice;
+	bool done;
 
 	growing->current = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*growing->current));
-	done = done && growing->current;
+	done = growing->current != NULL;
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		int64_t first, all;
 
 		/* A chain may go on from step to step, through those that are not steady. */
-		if (which[advice->events->name[row]] && !advice_is_claimed(advice, row) &&
+		if (result->which[advice->events->name[row]] && !advice->claimed[row] &&
 		    sizes(advice, row, &first, &all))
 			done = add_link(growing, advice, row, first, all);
 	}
-	ops_free(which);
 	return done;
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
 	struct growing growing = {.current = NULL};
-	struct advice_tally tally = {0};
-	bool done = advice_tally_init(&tally, advice) && find(&growing, advice);
+	bool done = find_chains(&growing, result);
 
 	for (size_t i = 0; done && i < growing.links.count; i++) {
 		const struct link *link = &growing.links.items[i];
@@ -99,20 +98,15 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 
 		/* What is left to copy is what there is in the end, once. */
 		if (advice_counts(advice, link->row) && chain->links >= CHAIN_MIN && chain->copied > chain->last)
-			advice_tally_add(&tally, advice, link->row,
-			                 advice_take(advice, link->row, 1 - (double)chain->last / (double)chain->copied));
+			advice_add_share(result, link->row, 1 - (double)chain->last / (double)chain->copied);
 	}
-	done = done && advice_report_add(advice, rule, &tally,
-	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE},
-	                                 "%s concatenations a step append to the output of the one before, which costs %.3f ms "
-	                                 "(%.1f %%). Gain: their time and their backward pass', less the share of it that copies every "
-	                                 "element once.",
-	                                 advice_average(advice, tally.events).text, advice_step_ms(advice, (double)tally.ns),
-	                                 advice_percent(advice, (double)tally.ns));
+	done = done && advice_report_costs(result, "%s concatenations a step append to the output of the one before, which costs %s. "
+	                                   "Gain: their time and their backward pass', less the share of it that copies every "
+	                                   "element once.",
+	                                   advice_average(advice, result->tally.events).text, advice_spent(advice, (double)result->tally.ns).text);
 	OPS_ARRAY_RELEASE(&growing.chains);
 	OPS_ARRAY_RELEASE(&growing.links);
 	ops_free(growing.current);
-	advice_tally_release(&tally);
 	return done;
 }
 
@@ -126,6 +120,8 @@ const struct advice_rule advice_rule_concatenation = {
 		"out = torch.cat(parts)         # behind the loop",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.cat.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_COPIES,
+	.confidence = ADVICE_SURE,
+	.names = names,
+	.find = find,
 };

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
-#include "base/alloc.h"
 
 /* From one type or layout to another; those of a step that undo each other have the same `elements` and swapped ends. */
 struct conversion {
@@ -98,24 +97,23 @@ static bool add_layout(struct conversions *conversions, const struct advice *adv
 #define REACH 512
 
 /* What is computed between a conversion to a wider type and the one back takes less in the narrower one, by the bytes. */
-static void tally_between(struct advice *advice, struct advice_tally *tally, const struct conversion *to,
-                          const struct conversion *back)
+static void add_between(struct advice_result *result, const struct conversion *to, const struct conversion *back)
 {
+	const struct advice *advice = result->advice;
 	double narrow = (double)advice_dtype_bytes((uint8_t)to->from), wide = (double)advice_dtype_bytes((uint8_t)to->to);
 
 	for (uint32_t row = to->row + 1; narrow < wide && row < back->row && row - to->row < REACH; row++) {
 		uint8_t dtype = 0;
 
-		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) && !advice_is_claimed(advice, row) &&
+		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) && !advice_is_claimed(result, row) &&
 		    advice->events->track[row] == advice->events->track[to->row] &&
 		    advice_elements(advice, row, &dtype) == to->elements && dtype == to->to)
-			advice_tally_add(tally, advice, row,
-			                 advice_take(advice, row, (1 - narrow / wide) * advice_work_share(advice, row)));
+			advice_add_share(result, row, (1 - narrow / wide) * advice_work_share(advice, row));
 	}
 }
 
 /* Of each group of a step that goes both ways, all. Returns how many conversions. */
-static uint64_t tally_pairs(const struct conversions *conversions, struct advice *advice, struct advice_tally *tally, bool types)
+static uint64_t add_pairs(const struct conversions *conversions, struct advice_result *result, bool types)
 {
 	const struct conversion *items = conversions->items.items;
 	size_t count = conversions->items.count;
@@ -135,57 +133,47 @@ static uint64_t tally_pairs(const struct conversions *conversions, struct advice
 				break;
 		}
 		for (size_t i = first; back && i < next; i++) {
-			advice_tally_add(tally, advice, items[i].row, advice_claim(advice, items[i].row));
+			advice_add(result, items[i].row, advice_claim(result, items[i].row));
 			copies++;
 			if (types && i + 1 < next && items[i].from == items[i + 1].to)
-				tally_between(advice, tally, &items[i], &items[i + 1]);
+				add_between(result, &items[i], &items[i + 1]);
 		}
 	}
 	return copies;
 }
 
-static bool check_pairs(struct advice *advice, const struct advice_rule *rule, const char *const *patterns,
-                        bool (*add)(struct conversions *, const struct advice *, uint32_t), bool types)
+static bool find_pairs(const struct advice *advice, struct advice_result *result,
+                       bool (*add)(struct conversions *, const struct advice *, uint32_t), bool types)
 {
-	uint8_t *which = advice_names(advice, patterns);
 	struct conversions conversions = {{0}};
-	struct advice_tally tally = {0};
 	uint64_t copies = 0;
-	bool done = which && advice_tally_init(&tally, advice);
+	bool done = true;
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
-		if (which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(advice, row) &&
+		if (result->which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(result, row) &&
 		    !(advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_BACKWARD)))
 			done = add(&conversions, advice, row);
 	if (done && conversions.items.count) {
 		qsort(conversions.items.items, conversions.items.count, sizeof(struct conversion), compare);
-		copies = tally_pairs(&conversions, advice, &tally, types);
+		copies = add_pairs(&conversions, result, types);
 	}
-	done = done && advice_report_add(advice, rule, &tally,
-	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-	                                 "%s copies a step turn as many elements into another %s and back, in %.3f ms (%.1f %%)%s. "
-	                                 "Gain: all of that time, and that of their backward pass.",
-	                                 advice_average(advice, copies).text, types ? "type" : "order in memory",
-	                                 advice_step_ms(advice, (double)tally.ns), advice_percent(advice, (double)tally.ns),
-	                                 types ? " with what a wider type costs the operators in between" : "");
+	done = done && advice_report_costs(result, "%s copies a step turn as many elements into another %s and back, in %s%s. "
+	                                   "Gain: all of that time, and that of their backward pass.",
+	                                   advice_average(advice, copies).text, types ? "type" : "order in memory",
+	                                   advice_spent(advice, (double)result->tally.ns).text,
+	                                   types ? " with what a wider type costs the operators in between" : "");
 	OPS_ARRAY_RELEASE(&conversions.items);
-	advice_tally_release(&tally);
-	ops_free(which);
 	return done;
 }
 
-static bool check_types(struct advice *advice, const struct advice_rule *rule)
+static bool find_types(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::_to_copy", NULL};
-
-	return check_pairs(advice, rule, patterns, add_type, true);
+	return find_pairs(advice, result, add_type, true);
 }
 
-static bool check_layouts(struct advice *advice, const struct advice_rule *rule)
+static bool find_layouts(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::clone", NULL};
-
-	return check_pairs(advice, rule, patterns, add_layout, false);
+	return find_pairs(advice, result, add_layout, false);
 }
 
 const struct advice_rule advice_rule_types = {
@@ -196,9 +184,11 @@ const struct advice_rule advice_rule_types = {
 		  "operator to torch.autocast. Check: fewer aten::_to_copy in the step.",
 	.link = "https://docs.pytorch.org/docs/stable/amp.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
-	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_LEAST,
-	.check = check_types,
+	.stage = ADVICE_STAGE_COPIES,
+	.confidence = ADVICE_LIKELY,
+	.names = (const char *const[]){"aten::_to_copy", NULL},
+	.find = find_types,
 };
 
 const struct advice_rule advice_rule_layouts = {
@@ -210,6 +200,8 @@ const struct advice_rule advice_rule_layouts = {
 		  "one layout throughout (channels_last for convolutions). Check: fewer aten::clone in the step.",
 	.link = "https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
-	.severity_max = ADVICE_HIGH,
-	.check = check_layouts,
+	.stage = ADVICE_STAGE_COPIES,
+	.confidence = ADVICE_LIKELY,
+	.names = (const char *const[]){"aten::clone", NULL},
+	.find = find_layouts,
 };

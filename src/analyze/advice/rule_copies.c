@@ -6,14 +6,12 @@
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
-#include "base/alloc.h"
 
 /* The driver sends less than this along with the call, from whatever memory; and values that are read have a rule. */
 #define BYTES_MIN 65536
 
 struct copies {
 	struct ops_intervals compute;
-	struct advice_tally tally;
 	int64_t exposed_ns;
 	int64_t stalled_ns; /* idle behind the host's wait for a copy */
 	int64_t bytes;
@@ -40,7 +38,7 @@ static int64_t bytes_of(const struct advice *advice, uint32_t row)
 }
 
 /* What copies of the steps take in which no kernel runs, nor an earlier copy. */
-static void add_copies(struct copies *copies, struct advice *advice, const uint8_t *which)
+static void add_copies(struct copies *copies, const struct advice *advice, struct advice_result *result)
 {
 	size_t cursor = 0;
 	int64_t copied_ns = INT64_MIN; /* until when */
@@ -50,7 +48,7 @@ static void add_copies(struct copies *copies, struct advice *advice, const uint8
 		uint32_t row = event->row;
 		int64_t start_ns = advice->events->start_ns[row], end_ns = advice->events->end_ns[row], bytes, step_ns, alone_ns;
 
-		if (event->part != VIEW_COPY || !which[advice->events->name[row]] || !advice_counts(advice, row))
+		if (event->part != VIEW_COPY || !result->which[advice->events->name[row]] || !advice_counts(advice, row))
 			continue;
 		bytes = bytes_of(advice, row);
 		if (bytes >= 0 && bytes < BYTES_MIN)
@@ -63,60 +61,53 @@ static void add_copies(struct copies *copies, struct advice *advice, const uint8
 		copied_ns = end_ns > copied_ns ? end_ns : copied_ns;
 		copies->exposed_ns = ops_sum(copies->exposed_ns, alone_ns);
 		copies->bytes = ops_sum(copies->bytes, bytes > 0 ? bytes : 0);
-		advice_tally_add(&copies->tally, advice, advice_launch_row(advice, event), alone_ns);
+		advice_add(result, advice_launch_row(advice, event), alone_ns);
 	}
 }
 
-static void add_stalls(struct copies *copies, const struct advice *advice)
+static void add_stalls(struct copies *copies, const struct advice *advice, struct advice_result *result)
 {
 	for (size_t i = 0; i < advice->idle.gaps.count; i++) {
 		const struct advice_gap *gap = &advice->idle.gaps.items[i];
 
 		if (gap->cause == ADVICE_IDLE_UPLOAD) {
 			copies->stalled_ns = ops_sum(copies->stalled_ns, advice_idle_saved_ns(advice, gap));
-			advice_tally_add(&copies->tally, advice, gap->row, advice_idle_saved_ns(advice, gap));
+			advice_add(result, gap->row, advice_idle_saved_ns(advice, gap));
 		}
 	}
 }
 
-static bool report(struct advice *advice, const struct advice_rule *rule, const char *const *patterns, bool pageable)
+static bool find(const struct advice *advice, struct advice_result *result, bool pageable)
 {
-	uint8_t *which = advice_names(advice, patterns);
 	struct copies copies = {0};
 	uint64_t count;
-	bool done = which && advice_tally_init(&copies.tally, advice) && collect_compute(&copies, advice);
+	bool done = collect_compute(&copies, advice);
 
 	if (done) {
-		add_copies(&copies, advice, which);
-		count = copies.tally.events;
+		add_copies(&copies, advice, result);
+		count = result->tally.events;
 		if (count && pageable)
-			add_stalls(&copies, advice);
-		done = advice_report_add(advice, rule, &copies.tally,
-		                         (struct advice_gain){.ns = (double)copies.tally.ns,
-		                                              .confidence = pageable ? ADVICE_LIKELY : ADVICE_UNSURE},
-		                         "%s copies a step between the device and %s memory, %s MB, run for %.3f ms (%.1f %%) "
-		                         "with no kernel beside; for %.3f ms the device is idle since the host waited for copies. "
-		                         "Gain: both, which the kernels of another batch hide.", advice_average(advice, count).text,
-		                         pageable ? "pageable" : "pinned",
-		                         advice_number(advice_per_step(advice, (uint64_t)copies.bytes) / 1e6).text,
-		                         advice_step_ms(advice, (double)copies.exposed_ns),
-		                         advice_percent(advice, (double)copies.exposed_ns),
-		                         advice_step_ms(advice, (double)copies.stalled_ns));
+			add_stalls(&copies, advice, result);
+		done = advice_report_costs(result, "%s copies a step between the device and %s memory, %s MB, run for %s "
+		                           "with no kernel beside; for %.3f ms the device is idle since the host waited for copies. "
+		                           "Gain: both, which the kernels of another batch hide.", advice_average(advice, count).text,
+		                           pageable ? "pageable" : "pinned",
+		                           advice_number(advice_per_step(advice, (uint64_t)copies.bytes) / 1e6).text,
+		                           advice_spent(advice, (double)copies.exposed_ns).text,
+		                           advice_step_ms(advice, (double)copies.stalled_ns));
 	}
 	ops_intervals_release(&copies.compute);
-	advice_tally_release(&copies.tally);
-	ops_free(which);
 	return done;
 }
 
-static bool check_pageable(struct advice *advice, const struct advice_rule *rule)
+static bool find_pageable(const struct advice *advice, struct advice_result *result)
 {
-	return report(advice, rule, (const char *const[]){"*Pageable*", NULL}, true);
+	return find(advice, result, true);
 }
 
-static bool check_pinned(struct advice *advice, const struct advice_rule *rule)
+static bool find_pinned(const struct advice *advice, struct advice_result *result)
 {
-	return report(advice, rule, (const char *const[]){"*Pinned -> Device*", "*Device -> Pinned*", NULL}, false);
+	return find(advice, result, false);
 }
 
 const struct advice_rule advice_rule_pageable = {
@@ -130,8 +121,10 @@ const struct advice_rule advice_rule_pageable = {
 		"batch = batch.to(device, non_blocking=True)",
 	.link = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
 	.needs = ADVICE_NEEDS_DEVICE,
-	.severity_max = ADVICE_HIGH,
-	.check = check_pageable,
+	.stage = ADVICE_STAGE_DEVICE,
+	.confidence = ADVICE_LIKELY,
+	.names = (const char *const[]){"*Pageable*", NULL},
+	.find = find_pageable,
 };
 
 const struct advice_rule advice_rule_copies = {
@@ -145,7 +138,8 @@ const struct advice_rule advice_rule_copies = {
 		"torch.cuda.current_stream().wait_stream(copying)   # before it is used",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers",
 	.needs = ADVICE_NEEDS_DEVICE,
-	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_MOST,
-	.check = check_pinned,
+	.stage = ADVICE_STAGE_DEVICE,
+	.names = (const char *const[]){"*Pinned -> Device*", "*Device -> Pinned*", NULL},
+	.find = find_pinned,
 };

@@ -69,34 +69,29 @@ static bool measure(const struct advice *advice, const uint8_t *which, struct sp
 	return true;
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static const char *const names[] = {"aten::mul", "aten::mul_", "aten::add", "aten::add_", "aten::sub", "aten::sub_",
+                                       "aten::div", "aten::div_", "aten::addcmul_", "aten::lerp_", "aten::relu", NULL};
+
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::mul", "aten::mul_", "aten::add", "aten::add_", "aten::sub", "aten::sub_",
-	                                       "aten::div", "aten::div_", "aten::addcmul_", "aten::lerp_", "aten::relu", NULL};
-	uint8_t *which = advice_names(advice, patterns);
 	struct speed *places = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*places));
-	struct advice_tally tally = {0};
 	double quickest_ns = INFINITY;
-	bool done = which && places && advice_tally_init(&tally, advice) && measure(advice, which, places, &quickest_ns);
+	bool done = places && measure(advice, result->which, places, &quickest_ns);
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		const struct speed *place = &places[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
 		double each_ns, usual_ns = quickest_ns < 1 ? quickest_ns : 1;
 
-		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || advice->claimed_ns[row] || place->calls < CALLS_MIN ||
+		if (!result->which[advice->events->name[row]] || !advice_counts(advice, row) || advice->claimed_ns[row] || place->calls < CALLS_MIN ||
 		    place->quickest_ns < ELEMENT_NS_MIN || place->quickest_ns < RATIO_MIN * usual_ns)
 			continue;
 		each_ns = element_ns(advice, row);
 		if (each_ns > usual_ns)
-			advice_tally_add(&tally, advice, row, advice_take(advice, row, 1 - usual_ns / each_ns));
+			advice_add_share(result, row, 1 - usual_ns / each_ns);
 	}
-	done = done && advice_report_add(advice, rule, &tally,
-	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-	                                 "%s elementwise operators a step take more than %.0f ns an element, where the quickest of "
-	                                 "the trace takes %.2f ns. Gain: the difference to that, or to 1 ns.",
-	                                 advice_average(advice, tally.events).text, ELEMENT_NS_MIN, quickest_ns);
-	advice_tally_release(&tally);
-	ops_free(which);
+	done = done && advice_report_costs(result, "%s elementwise operators a step take more than %.0f ns an element, where the quickest of "
+	                                   "the trace takes %.2f ns. Gain: the difference to that, or to 1 ns.",
+	                                   advice_average(advice, result->tally.events).text, ELEMENT_NS_MIN, quickest_ns);
 	ops_free(places);
 	return done;
 }
@@ -110,6 +105,8 @@ const struct advice_rule advice_rule_denormal = {
 		  "operator's time for each element.",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.set_flush_denormal.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_NUMBERS,
+	.confidence = ADVICE_LIKELY,
+	.names = names,
+	.find = find,
 };

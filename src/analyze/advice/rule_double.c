@@ -9,12 +9,9 @@
 /* Below so many elements the type makes no difference to the time. */
 #define ELEMENTS_MIN 4096
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	struct advice_tally tally;
-	bool done = advice_tally_init(&tally, advice);
-
-	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint8_t dtype = 0;
 
 		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) ||
@@ -22,15 +19,11 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		    advice_elements(advice, row, &dtype) < ELEMENTS_MIN || dtype != DOUBLE)
 			continue;
 		/* Numbers of half the size: half the memory, and twice as many in a vector register. */
-		advice_tally_add(&tally, advice, row, advice_take(advice, row, 0.5 * advice_work_share(advice, row)));
+		advice_add_share(result, row, 0.5 * advice_work_share(advice, row));
 	}
-	done = done && advice_report_add(advice, rule, &tally,
-	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-	                                 "%s operators a step compute with float64, %.3f ms with their backward pass. Gain: half "
-	                                 "of it, since float32 has half the bytes and twice the numbers a register.",
-	                                 advice_average(advice, tally.events).text, 2 * advice_step_ms(advice, (double)tally.ns));
-	advice_tally_release(&tally);
-	return done;
+	return advice_report_costs(result, "%s operators a step compute with float64, %.3f ms with their backward pass. Gain: half "
+	                           "of it, since float32 has half the bytes and twice the numbers a register.",
+	                           advice_average(advice, result->tally.events).text, 2 * advice_step_ms(advice, (double)result->tally.ns));
 }
 
 const struct advice_rule advice_rule_double = {
@@ -42,6 +35,7 @@ const struct advice_rule advice_rule_double = {
 		  "torch.set_default_dtype. Check: no 'double' among the input types.",
 	.link = "https://docs.pytorch.org/docs/stable/tensor_attributes.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_WIDTH,
+	.confidence = ADVICE_LIKELY,
+	.find = find,
 };

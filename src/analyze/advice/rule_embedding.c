@@ -4,7 +4,6 @@
  * through by the optimizer as a whole.
  */
 #include "analyze/advice/advice.h"
-#include "base/alloc.h"
 
 /* A table of so many times the rows that a batch looks up. Sparse gradients have a price of their own. */
 #define RATIO_MIN 16
@@ -17,7 +16,6 @@ struct table {
 
 struct tables {
 	OPS_ARRAY(struct table) items;
-	struct advice_tally tally;
 	int64_t rows, looked_up;
 };
 
@@ -31,7 +29,7 @@ static struct table *table_of(struct tables *tables, int64_t elements)
 }
 
 /* aten::embedding_dense_backward(grad_output, indices, num_weights, …) */
-static bool add_backward(struct tables *tables, struct advice *advice, uint32_t row)
+static bool add_backward(struct tables *tables, const struct advice *advice, struct advice_result *result, uint32_t row)
 {
 	struct ops_input grad, indices, weights;
 	int64_t rows, looked_up, dimension;
@@ -47,8 +45,7 @@ static bool add_backward(struct tables *tables, struct advice *advice, uint32_t 
 		return true;
 	tables->rows = rows > tables->rows ? rows : tables->rows;
 	tables->looked_up = looked_up > tables->looked_up ? looked_up : tables->looked_up;
-	advice_tally_add(&tables->tally, advice, row,
-	                 advice_take(advice, row, (1 - (double)looked_up / (double)rows) * advice_work_share(advice, row)));
+	advice_add_share(result, row, (1 - (double)looked_up / (double)rows) * advice_work_share(advice, row));
 	if (table_of(tables, ops_product(rows, dimension)))
 		return true;
 	table = OPS_ARRAY_PUSH(&tables->items);
@@ -76,36 +73,32 @@ static int64_t listed_elements(const struct advice *advice, uint32_t row)
 	return elements;
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static const char *const names[] = {"aten::embedding_dense_backward", NULL};
+
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::embedding_dense_backward", NULL};
-	uint8_t *which = advice_names(advice, patterns);
 	struct tables tables = {.rows = 0};
-	bool done = which && advice_tally_init(&tables.tally, advice);
+	bool done = true;
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
-		if (which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(advice, row))
-			done = add_backward(&tables, advice, row);
+		if (result->which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(result, row))
+			done = add_backward(&tables, advice, result, row);
 	/* The optimizer then goes over all of it: the lookup's fault, too. */
 	for (uint32_t row = 0; done && tables.items.count && row < advice->events->count; row++) {
 		const struct table *table;
 
-		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) || advice_is_claimed(advice, row) ||
-		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) || which[advice->events->name[row]])
+		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
+		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) || result->which[advice->events->name[row]])
 			continue;
 		table = table_of(&tables, listed_elements(advice, row));
 		if (table && (advice->zone[row] & ADVICE_IN_OPTIMIZER))
-			advice_tally_add_at(&tables.tally, table->site, row,
-			                    advice_take(advice, row, (1 - table->touched) * advice_work_share(advice, row)));
+			advice_add_at(result, table->site, row,
+			              advice_claim_share(result, row, (1 - table->touched) * advice_work_share(advice, row)));
 	}
-	done = done && advice_report_add(advice, rule, &tables.tally,
-	                                 (struct advice_gain){.ns = (double)tables.tally.ns, .confidence = ADVICE_LIKELY},
-	                                 "gradients of %lld rows are made and applied, where a batch looks up %lld. Gain: the share of "
-	                                 "the other rows in that and in the optimizer's operators on the table.",
-	                                 (long long)tables.rows, (long long)tables.looked_up);
+	done = done && advice_report_costs(result, "gradients of %lld rows are made and applied, where a batch looks up %lld. Gain: the share of "
+	                                   "the other rows in that and in the optimizer's operators on the table.",
+	                                   (long long)tables.rows, (long long)tables.looked_up);
 	OPS_ARRAY_RELEASE(&tables.items);
-	advice_tally_release(&tables.tally);
-	ops_free(which);
 	return done;
 }
 
@@ -120,6 +113,8 @@ const struct advice_rule advice_rule_embedding = {
 		"optimizer = torch.optim.SparseAdam(table.parameters())",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_FORMULAS,
+	.confidence = ADVICE_LIKELY,
+	.names = names,
+	.find = find,
 };

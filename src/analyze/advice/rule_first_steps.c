@@ -3,45 +3,56 @@
  * A recording that begins with steps which warm up: averages and totals over all of it tell of them, not of the steady ones.
  */
 #include "analyze/advice/advice.h"
+#include "base/alloc.h"
 
 /* A first step of so many times the steady ones' time spoils averages. */
 #define SLOW 3
 
-static bool is_slow(const struct advice *advice, size_t i)
+static int64_t step_ns(const struct advice *advice, size_t i)
 {
 	const struct view_step *step = &advice->views.steps.items[i];
 
-	return ops_difference(step->end_ns, step->start_ns) / SLOW > advice->steps_ns / (int64_t)advice->step_count;
+	return ops_difference(step->end_ns, step->start_ns);
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+/* The median steady step; -1 if memory is out. */
+static double usual_ns(const struct advice *advice)
+{
+	int64_t *times = ops_realloc_array(NULL, advice->views.steps.count + 1, sizeof(*times));
+	double ns = -1;
+
+	for (size_t i = 0; times && i < advice->views.steps.count; i++)
+		times[i] = step_ns(advice, i);
+	if (times)
+		ns = advice_typical_ns(advice, times) / (double)advice->step_count;
+	ops_free(times);
+	return ns;
+}
+
+static bool find(const struct advice *advice, struct advice_result *result)
 {
 	size_t steps = advice->views.steps.count, slow = 0;
 	int64_t slow_ns = 0, all_ns = 0;
-	struct advice_tally tally;
-	bool done;
+	double usual;
 
 	if (advice->step_count < 2)
 		return true;
-	while (slow < steps && !advice->steady[slow] && advice->machine.waits[slow].waited_ns == 0 && is_slow(advice, slow))
+	usual = usual_ns(advice);
+	while (slow < steps && !advice->steady[slow] && advice->machine.waits[slow].waited_ns == 0 &&
+	       (double)step_ns(advice, slow) > SLOW * usual)
 		slow++;
 	for (size_t i = 0; i < steps; i++) {
-		int64_t ns = ops_difference(advice->views.steps.items[i].end_ns, advice->views.steps.items[i].start_ns);
-
-		all_ns = ops_sum(all_ns, ns);
-		slow_ns = ops_sum(slow_ns, i < slow ? ns : 0);
+		all_ns = ops_sum(all_ns, step_ns(advice, i));
+		slow_ns = ops_sum(slow_ns, i < slow ? step_ns(advice, i) : 0);
 	}
-	if (!slow)
-		return true;
-	done = advice_tally_init(&tally, advice) &&
-	       advice_report_add(advice, rule, &tally,
-	                         (struct advice_gain){.confidence = ADVICE_SURE, .always = true, .severity = ADVICE_LOW},
-	                         "the first %zu of %zu steps take %.1f %% of the time of all, %.3f ms each where a steady one takes "
-	                         "%.3f ms. Gain: none; it is the figures that are wrong.", slow, steps,
-	                         all_ns > 0 ? 100 * (double)slow_ns / (double)all_ns : 0, (double)slow_ns / 1e6 / (double)slow,
-	                         advice_step_ms(advice, (double)advice->steps_ns));
-	advice_tally_release(&tally);
-	return done;
+	if (!slow || usual < 0)
+		return usual >= 0;
+	result->always = true;
+	result->severity = ADVICE_LOW;
+	return advice_report_costs(result, "the first %zu of %zu steps take %.1f %% of the time of all, %.3f ms each where a steady one takes "
+	                           "%.3f ms. Gain: none; it is the figures that are wrong.", slow, steps,
+	                           all_ns > 0 ? 100 * (double)slow_ns / (double)all_ns : 0, (double)slow_ns / 1e6 / (double)slow,
+	                           advice_step_ms(advice, (double)advice->steps_ns));
 }
 
 const struct advice_rule advice_rule_first_steps = {
@@ -54,5 +65,7 @@ const struct advice_rule advice_rule_first_steps = {
 	.link = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
 	.needs = ADVICE_NEEDS_STEPS,
 	.severity_max = ADVICE_LOW,
-	.check = check,
+	.stage = ADVICE_STAGE_REST,
+	.confidence = ADVICE_SURE,
+	.find = find,
 };

@@ -13,11 +13,10 @@
 struct functions {
 	uint8_t *python;     /* by row: there is a function of the program's right below this operator */
 	int64_t *largest_ns; /* by row: its costliest operator: about what one in its place would take */
-	struct advice_tally tally;
 	uint64_t calls;
 };
 
-static void find(struct functions *functions, const struct advice *advice)
+static void find_functions(struct functions *functions, const struct advice *advice)
 {
 	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
 		uint32_t parent = advice->events->parent[row];
@@ -55,40 +54,37 @@ static uint32_t whole(const struct advice *advice, uint32_t row)
 	return row;
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
 	size_t count = advice->events->count + 1;
 	struct functions functions = {.python = ops_alloc_zeroed(count, 1),
 	                              .largest_ns = ops_alloc_zeroed(count, sizeof(*functions.largest_ns))};
-	bool done = functions.python && functions.largest_ns && advice_tally_init(&functions.tally, advice);
+	bool done = functions.python && functions.largest_ns;
 
 	if (done)
-		find(&functions, advice);
+		find_functions(&functions, advice);
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		uint32_t call;
 		int64_t ns;
 
 		/* Forward ones; what their node takes in the backward pass goes with them. */
 		if (!functions.python[row] || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPERATOR)) ||
-		    advice_is_claimed(advice, row))
+		    advice_is_claimed(result, row))
 			continue;
 		call = whole(advice, row);
 		ns = ops_sum(advice_left_ns(advice, call), advice_backward_left_ns(advice, call));
 		ns -= functions.largest_ns[row] * (advice->backward_ns[row] ? 2 : 1);
 		functions.calls++;
 		if (ns > 0)
-			advice_tally_add(&functions.tally, advice, call, ns);
-		advice_take(advice, call, ns > 0 ? (double)ns / (double)(ns + 2 * functions.largest_ns[row]) : 0);
+			advice_add(result, call, ns);
+		advice_claim_share(result, call, ns > 0 ? (double)ns / (double)(ns + 2 * functions.largest_ns[row]) : 0);
 	}
 	done = done && (advice_per_step(advice, functions.calls) < CALLS_MIN ||
-	                advice_report_add(advice, rule, &functions.tally,
-	                                  (struct advice_gain){.ns = (double)functions.tally.ns, .confidence = ADVICE_LIKELY},
-	                                  "%s calls a step of Functions in Python. Gain: their time, forward and backward, but for "
-	                                  "the costliest operator in each, which one of torch's own would take.",
-	                                  advice_average(advice, functions.calls).text));
+	                advice_report_costs(result, "%s calls a step of Functions in Python. Gain: their time, forward and backward, but for "
+	                                    "the costliest operator in each, which one of torch's own would take.",
+	                                    advice_average(advice, functions.calls).text));
 	ops_free(functions.python);
 	ops_free(functions.largest_ns);
-	advice_tally_release(&functions.tally);
 	return done;
 }
 
@@ -101,6 +97,7 @@ const struct advice_rule advice_rule_function = {
 		  "it in C++ with torch.library. Check: no Python below operators.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/extending.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_FUNCTIONS,
+	.confidence = ADVICE_LIKELY,
+	.find = find,
 };

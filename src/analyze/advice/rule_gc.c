@@ -4,20 +4,15 @@
  */
 #include "analyze/advice/advice.h"
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
-{
-	static const char *const patterns[] = {"<built-in function collect>", "Python GC", NULL};
-	struct advice_tally tally;
-	bool done = advice_tally_init(&tally, advice) && advice_tally_names(&tally, advice, patterns, 0) &&
-	            advice_report_add(advice, rule, &tally,
-	                              (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE},
-	                              "garbage collection takes %.3f ms a step (%.1f %%) in %s collections. "
-	                              "Gain: all of their time.",
-	                              advice_step_ms(advice, (double)tally.ns), advice_percent(advice, (double)tally.ns),
-	                              advice_average(advice, tally.events).text);
+static const char *const names[] = {"<built-in function collect>", "Python GC", NULL};
 
-	advice_tally_release(&tally);
-	return done;
+static bool find(const struct advice *advice, struct advice_result *result)
+{
+	advice_add_names(result, 0);
+	return advice_report_costs(result, "garbage collection takes %.3f ms a step (%.1f %%) in %s collections. "
+	                           "Gain: all of their time.",
+	                           advice_step_ms(advice, (double)result->tally.ns), advice_percent(advice, (double)result->tally.ns),
+	                           advice_average(advice, result->tally.events).text);
 }
 
 const struct advice_rule advice_rule_gc = {
@@ -29,6 +24,8 @@ const struct advice_rule advice_rule_gc = {
 		  "loop, gc.disable() and a gc.collect() at the end of each epoch. Check: no row 'Python GC' within steps.",
 	.link = "https://docs.python.org/3/library/gc.html#gc.freeze",
 	.needs = ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_CALLS,
+	.confidence = ADVICE_SURE,
+	.names = names,
+	.find = find,
 };

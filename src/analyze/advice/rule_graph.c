@@ -48,32 +48,26 @@ static uint32_t growth(const struct passes *passes, const struct advice *advice)
 	return seen >= STEPS_MIN && least != UINT32_MAX ? least : 0;
 }
 
-static bool report(struct passes *passes, struct advice *advice, const struct advice_rule *rule)
+static bool report(const struct passes *passes, const struct advice *advice, struct advice_result *result)
 {
-	struct advice_tally tally;
 	uint32_t added = growth(passes, advice), first = 0, last = 0;
-	bool done = advice_tally_init(&tally, advice);
 
-	for (size_t i = 0; done && added && i < advice->views.steps.count; i++) {
+	for (size_t i = 0; added && i < advice->views.steps.count; i++) {
 		if (!advice->steady[i] || !passes->nodes[i])
 			continue;
 		first = first ? first : passes->nodes[i];
 		last = passes->nodes[i];
 		/* A step's own nodes are left. */
-		advice_tally_add(&tally, advice, advice_calling_row(advice, passes->row[i]),
-		                 (int64_t)((double)passes->ns[i] * (1 - (double)added / (double)passes->nodes[i])));
+		advice_add(result, advice_calling_row(advice, passes->row[i]),
+		           (int64_t)((double)passes->ns[i] * (1 - (double)added / (double)passes->nodes[i])));
 	}
-	done = done && (!added ||
-	                advice_report_add(advice, rule, &tally,
-	                                  (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE, .always = true,
-	                                                       .severity = ADVICE_MEDIUM},
-	                                  "the backward pass grows from %u to %u nodes, by %u or more a step. Gain: the time of all "
-	                                  "but %u; it grows with each further step.", first, last, added, added));
-	advice_tally_release(&tally);
-	return done;
+	result->always = true;
+	result->severity = ADVICE_MEDIUM;
+	return !added || advice_report_costs(result, "the backward pass grows from %u to %u nodes, by %u or more a step. Gain: the time of all "
+	                                     "but %u; it grows with each further step.", first, last, added, added);
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
 	size_t steps = advice->views.steps.count + 1;
 	struct passes passes = {ops_alloc_zeroed(steps, sizeof(*passes.nodes)), ops_alloc_zeroed(steps, sizeof(*passes.ns)),
@@ -82,7 +76,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 
 	if (done) {
 		count(&passes, advice);
-		done = report(&passes, advice, rule);
+		done = report(&passes, advice, result);
 	}
 	ops_free(passes.nodes);
 	ops_free(passes.ns);
@@ -101,7 +95,8 @@ const struct advice_rule advice_rule_graph = {
 		"loss.backward()             # without retain_graph=True",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_STEPS,
-	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_LEAST,
-	.check = check,
+	.stage = ADVICE_STAGE_GRAPH,
+	.confidence = ADVICE_SURE,
+	.find = find,
 };

@@ -74,38 +74,60 @@ static size_t growing(struct growth *growth, const struct advice *advice)
 	return steps;
 }
 
-/* The outermost operator around a row: that is the one with a node of a graph. */
-static void mark_kept(struct advice *advice, uint32_t row)
+/* Finds what of memory grows. Returns 1, 0 if memory does not grow, or -1 if the program is out of memory. */
+static int find_growth(struct growth *growth, const struct advice *advice)
 {
-	for (; row != OPS_NONE && advice_is_operator(advice, row); row = advice->events->parent[row])
-		advice->zone[row] |= ADVICE_KEPT;
+	size_t steps = advice->views.steps.count - 1;
+
+	if (!find_live(growth, advice))
+		return -1;
+	return steps >= 3 && growing(growth, advice) * 10 >= steps * STEPS_OF_TEN;
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static void release(struct growth *growth)
+{
+	ops_free(growth->rows);
+	ops_free(growth->left);
+	ops_free(growth->lives);
+	ops_map_release(&growth->live);
+}
+
+bool advice_find_kept(const struct advice *advice, uint8_t *kept)
 {
 	struct growth growth = {0};
-	struct advice_tally tally = {0};
+	uint32_t needs = ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STEPS;
+	int grows = (advice->has & needs) == needs ? find_growth(&growth, advice) : 0;
+	size_t count;
+
+	ops_trace_memory(advice->trace, &count);
+	/* Up to the outermost operator around a row: that is the one with a node of a graph. */
+	for (size_t i = 0; grows > 0 && i < count; i++)
+		for (uint32_t row = growth.lives[i] ? growth.rows[i] : OPS_NONE; row != OPS_NONE && advice_is_operator(advice, row);
+		     row = advice->events->parent[row])
+			if (advice_counts(advice, row))
+				kept[advice->step_of[row]] = 1;
+	release(&growth);
+	return grows >= 0;
+}
+
+static bool find(const struct advice *advice, struct advice_result *result)
+{
+	struct growth growth = {0};
 	size_t count, steps = advice->views.steps.count - 1;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
-	bool done = advice_tally_init(&tally, advice) && find_live(&growth, advice);
+	int grows = find_growth(&growth, advice);
+	bool done = grows >= 0;
 
-	if (done && steps >= 3 && growing(&growth, advice) * 10 >= steps * STEPS_OF_TEN) {
-		/* The order of places is by bytes here. */
-		for (size_t i = 0; i < count; i++)
-			if (growth.lives[i] && growth.rows[i] != OPS_NONE) {
-				advice_tally_add(&tally, advice, growth.rows[i], records[i].bytes);
-				mark_kept(advice, growth.rows[i]);
-			}
-		done = advice_report_add(advice, rule, &tally,
-		                         (struct advice_gain){.confidence = ADVICE_LIKELY, .always = true, .severity = ADVICE_HIGH},
-		                         "each step leaves %.3f MiB that no later one frees, in %zu steps. Gain: memory, no time that a "
-		                         "trace would show.", (double)growth.bytes / (double)steps / (1024 * 1024), steps);
-	}
-	ops_free(growth.rows);
-	ops_free(growth.left);
-	ops_free(growth.lives);
-	ops_map_release(&growth.live);
-	advice_tally_release(&tally);
+	/* The order of places is by bytes here. */
+	for (size_t i = 0; grows > 0 && i < count; i++)
+		if (growth.lives[i] && growth.rows[i] != OPS_NONE)
+			advice_add(result, growth.rows[i], records[i].bytes);
+	result->always = true;
+	result->severity = ADVICE_HIGH;
+	if (grows > 0)
+		done = advice_report_gain(result, 0, "each step leaves %.3f MiB that no later one frees, in %zu steps. Gain: memory, no time that a "
+		                          "trace would show.", (double)growth.bytes / (double)steps / (1024 * 1024), steps);
+	release(&growth);
 	return done;
 }
 
@@ -118,6 +140,7 @@ const struct advice_rule advice_rule_growth = {
 		  "ends of steps.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/faq.html",
 	.needs = ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STEPS,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_GRAPH,
+	.confidence = ADVICE_LIKELY,
+	.find = find,
 };

@@ -49,7 +49,7 @@ static int64_t left_of(const struct advice *advice, const struct advice_gap *gap
 {
 	int64_t left_ns = gap->ns;
 
-	if (advice_is_claimed(advice, gap->row))
+	if (advice->claimed[gap->row])
 		return 0;
 	for (uint32_t row = gap->row; row != OPS_NONE && left_ns > 0; row = advice->events->parent[row]) {
 		int64_t ns = explained_ns[row] < left_ns ? explained_ns[row] : left_ns;
@@ -60,7 +60,7 @@ static int64_t left_of(const struct advice *advice, const struct advice_gap *gap
 	return left_ns;
 }
 
-static bool report(struct advice *advice, const struct advice_rule *rule, const struct advice_tally *tally)
+static bool report(const struct advice *advice, struct advice_result *result)
 {
 	const struct advice_idle *idle = &advice->idle;
 	double idle_pct = advice_percent(advice, (double)idle->all_ns);
@@ -70,20 +70,18 @@ static bool report(struct advice *advice, const struct advice_rule *rule, const 
 	if (!mostly && (idle_pct < IDLE_MIN_PCT || advice->views.device_events.count < EVENTS_MIN))
 		return true;
 	describe_causes(advice, causes, sizeof(causes));
-	return advice_report_add(advice, rule, tally,
-	                         (struct advice_gain){.ns = (double)tally->ns, .confidence = ADVICE_UNSURE, .always = true,
-	                                              .severity = mostly ? ADVICE_MEDIUM : ADVICE_INFO},
-	                         "the device is idle for %.1f %% of the steps: %s. Gain: the time in which the host does "
-	                         "something else, but for what other findings explain; the other causes have rules of their own.",
-	                         idle_pct, causes);
+	result->always = true;
+	result->severity = mostly ? ADVICE_MEDIUM : ADVICE_INFO;
+	return advice_report_costs(result, "the device is idle for %.1f %% of the steps: %s. Gain: the time in which the host does "
+	                           "something else, but for what other findings explain; the other causes have rules of their own.",
+	                           idle_pct, causes);
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
 	const struct advice_idle *idle = &advice->idle;
-	struct advice_tally tally = {0};
 	int64_t *explained_ns = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*explained_ns));
-	bool done = explained_ns && advice_tally_init(&tally, advice);
+	bool done = explained_ns != NULL;
 
 	if (done)
 		memcpy(explained_ns, advice->self_taken_ns, advice->events->count * sizeof(*explained_ns));
@@ -91,12 +89,11 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 		const struct advice_gap *gap = &idle->gaps.items[i];
 
 		if (gap->cause == ADVICE_IDLE_HOST && gap->row != OPS_NONE)
-			advice_tally_add(&tally, advice, gap->row, left_of(advice, gap, explained_ns));
+			advice_add(result, gap->row, left_of(advice, gap, explained_ns));
 		else if (gap->cause == ADVICE_IDLE_HOST)
-			tally.ns = ops_sum(tally.ns, gap->ns);
+			result->tally.ns = ops_sum(result->tally.ns, gap->ns);
 	}
-	done = done && report(advice, rule, &tally);
-	advice_tally_release(&tally);
+	done = done && report(advice, result);
 	ops_free(explained_ns);
 	return done;
 }
@@ -110,7 +107,7 @@ const struct advice_rule advice_rule_idle = {
 		  "Check: the device's utilization.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
 	.needs = ADVICE_NEEDS_DEVICE,
-	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_MOST,
-	.check = check,
+	.stage = ADVICE_STAGE_REST,
+	.find = find,
 };

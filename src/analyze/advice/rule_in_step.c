@@ -7,32 +7,25 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-static bool report_tally(struct advice *advice, const struct advice_rule *rule, const struct advice_tally *tally, const char *what)
+static bool report(struct advice_result *result, const char *what)
 {
-	return advice_report_add(advice, rule, tally, (struct advice_gain){.ns = (double)tally->ns, .confidence = ADVICE_SURE},
-	                         "%s takes %.3f ms a step (%.1f %%) in %s calls. Gain: all of their time.", what,
-	                         advice_step_ms(advice, (double)tally->ns), advice_percent(advice, (double)tally->ns),
-	                         advice_average(advice, tally->events).text);
+	const struct advice *advice = result->advice;
+
+	return advice_report_costs(result, "%s takes %.3f ms a step (%.1f %%) in %s calls. Gain: all of their time.", what,
+	                           advice_step_ms(advice, (double)result->tally.ns), advice_percent(advice, (double)result->tally.ns),
+	                           advice_average(advice, result->tally.events).text);
 }
 
-static bool report(struct advice *advice, const struct advice_rule *rule, const char *const *patterns, const char *what)
+static const char *const saving[] = {"*torch/serialization.py(*", "*: Module.state_dict", "*: Optimizer.state_dict",
+                                       "<built-in function dump>", "<built-in function dumps>", "*: savez",
+                                       "*safetensors/*", "<built-in method dump of *",
+                                       "*: Tensor.__deepcopy__", "*: Parameter.__deepcopy__", NULL};
+
+static bool find_checkpoint(const struct advice *advice, struct advice_result *result)
 {
-	struct advice_tally tally;
-	bool done = advice_tally_init(&tally, advice) && advice_tally_names(&tally, advice, patterns, ADVICE_IN_LOADER) &&
-	            report_tally(advice, rule, &tally, what);
-
-	advice_tally_release(&tally);
-	return done;
-}
-
-static bool check_checkpoint(struct advice *advice, const struct advice_rule *rule)
-{
-	static const char *const patterns[] = {"*torch/serialization.py(*", "*: Module.state_dict", "*: Optimizer.state_dict",
-	                                       "<built-in function dump>", "<built-in function dumps>", "*: savez",
-	                                       "*safetensors/*", "<built-in method dump of *",
-	                                       "*: Tensor.__deepcopy__", "*: Parameter.__deepcopy__", NULL};
-
-	return report(advice, rule, patterns, "saving state");
+	(void)advice;
+	advice_add_names(result, ADVICE_IN_LOADER);
+	return report(result, "saving state");
 }
 
 /* "waiting for a lock and another thread" */
@@ -53,40 +46,36 @@ static void describe_waits(uint32_t kinds, char *text, size_t size)
 /* A lock that is free and a queue that has something are taken in less: such calls compute. */
 #define WAIT_NS_MIN 50000
 
-static bool report_waits(struct advice *advice, const struct advice_rule *rule, uint32_t kinds)
+static bool find_waits(struct advice_result *result, uint32_t kinds)
 {
+	const struct advice *advice = result->advice;
 	uint8_t *blocked = advice_find_blocked(advice);
-	struct advice_tally tally = {0};
 	uint32_t met = 0;
 	char what[160];
-	bool done = blocked && advice_tally_init(&tally, advice);
+	bool done = blocked != NULL;
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		uint32_t kind = (uint32_t)1 << blocked[advice->events->name[row]];
-		uint64_t before = tally.events;
 
-		if (advice->events->end_ns[row] - advice->events->start_ns[row] < WAIT_NS_MIN)
-			continue;
-		advice_tally_outermost(&tally, advice, row, kind & kinds, ADVICE_IN_LOADER);
-		met |= tally.events > before ? kind : 0;
+		if (advice->events->end_ns[row] - advice->events->start_ns[row] >= WAIT_NS_MIN &&
+		    advice_add_outermost(result, row, kind & kinds, ADVICE_IN_LOADER))
+			met |= kind;
 	}
-	if (done) {
-		describe_waits(met, what, sizeof(what));
-		done = report_tally(advice, rule, &tally, what);
-	}
-	advice_tally_release(&tally);
+	describe_waits(met, what, sizeof(what));
 	ops_free(blocked);
-	return done;
+	return done && report(result, what);
 }
 
-static bool check_waiting(struct advice *advice, const struct advice_rule *rule)
+static bool find_waiting(const struct advice *advice, struct advice_result *result)
 {
-	return report_waits(advice, rule, 1 << ADVICE_BLOCKED_PROCESS | 1 << ADVICE_BLOCKED_TIME);
+	(void)advice;
+	return find_waits(result, 1 << ADVICE_BLOCKED_PROCESS | 1 << ADVICE_BLOCKED_TIME);
 }
 
-static bool check_locks(struct advice *advice, const struct advice_rule *rule)
+static bool find_locks(const struct advice *advice, struct advice_result *result)
 {
-	return report_waits(advice, rule, 1 << ADVICE_BLOCKED_LOCK | 1 << ADVICE_BLOCKED_QUEUE | 1 << ADVICE_BLOCKED_THREAD);
+	(void)advice;
+	return find_waits(result, 1 << ADVICE_BLOCKED_LOCK | 1 << ADVICE_BLOCKED_QUEUE | 1 << ADVICE_BLOCKED_THREAD);
 }
 
 const struct advice_rule advice_rule_checkpoint = {
@@ -97,9 +86,11 @@ const struct advice_rule advice_rule_checkpoint = {
 		  "thread (torch.distributed.checkpoint.async_save). Check: torch.save is in few steps.",
 	.link = "https://docs.pytorch.org/docs/stable/distributed.checkpoint.html",
 	.needs = ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_LEAST,
-	.check = check_checkpoint,
+	.stage = ADVICE_STAGE_CALLS,
+	.confidence = ADVICE_SURE,
+	.names = saving,
+	.find = find_checkpoint,
 };
 
 const struct advice_rule advice_rule_waiting = {
@@ -110,8 +101,9 @@ const struct advice_rule advice_rule_waiting = {
 		  "thread. Check: the call is gone from the steps.",
 	.link = "https://docs.pytorch.org/docs/stable/data.html",
 	.needs = ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
-	.check = check_waiting,
+	.stage = ADVICE_STAGE_WAITS,
+	.confidence = ADVICE_SURE,
+	.find = find_waiting,
 };
 
 const struct advice_rule advice_rule_locks = {
@@ -123,7 +115,8 @@ const struct advice_rule advice_rule_locks = {
 		  "step. Check: the call is gone from the steps.",
 	.link = "https://docs.python.org/3/library/threading.html",
 	.needs = ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_MOST,
-	.check = check_locks,
+	.stage = ADVICE_STAGE_WAITS,
+	.confidence = ADVICE_SURE,
+	.find = find_locks,
 };

@@ -3,11 +3,8 @@
  * An accelerator that runs dry between two kernels because the host comes too late with the next, and yet does nothing but
  * call operators: each call takes longer than the kernel that it launches.
  */
-#include <stdlib.h>
-
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
-#include "base/order.h"
 
 /* A gap or two of this kind are at the edge of something else. */
 #define GAPS_MIN 20
@@ -16,13 +13,12 @@
 #define GRAPH_NS 1500
 
 struct launches {
-	struct advice_tally tally;
 	int64_t *by_step; /* what a graph would save */
 	int64_t kernel_ns;
 	uint64_t kernels;
 };
 
-static void add_gaps(struct launches *launches, const struct advice *advice)
+static void add_gaps(struct launches *launches, const struct advice *advice, struct advice_result *result)
 {
 	for (size_t i = 0; i < advice->idle.gaps.count; i++) {
 		const struct advice_gap *gap = &advice->idle.gaps.items[i];
@@ -33,7 +29,7 @@ static void add_gaps(struct launches *launches, const struct advice *advice)
 			continue;
 		event = &advice->views.device_events.items[gap->event];
 		step = advice->step_of[event->row];
-		advice_tally_add(&launches->tally, advice, advice_launch_row(advice, event), gap->ns);
+		advice_add(result, advice_launch_row(advice, event), gap->ns);
 		if (step != OPS_NONE && gap->ns > GRAPH_NS)
 			launches->by_step[step] = ops_sum(launches->by_step[step], gap->ns - GRAPH_NS);
 	}
@@ -51,51 +47,32 @@ static void add_kernels(struct launches *launches, const struct advice *advice)
 	}
 }
 
-/* Of all steady steps, if all were like the one in the middle: in a few the host is late for another reason, and what it has
- * to do is the same in each. */
-static double typical_ns(struct launches *launches, const struct advice *advice)
+static bool report(struct advice_result *result, const struct launches *launches)
 {
-	size_t count = 0;
+	const struct advice *advice = result->advice;
 
-	for (size_t i = 0; i < advice->views.steps.count; i++)
-		if (advice->steady[i])
-			launches->by_step[count++] = launches->by_step[i];
-	if (!count)
-		return 0;
-	qsort(launches->by_step, count, sizeof(*launches->by_step), ops_compare_int64);
-	return (double)launches->by_step[count / 2] * (double)count;
-}
-
-static bool report(struct advice *advice, const struct advice_rule *rule, struct launches *launches)
-{
 	/* To record Python calls slows the host down, and so widens the gaps. */
-	enum advice_confidence confidence = advice->has & ADVICE_NEEDS_PYTHON ? ADVICE_UNSURE : ADVICE_LIKELY;
-
-	return advice_report_add(advice, rule, &launches->tally,
-	                         (struct advice_gain){.ns = typical_ns(launches, advice), .confidence = confidence},
-	                         "%.0f times a step the device is done before the host has launched what comes next, and waits "
-	                         "%.3f ms (%.1f %%) for that in all. A kernel takes %.1f us on the average of %.0f a step. Gain: "
-	                         "the gaps of a typical step, less %.1f us each that a CUDA graph leaves.",
-	                         advice_per_step(advice, launches->tally.events),
-	                         advice_step_ms(advice, (double)launches->tally.ns),
-	                         advice_percent(advice, (double)launches->tally.ns),
-	                         launches->kernels ? (double)launches->kernel_ns / 1000 / (double)launches->kernels : 0,
-	                         advice_per_step(advice, launches->kernels), GRAPH_NS / 1000.0);
+	result->confidence = advice->has & ADVICE_NEEDS_PYTHON ? ADVICE_UNSURE : ADVICE_LIKELY;
+	return advice_report_gain(result, advice_typical_ns(advice, launches->by_step),
+	                          "%.0f times a step the device is done before the host has launched what comes next, and waits "
+	                          "%s for that in all. A kernel takes %.1f us on the average of %.0f a step. Gain: "
+	                          "the gaps of a typical step, less %.1f us each that a CUDA graph leaves.",
+	                          advice_per_step(advice, result->tally.events),
+	                          advice_spent(advice, (double)result->tally.ns).text,
+	                          launches->kernels ? (double)launches->kernel_ns / 1000 / (double)launches->kernels : 0,
+	                          advice_per_step(advice, launches->kernels), GRAPH_NS / 1000.0);
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	struct launches launches = {0};
-	bool done = advice_tally_init(&launches.tally, advice);
+	struct launches launches = {.by_step = ops_alloc_zeroed(advice->views.steps.count + 1, sizeof(*launches.by_step))};
+	bool done = launches.by_step != NULL;
 
-	launches.by_step = ops_alloc_zeroed(advice->views.steps.count + 1, sizeof(*launches.by_step));
-	done = done && launches.by_step;
 	if (done) {
-		add_gaps(&launches, advice);
+		add_gaps(&launches, advice, result);
 		add_kernels(&launches, advice);
-		done = launches.tally.events < GAPS_MIN || report(advice, rule, &launches);
+		done = result->tally.events < GAPS_MIN || report(result, &launches);
 	}
-	advice_tally_release(&launches.tally);
 	ops_free(launches.by_step);
 	return done;
 }
@@ -110,6 +87,7 @@ const struct advice_rule advice_rule_launch = {
 	.code = "model = torch.compile(model, mode=\"reduce-overhead\")",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs",
 	.needs = ADVICE_NEEDS_DEVICE | ADVICE_NEEDS_OPERATORS,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_DEVICE,
+	.confidence = ADVICE_LIKELY,
+	.find = find,
 };

@@ -11,9 +11,7 @@
 
 struct loading {
 	struct advice_tally lines; /* own time in the loader by line of the user's code */
-	struct advice_tally calls; /* waits, by the line that asks for a batch */
-	struct advice_tally starts;
-	int64_t longest_ns;        /* wait */
+	int64_t longest_ns;        /* wait; all waits are in the tally of the result, by the line that asks for a batch */
 	int64_t starved_ns;        /* of the waits: a worker was ready meanwhile, but other programs had the processors */
 	bool in_process;
 	bool workers;
@@ -25,7 +23,7 @@ static bool is_inner(const struct advice *advice, uint32_t row)
 }
 
 /* Own time of rows in the loader goes to the user's line around them: that of a function of the user's to its loop. */
-static void add_lines(struct loading *loading, struct advice *advice)
+static void add_waits(struct loading *loading, const struct advice *advice, struct advice_result *result)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t own = OPS_NONE;
@@ -34,32 +32,16 @@ static void add_lines(struct loading *loading, struct advice *advice)
 			continue;
 		/* A loader that reads another one waits for both. */
 		if (advice->views.parts[row] == VIEW_LOADER && !is_inner(advice, row)) {
-			advice_tally_add(&loading->calls, advice, row, advice_host_ns(advice, row));
+			advice_add(result, row, advice_host_ns(advice, row));
 			if (advice_host_ns(advice, row) > loading->longest_ns)
 				loading->longest_ns = advice_host_ns(advice, row);
-			advice_claim(advice, row);
+			advice_claim(result, row);
 		}
 		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
 			own = advice_own_site(advice, row);
 		advice_tally_add_at(&loading->lines, own == OPS_NONE ? advice->site[row] : own, row,
 		                    advice_host_self_ns(advice, row));
 	}
-}
-
-/* Iterators of loaders with workers that are made within steps: each starts its processes. The first has to. */
-static bool add_starts(struct loading *loading, const struct advice *advice)
-{
-	static const char *const patterns[] = {"*: _MultiProcessingDataLoaderIter.__init__",
-	                                       "*: _MultiProcessingDataLoaderIter._shutdown_workers", NULL};
-	uint8_t *which = advice_names(advice, patterns);
-
-	if (!which)
-		return false;
-	for (uint32_t row = 0; row < advice->events->count; row++)
-		if (which[advice->events->name[row]] && advice_counts(advice, row))
-			advice_tally_add(&loading->starts, advice, row, advice_ns(advice, row));
-	ops_free(which);
-	return true;
 }
 
 /* What a step waits because its workers wait themselves is the machine's fault: more of them would not help. */
@@ -116,16 +98,16 @@ static double idle_share(const struct advice *advice, double load_ns)
 	return idle_ns < load_ns ? idle_ns / load_ns : 1;
 }
 
-static bool report_waits(struct advice *advice, const struct advice_rule *rule, struct loading *loading)
+static bool report(const struct advice *advice, struct advice_result *result, const struct loading *loading)
 {
 	/* Workers that start make the first wait long, once. */
 	int64_t once_ns = loading->in_process ? 0 : loading->longest_ns;
 	double starved_ns = loading->in_process ? 0 : (double)loading->starved_ns;
-	double all_ns = (double)(loading->calls.ns - once_ns);
+	double all_ns = (double)(result->tally.ns - once_ns);
 	double load_ns = all_ns < (double)advice->steps_ns ? all_ns : (double)advice->steps_ns;
 	double rest_ns = (double)advice->steps_ns - load_ns, left_ns, gain_ns;
-	const struct advice_tally *lines = loading->in_process && loading->lines.ns > loading->calls.ns / 2
-	                                           ? &loading->lines : &loading->calls;
+	const struct advice_tally *lines = loading->in_process && loading->lines.ns > result->tally.ns / 2
+	                                           ? &loading->lines : &result->tally;
 	double workers = rest_ns > 0 ? load_ns / rest_ns : WORKERS_MAX;
 	char detail[256], less[160] = "";
 	int count;
@@ -146,46 +128,45 @@ static bool report_waits(struct advice *advice, const struct advice_rule *rule, 
 	else if (starved_ns > 0)
 		snprintf(less, sizeof(less), ", less the %.3f ms for which the workers waited for a processor themselves",
 		         advice_step_ms(advice, starved_ns));
-	return advice_report_add(advice, rule, lines,
-	                         (struct advice_gain){.ns = gain_ns, .confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS
-	                                                                    ? ADVICE_UNSURE : ADVICE_SURE,
-	                                              .detail = detail},
-	                         "a step waits %.3f ms (%.1f %%) for its batch%s. Gain: the wait%s%s.", advice_step_ms(advice, load_ns),
-	                         advice_percent(advice, load_ns), loading->in_process ? ", which is made in the main process" : "",
-	                         less, advice->has & ADVICE_NEEDS_DEVICE ? ", as far as the device is idle meanwhile" : "");
+	result->confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS ? ADVICE_UNSURE : ADVICE_SURE;
+	result->detail = detail;
+	return advice_report_at(result, lines, gain_ns,
+	                        "a step waits %s for its batch%s. Gain: the wait%s%s.", advice_spent(advice, load_ns).text,
+	                        loading->in_process ? ", which is made in the main process" : "",
+	                        less, advice->has & ADVICE_NEEDS_DEVICE ? ", as far as the device is idle meanwhile" : "");
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
 	struct loading loading = {0};
-	bool done = advice_tally_init(&loading.lines, advice) && advice_tally_init(&loading.calls, advice) &&
-	            advice_tally_init(&loading.starts, advice);
+	bool done = advice_tally_init(&loading.lines, advice);
 
 	if (done) {
-		add_lines(&loading, advice);
+		add_waits(&loading, advice, result);
 		find_kind(&loading, advice);
 	}
-	done = done && find_starved(&loading, advice) && report_waits(advice, rule, &loading);
+	done = done && find_starved(&loading, advice) && report(advice, result, &loading);
 	advice_tally_release(&loading.lines);
-	advice_tally_release(&loading.calls);
-	advice_tally_release(&loading.starts);
 	return done;
 }
 
-static bool check_restarts(struct advice *advice, const struct advice_rule *rule)
-{
-	struct loading loading = {0};
-	bool done = advice_tally_init(&loading.starts, advice) && add_starts(&loading, advice) &&
-	            (loading.starts.events < 2 ||
-	             advice_report_add(advice, rule, &loading.starts,
-	                               (struct advice_gain){.ns = (double)loading.starts.ns, .confidence = ADVICE_SURE},
-	                               "workers are started or stopped %llu times within steps, %.3f ms a step (%.1f %%). Gain: "
-	                               "all of that time.", (unsigned long long)loading.starts.events,
-	                               advice_step_ms(advice, (double)loading.starts.ns),
-	                               advice_percent(advice, (double)loading.starts.ns)));
+static const char *const starting[] = {"*: _MultiProcessingDataLoaderIter.__init__",
+                                       "*: _MultiProcessingDataLoaderIter._shutdown_workers", NULL};
 
-	advice_tally_release(&loading.starts);
-	return done;
+/* Iterators of loaders with workers that are made within steps: each starts its processes. The first has to. */
+static bool find_restarts(const struct advice *advice, struct advice_result *result)
+{
+
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (result->which[advice->events->name[row]] && advice_counts(advice, row))
+			advice_add(result, row, advice_claim(result, row));
+	if (result->tally.events < 2) {
+		result->claims.count = 0;
+		return true;
+	}
+	return advice_report_costs(result, "workers are started or stopped %llu times within steps, %.3f ms a step (%.1f %%). Gain: "
+	                           "all of that time.", (unsigned long long)result->tally.events,
+	                           advice_step_ms(advice, (double)result->tally.ns), advice_percent(advice, (double)result->tally.ns));
 }
 
 const struct advice_rule advice_rule_loader = {
@@ -197,8 +178,8 @@ const struct advice_rule advice_rule_loader = {
 		  "for each sample into tensor operations. Check: the share of 'enumerate(DataLoader)' in a step.",
 	.link = "https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",
 	.needs = ADVICE_NEEDS_OPERATORS,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_WAITS,
+	.find = find,
 };
 
 const struct advice_rule advice_rule_restarts = {
@@ -209,6 +190,8 @@ const struct advice_rule advice_rule_restarts = {
 		  "steps but the first.",
 	.link = "https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",
 	.needs = ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
-	.check = check_restarts,
+	.stage = ADVICE_STAGE_WAITS,
+	.confidence = ADVICE_SURE,
+	.names = starting,
+	.find = find_restarts,
 };

@@ -16,33 +16,26 @@ static void describe_longest(const struct advice *advice, uint32_t row, char *te
 	         advice_number((double)advice_host_ns(advice, row) / 1e6).text);
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	struct advice_tally tally;
 	uint32_t longest = OPS_NONE;
 	char text[160];
-	bool done = advice_tally_init(&tally, advice);
 
-	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
+	for (size_t i = 0; i < advice->idle.gaps.count; i++) {
 		const struct advice_gap *gap = &advice->idle.gaps.items[i];
 
 		if (gap->cause != ADVICE_IDLE_LOAD)
 			continue;
 		if (longest == OPS_NONE || advice_host_ns(advice, gap->row) > advice_host_ns(advice, longest))
 			longest = gap->row;
-		advice_tally_add(&tally, advice, gap->row, gap->ns);
+		advice_add(result, gap->row, gap->ns);
 	}
-	if (done && longest != OPS_NONE) {
-		describe_longest(advice, longest, text, sizeof(text));
-		done = advice_report_add(advice, rule, &tally,
-		                         (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-		                         "%s calls a step load code for the device, which is idle for %.3f ms (%.1f %%) meanwhile. The "
-		                         "longest: %s. Gain: that time, which steps after the first launch of each kernel do not take.",
-		                         advice_average(advice, tally.events).text, advice_step_ms(advice, (double)tally.ns),
-		                         advice_percent(advice, (double)tally.ns), text);
-	}
-	advice_tally_release(&tally);
-	return done;
+	if (longest == OPS_NONE)
+		return true;
+	describe_longest(advice, longest, text, sizeof(text));
+	return advice_report_costs(result, "%s calls a step load code for the device, which is idle for %s meanwhile. The "
+	                           "longest: %s. Gain: that time, which steps after the first launch of each kernel do not take.",
+	                           advice_average(advice, result->tally.events).text, advice_spent(advice, (double)result->tally.ns).text, text);
 }
 
 const struct advice_rule advice_rule_loading = {
@@ -58,5 +51,7 @@ const struct advice_rule advice_rule_loading = {
 	.needs = ADVICE_NEEDS_DEVICE,
 	.severity_max = ADVICE_MEDIUM,
 	.bound = ADVICE_AT_MOST,
-	.check = check,
+	.stage = ADVICE_STAGE_DEVICE,
+	.confidence = ADVICE_LIKELY,
+	.find = find,
 };

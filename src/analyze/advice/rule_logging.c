@@ -96,29 +96,24 @@ static uint8_t *find_writers(const struct advice *advice, const uint8_t *which)
 	return writes;
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	struct advice_tally tally = {0};
 	uint8_t *which = find_outputs(advice), *writes = which ? find_writers(advice, which) : NULL;
-	bool done = writes && advice_tally_init(&tally, advice);
+	bool done = writes != NULL;
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		uint8_t output = which[advice->events->name[row]];
 		uint32_t caller = advice->caller[row];
 
-		advice_tally_outermost(&tally, advice, row,
-		                       output == OUTPUT || (output == PART_OF_OUTPUT && caller != OPS_NONE && writes[caller]),
-		                       ADVICE_IN_LOADER);
+		advice_add_outermost(result, row,
+		                     output == OUTPUT || (output == PART_OF_OUTPUT && caller != OPS_NONE && writes[caller]),
+		                     ADVICE_IN_LOADER);
 	}
-	done = done && advice_report_add(advice, rule, &tally,
-	                                 (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_SURE},
-	                                 "printing, logging and writing files takes %.3f ms a step (%.1f %%) in %s calls. Gain: "
-	                                 "their time.", advice_step_ms(advice, (double)tally.ns),
-	                                 advice_percent(advice, (double)tally.ns), advice_average(advice, tally.events).text);
-	advice_tally_release(&tally);
 	ops_free(which);
 	ops_free(writes);
-	return done;
+	return done && advice_report_costs(result, "printing, logging and writing files takes %.3f ms a step (%.1f %%) in %s calls. Gain: "
+	                                   "their time.", advice_step_ms(advice, (double)result->tally.ns),
+	                                   advice_percent(advice, (double)result->tally.ns), advice_average(advice, result->tally.events).text);
 }
 
 const struct advice_rule advice_rule_logging = {
@@ -129,7 +124,8 @@ const struct advice_rule advice_rule_logging = {
 		  "calls are gone from most steps.",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_LEAST,
-	.check = check,
+	.stage = ADVICE_STAGE_WAITS,
+	.confidence = ADVICE_SURE,
+	.find = find,
 };

@@ -69,7 +69,7 @@ static bool is_filled(const struct ops_memory_record *records, size_t count, int
 	return most > 0 && (double)stays > (double)most / 2 && (double)(most - stays) < limit - (double)most;
 }
 
-static bool report_device(struct advice *advice, const struct advice_rule *rule, const struct view_device *device)
+static bool check_device(const struct advice *advice, struct advice_result *result, const struct view_device *device)
 {
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
@@ -79,7 +79,7 @@ static bool report_device(struct advice *advice, const struct advice_rule *rule,
 	            !is_filled(records, count, device->id, limit);
 	bool pieces = peak.record != SIZE_MAX && (double)peak.reserved >= RESERVED * limit && peak.allocated <= peak.reserved &&
 	              (double)(peak.reserved - peak.allocated) >= UNUSED * (double)peak.reserved;
-	struct advice_tally tally;
+	struct advice_tally tally = {0};
 	uint32_t *rows;
 	bool done;
 
@@ -89,43 +89,35 @@ static bool report_device(struct advice *advice, const struct advice_rule *rule,
 	done = rows && advice_tally_init(&tally, advice);
 	if (done && rows[peak.record] != OPS_NONE)
 		advice_tally_add(&tally, advice, rows[peak.record], 1);
-	done = done && advice_report_add(advice, rule, &tally,
-	                                 (struct advice_gain){.confidence = ADVICE_LIKELY, .always = true, .severity = ADVICE_MEDIUM,
-	                                                      .detail = pieces ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
-	                                                                         "joins free pieces." : NULL},
-	                                 "at the peak %.2f GiB are reserved on device %lld, %.2f GiB of them in use, of %.2f GiB that it "
-	                                 "has. Gain: memory, no time that a trace would show.",
-	                                 (double)peak.reserved / GIB, (long long)device->id, (double)peak.allocated / GIB, limit / GIB);
-	if (rows)
-		advice_tally_release(&tally);
+	result->detail = pieces ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True joins free pieces." : NULL;
+	done = done && advice_report_at(result, &tally, 0,
+	                                "at the peak %.2f GiB are reserved on device %lld, %.2f GiB of them in use, of %.2f GiB that it "
+	                                "has. Gain: memory, no time that a trace would show.",
+	                                (double)peak.reserved / GIB, (long long)device->id, (double)peak.allocated / GIB, limit / GIB);
+	advice_tally_release(&tally);
 	ops_free(rows);
 	return done;
 }
 
-static bool report_host(struct advice *advice, const struct advice_rule *rule)
+static bool check_host(const struct advice *advice, struct advice_result *result)
 {
 	double most = (double)advice->machine.memory_peak_bytes, limit = (double)advice->machine.memory_limit_bytes;
-	struct advice_tally tally;
-	bool done;
 
-	if (limit <= 0 || most < NEAR * limit)
-		return true;
-	done = advice_tally_init(&tally, advice) &&
-	       advice_report_add(advice, rule, &tally,
-	                         (struct advice_gain){.confidence = ADVICE_LIKELY, .always = true, .severity = ADVICE_MEDIUM},
-	                         "the program has had %.2f GiB of the %.2f GiB that it may have. Gain: memory, no time that a trace "
-	                         "would show.", most / GIB, limit / GIB);
-	advice_tally_release(&tally);
-	return done;
+	return limit <= 0 || most < NEAR * limit ||
+	       advice_report_costs(result, "the program has had %.2f GiB of the %.2f GiB that it may have. Gain: memory, no time that a trace "
+	                           "would show.", most / GIB, limit / GIB);
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	bool done = report_host(advice, rule);
+	bool done;
 
+	result->always = true;
+	result->severity = ADVICE_MEDIUM;
+	done = check_host(advice, result);
 	for (size_t i = 0; done && i < advice->views.devices.count; i++)
 		if (advice->views.devices.items[i].memory_bytes > 0)
-			done = report_device(advice, rule, &advice->views.devices.items[i]);
+			done = check_device(advice, result, &advice->views.devices.items[i]);
 	return done;
 }
 
@@ -139,5 +131,7 @@ const struct advice_rule advice_rule_memory_limit = {
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
 	.needs = ADVICE_NEEDS_MEMORY,
 	.severity_max = ADVICE_MEDIUM,
-	.check = check,
+	.stage = ADVICE_STAGE_REST,
+	.confidence = ADVICE_LIKELY,
+	.find = find,
 };

@@ -41,7 +41,8 @@ static bool init(struct graphs *graphs, const struct advice *advice)
 	graphs->made_of = ops_alloc_zeroed(steps, sizeof(*graphs->made_of));
 	graphs->kept_in = ops_alloc_zeroed(steps, sizeof(*graphs->kept_in));
 	graphs->view_ns = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*graphs->view_ns));
-	return graphs->backward_of && graphs->made_of && graphs->kept_in && graphs->view_ns;
+	return graphs->backward_of && graphs->made_of && graphs->kept_in && graphs->view_ns &&
+	       advice_find_kept(advice, graphs->kept_in);
 }
 
 /* Memory that is there for the graph alone in steady steps without a backward pass: the most that a step has at a time, but for
@@ -78,7 +79,6 @@ static void count(struct graphs *graphs, const struct advice *advice, const uint
 		graphs->trains |= (advice->zone[row] & ADVICE_IN_BACKWARD) != 0;
 		if (!advice_counts(advice, row) || !advice_is_operator(advice, row))
 			continue;
-		graphs->kept_in[advice->step_of[row]] |= (advice->zone[row] & ADVICE_KEPT) != 0;
 		graphs->backward_of[advice->step_of[row]] += (advice->zone[row] & ADVICE_IN_BACKWARD) != 0;
 		/* A backward pass takes views without making nodes. */
 		if (views[advice->events->name[row]] && advice->events->sequence_nr[row] >= 0 &&
@@ -94,7 +94,7 @@ static void count(struct graphs *graphs, const struct advice *advice, const uint
 
 /* Outermost operators behind which the counter stands higher; the nodes go to their places. Where a step has a backward pass
  * those are left out of which it ran a part. */
-static void tally_nodes(struct graphs *graphs, const struct advice *advice, struct advice_tally *tally)
+static void add_nodes(struct graphs *graphs, const struct advice *advice, struct advice_result *result)
 {
 	uint32_t last = OPS_NONE;
 
@@ -108,7 +108,7 @@ static void tally_nodes(struct graphs *graphs, const struct advice *advice, stru
 		if (last != OPS_NONE && advice->backward_ns[last] == 0 && advice->events->track[last] == advice->events->track[row] &&
 		    advice->events->sequence_nr[last] >= 0 &&
 		    (nodes = ops_difference(advice->events->sequence_nr[row], advice->events->sequence_nr[last])) > 0 && nodes < 64) {
-			advice_tally_add_calls(tally, advice, last, (int64_t)((double)nodes * graphs->node_ns));
+			advice_add_calls(result, last, (int64_t)((double)nodes * graphs->node_ns));
 			graphs->ns += (double)nodes * graphs->node_ns;
 			graphs->nodes += (uint64_t)nodes;
 			if (!graphs->backward_of[advice->step_of[last]])
@@ -118,39 +118,37 @@ static void tally_nodes(struct graphs *graphs, const struct advice *advice, stru
 	}
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static const char *const names[] = {"aten::t", "aten::view", "aten::permute", "aten::unsqueeze", "aten::select", NULL};
+
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::t", "aten::view", "aten::permute", "aten::unsqueeze", "aten::select", NULL};
-	uint8_t *views = advice_names(advice, patterns);
 	struct graphs graphs = {0};
-	struct advice_tally tally = {0};
-	double bytes = 0;
+	double faults_ns = 0, bytes;
 	char faults[96] = "";
-	bool done = views && init(&graphs, advice) && advice_tally_init(&tally, advice);
+	bool done = init(&graphs, advice);
 
 	if (done) {
-		count(&graphs, advice, views);
-		tally_nodes(&graphs, advice, &tally);
+		count(&graphs, advice, result->which);
+		add_nodes(&graphs, advice, result);
 		bytes = kept_bytes(&graphs, advice);
-		if (bytes * advice->fault_ns > 0)
+		faults_ns = bytes * advice->fault_ns;
+		if (faults_ns > 0)
 			snprintf(faults, sizeof(faults), ", %.3f ms for page faults on the %s MB that they keep",
-			         advice_step_ms(advice, bytes * advice->fault_ns), advice_number(advice_step_ms(advice, bytes)).text);
-		/* It costs memory more than time: worth a word whatever the gain, unless the backward pass of these steps may
-		 * just be missing. */
-		if (advice_per_step(advice, graphs.nodes) >= NODES_MIN)
-			done = advice_report_add(advice, rule, &tally,
-			                         (struct advice_gain){.ns = graphs.ns + bytes * advice->fault_ns, .confidence = ADVICE_LIKELY,
-			                                              .always = !graphs.trains && !advice->incomplete, .severity = ADVICE_MEDIUM},
-			                         "%s nodes of a graph are made a step that no backward pass runs. Gain: %.2f us "
-			                         "for each, by what a view takes here%s, and more where the memory that they keep is missing elsewhere.",
-			                         advice_average(advice, graphs.nodes).text, graphs.node_ns / 1000, faults);
+			         advice_step_ms(advice, faults_ns), advice_number(advice_step_ms(advice, bytes)).text);
 	}
-	ops_free(views);
+	/* It costs memory more than time: worth a word whatever the gain, unless the backward pass of these steps may just be
+	 * missing. */
+	result->always = !graphs.trains && !advice->incomplete;
+	result->severity = ADVICE_MEDIUM;
+	if (done && advice_per_step(advice, graphs.nodes) >= NODES_MIN)
+		done = advice_report_gain(result, graphs.ns + faults_ns,
+		                          "%s nodes of a graph are made a step that no backward pass runs. Gain: %.2f us "
+		                          "for each, by what a view takes here%s, and more where the memory that they keep is missing elsewhere.",
+		                          advice_average(advice, graphs.nodes).text, graphs.node_ns / 1000, faults);
 	ops_free(graphs.backward_of);
 	ops_free(graphs.made_of);
 	ops_free(graphs.kept_in);
 	ops_free(graphs.view_ns);
-	advice_tally_release(&tally);
 	return done;
 }
 
@@ -165,7 +163,9 @@ const struct advice_rule advice_rule_no_grad = {
 		"    out = model(x)",
 	.link = "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disable-grad-doc",
 	.needs = ADVICE_NEEDS_OPERATORS,
-	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_LEAST,
-	.check = check,
+	.stage = ADVICE_STAGE_GRAPH,
+	.confidence = ADVICE_LIKELY,
+	.names = names,
+	.find = find,
 };

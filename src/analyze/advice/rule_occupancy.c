@@ -48,39 +48,34 @@ static uint32_t costliest(const struct advice *advice, struct kernel_cost *costs
 	return most;
 }
 
-static bool report(struct advice *advice, const struct advice_rule *rule, uint32_t name, const struct kernel_cost *cost)
+static bool report(struct advice_result *result, uint32_t name, const struct kernel_cost *cost)
 {
+	const struct advice *advice = result->advice;
 	struct ops_string text = ops_trace_string(advice->trace, name);
-	struct advice_tally tally;
-	bool done = advice_tally_init(&tally, advice);
 
-	for (size_t i = 0; done && i < advice->views.device_events.count; i++) {
+	for (size_t i = 0; i < advice->views.device_events.count; i++) {
 		const struct view_device_event *event = &advice->views.device_events.items[i];
 
 		if (arguments_of(advice, event) && advice->events->name[event->row] == name)
-			advice_tally_add(&tally, advice, advice_launch_row(advice, event), advice_ns(advice, event->row));
+			advice_add(result, advice_launch_row(advice, event), advice_ns(advice, event->row));
 	}
-	done = done && (tally.events < CALLS_MIN ||
-	                advice_report_add(advice, rule, &tally,
-	                                 (struct advice_gain){.ns = (double)(cost->ns - cost->filled_ns) * advice_busy_share(advice),
-	                                                      .confidence = ADVICE_UNSURE},
-	                                 "the costliest kernel, %.*s%s, takes %.3f ms a step (%.1f %%) in %s calls, with %.2f "
-	                                 "blocks for each multiprocessor. Gain: the share of the device that it leaves idle.",
-	                                 (int)(text.size < 80 ? text.size : 80), text.bytes, text.size > 80 ? "…" : "",
-	                                 advice_step_ms(advice, (double)cost->ns), advice_percent(advice, (double)cost->ns),
-	                                 advice_average(advice, tally.events).text, (double)cost->filled_ns / (double)cost->ns));
-	advice_tally_release(&tally);
-	return done;
+	return result->tally.events < CALLS_MIN ||
+	       advice_report_gain(result, (double)(cost->ns - cost->filled_ns) * advice_busy_share(advice),
+	                          "the costliest kernel, %.*s%s, takes %.3f ms a step (%.1f %%) in %s calls, with %.2f "
+	                          "blocks for each multiprocessor. Gain: the share of the device that it leaves idle.",
+	                          (int)(text.size < 80 ? text.size : 80), text.bytes, text.size > 80 ? "…" : "",
+	                          advice_step_ms(advice, (double)cost->ns), advice_percent(advice, (double)cost->ns),
+	                          advice_average(advice, result->tally.events).text, (double)cost->filled_ns / (double)cost->ns);
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
 	struct kernel_cost *costs = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*costs));
 	bool done = costs != NULL;
 	uint32_t most = done ? costliest(advice, costs) : OPS_NONE;
 
 	if (most != OPS_NONE && advice_percent(advice, (double)costs[most].ns) >= SHARE_MIN_PCT)
-		done = report(advice, rule, most, &costs[most]);
+		done = report(result, most, &costs[most]);
 	ops_free(costs);
 	return done;
 }
@@ -96,5 +91,6 @@ const struct advice_rule advice_rule_occupancy = {
 	.needs = ADVICE_NEEDS_DEVICE,
 	.severity_max = ADVICE_MEDIUM,
 	.bound = ADVICE_AT_MOST,
-	.check = check,
+	.stage = ADVICE_STAGE_DEVICE,
+	.find = find,
 };

@@ -24,7 +24,6 @@ struct line {
 };
 
 struct update {
-	struct advice_tally steps;
 	struct line *lines; /* by name of operator */
 	uint64_t operators;
 	int64_t loop_ns;    /* what goes over the parameters */
@@ -52,7 +51,7 @@ static void add_operator(struct update *update, const struct advice *advice, uin
 	}
 }
 
-static bool gather(struct update *update, const struct advice *advice)
+static bool gather(struct update *update, const struct advice *advice, struct advice_result *result)
 {
 	uint8_t *loops = advice_names(advice, (const char *const[]){"*: _single_tensor_*", "*_single_tensor_*", NULL});
 
@@ -62,7 +61,7 @@ static bool gather(struct update *update, const struct advice *advice)
 		if (!(advice->zone[row] & ADVICE_IN_OPTIMIZER) || !advice_counts(advice, row))
 			continue;
 		if (advice->views.parts[row] == VIEW_OPTIMIZER) {
-			advice_tally_add(&update->steps, advice, row, advice_ns(advice, row));
+			advice_add(result, row, advice_ns(advice, row));
 			/* Other packages' own, as in "Optimizer.step#FusedAdam.step". */
 			update->fused |= ops_string_contains(advice_name(advice, row), "Fused");
 		}
@@ -108,37 +107,31 @@ static double fused_ns(const struct update *update, size_t names, double element
 	return lines ? (lines < 4 ? 2.5 : 3.5) * best_ns * elements : 0;
 }
 
-static bool report(struct advice *advice, const struct advice_rule *rule, struct update *update)
+static bool report(const struct advice *advice, struct advice_result *result, const struct update *update)
 {
-	double total_ns = (double)(update->loop_ns ? update->loop_ns : update->steps.ns);
+	double total_ns = (double)(update->loop_ns ? update->loop_ns : result->tally.ns);
 	size_t names = ops_trace_string_count(advice->trace);
 	char rest[128] = "";
 	double elements, fused;
 
-	if (!update->steps.events || update->fused || update->foreach ||
-	    update->operators / update->steps.events < OPERATORS_MIN)
+	if (!result->tally.events || update->fused || update->foreach ||
+	    update->operators / result->tally.events < OPERATORS_MIN)
 		return true;
 	elements = (double)parameters(update, names);
 	fused = fused_ns(update, names, elements);
 	if (fused > 0)
 		snprintf(rest, sizeof(rest), ", less the %.3f ms that memory takes to pass %.0f elements and their states once",
 		         advice_step_ms(advice, fused), elements / (double)advice->step_count);
-	return advice_report_add(advice, rule, &update->steps,
-	                         (struct advice_gain){.ns = total_ns - fused, .confidence = ADVICE_LIKELY},
-	                         "the optimizer calls %.0f operators a step, one parameter after the other, in %.3f ms (%.1f %%). "
-	                         "Gain: that time%s.", advice_per_step(advice, update->operators), advice_step_ms(advice, total_ns),
-	                         advice_percent(advice, total_ns), rest);
+	return advice_report_gain(result, total_ns - fused,
+	                          "the optimizer calls %.0f operators a step, one parameter after the other, in %s. "
+	                          "Gain: that time%s.", advice_per_step(advice, update->operators), advice_spent(advice, total_ns).text, rest);
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	struct update update = {0};
-	bool done;
+	struct update update = {.lines = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*update.lines))};
+	bool done = update.lines && gather(&update, advice, result) && report(advice, result, &update);
 
-	update.lines = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*update.lines));
-	done = update.lines && advice_tally_init(&update.steps, advice) && gather(&update, advice) &&
-	       report(advice, rule, &update);
-	advice_tally_release(&update.steps);
 	ops_free(update.lines);
 	return done;
 }
@@ -155,5 +148,7 @@ const struct advice_rule advice_rule_optimizer = {
 	.needs = ADVICE_NEEDS_OPERATORS,
 	/* It is torch's default on the CPU: worth to know, no fault of the program. */
 	.severity_max = ADVICE_MEDIUM,
-	.check = check,
+	.stage = ADVICE_STAGE_FUNCTIONS,
+	.confidence = ADVICE_LIKELY,
+	.find = find,
 };

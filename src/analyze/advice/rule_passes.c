@@ -12,7 +12,6 @@ struct passes {
 	struct ops_map last; /* by step, thread and number of a node: where it ran last */
 	uint8_t *differs;     /* by steady step: gradients of gradients, or gradients that are asked for one by one */
 	uint32_t *optimizers; /* by row: optimizer steps so far */
-	struct advice_tally tally;
 	uint64_t again;
 	bool apart;           /* an optimizer steps between passes: they have aims of their own */
 };
@@ -35,8 +34,9 @@ static void find_steps(struct passes *passes, const struct advice *advice, const
 }
 
 /* False when memory is out. */
-static bool add(struct passes *passes, struct advice *advice, uint32_t row)
+static bool add(struct passes *passes, struct advice_result *result, uint32_t row)
 {
+	const struct advice *advice = result->advice;
 	int64_t number = advice->events->sequence_nr[row];
 	uint64_t key = (uint64_t)advice->step_of[row] << 32 | advice->events->forward_thread[row];
 	uint32_t *last, before;
@@ -49,42 +49,36 @@ static bool add(struct passes *passes, struct advice *advice, uint32_t row)
 		return false;
 	before = *last;
 	*last = row;
-	if (before == row || advice_is_claimed(advice, before))
+	if (before == row || advice_is_claimed(result, before))
 		return true;
 	passes->again++;
 	passes->apart |= passes->optimizers[before] != passes->optimizers[row];
-	advice_tally_add(&passes->tally, advice, advice_calling_row(advice, before), advice_node_ns(advice, before));
-	advice_claim(advice, before);
+	advice_add(result, advice_calling_row(advice, before), advice_node_ns(advice, before));
+	advice_claim(result, before);
 	return true;
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static const char *const names[] = {"*: grad", "*autograd/functional.py(*", NULL};
+
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"*: grad", "*autograd/functional.py(*", NULL};
 	size_t count = advice->events->count + 1;
 	struct passes passes = {.differs = ops_alloc_zeroed(advice->views.steps.count + 1, 1),
 	                        .optimizers = ops_alloc_zeroed(count, sizeof(*passes.optimizers))};
-	uint8_t *which = advice_names(advice, patterns);
-	bool done = passes.differs && passes.optimizers && which && advice_tally_init(&passes.tally, advice);
+	bool done = passes.differs && passes.optimizers;
 
 	if (done)
-		find_steps(&passes, advice, which);
+		find_steps(&passes, advice, result->which);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
-		done = add(&passes, advice, row);
-	done = done && advice_report_add(advice, rule, &passes.tally,
-	                                 (struct advice_gain){.ns = (double)passes.tally.ns,
-	                                                      .confidence = passes.apart ? ADVICE_UNSURE : ADVICE_LIKELY},
-	                                 "%s nodes a step run that run once more in a later pass, %.3f ms (%.1f %%)%s. "
-	                                 "Gain: all runs but the last of each.",
-	                                 advice_average(advice, passes.again).text,
-	                                 advice_step_ms(advice, (double)passes.tally.ns),
-	                                 advice_percent(advice, (double)passes.tally.ns),
-	                                 passes.apart ? ", with an optimizer's step in between" : "");
+		done = add(&passes, result, row);
+	result->confidence = passes.apart ? ADVICE_UNSURE : ADVICE_LIKELY;
+	done = done && advice_report_costs(result, "%s nodes a step run that run once more in a later pass, %s%s. "
+	                                   "Gain: all runs but the last of each.",
+	                                   advice_average(advice, passes.again).text, advice_spent(advice, (double)result->tally.ns).text,
+	                                   passes.apart ? ", with an optimizer's step in between" : "");
 	ops_map_release(&passes.last);
 	ops_free(passes.differs);
 	ops_free(passes.optimizers);
-	ops_free(which);
-	advice_tally_release(&passes.tally);
 	return done;
 }
 
@@ -100,6 +94,7 @@ const struct advice_rule advice_rule_passes = {
 		"loss = criterion(discriminator(fake.detach()))",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_GRAPH,
+	.names = names,
+	.find = find,
 };

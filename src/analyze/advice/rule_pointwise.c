@@ -24,15 +24,14 @@ struct chain {
 
 struct pointwise {
 	struct chain *chains; /* by track */
-	struct advice_tally tally;
 	uint64_t kernels;
 	int64_t ns;
 };
 
-static void end_chain(struct pointwise *pointwise, const struct advice *advice, struct chain *chain)
+static void end_chain(struct pointwise *pointwise, struct advice_result *result, struct chain *chain)
 {
 	if (chain->length > 1) {
-		advice_tally_add(&pointwise->tally, advice, chain->row, chain->ns - chain->longest_ns);
+		advice_add(result, chain->row, chain->ns - chain->longest_ns);
 		pointwise->kernels += chain->length;
 		pointwise->ns = ops_sum(pointwise->ns, chain->ns);
 	}
@@ -88,9 +87,10 @@ static struct size size_of(const struct advice *advice, const struct view_device
 	return size;
 }
 
-static void add(struct pointwise *pointwise, const struct advice *advice, const struct view_device_event *event,
+static void add(struct pointwise *pointwise, struct advice_result *result, const struct view_device_event *event,
                 bool elementwise)
 {
+	const struct advice *advice = result->advice;
 	struct chain *chain = &pointwise->chains[advice->events->track[event->row]];
 	uint32_t row = advice_launch_row(advice, event);
 	struct size size = {-1, OPS_NONE};
@@ -101,7 +101,7 @@ static void add(struct pointwise *pointwise, const struct advice *advice, const 
 		size = size_of(advice, event);
 	elementwise = size.elements >= 0 || size.grid != OPS_NONE;
 	if (!elementwise || size.elements != chain->size.elements || size.grid != chain->size.grid)
-		end_chain(pointwise, advice, chain);
+		end_chain(pointwise, result, chain);
 	if (!elementwise)
 		return;
 	chain->size = size;
@@ -111,33 +111,25 @@ static void add(struct pointwise *pointwise, const struct advice *advice, const 
 	chain->longest_ns = ns > chain->longest_ns ? ns : chain->longest_ns;
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"*elementwise_kernel*", NULL};
-	uint8_t *which = advice_names(advice, patterns);
 	struct pointwise pointwise = {0};
 	size_t tracks;
 	bool done;
 
 	ops_trace_tracks(advice->trace, &tracks);
 	pointwise.chains = ops_alloc_zeroed(tracks + 1, sizeof(*pointwise.chains));
-	done = which && pointwise.chains && advice_tally_init(&pointwise.tally, advice);
+	done = pointwise.chains != NULL;
 	for (size_t i = 0; done && i < advice->views.device_events.count; i++)
-		add(&pointwise, advice, &advice->views.device_events.items[i],
-		    which[advice->events->name[advice->views.device_events.items[i].row]]);
+		add(&pointwise, result, &advice->views.device_events.items[i],
+		    result->which[advice->events->name[advice->views.device_events.items[i].row]]);
 	for (size_t i = 0; done && i < tracks; i++)
-		end_chain(&pointwise, advice, &pointwise.chains[i]);
-	done = done && advice_report_add(advice, rule, &pointwise.tally,
-	                                 (struct advice_gain){.ns = (double)pointwise.tally.ns * advice_busy_share(advice),
-	                                                      .confidence = ADVICE_UNSURE},
-	                                 "%s elementwise kernels a step, %.3f ms (%.1f %%), directly follow one of the same size. "
-	                                 "Gain: all but the longest of each row of them, as far as the device is busy.",
-	                                 advice_average(advice, pointwise.kernels).text,
-	                                 advice_step_ms(advice, (double)pointwise.ns),
-	                                 advice_percent(advice, (double)pointwise.ns));
-	advice_tally_release(&pointwise.tally);
+		end_chain(&pointwise, result, &pointwise.chains[i]);
+	done = done && advice_report_gain(result, (double)result->tally.ns * advice_busy_share(advice),
+	                                  "%s elementwise kernels a step, %s, directly follow one of the same size. "
+	                                  "Gain: all but the longest of each row of them, as far as the device is busy.",
+	                                  advice_average(advice, pointwise.kernels).text, advice_spent(advice, (double)pointwise.ns).text);
 	ops_free(pointwise.chains);
-	ops_free(which);
 	return done;
 }
 
@@ -151,6 +143,7 @@ const struct advice_rule advice_rule_pointwise = {
 	.code = "model = torch.compile(model)",
 	.link = "https://docs.pytorch.org/docs/stable/torch.compiler.html",
 	.needs = ADVICE_NEEDS_DEVICE,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_DEVICE,
+	.names = (const char *const[]){"*elementwise_kernel*", NULL},
+	.find = find,
 };

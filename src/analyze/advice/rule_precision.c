@@ -4,7 +4,6 @@
  * computes with.
  */
 #include "analyze/advice/advice.h"
-#include "base/alloc.h"
 
 /* Tensor cores do 8 times as many operations a second as float32 units (V100: 125 to 15.7 TFLOP/s; A100 with TF32: 156 to
  * 19.5; H100: 495 to 67). Memory stays as fast, so that real products gain about half of that. */
@@ -37,41 +36,32 @@ static enum generation generation_of(const struct advice *advice)
 	return found;
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
-{
-	/* "f32f32_f32f32_f32": type of A and B, of the product and the sum, of the output. */
-	static const char *const products[] = {"*sgemm*", "*scudnn*", "*f32f32_f32f32_f32*", "*gemmSN*", "*fft2d_*", NULL};
-	uint8_t *which = advice_names(advice, products);
-	enum generation generation = generation_of(advice);
-	struct advice_tally tally = {0};
-	bool done = which && advice_tally_init(&tally, advice);
+/* "f32f32_f32f32_f32": type of A and B, of the product and the sum, of the output. */
+static const char *const names[] = {"*sgemm*", "*scudnn*", "*f32f32_f32f32_f32*", "*gemmSN*", "*fft2d_*", NULL};
 
-	for (size_t i = 0; done && generation && i < advice->views.device_events.count; i++) {
+static bool find(const struct advice *advice, struct advice_result *result)
+{
+	enum generation generation = generation_of(advice);
+
+	for (size_t i = 0; generation && i < advice->views.device_events.count; i++) {
 		const struct view_device_event *event = &advice->views.device_events.items[i];
 		uint16_t name = advice->views.names[advice->events->name[event->row]];
 
-		if (event->part == VIEW_KERNEL && which[advice->events->name[event->row]] && !(name & VIEW_NAME_TENSOR_CORES) &&
+		if (event->part == VIEW_KERNEL && result->which[advice->events->name[event->row]] && !(name & VIEW_NAME_TENSOR_CORES) &&
 		    advice_counts(advice, event->row))
-			advice_tally_add(&tally, advice, advice_launch_row(advice, event), advice_ns(advice, event->row));
+			advice_add(result, advice_launch_row(advice, event), advice_ns(advice, event->row));
 	}
-	done = done && advice_report_add(advice, rule, &tally,
-	                                 (struct advice_gain){.ns = (double)tally.ns * (1 - 1 / SPEEDUP) * advice_busy_share(advice),
-	                                                      .confidence = ADVICE_LIKELY,
-	                                                      .detail = generation == TF32
-	                                                              ? "torch.set_float32_matmul_precision(\"high\") lets "
-	                                                                "products use TF32; faster still is bfloat16: with "
-	                                                                "torch.autocast(\"cuda\", dtype=torch.bfloat16)."
-	                                                              : "This device has tensor cores for float16 alone: "
-	                                                                "with torch.autocast(\"cuda\"), and a "
-	                                                                "torch.amp.GradScaler for training."},
-	                                 "%s products and convolutions a step compute in float32 without tensor cores, %.3f ms "
-	                                 "(%.1f %%). Gain: three quarters of it, as tensor cores are four times as fast where "
-	                                 "memory is not the limit, as far as the device is busy.",
-	                                 advice_average(advice, tally.events).text, advice_step_ms(advice, (double)tally.ns),
-	                                 advice_percent(advice, (double)tally.ns));
-	advice_tally_release(&tally);
-	ops_free(which);
-	return done;
+	result->detail = generation == TF32
+	                 ? "torch.set_float32_matmul_precision(\"high\") lets products use TF32; faster still is bfloat16: with "
+	                   "torch.autocast(\"cuda\", dtype=torch.bfloat16)."
+	                 : "This device has tensor cores for float16 alone: with torch.autocast(\"cuda\"), and a "
+	                   "torch.amp.GradScaler for training.";
+	return advice_report_gain(result, (double)result->tally.ns * (1 - 1 / SPEEDUP) * advice_busy_share(advice),
+	                          "%s products and convolutions a step compute in float32 without tensor cores, %s. "
+	                          "Gain: three quarters of it, as tensor cores are four times as fast where "
+	                          "memory is not the limit, as far as the device is busy.",
+	                          advice_average(advice, result->tally.events).text,
+	                          advice_spent(advice, (double)result->tally.ns).text);
 }
 
 const struct advice_rule advice_rule_precision = {
@@ -87,5 +77,8 @@ const struct advice_rule advice_rule_precision = {
 	.needs = ADVICE_NEEDS_DEVICE,
 	/* Fewer digits are a choice, and their want no fault. */
 	.severity_max = ADVICE_MEDIUM,
-	.check = check,
+	.stage = ADVICE_STAGE_DEVICE,
+	.confidence = ADVICE_LIKELY,
+	.names = names,
+	.find = find,
 };

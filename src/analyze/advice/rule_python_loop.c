@@ -6,16 +6,23 @@
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* What earlier stages took of a loop. */
+struct taken {
+	int64_t ns, backward_ns;
+	uint32_t calls; /* right in it, of which they took at least a part */
+};
 
 /* A special cause in every other round, as a loop of concatenations has it, is the loop's, whatever share of the time it was
  * seen to take; but for what is next to nothing. To read values belongs to such loops: there only its time tells. */
-static bool is_explained(const struct advice_loop *loop)
+static bool is_explained(const struct advice_loop *loop, const struct taken *taken)
 {
-	int64_t taken_ns = ops_sum(loop->taken_ns, loop->backward_taken_ns), all_ns = ops_sum(loop->span_ns, loop->backward_ns);
+	int64_t taken_ns = ops_sum(taken->ns, taken->backward_ns), all_ns = ops_sum(loop->span_ns, loop->backward_ns);
 
 	if (advice_is_explained(taken_ns, all_ns))
 		return true;
-	return !loop->reads && taken_ns > all_ns / 50 && loop->taken_calls >= loop->rounds / 2;
+	return !loop->reads && taken_ns > all_ns / 50 && taken->calls >= loop->rounds / 2;
 }
 
 /* Rounds that need each other, with more operators than a recurrent cell has (an LSTM's, written out, some fifteen), are a model
@@ -41,52 +48,59 @@ static bool becomes_foreach(const struct advice *advice, const struct advice_loo
 }
 
 /* One round is left, and the work; the backward pass shrinks as much. */
-static int64_t gain_of(const struct advice *advice, const struct advice_loop *loop)
+static int64_t gain_of(const struct advice *advice, const struct advice_loop *loop, const struct taken *taken)
 {
 	int64_t span_ns = loop->span_ns, gain_ns;
 
-	gain_ns = span_ns - loop->taken_ns - span_ns / loop->rounds -
+	gain_ns = span_ns - taken->ns - span_ns / loop->rounds -
 	          (becomes_foreach(advice, loop) ? loop->operators_ns : loop->work_ns);
 	if (is_sequence(loop) || is_layers(loop))
 		return 0;
-	if (!loop->small || span_ns <= 0 || gain_ns <= 0 || is_explained(loop))
+	if (!loop->small || span_ns <= 0 || gain_ns <= 0 || is_explained(loop, taken))
 		return 0;
 	return gain_ns + (int64_t)((double)loop->backward_ns * (double)gain_ns / (double)span_ns);
 }
 
-/* What special rules explained of each. */
-static void find_taken(struct advice *advice)
+/* By loop; NULL if memory is out. */
+static struct taken *find_taken(const struct advice *advice)
 {
-	for (size_t i = 0; i < advice->loops.count; i++)
-		advice->loops.items[i].taken_ns = advice->loops.items[i].backward_taken_ns = advice->loops.items[i].taken_calls = 0;
-	for (uint32_t row = 0; row < advice->events->count; row++) {
-		uint32_t index = advice->loop_of[row];
-		struct advice_loop *loop = index == OPS_NONE ? NULL : &advice->loops.items[index];
+	struct taken *taken = ops_alloc_zeroed(advice->loops.count + 1, sizeof(*taken));
 
-		if (!loop || loop->parent != advice->events->parent[row])
+	for (uint32_t row = 0; taken && row < advice->events->count; row++) {
+		uint32_t index = advice->loop_of[row];
+
+		if (index == OPS_NONE || advice->loops.items[index].parent != advice->events->parent[row])
 			continue;
-		loop->taken_calls += advice->claimed_ns[row] > 0;
-		loop->taken_ns = ops_sum(loop->taken_ns, advice->claimed_ns[row]);
-		loop->backward_taken_ns = ops_sum(loop->backward_taken_ns, advice->backward_taken_ns[row]);
+		taken[index].calls += advice->claimed_ns[row] > 0;
+		taken[index].ns = ops_sum(taken[index].ns, advice->claimed_ns[row]);
+		taken[index].backward_ns = ops_sum(taken[index].backward_ns, advice->backward_taken_ns[row]);
 	}
+	return taken;
 }
 
-/* Nobody tells of the loops again, nor of what their functions do in between. */
-static void claim(struct advice *advice, bool slices)
+/* Whether the loop is explained as a whole, whatever it gains. */
+static bool is_claimed(const struct advice_loop *loop, bool slices)
 {
+	return loop->small && !is_sequence(loop) && !is_layers(loop) && loop->slices == slices;
+}
+
+/* Claims the loops, and what their functions do in between. */
+static void claim(struct advice_result *result, bool slices)
+{
+	const struct advice *advice = result->advice;
+
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t index = advice->loop_of[row];
 		const struct advice_loop *loop = index == OPS_NONE ? NULL : &advice->loops.items[index];
 
-		if (loop && loop->small && !is_sequence(loop) && !is_layers(loop) && loop->slices == slices && loop->parent == advice->events->parent[row])
-			advice_claim(advice, row);
+		if (loop && loop->parent == advice->events->parent[row] && is_claimed(loop, slices))
+			advice_claim(result, row);
 	}
 	for (size_t i = 0; i < advice->loops.count; i++) {
 		const struct advice_loop *loop = &advice->loops.items[i];
-		int64_t own_ns = loop->span_ns - loop->inside_ns;
 
-		if (loop->small && !is_sequence(loop) && !is_layers(loop) && loop->slices == slices && own_ns > 0)
-			advice_take_self(advice, loop->parent, own_ns);
+		if (is_claimed(loop, slices) && loop->span_ns > loop->inside_ns)
+			advice_claim_self(result, loop->parent, loop->span_ns - loop->inside_ns);
 	}
 }
 
@@ -94,24 +108,23 @@ static void claim(struct advice *advice, bool slices)
 	"Its rounds read values of tensors (.item(), bool(tensor)), and each read waits for all work before it, a synchronisation " \
 	"with the device where there is one: keep them tensors, and read once behind the loop."
 
-static bool check_loops(struct advice *advice, const struct advice_rule *rule, bool slices)
+static bool find(const struct advice *advice, struct advice_result *result, bool slices)
 {
-	struct advice_tally tally = {0};
+	struct taken *taken = find_taken(advice);
 	uint64_t operators = 0, rounds = 0;
 	double spent_ns = 0, backward_ns = 0;
 	char backward[64] = "";
-	bool reads = false, in_place = false;
-	bool done = advice_tally_init(&tally, advice);
+	bool in_place = false, done = taken != NULL;
 
-	find_taken(advice);
 	for (size_t i = 0; done && i < advice->loops.count; i++) {
 		const struct advice_loop *loop = &advice->loops.items[i];
-		int64_t gain_ns = gain_of(advice, loop);
+		int64_t gain_ns = gain_of(advice, loop, &taken[i]);
 
 		if (loop->slices != slices || gain_ns <= 0)
 			continue;
-		advice_tally_add(&tally, advice, loop->row, gain_ns);
-		reads |= loop->reads;
+		advice_add(result, loop->row, gain_ns);
+		if (loop->reads)
+			result->detail = READS;
 		in_place |= becomes_foreach(advice, loop);
 		spent_ns += (double)loop->span_ns;
 		backward_ns += (double)loop->backward_ns;
@@ -120,30 +133,26 @@ static bool check_loops(struct advice *advice, const struct advice_rule *rule, b
 	}
 	if (backward_ns > 0)
 		snprintf(backward, sizeof(backward), ", and %.3f ms in the backward pass", advice_step_ms(advice, backward_ns));
-	done = done && advice_report_add(advice, rule, &tally,
-	                                 (struct advice_gain){.ns = (double)tally.ns,
-	                                                      .confidence = slices ? ADVICE_SURE : ADVICE_LIKELY,
-	                                                      .detail = reads ? READS : NULL},
-	                                 "loops of %.0f rounds a step call %.0f small operators in %.3f ms (%.1f %%)%s. Gain: all "
-	                                 "but one round and %s.",
-	                                 advice_per_step(advice, rounds), advice_per_step(advice, operators),
-	                                 advice_step_ms(advice, spent_ns), advice_percent(advice, spent_ns), backward,
-	                                 in_place ? "the operators themselves, since they change tensors in place: what Python does "
-	                                            "in between" : "what large operators compute");
+	done = done && advice_report_costs(result, "loops of %.0f rounds a step call %.0f small operators in %s%s. Gain: all "
+	                                   "but one round and %s.",
+	                                   advice_per_step(advice, rounds), advice_per_step(advice, operators),
+	                                   advice_spent(advice, spent_ns).text, backward,
+	                                   in_place ? "the operators themselves, since they change tensors in place: what Python does "
+	                                              "in between" : "what large operators compute");
 	if (done)
-		claim(advice, slices);
-	advice_tally_release(&tally);
+		claim(result, slices);
+	ops_free(taken);
 	return done;
 }
 
-static bool check_rows(struct advice *advice, const struct advice_rule *rule)
+static bool find_rows(const struct advice *advice, struct advice_result *result)
 {
-	return check_loops(advice, rule, true);
+	return find(advice, result, true);
 }
 
-static bool check_small(struct advice *advice, const struct advice_rule *rule)
+static bool find_small(const struct advice *advice, struct advice_result *result)
 {
-	return check_loops(advice, rule, false);
+	return find(advice, result, false);
 }
 
 const struct advice_rule advice_rule_rows = {
@@ -155,8 +164,9 @@ const struct advice_rule advice_rule_rows = {
 		  "operators' number in the step falls.",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.vmap.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
-	.check = check_rows,
+	.stage = ADVICE_STAGE_ROW_LOOPS,
+	.confidence = ADVICE_SURE,
+	.find = find_rows,
 };
 
 const struct advice_rule advice_rule_small = {
@@ -167,6 +177,7 @@ const struct advice_rule advice_rule_small = {
 		  "operators' number in the step falls.",
 	.link = "https://docs.pytorch.org/docs/stable/torch.compiler.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
-	.check = check_small,
+	.stage = ADVICE_STAGE_LOOPS,
+	.confidence = ADVICE_LIKELY,
+	.find = find_small,
 };

@@ -100,59 +100,72 @@ static uint32_t site_of(const struct advice *advice, uint32_t row)
 }
 
 /* Own time that matters, left alone where it is too little for a call or for the steps; the rest becomes 0. */
-static void tally_own(const struct advice *advice, int64_t *own_ns, struct advice_tally *tally)
+static void add_own(const struct advice *advice, struct advice_result *result, int64_t *own_ns)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		if (own_ns[row] < (is_own(advice, row) ? CALL_NS_MIN : CALLED_NS_MIN) || !advice_counts(advice, row) ||
-		    (advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_WAITING)) || advice_is_claimed(advice, row) ||
+		    (advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_WAITING)) || advice->claimed[row] ||
 		    (double)own_ns[row] < SHARE_MIN * (double)advice->steps_ns / (double)(advice->step_count * 4))
 			own_ns[row] = 0;
 		else
-			advice_tally_add_at(tally, site_of(advice, row), row, own_ns[row]);
+			advice_add_at(result, site_of(advice, row), row, own_ns[row]);
 	}
 }
 
-static bool report(struct advice *advice, const struct advice_rule *rule, const struct advice_tally *tally, const int64_t *own_ns)
+/* What all steps take if each takes the median. */
+static bool find_typical(const struct advice *advice, const int64_t *own_ns, double *ret_ns)
 {
+	int64_t *by_step = ops_alloc_zeroed(advice->views.steps.count + 1, sizeof(*by_step));
+
+	for (uint32_t row = 0; by_step && row < advice->events->count; row++)
+		if (own_ns[row] > 0)
+			by_step[advice->step_of[row]] = ops_sum(by_step[advice->step_of[row]], own_ns[row]);
+	if (by_step)
+		*ret_ns = advice_typical_ns(advice, by_step);
+	ops_free(by_step);
+	return by_step != NULL;
+}
+
+static bool report(const struct advice *advice, struct advice_result *result, const int64_t *own_ns)
+{
+	const struct advice_tally *tally = &result->tally;
 	int64_t shared_ns;
-	double waited_ns;
+	double waited_ns, typical_ns;
 	char waits[160] = "";
 
 	/* In one step of many it is the machine that was busy. */
-	if (tally->events * 2 < advice->step_count || advice_percent(advice, (double)tally->ns) < 100 * SHARE_MIN)
+	if (!find_typical(advice, own_ns, &typical_ns))
+		return false;
+	if (advice_percent(advice, typical_ns) < 100 * SHARE_MIN)
 		return true;
 	if (!advice_find_shared_ns(advice, &shared_ns))
 		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (own_ns[row] > 0)
-			advice_take_self(advice, row, own_ns[row]);
+			advice_claim_self(result, row, own_ns[row]);
 	/* Two that take turns wait for half of the time. */
 	waited_ns = (double)(shared_ns < tally->ns ? shared_ns : tally->ns) / 2;
 	if (waited_ns > WAITED_MIN * (double)tally->ns)
 		snprintf(waits, sizeof(waits), " For about %.3f ms of that the thread waits for the interpreter's lock (GIL), since "
 		         "another thread runs Python, too.", advice_step_ms(advice, waited_ns));
-	return advice_report_add(advice, rule, tally,
-	                         (struct advice_gain){.ns = (double)tally->ns, .confidence = ADVICE_LIKELY},
-	                         "functions of the program take %.3f ms a step (%.1f %%) in Python itself, outside of "
-	                         "operators.%s Gain: that time, when a tensor operation or a worker does it.",
-	                         advice_step_ms(advice, (double)tally->ns), advice_percent(advice, (double)tally->ns), waits);
+	return advice_report_costs(result, "functions of the program take %.3f ms a step (%.1f %%) in Python itself, outside of "
+	                           "operators.%s Gain: that time, when a tensor operation or a worker does it.",
+	                           advice_step_ms(advice, (double)tally->ns), advice_percent(advice, (double)tally->ns), waits);
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	struct advice_tally tally = {0};
 	int64_t *own_ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*own_ns));
-	bool done = own_ns && advice_tally_init(&tally, advice);
+	bool done = own_ns != NULL;
 
 	if (done) {
 		gather(advice, own_ns);
 		done = leave_out_frees(advice, own_ns);
 	}
 	if (done) {
-		tally_own(advice, own_ns, &tally);
-		done = report(advice, rule, &tally, own_ns);
+		add_own(advice, result, own_ns);
+		done = report(advice, result, own_ns);
 	}
-	advice_tally_release(&tally);
 	ops_free(own_ns);
 	return done;
 }
@@ -165,7 +178,8 @@ const struct advice_rule advice_rule_python_time = {
 		  "Check: the function's own time in the step.",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_PYTHON,
-	.severity_max = ADVICE_HIGH,
 	.bound = ADVICE_AT_LEAST,
-	.check = check,
+	.stage = ADVICE_STAGE_PYTHON,
+	.confidence = ADVICE_LIKELY,
+	.find = find,
 };

@@ -36,6 +36,7 @@ struct numbering {
 	uint8_t *makes;            /* by name: makes a tensor of numbers alone */
 	uint8_t *views;            /* by name: its result is part of its input */
 	int64_t *in_calls;         /* by row: time of the repeated operators in it */
+	int64_t *claimed_in_calls; /* and what of that this rule claims */
 	int64_t ns;
 	uint64_t repeated;
 	uint64_t each_step;        /* of them: constants */
@@ -202,19 +203,22 @@ static bool write_values(struct numbering *numbering, const struct advice *advic
 /* Calls in one another from the program's function that repeats it down to the operator. */
 #define DEPTH_MAX 128
 
-static void add(struct numbering *numbering, struct advice *advice, uint32_t row, struct advice_tally *tally)
+static void add(struct numbering *numbering, struct advice_result *result, uint32_t row)
 {
-	int64_t ns = advice_claim(advice, row);
+	const struct advice *advice = result->advice;
+	int64_t ns = advice_claim(result, row);
 
 	numbering->ns = ops_sum(numbering->ns, ns);
 	numbering->in_calls[row] = advice_ns(advice, row);
+	numbering->claimed_in_calls[row] = advice_left_ns(advice, row);
 	numbering->repeated++;
-	advice_tally_add(tally, advice, row, ns);
+	advice_add(result, row, ns);
 }
 
 /* What made its inputs of numbers alone has been done in vain, too. */
-static void add_makers(struct numbering *numbering, struct advice *advice, uint32_t row, struct advice_tally *tally)
+static void add_makers(struct numbering *numbering, struct advice_result *result, uint32_t row)
 {
+	const struct advice *advice = result->advice;
 	struct ops_storage storage;
 
 	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
@@ -222,8 +226,8 @@ static void add_makers(struct numbering *numbering, struct advice *advice, uint3
 		struct value *value = slot == OPS_NONE ? NULL : &numbering->values.items[slot];
 
 		if (value && value->made_by != OPS_NONE && advice_counts(advice, value->made_by) &&
-		    !advice_is_claimed(advice, value->made_by))
-			add(numbering, advice, value->made_by, tally);
+		    !advice_is_claimed(result, value->made_by))
+			add(numbering, result, value->made_by);
 		if (value)
 			value->made_by = OPS_NONE;
 	}
@@ -231,19 +235,20 @@ static void add_makers(struct numbering *numbering, struct advice *advice, uint3
 
 /* At its line; when another call of the same function computed it before, at the lines of the calls that lead to this one,
  * too, up to the function that both come from: any of them may be the one that should not be. */
-static void tell(struct numbering *numbering, struct advice *advice, uint32_t row, uint32_t before, struct advice_tally *tally)
+static void add_repeat(struct numbering *numbering, struct advice_result *result, uint32_t row, uint32_t before)
 {
+	const struct advice *advice = result->advice;
 	int64_t ns = ops_sum(advice_left_ns(advice, row), advice_backward_left_ns(advice, row));
 	uint32_t last = advice->site[row], call = advice->caller[row];
 
-	add(numbering, advice, row, tally);
-	add_makers(numbering, advice, row, tally);
+	add(numbering, result, row);
+	add_makers(numbering, result, row);
 	/* A row stands behind all that it is in: what began before the first time holds both. */
 	for (int i = 0; i < DEPTH_MAX && call != OPS_NONE && call > before; i++, call = advice->caller[call]) {
 		if (advice->site[call] == OPS_NONE || advice->site[call] == last)
 			continue;
 		last = advice->site[call];
-		advice_tally_add(tally, advice, call, ns);
+		advice_add(result, call, ns);
 	}
 }
 
@@ -258,9 +263,9 @@ static bool learn(struct numbering *numbering, const struct advice *advice, uint
 }
 
 /* An operator that has its results, and may have had them before. */
-static bool look_up(struct numbering *numbering, struct advice *advice, uint32_t row, uint64_t key, bool constant,
-                    struct advice_tally *tally)
+static bool find_earlier(struct numbering *numbering, struct advice_result *result, uint32_t row, uint64_t key, bool constant)
 {
+	const struct advice *advice = result->advice;
 	uint32_t *before;
 
 	if (!advice_counts(advice, row) || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_ROW_LOOP)))
@@ -270,20 +275,21 @@ static bool look_up(struct numbering *numbering, struct advice *advice, uint32_t
 	before = ops_map_slot(&numbering->seen, mix(key, advice->step_of[row]), row);
 	if (!before)
 		return false;
-	if (advice_is_claimed(advice, row))
+	if (advice_is_claimed(result, row))
 		return true;
 	if (*before != row)
-		tell(numbering, advice, row, *before, tally);
+		add_repeat(numbering, result, row, *before);
 	else if (constant && ops_map_find(&numbering->constants, key) == MANY) {
 		/* Once a step is no repetition but of what no step changes. */
 		numbering->each_step++;
-		tell(numbering, advice, row, row, tally);
+		add_repeat(numbering, result, row, row);
 	}
 	return true;
 }
 
-static bool take(struct numbering *numbering, struct advice *advice, uint32_t row, struct advice_tally *tally)
+static bool follow(struct numbering *numbering, struct advice_result *result, uint32_t row)
 {
+	const struct advice *advice = result->advice;
 	uint64_t key;
 	bool writes, constant, makes = numbering->makes[advice->events->name[row]] != 0;
 	bool random = numbering->random[advice->events->name[row]] != 0;
@@ -300,11 +306,12 @@ static bool take(struct numbering *numbering, struct advice *advice, uint32_t ro
 	if (writes && !write_values(numbering, advice, row, key, constant))
 		return false;
 	/* What makes a tensor of numbers may make one to be written into. */
-	return random || makes || (writes && !constant) || look_up(numbering, advice, row, key, constant, tally);
+	return random || makes || (writes && !constant) || find_earlier(numbering, result, row, key, constant);
 }
 
-static bool go_through(struct numbering *numbering, struct advice *advice, struct advice_tally *tally, bool learning)
+static bool go_through(struct numbering *numbering, struct advice_result *result, bool learning)
 {
+	const struct advice *advice = result->advice;
 	bool done = true;
 
 	numbering->learning = learning;
@@ -313,34 +320,47 @@ static bool go_through(struct numbering *numbering, struct advice *advice, struc
 	ops_map_release(&numbering->slots);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
-			done = take(numbering, advice, row, tally);
+			done = follow(numbering, result, row);
 	return done;
 }
 
 /* A call of Python's in which nearly all operators are repeated is itself repeated: the outermost of them. */
 #define WHOLE 0.9
 
-static void claim_calls(struct numbering *numbering, struct advice *advice, struct advice_tally *tally)
+static void claim_calls(struct numbering *numbering, struct advice_result *result)
 {
-	advice_settle(advice);
+	const struct advice *advice = result->advice;
+
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];
 		int64_t rest_ns;
 
-		advice->claimed[row] |= parent != OPS_NONE && advice->claimed[parent];
-		if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || !advice_counts(advice, row) || advice->claimed[row] ||
+		result->claimed[row] |= parent != OPS_NONE && result->claimed[parent];
+		if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
 		    !numbering->in_calls[row] || (double)numbering->in_calls[row] < WHOLE * (double)advice->operator_ns[row])
 			continue;
-		rest_ns = advice_left_ns(advice, row) - (advice->operator_ns[row] - numbering->in_calls[row]);
+		rest_ns = advice_left_ns(advice, row) - numbering->claimed_in_calls[row] -
+		          (advice->operator_ns[row] - numbering->in_calls[row]);
 		rest_ns = rest_ns > 0 ? rest_ns : 0;
 		numbering->ns = ops_sum(numbering->ns, rest_ns);
-		/* That is the place to mend. */
-		advice_tally_add(tally, advice, row, ops_sum(numbering->in_calls[row], rest_ns));
-		advice_claim(advice, row);
+		/* That is the place to change. */
+		advice_add(result, row, ops_sum(numbering->in_calls[row], rest_ns));
+		advice_claim_rest(result, row);
 	}
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+/* Adds the times of rows to those of the calls that they are in. */
+static void sum_up(const struct advice *advice, int64_t *ns)
+{
+	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
+		uint32_t parent = advice->events->parent[row];
+
+		if (parent != OPS_NONE)
+			ns[parent] = ops_sum(ns[parent], ns[row]);
+	}
+}
+
+static bool find(const struct advice *advice, struct advice_result *result)
 {
 	static const char *const patterns[] = {"*rand*", "*dropout*", "*bernoulli*", "*normal_*", "*uniform*", "*multinomial*",
 	                                       "*exponential*", "*item*", "*_local_scalar*", "aten::empty*", "*_set_*", NULL};
@@ -350,31 +370,28 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	                                    "aten::diagonal", NULL};
 	struct numbering numbering = {.random = advice_names(advice, patterns), .makes = advice_names(advice, making),
 	                              .views = advice_names(advice, views)};
-	struct advice_tally tally = {0};
 	char each_step[96] = "";
-	bool done = numbering.random && numbering.makes && numbering.views && advice_tally_init(&tally, advice);
+	bool done = numbering.random && numbering.makes && numbering.views;
 
 	numbering.in_calls = ops_alloc_zeroed(advice->events->count + 1, sizeof(*numbering.in_calls));
-	done = done && numbering.in_calls;
+	numbering.claimed_in_calls = ops_alloc_zeroed(advice->events->count + 1, sizeof(*numbering.claimed_in_calls));
+	done = done && numbering.in_calls && numbering.claimed_in_calls;
 
-	done = done && go_through(&numbering, advice, &tally, true) && go_through(&numbering, advice, &tally, false);
-	for (uint32_t row = (uint32_t)advice->events->count; done && row-- > 0;)
-		if (advice->events->parent[row] != OPS_NONE)
-			numbering.in_calls[advice->events->parent[row]] = ops_sum(numbering.in_calls[advice->events->parent[row]],
-			                                                          numbering.in_calls[row]);
-	if (done)
-		claim_calls(&numbering, advice, &tally);
+	done = done && go_through(&numbering, result, true) && go_through(&numbering, result, false);
+	if (done) {
+		sum_up(advice, numbering.in_calls);
+		sum_up(advice, numbering.claimed_in_calls);
+		claim_calls(&numbering, result);
+	}
 	if (numbering.each_step)
 		snprintf(each_step, sizeof(each_step), ", or (%s of them) of numbers alone in each step",
 		         advice_average(advice, numbering.each_step).text);
-	done = done && advice_report_add(advice, rule, &tally,
-	                                 (struct advice_gain){.ns = (double)numbering.ns, .confidence = ADVICE_LIKELY},
-	                                 "%s operators a step compute what the same operator has computed of the same values in "
-	                                 "the same step%s, in %.3f ms (%.1f %%). Gain: all of that, with the backward pass and "
-	                                 "the calls that do nothing else.",
-	                                 advice_average(advice, numbering.repeated).text, each_step,
-	                                 advice_step_ms(advice, (double)numbering.ns),
-	                                 advice_percent(advice, (double)numbering.ns));
+	done = done && advice_report_gain(result, (double)numbering.ns,
+	                                  "%s operators a step compute what the same operator has computed of the same values in "
+	                                  "the same step%s, in %s. Gain: all of that, with the backward pass and "
+	                                  "the calls that do nothing else.",
+	                                  advice_average(advice, numbering.repeated).text, each_step,
+	                                  advice_spent(advice, (double)numbering.ns).text);
 	ops_map_release(&numbering.slots);
 	ops_map_release(&numbering.constants);
 	ops_map_release(&numbering.seen);
@@ -383,7 +400,7 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	ops_free(numbering.views);
 	OPS_ARRAY_RELEASE(&numbering.values);
 	ops_free(numbering.in_calls);
-	advice_tally_release(&tally);
+	ops_free(numbering.claimed_in_calls);
 	return done;
 }
 
@@ -397,6 +414,7 @@ const struct advice_rule advice_rule_repeat = {
 	.code = "weights = normalise(graph)  # once, before the loop over layers",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_REPEATED,
+	.confidence = ADVICE_LIKELY,
+	.find = find,
 };

@@ -7,6 +7,7 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
 /* A rank that is last in so many steps of ten is the cause; else the work is uneven from step to step. */
 #define OFTEN_LAST 6
@@ -15,8 +16,8 @@
 #define STEPS_MIN 3
 
 struct lateness {
-	int64_t gain_ns; /* of all steps: the mean wait less the shortest, which is that of the last */
-	int64_t waits_ns;
+	int64_t *gain_ns;  /* by step: the mean wait less the shortest, which is that of the last */
+	int64_t *waits_ns; /* by step: the mean wait */
 	size_t steps;
 	size_t *last;    /* by rank: how many steps it was last in */
 	uint32_t worst;  /* rank */
@@ -51,10 +52,10 @@ static void add_step(struct lateness *lateness, const struct advice_ranks *ranks
 			last = r;
 		}
 	}
+	lateness->waits_ns[lateness->steps] = sum_ns / (int64_t)ranks->ranks.count;
+	lateness->gain_ns[lateness->steps] = lateness->waits_ns[lateness->steps] - least_ns;
 	lateness->steps++;
 	lateness->last[last]++;
-	lateness->waits_ns = ops_sum(lateness->waits_ns, sum_ns / (int64_t)ranks->ranks.count);
-	lateness->gain_ns = ops_sum(lateness->gain_ns, sum_ns / (int64_t)ranks->ranks.count - least_ns);
 }
 
 static void find_lateness(struct lateness *lateness, const struct advice_ranks *ranks)
@@ -65,6 +66,8 @@ static void find_lateness(struct lateness *lateness, const struct advice_ranks *
 	for (uint32_t r = 1; r < ranks->ranks.count; r++)
 		if (lateness->last[r] > lateness->last[lateness->worst])
 			lateness->worst = r;
+	qsort(lateness->gain_ns, lateness->steps, sizeof(*lateness->gain_ns), ops_compare_int64);
+	qsort(lateness->waits_ns, lateness->steps, sizeof(*lateness->waits_ns), ops_compare_int64);
 }
 
 /* --- what the late one does ------------------------------------------------------------------------------------------ */
@@ -130,12 +133,12 @@ static void name_rank(const struct advice_ranks *ranks, const struct rank *rank,
 		snprintf(name, size, "'%.*s'", (int)worker.size, worker.bytes);
 }
 
-static bool report(struct advice_ranks *ranks, struct advice_report *report, const struct advice_rule *rule,
+static bool report(const struct advice_ranks *ranks, struct advice_result *result,
                    const struct lateness *lateness, const struct excess *excess)
 {
 	const struct rank *late = &ranks->ranks.items[lateness->worst];
 	bool one = lateness->last[lateness->worst] * 10 >= lateness->steps * OFTEN_LAST;
-	double steps = (double)lateness->steps, gain_ms = (double)lateness->gain_ns / 1e6 / steps, own;
+	double gain_ms = (double)lateness->gain_ns[lateness->steps / 2] / 1e6, own;
 	struct advice_where where[ADVICE_WHERE_MAX];
 	char name[64], detail[160] = "Another rank is last from step to step: share out the work by its size.", more[96] = "";
 	size_t count = 0;
@@ -151,37 +154,44 @@ static bool report(struct advice_ranks *ranks, struct advice_report *report, con
 		snprintf(detail, sizeof(detail), "Look at what rank %s does longer than the others, at the places named.", name);
 	if (count)
 		snprintf(more, sizeof(more), ", and spends %.3f ms a step more than the others at the first place named", excess[0].ms);
-	return advice_report_put(report, rule,
-	                         (struct advice_finding){.gain_ms = gain_ms,
-	                                                 .gain_pct = 100 * gain_ms / rank_step_ms(late, (double)late->steps_ns),
-	                                                 .confidence = lateness->steps < STEPS_MIN ? ADVICE_UNSURE : ADVICE_LIKELY,
-	                                                 .where_count = count},
-	                         where, detail,
-	                         "rank %s is the last of %zu in %zu of %zu steps%s. A rank waits %.3f ms a step for others on the "
-	                         "average. Gain: what the step of the last is longer than that of the average rank%s.", name,
-	                         ranks->ranks.count, lateness->last[lateness->worst], lateness->steps, more,
-	                         (double)lateness->waits_ns / 1e6 / steps,
-	                         own > 0.5 ? ", or than that of the others, since what it does there it does alone" : "");
+	result->detail = detail;
+	return advice_report_of_run(result,
+	                            (struct advice_finding){.gain_ms = gain_ms,
+	                                                    .gain_pct = 100 * gain_ms / rank_step_ms(late, (double)late->steps_ns),
+	                                                    .confidence = lateness->steps < STEPS_MIN ? ADVICE_UNSURE : ADVICE_LIKELY,
+	                                                    .where_count = count},
+	                            where,
+	                            "rank %s is the last of %zu in %zu of %zu steps%s. A rank waits %.3f ms a step for others on the "
+	                            "average. Gain: what the step of the last is longer than that of the average rank%s.", name,
+	                            ranks->ranks.count, lateness->last[lateness->worst], lateness->steps, more,
+	                            (double)lateness->waits_ns[lateness->steps / 2] / 1e6,
+	                            own > 0.5 ? ", or than that of the others, since what it does there it does alone" : "");
 }
 
-static bool check(struct advice_ranks *ranks, struct advice_report *advice, const struct advice_rule *rule)
+static bool find(const struct advice_ranks *ranks, struct advice_result *result)
 {
 	struct lateness lateness = {0};
 	struct excess *excess = NULL;
+	size_t steps;
 	bool done;
 
 	if (ranks->ranks.count < 2)
 		return true;
-	lateness.last = ops_alloc_zeroed(ranks->ranks.count, sizeof(*lateness.last));
-	done = lateness.last != NULL;
+	steps = ranks->ranks.items[0].steps.count + 1;
+	lateness = (struct lateness){.last = ops_alloc_zeroed(ranks->ranks.count, sizeof(*lateness.last)),
+	                             .gain_ns = ops_alloc_zeroed(steps, sizeof(*lateness.gain_ns)),
+	                             .waits_ns = ops_alloc_zeroed(steps, sizeof(*lateness.waits_ns))};
+	done = lateness.last && lateness.gain_ns && lateness.waits_ns;
 	if (done)
 		find_lateness(&lateness, ranks);
 	if (lateness.steps) {
 		excess = find_excess(ranks, lateness.worst);
-		done = excess && report(ranks, advice, rule, &lateness, excess);
+		done = excess && report(ranks, result, &lateness, excess);
 	}
 	ops_free(excess);
 	ops_free(lateness.last);
+	ops_free(lateness.gain_ns);
+	ops_free(lateness.waits_ns);
 	return done;
 }
 
@@ -193,6 +203,6 @@ const struct advice_rule advice_rule_stragglers = {
 		  "hardware and threads, and no logging or evaluation on rank 0 alone. Check: all ranks wait as long.",
 	.link = "https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html",
 	.needs = ADVICE_NEEDS_RANKS,
-	.severity_max = ADVICE_HIGH,
-	.check_ranks = check,
+	.stage = ADVICE_STAGE_WAITS,
+	.find_in_ranks = find,
 };

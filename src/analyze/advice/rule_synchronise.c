@@ -38,49 +38,44 @@ static uint32_t called_for(const struct advice *advice, uint32_t row)
 
 /* Where the program itself computes a figure at a line that reads values: without the read there is no use for it. With
  * Python's call of it. */
-static bool add_figures(struct advice *advice, struct advice_tally *tally)
+static bool add_figures(struct advice_result *result)
 {
+	const struct advice *advice = result->advice;
 	uint8_t *which = advice_names(advice, figures);
 
 	for (uint32_t row = 0; which && row < advice->events->count; row++) {
 		uint32_t site = advice->site[row], call;
 
 		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || site == OPS_NONE ||
-		    !tally->costs[site].count || advice->claimed[row] ||
+		    !result->tally.costs[site].count || advice_is_claimed(result, row) ||
 		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP)))
 			continue;
 		call = called_for(advice, row);
-		if (call == OPS_NONE || advice->claimed[call])
+		if (call == OPS_NONE || advice_is_claimed(result, call))
 			continue;
-		advice_tally_add(tally, advice, call, advice_left_ns(advice, call));
-		advice_claim(advice, call);
+		advice_add(result, call, advice_left_ns(advice, call));
+		advice_claim(result, call);
 	}
 	ops_free(which);
 	return which != NULL;
 }
 
-static bool check_host(struct advice *advice, const struct advice_rule *rule)
+static const char *const names[] = {
+	"*: Tensor.__repr__", "*: Tensor.__format__", "*: Tensor.tolist", "<built-in method item of Tensor>",
+	"<built-in method tolist of Tensor>", "<built-in method item of Parameter>", "aten::item", "aten::is_nonzero",
+	"aten::_local_scalar_dense", "aten::nonzero", "<built-in method cpu of Tensor>", "<built-in method numpy of Tensor>",
+	"aten::equal", NULL};
+
+static bool find_host(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {
-		"*: Tensor.__repr__", "*: Tensor.__format__", "*: Tensor.tolist", "<built-in method item of Tensor>",
-		"<built-in method tolist of Tensor>", "<built-in method item of Parameter>", "aten::item", "aten::is_nonzero",
-		"aten::_local_scalar_dense", "aten::nonzero", "<built-in method cpu of Tensor>", "<built-in method numpy of Tensor>",
-		"aten::equal", NULL};
-	struct advice_tally tally;
+
 	/* The loader's and optimizer's own are theirs; anomaly mode's checks in the backward pass have a rule; and with a loop
 	 * over rows its calls go. */
-	bool done = advice_tally_init(&tally, advice) &&
-	            advice_tally_names(&tally, advice, patterns, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP) &&
-	            add_figures(advice, &tally) &&
-	            advice_report_add(advice, rule, &tally,
-	                              (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-	                              "%s calls a step read values of tensors, or compute figures at the lines that do, and take "
-	                              "%.3f ms (%.1f %%). Gain: their time.",
-	                              advice_average(advice, tally.events).text, advice_step_ms(advice, (double)tally.ns),
-	                              advice_percent(advice, (double)tally.ns));
-
-	advice_tally_release(&tally);
-	return done;
+	advice_add_names(result, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP);
+	return add_figures(result) &&
+	       advice_report_costs(result, "%s calls a step read values of tensors, or compute figures at the lines that do, and take "
+	                           "%s. Gain: their time.",
+	                           advice_average(advice, result->tally.events).text, advice_spent(advice, (double)result->tally.ns).text);
 }
 
 /* The stack of the costliest call, innermost first: "cudaStreamSynchronize ← aten::_local_scalar_dense ← aten::item". */
@@ -102,39 +97,33 @@ static void describe_stack(const struct advice *advice, const struct advice_tall
 }
 
 /* The host waits, and then the device: what counts is the device's wait, up to the host's. */
-static bool check_device(struct advice *advice, const struct advice_rule *rule)
+static bool find_device(const struct advice *advice, struct advice_result *result)
 {
-	struct advice_tally tally;
 	int64_t waits_ns = 0;
 	char stack[256];
-	bool done = advice_tally_init(&tally, advice);
 
-	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
+	for (size_t i = 0; i < advice->idle.gaps.count; i++) {
 		const struct advice_gap *gap = &advice->idle.gaps.items[i];
 
 		/* With a loop over rows its calls go. */
 		if (gap->cause != ADVICE_IDLE_SYNC || (advice->zone[gap->row] & ADVICE_IN_ROW_LOOP))
 			continue;
 		waits_ns = ops_sum(waits_ns, advice_host_ns(advice, gap->row));
-		advice_tally_add(&tally, advice, gap->row, advice_idle_saved_ns(advice, gap));
+		advice_add(result, gap->row, advice_idle_saved_ns(advice, gap));
 	}
-	if (done && tally.events) {
-		describe_stack(advice, &tally, stack, sizeof(stack));
-		done = advice_report_add(advice, rule, &tally,
-		                         (struct advice_gain){.ns = (double)tally.ns, .confidence = ADVICE_LIKELY},
-		                         "%s times a step the host waits until the device is done, %.3f ms in all, and then the "
-		                         "device is idle for %.3f ms until it is given work again. Most at: %s. Gain: the idle time "
-		                         "behind each call, no more than the host waited in it.",
-		                         advice_average(advice, tally.events).text, advice_step_ms(advice, (double)waits_ns),
-		                         advice_step_ms(advice, (double)advice->idle.ns[ADVICE_IDLE_SYNC]), stack);
-	}
-	advice_tally_release(&tally);
-	return done;
+	if (!result->tally.events)
+		return true;
+	describe_stack(advice, &result->tally, stack, sizeof(stack));
+	return advice_report_costs(result, "%s times a step the host waits until the device is done, %.3f ms in all, and then the "
+	                           "device is idle for %.3f ms until it is given work again. Most at: %s. Gain: the idle time "
+	                           "behind each call, no more than the host waited in it.",
+	                           advice_average(advice, result->tally.events).text, advice_step_ms(advice, (double)waits_ns),
+	                           advice_step_ms(advice, (double)advice->idle.ns[ADVICE_IDLE_SYNC]), stack);
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	return advice->has & ADVICE_NEEDS_DEVICE ? check_device(advice, rule) : check_host(advice, rule);
+	return advice->has & ADVICE_NEEDS_DEVICE ? find_device(advice, result) : find_host(advice, result);
 }
 
 const struct advice_rule advice_rule_synchronise = {
@@ -149,6 +138,8 @@ const struct advice_rule advice_rule_synchronise = {
 		"    print(total.item() / 100)",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_READS,
+	.confidence = ADVICE_LIKELY,
+	.names = names,
+	.find = find,
 };

@@ -14,27 +14,24 @@
 /* Share of the steps in operators that are. */
 #define SHARE_MIN_PCT 30.0
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
 	const struct advice_machine *machine = &advice->machine;
 	bool over = advice_is_oversubscribed(advice);
 	bool under = machine->threads == 1 && machine->processors >= 2;
-	struct advice_tally tally;
 	char detail[160] = "", gain[160] = "not known from one recording";
 	int64_t waited_ns = 0;
-	bool done;
 
 	if (machine->threads <= 0 || machine->processors <= 0 || (!over && !under))
 		return true;
-	done = advice_tally_init(&tally, advice);
-	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint8_t dtype;
 
 		/* A device needs no threads. */
 		if (advice_is_operator(advice, row) && advice_counts(advice, row) && !advice->device_ns[row] &&
 		    !(advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) &&
 		    advice_elements(advice, row, &dtype) >= GRAIN_ELEMENTS)
-			advice_tally_add(&tally, advice, row, advice_ns(advice, row));
+			advice_add(result, row, advice_ns(advice, row));
 	}
 	snprintf(detail, sizeof(detail), "torch.set_num_threads(%d), or OMP_NUM_THREADS=%d.", (int)(machine->processors + 0.5),
 		 (int)(machine->processors + 0.5));
@@ -44,17 +41,16 @@ static bool check(struct advice *advice, const struct advice_rule *rule)
 	if (waited_ns > 0)
 		snprintf(gain, sizeof(gain), "the %.3f ms a step for which this thread itself was ready, and another had the "
 			 "processor", advice_step_ms(advice, (double)waited_ns));
-	if (done && advice_percent(advice, (double)tally.ns) >= SHARE_MIN_PCT)
-		done = advice_report_add(advice, rule, &tally,
-		                         (struct advice_gain){.ns = (double)waited_ns, .confidence = over ? ADVICE_LIKELY : ADVICE_UNSURE,
-		                                              .detail = detail, .always = true,
-		                                              .severity = over ? ADVICE_MEDIUM : ADVICE_LOW},
-		                         "operators run on %lld thread%s, and %g processors may be used; %.1f %% of the steps is in "
-		                         "operators that threads share. Gain: %s.",
-		                         (long long)machine->threads, machine->threads == 1 ? "" : "s",
-		                         round(10 * machine->processors) / 10, advice_percent(advice, (double)tally.ns), gain);
-	advice_tally_release(&tally);
-	return done;
+	result->confidence = over ? ADVICE_LIKELY : ADVICE_UNSURE;
+	result->detail = detail;
+	result->always = true;
+	result->severity = over ? ADVICE_MEDIUM : ADVICE_LOW;
+	return advice_percent(advice, (double)result->tally.ns) < SHARE_MIN_PCT ||
+	       advice_report_gain(result, (double)waited_ns,
+	                          "operators run on %lld thread%s, and %g processors may be used; %.1f %% of the steps is in "
+	                          "operators that threads share. Gain: %s.",
+	                          (long long)machine->threads, machine->threads == 1 ? "" : "s", round(10 * machine->processors) / 10,
+	                          advice_percent(advice, (double)result->tally.ns), gain);
 }
 
 const struct advice_rule advice_rule_threads = {
@@ -69,5 +65,6 @@ const struct advice_rule advice_rule_threads = {
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.severity_max = ADVICE_MEDIUM,
 	.bound = ADVICE_AT_MOST,
-	.check = check,
+	.stage = ADVICE_STAGE_REST,
+	.find = find,
 };

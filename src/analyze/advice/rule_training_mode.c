@@ -12,7 +12,7 @@
 
 /* Place of the argument that says "training": dropout(input, p, train), batch_norm(input, weight, bias, running_mean,
  * running_var, training, …). */
-static const char *const patterns[] = {"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::batch_norm", NULL};
+static const char *const names[] = {"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::batch_norm", NULL};
 static const size_t arguments[] = {0, 2, 2, 2, 5};
 
 static bool trains(const struct advice *advice, uint32_t row, size_t argument)
@@ -31,11 +31,10 @@ static bool has_backward(const struct advice *advice)
 }
 
 struct modes {
-	uint8_t *which;
+	const uint8_t *which;
 	struct ops_map pass_of; /* storage to the forward pass that it came of */
 	uint8_t *trains;         /* by row of a forward pass: training reads what comes of it */
 	size_t next;             /* memory record */
-	struct advice_tally tally;
 	int64_t ns;              /* of the operators; in the tally also at the lines of the calls that lead to them */
 	uint64_t operators, norms;
 	bool serves;             /* there is no backward pass in the trace */
@@ -57,7 +56,7 @@ static bool is_candidate(const struct modes *modes, const struct advice *advice,
 {
 	uint8_t kind = modes->which[advice->events->name[row]];
 
-	return kind && advice_counts(advice, row) && !advice_is_claimed(advice, row) &&
+	return kind && advice_counts(advice, row) && !advice->claimed[row] &&
 	       (modes->serves || advice->events->sequence_nr[row] < 0) && trains(advice, row, arguments[kind]);
 }
 
@@ -106,8 +105,10 @@ static bool find_readers(struct modes *modes, const struct advice *advice)
 	return done;
 }
 
-static void add_operators(struct modes *modes, struct advice *advice)
+static void add_operators(struct modes *modes, struct advice_result *result)
 {
+	const struct advice *advice = result->advice;
+
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		size_t argument = arguments[modes->which[advice->events->name[row]]];
 		uint32_t pass;
@@ -121,42 +122,42 @@ static void add_operators(struct modes *modes, struct advice *advice)
 		modes->operators++;
 		modes->norms += argument == 5;
 		/* A batch norm that has its averages still scales: half of what it reads and writes stays. */
-		ns = argument == 5 ? advice_take(advice, row, 0.5 * advice_work_share(advice, row)) : advice_claim(advice, row);
+		ns = argument == 5 ? advice_claim_share(result, row, 0.5 * advice_work_share(advice, row)) : advice_claim(result, row);
 		modes->ns = ops_sum(modes->ns, ns);
-		advice_tally_add_calls(&modes->tally, advice, row, ns);
+		advice_add_calls(result, row, ns);
 	}
 }
 
-static bool report(struct modes *modes, struct advice *advice, const struct advice_rule *rule)
+static bool report(const struct modes *modes, struct advice_result *result)
 {
+	const struct advice *advice = result->advice;
+
+	result->always = true;
+	result->severity = ADVICE_MEDIUM;
 	return !modes->operators ||
-	       advice_report_add(advice, rule, &modes->tally,
-	                         (struct advice_gain){.ns = (double)modes->ns, .confidence = ADVICE_LIKELY, .always = true,
-	                                              .severity = ADVICE_MEDIUM},
-	                         "%s dropouts and %s batch norms a step run as in training, %s. Gain: all of the time of dropouts, "
-	                         "half of the norms'.",
-	                         advice_average(advice, modes->operators - modes->norms).text, advice_average(advice, modes->norms).text,
-	                         modes->serves ? "in a program without a backward pass"
-	                                       : "without gradients, and nothing that trains reads what comes of it");
+	       advice_report_gain(result, (double)modes->ns,
+	                          "%s dropouts and %s batch norms a step run as in training, %s. Gain: all of the time of dropouts, "
+	                          "half of the norms'.",
+	                          advice_average(advice, modes->operators - modes->norms).text, advice_average(advice, modes->norms).text,
+	                          modes->serves ? "in a program without a backward pass"
+	                                        : "without gradients, and nothing that trains reads what comes of it");
 }
 
-static bool check(struct advice *advice, const struct advice_rule *rule)
+static bool find(const struct advice *advice, struct advice_result *result)
 {
-	struct modes modes = {.which = advice_names(advice, patterns), .serves = !advice->incomplete && !has_backward(advice)};
-	bool done = modes.which && advice_tally_init(&modes.tally, advice);
+	struct modes modes = {.which = result->which, .serves = !advice->incomplete && !has_backward(advice)};
+	bool done;
 
 	modes.trains = ops_alloc_zeroed(advice->events->count + 1, 1);
-	done = done && modes.trains;
+	done = modes.trains != NULL;
 	if (done && (modes.serves || (advice->has & ADVICE_NEEDS_STORAGES && advice->has & ADVICE_NEEDS_MEMORY))) {
 		done = modes.serves || find_readers(&modes, advice);
 		if (done)
-			add_operators(&modes, advice);
+			add_operators(&modes, result);
 	}
-	done = done && report(&modes, advice, rule);
+	done = done && report(&modes, result);
 	ops_map_release(&modes.pass_of);
-	advice_tally_release(&modes.tally);
 	ops_free(modes.trains);
-	ops_free(modes.which);
 	return done;
 }
 
@@ -172,6 +173,8 @@ const struct advice_rule advice_rule_training_mode = {
 		"    out = model(x)",
 	.link = "https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
-	.severity_max = ADVICE_HIGH,
-	.check = check,
+	.stage = ADVICE_STAGE_MODE,
+	.confidence = ADVICE_LIKELY,
+	.names = names,
+	.find = find,
 };

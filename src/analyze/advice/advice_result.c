@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Results of rules: costs by place, and claims.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+
+/* --- costs by place ------------------------------------------------------------------------------------------------- */
+
+bool advice_tally_init(struct advice_tally *tally, const struct advice *advice)
+{
+	*tally = (struct advice_tally){.count = advice->sites.count + 1};
+	tally->costs = ops_alloc_zeroed(tally->count, sizeof(*tally->costs));
+	return tally->costs != NULL;
+}
+
+void advice_tally_release(struct advice_tally *tally)
+{
+	ops_free(tally->costs);
+	*tally = (struct advice_tally){0};
+}
+
+void advice_tally_add_at(struct advice_tally *tally, uint32_t site, uint32_t row, int64_t ns)
+{
+	struct advice_cost *cost = &tally->costs[site == OPS_NONE ? tally->count - 1 : site];
+
+	if (!cost->count || ns > cost->row_ns) {
+		cost->row = row;
+		cost->row_ns = ns;
+	}
+	cost->site = site;
+	cost->count++;
+	cost->ns = ops_sum(cost->ns, ns);
+	tally->ns = ops_sum(tally->ns, ns);
+	tally->events++;
+}
+
+void advice_tally_add(struct advice_tally *tally, const struct advice *advice, uint32_t row, int64_t ns)
+{
+	advice_tally_add_at(tally, advice->site[row], row, ns);
+}
+
+void advice_add_at(struct advice_result *result, uint32_t site, uint32_t row, int64_t ns)
+{
+	advice_tally_add_at(&result->tally, site, row, ns);
+}
+
+void advice_add(struct advice_result *result, uint32_t row, int64_t ns)
+{
+	advice_tally_add(&result->tally, result->advice, row, ns);
+}
+
+/* Calls in one another that are looked through, and by what part an outer one counts less. */
+#define CALLS_MAX 64
+#define OUTER_LESS 128
+
+void advice_add_calls(struct advice_result *result, uint32_t row, int64_t ns)
+{
+	const struct advice *advice = result->advice;
+	uint32_t last = advice->site[row];
+
+	advice_add(result, row, ns);
+	for (int i = 0; i < CALLS_MAX; i++) {
+		row = advice->caller[row];
+		if (row == OPS_NONE || !advice_counts(advice, row))
+			return;
+		if (advice->site[row] == OPS_NONE || advice->site[row] == last)
+			continue;
+		last = advice->site[row];
+		ns -= ns / OUTER_LESS;
+		advice_add(result, row, ns);
+	}
+}
+
+bool advice_add_outermost(struct advice_result *result, uint32_t row, bool matches, uint8_t zones_left_out)
+{
+	const struct advice *advice = result->advice;
+	uint32_t parent = advice->events->parent[row];
+
+	/* What was found inside another is claimed with it. */
+	result->claimed[row] |= parent != OPS_NONE && result->claimed[parent];
+	if (!matches || advice_is_device_work(advice, row) || !advice_counts(advice, row) ||
+	    (advice->zone[row] & zones_left_out) || advice_is_claimed(result, row))
+		return false;
+	advice_add(result, row, advice_left_ns(advice, row));
+	advice_claim(result, row);
+	return true;
+}
+
+void advice_add_names(struct advice_result *result, uint8_t zones_left_out)
+{
+	const struct ops_events *events = result->advice->events;
+
+	for (uint32_t row = 0; row < events->count; row++)
+		advice_add_outermost(result, row, result->which[events->name[row]], zones_left_out);
+}
+
+/* --- claims --------------------------------------------------------------------------------------------------------- */
+
+static void add_claim(struct advice_result *result, struct advice_claim claim)
+{
+	struct advice_claim *added = OPS_ARRAY_PUSH(&result->claims);
+
+	result->failed |= !added;
+	if (added)
+		*added = claim;
+}
+
+int64_t advice_claim_share(struct advice_result *result, uint32_t row, double share)
+{
+	struct advice_claim claim = {.row = row};
+
+	claim.ns = (int64_t)((double)advice_left_ns(result->advice, row) * share);
+	claim.backward_ns = (int64_t)((double)advice_backward_left_ns(result->advice, row) * share);
+	add_claim(result, claim);
+	return ops_sum(claim.ns, claim.backward_ns);
+}
+
+int64_t advice_claim(struct advice_result *result, uint32_t row)
+{
+	struct advice_claim claim = {.ns = advice_left_ns(result->advice, row), .row = row, .whole = true,
+	                             .backward_ns = advice_backward_left_ns(result->advice, row)};
+
+	result->claimed[row] = 1;
+	add_claim(result, claim);
+	return ops_sum(claim.ns, claim.backward_ns);
+}
+
+void advice_claim_rest(struct advice_result *result, uint32_t row)
+{
+	result->claimed[row] = 1;
+	add_claim(result, (struct advice_claim){.row = row, .whole = true, .rest = true});
+}
+
+void advice_claim_self(struct advice_result *result, uint32_t row, int64_t ns)
+{
+	add_claim(result, (struct advice_claim){.ns = ns, .row = row, .self = true});
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+bool advice_result_init(struct advice_result *result, const struct advice_rule *rule, const struct advice *advice,
+                        struct advice_report *report, uint8_t *claimed)
+{
+	*result = (struct advice_result){.advice = advice, .report = report, .rule = rule, .confidence = rule->confidence,
+	                                 .claimed = claimed};
+	if (claimed)
+		memset(claimed, 0, advice->events->count);
+	if (advice && rule->names) {
+		result->which = advice_names(advice, rule->names);
+		if (!result->which)
+			return false;
+	}
+	return !advice || advice_tally_init(&result->tally, advice);
+}
+
+void advice_result_release(struct advice_result *result)
+{
+	advice_tally_release(&result->tally);
+	ops_free(result->which);
+	OPS_ARRAY_RELEASE(&result->claims);
+	OPS_ARRAY_RELEASE(&result->findings);
+}
+
+/* --- figures of texts ----------------------------------------------------------------------------------------------- */
+
+struct advice_number advice_number(double value)
+{
+	struct advice_number number;
+
+	snprintf(number.text, sizeof(number.text), value >= 100 ? "%.0f" : "%.1f", value);
+	return number;
+}
+
+struct advice_number advice_spent(const struct advice *advice, double ns)
+{
+	struct advice_number number;
+
+	snprintf(number.text, sizeof(number.text), "%.3f ms (%.1f %%)", advice_step_ms(advice, ns), advice_percent(advice, ns));
+	return number;
+}
