@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/search.h"
 #include "base/text.h"
-#include "derive/steps.h"
 
 /* --- which events mark a phase -------------------------------------------------------------------------------------- */
 
@@ -26,7 +25,7 @@ enum mark {
 
 static enum mark mark_of_name(struct ops_string name)
 {
-	if (ops_string_starts(name, "enumerate(DataLoader)#") || ops_string_starts(name, "enumerate(DataPipe)#"))
+	if (ops_is_batch_name(name))
 		return MARK_LOADER;
 	if (ops_string_starts(name, "Optimizer."))
 		return MARK_OPTIMIZER;
@@ -87,20 +86,14 @@ static void find_forward(struct finder *finder)
 		finder->any_forward = events->python_module[row] != OPS_NONE;
 }
 
-static void find_main(struct finder *finder)
+static void find_main(struct finder *finder, const struct ops_steps *steps)
 {
-	bool any = false;
 	size_t tracks;
-	int64_t number;
 
 	ops_trace_tracks(finder->trace, &tracks);
-	for (uint32_t row = 0; row < finder->events->count; row++) {
-		if (!ops_row_step(finder->trace, row, &number))
-			continue;
-		finder->main[finder->events->track[row]] = true;
-		any = true;
-	}
-	for (size_t i = 0; i < tracks && !any; i++)
+	for (size_t i = 0; i < steps->list.count; i++)
+		finder->main[steps->list.items[i].track] = true;
+	for (size_t i = 0; i < tracks && !steps->list.count; i++)
 		finder->main[i] = true;
 }
 
@@ -240,16 +233,16 @@ static bool merge(struct finder *finder, struct ops_phases *phases)
 	return done;
 }
 
-static size_t step_at(const struct ops_interval *steps, size_t count, int64_t time_ns)
+static size_t step_at(const struct ops_steps *steps, int64_t time_ns)
 {
 	size_t low = 0;
 
-	OPS_LOWER_BOUND(low, count, mid, steps[mid].start_ns <= time_ns);
+	OPS_LOWER_BOUND(low, steps->list.count, mid, steps->list.items[mid].start_ns <= time_ns);
 	return low;
 }
 
 /* What is between two parts of the forward pass, or of the backward pass, belongs to it if no other phase is there. */
-static void join(struct ops_phases *phases, const struct ops_interval *steps, size_t count)
+static void join(struct ops_phases *phases, const struct ops_steps *steps)
 {
 	struct ops_phase_range *ranges = phases->ranges.items;
 	size_t kept = 0;
@@ -259,7 +252,7 @@ static void join(struct ops_phases *phases, const struct ops_interval *steps, si
 
 		if (kept && ranges[kept - 1].phase == ranges[i].phase &&
 		    (ranges[kept - 1].end_ns == ranges[i].start_ns ||
-		     (passes && step_at(steps, count, ranges[kept - 1].start_ns) == step_at(steps, count, ranges[i].start_ns))))
+		     (passes && step_at(steps, ranges[kept - 1].start_ns) == step_at(steps, ranges[i].start_ns))))
 			ranges[kept - 1].end_ns = ranges[i].end_ns;
 		else
 			ranges[kept++] = ranges[i];
@@ -282,7 +275,7 @@ static void release(struct finder *finder)
 	ops_free(finder->main);
 }
 
-bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, const struct ops_interval *steps, size_t count)
+bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, const struct ops_steps *steps)
 {
 	struct finder finder = {.trace = trace, .events = ops_trace_events(trace)};
 	size_t tracks;
@@ -297,13 +290,13 @@ bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, c
 	done = finder.names && finder.forward && finder.main && finder.tracks;
 	if (done) {
 		find_forward(&finder);
-		find_main(&finder);
+		find_main(&finder, steps);
 		done = walk(&finder);
 		forget_operators(&finder);
 	}
 	done = done && merge(&finder, phases);
 	if (done)
-		join(phases, steps, count);
+		join(phases, steps);
 	release(&finder);
 	return done;
 }

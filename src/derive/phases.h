@@ -15,6 +15,7 @@
 
 #include "base/array.h"
 #include "base/intervals.h"
+#include "derive/steps.h"
 
 enum ops_phase {
 	OPS_PHASE_DATA_LOADING,
@@ -36,9 +37,9 @@ struct ops_phases {
 	OPS_ARRAY(struct ops_phase_range) ranges;
 };
 
-/* Finds the phases of all threads that have steps, or of all threads in a trace without step events. `steps` are the host's
- * time ranges of the steps in order of start. False when memory is out; released in any case. */
-bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, const struct ops_interval *steps, size_t count);
+/* Finds the phases of the threads that have steps, or of all threads in a trace without steps. False when memory is out;
+ * released in any case. */
+bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, const struct ops_steps *steps);
 void ops_phases_release(struct ops_phases *phases);
 
 enum ops_phase ops_phase_at(const struct ops_phases *phases, int64_t time_ns);

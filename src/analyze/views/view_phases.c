@@ -58,19 +58,17 @@ static void average(const struct ops_views *views, struct view_step_phases *phas
 bool view_phases_find(const struct ops_views *views, struct view_step_phases *phases)
 {
 	size_t count = views->steps.count;
-	struct ops_interval *ranges = ops_realloc_array(NULL, count + 1, sizeof(*ranges));
 	struct ops_intervals running = {0};
 	struct ops_phases found = {0};
 	bool done;
 
 	*phases = (struct view_step_phases){.steps = ops_alloc_zeroed(count + 1, sizeof(*phases->steps))};
-	done = ranges && phases->steps && find_operators(views, &running);
-	for (size_t i = 0; done && i < count; i++)
-		ranges[i] = host_range(&views->steps.items[i]);
-	done = done && ops_phases_find(&found, views->trace, ranges, count);
+	done = phases->steps && find_operators(views, &running) && ops_phases_find(&found, views->trace, &views->host_steps);
 	for (size_t i = 0; done && i < count; i++) {
-		ops_phases_within(&found, ranges[i], phases->steps[i].host_ns);
-		ops_phases_common(&found, &running, ranges[i], phases->steps[i].operators_ns);
+		struct ops_interval range = host_range(&views->steps.items[i]);
+
+		ops_phases_within(&found, range, phases->steps[i].host_ns);
+		ops_phases_common(&found, &running, range, phases->steps[i].operators_ns);
 	}
 	if (done) {
 		add_device_work(views, &found, phases);
@@ -78,7 +76,6 @@ bool view_phases_find(const struct ops_views *views, struct view_step_phases *ph
 	}
 	ops_phases_release(&found);
 	ops_intervals_release(&running);
-	ops_free(ranges);
 	return done;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/views/view_phases.h"
+#include "analyze/views/view_step_stats.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/map.h"
@@ -385,7 +385,7 @@ const char *view_category_name(enum view_category category)
 	return names[category];
 }
 
-static int64_t shown_ns(const struct view_step *step, enum view_category category)
+int64_t view_step_shown_ns(const struct view_step *step, enum view_category category)
 {
 	int64_t time_ns = step_ns(step, category);
 
@@ -431,10 +431,10 @@ double view_step_average_ns(const struct ops_views *views, enum view_category ca
 
 double view_step_shown_average_ns(const struct ops_views *views, enum view_category category)
 {
-	return average_ns(views, shown_ns, category);
+	return average_ns(views, view_step_shown_ns, category);
 }
 
-/* `with_labels`: also the two parts that step_ns and shown_ns assign to different categories. */
+/* `with_labels`: also the two parts that step_ns and view_step_shown_ns assign to different categories. */
 static void write_rows(const struct ops_views *views, step_time *time, bool with_labels, struct ops_json_writer *json)
 {
 	ops_json_key(json, "rows");
@@ -491,7 +491,8 @@ static void write_averages(const struct ops_views *views, step_time *time, bool 
 bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 {
 	struct view_step_phases phases;
-	bool done = view_phases_find(views, &phases);
+	struct view_step_stats stats = {0};
+	bool done = view_phases_find(views, &phases) && view_step_stats_find(views, &phases, &stats);
 	const char *source = ops_steps_source_name(views->host_steps.source);
 
 	ops_json_key(json, "steps");
@@ -515,11 +516,14 @@ bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
 	write_averages(views, step_ns, true, json);
 	ops_json_key(json, "breakdown"); /* the parts that the text shows, for the viewer */
 	ops_json_open(json, '{');
-	write_rows(views, shown_ns, false, json);
-	write_averages(views, shown_ns, false, json);
+	write_rows(views, view_step_shown_ns, false, json);
+	write_averages(views, view_step_shown_ns, false, json);
 	ops_json_close(json, '}');
-	if (done)
+	if (done) {
 		view_phases_write(views, &phases, json);
+		view_step_stats_write(views, &stats, json);
+	}
+	view_step_stats_release(&stats);
 	view_phases_release(&phases);
 	ops_json_close(json, '}');
 	return done;

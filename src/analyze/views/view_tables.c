@@ -14,7 +14,7 @@
 #include "analyze/module_columns.h"
 #include "analyze/result.h"
 #include "analyze/sum.h"
-#include "analyze/views/view_phases.h"
+#include "analyze/views/view_step_stats.h"
 #include "analyze/views/view_tables.h"
 #include "base/fault.h"
 
@@ -252,7 +252,7 @@ RESULT_GETTER(get_overview_calls, struct overview_row, integer, (int64_t)row->ca
 RESULT_GETTER(get_overview_total, struct overview_row, integer, row->total_ns)
 
 static const struct result_column overview_columns[] = {
-	{.name = "view", .type = RESULT_TEXT, .about = "What the row is of: a part of the average step, a step, a phase of the average step, an operator or a kernel",
+	{.name = "view", .type = RESULT_TEXT, .about = "What the row is of: a part of the average step, a step, all steps, a phase of the average step, an operator or a kernel",
 	 .get = get_view},
 	{.name = "name", .type = RESULT_TEXT, .get = get_overview_name},
 	{.name = "calls", .type = RESULT_COUNT, .get = get_overview_calls},
@@ -278,15 +278,31 @@ static void put_steps(const struct filler *filler, const struct ops_views *views
 	}
 }
 
-/* Phases of the host's part of an average step. */
+/* What compares the steps, and the phases of the host's part of the average step. */
+static void put_step_stats(const struct filler *filler, const struct ops_views *views, const struct view_step_phases *phases,
+                           const struct view_step_stats *stats)
+{
+	size_t count = views->steps.count;
+
+	put_row(filler, &(struct overview_row){"steps", string_of("median"), count, (int64_t)stats->median_ns, NO_TIME, NO_TIME});
+	put_row(filler, &(struct overview_row){"steps", string_of("p95"), count, (int64_t)stats->p95_ns, NO_TIME, NO_TIME});
+	if (stats->has_waits)
+		put_row(filler, &(struct overview_row){"steps", string_of("waited_for_cpu"), count, (int64_t)stats->waited_average_ns, NO_TIME,
+		                                       NO_TIME});
+	for (int phase = 0; phases->known && phase < OPS_PHASE_COUNT; phase++)
+		put_row(filler, &(struct overview_row){"phase", string_of(ops_phase_name((enum ops_phase)phase)), count,
+		                                       (int64_t)phases->host_ns[phase], NO_TIME, (int64_t)phases->device_ns[phase]});
+}
+
 static bool put_phases(const struct filler *filler, const struct ops_views *views)
 {
+	struct view_step_stats stats = {0};
 	struct view_step_phases phases;
-	bool done = view_phases_find(views, &phases);
+	bool done = view_phases_find(views, &phases) && view_step_stats_find(views, &phases, &stats);
 
-	for (int phase = 0; done && phases.known && phase < OPS_PHASE_COUNT; phase++)
-		put_row(filler, &(struct overview_row){"phase", string_of(ops_phase_name((enum ops_phase)phase)), views->steps.count,
-		                                       (int64_t)phases.host_ns[phase], NO_TIME, (int64_t)phases.device_ns[phase]});
+	if (done && views->steps.count)
+		put_step_stats(filler, views, &phases, &stats);
+	view_step_stats_release(&stats);
 	view_phases_release(&phases);
 	return done;
 }

@@ -316,6 +316,7 @@ double view_tensor_cores_used(const struct ops_views *views);
 double view_tensor_cores_eligible(const struct ops_views *views);
 double view_step_average_ns(const struct ops_views *views, enum view_category category); /* COUNT: all of it */
 /* What surfaces show of a step: labels in which no operator runs are OTHER, and the host's calls of collectives are CPU time. */
+int64_t view_step_shown_ns(const struct view_step *step, enum view_category category);
 double view_step_shown_average_ns(const struct ops_views *views, enum view_category category);
 
 

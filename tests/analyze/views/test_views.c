@@ -149,7 +149,7 @@ static void spec_18_f06_labels_are_no_work(void **state)
 	(void)state;
 	assert_has(text, "\"cpu_exec\":60,\"other\":40,\"total\":100,\"cpu_exec_labels\":45,");
 	assert_has(text, "\"breakdown\":{\"rows\":[{\"name\":\"1\",\"kernel\":0,");
-	assert_has(text, "\"cpu_exec\":15,\"other\":85,\"total\":100}},\"phases\":null}");
+	assert_has(text, "\"cpu_exec\":15,\"other\":85,\"total\":100}},\"phases\":null,\"median\":100,");
 	ops_free(text);
 	trace = scene_read(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "") VIEW_OP("a", 20, 15, 1), "");
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
@@ -496,7 +496,7 @@ static void tables(void **state)
 	         "average step,memset,1,0,,\naverage step,communication,1,60,,\naverage step,runtime,1,5,,\n"
 	         "average step,dataloader,1,0,,\naverage step,cpu_exec,1,65,,\naverage step,other,1,230,,\n"
 	         "average step,total,1,400,,\nstep,1,1,400,,40\n"
-	         "phase,data_loading,1,0,,0\nphase,forward,1,100,,0\nphase,backward,1,0,,0\nphase,optimizer,1,0,,0\n"
+	         "steps,median,1,400,,\nsteps,p95,1,400,,\nphase,data_loading,1,0,,0\nphase,forward,1,100,,0\nphase,backward,1,0,,0\nphase,optimizer,1,0,,0\n"
 	         "phase,other,1,300,,100\noperator,nccl:all_reduce,1,50,45,60\n"
 	         "kernel,k,2,80,80,80\n");
 	table_is(trace, OPS_VIEW_KERNELS, 2,

@@ -3,13 +3,14 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
+import { useReply } from "../data/reply";
 import { formatCount } from "../format/units";
 import { Reading } from "../widgets/reading";
 import { Failure, Loading } from "../widgets/status";
 import { go, nameRoute, route, routeHref } from "./route";
 import { theme, toggleTheme } from "./theme";
 import { useTraces } from "./traces";
-import { type View, type ViewProps, views } from "./views";
+import { type TraceFacts, type View, type ViewProps, views } from "./views";
 
 export function App({ source }: { source: DataSource }) {
 	const list = useTraces(source);
@@ -36,7 +37,7 @@ export function App({ source }: { source: DataSource }) {
 				<a class="brand" href={routeHref(views[0]!.id, trace?.id ?? "")}>
 					Opstrobe
 				</a>
-				<Navigation current={view} traceId={trace?.id ?? traceId} />
+				<Navigation source={source} current={view} traces={traces} trace={trace} traceId={traceId} />
 				<TraceChoice traces={traces} current={trace} view={view} />
 				<button
 					type="button"
@@ -103,16 +104,29 @@ function Opened({ view, ...props }: ViewProps & { view: View }) {
 	return opened.current ? <view.component {...props} /> : <Reading source={props.source} trace={props.trace} />;
 }
 
-function Navigation({ current, traceId }: { current: View; traceId: string }) {
+interface NavigationProps {
+	source: DataSource;
+	current: View;
+	traces: TraceEntry[];
+	trace: TraceEntry | undefined;
+	/** In the address, also of a trace that is not served. */
+	traceId: string;
+}
+
+/** Views for which the trace has nothing to show are dimmed. */
+function Navigation({ source, current, traces, trace, traceId }: NavigationProps) {
 	const bar = useRef<HTMLElement>(null);
+	const facts = useReply<{ value: TraceFacts }>(source, trace?.state === "ready" ? `traces/${trace.id}/info` : undefined);
+	const isEmpty = (view: View) => !!trace && facts.state === "ready" && view.hasData?.(facts.data.value, traces, trace) === false;
 	useEffect(() => bar.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
 	return (
 		<nav ref={bar} aria-label="Views">
 			{views.map((view) => (
 				<a
 					key={view.id}
-					href={routeHref(view.id, traceId, view.steps && current.steps ? { steps: route.value.params.get("steps") } : {})}
-					title={view.about}
+					href={routeHref(view.id, trace?.id ?? traceId, view.steps && current.steps ? { steps: route.value.params.get("steps") } : {})}
+					class={isEmpty(view) ? "empty-view" : undefined}
+					title={isEmpty(view) ? `${view.about}: nothing to show for this trace` : view.about}
 					aria-current={view === current ? "page" : undefined}
 				>
 					{view.title}

@@ -36,6 +36,16 @@ export interface View {
 	fills?: boolean;
 	/** Is of the steps that are chosen. */
 	steps?: boolean;
+	/** Whether a trace has something for it to show; without it, every trace has. */
+	hasData?: (facts: TraceFacts, traces: TraceEntry[], trace: TraceEntry) => boolean;
+}
+
+/** What `info` tells of a trace. */
+export interface TraceFacts {
+	events_by_kind: Record<string, number>;
+	memory_records: number;
+	modules: number;
+	metadata?: Record<string, unknown> | null;
 }
 
 export const views: View[] = [
@@ -49,13 +59,49 @@ export const views: View[] = [
 		fills: true,
 	},
 	{ id: "operators", title: "Operators", about: "Time of each operator on the CPU and on devices", component: Operators, steps: true },
-	{ id: "kernels", title: "Kernels", about: "What ran on devices, and which operator launched it", component: Kernels, steps: true },
-	{ id: "memory", title: "Memory", about: "Who holds memory, and when", component: Memory, steps: true },
-	{ id: "modules", title: "Modules", about: "Time, FLOPs and memory of each module", component: Modules, steps: true },
+	{
+		id: "kernels",
+		title: "Kernels",
+		about: "What ran on devices, and which operator launched it",
+		component: Kernels,
+		steps: true,
+		hasData: (facts) => !!facts.events_by_kind.kernel,
+	},
+	{
+		id: "memory",
+		title: "Memory",
+		about: "Who holds memory, and when",
+		component: Memory,
+		steps: true,
+		hasData: (facts) => facts.memory_records > 0,
+	},
+	{
+		id: "modules",
+		title: "Modules",
+		about: "Time, FLOPs and memory of each module",
+		component: Modules,
+		steps: true,
+		// Lightning labels its modules itself, and says in the metadata that it does.
+		hasData: (facts) => facts.modules > 0 || !!facts.events_by_kind.python_function || !!facts.metadata?.Framework,
+	},
 	{ id: "stacks", title: "Stacks", about: "Flame graph, and callers and callees of each function", component: Stacks, steps: true },
 	{ id: "source", title: "Source", about: "The program, with what each line costs", component: Source, steps: true },
-	{ id: "distributed", title: "Distributed", about: "What the ranks of a run wait for", component: Distributed, steps: true },
+	{
+		id: "distributed",
+		title: "Distributed",
+		about: "What the ranks of a run wait for",
+		component: Distributed,
+		steps: true,
+		hasData: (_, traces, trace) => traces.filter((each) => each.run === trace.run).length > 1,
+	},
 	{ id: "analyses", title: "Analyses", about: "One question at a time: idle time, launches, queues, critical path, …", component: Analyses, steps: true },
-	{ id: "diff", title: "Diff", about: "What changed from one trace to another", component: Diff, steps: true },
+	{
+		id: "diff",
+		title: "Diff",
+		about: "What changed from one trace to another",
+		component: Diff,
+		steps: true,
+		hasData: (_, traces) => traces.length > 1,
+	},
 	{ id: "info", title: "Trace", about: "Where the trace is from, and what is in it", component: Info },
 ];

@@ -41,6 +41,24 @@ export interface Phases {
 	average_device: PhaseTimes;
 }
 
+/** A step that takes much longer than the median, and what it has more of than the others. */
+export interface Outlier {
+	name: string;
+	total: number;
+	over_median: number;
+	causes: { what: string; title: string; is_count: boolean; value: number; typical: number }[];
+	events: { name: string; self: number; typical_self: number; calls: number; typical_calls: number }[];
+}
+
+/** How long steps were ready to run while other threads had the processors. */
+export interface WaitedForCpu {
+	ratio: number;
+	average: number;
+	/** So much that the figures are too high. */
+	much: boolean;
+	rows: (number | null)[];
+}
+
 export interface Flags {
 	has_runtime: boolean;
 	has_kernel: boolean;
@@ -78,6 +96,11 @@ export interface OverviewReply {
 		average: Omit<Step, "name">;
 		breakdown: StepBreakdown;
 		phases: Phases | null;
+		median: number | null;
+		p95: number | null;
+		outlier_count: number;
+		outliers: Outlier[];
+		waited_for_cpu: WaitedForCpu | null;
 	};
 	gpus: Gpu[];
 	tensor_cores: { used_ratio: number | null; eligible_ops_kernel_ratio: number | null };

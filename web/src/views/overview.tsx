@@ -4,10 +4,10 @@ import type { TraceEntry } from "../data/api";
 import type { ViewProps } from "../app/views";
 import { useParam } from "../app/params";
 import { routeHref } from "../app/route";
-import type { AdviceReply, Device, Gpu, OperatorsReply, OverviewReply, TimelineReply } from "../data/replies";
+import type { AdviceReply, Device, Gpu, MemoryReply, OperatorsReply, OverviewReply, TimelineReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
-import { formatCount, formatUs } from "../format/units";
+import { formatBytes, formatCount, formatUs } from "../format/units";
 import { grouped } from "../format/scale";
 import { Await } from "../widgets/await";
 import { Bars } from "../widgets/bars";
@@ -20,6 +20,7 @@ import type { Column } from "../widgets/table_model";
 import { Breakdown } from "./breakdown";
 import { FindingLine } from "./finding";
 import { PhaseTime, usedPhases } from "./phases";
+import { SlowSteps } from "./slow_steps";
 import { usedParts } from "./step_parts";
 import { placesOfSteps } from "./steps";
 
@@ -31,7 +32,8 @@ export function Overview({ source, trace }: ViewProps) {
 		<Await reply={reply} what="the overview">
 			{(views) => (
 				<div class="view">
-					<Figures views={views} />
+					<BusyMachine views={views} />
+					<Figures source={source} trace={trace} views={views} />
 					<div class="columns">
 						<TopAdvice source={source} trace={trace} />
 						<StepTime views={views} />
@@ -46,17 +48,44 @@ export function Overview({ source, trace }: ViewProps) {
 	);
 }
 
-function Figures({ views }: { views: OverviewReply }) {
-	const { average, rows } = views.steps;
+/** What a reader must know before any figure. */
+function BusyMachine({ views }: { views: OverviewReply }) {
+	const waited = views.steps.waited_for_cpu;
+	if (!waited?.much) return null;
+	return (
+		<div class="banner" role="alert">
+			<strong>{`Steps waited for a CPU for ${percent(waited.ratio)} of their time`}</strong>, because other threads had it. Times are too long: record
+			again on an idle machine.
+		</div>
+	);
+}
+
+function Figures({ source, trace, views }: { source: DataSource; trace: TraceEntry; views: OverviewReply }) {
+	const { average, rows, median, p95, from, waited_for_cpu: waited } = views.steps;
 	const busiest = views.gpus.reduce<Gpu | undefined>((best, gpu) => ((gpu.utilization_ratio ?? 0) > (best?.utilization_ratio ?? -1) ? gpu : best), undefined);
 	const gpuNote = views.gpus.length > 1 ? `the busiest of ${views.gpus.length}` : (deviceName(views, busiest?.id) ?? "of all steps");
 	return (
 		<Cards>
-			<Card
-				title="Average step"
-				figure={formatUs(average.total)}
-				note={`of ${rows.length} ${rows.length === 1 ? "step" : "steps"}${rows.length > 1 ? `, ${range(rows.map((row) => row.total))}` : ""}`}
-			/>
+			{from === "none" || rows.length < 2 ? (
+				<Card title={from === "none" ? "Whole recording" : "Step"} figure={formatUs(average.total)} note={from === "none" ? "no steps are in the trace" : "the only one"} />
+			) : (
+				<Card
+					title="Median step"
+					figure={formatUs(median ?? 0)}
+					note={`of ${rows.length} steps: mean ${formatUs(average.total)}, p95 ${formatUs(p95 ?? 0)}, ${range(rows.map((row) => row.total))}`}
+				/>
+			)}
+			{waited && (
+				<Card
+					title="Waited for a CPU"
+					figure={percent(waited.ratio)}
+					share={waited.ratio}
+					note={`${formatUs(waited.average)} a step`}
+					tone={waited.much ? "bad" : undefined}
+					about="The share of the steps' time in which their thread was ready to run, but other threads had the processors"
+				/>
+			)}
+			<PeakMemory source={source} trace={trace} />
 			{busiest && (
 				<Card
 					title="GPU busy"
@@ -75,13 +104,20 @@ function Figures({ views }: { views: OverviewReply }) {
 					note={`operators with ${percent(views.tensor_cores.eligible_ops_kernel_ratio)} of kernel time could use them`}
 				/>
 			)}
-			{!views.flags.has_kernel && <Card title="Device" figure="CPU" note="no work of a GPU is in the trace" />}
-			<Card title="Events" figure={formatCount(views.trace_events)} note="in the file, reports of memory and arrows too" />
+			{!views.flags.has_kernel && <Card title="Device" figure="CPU" note="No GPU activity" />}
 			{views.lost_events > 0 && (
 				<Card title="Lost events" figure={formatCount(views.lost_events)} tone="bad" note="memory for records was out; figures are too low" />
 			)}
 		</Cards>
 	);
+}
+
+/** Of the device that holds most. */
+function PeakMemory({ source, trace }: { source: DataSource; trace: TraceEntry }) {
+	const reply = useReply<MemoryReply>(source, `traces/${trace.id}/memory`);
+	if (reply.state !== "ready" || reply.data.devices.length === 0) return null;
+	const device = reply.data.devices.reduce((most, each) => (each.peak.bytes > most.peak.bytes ? each : most));
+	return <Card title="Memory at the peak" figure={<a href={routeHref("memory", trace.id)}>{formatBytes(device.peak.bytes)}</a>} note={`on ${device.device}`} />;
 }
 
 function range(values: number[]): string {
@@ -153,10 +189,13 @@ function Steps({ source, trace, views }: { source: DataSource; trace: TraceEntry
 		};
 	});
 	return (
-		<section class="panel">
-			{phases && <Choice label="Steps by" options={STEPS_BY} value={byPhase ? "phases" : "parts"} onChange={choose} />}
-			<Bars title="Steps" item="step" about="a step opens in the timeline" series={series} bars={bars} kind="us" />
-		</section>
+		<>
+			<SlowSteps trace={trace.id} steps={views.steps} places={places} />
+			<section class="panel">
+				{phases && <Choice label="Steps by" options={STEPS_BY} value={byPhase ? "phases" : "parts"} onChange={choose} />}
+				<Bars title="Steps" item="step" about="a step opens in the timeline" series={series} bars={bars} kind="us" />
+			</section>
+		</>
 	);
 }
 

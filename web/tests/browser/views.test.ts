@@ -43,9 +43,18 @@ describe.each(TRACES)("%s", (_, path) => {
 
 	test("overview", async () => {
 		const tab = await open("overview");
-		const card = tab.page.locator(".card", { hasText: "Average step" }).locator(".card-figure");
+		const card = tab.page.locator(".card", { hasText: views.steps.rows.length > 1 ? "Median step" : "Step" }).locator(".card-figure");
 		await tab.page.locator("a[data-bar]").first().waitFor();
-		expectShowsWithUnit(await card.innerText(), views.steps.average.total, "the average step");
+		expectShowsWithUnit(await card.innerText(), views.steps.median!, "the median step");
+		expect(await tab.page.locator(".card", { hasText: "Events" }).count()).toBe(0);
+		const slow = tab.page.locator(".slow-steps > li");
+		expect(await slow.count()).toBe(views.steps.outliers.length);
+		for (const [i, outlier] of views.steps.outliers.entries()) {
+			const text = await slow.nth(i).innerText();
+			expect(text).toContain(`Step ${outlier.name}:`);
+			for (const cause of outlier.causes) expect(text).toContain(cause.title);
+			for (const event of outlier.events) expect(text).toContain(event.name);
+		}
 		for (const row of await tab.page.locator(".list tr[data-part]").all()) {
 			const part = (await row.getAttribute("data-part")) as keyof OverviewReply["steps"]["average"];
 			const [time = "", share = ""] = await row.locator("td").allInnerTexts();

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps compared with each other: see view_step_stats.h.
+ */
+#include "analyze/views/view_step_stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json_walk.h"
+#include "base/order.h"
+#include "base/search.h"
+#include "base/text.h"
+#include "derive/waits.h"
+
+/* Fewer steps do not tell which of them is usual. */
+#define STEPS_MIN 4
+/* An outlier takes so much longer than the median, and is so many standard deviations from it; these are estimated by the
+ * median absolute deviation, which outliers do not change. */
+#define OUTLIER_RATIO 1.2
+#define OUTLIER_DEVIATIONS 3
+#define DEVIATION_OF_MAD 1.4826
+/* A cause explains at least this much of what an outlier takes longer; counts are so many times the usual ones. */
+#define CAUSE_SHARE 0.1
+#define COUNT_RATIO 1.5
+#define COUNT_MORE 10
+
+/* --- figures of each step ------------------------------------------------------------------------------------------- */
+
+enum figure {
+	FIGURE_LAST_CATEGORY = VIEW_TIME_OTHER, /* the figures before are enum view_category */
+	FIGURE_FORWARD,
+	FIGURE_BACKWARD,
+	FIGURE_OPTIMIZER,
+	FIGURE_COLLECTION,
+	FIGURE_WAITED,
+	FIGURE_OPERATORS,
+	FIGURE_ALLOCATIONS,
+	FIGURE_COUNT
+};
+
+static const struct {
+	const char *name;
+	const char *title;
+} figures[] = {
+	{"kernel", "kernels"},
+	{"memcpy", "copies"},
+	{"memset", "fills"},
+	{"communication", "communication"},
+	{"runtime", "launch calls"},
+	{"dataloader", "data loading"},
+	{"cpu_exec", "operators"},
+	{"other", "Python and other"},
+	{"forward", "forward"},
+	{"backward", "backward"},
+	{"optimizer", "optimizer"},
+	{"garbage_collection", "garbage collection"},
+	{"waited_for_cpu", "waiting for a processor"},
+	{"operator_calls", "operator calls"},
+	{"allocations", "allocations"},
+};
+
+struct table {
+	const struct ops_views *views;
+	double *cells;    /* FIGURE_COUNT a step */
+	uint8_t *outlier; /* by step */
+	double *scratch;  /* a number a step */
+	size_t count;
+};
+
+static double *cell(const struct table *table, size_t step, int figure)
+{
+	return &table->cells[step * FIGURE_COUNT + (size_t)figure];
+}
+
+static double step_length_ns(const struct view_step *step)
+{
+	return (double)step->end_ns - (double)step->start_ns;
+}
+
+/* The step whose host part a time is in, or the count of steps. */
+static size_t step_at(const struct ops_views *views, int64_t time_ns)
+{
+	size_t low = 0;
+
+	OPS_LOWER_BOUND(low, views->steps.count, mid, views->steps.items[mid].host_start_ns <= time_ns);
+	return low && time_ns < views->steps.items[low - 1].host_end_ns ? low - 1 : views->steps.count;
+}
+
+static void count_events(const struct table *table)
+{
+	const struct ops_views *views = table->views;
+	const struct ops_memory_record *records;
+	size_t count;
+
+	for (uint32_t row = 0; row < views->events->count; row++) {
+		bool collects = views->parts[row] == VIEW_FUNCTION && ops_string_is(view_row_name(views, row), "Python GC");
+		size_t step = collects || views->parts[row] == VIEW_OPERATOR ? step_at(views, view_start(views, row)) : table->count;
+
+		if (step == table->count)
+			continue;
+		if (collects)
+			*cell(table, step, FIGURE_COLLECTION) += (double)view_duration(views, row);
+		else
+			*cell(table, step, FIGURE_OPERATORS) += 1;
+	}
+	records = ops_trace_memory(views->trace, &count);
+	for (size_t i = 0; i < count; i++) {
+		size_t step = records[i].bytes > 0 && !records[i].out_of_memory ? step_at(views, records[i].time_ns) : table->count;
+
+		if (step < table->count)
+			*cell(table, step, FIGURE_ALLOCATIONS) += 1;
+	}
+}
+
+static void fill(const struct table *table, const struct view_step_phases *phases, const struct view_step_stats *stats)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		for (int category = 0; category <= FIGURE_LAST_CATEGORY; category++)
+			*cell(table, i, category) = (double)view_step_shown_ns(&table->views->steps.items[i], (enum view_category)category);
+		*cell(table, i, FIGURE_FORWARD) = (double)phases->steps[i].host_ns[OPS_PHASE_FORWARD];
+		*cell(table, i, FIGURE_BACKWARD) = (double)phases->steps[i].host_ns[OPS_PHASE_BACKWARD];
+		*cell(table, i, FIGURE_OPTIMIZER) = (double)phases->steps[i].host_ns[OPS_PHASE_OPTIMIZER];
+		*cell(table, i, FIGURE_WAITED) = stats->waited_ns[i] > 0 ? (double)stats->waited_ns[i] : 0;
+	}
+	count_events(table);
+}
+
+/* --- order ---------------------------------------------------------------------------------------------------------- */
+
+/* The quantile of sorted numbers, between two of them if it falls there. */
+static double quantile(const double *sorted, size_t count, double share)
+{
+	double at = share * (double)(count - 1);
+	size_t low = (size_t)at, high = low + 1 < count ? low + 1 : low;
+
+	return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
+}
+
+static double median_of(double *numbers, size_t count)
+{
+	qsort(numbers, count, sizeof(*numbers), ops_compare_double);
+	return count ? quantile(numbers, count, 0.5) : 0;
+}
+
+static void find_lengths(const struct table *table, struct view_step_stats *stats)
+{
+	double deviation_ns;
+
+	for (size_t i = 0; i < table->count; i++)
+		table->scratch[i] = step_length_ns(&table->views->steps.items[i]);
+	stats->median_ns = median_of(table->scratch, table->count);
+	stats->p95_ns = quantile(table->scratch, table->count, 0.95);
+	for (size_t i = 0; i < table->count; i++)
+		table->scratch[i] = fabs(step_length_ns(&table->views->steps.items[i]) - stats->median_ns);
+	deviation_ns = DEVIATION_OF_MAD * median_of(table->scratch, table->count);
+	for (size_t i = 0; i < table->count && table->count >= STEPS_MIN; i++) {
+		double ns = step_length_ns(&table->views->steps.items[i]);
+
+		table->outlier[i] = ns > OUTLIER_RATIO * stats->median_ns && ns > stats->median_ns + OUTLIER_DEVIATIONS * deviation_ns;
+		stats->outliers_in_all += table->outlier[i];
+	}
+}
+
+/* The median of a figure over the steps that are no outliers. */
+static double typical(const struct table *table, int figure)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (!table->outlier[i])
+			table->scratch[count++] = *cell(table, i, figure);
+	return median_of(table->scratch, count);
+}
+
+/* The longest outliers, in order of steps. */
+static void choose(const struct table *table, struct view_step_stats *stats)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const struct view_step *step = &table->views->steps.items[i];
+		double ns = step_length_ns(step);
+		size_t longer = 0;
+
+		for (size_t j = 0; table->outlier[i] && j < table->count; j++) {
+			double other_ns = step_length_ns(&table->views->steps.items[j]);
+
+			longer += table->outlier[j] && (other_ns > ns || (other_ns == ns && j < i));
+		}
+		if (table->outlier[i] && longer < VIEW_OUTLIERS_MAX)
+			stats->outliers[stats->outlier_count++] = (struct view_outlier){.step = i, .over_ns = ns - stats->median_ns};
+	}
+}
+
+/* --- causes --------------------------------------------------------------------------------------------------------- */
+
+static int compare_causes(const void *a, const void *b)
+{
+	const struct view_cause *left = a, *right = b;
+	double left_more = left->value - left->typical, right_more = right->value - right->typical;
+
+	if (left->is_count != right->is_count)
+		return left->is_count - right->is_count;
+	return (left_more < right_more) - (left_more > right_more);
+}
+
+static void explain(const struct table *table, const double usual[FIGURE_COUNT], struct view_outlier *outlier)
+{
+	struct view_cause causes[FIGURE_COUNT];
+	size_t count = 0;
+
+	for (int figure = 0; figure < FIGURE_COUNT; figure++) {
+		double value = *cell(table, outlier->step, figure), more = value - usual[figure];
+		bool is_count = figure >= FIGURE_OPERATORS;
+
+		if (is_count ? more < COUNT_MORE || value < COUNT_RATIO * usual[figure] : more < CAUSE_SHARE * outlier->over_ns)
+			continue;
+		causes[count++] = (struct view_cause){figures[figure].name, figures[figure].title, is_count, value, usual[figure]};
+	}
+	qsort(causes, count, sizeof(*causes), compare_causes);
+	outlier->cause_count = count < VIEW_CAUSES_MAX ? count : VIEW_CAUSES_MAX;
+	memcpy(outlier->causes, causes, outlier->cause_count * sizeof(*causes));
+}
+
+/* --- names ---------------------------------------------------------------------------------------------------------- */
+
+struct name_sum {
+	double self_ns;
+	double calls;
+};
+
+/* What a row takes itself, on its thread or on its device; negative: nothing that explains a step. */
+static double own_ns(const struct ops_views *views, uint32_t row)
+{
+	switch (views->parts[row]) {
+	case VIEW_OPERATOR:
+	case VIEW_FUNCTION:
+	case VIEW_MODULE:
+	case VIEW_LOADER:
+	case VIEW_LAUNCH:
+		return (double)views->events->self_ns[row];
+	case VIEW_KERNEL:
+	case VIEW_COPY:
+	case VIEW_FILL:
+		return (double)view_duration(views, row);
+	default:
+		return -1;
+	}
+}
+
+static void add_name(struct view_outlier *outlier, struct view_excess excess)
+{
+	size_t at = outlier->excess_count;
+
+	while (at > 0 && outlier->excesses[at - 1].self_ns - outlier->excesses[at - 1].typical_self_ns < excess.self_ns - excess.typical_self_ns) {
+		if (at < VIEW_CAUSES_MAX)
+			outlier->excesses[at] = outlier->excesses[at - 1];
+		at--;
+	}
+	if (at == VIEW_CAUSES_MAX)
+		return;
+	outlier->excesses[at] = excess;
+	outlier->excess_count += outlier->excess_count < VIEW_CAUSES_MAX;
+}
+
+/* Sums of names over the usual steps, and over each outlier that is explained: one array behind the other. */
+static bool compare_names(const struct table *table, struct view_step_stats *stats)
+{
+	const struct ops_views *views = table->views;
+	size_t names = ops_trace_string_count(views->trace), usual = table->count - stats->outliers_in_all;
+	struct name_sum *sums = ops_alloc_zeroed((names + 1) * (stats->outlier_count + 1), sizeof(*sums));
+
+	for (uint32_t row = 0; sums && row < views->events->count; row++) {
+		double self_ns = own_ns(views, row);
+		size_t step = self_ns >= 0 ? step_at(views, view_start(views, row)) : table->count, list = 0;
+
+		if (step == table->count)
+			continue;
+		while (table->outlier[step] && list < stats->outlier_count && stats->outliers[list].step != step)
+			list++;
+		if (table->outlier[step] && list++ == stats->outlier_count)
+			continue; /* one that is not shown */
+		sums[list * (names + 1) + views->events->name[row]].self_ns += self_ns;
+		sums[list * (names + 1) + views->events->name[row]].calls += 1;
+	}
+	for (size_t i = 0; sums && i < stats->outlier_count; i++)
+		for (uint32_t name = 0; name < names; name++) {
+			const struct name_sum *here = &sums[(i + 1) * (names + 1) + name];
+			struct view_excess excess = {name, here->self_ns, sums[name].self_ns / (double)usual, here->calls,
+			                             sums[name].calls / (double)usual};
+
+			if (excess.self_ns - excess.typical_self_ns >= CAUSE_SHARE * stats->outliers[i].over_ns)
+				add_name(&stats->outliers[i], excess);
+		}
+	ops_free(sums);
+	return sums != NULL;
+}
+
+/* --- waiting for a processor ---------------------------------------------------------------------------------------- */
+
+static bool find_waits(const struct ops_views *views, struct view_step_stats *stats)
+{
+	struct ops_step_waits waits;
+	bool done = ops_step_waits_read(&waits, views->trace);
+	double waited_ns = 0, all_ns = 0;
+	size_t cursor = 0, known = 0;
+
+	for (size_t i = 0; done && i < views->steps.count; i++) {
+		const struct view_step *step = &views->steps.items[i];
+		int64_t number;
+		const struct ops_step_wait *wait = ops_json_parse_integer(step->name, &number) ? ops_step_waits_find(&waits, number, &cursor) : NULL;
+
+		stats->waited_ns[i] = wait ? wait->waited_ns : -1;
+		if (!wait)
+			continue;
+		known++;
+		waited_ns += (double)wait->waited_ns;
+		all_ns += (double)step->host_end_ns - (double)step->host_start_ns;
+	}
+	ops_step_waits_release(&waits);
+	stats->has_waits = known > 0 && all_ns > 0;
+	if (stats->has_waits) {
+		stats->waited_average_ns = waited_ns / (double)known;
+		stats->waited_ratio = fmin(1, waited_ns / all_ns);
+	}
+	return done;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------ */
+
+bool view_step_stats_find(const struct ops_views *views, const struct view_step_phases *phases, struct view_step_stats *stats)
+{
+	struct table table = {.views = views, .count = views->steps.count};
+	double usual[FIGURE_COUNT];
+	bool done;
+
+	*stats = (struct view_step_stats){.waited_ns = ops_alloc_zeroed(table.count + 1, sizeof(*stats->waited_ns))};
+	table.cells = ops_alloc_zeroed((table.count + 1) * FIGURE_COUNT, sizeof(*table.cells));
+	table.outlier = ops_alloc_zeroed(table.count + 1, sizeof(*table.outlier));
+	table.scratch = ops_alloc_zeroed(table.count + 1, sizeof(*table.scratch));
+	done = stats->waited_ns && table.cells && table.outlier && table.scratch && find_waits(views, stats);
+	if (done && table.count)
+		find_lengths(&table, stats);
+	if (done && stats->outliers_in_all) {
+		fill(&table, phases, stats);
+		choose(&table, stats);
+		for (int figure = 0; figure < FIGURE_COUNT; figure++)
+			usual[figure] = typical(&table, figure);
+		for (size_t i = 0; i < stats->outlier_count; i++)
+			explain(&table, usual, &stats->outliers[i]);
+		done = compare_names(&table, stats);
+	}
+	ops_free(table.cells);
+	ops_free(table.outlier);
+	ops_free(table.scratch);
+	return done;
+}
+
+void view_step_stats_release(struct view_step_stats *stats)
+{
+	ops_free(stats->waited_ns);
+	stats->waited_ns = NULL;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------------------- */
+
+static void write_number(struct ops_json_writer *json, const char *key, double value)
+{
+	ops_json_key(json, key);
+	ops_json_number(json, value);
+}
+
+static void write_outlier(const struct ops_views *views, const struct view_outlier *outlier, struct ops_json_writer *json)
+{
+	const struct view_step *step = &views->steps.items[outlier->step];
+
+	ops_json_open(json, '{');
+	ops_json_key(json, "name");
+	ops_json_text(json, step->name.bytes, step->name.size);
+	write_number(json, "total", step_length_ns(step) / 1000);
+	write_number(json, "over_median", outlier->over_ns / 1000);
+	ops_json_key(json, "causes");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < outlier->cause_count; i++) {
+		const struct view_cause *cause = &outlier->causes[i];
+		double unit = cause->is_count ? 1 : 1000;
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "what");
+		ops_json_text(json, cause->name, strlen(cause->name));
+		ops_json_key(json, "title");
+		ops_json_text(json, cause->title, strlen(cause->title));
+		ops_json_key(json, "is_count");
+		ops_json_bool(json, cause->is_count);
+		write_number(json, "value", cause->value / unit);
+		write_number(json, "typical", cause->typical / unit);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+	ops_json_key(json, "events");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < outlier->excess_count; i++) {
+		const struct view_excess *excess = &outlier->excesses[i];
+		struct ops_string name = ops_trace_string(views->trace, excess->name);
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "name");
+		ops_json_text(json, name.bytes, name.size);
+		write_number(json, "self", excess->self_ns / 1000);
+		write_number(json, "typical_self", excess->typical_self_ns / 1000);
+		write_number(json, "calls", excess->calls);
+		write_number(json, "typical_calls", excess->typical_calls);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
+static void write_waits(const struct ops_views *views, const struct view_step_stats *stats, struct ops_json_writer *json)
+{
+	ops_json_key(json, "waited_for_cpu");
+	if (!stats->has_waits) {
+		ops_json_null(json);
+		return;
+	}
+	ops_json_open(json, '{');
+	write_number(json, "ratio", stats->waited_ratio);
+	write_number(json, "average", stats->waited_average_ns / 1000);
+	ops_json_key(json, "much");
+	ops_json_bool(json, stats->waited_ratio > VIEW_WAITED_MUCH);
+	ops_json_key(json, "rows");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < views->steps.count; i++) {
+		if (stats->waited_ns[i] < 0)
+			ops_json_null(json);
+		else
+			ops_json_us(json, stats->waited_ns[i]);
+	}
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
+void view_step_stats_write(const struct ops_views *views, const struct view_step_stats *stats, struct ops_json_writer *json)
+{
+	bool any = views->steps.count > 0;
+
+	write_number(json, "median", any ? stats->median_ns / 1000 : (double)NAN);
+	write_number(json, "p95", any ? stats->p95_ns / 1000 : (double)NAN);
+	ops_json_key(json, "outlier_count");
+	ops_json_integer(json, (int64_t)stats->outliers_in_all);
+	ops_json_key(json, "outliers");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < stats->outlier_count; i++)
+		write_outlier(views, &stats->outliers[i], json);
+	ops_json_close(json, ']');
+	write_waits(views, stats, json);
+}

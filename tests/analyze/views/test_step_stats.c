@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps compared with each other: median, percentile, slow steps and their causes, waiting for a processor.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "view_scene.h"
+
+#define STEPS 10
+
+/* Ten steps of 100 us, each with an operator of 40 us; step 4 takes 300 us, and has `more` at its 100th microsecond. */
+static const char *ten_steps(const char *more)
+{
+	static char rows[16384];
+	int size = 0, at = 0;
+
+	for (int i = 0; i < STEPS; i++) {
+		int length = i == 4 ? 300 : 100 + i % 3;
+
+		size += snprintf(rows + size, sizeof(rows) - (size_t)size,
+		                 "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":%d},"
+		                 "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":40},",
+		                 i, at, length, at + 10);
+		at += length;
+	}
+	snprintf(rows + size, sizeof(rows) - (size_t)size, "%s", more);
+	return rows;
+}
+#define AT 501 /* the 100th microsecond of step 4 */
+
+static char *text_of(const char *rows, const char *metadata, unsigned look)
+{
+	struct ops_trace *trace = scene_read(rows, metadata);
+	char *text;
+	size_t size;
+
+	assert_int_equal(ops_views_text(trace, look, &text, &size, NULL), OPS_OK);
+	ops_trace_unref(trace);
+	return text;
+}
+
+static void steps_have_a_median(void **state)
+{
+	char *text = scene_views(ten_steps(""), "");
+
+	(void)state;
+	assert_has(text, "\"median\":101,\"p95\":210.");
+	assert_has(text, "\"outlier_count\":1,\"outliers\":[{\"name\":\"4\",\"total\":300,\"over_median\":199,");
+	ops_free(text);
+	text = text_of(ten_steps(""), "", 0);
+	assert_has(text, "10 steps: median 101.000 us, mean 120.800 us, p95 210.900 us\nfrom 100.000 us to 300.000 us\n");
+	assert_has(text, "  step 4: 300.000 us, 199.000 us more than the median\n");
+	ops_free(text);
+	text = scene_views("", "");
+	assert_has(text, "\"median\":null,\"p95\":null,\"outlier_count\":0,\"outliers\":[],\"waited_for_cpu\":null");
+	ops_free(text);
+}
+
+static void expect_cause(const char *more, const char *cause)
+{
+	char *text = scene_views(ten_steps(more), "");
+
+	assert_has(text, cause);
+	ops_free(text);
+}
+
+/* What a slow step has more of, the most important first. */
+static void slow_steps_are_explained(void **state)
+{
+	char rows[4096];
+	int size = 0;
+
+	(void)state;
+	expect_cause("", "\"causes\":[{\"what\":\"other\",\"title\":\"Python and other\",\"is_count\":false,\"value\":260,\"typical\":61}]");
+	expect_cause(VIEW_ROW("cpu_op", "aten::nonzero", 1, 1, 501, 150, ""),
+	             "\"causes\":[{\"what\":\"cpu_exec\",\"title\":\"operators\",\"is_count\":false,\"value\":190,\"typical\":40},");
+	expect_cause(VIEW_ROW("cpu_op", "aten::nonzero", 1, 1, 501, 150, ""),
+	             "\"events\":[{\"name\":\"aten::nonzero\",\"self\":150,\"typical_self\":0,\"calls\":1,\"typical_calls\":0}]");
+	expect_cause(VIEW_ROW("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 1, 501, 150, ""),
+	             "\"causes\":[{\"what\":\"dataloader\",\"title\":\"data loading\",\"is_count\":false,\"value\":150,\"typical\":0},");
+	expect_cause(VIEW_ROW("python_function", "Python GC", 1, 1, 501, 150, ""),
+	             "{\"what\":\"garbage_collection\",\"title\":\"garbage collection\",\"is_count\":false,\"value\":150,\"typical\":0}");
+	expect_cause(VIEW_ROW("cpu_op", "nccl:all_reduce", 1, 1, 501, 150, ""), "{\"what\":\"communication\",");
+	for (int i = 0; i < 20; i++)
+		size += snprintf(rows + size, sizeof(rows) - (size_t)size,
+		                 "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":4},", AT + 5 * i);
+	expect_cause(rows, "{\"what\":\"operator_calls\",\"title\":\"operator calls\",\"is_count\":true,\"value\":21,\"typical\":1}");
+	size = 0;
+	for (int i = 0; i < 12; i++)
+		size += snprintf(rows + size, sizeof(rows) - (size_t)size,
+		                 "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":%d,\"args\":"
+		                 "{\"Bytes\":64,\"Addr\":%d,\"Total Allocated\":64,\"Total Reserved\":0,\"Device Type\":0,\"Device Id\":-1}},",
+		                 AT + i, 1000 + i);
+	expect_cause(rows, "{\"what\":\"allocations\",\"title\":\"allocations\",\"is_count\":true,\"value\":12,\"typical\":0}");
+}
+
+/* Steps that differ little, and few steps, have no outliers. */
+static void steady_steps_are_not_slow(void **state)
+{
+	char *text = scene_views(VIEW_STEP(1, 0, 100) VIEW_OP("a", 0, 10, 1) VIEW_STEP(2, 100, 100) VIEW_STEP(3, 200, 300), "");
+
+	(void)state;
+	assert_has(text, "\"outlier_count\":0,");
+	ops_free(text);
+	text = scene_views(VIEW_STEP(1, 0, 100) VIEW_STEP(2, 100, 101) VIEW_STEP(3, 201, 100) VIEW_STEP(4, 301, 101) VIEW_STEP(5, 402, 118), "");
+	assert_has(text, "\"outlier_count\":0,");
+	ops_free(text);
+}
+
+#define MACHINE(steps) "\"machine\":{\"processors\":2,\"steps\":[" steps "]},"
+
+/* The metadata have the waits of some steps, by number. */
+static void steps_wait_for_a_processor(void **state)
+{
+	char *text = scene_views(VIEW_STEP(1, 0, 100) VIEW_STEP(2, 100, 100) VIEW_STEP(3, 200, 100),
+	                         MACHINE("[1,80000,5000,0,0],[3,60000,40000,0,7]"));
+
+	(void)state;
+	assert_has(text, "\"waited_for_cpu\":{\"ratio\":0.225,\"average\":22.5,\"much\":true,\"rows\":[5,null,40]}");
+	ops_free(text);
+	text = text_of(VIEW_STEP(1, 0, 100) VIEW_STEP(2, 100, 100), MACHINE("[1,80000,5000,0,0],[2,60000,40000,0,7]"), 0);
+	assert_has(text, "warning: waited for a CPU: 22.5 % of the steps' time, because other threads had it; times are too long\n");
+	ops_free(text);
+	text = text_of(VIEW_STEP(1, 0, 100) VIEW_STEP(2, 100, 100), MACHINE("[1,80000,5000,0,0]"), OPS_VIEWS_MARKDOWN);
+	assert_has(text, " waited for a CPU: 5.0 % of the steps' time.");
+	assert_has_not(text, "warning");
+	ops_free(text);
+	/* What is no list of numbers is left out, and what is negative is nothing. */
+	text = scene_views(VIEW_STEP(1, 0, 100), MACHINE("[1,\"x\"],7,[1,80000,-5,0,0]"));
+	assert_has(text, "\"waited_for_cpu\":{\"ratio\":0,\"average\":0,\"much\":false,\"rows\":[0]}");
+	ops_free(text);
+	text = scene_views(ten_steps(""), MACHINE("[4,100000,150000,0,0]"));
+	assert_has(text, "{\"what\":\"waited_for_cpu\",\"title\":\"waiting for a processor\",\"is_count\":false,\"value\":150,\"typical\":0}");
+	ops_free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps_have_a_median),
+		cmocka_unit_test(slow_steps_are_explained),
+		cmocka_unit_test(steady_steps_are_not_slow),
+		cmocka_unit_test(steps_wait_for_a_processor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

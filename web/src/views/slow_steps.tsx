@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that take much longer than the median, and what they have more of than the others.
+import type { Outlier, OverviewReply } from "../data/replies";
+import { formatCount, formatUs } from "../format/units";
+import { timelineHref } from "../widgets/links";
+import type { StepPlace } from "./steps";
+
+interface SlowStepsProps {
+	trace: string;
+	steps: OverviewReply["steps"];
+	places: ReadonlyMap<string, StepPlace>;
+}
+
+export function SlowSteps({ trace, steps, places }: SlowStepsProps) {
+	if (steps.outliers.length === 0) return null;
+	const more = steps.outlier_count - steps.outliers.length;
+	return (
+		<section class="panel" aria-label="Slow steps">
+			<h2>Slow steps, and what they have more of</h2>
+			<ul class="slow-steps">
+				{steps.outliers.map((outlier) => (
+					<SlowStep key={outlier.name} trace={trace} outlier={outlier} place={places.get(outlier.name)} />
+				))}
+			</ul>
+			{more > 0 && <p class="panel-foot soft">{`and ${more} more slow steps`}</p>}
+		</section>
+	);
+}
+
+function SlowStep({ trace, outlier, place }: { trace: string; outlier: Outlier; place: StepPlace | undefined }) {
+	const name = `Step ${outlier.name}`;
+	return (
+		<li>
+			{place ? <a href={timelineHref(trace, { from: place.start_ns, to: place.end_ns })}>{name}</a> : name}
+			{`: ${formatUs(outlier.total)}, ${formatUs(outlier.over_median)} more than the median`}
+			<ul>
+				{outlier.causes.map(({ what, title, is_count, value, typical }) => {
+					const text = is_count ? formatCount : formatUs;
+					return <li key={what}>{`${title} +${text(value - typical)} (${text(value)}, usually ${text(typical)})`}</li>;
+				})}
+				{outlier.events.map(({ name: event, self, typical_self, calls, typical_calls }) => (
+					<li key={event}>
+						<a class="name" href={timelineHref(trace, { ...(place && { from: place.start_ns, to: place.end_ns }), find: `"${event}"` })}>
+							{event}
+						</a>
+						{` +${formatUs(self - typical_self)} (${formatCount(calls)} ${calls === 1 ? "call" : "calls"}, usually ${Number(typical_calls.toFixed(1))})`}
+					</li>
+				))}
+			</ul>
+		</li>
+	);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The overview of a trace with a slow step on a busy machine, and which views the navigation dims.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { OverviewReply } from "../../src/data/replies";
+import { launch, Tab } from "./browser";
+import { expectShowsWithUnit } from "./grid";
+import { printed, Server } from "./server";
+
+const row = (cat: string, name: string, ts: number, dur: number) => ({ ph: "X", cat, name, pid: 1, tid: 1, ts, dur, args: {} });
+
+/** Eight steps of 100 µs; step 5 takes 400 µs, 300 µs of them in aten::nonzero. */
+function busy(): object {
+	const events = [];
+	for (let i = 0, at = 0; i < 8; i++) {
+		const length = i === 5 ? 400 : 100;
+		events.push(row("user_annotation", `ProfilerStep#${i}`, at, length), row("cpu_op", "aten::mm", at + 5, 40));
+		events.push(row("cpu_op", "autograd::engine::evaluate_function: MmBackward0", at + 50, 20), row("user_annotation", "Optimizer.step#SGD.step", at + 80, 10));
+		if (i === 5) events.push(row("cpu_op", "aten::nonzero", at + 95, 300));
+		at += length;
+	}
+	const steps = Array.from({ length: 8 }, (_, i) => [i, 70000, 20000, 0, 0]);
+	return { machine: { processors: 2, steps }, traceEvents: events };
+}
+
+let browser: Browser;
+let server: Server;
+let folder: string;
+let views: OverviewReply;
+beforeAll(async () => {
+	folder = mkdtempSync(join(tmpdir(), "opstrobe-overview-"));
+	writeFileSync(join(folder, "busy.json"), JSON.stringify(busy()));
+	browser = await launch();
+	server = await Server.start(join(folder, "busy.json"));
+	views = printed("views", join(folder, "busy.json")) as OverviewReply;
+});
+afterAll(async () => {
+	await server.stop();
+	await browser.close();
+	rmSync(folder, { recursive: true });
+});
+
+test("a slow step is explained, and a busy machine is said", async () => {
+	const tab = await Tab.open(browser, server.at("overview", server.traces[0]!));
+	const card = (title: string) => tab.page.locator(".card", { hasText: title }).locator(".card-figure");
+	await tab.page.locator(".slow-steps").waitFor();
+	expectShowsWithUnit(await card("Median step").innerText(), views.steps.median!, "the median step");
+	const waited = views.steps.waited_for_cpu!;
+	expect(waited.ratio).toBeCloseTo(160 / 1100);
+	expectShowsWithUnit(await card("Waited for a CPU").innerText(), 100 * waited.ratio, "the share of waiting");
+	expect(await tab.page.getByRole("alert").innerText()).toContain("Steps waited for a CPU for 14.5 % of their time");
+	const slow = await tab.page.locator(".slow-steps > li").allInnerTexts().then((texts) => texts.map((text) => text.replace(/\s/g, " ")));
+	expect(slow).toHaveLength(1);
+	expect(slow[0]).toContain("Step 5: 400.0 µs, 300.0 µs more than the median");
+	expect(slow[0]).toContain("operators +300.0 µs");
+	expect(slow[0]).toContain("aten::nonzero +300.0 µs (1 call, usually 0)");
+	expect(await tab.page.locator("tr[data-phase]").count()).toBe(4);
+	await tab.page.locator(".slow-steps a").first().click();
+	await tab.page.waitForURL(/#\/timeline\//);
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("views without data are dimmed", async () => {
+	const tab = await Tab.open(browser, server.at("overview", server.traces[0]!));
+	await tab.page.locator("nav a.empty-view").first().waitFor();
+	expect(await tab.page.locator("nav a.empty-view").allInnerTexts()).toEqual(["Kernels", "Memory", "Modules", "Distributed", "Diff"]);
+	const kernels = tab.page.locator("nav a.empty-view", { hasText: "Kernels" });
+	expect(await kernels.getAttribute("title")).toContain("nothing to show for this trace");
+	await kernels.click();
+	await tab.page.getByText("No kernels are in the trace.").waitFor();
+	await tab.close();
+	tab.expectQuiet();
+});
