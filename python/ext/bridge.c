@@ -7,6 +7,8 @@
 
 #include <dlfcn.h>
 
+#include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>
 
 #include "bridge.h"
@@ -99,6 +101,25 @@ static PyObject *thread_name(PyObject *module, PyObject *args)
 	Py_RETURN_NONE;
 }
 
+static PyObject *ticks(PyObject *module, PyObject *ignored)
+{
+	(void)module, (void)ignored;
+	return PyLong_FromUnsignedLongLong(ops_ticks(ops_collector_get()->tsc));
+}
+
+static PyObject *add_range(PyObject *module, PyObject *args)
+{
+	unsigned long long start_ticks, end_ticks;
+	const char *name;
+	Py_ssize_t size;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "s#KK:add_range", &name, &size, &start_ticks, &end_ticks))
+		return NULL;
+	ops_range_add(name, (size_t)size, start_ticks, end_ticks);
+	Py_RETURN_NONE;
+}
+
 static PyMethodDef bridge_functions[] = {
 	{"load_bridge", load_bridge, METH_O,
 	 "load_bridge(path)\n--\n\nLoads the torch bridge; does nothing when one is loaded."},
@@ -108,6 +129,9 @@ static PyMethodDef bridge_functions[] = {
 	 "forward_backward_enabled()\n--\n\nWhether torch was told to link forward operators and backward nodes."},
 	{"thread_name", thread_name, METH_VARARGS,
 	 "thread_name(tid, name)\n--\n\nNames a thread by its system id in the session that is recording."},
+	{"ticks", ticks, METH_NOARGS, "ticks()\n--\n\nNow, in the clock of records."},
+	{"add_range", add_range, METH_VARARGS,
+	 "add_range(name, start_ticks, end_ticks)\n--\n\nRecords a range that is over in the session that is recording."},
 	{0},
 };
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from opstrobe import _core
 from opstrobe._core import EventList, ModuleSummary, record_function
@@ -353,6 +354,7 @@ _TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], str] = {
     (_A.RECORD_AND_SAVE, None): "xt",
 }
 PROFILER_STEP_NAME = "ProfilerStep"
+_CLOCK_STEP_NS = 5_000_000  # shorter steps are not worth the 20 us that StepClock takes
 _INCORRECT = {(_A.WARMUP, _A.NONE), (_A.RECORD, _A.NONE), (_A.RECORD, _A.WARMUP)}
 
 
@@ -418,6 +420,7 @@ class profile(_KinetoProfile):
         self._starts_by_step = self.record_steps  # until it was started or stopped
         self._started_by_step = False  # and not entered since
         self._in_transition = False
+        self._marked_ns = 0  # when the last step was marked
         self._unfinished: tuple[str, str] | None = None  # after a MemoryError: what follows the stop of the window
 
     @property
@@ -514,6 +517,16 @@ class profile(_KinetoProfile):
             self.step_rec_fn.__exit__(None, None, None)
             self.step_rec_fn = None
             self._clock.end(self.step_num)
+
+    def _mark_step(self, begin: int, end: int) -> None:
+        """Marks a step from one tick to another, in a profile without a schedule. The next one begins now."""
+        _core.add_range(f"{PROFILER_STEP_NAME}#{self.step_num}", begin, end)
+        self._clock.end(self.step_num)
+        now_ns = time.perf_counter_ns()
+        if now_ns - self._marked_ns > _CLOCK_STEP_NS:  # the next one is probably as long
+            self._clock.begin()
+        self._marked_ns = now_ns
+        self.step_num += 1
 
     def _transit_action(self, previous: ProfilerAction, action: ProfilerAction | None) -> None:
         """Does what lies between two actions. The next window is opened even if the handler raises."""

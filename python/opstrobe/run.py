@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N|FIRST:END",
         type=_parse_steps,
         help="record only the first N steps, or the steps FIRST to END - 1, counted from 0, and write the trace right "
-        "after them; a step ends with each step() of the optimizer that stepped first",
+        "after them; a step ends with each step() of the optimizer that steps first, or is a batch",
     )
     parser.add_argument("--record-shapes", action="store_true", help="record the inputs of operators: shapes, types")
     parser.add_argument("--memory", action="store_true", help="record allocations")

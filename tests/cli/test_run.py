@@ -267,6 +267,142 @@ def test_steps_of_a_derived_optimizer_count_once(tmp_path, program, opstrobe):
     assert [name for name in annotations if name.startswith("ProfilerStep")] == [f"ProfilerStep#{i}" for i in (2, 3, 4)]
 
 
+def step_ranges(path):
+    """(number, start, end) of all steps of a trace, which may overlap nobody."""
+    rows = [row for row in events(path) if row["name"].startswith("ProfilerStep#")]
+    steps = sorted((int(row["name"].partition("#")[2]), row["ts"], row["ts"] + row["dur"]) for row in rows)
+    assert all(before[2] <= after[1] + 0.002 for before, after in zip(steps, steps[1:], strict=False))
+    return steps
+
+
+def inside(path, name):
+    """How many operators of the name lie in each step."""
+    starts = [row["ts"] for row in events(path) if row["name"] == name]
+    return [sum(begin <= start < end for start in starts) for _, begin, end in step_ranges(path)]
+
+
+def test_steps_are_marked_without_options(tmp_path, program, opstrobe):
+    assert opstrobe("run", "-o", "trace.json", program(TRAINING)).returncode == 0
+    assert [number for number, _, _ in step_ranges(tmp_path / "trace.json")] == [0, 1, 2, 3, 4, 5]
+    assert inside(tmp_path / "trace.json", "aten::exp") == [0, 0, 0, 1, 0, 0]
+    assert inside(tmp_path / "trace.json", "aten::uniform_") == [0] * 6  # what builds the models is in no step
+
+
+LOADER = """
+import torch
+from torch.utils.data import DataLoader
+
+model = torch.nn.Linear(4, 4)
+data = DataLoader(torch.ones(12, 4), batch_size=2)
+"""
+
+LOOPS = {
+    "accumulated gradients": (
+        """
+        optimizer = torch.optim.SGD(model.parameters())
+        for i, batch in enumerate(data):
+            model(batch).sum().backward()
+            if i % 2:
+                optimizer.step()
+                optimizer.zero_grad()
+        """,
+        [2, 2, 2],
+    ),
+    "two optimizers of a class": (
+        """
+        first = torch.optim.Adam(model.parameters())
+        second = torch.optim.Adam(torch.nn.Linear(2, 2).parameters())
+        for batch in data:
+            model(batch).sum().backward()
+            first.step()
+            second.step()
+        """,
+        [1] * 6,
+    ),
+    "no optimizer": ("for _ in range(2):\n    for batch in data:\n        model(batch)\n    torch.ones(1)\n", [1] * 12),
+    "an evaluation before the training": (
+        """
+        optimizer = torch.optim.SGD(model.parameters())
+        for batch in DataLoader(torch.ones(3, 4)):
+            model(batch)
+        for batch in data:
+            model(batch).sum().backward()
+            optimizer.step()
+        """,
+        [1] * 6,
+    ),
+    "a closure": (
+        """
+        optimizer = torch.optim.LBFGS(model.parameters(), max_iter=1)
+        def closure():
+            loss = model(torch.ones(1, 4)).square().sum()
+            loss.backward()
+            return loss
+        for _ in range(3):
+            optimizer.step(closure)
+        """,
+        [1] * 3,
+    ),
+    "a scaler that skips": (
+        """
+        optimizer = torch.optim.SGD(model.parameters())
+        scaler = torch.amp.GradScaler("cpu")
+        for i, batch in enumerate(data):
+            optimizer.zero_grad()
+            loss = model(batch).sum() * (float("inf") if i % 2 else 1)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        """,
+        [1] * 6,
+    ),
+    "a schedule of torch's profiler": (
+        """
+        optimizer = torch.optim.SGD(model.parameters())
+        with torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=1)) as profiler:
+            for i, batch in enumerate(data):
+                model(batch).sum().backward()
+                optimizer.step()
+                if i % 3 == 2:
+                    profiler.step()
+        """,
+        [3, 3, 0],
+    ),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_steps_of_loops(tmp_path, program, opstrobe, loop):
+    text, calls = LOOPS[loop]
+    process = opstrobe("run", "-o", "trace.json", program(LOADER + textwrap.dedent(text)))
+    assert process.returncode == 0, process.stderr
+    assert inside(tmp_path / "trace.json", "aten::addmm") == calls
+
+
+def test_steps_of_batches_are_counted_where_there_is_no_optimizer(tmp_path, program, opstrobe):
+    name = program(LOADER + "for batch in data:\n    model(batch)\n")
+    assert opstrobe("run", "--steps", "2:4", "-o", "trace.json", name).returncode == 0
+    assert [number for number, _, _ in step_ranges(tmp_path / "trace.json")] == [2, 3]
+
+
+def test_a_compiled_optimizer_compiles_as_without_opstrobe(tmp_path, program, opstrobe):
+    name = program(
+        """
+        import torch
+
+        weight = torch.nn.Parameter(torch.ones(4))
+        optimizer = torch.optim.SGD([weight], lr=0.5)
+        weight.grad = torch.ones(4)
+        step = torch.compile(optimizer.step, backend="eager")
+        for _ in range(3):
+            step()
+        print(weight.sum().item())
+        """
+    )
+    process = opstrobe("run", "-o", "trace.json", name)
+    assert (process.stdout, process.returncode) == ("-2.0\n", 0), process.stderr
+
+
 def test_a_program_that_ends_before_the_first_step_is_told(tmp_path, program, opstrobe):
     process = opstrobe("run", "--steps", "10:20", "-o", "trace.json", program(TRAINING))
     assert process.returncode == 0

@@ -480,9 +480,44 @@ static void test_out_of_memory(void **state)
 	}
 }
 
+/* --- ranges that are added when they are over ------------------------------------------------------------------------ */
+
+/* It holds what was recorded since, more than a block of records, and nothing of before. */
+static void a_range_that_is_over_holds_what_was_in_it(void **state)
+{
+	struct ops_session *session = start();
+	struct ops_trace *trace;
+	const struct ops_events *events;
+	uint32_t step = OPS_NONE;
+	uint64_t begin, end;
+	size_t inside = 0;
+
+	(void)state;
+	ops_range_end(ops_range_begin("before", 6));
+	begin = ops_ticks(ops_collector_get()->tsc);
+	for (int i = 0; i < RECORDS; i++)
+		ops_range_end(ops_range_begin("inside", 6));
+	end = ops_ticks(ops_collector_get()->tsc);
+	ops_range_add("ProfilerStep#0", 14, begin, end);
+	ops_range_end(ops_range_begin("behind", 6));
+	trace = read_trace(session);
+	events = ops_trace_events(trace);
+	for (uint32_t row = 0; row < events->count; row++)
+		if (ops_trace_string(trace, events->name[row]).bytes[0] == 'P')
+			step = row;
+	assert_int_equal(step, 1);
+	for (size_t row = 0; row < events->count; row++)
+		inside += events->parent[row] == step;
+	assert_in_range(inside, RECORDS - 1, RECORDS); /* the clock may be read before the last range has ended */
+	assert_int_equal(events->parent[0], OPS_NONE);
+	assert_int_equal(events->parent[events->count - 1], OPS_NONE);
+	ops_trace_unref(trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_range_that_is_over_holds_what_was_in_it),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_open_at_the_stop),
 		cmocka_unit_test(test_ended_elsewhere),

@@ -25,6 +25,9 @@ struct ops_recording;
  * belongs to its last moment. Idempotent, any thread. */
 void ops_session_end_window(struct ops_session *session);
 
+/* Records a range of this thread that is over, from one reading of ops_ticks() to another, both since the session's start. */
+void ops_range_add(const char *name, size_t name_bytes, uint64_t start_ticks, uint64_t end_ticks);
+
 /* Says what the program holds a storage for, at this moment, and what it is called ("encoder.weight"). */
 void ops_storage_role(const char *name, size_t name_bytes, const struct ops_storage *storage);
 

@@ -14,14 +14,13 @@ import sys
 import threading
 import time
 import warnings
-import weakref
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import opstrobe
 from opstrobe import ProfilerAction, _core
 from opstrobe.compat.torch_import import call_when_imported
+from opstrobe.launcher.steps import StepWatch
 from opstrobe.recording import bridge
 
 # Signals that end a program which does not handle them, and that can be caught. Python itself turns SIGINT into an
@@ -82,6 +81,7 @@ class RunRecorder:
         self._what = {**what, "with_modules": module_depth is not None}
         self._pid = os.getpid()
         self._profile: opstrobe.profile | None = None
+        self._watch: StepWatch | None = None
         self._written = False
         self._finishing = False
         self._deadly_signal: int | None = None
@@ -112,8 +112,7 @@ class RunRecorder:
             # Better now than after hours. The program is at its import of torch: it has done nothing yet.
             _say(f"{error}; 'opstrobe doctor' tells more")
             raise SystemExit(1) from None
-        if self._steps is not None:
-            _count_steps(self._step)
+        self._watch = StepWatch(self._end_step, _say)
 
     def _start(self) -> None:
         profile = opstrobe.profile(
@@ -136,12 +135,16 @@ class RunRecorder:
             return ProfilerAction.NONE
         return ProfilerAction.RECORD_AND_SAVE if step == self._steps[-1] else ProfilerAction.RECORD
 
-    def _step(self) -> None:
-        if self._profile is not None and not self._written:
-            try:
-                self._profile.step()
-            except Exception as error:
-                self._give_up(error)
+    def _end_step(self, begin: int, end: int) -> None:
+        if self._profile is None or self._written:
+            return
+        if self._steps is None:
+            self._profile._mark_step(begin, end)
+            return
+        try:
+            self._profile.step()
+        except Exception as error:
+            self._give_up(error)
 
     # --- forks -------------------------------------------------------------------------------------------------------
 
@@ -160,6 +163,8 @@ class RunRecorder:
         """In a forked child, which is not recorded and dies of signals as any process."""
         self._profile = None
         self._written = True
+        if self._watch is not None:
+            self._watch.stop()
         for number in _FATAL_SIGNALS:
             if signal.getsignal(number) == self._die:
                 signal.signal(number, signal.SIG_DFL)
@@ -269,38 +274,3 @@ def _print(text: str) -> None:
 
 def _say(message: str) -> None:
     _print(f"opstrobe: {message}")
-
-
-def _count_steps(stepped: Callable[[], None]) -> None:
-    """Calls `stepped` after each step() of the optimizer that steps first.
-
-    Optimizers have hooks for this, but they are called within the range `Optimizer.step#…` that torch records around a
-    step. So the method that puts this range around a class's step() gets a second layer.
-    """
-    from torch.optim import Optimizer
-
-    annotate = Optimizer.profile_hook_step
-    counted: weakref.ref[Any] = weakref.ref(set())  # to no optimizer yet
-    stepping = False
-
-    def profile_hook_step(function: Callable[..., Any]) -> Callable[..., Any]:
-        inner = annotate(function)
-
-        @functools.wraps(inner)
-        def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            nonlocal counted, stepping
-            if counted() is None:
-                counted = weakref.ref(optimizer)
-            if stepping or counted() is not optimizer:  # a step() may call that of its base class
-                return inner(optimizer, *args, **kwargs)
-            stepping = True
-            try:
-                result = inner(optimizer, *args, **kwargs)
-            finally:
-                stepping = False
-            stepped()
-            return result
-
-        return step
-
-    Optimizer.profile_hook_step = staticmethod(profile_hook_step)  # type: ignore[assignment, method-assign]
