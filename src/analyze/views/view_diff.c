@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/views/view_diff_tree.h"
+#include "analyze/views/view_diff_sums.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/map.h"
@@ -61,18 +61,14 @@ static bool push_children(const struct view_diff_tree *side, uint32_t node, stru
 }
 
 /* The thread that has the steps; without any, the one whose nodes take the longest. */
-static uint32_t main_track(const struct ops_views *views, bool *ret_has_steps)
+static uint32_t main_track(const struct ops_views *views)
 {
 	size_t tracks;
 	uint32_t best = OPS_NONE;
 	int64_t *lengths_ns;
 
-	*ret_has_steps = false;
-	for (size_t i = 0; i < views->nodes.count; i++)
-		if (views->nodes.items[i].part == VIEW_STEP) {
-			*ret_has_steps = true;
-			return views->events->track[views->nodes.items[i].row];
-		}
+	if (views->host_steps.list.count)
+		return views->host_steps.list.items[0].track;
 	ops_trace_tracks(views->trace, &tracks);
 	lengths_ns = ops_alloc_zeroed(tracks + 1, sizeof(*lengths_ns));
 	for (size_t i = 0; lengths_ns && i < views->nodes.count; i++) {
@@ -88,19 +84,51 @@ static uint32_t main_track(const struct ops_views *views, bool *ret_has_steps)
 	return best;
 }
 
+static int compare_places(const void *a, const void *b, void *context)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	int64_t left_ns = view_diff_start(context, left), right_ns = view_diff_start(context, right);
+
+	if (left_ns != right_ns)
+		return left_ns < right_ns ? -1 : 1;
+	return (left > right) - (left < right);
+}
+
+/* What begins in a derived step, and is in nothing else that does: no event holds it. */
+static bool push_derived(const struct view_diff_tree *side, uint32_t track, struct list *list)
+{
+	const struct ops_views *views = side->views;
+	size_t places = views->nodes.count + side->backwards.items.count;
+
+	for (uint32_t at = 0; at < places; at++) {
+		int64_t start_ns = view_diff_start(side, at);
+		uint32_t step = view_diff_host_step(side, start_ns), parent;
+
+		if (step == OPS_NONE || view_diff_track(side, at) != track || (at < views->nodes.count && views->nodes.items[at].kept != at))
+			continue;
+		parent = view_diff_parent(side, at);
+		if ((parent == OPS_NONE || view_diff_start(side, parent) < views->host_steps.list.items[step].start_ns) && !push(list, at))
+			return false;
+	}
+	if (list->count)
+		qsort_r(list->items, list->count, sizeof(*list->items), compare_places, (void *)side);
+	return true;
+}
+
 /* What is in all steps, or on the thread where there are none. */
 static bool root_list(const struct view_diff_tree *side, struct list *list)
 {
 	const struct ops_views *views = side->views;
-	bool has_steps;
-	uint32_t track = main_track(views, &has_steps);
+	uint32_t track = main_track(views);
 
-	if (!has_steps) {
+	if (views->host_steps.source == OPS_STEPS_NONE) {
 		for (uint32_t at = side->roots; at != OPS_NONE; at = side->next[at])
 			if (view_diff_track(side, at) == track && !push(list, at))
 				return false;
 		return true;
 	}
+	if (views->host_steps.source != OPS_STEPS_MARKED)
+		return push_derived(side, track, list);
 	for (uint32_t i = 0; i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
@@ -317,7 +345,9 @@ static bool compare_roots(struct comparer *comparer)
 	            describe(comparer, 1, right.items, right.count, &table, &diff->root.sides[1]);
 
 	diff->nodes = 1;
-	done = done && compare_lists(comparer, &left, &right, ROOT);
+	done = done && view_diff_add_parts(diff, 0, &comparer->sides[0], left.items, left.count) &&
+	       view_diff_add_parts(diff, 1, &comparer->sides[1], right.items, right.count) &&
+	       compare_lists(comparer, &left, &right, ROOT);
 	while (done && comparer->tasks.count) {
 		struct task task = comparer->tasks.items[--comparer->tasks.count];
 
@@ -338,8 +368,7 @@ static bool add_all_operators(struct comparer *comparer, int which, struct ops_m
 	for (uint32_t i = 0; i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
-		if (node->kept != i || !view_is_operator(views, node) ||
-		    (tree->steps.count && view_diff_step_at(tree, view_start(views, node->row)) == OPS_NONE))
+		if (node->kept != i || !view_is_operator(views, node) || !view_diff_counts(tree, view_start(views, node->row)))
 			continue;
 		if (!add_operator(comparer, which, node, table, &comparer->diff->operators))
 			return false;
@@ -389,7 +418,7 @@ static bool add_kernels(struct comparer *comparer, int which, struct ops_map *ta
 		const struct view_device_event *event = &views->device_events.items[i];
 		uint32_t row = event->launch == OPS_NONE ? event->row : views->launches.items[event->launch].row;
 
-		if (event->part != VIEW_KERNEL || (tree->steps.count && view_diff_step_at(tree, view_start(views, row)) == OPS_NONE))
+		if (event->part != VIEW_KERNEL || !view_diff_counts(tree, view_start(views, row)))
 			continue;
 		if (!add_kernel(comparer, which, event->row, table))
 			return false;
@@ -491,12 +520,11 @@ static void judge(struct view_diff *diff, const struct ops_diff_options *options
 /* Steps of the thread that has them: what is in the steps, and the list of the root, is theirs. */
 static size_t count_steps(const struct ops_views *views)
 {
-	bool has_steps;
-	uint32_t track = main_track(views, &has_steps);
+	uint32_t track = main_track(views);
 	size_t count = 0;
 
-	for (size_t i = 0; has_steps && i < views->nodes.count; i++)
-		count += views->nodes.items[i].part == VIEW_STEP && views->events->track[views->nodes.items[i].row] == track;
+	for (size_t i = 0; i < views->host_steps.list.count; i++)
+		count += views->host_steps.list.items[i].track == track;
 	return count;
 }
 
@@ -511,7 +539,10 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	done = ops_views_init(&diff->views[1], experiment) && done;
 	done = done && view_diff_tree_init(&comparer.sides[0], &diff->views[0], &comparer.keys) &&
 	       view_diff_tree_init(&comparer.sides[1], &diff->views[1], &comparer.keys) && compare_roots(&comparer) &&
-	       compare_all_operators(&comparer) && compare_kernels(&comparer);
+	       compare_all_operators(&comparer) && compare_kernels(&comparer) &&
+	       view_diff_add_modules(diff, 0, &comparer.sides[0]) && view_diff_add_modules(diff, 1, &comparer.sides[1]) &&
+	       view_diff_add_memory(diff, 0, &comparer.sides[0]) && view_diff_add_memory(diff, 1, &comparer.sides[1]);
+	view_diff_finish_parts(diff);
 	sort_operators(&diff->root_operators);
 	sort_operators(&diff->operators);
 	if (diff->kernels.count)
@@ -535,6 +566,9 @@ void view_diff_release(struct view_diff *diff)
 	ops_views_release(&diff->views[0]);
 	ops_views_release(&diff->views[1]);
 	OPS_ARRAY_RELEASE(&diff->pairs);
+	view_diff_sums_release(&diff->parts);
+	view_diff_sums_release(&diff->modules);
+	OPS_ARRAY_RELEASE(&diff->memory);
 	OPS_ARRAY_RELEASE(&diff->root_operators);
 	OPS_ARRAY_RELEASE(&diff->operators);
 	OPS_ARRAY_RELEASE(&diff->kernels);

@@ -5,9 +5,11 @@
 #ifndef OPS_ANALYZE_VIEW_DIFF_H
 #define OPS_ANALYZE_VIEW_DIFF_H
 
+#include <opstrobe/memory.h>
 #include <opstrobe/views.h>
 
 #include "analyze/views/views.h"
+#include "base/intern.h"
 
 /* One side of a pair of lists of nodes. */
 struct view_diff_side {
@@ -56,6 +58,30 @@ struct view_diff_kernels {
 	size_t capacity;
 };
 
+/* Sums by name, in the order in which the names first appear: parts of the steps, modules. */
+struct view_diff_sum {
+	struct ops_string name; /* of `texts` */
+	struct {
+		uint64_t calls;
+		int64_t host_ns;
+		int64_t device_ns;
+		int64_t total_ns; /* of each call the device's time, or the host's where it has none */
+	} sides[2];
+};
+
+struct view_diff_sums {
+	struct view_diff_sum *items;
+	size_t count;
+	size_t capacity;
+	struct ops_intern texts; /* numbered as the items */
+};
+
+struct view_diff_memory {
+	char device[OPS_MEMORY_DEVICE_ROOM];
+	int64_t peak_bytes[2];
+	int64_t allocated_bytes[2]; /* in the steps */
+};
+
 struct view_diff_noise {
 	size_t steps;
 	double mean_ns;
@@ -69,6 +95,9 @@ struct view_diff {
 	size_t nodes;              /* pairs in all, the root included */
 	struct view_diff_pair root;
 	OPS_ARRAY(struct view_diff_pair) pairs; /* right below the root */
+	struct view_diff_sums parts;   /* what is right in the steps, those of all steps together */
+	struct view_diff_sums modules; /* by path, each call and its backward */
+	OPS_ARRAY(struct view_diff_memory) memory;
 	struct view_diff_operators root_operators; /* of the main thread, as the plugin had them */
 	struct view_diff_operators operators;      /* of all threads: those of the backward pass, too (F17) */
 	struct view_diff_kernels kernels;          /* that were launched in a step, or start in one */

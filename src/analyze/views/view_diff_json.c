@@ -112,6 +112,58 @@ static void write_kernels(struct ops_json_writer *json, const struct view_diff *
 	ops_json_close(json, ']');
 }
 
+/* A name that a side does not have is null there. */
+static void write_sums(struct ops_json_writer *json, const char *key, const struct view_diff *diff, const struct view_diff_sums *sums)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct view_diff_sum *sum = &sums->items[i];
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "name");
+		ops_json_text(json, sum->name.bytes, sum->name.size);
+		for (int side = 0; side < 2; side++) {
+			const struct figure figures[] = {{"calls", (int64_t)sum->sides[side].calls, false},
+			                                 {"host_duration", sum->sides[side].host_ns, true},
+			                                 {"device_duration", sum->sides[side].device_ns, true},
+			                                 {"total_duration", sum->sides[side].total_ns, true}};
+
+			ops_json_key(json, side ? "right" : "left");
+			if (sum->sides[side].calls)
+				write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
+			else
+				ops_json_null(json);
+		}
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+static void write_memory(struct ops_json_writer *json, const struct view_diff *diff)
+{
+	ops_json_key(json, "memory");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < diff->memory.count; i++) {
+		const struct view_diff_memory *memory = &diff->memory.items[i];
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "device");
+		ops_json_text(json, memory->device, strlen(memory->device));
+		for (int side = 0; side < 2; side++) {
+			ops_json_key(json, side ? "right" : "left");
+			ops_json_open(json, '{');
+			ops_json_member(json, "peak", memory->peak_bytes[side]);
+			ops_json_member(json, "allocated", memory->allocated_bytes[side]);
+			ops_json_key(json, "allocated_per_step");
+			ops_json_number(json, view_diff_per_step(diff, side, (double)memory->allocated_bytes[side]));
+			ops_json_close(json, '}');
+		}
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
 /* What the average step is spent on: two classes of loaders are no pair, but the time of loading is (F17). */
 static void write_categories(struct ops_json_writer *json, const struct view_diff *diff)
 {
@@ -188,6 +240,9 @@ void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out)
 		ops_json_close(&json, '}');
 	}
 	ops_json_close(&json, ']');
+	write_sums(&json, "parts", diff, &diff->parts);
+	write_sums(&json, "modules", diff, &diff->modules);
+	write_memory(&json, diff);
 	write_operators(&json, "root_operators", diff, &diff->root_operators);
 	write_operators(&json, "operators", diff, &diff->operators);
 	write_kernels(&json, diff);

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,6 @@
 #include "analyze/views/view_diff_write.h"
 #include "base/alloc.h"
 #include "base/array.h"
-#include "base/intern.h"
-#include "base/text.h"
 
 #define ROWS_MAX 15
 #define COLUMNS 80 /* where nobody says how many there are */
@@ -182,54 +181,13 @@ static bool gather_categories(const struct view_diff *diff, struct changes *chan
 	return done;
 }
 
-/* What says nothing beside others of its kind is left out (13): "Linear_0" of "nn.Module: Linear_0", "Optimizer.step" of
- * "Optimizer.step#SGD.step". */
-static struct ops_string short_name(struct ops_string name)
+/* Parts of the steps, and modules. */
+static bool gather_sums(const struct view_diff *diff, const struct view_diff_sums *sums, struct changes *changes)
 {
-	static const char *const prefixes[] = {"enumerate(DataLoader)#", "enumerate(DataPipe)#", "nn.Module: "};
-	const char *class_name = NULL;
-
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (ops_string_starts(name, prefixes[i]))
-			return (struct ops_string){name.bytes + strlen(prefixes[i]), name.size - strlen(prefixes[i])};
-	if (ops_string_starts(name, "Optimizer."))
-		class_name = memchr(name.bytes, '#', name.size);
-	return class_name ? (struct ops_string){name.bytes, (size_t)(class_name - name.bytes)} : name;
-}
-
-static bool is_named(const struct view_diff_side *side, const char *name)
-{
-	return ops_string_is(side->name, name);
-}
-
-/* That of the side that has one; several nodes between two matches have no name. */
-static struct ops_string name_of(const struct view_diff_pair *pair)
-{
-	const struct view_diff_side *side = &pair->sides[is_named(&pair->sides[0], "Blank")];
-
-	return is_named(side, "CompositeNodes") ? (struct ops_string){"other parts", strlen("other parts")}
-	                                        : short_name(side->name);
-}
-
-/* The parts of the steps by name, in the order in which they first appear. */
-static bool gather_parts(const struct view_diff *diff, struct changes *parts)
-{
-	struct ops_intern names = {0};
 	bool done = true;
 
-	for (size_t i = 0; done && i < diff->pairs.count; i++) {
-		const struct view_diff_pair *pair = &diff->pairs.items[i];
-		struct ops_string name = name_of(pair);
-		size_t known = names.count;
-		uint32_t at = ops_intern_add(&names, name.bytes, name.size);
-
-		done = at != OPS_INTERN_NONE && (at < known || add_change(parts, diff, name, 0, 0));
-		for (int side = 0; done && side < 2; side++) {
-			view_add(&parts->items[at].total_ns[side], pair->sides[side].total_ns);
-			parts->items[at].ns[side] = view_diff_per_step(diff, side, (double)parts->items[at].total_ns[side]);
-		}
-	}
-	ops_intern_release(&names);
+	for (size_t i = 0; done && i < sums->count; i++)
+		done = add_change(changes, diff, sums->items[i].name, sums->items[i].sides[0].total_ns, sums->items[i].sides[1].total_ns);
 	return done;
 }
 
@@ -261,12 +219,13 @@ static bool gather_kernels(const struct view_diff *diff, struct changes *changes
 }
 
 struct tables {
-	struct changes categories, parts, host, device, kernels;
+	struct changes categories, parts, modules, host, device, kernels;
 };
 
 static bool gather(const struct view_diff *diff, struct tables *tables)
 {
-	return gather_categories(diff, &tables->categories) && gather_parts(diff, &tables->parts) && gather_operators(diff, false, &tables->host) &&
+	return gather_categories(diff, &tables->categories) && gather_sums(diff, &diff->parts, &tables->parts) &&
+	       gather_sums(diff, &diff->modules, &tables->modules) && gather_operators(diff, false, &tables->host) &&
 	       gather_operators(diff, true, &tables->device) && gather_kernels(diff, &tables->kernels);
 }
 
@@ -274,6 +233,7 @@ static void release(struct tables *tables)
 {
 	OPS_ARRAY_RELEASE(&tables->categories);
 	OPS_ARRAY_RELEASE(&tables->parts);
+	OPS_ARRAY_RELEASE(&tables->modules);
 	OPS_ARRAY_RELEASE(&tables->host);
 	OPS_ARRAY_RELEASE(&tables->device);
 	OPS_ARRAY_RELEASE(&tables->kernels);
@@ -292,6 +252,59 @@ static void append_changes(struct page *page, const char *title, struct changes 
 		append_table(page, title, changes, shown);
 }
 
+/* --- memory --------------------------------------------------------------------------------------------------------- */
+
+struct memory_change {
+	struct ops_string name;
+	double bytes[2];
+};
+
+static double memory_percent(const struct memory_change *change)
+{
+	if (change->bytes[0] > 0)
+		return result_round(100 * (change->bytes[1] / change->bytes[0] - 1), 2);
+	return change->bytes[1] > 0 ? (double)NAN : 0;
+}
+
+RESULT_GETTER(get_memory_name, struct memory_change, text, row->name)
+RESULT_GETTER(get_base_bytes, struct memory_change, integer, llround(row->bytes[0]))
+RESULT_GETTER(get_new_bytes, struct memory_change, integer, llround(row->bytes[1]))
+RESULT_GETTER(get_memory_change, struct memory_change, number, memory_percent(row))
+
+static const struct result_column memory_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, .title = "memory", .get = get_memory_name},
+	{.name = "base_bytes", .type = RESULT_BYTES, .title = "base", .get = get_base_bytes},
+	{.name = "new_bytes", .type = RESULT_BYTES, .title = "new", .get = get_new_bytes},
+	{.name = "change_percent", .type = RESULT_CHANGE, .title = "change", .get = get_memory_change},
+};
+
+/* Of each device its peak, and what a step allocates. */
+static void append_memory(struct page *page, const struct view_diff *diff)
+{
+	struct result_table table = {.scaled = true, .copies = true};
+
+	if (!diff->memory.count)
+		return;
+	RESULT_DECLARED(&table, memory_columns);
+	for (size_t i = 0; i < diff->memory.count; i++) {
+		const struct view_diff_memory *memory = &diff->memory.items[i];
+		char peak[OPS_MEMORY_DEVICE_ROOM + 32], allocated[OPS_MEMORY_DEVICE_ROOM + 32];
+
+		snprintf(peak, sizeof(peak), "peak of %s", memory->device);
+		snprintf(allocated, sizeof(allocated), "allocated on %s", memory->device);
+		result_add(&table, &(struct memory_change){{peak, strlen(peak)}, {(double)memory->peak_bytes[0], (double)memory->peak_bytes[1]}});
+		result_add(&table, &(struct memory_change){{allocated, strlen(allocated)},
+		                                           {view_diff_per_step(diff, 0, (double)memory->allocated_bytes[0]),
+		                                            view_diff_per_step(diff, 1, (double)memory->allocated_bytes[1])}});
+	}
+	ops_buffer_append_text(page->out, "\n");
+	page->out->failed |= !result_table_write(&table, page->markdown ? OPS_FORMAT_MARKDOWN : OPS_FORMAT_TEXT, page->columns,
+	                                         page->out);
+	result_table_release(&table);
+}
+
+/* --- text ----------------------------------------------------------------------------------------------------------- */
+
 void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t columns, struct ops_buffer *out)
 {
 	struct page page = {out, markdown, columns ? columns : COLUMNS};
@@ -304,9 +317,11 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t co
 		append_table(&page, "average step", &tables.categories, tables.categories.count);
 	if (tables.parts.count)
 		append_table(&page, "in the steps", &tables.parts, tables.parts.count);
+	append_changes(&page, "modules", &tables.modules);
 	append_changes(&page, "operators, host self time", &tables.host);
 	append_changes(&page, "operators, device self time", &tables.device);
 	append_changes(&page, "kernels", &tables.kernels);
+	append_memory(&page, diff);
 	release(&tables);
 }
 
@@ -342,6 +357,7 @@ void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 		           &(struct change){{"total", 5}, {diff->steps[0].median_ns, diff->steps[1].median_ns},
 		                            {steps_ns(&diff->views[0]), steps_ns(&diff->views[1])}});
 	put_changes(table, "in the steps", &tables.parts);
+	put_changes(table, "module", &tables.modules);
 	put_changes(table, "operator host self", &tables.host);
 	put_changes(table, "operator device self", &tables.device);
 	put_changes(table, "kernel", &tables.kernels);

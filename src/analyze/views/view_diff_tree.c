@@ -16,7 +16,7 @@ static const struct view_backward *backward_at(const struct view_diff_tree *tree
 	return &tree->backwards.items.items[at - tree->views->nodes.count];
 }
 
-static int64_t start_of(const struct view_diff_tree *tree, uint32_t at)
+int64_t view_diff_start(const struct view_diff_tree *tree, uint32_t at)
 {
 	const struct view_node *node = view_diff_node(tree, at);
 
@@ -109,13 +109,27 @@ uint32_t view_diff_step_at(const struct view_diff_tree *tree, int64_t start_ns)
 {
 	size_t low = 0;
 
-	OPS_LOWER_BOUND(low, tree->steps.count, mid, start_of(tree, tree->steps.items[mid]) <= start_ns);
+	OPS_LOWER_BOUND(low, tree->steps.count, mid, view_diff_start(tree, tree->steps.items[mid]) <= start_ns);
 	if (!low || view_end(tree->views, tree->views->nodes.items[tree->steps.items[low - 1]].row) <= start_ns)
 		return OPS_NONE;
 	return tree->steps.items[low - 1];
 }
 
-static uint32_t parent_of(const struct view_diff_tree *tree, uint32_t at)
+uint32_t view_diff_host_step(const struct view_diff_tree *tree, int64_t start_ns)
+{
+	const struct ops_steps *steps = &tree->views->host_steps;
+	size_t low = 0;
+
+	OPS_LOWER_BOUND(low, steps->list.count, mid, steps->list.items[mid].start_ns <= start_ns);
+	return low && start_ns < steps->list.items[low - 1].end_ns ? (uint32_t)(low - 1) : OPS_NONE;
+}
+
+bool view_diff_counts(const struct view_diff_tree *tree, int64_t start_ns)
+{
+	return !tree->views->host_steps.list.count || view_diff_host_step(tree, start_ns) != OPS_NONE;
+}
+
+uint32_t view_diff_parent(const struct view_diff_tree *tree, uint32_t at)
 {
 	const struct view_node *node = view_diff_node(tree, at);
 	const struct view_backward *backward;
@@ -138,7 +152,7 @@ static int compare_starts(const void *a, const void *b, void *context)
 {
 	const struct view_diff_tree *tree = context;
 	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-	int64_t left_ns = start_of(tree, left), right_ns = start_of(tree, right);
+	int64_t left_ns = view_diff_start(tree, left), right_ns = view_diff_start(tree, right);
 
 	if (left_ns != right_ns)
 		return left_ns < right_ns ? -1 : 1;
@@ -147,7 +161,7 @@ static int compare_starts(const void *a, const void *b, void *context)
 
 static void put_first(struct view_diff_tree *tree, uint32_t at)
 {
-	uint32_t parent = parent_of(tree, at);
+	uint32_t parent = view_diff_parent(tree, at);
 	uint32_t *list = parent == OPS_NONE ? &tree->roots : &tree->first[parent];
 
 	tree->next[at] = *list;
@@ -169,7 +183,7 @@ static bool hang_up(struct view_diff_tree *tree)
 	while (nodes || backwards) {
 		uint32_t node = (uint32_t)nodes - 1;
 
-		if (backwards && (!nodes || start_of(tree, order[backwards - 1]) > start_of(tree, node))) {
+		if (backwards && (!nodes || view_diff_start(tree, order[backwards - 1]) > view_diff_start(tree, node))) {
 			put_first(tree, order[--backwards]);
 			continue;
 		}

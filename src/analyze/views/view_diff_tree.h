@@ -31,8 +31,15 @@ static inline const struct view_node *view_diff_node(const struct view_diff_tree
 	return at < tree->views->nodes.count ? &tree->views->nodes.items[at] : NULL;
 }
 
-/* The step that something begins in, or OPS_NONE. */
+/* The step event that something begins in, or OPS_NONE. */
 uint32_t view_diff_step_at(const struct view_diff_tree *tree, int64_t start_ns);
+/* The step, marked or derived, that something begins in: an index into ops_views.host_steps, or OPS_NONE. */
+uint32_t view_diff_host_step(const struct view_diff_tree *tree, int64_t start_ns);
+/* Whether something that begins then counts: in a step, or anywhere in a trace without steps. */
+bool view_diff_counts(const struct view_diff_tree *tree, int64_t start_ns);
+int64_t view_diff_start(const struct view_diff_tree *tree, uint32_t at);
+/* The place that another one is in, or OPS_NONE. */
+uint32_t view_diff_parent(const struct view_diff_tree *tree, uint32_t at);
 uint32_t view_diff_track(const struct view_diff_tree *tree, uint32_t at);
 int64_t view_diff_host_ns(const struct view_diff_tree *tree, uint32_t at);
 int64_t view_diff_device_ns(const struct view_diff_tree *tree, uint32_t at);

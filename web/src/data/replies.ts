@@ -427,6 +427,26 @@ interface DiffSteps {
 	per_step_divisor: number;
 }
 
+interface DiffDurations {
+	calls: number;
+	host_duration: number;
+	device_duration: number;
+	total_duration: number;
+}
+
+/** Of all steps, and of one: a part of the steps, a module. */
+export interface DiffSum {
+	name: string;
+	left: (DiffDurations & { per_step: DiffDurations }) | null;
+	right: (DiffDurations & { per_step: DiffDurations }) | null;
+}
+
+export interface DiffMemory {
+	peak: number;
+	allocated: number;
+	allocated_per_step: number;
+}
+
 export interface DiffReply {
 	steps: {
 		left: DiffSteps;
@@ -438,6 +458,9 @@ export interface DiffReply {
 	};
 	root: { left: DiffSide; right: DiffSide } | null;
 	children: { path: string; left: DiffSide; right: DiffSide; children: number }[];
+	parts: DiffSum[];
+	modules: DiffSum[];
+	memory: { device: string; left: DiffMemory; right: DiffMemory }[];
 	operators: { name: string; left: DiffCosts | null; right: DiffCosts | null }[];
 	kernels: { name: string; left: DiffKernel | null; right: DiffKernel | null }[];
 }

@@ -71,8 +71,10 @@ function Difference({ diff }: { diff: DiffReply }) {
 		<>
 			<Verdict steps={diff.steps} />
 			<Parts diff={diff} />
+			<Modules diff={diff} />
 			<Operators diff={diff} />
 			<Kernels diff={diff} />
+			<Memory diff={diff} />
 		</>
 	);
 }
@@ -107,26 +109,9 @@ const METRICS = [
 	{ id: "device_duration", title: "Device" },
 ] as const;
 
-/** What stands between two matches has no name. */
-function partName({ left, right }: DiffReply["children"][number]): string {
-	return (left.name === "Blank" ? right : left).name
-		.replace(/^CompositeNodes$/, "other parts")
-		.replace(/^enumerate\((DataLoader|DataPipe)\)#/, "")
-		.replace(/^nn\.Module: /, "")
-		.replace(/^(Optimizer\.[^#]*)#.*/, "$1");
-}
-
-/** The parts of the steps by name, in the order in which they first appear; times are of one step, as in the command's text. */
+/** Times of one step, as in the command's text. */
 function partsOf(diff: DiffReply, metric: (typeof METRICS)[number]["id"]): Pair[] {
-	const parts = new Map<string, Pair>();
-	for (const child of diff.children) {
-		const name = partName(child);
-		const part = parts.get(name) ?? { name, left: 0, right: 0 };
-		part.left += child.left[metric] / diff.steps.left.per_step_divisor;
-		part.right += child.right[metric] / diff.steps.right.per_step_divisor;
-		parts.set(name, part);
-	}
-	return [...parts.values()];
+	return diff.parts.map(({ name, left, right }) => ({ name, left: left?.per_step[metric] ?? 0, right: right?.per_step[metric] ?? 0 }));
 }
 
 function Parts({ diff }: { diff: DiffReply }) {
@@ -238,6 +223,43 @@ function Kernels({ diff }: { diff: DiffReply }) {
 			<h2>Kernels</h2>
 			<PerStep diff={diff} />
 			<Table id="diff-kernels" label="Kernels of both traces" columns={KERNEL_COLUMNS} rows={diff.kernels} sort="-size" lines={18} />
+		</section>
+	);
+}
+
+const MODULE_COLUMNS = columnsOf<DiffReply["modules"][number]>("Module", (row, side) => {
+	const sum = row[side];
+	return { calls: sum?.per_step.calls ?? 0, time: sum?.per_step.total_duration ?? 0, total: sum?.total_duration ?? 0 };
+});
+
+function Modules({ diff }: { diff: DiffReply }) {
+	if (diff.modules.length === 0) return null;
+	return (
+		<section class="panel">
+			<h2>Modules</h2>
+			<PerStep diff={diff} />
+			<Table id="diff-modules" label="Modules of both traces" columns={MODULE_COLUMNS} rows={diff.modules} sort="-size" lines={18} />
+		</section>
+	);
+}
+
+type MemoryRow = DiffReply["memory"][number];
+
+const MEMORY_COLUMNS: Column<MemoryRow>[] = [
+	{ id: "device", title: "Device", kind: "text", value: (row) => row.device },
+	{ id: "peak_before", title: "Peak before", kind: "bytes", total: "none", value: (row) => row.left.peak },
+	{ id: "peak_now", title: "Peak now", kind: "bytes", total: "none", value: (row) => row.right.peak },
+	{ id: "peak_change", title: "Change", kind: "bytes", signed: true, total: "none", value: (row) => row.right.peak - row.left.peak },
+	{ id: "allocated_before", title: "Allocated before", kind: "bytes", about: "In a step", value: (row) => row.left.allocated_per_step },
+	{ id: "allocated_now", title: "Allocated now", kind: "bytes", about: "In a step", value: (row) => row.right.allocated_per_step },
+];
+
+function Memory({ diff }: { diff: DiffReply }) {
+	if (diff.memory.length === 0) return null;
+	return (
+		<section class="panel">
+			<h2>Memory</h2>
+			<Table id="diff-memory" label="Memory of both traces" columns={MEMORY_COLUMNS} rows={diff.memory} plain />
 		</section>
 	);
 }

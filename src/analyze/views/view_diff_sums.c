@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums of each side of a diff: see view_diff_sums.h.
+ */
+#include "analyze/views/view_diff_sums.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#define OTHER_PARTS ((struct ops_string){"other parts", strlen("other parts")})
+
+/* More than a machine has are those of a corrupt file, and each takes a pass over all blocks. */
+#define DEVICES_MAX 256
+
+static bool add(struct view_diff_sums *sums, int which, struct ops_string name, int64_t host_ns, int64_t device_ns)
+{
+	uint32_t at = ops_intern_add(&sums->texts, name.bytes, name.size);
+	struct view_diff_sum *sum;
+
+	if (at == OPS_INTERN_NONE)
+		return false;
+	if (at == sums->count) {
+		sum = OPS_ARRAY_PUSH(sums);
+		if (!sum)
+			return false;
+		*sum = (struct view_diff_sum){.name = {sums->texts.entries[at].bytes, sums->texts.entries[at].size}};
+	}
+	sum = &sums->items[at];
+	sum->sides[which].calls++;
+	view_add(&sum->sides[which].host_ns, host_ns);
+	view_add(&sum->sides[which].device_ns, device_ns);
+	view_add(&sum->sides[which].total_ns, device_ns ? device_ns : host_ns);
+	return true;
+}
+
+void view_diff_sums_release(struct view_diff_sums *sums)
+{
+	OPS_ARRAY_RELEASE(sums);
+	ops_intern_release(&sums->texts);
+}
+
+/* --- parts ---------------------------------------------------------------------------------------------------------- */
+
+/* What says nothing beside others of its kind is left out (13): "Linear_0" of "nn.Module: Linear_0", "Optimizer.step" of
+ * "Optimizer.step#SGD.step". */
+static struct ops_string short_name(struct ops_string name)
+{
+	static const char *const prefixes[] = {"enumerate(DataLoader)#", "enumerate(DataPipe)#", "nn.Module: "};
+	const char *class_name = NULL;
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (ops_string_starts(name, prefixes[i]))
+			return (struct ops_string){name.bytes + strlen(prefixes[i]), name.size - strlen(prefixes[i])};
+	if (ops_string_starts(name, "Optimizer."))
+		class_name = memchr(name.bytes, '#', name.size);
+	return class_name ? (struct ops_string){name.bytes, (size_t)(class_name - name.bytes)} : name;
+}
+
+bool view_diff_add_parts(struct view_diff *diff, int which, const struct view_diff_tree *tree, const uint32_t *places, size_t count)
+{
+	bool done = true;
+
+	for (size_t i = 0; done && i < count; i++) {
+		struct ops_string name = tree->keys[places[i]] == OPS_NONE ? OTHER_PARTS : short_name(view_diff_name(tree, places[i]));
+
+		done = name.bytes && add(&diff->parts, which, name, view_diff_host_ns(tree, places[i]), view_diff_device_ns(tree, places[i]));
+	}
+	return done;
+}
+
+void view_diff_finish_parts(struct view_diff *diff)
+{
+	if (diff->parts.count == 1 && ops_string_equals(diff->parts.items[0].name, OTHER_PARTS))
+		view_diff_sums_release(&diff->parts);
+}
+
+/* --- modules -------------------------------------------------------------------------------------------------------- */
+
+/* By attributes where that is known: "blocks.0.attn", else "Attention_0". */
+static struct ops_string module_name(const struct ops_views *views, uint32_t row)
+{
+	const struct ops_events *events = views->events;
+	size_t count;
+	const struct ops_module *modules = ops_trace_modules(views->trace, &count);
+
+	if (events->module && events->module[row] != OPS_NONE)
+		return ops_trace_string(views->trace, modules[events->module[row]].path);
+	return short_name(view_row_name(views, row));
+}
+
+bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_diff_tree *tree)
+{
+	const struct ops_views *views = tree->views;
+	bool done = true;
+
+	for (uint32_t i = 0; done && i < views->nodes.count; i++) {
+		const struct view_node *node = &views->nodes.items[i];
+
+		if (node->part == VIEW_MODULE && view_diff_counts(tree, view_start(views, node->row)))
+			done = add(&diff->modules, which, module_name(views, node->row), view_duration(views, node->row), node->device_total_ns);
+	}
+	for (size_t i = 0; done && i < tree->backwards.items.count; i++) {
+		const struct view_backward *backward = &tree->backwards.items.items[i];
+		struct ops_string name = module_name(views, views->nodes.items[backward->module].row);
+		struct ops_buffer text = {0};
+
+		if (!view_diff_counts(tree, backward->start_ns))
+			continue;
+		ops_buffer_append(&text, name.bytes, name.size);
+		ops_buffer_append_text(&text, ", backward");
+		done = !text.failed && add(&diff->modules, which, (struct ops_string){text.bytes, text.size}, backward->host_total_ns,
+		                           backward->device_total_ns);
+		ops_buffer_release(&text);
+	}
+	return done;
+}
+
+/* --- memory --------------------------------------------------------------------------------------------------------- */
+
+static struct view_diff_memory *find_device(struct view_diff *diff, const char *device)
+{
+	struct view_diff_memory *memory;
+
+	for (size_t i = 0; i < diff->memory.count; i++)
+		if (!strcmp(diff->memory.items[i].device, device))
+			return &diff->memory.items[i];
+	memory = OPS_ARRAY_PUSH(&diff->memory);
+	if (memory) {
+		*memory = (struct view_diff_memory){0};
+		memcpy(memory->device, device, sizeof(memory->device));
+	}
+	return memory;
+}
+
+static bool add_device(struct view_diff *diff, int which, const struct view_diff_tree *tree,
+                       const struct ops_memory_timeline *timeline, struct ops_memory_device device)
+{
+	struct ops_memory_peak peak = {0};
+	char name[OPS_MEMORY_DEVICE_ROOM] = "";
+	struct view_diff_memory *memory;
+	const struct ops_memory_record *records;
+	size_t count;
+
+	ops_memory_device_name(device, name);
+	memory = find_device(diff, name);
+	if (!memory || ops_memory_peak_of(timeline, device, &peak, NULL))
+		return false;
+	memory->peak_bytes[which] = peak.bytes;
+	ops_memory_peak_release(&peak);
+	records = ops_trace_memory(tree->views->trace, &count);
+	for (size_t i = 0; i < count; i++)
+		if (records[i].bytes > 0 && !records[i].out_of_memory && records[i].device_type == device.type &&
+		    records[i].device_index == device.index && view_diff_counts(tree, records[i].time_ns))
+			view_add(&memory->allocated_bytes[which], records[i].bytes);
+	return true;
+}
+
+bool view_diff_add_memory(struct view_diff *diff, int which, const struct view_diff_tree *tree)
+{
+	struct ops_memory_timeline *timeline;
+	struct ops_memory_device device;
+	bool done = true, more;
+	size_t records;
+
+	ops_trace_memory(tree->views->trace, &records);
+	if (!records)
+		return true;
+	if (ops_memory_timeline_new((struct ops_trace *)tree->views->trace, &timeline, NULL))
+		return false;
+	more = ops_memory_next_device(timeline, NULL, &device);
+	for (int i = 0; done && more && i < DEVICES_MAX; i++) {
+		done = add_device(diff, which, tree, timeline, device);
+		more = ops_memory_next_device(timeline, &device, &device);
+	}
+	ops_memory_timeline_free(timeline);
+	return done;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums of each side of a diff: parts of the steps, modules and memory. Those of all steps are added up before they are
+ * compared, so that sides with different numbers of steps can be.
+ */
+#ifndef OPS_ANALYZE_VIEW_DIFF_SUMS_H
+#define OPS_ANALYZE_VIEW_DIFF_SUMS_H
+
+#include "analyze/views/view_diff.h"
+#include "analyze/views/view_diff_tree.h"
+
+/* False when memory is out. */
+bool view_diff_add_parts(struct view_diff *diff, int which, const struct view_diff_tree *tree, const uint32_t *places, size_t count);
+/* Removes the parts if none of them has a name. */
+void view_diff_finish_parts(struct view_diff *diff);
+bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_diff_tree *tree);
+bool view_diff_add_memory(struct view_diff *diff, int which, const struct view_diff_tree *tree);
+void view_diff_sums_release(struct view_diff_sums *sums);
+
+#endif

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same program, recorded for two steps and for five, differs by nothing: every figure of a diff is of one step."""
+
+import csv
+import io
+import json
+
+import pytest
+
+STEP = 1000
+
+
+def row(name, ts, dur, cat="cpu_op", tid=1, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+
+def memory(ts, size, address, total):
+    args = {"Bytes": size, "Addr": address, "Total Allocated": total, "Total Reserved": 0, "Device Type": 0, "Device Id": -1}
+    return {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts, "args": args}
+
+
+def link(number, ts, to):
+    ends = {"cat": "fwdbwd", "name": "fwdbwd", "id": number, "pid": 1, "tid": 1}
+    return [{"ph": "s", "ts": ts, **ends}, {"ph": "f", "bp": "e", "ts": to, **ends}]
+
+
+def step(i, marked):
+    at = 100 + STEP * i
+    module = {"Python module id": 0, "Python id": 10 * i + 1}
+    rows = [
+        row("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 100, "user_annotation"),
+        row("nn.Module: Net_0", at + 150, 200, "python_function", **module),
+        row("aten::linear", at + 160, 100, **{"External id": 100 * i + 1}),
+        row("cudaLaunchKernel", at + 170, 10, "cuda_runtime", correlation=i + 1, **{"External id": 100 * i + 1}),
+        {**row("gemm", at + 200, 300, "kernel", 7, correlation=i + 1, device=0, stream=7), "pid": 0},
+        row("autograd::engine::evaluate_function: LinearBackward0", at + 500, 150),
+        row("Optimizer.step#SGD.step", at + 800, 200, "user_annotation"),
+        row("aten::add_", at + 850, 50),
+        *link(i + 1, at + 160, at + 500),
+        memory(at + 165, 512, 4096, 512),
+        memory(at + 700, -512, 4096, 0),
+    ]
+    return [row(f"ProfilerStep#{i}", at, STEP, "user_annotation"), *rows] if marked else rows
+
+
+@pytest.fixture(params=[True, False], ids=["marked", "derived"])
+def traces(request, tmp_path):
+    for count in (2, 5):
+        rows = [each for i in range(count) for each in step(i, request.param)]
+        (tmp_path / f"{count}.json").write_text(json.dumps({"traceEvents": rows}))
+    return "2.json", "5.json"
+
+
+def test_every_figure_is_of_one_step(opstrobe, traces):
+    found = json.loads(opstrobe("diff", "--format", "json", *traces).stdout)
+    assert [found["steps"][side]["per_step_divisor"] for side in ("left", "right")] == [2, 5]
+    assert found["steps"]["change_ratio"] == 0 and not found["steps"]["regression"]
+    for name, category in found["steps"]["categories"].items():
+        assert category["left"] == category["right"], name
+    for table in ("parts", "modules", "operators", "kernels"):
+        assert found[table], table
+        for each in found[table]:
+            assert each["left"]["per_step"] == pytest.approx(each["right"]["per_step"]), (table, each["name"])
+    parts = {part["name"]: part["left"]["per_step"]["host_duration"] for part in found["parts"]}
+    assert parts == {
+        "_SingleProcessDataLoaderIter.__next__": 100,
+        "Net_0": 200,
+        "Net_0.backward": 150,
+        "Optimizer.step": 200,
+    }
+    assert {module["name"] for module in found["modules"]} == {"Net_0", "Net_0, backward"}
+    (cpu,) = found["memory"]
+    assert cpu["left"]["peak"] == cpu["right"]["peak"] == cpu["left"]["allocated_per_step"] == cpu["right"]["allocated_per_step"] == 512
+
+
+def test_text_and_csv_say_so(opstrobe, traces):
+    text = opstrobe("diff", *traces).stdout
+    changes = [word for line in text.splitlines() for word in line.split() if word.startswith(("+", "-")) and word[1:2].isdigit()]
+    assert len(changes) > 8 and set(changes) <= {"+0.0"}
+    assert "modules" not in text and "kernels" not in text  # nothing changed in them
+    assert "peak of cpu       512 B  512 B" in text
+    rows = list(csv.DictReader(io.StringIO(opstrobe("diff", "--format", "csv", *traces).stdout)))
+    assert len(rows) > 8 and {each["change_percent"] for each in rows} == {"0"}
+    assert {"in the steps", "module", "kernel"} <= {each["view"] for each in rows}
+
+
+def test_a_change_is_seen(opstrobe, tmp_path):
+    for name, slower in (("a.json", 0), ("b.json", 150)):
+        rows = [each for i in range(3) for each in step(i, True)]
+        for each in rows:
+            if each.get("name") == "gemm":
+                each["dur"] += slower
+            if each.get("name") == "[memory]" and slower:
+                each["args"]["Bytes"] *= 2
+        (tmp_path / name).write_text(json.dumps({"traceEvents": rows}))
+    lines = [line.split() for line in opstrobe("diff", "a.json", "b.json").stdout.splitlines()]
+    net = ["Net_0", "300.000", "us", "450.000", "us", "+50.0", "%"]
+    assert lines.count(net) == 2  # of the parts and of the modules
+    assert ["gemm", *net[1:]] in lines
+    assert ["peak", "of", "cpu", "512", "B", "1.00", "KiB", "+100.0", "%"] in lines
