@@ -103,7 +103,7 @@ struct ops_memory_timeline {
 	size_t step_count;
 	uint32_t gaps; /* enum ops_memory_gap */
 	struct ops_intern *shapes; /* texts; NULL without storages */
-	uint32_t *forward; /* by row, for ops_memory_module: what a backward node belongs to; NULL without modules */
+	const uint32_t *forward; /* by row, for ops_memory_module: what a backward node belongs to; NULL without modules */
 };
 
 /* Works out the timeline of a trace. Linear in the trace but for the sorting of the steps. */

@@ -53,8 +53,7 @@ struct attribution {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const struct ops_track *tracks;
-	uint32_t *calls;     /* ops_launching_calls */
-	uint32_t *operators; /* ops_calling_operators */
+	const uint32_t *launchers;
 };
 
 static bool on_stream(const struct attribution *a, size_t row)
@@ -74,8 +73,10 @@ static uint32_t shown(const struct ops_events *events, uint32_t row)
 static uint32_t function_of(const struct attribution *a, size_t work)
 {
 	const struct ops_events *events = a->events;
-	uint32_t around = a->calls[work] == OPS_NONE ? OPS_NONE : events->parent[a->calls[work]];
+	uint32_t around = OPS_NONE;
 
+	if (ops_kind_is_work(events->kind[work]) && a->launchers[work] != OPS_NONE)
+		around = events->parent[a->launchers[work]];
 	while (around != OPS_NONE && events->kind[around] != OPS_EVENT_PYTHON_FUNCTION)
 		around = events->parent[around];
 	return around;
@@ -103,8 +104,8 @@ static bool find_launchers(const struct attribution *a, uint32_t *launcher)
 		launcher[row] = OPS_NONE;
 		if (!ops_kind_is_work(events->kind[row]) || !on_stream(a, row))
 			continue;
-		if (a->calls[row] != OPS_NONE) {
-			launcher[row] = shown(events, a->operators[a->calls[row]]);
+		if (a->launchers[row] != OPS_NONE) {
+			launcher[row] = shown(events, ops_launching_operator(a->launchers, row));
 		} else if (events->id && events->id[row]) {
 			ok = mapped || map_operators(events, &ids);
 			mapped = true;
@@ -154,13 +155,10 @@ bool ops_device_times(struct ops_event_costs *costs, const struct ops_trace *tra
 	costs->launcher = ops_realloc_array(NULL, count, sizeof(*costs->launcher));
 	costs->device_time = ops_alloc_zeroed(count, sizeof(*costs->device_time));
 	costs->self_device_time = ops_alloc_zeroed(count, sizeof(*costs->self_device_time));
-	a.calls = ops_launching_calls(trace);
-	a.operators = ops_calling_operators(trace);
-	ok = a.calls && a.operators && costs->launcher && costs->device_time && costs->self_device_time &&
+	a.launchers = ops_launchers(trace);
+	ok = a.launchers && costs->launcher && costs->device_time && costs->self_device_time &&
 	     find_launchers(&a, costs->launcher);
 	if (ok)
 		add_times(&a, costs);
-	ops_free(a.calls);
-	ops_free(a.operators);
 	return ok;
 }

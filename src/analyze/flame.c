@@ -13,13 +13,14 @@
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "base/fault.h"
+#include "derive/backward.h"
 
 /* --- where the rows of a trace stand ------------------------------------------------------------------------------ */
 
 struct placing {
 	struct ops_frames *frames;
 	const struct ops_events *events;
-	uint32_t *forward; /* ops_forward_rows */
+	const uint32_t *forward; /* ops_forward_rows */
 	uint32_t *chains;  /* by row, the result; owned by the caller */
 	uint32_t *labels;  /* by string: the name as shown, OPS_NONE before it is met */
 	uint8_t *framed;   /* bits by row: has Python functions around it or is one */
@@ -78,7 +79,6 @@ static uint32_t *place_rows(struct ops_frames *frames)
 	for (size_t row = 0; ok && row < count; row++)
 		if (ops_event_visible(p.events, row))
 			ok = place_row(&p, (uint32_t)row);
-	ops_free(p.forward);
 	ops_free(p.labels);
 	ops_free(p.framed);
 	if (ok)

@@ -46,11 +46,6 @@ uint32_t ops_frames_add(struct ops_frames *frames, uint32_t caller, uint32_t nam
  * out; freed with ops_free. */
 uint32_t *ops_python_callers(const struct ops_trace *trace);
 
-/* By row: OPS_ROW_PLAIN for what is no backward node, OPS_NONE for a node without a known forward operator, else that
- * operator's row, which stands above. NULL when memory is out; freed with ops_free. */
-#define OPS_ROW_PLAIN (OPS_NONE - 1)
-uint32_t *ops_forward_rows(const struct ops_trace *trace);
-
 /* By chain: a number that chains with the same innermost frames, so many, share. NULL when memory is out; ops_free. */
 uint32_t *ops_stack_groups(const struct ops_stacks *stacks, uint32_t innermost);
 

@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "derive/backward.h"
 
 static const struct ops_string nothing = {"", 0};
 

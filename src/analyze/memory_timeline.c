@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/order.h"
+#include "derive/backward.h"
 
 const char *ops_memory_category_name(enum ops_memory_category category)
 {
@@ -166,7 +167,6 @@ void ops_memory_timeline_free(struct ops_memory_timeline *timeline)
 	ops_trace_unref(timeline->trace);
 	ops_free(timeline->blocks);
 	ops_free(timeline->steps);
-	ops_free(timeline->forward);
 	if (timeline->shapes)
 		ops_intern_release(timeline->shapes);
 	ops_free(timeline->shapes);

@@ -188,14 +188,13 @@ static bool add_flops(struct module_costs *costs)
 static bool add_device_times(struct module_costs *costs)
 {
 	const struct ops_events *events = costs->events;
-	uint32_t *calls = ops_launching_calls(costs->trace);
+	const uint32_t *launchers = ops_launchers(costs->trace);
 
-	for (size_t row = 0; calls && row < events->count; row++)
-		if (calls[row] != OPS_NONE)
-			add(costs, costs->unit_of[calls[row]], OPS_MODULE_DEVICE, OPS_MODULE_BACKWARD_DEVICE,
+	for (size_t row = 0; launchers && row < events->count; row++)
+		if (ops_kind_is_work(events->kind[row]) && launchers[row] != OPS_NONE)
+			add(costs, costs->unit_of[launchers[row]], OPS_MODULE_DEVICE, OPS_MODULE_BACKWARD_DEVICE,
 			    ops_difference(events->end_ns[row], events->start_ns[row]));
-	ops_free(calls);
-	return calls != NULL;
+	return launchers != NULL;
 }
 
 bool module_costs_init(struct module_costs *costs, const struct ops_trace *trace)

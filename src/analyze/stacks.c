@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "base/fault.h"
+#include "derive/backward.h"
 
 struct ops_stacks {
 	struct ops_frames frames;
@@ -45,7 +46,7 @@ struct walk {
 	struct ops_stacks *stacks;
 	const struct ops_trace *trace;
 	const struct ops_events *events;
-	uint32_t *forward; /* ops_forward_rows */
+	const uint32_t *forward; /* ops_forward_rows */
 	uint32_t *callers; /* ops_python_callers */
 	uint32_t *inside;  /* by row of a Python function: its own chain, itself included */
 	uint8_t *backward; /* bits by row: runs in a backward node */
@@ -129,7 +130,6 @@ static bool take_rows(struct ops_stacks *stacks, const struct ops_trace *trace)
 	}
 	for (size_t row = 0; ok && row < count; row++)
 		ok = take_row(&walk, (uint32_t)row);
-	ops_free(walk.forward);
 	ops_free(walk.callers);
 	ops_free(walk.inside);
 	ops_free(walk.backward);
@@ -208,7 +208,8 @@ static bool push_row(row_list *rows, uint32_t row)
 static bool mark_rows(const struct ops_trace *trace, row_list *left, uint8_t *marks)
 {
 	const struct ops_events *events = ops_trace_events(trace);
-	uint32_t *forward = ops_forward_rows(trace), *callers = ops_python_callers(trace);
+	const uint32_t *forward = ops_forward_rows(trace);
+	uint32_t *callers = ops_python_callers(trace);
 	bool ok = forward && callers;
 
 	while (ok && left->count > 0) {
@@ -219,7 +220,6 @@ static bool mark_rows(const struct ops_trace *trace, row_list *left, uint8_t *ma
 		ops_bit_set(marks, row);
 		ok = push_row(left, events->parent[row]) && push_row(left, callers[row]) && push_row(left, forward[row]);
 	}
-	ops_free(forward);
 	ops_free(callers);
 	return ok;
 }

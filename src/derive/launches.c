@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "derive/calls.h"
 #include "derive/steps.h"
+#include "trace/derived.h"
 
 /* --- calls ------------------------------------------------------------------------------------------------------------ */
 
@@ -51,7 +52,7 @@ static bool map_calls(const struct ops_trace *trace, struct ops_map *calls)
 	return done;
 }
 
-static void follow_arrows(const struct ops_trace *trace, uint32_t *calls)
+static void follow_arrows(const struct ops_trace *trace, uint32_t *launchers)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	size_t count;
@@ -59,30 +60,25 @@ static void follow_arrows(const struct ops_trace *trace, uint32_t *calls)
 
 	for (size_t i = 0; i < count; i++)
 		if (links[i].kind == OPS_LINK_LAUNCH && ops_kind_is_work(events->kind[links[i].to]) &&
-		    !ops_kind_is_work(events->kind[links[i].from]) && calls[links[i].to] == OPS_NONE)
-			calls[links[i].to] = links[i].from;
+		    !ops_kind_is_work(events->kind[links[i].from]) && launchers[links[i].to] == OPS_NONE)
+			launchers[links[i].to] = links[i].from;
 }
 
-uint32_t *ops_launching_calls(const struct ops_trace *trace)
+/* False when memory is out. */
+static bool launch_work(const struct ops_trace *trace, uint32_t *launchers)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	const int64_t *correlation = events->correlation;
-	uint32_t *calls = ops_realloc_array(NULL, events->count + 1, sizeof(*calls));
-	struct ops_map by_correlation = {0};
+	struct ops_map calls = {0};
+	bool done = !correlation || map_calls(trace, &calls);
 
-	if (!calls || (correlation && !map_calls(trace, &by_correlation))) {
-		ops_map_release(&by_correlation);
-		ops_free(calls);
-		return NULL;
-	}
-	for (size_t row = 0; row < events->count; row++) {
-		calls[row] = OPS_NONE;
-		if (correlation && correlation[row] >= 0 && ops_kind_is_work(events->kind[row]))
-			calls[row] = ops_map_find(&by_correlation, (uint64_t)correlation[row]);
-	}
-	follow_arrows(trace, calls);
-	ops_map_release(&by_correlation);
-	return calls;
+	for (size_t row = 0; done && correlation && row < events->count; row++)
+		if (correlation[row] >= 0 && ops_kind_is_work(events->kind[row]))
+			launchers[row] = ops_map_find(&calls, (uint64_t)correlation[row]);
+	if (done)
+		follow_arrows(trace, launchers);
+	ops_map_release(&calls);
+	return done;
 }
 
 /* --- operators -------------------------------------------------------------------------------------------------------- */
@@ -155,28 +151,40 @@ static bool ids_hold(const struct ops_events *events, const struct ops_map *oper
 	return agree >= disagree;
 }
 
-uint32_t *ops_calling_operators(const struct ops_trace *trace)
+/* False when memory is out. */
+static bool make_calls(const struct ops_trace *trace, uint32_t *launchers)
 {
 	const struct ops_events *events = ops_trace_events(trace);
-	uint32_t *owners = ops_realloc_array(NULL, events->count + 1, sizeof(*owners));
 	struct ops_map operators = {0};
-	bool done = owners && (!events->id || map_operators(trace, &operators));
+	bool done = !events->id || map_operators(trace, &operators);
 
 	for (uint32_t row = 0; done && row < events->count; row++)
-		owners[row] = owner_in_time(trace, events, row);
-	if (done && events->id && ids_hold(events, &operators, owners))
+		launchers[row] = owner_in_time(trace, events, row);
+	if (done && events->id && ids_hold(events, &operators, launchers))
 		for (uint32_t row = 0; row < events->count; row++) {
 			uint32_t named = OPS_NONE;
 
 			if (ops_kind_is_call(events->kind[row]) && events->id[row])
 				named = ops_map_find(&operators, events->id[row]);
 			if (named != OPS_NONE)
-				owners[row] = named;
+				launchers[row] = named;
 		}
 	ops_map_release(&operators);
-	if (!done) {
-		ops_free(owners);
-		owners = NULL;
-	}
-	return owners;
+	return done;
+}
+
+static void derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
+{
+	size_t count = ops_trace_events(trace)->count + 1;
+	uint32_t *launchers = ops_realloc_array(NULL, count, sizeof(*launchers));
+
+	if (launchers && make_calls(trace, launchers) && launch_work(trace, launchers))
+		*ret_made = (struct ops_derived_object){launchers, ops_free, count * sizeof(*launchers)};
+	else
+		ops_free(launchers);
+}
+
+const uint32_t *ops_launchers(const struct ops_trace *trace)
+{
+	return ops_trace_derive(trace, OPS_DERIVED_LAUNCHERS, derive);
 }

@@ -24,16 +24,21 @@ static inline bool ops_kind_is_call(uint8_t kind)
 	return kind == OPS_EVENT_RUNTIME || kind == OPS_EVENT_DRIVER;
 }
 
-/* By row: the row of the call that launched it, OPS_NONE for what is no work and for work whose launch is not in the trace.
- * Of several calls with the work's correlation, as a call of the runtime and that of the driver inside it, it is the one that
- * starts first of those that start work. Work without a correlation has the call that an arrow comes from. Freed with
- * ops_free; NULL when memory is out. */
-uint32_t *ops_launching_calls(const struct ops_trace *trace);
+/* By row, what launched it; OPS_NONE for nothing, and for what the trace does not have. Kept with the trace; NULL when memory is
+ * out.
+ *
+ * - Work has the row of its call. Of several calls with the work's correlation, as a call of the runtime and that of the driver
+ *   inside it, it is the one that starts first of those that start work. Work without a correlation has the row that an arrow
+ *   comes from.
+ * - A call has the operator (OPS_EVENT_CPU_OP, folded ones, too; no step) that made it: the one that the call's external id
+ *   names, where the ids of the file name operators that run when the calls are made, else the innermost one around the call.
+ * - An operator, which arrows may come from, has its own row. */
+const uint32_t *ops_launchers(const struct ops_trace *trace);
 
-/* By row of a call: the row of the operator (OPS_EVENT_CPU_OP, folded ones, too; no step) that made it, OPS_NONE for none; by
- * row of an operator, which arrows may come from, that row. It is the operator that the call's external id names, where the ids
- * of the file name operators that run when the calls are made, else the innermost one around the call. Freed with ops_free;
- * NULL when memory is out. */
-uint32_t *ops_calling_operators(const struct ops_trace *trace);
+/* The operator that launched the work of a row; OPS_NONE if its call or the operator of that is not known. */
+static inline uint32_t ops_launching_operator(const uint32_t *launchers, size_t work)
+{
+	return launchers[work] == OPS_NONE ? OPS_NONE : launchers[launchers[work]];
+}
 
 #endif

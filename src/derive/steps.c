@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "trace/derived.h"
 
 #define DIGITS_MAX 18 /* a number of so many digits fits */
 
@@ -269,20 +270,19 @@ static int compare_steps(const void *a, const void *b)
 	return left->track < right->track ? -1 : left->track > right->track;
 }
 
-bool ops_steps_find(const struct ops_trace *trace, struct ops_steps *ret_steps)
+static bool find_steps(const struct ops_trace *trace, struct ops_steps *steps)
 {
-	struct finder finder = {.trace = trace, .events = ops_trace_events(trace), .steps = ret_steps};
+	struct finder finder = {.trace = trace, .events = ops_trace_events(trace), .steps = steps};
 	bool done;
 
-	*ret_steps = (struct ops_steps){0};
 	finder.names = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
 	done = finder.names && find_marked(&finder);
-	if (done && ret_steps->list.count) {
-		ret_steps->source = OPS_STEPS_MARKED;
+	if (done && steps->list.count) {
+		steps->source = OPS_STEPS_MARKED;
 	} else if (done) {
 		done = derive(&finder);
-		if (done && ret_steps->list.count > 1)
-			qsort(ret_steps->list.items, ret_steps->list.count, sizeof(*ret_steps->list.items), compare_steps);
+		if (done && steps->list.count > 1)
+			qsort(steps->list.items, steps->list.count, sizeof(*steps->list.items), compare_steps);
 	}
 	ops_free(finder.names);
 	ops_free(finder.process_of);
@@ -292,9 +292,27 @@ bool ops_steps_find(const struct ops_trace *trace, struct ops_steps *ret_steps)
 	return done;
 }
 
-void ops_steps_release(struct ops_steps *steps)
+static void free_steps(void *object)
 {
+	struct ops_steps *steps = object;
+
 	OPS_ARRAY_RELEASE(&steps->list);
+	ops_free(steps);
+}
+
+static void derive_steps(const struct ops_trace *trace, struct ops_derived_object *ret_made)
+{
+	struct ops_steps *steps = ops_alloc_zeroed(1, sizeof(*steps));
+
+	if (steps && find_steps(trace, steps))
+		*ret_made = (struct ops_derived_object){steps, free_steps, steps->list.count * sizeof(*steps->list.items)};
+	else if (steps)
+		free_steps(steps);
+}
+
+const struct ops_steps *ops_steps_of(const struct ops_trace *trace)
+{
+	return ops_trace_derive(trace, OPS_DERIVED_STEPS, derive_steps);
 }
 
 const char *ops_steps_source_name(enum ops_steps_source source)
@@ -306,11 +324,11 @@ const char *ops_steps_source_name(enum ops_steps_source source)
 
 bool ops_trace_steps(const struct ops_trace *trace, uint64_t first, uint64_t last, int64_t *ret_from_ns, int64_t *ret_to_ns)
 {
-	struct ops_steps steps;
-	bool found = false, done = ops_steps_find(trace, &steps);
+	const struct ops_steps *steps = ops_steps_of(trace);
+	bool found = false;
 
-	for (size_t i = 0; done && i < steps.list.count; i++) {
-		const struct ops_step *step = &steps.list.items[i];
+	for (size_t i = 0; steps && i < steps->list.count; i++) {
+		const struct ops_step *step = &steps->list.items[i];
 
 		if ((uint64_t)step->number < first || (uint64_t)step->number > last)
 			continue;
@@ -320,6 +338,5 @@ bool ops_trace_steps(const struct ops_trace *trace, uint64_t first, uint64_t las
 			*ret_to_ns = step->end_ns;
 		found = true;
 	}
-	ops_steps_release(&steps);
 	return found;
 }

@@ -38,10 +38,8 @@ struct ops_steps {
 	OPS_ARRAY(struct ops_step) list; /* in order of start, those of all processes */
 };
 
-/* The steps of a trace: those marked by rows, or else derived for each process. False when memory is out. To be released in
- * any case. Linear in the trace. */
-bool ops_steps_find(const struct ops_trace *trace, struct ops_steps *ret_steps);
-void ops_steps_release(struct ops_steps *steps);
+/* The steps of a trace: those marked by rows, or else derived for each process. Kept with the trace; NULL when memory is out. */
+const struct ops_steps *ops_steps_of(const struct ops_trace *trace);
 /* "marks", "optimizer", "batches" or "none". */
 const char *ops_steps_source_name(enum ops_steps_source source);
 

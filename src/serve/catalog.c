@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "trace/derived.h"
 
 /* What the trace itself takes of memory, about: its columns and strings. */
 #define EVENT_BYTES 110
@@ -26,7 +27,7 @@ static void give_up(struct catalog *catalog, struct served *served)
 	served->timeline = NULL;
 	served->trace = NULL;
 	catalog->memory_used -= served->memory_bytes;
-	served->memory_bytes = 0;
+	served->memory_bytes = served->derived_bytes = 0;
 	served->state = SERVED_LISTED;
 }
 
@@ -198,12 +199,23 @@ struct served *catalog_acquire(struct catalog *catalog, const char *id)
 	return served;
 }
 
+/* Answers may have made more of the trace, which is kept with it. */
+static void count_derived(struct catalog *catalog, struct served *served)
+{
+	uint64_t bytes = served->trace ? ops_trace_derived_bytes(served->trace) : 0;
+
+	served->memory_bytes += bytes - served->derived_bytes;
+	catalog->memory_used += bytes - served->derived_bytes;
+	served->derived_bytes = bytes;
+}
+
 void catalog_release(struct served *served)
 {
 	struct catalog *catalog = served->catalog;
 
 	pthread_mutex_lock(&catalog->lock);
 	served->users--;
+	count_derived(catalog, served);
 	catalog_drop_unused(catalog);
 	make_room(catalog);
 	pthread_mutex_unlock(&catalog->lock);

@@ -46,6 +46,7 @@ struct served {
 	struct ops_timeline *timeline;
 	struct ops_memory_timeline *memory; /* made when somebody asks, under its own lock */
 	uint64_t memory_bytes;
+	uint64_t derived_bytes; /* those of the trace that memory_bytes counts */
 	uint64_t last_use;
 	int64_t rank;   /* once it was read; -1 unknown */
 	int64_t events; /* -1: was not read */

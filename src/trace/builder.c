@@ -51,6 +51,7 @@ struct ops_builder *ops_builder_new(void)
 	builder->trace = ops_alloc_zeroed(1, sizeof(*builder->trace));
 	if (builder->trace) {
 		builder->trace->references = 1;
+		ops_trace_init_derived(builder->trace);
 		builder->trace->info.host_name = builder->trace->info.process_name = "";
 	}
 	if (!builder->trace || !add_fixed_strings(builder->trace)) {

@@ -71,6 +71,7 @@ enum ops_code ops_trace_set_metadata(struct ops_trace *trace, const char *key, s
 	ops_free(entry->json);
 	entry->json = new_json;
 	entry->json_size = json_size;
+	ops_trace_clear_views(trace);
 	return OPS_OK;
 }
 

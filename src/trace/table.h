@@ -6,6 +6,7 @@
 #ifndef OPS_TRACE_TABLE_H
 #define OPS_TRACE_TABLE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 
 #include "base/array.h"
 #include "base/intern.h"
+#include "trace/derived.h"
 
 /* One list of columns: type, name. The first ones every trace has, 56 bytes an event; the others only where some event
  * needs them. */
@@ -69,6 +71,8 @@ struct ops_metadata_entry {
 
 struct ops_trace {
 	uint32_t references;
+	pthread_mutex_t derived_lock; /* recursive: one object may be made of another */
+	struct ops_derived_object derived[OPS_DERIVED_COUNT]; /* changed under that lock */
 	struct ops_columns columns; /* owned */
 	struct ops_events events;   /* the same, to be read; set by ops_trace_seal */
 	struct ops_intern strings;

@@ -23,6 +23,7 @@ void ops_trace_seal(struct ops_trace *trace)
 
 static void trace_free(struct ops_trace *trace)
 {
+	ops_trace_release_derived(trace);
 #define FREE_COLUMN(type, name, ...) ops_free(trace->columns.name);
 	OPS_COLUMNS(FREE_COLUMN)
 	OPS_OPTIONAL_COLUMNS(FREE_COLUMN)

@@ -250,7 +250,7 @@ static void survives_failing_allocations(void **state)
 	struct ops_trace *trace = nested_launches();
 
 	(void)state;
-	assert_in_range(fail_each(make_costs, trace), 4, 20);
+	assert_in_range(fail_each(make_costs, trace), 3, 20); /* launchers that were found stay with the trace */
 	ops_trace_unref(trace);
 }
 

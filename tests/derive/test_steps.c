@@ -48,13 +48,13 @@ static struct made find(const struct range *ranges, size_t count)
 	}
 	size += (size_t)snprintf(json + size, sizeof(json) - size, "]}");
 	assert_int_equal(ops_trace_read_memory(json, size, NULL, &made.trace, NULL), OPS_OK);
-	assert_true(ops_steps_find(made.trace, &made.steps));
+	assert_non_null(ops_steps_of(made.trace));
+	made.steps = *ops_steps_of(made.trace);
 	return made;
 }
 
 static void release(struct made *made)
 {
-	ops_steps_release(&made->steps);
 	ops_trace_unref(made->trace);
 }
 

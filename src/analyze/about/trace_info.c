@@ -69,19 +69,19 @@ static void write_times(struct ops_json_writer *json, const struct ops_trace *tr
 static void write_steps(struct ops_json_writer *json, const struct ops_trace *trace)
 {
 	struct ops_intern numbers = {0}; /* ranks that were put into one trace share them */
-	struct ops_steps steps;
+	const struct ops_steps *steps = ops_steps_of(trace);
 	int64_t first = INT64_MAX, last = INT64_MIN;
 
-	json->out->failed |= !ops_steps_find(trace, &steps);
-	for (size_t i = 0; i < steps.list.count; i++) {
-		int64_t number = steps.list.items[i].number;
+	json->out->failed |= !steps;
+	for (size_t i = 0; steps && i < steps->list.count; i++) {
+		int64_t number = steps->list.items[i].number;
 
 		first = number < first ? number : first;
 		last = number > last ? number : last;
 		json->out->failed |= ops_intern_add(&numbers, &number, sizeof(number)) == OPS_INTERN_NONE;
 	}
 	write_count(json, "steps", numbers.count);
-	write_name(json, "steps_from", ops_steps_source_name(steps.source));
+	write_name(json, "steps_from", ops_steps_source_name(steps ? steps->source : OPS_STEPS_NONE));
 	if (numbers.count) {
 		ops_json_key(json, "first_step");
 		ops_json_integer(json, first);
@@ -89,7 +89,6 @@ static void write_steps(struct ops_json_writer *json, const struct ops_trace *tr
 		ops_json_integer(json, last);
 	}
 	ops_intern_release(&numbers);
-	ops_steps_release(&steps);
 }
 
 static void write_parts(struct ops_json_writer *json, const struct ops_trace *trace)

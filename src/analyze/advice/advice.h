@@ -211,7 +211,8 @@ struct advice {
 	struct advice_report *report;
 	const struct ops_trace *trace;
 	const struct ops_events *events;
-	struct ops_views views;
+	const struct ops_views *views;
+	struct ops_views own_views; /* without nodes, if the trace keeps none */
 	uint32_t has;          /* enum advice_need */
 	struct advice_machine machine;
 	int64_t *ns;           /* by row: its time, and its own, without waits and the price of recording what is in it; of the
@@ -299,14 +300,14 @@ static inline int64_t advice_ns(const struct advice *advice, uint32_t row)
 /* How long the host takes for a row, whatever a device does meanwhile. */
 static inline int64_t advice_host_ns(const struct advice *advice, uint32_t row)
 {
-	return advice->views.device_events.count ? ops_difference(advice->events->end_ns[row], advice->events->start_ns[row])
+	return advice->views->device_events.count ? ops_difference(advice->events->end_ns[row], advice->events->start_ns[row])
 	                                         : advice->ns[row];
 }
 
 /* Likewise, without what is below. */
 static inline int64_t advice_host_self_ns(const struct advice *advice, uint32_t row)
 {
-	return advice->views.device_events.count ? advice->events->self_ns[row] : advice->self_ns[row];
+	return advice->views->device_events.count ? advice->events->self_ns[row] : advice->self_ns[row];
 }
 
 /* What a span of the host's time costs by itself: all of it, or what a device is idle in it. */
@@ -342,7 +343,7 @@ static inline bool advice_is_operator(const struct advice *advice, uint32_t row)
 
 static inline bool advice_is_device_work(const struct advice *advice, uint32_t row)
 {
-	uint8_t part = advice->views.parts[row];
+	uint8_t part = advice->views->parts[row];
 
 	return part == VIEW_KERNEL || part == VIEW_COPY || part == VIEW_FILL;
 }
@@ -350,7 +351,7 @@ static inline bool advice_is_device_work(const struct advice *advice, uint32_t r
 /* The call that launched work on a device, or the work itself where that is not known. */
 static inline uint32_t advice_launch_row(const struct advice *advice, const struct view_device_event *event)
 {
-	return event->launch == OPS_NONE ? event->row : advice->views.launches.items[event->launch].row;
+	return event->launch == OPS_NONE ? event->row : advice->views->launches.items[event->launch].row;
 }
 
 /* In a steady step, which takes the time of the row as well: it is its thread's, or one's that it waits for. */

@@ -24,8 +24,8 @@ static void add_device_work(struct advice *advice)
 	int64_t busy_ns = INT64_MIN;
 	size_t cursor = 0;
 
-	for (size_t i = 0; i < advice->views.device_events.count; i++) {
-		const struct view_device_event *event = &advice->views.device_events.items[i];
+	for (size_t i = 0; i < advice->views->device_events.count; i++) {
+		const struct view_device_event *event = &advice->views->device_events.items[i];
 		uint32_t step = advice->step_of[event->row];
 		int64_t start_ns = events->start_ns[event->row], end_ns = events->end_ns[event->row];
 		int64_t *device_ns = &advice->device_ns[advice_launch_row(advice, event)];
@@ -34,8 +34,8 @@ static void add_device_work(struct advice *advice)
 			continue;
 		if (start_ns < busy_ns)
 			start_ns = busy_ns;
-		if (step != OPS_NONE && start_ns < advice->views.steps.items[step].start_ns)
-			start_ns = advice->views.steps.items[step].start_ns;
+		if (step != OPS_NONE && start_ns < advice->views->steps.items[step].start_ns)
+			start_ns = advice->views->steps.items[step].start_ns;
 		advice->ns[event->row] = 0;
 		if (end_ns > start_ns)
 			advice->ns[event->row] = ops_difference(end_ns, start_ns) -
@@ -52,7 +52,7 @@ static void add_device_work(struct advice *advice)
 
 int64_t advice_cost_ns(const struct advice *advice, int64_t start_ns, int64_t end_ns)
 {
-	if (!advice->views.device_events.count)
+	if (!advice->views->device_events.count)
 		return ops_difference(end_ns, start_ns);
 	return end_ns > start_ns ? advice_idle_before(&advice->idle, end_ns) - advice_idle_before(&advice->idle, start_ns) : 0;
 }
@@ -63,13 +63,13 @@ bool advice_charge_device(struct advice *advice)
 	const struct ops_events *events = advice->events;
 	uint8_t *on_device;
 
-	if (!advice->views.device_events.count)
+	if (!advice->views->device_events.count)
 		return true;
 	on_device = ops_alloc_zeroed(events->count + 1, sizeof(*on_device));
 	if (!on_device)
 		return false;
-	for (size_t i = 0; i < advice->views.device_events.count; i++)
-		on_device[advice->views.device_events.items[i].row] = 1;
+	for (size_t i = 0; i < advice->views->device_events.count; i++)
+		on_device[advice->views->device_events.items[i].row] = 1;
 	add_device_work(advice);
 	memset(advice->self_ns, 0, (events->count + 1) * sizeof(*advice->self_ns));
 	for (uint32_t row = (uint32_t)events->count; row-- > 0;) {

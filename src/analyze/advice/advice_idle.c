@@ -44,8 +44,8 @@ static bool find_gaps(struct advice *advice, const struct ops_intervals *steady)
 	int64_t busy_ns = steady->count ? steady->items[0].start_ns : INT64_MAX; /* until when */
 	bool done = true;
 
-	for (uint32_t i = 0; done && i < advice->views.device_events.count; i++) {
-		uint32_t row = advice->views.device_events.items[i].row;
+	for (uint32_t i = 0; done && i < advice->views->device_events.count; i++) {
+		uint32_t row = advice->views->device_events.items[i].row;
 
 		if (events->start_ns[row] > busy_ns)
 			done = add_gap(advice, steady, &cursor,
@@ -86,7 +86,7 @@ static void walk_to(struct walk *walk, int64_t time_ns)
 		if (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC))
 			continue;
 		walk->current[events->track[row]] = row;
-		if (walk->synchronises[events->name[row]] && walk->advice->views.parts[row] == VIEW_LAUNCH &&
+		if (walk->synchronises[events->name[row]] && walk->advice->views->parts[row] == VIEW_LAUNCH &&
 		    (walk->sync == OPS_NONE || events->end_ns[row] > events->end_ns[walk->sync]))
 			walk->sync = row;
 	}
@@ -107,7 +107,7 @@ static int64_t outermost_operator_ns(const struct advice *advice, uint32_t row)
 	int64_t ns = -1;
 
 	for (; row != OPS_NONE; row = advice->events->parent[row])
-		if (advice_is_operator(advice, row) && advice->views.parts[row] == VIEW_OPERATOR &&
+		if (advice_is_operator(advice, row) && advice->views->parts[row] == VIEW_OPERATOR &&
 		    !advice_is_region(advice_name(advice, row)))
 			ns = advice_host_ns(advice, row);
 	return ns;
@@ -142,9 +142,9 @@ static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
 	walk_to(walk, gap->start_ns);
 	sync = walk->sync;
 	gap->host_end_ns = gap->event == OPS_NONE ? gap->end_ns : gap->start_ns;
-	if (gap->event == OPS_NONE || advice->views.device_events.items[gap->event].launch == OPS_NONE)
+	if (gap->event == OPS_NONE || advice->views->device_events.items[gap->event].launch == OPS_NONE)
 		return ADVICE_IDLE_END;
-	call = advice->views.launches.items[advice->views.device_events.items[gap->event].launch].row;
+	call = advice->views->launches.items[advice->views->device_events.items[gap->event].launch].row;
 	gap->host_end_ns = host_end(advice, gap, call);
 	host_ns = ops_difference(gap->host_end_ns, gap->start_ns);
 	if (host_ns <= 0)
@@ -156,7 +156,7 @@ static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
 		return ADVICE_IDLE_LOADER;
 	if (sync != OPS_NONE && ops_sum(advice->events->end_ns[sync], SKEW_NS) >= gap->start_ns)
 		return cause_of_sync(walk, gap, sync);
-	if (gap->row != OPS_NONE && advice->views.parts[gap->row] == VIEW_LAUNCH) {
+	if (gap->row != OPS_NONE && advice->views->parts[gap->row] == VIEW_LAUNCH) {
 		uint32_t name = advice->events->name[gap->row];
 
 		if (walk->synchronises[name])
@@ -180,13 +180,13 @@ static bool find_uploads(struct walk *walk)
 	uint8_t *which = advice_names(advice, patterns);
 
 	walk->uploads = ops_alloc_zeroed(advice->events->count + 1, sizeof(*walk->uploads));
-	for (size_t i = 0; which && walk->uploads && i < advice->views.device_events.count; i++) {
-		const struct view_device_event *event = &advice->views.device_events.items[i];
+	for (size_t i = 0; which && walk->uploads && i < advice->views->device_events.count; i++) {
+		const struct view_device_event *event = &advice->views->device_events.items[i];
 		uint32_t parent;
 
 		if (event->launch == OPS_NONE || !which[advice->events->name[event->row]])
 			continue;
-		parent = advice->events->parent[advice->views.launches.items[event->launch].row];
+		parent = advice->events->parent[advice->views->launches.items[event->launch].row];
 		if (parent != OPS_NONE && advice_is_operator(advice, parent))
 			walk->uploads[parent] = 1;
 	}
@@ -256,11 +256,11 @@ static bool find_causes(struct advice *advice, const struct ops_intervals *stead
 static bool find_exposed(struct advice *advice, const struct ops_intervals *steady)
 {
 	struct ops_intervals all = {0}, compute = {0}, alone = {0};
-	size_t count = advice->views.device_events.count;
+	size_t count = advice->views->device_events.count;
 	bool done = true;
 
 	for (size_t i = 0; done && i < count; i++) {
-		const struct view_device_event *event = &advice->views.device_events.items[i];
+		const struct view_device_event *event = &advice->views->device_events.items[i];
 		int64_t start_ns = advice->events->start_ns[event->row], end_ns = advice->events->end_ns[event->row];
 
 		done = ops_intervals_merge(event->communicates ? &all : &compute, start_ns, end_ns);
@@ -277,7 +277,7 @@ static bool find_exposed(struct advice *advice, const struct ops_intervals *stea
 bool advice_idle_find(struct advice *advice)
 {
 	struct ops_intervals steady = {0};
-	bool done = !advice->views.device_events.count ||
+	bool done = !advice->views->device_events.count ||
 	            (advice_steady_spans(advice, &steady) && find_gaps(advice, &steady) && find_causes(advice, &steady) &&
 	             find_exposed(advice, &steady));
 

@@ -66,7 +66,7 @@ static bool is_candidate(const struct advice *advice, uint32_t row)
 
 	return advice_counts(advice, row) && parent != OPS_NONE && caller != OPS_NONE && advice->site[row] != OPS_NONE &&
 	       !(advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER | ADVICE_IN_OPERATOR)) &&
-	       advice->views.parts[row] != VIEW_STEP &&
+	       advice->views->parts[row] != VIEW_STEP &&
 	       advice->events->name[advice->sites.items[advice->site[row]].frame] == advice->events->name[caller];
 }
 

@@ -40,9 +40,9 @@ static void add_step(struct advice *advice, struct ops_string row, size_t *at)
 	for (size_t i = 0; i < 5 && ops_json_next_element(&walk, &value); i++)
 		if (!ops_json_parse_integer(value, &fields[i]))
 			return;
-	while (place < advice->views.steps.count && number_of(advice->views.steps.items[place].name) != fields[0])
+	while (place < advice->views->steps.count && number_of(advice->views->steps.items[place].name) != fields[0])
 		place++;
-	if (place == advice->views.steps.count)
+	if (place == advice->views->steps.count)
 		return;
 	*at = place + 1;
 	advice->machine.has_waits = true;
@@ -78,7 +78,7 @@ bool advice_read_machine(struct advice *advice)
 {
 	struct ops_string json;
 
-	advice->machine.waits = ops_alloc_zeroed(advice->views.steps.count + 1, sizeof(*advice->machine.waits));
+	advice->machine.waits = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*advice->machine.waits));
 	if (!advice->machine.waits)
 		return false;
 	if (ops_trace_find_metadata(advice->trace, "machine", &json) && json.bytes[0] == '{')
@@ -96,14 +96,14 @@ bool advice_read_machine(struct advice *advice)
 
 void advice_find_faults(struct advice *advice)
 {
-	size_t count, at = 0, steps = advice->views.steps.count;
+	size_t count, at = 0, steps = advice->views->steps.count;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
 	double faults = 0, bytes = 0;
 
 	for (size_t i = 0; i < count && steps; i++) {
 		at = advice_next_step(advice, at, records[i].time_ns);
 		if (advice->steady[at] && records[i].device_type == 0 && records[i].bytes > 0 &&
-		    records[i].time_ns >= advice->views.steps.items[at].host_start_ns)
+		    records[i].time_ns >= advice->views->steps.items[at].host_start_ns)
 			bytes += (double)records[i].bytes;
 	}
 	for (size_t i = 0; i < steps; i++)
@@ -125,7 +125,7 @@ void advice_find_faults(struct advice *advice)
 
 int64_t advice_recording_ns(const struct advice *advice, uint32_t row)
 {
-	if (advice->views.device_events.count)
+	if (advice->views->device_events.count)
 		return 0;
 	switch (advice->events->kind[row]) {
 	case OPS_EVENT_PYTHON_FUNCTION:

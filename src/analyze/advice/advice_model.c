@@ -7,6 +7,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/backward.h"
 
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
@@ -134,25 +135,24 @@ static bool place_row(struct advice *advice, uint32_t row, uint8_t *known)
 	return true;
 }
 
-/* Forward operators by backward node, from the arrows between them. */
-static void find_forwards(const struct advice *advice)
+/* Forward operators by backward node, or by the engine's call of it, which holds the node itself and what it accumulates. False
+ * when memory is out. */
+static bool find_forwards(const struct advice *advice)
 {
-	uint32_t *forward = advice->forward;
-	size_t count;
-	const struct ops_link *links = ops_trace_links(advice->trace, &count);
+	const uint32_t *forward = ops_forward_rows(advice->trace);
 
-	memset(forward, 0xff, (advice->events->count + 1) * sizeof(*forward));
-	for (size_t i = 0; i < count; i++) {
-		uint32_t to = links[i].to, parent = advice->events->parent[to];
+	memset(advice->forward, 0xff, (advice->events->count + 1) * sizeof(*advice->forward));
+	for (uint32_t row = 0; forward && row < advice->events->count; row++) {
+		uint32_t node = row, parent = advice->events->parent[row];
 
-		if (links[i].kind != OPS_LINK_FORWARD_BACKWARD || links[i].from >= to)
+		if (forward[row] >= OPS_ROW_PLAIN)
 			continue;
-		/* The engine's call of the node holds the node itself and what it accumulates. */
 		if (parent != OPS_NONE && ops_string_starts(advice_name(advice, parent), "autograd::engine::"))
-			to = parent;
-		if (links[i].from < to)
-			forward[to] = links[i].from;
+			node = parent;
+		if (forward[row] < node)
+			advice->forward[node] = forward[row];
 	}
+	return forward != NULL;
 }
 
 /* A function's own time has no line. Most likely it is spent where it calls most: in its loop. */
@@ -215,11 +215,11 @@ static bool find_zones(struct advice *advice)
 	for (uint32_t row = 0; blocked && row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];
 		uint8_t zone = parent != OPS_NONE ? advice->zone[parent] : 0;
-		uint16_t name = advice->views.names[advice->events->name[row]];
+		uint16_t name = advice->views->names[advice->events->name[row]];
 
 		if (parent != OPS_NONE && advice_is_operator(advice, parent))
 			zone |= ADVICE_IN_OPERATOR;
-		if (advice->views.parts[row] == VIEW_LOADER)
+		if (advice->views->parts[row] == VIEW_LOADER)
 			zone |= ADVICE_IN_LOADER;
 		if (name & VIEW_NAME_OPTIMIZER)
 			zone |= ADVICE_IN_OPTIMIZER;
@@ -278,9 +278,9 @@ static void find_needs(struct advice *advice)
 
 	ops_trace_memory(advice->trace, &records);
 	advice->has |= records ? ADVICE_NEEDS_MEMORY : 0;
-	advice->has |= advice->views.device_events.count ? ADVICE_NEEDS_DEVICE : 0;
-	advice->has |= advice->real_steps && advice->views.steps.count > 1 ? ADVICE_NEEDS_STEPS : 0;
-	advice->has |= advice->views.has_collectives ? ADVICE_NEEDS_COMMUNICATION : 0;
+	advice->has |= advice->views->device_events.count ? ADVICE_NEEDS_DEVICE : 0;
+	advice->has |= advice->real_steps && advice->views->steps.count > 1 ? ADVICE_NEEDS_STEPS : 0;
+	advice->has |= advice->views->has_collectives ? ADVICE_NEEDS_COMMUNICATION : 0;
 	for (uint32_t row = 0; row < events->count; row++) {
 		advice->has |= events->kind[row] == OPS_EVENT_CPU_OP ? ADVICE_NEEDS_OPERATORS : 0;
 		advice->has |= events->kind[row] == OPS_EVENT_PYTHON_FUNCTION ? ADVICE_NEEDS_PYTHON : 0;
@@ -337,15 +337,14 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 
 	*advice = (struct advice){.report = report, .trace = trace, .events = ops_trace_events(trace),
 	                          .incomplete = ends_early(trace)};
-	done = ops_views_init(&advice->views, trace);
-	ops_views_forget_nodes(&advice->views);
-	done = done && allocate(advice) && advice_read_machine(advice);
+	advice->views = ops_views_open(&advice->own_views, trace, false);
+	if (advice->views == &advice->own_views)
+		ops_views_forget_nodes(&advice->own_views);
+	done = advice->views && allocate(advice) && advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
 	done = done && find_zones(advice) && advice_find_captures(advice) && advice_take_out_waits(advice) && advice_find_steps(advice);
-	if (done)
-		find_forwards(advice);
-	done = done && find_places(advice) && advice_idle_find(advice) && advice_charge_device(advice);
+	done = done && find_forwards(advice) && find_places(advice) && advice_idle_find(advice) && advice_charge_device(advice);
 	if (done) {
 		find_engine_times(advice);
 		sum_up(advice);
@@ -358,7 +357,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 
 void advice_release(struct advice *advice)
 {
-	ops_views_release(&advice->views);
+	ops_views_release(&advice->own_views);
 	ops_map_release(&advice->site_map);
 	advice_idle_release(&advice->idle);
 	ops_intervals_release(&advice->captures);

@@ -72,7 +72,7 @@ static bool add_time(struct gathering *gathering, uint32_t site, uint32_t row, i
 static bool gather_times(struct gathering *gathering)
 {
 	struct advice *advice = gathering->advice;
-	const struct ops_views *views = &advice->views;
+	const struct ops_views *views = advice->views;
 	bool done = true;
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
@@ -155,7 +155,7 @@ static bool add_collective(struct gathering *gathering, uint32_t row, uint32_t h
 static bool gather_collectives(struct gathering *gathering)
 {
 	struct advice *advice = gathering->advice;
-	const struct ops_views *views = &advice->views;
+	const struct ops_views *views = advice->views;
 	bool done = true;
 
 	for (size_t i = 0; done && i < views->device_events.count; i++) {
@@ -279,7 +279,7 @@ static bool add_activity(struct activity *activity, const struct advice *advice,
 static bool gather_activity(const struct gathering *gathering, struct activity *activity)
 {
 	const struct advice *advice = gathering->advice;
-	const struct ops_views *views = &advice->views;
+	const struct ops_views *views = advice->views;
 	bool done = true;
 
 	for (size_t i = 0; done && i < views->device_events.count; i++) {
@@ -307,8 +307,8 @@ static bool gather_steps(struct gathering *gathering)
 {
 	struct advice *advice = gathering->advice;
 
-	for (size_t i = 0; i < advice->views.steps.count; i++) {
-		const struct view_step *step = &advice->views.steps.items[i];
+	for (size_t i = 0; i < advice->views->steps.count; i++) {
+		const struct view_step *step = &advice->views->steps.items[i];
 		struct rank_step *added = OPS_ARRAY_PUSH(&gathering->rank->steps);
 
 		if (!added)
@@ -326,7 +326,7 @@ static void measure_steps(struct gathering *gathering, const struct activity *ac
 	size_t exposed = 0, alone = 0;
 
 	for (size_t i = 0; i < gathering->rank->steps.count; i++) {
-		const struct view_step *step = &gathering->advice->views.steps.items[i];
+		const struct view_step *step = &gathering->advice->views->steps.items[i];
 		struct rank_step *kept = &gathering->rank->steps.items[i];
 
 		kept->exposed_ns = ops_intervals_within(&activity->exposed, step->start_ns, step->end_ns, &exposed);

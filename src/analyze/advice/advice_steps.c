@@ -12,7 +12,7 @@
 
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns)
 {
-	while (at + 1 < advice->views.steps.count && advice->views.steps.items[at + 1].host_start_ns <= ns)
+	while (at + 1 < advice->views->steps.count && advice->views->steps.items[at + 1].host_start_ns <= ns)
 		at++;
 	return at;
 }
@@ -21,7 +21,7 @@ double advice_typical_ns(const struct advice *advice, int64_t *by_step)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < advice->views.steps.count; i++)
+	for (size_t i = 0; i < advice->views->steps.count; i++)
 		if (advice->steady[i])
 			by_step[count++] = by_step[i];
 	if (!count)
@@ -35,13 +35,13 @@ double advice_typical_ns(const struct advice *advice, int64_t *by_step)
 
 static bool median_step(const struct advice *advice, int64_t *ret_ns)
 {
-	size_t count = advice->views.steps.count;
+	size_t count = advice->views->steps.count;
 	int64_t *times = ops_realloc_array(NULL, count + 1, sizeof(*times));
 
 	if (!times)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		times[i] = advice->views.steps.items[i].end_ns - advice->views.steps.items[i].start_ns;
+		times[i] = advice->views->steps.items[i].end_ns - advice->views->steps.items[i].start_ns;
 	qsort(times, count, sizeof(*times), ops_compare_int64);
 	*ret_ns = count ? times[count / 2] : 0;
 	ops_free(times);
@@ -55,14 +55,14 @@ static bool median_step(const struct advice *advice, int64_t *ret_ns)
 
 static bool has_waited(const struct advice *advice, size_t i)
 {
-	const struct view_step *step = &advice->views.steps.items[i];
+	const struct view_step *step = &advice->views->steps.items[i];
 
 	return (double)advice->machine.waits[i].waited_ns > WAITED_MAX * (double)ops_difference(step->end_ns, step->start_ns);
 }
 
 static void leave_out_waiting(const struct advice *advice, uint8_t *steady)
 {
-	size_t steps = advice->views.steps.count, left = 0;
+	size_t steps = advice->views->steps.count, left = 0;
 
 	for (size_t i = 0; i < steps; i++)
 		left += steady[i] && !has_waited(advice, i);
@@ -73,16 +73,16 @@ static void leave_out_waiting(const struct advice *advice, uint8_t *steady)
 /* A step in which graphs are captured is none of the steady ones, unless all do. */
 static void leave_out_capturing(const struct advice *advice, uint8_t *steady)
 {
-	size_t cursor = 0, left = 0, steps = advice->views.steps.count;
+	size_t cursor = 0, left = 0, steps = advice->views->steps.count;
 
 	for (size_t i = 0; i < steps; i++) {
-		const struct view_step *step = &advice->views.steps.items[i];
+		const struct view_step *step = &advice->views->steps.items[i];
 
 		left += steady[i] && !ops_intervals_within(&advice->captures, step->host_start_ns, step->host_end_ns, &cursor);
 	}
 	cursor = 0;
 	for (size_t i = 0; left && i < steps; i++) {
-		const struct view_step *step = &advice->views.steps.items[i];
+		const struct view_step *step = &advice->views->steps.items[i];
 
 		steady[i] &= !ops_intervals_within(&advice->captures, step->host_start_ns, step->host_end_ns, &cursor);
 	}
@@ -111,17 +111,17 @@ static int compare_paces(const void *a, const void *b)
 static bool find_paces(const struct advice *advice, const uint8_t *steady, struct pace *paces)
 {
 	const struct ops_events *events = advice->events;
-	size_t steps = advice->views.steps.count, at = 0;
+	size_t steps = advice->views->steps.count, at = 0;
 	uint64_t least = UINT64_MAX, most = 0;
 
 	for (size_t i = 0; i < steps; i++)
-		paces[i] = (struct pace){i, ops_difference(advice->views.steps.items[i].end_ns,
-		                                           advice->views.steps.items[i].start_ns), 0};
+		paces[i] = (struct pace){i, ops_difference(advice->views->steps.items[i].end_ns,
+		                                           advice->views->steps.items[i].start_ns), 0};
 	for (uint32_t row = 0; row < events->count; row++) {
 		at = advice_next_step(advice, at, events->start_ns[row]);
 		paces[at].rows++;
 		paces[at].ns = ops_difference(paces[at].ns, advice->lost_ns[row]);
-		if (advice->views.parts[row] == VIEW_LOADER && ops_string_contains(advice_name(advice, row), "_MultiProcessing"))
+		if (advice->views->parts[row] == VIEW_LOADER && ops_string_contains(advice_name(advice, row), "_MultiProcessing"))
 			return false;
 	}
 	for (size_t i = 0; i < steps; i++) {
@@ -135,13 +135,13 @@ static bool find_paces(const struct advice *advice, const uint8_t *steady, struc
 
 static bool leave_out_slower(const struct advice *advice, uint8_t *steady)
 {
-	size_t steps = advice->views.steps.count, left = 0, kept = 0;
+	size_t steps = advice->views->steps.count, left = 0, kept = 0;
 	struct pace *paces = ops_realloc_array(NULL, steps + 1, sizeof(*paces));
 
 	for (size_t i = 0; i < steps; i++)
 		left += steady[i];
 	/* A device has its own pace, and ranks are compared step by step. */
-	if (paces && steps && !advice->views.device_events.count && !advice->views.has_collectives && find_paces(advice, steady, paces)) {
+	if (paces && steps && !advice->views->device_events.count && !advice->views->has_collectives && find_paces(advice, steady, paces)) {
 		qsort(paces, steps, sizeof(*paces), compare_paces);
 		for (size_t i = 0; i < steps; i++)
 			if (steady[paces[i].step] && kept++ >= (left + 1) / 2 && kept > LEFT_MIN)
@@ -154,7 +154,7 @@ static bool leave_out_slower(const struct advice *advice, uint8_t *steady)
 /* By step; NULL when memory is out. */
 static uint8_t *find_steady(const struct advice *advice)
 {
-	size_t steps = advice->views.steps.count;
+	size_t steps = advice->views->steps.count;
 	uint8_t *steady = ops_alloc_zeroed(steps + 1, 1);
 	int64_t median_ns;
 
@@ -163,7 +163,7 @@ static uint8_t *find_steady(const struct advice *advice)
 		return NULL;
 	}
 	for (size_t i = 0; i < steps; i++)
-		steady[i] = ops_difference(advice->views.steps.items[i].end_ns, advice->views.steps.items[i].start_ns) /
+		steady[i] = ops_difference(advice->views->steps.items[i].end_ns, advice->views->steps.items[i].start_ns) /
 		            UNSTEADY <= median_ns;
 	leave_out_capturing(advice, steady);
 	if (advice->machine.has_waits && !advice_is_oversubscribed(advice))
@@ -190,7 +190,7 @@ static uint8_t *find_step_tracks(const struct advice *advice)
 {
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(advice->trace, &count);
-	const struct ops_steps *steps = &advice->views.host_steps;
+	const struct ops_steps *steps = advice->views->host_steps;
 	uint8_t *of_steps = ops_alloc_zeroed(count + 1, 1);
 	int64_t *operators_ns = ops_alloc_zeroed(count + 1, sizeof(*operators_ns));
 	size_t most = 0;
@@ -257,20 +257,20 @@ static uint32_t steady_step_at(const struct advice *advice, size_t *at, int64_t 
 	const struct view_step *step;
 
 	*at = advice_next_step(advice, *at, ns);
-	if (*at >= advice->views.steps.count || !advice->steady[*at])
+	if (*at >= advice->views->steps.count || !advice->steady[*at])
 		return OPS_NONE;
-	step = &advice->views.steps.items[*at];
+	step = &advice->views->steps.items[*at];
 	return ns >= step->host_start_ns && ns < step->host_end_ns ? (uint32_t)*at : OPS_NONE;
 }
 
 /* Work of a device belongs to the step that launched it, and to none when its launch is not in the trace. */
 static void find_steps_of_device(struct advice *advice)
 {
-	for (size_t i = 0; i < advice->views.device_events.count; i++) {
-		const struct view_device_event *event = &advice->views.device_events.items[i];
+	for (size_t i = 0; i < advice->views->device_events.count; i++) {
+		const struct view_device_event *event = &advice->views->device_events.items[i];
 
 		advice->step_of[event->row] =
-			event->launch == OPS_NONE ? OPS_NONE : advice->step_of[advice->views.launches.items[event->launch].row];
+			event->launch == OPS_NONE ? OPS_NONE : advice->step_of[advice->views->launches.items[event->launch].row];
 	}
 }
 
@@ -279,9 +279,9 @@ bool advice_steady_spans(const struct advice *advice, struct ops_intervals *ret_
 	struct ops_intervals steps = {0};
 	bool done = true;
 
-	for (size_t i = 0; done && i < advice->views.steps.count; i++)
+	for (size_t i = 0; done && i < advice->views->steps.count; i++)
 		if (advice->steady[i])
-			done = ops_intervals_merge(&steps, advice->views.steps.items[i].start_ns, advice->views.steps.items[i].end_ns);
+			done = ops_intervals_merge(&steps, advice->views->steps.items[i].start_ns, advice->views->steps.items[i].end_ns);
 	done = done && ops_intervals_subtract(&steps, &advice->captures, ret_spans);
 	ops_intervals_release(&steps);
 	return done;
@@ -298,7 +298,7 @@ static bool clip_to_steps(struct advice *advice)
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		int64_t start_ns = events->start_ns[row], end_ns = events->end_ns[row], outside_ns;
 
-		if (!advice_counts(advice, row) || (end_ns <= advice->views.steps.items[advice->step_of[row]].end_ns &&
+		if (!advice_counts(advice, row) || (end_ns <= advice->views->steps.items[advice->step_of[row]].end_ns &&
 		                                    !advice->captures.count))
 			continue;
 		outside_ns = ops_difference(end_ns, start_ns) - ops_intervals_within(&steady, start_ns, end_ns, &cursor);
@@ -314,14 +314,14 @@ static bool sum_up_steps(struct advice *advice)
 	struct ops_intervals steady = {0};
 	bool done = advice_steady_spans(advice, &steady);
 
-	for (size_t i = 0; i < advice->views.steps.count; i++)
+	for (size_t i = 0; i < advice->views->steps.count; i++)
 		advice->step_count += advice->steady[i];
 	advice->steps_ns = ops_intervals_length(&steady);
 	ops_intervals_release(&steady);
 	/* What it costs to record a row is paid around it: that of the row that a step begins with, before the step. */
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (advice_counts(advice, row) &&
-		    advice->events->start_ns[row] > advice->views.steps.items[advice->step_of[row]].host_start_ns)
+		    advice->events->start_ns[row] > advice->views->steps.items[advice->step_of[row]].host_start_ns)
 			advice->steps_ns = ops_difference(advice->steps_ns, ops_sum(advice_recording_ns(advice, row),
 			                                                            advice->lost_ns[row]));
 	if (advice->steps_ns < 0)
@@ -336,7 +336,7 @@ bool advice_find_steps(struct advice *advice)
 	size_t at = 0, cursor = 0;
 	bool done;
 
-	advice->real_steps = !advice->views.unmarked;
+	advice->real_steps = !advice->views->unmarked;
 	advice->steady = find_steady(advice);
 	done = of_steps && advice->steady && find_beside(advice, of_steps);
 	ops_free(of_steps);

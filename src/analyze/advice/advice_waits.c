@@ -46,7 +46,7 @@ static int by_step(const void *a, const void *b)
 static uint32_t track_of_steps(const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++)
-		if (advice->views.parts[row] == VIEW_STEP)
+		if (advice->views->parts[row] == VIEW_STEP)
 			return advice->events->track[row];
 	return OPS_NONE;
 }
@@ -57,7 +57,7 @@ static void find_paths(const struct advice *advice, uint64_t *paths)
 	const struct ops_events *events = advice->events;
 
 	for (uint32_t row = 0; row < events->count; row++) {
-		uint64_t name = advice->views.parts[row] == VIEW_STEP ? OPS_NONE : events->name[row];
+		uint64_t name = advice->views->parts[row] == VIEW_STEP ? OPS_NONE : events->name[row];
 		uint64_t line = events->call_line ? events->call_line[row] : 0;
 		uint64_t above = events->parent[row] == OPS_NONE ? 0 : paths[events->parent[row]];
 
@@ -75,8 +75,8 @@ static size_t gather(const struct advice *advice, uint32_t track, const uint64_t
 	for (uint32_t row = 0; row < events->count; row++) {
 		at = advice_next_step(advice, at, events->start_ns[row]);
 		if (events->track[row] != track || (events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) ||
-		    events->start_ns[row] < advice->views.steps.items[at].host_start_ns ||
-		    events->start_ns[row] >= advice->views.steps.items[at].end_ns)
+		    events->start_ns[row] < advice->views->steps.items[at].host_start_ns ||
+		    events->start_ns[row] >= advice->views->steps.items[at].end_ns)
 			continue;
 		steps[row] = (uint32_t)at;
 		rows[count++] = (struct own){paths[row], advice->self_ns[row], row};
@@ -155,7 +155,7 @@ bool advice_take_out_waits(struct advice *advice)
 	bool done;
 
 	/* Times of ranks are compared with each other, and a device has its own. */
-	if (!advice->machine.has_waits || advice_is_oversubscribed(advice) || track == OPS_NONE || advice->views.device_events.count || advice->views.has_collectives)
+	if (!advice->machine.has_waits || advice_is_oversubscribed(advice) || track == OPS_NONE || advice->views->device_events.count || advice->views->has_collectives)
 		return true;
 	paths = ops_realloc_array(NULL, rows_max, sizeof(*paths));
 	steps = ops_realloc_array(NULL, rows_max, sizeof(*steps));

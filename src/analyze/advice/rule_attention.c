@@ -98,8 +98,8 @@ static int64_t sm_count(const struct advice *advice)
 {
 	int64_t most = 0;
 
-	for (size_t i = 0; i < advice->views.devices.count; i++)
-		most = advice->views.devices.items[i].sm_count > most ? advice->views.devices.items[i].sm_count : most;
+	for (size_t i = 0; i < advice->views->devices.count; i++)
+		most = advice->views->devices.items[i].sm_count > most ? advice->views->devices.items[i].sm_count : most;
 	return most;
 }
 

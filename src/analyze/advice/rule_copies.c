@@ -19,8 +19,8 @@ struct copies {
 
 static bool collect_compute(struct copies *copies, const struct advice *advice)
 {
-	for (size_t i = 0; i < advice->views.device_events.count; i++) {
-		const struct view_device_event *event = &advice->views.device_events.items[i];
+	for (size_t i = 0; i < advice->views->device_events.count; i++) {
+		const struct view_device_event *event = &advice->views->device_events.items[i];
 
 		if (event->part == VIEW_KERNEL && !event->communicates &&
 		    !ops_intervals_merge(&copies->compute, advice->events->start_ns[event->row], advice->events->end_ns[event->row]))
@@ -43,8 +43,8 @@ static void add_copies(struct copies *copies, const struct advice *advice, struc
 	size_t cursor = 0;
 	int64_t copied_ns = INT64_MIN; /* until when */
 
-	for (size_t i = 0; i < advice->views.device_events.count; i++) {
-		const struct view_device_event *event = &advice->views.device_events.items[i];
+	for (size_t i = 0; i < advice->views->device_events.count; i++) {
+		const struct view_device_event *event = &advice->views->device_events.items[i];
 		uint32_t row = event->row;
 		int64_t start_ns = advice->events->start_ns[row], end_ns = advice->events->end_ns[row], bytes, step_ns, alone_ns;
 
@@ -53,7 +53,7 @@ static void add_copies(struct copies *copies, const struct advice *advice, struc
 		bytes = bytes_of(advice, row);
 		if (bytes >= 0 && bytes < BYTES_MIN)
 			continue;
-		step_ns = advice->views.steps.items[advice->step_of[row]].start_ns;
+		step_ns = advice->views->steps.items[advice->step_of[row]].start_ns;
 		start_ns = start_ns < copied_ns ? copied_ns : start_ns;
 		start_ns = start_ns < step_ns ? step_ns : start_ns;
 		alone_ns = start_ns < end_ns ? ops_difference(end_ns, start_ns) - ops_intervals_within(&copies->compute, start_ns, end_ns,

@@ -10,7 +10,7 @@
 
 static int64_t step_ns(const struct advice *advice, size_t i)
 {
-	const struct view_step *step = &advice->views.steps.items[i];
+	const struct view_step *step = &advice->views->steps.items[i];
 
 	return ops_difference(step->end_ns, step->start_ns);
 }
@@ -18,10 +18,10 @@ static int64_t step_ns(const struct advice *advice, size_t i)
 /* The median steady step; -1 if memory is out. */
 static double usual_ns(const struct advice *advice)
 {
-	int64_t *times = ops_realloc_array(NULL, advice->views.steps.count + 1, sizeof(*times));
+	int64_t *times = ops_realloc_array(NULL, advice->views->steps.count + 1, sizeof(*times));
 	double ns = -1;
 
-	for (size_t i = 0; times && i < advice->views.steps.count; i++)
+	for (size_t i = 0; times && i < advice->views->steps.count; i++)
 		times[i] = step_ns(advice, i);
 	if (times)
 		ns = advice_typical_ns(advice, times) / (double)advice->step_count;
@@ -31,7 +31,7 @@ static double usual_ns(const struct advice *advice)
 
 static bool find(const struct advice *advice, struct advice_result *result)
 {
-	size_t steps = advice->views.steps.count, slow = 0;
+	size_t steps = advice->views->steps.count, slow = 0;
 	int64_t slow_ns = 0, all_ns = 0;
 	double usual;
 

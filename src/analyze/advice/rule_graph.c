@@ -36,7 +36,7 @@ static uint32_t growth(const struct passes *passes, const struct advice *advice)
 	uint32_t last = 0, least = UINT32_MAX;
 	size_t seen = 0;
 
-	for (size_t i = 0; i < advice->views.steps.count; i++) {
+	for (size_t i = 0; i < advice->views->steps.count; i++) {
 		if (!advice->steady[i])
 			continue;
 		if (passes->nodes[i] <= last)
@@ -52,7 +52,7 @@ static bool report(const struct passes *passes, const struct advice *advice, str
 {
 	uint32_t added = growth(passes, advice), first = 0, last = 0;
 
-	for (size_t i = 0; added && i < advice->views.steps.count; i++) {
+	for (size_t i = 0; added && i < advice->views->steps.count; i++) {
 		if (!advice->steady[i] || !passes->nodes[i])
 			continue;
 		first = first ? first : passes->nodes[i];
@@ -69,7 +69,7 @@ static bool report(const struct passes *passes, const struct advice *advice, str
 
 static bool find(const struct advice *advice, struct advice_result *result)
 {
-	size_t steps = advice->views.steps.count + 1;
+	size_t steps = advice->views->steps.count + 1;
 	struct passes passes = {ops_alloc_zeroed(steps, sizeof(*passes.nodes)), ops_alloc_zeroed(steps, sizeof(*passes.ns)),
 	                        ops_alloc_zeroed(steps, sizeof(*passes.row))};
 	bool done = passes.nodes && passes.ns && passes.row;

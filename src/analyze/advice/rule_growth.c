@@ -21,9 +21,9 @@ struct growth {
 
 static size_t step_at(const struct advice *advice, int64_t time_ns, size_t *at)
 {
-	while (*at + 1 < advice->views.steps.count && advice->views.steps.items[*at + 1].host_start_ns <= time_ns)
+	while (*at + 1 < advice->views->steps.count && advice->views->steps.items[*at + 1].host_start_ns <= time_ns)
 		++*at;
-	return time_ns >= advice->views.steps.items[*at].host_start_ns && time_ns <= advice->views.steps.items[*at].end_ns
+	return time_ns >= advice->views->steps.items[*at].host_start_ns && time_ns <= advice->views->steps.items[*at].end_ns
 	               ? *at : SIZE_MAX;
 }
 
@@ -33,7 +33,7 @@ static bool find_live(struct growth *growth, const struct advice *advice)
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
 
 	growth->rows = advice_memory_rows(advice);
-	growth->left = ops_alloc_zeroed(advice->views.steps.count + 1, sizeof(*growth->left));
+	growth->left = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*growth->left));
 	growth->lives = ops_alloc_zeroed(count + 1, 1);
 	if (!growth->rows || !growth->left || !growth->lives)
 		return false;
@@ -62,12 +62,12 @@ static size_t growing(struct growth *growth, const struct advice *advice)
 	for (size_t i = 0; i < count; i++) {
 		size_t step = growth->lives[i] ? step_at(advice, records[i].time_ns, &at) : SIZE_MAX;
 
-		if (step == SIZE_MAX || step + 1 == advice->views.steps.count)
+		if (step == SIZE_MAX || step + 1 == advice->views->steps.count)
 			growth->lives[i] = 0;
 		else
 			growth->left[step] = ops_sum(growth->left[step], records[i].bytes);
 	}
-	for (size_t i = 0; i + 1 < advice->views.steps.count; i++) {
+	for (size_t i = 0; i + 1 < advice->views->steps.count; i++) {
 		steps += (double)growth->left[i] >= BYTES_MIN;
 		growth->bytes = ops_sum(growth->bytes, growth->left[i]);
 	}
@@ -77,7 +77,7 @@ static size_t growing(struct growth *growth, const struct advice *advice)
 /* Finds what of memory grows. Returns 1, 0 if memory does not grow, or -1 if the program is out of memory. */
 static int find_growth(struct growth *growth, const struct advice *advice)
 {
-	size_t steps = advice->views.steps.count - 1;
+	size_t steps = advice->views->steps.count - 1;
 
 	if (!find_live(growth, advice))
 		return -1;
@@ -113,7 +113,7 @@ bool advice_find_kept(const struct advice *advice, uint8_t *kept)
 static bool find(const struct advice *advice, struct advice_result *result)
 {
 	struct growth growth = {0};
-	size_t count, steps = advice->views.steps.count - 1;
+	size_t count, steps = advice->views->steps.count - 1;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
 	int grows = find_growth(&growth, advice);
 	bool done = grows >= 0;

@@ -67,7 +67,7 @@ static bool report(const struct advice *advice, struct advice_result *result)
 	bool mostly = idle_pct >= MOSTLY_IDLE_PCT && idle->all_ns >= MOSTLY_IDLE_NS;
 	char causes[768];
 
-	if (!mostly && (idle_pct < IDLE_MIN_PCT || advice->views.device_events.count < EVENTS_MIN))
+	if (!mostly && (idle_pct < IDLE_MIN_PCT || advice->views->device_events.count < EVENTS_MIN))
 		return true;
 	describe_causes(advice, causes, sizeof(causes));
 	result->always = true;

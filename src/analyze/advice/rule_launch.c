@@ -27,7 +27,7 @@ static void add_gaps(struct launches *launches, const struct advice *advice, str
 
 		if (gap->cause != ADVICE_IDLE_LAUNCH)
 			continue;
-		event = &advice->views.device_events.items[gap->event];
+		event = &advice->views->device_events.items[gap->event];
 		step = advice->step_of[event->row];
 		advice_add(result, advice_launch_row(advice, event), gap->ns);
 		if (step != OPS_NONE && gap->ns > GRAPH_NS)
@@ -37,8 +37,8 @@ static void add_gaps(struct launches *launches, const struct advice *advice, str
 
 static void add_kernels(struct launches *launches, const struct advice *advice)
 {
-	for (size_t i = 0; i < advice->views.device_events.count; i++) {
-		const struct view_device_event *event = &advice->views.device_events.items[i];
+	for (size_t i = 0; i < advice->views->device_events.count; i++) {
+		const struct view_device_event *event = &advice->views->device_events.items[i];
 
 		if (event->part != VIEW_KERNEL || event->communicates || !advice_counts(advice, event->row))
 			continue;
@@ -65,7 +65,7 @@ static bool report(struct advice_result *result, const struct launches *launches
 
 static bool find(const struct advice *advice, struct advice_result *result)
 {
-	struct launches launches = {.by_step = ops_alloc_zeroed(advice->views.steps.count + 1, sizeof(*launches.by_step))};
+	struct launches launches = {.by_step = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*launches.by_step))};
 	bool done = launches.by_step != NULL;
 
 	if (done) {

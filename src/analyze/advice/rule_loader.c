@@ -31,7 +31,7 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
 			continue;
 		/* A loader that reads another one waits for both. */
-		if (advice->views.parts[row] == VIEW_LOADER && !is_inner(advice, row)) {
+		if (advice->views->parts[row] == VIEW_LOADER && !is_inner(advice, row)) {
 			advice_add(result, row, advice_host_ns(advice, row));
 			if (advice_host_ns(advice, row) > loading->longest_ns)
 				loading->longest_ns = advice_host_ns(advice, row);
@@ -47,17 +47,17 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 /* What a step waits because its workers wait themselves is the machine's fault: more of them would not help. */
 static bool find_starved(struct loading *loading, const struct advice *advice)
 {
-	size_t steps = advice->views.steps.count;
+	size_t steps = advice->views->steps.count;
 	int64_t *waits = ops_alloc_zeroed(steps + 1, sizeof(*waits));
 
 	if (!waits)
 		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++)
-		if (advice->views.parts[row] == VIEW_LOADER && advice_counts(advice, row) && !is_inner(advice, row))
+		if (advice->views->parts[row] == VIEW_LOADER && advice_counts(advice, row) && !is_inner(advice, row))
 			waits[advice->step_of[row]] = ops_sum(waits[advice->step_of[row]], advice_host_ns(advice, row));
 	for (size_t i = 0; i < steps; i++) {
 		const struct advice_wait *wait = &advice->machine.waits[i];
-		int64_t step_ns = advice->views.steps.items[i].end_ns - advice->views.steps.items[i].start_ns, starved_ns;
+		int64_t step_ns = advice->views->steps.items[i].end_ns - advice->views->steps.items[i].start_ns, starved_ns;
 
 		/* And when the batch is there, this thread waits for its turn, here as much as elsewhere; besides, workers that
 		 * share caches with other programs are slow. */

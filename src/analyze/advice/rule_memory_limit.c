@@ -115,9 +115,9 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	result->always = true;
 	result->severity = ADVICE_MEDIUM;
 	done = check_host(advice, result);
-	for (size_t i = 0; done && i < advice->views.devices.count; i++)
-		if (advice->views.devices.items[i].memory_bytes > 0)
-			done = check_device(advice, result, &advice->views.devices.items[i]);
+	for (size_t i = 0; done && i < advice->views->devices.count; i++)
+		if (advice->views->devices.items[i].memory_bytes > 0)
+			done = check_device(advice, result, &advice->views->devices.items[i]);
 	return done;
 }
 

@@ -35,7 +35,7 @@ struct graphs {
 
 static bool init(struct graphs *graphs, const struct advice *advice)
 {
-	size_t steps = advice->views.steps.count + 1;
+	size_t steps = advice->views->steps.count + 1;
 
 	graphs->backward_of = ops_alloc_zeroed(steps, sizeof(*graphs->backward_of));
 	graphs->made_of = ops_alloc_zeroed(steps, sizeof(*graphs->made_of));
@@ -49,20 +49,20 @@ static bool init(struct graphs *graphs, const struct advice *advice)
  * an input and an output of its largest operator. Without a graph the same few pieces are used again and again. */
 static double kept_bytes(const struct graphs *graphs, const struct advice *advice)
 {
-	size_t count, at = 0, steps = advice->views.steps.count;
+	size_t count, at = 0, steps = advice->views->steps.count;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
 	int64_t now = 0, most = 0, largest = 0;
 	double bytes = 0;
 
 	for (size_t i = 0; i <= count && at < steps; i++) {
-		while (at < steps && (i == count || records[i].time_ns >= advice->views.steps.items[at].host_end_ns)) {
+		while (at < steps && (i == count || records[i].time_ns >= advice->views->steps.items[at].host_end_ns)) {
 			if (advice->steady[at] && graphs->made_of[at] && most > 2 * largest)
 				bytes += (double)(most - 2 * largest);
 			at++;
 			now = most = largest = 0;
 		}
 		if (i == count || at == steps || records[i].device_type != 0 || records[i].out_of_memory ||
-		    records[i].time_ns < advice->views.steps.items[at].host_start_ns)
+		    records[i].time_ns < advice->views->steps.items[at].host_start_ns)
 			continue;
 		now = ops_sum(now, records[i].bytes);
 		most = now > most ? now : most;

@@ -23,15 +23,15 @@ static const struct view_kernel *arguments_of(const struct advice *advice, const
 	if (event->part != VIEW_KERNEL || event->communicates || event->arguments == OPS_NONE ||
 	    !advice_counts(advice, event->row))
 		return NULL;
-	return &advice->views.kernels.items[event->arguments];
+	return &advice->views->kernels.items[event->arguments];
 }
 
 static uint32_t costliest(const struct advice *advice, struct kernel_cost *costs)
 {
 	uint32_t most = OPS_NONE;
 
-	for (size_t i = 0; i < advice->views.device_events.count; i++) {
-		const struct view_device_event *event = &advice->views.device_events.items[i];
+	for (size_t i = 0; i < advice->views->device_events.count; i++) {
+		const struct view_device_event *event = &advice->views->device_events.items[i];
 		const struct view_kernel *kernel = arguments_of(advice, event);
 		struct kernel_cost *cost;
 		double filled;
@@ -53,8 +53,8 @@ static bool report(struct advice_result *result, uint32_t name, const struct ker
 	const struct advice *advice = result->advice;
 	struct ops_string text = ops_trace_string(advice->trace, name);
 
-	for (size_t i = 0; i < advice->views.device_events.count; i++) {
-		const struct view_device_event *event = &advice->views.device_events.items[i];
+	for (size_t i = 0; i < advice->views->device_events.count; i++) {
+		const struct view_device_event *event = &advice->views->device_events.items[i];
 
 		if (arguments_of(advice, event) && advice->events->name[event->row] == name)
 			advice_add(result, advice_launch_row(advice, event), advice_ns(advice, event->row));

@@ -60,7 +60,7 @@ static bool gather(struct update *update, const struct advice *advice, struct ad
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		if (!(advice->zone[row] & ADVICE_IN_OPTIMIZER) || !advice_counts(advice, row))
 			continue;
-		if (advice->views.parts[row] == VIEW_OPTIMIZER) {
+		if (advice->views->parts[row] == VIEW_OPTIMIZER) {
 			advice_add(result, row, advice_ns(advice, row));
 			/* Other packages' own, as in "Optimizer.step#FusedAdam.step". */
 			update->fused |= ops_string_contains(advice_name(advice, row), "Fused");
@@ -68,7 +68,7 @@ static bool gather(struct update *update, const struct advice *advice, struct ad
 		if (loops[advice->events->name[row]])
 			update->loop_ns = ops_sum(update->loop_ns, advice_ns(advice, row));
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) &&
-		    advice->views.parts[row] != VIEW_OPTIMIZER)
+		    advice->views->parts[row] != VIEW_OPTIMIZER)
 			add_operator(update, advice, row);
 	}
 	ops_free(loops);

@@ -25,7 +25,7 @@ static void find_steps(struct passes *passes, const struct advice *advice, const
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t from = advice->forward[row];
 
-		optimizers += advice->views.parts[row] == VIEW_OPTIMIZER;
+		optimizers += advice->views->parts[row] == VIEW_OPTIMIZER;
 		passes->optimizers[row] = optimizers;
 		if (advice_counts(advice, row) && (which[advice->events->name[row]] ||
 		                                   (from != OPS_NONE && (advice->zone[from] & ADVICE_IN_BACKWARD))))
@@ -63,7 +63,7 @@ static const char *const names[] = {"*: grad", "*autograd/functional.py(*", NULL
 static bool find(const struct advice *advice, struct advice_result *result)
 {
 	size_t count = advice->events->count + 1;
-	struct passes passes = {.differs = ops_alloc_zeroed(advice->views.steps.count + 1, 1),
+	struct passes passes = {.differs = ops_alloc_zeroed(advice->views->steps.count + 1, 1),
 	                        .optimizers = ops_alloc_zeroed(count, sizeof(*passes.optimizers))};
 	bool done = passes.differs && passes.optimizers;
 

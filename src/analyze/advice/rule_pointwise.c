@@ -83,7 +83,7 @@ static struct size size_of(const struct advice *advice, const struct view_device
 	if (row != OPS_NONE && events->inputs[row] != OPS_NONE)
 		size.elements = broadcast_elements(ops_trace_inputs(advice->trace, events->inputs[row]));
 	if (size.elements < 0 && event->arguments != OPS_NONE)
-		size.grid = advice->views.kernels.items[event->arguments].grid;
+		size.grid = advice->views->kernels.items[event->arguments].grid;
 	return size;
 }
 
@@ -120,9 +120,9 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	ops_trace_tracks(advice->trace, &tracks);
 	pointwise.chains = ops_alloc_zeroed(tracks + 1, sizeof(*pointwise.chains));
 	done = pointwise.chains != NULL;
-	for (size_t i = 0; done && i < advice->views.device_events.count; i++)
-		add(&pointwise, result, &advice->views.device_events.items[i],
-		    result->which[advice->events->name[advice->views.device_events.items[i].row]]);
+	for (size_t i = 0; done && i < advice->views->device_events.count; i++)
+		add(&pointwise, result, &advice->views->device_events.items[i],
+		    result->which[advice->events->name[advice->views->device_events.items[i].row]]);
 	for (size_t i = 0; done && i < tracks; i++)
 		end_chain(&pointwise, result, &pointwise.chains[i]);
 	done = done && advice_report_gain(result, (double)result->tally.ns * advice_busy_share(advice),

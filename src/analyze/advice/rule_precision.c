@@ -18,10 +18,10 @@ static enum generation generation_of(const struct advice *advice)
 	static const char *const volta[] = {"volta_*", "*_volta_*", "turing_*", NULL};
 	enum generation found = NO_TENSOR_CORES;
 
-	if (advice->views.devices.count) {
-		int64_t major = advice->views.devices.items[0].major;
+	if (advice->views->devices.count) {
+		int64_t major = advice->views->devices.items[0].major;
 
-		if (advice->views.devices.items[0].warp_size == 64) /* AMD's, of other generations */
+		if (advice->views->devices.items[0].warp_size == 64) /* AMD's, of other generations */
 			return NO_TENSOR_CORES;
 		return major >= 8 ? TF32 : major == 7 ? HALF_ONLY : NO_TENSOR_CORES;
 	}
@@ -43,9 +43,9 @@ static bool find(const struct advice *advice, struct advice_result *result)
 {
 	enum generation generation = generation_of(advice);
 
-	for (size_t i = 0; generation && i < advice->views.device_events.count; i++) {
-		const struct view_device_event *event = &advice->views.device_events.items[i];
-		uint16_t name = advice->views.names[advice->events->name[event->row]];
+	for (size_t i = 0; generation && i < advice->views->device_events.count; i++) {
+		const struct view_device_event *event = &advice->views->device_events.items[i];
+		uint16_t name = advice->views->names[advice->events->name[event->row]];
 
 		if (event->part == VIEW_KERNEL && result->which[advice->events->name[event->row]] && !(name & VIEW_NAME_TENSOR_CORES) &&
 		    advice_counts(advice, event->row))

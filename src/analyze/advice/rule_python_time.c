@@ -30,7 +30,7 @@ static int64_t at_least_zero(int64_t ns)
 static bool is_own(const struct advice *advice, uint32_t row)
 {
 	return (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && advice_own_site(advice, row) != OPS_NONE) ||
-	       advice->views.parts[row] == VIEW_STEP;
+	       advice->views->parts[row] == VIEW_STEP;
 }
 
 /* Functions of C, and of packages other than torch, that are called right from the program: what of their time is in no
@@ -94,7 +94,7 @@ static bool leave_out_frees(const struct advice *advice, int64_t *own_ns)
 
 static uint32_t site_of(const struct advice *advice, uint32_t row)
 {
-	if (advice->views.parts[row] == VIEW_STEP && advice->caller[row] != OPS_NONE)
+	if (advice->views->parts[row] == VIEW_STEP && advice->caller[row] != OPS_NONE)
 		row = advice->caller[row];
 	return is_own(advice, row) ? advice_own_site(advice, row) : advice->site[row];
 }
@@ -115,7 +115,7 @@ static void add_own(const struct advice *advice, struct advice_result *result, i
 /* What all steps take if each takes the median. */
 static bool find_typical(const struct advice *advice, const int64_t *own_ns, double *ret_ns)
 {
-	int64_t *by_step = ops_alloc_zeroed(advice->views.steps.count + 1, sizeof(*by_step));
+	int64_t *by_step = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*by_step));
 
 	for (uint32_t row = 0; by_step && row < advice->events->count; row++)
 		if (own_ns[row] > 0)

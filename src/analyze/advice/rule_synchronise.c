@@ -91,7 +91,7 @@ static void describe_stack(const struct advice *advice, const struct advice_tall
 	for (row = most->row; row != OPS_NONE && used < size; row = advice->events->parent[row]) {
 		struct ops_string name = advice_name(advice, row);
 
-		if (advice->views.parts[row] == VIEW_OPERATOR || advice->views.parts[row] == VIEW_LAUNCH)
+		if (advice->views->parts[row] == VIEW_OPERATOR || advice->views->parts[row] == VIEW_LAUNCH)
 			used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " ← " : "", (int)name.size, name.bytes);
 	}
 }

@@ -36,7 +36,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	snprintf(detail, sizeof(detail), "torch.set_num_threads(%d), or OMP_NUM_THREADS=%d.", (int)(machine->processors + 0.5),
 		 (int)(machine->processors + 0.5));
 	/* What one thread loses no trace says: with others on the machine, it may be right. */
-	for (size_t i = 0; over && i < advice->views.steps.count; i++)
+	for (size_t i = 0; over && i < advice->views->steps.count; i++)
 		waited_ns += advice->steady[i] ? machine->waits[i].waited_ns : 0;
 	if (waited_ns > 0)
 		snprintf(gain, sizeof(gain), "the %.3f ms a step for which this thread itself was ready, and another had the "

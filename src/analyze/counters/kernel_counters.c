@@ -28,7 +28,7 @@ struct kernels {
 	size_t range_count;
 	uint32_t *launches; /* rows of launches, by time */
 	size_t launch_count;
-	uint32_t *operators; /* by row of the trace: the nearest operator around it, OPS_NONE none */
+	const uint32_t *launchers; /* by row of the trace */
 	struct ops_intern counters;
 };
 
@@ -57,25 +57,6 @@ static bool find_rows(struct kernels *kernels)
 	       ops_sort_rows(kernels->launches, kernels->launch_count, event_starts_before, table->rows);
 }
 
-/* Parents stand above their children, so that one pass does. */
-static bool find_operators(struct kernels *kernels)
-{
-	const struct ops_events *events = ops_trace_events(kernels->table->trace);
-
-	kernels->operators = ops_alloc_zeroed(events->count + 1, sizeof(*kernels->operators));
-	if (!kernels->operators)
-		return false;
-	for (size_t i = 0; i < events->count; i++) {
-		uint32_t parent = events->parent[i];
-
-		if (parent == OPS_NONE)
-			kernels->operators[i] = OPS_NONE;
-		else
-			kernels->operators[i] = events->kind[parent] == OPS_EVENT_CPU_OP ? parent : kernels->operators[parent];
-	}
-	return true;
-}
-
 static bool find_counters(struct kernels *kernels)
 {
 	const struct ops_events *events = ops_trace_events(kernels->table->trace);
@@ -100,14 +81,13 @@ static bool find_counters(struct kernels *kernels)
 static bool kernels_init(struct kernels *kernels, const struct event_table *table)
 {
 	*kernels = (struct kernels){.table = table};
-	return find_rows(kernels) && (!kernels->range_count || (find_operators(kernels) && find_counters(kernels)));
+	return find_rows(kernels) && (!kernels->range_count || ((kernels->launchers = ops_launchers(table->trace)) && find_counters(kernels)));
 }
 
 static void kernels_release(struct kernels *kernels)
 {
 	ops_free(kernels->ranges);
 	ops_free(kernels->launches);
-	ops_free(kernels->operators);
 	ops_intern_release(&kernels->counters);
 }
 
@@ -125,16 +105,17 @@ static double counter(const struct kernels *kernels, size_t i, const char *key)
 
 /* --- cupti_counters --------------------------------------------------------------------------------------------------- */
 
-/* The operators around launch `i`, outermost first. */
+/* The operator that made launch `i`, and those around it, outermost first. */
 static size_t stack_of(const struct kernels *kernels, size_t i, struct ops_string *stack)
 {
 	const struct ops_trace *trace = kernels->table->trace;
 	const struct ops_events *events = ops_trace_events(trace);
-	uint32_t row = kernels->operators[kernels->table->rows[kernels->launches[i]].source];
+	uint32_t row = kernels->launchers[kernels->table->rows[kernels->launches[i]].source];
 	size_t count = 0;
 
-	for (; row != OPS_NONE && count < STACK_MAX; row = kernels->operators[row])
-		stack[count++] = ops_trace_string(trace, events->name[row]);
+	for (; row != OPS_NONE && count < STACK_MAX; row = events->parent[row])
+		if (events->kind[row] == OPS_EVENT_CPU_OP)
+			stack[count++] = ops_trace_string(trace, events->name[row]);
 	for (size_t k = 0; k < count / 2; k++) {
 		struct ops_string other = stack[k];
 

@@ -76,7 +76,7 @@ static bool list_launched(struct event_table *table)
 static bool link_work(struct event_table *table)
 {
 	size_t count = ops_trace_events(table->trace)->count;
-	uint32_t *calls = ops_launching_calls(table->trace);
+	const uint32_t *calls = ops_launchers(table->trace);
 	uint32_t *row_of = ops_realloc_array(NULL, count + 1, sizeof(*row_of));
 	bool done = calls && row_of;
 
@@ -88,7 +88,7 @@ static bool link_work(struct event_table *table)
 		struct event_row *row = &table->rows[i];
 		uint32_t call = calls[row->source] == OPS_NONE ? OPS_NONE : row_of[calls[row->source]];
 
-		if (call == OPS_NONE || !row->on_device)
+		if (call == OPS_NONE || !row->on_device || !ops_kind_is_work(row->kind))
 			continue;
 		row->partner = call;
 		if (table->rows[call].partner == OPS_NONE)
@@ -101,7 +101,6 @@ static bool link_work(struct event_table *table)
 		if (work && work->on_device && ops_kind_is_call(row->kind) && ops_kind_is_work(work->kind) && work->partner != i)
 			row->partner = OPS_NONE;
 	}
-	ops_free(calls);
 	ops_free(row_of);
 	return done;
 }

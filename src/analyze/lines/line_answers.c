@@ -111,13 +111,12 @@ static void write_extent(struct ops_json_writer *json, const struct line_costs *
 {
 	const struct ops_events *e = costs->events;
 	int64_t first_ns = e->count ? e->start_ns[0] : 0, last_ns = first_ns;
-	struct ops_steps steps;
+	const struct ops_steps *steps = ops_steps_of(costs->trace);
 
 	for (size_t row = 0; row < e->count; row++)
 		last_ns = e->end_ns[row] > last_ns ? e->end_ns[row] : last_ns;
-	json->out->failed |= !ops_steps_find(costs->trace, &steps);
-	ops_json_member(json, "steps", (int64_t)steps.list.count);
-	ops_steps_release(&steps);
+	json->out->failed |= !steps;
+	ops_json_member(json, "steps", steps ? (int64_t)steps->list.count : 0);
 	ops_json_member_us(json, "duration_us", ops_difference(last_ns, first_ns));
 }
 

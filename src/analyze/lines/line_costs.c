@@ -15,6 +15,7 @@
 #include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"
+#include "derive/backward.h"
 #include "derive/launches.h"
 
 /* --- functions and lines -------------------------------------------------------------------------------------------- */
@@ -220,7 +221,7 @@ static bool add_rows(struct line_costs *costs)
 {
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(costs->trace, &count);
-	uint32_t *forward = ops_forward_rows(costs->trace);
+	const uint32_t *forward = ops_forward_rows(costs->trace);
 	bool done = forward;
 
 	for (size_t row = 0; done && row < costs->events->count; row++) {
@@ -228,24 +229,24 @@ static bool add_rows(struct line_costs *costs)
 		if (done && is_counted(costs, tracks, row))
 			done = count_row(costs, (uint32_t)row);
 	}
-	ops_free(forward);
 	return done;
 }
 
 static bool add_device_work(struct line_costs *costs)
 {
 	const struct ops_events *e = costs->events;
-	uint32_t *calls = ops_launching_calls(costs->trace);
+	const uint32_t *launchers = ops_launchers(costs->trace);
 
-	for (size_t row = 0; calls && row < e->count; row++) {
-		uint32_t place = calls[row] == OPS_NONE ? OPS_NONE : costs->place[calls[row]];
+	for (size_t row = 0; launchers && row < e->count; row++) {
+		uint32_t place = OPS_NONE;
 
+		if (ops_kind_is_work(e->kind[row]) && launchers[row] != OPS_NONE)
+			place = costs->place[launchers[row]];
 		if (place != OPS_NONE)
 			costs->lines.items[place].device_ns = ops_sum(costs->lines.items[place].device_ns,
 			                                              ops_difference(e->end_ns[row], e->start_ns[row]));
 	}
-	ops_free(calls);
-	return calls != NULL;
+	return launchers != NULL;
 }
 
 /* The innermost row that is open on each track follows the records, both in order of time. */

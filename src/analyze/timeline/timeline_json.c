@@ -66,13 +66,13 @@ void timeline_write_flow(const struct ops_timeline *timeline, struct ops_json_wr
 
 static void write_steps(const struct ops_timeline *timeline, struct ops_json_writer *json)
 {
-	struct ops_steps steps;
+	const struct ops_steps *steps = ops_steps_of(timeline->trace);
 
-	json->out->failed |= !ops_steps_find(timeline->trace, &steps);
+	json->out->failed |= !steps;
 	ops_json_key(json, "steps");
 	ops_json_open(json, '[');
-	for (size_t i = 0; i < steps.list.count; i++) {
-		const struct ops_step *step = &steps.list.items[i];
+	for (size_t i = 0; steps && i < steps->list.count; i++) {
+		const struct ops_step *step = &steps->list.items[i];
 		char name[40];
 		int size = snprintf(name, sizeof(name), "ProfilerStep#%s", step->text);
 
@@ -91,7 +91,6 @@ static void write_steps(const struct ops_timeline *timeline, struct ops_json_wri
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
-	ops_steps_release(&steps);
 }
 
 static void write_extent(const struct ops_timeline *timeline, struct ops_json_writer *json)

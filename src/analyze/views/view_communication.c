@@ -213,7 +213,7 @@ static bool name_steps(const struct ops_views *views, struct view_names *names)
 	return done && view_names_add(names, (struct ops_string){"None", 4});
 }
 
-static bool write_latencies(struct ops_views *views, struct ops_json_writer *json)
+static bool write_latencies(const struct ops_views *views, struct ops_json_writer *json)
 {
 	size_t count = views->collectives.count;
 	uint32_t *order = ops_realloc_array(NULL, count, sizeof(*order));
@@ -225,10 +225,10 @@ static bool write_latencies(struct ops_views *views, struct ops_json_writer *jso
 	for (uint32_t i = 0; done && i < count; i++)
 		order[i] = i;
 	if (done)
-		qsort_r(order, count, sizeof(*order), compare_steps, views);
+		qsort_r(order, count, sizeof(*order), compare_steps, (void *)views);
 	for (size_t i = 0, next; done && i < count; i = next) {
 		next = i + 1;
-		while (next < count && compare_steps(&order[i], &order[next], views) == 0)
+		while (next < count && compare_steps(&order[i], &order[next], (void *)views) == 0)
 			next++;
 		done = write_latency(views, &names, json, order + i, next - i);
 	}
@@ -238,7 +238,7 @@ static bool write_latencies(struct ops_views *views, struct ops_json_writer *jso
 	return done;
 }
 
-bool view_write_communication(struct ops_views *views, struct ops_json_writer *json)
+bool view_write_communication(const struct ops_views *views, struct ops_json_writer *json)
 {
 	bool done;
 

@@ -115,7 +115,7 @@ static bool take_list(struct ops_views *views, struct ops_string value, uint32_t
 	ops_buffer_append_text(&text, text.size ? "]" : "[]");
 	done = !text.failed;
 	if (done)
-		*ret_text = ops_intern_add(views->texts, text.bytes, text.size);
+		*ret_text = ops_intern_add(&views->texts, text.bytes, text.size);
 	ops_buffer_release(&text);
 	return done && *ret_text != OPS_INTERN_NONE;
 }

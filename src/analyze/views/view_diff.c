@@ -67,8 +67,8 @@ static uint32_t main_track(const struct ops_views *views)
 	uint32_t best = OPS_NONE;
 	int64_t *lengths_ns;
 
-	if (views->host_steps.list.count)
-		return views->host_steps.list.items[0].track;
+	if (views->host_steps->list.count)
+		return views->host_steps->list.items[0].track;
 	ops_trace_tracks(views->trace, &tracks);
 	lengths_ns = ops_alloc_zeroed(tracks + 1, sizeof(*lengths_ns));
 	for (size_t i = 0; lengths_ns && i < views->nodes.count; i++) {
@@ -107,7 +107,7 @@ static bool push_derived(const struct view_diff_tree *side, uint32_t track, stru
 		if (step == OPS_NONE || view_diff_track(side, at) != track || (at < views->nodes.count && views->nodes.items[at].kept != at))
 			continue;
 		parent = view_diff_parent(side, at);
-		if ((parent == OPS_NONE || view_diff_start(side, parent) < views->host_steps.list.items[step].start_ns) && !push(list, at))
+		if ((parent == OPS_NONE || view_diff_start(side, parent) < views->host_steps->list.items[step].start_ns) && !push(list, at))
 			return false;
 	}
 	if (list->count)
@@ -121,13 +121,13 @@ static bool root_list(const struct view_diff_tree *side, struct list *list)
 	const struct ops_views *views = side->views;
 	uint32_t track = main_track(views);
 
-	if (views->host_steps.source == OPS_STEPS_NONE) {
+	if (views->host_steps->source == OPS_STEPS_NONE) {
 		for (uint32_t at = side->roots; at != OPS_NONE; at = side->next[at])
 			if (view_diff_track(side, at) == track && !push(list, at))
 				return false;
 		return true;
 	}
-	if (views->host_steps.source != OPS_STEPS_MARKED)
+	if (views->host_steps->source != OPS_STEPS_MARKED)
 		return push_derived(side, track, list);
 	for (uint32_t i = 0; i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
@@ -523,8 +523,8 @@ static size_t count_steps(const struct ops_views *views)
 	uint32_t track = main_track(views);
 	size_t count = 0;
 
-	for (size_t i = 0; i < views->host_steps.list.count; i++)
-		count += views->host_steps.list.items[i].track == track;
+	for (size_t i = 0; i < views->host_steps->list.count; i++)
+		count += views->host_steps->list.items[i].track == track;
 	return count;
 }
 
@@ -535,10 +535,11 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	bool done;
 
 	*diff = (struct view_diff){0};
-	done = ops_views_init(&diff->views[0], base);
-	done = ops_views_init(&diff->views[1], experiment) && done;
-	done = done && view_diff_tree_init(&comparer.sides[0], &diff->views[0], &comparer.keys) &&
-	       view_diff_tree_init(&comparer.sides[1], &diff->views[1], &comparer.keys) && compare_roots(&comparer) &&
+	diff->views[0] = ops_views_open(&diff->own[0], base, true);
+	diff->views[1] = ops_views_open(&diff->own[1], experiment, true);
+	done = diff->views[0] && diff->views[1] &&
+	       view_diff_tree_init(&comparer.sides[0], diff->views[0], &comparer.keys, &diff->texts) &&
+	       view_diff_tree_init(&comparer.sides[1], diff->views[1], &comparer.keys, &diff->texts) && compare_roots(&comparer) &&
 	       compare_all_operators(&comparer) && compare_kernels(&comparer) &&
 	       view_diff_add_modules(diff, 0, &comparer.sides[0]) && view_diff_add_modules(diff, 1, &comparer.sides[1]) &&
 	       view_diff_add_memory(diff, 0, &comparer.sides[0]) && view_diff_add_memory(diff, 1, &comparer.sides[1]);
@@ -548,8 +549,8 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	if (diff->kernels.count)
 		qsort(diff->kernels.items, diff->kernels.count, sizeof(*diff->kernels.items), by_kernel_name);
 	for (int side = 0; done && side < 2; side++) {
-		diff->counted[side] = count_steps(&diff->views[side]);
-		done = measure_noise(&diff->views[side], &diff->steps[side]);
+		diff->counted[side] = count_steps(diff->views[side]);
+		done = measure_noise(diff->views[side], &diff->steps[side]);
 	}
 	judge(diff, options);
 	view_diff_tree_release(&comparer.sides[0]);
@@ -563,8 +564,9 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 
 void view_diff_release(struct view_diff *diff)
 {
-	ops_views_release(&diff->views[0]);
-	ops_views_release(&diff->views[1]);
+	ops_views_release(&diff->own[0]);
+	ops_views_release(&diff->own[1]);
+	ops_intern_release(&diff->texts);
 	OPS_ARRAY_RELEASE(&diff->pairs);
 	view_diff_sums_release(&diff->parts);
 	view_diff_sums_release(&diff->modules);

@@ -91,7 +91,9 @@ struct view_diff_noise {
 };
 
 struct view_diff {
-	struct ops_views views[2]; /* base, experiment */
+	const struct ops_views *views[2]; /* base, experiment */
+	struct ops_views own[2]; /* those that no trace keeps */
+	struct ops_intern texts; /* names that no trace has */
 	size_t nodes;              /* pairs in all, the root included */
 	struct view_diff_pair root;
 	OPS_ARRAY(struct view_diff_pair) pairs; /* right below the root */

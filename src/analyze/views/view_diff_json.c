@@ -174,7 +174,7 @@ static void write_categories(struct ops_json_writer *json, const struct view_dif
 		ops_json_open(json, '{');
 		for (int side = 0; side < 2; side++) {
 			ops_json_key(json, side ? "right" : "left");
-			ops_json_number(json, view_step_shown_average_ns(&diff->views[side], (enum view_category)i) / 1000);
+			ops_json_number(json, view_step_shown_average_ns(diff->views[side], (enum view_category)i) / 1000);
 		}
 		ops_json_close(json, '}');
 	}

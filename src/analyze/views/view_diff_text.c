@@ -150,8 +150,8 @@ static void append_base(const struct page *page, const struct view_diff *diff)
 		ops_buffer_append_text(page->out, "Times are totals of the traces.\n");
 		return;
 	}
-	ops_format_duration(left, (double)steps_ns(&diff->views[0]));
-	ops_format_duration(right, (double)steps_ns(&diff->views[1]));
+	ops_format_duration(left, (double)steps_ns(diff->views[0]));
+	ops_format_duration(right, (double)steps_ns(diff->views[1]));
 	ops_buffer_printf(page->out, "all steps: %s -> %s\n%sTimes below are per step.", left, right, page->markdown ? "\n" : "");
 	for (int side = 0; side < 2; side++)
 		if (!diff->counted[side])
@@ -170,7 +170,7 @@ static bool gather_categories(const struct view_diff *diff, struct changes *chan
 		struct change *added;
 
 		for (int side = 0; side < 2; side++)
-			change.ns[side] = view_step_shown_average_ns(&diff->views[side], (enum view_category)i);
+			change.ns[side] = view_step_shown_average_ns(diff->views[side], (enum view_category)i);
 		if (change.ns[0] < 1 && change.ns[1] < 1)
 			continue;
 		added = OPS_ARRAY_PUSH(changes);
@@ -355,7 +355,7 @@ void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 	if (diff->steps[0].steps && diff->steps[1].steps)
 		put_change(table, "median step",
 		           &(struct change){{"total", 5}, {diff->steps[0].median_ns, diff->steps[1].median_ns},
-		                            {steps_ns(&diff->views[0]), steps_ns(&diff->views[1])}});
+		                            {steps_ns(diff->views[0]), steps_ns(diff->views[1])}});
 	put_changes(table, "in the steps", &tables.parts);
 	put_changes(table, "module", &tables.modules);
 	put_changes(table, "operator host self", &tables.host);

@@ -50,7 +50,7 @@ int64_t view_diff_device_ns(const struct view_diff_tree *tree, uint32_t at)
 struct ops_string view_diff_name(const struct view_diff_tree *tree, uint32_t at)
 {
 	const struct view_node *node = view_diff_node(tree, at);
-	struct ops_intern *texts = tree->views->texts;
+	struct ops_intern *texts = tree->texts;
 	struct ops_buffer name = {0};
 	struct ops_string module;
 	uint32_t text;
@@ -117,7 +117,7 @@ uint32_t view_diff_step_at(const struct view_diff_tree *tree, int64_t start_ns)
 
 uint32_t view_diff_host_step(const struct view_diff_tree *tree, int64_t start_ns)
 {
-	const struct ops_steps *steps = &tree->views->host_steps;
+	const struct ops_steps *steps = tree->views->host_steps;
 	size_t low = 0;
 
 	OPS_LOWER_BOUND(low, steps->list.count, mid, steps->list.items[mid].start_ns <= start_ns);
@@ -126,7 +126,7 @@ uint32_t view_diff_host_step(const struct view_diff_tree *tree, int64_t start_ns
 
 bool view_diff_counts(const struct view_diff_tree *tree, int64_t start_ns)
 {
-	return !tree->views->host_steps.list.count || view_diff_host_step(tree, start_ns) != OPS_NONE;
+	return !tree->views->host_steps->list.count || view_diff_host_step(tree, start_ns) != OPS_NONE;
 }
 
 uint32_t view_diff_parent(const struct view_diff_tree *tree, uint32_t at)
@@ -195,11 +195,12 @@ static bool hang_up(struct view_diff_tree *tree)
 	return true;
 }
 
-bool view_diff_tree_init(struct view_diff_tree *tree, struct ops_views *views, struct ops_intern *keys)
+bool view_diff_tree_init(struct view_diff_tree *tree, const struct ops_views *views, struct ops_intern *keys,
+                         struct ops_intern *texts)
 {
 	size_t count, strings = ops_trace_string_count(views->trace) + 1;
 
-	*tree = (struct view_diff_tree){.views = views, .roots = OPS_NONE};
+	*tree = (struct view_diff_tree){.views = views, .texts = texts, .roots = OPS_NONE};
 	if (!view_backwards_find(views, &tree->backwards))
 		return false;
 	count = views->nodes.count + tree->backwards.items.count + 1;

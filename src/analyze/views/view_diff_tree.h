@@ -10,7 +10,8 @@
 #include "base/intern.h"
 
 struct view_diff_tree {
-	struct ops_views *views;
+	const struct ops_views *views;
+	struct ops_intern *texts; /* the diff's */
 	struct view_backwards backwards;
 	OPS_ARRAY(uint32_t) steps; /* places, in order of start */
 	uint32_t roots;  /* the first place without a parent */
@@ -21,8 +22,9 @@ struct view_diff_tree {
 	uint32_t mark;
 };
 
-/* `keys` is of both sides. False when memory is out; released in any case. */
-bool view_diff_tree_init(struct view_diff_tree *tree, struct ops_views *views, struct ops_intern *keys);
+/* `keys` and `texts` are of both sides. False when memory is out; released in any case. */
+bool view_diff_tree_init(struct view_diff_tree *tree, const struct ops_views *views, struct ops_intern *keys,
+                         struct ops_intern *texts);
 void view_diff_tree_release(struct view_diff_tree *tree);
 
 /* The node at a place; NULL of a backward. */

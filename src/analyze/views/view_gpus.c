@@ -15,7 +15,7 @@
 #define BUCKETS_MAX 100
 
 struct gpu {
-	struct ops_views *views;
+	const struct ops_views *views;
 	int64_t id;
 	const uint32_t *kernels; /* its device events */
 	size_t kernel_count;
@@ -50,7 +50,7 @@ static double cut_ns(const struct ops_interval *steps, int64_t start_ns, int64_t
 	return to_ns > from_ns ? (double)(to_ns - from_ns) : 0;
 }
 
-static struct gpu gpu_of(struct ops_views *views, size_t place, bool own)
+static struct gpu gpu_of(const struct ops_views *views, size_t place, bool own)
 {
 	return (struct gpu){.views = views, .id = views->gpus.items[place], .own = own,
 	                    .kernels = views->gpu_kernels + views->gpu_first[place],
@@ -134,7 +134,7 @@ static bool measure_efficiency(struct gpu *gpu)
 
 static bool measure_use(struct gpu *gpu)
 {
-	struct ops_views *views = gpu->views;
+	const struct ops_views *views = gpu->views;
 	double length_ns = (double)(gpu->steps.end_ns - gpu->steps.start_ns);
 	double weighted = 0, weight = 0, tensor = 0, kernels = 0;
 	bool linked = false;
@@ -189,7 +189,7 @@ static bool measure(struct gpu *gpu)
 	return done;
 }
 
-bool view_gpu_figures(struct ops_views *views, int64_t id, struct view_gpu_figures *ret_figures)
+bool view_gpu_figures(const struct ops_views *views, int64_t id, struct view_gpu_figures *ret_figures)
 {
 	const int64_t *at = bsearch(&id, views->gpus.items, views->gpus.count, sizeof(id), ops_compare_int64);
 	struct gpu gpu;
@@ -299,7 +299,7 @@ static bool write_gpu(struct gpu *gpu, struct ops_interval range, struct ops_jso
 	return true;
 }
 
-bool view_write_gpus(struct ops_views *views, struct ops_json_writer *json)
+bool view_write_gpus(const struct ops_views *views, struct ops_json_writer *json)
 {
 	struct ops_interval range = range_of(views);
 	bool done = true;

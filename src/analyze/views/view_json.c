@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 
-static bool write_members(struct ops_views *views, struct ops_json_writer *json)
+static bool write_members(const struct ops_views *views, struct ops_json_writer *json)
 {
 	return view_write_overview(views, json) && view_write_steps(views, json) && view_write_gpus(views, json) &&
 	       view_write_tensor_cores(views, json) && view_write_operators(views, json) &&
@@ -22,10 +22,11 @@ static bool write_members(struct ops_views *views, struct ops_json_writer *json)
 
 static bool write_trace(const struct ops_trace *trace, struct ops_json_writer *json)
 {
-	struct ops_views views;
-	bool done = ops_views_init(&views, trace) && write_members(&views, json);
+	struct ops_views own;
+	const struct ops_views *views = ops_views_open(&own, trace, true);
+	bool done = views && write_members(views, json);
 
-	ops_views_release(&views);
+	ops_views_release(&own);
 	return done;
 }
 

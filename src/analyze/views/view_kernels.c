@@ -29,7 +29,7 @@ struct row {
 };
 
 struct table {
-	struct ops_views *views;
+	const struct ops_views *views;
 	struct ops_intern keys;
 	OPS_ARRAY(struct row) rows;
 	bool by_operator;
@@ -46,30 +46,29 @@ struct key {
 	int64_t shared_memory;
 };
 
-static bool intern_operator(struct ops_views *views, const struct view_device_event *event, uint32_t *ret_text)
+/* String id of what launched it; OPS_NONE if that is unknown. */
+static uint32_t operator_of(const struct ops_views *views, const struct view_device_event *event)
 {
-	struct ops_string text = {"CallTreeRoot", strlen("CallTreeRoot")};
+	return event->node == OPS_NONE ? event->label : views->events->name[views->nodes.items[event->node].row];
+}
 
-	if (event->node != OPS_NONE)
-		text = view_row_name(views, views->nodes.items[event->node].row);
-	else if (event->label != OPS_NONE)
-		text = ops_trace_string(views->trace, event->label);
-	*ret_text = ops_intern_add(views->texts, text.bytes, text.size);
-	return *ret_text != OPS_INTERN_NONE;
+static struct ops_string operator_name(const struct ops_views *views, uint32_t operator)
+{
+	return operator == OPS_NONE ? (struct ops_string){"CallTreeRoot", strlen("CallTreeRoot")}
+	                            : ops_trace_string(views->trace, operator);
 }
 
 static struct row *row_of(struct table *table, const struct view_device_event *event)
 {
-	struct ops_views *views = table->views;
+	const struct ops_views *views = table->views;
 	const struct view_kernel *kernel = &views->kernels.items[event->arguments];
 	struct key key = {.name = views->events->name[event->row], .operator = OPS_NONE};
 	uint32_t at;
 	struct row *row;
 
 	if (table->by_operator) {
-		key = (struct key){key.name, 0, kernel->grid, kernel->block, kernel->registers, kernel->shared_memory};
-		if (!intern_operator(views, event, &key.operator))
-			return NULL;
+		key = (struct key){key.name, operator_of(views, event), kernel->grid, kernel->block, kernel->registers,
+		                   kernel->shared_memory};
 	}
 	at = ops_intern_add(&table->keys, &key, sizeof(key));
 	if (at == OPS_INTERN_NONE)
@@ -91,7 +90,7 @@ static bool is_eligible(const struct ops_views *views, uint32_t node)
 
 static bool sum(struct table *table)
 {
-	struct ops_views *views = table->views;
+	const struct ops_views *views = table->views;
 
 	for (size_t i = 0; i < views->device_events.count; i++) {
 		const struct view_device_event *event = &views->device_events.items[i];
@@ -119,14 +118,11 @@ static bool sum(struct table *table)
 	return true;
 }
 
-static struct ops_string text_of(const struct ops_views *views, uint32_t text)
-{
-	return (struct ops_string){views->texts->entries[text].bytes, views->texts->entries[text].size};
-}
-
 static struct ops_string text_or_none(const struct ops_views *views, uint32_t text)
 {
-	return text == OPS_NONE ? (struct ops_string){"None", 4} : text_of(views, text);
+	if (text == OPS_NONE)
+		return (struct ops_string){"None", 4};
+	return (struct ops_string){views->texts.entries[text].bytes, views->texts.entries[text].size};
 }
 
 static int compare_strings(struct ops_string a, struct ops_string b)
@@ -139,7 +135,8 @@ static int compare_strings(struct ops_string a, struct ops_string b)
 /* By total, the largest first, then by name, operator, grid and block. */
 static int compare_rows(const void *a, const void *b, void *context)
 {
-	const struct ops_views *views = context;
+	const struct table *table = context;
+	const struct ops_views *views = table->views;
 	const struct row *left = a, *right = b;
 	const struct view_kernel *left_kernel = &views->kernels.items[left->kernel];
 	const struct view_kernel *right_kernel = &views->kernels.items[right->kernel];
@@ -147,9 +144,9 @@ static int compare_rows(const void *a, const void *b, void *context)
 
 	if (!order)
 		order = compare_strings(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
-	if (order || left->operator == OPS_NONE)
+	if (order || !table->by_operator)
 		return order;
-	order = compare_strings(text_of(views, left->operator), text_of(views, right->operator));
+	order = compare_strings(operator_name(views, left->operator), operator_name(views, right->operator));
 	if (!order)
 		order = compare_strings(text_or_none(views, left_kernel->grid), text_or_none(views, right_kernel->grid));
 	if (!order)
@@ -163,7 +160,7 @@ static void write_properties(const struct table *table, struct ops_json_writer *
 {
 	const struct ops_views *views = table->views;
 	const struct view_kernel *kernel = &views->kernels.items[row->kernel];
-	struct ops_string operator = text_of(views, row->operator);
+	struct ops_string operator = operator_name(views, row->operator);
 	struct ops_string grid = text_or_none(views, kernel->grid), block = text_or_none(views, kernel->block);
 
 	ops_json_key(json, "operator");
@@ -249,7 +246,7 @@ static bool table_init(struct table *table)
 	if (!sum(table))
 		return false;
 	if (table->rows.count)
-		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), compare_rows, table->views);
+		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), compare_rows, table);
 	return true;
 }
 
@@ -259,7 +256,7 @@ static void table_release(struct table *table)
 	OPS_ARRAY_RELEASE(&table->rows);
 }
 
-static bool write_kernels(struct ops_views *views, struct ops_json_writer *json, bool by_operator)
+static bool write_kernels(const struct ops_views *views, struct ops_json_writer *json, bool by_operator)
 {
 	struct table table = {.views = views, .by_operator = by_operator};
 	bool done = table_init(&table);
@@ -273,7 +270,7 @@ static bool write_kernels(struct ops_views *views, struct ops_json_writer *json,
 	return done;
 }
 
-bool view_write_kernels(struct ops_views *views, struct ops_json_writer *json)
+bool view_write_kernels(const struct ops_views *views, struct ops_json_writer *json)
 {
 	return write_kernels(views, json, false) && write_kernels(views, json, true);
 }
@@ -294,14 +291,14 @@ static void take_row(const struct table *table, const struct row *row, double al
 	};
 
 	if (table->by_operator) {
-		out.operator = text_of(views, row->operator);
+		out.operator = operator_name(views, row->operator);
 		out.grid = text_or_none(views, kernel->grid);
 		out.block = text_or_none(views, kernel->block);
 	}
 	take(context, &out);
 }
 
-bool view_each_kernel(struct ops_views *views, bool by_operator, size_t most,
+bool view_each_kernel(const struct ops_views *views, bool by_operator, size_t most,
                       void (*take)(void *context, const struct view_kernel_row *row), void *context)
 {
 	struct table table = {.views = views, .by_operator = by_operator};

@@ -9,8 +9,7 @@
 
 struct linker {
 	struct ops_views *views;
-	uint32_t *calls;     /* ops_launching_calls */
-	uint32_t *operators; /* ops_calling_operators */
+	const uint32_t *launchers;
 	uint32_t *launch_of; /* launch by row */
 };
 
@@ -106,7 +105,7 @@ static void link_calls(struct linker *linker)
 
 	for (uint32_t i = 0; i < views->launches.count; i++) {
 		struct view_launch *launch = &views->launches.items[i];
-		uint32_t operator = linker->operators[launch->row], collective;
+		uint32_t operator = linker->launchers[launch->row], collective;
 
 		if (operator != OPS_NONE)
 			launch->node = node_of_operator(views, operator, launch->row);
@@ -122,7 +121,7 @@ static void link_calls(struct linker *linker)
 static void link_event(struct linker *linker, struct view_device_event *event, uint32_t at)
 {
 	struct ops_views *views = linker->views;
-	uint32_t call = linker->calls[event->row], label;
+	uint32_t call = linker->launchers[event->row], label;
 	struct view_launch *launch;
 
 	if (call != OPS_NONE)
@@ -163,18 +162,15 @@ static void link_events(struct linker *linker)
 
 bool view_launches_link(struct ops_views *views)
 {
-	struct linker linker = {.views = views, .calls = ops_launching_calls(views->trace),
-	                        .operators = ops_calling_operators(views->trace)};
+	struct linker linker = {.views = views, .launchers = ops_launchers(views->trace)};
 	bool done;
 
 	linker.launch_of = ops_realloc_array(NULL, views->events->count + 1, sizeof(*linker.launch_of));
-	done = linker.calls && linker.operators && linker.launch_of && collect(&linker);
+	done = linker.launchers && linker.launch_of && collect(&linker);
 	if (done) {
 		link_calls(&linker);
 		link_events(&linker);
 	}
-	ops_free(linker.calls);
-	ops_free(linker.operators);
 	ops_free(linker.launch_of);
 	return done;
 }

@@ -45,7 +45,7 @@ struct event {
 };
 
 struct device {
-	struct ops_views *views;
+	const struct ops_views *views;
 	const struct ops_memory_record *records;
 	const uint32_t *owners;
 	size_t count;
@@ -149,7 +149,7 @@ static struct row *row_of(struct device *device, struct ops_map *names, uint32_t
 /* First what each node has itself, then from the last node to the first what is in it. */
 static bool sum(struct device *device)
 {
-	struct ops_views *views = device->views;
+	const struct ops_views *views = device->views;
 	struct view_node *nodes = views->nodes.items;
 	struct ops_map names = {0};
 	struct row *row = NULL;
@@ -235,9 +235,9 @@ static void settle_rows(struct device *device)
 			device->rows.items[kept++] = device->rows.items[i];
 	device->rows.count = kept;
 	if (kept)
-		qsort_r(device->rows.items, kept, sizeof(*device->rows.items), compare_rows, device->views);
+		qsort_r(device->rows.items, kept, sizeof(*device->rows.items), compare_rows, (void *)device->views);
 	if (device->outside.count)
-		qsort_r(device->outside.items, device->outside.count, sizeof(*device->outside.items), compare_rows, device->views);
+		qsort_r(device->outside.items, device->outside.count, sizeof(*device->outside.items), compare_rows, (void *)device->views);
 }
 
 /* --- curve and events ----------------------------------------------------------------------------------------------- */
@@ -636,7 +636,7 @@ static bool find_devices(struct memory *memory, const struct ops_memory_record *
 	return done;
 }
 
-static bool look(struct ops_views *views, struct memory *memory, const struct ops_memory_record *records, size_t count)
+static bool look(const struct ops_views *views, struct memory *memory, const struct ops_memory_record *records, size_t count)
 {
 	if (!find_devices(memory, records, count))
 		return false;
@@ -660,7 +660,7 @@ static bool look(struct ops_views *views, struct memory *memory, const struct op
 	return true;
 }
 
-bool view_write_memory(struct ops_views *views, struct ops_json_writer *json)
+bool view_write_memory(const struct ops_views *views, struct ops_json_writer *json)
 {
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(views->trace, &count);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "derive/steps.h"
 #include "derive/work.h"
+#include "trace/derived.h"
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
@@ -45,7 +46,7 @@ static uint16_t name_bits(struct ops_string name)
 	return bits;
 }
 
-uint16_t view_name_of(struct ops_views *views, uint32_t string)
+static uint16_t name_of(struct ops_views *views, uint32_t string)
 {
 	if (!views->names[string])
 		views->names[string] = name_bits(ops_trace_string(views->trace, string));
@@ -82,7 +83,7 @@ static uint8_t part_of_function(const struct ops_views *views, uint32_t row)
 
 static uint8_t part_of(struct ops_views *views, uint32_t row)
 {
-	uint16_t name = view_name_of(views, views->events->name[row]);
+	uint16_t name = name_of(views, views->events->name[row]);
 	uint8_t part;
 
 	switch (views->events->kind[row]) {
@@ -177,8 +178,7 @@ bool ops_views_init(struct ops_views *views, const struct ops_trace *trace)
 	views->names = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, sizeof(*views->names));
 	views->parts = ops_alloc_zeroed(events->count + 1, sizeof(*views->parts));
 	views->node_of = ops_realloc_array(NULL, events->count + 1, sizeof(*views->node_of));
-	views->texts = ops_alloc_zeroed(1, sizeof(*views->texts));
-	if (!views->names || !views->parts || !views->node_of || !views->texts)
+	if (!views->names || !views->parts || !views->node_of)
 		return false;
 	find_parts(views);
 	if (!view_tree_build(views) || !view_launches_link(views) || !view_devices_read(views) ||
@@ -195,19 +195,48 @@ void ops_views_forget_nodes(struct ops_views *views)
 	OPS_ARRAY_RELEASE(&views->nodes);
 }
 
+static void free_views(void *object)
+{
+	ops_views_release(object);
+	ops_free(object);
+}
+
+static size_t bytes_of(const struct ops_views *views)
+{
+	return sizeof(*views) + views->events->count * (sizeof(*views->parts) + sizeof(*views->node_of)) +
+	       views->nodes.count * sizeof(*views->nodes.items) + views->launches.count * sizeof(*views->launches.items) +
+	       views->device_events.count * sizeof(*views->device_events.items);
+}
+
+static void derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
+{
+	struct ops_views *views = ops_alloc_zeroed(1, sizeof(*views));
+
+	if (views && ops_views_init(views, trace))
+		*ret_made = (struct ops_derived_object){views, free_views, bytes_of(views)};
+	else if (views)
+		free_views(views);
+}
+
+const struct ops_views *ops_views_open(struct ops_views *own, const struct ops_trace *trace, bool keep)
+{
+	*own = (struct ops_views){0};
+	if (keep || ops_trace_derived(trace, OPS_DERIVED_VIEWS))
+		return ops_trace_derive(trace, OPS_DERIVED_VIEWS, derive);
+	return ops_views_init(own, trace) ? own : NULL;
+}
+
 void ops_views_forget_trace(struct ops_views *views)
 {
 	ops_views_forget_nodes(views);
 	ops_free(views->names);
 	ops_free(views->parts);
-	if (views->texts)
-		ops_intern_release(views->texts);
-	ops_free(views->texts);
+	ops_intern_release(&views->texts);
 	views->names = NULL;
 	views->parts = NULL;
-	views->texts = NULL;
 	views->trace = NULL;
 	views->events = NULL;
+	views->host_steps = NULL;
 	OPS_ARRAY_RELEASE(&views->launches);
 	OPS_ARRAY_RELEASE(&views->device_events);
 	OPS_ARRAY_RELEASE(&views->kernels);
@@ -225,7 +254,6 @@ void ops_views_release(struct ops_views *views)
 {
 	ops_views_forget_trace(views);
 	OPS_ARRAY_RELEASE(&views->steps);
-	ops_steps_release(&views->host_steps);
 	OPS_ARRAY_RELEASE(&views->collectives);
 	OPS_ARRAY_RELEASE(&views->devices);
 	OPS_ARRAY_RELEASE(&views->gpus);

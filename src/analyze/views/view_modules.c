@@ -37,7 +37,7 @@ struct module {
 };
 
 struct modules {
-	struct ops_views *views;
+	const struct ops_views *views;
 	OPS_ARRAY(struct module) items;
 	OPS_ARRAY(struct figures) figures;
 	struct ops_intern keys; /* name and number → figures */
@@ -447,7 +447,7 @@ static bool write_module(const struct modules *modules, struct ops_json_writer *
 	return done;
 }
 
-bool view_write_modules(struct ops_views *views, struct ops_json_writer *json)
+bool view_write_modules(const struct ops_views *views, struct ops_json_writer *json)
 {
 	struct modules modules = {.views = views};
 	bool done = true;

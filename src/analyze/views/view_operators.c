@@ -29,10 +29,11 @@ struct row {
 };
 
 struct table {
-	struct ops_views *views;
+	const struct ops_views *views;
 	struct ops_map keys;
 	OPS_ARRAY(struct row) rows;
 	uint32_t *shapes; /* text by input list; OPS_NONE unknown yet. NULL: by name alone */
+	struct ops_intern texts;
 };
 
 /* --- shapes --------------------------------------------------------------------------------------------------------- */
@@ -90,7 +91,7 @@ static bool shapes_of(struct table *table, uint32_t inputs, uint32_t *ret_text)
 
 		view_shapes_text(table->views->trace, inputs, &text);
 		if (!text.failed)
-			*known = ops_intern_add(table->views->texts, text.bytes, text.size);
+			*known = ops_intern_add(&table->texts, text.bytes, text.size);
 		ops_buffer_release(&text);
 	}
 	*ret_text = *known;
@@ -121,7 +122,7 @@ static struct row *row_of(struct table *table, const struct view_node *node)
 
 static bool sum(struct table *table)
 {
-	struct ops_views *views = table->views;
+	const struct ops_views *views = table->views;
 
 	for (size_t i = 0; i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
@@ -153,9 +154,9 @@ static int compare_strings(struct ops_string a, struct ops_string b)
 	return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-static struct ops_string shapes_text(const struct ops_views *views, uint32_t shapes)
+static struct ops_string shapes_text(const struct table *table, uint32_t shapes)
 {
-	const struct ops_intern_entry *entry = &views->texts->entries[shapes];
+	const struct ops_intern_entry *entry = &table->texts.entries[shapes];
 
 	return (struct ops_string){entry->bytes, entry->size};
 }
@@ -163,7 +164,8 @@ static struct ops_string shapes_text(const struct ops_views *views, uint32_t sha
 /* By device self, else host self, the largest first; then by name and shapes. */
 static int compare_rows(const void *a, const void *b, void *context)
 {
-	const struct ops_views *views = context;
+	const struct table *table = context;
+	const struct ops_views *views = table->views;
 	const struct row *left = a, *right = b;
 	int order = (left->device_self_ns < right->device_self_ns) - (left->device_self_ns > right->device_self_ns);
 
@@ -172,14 +174,14 @@ static int compare_rows(const void *a, const void *b, void *context)
 	if (!order)
 		order = compare_strings(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
 	if (!order && left->shapes != OPS_NONE)
-		order = compare_strings(shapes_text(views, left->shapes), shapes_text(views, right->shapes));
+		order = compare_strings(shapes_text(table, left->shapes), shapes_text(table, right->shapes));
 	return order;
 }
 
 static void sort(struct table *table)
 {
 	if (table->rows.count)
-		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), compare_rows, table->views);
+		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), compare_rows, table);
 }
 
 /* --- output --------------------------------------------------------------------------------------------------------- */
@@ -189,15 +191,16 @@ static double percent(int64_t part_ns, int64_t whole_ns)
 	return whole_ns ? 100 * (double)part_ns / (double)whole_ns : 0;
 }
 
-static void write_row(const struct ops_views *views, struct ops_json_writer *json, const struct row *row)
+static void write_row(const struct table *table, struct ops_json_writer *json, const struct row *row)
 {
+	const struct ops_views *views = table->views;
 	struct ops_string name = ops_trace_string(views->trace, row->name);
 
 	ops_json_open(json, '{');
 	ops_json_key(json, "name");
 	ops_json_text(json, name.bytes, name.size);
 	if (row->shapes != OPS_NONE) {
-		struct ops_string shapes = shapes_text(views, row->shapes);
+		struct ops_string shapes = shapes_text(table, row->shapes);
 
 		ops_json_key(json, "input_shape");
 		ops_json_text(json, shapes.bytes, shapes.size);
@@ -226,7 +229,7 @@ static void write_rows(const struct table *table, const char *key, size_t most, 
 	ops_json_key(json, key);
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < table->rows.count && i < most; i++)
-		write_row(table->views, json, &table->rows.items[i]);
+		write_row(table, json, &table->rows.items[i]);
 	ops_json_close(json, ']');
 }
 
@@ -272,10 +275,11 @@ static void release(struct table *table)
 {
 	ops_map_release(&table->keys);
 	OPS_ARRAY_RELEASE(&table->rows);
+	ops_intern_release(&table->texts);
 	ops_free(table->shapes);
 }
 
-bool view_each_operator(struct ops_views *views, size_t most,
+bool view_each_operator(const struct ops_views *views, size_t most,
                         void (*take)(void *context, const struct view_operator_row *row), void *context)
 {
 	struct table by_name = {.views = views};
@@ -293,7 +297,7 @@ bool view_each_operator(struct ops_views *views, size_t most,
 	return done;
 }
 
-bool view_write_operators(struct ops_views *views, struct ops_json_writer *json)
+bool view_write_operators(const struct ops_views *views, struct ops_json_writer *json)
 {
 	struct table by_name = {.views = views}, by_shapes = {.views = views};
 	size_t lists = ops_trace_inputs_count(views->trace) + 1;

@@ -121,7 +121,7 @@ static uint64_t stray_marks(const struct ops_views *views)
 	return 0;
 }
 
-bool view_write_overview(struct ops_views *views, struct ops_json_writer *json)
+bool view_write_overview(const struct ops_views *views, struct ops_json_writer *json)
 {
 	const struct ops_trace_info *info = ops_trace_info(views->trace);
 	size_t records;

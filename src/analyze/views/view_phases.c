@@ -63,7 +63,7 @@ bool view_phases_find(const struct ops_views *views, struct view_step_phases *ph
 	bool done;
 
 	*phases = (struct view_step_phases){.steps = ops_alloc_zeroed(count + 1, sizeof(*phases->steps))};
-	done = phases->steps && find_operators(views, &running) && ops_phases_find(&found, views->trace, &views->host_steps);
+	done = phases->steps && find_operators(views, &running) && ops_phases_find(&found, views->trace, views->host_steps);
 	for (size_t i = 0; done && i < count; i++) {
 		struct ops_interval range = host_range(&views->steps.items[i]);
 

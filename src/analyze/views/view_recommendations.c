@@ -51,7 +51,7 @@ static void judge_parallel(const struct ops_views *views, struct recommendations
 	found->prefer_nccl = views->has_ddp && !views->has_nccl && capable && views->device_events.count;
 }
 
-static bool judge_utilization(struct ops_views *views, struct recommendations *found)
+static bool judge_utilization(const struct ops_views *views, struct recommendations *found)
 {
 	for (size_t i = 0; i < views->gpus.count; i++) {
 		struct view_gpu_figures figures;
@@ -102,7 +102,7 @@ static void judge_memory(const struct ops_views *views, struct recommendations *
 	}
 }
 
-static bool judge(struct ops_views *views, struct recommendations *found)
+static bool judge(const struct ops_views *views, struct recommendations *found)
 {
 	*found = (struct recommendations){.loader_pct = share_above(views, VIEW_TIME_LOADER, LOADER_PCT),
 	                                  .communication_pct = share_above(views, VIEW_TIME_COMMUNICATION, COMMUNICATION_PCT),
@@ -165,7 +165,7 @@ static void write_memory(struct ops_json_writer *json, const struct recommendati
 	ops_json_close(json, '}');
 }
 
-bool view_write_recommendations(struct ops_views *views, struct ops_json_writer *json)
+bool view_write_recommendations(const struct ops_views *views, struct ops_json_writer *json)
 {
 	struct recommendations found;
 	bool done = judge(views, &found);

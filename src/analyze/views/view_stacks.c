@@ -64,7 +64,7 @@ static uint32_t *number_texts(const struct ops_trace *trace)
 	return of_row;
 }
 
-static bool add(struct ops_views *views, struct stacks *stacks, uint32_t row)
+static bool add(const struct ops_views *views, struct stacks *stacks, uint32_t row)
 {
 	uint32_t name = views->events->name[row];
 	size_t before = stacks->pairs.count;
@@ -115,7 +115,7 @@ static void write(const struct stacks *stacks, struct ops_json_writer *json)
 }
 
 /* Counts by `of_row`, which it frees; NULL is out of memory. */
-static bool count(struct ops_views *views, uint32_t *of_row, struct ops_json_writer *json)
+static bool count(const struct ops_views *views, uint32_t *of_row, struct ops_json_writer *json)
 {
 	struct stacks stacks = {.of_row = of_row};
 	bool done = of_row != NULL;
@@ -137,7 +137,7 @@ static bool count(struct ops_views *views, uint32_t *of_row, struct ops_json_wri
 	return done;
 }
 
-bool view_write_call_stacks(struct ops_views *views, struct ops_json_writer *json)
+bool view_write_call_stacks(const struct ops_views *views, struct ops_json_writer *json)
 {
 	size_t functions;
 

@@ -112,10 +112,10 @@ static bool take_step(struct ops_views *views, struct step_finder *finder, const
 static bool find_host_steps(struct ops_views *views)
 {
 	struct step_finder finder = {0};
-	bool done = ops_steps_find(views->trace, &views->host_steps);
+	bool done = (views->host_steps = ops_steps_of(views->trace)) != NULL;
 
-	for (size_t i = 0; done && i < views->host_steps.list.count; i++)
-		done = take_step(views, &finder, &views->host_steps.list.items[i]);
+	for (size_t i = 0; done && i < views->host_steps->list.count; i++)
+		done = take_step(views, &finder, &views->host_steps->list.items[i]);
 	ops_map_release(&finder.processes);
 	ops_map_release(&finder.numbers);
 	ops_map_release(&finder.times);
@@ -488,12 +488,12 @@ static void write_averages(const struct ops_views *views, step_time *time, bool 
 	ops_json_close(json, '}');
 }
 
-bool view_write_steps(struct ops_views *views, struct ops_json_writer *json)
+bool view_write_steps(const struct ops_views *views, struct ops_json_writer *json)
 {
 	struct view_step_phases phases;
 	struct view_step_stats stats = {0};
 	bool done = view_phases_find(views, &phases) && view_step_stats_find(views, &phases, &stats);
-	const char *source = ops_steps_source_name(views->host_steps.source);
+	const char *source = ops_steps_source_name(views->host_steps->source);
 
 	ops_json_key(json, "steps");
 	ops_json_open(json, '{');

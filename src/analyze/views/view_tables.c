@@ -87,11 +87,11 @@ static void put_kernel(void *context, const struct view_kernel_row *row)
 
 static bool fill_kernels(const struct filler *filler, const struct ops_trace *trace, bool by_operator)
 {
-	struct ops_views views;
-	bool done = ops_views_init(&views, trace) &&
-	            view_each_kernel(&views, by_operator, filler->rows_max, put_kernel, (void *)filler);
+	struct ops_views own;
+	const struct ops_views *views = ops_views_open(&own, trace, !filler->worker);
+	bool done = views && view_each_kernel(views, by_operator, filler->rows_max, put_kernel, (void *)filler);
 
-	ops_views_release(&views);
+	ops_views_release(&own);
 	return done;
 }
 
@@ -320,14 +320,15 @@ static void put_overview_kernel(void *context, const struct view_kernel_row *row
 
 static bool fill_overview(const struct filler *filler, const struct ops_trace *trace)
 {
-	struct ops_views views;
-	bool done = ops_views_init(&views, trace);
+	struct ops_views own;
+	const struct ops_views *views = ops_views_open(&own, trace, !filler->worker);
+	bool done = views != NULL;
 
 	if (done)
-		put_steps(filler, &views);
-	done = done && put_phases(filler, &views) && view_each_operator(&views, filler->rows_max, put_overview_operator, (void *)filler) &&
-	       view_each_kernel(&views, false, filler->rows_max, put_overview_kernel, (void *)filler);
-	ops_views_release(&views);
+		put_steps(filler, views);
+	done = done && put_phases(filler, views) && view_each_operator(views, filler->rows_max, put_overview_operator, (void *)filler) &&
+	       view_each_kernel(views, false, filler->rows_max, put_overview_kernel, (void *)filler);
+	ops_views_release(&own);
 	return done;
 }
 

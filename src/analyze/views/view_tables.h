@@ -33,11 +33,11 @@ struct view_operator_row {
 };
 
 /* The first `most` operators by name, those that take most of the device's time, else of the host's, first. False when memory is out. */
-bool view_each_operator(struct ops_views *views, size_t most,
+bool view_each_operator(const struct ops_views *views, size_t most,
                         void (*take)(void *context, const struct view_operator_row *row), void *context);
 
 /* The first `most` rows of the table of kernels, longest first. False when memory is out. */
-bool view_each_kernel(struct ops_views *views, bool by_operator, size_t most,
+bool view_each_kernel(const struct ops_views *views, bool by_operator, size_t most,
                       void (*take)(void *context, const struct view_kernel_row *row), void *context);
 
 #endif

@@ -147,7 +147,7 @@ double view_tensor_cores_eligible(const struct ops_views *views)
 	return all_ns > 0 ? eligible_ns / all_ns : 0;
 }
 
-bool view_write_tensor_cores(struct ops_views *views, struct ops_json_writer *json)
+bool view_write_tensor_cores(const struct ops_views *views, struct ops_json_writer *json)
 {
 	ops_json_key(json, "tensor_cores");
 	ops_json_open(json, '{');

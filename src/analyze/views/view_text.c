@@ -390,10 +390,10 @@ static size_t columns_of(unsigned look)
 enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char **ret_text, size_t *ret_size,
                              struct ops_error *error)
 {
-	struct ops_views views;
-	struct page page = {.views = &views, .columns = columns_of(look), .colours = look & OPS_VIEWS_COLOURS, .ascii = look & OPS_VIEWS_ASCII,
+	struct ops_views own;
+	struct page page = {.views = ops_views_open(&own, trace, true), .columns = columns_of(look), .colours = look & OPS_VIEWS_COLOURS, .ascii = look & OPS_VIEWS_ASCII,
 	                    .markdown = look & OPS_VIEWS_MARKDOWN, .names = {.ascii = look & OPS_VIEWS_ASCII}};
-	bool done = ops_views_init(&views, trace);
+	bool done = page.views != NULL;
 
 	if (done) {
 		put_head(&page);
@@ -401,7 +401,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char 
 		done = page_steps(&page) && page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_communication(&page) &&
 		       page_modules(&page) && page_memory(&page);
 	}
-	ops_views_release(&views);
+	ops_views_release(&own);
 	page.out.failed |= !done || page.names.failed;
 	fit_names_release(&page.names);
 	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);

@@ -19,7 +19,7 @@
 
 struct page {
 	struct ops_buffer out;
-	struct ops_views *views;
+	const struct ops_views *views;
 	size_t columns;
 	bool colours;
 	bool ascii;    /* for a terminal that shows nothing else */

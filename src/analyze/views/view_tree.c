@@ -27,7 +27,7 @@ static bool add_node(struct ops_views *views, uint32_t row, uint32_t *top)
 	if (!node)
 		return false;
 	*node = (struct view_node){.row = row, .parent = OPS_NONE, .kept = at, .calls_of = at, .collective = OPS_NONE,
-	                           .last_child = OPS_NONE, .part = views->parts[row]};
+	                           .part = views->parts[row]};
 	views->node_of[row] = at;
 	if (views->events->flags[row] & OPS_EVENT_ASYNC)
 		return true;
@@ -39,20 +39,25 @@ static bool add_node(struct ops_views *views, uint32_t row, uint32_t *top)
 		parent = views->nodes.items[parent].parent;
 	}
 	node->parent = parent;
-	if (parent != OPS_NONE) {
+	if (parent != OPS_NONE)
 		views->nodes.items[parent].children++;
-		views->nodes.items[parent].last_child = at;
-	}
 	*open = at;
 	return true;
 }
 
 /* An operator whose only child is an operator of the same name takes that child's place in the tree: the child's children
- * and calls are its own. */
-static void fold(struct ops_views *views)
+ * and calls are its own. False when memory is out. */
+static bool fold(struct ops_views *views)
 {
 	struct view_node *nodes = views->nodes.items;
 	const uint32_t *names = views->events->name;
+	uint32_t *last_child = ops_alloc_zeroed(views->nodes.count + 1, sizeof(*last_child)); /* of nodes with children */
+
+	if (!last_child)
+		return false;
+	for (uint32_t i = 0; i < views->nodes.count; i++)
+		if (nodes[i].parent != OPS_NONE)
+			last_child[nodes[i].parent] = i;
 
 	for (uint32_t i = 0; i < views->nodes.count; i++) {
 		struct view_node *node = &nodes[i];
@@ -61,19 +66,21 @@ static void fold(struct ops_views *views)
 		if (node->kept != i)
 			continue;
 		while (node->children == 1) {
-			child = &nodes[node->last_child];
+			child = &nodes[last_child[i]];
 			if (node->part != VIEW_OPERATOR || child->part != VIEW_OPERATOR ||
 			    names[node->row] != names[child->row])
 				break;
 			child->kept = i;
-			node->calls_of = node->last_child;
+			node->calls_of = last_child[i];
 			node->children = child->children;
-			node->last_child = child->last_child;
+			last_child[i] = last_child[last_child[i]];
 		}
 	}
 	for (uint32_t i = 0; i < views->nodes.count; i++)
 		if (nodes[i].parent != OPS_NONE)
 			nodes[i].parent = nodes[nodes[i].parent].kept;
+	ops_free(last_child);
+	return true;
 }
 
 bool view_tree_build(struct ops_views *views)
@@ -98,9 +105,7 @@ bool view_tree_build(struct ops_views *views)
 			done = add_node(views, row, top);
 	}
 	ops_free(top);
-	if (done)
-		fold(views);
-	return done;
+	return done && fold(views);
 }
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
@@ -117,7 +122,7 @@ static void add_own(struct ops_views *views)
 		if (launch->node == OPS_NONE)
 			continue;
 		node = &nodes[launch->node];
-		view_add(&node->launch_ns, view_duration(views, launch->row));
+		view_add(&node->inner_ns, view_duration(views, launch->row));
 		for (uint32_t e = launch->first; e != OPS_NONE; e = views->device_events.items[e].next) {
 			const struct view_device_event *event = &views->device_events.items[e];
 			int64_t duration_ns = view_duration(views, event->row);
@@ -137,7 +142,7 @@ static void add_to_parent(struct ops_views *views, const struct view_node *node)
 {
 	struct view_node *parent = &views->nodes.items[node->parent];
 
-	view_add(&parent->children_ns, view_duration(views, node->row));
+	view_add(&parent->inner_ns, view_duration(views, node->row));
 	view_add(&parent->device_total_ns, node->device_total_ns);
 	view_add(&parent->tensor_total_ns, node->tensor_total_ns);
 	parent->eligible_below |= node->eligible || node->eligible_below;
@@ -171,7 +176,7 @@ void view_tree_sum(struct ops_views *views)
 		if (node->kept == i && node->calls_of != i) {
 			const struct view_node *from = &nodes[node->calls_of];
 
-			node->launch_ns = from->launch_ns;
+			node->inner_ns = from->inner_ns;
 			node->device_self_ns = from->device_self_ns;
 			node->kernel_self_ns = from->kernel_self_ns;
 			node->tensor_self_ns = from->tensor_self_ns;

@@ -22,6 +22,7 @@
 
 #include "analyze/sum.h"
 #include "base/array.h"
+#include "base/intern.h"
 #include "base/intervals.h"
 #include "base/json_writer.h"
 #include "base/map.h"
@@ -79,20 +80,18 @@ struct view_node {
 	uint32_t calls_of;   /* whose launching calls are its own: a folded node's stand for the kept one's */
 	uint32_t collective; /* index of the collective whose host part it is or is in, OPS_NONE none */
 	uint32_t children;   /* direct ones */
-	uint32_t last_child;
+	uint32_t operators;  /* direct children that are operators; see the sums below */
 	uint8_t part;
 	bool eligible;       /* for tensor cores, itself or a child */
 	bool eligible_below; /* some descendant is */
-	int64_t children_ns; /* sum of the direct children's durations */
-	int64_t launch_ns;   /* sum of its own launching calls' durations */
+	int64_t inner_ns; /* durations of its own launching calls and of its direct children */
 	int64_t device_self_ns;
 	int64_t device_total_ns;
 	int64_t tensor_self_ns;
 	int64_t tensor_total_ns;
 	int64_t kernel_self_ns; /* kernels alone */
 	int64_t operators_device_ns; /* device total of direct operator children, */
-	int64_t operators_host_ns;   /* their durations, */
-	uint32_t operators;          /* and how many there are */
+	int64_t operators_host_ns;   /* and their durations */
 };
 
 struct view_launch {
@@ -193,7 +192,7 @@ struct ops_views {
 	OPS_ARRAY(struct view_device_event) device_events;
 	OPS_ARRAY(struct view_kernel) kernels;
 	OPS_ARRAY(struct view_step) steps;
-	struct ops_steps host_steps; /* of the trace; those of processes that take them together are one in `steps` */
+	const struct ops_steps *host_steps; /* of the trace; those of processes that take them together are one in `steps` */
 	size_t left_out; /* steps at the end that are not among them */
 	bool unmarked;   /* the trace has no steps, and all of it is one */
 	OPS_ARRAY(struct view_collective) collectives;
@@ -206,10 +205,9 @@ struct ops_views {
 	OPS_ARRAY(int64_t) used;  /* devices of all device events, ascending */
 	struct ops_intervals times[VIEW_TIME_COUNT]; /* merged */
 	struct ops_intervals all_kernels;
-	struct ops_intern *texts;
+	struct ops_intern texts;
 	bool worked_out; /* whether any kernel's own figures are */
 	bool has_launches, has_kernels, has_copies, has_collectives, has_nccl, has_gloo, has_dp, has_ddp, has_modules;
-	int64_t memory_peak_bytes; /* of the first accelerator that is near its limit, see view_advice.c */
 };
 
 /* Everything up to the steps. `views` is released by ops_views_release in any case. Linear in the trace but for sorting of
@@ -218,6 +216,10 @@ bool ops_views_init(struct ops_views *views, const struct ops_trace *trace);
 void ops_views_release(struct ops_views *views);
 /* Frees the tree of nodes, the largest part of the model, for callers that use the rows of the trace instead. */
 void ops_views_forget_nodes(struct ops_views *views);
+/* The views of a trace that nobody changes: those that are kept with it. If none are, they are made, and kept with it for all to
+ * come, or else (`keep` is false, as for traces of a run that only meet once) in `own`, which is released in any case. NULL when
+ * memory is out. */
+const struct ops_views *ops_views_open(struct ops_views *own, const struct ops_trace *trace, bool keep);
 /* Frees all that needs the trace; what stays are steps, collectives and their ranges, and devices. */
 void ops_views_forget_trace(struct ops_views *views);
 
@@ -257,7 +259,6 @@ static inline int64_t view_duration(const struct ops_views *views, uint32_t row)
 	return views->events->end_ns[row] - views->events->start_ns[row];
 }
 
-uint16_t view_name_of(struct ops_views *views, uint32_t string);
 /* Whether a name is that of a kernel on tensor cores, or of an operator that could use them (7.3). */
 bool view_kernel_uses_tensor_cores(struct ops_string name);
 bool view_operator_is_eligible(struct ops_string name);
@@ -279,7 +280,7 @@ static inline struct ops_string view_row_name(const struct ops_views *views, uin
 /* Children of a broken file may outlast their parent, which has no time of its own then. */
 static inline int64_t view_host_self_ns(const struct ops_views *views, const struct view_node *node)
 {
-	int64_t self_ns = ops_difference(ops_difference(view_duration(views, node->row), node->children_ns), node->launch_ns);
+	int64_t self_ns = ops_difference(view_duration(views, node->row), node->inner_ns);
 
 	return self_ns > 0 ? self_ns : 0;
 }
@@ -289,17 +290,17 @@ const char *view_category_name(enum view_category category);
 
 /* --- the views: each writes its members; false when memory is out ------------------------------------------------- */
 
-bool view_write_overview(struct ops_views *views, struct ops_json_writer *json);
-bool view_write_steps(struct ops_views *views, struct ops_json_writer *json);
-bool view_write_gpus(struct ops_views *views, struct ops_json_writer *json);
-bool view_write_tensor_cores(struct ops_views *views, struct ops_json_writer *json);
-bool view_write_operators(struct ops_views *views, struct ops_json_writer *json);
-bool view_write_call_stacks(struct ops_views *views, struct ops_json_writer *json);
-bool view_write_kernels(struct ops_views *views, struct ops_json_writer *json);
-bool view_write_memory(struct ops_views *views, struct ops_json_writer *json);
-bool view_write_modules(struct ops_views *views, struct ops_json_writer *json);
-bool view_write_communication(struct ops_views *views, struct ops_json_writer *json);
-bool view_write_recommendations(struct ops_views *views, struct ops_json_writer *json);
+bool view_write_overview(const struct ops_views *views, struct ops_json_writer *json);
+bool view_write_steps(const struct ops_views *views, struct ops_json_writer *json);
+bool view_write_gpus(const struct ops_views *views, struct ops_json_writer *json);
+bool view_write_tensor_cores(const struct ops_views *views, struct ops_json_writer *json);
+bool view_write_operators(const struct ops_views *views, struct ops_json_writer *json);
+bool view_write_call_stacks(const struct ops_views *views, struct ops_json_writer *json);
+bool view_write_kernels(const struct ops_views *views, struct ops_json_writer *json);
+bool view_write_memory(const struct ops_views *views, struct ops_json_writer *json);
+bool view_write_modules(const struct ops_views *views, struct ops_json_writer *json);
+bool view_write_communication(const struct ops_views *views, struct ops_json_writer *json);
+bool view_write_recommendations(const struct ops_views *views, struct ops_json_writer *json);
 
 /* Figures that advice needs and more than one view works out. */
 struct view_gpu_figures {
@@ -310,7 +311,7 @@ struct view_gpu_figures {
 	double own_occupancy_pct;
 	double tensor_core_time_ratio; /* NAN: no kernel hangs on an operator */
 };
-bool view_gpu_figures(struct ops_views *views, int64_t gpu, struct view_gpu_figures *ret_figures);
+bool view_gpu_figures(const struct ops_views *views, int64_t gpu, struct view_gpu_figures *ret_figures);
 /* Shares of 7.4; NAN without kernels, and 0. */
 double view_tensor_cores_used(const struct ops_views *views);
 double view_tensor_cores_eligible(const struct ops_views *views);
