@@ -15,13 +15,15 @@
 
 static const char usage[] =
 	"usage: opstrobe advise [--format text|json|csv|markdown] TRACE|DIRECTORY...\n"
+	"       opstrobe advise --list-rules [--format text|json|csv|markdown]\n"
 	"\n"
-	"Finds what wastes time or memory, and says at which line, what to change and how much\n"
-	"that is predicted to gain, largest gain first. More rules apply to traces that were\n"
-	"recorded with with_stack, record_shapes, profile_memory and steps.\n"
+	"Finds what wastes time or memory, and reports the lines, what to change and the predicted\n"
+	"gain, the largest gain first. More rules apply to traces recorded with with_stack,\n"
+	"record_shapes, profile_memory and steps.\n"
 	"\n"
 	"options:\n"
 	"  --format text|json|csv|markdown  default text\n"
+	"  --list-rules                     list the rules; markdown has all of their texts\n"
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
@@ -37,23 +39,44 @@ static bool add(void *context, const struct ops_rank *worker)
 	return false;
 }
 
+static int list_rules(size_t path_count, enum ops_format format)
+{
+	struct ops_error error;
+	enum ops_code code;
+	char *text = NULL;
+	size_t size = 0;
+
+	if (path_count) {
+		cli_log("opstrobe advise: --list-rules takes no trace; see 'opstrobe advise --help'\n");
+		return CLI_EXIT_USAGE;
+	}
+	code = ops_advice_rules(format, &text, &size, &error);
+	return cli_print(code, text, size, &error) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+}
+
 int cli_advise(char **arguments)
 {
 	const char *format = "text";
-	const struct cli_option options[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
+	bool list = false, help, done;
+	const struct cli_option options[] = {{"--format", &format, NULL}, {"--list-rules", NULL, &list}, {NULL, NULL, NULL}};
 	struct ops_adviser *adviser;
 	struct ops_error error;
 	enum ops_code code;
 	char *text = NULL;
 	size_t count, size = 0;
-	bool help, done;
-	int chosen, status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
+	int chosen, status = cli_parse_paths(arguments, options, usage, 0, SIZE_MAX, &count, &help);
 
 	if (status || help)
 		return status;
 	chosen = cli_choice("advise", "format", format, cli_formats);
 	if (chosen < 0)
 		return CLI_EXIT_USAGE;
+	if (list)
+		return list_rules(count, (enum ops_format)chosen);
+	if (!count) {
+		cli_log("opstrobe advise: no trace given; see 'opstrobe advise --help'\n");
+		return CLI_EXIT_USAGE;
+	}
 	adviser = ops_adviser_new();
 	if (!adviser)
 		fputs("opstrobe: out of memory\n", stderr);

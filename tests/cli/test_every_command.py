@@ -6,6 +6,7 @@ import fcntl
 import io
 import json
 import os
+import pathlib
 import pickle
 import pty
 import re
@@ -556,3 +557,22 @@ def test_merged_ranks_keep_their_names_and_number_of_steps(opstrobe, traces):
     assert all(name.encode() in written for name in names), names
     value = json.loads(opstrobe("info", "--format", "json", "run.json", cwd=traces).stdout)["value"]
     assert value["steps"] == STEPS
+
+
+def test_the_page_of_rules_is_that_of_the_rules(opstrobe):
+    """docs/reference/rules.md is written by the command: run it again after a change of a rule's texts."""
+    process = opstrobe("advise", "--list-rules", "--format", "markdown")
+    assert process.returncode == OK, process.stderr
+    page = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "rules.md"
+    assert process.stdout == page.read_text(), "run: opstrobe advise --list-rules --format markdown > docs/reference/rules.md"
+
+
+def test_rules_are_listed_without_a_trace(opstrobe):
+    process = opstrobe("advise", "--list-rules")
+    assert process.returncode == OK and "unfused-attention" in process.stdout
+    columns = json.loads(opstrobe("advise", "--list-rules", "--format", "json").stdout)["table"]["columns"]
+    assert columns[:2] == ["id", "title"]
+    process = opstrobe("advise", "--list-rules", "trace.json")
+    assert process.returncode == USAGE and "takes no trace" in process.stderr
+    process = opstrobe("advise")
+    assert process.returncode == USAGE and "no trace given" in process.stderr

@@ -19,8 +19,9 @@
  *     advice_waits.c    which rows waited for the processor
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules
- *     advice_ask.c      runs the rules, trace by trace, and then those of all ranks
+ *     advice_run_rules.c      runs the rules, trace by trace, and then those of all ranks
  *     advice_write.c    JSON, text, Markdown
+ *     advice_list.c     the rules themselves, for the manual
  *     rule_*.c          a rule each, its threshold with the reason beside it
  *
  * Advice is made in phases. The model of a trace (struct advice) is built once and does not change while rules run:
@@ -104,6 +105,8 @@ struct advice_result;
 struct advice_rule {
 	const char *id;
 	const char *title;
+	const char *condition;   /* when it reports a finding, for the manual */
+	const char *gain;        /* how the gain is computed, also a part of the evidence: "the time of the calls" */
 	const char *explanation; /* why it costs time */
 	const char *advice;      /* what to change, and how to check that it helped */
 	const char *code;        /* what that looks like, a line of Python each; NULL none */
@@ -568,13 +571,23 @@ extern const struct advice_rule *const advice_rules[];
 extern const size_t advice_rule_count;
 
 /* The model of a trace, with the findings of all rules in the report. Returns false if memory is out. */
-bool advice_ask(struct advice *advice, const struct advice_rule *const *rules, size_t count);
+bool advice_run_rules(struct advice *advice, const struct advice_rule *const *rules, size_t count);
 
 void advice_report_sort(struct advice_report *report);
 void advice_write_json(const struct advice_report *report, struct ops_buffer *out);
 void advice_write_csv(const struct advice_report *report, struct ops_buffer *out);
 void advice_write_text(const struct advice_report *report, bool markdown, struct ops_buffer *out);
 void advice_write_brief(const struct advice_report *report, struct ops_buffer *out);
+/* What text looks like: on a terminal wrapped, in Markdown a paragraph a line and without what would be markup. */
+struct advice_style {
+	struct ops_buffer *out;
+	bool markdown;
+};
+/* Texts of rules have code in backticks. Texts about a trace contain its names, which may be any bytes. */
+enum advice_speaker { ADVICE_OF_RULE, ADVICE_OF_TRACE };
+/* A paragraph. */
+void advice_append_words(const struct advice_style *style, enum advice_speaker speaker, const char *text, size_t size);
+void advice_append_code(const struct advice_style *style, const char *code);
 const char *advice_severity_name(enum advice_severity severity);
 const char *advice_confidence_name(enum advice_confidence confidence);
 const char *advice_bound_name(enum advice_bound bound);

@@ -65,7 +65,7 @@ static bool run_stage(struct advice *advice, const struct advice_rule *const *ru
 	return done;
 }
 
-bool advice_ask(struct advice *advice, const struct advice_rule *const *rules, size_t count)
+bool advice_run_rules(struct advice *advice, const struct advice_rule *const *rules, size_t count)
 {
 	struct advice_result *results = ops_alloc_zeroed(count, sizeof(*results)), all = {0};
 	uint8_t *claimed = ops_alloc_zeroed(advice->events->count + 1, 1);
@@ -86,7 +86,7 @@ bool advice_ask(struct advice *advice, const struct advice_rule *const *rules, s
 enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank *rank, struct ops_error *error)
 {
 	struct advice advice;
-	bool done = advice_init(&advice, rank->trace, &adviser->report) && advice_ask(&advice, advice_rules, advice_rule_count);
+	bool done = advice_init(&advice, rank->trace, &adviser->report) && advice_run_rules(&advice, advice_rules, advice_rule_count);
 
 	adviser->report.has |= advice.has;
 	done = done && (advice.incomplete || advice_ranks_add(&adviser->ranks, &advice, rank));
@@ -106,7 +106,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 /* --- runs ----------------------------------------------------------------------------------------------------------- */
 
 /* The findings about the run, which gain what those about its traces leave. */
-static bool ask_ranks(struct ops_adviser *adviser)
+static bool run_rank_rules(struct ops_adviser *adviser)
 {
 	struct advice_result all = {0};
 	double left_pct = 100 - adviser->report.gained_pct;
@@ -138,7 +138,7 @@ enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_format fo
 {
 	struct ops_buffer out = {0};
 
-	if (adviser->failed || !ask_ranks(adviser))
+	if (adviser->failed || !run_rank_rules(adviser))
 		return ops_fault_memory(error);
 	advice_report_sort(&adviser->report);
 	if (format == OPS_FORMAT_JSON)

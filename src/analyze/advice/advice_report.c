@@ -243,16 +243,19 @@ static enum advice_severity severity_of(const struct advice_finding *finding)
 	return finding->rule->severity_max && severity > finding->rule->severity_max ? finding->rule->severity_max : severity;
 }
 
-static bool format_text(struct advice_report *report, struct ops_string *ret_text, const char *format, va_list arguments)
+/* What was seen, and how the gain is computed. */
+static bool format_evidence(struct advice_report *report, struct ops_string *ret_text, const char *gain, const char *format,
+                            va_list arguments)
 {
-	char text[1024];
-	int size = vsnprintf(text, sizeof(text), format, arguments);
+	struct ops_buffer text = {0};
+	char facts[1024];
+	bool done;
 
-	if (size < 0)
-		size = 0;
-	if (size >= (int)sizeof(text))
-		size = (int)sizeof(text) - 1;
-	return keep(report, text, (size_t)size, ret_text);
+	vsnprintf(facts, sizeof(facts), format, arguments);
+	ops_buffer_printf(&text, "%s Predicted gain: %s.", facts, gain);
+	done = !text.failed && keep(report, text.bytes, text.size, ret_text);
+	ops_buffer_release(&text);
+	return done;
 }
 
 /* Adds what the result says of itself, copies what the finding borrows, and adds the finding. */
@@ -260,7 +263,7 @@ static bool push(struct advice_result *result, struct advice_finding finding, co
 {
 	const char *detail = result->detail ? result->detail : "";
 	struct advice_finding *added;
-	bool done = format_text(result->report, &finding.evidence, format, arguments) &&
+	bool done = format_evidence(result->report, &finding.evidence, result->rule->gain, format, arguments) &&
 	            keep(result->report, detail, strlen(detail), &finding.detail);
 
 	for (size_t i = 0; done && i < finding.where_count; i++)

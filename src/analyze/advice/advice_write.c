@@ -142,16 +142,10 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 
 /* --- text ----------------------------------------------------------------------------------------------------------- */
 
-/* What text looks like: on a terminal wrapped, in Markdown a paragraph a line and without what would be markup. */
-struct style {
-	struct ops_buffer *out;
-	bool markdown;
-};
-
 #define WIDTH 79
 
-/* What rules say is theirs, with code in backticks; Markdown takes some bytes for its own, but for what stands in those. */
-static void append_byte(const struct style *style, char byte, bool *quoted)
+/* Texts of rules, with code in backticks; Markdown takes some bytes for its own, but for what stands in those. */
+static void append_byte(const struct advice_style *style, char byte, bool *quoted)
 {
 	if (byte == '`')
 		*quoted = !*quoted;
@@ -169,7 +163,7 @@ static bool has_markup(const char *word, size_t size)
 }
 
 /* Texts about a trace contain its names, which may be any bytes. */
-static void append_word(const struct style *style, const char *word, size_t size)
+static void append_word(const struct advice_style *style, const char *word, size_t size)
 {
 	if (!style->markdown)
 		ops_plain_append(style->out, word, size);
@@ -187,10 +181,8 @@ static size_t word_size(const char *text, size_t size)
 	return space ? (size_t)(space - text) : size;
 }
 
-enum speaker { RULE, TRACE };
-
 /* A paragraph. */
-static void append_words(const struct style *style, enum speaker speaker, const char *text, size_t size)
+void advice_append_words(const struct advice_style *style, enum advice_speaker speaker, const char *text, size_t size)
 {
 	size_t column = 0, indent = style->markdown ? 0 : 3;
 	bool quoted = false;
@@ -204,9 +196,9 @@ static void append_words(const struct style *style, enum speaker speaker, const 
 		}
 		ops_buffer_printf(style->out, "%*s", column ? 1 : (int)indent, "");
 		column += (column ? 1 : indent) + word;
-		if (speaker == TRACE)
+		if (speaker == ADVICE_OF_TRACE)
 			append_word(style, text + at, word);
-		for (size_t i = 0; speaker == RULE && i < word; i++)
+		for (size_t i = 0; speaker == ADVICE_OF_RULE && i < word; i++)
 			append_byte(style, text[at + i], &quoted);
 		for (at += word; at < size && text[at] == ' ';)
 			at++;
@@ -215,7 +207,7 @@ static void append_words(const struct style *style, enum speaker speaker, const 
 }
 
 /* With what it is in front. */
-static void append_paragraph(const struct style *style, const char *label, enum speaker speaker, const char *text, size_t size)
+static void append_paragraph(const struct advice_style *style, const char *label, enum advice_speaker speaker, const char *text, size_t size)
 {
 	struct ops_buffer paragraph = {0};
 
@@ -225,20 +217,20 @@ static void append_paragraph(const struct style *style, const char *label, enum 
 	else
 		ops_buffer_printf(&paragraph, "%s ", label);
 	ops_buffer_append(&paragraph, text, size);
-	append_words(style, speaker, ops_buffer_text(&paragraph), paragraph.size);
+	advice_append_words(style, speaker, ops_buffer_text(&paragraph), paragraph.size);
 	style->out->failed |= paragraph.failed;
 	ops_buffer_release(&paragraph);
 }
 
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
-static void append_name(const struct style *style, struct ops_string name)
+static void append_name(const struct advice_style *style, struct ops_string name)
 {
 	(style->markdown ? ops_code_append : ops_plain_append)(style->out, name.bytes, name.size);
 }
 
 /* "at train.py:12 in step, aten::mm, module net.0", what is known of it, a line more where it gets too long. */
-static void append_where(const struct style *style, const struct advice_where *where)
+static void append_where(const struct advice_style *style, const struct advice_where *where)
 {
 	const struct {
 		const char *before;
@@ -298,17 +290,17 @@ static void format_gain(const struct advice_finding *finding, char *text, size_t
 		snprintf(text, size, ": saves %s %s a step (%.1f %%)", advice_bound_name(finding->rule->bound), ms, finding->gain_pct);
 }
 
-static void append_judgement(const struct style *style, const struct advice_finding *finding)
+static void append_judgement(const struct advice_style *style, const struct advice_finding *finding)
 {
 	char text[256], gain[64] = "";
 
 	format_gain(finding, gain, sizeof(gain));
 	snprintf(text, sizeof(text), "%s%s, confidence %s [%s]", advice_severity_name(finding->severity), gain,
 	         advice_confidence_name(finding->confidence), finding->rule->id);
-	append_words(style, RULE, text, strlen(text));
+	advice_append_words(style, ADVICE_OF_RULE, text, strlen(text));
 }
 
-static void append_code(const struct style *style, const char *code)
+void advice_append_code(const struct advice_style *style, const char *code)
 {
 	ops_buffer_append_text(style->out, style->markdown ? "\n```python\n" : "");
 	while (*code) {
@@ -320,7 +312,7 @@ static void append_code(const struct style *style, const char *code)
 	ops_buffer_append_text(style->out, style->markdown ? "```\n" : "");
 }
 
-static void append_finding(const struct style *style, const struct advice_finding *finding, size_t number)
+static void append_finding(const struct advice_style *style, const struct advice_finding *finding, size_t number)
 {
 	const struct advice_rule *rule = finding->rule;
 
@@ -329,19 +321,19 @@ static void append_finding(const struct style *style, const struct advice_findin
 	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
 	for (size_t i = 0; i < finding->where_count; i++)
 		append_where(style, &finding->where[i]);
-	append_paragraph(style, "Seen:", TRACE, finding->evidence.bytes, finding->evidence.size);
-	append_paragraph(style, "Why:", RULE, rule->explanation, strlen(rule->explanation));
+	append_paragraph(style, "Evidence:", ADVICE_OF_TRACE, finding->evidence.bytes, finding->evidence.size);
+	append_paragraph(style, "Why:", ADVICE_OF_RULE, rule->explanation, strlen(rule->explanation));
 	if (finding->detail.size)
-		append_paragraph(style, "First:", TRACE, finding->detail.bytes, finding->detail.size);
-	append_paragraph(style, "Do:", RULE, rule->advice, strlen(rule->advice));
+		append_paragraph(style, "First:", ADVICE_OF_TRACE, finding->detail.bytes, finding->detail.size);
+	append_paragraph(style, "To do:", ADVICE_OF_RULE, rule->advice, strlen(rule->advice));
 	if (rule->code)
-		append_code(style, rule->code);
+		advice_append_code(style, rule->code);
 	ops_buffer_printf(style->out, style->markdown ? "\n<%s>\n" : "   %s\n", rule->link);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
-static void append_count(const struct style *style, const struct advice_report *report)
+static void append_count(const struct advice_style *style, const struct advice_report *report)
 {
 	size_t checked = (size_t)__builtin_popcountll(report->checked), count = report->findings.count;
 
@@ -349,17 +341,17 @@ static void append_count(const struct style *style, const struct advice_report *
 		ops_buffer_printf(style->out, "%zu finding%s (%zu of %zu rules applied)\n", count, count == 1 ? "" : "s", checked,
 		                  advice_rule_count);
 	else if (!checked)
-		ops_buffer_append_text(style->out, "no rule applies to this trace\n");
+		ops_buffer_append_text(style->out, "No rule applies to this trace\n");
 	else
-		ops_buffer_printf(style->out, "%s (%zu of %zu rules applied)\n", report->incomplete ? "no findings" : "no problems found",
+		ops_buffer_printf(style->out, "%s (%zu of %zu rules applied)\n", report->incomplete ? "No findings" : "No problems found",
 		                  checked, advice_rule_count);
 	if (report->incomplete)
-		ops_buffer_printf(style->out, "%s%s early, so no gain can be predicted\n", style->markdown ? "\n" : "",
-		                  report->traces > 1 ? "traces end" : "the trace ends");
+		ops_buffer_printf(style->out, "%s%s early, so gains are unknown\n", style->markdown ? "\n" : "",
+		                  report->traces > 1 ? "Traces end" : "The trace ends");
 }
 
 /* What a percentage is a share of. */
-static void append_base(const struct style *style, const struct advice_report *report)
+static void append_base(const struct advice_style *style, const struct advice_report *report)
 {
 	char text[256], step[32], mean[32];
 	size_t used;
@@ -371,28 +363,28 @@ static void append_base(const struct style *style, const struct advice_report *r
 	if (report->traces > 1)
 		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average steady step of a trace.");
 	else if (!report->steps)
-		used = (size_t)snprintf(text, sizeof(text), "The trace has no steps: percentages are shares of all of it, %s.", step);
+		used = (size_t)snprintf(text, sizeof(text), "The trace has no steps. Percentages are shares of its total time, %s.", step);
 	else if (report->steady == report->steps)
 		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average step, %s.", step);
 	else
-		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average steady step, %s. Steady are %u of %u "
-		                        "steps, which take %s on average.", step, report->steady, report->steps, mean);
+		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average steady step, %s (%u of %u steps are steady; "
+		                        "all steps take %s on average).", step, report->steady, report->steps, mean);
 	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
 	ops_buffer_append(style->out, text, used);
 	ops_buffer_append_text(style->out, "\n");
 }
 
 /* What to record besides, to be told more. */
-static void append_hint(const struct style *style, const struct advice_report *report)
+static void append_hint(const struct advice_style *style, const struct advice_report *report)
 {
 	static const struct {
 		uint32_t need;
 		const char *text;
-	} hints[] = {{ADVICE_NEEDS_PYTHON, "with_stack=True for lines of the program"},
-	             {ADVICE_NEEDS_SHAPES, "record_shapes=True for rules about sizes and types"},
-	             {ADVICE_NEEDS_MEMORY, "profile_memory=True for rules about memory"},
-	             {ADVICE_NEEDS_STEPS, "profile.step() for gains a step"}};
-	char text[256] = "Not recorded:";
+	} hints[] = {{ADVICE_NEEDS_PYTHON, "with_stack=True (lines of the program)"},
+	             {ADVICE_NEEDS_SHAPES, "record_shapes=True (rules about sizes and types)"},
+	             {ADVICE_NEEDS_MEMORY, "profile_memory=True (rules about memory)"},
+	             {ADVICE_NEEDS_STEPS, "profile.step() (gains for each step)"}};
+	char text[256] = "To apply more rules, record with";
 	size_t used = strlen(text), missing = 0;
 
 	for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
@@ -401,7 +393,7 @@ static void append_hint(const struct style *style, const struct advice_report *r
 	if (!missing || !(report->has & ADVICE_NEEDS_OPERATORS))
 		return;
 	ops_buffer_append_text(style->out, "\n");
-	append_words(style, RULE, text, used);
+	advice_append_words(style, ADVICE_OF_RULE, text, used);
 }
 
 static struct ops_string file_name(struct ops_string path)
@@ -412,7 +404,7 @@ static struct ops_string file_name(struct ops_string path)
 }
 
 /* A row a finding, to be seen at a glance. */
-static void append_summary(const struct style *style, const struct advice_report *report)
+static void append_summary(const struct advice_style *style, const struct advice_report *report)
 {
 	ops_buffer_append_text(style->out, "\n| finding | severity | gain a step | where |\n|---|---|---|---|\n");
 	for (size_t i = 0; i < report->findings.count; i++) {
@@ -437,7 +429,7 @@ static void append_summary(const struct style *style, const struct advice_report
 
 void advice_write_text(const struct advice_report *report, bool markdown, struct ops_buffer *out)
 {
-	const struct style style = {out, markdown};
+	const struct advice_style style = {out, markdown};
 
 	ops_buffer_append_text(out, markdown ? "## Advice\n\n" : "");
 	append_count(&style, report);
@@ -453,7 +445,7 @@ void advice_write_text(const struct advice_report *report, bool markdown, struct
 
 void advice_write_brief(const struct advice_report *report, struct ops_buffer *out)
 {
-	const struct style style = {out, false};
+	const struct advice_style style = {out, false};
 	size_t count = report->findings.count, shown = count < BRIEF_MAX ? count : BRIEF_MAX;
 
 	for (size_t i = 0; i < shown; i++) {
@@ -466,9 +458,9 @@ void advice_write_brief(const struct advice_report *report, struct ops_buffer *o
 			append_where(&style, &finding->where[0]);
 	}
 	if (shown < count)
-		ops_buffer_printf(out, "and %zu more; ", count - shown);
+		ops_buffer_printf(out, "%zu more. ", count - shown);
 	if (count)
-		ops_buffer_append_text(out, "opstrobe advise says why, and what to change\n");
+		ops_buffer_append_text(out, "Run opstrobe advise for explanations and fixes\n");
 	else
 		append_count(&style, report);
 }

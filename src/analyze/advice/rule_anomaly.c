@@ -44,8 +44,8 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	/* Where it is switched on in the steps, that is the place. */
 	done = done && (!stacks ||
 	                advice_report_at(result, switches.events ? &switches : &result->tally, (double)result->tally.ns,
-	                                 "%s stacks a step are formatted for operators, and %s results of the backward pass "
-	                                 "are searched for NaN, in %s. Gain: all of that.",
+	                                 "Each step formats %s stacks for operators and searches %s results of the backward "
+	                                 "pass for NaN, in %s.",
 	                                 advice_average(advice, stacks).text, advice_average(advice, result->tally.events - stacks).text,
 	                                 advice_spent(advice, (double)result->tally.ns).text));
 	advice_tally_release(&switches);
@@ -54,11 +54,13 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 const struct advice_rule advice_rule_anomaly = {
 	.id = "anomaly-mode",
-	.title = "Anomaly detection is on",
-	.explanation = "torch.autograd.set_detect_anomaly keeps the Python stack of every forward operator as text and checks every "
-		       "gradient for NaN.",
-	.advice = "Switch it off (torch.autograd.set_detect_anomaly(False), detect_anomaly only around the steps that are looked "
-		  "into). Check: no format_stack below operators.",
+	.title = "Anomaly detection is enabled",
+	.condition = "Operators call format_stack. Checks for NaN in the backward pass count as well.",
+	.gain = "the time of the formatted stacks and of the checks",
+	.explanation = "torch.autograd.set_detect_anomaly formats the Python stack of every forward operator as text and "
+		       "checks every gradient for NaN.",
+	.advice = "Disable it, or use torch.autograd.detect_anomaly only around the steps under investigation. To check: no "
+		       "operator calls format_stack.",
 	.code = "torch.autograd.set_detect_anomaly(False)",
 	.link = "https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,

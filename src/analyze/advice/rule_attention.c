@@ -162,15 +162,15 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	between_ns = (double)result->tally.ns;
 	faults_ns = attention.bytes * advice->fault_ns;
 	if (faults_ns > 0)
-		snprintf(faults, sizeof(faults), ", and %.3f ms of page faults on the scores", advice_step_ms(advice, faults_ns));
+		snprintf(faults, sizeof(faults), "; page faults on the scores take %.3f ms", advice_step_ms(advice, faults_ns));
 	if (attention.by_formula)
-		result->detail = "scaled_dot_product_attention found no fused kernel. Pass float16 or bfloat16, a mask without gradient "
-		                 "(or is_causal=True), and tensors with the same head size; "
+		result->detail = "No fused kernel supports this call of scaled_dot_product_attention. Pass float16 or bfloat16, "
+		                 "a mask without gradient (or is_causal=True), and tensors with equal head sizes; "
 		                 "torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION) warns why a kernel cannot be used.";
 	done = done && advice_report_gain(result, between_ns - attention.kept_ns + faults_ns,
-	                                  "%s times a step softmax is between two matrix products, with %s of scaling, "
-	                                  "masking, softmax and dropout in between. Gain: that, forward and backward, except for "
-	                                  "%.3f ms that the fused operator also takes beyond the two products%s.",
+	                                  "Each step computes a softmax between two matrix products %s times. Scaling, masking, "
+	                                  "softmax and dropout in between take %s, of which the fused operator also requires "
+	                                  "%.3f ms%s.",
 	                                  advice_average(advice, attention.found).text, advice_spent(advice, between_ns).text,
 	                                  advice_step_ms(advice, attention.kept_ns), faults);
 	OPS_ARRAY_RELEASE(&attention.rows);
@@ -181,11 +181,16 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 const struct advice_rule advice_rule_attention = {
 	.id = "unfused-attention",
-	.title = "Attention is written out instead of fused",
-	.explanation = "Scores, scaled scores, masked scores, weights and dropped-out weights are each a matrix of the length "
-		       "squared that is written to memory, and kept for the backward pass.",
-	.advice = "Use torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=…, dropout_p=…). Check: no "
-		  "aten::softmax between two aten::matmul.",
+	.title = "Attention is not fused",
+	.condition = "A softmax lies between two matrix products. On a device, scaled_dot_product_attention without a fused "
+		       "kernel counts as well. The fused operator requires softmax itself on the CPU. On a GPU it requires the "
+		       "exponentials, 16 a clock and multiprocessor (a quarter of softmax if sizes or the device are unknown), "
+		       "twice with a backward pass, which also computes the scores again.",
+	.gain = "that time, forward and backward, and page faults on the scores, less what the fused operator requires",
+	.explanation = "Scores, scaled scores, masked scores, weights and dropped-out weights are matrices of the sequence "
+		       "length squared. Each is written to memory and kept for the backward pass.",
+	.advice = "Use torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=…, dropout_p=…). To check: no "
+		       "aten::softmax between two aten::matmul.",
 	.code = "out = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
 	.needs = ADVICE_NEEDS_OPERATORS,

@@ -104,7 +104,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	                                        "aten::where", "aten::clone", "aten::neg", "aten::add_", "aten::mul_", "aten::copy_",
 	                                        "aten::fill_", "aten::zeros*", "aten::ones*", "aten::_to_copy", NULL};
 	struct churn churn = {.element_ns = ELEMENT_NS};
-	char tensors[128] = "", calls[96] = "", gain[160] = "the time of the calls";
+	char tensors[128] = "", calls[96] = "", speed[96] = "";
 	bool done;
 
 	churn.bytes = ops_alloc_zeroed(advice->events->count + 1, sizeof(*churn.bytes));
@@ -120,16 +120,15 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	advice_add_names(result, 0);
 	churn.calls = result->tally.events - churn.calls;
 	if (churn.calls)
-		snprintf(calls, sizeof(calls), "%s calls a step ask the device for memory or give it back",
+		snprintf(calls, sizeof(calls), "%s calls in each step allocate or free device memory",
 		         advice_average(advice, churn.calls).text);
 	if (churn.allocations)
-		snprintf(tensors, sizeof(tensors), "%s tensors of 32 MiB or more are allocated a step, %s MiB in all",
+		snprintf(tensors, sizeof(tensors), "Each step allocates %s tensors of 32 MiB or more, %s MiB in total",
 		         advice_average(advice, churn.allocations).text,
 		         advice_number(advice_per_step(advice, (uint64_t)churn.all_bytes) / (1024 * 1024)).text);
 	if (churn.allocations)
-		snprintf(gain, sizeof(gain), "what their operators take beyond %.2f ns an element, and the time to give the memory back%s",
-		         churn.element_ns, churn.calls ? ", and the calls" : "");
-	done = done && advice_report_costs(result, "%s%s%s. Gain: %s.", tensors, *tensors && *calls ? ", and " : "", calls, gain);
+		snprintf(speed, sizeof(speed), "; their arithmetic takes %.2f ns for each element", churn.element_ns);
+	done = done && advice_report_costs(result, "%s%s%s%s.", tensors, *tensors && *calls ? ", and " : "", calls, speed);
 	ops_free(churn.bytes);
 	ops_free(churn.pointwise);
 	return done;
@@ -137,11 +136,14 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 const struct advice_rule advice_rule_churn = {
 	.id = "allocation-churn",
-	.title = "Memory goes back to the system and is asked for again",
-	.explanation = "Large temporaries on the host are mapped anew each time: the kernel zeroes every page when it is first "
-		       "touched, which costs more than the arithmetic. A device is stopped to change its memory.",
-	.advice = "Write into tensors that stay (out=…, in-place operators, a buffer made before the loop), work on parts, or use an "
-		  "allocator that keeps memory (jemalloc; MALLOC_MMAP_MAX_=0). Check: no allocations of that size in steps.",
+	.title = "Memory is returned to the system and allocated again",
+	.condition = "Operators in steps allocate tensors of 32 MiB or more on the host, or call cudaMalloc and cudaFree.",
+	.gain = "the time of these operators beyond their arithmetic, of returning the memory, and of the calls",
+	.explanation = "The system maps large temporaries on the host again each time and clears every page on first use, "
+		       "which costs more than the arithmetic. A device must stop to change its memory.",
+	.advice = "Write into persistent tensors (out=…, in-place operators, a buffer allocated before the loop), process "
+		       "smaller parts, or use an allocator that keeps memory (jemalloc; MALLOC_MMAP_MAX_=0). To check: steps "
+		       "contain no allocations of that size.",
 	.code = "torch.add(x, y, out=buffer)  # made once, before the loop",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_MEMORY,

@@ -107,9 +107,8 @@ static bool find_overlap(const struct advice_ranks *ranks, struct advice_result 
 	                                                    .gain_pct = percent(&sum, (double)sum.hideable_ns),
 	                                                    .confidence = ADVICE_UNSURE, .where_count = count},
 	                            where,
-	                            "%s collectives a step take %.3f ms without waits for other ranks, and for %.3f ms of that "
-	                            "(%.1f %%) nothing is computed. Gain: that, as far as there is a backward pass without "
-	                            "collectives to hide it behind.", advice_number((double)sum.collectives / (double)sum.steps).text,
+	                            "%s collectives in each step take %.3f ms without waits for other ranks. During %.3f ms of "
+	                            "that (%.1f %%) nothing is computed.", advice_number((double)sum.collectives / (double)sum.steps).text,
 	                            each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
 	                            percent(&sum, (double)sum.exposed_ns));
 }
@@ -158,9 +157,9 @@ static bool find_tiny(const struct advice_ranks *ranks, struct advice_result *re
 	                            (struct advice_finding){.gain_ms = each_ms(&sum, gain_ns), .gain_pct = percent(&sum, gain_ns),
 	                                                    .confidence = ADVICE_LIKELY, .where_count = count},
 	                            where,
-	                            "%s of %s collectives a step are of less than %d kB, %s kB in all. They take %.3f ms, of "
-	                            "which at most %.3f ms are not hidden behind computation, and their calls %.3f ms of the host. "
-	                            "Gain: the share of both that is saved with one for each 25 MB.",
+	                            "%s of %s collectives in each step have less than %d kB, %s kB in total. They take %.3f ms, "
+	                            "of which at most %.3f ms do not overlap with computation, and their calls take %.3f ms on "
+	                            "the host.",
 	                            advice_number(tiny / (double)sum.steps).text,
 	                            advice_number((double)sum.collectives / (double)sum.steps).text, TINY_BYTES / 1024,
 	                            advice_number((double)bytes / 1000 / (double)sum.steps).text, each_ms(&sum, (double)transfer_ns),
@@ -255,8 +254,8 @@ static bool report_links(const struct links *links, const struct advice_ranks *r
 	                                                    .gain_pct = rank->steps_ns ? 100 * saved_ns / (double)rank->steps_ns : 0,
 	                                                    .confidence = ADVICE_UNSURE},
 	                            NULL,
-	                            "%.*s among ranks %.*s moves %.2f GB/s, among ranks %.*s %.2f GB/s. Gain: the time that the slower "
-	                            "takes longer for its %s MB a step.", (int)kind.size, kind.bytes, (int)group.size, group.bytes,
+	                            "%.*s among ranks %.*s transfers %.2f GB/s, among ranks %.*s %.2f GB/s. The slower group "
+	                            "transfers %s MB in each step.", (int)kind.size, kind.bytes, (int)group.size, group.bytes,
 	                            slow->bytes / slow->ns, (int)other.size, other.bytes, quick->bytes / quick->ns,
 	                            advice_number(rank->step_count ? slow->bytes / 1e6 / (double)rank->step_count : 0).text);
 }
@@ -299,7 +298,7 @@ static void describe_bandwidth(const struct advice_ranks *ranks, const struct co
 			ns += (double)ranks->shortest_ns[collective->key];
 		}
 	if (ns > 0)
-		snprintf(text, size, " Each rank's link carries %s MB a step at %s GB/s of bus bandwidth.",
+		snprintf(text, size, " The link of each rank transfers %s MB in each step at a bus bandwidth of %s GB/s.",
 		         advice_number(bytes / 1e6 / (double)sum->steps).text, advice_number(bytes / ns).text);
 }
 
@@ -308,7 +307,7 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 	struct communication sum = sum_up(ranks);
 	struct advice_where where[ADVICE_WHERE_MAX];
 	double left_ns = (double)sum.exposed_ns - ranks->explained_ns;
-	char bandwidth[128], waits[128] = "", rest[128] = "No part of the backward pass without collectives is left to hide it behind.";
+	char bandwidth[160], waits[128] = "", rest[128] = "The backward pass has no part without collectives left to hide it.";
 	size_t count;
 
 	if (percent(&sum, left_ns) <= BOUND_MIN_PCT)
@@ -318,17 +317,17 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 		         each_ms(&sum, (double)sum.backward_ns));
 	describe_bandwidth(ranks, &sum, bandwidth, sizeof(bandwidth));
 	if (ranks->largest_group > (int64_t)ranks->ranks.count)
-		snprintf(waits, sizeof(waits), " Only %zu of %lld ranks were given, so that waits for the others count as transfers.",
+		snprintf(waits, sizeof(waits), " Only %zu of %lld ranks were given, so waits for the others count as transfers.",
 		         ranks->ranks.count, (long long)ranks->largest_group);
 	else if (ranks->ranks.count == 1)
-		snprintf(waits, sizeof(waits), " Only one rank was given, so that waits for the others count as transfers.");
+		snprintf(waits, sizeof(waits), " Only one rank was given, so waits for the others count as transfers.");
 	return find_places(ranks, NULL, where, &count) &&
 	       advice_report_of_run(result,
 	                            (struct advice_finding){.gain_ms = each_ms(&sum, left_ns), .gain_pct = percent(&sum, left_ns),
 	                                                    .confidence = *waits ? ADVICE_UNSURE : ADVICE_LIKELY, .where_count = count},
 	                            where,
-	                            "%s collectives a step take %.3f ms, and for %.3f ms of that (%.1f %%) nothing is computed. "
-	                            "%s%s%s Gain: the exposed time that no other finding counts.",
+	                            "%s collectives in each step take %.3f ms. During %.3f ms of that (%.1f %%) nothing is "
+	                            "computed. %s%s%s",
 	                            advice_number((double)sum.collectives / (double)sum.steps).text,
 	                            each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
 	                            percent(&sum, (double)sum.exposed_ns), rest, bandwidth, waits);
@@ -336,12 +335,14 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 
 const struct advice_rule advice_rule_overlap = {
 	.id = "communication-not-overlapped",
-	.title = "Nothing is computed while ranks communicate",
-	.explanation = "Gradients of the last layers are ready long before those of the first. Sent at once, they are under way "
-		       "while the rest of the backward pass computes.",
-	.advice = "torch.nn.parallel.DistributedDataParallel sends gradients as they come; with collectives of your own, pass "
-		  "async_op=True and wait for the work just before its result is used. Check: operators or kernels run beside "
-		  "collectives.",
+	.title = "Communication does not overlap with computation",
+	.condition = "During half or more of the transfer time of collectives, nothing is computed. Confidence is low.",
+	.gain = "the time without computation, as far as a backward pass exists to hide it",
+	.explanation = "Gradients of the last layers are ready long before those of the first. If they are sent at once, the "
+		       "rest of the backward pass hides their transfer.",
+	.advice = "torch.nn.parallel.DistributedDataParallel sends gradients as they become ready. With your own collectives, "
+		       "pass async_op=True and wait just before the result is used. To check: operators or kernels run during "
+		       "collectives.",
 	.code = "work = dist.all_reduce(gradient, async_op=True)\n"
 		"...                            # compute\n"
 		"work.wait()",
@@ -354,9 +355,12 @@ const struct advice_rule advice_rule_overlap = {
 const struct advice_rule advice_rule_tiny = {
 	.id = "tiny-collectives",
 	.title = "Ranks exchange many small messages",
-	.explanation = "A collective takes its ranks a fixed time to begin and to meet, however little it moves.",
-	.advice = "Send them as one: a larger bucket_cap_mb of DistributedDataParallel, torch.cat of what belongs together, or "
-		  "all_reduce_coalesced; reduce figures every N steps. Check: fewer and larger collectives a step.",
+	.condition = "Steps contain eight collectives or more of less than 256 kB.",
+	.gain = "the share of their time, and of their calls, that one collective for each 25 MB saves",
+	.explanation = "A collective takes a fixed time to start and to synchronize its ranks, however little it transfers.",
+	.advice = "Combine them: a larger bucket_cap_mb of DistributedDataParallel, torch.cat of tensors that belong together, "
+		       "or all_reduce_coalesced. Reduce statistics every N steps. To check: fewer and larger collectives in a "
+		       "step.",
 	.code = "model = DistributedDataParallel(model, bucket_cap_mb=25)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
 	.needs = ADVICE_NEEDS_RANKS,
@@ -367,9 +371,12 @@ const struct advice_rule advice_rule_tiny = {
 const struct advice_rule advice_rule_links = {
 	.id = "slow-link",
 	.title = "Some ranks exchange data more slowly than others",
-	.explanation = "A group is as quick as the slowest link between its ranks; all that depends on it waits.",
-	.advice = "Compare NCCL's choice of links (NCCL_DEBUG=INFO), cables and topology of the group named with those of the other; "
-		  "put ranks that exchange most on one node. Check: bytes a second of both groups.",
+	.condition = "A group transfers less than half as many bytes a second as another group of the same size, in the same "
+		       "operation, in messages of 1 MB or more.",
+	.gain = "the time that the slower group takes longer",
+	.explanation = "A group is as fast as the slowest link between its ranks, and everything that depends on it waits.",
+	.advice = "Compare the links that NCCL chose (NCCL_DEBUG=INFO), the cables and the topology of both groups. Place "
+		       "ranks that exchange the most on one node. To check: the bandwidth of both groups.",
 	.link = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
 	.needs = ADVICE_NEEDS_RANKS,
 	.stage = ADVICE_STAGE_WAITS,
@@ -379,12 +386,17 @@ const struct advice_rule advice_rule_links = {
 const struct advice_rule advice_rule_bound = {
 	.id = "communication-bound",
 	.title = "Communication between ranks limits the step",
-	.explanation = "The optimizer waits for gradients of all ranks. Communication that takes longer than the overlapping computation "
-		       "makes each step longer by the difference.",
-	.advice = "Move fewer bytes for each sample: accumulate gradients of several micro-batches under model.no_sync(), use larger "
-		  "batches, or compress gradients (bf16_compress_hook, PowerSGD). Try other values of bucket_cap_mb. Compare the "
-		  "bandwidth with what the link provides: nccl-tests measures it, and NCCL_DEBUG=INFO names the transport (NVLink, "
-		  "InfiniBand, sockets). Check: the exposed time of collectives.",
+	.condition = "Collectives during which nothing is computed take more than 10 % of the step. The evidence says what the "
+		       "link of each rank transfers in a step, and the bus bandwidth as nccl-tests defines it. If traces of "
+		       "some ranks are missing, waits for them count as transfers, and confidence is low.",
+	.gain = "that time, except for what other findings count",
+	.explanation = "The optimizer waits for the gradients of all ranks. Communication that takes longer than the "
+		       "computation it overlaps with extends each step by the difference.",
+	.advice = "Transfer fewer bytes for each sample: accumulate gradients of several micro-batches under model.no_sync(), "
+		       "use larger batches, or compress gradients (bf16_compress_hook, PowerSGD). Try other values of "
+		       "bucket_cap_mb. Compare the bandwidth with that of the link: nccl-tests measures it, and "
+		       "NCCL_DEBUG=INFO names the transport (NVLink, InfiniBand, sockets). To check: the exposed time of "
+		       "collectives.",
 	.code = "with model.no_sync():            # all micro-batches but the last\n"
 		"    model(x).mean().backward()\n"
 		"model(x).mean().backward()       # one all-reduce for all\n"

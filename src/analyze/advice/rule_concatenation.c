@@ -100,9 +100,8 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		if (advice_counts(advice, link->row) && chain->links >= CHAIN_MIN && chain->copied > chain->last)
 			advice_add_share(result, link->row, 1 - (double)chain->last / (double)chain->copied);
 	}
-	done = done && advice_report_costs(result, "%s concatenations a step append to the output of the one before, which costs %s. "
-	                                   "Gain: their time and their backward pass', less the share of it that copies every "
-	                                   "element once.",
+	done = done && advice_report_costs(result, "%s concatenations in each step append to the output of the previous one. "
+	                                           "All copying but once takes %s.",
 	                                   advice_average(advice, result->tally.events).text, advice_spent(advice, (double)result->tally.ns).text);
 	OPS_ARRAY_RELEASE(&growing.chains);
 	OPS_ARRAY_RELEASE(&growing.links);
@@ -113,9 +112,12 @@ static bool find(const struct advice *advice, struct advice_result *result)
 const struct advice_rule advice_rule_concatenation = {
 	.id = "quadratic-concatenation",
 	.title = "A tensor grows by concatenation in a loop",
-	.explanation = "Each torch.cat copies all that was there before: n of them copy n²/2 parts.",
-	.advice = "Collect the parts in a list and concatenate once behind the loop, or write into a tensor of the final size: "
-		  "out[i : i + n] = part. Check: one aten::cat in place of many.",
+	.condition = "At one line, the first input of aten::cat has the size of the previous output, four times or more, "
+		       "within a step or across steps.",
+	.gain = "all copying but once, forward and backward",
+	.explanation = "Each torch.cat copies everything before it: n calls copy n²/2 parts.",
+	.advice = "Collect the parts in a list and concatenate once after the loop, or write into a tensor of the final size: "
+		       "out[i : i + n] = part. To check: one aten::cat instead of many.",
 	.code = "parts.append(part)             # in place of out = torch.cat([out, part])\n"
 		"out = torch.cat(parts)         # behind the loop",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.cat.html",

@@ -157,11 +157,11 @@ static bool find_pairs(const struct advice *advice, struct advice_result *result
 		qsort(conversions.items.items, conversions.items.count, sizeof(struct conversion), compare);
 		copies = add_pairs(&conversions, result, types);
 	}
-	done = done && advice_report_costs(result, "%s copies a step turn as many elements into another %s and back, in %s%s. "
-	                                   "Gain: all of that time, and that of their backward pass.",
-	                                   advice_average(advice, copies).text, types ? "type" : "order in memory",
+	done = done && advice_report_costs(result, "%s copies in each step convert equally many elements to another %s and "
+	                                           "back, in %s%s.",
+	                                   advice_average(advice, copies).text, types ? "type" : "memory layout",
 	                                   advice_spent(advice, (double)result->tally.ns).text,
-	                                   types ? " with what a wider type costs the operators in between" : "");
+	                                   types ? " including the cost of the wider type for the operators in between" : "");
 	OPS_ARRAY_RELEASE(&conversions.items);
 	return done;
 }
@@ -179,9 +179,11 @@ static bool find_layouts(const struct advice *advice, struct advice_result *resu
 const struct advice_rule advice_rule_types = {
 	.id = "type-conversions",
 	.title = "Tensors are converted to another type and back",
+	.condition = "A step converts equally many elements to another type and back.",
+	.gain = "the time of the conversions and of the wider type in between, forward and backward",
 	.explanation = "Each conversion reads and writes all elements, and computes nothing.",
-	.advice = "Stay in one type from the input on; convert parameters once, before the loop, and leave the choice for each "
-		  "operator to torch.autocast. Check: fewer aten::_to_copy in the step.",
+	.advice = "Use one type from the input on. Convert parameters once, before the loop, and let torch.autocast choose the "
+		       "type for each operator. To check: fewer aten::_to_copy in a step.",
 	.link = "https://docs.pytorch.org/docs/stable/amp.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.bound = ADVICE_AT_LEAST,
@@ -193,11 +195,13 @@ const struct advice_rule advice_rule_types = {
 
 const struct advice_rule advice_rule_layouts = {
 	.id = "layout-conversions",
-	.title = "Tensors are copied to another order in memory and back",
-	.explanation = "transpose and permute are free, but .contiguous(), .reshape() and some operators then copy all elements "
-		       "in an order that memory is slow at.",
-	.advice = "Leave the tensor as it is where operators take strides (matmul, einsum, scaled_dot_product_attention), or use "
-		  "one layout throughout (channels_last for convolutions). Check: fewer aten::clone in the step.",
+	.title = "Tensors are copied to another memory layout and back",
+	.condition = "A step copies equally many elements to another memory layout and back.",
+	.gain = "the time of the copies, forward and backward",
+	.explanation = "transpose and permute are free, but .contiguous(), .reshape() and some operators then copy all "
+		       "elements, in an order that is slow for memory.",
+	.advice = "Leave the tensor as it is where operators accept strides (matmul, einsum, scaled_dot_product_attention), or "
+		       "use one layout throughout (channels_last for convolutions). To check: fewer aten::clone in a step.",
 	.link = "https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.stage = ADVICE_STAGE_COPIES,

@@ -88,9 +88,9 @@ static bool find(const struct advice *advice, struct advice_result *result, bool
 		count = result->tally.events;
 		if (count && pageable)
 			add_stalls(&copies, advice, result);
-		done = advice_report_costs(result, "%s copies a step between the device and %s memory, %s MB, run for %s "
-		                           "with no kernel beside; for %.3f ms the device is idle since the host waited for copies. "
-		                           "Gain: both, which the kernels of another batch hide.", advice_average(advice, count).text,
+		done = advice_report_costs(result, "%s copies in each step between the device and %s memory, %s MB, run for %s "
+		                                   "without a kernel. The device is idle for %.3f ms because the host waits for "
+		                                   "copies.", advice_average(advice, count).text,
 		                           pageable ? "pageable" : "pinned",
 		                           advice_number(advice_per_step(advice, (uint64_t)copies.bytes) / 1e6).text,
 		                           advice_spent(advice, (double)copies.exposed_ns).text,
@@ -113,10 +113,12 @@ static bool find_pinned(const struct advice *advice, struct advice_result *resul
 const struct advice_rule advice_rule_pageable = {
 	.id = "pageable-copies",
 	.title = "Copies between host and device use pageable memory",
-	.explanation = "The driver first copies to pinned memory of its own, and the call returns when that is done: the host "
-		       "launches nothing meanwhile, and the device's queue runs dry.",
-	.advice = "DataLoader(…, pin_memory=True), and batch = batch.to(device, non_blocking=True). Check: copies are named "
-		  "'Pinned', and run beside kernels.",
+	.condition = "Copies of 64 kB or more between pageable memory and the device run while no kernel does.",
+	.gain = "their time without a kernel, and the idle time after calls that wait for them",
+	.explanation = "The driver first copies to its own pinned memory, and the call returns afterwards. The host launches "
+		       "nothing meanwhile, and the queue of the device runs empty.",
+	.advice = "Use DataLoader(…, pin_memory=True), and batch = batch.to(device, non_blocking=True). To check: copies are "
+		       "named 'Pinned', and overlap with kernels.",
 	.code = "loader = DataLoader(dataset, batch_size=64, num_workers=4, pin_memory=True)\n"
 		"batch = batch.to(device, non_blocking=True)",
 	.link = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
@@ -129,10 +131,12 @@ const struct advice_rule advice_rule_pageable = {
 
 const struct advice_rule advice_rule_copies = {
 	.id = "copies-not-overlapped",
-	.title = "Copies between host and device are not hidden behind kernels",
-	.explanation = "A stream does one thing after the other: a batch that is copied on the stream that computes holds it up, "
-		       "though a device has engines of their own for copies.",
-	.advice = "Copy the next batch ahead, on a stream of its own. Check: copies run beside kernels.",
+	.title = "Copies between host and device do not overlap with kernels",
+	.condition = "Copies of 64 kB or more between pinned memory and the device run while no kernel does.",
+	.gain = "their time without a kernel",
+	.explanation = "A stream runs one task at a time. A copy on the compute stream delays the kernels, although the device "
+		       "has separate engines for copies.",
+	.advice = "Copy the next batch ahead of time, on a separate stream. To check: copies overlap with kernels.",
 	.code = "with torch.cuda.stream(copying):\n"
 		"    following = batch.to(device, non_blocking=True)\n"
 		"torch.cuda.current_stream().wait_stream(copying)   # before it is used",

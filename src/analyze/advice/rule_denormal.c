@@ -89,8 +89,8 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		if (each_ns > usual_ns)
 			advice_add_share(result, row, 1 - usual_ns / each_ns);
 	}
-	done = done && advice_report_costs(result, "%s elementwise operators a step take more than %.0f ns an element, where the quickest of "
-	                                   "the trace takes %.2f ns. Gain: the difference to that, or to 1 ns.",
+	done = done && advice_report_costs(result, "%s elementwise operators in each step take more than %.0f ns for each "
+	                                           "element; the fastest of the trace takes %.2f ns.",
 	                                   advice_average(advice, result->tally.events).text, ELEMENT_NS_MIN, quickest_ns);
 	ops_free(places);
 	return done;
@@ -99,10 +99,13 @@ static bool find(const struct advice *advice, struct advice_result *result)
 const struct advice_rule advice_rule_denormal = {
 	.id = "denormals",
 	.title = "Arithmetic on denormal numbers",
-	.explanation = "Numbers below 1.2e-38 (float32) leave the processor's fast path and take some hundred cycles each: states "
-		       "that decay, gradients that vanish, weights after long decay.",
-	.advice = "Call torch.set_flush_denormal(True) at the start (it is set for each thread), or clamp what decays. Check: the "
-		  "operator's time for each element.",
+	.condition = "Elementwise operators on contiguous tensors take more than 4 ns for each element, in each of three or "
+		       "more calls.",
+	.gain = "the difference to the fastest such operator of the trace",
+	.explanation = "Numbers below 1.2e-38 (float32) leave the fast path of the processor and take some hundred cycles "
+		       "each. They come from decaying states, vanishing gradients, and weights after long decay.",
+	.advice = "Call torch.set_flush_denormal(True) in each thread at the start, or clamp decaying values. To check: the "
+		       "time of the operator for each element.",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.set_flush_denormal.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.stage = ADVICE_STAGE_NUMBERS,

@@ -21,18 +21,19 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		/* Numbers of half the size: half the memory, and twice as many in a vector register. */
 		advice_add_share(result, row, 0.5 * advice_work_share(advice, row));
 	}
-	return advice_report_costs(result, "%s operators a step compute with float64, %.3f ms with their backward pass. Gain: half "
-	                           "of it, since float32 has half the bytes and twice the numbers a register.",
+	return advice_report_costs(result, "%s operators in each step compute with float64, in %.3f ms with their backward pass.",
 	                           advice_average(advice, result->tally.events).text, 2 * advice_step_ms(advice, (double)result->tally.ns));
 }
 
 const struct advice_rule advice_rule_double = {
 	.id = "float64",
-	.title = "Computation in double precision",
-	.explanation = "float64 takes twice the memory and time of float32, on most GPUs 32 or 64 times. NumPy's default type "
-		       "brings it in.",
-	.advice = "Convert where the data come in: torch.from_numpy(a).float(), or dtype=torch.float32; look for .double() and "
-		  "torch.set_default_dtype. Check: no 'double' among the input types.",
+	.title = "Computation uses double precision",
+	.condition = "Operators have float64 inputs of 4096 elements or more.",
+	.gain = "half of their time, with the backward pass",
+	.explanation = "float64 takes twice the memory and time of float32, and 32 or 64 times the time on most GPUs. It often "
+		       "comes from the default type of NumPy.",
+	.advice = "Convert the data on input: torch.from_numpy(a).float(), or dtype=torch.float32. Look for .double() and "
+		       "torch.set_default_dtype. To check: no 'double' among the input types.",
 	.link = "https://docs.pytorch.org/docs/stable/tensor_attributes.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.stage = ADVICE_STAGE_WIDTH,

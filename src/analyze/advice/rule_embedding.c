@@ -95,8 +95,8 @@ static bool find(const struct advice *advice, struct advice_result *result)
 			advice_add_at(result, table->site, row,
 			              advice_claim_share(result, row, (1 - table->touched) * advice_work_share(advice, row)));
 	}
-	done = done && advice_report_costs(result, "gradients of %lld rows are made and applied, where a batch looks up %lld. Gain: the share of "
-	                                   "the other rows in that and in the optimizer's operators on the table.",
+	done = done && advice_report_costs(result, "Each lookup computes and applies gradients of %lld rows, where the batch "
+	                                           "uses %lld.",
 	                                   (long long)tables.rows, (long long)tables.looked_up);
 	OPS_ARRAY_RELEASE(&tables.items);
 	return done;
@@ -105,10 +105,12 @@ static bool find(const struct advice *advice, struct advice_result *result)
 const struct advice_rule advice_rule_embedding = {
 	.id = "dense-embedding-gradient",
 	.title = "An embedding has dense gradients",
-	.explanation = "The gradient of a lookup is zero but for the rows that were looked up; as a dense tensor it is as large as the "
-		       "table, and so is the optimizer's work.",
-	.advice = "nn.Embedding(…, sparse=True) or nn.EmbeddingBag(…, sparse=True), with SGD, Adagrad or torch.optim.SparseAdam for "
-		  "its parameters. Check: no aten::embedding_dense_backward.",
+	.condition = "aten::embedding_dense_backward runs on a table with at least 16 times the rows that are looked up.",
+	.gain = "the share of the other rows, in this operator and in the operators of the optimizer on the table",
+	.explanation = "The gradient of a lookup is zero except for the rows that were looked up. A dense gradient is as large "
+		       "as the table, and so is the work of the optimizer.",
+	.advice = "Use nn.Embedding(…, sparse=True) or nn.EmbeddingBag(…, sparse=True), with SGD, Adagrad or "
+		       "torch.optim.SparseAdam for its parameters. To check: no aten::embedding_dense_backward.",
 	.code = "table = nn.Embedding(rows, size, sparse=True)\n"
 		"optimizer = torch.optim.SparseAdam(table.parameters())",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html",

@@ -49,18 +49,21 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		return usual >= 0;
 	result->always = true;
 	result->severity = ADVICE_LOW;
-	return advice_report_costs(result, "the first %zu of %zu steps take %.1f %% of the time of all, %.3f ms each where a steady one takes "
-	                           "%.3f ms. Gain: none; it is the figures that are wrong.", slow, steps,
+	return advice_report_costs(result, "The first %zu of %zu steps take %.1f %% of the total time, %.3f ms each; a steady "
+	                                   "step takes %.3f ms.", slow, steps,
 	                           all_ns > 0 ? 100 * (double)slow_ns / (double)all_ns : 0, (double)slow_ns / 1e6 / (double)slow,
 	                           advice_step_ms(advice, (double)advice->steps_ns));
 }
 
 const struct advice_rule advice_rule_first_steps = {
 	.id = "slow-first-steps",
-	.title = "The recording counts slow first steps",
-	.explanation = "The first steps allocate, choose algorithms, compile and fill caches. Advice leaves them out; averages of "
-		       "operators and totals of the recording do not.",
-	.advice = "Record steady steps only: schedule=opstrobe.schedule(wait=1, warmup=2, active=8). Check: the first step's time.",
+	.title = "The recording includes slow first steps",
+	.condition = "The first steps take more than three times the median.",
+	.gain = "none",
+	.explanation = "The first steps allocate, choose algorithms, compile and fill caches. Advice excludes them; averages "
+		       "of operators and totals of the recording do not.",
+	.advice = "Record steady steps only: schedule=opstrobe.schedule(wait=1, warmup=2, active=8). To check: the time of the "
+		       "first step.",
 	.code = "schedule = opstrobe.schedule(wait=1, warmup=2, active=8)",
 	.link = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
 	.needs = ADVICE_NEEDS_STEPS,

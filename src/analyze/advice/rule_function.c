@@ -80,8 +80,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		advice_claim_share(result, call, ns > 0 ? (double)ns / (double)(ns + 2 * functions.largest_ns[row]) : 0);
 	}
 	done = done && (advice_per_step(advice, functions.calls) < CALLS_MIN ||
-	                advice_report_costs(result, "%s calls a step of Functions in Python. Gain: their time, forward and backward, but for "
-	                                    "the costliest operator in each, which one of torch's own would take.",
+	                advice_report_costs(result, "Each step calls Functions in Python %s times.",
 	                                    advice_average(advice, functions.calls).text));
 	ops_free(functions.python);
 	ops_free(functions.largest_ns);
@@ -90,11 +89,14 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 const struct advice_rule advice_rule_function = {
 	.id = "python-autograd-function",
-	.title = "Autograd functions in Python in the hot path",
-	.explanation = "Each call of a torch.autograd.Function goes through Python twice, forward and backward, and its formula is "
-		       "a chain of operators with a temporary each.",
-	.advice = "Use torch's own operator where there is one (torch.nn.functional), let torch.compile fuse the formula, or write "
-		  "it in C++ with torch.library. Check: no Python below operators.",
+	.title = "Autograd functions in Python are on the hot path",
+	.condition = "Operators call functions of the program directly, four times a step or more. Regions compiled by "
+		       "torch.compile do not count.",
+	.gain = "their time, forward and backward, less the most expensive operator in each",
+	.explanation = "Each call of a torch.autograd.Function enters Python twice, forward and backward, and its formula is a "
+		       "chain of operators with a temporary each.",
+	.advice = "Use the operator of torch if one exists (torch.nn.functional), let torch.compile fuse the formula, or write "
+		       "it in C++ with torch.library. To check: no Python below operators.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/extending.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
 	.stage = ADVICE_STAGE_FUNCTIONS,

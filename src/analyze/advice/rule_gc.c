@@ -9,19 +9,20 @@ static const char *const names[] = {"<built-in function collect>", "Python GC", 
 static bool find(const struct advice *advice, struct advice_result *result)
 {
 	advice_add_names(result, 0);
-	return advice_report_costs(result, "garbage collection takes %.3f ms a step (%.1f %%) in %s collections. "
-	                           "Gain: all of their time.",
-	                           advice_step_ms(advice, (double)result->tally.ns), advice_percent(advice, (double)result->tally.ns),
-	                           advice_average(advice, result->tally.events).text);
+	return advice_report_costs(result, "%s collections in each step take %s.",
+	                           advice_average(advice, result->tally.events).text, advice_spent(advice, (double)result->tally.ns).text);
 }
 
 const struct advice_rule advice_rule_gc = {
 	.id = "gc-pauses",
-	.title = "Garbage collection within steps",
-	.explanation = "A collection stops the thread and walks all of Python's objects of a generation. Tensors are freed by "
-		       "their reference counts; the collector is only needed for cycles.",
-	.advice = "Take gc.collect() out of the step. Against collections that come of themselves: gc.freeze() before the "
-		  "loop, gc.disable() and a gc.collect() at the end of each epoch. Check: no row 'Python GC' within steps.",
+	.title = "Garbage collection runs within steps",
+	.condition = "Steps contain collections, automatic ones (recorded with record_python_gc_info=True) or calls of "
+		       "gc.collect().",
+	.gain = "the time of the collections",
+	.explanation = "A collection stops the thread and visits all Python objects of a generation. Reference counts free "
+		       "tensors; only cycles of references need the collector.",
+	.advice = "Move gc.collect() out of the step. To avoid automatic collections, call gc.freeze() before the loop, then "
+		       "gc.disable(), and gc.collect() after each epoch. To check: no event 'Python GC' lies within a step.",
 	.link = "https://docs.python.org/3/library/gc.html#gc.freeze",
 	.needs = ADVICE_NEEDS_PYTHON,
 	.stage = ADVICE_STAGE_CALLS,

@@ -63,8 +63,9 @@ static bool report(const struct passes *passes, const struct advice *advice, str
 	}
 	result->always = true;
 	result->severity = ADVICE_MEDIUM;
-	return !added || advice_report_costs(result, "the backward pass grows from %u to %u nodes, by %u or more a step. Gain: the time of all "
-	                                     "but %u; it grows with each further step.", first, last, added, added);
+	return !added || advice_report_costs(result, "The backward pass grows from %u to %u nodes, by %u or more in each step. "
+	                                             "All nodes but %u are of earlier steps, and their number grows with each "
+	                                             "further step.", first, last, added, added);
 }
 
 static bool find(const struct advice *advice, struct advice_result *result)
@@ -87,10 +88,12 @@ static bool find(const struct advice *advice, struct advice_result *result)
 const struct advice_rule advice_rule_graph = {
 	.id = "growing-graph",
 	.title = "The graph grows from step to step",
-	.explanation = "A tensor that a step hands to the next carries the graph it was made by, so that backward goes through all "
-		       "steps so far, again and again, and their activations are kept (retain_graph=True).",
-	.advice = "Cut it: state = state.detach() between steps, and backward() without retain_graph=True. Check: as many backward "
-		  "nodes in each step.",
+	.condition = "The backward pass of every steady step has more nodes than the one before, in four steps or more.",
+	.gain = "the time of all nodes except as many as one step adds",
+	.explanation = "A tensor that one step passes to the next carries the graph that created it. The backward pass then "
+		       "traverses all steps so far, and their activations are kept (retain_graph=True).",
+	.advice = "Cut the graph: state = state.detach() between steps, and backward() without retain_graph=True. To check: "
+		       "the same number of backward nodes in each step.",
 	.code = "state = state.detach()      # between steps\n"
 		"loss.backward()             # without retain_graph=True",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html",

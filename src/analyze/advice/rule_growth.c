@@ -125,8 +125,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	result->always = true;
 	result->severity = ADVICE_HIGH;
 	if (grows > 0)
-		done = advice_report_gain(result, 0, "each step leaves %.3f MiB that no later one frees, in %zu steps. Gain: memory, no time that a "
-		                          "trace would show.", (double)growth.bytes / (double)steps / (1024 * 1024), steps);
+		done = advice_report_gain(result, 0, "Each step allocates %.3f MiB that no later one frees, in %zu steps.", (double)growth.bytes / (double)steps / (1024 * 1024), steps);
 	release(&growth);
 	return done;
 }
@@ -134,10 +133,12 @@ static bool find(const struct advice *advice, struct advice_result *result)
 const struct advice_rule advice_rule_growth = {
 	.id = "memory-growth",
 	.title = "Memory grows from step to step",
-	.explanation = "Something holds on to tensors of past steps: a list of losses with their graphs, a cache without a bound, "
-		       "outputs that are kept.",
-	.advice = "Keep numbers or detached copies: losses.append(loss.detach()); bound caches. Check: allocated bytes at the "
-		  "ends of steps.",
+	.condition = "In seven of ten steps or more, memory that the step allocates is not freed by a later one.",
+	.gain = "none in time",
+	.explanation = "The program keeps tensors of earlier steps: a list of losses with their graphs, an unlimited cache, or "
+		       "stored outputs.",
+	.advice = "Keep numbers or detached copies: losses.append(loss.detach()). Limit caches. To check: allocated bytes at "
+		       "the ends of steps.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/faq.html",
 	.needs = ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STEPS,
 	.stage = ADVICE_STAGE_GRAPH,

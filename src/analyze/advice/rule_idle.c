@@ -25,12 +25,12 @@ static void describe_causes(const struct advice *advice, char *text, size_t size
 		[ADVICE_IDLE_LOADER] = "while the host loads data",
 		[ADVICE_IDLE_SYNC] = "in and after calls that wait for the device",
 		[ADVICE_IDLE_UPLOAD] = "after copies that the host waits for",
-		[ADVICE_IDLE_LOAD] = "while a call loads code for it",
+		[ADVICE_IDLE_LOAD] = "while a call loads code",
 		[ADVICE_IDLE_WAIT] = "while the host waits for a lock, another thread or process, or sleeps",
-		[ADVICE_IDLE_LAUNCH] = "while the host launches",
-		[ADVICE_IDLE_HOST] = "while the host does something else",
-		[ADVICE_IDLE_DEVICE] = "between kernels that were launched in time",
-		[ADVICE_IDLE_END] = "with nothing known behind",
+		[ADVICE_IDLE_LAUNCH] = "while the host launches kernels",
+		[ADVICE_IDLE_HOST] = "during other work of the host",
+		[ADVICE_IDLE_DEVICE] = "between kernels launched in time",
+		[ADVICE_IDLE_END] = "before work of unknown origin",
 	};
 	size_t used = 0;
 
@@ -72,8 +72,7 @@ static bool report(const struct advice *advice, struct advice_result *result)
 	describe_causes(advice, causes, sizeof(causes));
 	result->always = true;
 	result->severity = mostly ? ADVICE_MEDIUM : ADVICE_INFO;
-	return advice_report_costs(result, "the device is idle for %.1f %% of the steps: %s. Gain: the time in which the host does "
-	                           "something else, but for what other findings explain; the other causes have rules of their own.",
+	return advice_report_costs(result, "The device is idle for %.1f %% of the steps: %s.",
 	                           idle_pct, causes);
 }
 
@@ -101,10 +100,14 @@ static bool find(const struct advice *advice, struct advice_result *result)
 const struct advice_rule advice_rule_idle = {
 	.id = "device-idle",
 	.title = "The device is idle",
-	.explanation = "An accelerator computes while the host prepares what comes next, as long as something is queued. Where its "
-		       "queue runs dry, it waits for the host.",
-	.advice = "Take what the host does at the places named out of the step, or do it on the device or in another process. "
-		  "Check: the device's utilization.",
+	.condition = "The device is idle for 20 % of the steps or more; in a trace with fewer than 20 kernels and copies, for "
+		       "90 % or more. The evidence lists all causes.",
+	.gain = "the idle time during other work of the host, except for what other findings explain; the other causes have "
+		       "separate rules",
+	.explanation = "A device computes while the host prepares the next work, as long as its queue holds some. When the "
+		       "queue is empty, it waits for the host.",
+	.advice = "Move the work of the host at these places out of the step, to the device, or to another process. To check: "
+		       "the utilization of the device.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
 	.needs = ADVICE_NEEDS_DEVICE,
 	.bound = ADVICE_AT_MOST,

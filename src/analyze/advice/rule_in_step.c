@@ -11,8 +11,8 @@ static bool report(struct advice_result *result, const char *what)
 {
 	const struct advice *advice = result->advice;
 
-	return advice_report_costs(result, "%s takes %.3f ms a step (%.1f %%) in %s calls. Gain: all of their time.", what,
-	                           advice_step_ms(advice, (double)result->tally.ns), advice_percent(advice, (double)result->tally.ns),
+	return advice_report_costs(result, "%s takes %s a step in %s calls.", what,
+	                           advice_spent(advice, (double)result->tally.ns).text,
 	                           advice_average(advice, result->tally.events).text);
 }
 
@@ -25,17 +25,17 @@ static bool find_checkpoint(const struct advice *advice, struct advice_result *r
 {
 	(void)advice;
 	advice_add_names(result, ADVICE_IN_LOADER);
-	return report(result, "saving state");
+	return report(result, "Saving state");
 }
 
-/* "waiting for a lock and another thread" */
+/* "Waiting for a lock and another thread" */
 static void describe_waits(uint32_t kinds, char *text, size_t size)
 {
 	static const char *const names[] = {[ADVICE_BLOCKED_LOCK] = "for a lock", [ADVICE_BLOCKED_QUEUE] = "for a queue",
 	                                    [ADVICE_BLOCKED_THREAD] = "for another thread",
 	                                    [ADVICE_BLOCKED_PROCESS] = "for another process or a file",
 	                                    [ADVICE_BLOCKED_TIME] = "until a time has passed"};
-	size_t used = (size_t)snprintf(text, size, "waiting");
+	size_t used = (size_t)snprintf(text, size, "Waiting");
 
 	for (uint32_t kind = ADVICE_BLOCKED_LOCK; kind <= ADVICE_BLOCKED_TIME && used < size; kind++)
 		if (kinds >> kind & 1)
@@ -81,9 +81,11 @@ static bool find_locks(const struct advice *advice, struct advice_result *result
 const struct advice_rule advice_rule_checkpoint = {
 	.id = "checkpoint-in-step",
 	.title = "State is saved within steps",
-	.explanation = "Saving copies every parameter, pickles it and waits for the disk, and meanwhile nothing is trained.",
-	.advice = "Save every N steps or once an epoch, or in the background: copy the state, then write it in another "
-		  "thread (torch.distributed.checkpoint.async_save). Check: torch.save is in few steps.",
+	.condition = "Steps call torch.save, state_dict, pickle.dump, copy.deepcopy of parameters, or similar functions.",
+	.gain = "the time of the calls",
+	.explanation = "Saving copies every parameter, pickles it and waits for the disk. Training stops meanwhile.",
+	.advice = "Save every N steps or once an epoch. Or save in the background: copy the state, then write it in another "
+		       "thread (torch.distributed.checkpoint.async_save). To check: few steps call torch.save.",
 	.link = "https://docs.pytorch.org/docs/stable/distributed.checkpoint.html",
 	.needs = ADVICE_NEEDS_PYTHON,
 	.bound = ADVICE_AT_LEAST,
@@ -96,9 +98,11 @@ const struct advice_rule advice_rule_checkpoint = {
 const struct advice_rule advice_rule_waiting = {
 	.id = "waiting-in-step",
 	.title = "The program sleeps or waits within steps",
-	.explanation = "The thread does nothing until a time has passed or another program answers.",
-	.advice = "Wait for an event instead of sleeping, and fetch what comes from elsewhere ahead of time, in a worker or a "
-		  "thread. Check: the call is gone from the steps.",
+	.condition = "Steps sleep, or wait for sockets, pipes or processes.",
+	.gain = "the time of the calls",
+	.explanation = "The thread does nothing until a time has passed or another process answers.",
+	.advice = "Wait for an event instead of sleeping. Fetch remote data ahead of time, in a worker process or a thread. To "
+		       "check: the steps no longer contain the call.",
 	.link = "https://docs.pytorch.org/docs/stable/data.html",
 	.needs = ADVICE_NEEDS_PYTHON,
 	.stage = ADVICE_STAGE_WAITS,
@@ -109,10 +113,13 @@ const struct advice_rule advice_rule_waiting = {
 const struct advice_rule advice_rule_locks = {
 	.id = "lock-in-step",
 	.title = "The program waits for a lock or another thread within steps",
-	.explanation = "The thread that computes the step stops until another one releases a lock, has put something into a queue, or "
-		       "is done. Nothing is computed or launched meanwhile.",
-	.advice = "Hold locks for shorter, hand results over by a queue that is filled ahead of time, and wait for threads after the "
-		  "step. Check: the call is gone from the steps.",
+	.condition = "Steps wait for locks, queues, conditions, events, futures or threads of threading, queue, "
+		       "multiprocessing or concurrent.futures.",
+	.gain = "the time of the calls",
+	.explanation = "The thread of the step stops until another thread releases a lock, puts an item into a queue, or ends. "
+		       "Nothing is computed or launched meanwhile.",
+	.advice = "Hold locks for a shorter time, pass results through a queue that is filled ahead of time, and join threads "
+		       "after the step. To check: the steps no longer contain the call.",
 	.link = "https://docs.python.org/3/library/threading.html",
 	.needs = ADVICE_NEEDS_PYTHON,
 	.bound = ADVICE_AT_MOST,

@@ -54,9 +54,9 @@ static bool report(struct advice_result *result, const struct launches *launches
 	/* To record Python calls slows the host down, and so widens the gaps. */
 	result->confidence = advice->has & ADVICE_NEEDS_PYTHON ? ADVICE_UNSURE : ADVICE_LIKELY;
 	return advice_report_gain(result, advice_typical_ns(advice, launches->by_step),
-	                          "%.0f times a step the device is done before the host has launched what comes next, and waits "
-	                          "%s for that in all. A kernel takes %.1f us on the average of %.0f a step. Gain: "
-	                          "the gaps of a typical step, less %.1f us each that a CUDA graph leaves.",
+	                          "%.0f times in each step the device finishes before the host has launched the next work, and "
+	                          "waits %s in total. Each step runs kernels of %.1f us on average, %.0f in total. A CUDA graph "
+	                          "reduces each gap to %.1f us.",
 	                          advice_per_step(advice, result->tally.events),
 	                          advice_spent(advice, (double)result->tally.ns).text,
 	                          launches->kernels ? (double)launches->kernel_ns / 1000 / (double)launches->kernels : 0,
@@ -80,10 +80,13 @@ static bool find(const struct advice *advice, struct advice_result *result)
 const struct advice_rule advice_rule_launch = {
 	.id = "launch-bound",
 	.title = "The device waits for the host to launch kernels",
-	.explanation = "To call an operator and launch its kernel takes the host some ten microseconds. Kernels that are shorter "
-		       "leave the device idle in between, whatever its speed.",
+	.condition = "The device is idle 20 times or more while the host calls operators on its way to the next launch. "
+		       "Confidence is low if Python calls were recorded, which slows the host down.",
+	.gain = "the gaps of the median step, less the 1.5 µs each that a CUDA graph leaves",
+	.explanation = "Calling an operator and launching its kernel takes the host some ten microseconds. Shorter kernels "
+		       "leave the device idle in between, however fast it is.",
 	.advice = "Launch all at once: torch.compile(model, mode=\"reduce-overhead\") records CUDA graphs. Or give each kernel "
-		  "more to do: larger batches, torch.optim.AdamW(…, fused=True). Check: the device's utilization.",
+		       "more work: larger batches, torch.optim.AdamW(…, fused=True). To check: the utilization of the device.",
 	.code = "model = torch.compile(model, mode=\"reduce-overhead\")",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs",
 	.needs = ADVICE_NEEDS_DEVICE | ADVICE_NEEDS_OPERATORS,

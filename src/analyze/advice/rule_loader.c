@@ -117,23 +117,24 @@ static bool report(const struct advice *advice, struct advice_result *result, co
 	left_ns = load_ns / count - rest_ns;
 	gain_ns = (load_ns - starved_ns - (left_ns > 0 && loading->in_process ? left_ns : 0)) * idle_share(advice, load_ns);
 	if (loading->in_process)
-		snprintf(detail, sizeof(detail), "Batches are made in the main process: num_workers=0. Pass num_workers=%d, "
-			 "persistent_workers=True, and make the line named first cheaper.", count);
+		snprintf(detail, sizeof(detail), "Batches are made in the main process (num_workers=0). Pass num_workers=%d and "
+		                                 "persistent_workers=True, and make the line named first faster.", count);
 	else
-		snprintf(detail, sizeof(detail), "The workers are too slow: use more of them, a larger prefetch_factor, or make "
-			 "__getitem__ cheaper.");
+		snprintf(detail, sizeof(detail), "The workers are too slow. Use more of them or a larger prefetch_factor, or "
+		                                 "make __getitem__ faster.");
 	if (loading->in_process && left_ns > 0)
-		snprintf(less, sizeof(less), ", less the %.3f ms that %d worker%s cannot hide behind the %.3f ms of the rest of a step",
+		snprintf(less, sizeof(less), "; %.3f ms of that %d worker%s cannot hide behind the %.3f ms of the rest of a step",
 		         advice_step_ms(advice, left_ns), count, count == 1 ? "" : "s", advice_step_ms(advice, rest_ns));
 	else if (starved_ns > 0)
-		snprintf(less, sizeof(less), ", less the %.3f ms for which the workers waited for a processor themselves",
+		snprintf(less, sizeof(less), "; for %.3f ms of that the workers waited for a processor",
 		         advice_step_ms(advice, starved_ns));
 	result->confidence = advice_step_ms(advice, load_ns) < HANDOVER_MS ? ADVICE_UNSURE : ADVICE_SURE;
 	result->detail = detail;
 	return advice_report_at(result, lines, gain_ns,
-	                        "a step waits %s for its batch%s. Gain: the wait%s%s.", advice_spent(advice, load_ns).text,
+	                        "Each step waits %s for its batch%s%s%s.", advice_spent(advice, load_ns).text,
 	                        loading->in_process ? ", which is made in the main process" : "",
-	                        less, advice->has & ADVICE_NEEDS_DEVICE ? ", as far as the device is idle meanwhile" : "");
+	                        less, advice->has & ADVICE_NEEDS_DEVICE ? "; only the time during which the device is idle "
+	                                                                  "counts" : "");
 }
 
 static bool find(const struct advice *advice, struct advice_result *result)
@@ -164,18 +165,19 @@ static bool find_restarts(const struct advice *advice, struct advice_result *res
 		result->claims.count = 0;
 		return true;
 	}
-	return advice_report_costs(result, "workers are started or stopped %llu times within steps, %.3f ms a step (%.1f %%). Gain: "
-	                           "all of that time.", (unsigned long long)result->tally.events,
-	                           advice_step_ms(advice, (double)result->tally.ns), advice_percent(advice, (double)result->tally.ns));
+	return advice_report_costs(result, "Workers are started or stopped %llu times within steps, in %s a step.", (unsigned long long)result->tally.events,
+	                           advice_spent(advice, (double)result->tally.ns).text);
 }
 
 const struct advice_rule advice_rule_loader = {
 	.id = "loader-bound",
 	.title = "Steps wait for the data loader",
-	.explanation = "Nothing is trained while a batch is read, decoded and put together, unless workers do that ahead of "
-		       "time.",
-	.advice = "Decode once and keep the result, index whole batches instead of single samples, and turn what Python does "
-		  "for each sample into tensor operations. Check: the share of 'enumerate(DataLoader)' in a step.",
+	.condition = "Steps contain 'enumerate(DataLoader)'. If batches are made in the main process, the line with the most "
+		       "time comes first.",
+	.gain = "the wait, less what workers cannot hide behind the rest of the step",
+	.explanation = "While the step waits, the batch is read, decoded and collated. Workers can do this ahead of time.",
+	.advice = "Decode once and store the result, index complete batches instead of single samples, and replace Python code "
+		       "for each sample by tensor operations. To check: the share of 'enumerate(DataLoader)' in a step.",
 	.link = "https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",
 	.needs = ADVICE_NEEDS_OPERATORS,
 	.stage = ADVICE_STAGE_WAITS,
@@ -184,10 +186,12 @@ const struct advice_rule advice_rule_loader = {
 
 const struct advice_rule advice_rule_restarts = {
 	.id = "loader-restarts",
-	.title = "The loader's workers are started anew each epoch",
-	.explanation = "Each iterator over a loader with workers starts its processes, and waits for the first batch of each.",
-	.advice = "Pass persistent_workers=True, and make the loader once. Check: no _MultiProcessingDataLoaderIter.__init__ in "
-		  "steps but the first.",
+	.title = "The workers of the data loader are restarted for each epoch",
+	.condition = "Steps create or end iterators of loaders with workers, more than once.",
+	.gain = "the time of starting and stopping",
+	.explanation = "Each new iterator over a loader with workers starts its processes and waits for their first batches.",
+	.advice = "Pass persistent_workers=True, and create the loader once. To check: only the first step contains "
+		       "_MultiProcessingDataLoaderIter.__init__.",
 	.link = "https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",
 	.needs = ADVICE_NEEDS_PYTHON,
 	.stage = ADVICE_STAGE_WAITS,

@@ -33,18 +33,20 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	if (longest == OPS_NONE)
 		return true;
 	describe_longest(advice, longest, text, sizeof(text));
-	return advice_report_costs(result, "%s calls a step load code for the device, which is idle for %s meanwhile. The "
-	                           "longest: %s. Gain: that time, which steps after the first launch of each kernel do not take.",
+	return advice_report_costs(result, "%s calls in each step load code for the device, which is idle for %s meanwhile. The "
+	                                   "longest: %s.",
 	                           advice_average(advice, result->tally.events).text, advice_spent(advice, (double)result->tally.ns).text, text);
 }
 
 const struct advice_rule advice_rule_loading = {
 	.id = "code-loading",
 	.title = "Code for the device is loaded within steps",
-	.explanation = "The first launch of a kernel loads its code, and compiles it where the library has none for this device. The "
-		       "call returns when that is done, and nothing is launched meanwhile.",
-	.advice = "Run a few steps before those that count, and before serving with every shape that will be served, or load all "
-		  "code at the start (CUDA_MODULE_LOADING=EAGER). Check: launching calls take microseconds.",
+	.condition = "The device is idle during calls that load modules, or launches that take more than a millisecond.",
+	.gain = "the idle time, which later launches of each kernel do not have",
+	.explanation = "The first launch of a kernel loads its code, and compiles it if the library has none for this device. "
+		       "The call returns afterwards; nothing is launched meanwhile.",
+	.advice = "Run a few steps before those that count, and before serving with every shape that will be served, or load "
+		       "all code at the start (CUDA_MODULE_LOADING=EAGER). To check: launching calls take microseconds.",
 	.code = "for _ in range(3):\n"
 		"    model(example)              # before the first request, or the first measured step",
 	.link = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/#lazy-loading",

@@ -111,17 +111,18 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	}
 	ops_free(which);
 	ops_free(writes);
-	return done && advice_report_costs(result, "printing, logging and writing files takes %.3f ms a step (%.1f %%) in %s calls. Gain: "
-	                                   "their time.", advice_step_ms(advice, (double)result->tally.ns),
-	                                   advice_percent(advice, (double)result->tally.ns), advice_average(advice, result->tally.events).text);
+	return done && advice_report_costs(result, "Printing, logging and writing files takes %s a step in %s calls.", advice_spent(advice, (double)result->tally.ns).text, advice_average(advice, result->tally.events).text);
 }
 
 const struct advice_rule advice_rule_logging = {
 	.id = "logging-in-step",
-	.title = "Logging and file output within steps",
-	.explanation = "Output is formatted and written on the thread that trains, which waits for the terminal or the disk.",
-	.advice = "Collect figures as tensors and write them every N steps; leave files open and buffered. Check: the "
-		  "calls are gone from most steps.",
+	.title = "Steps log or write files",
+	.condition = "Steps print, log, write or flush files, or save images or figures, outside of the data loader. Opening, "
+		       "closing and JSON formatting in the same function count as well; reading does not.",
+	.gain = "the time of the calls",
+	.explanation = "The training thread formats and writes the output, and waits for the terminal or the disk.",
+	.advice = "Collect statistics as tensors and write them every N steps. Keep files open and buffered. To check: most "
+		       "steps no longer contain these calls.",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_PYTHON,
 	.bound = ADVICE_AT_LEAST,

@@ -89,10 +89,10 @@ static bool check_device(const struct advice *advice, struct advice_result *resu
 	done = rows && advice_tally_init(&tally, advice);
 	if (done && rows[peak.record] != OPS_NONE)
 		advice_tally_add(&tally, advice, rows[peak.record], 1);
-	result->detail = pieces ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True joins free pieces." : NULL;
+	result->detail = pieces ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True combines free segments." : NULL;
 	done = done && advice_report_at(result, &tally, 0,
-	                                "at the peak %.2f GiB are reserved on device %lld, %.2f GiB of them in use, of %.2f GiB that it "
-	                                "has. Gain: memory, no time that a trace would show.",
+	                                "At the peak, %.2f GiB are reserved on device %lld, %.2f GiB of them in use, of a total "
+	                                "of %.2f GiB.",
 	                                (double)peak.reserved / GIB, (long long)device->id, (double)peak.allocated / GIB, limit / GIB);
 	advice_tally_release(&tally);
 	ops_free(rows);
@@ -104,8 +104,7 @@ static bool check_host(const struct advice *advice, struct advice_result *result
 	double most = (double)advice->machine.memory_peak_bytes, limit = (double)advice->machine.memory_limit_bytes;
 
 	return limit <= 0 || most < NEAR * limit ||
-	       advice_report_costs(result, "the program has had %.2f GiB of the %.2f GiB that it may have. Gain: memory, no time that a trace "
-	                           "would show.", most / GIB, limit / GIB);
+	       advice_report_costs(result, "The program used %.2f GiB of %.2f GiB available to it.", most / GIB, limit / GIB);
 }
 
 static bool find(const struct advice *advice, struct advice_result *result)
@@ -123,11 +122,16 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 const struct advice_rule advice_rule_memory_limit = {
 	.id = "memory-limit",
-	.title = "Memory comes near its limit",
-	.explanation = "The next larger batch or longer sequence ends the program, and before that the allocator frees and asks anew in "
-		       "the middle of steps.",
-	.advice = "Smaller batches with accumulated gradients, torch.utils.checkpoint, bf16, zero_grad(set_to_none=True); free what the "
-		  "next step does not need. Check: the peak.",
+	.title = "Memory is close to its limit",
+	.condition = "90 % of the memory of a device is reserved, or 90 % of the memory available to the program is in use; or "
+		       "half of the memory of a device is reserved and 30 % of that is unused. Memory that is filled on "
+		       "purpose, as by the cache of a server, does not count: more than half of it stays in use, and twice the "
+		       "rest would fit.",
+	.gain = "none in time",
+	.explanation = "A larger batch or a longer sequence ends the program. Before that, the allocator frees memory and "
+		       "allocates it again within steps.",
+	.advice = "Use smaller batches with accumulated gradients, torch.utils.checkpoint, bf16, or "
+		       "zero_grad(set_to_none=True), and free what the next step does not need. To check: the peak.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
 	.needs = ADVICE_NEEDS_MEMORY,
 	.severity_max = ADVICE_MEDIUM,

@@ -61,11 +61,10 @@ static bool report(struct advice_result *result, uint32_t name, const struct ker
 	}
 	return result->tally.events < CALLS_MIN ||
 	       advice_report_gain(result, (double)(cost->ns - cost->filled_ns) * advice_busy_share(advice),
-	                          "the costliest kernel, %.*s%s, takes %.3f ms a step (%.1f %%) in %s calls, with %.2f "
-	                          "blocks for each multiprocessor. Gain: the share of the device that it leaves idle.",
+	                          "The most expensive kernel, %.*s%s, takes %s of a step in %s calls, with %.2f blocks for each "
+	                          "multiprocessor.",
 	                          (int)(text.size < 80 ? text.size : 80), text.bytes, text.size > 80 ? "…" : "",
-	                          advice_step_ms(advice, (double)cost->ns), advice_percent(advice, (double)cost->ns),
-	                          advice_average(advice, result->tally.events).text, (double)cost->filled_ns / (double)cost->ns);
+	                          advice_spent(advice, (double)cost->ns).text, advice_average(advice, result->tally.events).text, (double)cost->filled_ns / (double)cost->ns);
 }
 
 static bool find(const struct advice *advice, struct advice_result *result)
@@ -82,11 +81,14 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 const struct advice_rule advice_rule_occupancy = {
 	.id = "low-occupancy",
-	.title = "The costliest kernel leaves multiprocessors idle",
-	.explanation = "A block runs on one multiprocessor. A kernel of fewer blocks than there are multiprocessors takes as long "
-		       "as with more of them, on the rest of the device.",
-	.advice = "Give it more to do at once: larger batches, several small products as one (torch.bmm), or let kernels of "
-		  "independent streams run beside it. Check: blocks per SM of at least 1.",
+	.title = "The most expensive kernel leaves multiprocessors idle",
+	.condition = "The most expensive kernel takes 5 % of the steps or more, in 10 calls or more, with fewer blocks than "
+		       "the device has multiprocessors.",
+	.gain = "the share of the device that it leaves idle",
+	.explanation = "A block runs on one multiprocessor. A kernel with fewer blocks than multiprocessors uses only a part "
+		       "of the device, and takes as long as one with a block for each.",
+	.advice = "Give it more work at once: larger batches, several small products as one (torch.bmm), or kernels of "
+		       "independent streams at the same time. To check: at least 1 block per SM.",
 	.link = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/#thread-and-block-heuristics",
 	.needs = ADVICE_NEEDS_DEVICE,
 	.severity_max = ADVICE_MEDIUM,

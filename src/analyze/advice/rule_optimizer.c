@@ -120,11 +120,10 @@ static bool report(const struct advice *advice, struct advice_result *result, co
 	elements = (double)parameters(update, names);
 	fused = fused_ns(update, names, elements);
 	if (fused > 0)
-		snprintf(rest, sizeof(rest), ", less the %.3f ms that memory takes to pass %.0f elements and their states once",
-		         advice_step_ms(advice, fused), elements / (double)advice->step_count);
+		snprintf(rest, sizeof(rest), "; reading and writing %.0f elements and their states once takes %.3f ms of that",
+		         elements / (double)advice->step_count, advice_step_ms(advice, fused));
 	return advice_report_gain(result, total_ns - fused,
-	                          "the optimizer calls %.0f operators a step, one parameter after the other, in %s. "
-	                          "Gain: that time%s.", advice_per_step(advice, update->operators), advice_spent(advice, total_ns).text, rest);
+	                          "The optimizer calls %.0f operators in each step, for one parameter after another, in %s%s.", advice_per_step(advice, update->operators), advice_spent(advice, total_ns).text, rest);
 }
 
 static bool find(const struct advice *advice, struct advice_result *result)
@@ -138,11 +137,14 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 const struct advice_rule advice_rule_optimizer = {
 	.id = "optimizer-loop",
-	.title = "The optimizer goes through the parameters one by one",
-	.explanation = "Each line of its formula is an operator for each parameter: calls cost more than small tensors' "
-		       "arithmetic, and large ones go through memory once for each line.",
-	.advice = "Pass fused=True (SGD, Adam, AdamW, Adagrad; on the CPU, too), else foreach=True. Check: one "
-		  "aten::_fused_… a step.",
+	.title = "The optimizer updates parameters one by one",
+	.condition = "A step of an optimizer calls 16 operators or more, and none of them is fused or foreach.",
+	.gain = "the time of the loop, less what memory requires to read and write the elements and their states once, "
+		       "estimated from the fastest of its operators",
+	.explanation = "Each line of the formula is one operator for each parameter. Calls cost more than the arithmetic on "
+		       "small tensors; large ones pass through memory once for each line.",
+	.advice = "Pass fused=True (SGD, Adam, AdamW, Adagrad; also on the CPU), or else foreach=True. To check: one "
+		       "aten::_fused_… in a step.",
 	.code = "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)",
 	.link = "https://docs.pytorch.org/docs/stable/optim.html#algorithms",
 	.needs = ADVICE_NEEDS_OPERATORS,

@@ -72,10 +72,9 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		done = add(&passes, result, row);
 	result->confidence = passes.apart ? ADVICE_UNSURE : ADVICE_LIKELY;
-	done = done && advice_report_costs(result, "%s nodes a step run that run once more in a later pass, %s%s. "
-	                                   "Gain: all runs but the last of each.",
+	done = done && advice_report_costs(result, "%s nodes in each step run again in a later pass, in %s%s.",
 	                                   advice_average(advice, passes.again).text, advice_spent(advice, (double)result->tally.ns).text,
-	                                   passes.apart ? ", with an optimizer's step in between" : "");
+	                                   passes.apart ? "; an optimizer steps between the passes" : "");
 	ops_map_release(&passes.last);
 	ops_free(passes.differs);
 	ops_free(passes.optimizers);
@@ -84,11 +83,15 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 const struct advice_rule advice_rule_passes = {
 	.id = "retained-graph",
-	.title = "A graph is gone through more than once",
-	.explanation = "backward(retain_graph=True) keeps the graph, and its memory, for another pass: what several losses have in common "
-		       "is gone through for each of them, and what a loss was not detached from for nothing.",
-	.advice = "Add the losses up and call backward once; hand on x.detach() where another model's output is only an input (a "
-		  "discriminator's). Check: as many backward nodes as forward operators.",
+	.title = "A graph is traversed more than once",
+	.condition = "Nodes of the graph run in several backward passes of a step. Steps with gradients of gradients or with "
+		       "torch.autograd.grad do not count. Confidence is low if an optimizer steps between the passes, since "
+		       "the losses may differ on purpose.",
+	.gain = "the time of all runs but the last of each node",
+	.explanation = "backward(retain_graph=True) keeps the graph and its memory for another pass. What several losses share "
+		       "is computed for each of them; a loss that is not detached also computes gradients that nothing reads.",
+	.advice = "Add the losses and call backward once. Pass x.detach() where the output of another model is only an input, "
+		       "as to a discriminator. To check: as many backward nodes as forward operators.",
 	.code = "sum(losses).backward()         # in place of loss.backward(retain_graph=True) for each\n"
 		"fake = generator(noise)\n"
 		"loss = criterion(discriminator(fake.detach()))",

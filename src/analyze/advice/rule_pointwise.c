@@ -126,8 +126,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	for (size_t i = 0; done && i < tracks; i++)
 		end_chain(&pointwise, result, &pointwise.chains[i]);
 	done = done && advice_report_gain(result, (double)result->tally.ns * advice_busy_share(advice),
-	                                  "%s elementwise kernels a step, %s, directly follow one of the same size. "
-	                                  "Gain: all but the longest of each row of them, as far as the device is busy.",
+	                                  "%s elementwise kernels in each step, in %s, directly follow one of the same size.",
 	                                  advice_average(advice, pointwise.kernels).text, advice_spent(advice, (double)pointwise.ns).text);
 	ops_free(pointwise.chains);
 	return done;
@@ -135,11 +134,14 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 const struct advice_rule advice_rule_pointwise = {
 	.id = "unfused-pointwise",
-	.title = "Elementwise kernels run one after the other",
-	.explanation = "An elementwise kernel computes next to nothing: it takes the time to read its inputs from memory and to write "
-		       "its output. Several in a row read back what has just been written.",
-	.advice = "model = torch.compile(model) makes one kernel of them; so do fused operators (torch.addcmul, "
-		  "nn.functional.gelu in place of its formula). Check: fewer kernels named elementwise_kernel.",
+	.title = "Elementwise kernels run one after another",
+	.condition = "Elementwise kernels follow each other on a stream, on equally many elements: those of the result by the "
+		       "shapes of the inputs, or without shapes by the grids of the kernels.",
+	.gain = "all but the longest of each chain, as far as the device is busy",
+	.explanation = "An elementwise kernel computes very little: its time is that of reading inputs and writing the output. "
+		       "Consecutive ones read what was just written.",
+	.advice = "torch.compile(model) fuses them into one kernel; so do fused operators (torch.addcmul, nn.functional.gelu "
+		       "instead of its formula). To check: fewer kernels named elementwise_kernel.",
 	.code = "model = torch.compile(model)",
 	.link = "https://docs.pytorch.org/docs/stable/torch.compiler.html",
 	.needs = ADVICE_NEEDS_DEVICE,

@@ -52,24 +52,25 @@ static bool find(const struct advice *advice, struct advice_result *result)
 			advice_add(result, advice_launch_row(advice, event), advice_ns(advice, event->row));
 	}
 	result->detail = generation == TF32
-	                 ? "torch.set_float32_matmul_precision(\"high\") lets products use TF32; faster still is bfloat16: with "
+	                 ? "torch.set_float32_matmul_precision(\"high\") allows products to use TF32. bfloat16 is faster still: "
 	                   "torch.autocast(\"cuda\", dtype=torch.bfloat16)."
-	                 : "This device has tensor cores for float16 alone: with torch.autocast(\"cuda\"), and a "
+	                 : "The tensor cores of this device support only float16: use torch.autocast(\"cuda\"), with a "
 	                   "torch.amp.GradScaler for training.";
 	return advice_report_gain(result, (double)result->tally.ns * (1 - 1 / SPEEDUP) * advice_busy_share(advice),
-	                          "%s products and convolutions a step compute in float32 without tensor cores, %s. "
-	                          "Gain: three quarters of it, as tensor cores are four times as fast where "
-	                          "memory is not the limit, as far as the device is busy.",
+	                          "%s products and convolutions in each step compute in float32 without tensor cores, in %s.",
 	                          advice_average(advice, result->tally.events).text,
 	                          advice_spent(advice, (double)result->tally.ns).text);
 }
 
 const struct advice_rule advice_rule_precision = {
 	.id = "float32-matmul",
-	.title = "Matrix products compute in float32 without tensor cores",
-	.explanation = "Tensor cores multiply matrices several times as fast as the units for float32, which they leave idle "
-		       "unless numbers have fewer digits: float16, bfloat16 or TF32.",
-	.advice = "Compare the loss before and after. Check: kernels' names have tf32, tensorop, s16816 or the like.",
+	.title = "Matrix products use float32 without tensor cores",
+	.condition = "Kernels of products or convolutions compute in float32 on a device with tensor cores. Reduced precision "
+		       "is a choice, so this rule never reports high severity.",
+	.gain = "three quarters of their time, as far as the device is busy",
+	.explanation = "Tensor cores multiply matrices several times as fast as float32 units. They require lower precision: "
+		       "float16, bfloat16 or TF32.",
+	.advice = "Compare the loss before and after. To check: names of kernels contain tf32, tensorop, s16816 or the like.",
 	.code = "torch.set_float32_matmul_precision(\"high\")\n"
 		"with torch.autocast(\"cuda\", dtype=torch.bfloat16):\n"
 		"    loss = model(x)",

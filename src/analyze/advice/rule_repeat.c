@@ -384,12 +384,10 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		claim_calls(&numbering, result);
 	}
 	if (numbering.each_step)
-		snprintf(each_step, sizeof(each_step), ", or (%s of them) of numbers alone in each step",
+		snprintf(each_step, sizeof(each_step), "; %s of them compute the same constant in each step",
 		         advice_average(advice, numbering.each_step).text);
 	done = done && advice_report_gain(result, (double)numbering.ns,
-	                                  "%s operators a step compute what the same operator has computed of the same values in "
-	                                  "the same step%s, in %s. Gain: all of that, with the backward pass and "
-	                                  "the calls that do nothing else.",
+	                                  "%s operators in each step repeat an earlier one on the same values%s, in %s.",
 	                                  advice_average(advice, numbering.repeated).text, each_step,
 	                                  advice_spent(advice, (double)numbering.ns).text);
 	ops_map_release(&numbering.slots);
@@ -406,11 +404,16 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 const struct advice_rule advice_rule_repeat = {
 	.id = "repeated-work",
-	.title = "The same is computed again and again",
-	.explanation = "The operators get the very tensors that they got before, which nobody has changed: masks, embeddings of "
-		       "positions, norms and transposed copies that each layer or sample makes anew.",
-	.advice = "Compute it once before the loop and hand it on, or keep it as a buffer of the module when it is the same in all "
-		  "steps. Check: fewer calls at the line.",
+	.title = "The same result is computed repeatedly",
+	.condition = "An operator repeats an earlier one of the step, on the same shapes, scalars and values; or one of an "
+		       "earlier step, if its inputs come from constants alone (a mask, a table of positions). Values are "
+		       "identified by the operator that computed them. Views of parts of a tensor are not compared. The "
+		       "outermost call that only repeats comes first.",
+	.gain = "that time, with the backward pass and the calls that do nothing else",
+	.explanation = "The operators get unchanged tensors that they got before: masks, position embeddings, norms and "
+		       "transposed copies that each layer or sample computes again.",
+	.advice = "Compute the result once before the loop and pass it on, or keep it as a buffer of the module if it is the "
+		       "same in all steps. To check: fewer calls at the line.",
 	.code = "weights = normalise(graph)  # once, before the loop over layers",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,

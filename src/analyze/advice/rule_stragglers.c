@@ -140,7 +140,7 @@ static bool report(const struct advice_ranks *ranks, struct advice_result *resul
 	bool one = lateness->last[lateness->worst] * 10 >= lateness->steps * OFTEN_LAST;
 	double gain_ms = (double)lateness->gain_ns[lateness->steps / 2] / 1e6, own;
 	struct advice_where where[ADVICE_WHERE_MAX];
-	char name[64], detail[160] = "Another rank is last from step to step: share out the work by its size.", more[96] = "";
+	char name[64], detail[160] = "The late rank differs from step to step: distribute the work by its size.", more[96] = "";
 	size_t count = 0;
 
 	for (size_t i = 0; one && i < ranks->places.count && count < ADVICE_WHERE_MAX; i++)
@@ -151,9 +151,9 @@ static bool report(const struct advice_ranks *ranks, struct advice_result *resul
 	gain_ms *= 1 + own / (double)(ranks->ranks.count - 1);
 	name_rank(ranks, late, name, sizeof(name));
 	if (one)
-		snprintf(detail, sizeof(detail), "Look at what rank %s does longer than the others, at the places named.", name);
+		snprintf(detail, sizeof(detail), "Look at what takes rank %s longer than the others, at these places.", name);
 	if (count)
-		snprintf(more, sizeof(more), ", and spends %.3f ms a step more than the others at the first place named", excess[0].ms);
+		snprintf(more, sizeof(more), ", and takes %.3f ms a step longer than the others at the first place", excess[0].ms);
 	result->detail = detail;
 	return advice_report_of_run(result,
 	                            (struct advice_finding){.gain_ms = gain_ms,
@@ -161,11 +161,11 @@ static bool report(const struct advice_ranks *ranks, struct advice_result *resul
 	                                                    .confidence = lateness->steps < STEPS_MIN ? ADVICE_UNSURE : ADVICE_LIKELY,
 	                                                    .where_count = count},
 	                            where,
-	                            "rank %s is the last of %zu in %zu of %zu steps%s. A rank waits %.3f ms a step for others on the "
-	                            "average. Gain: what the step of the last is longer than that of the average rank%s.", name,
+	                            "Rank %s is the last of %zu in %zu of %zu steps%s. In the median step, a rank waits %.3f ms "
+	                            "for others%s.", name,
 	                            ranks->ranks.count, lateness->last[lateness->worst], lateness->steps, more,
 	                            (double)lateness->waits_ns[lateness->steps / 2] / 1e6,
-	                            own > 0.5 ? ", or than that of the others, since what it does there it does alone" : "");
+	                            own > 0.5 ? "; only the late rank does this work" : "");
 }
 
 static bool find(const struct advice_ranks *ranks, struct advice_result *result)
@@ -197,10 +197,14 @@ static bool find(const struct advice_ranks *ranks, struct advice_result *result)
 
 const struct advice_rule advice_rule_stragglers = {
 	.id = "uneven-ranks",
-	.title = "Ranks wait for one that is late",
-	.explanation = "A collective is done when the last rank has come: the step of all is as long as that of the slowest.",
-	.advice = "Give all ranks as much to do: batches of equal cost (sort by length, pad alike, drop_last=True), the same "
-		  "hardware and threads, and no logging or evaluation on rank 0 alone. Check: all ranks wait as long.",
+	.title = "Ranks wait for a late rank",
+	.condition = "In collectives, ranks wait for the one that waits least. The places are what it does longer than the "
+		       "others. Confidence is low with fewer than three steps.",
+	.gain = "the difference between its step and that of the average rank, or of the others if it alone does this work",
+	.explanation = "A collective ends after the last rank has joined it: the slowest rank determines the step of all.",
+	.advice = "Give all ranks the same amount of work: batches of equal cost (sort by length, equal padding, "
+		       "drop_last=True), the same hardware and threads, and no logging or evaluation on rank 0 alone. To "
+		       "check: all ranks wait equally long.",
 	.link = "https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html",
 	.needs = ADVICE_NEEDS_RANKS,
 	.stage = ADVICE_STAGE_WAITS,

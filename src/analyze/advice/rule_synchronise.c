@@ -73,8 +73,8 @@ static bool find_host(const struct advice *advice, struct advice_result *result)
 	 * over rows its calls go. */
 	advice_add_names(result, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP);
 	return add_figures(result) &&
-	       advice_report_costs(result, "%s calls a step read values of tensors, or compute figures at the lines that do, and take "
-	                           "%s. Gain: their time.",
+	       advice_report_costs(result, "%s calls in each step read values of tensors, or compute statistics for that on the "
+	                                   "same line, in %s.",
 	                           advice_average(advice, result->tally.events).text, advice_spent(advice, (double)result->tally.ns).text);
 }
 
@@ -114,9 +114,8 @@ static bool find_device(const struct advice *advice, struct advice_result *resul
 	if (!result->tally.events)
 		return true;
 	describe_stack(advice, &result->tally, stack, sizeof(stack));
-	return advice_report_costs(result, "%s times a step the host waits until the device is done, %.3f ms in all, and then the "
-	                           "device is idle for %.3f ms until it is given work again. Most at: %s. Gain: the idle time "
-	                           "behind each call, no more than the host waited in it.",
+	return advice_report_costs(result, "%s times in each step the host waits until the device is done, %.3f ms in total. "
+	                                   "The device is then idle for %.3f ms until it gets new work. Most time is in %s.",
 	                           advice_average(advice, result->tally.events).text, advice_step_ms(advice, (double)waits_ns),
 	                           advice_step_ms(advice, (double)advice->idle.ns[ADVICE_IDLE_SYNC]), stack);
 }
@@ -129,10 +128,14 @@ static bool find(const struct advice *advice, struct advice_result *result)
 const struct advice_rule advice_rule_synchronise = {
 	.id = "synchronising-calls",
 	.title = "Values of tensors are read within steps",
-	.explanation = "Python gets a value only when all work before it is done: an accelerator's queue runs empty, and on the "
-		       "CPU each read is a call of its own. To print a tensor takes hundreds of operators.",
-	.advice = "Keep figures as tensors (total += loss.detach()) and read them every N steps; choose with torch.where "
-		  "or masks instead of `if tensor`. Check: the calls are gone from the steps.",
+	.condition = "Steps call .item(), .tolist(), bool(tensor), nonzero, print a tensor, or synchronize with a device (the "
+		       "evidence names the stack of the most expensive call). On the CPU, statistics (means, norms, "
+		       "comparisons) computed on the same line count as well.",
+	.gain = "the time of the calls; with a device, the idle time after each call, up to the time the host waited in it",
+	.explanation = "Python gets a value only after all earlier work is done: the queue of a device runs empty, and on the "
+		       "CPU each read is an extra call. Printing a tensor takes hundreds of operators.",
+	.advice = "Keep statistics as tensors (total += loss.detach()) and read them every N steps. Use torch.where or masks "
+		       "instead of `if tensor`. To check: the steps no longer contain these calls.",
 	.code = "total += loss.detach()         # in place of total += loss.item()\n"
 		"if step % 100 == 0:\n"
 		"    print(total.item() / 100)",

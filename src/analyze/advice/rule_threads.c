@@ -19,7 +19,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	const struct advice_machine *machine = &advice->machine;
 	bool over = advice_is_oversubscribed(advice);
 	bool under = machine->threads == 1 && machine->processors >= 2;
-	char detail[160] = "", gain[160] = "not known from one recording";
+	char detail[160] = "", waited[160] = "";
 	int64_t waited_ns = 0;
 
 	if (machine->threads <= 0 || machine->processors <= 0 || (!over && !under))
@@ -33,33 +33,35 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		    advice_elements(advice, row, &dtype) >= GRAIN_ELEMENTS)
 			advice_add(result, row, advice_ns(advice, row));
 	}
-	snprintf(detail, sizeof(detail), "torch.set_num_threads(%d), or OMP_NUM_THREADS=%d.", (int)(machine->processors + 0.5),
+	snprintf(detail, sizeof(detail), "Call torch.set_num_threads(%d), or set OMP_NUM_THREADS=%d.", (int)(machine->processors + 0.5),
 		 (int)(machine->processors + 0.5));
 	/* What one thread loses no trace says: with others on the machine, it may be right. */
 	for (size_t i = 0; over && i < advice->views->steps.count; i++)
 		waited_ns += advice->steady[i] ? machine->waits[i].waited_ns : 0;
 	if (waited_ns > 0)
-		snprintf(gain, sizeof(gain), "the %.3f ms a step for which this thread itself was ready, and another had the "
-			 "processor", advice_step_ms(advice, (double)waited_ns));
+		snprintf(waited, sizeof(waited), ". For %.3f ms a step the thread was ready and another one had the processor", advice_step_ms(advice, (double)waited_ns));
 	result->confidence = over ? ADVICE_LIKELY : ADVICE_UNSURE;
 	result->detail = detail;
 	result->always = true;
 	result->severity = over ? ADVICE_MEDIUM : ADVICE_LOW;
 	return advice_percent(advice, (double)result->tally.ns) < SHARE_MIN_PCT ||
 	       advice_report_gain(result, (double)waited_ns,
-	                          "operators run on %lld thread%s, and %g processors may be used; %.1f %% of the steps is in "
-	                          "operators that threads share. Gain: %s.",
+	                          "Operators run on %lld thread%s, and %g processors are available. Operators that threads "
+	                          "share take %.1f %% of the steps%s.",
 	                          (long long)machine->threads, machine->threads == 1 ? "" : "s", round(10 * machine->processors) / 10,
-	                          advice_percent(advice, (double)result->tally.ns), gain);
+	                          advice_percent(advice, (double)result->tally.ns), waited);
 }
 
 const struct advice_rule advice_rule_threads = {
 	.id = "thread-count",
-	.title = "The number of threads does not fit the processors",
-	.explanation = "torch divides large operators among its threads and waits for the last: with more threads than processors some "
-		       "wait for their turn, with one all other processors are idle.",
-	.advice = "One thread a processor for one program; with loader workers or several programs, fewer for each. Check: the step's "
-		  "time with another number.",
+	.title = "The number of threads does not match the processors",
+	.condition = "Operators use more threads than processors, or one thread on several processors, and 30 % of the steps "
+		       "or more is in operators that threads share.",
+	.gain = "the time of waiting for a processor; none with one thread, which may be right if other programs run",
+	.explanation = "torch divides large operators among its threads and waits for the last. With more threads than "
+		       "processors some wait for their turn; with one thread the other processors are idle.",
+	.advice = "Use one thread for each processor for a single program, and fewer with loader workers or several programs. "
+		       "To check: the time of a step with another number.",
 	.code = "torch.set_num_threads(len(os.sched_getaffinity(0)))",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,

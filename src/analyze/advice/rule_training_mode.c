@@ -136,11 +136,10 @@ static bool report(const struct modes *modes, struct advice_result *result)
 	result->severity = ADVICE_MEDIUM;
 	return !modes->operators ||
 	       advice_report_gain(result, (double)modes->ns,
-	                          "%s dropouts and %s batch norms a step run as in training, %s. Gain: all of the time of dropouts, "
-	                          "half of the norms'.",
+	                          "%s dropouts and %s batch norms in each step run in training mode, %s.",
 	                          advice_average(advice, modes->operators - modes->norms).text, advice_average(advice, modes->norms).text,
 	                          modes->serves ? "in a program without a backward pass"
-	                                        : "without gradients, and nothing that trains reads what comes of it");
+	                                        : "without gradients, and training does not read their results");
 }
 
 static bool find(const struct advice *advice, struct advice_result *result)
@@ -163,11 +162,14 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 const struct advice_rule advice_rule_training_mode = {
 	.id = "training-mode",
-	.title = "A model that does not train is in training mode",
-	.explanation = "Dropout draws a random number for each element and drops what it should not, and batch norms take the average "
-		       "of the batch in place of the one they learned: answers are noisy, and take longer.",
-	.advice = "Call model.eval() before evaluation and serving, and model.train() when training goes on. Check: dropout is gone "
-		  "from the steps.",
+	.title = "A model runs in training mode without training",
+	.condition = "aten::dropout or aten::batch_norm run in training mode, in a program without a backward pass, or without "
+		       "gradients and with results that nothing in training reads. The latter requires recorded memory.",
+	.gain = "the time of dropouts, and half of the time of batch norms, which scale in either mode",
+	.explanation = "Dropout draws a random number for each element and drops values that inference needs. Batch norms use "
+		       "the average of the batch instead of the learned one. Results are noisy and take longer.",
+	.advice = "Call model.eval() before evaluation and serving, and model.train() before training continues. To check: the "
+		       "steps contain no dropout.",
 	.code = "model.eval()\n"
 		"with torch.inference_mode():\n"
 		"    out = model(x)",

@@ -30,7 +30,7 @@ static void finds_launch_bound(void **state)
 	/* 40 gaps of 27 us, less 1.5 each. */
 	assert_near(finding_ms(text, "launch-bound"), 1.02, 0.05);
 	assert_true(finding_ms(text, "synchronising-calls") < 0);
-	assert_non_null(strstr(text, "the device is idle for 90"));
+	assert_non_null(strstr(text, "The device is idle for 90"));
 	assert_non_null(strstr(text, "aten::add"));
 	ops_free(text);
 }
@@ -48,7 +48,7 @@ static void finds_mostly_idle_devices(void **state)
 	device_trace_step(&trace, 0, 0, 10000);
 	text = device_trace_advise(&trace);
 	assert_true(finding_ms(text, "device-idle") >= 0);
-	assert_non_null(strstr(text, "the device is idle for 99.2 %"));
+	assert_non_null(strstr(text, "The device is idle for 99.2 %"));
 	assert_non_null(strstr(text, "\"severity\":\"medium\""));
 	ops_free(text);
 }
@@ -169,7 +169,7 @@ static void finds_host_work(void **state)
 	}
 	text = device_trace_advise(&trace);
 	assert_near(finding_ms(text, "device-idle"), 0.517, 0.01);
-	assert_non_null(strstr(text, "while the host does something else"));
+	assert_non_null(strstr(text, "during other work of the host"));
 	ops_free(text);
 }
 
@@ -194,7 +194,7 @@ static void blames_the_host_until_it_launches(void **state)
 	assert_true(finding_ms(text, "device-idle") <= 0.1);
 	assert_true(finding_ms(text, "launch-bound") <= 0.1);
 	assert_true(finding_ms(text, "synchronising-calls") < 0);
-	assert_non_null(strstr(text, "between kernels that were launched in time"));
+	assert_non_null(strstr(text, "between kernels launched in time"));
 	ops_free(text);
 }
 
@@ -245,7 +245,7 @@ static void names_calls_that_block(void **state)
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		char *text = advise_long_call(calls[i], false), stack[64];
 
-		snprintf(stack, sizeof(stack), "Most at: %s ← aten::to", calls[i]);
+		snprintf(stack, sizeof(stack), "Most time is in %s ← aten::to", calls[i]);
 		assert_true(finding_ms(text, "synchronising-calls") > 5.5);
 		assert_non_null(strstr(text, stack));
 		assert_true(finding_ms(text, "device-idle") <= 0.1);
@@ -273,7 +273,7 @@ static void names_waits_for_requests(void **state)
 	assert_near(finding_ms(text, "lock-in-step"), 8, 0.5);
 	assert_true(finding_ms(text, "python-in-step") < 0);
 	assert_true(finding_ms(text, "device-idle") <= 0.5);
-	assert_non_null(strstr(text, "waiting for a queue"));
+	assert_non_null(strstr(text, "Waiting for a queue"));
 	ops_free(text);
 }
 

@@ -131,7 +131,7 @@ static void finds_idle_processors(void **state)
 		                 "\"Input Dims\": [[512, 512], [512, 512]], \"Input type\": [\"float\", \"float\"]");
 		json = device_trace_advise(&trace);
 		assert_true((finding_ms(json, "thread-count") >= 0) == !fits);
-		assert_true(fits || strstr(json, "operators run on 1 thread, and 4 processors"));
+		assert_true(fits || strstr(json, "Operators run on 1 thread, and 4 processors"));
 		ops_free(json);
 	}
 }
@@ -240,7 +240,7 @@ static void finds_slow_first_steps(void **state)
 		device_trace_host(&trace, "cpu_op", "aten::add", us + 10, 900);
 	}
 	json = device_trace_advise(&trace);
-	assert_non_null(strstr(json, "the first 1 of 8 steps"));
+	assert_non_null(strstr(json, "The first 1 of 8 steps"));
 	ops_free(json);
 }
 
