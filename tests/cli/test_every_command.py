@@ -564,7 +564,8 @@ def test_the_page_of_rules_is_that_of_the_rules(opstrobe):
     process = opstrobe("advise", "--list-rules", "--format", "markdown")
     assert process.returncode == OK, process.stderr
     page = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "rules.md"
-    assert process.stdout == page.read_text(), "run: opstrobe advise --list-rules --format markdown > docs/reference/rules.md"
+    written_by = "opstrobe advise --list-rules --format markdown > docs/reference/rules.md"
+    assert process.stdout == page.read_text(), f"run {written_by}"
 
 
 def test_rules_are_listed_without_a_trace(opstrobe):
