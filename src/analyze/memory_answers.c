@@ -8,6 +8,7 @@
 #include <opstrobe/memory.h>
 
 #include "analyze/sum.h"
+#include "analyze/tables.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
@@ -330,22 +331,32 @@ static bool lives_in(const struct ops_memory_block *block, const struct ops_memo
 	       (block->end_ns == INT64_MAX || ops_difference(block->end_ns, window->origin_ns) >= window->from_ns);
 }
 
-static void write_string_or_null(struct ops_json_writer *json, const char *key, struct ops_string text)
-{
-	ops_json_key(json, key);
-	if (text.size)
-		ops_json_text(json, text.bytes, text.size);
-	else
-		ops_json_null(json);
-}
+struct block_row {
+	int64_t start_ns, end_ns, bytes, line, row;
+	const char *category;
+	struct ops_string name, operator, module, file, shape;
+};
 
-static void write_time(struct ops_json_writer *json, const char *key, int64_t time_ns, int64_t unknown, int64_t origin_ns)
+#define NULLABLE(member) .nullable = true, RESULT_FIELD(struct block_row, member)
+static const struct result_column block_columns[] = {
+	{.name = "start_ns", .type = RESULT_INTEGER, .about = "Start; null: before the recording", NULLABLE(start_ns)},
+	{.name = "end_ns", .type = RESULT_INTEGER, .about = "End; null: not within the recording", NULLABLE(end_ns)},
+	{.name = "bytes", .type = RESULT_BYTES, .about = "Size", RESULT_FIELD(struct block_row, bytes)},
+	{.name = "category", .type = RESULT_TEXT, .about = "Category of the tensor", RESULT_FIELD(struct block_row, category)},
+	{.name = "name", .type = RESULT_TEXT, .about = "Name of the parameter or buffer", NULLABLE(name)},
+	{.name = "operator", .type = RESULT_TEXT, .about = "Operator that allocates it", NULLABLE(operator)},
+	{.name = "module", .type = RESULT_TEXT, .about = "Module that allocates it", NULLABLE(module)},
+	{.name = "file", .type = RESULT_TEXT, .about = "Source file that allocates it", NULLABLE(file)},
+	{.name = "line", .type = RESULT_INTEGER, .about = "Line of the file", NULLABLE(line)},
+	{.name = "shape", .type = RESULT_TEXT, .about = "Shape and dtype of the first tensor that fills it", NULLABLE(shape)},
+	{.name = "row", .type = RESULT_INTEGER, .about = "Event that allocates it", NULLABLE(row)},
+};
+const struct result_declaration table_block = RESULT_DECLARATION("Block", "A block of memory", block_columns);
+
+/* Empty texts are null. */
+static struct ops_string text_or_null(struct ops_string text)
 {
-	ops_json_key(json, key);
-	if (time_ns == unknown)
-		ops_json_null(json);
-	else
-		ops_json_integer(json, ops_difference(time_ns, origin_ns));
+	return text.size ? text : (struct ops_string){0};
 }
 
 static void write_block(const struct ops_memory_timeline *timeline, uint32_t number, int64_t origin_ns,
@@ -355,19 +366,19 @@ static void write_block(const struct ops_memory_timeline *timeline, uint32_t num
 	uint32_t line = 0;
 	struct ops_string file = ops_memory_line(timeline, number, &line);
 
-	ops_json_open(json, '{');
-	write_time(json, "start_ns", block->start_ns, INT64_MIN, origin_ns);
-	write_time(json, "end_ns", block->end_ns, INT64_MAX, origin_ns);
-	ops_json_member(json, "bytes", block->bytes);
-	write_text(json, "category", ops_memory_category_name((enum ops_memory_category)block->category));
-	write_string_or_null(json, "name", ops_trace_string(timeline->trace, block->name));
-	write_string_or_null(json, "operator", ops_memory_operator(timeline, number));
-	write_string_or_null(json, "module", ops_memory_module(timeline, number));
-	write_string_or_null(json, "file", file);
-	ops_json_member_or_null(json, "line", file.size ? (int64_t)line : -1);
-	write_string_or_null(json, "shape", ops_memory_shape(timeline, number));
-	ops_json_member_or_null(json, "row", block->row == OPS_NONE ? -1 : (int64_t)block->row);
-	ops_json_close(json, '}');
+	result_object_json(&table_block, 0, &(struct block_row){
+		.start_ns = block->start_ns == INT64_MIN ? RESULT_NULL : ops_difference(block->start_ns, origin_ns),
+		.end_ns = block->end_ns == INT64_MAX ? RESULT_NULL : ops_difference(block->end_ns, origin_ns),
+		.bytes = block->bytes,
+		.category = ops_memory_category_name((enum ops_memory_category)block->category),
+		.name = text_or_null(ops_trace_string(timeline->trace, block->name)),
+		.operator = text_or_null(ops_memory_operator(timeline, number)),
+		.module = text_or_null(ops_memory_module(timeline, number)),
+		.file = text_or_null(file),
+		.line = file.size ? (int64_t)line : RESULT_NULL,
+		.shape = text_or_null(ops_memory_shape(timeline, number)),
+		.row = block->row == OPS_NONE ? RESULT_NULL : (int64_t)block->row,
+	}, json);
 }
 
 enum ops_code ops_memory_blocks_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,

@@ -9,9 +9,37 @@
 
 #include "analyze/result.h"
 
-#define MODULE_COLUMN_COUNT 15
-
-/* Their rows are struct ops_module_row. */
-extern const struct result_column module_columns[MODULE_COLUMN_COUNT];
+/* Of rows that are struct ops_module_row. */
+#define MODULE_FIGURES \
+	{.name = "calls", .type = RESULT_COUNT, .title = "Calls", \
+	 .about = "Number of calls", RESULT_FIELD(struct ops_module_row, calls)}, \
+	{.name = "parameters", .type = RESULT_COUNT, .title = "Parameters", \
+	 .about = "Number of elements of the parameters", RESULT_FIELD(struct ops_module_row, parameter_count)}, \
+	{.name = "host_us", .type = RESULT_TIME, .title = "Forward", \
+	 .about = "Time of the calls on their thread", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_HOST])}, \
+	{.name = "backward_us", .type = RESULT_TIME, .title = "Backward", \
+	 .about = "Time of the backward pass of what ran in the calls", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_BACKWARD])}, \
+	{.name = "device_us", .type = RESULT_TIME, .title = "Device", \
+	 .about = "Device work that the calls started", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_DEVICE])}, \
+	{.name = "backward_device_us", .type = RESULT_TIME, .title = "Device backward", \
+	 .about = "Device work that the backward pass of the calls started", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_BACKWARD_DEVICE])}, \
+	{.name = "self_host_us", .type = RESULT_TIME, .title = "Self forward", \
+	 .about = "Forward time without the calls of other modules", RESULT_FIELD(struct ops_module_row, self[OPS_MODULE_HOST])}, \
+	{.name = "self_device_us", .type = RESULT_TIME, .title = "Self device", \
+	 .about = "Device work without that of the calls of other modules", RESULT_FIELD(struct ops_module_row, self[OPS_MODULE_DEVICE])}, \
+	{.name = "flops", .type = RESULT_COUNT, .title = "FLOPs", \
+	 .about = "Floating-point operations of the forward pass, estimated from the inputs of operators", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_FLOPS])}, \
+	{.name = "cpu_memory_bytes", .type = RESULT_BYTES, .priority = RESULT_MINOR, .title = "Kept", \
+	 .about = "Memory of the CPU that was allocated in the calls and not freed in them", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_CPU_MEMORY])}, \
+	{.name = "device_memory_bytes", .type = RESULT_BYTES, .priority = RESULT_MINOR, .title = "Device kept", \
+	 .about = "Memory of devices that was allocated in the calls and not freed in them", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_DEVICE_MEMORY])}, \
+	{.name = "cpu_allocated_bytes", .type = RESULT_BYTES, .title = "Allocated", \
+	 .about = "Memory of the CPU that the calls allocated", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_CPU_ALLOCATED])}, \
+	{.name = "cpu_peak_bytes", .type = RESULT_BYTES, .title = "Peak", \
+	 .about = "The largest rise of the memory in use during a call", RESULT_FIELD(struct ops_module_row, cpu_peak_bytes)}, \
+	{.name = "device_allocated_bytes", .type = RESULT_BYTES, .title = "Device allocated", \
+	 .about = "Memory of devices that the calls allocated", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_DEVICE_ALLOCATED])}, \
+	{.name = "device_peak_bytes", .type = RESULT_BYTES, .title = "Device peak", \
+	 .about = "The largest rise of the device memory in use during a call", RESULT_FIELD(struct ops_module_row, device_peak_bytes)}
 
 #endif

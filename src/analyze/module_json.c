@@ -1,57 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree of modules as JSON, for those who draw it.
+ * The tree of modules as JSON, for viewers.
  */
 #include <opstrobe/modules.h>
 
-#include "analyze/sum.h"
-#include "base/alloc.h"
+#include "analyze/tables.h"
 #include "base/json_writer.h"
 
-static const char *const metrics[] = {
-#define METRIC(name, text) text,
-	OPS_MODULE_METRICS(METRIC)
+/* Their row is an array of metrics. */
+#define METRIC(index, text)                                                                                             \
+	{.name = (text), .type = RESULT_INTEGER, .field = RESULT_INT64, .offset = OPS_MODULE_##index * sizeof(int64_t)},
+static const struct result_column cost_columns[] = {OPS_MODULE_METRICS(METRIC)};
 #undef METRIC
+const struct result_declaration table_module_costs =
+	RESULT_DECLARATION("ModuleCosts", "What a module takes: times in nanoseconds, FLOPs, bytes", cost_columns);
+
+static void get_parent(const void *any_row, struct result_cell *cell)
+{
+	const struct ops_module_row *row = any_row;
+
+	*cell = (struct result_cell){.is_null = row->parent == OPS_NONE, .integer = row->parent};
+}
+
+#define MODULE_FIELD(member) RESULT_FIELD(struct ops_module_row, member)
+static const struct result_column module_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, .about = "Name of its events; empty for classes", MODULE_FIELD(name)},
+	{.name = "path", .type = RESULT_TEXT, .about = "Names from the root module on, joined by dots", MODULE_FIELD(path)},
+	{.name = "class", .type = RESULT_TEXT, .about = "Name of the class", MODULE_FIELD(class_name)},
+	{.name = "parent", .type = RESULT_INTEGER, .nullable = true, .about = "Position of the module around it in the list",
+	 .get = get_parent},
+	{.name = "depth", .type = RESULT_INTEGER, .about = "0 for root modules", MODULE_FIELD(depth)},
+	{.name = "modules", .type = RESULT_COUNT, .about = "Number of modules: more than 1 for classes alone", MODULE_FIELD(modules)},
+	{.name = "calls", .type = RESULT_COUNT, .about = "Number of calls", MODULE_FIELD(calls)},
+	{.name = "total", .type = RESULT_OBJECT, .about = "With the modules that it calls", .object = &table_module_costs,
+	 .offset = offsetof(struct ops_module_row, total)},
+	{.name = "self", .type = RESULT_OBJECT, .about = "Without the modules that it calls", .object = &table_module_costs,
+	 .offset = offsetof(struct ops_module_row, self)},
+	{.name = "cpu_peak_bytes", .type = RESULT_BYTES, .about = "Largest rise of the memory in use during a call",
+	 MODULE_FIELD(cpu_peak_bytes)},
+	{.name = "device_peak_bytes", .type = RESULT_BYTES, .about = "Largest rise of the device memory in use during a call",
+	 MODULE_FIELD(device_peak_bytes)},
+	{.name = "parameter_count", .type = RESULT_COUNT, .about = "Number of elements of the parameters", MODULE_FIELD(parameter_count)},
+	{.name = "parameter_bytes", .type = RESULT_BYTES, .about = "Size of the parameters", MODULE_FIELD(parameter_bytes)},
 };
-
-static void write_text(struct ops_json_writer *json, const char *key, struct ops_string text)
-{
-	ops_json_key(json, key);
-	ops_json_text(json, text.bytes, text.size);
-}
-
-static void write_costs(struct ops_json_writer *json, const char *key, const int64_t *values)
-{
-	ops_json_key(json, key);
-	ops_json_open(json, '{');
-	for (int metric = 0; metric < OPS_MODULE_METRIC_COUNT; metric++)
-		ops_json_member(json, metrics[metric], values[metric]);
-	ops_json_close(json, '}');
-}
+const struct result_declaration table_module =
+	RESULT_DECLARATION("Module", "A module that is called, or holds one that is, or a class of modules", module_columns);
 
 static void write_rows(struct ops_json_writer *json, const char *key, const struct ops_module_row *rows, size_t count)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '[');
-	for (size_t i = 0; i < count; i++) {
-		const struct ops_module_row *row = &rows[i];
-
-		ops_json_open(json, '{');
-		write_text(json, "name", row->name);
-		write_text(json, "path", row->path);
-		write_text(json, "class", row->class_name);
-		ops_json_member_or_null(json, "parent", row->parent == OPS_NONE ? -1 : (int64_t)row->parent);
-		ops_json_member(json, "depth", row->depth);
-		ops_json_member(json, "modules", row->modules);
-		ops_json_member(json, "calls", ops_clamped(row->calls));
-		write_costs(json, "total", row->total);
-		write_costs(json, "self", row->self);
-		ops_json_member(json, "cpu_peak_bytes", row->cpu_peak_bytes);
-		ops_json_member(json, "device_peak_bytes", row->device_peak_bytes);
-		ops_json_member(json, "parameter_count", ops_clamped(row->parameter_count));
-		ops_json_member(json, "parameter_bytes", ops_clamped(row->parameter_bytes));
-		ops_json_close(json, '}');
-	}
+	for (size_t i = 0; i < count; i++)
+		result_object_json(&table_module, 0, &rows[i], json);
 	ops_json_close(json, ']');
 }
 

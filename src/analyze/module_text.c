@@ -154,15 +154,19 @@ static struct ops_string label_of(const struct sheet *sheet, const struct ops_mo
 	return (struct ops_string){path.bytes + parent->path.size + 1, path.size - parent->path.size - 1};
 }
 
+static const struct result_column printed_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, .title = "Module"},
+	{.name = "class", .type = RESULT_TEXT, .title = "Class"},
+	MODULE_FIGURES,
+};
+
 /* False when memory is out. */
 static bool fill_table(const struct sheet *sheet, struct result_table *table)
 {
 	struct ops_buffer label = {0};
 
-	if (!sheet->by_class)
-		result_columns(table, &(struct result_column){.name = "name", .type = RESULT_TEXT, .title = "Module"}, 1);
-	result_columns(table, &(struct result_column){.name = "class", .type = RESULT_TEXT, .title = "Class"}, 1);
-	RESULT_DECLARED(table, module_columns);
+	result_columns(table, sheet->by_class ? &printed_columns[1] : printed_columns,
+	               sizeof(printed_columns) / sizeof(printed_columns[0]) - sheet->by_class);
 	for (size_t i = 0; i < sheet->line_count; i++) {
 		const struct ops_module_row *row = &sheet->rows[sheet->lines[i]];
 		struct ops_string text = label_of(sheet, row);

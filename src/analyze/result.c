@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/sum.h"
 #include "base/alloc.h"
 
 void result_table_release(struct result_table *table)
@@ -104,14 +105,21 @@ static struct result_cell field_cell(const struct result_column *column, const v
 	const char *name;
 
 	switch (column->field) {
+	case RESULT_BOOL:
+		cell.integer = *(const bool *)field;
+		break;
 	case RESULT_INT32:
 		cell.integer = *(const int32_t *)field;
 		break;
 	case RESULT_UINT32:
 		cell.integer = *(const uint32_t *)field;
 		break;
+	case RESULT_UINT64:
+		cell.integer = ops_clamped(*(const uint64_t *)field);
+		break;
 	case RESULT_DOUBLE:
 		cell.number = *(const double *)field;
+		cell.is_null = isnan(cell.number);
 		break;
 	case RESULT_STRING:
 		cell.text = *(const struct ops_string *)field;
@@ -129,24 +137,29 @@ static struct result_cell field_cell(const struct result_column *column, const v
 	return cell;
 }
 
+static struct result_cell cell_of(const struct result_column *column, const void *row)
+{
+	struct result_cell cell = {0};
+
+	if (!column->get)
+		return field_cell(column, row);
+	column->get(row, &cell);
+	cell.is_null = cell.is_null || (result_is_number(column->type) && isnan(cell.number));
+	return cell;
+}
+
 void result_add(struct result_table *table, const void *row)
 {
 	size_t count = table->columns.count;
 
 	for (size_t i = count ? table->cells.count % count : 0; !table->failed && i < count; i++) {
 		const struct result_column *column = &table->columns.items[i];
-		struct result_cell cell = {0};
+		struct result_cell cell = cell_of(column, row);
 
-		if (column->get)
-			column->get(row, &cell);
-		else
-			cell = field_cell(column, row);
-		if (column->type >= RESULT_FIGURE && !cell.is_null) {
+		if (column->type >= RESULT_FIGURE && !cell.is_null)
 			result_text(table, cell.text);
-			continue;
-		}
-		cell.is_null = cell.is_null || (result_is_number(column->type) && isnan(cell.number));
-		push(table, cell);
+		else
+			push(table, cell);
 	}
 }
 
@@ -247,6 +260,8 @@ static void write_cell(const struct result_cell *cell, enum result_type type, st
 		ops_json_null(json);
 	else if (type == RESULT_INTEGER || type == RESULT_COUNT || type == RESULT_BYTES)
 		ops_json_integer(json, cell->integer);
+	else if (type == RESULT_FLAG)
+		ops_json_bool(json, cell->integer);
 	else if (type == RESULT_TIME)
 		ops_json_us(json, cell->integer);
 	else if (result_is_number(type))
@@ -284,6 +299,35 @@ void result_table_json(const struct result_table *table, struct ops_json_writer 
 		ops_json_key(json, "total_rows");
 		ops_json_integer(json, (int64_t)table->total_rows);
 	}
+	ops_json_close(json, '}');
+}
+
+void result_members_json(const struct result_declaration *declaration, unsigned options, const void *row,
+                         struct ops_json_writer *json)
+{
+	for (size_t i = 0; i < declaration->count; i++) {
+		const struct result_column *column = &declaration->columns[i];
+		struct result_cell cell;
+
+		if (column->option && !(column->option & options))
+			continue;
+		ops_json_key(json, column->name);
+		if (column->type == RESULT_OBJECT) {
+			result_object_json(column->object, options, (const char *)row + column->offset, json);
+			continue;
+		}
+		if (column->type == RESULT_LIST)
+			continue;
+		cell = cell_of(column, row);
+		write_cell(&cell, column->type, json);
+	}
+}
+
+void result_object_json(const struct result_declaration *declaration, unsigned options, const void *row,
+                        struct ops_json_writer *json)
+{
+	ops_json_open(json, '{');
+	result_members_json(declaration, options, row, json);
 	ops_json_close(json, '}');
 }
 

@@ -21,6 +21,7 @@
 
 enum result_type {
 	RESULT_INTEGER, /* an identifier or an index */
+	RESULT_FLAG, /* likewise 0 or 1: false or true in JSON, "no" or "yes" for people */
 	RESULT_COUNT, /* an integer that says how many; people see its thousands */
 	RESULT_BYTES, /* likewise, bytes */
 	RESULT_NUMBER,
@@ -30,6 +31,8 @@ enum result_type {
 	RESULT_FIGURE, /* a number's text */
 	RESULT_TEXT, /* this and what follows are set from the left */
 	RESULT_JSON, /* text that is JSON */
+	RESULT_OBJECT, /* in JSON objects alone: one that is declared itself, */
+	RESULT_LIST, /* or a list of them, the last member, written by the caller */
 };
 
 /* Whether cells of the type hold a `number`. */
@@ -51,7 +54,11 @@ struct result_cell {
 enum result_priority { RESULT_NORMAL, RESULT_MINOR, RESULT_MAJOR };
 
 /* What the member of a row holds that a cell shows. */
-enum result_field { RESULT_NO_FIELD, RESULT_INT32, RESULT_UINT32, RESULT_INT64, RESULT_DOUBLE, RESULT_STRING, RESULT_NAME };
+enum result_field {
+	RESULT_NO_FIELD, RESULT_BOOL, RESULT_INT32, RESULT_UINT32, RESULT_INT64, RESULT_UINT64, RESULT_DOUBLE, RESULT_STRING,
+	RESULT_NAME,
+};
+struct result_declaration;
 
 /* A column is declared once, for every format. */
 struct result_column {
@@ -61,6 +68,7 @@ struct result_column {
 	const char *title; /* for people; NULL: the name */
 	const char *unit;  /* of a number whose type does not say it */
 	const char *about; /* what it says, where the title does not */
+	bool nullable;     /* of a member of a JSON object: it can be null */
 	const char *when;  /* the table has it; NULL: always */
 	unsigned option;   /* a bit: result_declare adds the column if its options have the bit; 0: always */
 	/* Where the cell of a row that is added with result_add comes from: a member of the row, or a function. A NaN, a NULL
@@ -68,13 +76,14 @@ struct result_column {
 	enum result_field field;
 	size_t offset;
 	void (*get)(const void *row, struct result_cell *cell);
+	const struct result_declaration *object; /* of RESULT_OBJECT, whose row is at the offset, and RESULT_LIST */
 };
 #define RESULT_NULL INT64_MIN
 /* Members of a column's declaration: its cells are a member of the row. */
 #define RESULT_FIELD(row_type, member)                                                                                  \
-	.field = _Generic(((row_type *)0)->member, int32_t: RESULT_INT32, uint32_t: RESULT_UINT32, int64_t: RESULT_INT64,  \
-	                  uint64_t: RESULT_INT64, double: RESULT_DOUBLE, struct ops_string: RESULT_STRING,                 \
-	                  const char *: RESULT_NAME),                                                                      \
+	.field = _Generic(((row_type *)0)->member, bool: RESULT_BOOL, int32_t: RESULT_INT32, uint32_t: RESULT_UINT32,      \
+	                  int64_t: RESULT_INT64, uint64_t: RESULT_UINT64, double: RESULT_DOUBLE,                           \
+	                  struct ops_string: RESULT_STRING, const char *: RESULT_NAME),                                    \
 	.offset = offsetof(row_type, member)
 /* Defines a column's getter: assigns an expression in `row` to a member of the cell. */
 #define RESULT_GETTER(function, row_type, member, ...)                                                   \
@@ -131,7 +140,7 @@ void result_columns(struct result_table *table, const struct result_column *colu
 void result_declare(struct result_table *table, const struct result_declaration *declaration, unsigned options);
 /* All of an array. */
 #define RESULT_DECLARED(table, columns) result_columns(table, columns, sizeof(columns) / sizeof((columns)[0]))
-/* One of them. */
+/* One that is not declared. */
 void result_column(struct result_table *table, const char *name, enum result_type type);
 /* The cells of a row, or those that remain of it, by the getters of their columns. */
 void result_add(struct result_table *table, const void *row);
@@ -152,6 +161,13 @@ void result_table_omit_empty(struct result_table *table);
 bool result_table_write(const struct result_table *table, enum ops_format format, size_t columns, struct ops_buffer *out);
 /* {"columns": […], "rows": […]}. */
 void result_table_json(const struct result_table *table, struct ops_json_writer *json);
+
+/* A row as {"column": cell, …}, or what is between the braces: the columns that are always there, and those with one of the
+ * options. */
+void result_members_json(const struct result_declaration *declaration, unsigned options, const void *row,
+                         struct ops_json_writer *json);
+void result_object_json(const struct result_declaration *declaration, unsigned options, const void *row,
+                        struct ops_json_writer *json);
 
 void result_init(struct result *result);
 void result_release(struct result *result);

@@ -74,6 +74,8 @@ static struct ops_string cell_text(const struct result_cell *cell, enum result_t
 		return (struct ops_string){"", 0};
 	if (type >= RESULT_FIGURE)
 		return cell->text;
+	if (type == RESULT_FLAG)
+		return cell->integer ? (struct ops_string){"yes", 3} : (struct ops_string){"no", 2};
 	if (scaled && scale(cell, type, room))
 		return (struct ops_string){room, strlen(room)};
 	if (result_is_number(type)) {

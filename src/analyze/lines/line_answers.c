@@ -8,7 +8,7 @@
 
 #include "analyze/events/event_table.h"
 #include "analyze/lines/line_costs.h"
-#include "analyze/result.h"
+#include "analyze/tables.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
 
@@ -53,32 +53,77 @@ static uint32_t *sort_lines(struct line_costs *costs, int (*compare)(const void 
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-static void write_text(struct ops_json_writer *json, const char *key, struct ops_string text)
+/* A line, or a file with all its lines. */
+struct place_row {
+	struct ops_string file, function;
+	int64_t line, calls, host_ns, self_ns, device_ns, bytes, longest;
+};
+
+/* What columns of the table and members of the JSON objects have in common. */
+#define FIELD(member) RESULT_FIELD(struct place_row, member)
+#define SELF .type = RESULT_TIME, .title = "Self", .about = "Time without what the lines of the program below it account for", FIELD(self_ns)
+#define TOTAL .type = RESULT_TIME, .title = "Total", .about = "Time with all that the line called, on any thread", FIELD(host_ns)
+#define DEVICE                                                                                                          \
+	.type = RESULT_TIME, .priority = RESULT_MINOR, .title = "Device", .about = "Device work that the line started itself", \
+	FIELD(device_ns)
+#define ALLOCATED                                                                                                       \
+	.type = RESULT_BYTES, .priority = RESULT_MINOR, .title = "Memory", .about = "Memory that the line allocated itself", \
+	FIELD(bytes)
+#define CALLS .type = RESULT_COUNT, .title = "Calls", .about = "Number of times that it called what was recorded", FIELD(calls)
+#define LINE .type = RESULT_INTEGER, .priority = RESULT_MAJOR, .title = "Line", .about = "Number of the line", FIELD(line)
+#define FUNCTION .type = RESULT_TEXT, .title = "Function", .about = "Function of the line", FIELD(function)
+#define FILE_NAME .type = RESULT_TEXT, .priority = RESULT_MAJOR, .title = "File", .about = "Path of the file", FIELD(file)
+
+static const struct result_column line_columns[] = {
+	{.name = "self", SELF}, {.name = "with_calls", TOTAL}, {.name = "device", DEVICE}, {.name = "allocated", ALLOCATED},
+	{.name = "calls", CALLS}, {.name = "line", LINE}, {.name = "function", FUNCTION}, {.name = "file", FILE_NAME},
+};
+const struct result_declaration table_lines = RESULT_DECLARATION("lines", "A line of the program", line_columns);
+
+static const struct result_column source_line_columns[] = {
+	{.name = "line", LINE}, {.name = "function", .nullable = true, FUNCTION}, {.name = "calls", CALLS},
+	{.name = "host_us", TOTAL}, {.name = "self_us", SELF}, {.name = "device_us", DEVICE},
+	{.name = "allocated_bytes", ALLOCATED},
+	{.name = "row", .type = RESULT_INTEGER, .nullable = true, .about = "Longest event of the line", FIELD(longest)},
+};
+const struct result_declaration table_source_line =
+	RESULT_DECLARATION("SourceLine", "A line of a source file", source_line_columns);
+
+static const struct result_column source_file_columns[] = {
+	{.name = "file", FILE_NAME}, {.name = "host_us", TOTAL}, {.name = "self_us", SELF},
+	{.name = "device_us", DEVICE}, {.name = "allocated_bytes", ALLOCATED},
+	{.name = "lines", .type = RESULT_LIST, .about = "Lines in order of their numbers", .object = &table_source_line},
+};
+const struct result_declaration table_source_file =
+	RESULT_DECLARATION("SourceFile", "A source file; its times are those while any of its lines runs", source_file_columns);
+
+/* Empty texts are null. */
+static struct ops_string text_or_null(struct ops_string text)
 {
-	ops_json_key(json, key);
-	if (text.size)
-		ops_json_text(json, text.bytes, text.size);
-	else
-		ops_json_null(json);
+	return text.size ? text : (struct ops_string){0};
 }
 
-static void write_costs(struct ops_json_writer *json, int64_t host_ns, int64_t self_ns, int64_t device_ns, int64_t bytes)
+static struct place_row row_of(const struct line_costs *costs, const struct line_cost *line)
 {
-	ops_json_member_us(json, "host_us", host_ns);
-	ops_json_member_us(json, "self_us", self_ns);
-	ops_json_member_us(json, "device_us", device_ns);
-	ops_json_member(json, "allocated_bytes", bytes);
+	return (struct place_row){
+		.file = costs->files.items[line->file].name,
+		.function = costs->functions.items[line->function].name,
+		.line = line->line,
+		.calls = line->calls,
+		.host_ns = line->host_ns,
+		.self_ns = line->self_ns,
+		.device_ns = line->device_ns,
+		.bytes = line->allocated_bytes,
+		.longest = line->longest == OPS_NONE ? RESULT_NULL : (int64_t)line->longest,
+	};
 }
 
 static void write_line(struct ops_json_writer *json, const struct line_costs *costs, const struct line_cost *line)
 {
-	ops_json_open(json, '{');
-	ops_json_member(json, "line", line->line);
-	write_text(json, "function", costs->functions.items[line->function].name);
-	ops_json_member(json, "calls", line->calls);
-	write_costs(json, line->host_ns, line->self_ns, line->device_ns, line->allocated_bytes);
-	ops_json_member_or_null(json, "row", line->longest == OPS_NONE ? -1 : (int64_t)line->longest);
-	ops_json_close(json, '}');
+	struct place_row row = row_of(costs, line);
+
+	row.function = text_or_null(row.function);
+	result_object_json(&table_source_line, 0, &row, json);
 }
 
 static void write_files(struct ops_json_writer *json, const struct line_costs *costs, const uint32_t *order)
@@ -92,9 +137,13 @@ static void write_files(struct ops_json_writer *json, const struct line_costs *c
 
 		if (!i || costs->lines.items[order[i - 1]].file != line->file) {
 			ops_json_open(json, '{');
-			write_text(json, "file", file->name);
-			write_costs(json, file->host_ns, file->self_ns, file->device_ns, file->allocated_bytes);
-			ops_json_key(json, "lines");
+			result_members_json(&table_source_file, 0, &(struct place_row){
+				.file = file->name,
+				.host_ns = file->host_ns,
+				.self_ns = file->self_ns,
+				.device_ns = file->device_ns,
+				.bytes = file->allocated_bytes,
+			}, json);
 			ops_json_open(json, '[');
 		}
 		write_line(json, costs, line);
@@ -137,31 +186,6 @@ static bool write_json(struct line_costs *costs, struct ops_buffer *out)
 
 /* --- a table -------------------------------------------------------------------------------------------------------- */
 
-struct listed_line {
-	const struct line_cost *costs;
-	struct ops_string function, file;
-};
-
-RESULT_GETTER(get_self, struct listed_line, integer, row->costs->self_ns)
-RESULT_GETTER(get_with_calls, struct listed_line, integer, row->costs->host_ns)
-RESULT_GETTER(get_device, struct listed_line, integer, row->costs->device_ns)
-RESULT_GETTER(get_allocated, struct listed_line, integer, row->costs->allocated_bytes)
-RESULT_GETTER(get_calls, struct listed_line, integer, row->costs->calls)
-RESULT_GETTER(get_line, struct listed_line, integer, row->costs->line)
-RESULT_GETTER(get_function, struct listed_line, text, row->function)
-RESULT_GETTER(get_file, struct listed_line, text, row->file)
-
-static const struct result_column line_columns[] = {
-	{.name = "self", .type = RESULT_TIME, .get = get_self},
-	{.name = "with_calls", .type = RESULT_TIME, .get = get_with_calls},
-	{.name = "device", .type = RESULT_TIME, .priority = RESULT_MINOR, .get = get_device},
-	{.name = "allocated", .type = RESULT_BYTES, .priority = RESULT_MINOR, .get = get_allocated},
-	{.name = "calls", .type = RESULT_COUNT, .get = get_calls},
-	{.name = "line", .type = RESULT_INTEGER, .priority = RESULT_MAJOR, .get = get_line},
-	{.name = "function", .type = RESULT_TEXT, .get = get_function},
-	{.name = "file", .type = RESULT_TEXT, .priority = RESULT_MAJOR, .get = get_file},
-};
-
 static bool write_table(struct line_costs *costs, enum ops_format format, size_t rows_max, size_t columns,
                         struct ops_buffer *out)
 {
@@ -170,12 +194,11 @@ static bool write_table(struct line_costs *costs, enum ops_format format, size_t
 	bool done;
 
 	result_init(&result);
-	RESULT_DECLARED(&result.table, line_columns);
+	result_declare(&result.table, &table_lines, 0);
 	for (size_t i = 0; order && i < costs->lines.count && (!rows_max || i < rows_max); i++) {
-		const struct line_cost *line = &costs->lines.items[order[i]];
+		struct place_row row = row_of(costs, &costs->lines.items[order[i]]);
 
-		result_add(&result.table, &(struct listed_line){line, costs->functions.items[line->function].name,
-		                                                costs->files.items[line->file].name});
+		result_add(&result.table, &row);
 	}
 	result.room = columns;
 	done = order && result_write(&result, format, out);

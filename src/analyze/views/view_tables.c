@@ -12,7 +12,7 @@
 #include <opstrobe/modules.h>
 
 #include "analyze/module_columns.h"
-#include "analyze/result.h"
+#include "analyze/tables.h"
 #include "analyze/sum.h"
 #include "analyze/views/view_step_stats.h"
 #include "analyze/views/view_tables.h"
@@ -42,43 +42,39 @@ static void put_row(const struct filler *filler, const void *row)
 
 /* --- kernels -------------------------------------------------------------------------------------------------------- */
 
-RESULT_GETTER(get_kernel, struct view_kernel_row, text, row->name)
-RESULT_GETTER(get_operator, struct view_kernel_row, text, row->operator)
-RESULT_GETTER(get_grid, struct view_kernel_row, text, row->grid)
-RESULT_GETTER(get_block, struct view_kernel_row, text, row->block)
-RESULT_GETTER(get_kernel_calls, struct view_kernel_row, integer, (int64_t)row->calls)
-RESULT_GETTER(get_kernel_total, struct view_kernel_row, integer, row->total_ns)
 RESULT_GETTER(get_kernel_percent, struct view_kernel_row, number, result_round(100 * row->share, 2))
 RESULT_GETTER(get_kernel_mean, struct view_kernel_row, integer, row->calls ? row->total_ns / (int64_t)row->calls : 0)
-RESULT_GETTER(get_kernel_min, struct view_kernel_row, integer, row->min_ns)
-RESULT_GETTER(get_kernel_max, struct view_kernel_row, integer, row->max_ns)
 RESULT_GETTER(get_blocks_per_sm, struct view_kernel_row, number, result_round(row->blocks_per_sm, 2))
 RESULT_GETTER(get_occupancy, struct view_kernel_row, number, result_round(row->occupancy_pct, 2))
 RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, string_of(row->tensor_cores ? "yes" : "no"))
 
-static const struct result_column kernel_names[] = {
-	{.name = "name", .type = RESULT_TEXT, .get = get_kernel},
-};
-static const struct result_column launch_columns[] = {
-	{.name = "operator", .type = RESULT_TEXT, .about = "The operator whose call launched it", .get = get_operator},
-	{.name = "grid", .type = RESULT_TEXT, .priority = RESULT_MINOR, .about = "Blocks in each direction", .get = get_grid},
-	{.name = "block", .type = RESULT_TEXT, .priority = RESULT_MINOR, .about = "Threads of a block in each direction",
-	 .get = get_block},
-};
+#define BY_OPERATOR 1u
+#define BY_OPERATOR_ONLY .option = BY_OPERATOR, .when = "with --by-operator"
+#define KERNEL_FIELD(member) RESULT_FIELD(struct view_kernel_row, member)
 static const struct result_column kernel_columns[] = {
-	{.name = "calls", .type = RESULT_COUNT, .get = get_kernel_calls},
-	{.name = "total_us", .type = RESULT_TIME, .get = get_kernel_total},
-	{.name = "percent", .type = RESULT_PERCENT, .about = "Share of the time of all kernels", .get = get_kernel_percent},
-	{.name = "mean_us", .type = RESULT_TIME, .get = get_kernel_mean},
-	{.name = "min_us", .type = RESULT_TIME, .get = get_kernel_min},
-	{.name = "max_us", .type = RESULT_TIME, .get = get_kernel_max},
-	{.name = "blocks_per_sm", .type = RESULT_NUMBER, .about = "Blocks of the grid for each multiprocessor of the device",
+	{.name = "name", .type = RESULT_TEXT, .title = "Kernel", .about = "Name of the kernel", KERNEL_FIELD(name)},
+	{.name = "operator", .type = RESULT_TEXT, .title = "Operator", .about = "Operator whose call launched it", BY_OPERATOR_ONLY,
+	 KERNEL_FIELD(operator)},
+	{.name = "grid", .type = RESULT_TEXT, .priority = RESULT_MINOR, .title = "Grid", .about = "Blocks in each direction",
+	 BY_OPERATOR_ONLY, KERNEL_FIELD(grid)},
+	{.name = "block", .type = RESULT_TEXT, .priority = RESULT_MINOR, .title = "Block",
+	 .about = "Threads of a block in each direction", BY_OPERATOR_ONLY, KERNEL_FIELD(block)},
+	{.name = "calls", .type = RESULT_COUNT, .title = "Calls", .about = "Number of launches", KERNEL_FIELD(calls)},
+	{.name = "total_us", .type = RESULT_TIME, .title = "Total", .about = "Sum of the durations", KERNEL_FIELD(total_ns)},
+	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", .about = "Share of the time of all kernels",
+	 .get = get_kernel_percent},
+	{.name = "mean_us", .type = RESULT_TIME, .title = "Mean", .about = "Mean duration", .get = get_kernel_mean},
+	{.name = "min_us", .type = RESULT_TIME, .title = "Shortest", .about = "Shortest duration", KERNEL_FIELD(min_ns)},
+	{.name = "max_us", .type = RESULT_TIME, .title = "Longest", .about = "Longest duration", KERNEL_FIELD(max_ns)},
+	{.name = "blocks_per_sm", .type = RESULT_NUMBER, .title = "Blocks per SM",
+	 .about = "Blocks of the grid for each multiprocessor of the device; less than 1 leaves multiprocessors idle",
 	 .get = get_blocks_per_sm},
-	{.name = "occupancy_percent", .type = RESULT_PERCENT, .about = "Achieved occupancy, estimated from the launch",
-	 .get = get_occupancy},
-	{.name = "tensor_cores", .type = RESULT_TEXT, .about = "Whether the kernel uses tensor cores, by its name",
-	 .get = get_tensor_cores},
+	{.name = "occupancy_percent", .type = RESULT_PERCENT, .title = "Occupancy",
+	 .about = "Active warps of those possible, estimated from the launch", .get = get_occupancy},
+	{.name = "tensor_cores", .type = RESULT_TEXT, .title = "Tensor cores",
+	 .about = "Whether the kernel uses tensor cores, by its name", .get = get_tensor_cores},
 };
+const struct result_declaration table_kernels = RESULT_DECLARATION("kernels", "The kernels of a name, or of a launch", kernel_columns);
 
 static void put_kernel(void *context, const struct view_kernel_row *row)
 {
@@ -97,15 +93,16 @@ static bool fill_kernels(const struct filler *filler, const struct ops_trace *tr
 
 /* --- modules -------------------------------------------------------------------------------------------------------- */
 
-RESULT_GETTER(get_path, struct ops_module_row, text, row->path)
-RESULT_GETTER(get_class, struct ops_module_row, text, row->class_name)
-RESULT_GETTER(get_depth, struct ops_module_row, integer, row->depth)
-
-static const struct result_column module_names[] = {
-	{.name = "path", .type = RESULT_TEXT, .about = "Names from the root module on, joined by dots", .get = get_path},
-	{.name = "class", .type = RESULT_TEXT, .get = get_class},
-	{.name = "depth", .type = RESULT_INTEGER, .about = "0 for root modules", .get = get_depth},
+static const struct result_column module_columns[] = {
+	{.name = "path", .type = RESULT_TEXT, .title = "Path", .about = "Names from the root module on, joined by dots",
+	 RESULT_FIELD(struct ops_module_row, path)},
+	{.name = "class", .type = RESULT_TEXT, .title = "Class", .about = "Name of the class",
+	 RESULT_FIELD(struct ops_module_row, class_name)},
+	{.name = "depth", .type = RESULT_INTEGER, .title = "Depth", .about = "0 for root modules",
+	 RESULT_FIELD(struct ops_module_row, depth)},
+	MODULE_FIGURES,
 };
+const struct result_declaration table_modules = RESULT_DECLARATION("modules", "A module, or a class of modules", module_columns);
 
 static bool fill_modules(const struct filler *filler, const struct ops_trace *trace, bool by_class)
 {
@@ -149,22 +146,22 @@ static double percent_of(int64_t bytes, int64_t all)
 	return all > 0 ? result_round(100 * (double)bytes / (double)all, 2) : (double)NAN;
 }
 
-RESULT_GETTER(get_share_device, struct share_row, text, row->device)
-RESULT_GETTER(get_held_by, struct share_row, text, row->held_by)
-RESULT_GETTER(get_share_name, struct share_row, text, row->share.name)
-RESULT_GETTER(get_share_bytes, struct share_row, integer, row->share.bytes)
 RESULT_GETTER(get_share_percent, struct share_row, number, percent_of(row->share.bytes, row->peak->bytes))
 
 static const struct result_column memory_columns[] = {
-	{.name = "device", .type = RESULT_TEXT, .get = get_share_device},
-	{.name = "held_by", .type = RESULT_TEXT, .about = "What the row sums up: all, a category, an operator, a module or a line",
-	 .get = get_held_by},
-	{.name = "name", .type = RESULT_TEXT, .get = get_share_name},
-	{.name = "line", .type = RESULT_INTEGER, .get = get_share_line},
-	{.name = "bytes", .type = RESULT_BYTES, .about = "Live bytes at the peak of the device", .get = get_share_bytes},
-	{.name = "percent", .type = RESULT_PERCENT, .about = "Share of the peak", .get = get_share_percent},
-	{.name = "blocks", .type = RESULT_COUNT, .about = "Allocations that are live at the peak", .get = get_share_blocks},
+	{.name = "device", .type = RESULT_TEXT, .title = "Device", .about = "Device of the memory", RESULT_FIELD(struct share_row, device)},
+	{.name = "held_by", .type = RESULT_TEXT, .title = "Held by",
+	 .about = "What the row sums up: all, a category, an operator, a module or a line", RESULT_FIELD(struct share_row, held_by)},
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the category, operator or module, or path of the file",
+	 RESULT_FIELD(struct share_row, share.name)},
+	{.name = "line", .type = RESULT_INTEGER, .title = "Line", .about = "Line of the file", .get = get_share_line},
+	{.name = "bytes", .type = RESULT_BYTES, .title = "Size", .about = "Live bytes at the peak of the device",
+	 RESULT_FIELD(struct share_row, share.bytes)},
+	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", .about = "Share of the peak", .get = get_share_percent},
+	{.name = "blocks", .type = RESULT_COUNT, .title = "Blocks", .about = "Allocations that are live at the peak",
+	 .get = get_share_blocks},
 };
+const struct result_declaration table_memory = RESULT_DECLARATION("memory", "What holds memory at the peak of a device", memory_columns);
 
 static void put_share(const struct filler *filler, const struct ops_memory_peak *peak, const char *by,
                       struct ops_memory_share share)
@@ -222,8 +219,6 @@ static bool fill_memory(const struct filler *filler, const struct ops_trace *tra
 
 /* --- what matters most ---------------------------------------------------------------------------------------------- */
 
-#define NO_TIME INT64_MIN /* null */
-
 struct overview_row {
 	const char *view;
 	struct ops_string name;
@@ -231,35 +226,20 @@ struct overview_row {
 	int64_t total_ns, self_ns, device_ns;
 };
 
-static struct result_cell time_cell(int64_t ns)
-{
-	return (struct result_cell){.is_null = ns == NO_TIME, .integer = ns};
-}
-
-static void get_overview_self(const void *any_row, struct result_cell *cell)
-{
-	*cell = time_cell(((const struct overview_row *)any_row)->self_ns);
-}
-
-static void get_overview_device(const void *any_row, struct result_cell *cell)
-{
-	*cell = time_cell(((const struct overview_row *)any_row)->device_ns);
-}
-
-RESULT_GETTER(get_view, struct overview_row, text, string_of(row->view))
-RESULT_GETTER(get_overview_name, struct overview_row, text, row->name)
-RESULT_GETTER(get_overview_calls, struct overview_row, integer, (int64_t)row->calls)
-RESULT_GETTER(get_overview_total, struct overview_row, integer, row->total_ns)
-
+#define OVERVIEW_FIELD(member) RESULT_FIELD(struct overview_row, member)
 static const struct result_column overview_columns[] = {
-	{.name = "view", .type = RESULT_TEXT, .about = "What the row is of: a part of the average step, a step, all steps, a phase of the average step, an operator or a kernel",
-	 .get = get_view},
-	{.name = "name", .type = RESULT_TEXT, .get = get_overview_name},
-	{.name = "calls", .type = RESULT_COUNT, .get = get_overview_calls},
-	{.name = "total_us", .type = RESULT_TIME, .get = get_overview_total},
-	{.name = "self_us", .type = RESULT_TIME, .about = "Time without that of other operators inside", .get = get_overview_self},
-	{.name = "device_us", .type = RESULT_TIME, .about = "Time of the device work that it started", .get = get_overview_device},
+	{.name = "view", .type = RESULT_TEXT, .title = "View",
+	 .about = "What the row is of: a part of the average step, a step, all steps, a phase of the average step, an operator or a kernel",
+	 OVERVIEW_FIELD(view)},
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Its name", OVERVIEW_FIELD(name)},
+	{.name = "calls", .type = RESULT_COUNT, .title = "Calls", .about = "Number of steps, calls or launches", OVERVIEW_FIELD(calls)},
+	{.name = "total_us", .type = RESULT_TIME, .title = "Total", .about = "Its time", OVERVIEW_FIELD(total_ns)},
+	{.name = "self_us", .type = RESULT_TIME, .title = "Self", .about = "Time without that of other operators inside",
+	 OVERVIEW_FIELD(self_ns)},
+	{.name = "device_us", .type = RESULT_TIME, .title = "Device", .about = "Time of the device work that it started",
+	 OVERVIEW_FIELD(device_ns)},
 };
+const struct result_declaration table_overview = RESULT_DECLARATION("overview", "A part of what takes most time", overview_columns);
 
 static void put_steps(const struct filler *filler, const struct ops_views *views)
 {
@@ -268,12 +248,12 @@ static void put_steps(const struct filler *filler, const struct ops_views *views
 		const char *name = view_category_name((enum view_category)category);
 
 		put_row(filler, &(struct overview_row){"average step", string_of(name), views->steps.count, (int64_t)average_ns,
-		                                       NO_TIME, NO_TIME});
+		                                       RESULT_NULL, RESULT_NULL});
 	}
 	for (size_t i = 0; i < views->steps.count && i < filler->rows_max; i++) {
 		const struct view_step *step = &views->steps.items[i];
 
-		put_row(filler, &(struct overview_row){"step", step->name, 1, step->end_ns - step->start_ns, NO_TIME,
+		put_row(filler, &(struct overview_row){"step", step->name, 1, step->end_ns - step->start_ns, RESULT_NULL,
 		                                       step->time_ns[VIEW_TIME_KERNEL]});
 	}
 }
@@ -284,14 +264,14 @@ static void put_step_stats(const struct filler *filler, const struct ops_views *
 {
 	size_t count = views->steps.count;
 
-	put_row(filler, &(struct overview_row){"steps", string_of("median"), count, (int64_t)stats->median_ns, NO_TIME, NO_TIME});
-	put_row(filler, &(struct overview_row){"steps", string_of("p95"), count, (int64_t)stats->p95_ns, NO_TIME, NO_TIME});
+	put_row(filler, &(struct overview_row){"steps", string_of("median"), count, (int64_t)stats->median_ns, RESULT_NULL, RESULT_NULL});
+	put_row(filler, &(struct overview_row){"steps", string_of("p95"), count, (int64_t)stats->p95_ns, RESULT_NULL, RESULT_NULL});
 	if (stats->has_waits)
-		put_row(filler, &(struct overview_row){"steps", string_of("waited_for_cpu"), count, (int64_t)stats->waited_average_ns, NO_TIME,
-		                                       NO_TIME});
+		put_row(filler, &(struct overview_row){"steps", string_of("waited_for_cpu"), count, (int64_t)stats->waited_average_ns, RESULT_NULL,
+		                                       RESULT_NULL});
 	for (int phase = 0; phases->known && phase < OPS_PHASE_COUNT; phase++)
 		put_row(filler, &(struct overview_row){"phase", string_of(ops_phase_name((enum ops_phase)phase)), count,
-		                                       (int64_t)phases->host_ns[phase], NO_TIME, (int64_t)phases->device_ns[phase]});
+		                                       (int64_t)phases->host_ns[phase], RESULT_NULL, (int64_t)phases->device_ns[phase]});
 }
 
 static bool put_phases(const struct filler *filler, const struct ops_views *views)
@@ -336,26 +316,13 @@ static bool fill_overview(const struct filler *filler, const struct ops_trace *t
 
 static void add_columns(struct result_table *table, enum ops_view_table which)
 {
-	switch (which) {
-	case OPS_VIEW_OVERVIEW:
-		RESULT_DECLARED(table, overview_columns);
-		return;
-	case OPS_VIEW_MEMORY:
-		RESULT_DECLARED(table, memory_columns);
-		return;
-	case OPS_VIEW_MODULES:
-	case OPS_VIEW_MODULE_CLASSES:
-		RESULT_DECLARED(table, module_names);
-		RESULT_DECLARED(table, module_columns);
-		return;
-	case OPS_VIEW_KERNELS:
-	case OPS_VIEW_KERNELS_BY_OPERATOR:
-		RESULT_DECLARED(table, kernel_names);
-		if (which == OPS_VIEW_KERNELS_BY_OPERATOR)
-			RESULT_DECLARED(table, launch_columns);
-		RESULT_DECLARED(table, kernel_columns);
-		return;
-	}
+	static const struct result_declaration *const declarations[] = {
+		[OPS_VIEW_OVERVIEW] = &table_overview, [OPS_VIEW_MEMORY] = &table_memory,
+		[OPS_VIEW_MODULES] = &table_modules, [OPS_VIEW_MODULE_CLASSES] = &table_modules,
+		[OPS_VIEW_KERNELS] = &table_kernels, [OPS_VIEW_KERNELS_BY_OPERATOR] = &table_kernels,
+	};
+
+	result_declare(table, declarations[which], which == OPS_VIEW_KERNELS_BY_OPERATOR ? BY_OPERATOR : 0);
 }
 
 static bool fill(const struct filler *filler, const struct ops_trace *trace, enum ops_view_table which)
@@ -394,7 +361,7 @@ enum ops_code ops_view_table_of(const struct ops_rank *workers, size_t count, en
 	result_init(&result);
 	result.room = options->columns;
 	if (count > 1)
-		result_column(&result.table, "worker", RESULT_TEXT);
+		result_columns(&result.table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
 	add_columns(&result.table, which);
 	result.table.copies = true;
 	for (size_t i = 0; !code && i < count; i++) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The replies that the views show; docs/openapi.yaml has them all. Times of tables are microseconds, those of places in
-// time are nanoseconds since the trace's origin.
+// time are nanoseconds since the trace's origin. Types of rows that C declares are in tables.ts.
+import type { Block, Module, SourceFile } from "./tables";
+
+export type { Block, Module, ModuleCosts, SourceFile, SourceLine } from "./tables";
 
 export interface Step {
 	name: string;
@@ -225,35 +228,6 @@ export interface StacksReply {
 	sum_ns: number[];
 }
 
-export interface ModuleCosts {
-	host_ns: number;
-	backward_ns: number;
-	device_ns: number;
-	backward_device_ns: number;
-	flops: number;
-	backward_flops: number;
-	cpu_allocated_bytes: number;
-	cpu_memory_bytes: number;
-	device_allocated_bytes: number;
-	device_memory_bytes: number;
-}
-
-export interface Module {
-	name: string;
-	path: string;
-	class: string;
-	parent: number | null;
-	depth: number;
-	modules: number;
-	calls: number;
-	total: ModuleCosts;
-	self: ModuleCosts;
-	cpu_peak_bytes: number;
-	device_peak_bytes: number;
-	parameter_count: number;
-	parameter_bytes: number;
-}
-
 export interface ModulesReply {
 	modules: Module[];
 	classes: Module[];
@@ -294,20 +268,6 @@ export interface MemoryCurveReply {
 	reserved: (number | null)[] | null;
 }
 
-export interface Block {
-	start_ns: number | null;
-	end_ns: number | null;
-	bytes: number;
-	category: string;
-	name: string | null;
-	operator: string | null;
-	module: string | null;
-	file: string | null;
-	line: number | null;
-	shape: string | null;
-	row: number | null;
-}
-
 export interface BlocksReply {
 	device: string;
 	total: number;
@@ -327,27 +287,6 @@ export interface MemoryStatistic {
 
 export interface MemoryViewReply {
 	memory: { records: number; peaks: Record<string, number>; stats: { default_device: string; rows: Record<string, MemoryStatistic[]> } } | null;
-}
-
-export interface SourceLine {
-	line: number;
-	function: string | null;
-	calls: number;
-	host_us: number;
-	self_us: number;
-	device_us: number;
-	allocated_bytes: number;
-	/** The longest event of the line. */
-	row: number | null;
-}
-
-export interface SourceFile {
-	file: string;
-	host_us: number;
-	self_us: number;
-	device_us: number;
-	allocated_bytes: number;
-	lines: SourceLine[];
 }
 
 export interface LinesReply {

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { Kernel, KernelByOperator, KernelsReply } from "../data/replies";
+import { TABLES } from "../data/tables";
 import { grouped } from "../format/scale";
 import { formatCount, formatUs } from "../format/units";
 import { Card, Cards } from "../widgets/cards";
@@ -15,26 +16,28 @@ import type { Column } from "../widgets/table_model";
 
 type Row = Kernel & Partial<KernelByOperator>;
 
+const TEXTS = TABLES.kernels;
+
 const FIGURES: Column<Row>[] = [
-	{ id: "calls", title: "Calls", kind: "count", value: (row) => row.calls },
-	{ id: "total", title: "Total", kind: "us", bar: true, value: (row) => row.total },
-	{ id: "mean", title: "Mean", kind: "us", total: "none", value: (row) => row.mean },
-	{ id: "max", title: "Longest", kind: "us", total: "max", value: (row) => row.max },
-	{ id: "min", title: "Shortest", kind: "us", total: "none", value: (row) => row.min, hidden: true },
-	{ id: "mean_blocks_per_sm", title: "Blocks per SM", kind: "number", value: (row) => row.mean_blocks_per_sm, about: "Less than 1 leaves multiprocessors idle" },
-	{ id: "mean_est_occupancy_pct", title: "Occupancy", kind: "pct", value: (row) => row.mean_est_occupancy_pct, about: "Active warps of those possible, estimated" },
-	{ id: "tensor_cores", title: "Tensor cores", kind: "flag", groups: true, value: (row) => row.tensor_cores },
+	{ ...TEXTS.calls, id: "calls", value: (row) => row.calls },
+	{ ...TEXTS.total_us, id: "total", bar: true, value: (row) => row.total },
+	{ ...TEXTS.mean_us, id: "mean", total: "none", value: (row) => row.mean },
+	{ ...TEXTS.max_us, id: "max", total: "max", value: (row) => row.max },
+	{ ...TEXTS.min_us, id: "min", total: "none", value: (row) => row.min, hidden: true },
+	{ ...TEXTS.blocks_per_sm, id: "mean_blocks_per_sm", value: (row) => row.mean_blocks_per_sm },
+	{ ...TEXTS.occupancy_percent, id: "mean_est_occupancy_pct", value: (row) => row.mean_est_occupancy_pct },
+	{ ...TEXTS.tensor_cores, id: "tensor_cores", kind: "flag", groups: true, value: (row) => row.tensor_cores },
 ];
 const BY_NAME: Column<Row>[] = [
-	{ id: "name", title: "Kernel", kind: "text", wide: true, value: (row) => row.name },
+	{ ...TEXTS.name, id: "name", wide: true, value: (row) => row.name },
 	{ id: "family", title: "Family", kind: "text", hidden: true, groups: true, value: (row) => kernelFamily(row.name), about: "The name without templates and arguments" },
 	...FIGURES,
 ];
 const BY_OPERATOR: Column<Row>[] = [
-	{ id: "name", title: "Kernel", kind: "text", wide: true, groups: true, value: (row) => row.name },
-	{ id: "operator", title: "Operator", kind: "text", groups: true, value: (row) => row.operator ?? null },
-	{ id: "grid", title: "Grid", kind: "text", value: (row) => row.grid ?? null },
-	{ id: "block", title: "Block", kind: "text", value: (row) => row.block ?? null },
+	{ ...TEXTS.name, id: "name", wide: true, groups: true, value: (row) => row.name },
+	{ ...TEXTS.operator, id: "operator", groups: true, value: (row) => row.operator ?? null },
+	{ ...TEXTS.grid, id: "grid", value: (row) => row.grid ?? null },
+	{ ...TEXTS.block, id: "block", value: (row) => row.block ?? null },
 	{ id: "registers", title: "Registers", kind: "count", total: "none", value: (row) => row.registers_per_thread ?? null, about: "Registers of each thread" },
 	{ id: "shared_memory", title: "Shared memory", kind: "bytes", total: "none", value: (row) => row.shared_memory ?? null, about: "Bytes of each block" },
 	...FIGURES,

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
 import type { Module, ModuleCosts, ModulesReply } from "../data/replies";
+import { TABLES } from "../data/tables";
 import { moduleName } from "../format/module_name";
 import { Select, useRowChoice } from "../widgets/choice";
 import { Flame } from "../widgets/flame";
@@ -17,25 +18,27 @@ const US = 1e-3;
 
 type Cost = keyof ModuleCosts;
 
-function us(id: string, title: string, of: "total" | "self", cost: Cost, about: string): Column<Module> {
-	return { id, title, kind: "us", about, value: (row) => row[of][cost] * US, bar: of === "total" && (cost === "host_ns" || cost === "device_ns") };
+const TEXTS = TABLES.modules;
+
+function us(id: string, column: keyof typeof TEXTS, of: "total" | "self", cost: Cost): Column<Module> {
+	return { ...TEXTS[column], id, value: (row) => row[of][cost] * US, bar: of === "total" && (cost === "host_ns" || cost === "device_ns") };
 }
 
 const COLUMNS: Column<Module>[] = [
 	{ id: "name", title: "Module", kind: "text", wide: true, value: (row) => moduleName(row.name) },
-	{ id: "class", title: "Class", kind: "text", value: (row) => row.class.replace(/^torch\.nn\.modules\.\w+\./, "") },
-	{ id: "calls", title: "Calls", kind: "count", value: (row) => row.calls },
-	us("forward", "Forward", "total", "host_ns", "Time of the calls on their thread"),
-	us("forward_self", "Forward self", "self", "host_ns", "The same without calls of other modules inside"),
-	us("backward", "Backward", "total", "backward_ns", "Time of the backward pass of what ran inside"),
-	us("device", "Device", "total", "device_ns", "Device work that the calls started"),
-	us("device_backward", "Device backward", "total", "backward_device_ns", "Device work that their backward pass started"),
-	{ id: "flops", title: "FLOPs", kind: "count", value: (row) => row.total.flops },
-	{ id: "cpu_allocated", title: "Allocated", kind: "bytes", value: (row) => row.total.cpu_allocated_bytes, about: "Memory of the CPU that the calls allocated" },
-	{ id: "cpu_peak", title: "Peak", kind: "bytes", total: "max", value: (row) => row.cpu_peak_bytes, about: "By how much memory in use rose in a call, at most" },
-	{ id: "device_allocated", title: "Device allocated", kind: "bytes", value: (row) => row.total.device_allocated_bytes },
-	{ id: "device_peak", title: "Device peak", kind: "bytes", total: "max", value: (row) => row.device_peak_bytes },
-	{ id: "parameters", title: "Parameters", kind: "count", value: (row) => row.parameter_count },
+	{ ...TEXTS.class, id: "class", value: (row) => row.class.replace(/^torch\.nn\.modules\.\w+\./, "") },
+	{ ...TEXTS.calls, id: "calls", value: (row) => row.calls },
+	us("forward", "host_us", "total", "host_ns"),
+	us("forward_self", "self_host_us", "self", "host_ns"),
+	us("backward", "backward_us", "total", "backward_ns"),
+	us("device", "device_us", "total", "device_ns"),
+	us("device_backward", "backward_device_us", "total", "backward_device_ns"),
+	{ ...TEXTS.flops, id: "flops", value: (row) => row.total.flops },
+	{ ...TEXTS.cpu_allocated_bytes, id: "cpu_allocated", value: (row) => row.total.cpu_allocated_bytes },
+	{ ...TEXTS.cpu_peak_bytes, id: "cpu_peak", total: "max", value: (row) => row.cpu_peak_bytes },
+	{ ...TEXTS.device_allocated_bytes, id: "device_allocated", value: (row) => row.total.device_allocated_bytes },
+	{ ...TEXTS.device_peak_bytes, id: "device_peak", total: "max", value: (row) => row.device_peak_bytes },
+	{ ...TEXTS.parameters, id: "parameters", value: (row) => row.parameter_count },
 	{ id: "parameter_bytes", title: "Parameter size", kind: "bytes", value: (row) => row.parameter_bytes, hidden: true },
 ];
 

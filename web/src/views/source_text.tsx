@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { setParams } from "../app/route";
 import type { SourceLine } from "../data/replies";
+import { TABLES } from "../data/tables";
 import { type Scale, scaleOf } from "../format/scale";
 import { timelineHref } from "../widgets/links";
 
@@ -119,11 +120,11 @@ interface FigureColumn {
 
 function columnsOf(lines: readonly SourceLine[]): FigureColumn[] {
 	const columns = [
-		{ id: "self", title: "Self", kind: "us" as const, about: "Time on the CPU, without what lines below it account for", value: (line: SourceLine) => line.self_us },
-		{ id: "host", title: "Total", kind: "us" as const, about: "With all that the line called", value: (line: SourceLine) => line.host_us },
-		{ id: "device", title: "Device", kind: "us" as const, about: "Device work that the line started", value: (line: SourceLine) => line.device_us },
-		{ id: "memory", title: "Memory", kind: "bytes" as const, about: "What the line allocated", value: (line: SourceLine) => line.allocated_bytes },
-		{ id: "calls", title: "Calls", kind: "count" as const, about: "How often it called something that was recorded", value: (line: SourceLine) => line.calls },
+		{ ...TABLES.lines.self, id: "self", value: (line: SourceLine) => line.self_us },
+		{ ...TABLES.lines.with_calls, id: "host", value: (line: SourceLine) => line.host_us },
+		{ ...TABLES.lines.device, id: "device", value: (line: SourceLine) => line.device_us },
+		{ ...TABLES.lines.allocated, id: "memory", value: (line: SourceLine) => line.allocated_bytes },
+		{ ...TABLES.lines.calls, id: "calls", value: (line: SourceLine) => line.calls },
 	];
 	return columns.flatMap(({ kind, ...column }) => {
 		const most = lines.reduce((max, line) => Math.max(max, column.value(line)), 0);

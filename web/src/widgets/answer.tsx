@@ -2,6 +2,7 @@
 // Any JSON for people: a list of objects, or a table, as a table; an object as names and figures.
 import { useMemo } from "preact/hooks";
 import type { JsonValue, TableReply } from "../data/replies";
+import { TABLES } from "../data/tables";
 import { formatNumber, type Kind } from "../format/scale";
 import { Table } from "./table";
 import { type Cell, cellText, type Column } from "./table_model";
@@ -132,8 +133,27 @@ interface DataTableProps {
 }
 
 export function DataTable({ id, label, columns, rows, lines }: DataTableProps) {
-	const described = useMemo(() => columns.map((name, k) => describe(name, k, rows)), [columns, rows]);
+	const described = useMemo(() => columns.map((name, k) => ({ ...describe(name, k, rows), ...declared(label, name) })), [label, columns, rows]);
 	return <Table id={id} label={label} columns={described} rows={rows} lines={lines} empty="There is nothing of this in the trace." plain={rows.length < 4} />;
+}
+
+interface ColumnTexts {
+	title: string;
+	kind: Column<Row>["kind"];
+	about?: string;
+	unit?: string;
+}
+
+/** What the analysis itself says of a column. Labels begin with its name; that of a table inside the answer follows. */
+function declared(label: string, name: string): Partial<Column<Row>> {
+	const words = label.split(" ");
+	const tables: Record<string, Record<string, ColumnTexts>> = TABLES;
+	const table = tables[`${words[0]}.${words.at(-1)}`] ?? tables[words[0] ?? ""];
+	const texts = table && Object.hasOwn(table, name) ? table[name] : undefined;
+	if (!texts) return {};
+	const { unit, ...column } = texts;
+	if (unit === "us" && column.kind === "number") return { ...column, kind: "us" };
+	return unit ? { ...column, title: `${column.title} (${unit})` } : column;
 }
 
 function describe(name: string, k: number, rows: readonly Row[]): Column<Row> {

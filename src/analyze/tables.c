@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The declarations of tables as JSON, from which tools/generate_tables.py makes documents and types.
+ */
+#include "analyze/tables.h"
+
+#include <string.h>
+
+static const char *const types[] = {
+	[RESULT_INTEGER] = "integer", [RESULT_FLAG] = "flag", [RESULT_COUNT] = "count", [RESULT_BYTES] = "bytes",
+	[RESULT_NUMBER] = "number", [RESULT_PERCENT] = "percent", [RESULT_CHANGE] = "change", [RESULT_TIME] = "time",
+	[RESULT_FIGURE] = "text", [RESULT_TEXT] = "text", [RESULT_JSON] = "json", [RESULT_OBJECT] = "object",
+	[RESULT_LIST] = "list",
+};
+
+static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	ops_json_key(json, key);
+	ops_json_text(json, text, strlen(text));
+}
+
+static void write_column(struct ops_json_writer *json, const struct result_column *column)
+{
+	ops_json_open(json, '{');
+	write_text(json, "name", column->name);
+	write_text(json, "type", types[column->type]);
+	write_text(json, "title", column->title);
+	write_text(json, "unit", column->unit);
+	write_text(json, "about", column->about);
+	write_text(json, "when", column->when);
+	write_text(json, "object", column->object ? column->object->id : NULL);
+	ops_json_key(json, "nullable");
+	ops_json_bool(json, column->nullable);
+	ops_json_close(json, '}');
+}
+
+static void write_declarations(struct ops_json_writer *json, const char *key,
+                               const struct result_declaration *const *declarations, size_t count)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < count; i++) {
+		ops_json_open(json, '{');
+		write_text(json, "id", declarations[i]->id);
+		write_text(json, "about", declarations[i]->about);
+		ops_json_key(json, "columns");
+		ops_json_open(json, '[');
+		for (size_t column = 0; column < declarations[i]->count; column++)
+			write_column(json, &declarations[i]->columns[column]);
+		ops_json_close(json, ']');
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+void result_tables_json(struct ops_json_writer *json)
+{
+#define ADDRESS(name) &table_##name,
+	static const struct result_declaration *const tables[] = {RESULT_TABLES(ADDRESS)};
+	static const struct result_declaration *const objects[] = {RESULT_OBJECTS(ADDRESS)};
+#undef ADDRESS
+
+	ops_json_open(json, '{');
+	write_declarations(json, "tables", tables, sizeof(tables) / sizeof(tables[0]));
+	write_declarations(json, "objects", objects, sizeof(objects) / sizeof(objects[0]));
+	ops_json_close(json, '}');
+}
