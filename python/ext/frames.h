@@ -74,6 +74,18 @@ static inline PyCodeObject *ops_frame_code(ops_frame *frame)
 #endif
 }
 
+/* Its first argument, borrowed. */
+static inline PyObject *ops_frame_first_argument(ops_frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030e0000
+	return PyStackRef_AsPyObjectBorrow(frame->localsplus[0]);
+#elif PY_VERSION_HEX >= 0x030b0000
+	return frame->localsplus[0];
+#else
+	return frame->f_localsplus[0];
+#endif
+}
+
 /* Where it stands: the offset of its instruction in bytes, negative before the first. */
 static inline int ops_frame_offset(ops_frame *frame)
 {

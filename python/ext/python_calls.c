@@ -272,6 +272,16 @@ static struct ops_python_function *function_of(PyCodeObject *code, ops_frame *fr
 	return OPS_LIKELY(function != NULL) ? function : ops_python_add_code(&recorder.functions, code, frame);
 }
 
+/* Opens the call of an import: it is recorded, and hides what it calls. */
+static void push_import(struct calls_thread *thread, ops_frame *frame, uint32_t line, uint64_t start_ticks)
+{
+	PyObject *module = ops_frame_first_argument(frame);
+	struct ops_python_function *function = module && PyUnicode_Check(module) ? ops_python_import_of(&recorder.functions, module) : NULL;
+
+	if (function)
+		push(thread, function, (uintptr_t)frame | HIDDEN, line, start_ticks);
+}
+
 /* Opens the calls of `frame` and of those that led to it, as of the session's start: these were running before anyone told
  * of them. */
 static void open_frames(struct calls_thread *thread, ops_frame *innermost_frame)
@@ -288,14 +298,18 @@ static void open_frames(struct calls_thread *thread, ops_frame *innermost_frame)
 		frames[--count] = frame;
 	do {
 		struct ops_python_function *function;
+		uint32_t line;
 
 		if (!innermost_frame || (recorder.max_depth && thread->count >= recorder.max_depth))
 			break;
 		function = function_of(ops_frame_code(frames[count]), frames[count]);
+		line = thread->count ? line_of(thread, frame_of(&thread->calls[thread->count - 1])) : 0;
+		if (function && function->rule == OPS_PYTHON_IMPORT) {
+			push_import(thread, frames[count], line, recorder.start_ticks);
+			break;
+		}
 		if (function && function->rule == OPS_PYTHON_RECORD) /* what hides has what it hides below it already */
-			push(thread, function, (uintptr_t)frames[count],
-			     thread->count ? line_of(thread, frame_of(&thread->calls[thread->count - 1])) : 0,
-			     recorder.start_ticks);
+			push(thread, function, (uintptr_t)frames[count], line, recorder.start_ticks);
 	} while (frames[count++] != innermost_frame);
 	PyMem_RawFree(frames);
 }
@@ -371,7 +385,10 @@ void ops_python_enter(ops_frame *frame, PyCodeObject *code)
 	function = function_of(code, frame);
 	if (OPS_UNLIKELY(!function || function->rule == OPS_PYTHON_SKIP))
 		return;
-	push(thread, function, (uintptr_t)frame, calling_line(thread, caller), 0);
+	if (OPS_UNLIKELY(function->rule == OPS_PYTHON_IMPORT))
+		push_import(thread, frame, calling_line(thread, caller), 0);
+	else
+		push(thread, function, (uintptr_t)frame, calling_line(thread, caller), 0);
 }
 
 /* Ends the call of `frame` and all above it, if it is open. */

@@ -120,12 +120,20 @@ static bool is_range_method(const char *path, const char *name)
 	return ends_with(path, "torch/autograd/profiler.py") && (!strcmp(name, "__enter__") || !strcmp(name, "__exit__"));
 }
 
+/* The function of importlib that the interpreter calls for a module that is not loaded. */
+static bool is_import(const char *path, const char *name)
+{
+	return strcmp(path, "<frozen importlib._bootstrap>") == 0 && strcmp(name, "_find_and_load") == 0;
+}
+
 static enum ops_python_rule rule_of_code(const struct ops_python_filter *filter, PyCodeObject *code)
 {
 	const char *path = text_of(code->co_filename);
 
 	if (is_range_method(path, text_of(code->co_name)) || matches(filter->hide, path))
 		return OPS_PYTHON_HIDE;
+	if (filter->fold_imports && is_import(path, text_of(code->co_name)))
+		return OPS_PYTHON_IMPORT;
 	if ((PyObject *)code == ops_ext_module_code())
 		return OPS_PYTHON_SKIP; /* a row of its own stands for it */
 	if (matches(filter->exclude, path) || (filter->include && PyTuple_GET_SIZE(filter->include) &&
@@ -276,6 +284,23 @@ struct ops_python_function *ops_python_add_other(struct ops_python_functions *fu
 	struct ops_python_function values = {.key = key};
 	struct ops_python_function *function = add(functions, values, PyUnicode_FromString(name));
 
+	PyErr_Clear();
+	return function;
+}
+
+struct ops_python_function *ops_python_import_of(struct ops_python_functions *functions, PyObject *module)
+{
+	PyObject *key = PyUnicode_FromObject(module);
+	struct ops_python_function *function = NULL;
+
+	if (key) {
+		PyUnicode_InternInPlace(&key); /* one object for each name */
+		function = ops_python_find(functions, key, NULL);
+		if (!function)
+			function = add(functions, (struct ops_python_function){.key = key, .owner = key},
+			               PyUnicode_FromFormat("import %U", key));
+		Py_DECREF(key);
+	}
 	PyErr_Clear();
 	return function;
 }

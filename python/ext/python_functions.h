@@ -18,12 +18,13 @@ enum ops_python_rule {
 	OPS_PYTHON_RECORD,
 	OPS_PYTHON_SKIP, /* as if it were not there: what it calls is recorded as its caller's */
 	OPS_PYTHON_HIDE, /* nor is anything that it calls */
+	OPS_PYTHON_IMPORT, /* imports a module: its call is "import NAME", and nothing that it calls is recorded */
 };
 
 struct ops_python_function {
-	const void *key;      /* code object or PyMethodDef */
+	const void *key;      /* code object, PyMethodDef or name of a module */
 	const void *key_type; /* of a method of C */
-	PyObject *owner;      /* held: code object or type, NULL for none */
+	PyObject *owner;      /* held: code object, type or name of a module, NULL for none */
 	PyObject *name;       /* str: the qualified name; of what is no code object the whole name of its rows */
 	uint32_t number;      /* in the recording, from 1 */
 	enum ops_python_rule rule;
@@ -35,6 +36,7 @@ struct ops_python_filter {
 	PyObject *include;       /* path patterns as in fnmatch, or without a wildcard the beginnings of paths */
 	PyObject *exclude;
 	PyObject *hide;          /* what is called from these is left out as well */
+	bool fold_imports;       /* an import is one call */
 };
 
 struct ops_python_functions {
@@ -78,6 +80,9 @@ struct ops_python_function *ops_python_add_method(struct ops_python_functions *f
 /* One that is none of these, by any address as its key. */
 struct ops_python_function *ops_python_add_other(struct ops_python_functions *functions, const void *key,
                                                  const char *name);
+
+/* "import NAME" of a module, whether it was met before or not. NULL when memory is out; leaves no exception. */
+struct ops_python_function *ops_python_import_of(struct ops_python_functions *functions, PyObject *module);
 
 /* Tells the recording all functions. False when memory is out; leaves no exception. */
 bool ops_python_add_functions(const struct ops_python_functions *functions, struct ops_recording *recording);

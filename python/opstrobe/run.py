@@ -12,6 +12,7 @@ from typing import NoReturn
 from opstrobe.compat.patch import patch_at_import
 from opstrobe.launcher.program import Program, UsageError
 from opstrobe.launcher.recorder import CannotRecord, RunRecorder, trace_path
+from opstrobe.recording.stack import StackOptions
 
 _VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes"}
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
@@ -52,6 +53,11 @@ def _parser() -> argparse.ArgumentParser:
         "--with-stack",
         action="store_true",
         help="record the calls of Python functions: what 'opstrobe lines' and stacks are made of",
+    )
+    parser.add_argument(
+        "--with-imports",
+        action="store_true",
+        help="with --with-stack, record the calls inside the import of a module, too; otherwise an import is one event",
     )
     parser.add_argument("--flops", action="store_true", help="estimate floating-point operations; records shapes too")
     parser.add_argument(
@@ -194,7 +200,7 @@ def main() -> None:
         live_s=options.live,
         record_shapes=options.record_shapes,
         profile_memory=options.memory,
-        with_stack=options.with_stack,
+        with_stack=StackOptions(imports=options.with_imports) if options.with_stack or options.with_imports else False,
         with_flops=options.flops,
         max_bytes=options.max_bytes,
     )

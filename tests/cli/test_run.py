@@ -430,6 +430,71 @@ def test_with_stack_the_trace_knows_lines(tmp_path, program, opstrobe):
     assert {line["line"] for line in file["lines"] if line["host_us"] > 0} >= {4, 6}
 
 
+IMPORTS = """
+import threading
+import torch
+
+def work():
+    import lazy
+    try:
+        import broken
+    except ValueError:
+        pass
+    return lazy.double(torch.ones(2))
+
+work()
+thread = threading.Thread(target=lambda: __import__("other"))
+thread.start()
+thread.join()
+work()
+"""
+
+
+def test_an_import_is_one_event(tmp_path, program, opstrobe):
+    program("import torch\ntorch.ones(3).exp()\nimport deeper\ndef double(x):\n    return x + x\n", "lazy.py")
+    program("def f():\n    return 1\nf()\n", "deeper.py")
+    program("def f():\n    raise ValueError\nf()\n", "broken.py")
+    program("def g():\n    return 2\ng()\n", "other.py")
+    process = opstrobe("run", "--with-stack", "-o", "trace.json", program(IMPORTS))
+    assert process.returncode == 0, process.stderr
+    python = names(tmp_path / "trace.json", "python_function")
+    imports = [name for name in python if name.startswith("import ")]
+    assert [name for name in imports if name.split()[1] in ("lazy", "deeper", "broken", "other")] == [
+        *("import lazy", "import broken", "import other", "import broken"),
+    ]
+    assert sum(name.endswith(": double") for name in python) == 2  # what runs after an import is recorded
+    assert not [name for name in python if "importlib" in name or name.endswith((": f", ": g"))]
+    assert "aten::exp" in names(tmp_path / "trace.json")  # operators in an import stay
+    files = json.loads(opstrobe("lines", "--format", "json", "trace.json").stdout)["files"]
+    (file,) = [each for each in files if each["file"].endswith("program.py")]
+    assert 6 in {line["line"] for line in file["lines"] if line["host_us"] > 0}  # import lazy
+
+    assert opstrobe("run", "--with-stack", "--with-imports", "-o", "all.json", "program.py").returncode == 0
+    python = names(tmp_path / "all.json", "python_function")
+    assert not [name for name in python if name.startswith("import ")]
+    assert sum(name.endswith(": f") for name in python) == 3 and sum("_find_and_load" in name for name in python) > 4
+
+
+def test_a_transformer_step_has_few_python_events(tmp_path, program, opstrobe):
+    """Adam imports torch._dynamo: more than a million calls, if they were recorded."""
+    name = program(
+        """
+        import torch
+
+        model = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+        optimizer = torch.optim.Adam(model.parameters())
+        for _ in range(3):
+            model(torch.randn(4, 8, 32)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        """
+    )
+    assert opstrobe("run", "--with-stack", "-o", "trace.json", name).returncode == 0
+    rows = [row for row in events(tmp_path / "trace.json") if row["ph"] == "X"]
+    assert len(rows) < 20_000
+    assert "import torch._dynamo" in {row["name"] for row in rows}
+
+
 def test_default_name_and_a_directory(tmp_path, program, opstrobe):
     program(WORK + "import os\nos.chdir('/')\n")
     (tmp_path / "traces").mkdir()

@@ -59,7 +59,7 @@ class StepWatch:
         from torch.optim import Optimizer
 
         annotate = Optimizer.profile_hook_step
-        zero_grad = Optimizer.zero_grad
+        add_param_group = Optimizer.add_param_group
 
         def profile_hook_step(function: Callable[..., Any]) -> Callable[..., Any]:
             inner = annotate(function)
@@ -75,15 +75,15 @@ class StepWatch:
 
             return step
 
-        @functools.wraps(zero_grad)
-        def first_zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            Optimizer.zero_grad = zero_grad  # type: ignore[method-assign]
+        @functools.wraps(add_param_group)
+        def made(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            # This is the end of making an optimizer. Torch imports its compiler in it.
+            add_param_group(optimizer, *args, **kwargs)
             if self._source == _NOBODY and not self._begins_with_batch:
                 self._begin = _core.ticks()
-            return zero_grad(optimizer, *args, **kwargs)
 
         Optimizer.profile_hook_step = staticmethod(profile_hook_step)  # type: ignore[assignment, method-assign]
-        Optimizer.zero_grad = first_zero_grad  # type: ignore[assignment, method-assign]
+        Optimizer.add_param_group = made  # type: ignore[assignment, method-assign]
 
     def _step_of(self, optimizer: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Calls what steps the optimizer: a step() may call that of its base class, and a scaler calls the optimizer's."""

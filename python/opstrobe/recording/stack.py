@@ -17,10 +17,11 @@ class StackOptions:
 
     `include` and `exclude` are paths of source files: patterns as of `fnmatch` ("*/torch/*"), or without a wildcard
     the beginnings of paths. What a function that is left out calls appears under the function's caller.
-    Calls shorter than `min_duration_us` are dropped, and so are calls below `max_depth` others.
+    Calls shorter than `min_duration_us` are dropped, and so are calls below `max_depth` others. Without `imports`, the import of a
+    module is one event `import torch._dynamo`, without the calls in it.
     """
 
-    __slots__ = ("include", "exclude", "min_duration_us", "max_depth")
+    __slots__ = ("include", "exclude", "min_duration_us", "max_depth", "imports")
 
     def __init__(
         self,
@@ -29,6 +30,7 @@ class StackOptions:
         exclude: Iterable[str] = (),
         min_duration_us: float = 0,
         max_depth: int = 0,
+        imports: bool = True,
     ) -> None:
         for name, paths in (("include", include), ("exclude", exclude)):
             if isinstance(paths, (str, bytes)):
@@ -39,6 +41,7 @@ class StackOptions:
             raise ValueError("min_duration_us and max_depth must not be negative")
         self.min_duration_us = min_duration_us
         self.max_depth = max_depth
+        self.imports = imports
 
     def __repr__(self) -> str:
         return f"StackOptions({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
@@ -91,4 +94,5 @@ def stack_arguments(with_stack: bool | StackOptions, record_gc: bool) -> dict[st
         "hide": tuple(os.path.join(package, name) for name in _HIDDEN),
         "min_duration_ns": round(options.min_duration_us * 1000),
         "max_depth": options.max_depth,
+        "fold_imports": not options.imports,
     }
