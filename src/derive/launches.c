@@ -73,7 +73,7 @@ static bool launch_work(const struct ops_trace *trace, uint32_t *launchers)
 	bool done = !correlation || map_calls(trace, &calls);
 
 	for (size_t row = 0; done && correlation && row < events->count; row++)
-		if (correlation[row] >= 0 && ops_kind_is_work(events->kind[row]))
+		if (correlation[row] >= 0 && ops_row_is_launched(events, row))
 			launchers[row] = ops_map_find(&calls, (uint64_t)correlation[row]);
 	if (done)
 		follow_arrows(trace, launchers);

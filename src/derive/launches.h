@@ -19,6 +19,15 @@ static inline bool ops_kind_is_work(uint8_t kind)
 	return kind == OPS_EVENT_KERNEL || kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET;
 }
 
+/* Whether a row has a launcher that is a call: work, that a device waits, and jobs that some devices show instead of kernels. */
+static inline bool ops_row_is_launched(const struct ops_events *events, size_t row)
+{
+	uint8_t kind = events->kind[row];
+
+	return ops_kind_is_work(kind) || ((kind == OPS_EVENT_SYNC || kind == OPS_EVENT_OTHER || kind == OPS_EVENT_GPU_USER_ANNOTATION) &&
+	                                  events->correlation && events->correlation[row] >= 0);
+}
+
 static inline bool ops_kind_is_call(uint8_t kind)
 {
 	return kind == OPS_EVENT_RUNTIME || kind == OPS_EVENT_DRIVER;
@@ -30,6 +39,7 @@ static inline bool ops_kind_is_call(uint8_t kind)
  * - Work has the row of its call. Of several calls with the work's correlation, as a call of the runtime and that of the driver
  *   inside it, it is the one that starts first of those that start work. Work without a correlation has the row that an arrow
  *   comes from.
+ *   Synchronisations of a device and jobs (ops_row_is_launched) likewise have that of their correlation.
  * - A call has the operator (OPS_EVENT_CPU_OP, folded ones, too; no step) that made it: the one that the call's external id
  *   names, where the ids of the file name operators that run when the calls are made, else the innermost one around the call.
  * - An operator, which arrows may come from, has its own row. */
