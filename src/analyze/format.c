@@ -5,6 +5,7 @@
  */
 #include "analyze/format.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,19 @@ void ops_format_count(char *out, double count)
 	for (; fabs(count) >= 1000 && i + 1 < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		count /= 1000;
 	snprintf(out, OPS_FORMAT_ROOM, i ? "%.2f %s" : "%.0f", count, prefixes[i]);
+}
+
+void ops_format_integer(char *out, uint64_t number)
+{
+	char digits[OPS_FORMAT_ROOM];
+	int count = snprintf(digits, sizeof(digits), "%" PRIu64, number);
+
+	for (int i = 0; i < count; i++) {
+		if (i && (count - i) % 3 == 0)
+			*out++ = ',';
+		*out++ = digits[i];
+	}
+	*out = '\0';
 }
 
 void ops_format_share(char *out, double us, double total_us)

@@ -23,6 +23,8 @@ void ops_format_time(char *out, double us, enum ops_time_unit unit);
 void ops_format_duration(char *out, double ns);
 /* "11.69 M": a count with the prefix that fits, from K to P. */
 void ops_format_count(char *out, double count);
+/* "12,345". */
+void ops_format_integer(char *out, uint64_t number);
 /* Share of a total in percent; "NaN" when there is no total. */
 void ops_format_share(char *out, double us, double total_us);
 /* "1.50 MB" as torch's tables have it, of 1024 KB. */

@@ -5,6 +5,7 @@
 #ifndef OPS_CLI_COMPLETE_H
 #define OPS_CLI_COMPLETE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cli.h"
@@ -13,6 +14,7 @@ struct cli_command {
 	const char *name;
 	int (*function)(char **arguments);
 	const char *summary;
+	bool paged; /* long results go to the pager */
 };
 
 /* `opstrobe --complete WORD...`: prints what the last of the words may become, a line each. Hidden; called by the scripts

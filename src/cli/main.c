@@ -5,6 +5,8 @@
 #include "cli.h"
 #include "complete.h"
 #include "nearest.h"
+#include "pager.h"
+#include "traces.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,24 +17,24 @@
 #include <opstrobe/version.h>
 
 static const struct cli_command commands[] = {
-	{"run", cli_run, "run a Python program and record a trace of it"},
-	{"serve", cli_serve, "show traces in the browser"},
-	{"report", cli_report, "write one HTML file that shows a trace"},
-	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …"},
-	{"analyze", cli_analyze, "run one analysis: idle time, launches, queues, …"},
-	{"advise", cli_advise, "suggest what to change, at which line, with the predicted gain"},
-	{"kernels", cli_kernels, "list the kernels that ran on devices"},
-	{"memory", cli_memory, "show what holds memory at its peak"},
-	{"modules", cli_modules, "list time, FLOPs and memory by module"},
-	{"lines", cli_lines, "list time and memory by line of the program"},
-	{"diff", cli_diff, "compare two traces"},
-	{"merge", cli_merge, "combine the traces of several ranks into one"},
-	{"convert", cli_convert, "write a trace in another format: Perfetto, stacks, …"},
-	{"cut", cli_cut, "extract steps, a time range or threads"},
-	{"table", cli_table, "print the operator table of torch.profiler"},
-	{"info", cli_info, "show what a trace contains and where it was recorded"},
-	{"validate", cli_validate, "check a trace file for errors"},
-	{"doctor", cli_doctor, "check whether recording works on this machine"},
+	{"run", cli_run, "run a Python program and record a trace of it", false},
+	{"serve", cli_serve, "show traces in the browser", false},
+	{"report", cli_report, "write one HTML file that shows a trace", false},
+	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …", true},
+	{"analyze", cli_analyze, "run one analysis: idle time, launches, queues, …", true},
+	{"advise", cli_advise, "suggest what to change, at which line, with the predicted gain", true},
+	{"kernels", cli_kernels, "list the kernels that ran on devices", true},
+	{"memory", cli_memory, "show what holds memory at its peak", true},
+	{"modules", cli_modules, "list time, FLOPs and memory by module", true},
+	{"lines", cli_lines, "list time and memory by line of the program", true},
+	{"diff", cli_diff, "compare two traces", true},
+	{"merge", cli_merge, "combine the traces of several ranks into one", false},
+	{"convert", cli_convert, "write a trace in another format: Perfetto, stacks, …", false},
+	{"cut", cli_cut, "extract steps, a time range or threads", false},
+	{"table", cli_table, "print the operator table of torch.profiler", true},
+	{"info", cli_info, "show what a trace contains and where it was recorded", true},
+	{"validate", cli_validate, "check a trace file for errors", false},
+	{"doctor", cli_doctor, "check whether recording works on this machine", false},
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -49,7 +51,12 @@ static void print_usage(FILE *out)
 	      out);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
-	fputs("\n'opstrobe <command> --help' lists the options of a command.\n", out);
+	fputs("\n"
+	      "options of all commands but run:\n"
+	      "  --color WHEN  auto (the default: on a terminal, unless NO_COLOR is set), always, never\n"
+	      "  --no-pager    do not show long results by $PAGER (default less)\n"
+	      "\n'opstrobe <command> --help' lists the options of a command.\n",
+	      out);
 }
 
 static const struct cli_command *find_command(const char *name)
@@ -95,9 +102,45 @@ static int show_traces(int count, char **arguments)
 	return status;
 }
 
+/* Takes the options that every command has, before or after its name, out of the arguments. What follows `run` is the user's
+ * program. */
+static int take_common(char **arguments, bool *ret_no_pager)
+{
+	static const char *const when[] = {"auto", "always", "never"};
+	const char *color = NULL;
+	size_t kept = 1, i, chosen = 0;
+
+	for (i = 1; arguments[i]; i++) {
+		bool ends = !strcmp(arguments[i], "--") || !strcmp(arguments[i], "--complete") || (kept == 1 && !strcmp(arguments[i], "run"));
+
+		if (ends)
+			break;
+		if (!strcmp(arguments[i], "--no-pager"))
+			*ret_no_pager = true;
+		else if (!strncmp(arguments[i], "--color=", strlen("--color=")))
+			color = arguments[i] + strlen("--color=");
+		else if (!strcmp(arguments[i], "--color"))
+			color = arguments[i + 1] ? arguments[++i] : "";
+		else
+			arguments[kept++] = arguments[i];
+	}
+	while (arguments[i])
+		arguments[kept++] = arguments[i++];
+	arguments[kept] = NULL;
+	while (color && chosen < 3 && strcmp(color, when[chosen]) != 0)
+		chosen++;
+	if (chosen == 3) {
+		cli_log("opstrobe: invalid --color '%s' (choose from auto, always, never)\n", color);
+		return CLI_EXIT_USAGE;
+	}
+	cli_set_color((enum cli_color)chosen);
+	return CLI_EXIT_OK;
+}
+
 /* A result that did not reach its reader is a failure. */
 static int finish(int status)
 {
+	cli_pager_end();
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("opstrobe: cannot write to standard output");
 		return CLI_EXIT_FAILED;
@@ -107,9 +150,15 @@ static int finish(int status)
 
 int main(int count, char **arguments)
 {
-	const char *name = count > 1 ? arguments[1] : NULL;
 	const struct cli_command *command;
+	bool no_pager = false;
+	const char *name;
 
+	if (take_common(arguments, &no_pager))
+		return CLI_EXIT_USAGE;
+	for (count = 0; arguments[count]; count++)
+		;
+	name = count > 1 ? arguments[1] : NULL;
 	if (!name) {
 		print_usage(stderr);
 		return CLI_EXIT_USAGE;
@@ -137,6 +186,8 @@ int main(int count, char **arguments)
 		return CLI_EXIT_USAGE;
 	}
 	command = find_command(name);
+	if (!no_pager && (command ? command->paged : looks_like_trace(name)))
+		cli_pager_begin();
 	if (!command && looks_like_trace(name))
 		return finish(show_traces(count, arguments));
 	return command ? finish(command->function(arguments + 1)) : fail_unknown(name);

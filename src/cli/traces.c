@@ -103,10 +103,19 @@ void cli_traces_release(struct cli_traces *traces)
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
 
+static enum cli_color color;
+
+void cli_set_color(enum cli_color when)
+{
+	color = when;
+}
+
 bool cli_colours(void)
 {
 	const char *terminal = getenv("TERM"), *none = getenv("NO_COLOR");
 
+	if (color != CLI_COLOR_AUTO)
+		return color == CLI_COLOR_ALWAYS;
 	return isatty(STDOUT_FILENO) && !(none && *none) && terminal && strcmp(terminal, "dumb") != 0;
 }
 

@@ -33,7 +33,10 @@ enum ops_code cli_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 bool cli_one_trace_read(struct cli_traces *traces, const char *path);
 void cli_traces_release(struct cli_traces *traces);
 
-/* Whether output is for eyes that like colours: a terminal that knows them, and NO_COLOR is not set. */
+enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
+
+/* Whether to print colours: as set, or on a terminal that knows them unless NO_COLOR is set. */
+void cli_set_color(enum cli_color when);
 bool cli_colours(void);
 
 /* Prints a result and frees it, or says what went wrong. */

@@ -90,6 +90,25 @@ static void assert_count(double count, const char *expected)
 	assert_string_equal(text, expected);
 }
 
+static void assert_integer(uint64_t number, const char *expected)
+{
+	char text[OPS_FORMAT_ROOM];
+
+	ops_format_integer(text, number);
+	assert_string_equal(text, expected);
+}
+
+static void integers(void **state)
+{
+	(void)state;
+	assert_integer(0, "0");
+	assert_integer(999, "999");
+	assert_integer(1000, "1,000");
+	assert_integer(12345, "12,345");
+	assert_integer(1234567, "1,234,567");
+	assert_integer(UINT64_MAX, "18,446,744,073,709,551,615");
+}
+
 static void counts(void **state)
 {
 	(void)state;
@@ -150,6 +169,7 @@ int main(void)
 		cmocka_unit_test(times),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(counts),
+		cmocka_unit_test(integers),
 		cmocka_unit_test(shares),
 		cmocka_unit_test(memory),
 		cmocka_unit_test(lengths),

@@ -27,6 +27,7 @@ def environment(monkeypatch):
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("OPSTROBE_", "PYTHON"))}
     variables["PATH"] = f"{OPSTROBE.parent}{os.pathsep}{variables['PATH']}"
     variables["COLUMNS"] = "100"
+    variables["PAGER"] = "cat"  # what a terminal shows is not held back
     return variables
 
 

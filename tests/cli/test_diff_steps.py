@@ -15,8 +15,24 @@ def row(name, ts, dur, cat="cpu_op", tid=1, **args):
 
 
 def memory(ts, size, address, total):
-    args = {"Bytes": size, "Addr": address, "Total Allocated": total, "Total Reserved": 0, "Device Type": 0, "Device Id": -1}
-    return {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts, "args": args}
+    args = {
+        "Bytes": size,
+        "Addr": address,
+        "Total Allocated": total,
+        "Total Reserved": 0,
+        "Device Type": 0,
+        "Device Id": -1,
+    }
+    return {
+        "ph": "i",
+        "s": "t",
+        "cat": "cpu_instant_event",
+        "name": "[memory]",
+        "pid": 1,
+        "tid": 1,
+        "ts": ts,
+        "args": args,
+    }
 
 
 def link(number, ts, to):
@@ -70,12 +86,23 @@ def test_every_figure_is_of_one_step(opstrobe, traces):
     }
     assert {module["name"] for module in found["modules"]} == {"Net_0", "Net_0, backward"}
     (cpu,) = found["memory"]
-    assert cpu["left"]["peak"] == cpu["right"]["peak"] == cpu["left"]["allocated_per_step"] == cpu["right"]["allocated_per_step"] == 512
+    assert (
+        cpu["left"]["peak"]
+        == cpu["right"]["peak"]
+        == cpu["left"]["allocated_per_step"]
+        == cpu["right"]["allocated_per_step"]
+        == 512
+    )
 
 
 def test_text_and_csv_say_so(opstrobe, traces):
     text = opstrobe("diff", *traces).stdout
-    changes = [word for line in text.splitlines() for word in line.split() if word.startswith(("+", "-")) and word[1:2].isdigit()]
+    changes = [
+        word
+        for line in text.splitlines()
+        for word in line.split()
+        if word.startswith(("+", "-")) and word[1:2].isdigit()
+    ]
     assert len(changes) > 8 and set(changes) <= {"+0.0"}
     assert "modules" not in text and "kernels" not in text  # nothing changed in them
     assert "peak of cpu       512 B  512 B" in text

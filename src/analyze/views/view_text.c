@@ -158,7 +158,10 @@ static const char *item(const struct page *page)
 
 static void put_count(struct page *page, const char *before, size_t count, const char *what)
 {
-	ops_buffer_printf(&page->out, "%s%zu %s%s", before, count, what, count == 1 ? "" : "s");
+	char number[OPS_FORMAT_ROOM];
+
+	ops_format_integer(number, count);
+	ops_buffer_printf(&page->out, "%s%s %s%s", before, number, what, count == 1 ? "" : "s");
 }
 
 /* Of a trace that has nothing at all this is all that there is to say. */

@@ -50,10 +50,16 @@ void page_place(struct page *page, uint32_t row);
 
 struct page_list {
 	const char *title;
-	size_t beside;      /* columns of the page that are not for names */
 	const char *first;  /* column of times */
 	const char *second; /* NULL: there is only one */
 	bool has_lines;     /* tells where rows were called from */
+	/* Worked out by page_list() from the page's width. */
+	size_t longest;     /* of the names that were measured */
+	size_t name_width;
+	size_t bar_width;
+	size_t place_width; /* 0: places have lines of their own */
+	bool has_mean;
+	double most;        /* the first row's share, whose bar is full */
 };
 
 struct page_row {
@@ -65,10 +71,12 @@ struct page_row {
 	uint32_t row; /* of the trace, whose line is told */
 };
 
-void page_list(struct page *page, const struct page_list *list);
-/* All names that the list will show, before its rows. */
+/* In this order: measures all names that the list will show; begins it; tells it all names again; and adds its rows, the
+ * largest first. */
+void page_list_measure(struct page_list *list, struct ops_string name);
+void page_list(struct page *page, struct page_list *list);
 void page_list_expect(struct page *page, const struct page_list *list, struct ops_string name);
-void page_list_row(struct page *page, const struct page_list *list, const struct page_row *row);
+void page_list_row(struct page *page, struct page_list *list, const struct page_row *row);
 /* How many there are beyond PAGE_ROWS, if any. */
 void page_list_rest(struct page *page, size_t count);
 

@@ -16,9 +16,7 @@
 #include "analyze/views/view_communication.h"
 #include "base/alloc.h"
 
-/* What numbers and bars take of a row, by the number of times in it. */
-#define BESIDE_TWO_TIMES 42
-#define BESIDE_A_TIME 34
+#define BESIDE_A_TIME 34 /* columns of a row of communication that are not for its name */
 
 struct entry {
 	uint32_t name;
@@ -73,8 +71,11 @@ static struct ops_string name_of(const struct page *page, const struct entry *en
 	return ops_trace_string(page->views->trace, entry->name);
 }
 
-static void expect_names(struct page *page, const struct page_list *list, const struct entry *entries, size_t count)
+static void open_list(struct page *page, struct page_list *list, const struct entry *entries, size_t count)
 {
+	for (size_t i = 0; i < count && i < PAGE_ROWS; i++)
+		page_list_measure(list, name_of(page, &entries[i]));
+	page_list(page, list);
 	for (size_t i = 0; i < count && i < PAGE_ROWS; i++)
 		page_list_expect(page, list, name_of(page, &entries[i]));
 }
@@ -83,7 +84,7 @@ static void expect_names(struct page *page, const struct page_list *list, const 
 
 static void put_operators(struct page *page, const struct entry *entries, size_t count)
 {
-	struct page_list list = {.title = "operators", .beside = BESIDE_TWO_TIMES, .first = "self CPU", .has_lines = true};
+	struct page_list list = {.title = "operators", .first = "self CPU", .has_lines = true};
 	bool device = false;
 	double sum_ns = 0;
 
@@ -92,8 +93,7 @@ static void put_operators(struct page *page, const struct entry *entries, size_t
 	for (size_t i = 0; i < count; i++)
 		sum_ns += (double)(device ? entries[i].device_self_ns : entries[i].host_self_ns);
 	list.second = device ? "self device" : NULL;
-	page_list(page, &list);
-	expect_names(page, &list, entries, count);
+	open_list(page, &list, entries, count);
 	for (size_t i = 0; i < count && i < PAGE_ROWS; i++) {
 		const struct entry *entry = &entries[i];
 		double taken_ns = (double)(device ? entry->device_self_ns : entry->host_self_ns);
@@ -132,7 +132,7 @@ bool page_kernels(struct page *page)
 {
 	const struct ops_views *views = page->views;
 	size_t strings = ops_trace_string_count(views->trace), count;
-	const struct page_list list = {.title = "kernels", .beside = BESIDE_A_TIME, .first = "time"};
+	struct page_list list = {.title = "kernels", .first = "time"};
 	struct entry *entries = views->has_kernels ? ops_alloc_zeroed(strings + 1, sizeof(*entries)) : NULL;
 	double sum_ns = 0;
 
@@ -147,8 +147,7 @@ bool page_kernels(struct page *page)
 	count = settle(entries, strings);
 	for (size_t i = 0; i < count; i++)
 		sum_ns += (double)entries[i].device_self_ns;
-	page_list(page, &list);
-	expect_names(page, &list, entries, count);
+	open_list(page, &list, entries, count);
 	for (size_t i = 0; i < count && i < PAGE_ROWS; i++) {
 		double taken_ns = (double)entries[i].device_self_ns;
 
@@ -191,7 +190,7 @@ static struct ops_string module_name(const struct ops_module_row *row)
 static bool put_modules(struct page *page, const struct ops_module_row *rows, size_t count)
 {
 	struct module_entry *entries = ops_realloc_array(NULL, count + 1, sizeof(*entries));
-	struct page_list list = {.title = "modules", .beside = BESIDE_A_TIME};
+	struct page_list list = {.title = "modules"};
 	bool device = false;
 	double sum_ns = 0;
 
@@ -205,6 +204,8 @@ static bool put_modules(struct page *page, const struct ops_module_row *rows, si
 	}
 	qsort(entries, count, sizeof(*entries), compare_modules);
 	list.first = device ? "self device" : "self CPU";
+	for (size_t i = 0; i < count && i < PAGE_ROWS && entries[i].own_ns > 0; i++)
+		page_list_measure(&list, module_name(entries[i].row));
 	page_list(page, &list);
 	for (size_t i = 0; i < count && i < PAGE_ROWS && entries[i].own_ns > 0; i++)
 		page_list_expect(page, &list, module_name(entries[i].row));

@@ -7,55 +7,97 @@
 #include "analyze/views/view_text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "analyze/format.h"
 #include "base/escape.h"
 
-#define BAR_WIDTH 7
 #define MARKDOWN_BAR_WIDTH 20
+#define CALLS_WIDTH 10
+#define TIME_WIDTH 12
+#define SHARE_WIDTH 8
+#define BAR_LEAST 8
+#define NAME_LEAST 27
+#define PLACE_LEAST 18
 
 /* --- lists ---------------------------------------------------------------------------------------------------------- */
 
-static int name_width(const struct page *page, const struct page_list *list)
+void page_list_measure(struct page_list *list, struct ops_string name)
 {
-	return (int)(page->columns - list->beside);
+	size_t length = ops_text_length(name);
+
+	list->longest = length > list->longest ? length : list->longest;
 }
 
-void page_list(struct page *page, const struct page_list *list)
+/* What of the page's width each column gets. Names have what they need, and at least NAME_LEAST columns; the mean is left out
+ * where that is not there. What is then left goes to places, or to the bars. */
+static void lay_out(const struct page *page, struct page_list *list)
+{
+	size_t title = strlen(list->title), wanted = list->longest > title ? list->longest : title;
+	size_t left = page->columns - CALLS_WIDTH - TIME_WIDTH - SHARE_WIDTH - BAR_LEAST - 1 - (list->second ? TIME_WIDTH : 0);
+
+	list->has_mean = left >= TIME_WIDTH + NAME_LEAST;
+	left -= list->has_mean ? TIME_WIDTH : 0;
+	list->name_width = wanted < left ? wanted : left;
+	left -= list->name_width;
+	list->place_width = list->has_lines && left >= PLACE_LEAST ? left : 0;
+	list->bar_width = BAR_LEAST + (list->place_width ? 0 : left < BAR_LEAST ? left : BAR_LEAST);
+}
+
+static void put_markdown_head(struct page *page, const struct page_list *list)
 {
 	const char *second = list->second ? list->second : "";
 
+	ops_buffer_printf(&page->out, "| | calls | %s |%s%s%s mean | share | |%s\n", list->first, list->second ? " " : "", second,
+	                  list->second ? " |" : "", list->has_lines ? " where |" : "");
+	ops_buffer_printf(&page->out, "|---|--:|--:|%s--:|--:|---|%s\n", list->second ? "--:|" : "", list->has_lines ? "---|" : "");
+}
+
+void page_list(struct page *page, struct page_list *list)
+{
 	fit_names_release(&page->names);
+	lay_out(page, list);
 	page_title(page, list->title);
 	if (page->markdown) {
-		ops_buffer_printf(&page->out, "| | calls | %s |%s%s%s share | |%s\n", list->first, list->second ? " " : "", second,
-		                  list->second ? " |" : "", list->has_lines ? " where |" : "");
-		ops_buffer_printf(&page->out, "|---|--:|--:|%s--:|---|%s\n", list->second ? "--:|" : "", list->has_lines ? "---|" : "");
-	} else {
-		ops_buffer_printf(&page->out, "%*s %7s %11s%s%s\n", name_width(page, list) - (int)strlen(list->title), "", "calls", list->first,
-		                  list->second ? " " : "", second);
+		put_markdown_head(page, list);
+		return;
 	}
+	ops_buffer_printf(&page->out, "%*s%*s%*s", (int)(list->name_width - strlen(list->title)), "", CALLS_WIDTH, "calls", TIME_WIDTH,
+	                  list->first);
+	if (list->second)
+		ops_buffer_printf(&page->out, "%*s", TIME_WIDTH, list->second);
+	ops_buffer_printf(&page->out, "%*s%*s\n", list->has_mean ? TIME_WIDTH : 0, list->has_mean ? "mean" : "", SHARE_WIDTH, "share");
 }
 
 void page_list_expect(struct page *page, const struct page_list *list, struct ops_string name)
 {
-	fit_names_expect(&page->names, name, page->markdown ? PAGE_CODE_MAX : (size_t)name_width(page, list));
+	fit_names_expect(&page->names, name, page->markdown ? PAGE_CODE_MAX : list->name_width);
+}
+
+/* Of a call, of the time that the list is sorted by. */
+static double mean_ns(const struct page_list *list, const struct page_row *row)
+{
+	return row->calls ? (list->second ? row->second_ns : row->first_ns) / (double)row->calls : 0;
 }
 
 static void put_markdown_row(struct page *page, const struct page_list *list, const struct page_row *row)
 {
 	uint32_t line = 0;
 	struct ops_string file = {"", 0};
+	char calls[OPS_FORMAT_ROOM];
 
+	ops_format_integer(calls, row->calls);
 	ops_buffer_append_text(&page->out, "| ");
 	page_name(page, row->name, 0, false);
-	ops_buffer_printf(&page->out, " | %" PRIu64 " | ", row->calls);
+	ops_buffer_printf(&page->out, " | %s | ", calls);
 	page_time(page, row->first_ns);
 	if (list->second) {
 		ops_buffer_append_text(&page->out, " | ");
 		page_time(page, row->second_ns);
 	}
+	ops_buffer_append_text(&page->out, " | ");
+	page_time(page, mean_ns(list, row));
 	ops_buffer_printf(&page->out, " | %.1f %% | ", 100 * row->share);
 	page_bar(page, row->share, MARKDOWN_BAR_WIDTH);
 	if (list->has_lines && row->row != OPS_NONE)
@@ -69,29 +111,51 @@ static void put_markdown_row(struct page *page, const struct page_list *list, co
 	ops_buffer_append_text(&page->out, " |\n");
 }
 
-void page_list_row(struct page *page, const struct page_list *list, const struct page_row *row)
+static void put_time(struct page *page, double ns)
 {
+	ops_buffer_append_text(&page->out, "  ");
+	page_time(page, ns);
+}
+
+/* Where a row was called from, at the end of its line if there is room, else on a line of its own. */
+static void put_place(struct page *page, const struct page_list *list, const struct page_row *row, double bar)
+{
+	int used = (int)(page->ascii ? lrint(bar * 8 * (double)list->bar_width + 4) / 8 : (lrint(bar * 8 * (double)list->bar_width) + 7) / 8);
+
+	if (list->place_width) {
+		ops_buffer_printf(&page->out, "%*s", (int)list->bar_width - used, "");
+		page_line(page, row->row, list->place_width);
+		return;
+	}
+	ops_buffer_append_text(&page->out, "\n   ");
+	page_line(page, row->row, page->columns - 3);
+}
+
+void page_list_row(struct page *page, struct page_list *list, const struct page_row *row)
+{
+	char calls[OPS_FORMAT_ROOM];
 	uint32_t line;
+	double bar;
 
 	if (page->markdown) {
 		put_markdown_row(page, list, row);
 		return;
 	}
-	page_name(page, row->name, (size_t)name_width(page, list), true);
-	ops_buffer_printf(&page->out, " %7" PRIu64 "  ", row->calls);
-	page_time(page, row->first_ns);
-	if (list->second) {
-		ops_buffer_append_text(&page->out, "  ");
-		page_time(page, row->second_ns);
-	}
-	ops_buffer_append_text(&page->out, " ");
-	page_bar(page, row->share, BAR_WIDTH);
+	list->most = row->share > list->most ? row->share : list->most;
+	bar = list->most > 0 ? row->share / list->most : 0;
+	ops_format_integer(calls, row->calls);
+	page_name(page, row->name, list->name_width, true);
+	ops_buffer_printf(&page->out, "%*s", CALLS_WIDTH, calls);
+	put_time(page, row->first_ns);
+	if (list->second)
+		put_time(page, row->second_ns);
+	if (list->has_mean)
+		put_time(page, mean_ns(list, row));
+	ops_buffer_printf(&page->out, " %5.1f %% ", 100 * row->share);
+	page_bar(page, bar, (int)list->bar_width);
+	if (list->has_lines && ops_event_line(page->views->trace, row->row, &line).size)
+		put_place(page, list, row, bar);
 	ops_buffer_append_text(&page->out, "\n");
-	if (list->has_lines && ops_event_line(page->views->trace, row->row, &line).size) {
-		ops_buffer_append_text(&page->out, "   ");
-		page_line(page, row->row, page->columns - 3);
-		ops_buffer_append_text(&page->out, "\n");
-	}
 }
 
 void page_list_rest(struct page *page, size_t count)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text on a terminal: its width, colors, and the pager that shows what is longer than the screen."""
+
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import termios
+import threading
+
+import pytest
+from installed import OPSTROBE
+
+
+def row(name, ts, dur, cat="cpu_op"):
+    return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": {}}
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """1,500 operators of one name and some others, each in a Python function with its line."""
+    rows = [row("train.py(7): step", 0, 20000, "python_function")]
+    rows += [row("aten::mm", 10 * i, 6) for i in range(1500)]
+    rows += [row(f"aten::operator_{i}", 15000 + 10 * i, 5) for i in range(20)]
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
+    return "t.json"
+
+
+@pytest.fixture
+def on_terminal(environment, tmp_path):
+    """on_terminal("views", …, columns=…, rows=…): what a terminal of that size shows, and the exit status."""
+
+    def call(*words, columns=100, rows=24, **variables):
+        main, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        shown = bytearray()
+
+        def read():
+            try:
+                while piece := os.read(main, 65536):
+                    shown.extend(piece)
+            except OSError:
+                pass  # the other side is closed
+
+        env = {**environment, "TERM": "xterm", "LC_ALL": "C.UTF-8", **variables}
+        process = subprocess.Popen([OPSTROBE, *words], cwd=tmp_path, env=env, stdin=subprocess.DEVNULL, stdout=side,
+                                   stderr=subprocess.PIPE)  # fmt: skip
+        os.close(side)
+        reader = threading.Thread(target=read)
+        reader.start()
+        error = process.communicate(timeout=60)[1].decode()
+        reader.join()
+        os.close(main)
+        return shown.decode().replace("\r\n", "\n"), error, process.returncode
+
+    return call
+
+
+def lines_of(text, title):
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith(title))
+    return lines[at : at + 4]
+
+
+def test_width_is_used_for_means_shares_and_places(on_terminal, trace):
+    head, first, *_ = lines_of(on_terminal("views", trace, columns=120, PAGER="", NO_COLOR="1")[0], "operators")
+    assert head.split() == ["operators", "calls", "self", "CPU", "mean", "share"]
+    assert first.split()[:8] == ["aten::mm", "1,500", "9.000", "ms", "6.000", "us", "98.9", "%"]
+    assert first.endswith("████████ train.py:7")
+    narrow = lines_of(on_terminal("views", trace, columns=60, PAGER="", NO_COLOR="1")[0], "operators")
+    assert "mean" not in narrow[0] and narrow[2].strip() == "train.py:7"
+    for columns in (60, 80, 100, 120, 160):
+        text = on_terminal("views", trace, columns=columns, PAGER="", NO_COLOR="1")[0]
+        assert max(map(len, text.splitlines())) <= columns
+
+
+def test_counts_have_separators(opstrobe, trace):
+    text = opstrobe(trace).stdout
+    assert text.startswith("1,521 events in ")
+    assert "     1,500    9.000 ms" in text
+
+
+def test_color(on_terminal, opstrobe, trace):
+    colored = "\033[1moperators"
+    assert colored in on_terminal(trace, PAGER="")[0]
+    assert "\033" not in on_terminal(trace, PAGER="", NO_COLOR="1")[0]
+    assert "\033" not in on_terminal(trace, "--color", "never", PAGER="")[0]
+    assert "\033" not in opstrobe("views", trace).stdout
+    assert colored in opstrobe("views", "--color=always", trace).stdout
+    assert colored in opstrobe("--color", "always", trace).stdout
+    assert colored in on_terminal(trace, "--color=always", PAGER="", NO_COLOR="1")[0]
+    for wrong in (("--color=blue", trace), ("views", trace, "--color")):
+        refused = opstrobe(*wrong)
+        assert refused.returncode == 2 and "(choose from auto, always, never)" in refused.stderr
+
+
+def test_the_pager_shows_long_results(on_terminal, tmp_path, trace):
+    pager = f"cat > {tmp_path}/paged"
+    shown, _, status = on_terminal("views", trace, rows=10, PAGER=pager)
+    assert status == 0 and shown == ""
+    paged = (tmp_path / "paged").read_text()
+    assert "\033[1moperators" in paged and paged.endswith("\n")
+    (tmp_path / "paged").unlink()
+    for words, options in (
+        (("views", trace, "--no-pager"), {"rows": 10}),
+        (("--no-pager", trace), {"rows": 10}),
+        ((trace,), {"rows": 200}),  # all of it fits
+        ((trace,), {"rows": 10, "TERM": "dumb"}),
+    ):
+        shown, _, status = on_terminal(*words, PAGER=pager, **options)
+        assert status == 0 and "operators" in shown and not (tmp_path / "paged").exists()
+    for name in ("", "cat", "there-is-no-such-pager"):
+        shown, _, status = on_terminal(trace, rows=10, PAGER=name)
+        assert status == 0 and "operators" in shown
+
+
+def test_the_pager_may_end_early(on_terminal, tmp_path):
+    rows = [row(f"aten::operator_{i}", 10 * i, 5) for i in range(20000)]
+    (tmp_path / "long.json").write_text(json.dumps({"traceEvents": rows}))
+    shown, error, status = on_terminal("table", "--limit", "0", "long.json", rows=10, PAGER="head -n 2")
+    assert status == 0 and error == "" and len(shown.splitlines()) == 2
+
+
+def test_a_failure_is_still_one(on_terminal):
+    shown, error, status = on_terminal("missing.json", PAGER="cat > paged")
+    assert status == 1 and shown == "" and "missing.json" in error
+
+
+def test_what_follows_run_is_the_programs(opstrobe, tmp_path):
+    (tmp_path / "p.py").write_text("import sys\nprint(sys.argv[1:])\n")
+    done = opstrobe("run", "-o", "t.json", "p.py", "--color", "never", "--no-pager")
+    assert "['--color', 'never', '--no-pager']" in done.stdout
