@@ -190,9 +190,12 @@ struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, ui
 struct ops_string ops_memory_shape(const struct ops_memory_timeline *timeline, uint32_t block);
 void ops_memory_peak_release(struct ops_memory_peak *peak); /* zeroed or released ones are allowed */
 
-/* The peak as text for people, or as one JSON object; `top` limits each list, 0 none. Caller frees with ops_free. */
+/* The peak as text for people that fits `columns` characters (0: any number), or as one JSON object; `top` limits each list, 0
+ * none. Caller frees with ops_free. */
 enum ops_code ops_memory_peak_text(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak,
-                                   size_t top, bool json, char **ret_text, size_t *ret_size, struct ops_error *error);
+                                   size_t top, size_t columns, char **ret_text, size_t *ret_size, struct ops_error *error);
+enum ops_code ops_memory_peak_json(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak,
+                                   size_t top, char **ret_text, size_t *ret_size, struct ops_error *error);
 
 /* --- for those who draw it: JSON as in docs/openapi.yaml, freed with ops_free ------------------------------------- */
 

@@ -85,7 +85,9 @@ static PyObject *memory_peak(PyObject *object, PyObject *args)
 	OPS_EXT_WITHOUT_GIL(code = ops_memory_peak_of(timeline, device, &peak, &error));
 	if (code)
 		return ops_ext_raise(&error);
-	OPS_EXT_WITHOUT_GIL(code = ops_memory_peak_text(timeline, &peak, top > 0 ? (size_t)top : 0, json, &text, &size, &error));
+	const size_t rows = top > 0 ? (size_t)top : 0;
+	OPS_EXT_WITHOUT_GIL(code = json ? ops_memory_peak_json(timeline, &peak, rows, &text, &size, &error)
+	                                : ops_memory_peak_text(timeline, &peak, rows, 0, &text, &size, &error));
 	ops_memory_peak_release(&peak);
 	if (code)
 		return ops_ext_raise(&error);

@@ -77,7 +77,7 @@ static enum ops_code write_peak(const struct ops_memory_timeline *timeline, stru
 	                                            ops_sum(window->origin_ns, window->to_ns), &peak, error);
 
 	if (!code)
-		code = ops_memory_peak_text(timeline, &peak, window->limit, true, &text, &size, error);
+		code = ops_memory_peak_json(timeline, &peak, window->limit, &text, &size, error);
 	for (size_t i = 0; i < timeline->block_count; i++)
 		blocks += ops_memory_on_device(&timeline->blocks[i], device);
 	ops_json_open(json, '{');

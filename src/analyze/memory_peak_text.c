@@ -1,271 +1,353 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The peak of memory, told: a page of text for people, and the same as JSON.
+ * The peak of memory as text for people, a table for each list, and as JSON.
  */
 #include <opstrobe/memory.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "analyze/fit.h"
+#include "analyze/format.h"
+#include "analyze/result.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/escape.h"
-#include "base/json.h"
 
 #define STACK_MAX 32 /* frames shown of one allocation in JSON */
 
-struct teller {
+struct page {
 	const struct ops_memory_timeline *timeline;
 	const struct ops_memory_peak *peak;
 	size_t top;
+	size_t columns;
 	struct ops_buffer out;
 };
 
-static size_t limited(const struct teller *teller, size_t count)
+static size_t limited(const struct page *page, size_t count)
 {
-	return teller->top && count > teller->top ? teller->top : count;
+	return page->top && count > page->top ? page->top : count;
+}
+
+/* Empty texts are null. */
+static struct ops_string text_or_null(struct ops_string text)
+{
+	return text.size ? text : (struct ops_string){0};
+}
+
+static struct ops_string string_of(const char *text)
+{
+	return (struct ops_string){text, strlen(text)};
+}
+
+/* "train.py:53"; null without a file. In the scratch buffer. */
+static struct ops_string place_text(struct ops_string file, uint32_t line, struct ops_buffer *scratch)
+{
+	scratch->size = 0;
+	ops_buffer_append(scratch, file.bytes, file.size);
+	if (line)
+		ops_buffer_printf(scratch, ":%" PRIu32, line);
+	return text_or_null((struct ops_string){ops_buffer_text(scratch), scratch->size});
 }
 
 /* --- text --------------------------------------------------------------------------------------------------------------- */
 
-static void put_bytes(struct teller *teller, int64_t bytes)
-{
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	double size = (double)bytes;
-	size_t unit = 0;
+/* A line of a list: a sum, or a block. */
+struct line_row {
+	int64_t bytes;
+	double percent;
+	uint32_t blocks;
+	struct ops_string name, category, tensor, operator, module, place;
+};
 
-	while (size >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
-		size /= 1024;
-		unit++;
-	}
-	ops_buffer_printf(&teller->out, unit ? "%9.2f %-3s" : "%9.0f %-3s", size, units[unit]);
+#define LINE_FIELD(member) RESULT_FIELD(struct line_row, member)
+#define SIZE_COLUMNS                                                                                                    \
+	{.name = "bytes", .type = RESULT_BYTES, .title = "Size", LINE_FIELD(bytes)},                                       \
+	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", LINE_FIELD(percent)}
+
+/* The name follows, with a title of its own. */
+static const struct result_column share_columns[] = {
+	SIZE_COLUMNS,
+	{.name = "blocks", .type = RESULT_COUNT, .title = "Blocks", LINE_FIELD(blocks)},
+};
+
+static const struct result_column block_columns[] = {
+	SIZE_COLUMNS,
+	{.name = "category", .type = RESULT_TEXT, .title = "Largest allocations", LINE_FIELD(category)},
+	{.name = "tensor", .type = RESULT_TEXT, .title = "Tensor", LINE_FIELD(tensor)},
+	{.name = "operator", .type = RESULT_TEXT, .title = "Operator", LINE_FIELD(operator)},
+	{.name = "module", .type = RESULT_TEXT, .priority = RESULT_MINOR, .title = "Module", LINE_FIELD(module)},
+	{.name = "line", .type = RESULT_TEXT, .title = "Source line", LINE_FIELD(place)},
+};
+
+static double percent_of(const struct page *page, int64_t bytes)
+{
+	return page->peak->bytes ? result_round(100.0 * (double)bytes / (double)page->peak->bytes, 2) : 0;
 }
 
-static void put_share(struct teller *teller, int64_t bytes)
+/* Of `all` rows those that are in the table. */
+static void write_table(struct page *page, struct result_table *table, size_t all)
 {
-	put_bytes(teller, bytes);
-	ops_buffer_printf(&teller->out, " %6.2f %%  ",
-	                  teller->peak->bytes ? 100.0 * (double)bytes / (double)teller->peak->bytes : 0.0);
+	table->total_rows = result_table_rows(table) < all ? all : 0;
+	result_table_omit_empty(table);
+	ops_buffer_append_text(&page->out, "\n");
+	page->out.failed |= !result_table_write(table, OPS_FORMAT_TEXT, page->columns, &page->out);
+	result_table_release(table);
 }
 
-static void put_string(struct teller *teller, struct ops_string text)
+static void write_shares(struct page *page, const char *title, const struct ops_memory_share *shares, size_t count)
 {
-	ops_plain_append(&teller->out, text.bytes, text.size);
-}
-
-static void put_list(struct teller *teller, const char *title, const struct ops_memory_share *shares, size_t count)
-{
-	size_t shown = limited(teller, count);
+	struct result_table table = {.scaled = true, .copies = true};
+	struct ops_buffer scratch = {0};
 
 	if (!count)
 		return;
-	ops_buffer_printf(&teller->out, "\n%s\n", title);
-	for (size_t i = 0; i < shown; i++) {
-		put_share(teller, shares[i].bytes);
-		if (shares[i].name.size)
-			put_string(teller, shares[i].name);
-		else
-			ops_buffer_append_text(&teller->out, "(none)");
-		if (shares[i].line)
-			ops_buffer_printf(&teller->out, ":%" PRIu32, shares[i].line);
-		ops_buffer_printf(&teller->out, "  (%" PRIu32 " block%s)\n", shares[i].blocks, shares[i].blocks == 1 ? "" : "s");
+	RESULT_DECLARED(&table, share_columns);
+	result_columns(&table, &(struct result_column){.name = "name", .type = RESULT_TEXT, .title = title, LINE_FIELD(name)}, 1);
+	for (size_t i = 0; i < limited(page, count); i++) {
+		struct ops_string name = place_text(shares[i].name, shares[i].line, &scratch);
+
+		result_add(&table, &(struct line_row){.bytes = shares[i].bytes, .percent = percent_of(page, shares[i].bytes),
+		                                      .blocks = shares[i].blocks, .name = name.size ? name : string_of("(none)")});
 	}
-	if (shown < count)
-		ops_buffer_printf(&teller->out, "           … and %zu more\n", count - shown);
+	table.failed |= scratch.failed;
+	write_table(page, &table, count);
+	ops_buffer_release(&scratch);
 }
 
-/* What is known of a block, in one line. */
-static void put_block(struct teller *teller, uint32_t number)
+static void write_categories(struct page *page)
 {
-	const struct ops_memory_block *block = &teller->timeline->blocks[number];
-	struct ops_string op = ops_memory_operator(teller->timeline, number);
-	struct ops_string module = ops_memory_module(teller->timeline, number);
-	uint32_t line;
-	struct ops_string file = ops_memory_line(teller->timeline, number, &line);
+	struct ops_memory_share shares[OPS_MEMORY_CATEGORY_COUNT];
+	size_t count = 0;
 
-	put_share(teller, block->bytes);
-	ops_buffer_append_text(&teller->out, ops_memory_category_name(block->category));
-	if (block->name) {
-		ops_buffer_append_text(&teller->out, " ");
-		put_string(teller, ops_trace_string(teller->timeline->trace, block->name));
-	}
-	if (op.size) {
-		ops_buffer_append_text(&teller->out, "  ");
-		put_string(teller, op);
-	}
-	if (module.size) {
-		ops_buffer_append_text(&teller->out, " in ");
-		put_string(teller, module);
-	}
-	if (file.size) {
-		ops_buffer_append_text(&teller->out, "  ");
-		put_string(teller, file);
-		ops_buffer_printf(&teller->out, ":%" PRIu32, line);
-	}
-	if (block->start_ns == INT64_MIN)
-		ops_buffer_append_text(&teller->out, "  (from before the recording)");
-	ops_buffer_append_text(&teller->out, "\n");
+	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
+		if (page->peak->by_category[i])
+			shares[count++] = (struct ops_memory_share){
+				.bytes = page->peak->by_category[i],
+				.name = string_of(ops_memory_category_name((enum ops_memory_category)i))};
+	write_shares(page, "Category", shares, count);
 }
 
-static void put_head(struct teller *teller)
+static void write_blocks(struct page *page)
 {
-	const struct ops_memory_peak *peak = teller->peak;
-	const struct ops_trace *trace = teller->timeline->trace;
+	const struct ops_memory_timeline *timeline = page->timeline;
+	struct result_table table = {.scaled = true, .copies = true};
+	struct ops_buffer scratch = {0};
+
+	RESULT_DECLARED(&table, block_columns);
+	for (size_t i = 0; i < limited(page, page->peak->block_count); i++) {
+		uint32_t number = page->peak->blocks[i], line = 0;
+		const struct ops_memory_block *block = &timeline->blocks[number];
+		struct ops_string file = ops_memory_line(timeline, number, &line);
+
+		result_add(&table, &(struct line_row){
+			.bytes = block->bytes,
+			.percent = percent_of(page, block->bytes),
+			.category = string_of(ops_memory_category_name((enum ops_memory_category)block->category)),
+			.tensor = text_or_null(ops_trace_string(timeline->trace, block->name)),
+			.operator = block->start_ns == INT64_MIN ? string_of("(before the recording)")
+			                                         : text_or_null(ops_memory_operator(timeline, number)),
+			.module = text_or_null(ops_memory_module(timeline, number)),
+			.place = place_text(file, file.size ? line : 0, &scratch),
+		});
+	}
+	table.failed |= scratch.failed;
+	write_table(page, &table, 0);
+	ops_buffer_release(&scratch);
+}
+
+static void append_bytes(struct ops_buffer *out, int64_t bytes)
+{
+	char text[OPS_FORMAT_ROOM];
+
+	ops_format_bytes(text, bytes);
+	ops_buffer_append_text(out, text);
+}
+
+/* The line so far, which is emptied. */
+static void flush(struct page *page, struct ops_buffer *line)
+{
+	fit_wrap(&page->out, (struct ops_string){ops_buffer_text(line), line->size}, page->columns);
+	page->out.failed |= line->failed;
+	line->size = 0;
+}
+
+static void write_head(struct page *page)
+{
+	const struct ops_memory_peak *peak = page->peak;
+	const struct ops_trace *trace = page->timeline->trace;
 	char device[OPS_MEMORY_DEVICE_ROOM];
+	struct ops_buffer line = {0};
 
 	ops_memory_device_name(peak->device, device);
-	ops_buffer_printf(&teller->out, "%s of %s:", peak->chosen ? "Memory" : "Peak memory", device);
-	put_bytes(teller, peak->bytes);
+	ops_buffer_printf(&line, "%s of %s: ", peak->chosen ? "Memory" : "Peak memory", device);
+	append_bytes(&line, peak->bytes);
 	if (peak->time_ns >= 0)
-		ops_buffer_printf(&teller->out, ", %.3f ms after the start",
+		ops_buffer_printf(&line, ", %.3f ms after the start",
 		                  (double)ops_difference(peak->time_ns, ops_trace_origin(trace)) / 1e6);
 	if (peak->row != OPS_NONE && !peak->chosen) {
-		ops_buffer_append_text(&teller->out, ", in ");
-		put_string(teller, ops_trace_string(trace, ops_trace_events(trace)->name[peak->row]));
+		struct ops_string name = ops_trace_string(trace, ops_trace_events(trace)->name[peak->row]);
+
+		ops_buffer_append_text(&line, ", in ");
+		ops_plain_append(&line, name.bytes, name.size);
 	}
-	ops_buffer_append_text(&teller->out, "\n");
+	flush(page, &line);
 	if (peak->before_bytes) {
-		ops_buffer_append_text(&teller->out, "Allocated before the recording:");
-		put_bytes(teller, peak->before_bytes);
-		ops_buffer_append_text(&teller->out, "\n");
+		ops_buffer_append_text(&line, "Allocated before the recording: ");
+		append_bytes(&line, peak->before_bytes);
+		flush(page, &line);
 	}
-	for (unsigned gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1)
-		if (teller->timeline->gaps & gap)
-			ops_buffer_printf(&teller->out, "Note: %s.\n", ops_memory_gap_text(gap));
+	for (unsigned gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1) {
+		if (!(page->timeline->gaps & gap))
+			continue;
+		ops_buffer_printf(&line, "Note: %s.", ops_memory_gap_text(gap));
+		flush(page, &line);
+	}
+	ops_buffer_release(&line);
 }
 
-static void tell(struct teller *teller)
+static void write_text(struct page *page)
 {
-	const struct ops_memory_peak *peak = teller->peak;
+	const struct ops_memory_peak *peak = page->peak;
 
-	put_head(teller);
+	write_head(page);
 	if (peak->bytes <= 0)
 		return;
-	ops_buffer_append_text(&teller->out, "\nBy category\n");
-	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++) {
-		if (peak->by_category[i] == 0)
-			continue;
-		put_share(teller, peak->by_category[i]);
-		ops_buffer_printf(&teller->out, "%s\n", ops_memory_category_name(i));
-	}
-	put_list(teller, "By module", peak->modules, peak->module_count);
-	put_list(teller, "By source line", peak->lines, peak->line_count);
-	put_list(teller, "By operator", peak->operators, peak->operator_count);
-	put_list(teller, "By shape", peak->shapes, peak->shape_count);
-	ops_buffer_append_text(&teller->out, "\nLargest allocations\n");
-	for (size_t i = 0; i < limited(teller, peak->block_count); i++)
-		put_block(teller, peak->blocks[i]);
+	write_categories(page);
+	write_shares(page, "Module", peak->modules, peak->module_count);
+	write_shares(page, "Source line", peak->lines, peak->line_count);
+	write_shares(page, "Operator", peak->operators, peak->operator_count);
+	write_shares(page, "Shape", peak->shapes, peak->shape_count);
+	write_blocks(page);
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------------- */
 
-static void put_json_string(struct teller *teller, const char *key, struct ops_string text)
+static void write_member(struct ops_json_writer *json, const char *key, struct ops_string text)
 {
-	ops_buffer_printf(&teller->out, ", \"%s\": ", key);
-	ops_json_string(&teller->out, text.bytes, text.size);
+	ops_json_key(json, key);
+	ops_json_text(json, text.size ? text.bytes : "", text.size);
 }
 
-static void put_json_list(struct teller *teller, const char *key, const char *name, const struct ops_memory_share *shares,
-                          size_t count)
+static void write_share_list(struct ops_json_writer *json, const struct page *page, const char *key,
+                             const struct ops_memory_share *shares, size_t count, bool by_line)
 {
-	ops_buffer_printf(&teller->out, ", \"%s\": [", key);
-	for (size_t i = 0; i < limited(teller, count); i++) {
-		ops_buffer_printf(&teller->out, "%s{\"bytes\": %" PRId64 ", \"blocks\": %" PRIu32, i ? ", " : "", shares[i].bytes,
-		                  shares[i].blocks);
-		put_json_string(teller, name, shares[i].name);
-		if (strcmp(name, "file") == 0)
-			ops_buffer_printf(&teller->out, ", \"line\": %" PRIu32, shares[i].line);
-		ops_buffer_append_text(&teller->out, "}");
+	ops_json_key(json, key);
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < limited(page, count); i++) {
+		ops_json_open(json, '{');
+		ops_json_member(json, "bytes", shares[i].bytes);
+		ops_json_member(json, "blocks", shares[i].blocks);
+		write_member(json, by_line ? "file" : "name", shares[i].name);
+		if (by_line)
+			ops_json_member(json, "line", shares[i].line);
+		ops_json_close(json, '}');
 	}
-	ops_buffer_append_text(&teller->out, "]");
+	ops_json_close(json, ']');
 }
 
 /* The names of the Python calls around a row, innermost first. */
-static void put_json_stack(struct teller *teller, uint32_t row)
+static void write_stack(struct ops_json_writer *json, const struct ops_trace *trace, uint32_t row)
 {
-	const struct ops_trace *trace = teller->timeline->trace;
 	const struct ops_events *e = ops_trace_events(trace);
 	size_t count = 0;
 
-	ops_buffer_append_text(&teller->out, ", \"stack\": [");
+	ops_json_key(json, "stack");
+	ops_json_open(json, '[');
 	for (; row != OPS_NONE && count < STACK_MAX; row = e->parent[row]) {
 		struct ops_string name = ops_trace_string(trace, e->name[row]);
 
 		if (e->kind[row] != OPS_EVENT_PYTHON_FUNCTION)
 			continue;
-		if (count++)
-			ops_buffer_append_text(&teller->out, ", ");
-		ops_json_string(&teller->out, name.bytes, name.size);
+		count++;
+		ops_json_text(json, name.bytes, name.size);
 	}
-	ops_buffer_append_text(&teller->out, "]");
+	ops_json_close(json, ']');
 }
 
-static void put_json_block(struct teller *teller, uint32_t number)
+static void write_allocation(struct ops_json_writer *json, const struct ops_memory_timeline *timeline, uint32_t number)
 {
-	const struct ops_trace *trace = teller->timeline->trace;
-	const struct ops_memory_block *block = &teller->timeline->blocks[number];
-	struct ops_string event = {"", 0};
+	const struct ops_trace *trace = timeline->trace;
+	const struct ops_memory_block *block = &timeline->blocks[number];
+	struct ops_string event = {"", 0}, file;
 	uint32_t line;
-	struct ops_string file = ops_memory_line(teller->timeline, number, &line);
+	char address[24];
 
 	if (block->row != OPS_NONE)
 		event = ops_trace_string(trace, ops_trace_events(trace)->name[block->row]);
-	ops_buffer_printf(&teller->out, "{\"bytes\": %" PRId64 ", \"category\": \"%s\", \"address\": %" PRIu64 ", \"start_ns\": ",
-	                  block->bytes, ops_memory_category_name(block->category), block->address);
+	file = ops_memory_line(timeline, number, &line);
+	ops_json_open(json, '{');
+	ops_json_member(json, "bytes", block->bytes);
+	write_member(json, "category", string_of(ops_memory_category_name((enum ops_memory_category)block->category)));
+	ops_json_key(json, "address");
+	ops_json_raw(json, address, (size_t)snprintf(address, sizeof(address), "%" PRIu64, block->address));
+	ops_json_key(json, "start_ns");
 	if (block->start_ns == INT64_MIN)
-		ops_buffer_append_text(&teller->out, "null");
+		ops_json_null(json);
 	else
-		ops_buffer_printf(&teller->out, "%" PRId64, block->start_ns);
-	put_json_string(teller, "name", ops_trace_string(trace, block->name));
-	put_json_string(teller, "event", event);
-	put_json_string(teller, "operator", ops_memory_operator(teller->timeline, number));
-	put_json_string(teller, "module", ops_memory_module(teller->timeline, number));
-	put_json_string(teller, "file", file);
-	ops_buffer_printf(&teller->out, ", \"line\": %" PRIu32, line);
-	put_json_stack(teller, block->row);
-	ops_buffer_append_text(&teller->out, "}");
+		ops_json_integer(json, block->start_ns);
+	write_member(json, "name", ops_trace_string(trace, block->name));
+	write_member(json, "event", event);
+	write_member(json, "operator", ops_memory_operator(timeline, number));
+	write_member(json, "module", ops_memory_module(timeline, number));
+	write_member(json, "file", file);
+	ops_json_member(json, "line", line);
+	write_stack(json, trace, block->row);
+	ops_json_close(json, '}');
 }
 
-static void tell_json(struct teller *teller)
+static void write_json(struct page *page)
 {
-	const struct ops_memory_peak *peak = teller->peak;
+	struct ops_json_writer json = {.out = &page->out};
+	const struct ops_memory_peak *peak = page->peak;
 	char device[OPS_MEMORY_DEVICE_ROOM];
-	bool first = true;
 
 	ops_memory_device_name(peak->device, device);
-	ops_buffer_printf(&teller->out, "{\"device\": \"%s\", \"bytes\": %" PRId64 ", \"time_ns\": %" PRId64
-	                  ", \"before_bytes\": %" PRId64 ", \"categories\": {",
-	                  device, peak->bytes, peak->time_ns, peak->before_bytes);
+	ops_json_open(&json, '{');
+	ops_json_key(&json, "device");
+	ops_json_text(&json, device, strlen(device));
+	ops_json_member(&json, "bytes", peak->bytes);
+	ops_json_member(&json, "time_ns", peak->time_ns);
+	ops_json_member(&json, "before_bytes", peak->before_bytes);
+	ops_json_key(&json, "categories");
+	ops_json_open(&json, '{');
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
-		ops_buffer_printf(&teller->out, "%s\"%s\": %" PRId64, i ? ", " : "", ops_memory_category_name(i),
-		                  peak->by_category[i]);
-	ops_buffer_append_text(&teller->out, "}");
-	put_json_list(teller, "operators", "name", peak->operators, peak->operator_count);
-	put_json_list(teller, "modules", "name", peak->modules, peak->module_count);
-	put_json_list(teller, "lines", "file", peak->lines, peak->line_count);
-	put_json_list(teller, "shapes", "name", peak->shapes, peak->shape_count);
-	ops_buffer_append_text(&teller->out, ", \"allocations\": [");
-	for (size_t i = 0; i < limited(teller, peak->block_count); i++) {
-		ops_buffer_append_text(&teller->out, i ? ", " : "");
-		put_json_block(teller, peak->blocks[i]);
-	}
-	ops_buffer_append_text(&teller->out, "], \"missing\": [");
-	for (unsigned gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1) {
-		if (!(teller->timeline->gaps & gap))
-			continue;
-		ops_buffer_append_text(&teller->out, first ? "" : ", ");
-		ops_json_string(&teller->out, ops_memory_gap_text(gap), strlen(ops_memory_gap_text(gap)));
-		first = false;
-	}
-	ops_buffer_append_text(&teller->out, "]}");
+		ops_json_member(&json, ops_memory_category_name((enum ops_memory_category)i), peak->by_category[i]);
+	ops_json_close(&json, '}');
+	write_share_list(&json, page, "operators", peak->operators, peak->operator_count, false);
+	write_share_list(&json, page, "modules", peak->modules, peak->module_count, false);
+	write_share_list(&json, page, "lines", peak->lines, peak->line_count, true);
+	write_share_list(&json, page, "shapes", peak->shapes, peak->shape_count, false);
+	ops_json_key(&json, "allocations");
+	ops_json_open(&json, '[');
+	for (size_t i = 0; i < limited(page, peak->block_count); i++)
+		write_allocation(&json, page->timeline, peak->blocks[i]);
+	ops_json_close(&json, ']');
+	ops_json_key(&json, "missing");
+	ops_json_open(&json, '[');
+	for (unsigned gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1)
+		if (page->timeline->gaps & gap)
+			ops_json_text(&json, ops_memory_gap_text(gap), strlen(ops_memory_gap_text(gap)));
+	ops_json_close(&json, ']');
+	ops_json_close(&json, '}');
 }
 
 enum ops_code ops_memory_peak_text(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak,
-                                   size_t top, bool json, char **ret_text, size_t *ret_size, struct ops_error *error)
+                                   size_t top, size_t columns, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	struct teller teller = {timeline, peak, top, {0}};
+	struct page page = {timeline, peak, top, columns, {0}};
 
-	(json ? tell_json : tell)(&teller);
-	return ops_buffer_give(&teller.out, OPS_OK, ret_text, ret_size, error);
+	write_text(&page);
+	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);
+}
+
+enum ops_code ops_memory_peak_json(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak,
+                                   size_t top, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct page page = {timeline, peak, top, 0, {0}};
+
+	write_json(&page);
+	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);
 }

@@ -167,12 +167,10 @@ static bool is_empty(const struct result_table *table, size_t column)
 {
 	enum result_type type = table->columns.items[column].type;
 
-	if (type >= RESULT_FIGURE)
-		return false;
 	for (size_t at = column; at < table->cells.count; at += table->columns.count) {
 		const struct result_cell *cell = &table->cells.items[at];
 
-		if (!cell->is_null && (result_is_number(type) ? cell->number != 0 : cell->integer != 0))
+		if (!cell->is_null && (type >= RESULT_FIGURE || (result_is_number(type) ? cell->number != 0 : cell->integer != 0)))
 			return false;
 	}
 	return true;

@@ -155,7 +155,7 @@ void result_null(struct result_table *table);
 void result_table_sort(struct result_table *table);
 /* Keeps the first rows. */
 void result_table_cut(struct result_table *table, size_t rows);
-/* Removes the columns of figures that are 0 or null in every row. */
+/* Removes the columns whose cells are all 0 or null. */
 void result_table_omit_empty(struct result_table *table);
 /* As text that fits `columns` characters (0: any number), CSV or Markdown. False when memory is out. */
 bool result_table_write(const struct result_table *table, enum ops_format format, size_t columns, struct ops_buffer *out);

@@ -38,9 +38,9 @@ static bool print_device(const struct ops_memory_timeline *timeline, struct ops_
 	                           : ops_memory_peak_of(timeline, device, &peak, &error);
 
 	if (!code)
-		code = ops_memory_peak_text(timeline, &peak, top, false, &text, &size, &error);
+		code = ops_memory_peak_text(timeline, &peak, top, cli_table_columns(), &text, &size, &error);
 	ops_memory_peak_release(&peak);
-	return cli_print_folded(code, text, size, &error);
+	return cli_print(code, text, size, &error);
 }
 
 static bool print_text(const struct ops_rank *worker, size_t top, bool flag, const int64_t *at_ns)

@@ -306,7 +306,7 @@ static void peak_of_a_training_step(void **state)
 	assert_int_equal(sum, peak.bytes);
 	assert_int_equal(peak.module_count, 0);
 	assert_int_equal(peak.line_count, 0);
-	assert_int_equal(ops_memory_peak_text(timeline, &peak, 3, true, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_memory_peak_json(timeline, &peak, 3, &text, &size, NULL), OPS_OK);
 	assert_int_equal(ops_json_validate(text, size, NULL), OPS_OK);
 	ops_free(text);
 	ops_memory_peak_release(&peak);
@@ -435,7 +435,7 @@ static void work_it_out(void *context)
 	if (!code)
 		code = ops_memory_peak_of(timeline, cpu, &peak, NULL);
 	if (!code) {
-		code = ops_memory_peak_text(timeline, &peak, 0, false, &text, &size, NULL);
+		code = ops_memory_peak_text(timeline, &peak, 0, 80, &text, &size, NULL);
 		if (!code)
 			ops_free(text);
 		ops_memory_peak_release(&peak);

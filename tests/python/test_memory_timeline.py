@@ -475,7 +475,7 @@ def test_peak_names_lines_modules_and_stacks():
     assert {a["name"] for a in data["allocations"]} >= {"wide.weight", "wide.bias"}
     text = str(prof.memory_peak(top=3))
     assert "ACTIVATION" in text
-    assert "By module" in text
+    assert "Module" in text
 
 
 def test_modules_are_watched_without_rows_for_them():
