@@ -157,6 +157,8 @@ OPS_ALWAYS_INLINE void tell(PyFrameObject *frame, int what, PyObject *argument)
 		ops_python_return(of);
 		look_for_threads();
 		break;
+	default: /* lines and opcodes are for trace functions */
+		break;
 	}
 }
 

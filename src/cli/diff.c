@@ -36,7 +36,7 @@ static bool parse_gate(const char *text, double *ret_ratio)
 	char *end;
 	double percent = strtod(text, &end);
 
-	if (end == text || (*end && strcmp(end, "%")) || !(percent >= 0 && percent <= 1e6)) {
+	if (end == text || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 1e6)) {
 		cli_log("opstrobe diff: invalid gate '%s': not a percentage such as 3%%\n", text);
 		return false;
 	}

@@ -22,8 +22,6 @@
 #include "diagnose.h"
 #include "options.h"
 
-extern char **environ;
-
 static const char usage[] =
 	"usage: opstrobe serve [options] TRACE|DIRECTORY...\n"
 	"\n"

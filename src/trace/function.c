@@ -31,7 +31,7 @@ bool ops_function_parse(struct ops_string text, struct ops_function_text *ret_fu
 		const char *open;
 		uint32_t line;
 
-		if (memcmp(at, "): ", 3) || !digits_before(start, at, &open, &line) || open == start || open[-1] != '(')
+		if (memcmp(at, "): ", 3) != 0 || !digits_before(start, at, &open, &line) || open == start || open[-1] != '(')
 			continue;
 		*ret_function = (struct ops_function_text){
 			.name = {at + 3, (size_t)(end - at - 3)},

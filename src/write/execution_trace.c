@@ -6,6 +6,7 @@
 #include <opstrobe/internal/execution_trace.h>
 #include <opstrobe/trace.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -235,9 +236,9 @@ static void put_double(struct ops_buffer *out, double value)
 	char text[40];
 	char *end;
 
-	if (value != value) {
+	if (isnan(value)) {
 		ops_buffer_append_text(out, "\"nan\"");
-	} else if (value - value != 0) {
+	} else if (isinf(value)) {
 		ops_buffer_append_text(out, value < 0 ? "\"-inf\"" : "\"inf\"");
 	} else {
 		end = ops_json_double_to(text, value);

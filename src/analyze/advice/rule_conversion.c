@@ -66,8 +66,8 @@ static bool orders(const struct ops_input *tensor, uint64_t *ret_memory, uint64_
 	for (int i = 0; i < tensor->n; i++) {
 		int at = i;
 
-		for (; at > 0 && ops_input_int(tensor, (size_t)(tensor->n + order[at - 1])) <
-		                         ops_input_int(tensor, (size_t)(tensor->n + i)); at--)
+		for (; at > 0 && ops_input_int(tensor, (size_t)tensor->n + (size_t)order[at - 1]) <
+		                         ops_input_int(tensor, (size_t)tensor->n + (size_t)i); at--)
 			order[at] = order[at - 1];
 		order[at] = i;
 		sorted &= at == i;

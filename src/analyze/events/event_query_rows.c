@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/limit.h"
-#include "base/limit.h"
 
 struct asked {
 	struct event_query *query;

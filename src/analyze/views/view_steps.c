@@ -269,7 +269,7 @@ static bool collect_times(struct ops_views *views, struct work *work)
 		enum view_category category = category_of(views, row);
 		int64_t start_ns = view_start(views, row), end_ns = view_end(views, row);
 
-		if (category <= VIEW_TIME_MEMSET && category != VIEW_TIME_COUNT) {
+		if (category <= VIEW_TIME_MEMSET) {
 			const struct view_device_event *event = &views->device_events.items[next++];
 
 			if (event->communicates)
