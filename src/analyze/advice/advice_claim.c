@@ -21,26 +21,35 @@ int64_t advice_backward_left_ns(const struct advice *advice, uint32_t row)
 	return ns > 0 ? ns : 0;
 }
 
-/* Down for what is claimed, since a row stands after its parent; up for the sums. */
+/* Where nothing is claimed, nothing is written: those pages then take no memory. */
+static void copy_times(int64_t *to, const int64_t *from, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (to[i] != from[i])
+			to[i] = from[i];
+}
+
+/* Adds times to those of the rows around. */
+static void add_to_parents(int64_t *ns, const uint32_t *parents, size_t count)
+{
+	for (uint32_t row = (uint32_t)count; row-- > 0;)
+		if (ns[row] && parents[row] != OPS_NONE)
+			ns[parents[row]] = ops_sum(ns[parents[row]], ns[row]);
+}
+
+/* Down for what is claimed, since a row comes after its parent; up for the sums. */
 static void sum_up(struct advice *advice)
 {
+	const uint32_t *parents = advice->events->parent;
 	size_t count = advice->events->count;
 
-	memcpy(advice->claimed_ns, advice->taken_ns, count * sizeof(*advice->claimed_ns));
-	memcpy(advice->backward_taken_ns, advice->backward_own_taken_ns, count * sizeof(*advice->backward_taken_ns));
-	for (uint32_t row = 0; row < count; row++) {
-		uint32_t parent = advice->events->parent[row];
-
-		advice->claimed[row] |= parent != OPS_NONE && advice->claimed[parent];
-	}
-	for (uint32_t row = (uint32_t)count; row-- > 0;) {
-		uint32_t parent = advice->events->parent[row];
-
-		if (parent == OPS_NONE)
-			continue;
-		advice->claimed_ns[parent] = ops_sum(advice->claimed_ns[parent], advice->claimed_ns[row]);
-		advice->backward_taken_ns[parent] = ops_sum(advice->backward_taken_ns[parent], advice->backward_taken_ns[row]);
-	}
+	copy_times(advice->claimed_ns, advice->taken_ns, count);
+	copy_times(advice->backward_taken_ns, advice->backward_own_taken_ns, count);
+	for (uint32_t row = 0; row < count; row++)
+		if (parents[row] != OPS_NONE && advice->claimed[parents[row]])
+			advice->claimed[row] = 1;
+	add_to_parents(advice->claimed_ns, parents, count);
+	add_to_parents(advice->backward_taken_ns, parents, count);
 }
 
 /* Returns what of the time another result of the stage has claimed already. */
@@ -56,7 +65,8 @@ static int64_t apply(struct advice *advice, const struct advice_claim *claim)
 		backward_ns = !claim->rest && claim->backward_ns < backward_ns ? claim->backward_ns : backward_ns;
 	}
 	advice->taken_ns[row] = ops_sum(advice->taken_ns[row], ns);
-	advice->backward_own_taken_ns[row] = ops_sum(advice->backward_own_taken_ns[row], backward_ns);
+	if (backward_ns)
+		advice->backward_own_taken_ns[row] = ops_sum(advice->backward_own_taken_ns[row], backward_ns);
 	if (claim->self)
 		advice->self_taken_ns[row] = ops_sum(advice->self_taken_ns[row], ns);
 	if (claim->whole)

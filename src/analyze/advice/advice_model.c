@@ -264,7 +264,8 @@ static void sum_up(struct advice *advice)
 			advice->operator_ns[row] = advice_ns(advice, row);
 		if (parent == OPS_NONE)
 			continue;
-		advice->backward_ns[parent] = ops_sum(advice->backward_ns[parent], advice->backward_ns[row]);
+		if (advice->backward_ns[row])
+			advice->backward_ns[parent] = ops_sum(advice->backward_ns[parent], advice->backward_ns[row]);
 		advice->operator_ns[parent] = ops_sum(advice->operator_ns[parent], advice->operator_ns[row]);
 	}
 }
