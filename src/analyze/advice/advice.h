@@ -26,7 +26,8 @@
  *
  * Advice is made in phases. The model of a trace (struct advice) is built once and does not change while rules run:
  *
- *     select      a rule selects events, adds their costs by place, and claims the time that its advice saves (struct advice_result)
+ *     select      a rule selects events, adds their costs by place, and claims the time that its advice saves
+ *                 (struct advice_result)
  *     attribute   the runner settles whose time it is where several rules claim the same (advice_claim.c)
  *     report      the runner sorts, limits and describes what is left (advice_report.c)
  *
@@ -505,7 +506,8 @@ void advice_add_names(struct advice_result *result, uint8_t zones_left_out);
 /* Says what was found, in the format of printf. The places are those of the tally, and so is the gain, of all steady steps
  * together. Return false if memory is out. */
 __attribute__((format(printf, 2, 3))) bool advice_report_costs(struct advice_result *result, const char *format, ...);
-__attribute__((format(printf, 3, 4))) bool advice_report_gain(struct advice_result *result, double gain_ns, const char *format, ...);
+__attribute__((format(printf, 3, 4))) bool advice_report_gain(struct advice_result *result, double gain_ns,
+                                                            const char *format, ...);
 /* Likewise with the places of another tally. */
 __attribute__((format(printf, 4, 5))) bool advice_report_at(struct advice_result *result, const struct advice_tally *places,
                                                         double gain_ns, const char *format, ...);
@@ -563,6 +565,17 @@ struct advice_number advice_spent(const struct advice *advice, double ns);
 static inline struct advice_number advice_average(const struct advice *advice, uint64_t count)
 {
 	return advice_number(advice_per_step(advice, count));
+}
+
+/* The costs that a result adds up, and the number of its events in a step. */
+static inline struct advice_number advice_cost(const struct advice_result *result)
+{
+	return advice_spent(result->advice, (double)result->tally.ns);
+}
+
+static inline struct advice_number advice_events(const struct advice_result *result)
+{
+	return advice_average(result->advice, result->tally.events);
 }
 
 /* --- the table ------------------------------------------------------------------------------------------------------ */

@@ -48,8 +48,10 @@ static void append_rule(const struct advice_style *style, const struct advice_ru
 {
 	ops_buffer_printf(style->out, "\n## %s\n\n**%s.**\n\n", rule->id, rule->title);
 	append_text(style, "- **Reported if:** ", rule->condition);
-	ops_buffer_printf(style->out, "- **Predicted gain:** %s", strncmp(rule->gain, "none", 4) != 0 ? advice_bound_name(rule->bound) : "");
-	append_text(style, strncmp(rule->gain, "none", 4) != 0 ? " " : "", rule->gain);
+	ops_buffer_append_text(style->out, "- **Predicted gain:** ");
+	if (strncmp(rule->gain, "none", 4) != 0)
+		ops_buffer_printf(style->out, "%s ", advice_bound_name(rule->bound));
+	append_text(style, "", rule->gain);
 	ops_buffer_append_text(style->out, "- **Requires:** ");
 	append_needs(style->out, rule->needs);
 	if (rule->severity_max)

@@ -145,7 +145,8 @@ static bool add_collective(struct gathering *gathering, uint32_t row, uint32_t h
 		gathering->ranks->largest_group = group_size;
 	*collective = (struct rank_collective){
 		.step = advice->step_of[row], .start_ns = advice->events->start_ns[row], .end_ns = advice->events->end_ns[row],
-		.bytes = bytes, .bus_bytes = bus_bytes(advice, row, kind, bytes, group_size), .kind = text(gathering->ranks, kind), .group = text(gathering->ranks, group_of(advice, row))};
+		.bytes = bytes, .bus_bytes = bus_bytes(advice, row, kind, bytes, group_size),
+		.kind = text(gathering->ranks, kind), .group = text(gathering->ranks, group_of(advice, row))};
 	return collective->kind != OPS_INTERN_NONE && collective->group != OPS_INTERN_NONE &&
 	       find_place(gathering, advice->site[host == OPS_NONE ? row : host], host == OPS_NONE ? row : host,
 	                  &collective->place);

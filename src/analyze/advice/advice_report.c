@@ -151,7 +151,8 @@ static struct ops_string operator_of(const struct advice *advice, uint32_t row)
 		if (advice_is_operator(advice, at) && advice->views->parts[at] != VIEW_STEP)
 			return advice_name(advice, at);
 	if (advice->views->parts[row] == VIEW_LAUNCH || advice->views->parts[row] == VIEW_LOADER ||
-	    advice->views->parts[row] == VIEW_OPTIMIZER || advice->views->parts[row] == VIEW_KERNEL || (advice->views->names[events->name[row]] & VIEW_NAME_COLLECTIVE))
+	    advice->views->parts[row] == VIEW_OPTIMIZER || advice->views->parts[row] == VIEW_KERNEL ||
+	    (advice->views->names[events->name[row]] & VIEW_NAME_COLLECTIVE))
 		return advice_name(advice, row);
 	return (struct ops_string){"", 0};
 }

@@ -141,7 +141,8 @@ static bool leave_out_slower(const struct advice *advice, uint8_t *steady)
 	for (size_t i = 0; i < steps; i++)
 		left += steady[i];
 	/* A device has its own pace, and ranks are compared step by step. */
-	if (paces && steps && !advice->views->device_events.count && !advice->views->has_collectives && find_paces(advice, steady, paces)) {
+	if (paces && steps && !advice->views->device_events.count && !advice->views->has_collectives &&
+	    find_paces(advice, steady, paces)) {
 		qsort(paces, steps, sizeof(*paces), compare_paces);
 		for (size_t i = 0; i < steps; i++)
 			if (steady[paces[i].step] && kept++ >= (left + 1) / 2 && kept > LEFT_MIN)

@@ -155,7 +155,8 @@ bool advice_take_out_waits(struct advice *advice)
 	bool done;
 
 	/* Times of ranks are compared with each other, and a device has its own. */
-	if (!advice->machine.has_waits || advice_is_oversubscribed(advice) || track == OPS_NONE || advice->views->device_events.count || advice->views->has_collectives)
+	if (!advice->machine.has_waits || advice_is_oversubscribed(advice) || track == OPS_NONE ||
+	    advice->views->device_events.count || advice->views->has_collectives)
 		return true;
 	paths = ops_realloc_array(NULL, rows_max, sizeof(*paths));
 	steps = ops_realloc_array(NULL, rows_max, sizeof(*steps));

@@ -207,7 +207,8 @@ void advice_append_words(const struct advice_style *style, enum advice_speaker s
 }
 
 /* With what it is in front. */
-static void append_paragraph(const struct advice_style *style, const char *label, enum advice_speaker speaker, const char *text, size_t size)
+static void append_paragraph(const struct advice_style *style, const char *label, enum advice_speaker speaker, const char *text,
+                             size_t size)
 {
 	struct ops_buffer paragraph = {0};
 

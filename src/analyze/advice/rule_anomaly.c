@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Anomaly detection that was left on: each forward operator formats the stack that it was called from, each backward one
- * looks for NaN in all of its results.
+ * Anomaly detection left enabled: each forward operator formats the stack that called it, and each backward one searches all
+ * of its results for NaN.
  */
 #include "analyze/advice/advice.h"
 
 enum { SWITCH = 1, STACK, SEARCH };
 
-/* A stack is formatted by Python below an operator, and nothing else does that; checks are the engine's, beside a node. */
+/* Only anomaly detection formats a stack below an operator. Its checks are operators of the engine, next to a node. */
 static bool is_anomaly(const struct advice *advice, uint32_t row, uint8_t which)
 {
 	if (which == STACK)
@@ -41,13 +41,13 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		if (stacks)
 			advice_claim(result, row);
 	}
-	/* Where it is switched on in the steps, that is the place. */
+	/* If the steps enable it, that is the place. */
 	done = done && (!stacks ||
 	                advice_report_at(result, switches.events ? &switches : &result->tally, (double)result->tally.ns,
 	                                 "Each step formats %s stacks for operators and searches %s results of the backward "
 	                                 "pass for NaN, in %s.",
 	                                 advice_average(advice, stacks).text, advice_average(advice, result->tally.events - stacks).text,
-	                                 advice_spent(advice, (double)result->tally.ns).text));
+	                                 advice_cost(result).text));
 	advice_tally_release(&switches);
 	return done;
 }

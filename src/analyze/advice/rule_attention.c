@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention that is written out: a product, softmax over its last dimension, and a product of that. What is between the
- * products goes through memory several times over a matrix of the sequence's length squared.
+ * Attention written as separate operators: a product, softmax over its last dimension, and a product of that. Everything
+ * between the products passes through memory several times, over a matrix of the squared sequence length.
  */
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-/* How many operators apart softmax and the products may be: scale, mask, dropout, casts, and views. */
+/* Maximum number of operators between softmax and a product: scale, mask, dropout, casts, and views. */
 #define REACH 16
 
 /* A multiprocessor computes 16 exponentials a clock (compute capability 7.0 to 10.0; CDNA's compute units no fewer), and runs
@@ -72,20 +72,20 @@ static size_t product_near(const struct attention *attention, const struct advic
 	return at;
 }
 
-/* The matrix that softmax is taken of is what the second product has first. */
+/* Whether the input of softmax has the shape of the first input of the second product. */
 static bool fits(const struct advice *advice, uint32_t softmax, uint32_t second)
 {
 	struct ops_input scores, weights;
 
 	if (!advice_input(advice, softmax, 0, &scores) || !advice_input(advice, second, 0, &weights))
-		return true; /* no shapes: what stands in this order is attention */
+		return true; /* no shapes: this order of operators is attention */
 	if (weights.tag != OPS_INPUT_TENSOR || scores.tag != OPS_INPUT_TENSOR || scores.n < 3)
 		return weights.tag != OPS_INPUT_TENSOR; /* einsum says nothing here */
 	return advice_input_elements(&scores) == advice_input_elements(&weights) &&
 	       ops_input_int(&scores, (size_t)scores.n - 1) == ops_input_int(&weights, (size_t)weights.n - 1);
 }
 
-/* What the first product writes, and in the backward pass the second: in the fused operator neither is in memory. */
+/* Bytes that the first product writes, and in the backward pass the second: the fused operator keeps neither in memory. */
 static double score_bytes(const struct advice *advice, uint32_t softmax)
 {
 	uint8_t dtype = 0;
@@ -103,10 +103,10 @@ static int64_t sm_count(const struct advice *advice)
 	return most;
 }
 
-/* What the fused operator takes at least beyond the two products, which it computes as well: exponentials and their sums. On
- * the CPU they are what softmax takes. An accelerator's softmax kernel waits for memory, which holds no scores once all is one
- * kernel; what remains is arithmetic. The backward pass computes the exponentials again. There it also computes the scores
- * again; on the CPU the products save as much, since they neither write nor read back anything of that size. */
+/* Minimum time of the fused operator beyond the two products, which it computes as well: exponentials and their sums. On the
+ * CPU this is the time of softmax. The softmax kernel of a device waits for memory, which holds no scores if everything is
+ * one kernel; only arithmetic remains. The backward pass computes the exponentials again. On a device it also computes the
+ * scores again; on the CPU the products save as much, since they neither write nor read back data of that size. */
 static double kept_ns(const struct advice *advice, uint32_t softmax, uint32_t first)
 {
 	double passes = advice->backward_ns[softmax] > 0 ? 2 : 1, left_ns = (double)advice_left_ns(advice, softmax);

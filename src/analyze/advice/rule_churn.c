@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory that goes back to the system and is asked for again within steps. On the host those are tensors so large that the C
- * library maps each anew: every page is then a fault and is zeroed, and unmapped in the end. On a device they are calls of
- * cudaMalloc and cudaFree, which the caching allocator else avoids.
+ * Memory returned to the system and allocated again within steps. On the host these are tensors so large that the C library
+ * maps each separately: every page then faults, is cleared, and is unmapped in the end. On a device they are calls of
+ * cudaMalloc and cudaFree, which the caching allocator normally avoids.
  */
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* glibc maps what is larger, whatever was freed before (DEFAULT_MMAP_THRESHOLD_MAX). */
+/* glibc always maps larger allocations, whatever was freed before (DEFAULT_MMAP_THRESHOLD_MAX). */
 #define MAPPED_BYTES (32 * 1024 * 1024)
-/* What an element takes that is in memory already, when the trace has no operator that shows it: two or three times four
- * bytes at some ten gigabytes a second. */
+/* Time for an element that is already in memory, if the trace has no operator that shows it: two or three times four bytes
+ * at some ten gigabytes a second. */
 #define ELEMENT_NS 0.5
 
 struct churn {
@@ -23,7 +23,7 @@ struct churn {
 	int64_t all_bytes;
 };
 
-/* At most so many operators in one another. */
+/* Maximum nesting of operators. */
 #define DEPTH_MAX 64
 
 static bool find_allocations(struct churn *churn, const struct advice *advice)
@@ -63,7 +63,7 @@ static void find_speed(struct churn *churn, const struct advice *advice)
 	}
 }
 
-/* What an operator takes beyond its arithmetic: known of pointwise ones; of others at most half is taken for it. */
+/* Time of an operator beyond its arithmetic, which is known of pointwise ones. Of others at most half counts. */
 static void add_operators(const struct churn *churn, const struct advice *advice, struct advice_result *result)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -78,7 +78,7 @@ static void add_operators(const struct churn *churn, const struct advice *advice
 	}
 }
 
-/* To give it back takes time, too, in the function that lets go of it. */
+/* Returning memory takes time as well, in the function that releases it. */
 static bool add_frees(const struct advice *advice, struct advice_result *result)
 {
 	struct advice_frees frees = {0};
@@ -110,7 +110,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	churn.bytes = ops_alloc_zeroed(advice->events->count + 1, sizeof(*churn.bytes));
 	churn.pointwise = advice_names(advice, pointwise);
 	done = churn.bytes && churn.pointwise && find_allocations(&churn, advice);
-	/* Once is no churn. */
+	/* A single allocation is not repeated. */
 	if (done && advice_per_step(advice, churn.allocations) >= 1) {
 		find_speed(&churn, advice);
 		add_operators(&churn, advice, result);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Communication between ranks: collectives that computation could hide and does not, small collectives, links that are slower
- * than others, and what remains exposed after that.
+ * Communication between ranks: collectives that computation could hide and does not, small collectives, links slower than
+ * others, and the rest of the exposed time.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Sums over all ranks; what they are worth is that of the average rank. */
+/* Sums over all ranks. Findings show the average rank. */
 struct communication {
 	int64_t transfer_ns;
 	int64_t exposed_ns; /* of it */
@@ -57,7 +57,7 @@ static double percent(const struct communication *sum, double ns)
 
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
-/* The places of collectives, those with most time first; of those that `chosen` takes. */
+/* The places of collectives, those with most time first; only of those that `chosen` accepts. */
 static bool find_places(const struct advice_ranks *ranks, bool (*chosen)(const struct rank_collective *collective),
                         struct advice_where *where, size_t *ret_count)
 {
@@ -90,7 +90,7 @@ static bool find_places(const struct advice_ranks *ranks, bool (*chosen)(const s
 
 /* --- not overlapped ------------------------------------------------------------------------------------------------- */
 
-/* Where most of it is hidden already, the rest is mainly the last gradients, behind which nothing is left to compute. */
+/* If most of it is hidden, the rest is mainly the last gradients, which no computation follows. */
 #define EXPOSED_MIN 0.5
 
 static bool find_overlap(const struct advice_ranks *ranks, struct advice_result *result)
@@ -115,11 +115,11 @@ static bool find_overlap(const struct advice_ranks *ranks, struct advice_result 
 
 /* --- little messages ------------------------------------------------------------------------------------------------ */
 
-/* So much is under way about as long as nothing at all: links carry it in less than they need to begin. */
+/* A message of this size takes about as long as an empty one: the latency of a link exceeds the transfer time. */
 #define TINY_BYTES (256 * 1024)
-/* What DistributedDataParallel takes together by default. */
+/* Default bucket of DistributedDataParallel. */
 #define BUCKET_BYTES (25e6)
-/* A few are figures that are logged, or flags. */
+/* A few are statistics or flags. */
 #define TINY_MIN 8
 
 static bool is_tiny(const struct rank_collective *collective)
@@ -168,9 +168,9 @@ static bool find_tiny(const struct advice_ranks *ranks, struct advice_result *re
 
 /* --- slow links ----------------------------------------------------------------------------------------------------- */
 
-/* What is smaller says more of the start of a transfer than of the link. */
+/* Smaller transfers show latency rather than bandwidth. */
 #define LARGE_BYTES (1024 * 1024)
-/* Links of one kind differ by less. */
+/* Links of one kind differ by less than this factor. */
 #define SLOWER 2.0
 
 struct link_use {
@@ -196,7 +196,7 @@ static size_t group_size(struct ops_string group)
 	return size;
 }
 
-/* Each collective once, whichever ranks tell of it; of one alone it is not known how long it waited. */
+/* Counts each collective once, whichever ranks record it. A collective recorded by one rank only may include waiting. */
 static bool gather_links(struct links *links, const struct advice_ranks *ranks, uint8_t *seen)
 {
 	for (size_t r = 0; r < ranks->ranks.count; r++)
@@ -260,7 +260,7 @@ static bool report_links(const struct links *links, const struct advice_ranks *r
 	                            advice_number(rank->step_count ? slow->bytes / 1e6 / (double)rank->step_count : 0).text);
 }
 
-/* Groups are few, but a file may name many: then they are no links of a cluster. */
+/* A file with more groups than this does not describe links of a cluster. */
 #define GROUPS_MAX 1024
 
 static bool find_links(const struct advice_ranks *ranks, struct advice_result *result)
@@ -279,10 +279,10 @@ static bool find_links(const struct advice_ranks *ranks, struct advice_result *r
 
 /* --- bound by communication ------------------------------------------------------------------------------------------ */
 
-/* Share of the steps beyond which exposed communication limits them. */
+/* Share of the steps above which exposed communication limits them. */
 #define BOUND_MIN_PCT 10.0
 
-/* Of collectives whose size is known; "" none. */
+/* Bandwidth of collectives of known size; "" none. */
 static void describe_bandwidth(const struct advice_ranks *ranks, const struct communication *sum, char *text, size_t size)
 {
 	double bytes = 0, ns = 0;

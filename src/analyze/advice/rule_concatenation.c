@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors that grow by concatenation: the output of one is the first input of the next, so that all is copied each time.
+ * Tensors that grow by concatenation: the output of one is the first input of the next, so that each copies everything.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* So many in a row are a loop. */
+/* Minimum length of a chain that is a loop. */
 #define CHAIN_MIN 4
 
 /* Concatenations at one line, each of which begins with the output of the one before. */
@@ -79,7 +79,7 @@ static bool find_chains(struct growing *growing, const struct advice_result *res
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		int64_t first, all;
 
-		/* A chain may go on from step to step, through those that are not steady. */
+		/* A chain may continue from step to step, through unsteady ones. */
 		if (result->which[advice->events->name[row]] && !advice->claimed[row] &&
 		    sizes(advice, row, &first, &all))
 			done = add_link(growing, advice, row, first, all);
@@ -96,13 +96,13 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		const struct link *link = &growing.links.items[i];
 		const struct chain *chain = &growing.chains.items[link->chain];
 
-		/* What is left to copy is what there is in the end, once. */
+		/* Copying the final tensor once remains. */
 		if (advice_counts(advice, link->row) && chain->links >= CHAIN_MIN && chain->copied > chain->last)
 			advice_add_share(result, link->row, 1 - (double)chain->last / (double)chain->copied);
 	}
 	done = done && advice_report_costs(result, "%s concatenations in each step append to the output of the previous one. "
 	                                           "All copying but once takes %s.",
-	                                   advice_average(advice, result->tally.events).text, advice_spent(advice, (double)result->tally.ns).text);
+	                                   advice_events(result).text, advice_cost(result).text);
 	OPS_ARRAY_RELEASE(&growing.chains);
 	OPS_ARRAY_RELEASE(&growing.links);
 	ops_free(growing.current);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conversions back and forth: to another type and back, or to another order in memory and back, of the same number of
- * elements in the same step.
+ * Conversions to another type and back, or to another memory layout and back, of the same number of elements in the same step.
  */
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
 
-/* From one type or layout to another; those of a step that undo each other have the same `elements` and swapped ends. */
+/* From one type or layout to another. Conversions of a step that undo each other have the same `elements` and swapped ends. */
 struct conversion {
 	int64_t elements;
 	uint64_t from, to;
@@ -54,7 +53,7 @@ static bool add_type(struct conversions *conversions, const struct advice *advic
 
 #define DIMENSIONS_MAX 8
 
-/* A copy of what lies in memory as sizes `memory` to one that lies as `logical`: both as one number. */
+/* A copy between the sizes in the order of memory and the logical sizes, each hashed to a number. */
 static bool orders(const struct ops_input *tensor, uint64_t *ret_memory, uint64_t *ret_logical)
 {
 	int order[DIMENSIONS_MAX];
@@ -93,10 +92,10 @@ static bool add_layout(struct conversions *conversions, const struct advice *adv
 	return conversion != NULL;
 }
 
-/* How far to look: a call or two, not all of a model that computes in the wider type on purpose. */
+/* Maximum distance between the two conversions, in rows: a call or two. A model may compute in the wider type on purpose. */
 #define REACH 512
 
-/* What is computed between a conversion to a wider type and the one back takes less in the narrower one, by the bytes. */
+/* Operators between a conversion to a wider type and the one back take less time in the narrower type, by the bytes. */
 static void add_between(struct advice_result *result, const struct conversion *to, const struct conversion *back)
 {
 	const struct advice *advice = result->advice;
@@ -112,7 +111,7 @@ static void add_between(struct advice_result *result, const struct conversion *t
 	}
 }
 
-/* Of each group of a step that goes both ways, all. Returns how many conversions. */
+/* Adds all conversions of each group of a step that goes both ways. Returns their number. */
 static uint64_t add_pairs(const struct conversions *conversions, struct advice_result *result, bool types)
 {
 	const struct conversion *items = conversions->items.items;
@@ -160,7 +159,7 @@ static bool find_pairs(const struct advice *advice, struct advice_result *result
 	done = done && advice_report_costs(result, "%s copies in each step convert equally many elements to another %s and "
 	                                           "back, in %s%s.",
 	                                   advice_average(advice, copies).text, types ? "type" : "memory layout",
-	                                   advice_spent(advice, (double)result->tally.ns).text,
+	                                   advice_cost(result).text,
 	                                   types ? " including the cost of the wider type for the operators in between" : "");
 	OPS_ARRAY_RELEASE(&conversions.items);
 	return done;

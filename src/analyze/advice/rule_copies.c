@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies between host and device that nothing runs beside: from pageable memory the host waits for them, from pinned memory
- * the stream does.
+ * Copies between host and device that do not overlap with kernels: from pageable memory the host waits for them, from pinned
+ * memory the stream does.
  */
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
 
-/* The driver sends less than this along with the call, from whatever memory; and values that are read have a rule. */
+/* The driver sends smaller copies along with the call, from any memory. Reads of values have a separate rule. */
 #define BYTES_MIN 65536
 
 struct copies {
@@ -29,7 +29,7 @@ static bool collect_compute(struct copies *copies, const struct advice *advice)
 	return true;
 }
 
-/* -1 not said. */
+/* -1 if unknown. */
 static int64_t bytes_of(const struct advice *advice, uint32_t row)
 {
 	struct ops_string json;
@@ -37,7 +37,7 @@ static int64_t bytes_of(const struct advice *advice, uint32_t row)
 	return ops_event_arg(advice->trace, row, "bytes", &json) ? strtoll(json.bytes, NULL, 10) : -1;
 }
 
-/* What copies of the steps take in which no kernel runs, nor an earlier copy. */
+/* Adds the time of copies in the steps in which no kernel and no earlier copy runs. */
 static void add_copies(struct copies *copies, const struct advice *advice, struct advice_result *result)
 {
 	size_t cursor = 0;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elementwise operators that take many times longer for each element than others of the trace: numbers too small for the
- * processor's fast path.
+ * Elementwise operators that take many times longer for each element than others of the trace: numbers too small for the fast
+ * path of the processor.
  */
 #include <math.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Simple arithmetic on contiguous float32 takes well below a nanosecond an element, from memory and on one thread. Denormals
- * take a hundred cycles and more. In between lie slow memory and busy cores. */
+/* Simple arithmetic on contiguous float32 takes well below a nanosecond for each element, from memory and on one thread.
+ * Denormals take a hundred cycles and more. Slow memory and busy cores are in between. */
 #define ELEMENT_NS_MIN 4.0
-/* And so many times that of the quickest of the same trace. */
+/* And this multiple of the fastest operator of the trace. */
 #define RATIO_MIN 8.0
 #define ELEMENTS_MIN 8192
 
-/* Contiguous: nothing but the numbers themselves makes it slow. */
+/* If a tensor is contiguous, only its values can make the operator slow. */
 static bool is_contiguous(const struct ops_input *input)
 {
 	int64_t stride = 1;
@@ -35,7 +35,7 @@ static double element_ns(const struct advice *advice, uint32_t row)
 	struct ops_input input, other;
 	int64_t elements;
 
-	/* Devices take as long for them as for others. */
+	/* Devices are not slower on denormals. */
 	if (advice->device_ns[row] || !advice_input(advice, row, 0, &input) || input.dtype < 5 || input.dtype > 7 ||
 	    !is_contiguous(&input))
 		return 0;
@@ -46,7 +46,7 @@ static double element_ns(const struct advice *advice, uint32_t row)
 	return elements < ELEMENTS_MIN ? 0 : (double)advice_ns(advice, row) / (double)elements;
 }
 
-/* At a place so many calls, all of them slow: one is slow when another program has the core. */
+/* Minimum number of calls at a place, all of them slow: a single one is slow if another program has the core. */
 #define CALLS_MIN 3
 
 struct speed {
@@ -82,8 +82,8 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		const struct speed *place = &places[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
 		double each_ns, usual_ns = quickest_ns < 1 ? quickest_ns : 1;
 
-		if (!result->which[advice->events->name[row]] || !advice_counts(advice, row) || advice->claimed_ns[row] || place->calls < CALLS_MIN ||
-		    place->quickest_ns < ELEMENT_NS_MIN || place->quickest_ns < RATIO_MIN * usual_ns)
+		if (!result->which[advice->events->name[row]] || !advice_counts(advice, row) || advice->claimed_ns[row] ||
+		    place->calls < CALLS_MIN || place->quickest_ns < ELEMENT_NS_MIN || place->quickest_ns < RATIO_MIN * usual_ns)
 			continue;
 		each_ns = element_ns(advice, row);
 		if (each_ns > usual_ns)
@@ -91,7 +91,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	}
 	done = done && advice_report_costs(result, "%s elementwise operators in each step take more than %.0f ns for each "
 	                                           "element; the fastest of the trace takes %.2f ns.",
-	                                   advice_average(advice, result->tally.events).text, ELEMENT_NS_MIN, quickest_ns);
+	                                   advice_events(result).text, ELEMENT_NS_MIN, quickest_ns);
 	ops_free(places);
 	return done;
 }

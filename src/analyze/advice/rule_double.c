@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators on double precision numbers, which mostly come from NumPy or Python by accident.
+ * Operators on double precision numbers, which often come from NumPy or Python by accident.
  */
 #include "analyze/advice/advice.h"
 
 /* c10::ScalarType::Double. */
 #define DOUBLE 7
-/* Below so many elements the type makes no difference to the time. */
+/* With fewer elements the type does not affect the time. */
 #define ELEMENTS_MIN 4096
 
 static bool find(const struct advice *advice, struct advice_result *result)
@@ -18,11 +18,11 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) || !advice->events->self_ns ||
 		    advice_elements(advice, row, &dtype) < ELEMENTS_MIN || dtype != DOUBLE)
 			continue;
-		/* Numbers of half the size: half the memory, and twice as many in a vector register. */
+		/* float32 has half the bytes, and a vector register holds twice as many numbers. */
 		advice_add_share(result, row, 0.5 * advice_work_share(advice, row));
 	}
 	return advice_report_costs(result, "%s operators in each step compute with float64, in %.3f ms with their backward pass.",
-	                           advice_average(advice, result->tally.events).text, 2 * advice_step_ms(advice, (double)result->tally.ns));
+	                           advice_events(result).text, 2 * advice_step_ms(advice, (double)result->tally.ns));
 }
 
 const struct advice_rule advice_rule_double = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients of embeddings as large as the table, of which a batch touches a few rows: filled with zeros, added up, and gone
- * through by the optimizer as a whole.
+ * Dense gradients of embeddings: as large as the table, of which a batch uses a few rows. They are filled with zeros,
+ * accumulated, and processed completely by the optimizer.
  */
 #include "analyze/advice/advice.h"
 
-/* A table of so many times the rows that a batch looks up. Sparse gradients have a price of their own. */
+/* Minimum ratio of the rows of the table to the rows that a batch looks up. Sparse gradients have an overhead. */
 #define RATIO_MIN 16
 
 struct table {
@@ -21,7 +21,7 @@ struct tables {
 
 static struct table *table_of(struct tables *tables, int64_t elements)
 {
-	/* Tables are few; more than a hundred are told of together. */
+	/* There are few tables; more than a hundred are reported together. */
 	for (size_t i = 0; i < tables->items.count && i < 100; i++)
 		if (tables->items.items[i].elements == elements)
 			return &tables->items.items[i];
@@ -54,7 +54,7 @@ static bool add_backward(struct tables *tables, const struct advice *advice, str
 	return table != NULL;
 }
 
-/* Elements of the first tensor, also of a list's: what a foreach or fused operator goes through. */
+/* Elements of the first tensor, or of the largest in a list: those that a foreach or fused operator processes. */
 static int64_t listed_elements(const struct advice *advice, uint32_t row)
 {
 	struct ops_input list, item;
@@ -83,7 +83,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (result->which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(result, row))
 			done = add_backward(&tables, advice, result, row);
-	/* The optimizer then goes over all of it: the lookup's fault, too. */
+	/* The optimizer then processes the complete table, also because of the lookup. */
 	for (uint32_t row = 0; done && tables.items.count && row < advice->events->count; row++) {
 		const struct table *table;
 

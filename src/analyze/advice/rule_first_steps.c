@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A recording that begins with steps which warm up: averages and totals over all of it tell of them, not of the steady ones.
+ * A recording that begins with warm-up steps: averages and totals include them.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* A first step of so many times the steady ones' time spoils averages. */
+/* Minimum ratio of a slow first step to the median steady step. */
 #define SLOW 3
 
 static int64_t step_ns(const struct advice *advice, size_t i)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions of autograd that are written in Python (torch.autograd.Function) and called often: an operator with Python below
- * it, forward and backward, where torch's own would be one operator each.
+ * Autograd functions written in Python (torch.autograd.Function) and called often: an operator with Python below it, forward
+ * and backward, where the operator of torch would be a single one.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
 
-/* Calls a step from which it is a hot path. */
+/* Minimum number of calls in a step on a hot path. */
 #define CALLS_MIN 4.0
 
 struct functions {
@@ -24,12 +24,12 @@ static void find_functions(struct functions *functions, const struct advice *adv
 
 		if (parent == OPS_NONE || !advice_counts(advice, row))
 			continue;
-		/* "package::operator" is one of torch.library's, whose Python may call whole kernels of its own. */
+		/* "package::operator" comes from torch.library; its Python may call separate kernels. */
 		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && advice_is_operator(advice, parent) &&
 		    advice_own_site(advice, row) != OPS_NONE && !ops_string_contains(advice_name(advice, parent), "::") &&
 		    !advice_is_region(advice_name(advice, parent)))
 			functions->python[parent] = 1;
-		/* Those of a Function's are below its Python, so a row that has some is none itself. */
+		/* Operators of a Function are below its Python, so a row that contains some is not one of them. */
 		ns = functions->largest_ns[row];
 		if (!ns && advice_is_operator(advice, row))
 			ns = advice_ns(advice, row);
@@ -41,7 +41,7 @@ static void find_functions(struct functions *functions, const struct advice *adv
 /* Python between a call of apply and its operator is two functions deep. */
 #define DEPTH_MAX 4
 
-/* From the call of apply on, which is Python's, too. */
+/* Starts with the call of apply, which is also Python. */
 static uint32_t whole(const struct advice *advice, uint32_t row)
 {
 	uint32_t parent = advice->events->parent[row];
@@ -67,7 +67,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		uint32_t call;
 		int64_t ns;
 
-		/* Forward ones; what their node takes in the backward pass goes with them. */
+		/* Forward calls. The time of their nodes in the backward pass is claimed with them. */
 		if (!functions.python[row] || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPERATOR)) ||
 		    advice_is_claimed(result, row))
 			continue;

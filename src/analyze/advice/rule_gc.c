@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collections of Python's garbage collector within steps, those that the program asks for and those of themselves.
+ * Collections of the Python garbage collector within steps, requested and automatic ones.
  */
 #include "analyze/advice/advice.h"
 
@@ -8,9 +8,10 @@ static const char *const names[] = {"<built-in function collect>", "Python GC", 
 
 static bool find(const struct advice *advice, struct advice_result *result)
 {
+	(void)advice;
 	advice_add_names(result, 0);
 	return advice_report_costs(result, "%s collections in each step take %s.",
-	                           advice_average(advice, result->tally.events).text, advice_spent(advice, (double)result->tally.ns).text);
+	                           advice_events(result).text, advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_gc = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs that go through the steps before: a state that is not detached, with retain_graph=True. Each backward pass runs the
- * nodes of all steps so far.
+ * Graphs that include earlier steps: a state that is not detached, with retain_graph=True. Each backward pass runs the nodes
+ * of all steps so far.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* So many steps grow in a row, by as many nodes as a step has or more. */
+/* Minimum number of consecutive steps that grow. */
 #define STEPS_MIN 4
 
 struct passes {
@@ -30,7 +30,7 @@ static void count(struct passes *passes, const struct advice *advice)
 	}
 }
 
-/* Nodes that a step adds, when all steady ones do; 0 else. */
+/* Number of nodes that a step adds if all steady steps grow; else 0. */
 static uint32_t growth(const struct passes *passes, const struct advice *advice)
 {
 	uint32_t last = 0, least = UINT32_MAX;
@@ -57,7 +57,7 @@ static bool report(const struct passes *passes, const struct advice *advice, str
 			continue;
 		first = first ? first : passes->nodes[i];
 		last = passes->nodes[i];
-		/* A step's own nodes are left. */
+		/* The nodes of the step itself remain. */
 		advice_add(result, advice_calling_row(advice, passes->row[i]),
 		           (int64_t)((double)passes->ns[i] * (1 - (double)added / (double)passes->nodes[i])));
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory that grows from step to step: what a step allocates and none frees.
+ * Memory that grows from step to step: allocations of a step that are never freed.
  */
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* A step leaves at least so much, in at least so many of ten steps. Less is the trace's edge: figures that are kept. */
+/* Minimum bytes that a step leaves, in at least this number of ten steps. Smaller amounts are statistics that are kept. */
 #define BYTES_MIN (64.0 * 1024)
 #define STEPS_OF_TEN 7
 
@@ -53,7 +53,7 @@ static bool find_live(struct growth *growth, const struct advice *advice)
 	return true;
 }
 
-/* The last step holds what the next would free: it does not count. */
+/* The last step does not count: the next one would free its memory. */
 static size_t growing(struct growth *growth, const struct advice *advice)
 {
 	size_t count, at = 0, steps = 0;
@@ -100,7 +100,7 @@ bool advice_find_kept(const struct advice *advice, uint8_t *kept)
 	size_t count;
 
 	ops_trace_memory(advice->trace, &count);
-	/* Up to the outermost operator around a row: that is the one with a node of a graph. */
+	/* Up to the outermost operator around a row: the one with a node of a graph. */
 	for (size_t i = 0; grows > 0 && i < count; i++)
 		for (uint32_t row = growth.lives[i] ? growth.rows[i] : OPS_NONE; row != OPS_NONE && advice_is_operator(advice, row);
 		     row = advice->events->parent[row])
@@ -118,14 +118,15 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	int grows = find_growth(&growth, advice);
 	bool done = grows >= 0;
 
-	/* The order of places is by bytes here. */
+	/* Places are ordered by bytes. */
 	for (size_t i = 0; grows > 0 && i < count; i++)
 		if (growth.lives[i] && growth.rows[i] != OPS_NONE)
 			advice_add(result, growth.rows[i], records[i].bytes);
 	result->always = true;
 	result->severity = ADVICE_HIGH;
 	if (grows > 0)
-		done = advice_report_gain(result, 0, "Each step allocates %.3f MiB that no later one frees, in %zu steps.", (double)growth.bytes / (double)steps / (1024 * 1024), steps);
+		done = advice_report_gain(result, 0, "Each step allocates %.3f MiB that no later one frees, in %zu steps.",
+		                          (double)growth.bytes / (double)steps / (1024 * 1024), steps);
 	release(&growth);
 	return done;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An accelerator that is idle, with all causes side by side. Most have a rule of their own, which predicts what their share
- * is worth; what is left for this one is the host that does something else.
+ * An idle device, with all causes. Most have a separate rule, which predicts the gain of their share; this rule reports the
+ * rest: other work of the host.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,16 +9,16 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* An accelerator that is idle for a fifth of the steps is worth a word whatever the cause. */
+/* Minimum idle share of the steps that is reported whatever the cause. */
 #define IDLE_MIN_PCT 20.0
 
-/* A few pieces of work are a test of something, and no program that should keep a device busy; unless the device does next to
- * nothing for longer than a test takes. */
+/* A trace with little work is a test of something, not a program that should keep a device busy, unless the device is almost
+ * always idle for longer than a test takes. */
 #define EVENTS_MIN 20
 #define MOSTLY_IDLE_PCT 90.0
 #define MOSTLY_IDLE_NS 1000000
 
-/* "9.1 % while the host loads data, …", without what is next to nothing. */
+/* "9.1 % while the host loads data, …", without shares close to zero. */
 static void describe_causes(const struct advice *advice, char *text, size_t size)
 {
 	static const char *const causes[] = {
@@ -43,8 +43,8 @@ static void describe_causes(const struct advice *advice, char *text, size_t size
 	}
 }
 
-/* What of a gap no other rule has explained: neither the row that runs in it, nor the own time of the function around it, of
- * which `explained_ns` is what there is still to be set off. */
+/* Part of a gap that no other rule claims: neither the row that runs in it, nor the self time of the function around it, of
+ * which `explained_ns` is the claimed rest. */
 static int64_t left_of(const struct advice *advice, const struct advice_gap *gap, int64_t *explained_ns)
 {
 	int64_t left_ns = gap->ns;

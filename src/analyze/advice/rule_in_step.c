@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work within steps that the model does not need: checkpoints, waiting. Each is known by the function it ends in.
+ * Work within steps that the model does not need: saving of state, and waiting. The names of functions identify it.
  */
 #include <stdio.h>
 
@@ -9,11 +9,9 @@
 
 static bool report(struct advice_result *result, const char *what)
 {
-	const struct advice *advice = result->advice;
-
 	return advice_report_costs(result, "%s takes %s a step in %s calls.", what,
-	                           advice_spent(advice, (double)result->tally.ns).text,
-	                           advice_average(advice, result->tally.events).text);
+	                           advice_cost(result).text,
+	                           advice_events(result).text);
 }
 
 static const char *const saving[] = {"*torch/serialization.py(*", "*: Module.state_dict", "*: Optimizer.state_dict",
@@ -43,7 +41,7 @@ static void describe_waits(uint32_t kinds, char *text, size_t size)
 			                         kinds & (((uint32_t)1 << kind) - 1) ? " and" : "", names[kind]);
 }
 
-/* A lock that is free and a queue that has something are taken in less: such calls compute. */
+/* Acquiring a free lock or getting from a filled queue takes less: such calls do not wait. */
 #define WAIT_NS_MIN 50000
 
 static bool find_waits(struct advice_result *result, uint32_t kinds)

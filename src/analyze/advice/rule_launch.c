@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An accelerator that runs dry between two kernels because the host comes too late with the next, and yet does nothing but
- * call operators: each call takes longer than the kernel that it launches.
+ * A device that runs out of work between kernels because the host launches the next one too late, although it only calls
+ * operators: each call takes longer than the kernel that it launches.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* A gap or two of this kind are at the edge of something else. */
+/* Fewer gaps have another cause. */
 #define GAPS_MIN 20
 
-/* Kernels of a graph start one after the other in about this time. */
+/* Time between two kernels of a graph. */
 #define GRAPH_NS 1500
 
 struct launches {
@@ -51,14 +51,14 @@ static bool report(struct advice_result *result, const struct launches *launches
 {
 	const struct advice *advice = result->advice;
 
-	/* To record Python calls slows the host down, and so widens the gaps. */
+	/* Recording Python calls slows the host down, and so widens the gaps. */
 	result->confidence = advice->has & ADVICE_NEEDS_PYTHON ? ADVICE_UNSURE : ADVICE_LIKELY;
 	return advice_report_gain(result, advice_typical_ns(advice, launches->by_step),
 	                          "%.0f times in each step the device finishes before the host has launched the next work, and "
 	                          "waits %s in total. Each step runs kernels of %.1f us on average, %.0f in total. A CUDA graph "
 	                          "reduces each gap to %.1f us.",
 	                          advice_per_step(advice, result->tally.events),
-	                          advice_spent(advice, (double)result->tally.ns).text,
+	                          advice_cost(result).text,
 	                          launches->kernels ? (double)launches->kernel_ns / 1000 / (double)launches->kernels : 0,
 	                          advice_per_step(advice, launches->kernels), GRAPH_NS / 1000.0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps that wait for the data loader, with the cause: loading in the main process, too few workers, workers started anew.
+ * Steps that wait for the data loader, with the cause: loading in the main process, too few workers, restarted workers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "base/text.h"
 
 struct loading {
-	struct advice_tally lines; /* own time in the loader by line of the user's code */
-	int64_t longest_ns;        /* wait; all waits are in the tally of the result, by the line that asks for a batch */
+	struct advice_tally lines; /* self time in the loader by line of the program */
+	int64_t longest_ns;        /* of the waits, which the tally of the result has by the line that gets a batch */
 	int64_t starved_ns;        /* of the waits: a worker was ready meanwhile, but other programs had the processors */
 	bool in_process;
 	bool workers;
@@ -22,7 +22,8 @@ static bool is_inner(const struct advice *advice, uint32_t row)
 	return advice->events->parent[row] != OPS_NONE && (advice->zone[advice->events->parent[row]] & ADVICE_IN_LOADER);
 }
 
-/* Own time of rows in the loader goes to the user's line around them: that of a function of the user's to its loop. */
+/* Adds the self time of rows in the loader at the line of the program around them; that of a function of the program at its
+ * loop. */
 static void add_waits(struct loading *loading, const struct advice *advice, struct advice_result *result)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -30,7 +31,7 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 
 		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
 			continue;
-		/* A loader that reads another one waits for both. */
+		/* A loader that reads another loader waits for both. */
 		if (advice->views->parts[row] == VIEW_LOADER && !is_inner(advice, row)) {
 			advice_add(result, row, advice_host_ns(advice, row));
 			if (advice_host_ns(advice, row) > loading->longest_ns)
@@ -44,7 +45,7 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 	}
 }
 
-/* What a step waits because its workers wait themselves is the machine's fault: more of them would not help. */
+/* If the workers wait for a processor themselves, more of them would not help. */
 static bool find_starved(struct loading *loading, const struct advice *advice)
 {
 	size_t steps = advice->views->steps.count;
@@ -59,8 +60,8 @@ static bool find_starved(struct loading *loading, const struct advice *advice)
 		const struct advice_wait *wait = &advice->machine.waits[i];
 		int64_t step_ns = advice->views->steps.items[i].end_ns - advice->views->steps.items[i].start_ns, starved_ns;
 
-		/* And when the batch is there, this thread waits for its turn, here as much as elsewhere; besides, workers that
-		 * share caches with other programs are slow. */
+		/* After the batch arrives, this thread waits for a processor as it does elsewhere. Workers that share caches
+		 * with other programs are slow as well. */
 		starved_ns = ops_sum(wait->children_waited_ns,
 		                     step_ns > 0 ? (int64_t)((double)wait->waited_ns * (double)waits[i] / (double)step_ns) : 0);
 		loading->starved_ns = ops_sum(loading->starved_ns, starved_ns < waits[i] ? starved_ns : waits[i]);
@@ -81,14 +82,13 @@ static void find_kind(struct loading *loading, const struct advice *advice)
 	}
 }
 
-/* With workers the loop only waits for what they cannot make in a step's other time: w of them hide w times as long. Up to
- * eight are taken for available; more rarely scale. */
+/* With workers the loop only waits for work that does not fit into the rest of a step: w workers hide w times its length. Up
+ * to eight are assumed; more rarely scale. */
 #define WORKERS_MAX 8
-/* To hand a batch from one process to another takes some tenths of a millisecond: what waits hardly longer may gain
- * nothing. */
+/* Passing a batch between processes takes some tenths of a millisecond: a wait that is hardly longer may gain nothing. */
 #define HANDOVER_MS 2.0
 
-/* On an accelerator the wait costs what it is idle for because of it: as long as something is queued it computes. */
+/* On a device the wait costs the idle time it causes: as long as work is queued the device computes. */
 static double idle_share(const struct advice *advice, double load_ns)
 {
 	double idle_ns = (double)advice->idle.ns[ADVICE_IDLE_LOADER];
@@ -100,7 +100,7 @@ static double idle_share(const struct advice *advice, double load_ns)
 
 static bool report(const struct advice *advice, struct advice_result *result, const struct loading *loading)
 {
-	/* Workers that start make the first wait long, once. */
+	/* Starting workers makes the first wait long, once. */
 	int64_t once_ns = loading->in_process ? 0 : loading->longest_ns;
 	double starved_ns = loading->in_process ? 0 : (double)loading->starved_ns;
 	double all_ns = (double)(result->tally.ns - once_ns);
@@ -154,7 +154,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 static const char *const starting[] = {"*: _MultiProcessingDataLoaderIter.__init__",
                                        "*: _MultiProcessingDataLoaderIter._shutdown_workers", NULL};
 
-/* Iterators of loaders with workers that are made within steps: each starts its processes. The first has to. */
+/* Iterators of loaders with workers that are created within steps: each starts its processes. The first one must. */
 static bool find_restarts(const struct advice *advice, struct advice_result *result)
 {
 
@@ -165,8 +165,9 @@ static bool find_restarts(const struct advice *advice, struct advice_result *res
 		result->claims.count = 0;
 		return true;
 	}
-	return advice_report_costs(result, "Workers are started or stopped %llu times within steps, in %s a step.", (unsigned long long)result->tally.events,
-	                           advice_spent(advice, (double)result->tally.ns).text);
+	return advice_report_costs(result, "Workers are started or stopped %llu times within steps, in %s a step.",
+	                           (unsigned long long)result->tally.events,
+	                           advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_loader = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Code of an accelerator that is loaded within steps: a kernel's first launch reads it from the library, sends it to the device
- * and may compile it, and returns when that is done.
+ * Device code loaded within steps: the first launch of a kernel reads it from the library, sends it to the device and may
+ * compile it, and returns afterwards.
  */
 #include <stdio.h>
 
@@ -35,7 +35,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	describe_longest(advice, longest, text, sizeof(text));
 	return advice_report_costs(result, "%s calls in each step load code for the device, which is idle for %s meanwhile. The "
 	                                   "longest: %s.",
-	                           advice_average(advice, result->tally.events).text, advice_spent(advice, (double)result->tally.ns).text, text);
+	                           advice_events(result).text, advice_cost(result).text, text);
 }
 
 const struct advice_rule advice_rule_loading = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output within steps: calls that write, print, flush or log. Each is known by its function, not by the file that it is in:
- * a library that can write images also decodes them.
+ * Output within steps: calls that write, print, flush or log. The function identifies each, not its file: a library that can
+ * write images also decodes them.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -9,10 +9,10 @@
 enum output {
 	NO_OUTPUT,
 	OUTPUT,
-	PART_OF_OUTPUT, /* where its function also writes: a file that is opened and closed for that, a text that is formatted */
+	PART_OF_OUTPUT, /* if its function also writes: opening and closing the file, formatting the text */
 };
 
-/* Buffers in memory (_io.StringIO, _io.BytesIO) have the same methods, and sockets as well. */
+/* Buffers in memory (_io.StringIO, _io.BytesIO) and sockets have the same methods. */
 static const char *const outputs[] = {
 	"<built-in function print>", "<built-in function fsync>", "<built-in function write>",
 	"<built-in method write of _io.TextIOWrapper*", "<built-in method write of _io.Buffered*",
@@ -24,7 +24,7 @@ static const char *const outputs[] = {
 static const char *const parts_of_output[] = {
 	"<built-in function open>", "<built-in method close of _io.*", "<built-in method __exit__ of _io.*", NULL};
 
-/* Functions by the end of their file's path and their own name, which "*" ends where all that begin so are meant. */
+/* Functions by the end of the path of their file and by name; "*" matches any end of the name. */
 static const struct {
 	const char *file, *name;
 	enum output output;
@@ -111,7 +111,8 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	}
 	ops_free(which);
 	ops_free(writes);
-	return done && advice_report_costs(result, "Printing, logging and writing files takes %s a step in %s calls.", advice_spent(advice, (double)result->tally.ns).text, advice_average(advice, result->tally.events).text);
+	return done && advice_report_costs(result, "Printing, logging and writing files takes %s a step in %s calls.",
+	                                   advice_cost(result).text, advice_events(result).text);
 }
 
 const struct advice_rule advice_rule_logging = {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory that comes near its limit, a device's or the program's own, and memory that an allocator holds without use.
+ * Memory close to its limit, of a device or of the program, and memory that an allocator reserves without use.
  */
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Of the limit: what is left fits no further large tensor, and the allocator begins to give back and ask again. */
+/* Share of the limit: the rest fits no further large tensor, and the allocator begins to free and allocate again. */
 #define GIB (1024.0 * 1024 * 1024)
 #define NEAR 0.9
-/* Share of reserved memory without use when most is reserved: free, but in pieces too small for what is asked for. */
+/* Share of reserved memory that is unused at the peak of reserved memory: free, but in segments too small for the requests. */
 #define UNUSED 0.3
 #define RESERVED 0.5 /* of the device */
 
@@ -33,17 +33,17 @@ static struct peak find_peak(const struct ops_memory_record *records, size_t cou
 	return peak;
 }
 
-/* Of a device's records before the peak of memory in use, and after it. */
+/* Records of a device before the peak of memory in use, or after it. */
 struct side {
 	uint64_t lowest;
 	size_t count;
 };
 
-/* Share of the records that must follow the peak for their lowest value to show what stays. */
+/* Minimum share of the records after the peak, so that their lowest value shows what stays. */
 #define AFTER_MIN 0.1
 
-/* Whether memory is filled on purpose, as caches of a server are: most of it stays, and if what comes and goes doubled it would
- * still fit. Taken up within the recording or before, what stays is in use on the one side of the peak all the time. */
+/* Whether memory is filled on purpose, as by the cache of a server: most of it stays, and twice the rest would still fit.
+ * What stays is in use on one side of the peak all the time, whether allocated within the recording or before. */
 static bool is_filled(const struct ops_memory_record *records, size_t count, int64_t device, double limit)
 {
 	struct side before = {UINT64_MAX, 0}, after = {UINT64_MAX, 0};

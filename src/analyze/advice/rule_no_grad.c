@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs for a backward pass that never comes: evaluation and serving without no_grad, a teacher's answers, validation beside
- * training. While gradients are on, an operator carries autograd's counter of nodes; the counter moves on with each node, and a
- * backward pass runs them by number.
+ * Graphs for a backward pass that never runs: evaluation and serving without no_grad, the output of a teacher, validation
+ * during training. While gradients are enabled, an operator records the counter of autograd nodes; each new node increments
+ * it, and a backward pass runs them by number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 #include "base/alloc.h"
 #include "base/order.h"
 
-/* So many nodes a step are a model's, and not a stray sum. */
+/* Minimum number of nodes in a step. Fewer come from a single sum, not from a model. */
 #define NODES_MIN 4.0
 
 struct graphs {
 	uint32_t *backward_of; /* by steady step: nodes that ran */
 	uint32_t *made_of;     /* where none ran */
-	uint8_t *kept_in;      /* by steady step: its graph is held on to, which rule_growth.c tells of */
+	uint8_t *kept_in;      /* by step: its graph is kept, which rule_growth.c reports */
 	bool trains;           /* there is a backward pass somewhere */
 	int64_t *view_ns;      /* of views, each */
 	size_t view_count;
@@ -26,11 +26,11 @@ struct graphs {
 	double ns;
 };
 
-/* To make a node, to keep its inputs and to let go of both takes this share of what a view takes, which makes an output and a
- * node and nothing else: over views, sums, products, activations, norms and layers of small tensors the difference that
- * gradients make is 0.66 of a view for each node, by no_grad, and 0.8 by inference mode (torch 2.13). */
+/* Creating a node, keeping its inputs and freeing both takes this share of the time of a view, which creates an output and a
+ * node only: over views, sums, products, activations, norms and layers of small tensors, gradients cost 0.66 of a view for
+ * each node compared with no_grad, and 0.8 compared with inference mode (torch 2.13). */
 #define NODE_OF_VIEW 0.7
-/* Where there is no view: the same for any small operator. */
+/* Without views: the same for any small operator. */
 #define NODE_OF_OPERATOR 0.3
 
 static bool init(struct graphs *graphs, const struct advice *advice)
@@ -45,8 +45,8 @@ static bool init(struct graphs *graphs, const struct advice *advice)
 	       advice_find_kept(advice, graphs->kept_in);
 }
 
-/* Memory that is there for the graph alone in steady steps without a backward pass: the most that a step has at a time, but for
- * an input and an output of its largest operator. Without a graph the same few pieces are used again and again. */
+/* Memory that only the graph uses, in steady steps without a backward pass: the peak of a step except for an input and an
+ * output of its largest operator. Without a graph the same few blocks are reused. */
 static double kept_bytes(const struct graphs *graphs, const struct advice *advice)
 {
 	size_t count, at = 0, steps = advice->views->steps.count;
@@ -80,7 +80,7 @@ static void count(struct graphs *graphs, const struct advice *advice, const uint
 		if (!advice_counts(advice, row) || !advice_is_operator(advice, row))
 			continue;
 		graphs->backward_of[advice->step_of[row]] += (advice->zone[row] & ADVICE_IN_BACKWARD) != 0;
-		/* A backward pass takes views without making nodes. */
+		/* A backward pass creates views without nodes. */
 		if (views[advice->events->name[row]] && advice->events->sequence_nr[row] >= 0 &&
 		    !(advice->zone[row] & ADVICE_IN_BACKWARD))
 			graphs->view_ns[graphs->view_count++] = advice_ns(advice, row);
@@ -92,8 +92,8 @@ static void count(struct graphs *graphs, const struct advice *advice, const uint
 	                                     : NODE_OF_OPERATOR * (double)quickest_ns;
 }
 
-/* Outermost operators behind which the counter stands higher; the nodes go to their places. Where a step has a backward pass
- * those are left out of which it ran a part. */
+/* Adds nodes at the outermost operators after which the counter is higher. In steps with a backward pass, nodes it ran in
+ * part do not count. */
 static void add_nodes(struct graphs *graphs, const struct advice *advice, struct advice_result *result)
 {
 	uint32_t last = OPS_NONE;
@@ -136,7 +136,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 			snprintf(faults, sizeof(faults), "; page faults on the memory they keep take %.3f ms (%s MB)",
 			         advice_step_ms(advice, faults_ns), advice_number(advice_step_ms(advice, bytes)).text);
 	}
-	/* It costs memory more than time: worth a word whatever the gain, unless the backward pass of these steps may just be
+	/* It costs more memory than time: report it whatever the gain, unless the backward pass of these steps may only be
 	 * missing. */
 	result->always = !graphs.trains && !advice->incomplete;
 	result->severity = ADVICE_MEDIUM;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The costliest kernel, when it has fewer blocks than the device has multiprocessors: the others have nothing to do.
+ * The most expensive kernel, if it has fewer blocks than the device has multiprocessors: the others are idle.
  */
 #include <math.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Below a twentieth of the steps it does not matter how well a kernel fills the device. */
+/* Below this share of the steps it does not matter how well a kernel fills the device. */
 #define SHARE_MIN_PCT 5.0
 
-/* A kernel that ran a few times may have been a test. */
+/* A kernel with fewer calls may be a test. */
 #define CALLS_MIN 10
 
 struct kernel_cost {
 	int64_t ns;
-	int64_t filled_ns; /* as long as it would take on a filled device */
+	int64_t filled_ns; /* time on a filled device */
 };
 
 static const struct view_kernel *arguments_of(const struct advice *advice, const struct view_device_event *event)
@@ -64,7 +64,8 @@ static bool report(struct advice_result *result, uint32_t name, const struct ker
 	                          "The most expensive kernel, %.*s%s, takes %s of a step in %s calls, with %.2f blocks for each "
 	                          "multiprocessor.",
 	                          (int)(text.size < 80 ? text.size : 80), text.bytes, text.size > 80 ? "…" : "",
-	                          advice_spent(advice, (double)cost->ns).text, advice_average(advice, result->tally.events).text, (double)cost->filled_ns / (double)cost->ns);
+	                          advice_spent(advice, (double)cost->ns).text, advice_events(result).text,
+	                          (double)cost->filled_ns / (double)cost->ns);
 }
 
 static bool find(const struct advice *advice, struct advice_result *result)

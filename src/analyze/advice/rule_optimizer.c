@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optimizer steps that go through the parameters one by one with an operator for each line of the formula. A fused one
- * reads and writes every element once.
+ * Optimizer steps that update parameters one by one with an operator for each line of the formula. A fused one reads and
+ * writes every element once.
  */
 #include <math.h>
 #include <stdio.h>
@@ -10,13 +10,13 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-/* A loop over fewer operators is no loop worth fusing: one parameter of Adam takes about ten. */
+/* A loop over fewer operators is not worth fusing: one parameter of Adam takes about ten. */
 #define OPERATORS_MIN 16
 
-/* Of smaller tensors the call is what takes the time. */
+/* For smaller tensors the call determines the time. */
 #define LARGE_ELEMENTS 4096
 
-/* What an operator that works in place did in all. */
+/* Sums of an operator that works in place. */
 struct line {
 	int64_t elements;
 	int64_t large_elements; /* of large tensors, and the time for them */
@@ -26,7 +26,7 @@ struct line {
 struct update {
 	struct line *lines; /* by name of operator */
 	uint64_t operators;
-	int64_t loop_ns;    /* what goes over the parameters */
+	int64_t loop_ns;    /* time of the functions that loop over parameters */
 	bool fused, foreach;
 };
 
@@ -62,7 +62,7 @@ static bool gather(struct update *update, const struct advice *advice, struct ad
 			continue;
 		if (advice->views->parts[row] == VIEW_OPTIMIZER) {
 			advice_add(result, row, advice_ns(advice, row));
-			/* Other packages' own, as in "Optimizer.step#FusedAdam.step". */
+			/* Optimizers of other packages, as in "Optimizer.step#FusedAdam.step". */
 			update->fused |= ops_string_contains(advice_name(advice, row), "Fused");
 		}
 		if (loops[advice->events->name[row]])
@@ -75,7 +75,7 @@ static bool gather(struct update *update, const struct advice *advice, struct ad
 	return true;
 }
 
-/* Elements of all parameters: an operator of the formula works on each once, or a few times. */
+/* Elements of all parameters: an operator of the formula processes each once, or a few times. */
 static int64_t parameters(const struct update *update, size_t names)
 {
 	int64_t most = 0, least = 0;
@@ -88,9 +88,10 @@ static int64_t parameters(const struct update *update, size_t names)
 	return least;
 }
 
-/* What a fused step takes. Memory is its limit: it reads and writes parameter and states and reads the gradient, which is five
- * passes over the elements with one state (momentum) and seven with two (Adam). The quickest operator of the formula makes two,
- * and formulas of two states have more operators. Tensors that a cache holds say nothing of that: means over all. */
+/* Time of a fused step. Memory limits it: it reads and writes parameters and states and reads gradients, which is five
+ * passes over the elements with one state (momentum) and seven with two (Adam). The fastest operator of the formula makes
+ * two passes, and formulas with two states have more operators. Tensors in a cache distort this, so the figures are averages
+ * over all tensors. */
 static double fused_ns(const struct update *update, size_t names, double elements)
 {
 	double best_ns = INFINITY;
@@ -123,7 +124,8 @@ static bool report(const struct advice *advice, struct advice_result *result, co
 		snprintf(rest, sizeof(rest), "; reading and writing %.0f elements and their states once takes %.3f ms of that",
 		         elements / (double)advice->step_count, advice_step_ms(advice, fused));
 	return advice_report_gain(result, total_ns - fused,
-	                          "The optimizer calls %.0f operators in each step, for one parameter after another, in %s%s.", advice_per_step(advice, update->operators), advice_spent(advice, total_ns).text, rest);
+	                          "The optimizer calls %.0f operators in each step, for one parameter after another, in %s%s.",
+	                          advice_per_step(advice, update->operators), advice_spent(advice, total_ns).text, rest);
 }
 
 static bool find(const struct advice *advice, struct advice_result *result)

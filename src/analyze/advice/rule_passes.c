@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parts of a graph that are gone through more than once in a step: backward(retain_graph=True) for each of several losses, or
- * for a loss that is not detached from another model. Each run of a node but the last is work that one pass would have done,
- * or that nobody asked for. A node is known by its number, which each thread that runs forward passes counts up.
+ * Parts of a graph that run more than once in a step: backward(retain_graph=True) for each of several losses, or for a loss
+ * that is not detached from another model. Each run of a node but the last is work that one pass would have done, or that
+ * nothing uses. A node is identified by its number, which each thread that runs forward passes counts.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -10,14 +10,14 @@
 
 struct passes {
 	struct ops_map last; /* by step, thread and number of a node: where it ran last */
-	uint8_t *differs;     /* by steady step: gradients of gradients, or gradients that are asked for one by one */
+	uint8_t *differs;     /* by step: it has gradients of gradients, or gradients requested one by one */
 	uint32_t *optimizers; /* by row: optimizer steps so far */
 	uint64_t again;
-	bool apart;           /* an optimizer steps between passes: they have aims of their own */
+	bool apart;           /* an optimizer steps between passes: they may differ on purpose */
 };
 
-/* With gradients of gradients a node runs once for each order; and what torch.autograd.grad returns for several outputs in
- * turn, a Jacobian or gradients to be weighed against each other, is no sum. */
+/* With gradients of gradients a node runs once for each order. Results of torch.autograd.grad for several outputs in turn, a
+ * Jacobian or gradients to be compared, are not a sum. */
 static void find_steps(struct passes *passes, const struct advice *advice, const uint8_t *which)
 {
 	uint32_t optimizers = 0;
@@ -73,7 +73,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		done = add(&passes, result, row);
 	result->confidence = passes.apart ? ADVICE_UNSURE : ADVICE_LIKELY;
 	done = done && advice_report_costs(result, "%s nodes in each step run again in a later pass, in %s%s.",
-	                                   advice_average(advice, passes.again).text, advice_spent(advice, (double)result->tally.ns).text,
+	                                   advice_average(advice, passes.again).text, advice_cost(result).text,
 	                                   passes.apart ? "; an optimizer steps between the passes" : "");
 	ops_map_release(&passes.last);
 	ops_free(passes.differs);

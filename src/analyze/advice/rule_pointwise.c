@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elementwise kernels that follow each other on a stream over the same number of elements: each reads from memory what the one before
- * has just written there. Fused, they take about as long as the slowest of them.
+ * Elementwise kernels that follow each other on a stream, on the same number of elements: each reads from memory what the
+ * previous one wrote. Fused, they take about as long as the slowest of them.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Number of elements that a kernel computes, by the inputs of its operator. The grid says as much of kernels that are alike,
- * but vectorized ones compute several elements a thread: it counts where shapes are not recorded. */
+/* Number of elements that a kernel computes, by the inputs of its operator. Without recorded shapes, the grid identifies
+ * kernels of equal size, although vectorized ones compute several elements in a thread. */
 struct size {
 	int64_t elements; /* -1 unknown */
 	uint32_t grid;
 };
 
-/* The kernels that a stream ran last, as long as they are elementwise and of one size. */
+/* The latest kernels of a stream, as long as they are elementwise and of one size. */
 struct chain {
 	struct size size;
 	uint64_t length;
@@ -40,7 +40,7 @@ static void end_chain(struct pointwise *pointwise, struct advice_result *result,
 
 #define DIMENSIONS_MAX 16
 
-/* Elements of what tensors of these shapes broadcast to; of the largest where they do not broadcast. -1 without tensors. */
+/* Elements of the broadcast result of tensors of these shapes; of the largest if they do not broadcast. -1 without tensors. */
 static int64_t broadcast_elements(struct ops_string inputs)
 {
 	struct ops_input_cursor cursor = ops_inputs_open(inputs.bytes, inputs.size);
@@ -96,7 +96,7 @@ static void add(struct pointwise *pointwise, struct advice_result *result, const
 	struct size size = {-1, OPS_NONE};
 	int64_t ns = advice_ns(advice, event->row);
 
-	/* Parameters of an optimizer are tensors of their own, and have a rule. */
+	/* Parameters of an optimizer are separate tensors, and have a rule. */
 	if (elementwise && advice_counts(advice, event->row) && !(advice->zone[row] & ADVICE_IN_OPTIMIZER))
 		size = size_of(advice, event);
 	elementwise = size.elements >= 0 || size.grid != OPS_NONE;

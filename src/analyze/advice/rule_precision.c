@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products and convolutions in full float32 on devices with tensor cores. Libraries say in a kernel's name what it
- * computes with.
+ * Matrix products and convolutions in float32 on devices with tensor cores. The name of a kernel says what it computes with.
  */
 #include "analyze/advice/advice.h"
 
 /* Tensor cores do 8 times as many operations a second as float32 units (V100: 125 to 15.7 TFLOP/s; A100 with TF32: 156 to
- * 19.5; H100: 495 to 67). Memory stays as fast, so that real products gain about half of that. */
+ * 19.5; H100: 495 to 67). Memory is not faster, so that products gain about half of that in practice. */
 #define SPEEDUP 4.0
 
 enum generation { NO_TENSOR_CORES, HALF_ONLY = 7, TF32 = 8 };
 
-/* By compute capability where the file says it, else by what the kernels were made for. */
+/* By compute capability if the file has it, else by the architecture in names of kernels. */
 static enum generation generation_of(const struct advice *advice)
 {
 	static const char *const ampere[] = {"*ampere_*", "*sm80_*", "*sm90_*", "*cutlass_80_*", NULL};
@@ -58,8 +57,8 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	                   "torch.amp.GradScaler for training.";
 	return advice_report_gain(result, (double)result->tally.ns * (1 - 1 / SPEEDUP) * advice_busy_share(advice),
 	                          "%s products and convolutions in each step compute in float32 without tensor cores, in %s.",
-	                          advice_average(advice, result->tally.events).text,
-	                          advice_spent(advice, (double)result->tally.ns).text);
+	                          advice_events(result).text,
+	                          advice_cost(result).text);
 }
 
 const struct advice_rule advice_rule_precision = {
@@ -76,7 +75,7 @@ const struct advice_rule advice_rule_precision = {
 		"    loss = model(x)",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
 	.needs = ADVICE_NEEDS_DEVICE,
-	/* Fewer digits are a choice, and their want no fault. */
+	/* Reduced precision is a choice, so this rule never reports high severity. */
 	.severity_max = ADVICE_MEDIUM,
 	.stage = ADVICE_STAGE_DEVICE,
 	.confidence = ADVICE_LIKELY,

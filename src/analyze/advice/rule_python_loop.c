@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loops of the user's functions around operators that are too small to pay for their call: over rows of a tensor, or
- * otherwise.
+ * Loops in functions of the program around operators that are too small to justify their call: over rows of a tensor, or
+ * others.
  */
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* What earlier stages took of a loop. */
+/* Time of a loop that earlier stages claimed. */
 struct taken {
 	int64_t ns, backward_ns;
-	uint32_t calls; /* right in it, of which they took at least a part */
+	uint32_t calls; /* directly in it, of which they claimed at least a part */
 };
 
-/* A special cause in every other round, as a loop of concatenations has it, is the loop's, whatever share of the time it was
- * seen to take; but for what is next to nothing. To read values belongs to such loops: there only its time tells. */
+/* A specific cause in every other iteration, as in a loop of concatenations, explains the loop, whatever its share of the
+ * time, unless that is close to zero. Reading values is a part of such loops: there only its time decides. */
 static bool is_explained(const struct advice_loop *loop, const struct taken *taken)
 {
 	int64_t taken_ns = ops_sum(taken->ns, taken->backward_ns), all_ns = ops_sum(loop->span_ns, loop->backward_ns);
@@ -25,8 +25,8 @@ static bool is_explained(const struct advice_loop *loop, const struct taken *tak
 	return !loop->reads && taken_ns > all_ns / 50 && taken->calls >= loop->rounds / 2;
 }
 
-/* Rounds that need each other, with more operators than a recurrent cell has (an LSTM's, written out, some fifteen), are a model
- * that is called in turn: a sampler, a decoder. That is no loop to be said at once. */
+/* Iterations that depend on each other, with more operators than a recurrent cell (an LSTM written out has some fifteen),
+ * are a model that is called in turn: a sampler, a decoder. They cannot be computed at once. */
 #define CELL_OPERATORS 20
 
 static bool is_sequence(const struct advice_loop *loop)
@@ -34,20 +34,20 @@ static bool is_sequence(const struct advice_loop *loop)
 	return loop->recurrent && loop->operators > CELL_OPERATORS * loop->rounds;
 }
 
-/* Every round calls another module: a model's layers, which no operator does at once. */
+/* Every iteration calls another module: the layers of a model, which no operator computes at once. */
 static bool is_layers(const struct advice_loop *loop)
 {
 	return loop->modules > loop->rounds / 2;
 }
 
-/* Loops over tensors of the program's own that change them in place, such as parameters, become torch._foreach_… functions:
- * on the CPU those call the same operators, one after the other, and save what Python does in between. */
+/* Loops over separate tensors that change them in place, such as parameters, become functions torch._foreach_…: on the CPU
+ * those call the same operators one after another, and save the time in Python. */
 static bool becomes_foreach(const struct advice *advice, const struct advice_loop *loop)
 {
 	return !(advice->has & ADVICE_NEEDS_DEVICE) && !loop->slices && loop->in_place * 2 >= loop->operators;
 }
 
-/* One round is left, and the work; the backward pass shrinks as much. */
+/* One iteration remains, and the work of large operators; the backward pass shrinks by the same share. */
 static int64_t gain_of(const struct advice *advice, const struct advice_loop *loop, const struct taken *taken)
 {
 	int64_t span_ns = loop->span_ns, gain_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions of the user's that compute in Python: time in steps that is in no operator, for want of a tensor operation or
- * with C functions called one by one.
+ * Functions of the program that compute in Python: time in steps outside of operators, for lack of a tensor operation or with
+ * C functions called one by one.
  */
 #include <stdio.h>
 
@@ -9,15 +9,15 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-/* A call's own time from which a function computes instead of gluing calls together: a hundred lines of Python take less.
- * And the share of the step's below which it does not matter. */
+/* Minimum self time of a call that computes rather than combines calls: a hundred lines of Python take less. And the share
+ * of the step below which it does not matter. */
 #define CALL_NS_MIN 100000
 #define SHARE_MIN 0.05
 
-/* Share of that time from which waits for other threads' Python are worth a word. */
+/* Minimum share of that time to report waits for Python on other threads. */
 #define WAITED_MIN 0.05
 
-/* Between two calls of operators a function assigns, compares and looks names up, and a recording adds its own: that is no
+/* Between two calls of operators a function assigns, compares and looks up names, and recording adds overhead: this is not
  * computation. */
 #define GLUE_NS 5000
 
@@ -26,15 +26,15 @@ static int64_t at_least_zero(int64_t ns)
 	return ns > 0 ? ns : 0;
 }
 
-/* A function of the user's, or a step. */
+/* A function of the program, or a step. */
 static bool is_own(const struct advice *advice, uint32_t row)
 {
 	return (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && advice_own_site(advice, row) != OPS_NONE) ||
 	       advice->views->parts[row] == VIEW_STEP;
 }
 
-/* Functions of C, and of packages other than torch, that are called right from the program: what of their time is in no
- * operator. torch's own Python is glue between operators. */
+/* Functions of C, and of packages other than torch, that the program calls directly: their time outside of operators. Python
+ * code of torch only connects operators. */
 static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 {
 	struct ops_function_text function;
@@ -48,12 +48,12 @@ static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 	return at_least_zero(ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]));
 }
 
-/* A call that takes so long is told of at its own line; shorter ones are part of a loop, and go with the function that calls
+/* A call of this length is reported at its line. Shorter ones are part of a loop, and count for the function that calls
  * them. */
 #define CALLED_NS_MIN 50000
 
-/* Own time of a function that nobody has explained, with what it calls and no operator comes of: quick functions of the
- * program's, of C and of packages. From the last row to the first, children stand behind their parents. */
+/* Unclaimed self time of a function, with its calls that lead to no operator: short functions of the program, of C and of
+ * packages. From the last row to the first, since children come after their parents. */
 static void gather(const struct advice *advice, int64_t *own_ns)
 {
 	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
@@ -78,7 +78,7 @@ static void gather(const struct advice *advice, int64_t *own_ns)
 	}
 }
 
-/* To give large tensors back to the allocator is no computation. */
+/* Releasing large tensors to the allocator is not computation. */
 #define FREED_BYTES_MIN (1 << 20)
 
 static bool leave_out_frees(const struct advice *advice, int64_t *own_ns)
@@ -99,7 +99,7 @@ static uint32_t site_of(const struct advice *advice, uint32_t row)
 	return is_own(advice, row) ? advice_own_site(advice, row) : advice->site[row];
 }
 
-/* Own time that matters, left alone where it is too little for a call or for the steps; the rest becomes 0. */
+/* Adds self time that matters; too little for a call or for the steps becomes 0. */
 static void add_own(const struct advice *advice, struct advice_result *result, int64_t *own_ns)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -112,7 +112,7 @@ static void add_own(const struct advice *advice, struct advice_result *result, i
 	}
 }
 
-/* What all steps take if each takes the median. */
+/* Time of all steps if each takes the median. */
 static bool find_typical(const struct advice *advice, const int64_t *own_ns, double *ret_ns)
 {
 	int64_t *by_step = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*by_step));
@@ -133,7 +133,7 @@ static bool report(const struct advice *advice, struct advice_result *result, co
 	double waited_ns, typical_ns;
 	char waits[160] = "";
 
-	/* In one step of many it is the machine that was busy. */
+	/* The median step decides: in one of many the machine may be busy. */
 	if (!find_typical(advice, own_ns, &typical_ns))
 		return false;
 	if (advice_percent(advice, typical_ns) < 100 * SHARE_MIN)
@@ -143,7 +143,7 @@ static bool report(const struct advice *advice, struct advice_result *result, co
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (own_ns[row] > 0)
 			advice_claim_self(result, row, own_ns[row]);
-	/* Two that take turns wait for half of the time. */
+	/* Two threads that take turns wait for half of the time. */
 	waited_ns = (double)(shared_ns < tally->ns ? shared_ns : tally->ns) / 2;
 	if (waited_ns > WAITED_MIN * (double)tally->ns)
 		snprintf(waits, sizeof(waits), " For about %.3f ms of that the thread waits for the global interpreter lock "

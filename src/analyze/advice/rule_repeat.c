@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The same operator on the same values, again in the same step; or in each step, where they come of numbers alone: a mask, a
- * table of positions. Values are numbered: what an operator allocates or writes has the number of that operator on those
- * inputs, so that chains repeat as a whole; memory that changes hands gets a new one. That takes shapes (with the scalars) and
- * the storages behind tensors, hence shapes and memory recorded.
+ * The same operator on the same values, again in the same step; or in each step, if its inputs come from constants alone: a
+ * mask, a table of positions. Values are numbered: the outputs of an operator get the number of that operator on these inputs,
+ * so that complete chains repeat; reused memory gets a new number. This requires shapes (with scalars) and the storages of
+ * tensors, and therefore shapes and memory in the recording.
  */
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* What a storage holds. */
+/* Contents of a storage. */
 struct value {
 	uint64_t number;
-	uint32_t made_by; /* the operator that made it of numbers alone, as long as nobody has told of it; OPS_NONE */
-	bool constant;    /* it comes of such operators: it is the same whenever that is done again */
+	uint32_t made_by; /* the operator that created it from constants alone, until it is reported; OPS_NONE */
+	bool constant;    /* it comes from such operators: repeating them gives the same result */
 };
 
-/* Views, one of the other, that the last operators took of a storage: `table[:, 0::2] = x` writes by such a chain. */
+/* Nested views of a storage by the latest operators: `table[:, 0::2] = x` writes through such a chain. */
 struct chain {
 	uint64_t address;
 	uint64_t key;
 };
 
-#define CHAINS 4 /* of so many storages at once: the one that is written to, and those that are read for it */
+#define CHAINS 4 /* storages at once: the written one, and those read for it */
 
 struct numbering {
 	struct ops_map slots;     /* storage to index into `values` */
@@ -40,7 +40,7 @@ struct numbering {
 	int64_t ns;
 	uint64_t repeated;
 	uint64_t each_step;        /* of them: constants */
-	uint64_t fresh;            /* the last number given to what nobody computed */
+	uint64_t fresh;            /* the last number given to contents of unknown origin */
 	size_t next;               /* memory record */
 };
 
@@ -73,14 +73,14 @@ static struct value value_of(const struct numbering *numbering, const struct ops
 {
 	uint32_t slot;
 
-	/* A number of Python's is told by its digest. */
+	/* A Python number is identified by its digest. */
 	if (!storage->address)
 		return (struct value){storage->bytes, OPS_NONE, true};
 	slot = ops_map_find(&numbering->slots, storage->address);
 	return slot == OPS_NONE ? (struct value){storage->address, OPS_NONE, false} : numbering->values.items[slot];
 }
 
-/* Whether a tensor is all of its storage: of two views of one storage nobody says whether they are of the same part. */
+/* Whether a tensor is its complete storage. Of two views of one storage it is unknown whether they cover the same part. */
 static bool is_whole(const struct advice *advice, uint32_t row, const struct ops_input *input, size_t *i)
 {
 	struct ops_storage storage;
@@ -95,7 +95,7 @@ static bool is_whole(const struct advice *advice, uint32_t row, const struct ops
 	       ops_product(advice_input_elements(input), (int64_t)advice_dtype_bytes(input->dtype)) >= (int64_t)storage.bytes;
 }
 
-/* Whether all tensors are, but for the first `but`. */
+/* Whether all tensors are, except for the first `but`. */
 static bool are_whole(const struct advice *advice, uint32_t row, size_t but)
 {
 	struct ops_string list = ops_trace_inputs(advice->trace, advice->events->inputs[row]);
@@ -113,7 +113,7 @@ static bool are_whole(const struct advice *advice, uint32_t row, size_t but)
 	return whole;
 }
 
-/* Operator, shapes and scalars, values; 0 when that does not say all. */
+/* Hash of operator, shapes, scalars and values; 0 if these do not determine the result. */
 static uint64_t key_of(const struct numbering *numbering, const struct advice *advice, uint32_t row, bool *ret_writes,
                        bool *ret_constant)
 {
@@ -131,7 +131,7 @@ static uint64_t key_of(const struct numbering *numbering, const struct advice *a
 		key = mix(key, value.number);
 		*ret_constant &= value.constant;
 		*ret_writes |= storage.written;
-		/* It writes to a part, and it is known to which. */
+		/* It writes to a known part. */
 		for (size_t k = 0; !i && storage.written && k < CHAINS; k++)
 			if (numbering->chains[k].address == storage.address)
 				part = numbering->chains[k].key;
@@ -141,7 +141,7 @@ static uint64_t key_of(const struct numbering *numbering, const struct advice *a
 	return are_whole(advice, row, part ? 1 : 0) ? mix(key, part) | 1 : 0;
 }
 
-/* Chains end with the first operator that is no view. */
+/* A chain ends with the first operator that is not a view. */
 static void follow_views(struct numbering *numbering, const struct advice *advice, uint32_t row)
 {
 	uint64_t key = mix(advice->events->name[row] + 1, advice->events->inputs[row]);
@@ -163,12 +163,12 @@ static void follow_views(struct numbering *numbering, const struct advice *advic
 		}
 		free = !free && !chain->address ? chain : free;
 	}
-	/* A view of what was a view before is of nobody knows what. */
+	/* A view of an earlier view has unknown contents. */
 	if (free && are_whole(advice, row, 0))
 		*free = (struct chain){storage.address, key};
 }
 
-/* What is allocated and freed until `time_ns`: by the operator at `row` its results, by anyone else something new. */
+/* Follows allocations until `time_ns`: those of the operator at `row` are its results, others are new. */
 static bool follow_memory(struct numbering *numbering, const struct advice *advice, int64_t time_ns, struct value result)
 {
 	size_t count;
@@ -186,7 +186,7 @@ static bool follow_memory(struct numbering *numbering, const struct advice *advi
 	return true;
 }
 
-/* A constant that is written into a constant makes another one, of the same operator. */
+/* A constant written into a constant makes another constant, of the same operator. */
 static bool write_values(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t key, bool constant)
 {
 	struct ops_storage storage;
@@ -215,7 +215,7 @@ static void add(struct numbering *numbering, struct advice_result *result, uint3
 	advice_add(result, row, ns);
 }
 
-/* What made its inputs of numbers alone has been done in vain, too. */
+/* The operators that made its inputs from constants were in vain as well. */
 static void add_makers(struct numbering *numbering, struct advice_result *result, uint32_t row)
 {
 	const struct advice *advice = result->advice;
@@ -233,8 +233,8 @@ static void add_makers(struct numbering *numbering, struct advice_result *result
 	}
 }
 
-/* At its line; when another call of the same function computed it before, at the lines of the calls that lead to this one,
- * too, up to the function that both come from: any of them may be the one that should not be. */
+/* Adds the row at its line. If another call of the same function computed it before, also at the lines of the calls that
+ * lead to this one, up to the function that both come from: any of them may be the superfluous one. */
 static void add_repeat(struct numbering *numbering, struct advice_result *result, uint32_t row, uint32_t before)
 {
 	const struct advice *advice = result->advice;
@@ -243,7 +243,7 @@ static void add_repeat(struct numbering *numbering, struct advice_result *result
 
 	add(numbering, result, row);
 	add_makers(numbering, result, row);
-	/* A row stands behind all that it is in: what began before the first time holds both. */
+	/* A row comes after all rows around it: a call that began before the first time contains both. */
 	for (int i = 0; i < DEPTH_MAX && call != OPS_NONE && call > before; i++, call = advice->caller[call]) {
 		if (advice->site[call] == OPS_NONE || advice->site[call] == last)
 			continue;
@@ -252,7 +252,7 @@ static void add_repeat(struct numbering *numbering, struct advice_result *result
 	}
 }
 
-/* In how many steps a constant is made. False when memory is out. */
+/* Counts in how many steps a constant is made. Returns false if memory is out. */
 static bool learn(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t key)
 {
 	uint32_t *step = ops_map_slot(&numbering->constants, key, advice->step_of[row]);
@@ -262,14 +262,14 @@ static bool learn(struct numbering *numbering, const struct advice *advice, uint
 	return step != NULL;
 }
 
-/* An operator that has its results, and may have had them before. */
+/* Adds an operator whose results were computed before. */
 static bool find_earlier(struct numbering *numbering, struct advice_result *result, uint32_t row, uint64_t key, bool constant)
 {
 	const struct advice *advice = result->advice;
 	uint32_t *before;
 
 	if (!advice_counts(advice, row) || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_ROW_LOOP)))
-		return true; /* a loop over rows is told of as a whole */
+		return true; /* a loop over rows is reported as a whole */
 	if (numbering->learning)
 		return !constant || learn(numbering, advice, row, key);
 	before = ops_map_slot(&numbering->seen, mix(key, advice->step_of[row]), row);
@@ -280,7 +280,7 @@ static bool find_earlier(struct numbering *numbering, struct advice_result *resu
 	if (*before != row)
 		add_repeat(numbering, result, row, *before);
 	else if (constant && ops_map_find(&numbering->constants, key) == MANY) {
-		/* Once a step is no repetition but of what no step changes. */
+		/* Once in a step is a repetition only if no step changes the result. */
 		numbering->each_step++;
 		add_repeat(numbering, result, row, row);
 	}
@@ -305,7 +305,7 @@ static bool follow(struct numbering *numbering, struct advice_result *result, ui
 		return false;
 	if (writes && !write_values(numbering, advice, row, key, constant))
 		return false;
-	/* What makes a tensor of numbers may make one to be written into. */
+	/* A new tensor of constants may be a buffer to write into. */
 	return random || makes || (writes && !constant) || find_earlier(numbering, result, row, key, constant);
 }
 
@@ -324,7 +324,7 @@ static bool go_through(struct numbering *numbering, struct advice_result *result
 	return done;
 }
 
-/* A call of Python's in which nearly all operators are repeated is itself repeated: the outermost of them. */
+/* A Python call in which nearly all operators are repeated is itself repeated: the outermost such call. */
 #define WHOLE 0.9
 
 static void claim_calls(struct numbering *numbering, struct advice_result *result)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranks that are late for what all do together, so that the others wait; and what they do meanwhile that the others do not.
+ * Ranks that are late for a collective, so that the others wait; and what they do longer than the others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "base/alloc.h"
 #include "base/order.h"
 
-/* A rank that is last in so many steps of ten is the cause; else the work is uneven from step to step. */
+/* A rank that is last in this number of ten steps is the cause; else the work is uneven from step to step. */
 #define OFTEN_LAST 6
 
-/* Who is last in one step or two may be so by chance. */
+/* In fewer steps the last rank may be last by chance. */
 #define STEPS_MIN 3
 
 struct lateness {
@@ -109,8 +109,8 @@ static struct excess *find_excess(const struct advice_ranks *ranks, uint32_t lat
 	return excess;
 }
 
-/* What of the excess is at places where the others have next to nothing to do: work that the late one alone has. To share out
- * helps by what it is above the mean; such work is rather left out. */
+/* Share of the excess at places where the others spend almost no time: work of the late rank alone. Distributing it helps by
+ * the difference to the average; removing it helps more. */
 static double own_share(const struct excess *excess, size_t count)
 {
 	double own_ms = 0, all_ms = 0;
@@ -122,7 +122,7 @@ static double own_share(const struct excess *excess, size_t count)
 	return all_ms > 0 ? own_ms / all_ms : 0;
 }
 
-/* "1", or where a file says no rank, the name of its worker. */
+/* "1", or the name of the worker if the file has no rank. */
 static void name_rank(const struct advice_ranks *ranks, const struct rank *rank, char *name, size_t size)
 {
 	struct ops_string worker = rank_text(ranks, rank->name);
@@ -147,7 +147,7 @@ static bool report(const struct advice_ranks *ranks, struct advice_result *resul
 		if (excess[i].ms > gain_ms / 10)
 			where[count++] = advice_place(ranks, excess[i].place);
 	own = own_share(excess, count);
-	/* The late one hardly waits, so that its waits missing from the mean are the rest. */
+	/* The late rank hardly waits: the rest is its share of the average wait. */
 	gain_ms *= 1 + own / (double)(ranks->ranks.count - 1);
 	name_rank(ranks, late, name, sizeof(name));
 	if (one)

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of tensors that Python asks for within steps: .item(), .tolist(), bool(tensor), nonzero, print of a tensor. On an
- * accelerator each waits until all that was launched is done; on the CPU it is the price of the call.
+ * Values of tensors that Python reads within steps: .item(), .tolist(), bool(tensor), nonzero, printing a tensor. On a device
+ * each waits until all launched work is done; on the CPU it costs the call.
  */
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Figures of a tensor: what the line that reads a value computes for that alone. */
+/* Statistics of a tensor, which a line that reads a value computes for that purpose. */
 static const char *const figures[] = {
 	"aten::mean", "aten::std", "aten::var", "aten::norm", "aten::linalg_vector_norm", "aten::sum", "aten::abs", "aten::square",
 	"aten::max", "aten::min", "aten::amax", "aten::amin", "aten::median", "aten::any", "aten::all", "aten::isnan", "aten::isinf",
 	"aten::isfinite", "aten::eq", "aten::ne", "aten::gt", "aten::lt", "aten::ge", "aten::le", "aten::to", NULL};
 
-/* Calls in one another between a line and its operator. */
+/* Maximum nesting of calls between a line and its operator. */
 #define WRAPPERS_MAX 6
 
-/* The row that a line's function itself calls for an operator, by way of torch's own Python at most: Tensor.norm, torch.norm.
- * OPS_NONE for what a module or another package does. */
+/* The row that the function of a line calls for an operator, through wrappers of torch only: Tensor.norm, torch.norm.
+ * OPS_NONE for calls of a module or another package. */
 static uint32_t called_for(const struct advice *advice, uint32_t row)
 {
 	static const char *const wrappers[] = {"<built-in *", "*torch/functional.py(*", "*torch/_tensor.py(*", NULL};
@@ -36,8 +36,8 @@ static uint32_t called_for(const struct advice *advice, uint32_t row)
 	return OPS_NONE;
 }
 
-/* Where the program itself computes a figure at a line that reads values: without the read there is no use for it. With
- * Python's call of it. */
+/* Adds statistics that the program computes at a line that reads values, with the Python call: without the read they are not
+ * needed. */
 static bool add_figures(struct advice_result *result)
 {
 	const struct advice *advice = result->advice;
@@ -66,19 +66,18 @@ static const char *const names[] = {
 	"aten::_local_scalar_dense", "aten::nonzero", "<built-in method cpu of Tensor>", "<built-in method numpy of Tensor>",
 	"aten::equal", NULL};
 
-static bool find_host(const struct advice *advice, struct advice_result *result)
+static bool find_host(struct advice_result *result)
 {
-
-	/* The loader's and optimizer's own are theirs; anomaly mode's checks in the backward pass have a rule; and with a loop
-	 * over rows its calls go. */
+	/* Reads of the loader belong to it, those in the backward pass to anomaly mode, and those in a loop over rows to the
+	 * loop. */
 	advice_add_names(result, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP);
 	return add_figures(result) &&
 	       advice_report_costs(result, "%s calls in each step read values of tensors, or compute statistics for that on the "
 	                                   "same line, in %s.",
-	                           advice_average(advice, result->tally.events).text, advice_spent(advice, (double)result->tally.ns).text);
+	                           advice_events(result).text, advice_cost(result).text);
 }
 
-/* The stack of the costliest call, innermost first: "cudaStreamSynchronize ← aten::_local_scalar_dense ← aten::item". */
+/* The stack of the most expensive call, innermost first: "cudaStreamSynchronize ← aten::_local_scalar_dense ← aten::item". */
 static void describe_stack(const struct advice *advice, const struct advice_tally *tally, char *text, size_t size)
 {
 	const struct advice_cost *most = &tally->costs[0];
@@ -96,7 +95,7 @@ static void describe_stack(const struct advice *advice, const struct advice_tall
 	}
 }
 
-/* The host waits, and then the device: what counts is the device's wait, up to the host's. */
+/* The host waits, and then the device. The idle time of the device counts, up to the wait of the host. */
 static bool find_device(const struct advice *advice, struct advice_result *result)
 {
 	int64_t waits_ns = 0;
@@ -105,7 +104,7 @@ static bool find_device(const struct advice *advice, struct advice_result *resul
 	for (size_t i = 0; i < advice->idle.gaps.count; i++) {
 		const struct advice_gap *gap = &advice->idle.gaps.items[i];
 
-		/* With a loop over rows its calls go. */
+		/* Reads in a loop over rows belong to the loop. */
 		if (gap->cause != ADVICE_IDLE_SYNC || (advice->zone[gap->row] & ADVICE_IN_ROW_LOOP))
 			continue;
 		waits_ns = ops_sum(waits_ns, advice_host_ns(advice, gap->row));
@@ -116,13 +115,13 @@ static bool find_device(const struct advice *advice, struct advice_result *resul
 	describe_stack(advice, &result->tally, stack, sizeof(stack));
 	return advice_report_costs(result, "%s times in each step the host waits until the device is done, %.3f ms in total. "
 	                                   "The device is then idle for %.3f ms until it gets new work. Most time is in %s.",
-	                           advice_average(advice, result->tally.events).text, advice_step_ms(advice, (double)waits_ns),
+	                           advice_events(result).text, advice_step_ms(advice, (double)waits_ns),
 	                           advice_step_ms(advice, (double)advice->idle.ns[ADVICE_IDLE_SYNC]), stack);
 }
 
 static bool find(const struct advice *advice, struct advice_result *result)
 {
-	return advice->has & ADVICE_NEEDS_DEVICE ? find_device(advice, result) : find_host(advice, result);
+	return advice->has & ADVICE_NEEDS_DEVICE ? find_device(advice, result) : find_host(result);
 }
 
 const struct advice_rule advice_rule_synchronise = {

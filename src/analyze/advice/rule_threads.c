@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads of one operator against the processors that there are: more of them take turns and wait for each other, fewer leave
+ * Threads of one operator compared with the processors: more threads take turns and wait for each other, fewer leave
  * processors idle.
  */
 #include <math.h>
@@ -9,9 +9,9 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Operators on fewer elements are not shared among threads (at::internal::GRAIN_SIZE). */
+/* Operators on fewer elements are not divided among threads (at::internal::GRAIN_SIZE). */
 #define GRAIN_ELEMENTS 32768
-/* Share of the steps in operators that are. */
+/* Minimum share of the steps in operators that are. */
 #define SHARE_MIN_PCT 30.0
 
 static bool find(const struct advice *advice, struct advice_result *result)
@@ -27,7 +27,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint8_t dtype;
 
-		/* A device needs no threads. */
+		/* Work on a device needs no threads. */
 		if (advice_is_operator(advice, row) && advice_counts(advice, row) && !advice->device_ns[row] &&
 		    !(advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) &&
 		    advice_elements(advice, row, &dtype) >= GRAIN_ELEMENTS)
@@ -35,11 +35,12 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	}
 	snprintf(detail, sizeof(detail), "Call torch.set_num_threads(%d), or set OMP_NUM_THREADS=%d.", (int)(machine->processors + 0.5),
 		 (int)(machine->processors + 0.5));
-	/* What one thread loses no trace says: with others on the machine, it may be right. */
+	/* A trace does not show what one thread loses, which may be right with other programs on the machine. */
 	for (size_t i = 0; over && i < advice->views->steps.count; i++)
 		waited_ns += advice->steady[i] ? machine->waits[i].waited_ns : 0;
 	if (waited_ns > 0)
-		snprintf(waited, sizeof(waited), ". For %.3f ms a step the thread was ready and another one had the processor", advice_step_ms(advice, (double)waited_ns));
+		snprintf(waited, sizeof(waited), ". For %.3f ms a step the thread was ready and another one had the processor",
+		         advice_step_ms(advice, (double)waited_ns));
 	result->confidence = over ? ADVICE_LIKELY : ADVICE_UNSURE;
 	result->detail = detail;
 	result->always = true;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Serving and evaluation by a model in training mode: dropout draws random numbers, and batch norms compute and keep averages,
- * for a backward pass that never comes. It is slower, and the answers are wrong besides.
+ * for a backward pass that never runs. This is slower, and the results are wrong.
  *
- * Where the program trains, too, it is evaluation when gradients are off and nothing that has a backward pass reads what came
- * of it: a generator's samples, or a teacher's answers, are meant to be noisy. Who reads what is told by storages.
+ * If the program also trains, it is evaluation if gradients are disabled and nothing with a backward pass reads the results:
+ * samples of a generator, or the output of a teacher, are noisy on purpose. Storages show who reads the results.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
 
-/* Place of the argument that says "training": dropout(input, p, train), batch_norm(input, weight, bias, running_mean,
- * running_var, training, …). */
+/* Position of the argument "training": dropout(input, p, train), batch_norm(input, weight, bias, running_mean, running_var,
+ * training, …). */
 static const char *const names[] = {"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::batch_norm", NULL};
 static const size_t arguments[] = {0, 2, 2, 2, 5};
 
@@ -32,15 +32,15 @@ static bool has_backward(const struct advice *advice)
 
 struct modes {
 	const uint8_t *which;
-	struct ops_map pass_of; /* storage to the forward pass that it came of */
-	uint8_t *trains;         /* by row of a forward pass: training reads what comes of it */
+	struct ops_map pass_of; /* storage to the forward pass that produced it */
+	uint8_t *trains;         /* by row of a forward pass: training reads its results */
 	size_t next;             /* memory record */
 	int64_t ns;              /* of the operators; in the tally also at the lines of the calls that lead to them */
 	uint64_t operators, norms;
-	bool serves;             /* there is no backward pass in the trace */
+	bool serves;             /* the trace has no backward pass */
 };
 
-/* The outermost call of a module around an operator, or the function that calls it. */
+/* The outermost module call around an operator, or the function that calls it. */
 static uint32_t pass_around(const struct advice *advice, uint32_t row)
 {
 	uint32_t pass = advice->caller[row];
@@ -51,7 +51,7 @@ static uint32_t pass_around(const struct advice *advice, uint32_t row)
 	return pass;
 }
 
-/* An outermost operator that runs as in training, without gradients. */
+/* An outermost operator in training mode without gradients. */
 static bool is_candidate(const struct modes *modes, const struct advice *advice, uint32_t row)
 {
 	uint8_t kind = modes->which[advice->events->name[row]];
@@ -60,7 +60,7 @@ static bool is_candidate(const struct modes *modes, const struct advice *advice,
 	       (modes->serves || advice->events->sequence_nr[row] < 0) && trains(advice, row, arguments[kind]);
 }
 
-/* What an operator allocates came of the pass as well; what anyone else does, of none. */
+/* Follows allocations: those of an operator belong to its pass, others to none. */
 static bool follow_memory(struct modes *modes, const struct advice *advice, int64_t time_ns, uint32_t pass)
 {
 	size_t count;
@@ -94,7 +94,7 @@ static bool follow(struct modes *modes, const struct advice *advice, uint32_t ro
 	return follow_memory(modes, advice, advice->events->end_ns[row], pass);
 }
 
-/* Which passes training reads: of operators whose node runs, and in turn of backward passes. */
+/* Finds the passes whose results training reads: by operators whose node runs, and in turn by backward passes. */
 static bool find_readers(struct modes *modes, const struct advice *advice)
 {
 	bool done = true;
@@ -121,7 +121,7 @@ static void add_operators(struct modes *modes, struct advice_result *result)
 			continue;
 		modes->operators++;
 		modes->norms += argument == 5;
-		/* A batch norm that has its averages still scales: half of what it reads and writes stays. */
+		/* A batch norm in evaluation mode still scales: half of its memory traffic remains. */
 		ns = argument == 5 ? advice_claim_share(result, row, 0.5 * advice_work_share(advice, row)) : advice_claim(result, row);
 		modes->ns = ops_sum(modes->ns, ns);
 		advice_add_calls(result, row, ns);
