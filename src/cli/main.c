@@ -102,9 +102,9 @@ static int show_traces(int count, char **arguments)
 	return status;
 }
 
-/* Takes the options that every command has, before or after its name, out of the arguments. What follows `run` is the user's
+/* Parses the options that every command has, before or after its name, and removes them from the arguments. What follows `run` is the user's
  * program. */
-static int take_common(char **arguments, bool *ret_no_pager)
+static int parse_common(char **arguments, bool *ret_no_pager)
 {
 	static const char *const when[] = {"auto", "always", "never"};
 	const char *color = NULL;
@@ -154,7 +154,7 @@ int main(int count, char **arguments)
 	bool no_pager = false;
 	const char *name;
 
-	if (take_common(arguments, &no_pager))
+	if (parse_common(arguments, &no_pager))
 		return CLI_EXIT_USAGE;
 	for (count = 0; arguments[count]; count++)
 		;

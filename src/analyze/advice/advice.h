@@ -54,6 +54,7 @@
 #include "analyze/views/views.h"
 #include "base/arena.h"
 #include "base/array.h"
+#include "derive/waits.h"
 #include "base/buffer.h"
 #include "base/map.h"
 
@@ -165,6 +166,7 @@ struct advice_report {
 	uint32_t incomplete; /* how many of them end early */
 	double step_ms;   /* the average steady step of the first trace: what percentages are of */
 	double mean_ms;   /* of all its steps */
+	double waited_ratio; /* of their time they were ready to run, but other threads had the CPUs; NAN: not recorded */
 	uint32_t steady, steps; /* of it: how many there are, and in all; 0 when it has no marks of steps */
 	double gained_pct; /* of the findings about the trace for which it is most */
 };
@@ -192,22 +194,15 @@ struct advice_loop {
 	bool reads;           /* and read values of tensors */
 };
 
-/* How the kernel scheduled a step. */
-struct advice_wait {
-	int64_t ran_ns;
-	int64_t waited_ns;          /* ready, but another program had the processor */
-	int64_t children_waited_ns; /* that of the process's children which waited longest */
-	int64_t faults;             /* pages of memory that it touched first */
-};
-
 /* What the recording says of its machine; 0 unknown. */
 struct advice_machine {
 	double processors;
 	double page_ns;        /* the first touch of a page of memory */
 	int64_t threads;
 	int64_t memory_limit_bytes, memory_peak_bytes;
-	struct advice_wait *waits; /* by step */
+	struct ops_step_wait *waits; /* by step */
 	bool has_waits;
+	double waited_ratio; /* of the steps that say, see view_waits_find() */
 };
 
 /* One trace. */

@@ -93,6 +93,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 	if (done && !adviser->report.traces) {
 		adviser->report.step_ms = advice_step_ms(&advice, (double)advice.steps_ns);
 		adviser->report.mean_ms = view_step_average_ns(advice.views, VIEW_TIME_COUNT) / 1e6;
+		adviser->report.waited_ratio = advice.machine.waited_ratio;
 		adviser->report.steady = (uint32_t)advice.step_count;
 		adviser->report.steps = advice.real_steps ? (uint32_t)advice.views->steps.count : 0;
 	}

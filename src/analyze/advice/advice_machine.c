@@ -4,58 +4,22 @@
  * the package), and what it cost to record. Both are taken out of what the rules see: that a program waits for a processor
  * which another program has, or for its own recording, is not counted against it.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/views/view_step_stats.h"
 #include "base/alloc.h"
 #include "base/json_walk.h"
 #include "base/text.h"
 
 /* --- the metadata --------------------------------------------------------------------------------------------------- */
 
-/* The number at the end of a step's name; -1 none. */
-static int64_t number_of(struct ops_string name)
+static void read_machine(struct advice_machine *machine, struct ops_string json)
 {
-	int64_t number = 0;
-	size_t at = name.size;
-
-	while (at > 0 && name.bytes[at - 1] >= '0' && name.bytes[at - 1] <= '9')
-		at--;
-	if (at == name.size || name.size - at > 15)
-		return -1;
-	for (; at < name.size; at++)
-		number = number * 10 + name.bytes[at] - '0';
-	return number;
-}
-
-/* Steps are in order of their numbers, in the trace and in the metadata. */
-static void add_step(struct advice *advice, struct ops_string row, size_t *at)
-{
-	struct ops_json_walk walk = ops_json_walk(row.bytes, row.size);
-	int64_t fields[5] = {-1, 0, 0, 0, 0};
-	struct ops_string value;
-	size_t place = *at;
-
-	for (size_t i = 0; i < 5 && ops_json_next_element(&walk, &value); i++)
-		if (!ops_json_parse_integer(value, &fields[i]))
-			return;
-	while (place < advice->views->steps.count && number_of(advice->views->steps.items[place].name) != fields[0])
-		place++;
-	if (place == advice->views->steps.count)
-		return;
-	*at = place + 1;
-	advice->machine.has_waits = true;
-	advice->machine.waits[place] = (struct advice_wait){fields[1], fields[2] < 0 ? 0 : fields[2],
-	                                                    fields[3] < 0 ? 0 : fields[3], fields[4] < 0 ? 0 : fields[4]};
-}
-
-static void read_machine(struct advice *advice, struct ops_string json)
-{
-	struct ops_json_walk walk = ops_json_walk(json.bytes, json.size), steps;
-	struct advice_machine *machine = &advice->machine;
-	struct ops_string key, value, row;
-	size_t at = 0;
+	struct ops_json_walk walk = ops_json_walk(json.bytes, json.size);
+	struct ops_string key, value;
 
 	while (ops_json_next_member(&walk, &key, &value)) {
 		if (ops_string_is(key, "processors"))
@@ -68,9 +32,6 @@ static void read_machine(struct advice *advice, struct ops_string json)
 			ops_json_parse_integer(value, &machine->memory_limit_bytes);
 		else if (ops_string_is(key, "memory_peak_bytes"))
 			ops_json_parse_integer(value, &machine->memory_peak_bytes);
-		else if (ops_string_is(key, "steps"))
-			for (steps = ops_json_walk(value.bytes, value.size); ops_json_next_element(&steps, &row);)
-				add_step(advice, row, &at);
 	}
 }
 
@@ -79,10 +40,11 @@ bool advice_read_machine(struct advice *advice)
 	struct ops_string json;
 
 	advice->machine.waits = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*advice->machine.waits));
-	if (!advice->machine.waits)
+	if (!advice->machine.waits || !view_waits_find(advice->views, advice->machine.waits, &advice->machine.waited_ratio))
 		return false;
+	advice->machine.has_waits = !isnan(advice->machine.waited_ratio);
 	if (ops_trace_find_metadata(advice->trace, "machine", &json) && json.bytes[0] == '{')
-		read_machine(advice, json);
+		read_machine(&advice->machine, json);
 	return true;
 }
 

@@ -103,7 +103,7 @@ static void find_excess(struct own *rows, size_t count, const uint32_t *steps)
 }
 
 /* A step's rows, from the one that stands out most on. */
-static void take_waits(struct advice *advice, const struct own *rows, size_t count, const struct advice_wait *wait)
+static void take_waits(struct advice *advice, const struct own *rows, size_t count, const struct ops_step_wait *wait)
 {
 	int64_t left_ns = wait->waited_ns, own_ns = 0;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/views/view_step_stats.h"
 #include "base/escape.h"
 
 const char *advice_severity_name(enum advice_severity severity)
@@ -128,6 +129,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	write_figure(&json, "average_step_ms", report->mean_ms);
 	write_number(&json, "steady_steps", report->steady, true);
 	write_number(&json, "steps", report->steps, true);
+	write_figure(&json, "waited_for_cpu_ratio", report->waited_ratio); /* null: not recorded */
 	ops_json_close(&json, '}');
 	ops_json_key(&json, "checked");
 	ops_json_open(&json, '[');
@@ -354,7 +356,7 @@ static void append_count(const struct advice_style *style, const struct advice_r
 /* What a percentage is a share of. */
 static void append_base(const struct advice_style *style, const struct advice_report *report)
 {
-	char text[256], step[32], mean[32];
+	char text[384], step[32], mean[32];
 	size_t used;
 
 	if (!report->findings.count || !(report->step_ms > 0))
@@ -370,6 +372,9 @@ static void append_base(const struct advice_style *style, const struct advice_re
 	else
 		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average steady step, %s (%u of %u steps are steady; "
 		                        "all steps take %s on average).", step, report->steady, report->steps, mean);
+	if (report->waited_ratio > VIEW_WAITED_MUCH) /* not NAN */
+		used += (size_t)snprintf(text + used, sizeof(text) - used, " Steps waited for a CPU for %.1f %% of their time, because other "
+		                         "threads had it: figures are too high.", 100 * report->waited_ratio);
 	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
 	ops_buffer_append(style->out, text, used);
 	ops_buffer_append_text(style->out, "\n");

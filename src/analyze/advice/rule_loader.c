@@ -57,7 +57,7 @@ static bool find_starved(struct loading *loading, const struct advice *advice)
 		if (advice->views->parts[row] == VIEW_LOADER && advice_counts(advice, row) && !is_inner(advice, row))
 			waits[advice->step_of[row]] = ops_sum(waits[advice->step_of[row]], advice_host_ns(advice, row));
 	for (size_t i = 0; i < steps; i++) {
-		const struct advice_wait *wait = &advice->machine.waits[i];
+		const struct ops_step_wait *wait = &advice->machine.waits[i];
 		int64_t step_ns = advice->views->steps.items[i].end_ns - advice->views->steps.items[i].start_ns, starved_ns;
 
 		/* After the batch arrives, this thread waits for a processor as it does elsewhere. Workers that share caches

@@ -13,7 +13,6 @@
 #include "base/order.h"
 #include "base/search.h"
 #include "base/text.h"
-#include "derive/waits.h"
 
 /* Fewer steps do not tell which of them is usual. */
 #define STEPS_MIN 4
@@ -123,7 +122,7 @@ static void fill(const struct table *table, const struct view_step_phases *phase
 		*cell(table, i, FIGURE_FORWARD) = (double)phases->steps[i].host_ns[OPS_PHASE_FORWARD];
 		*cell(table, i, FIGURE_BACKWARD) = (double)phases->steps[i].host_ns[OPS_PHASE_BACKWARD];
 		*cell(table, i, FIGURE_OPTIMIZER) = (double)phases->steps[i].host_ns[OPS_PHASE_OPTIMIZER];
-		*cell(table, i, FIGURE_WAITED) = stats->waited_ns[i] > 0 ? (double)stats->waited_ns[i] : 0;
+		*cell(table, i, FIGURE_WAITED) = (double)stats->waits[i].waited_ns;
 	}
 	count_events(table);
 }
@@ -299,31 +298,40 @@ static bool compare_names(const struct table *table, struct view_step_stats *sta
 
 /* --- waiting for a processor ---------------------------------------------------------------------------------------- */
 
-static bool find_waits(const struct ops_views *views, struct view_step_stats *stats)
+bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_waits, double *ret_ratio)
 {
 	struct ops_step_waits waits;
 	bool done = ops_step_waits_read(&waits, views->trace);
 	double waited_ns = 0, all_ns = 0;
-	size_t cursor = 0, known = 0;
+	size_t cursor = 0;
 
 	for (size_t i = 0; done && i < views->steps.count; i++) {
 		const struct view_step *step = &views->steps.items[i];
 		int64_t number;
 		const struct ops_step_wait *wait = ops_json_parse_integer(step->name, &number) ? ops_step_waits_find(&waits, number, &cursor) : NULL;
 
-		stats->waited_ns[i] = wait ? wait->waited_ns : -1;
+		ret_waits[i] = wait ? *wait : (struct ops_step_wait){.number = -1};
 		if (!wait)
 			continue;
-		known++;
 		waited_ns += (double)wait->waited_ns;
 		all_ns += (double)step->host_end_ns - (double)step->host_start_ns;
 	}
 	ops_step_waits_release(&waits);
-	stats->has_waits = known > 0 && all_ns > 0;
-	if (stats->has_waits) {
-		stats->waited_average_ns = waited_ns / (double)known;
-		stats->waited_ratio = fmin(1, waited_ns / all_ns);
+	*ret_ratio = all_ns > 0 ? fmin(1, waited_ns / all_ns) : (double)NAN;
+	return done;
+}
+
+static bool find_waits(const struct ops_views *views, struct view_step_stats *stats)
+{
+	size_t known = 0;
+	bool done = view_waits_find(views, stats->waits, &stats->waited_ratio);
+
+	for (size_t i = 0; done && i < views->steps.count; i++) {
+		known += stats->waits[i].number >= 0;
+		stats->waited_average_ns += (double)stats->waits[i].waited_ns;
 	}
+	stats->has_waits = done && !isnan(stats->waited_ratio);
+	stats->waited_average_ns = known ? stats->waited_average_ns / (double)known : 0;
 	return done;
 }
 
@@ -335,11 +343,11 @@ bool view_step_stats_find(const struct ops_views *views, const struct view_step_
 	double usual[FIGURE_COUNT];
 	bool done;
 
-	*stats = (struct view_step_stats){.waited_ns = ops_alloc_zeroed(table.count + 1, sizeof(*stats->waited_ns))};
+	*stats = (struct view_step_stats){.waits = ops_alloc_zeroed(table.count + 1, sizeof(*stats->waits))};
 	table.cells = ops_alloc_zeroed((table.count + 1) * FIGURE_COUNT, sizeof(*table.cells));
 	table.outlier = ops_alloc_zeroed(table.count + 1, sizeof(*table.outlier));
 	table.scratch = ops_alloc_zeroed(table.count + 1, sizeof(*table.scratch));
-	done = stats->waited_ns && table.cells && table.outlier && table.scratch && find_waits(views, stats);
+	done = stats->waits && table.cells && table.outlier && table.scratch && find_waits(views, stats);
 	if (done && table.count)
 		find_lengths(&table, stats);
 	if (done && stats->outliers_in_all) {
@@ -359,8 +367,8 @@ bool view_step_stats_find(const struct ops_views *views, const struct view_step_
 
 void view_step_stats_release(struct view_step_stats *stats)
 {
-	ops_free(stats->waited_ns);
-	stats->waited_ns = NULL;
+	ops_free(stats->waits);
+	stats->waits = NULL;
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
@@ -432,10 +440,10 @@ static void write_waits(const struct ops_views *views, const struct view_step_st
 	ops_json_key(json, "rows");
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < views->steps.count; i++) {
-		if (stats->waited_ns[i] < 0)
+		if (stats->waits[i].number < 0)
 			ops_json_null(json);
 		else
-			ops_json_us(json, stats->waited_ns[i]);
+			ops_json_us(json, stats->waits[i].waited_ns);
 	}
 	ops_json_close(json, ']');
 	ops_json_close(json, '}');

@@ -8,10 +8,15 @@
 
 #include "analyze/views/view_phases.h"
 #include "analyze/views/views.h"
+#include "derive/waits.h"
 
 #define VIEW_OUTLIERS_MAX 5
 #define VIEW_CAUSES_MAX 4
 #define VIEW_WAITED_MUCH 0.1 /* a share of the steps' time from which on the machine disturbed the figures */
+
+/* Finds how each step was scheduled (`number` is -1 where that was not recorded), and the share of the time of these steps in
+ * which they were ready to run, but other threads had the CPUs; NAN if no step says. False when memory is out. */
+bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_waits, double *ret_ratio);
 
 /* What a step may have more of than others. */
 struct view_cause {
@@ -44,7 +49,7 @@ struct view_step_stats {
 	struct view_outlier outliers[VIEW_OUTLIERS_MAX]; /* in order of steps, the longest of all */
 	size_t outlier_count;
 	size_t outliers_in_all;
-	int64_t *waited_ns; /* by step: ready to run, but without a processor; -1 unknown */
+	struct ops_step_wait *waits; /* by step, see view_waits_find() */
 	bool has_waits;
 	double waited_average_ns; /* of the steps that say */
 	double waited_ratio;      /* of their time */

@@ -117,7 +117,7 @@ static void put_time(struct page *page, double ns)
 	page_time(page, ns);
 }
 
-/* Where a row was called from, at the end of its line if there is room, else on a line of its own. */
+/* Where a row was called from, at the end of its line if there is room, else on the next line. */
 static void put_place(struct page *page, const struct page_list *list, const struct page_row *row, double bar)
 {
 	int used = (int)(page->ascii ? lrint(bar * 8 * (double)list->bar_width + 4) / 8 : (lrint(bar * 8 * (double)list->bar_width) + 7) / 8);

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long steps waited for a CPU is the same in views, its text and Markdown, the report and the advice."""
+
+import json
+
+import pytest
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+def row(name, ts, dur, cat="cpu_op"):
+    return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": {}}
+
+
+def trace(waited_us):
+    rows = []
+    for i in range(6):
+        at = 1000 * i
+        rows += [row(f"ProfilerStep#{i}", at, 1000, "user_annotation"), row(LOADER, at, 600, "user_annotation")]
+        rows += [row("aten::mm", at + 650, 300)]
+    steps = [[i, 800_000, 1000 * waited_us, 0, 0] for i in range(6)]
+    return {"machine": {"processors": 2, "steps": steps}, "traceEvents": rows}
+
+
+@pytest.mark.parametrize(("waited", "much"), [(230, True), (40, False)])
+def test_one_share_everywhere(opstrobe, tmp_path, waited, much):
+    (tmp_path / "t.json").write_text(json.dumps(trace(waited)))
+    share = waited / 1000
+    views = json.loads(opstrobe("views", "--format", "json", "t.json").stdout)["steps"]["waited_for_cpu"]
+    assert (views["ratio"], views["average"], views["much"]) == (pytest.approx(share), waited, much)
+    advice = json.loads(opstrobe("advise", "--format", "json", "t.json").stdout)
+    assert advice["findings"] and advice["base"]["waited_for_cpu_ratio"] == pytest.approx(share)
+    for words in (("t.json",), ("report", "--format", "markdown", "t.json")):
+        text = opstrobe(*words).stdout
+        assert f"waited for a CPU: {100 * share:.1f} % of the steps' time" in text
+        assert ("warning: waited" in text) == much
+    told = f"Steps waited for a CPU for {100 * share:.1f} % of their time"
+    for form in ("text", "markdown"):
+        assert (told in " ".join(opstrobe("advise", "--format", form, "t.json").stdout.split())) == much
+    (line,) = [
+        line for line in opstrobe("views", "--format", "csv", "t.json").stdout.splitlines() if "waited_for_cpu" in line
+    ]
+    assert line.split(",")[3] == str(waited)
+
+
+def test_what_was_not_recorded_is_not_said(opstrobe, tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": trace(0)["traceEvents"]}))
+    assert json.loads(opstrobe("views", "--format", "json", "t.json").stdout)["steps"]["waited_for_cpu"] is None
+    assert json.loads(opstrobe("advise", "--format", "json", "t.json").stdout)["base"]["waited_for_cpu_ratio"] is None
+    assert "waited for a CPU" not in opstrobe("t.json").stdout
