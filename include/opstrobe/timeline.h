@@ -65,6 +65,11 @@ enum ops_code ops_timeline_counters(const struct ops_timeline *timeline, const s
 enum ops_code ops_timeline_event(const struct ops_timeline *timeline, uint32_t row, char **ret_text, size_t *ret_size,
                                  struct ops_error *error);
 
+/* The calls of a name, or those of the name and kind of a row that is not OPS_NONE: how long they take, how that row ranks
+ * among them, and the lines of the program that make them. */
+enum ops_code ops_timeline_calls(const struct ops_timeline *timeline, struct ops_string name, uint32_t row, char **ret_text,
+                                 size_t *ret_size, struct ops_error *error);
+
 /* Which part of the timeline: what is zero is not asked for, and OPS_WINDOW_ALL is all. */
 struct ops_window {
 	int64_t from_ns;
@@ -82,7 +87,8 @@ struct ops_search {
 	size_t text_size;
 	uint32_t after;  /* rows behind this one; OPS_NONE: from the first on */
 	uint32_t before; /* if not OPS_NONE: rows before this one, nearest first; then `after` is not looked at */
-	uint32_t bins;   /* count the hits also in so many parts of the window; 0: do not */
+	uint32_t bins;   /* count the hits also in that many parts of the window; 0: do not */
+	bool arguments;  /* or whose arguments hold it */
 };
 enum ops_code ops_timeline_search(const struct ops_timeline *timeline, const struct ops_search *search, char **ret_text,
                                   size_t *ret_size, struct ops_error *error);

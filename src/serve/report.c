@@ -41,8 +41,8 @@ static const char *const asked[] = {
 	"stacks?metric=self_cpu",
 	"stacks?metric=self_device",
 	"views?parts=trace_events%2Clost_events%2Cprofiler_start_ts%2Cflags%2Cdevices%2Csteps%2Cgpus%2Ctensor_cores",
-	"views?parts=flags%2Coperators%2Coperators_by_input_shape%2Ccall_stacks",
-	"views?parts=flags%2Ctensor_cores%2Ckernels%2Ckernels_by_op",
+	"views?parts=flags%2Csteps%2Coperators%2Coperators_by_input_shape%2Ccall_stacks",
+	"views?parts=flags%2Csteps%2Ctensor_cores%2Ckernels%2Ckernels_by_op",
 	"views?parts=memory",
 	"analyses/idle_time_breakdown",
 };

@@ -93,6 +93,23 @@ static enum ops_code answer_event(struct request *request, char **ret_text, size
 	return ops_timeline_event(served->timeline, (uint32_t)row, ret_text, ret_size, error);
 }
 
+/* Of the name, or of what a row is. */
+static enum ops_code answer_calls(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	const struct ops_string *name = query_find(&request->query, "name");
+	struct served *served = request->traces[0];
+	int64_t row = OPS_NONE;
+	enum ops_code code = query_integer(&request->query, "row", 0, OPS_NONE - 1, &row, error);
+
+	if (!code && !name == (row == OPS_NONE))
+		code = ops_fault(error, OPS_INVALID, "either 'name' or 'row' is required");
+	if (!code && row != OPS_NONE && row >= (int64_t)ops_trace_events(served->trace)->count)
+		code = request_fail(request, 404, error, "there is no row %lld", (long long)row);
+	return code ? code
+	            : ops_timeline_calls(served->timeline, name ? *name : (struct ops_string){"", 0}, (uint32_t)row, ret_text,
+	                                 ret_size, error);
+}
+
 static enum ops_code answer_strings(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	uint32_t *ids;
@@ -164,6 +181,7 @@ static enum ops_code search_window(const struct request *request, const struct o
                                    size_t *ret_size, struct ops_error *error)
 {
 	const struct ops_string *text = query_find(&request->query, "q");
+	const struct ops_string *arguments = query_find(&request->query, "arguments");
 	int64_t after = OPS_NONE, before = OPS_NONE, bins = 0;
 	enum ops_code code = query_integer(&request->query, "after", 0, OPS_NONE - 1, &after, error);
 	struct ops_search search;
@@ -174,9 +192,12 @@ static enum ops_code search_window(const struct request *request, const struct o
 		code = query_integer(&request->query, "bins", 1, BINS_MAX, &bins, error);
 	if (!code && (!text || !text->size))
 		code = ops_fault(error, OPS_INVALID, "'q' is missing");
+	if (!code && arguments && strcmp(arguments->bytes, "true") != 0 && strcmp(arguments->bytes, "false") != 0)
+		code = ops_fault(error, OPS_INVALID, "'arguments' is true or false");
 	if (code)
 		return code;
-	search = (struct ops_search){*window, text->bytes, text->size, (uint32_t)after, (uint32_t)before, (uint32_t)bins};
+	search = (struct ops_search){*window, text->bytes, text->size, (uint32_t)after, (uint32_t)before, (uint32_t)bins,
+	                             arguments && !strcmp(arguments->bytes, "true")};
 	return ops_timeline_search(request->traces[0]->timeline, &search, ret_text, ret_size, error);
 }
 
@@ -245,7 +266,8 @@ const struct route timeline_routes[] = {
 	{.path = "traces/{id}/timeline/tiles", .parameters = "tiles", .answer = answer_tiles, .binary = true},
 	{.path = "traces/{id}/timeline/counters", .parameters = "counters", .answer = answer_counters},
 	{.path = "traces/{id}/timeline/events/{row}", .parameters = "", .answer = answer_event},
-	{.path = "traces/{id}/timeline/search", .parameters = "q,tracks,after,before,limit,from,to,bins", .answer = answer_search},
+	{.path = "traces/{id}/timeline/calls", .parameters = "name,row", .answer = answer_calls, .slow = true},
+	{.path = "traces/{id}/timeline/search", .parameters = "q,arguments,tracks,after,before,limit,from,to,bins", .answer = answer_search},
 	{.path = "traces/{id}/timeline/range", .parameters = "from,to,tracks,limit", .answer = answer_range},
 	{.path = "traces/{id}/timeline/flows", .parameters = "row,from,to,kinds,tracks,limit", .answer = answer_flows},
 	{.path = "traces/{id}/timeline/critical-path", .parameters = "annotation,instance", .answer = answer_critical_path,

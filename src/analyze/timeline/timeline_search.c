@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events by a part of their name. Each name is looked at once; then a pass over the rows asks for a bit.
+ * Events by a part of their name, or of their arguments. Each text is looked at once; then a pass over the rows asks for
+ * a bit.
  */
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "base/fault.h"
+#include "trace/inputs.h"
 
 #define NAMES_MAX 4096
 
@@ -16,6 +18,7 @@ struct searching {
 	const struct ops_search *search;
 	uint8_t *wanted; /* bits by track, NULL: all */
 	uint8_t *match;  /* bits by string */
+	uint8_t *inputs; /* bits by input list; NULL: arguments are not searched */
 	uint8_t *met;    /* bits by string: some row has it */
 	uint64_t *bins;
 	uint64_t total;
@@ -44,6 +47,22 @@ static bool holds(struct ops_string name, const char *text, size_t size)
 	return false;
 }
 
+static bool match_inputs(struct searching *s, const char *text, size_t size)
+{
+	size_t count = ops_trace_inputs_count(s->timeline->trace);
+	struct ops_buffer inputs = {0};
+
+	s->inputs = ops_alloc_zeroed(count / 8 + 1, 1);
+	for (uint32_t id = 0; s->inputs && !inputs.failed && id < count; id++) {
+		inputs.size = 0;
+		ops_inputs_json_args(&inputs, ops_trace_inputs(s->timeline->trace, id));
+		if (holds((struct ops_string){inputs.bytes, inputs.size}, text, size))
+			ops_bit_set(s->inputs, id);
+	}
+	ops_buffer_release(&inputs);
+	return s->inputs != NULL;
+}
+
 static bool match_names(struct searching *s)
 {
 	size_t strings = ops_trace_string_count(s->timeline->trace), size = s->search->text_size;
@@ -60,17 +79,34 @@ static bool match_names(struct searching *s)
 	for (uint32_t id = 0; id < strings; id++)
 		if (holds(ops_trace_string(s->timeline->trace, id), text, size))
 			ops_bit_set(s->match, id);
+	if (s->search->arguments && !match_inputs(s, text, size)) {
+		ops_free(text);
+		return false;
+	}
 	ops_free(text);
 	return true;
 }
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
+static bool is_match(const struct searching *s, const uint32_t *column, uint32_t row)
+{
+	return column && column[row] != OPS_NONE && ops_bit(s->match, column[row]);
+}
+
+static bool arguments_match(const struct searching *s, uint32_t row)
+{
+	const struct ops_events *events = s->timeline->events;
+
+	return is_match(s, events->extra, row) || is_match(s, events->args, row) || is_match(s, events->overload, row) ||
+	       (events->inputs && events->inputs[row] != OPS_NONE && ops_bit(s->inputs, events->inputs[row]));
+}
+
 static bool is_hit(const struct searching *s, uint32_t row)
 {
 	uint32_t track;
 
-	if (!ops_bit(s->match, s->timeline->events->name[row]))
+	if (!ops_bit(s->match, s->timeline->events->name[row]) && !(s->inputs && arguments_match(s, row)))
 		return false;
 	track = timeline_track_of(s->timeline, row);
 	return track != OPS_NONE && (!s->wanted || ops_bit(s->wanted, track));
@@ -186,6 +222,7 @@ enum ops_code ops_timeline_search(const struct ops_timeline *timeline, const str
 		write_hits(&s, &json);
 	ops_free(s.wanted);
 	ops_free(s.match);
+	ops_free(s.inputs);
 	ops_free(s.met);
 	ops_free(s.bins);
 	OPS_ARRAY_RELEASE(&s.hits);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/compare/short_name.h"
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"
 #include "base/intern.h"
@@ -180,10 +181,16 @@ static void write_row(const struct table *table, struct ops_json_writer *json, c
 	const struct ops_views *views = table->views;
 	struct ops_string name = ops_trace_string(views->trace, row->name);
 	double total_ns = (double)row->total_ns;
+	struct ops_buffer shortened = {0};
 
 	ops_json_open(json, '{');
 	ops_json_key(json, "name");
 	ops_json_text(json, name.bytes, name.size);
+	short_name(name, &shortened);
+	ops_json_key(json, "short_name");
+	ops_json_text(json, shortened.bytes, shortened.size);
+	json->out->failed |= shortened.failed;
+	ops_buffer_release(&shortened);
 	if (table->by_operator)
 		write_properties(table, json, row);
 	ops_json_key(json, "tensor_cores");

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/analyze.h>
+
+#include "analyze/flops.h"
 #include "analyze/views/view_shapes.h"
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"
@@ -21,11 +24,22 @@ struct row {
 	uint64_t calls;
 	int64_t host_total_ns;
 	int64_t host_self_ns;
+	int64_t host_min_ns; /* of one call, as the total counts it */
+	int64_t host_max_ns;
 	int64_t device_total_ns;
 	int64_t device_self_ns;
 	int64_t tensor_self_ns;
 	int64_t tensor_total_ns;
+	int64_t cpu_memory; /* what the calls allocated themselves less what they freed, as in tables of averages */
+	int64_t device_memory;
+	int64_t flops;
 	bool eligible;
+};
+
+/* What only some traces have of each row. */
+struct extras {
+	struct ops_event_costs costs;
+	uint8_t *formulas;
 };
 
 struct table {
@@ -34,6 +48,7 @@ struct table {
 	OPS_ARRAY(struct row) rows;
 	uint32_t *shapes; /* text by input list; OPS_NONE unknown yet. NULL: by name alone */
 	struct ops_intern texts;
+	const struct extras *extras; /* NULL: not wanted */
 };
 
 /* --- shapes --------------------------------------------------------------------------------------------------------- */
@@ -120,6 +135,15 @@ static struct row *row_of(struct table *table, const struct view_node *node)
 	return row;
 }
 
+static void sum_extras(const struct extras *extras, const struct ops_trace *trace, uint32_t event, struct row *row)
+{
+	if (extras->costs.self_cpu_memory) {
+		view_add(&row->cpu_memory, extras->costs.self_cpu_memory[event]);
+		view_add(&row->device_memory, extras->costs.self_device_memory[event]);
+	}
+	view_add(&row->flops, ops_flops_of(trace, event, extras->formulas));
+}
+
 static bool sum(struct table *table)
 {
 	const struct ops_views *views = table->views;
@@ -127,20 +151,26 @@ static bool sum(struct table *table)
 	for (size_t i = 0; i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 		struct row *row;
+		int64_t duration_ns;
 
 		if (node->kept != i || !view_is_operator(views, node))
 			continue;
 		row = row_of(table, node);
 		if (!row)
 			return false;
+		duration_ns = view_duration(views, node->row);
+		row->host_min_ns = row->calls == 0 || duration_ns < row->host_min_ns ? duration_ns : row->host_min_ns;
+		row->host_max_ns = duration_ns > row->host_max_ns ? duration_ns : row->host_max_ns;
 		row->calls++;
-		view_add(&row->host_total_ns, view_duration(views, node->row));
+		view_add(&row->host_total_ns, duration_ns);
 		view_add(&row->host_self_ns, view_host_self_ns(views, node));
 		view_add(&row->device_total_ns, node->device_total_ns);
 		view_add(&row->device_self_ns, node->device_self_ns);
 		view_add(&row->tensor_self_ns, node->tensor_self_ns);
 		view_add(&row->tensor_total_ns, node->tensor_total_ns);
 		row->eligible |= node->eligible;
+		if (table->extras)
+			sum_extras(table->extras, views->trace, node->row, row);
 	}
 	return true;
 }
@@ -211,6 +241,10 @@ static void write_row(const struct table *table, struct ops_json_writer *json, c
 	ops_json_us(json, row->host_total_ns);
 	ops_json_key(json, "host_self");
 	ops_json_us(json, row->host_self_ns);
+	ops_json_key(json, "host_min");
+	ops_json_us(json, row->host_min_ns);
+	ops_json_key(json, "host_max");
+	ops_json_us(json, row->host_max_ns);
 	ops_json_key(json, "device_total");
 	ops_json_us(json, row->device_total_ns);
 	ops_json_key(json, "device_self");
@@ -221,6 +255,9 @@ static void write_row(const struct table *table, struct ops_json_writer *json, c
 	ops_json_number(json, percent(row->tensor_self_ns, row->device_self_ns));
 	ops_json_key(json, "tc_total_pct");
 	ops_json_number(json, percent(row->tensor_total_ns, row->device_total_ns));
+	ops_json_member(json, "self_cpu_memory_bytes", row->cpu_memory);
+	ops_json_member(json, "self_device_memory_bytes", row->device_memory);
+	ops_json_member(json, "flops", row->flops);
 	ops_json_close(json, '}');
 }
 
@@ -299,9 +336,10 @@ bool view_each_operator(const struct ops_views *views, size_t most,
 
 bool view_write_operators(const struct ops_views *views, struct ops_json_writer *json)
 {
-	struct table by_name = {.views = views}, by_shapes = {.views = views};
+	struct extras extras = {.formulas = ops_flops_formulas(views->trace)};
+	struct table by_name = {.views = views, .extras = &extras}, by_shapes = {.views = views, .extras = &extras};
 	size_t lists = ops_trace_inputs_count(views->trace) + 1;
-	bool done = sum(&by_name);
+	bool done = extras.formulas && !ops_event_costs_init(&extras.costs, views->trace, true, NULL) && sum(&by_name);
 
 	if (done) {
 		sort(&by_name);
@@ -319,5 +357,7 @@ bool view_write_operators(const struct ops_views *views, struct ops_json_writer 
 	}
 	release(&by_name);
 	release(&by_shapes);
+	ops_event_costs_release(&extras.costs);
+	ops_free(extras.formulas);
 	return done;
 }

@@ -115,15 +115,21 @@ export interface Operator {
 	calls: number;
 	host_total: number;
 	host_self: number;
+	host_min: number;
+	host_max: number;
 	device_total: number;
 	device_self: number;
 	tc_eligible: boolean;
 	tc_self_pct: number;
 	tc_total_pct: number;
+	self_cpu_memory_bytes: number;
+	self_device_memory_bytes: number;
+	flops: number;
 }
 
 export interface OperatorsReply {
 	flags: Flags;
+	steps: OverviewReply["steps"];
 	operators: { distinct: number; calls: number; rows: Operator[] };
 	operators_by_input_shape: { distinct: number; rows: Operator[] };
 	call_stacks: { distinct_stacks: number; per_operator: Record<string, number> };
@@ -131,6 +137,8 @@ export interface OperatorsReply {
 
 export interface Kernel {
 	name: string;
+	/** Without template arguments. */
+	short_name: string;
 	tensor_cores: boolean;
 	calls: number;
 	total: number;
@@ -152,9 +160,26 @@ export interface KernelByOperator extends Kernel {
 
 export interface KernelsReply {
 	flags: Flags;
+	steps: OverviewReply["steps"];
 	tensor_cores: OverviewReply["tensor_cores"];
 	kernels: { distinct: number; calls: number; total: number; rows: Kernel[] } | null;
 	kernels_by_op: { distinct: number; calls: number; rows: KernelByOperator[] } | null;
+}
+
+/** The calls of a name, by duration. */
+export interface CallsReply {
+	count: number;
+	/** Of the event asked about: 1 is the longest. */
+	rank: number | null;
+	total_ns?: number;
+	min_ns?: number;
+	median_ns?: number;
+	p95_ns?: number;
+	max_ns?: number;
+	/** Calls in equal parts from the shortest to the longest. */
+	histogram?: number[];
+	longest: { row: number; start_ns: number; duration_ns: number }[];
+	lines: { file: string; line: number; count: number; total_ns: number }[];
 }
 
 export interface Where {

@@ -5,8 +5,10 @@ import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { Kernel, KernelByOperator, KernelsReply } from "../data/replies";
 import { TABLES } from "../data/tables";
+import type { DataSource } from "../data/source";
 import { grouped } from "../format/scale";
 import { formatCount, formatUs } from "../format/units";
+import { Calls } from "../widgets/calls";
 import { Card, Cards } from "../widgets/cards";
 import { useRowChoice } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
@@ -14,13 +16,20 @@ import { StepView } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
-type Row = Kernel & Partial<KernelByOperator>;
+type Row = Kernel & Partial<KernelByOperator> & { steps: number; share: number; alike: boolean };
+
+/** The short name, unless other kernels have it, too. */
+function shownName(row: Row): string {
+	return row.alike ? row.name.replace(/^void /, "") : row.short_name;
+}
 
 const TEXTS = TABLES.kernels;
 
 const FIGURES: Column<Row>[] = [
 	{ ...TEXTS.calls, id: "calls", value: (row) => row.calls },
 	{ ...TEXTS.total_us, id: "total", bar: true, value: (row) => row.total },
+	{ id: "share", title: "Share", kind: "share", total: "sum", value: (row) => row.share, about: "Of the time of all kernels" },
+	{ id: "step_total", title: "Per step", kind: "us", value: (row) => row.total / row.steps, about: "Total over the number of steps" },
 	{ ...TEXTS.mean_us, id: "mean", total: "none", value: (row) => row.mean },
 	{ ...TEXTS.max_us, id: "max", total: "max", value: (row) => row.max },
 	{ ...TEXTS.min_us, id: "min", total: "none", value: (row) => row.min, hidden: true },
@@ -29,12 +38,12 @@ const FIGURES: Column<Row>[] = [
 	{ ...TEXTS.tensor_cores, id: "tensor_cores", kind: "flag", groups: true, value: (row) => row.tensor_cores },
 ];
 const BY_NAME: Column<Row>[] = [
-	{ ...TEXTS.name, id: "name", wide: true, value: (row) => row.name },
-	{ id: "family", title: "Family", kind: "text", hidden: true, groups: true, value: (row) => kernelFamily(row.name), about: "The name without templates and arguments" },
+	{ ...TEXTS.name, id: "name", wide: true, value: (row) => row.name, shown: shownName },
+	{ id: "family", title: "Family", kind: "text", hidden: true, groups: true, value: (row) => row.short_name, about: "The name without template arguments" },
 	...FIGURES,
 ];
 const BY_OPERATOR: Column<Row>[] = [
-	{ ...TEXTS.name, id: "name", wide: true, groups: true, value: (row) => row.name },
+	{ ...TEXTS.name, id: "name", wide: true, groups: true, value: (row) => row.name, shown: shownName },
 	{ ...TEXTS.operator, id: "operator", groups: true, value: (row) => row.operator ?? null },
 	{ ...TEXTS.grid, id: "grid", value: (row) => row.grid ?? null },
 	{ ...TEXTS.block, id: "block", value: (row) => row.block ?? null },
@@ -44,32 +53,37 @@ const BY_OPERATOR: Column<Row>[] = [
 	{ id: "op_tc_eligible", title: "Could use tensor cores", kind: "flag", hidden: true, value: (row) => row.op_tc_eligible ?? null },
 ];
 
-/** "at::native::reduce_kernel" of "void at::native::reduce_kernel<512, …>(…)". */
-export function kernelFamily(name: string): string {
-	const plain = name.replace(/^(?:void|std::enable_if<.*>::type) /, "").replaceAll("(anonymous namespace)::", "");
-	return /^[^<(]+/.exec(plain)?.[0].trim() ?? name;
-}
-
 export function Kernels({ source, trace }: ViewProps) {
 	const [by, rowChoice] = useRowChoice([
 		{ id: "name", title: "By kernel" },
 		{ id: "operator", title: "By operator and launch" },
 	]);
 	return (
-		<StepView<KernelsReply> source={source} trace={trace} path="views" query={{ parts: "flags,tensor_cores,kernels,kernels_by_op" }} what="the kernels" tools={rowChoice}>
-			{(data) => <KernelTable trace={trace.id} reply={data} byOperator={by === "operator"} />}
+		<StepView<KernelsReply> source={source} trace={trace} path="views" query={{ parts: "flags,steps,tensor_cores,kernels,kernels_by_op" }} what="the kernels" tools={rowChoice}>
+			{(data) => <KernelTable source={source} trace={trace.id} reply={data} byOperator={by === "operator"} />}
 		</StepView>
 	);
 }
 
-function KernelTable({ trace, reply, byOperator }: { trace: string; reply: KernelsReply; byOperator: boolean }) {
+function KernelTable({ source, trace, reply, byOperator }: { source: DataSource; trace: string; reply: KernelsReply; byOperator: boolean }) {
 	const { kernels, kernels_by_op: byOp, tensor_cores: tensor } = reply;
-	const rows = useMemo<Row[]>(() => (byOperator ? (byOp?.rows ?? []) : (kernels?.rows ?? [])), [reply, byOperator]);
+	const rows = useMemo<Row[]>(() => {
+		const all = kernels?.total ?? 0;
+		const steps = Math.max(1, reply.steps.rows.length);
+		const names = new Map<string, Set<string>>();
+		for (const { name, short_name: short } of kernels?.rows ?? []) names.set(short, (names.get(short) ?? new Set()).add(name));
+		return (byOperator ? (byOp?.rows ?? []) : (kernels?.rows ?? [])).map((row) => ({
+			...row,
+			steps,
+			share: all > 0 ? row.total / all : 0,
+			alike: (names.get(row.short_name)?.size ?? 0) > 1,
+		}));
+	}, [reply, byOperator]);
 	if (!kernels) {
 		return (
 			<div class="empty">
-				<p>No kernels are in the trace.</p>
-				<p>They are recorded where work runs on a GPU and the profiler’s activities include the device.</p>
+				<p>No GPU activity.</p>
+				<p>Kernels are recorded if the program uses a GPU and the profiler’s activities include the device.</p>
 			</div>
 		);
 	}
@@ -92,21 +106,22 @@ function KernelTable({ trace, reply, byOperator }: { trace: string; reply: Kerne
 			<Table
 				id="kernels"
 				label={byOperator ? "Kernels by operator" : "Kernels"}
-				columns={byOperator ? BY_OPERATOR : BY_NAME}
+				columns={(byOperator ? BY_OPERATOR : BY_NAME).filter((column) => column.id !== "step_total" || reply.steps.rows.length > 1)}
 				rows={rows}
 				sort="-total"
 				href={(row) => timelineHref(trace, { find: row.name })}
-				detail={(row) => <KernelDetail trace={trace} row={row} />}
+				detail={(row) => <KernelDetail source={source} trace={trace} row={row} />}
 				lines={20}
 			/>
 		</>
 	);
 }
 
-function KernelDetail({ trace, row }: { trace: string; row: Row }) {
+function KernelDetail({ source, trace, row }: { source: DataSource; trace: string; row: Row }) {
 	return (
 		<>
 			<h3 class="long mono">{row.name}</h3>
+			<Calls source={source} trace={trace} of={{ name: row.name }} />
 			<p class="detail-links">
 				<a href={timelineHref(trace, { find: row.name })}>Its launches in the timeline</a>
 				{row.operator && <a href={routeHref("operators", trace, { "operators.q": `"${row.operator}"` })}>{row.operator}</a>}

@@ -4,7 +4,9 @@ import { useMemo } from "preact/hooks";
 import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { Operator, OperatorsReply } from "../data/replies";
+import type { DataSource } from "../data/source";
 import { formatCount, formatUs } from "../format/units";
+import { Calls } from "../widgets/calls";
 import { useRowChoice } from "../widgets/choice";
 import { timelineHref } from "../widgets/links";
 import { StepView } from "../widgets/step_choice";
@@ -12,22 +14,47 @@ import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Pairs } from "../widgets/tooltip";
 
-type Row = Operator & { stacks: number | null };
+type Row = Operator & { stacks: number | null; steps: number; share: number };
 
+const CALLS: Column<Row> = { id: "calls", title: "Calls", kind: "count", value: (row) => row.calls };
 const HOST: Column<Row>[] = [
-	{ id: "calls", title: "Calls", kind: "count", value: (row) => row.calls },
 	{ id: "host_self", title: "CPU self", kind: "us", bar: true, value: (row) => row.host_self, about: "Time on the CPU without the operators and runtime calls inside" },
 	{ id: "host_total", title: "CPU total", kind: "us", value: (row) => row.host_total, total: "none", about: "Time on the CPU with all inside; of calls inside one another each counts" },
+	{ id: "host_mean", title: "Mean", kind: "us", value: (row) => row.host_total / Math.max(1, row.calls), total: "none", about: "CPU total of a call" },
+	{ id: "host_min", title: "Shortest", kind: "us", value: (row) => row.host_min, total: "none", hidden: true, about: "CPU total of the shortest call" },
+	{ id: "host_max", title: "Longest", kind: "us", value: (row) => row.host_max, total: "max", about: "CPU total of the longest call" },
 ];
 const DEVICE: Column<Row>[] = [
 	{ id: "device_self", title: "Device self", kind: "us", bar: true, value: (row) => row.device_self, about: "Time of the device work that the operator itself started" },
 	{ id: "device_total", title: "Device total", kind: "us", value: (row) => row.device_total, total: "none", about: "The same with the operators inside" },
+];
+const PER_STEP: Column<Row>[] = [
+	{ id: "step_calls", title: "Calls per step", kind: "number", hidden: true, value: (row) => row.calls / row.steps },
+	{ id: "step_self", title: "Self per step", kind: "us", value: (row) => selfOf(row) / row.steps, about: "Self time over the number of steps" },
+];
+const MEMORY: Column<Row>[] = [
+	{ id: "memory", title: "Memory", kind: "bytes", value: (row) => row.self_cpu_memory_bytes, about: "What the calls themselves allocated on the CPU, less what they freed" },
+	{ id: "device_memory", title: "Device memory", kind: "bytes", value: (row) => row.self_device_memory_bytes, about: "The same on devices" },
+];
+const FLOPS: Column<Row>[] = [
+	{ id: "flops", title: "FLOPs", kind: "count", value: (row) => row.flops || null, about: "Floating-point operations, estimated from input shapes" },
+	{ id: "flops_per_s", title: "FLOP/s", kind: "count", total: "none", value: (row) => flopRate(row), about: "FLOPs over the total time, on the device if there is one" },
 ];
 const TENSOR: Column<Row>[] = [
 	{ id: "tc_eligible", title: "Could use tensor cores", kind: "flag", hidden: true, value: (row) => row.tc_eligible },
 	{ id: "tc_self_pct", title: "Tensor cores self", kind: "pct", value: (row) => row.tc_self_pct, about: "The share of its own device time that is on tensor cores" },
 	{ id: "tc_total_pct", title: "Tensor cores total", kind: "pct", hidden: true, value: (row) => row.tc_total_pct },
 ];
+
+/** On the device where the trace has one. */
+function selfOf(row: Row): number {
+	return row.device_self > 0 ? row.device_self : row.host_self;
+}
+
+function flopRate(row: Row): number | null {
+	const us = row.device_total > 0 ? row.device_total : row.host_total;
+	return row.flops > 0 && us > 0 ? Math.round((row.flops / us) * 1e6) : null;
+}
 
 function columnsFor(reply: OperatorsReply, byShape: boolean): Column<Row>[] {
 	const { flags } = reply;
@@ -40,7 +67,14 @@ function columnsFor(reply: OperatorsReply, byShape: boolean): Column<Row>[] {
 		columns[0]!.groups = true;
 		columns.push({ id: "input_shape", title: "Input shapes", kind: "text", wide: true, groups: true, value: (row) => row.input_shape ?? null });
 	}
-	columns.push(...HOST.slice(0, 1), ...(device ? DEVICE : []), ...HOST.slice(1), ...(device ? TENSOR : []));
+	columns.push(CALLS, ...(device ? DEVICE : []), ...HOST.slice(0, 1));
+	columns.push({ id: "share", title: "Share", kind: "share", value: (row) => row.share, total: "sum", about: `Of the self time of all operators, on the ${device ? "device" : "CPU"}` });
+	columns.push(...HOST.slice(1));
+	if (reply.steps.rows.length > 1) columns.push(...PER_STEP);
+	const { rows } = reply.operators;
+	columns.push(...MEMORY.filter((column) => rows.some((row) => row[column.id === "memory" ? "self_cpu_memory_bytes" : "self_device_memory_bytes"] !== 0)));
+	if (rows.some((row) => row.flops > 0)) columns.push(...FLOPS);
+	if (device) columns.push(...TENSOR);
 	if (Object.keys(reply.call_stacks.per_operator).length > 0) {
 		columns.push({ id: "stacks", title: "Call stacks", kind: "count", value: (row) => row.stacks, about: "From how many places it is called" });
 	}
@@ -65,23 +99,29 @@ export function Operators({ source, trace }: ViewProps) {
 			source={source}
 			trace={trace}
 			path="views"
-			query={{ parts: "flags,operators,operators_by_input_shape,call_stacks" }}
+			query={{ parts: "flags,steps,operators,operators_by_input_shape,call_stacks" }}
 			what="the operators"
 			tools={rowChoice}
 		>
-			{(data) => <OperatorTable trace={trace.id} reply={data} byShape={by === "shape"} />}
+			{(data) => <OperatorTable source={source} trace={trace.id} reply={data} byShape={by === "shape"} />}
 		</StepView>
 	);
 }
 
-function OperatorTable({ trace, reply, byShape }: { trace: string; reply: OperatorsReply; byShape: boolean }) {
+function OperatorTable({ source, trace, reply, byShape }: { source: DataSource; trace: string; reply: OperatorsReply; byShape: boolean }) {
 	const { flags, operators, operators_by_input_shape: shapes, call_stacks: stacks } = reply;
 	const columns = useMemo(() => columnsFor(reply, byShape), [reply, byShape]);
-	const rows = useMemo<Row[]>(
-		() => (byShape ? shapes.rows : operators.rows).map((row) => ({ ...row, stacks: stacks.per_operator[row.name] ?? null })),
-		[reply, byShape],
-	);
 	const device = flags.has_kernel || flags.has_memcpy_or_memset;
+	const rows = useMemo<Row[]>(() => {
+		const self = device ? "device_self" : "host_self";
+		const all = operators.rows.reduce((sum, row) => sum + row[self], 0);
+		return (byShape ? shapes.rows : operators.rows).map((row) => ({
+			...row,
+			stacks: stacks.per_operator[row.name] ?? null,
+			steps: Math.max(1, reply.steps.rows.length),
+			share: all > 0 ? row[self] / all : 0,
+		}));
+	}, [reply, byShape]);
 	return (
 		<>
 			{byShape && shapes.distinct > shapes.rows.length && (
@@ -94,26 +134,26 @@ function OperatorTable({ trace, reply, byShape }: { trace: string; reply: Operat
 				rows={rows}
 				sort={device ? "-device_self" : "-host_self"}
 				href={(row) => timelineHref(trace, { find: row.name })}
-				detail={(row) => <OperatorDetail trace={trace} row={row} device={device} />}
-				empty="No operators are in the trace: it was recorded without the activity CPU."
+				detail={(row) => <OperatorDetail source={source} trace={trace} row={row} device={device} />}
+				empty="No operators. Record the activity CPU to see them."
 				lines={22}
 			/>
 		</>
 	);
 }
 
-function OperatorDetail({ trace, row, device }: { trace: string; row: Row; device: boolean }) {
+function OperatorDetail({ source, trace, row, device }: { source: DataSource; trace: string; row: Row; device: boolean }) {
 	return (
 		<>
 			<h3 class="long">{row.name}</h3>
 			{row.input_shape !== undefined && <p class="mono long">{row.input_shape}</p>}
 			<Pairs
 				pairs={[
-					["a call, CPU total", formatUs(row.host_total / Math.max(1, row.calls))],
-					["a call, CPU self", formatUs(row.host_self / Math.max(1, row.calls))],
-					...(device ? [["a call, device", formatUs(row.device_total / Math.max(1, row.calls))] satisfies [string, string]] : []),
+					["CPU self, mean", formatUs(row.host_self / Math.max(1, row.calls))],
+					...(device ? [["Device total, mean", formatUs(row.device_total / Math.max(1, row.calls))] satisfies [string, string]] : []),
 				]}
 			/>
+			<Calls source={source} trace={trace} of={{ name: row.name }} />
 			<p class="detail-links">
 				<a href={timelineHref(trace, { find: row.name })}>Its calls in the timeline</a>
 				<a href={routeHref("stacks", trace, { function: row.name })}>What calls it</a>

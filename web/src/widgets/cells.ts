@@ -47,7 +47,7 @@ function largestOf<R>(column: Column<R>, rows: readonly R[]): number {
 
 function textScale<R>(column: Column<R>, rows: readonly R[]): CellScale {
 	let longest = titleRoom(column.title);
-	for (const row of rows.slice(0, 300)) longest = Math.max(longest, cellText(column.value(row)).length + 2);
+	for (const row of rows.slice(0, 300)) longest = Math.max(longest, (column.shown ? column.shown(row) : cellText(column.value(row))).length + 2);
 	const least = Math.min(longest, column.wide ? 22 : 16);
 	const width = column.wide ? `minmax(${least}ch, ${Math.min(longest, 100)}fr)` : `minmax(${least}ch, ${Math.min(longest, 40)}ch)`;
 	return { unit: "", largest: 0, text: cellText, width, least };

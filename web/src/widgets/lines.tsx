@@ -229,7 +229,7 @@ function LineRow<R>(props: LineRowProps<R>) {
 					>
 						{column.bar && row !== null && <Bar cell={cell} largest={scale?.largest ?? 0} />}
 						{i === 0 && <Twig line={line} tree={props.tree} onFlip={props.onFlip} />}
-						{i === 0 && group ? <GroupTitle title={group.title} count={group.count} /> : <CellText column={column} row={row} text={cellShown(cell, row, scale)} />}
+						{i === 0 && group ? <GroupTitle title={group.title} count={group.count} /> : <CellText column={column} row={row} text={row !== null && column.shown ? column.shown(row) : cellShown(cell, row, scale)} />}
 					</div>
 				);
 			})}

@@ -10,6 +10,7 @@ import { Lines } from "./lines";
 import { useLater } from "./later";
 import {
 	type Column,
+	filterProblem,
 	type Line,
 	orderText,
 	parseFilter,
@@ -59,6 +60,7 @@ export function Table<R>(props: TableProps<R>) {
 	const shown = columns.filter((column) => Boolean(column.hidden) === toggled.has(column.id));
 	const groupBy = children ? undefined : columns.find((column) => column.groups && column.id === group);
 	const filter = useMemo(() => parseFilter(query, columns), [query, columns]);
+	const problem = useMemo(() => filterProblem(query, columns), [query, columns]);
 	const kept = useMemo(
 		() => (children || query === "" ? rows : rows.filter(filter)),
 		[rows, children, filter, query],
@@ -82,7 +84,7 @@ export function Table<R>(props: TableProps<R>) {
 		saveText(toCsv(flat, shown), fileName(label, "opstrobe.csv"), "text/csv");
 	};
 
-	if (rows.length === 0) return <div class="empty">{props.empty ?? "Nothing of this is in the trace."}</div>;
+	if (rows.length === 0) return <div class="empty">{props.empty ?? "No rows."}</div>;
 	const chosenRow = chosen !== undefined && (children || rows.includes(chosen)) ? chosen : undefined;
 	return (
 		<section class="table-box" aria-label={label}>
@@ -99,29 +101,44 @@ export function Table<R>(props: TableProps<R>) {
 					CSV
 				</button>
 			</div>
-			<Lines
-				label={label}
-				lines={lines}
-				columns={shown}
-				scales={scales}
-				order={parseOrder(order)}
-				onOrder={(next) => setOrder(orderText(next))}
-				onFlip={flip}
-				tree={children !== undefined || groupBy !== undefined}
-				chosen={chosenRow}
-				onChoose={props.detail ? setChosen : undefined}
-				href={props.href}
-				height={props.lines ?? 18}
-				arrangement={`${order}\n${query}\n${group}`}
-			/>
-			{chosenRow !== undefined && props.detail && (
-				<aside class="detail" aria-label="The chosen row">
-					<button type="button" class="plain close" aria-label="Close" onClick={() => setChosen(undefined)}>
-						✕
-					</button>
-					{props.detail(chosenRow)}
-				</aside>
+			{problem && (
+				<p class="filter-problem" role="alert">
+					{problem}
+				</p>
 			)}
+			{lines.length === 0 && !problem && (
+				<p class="filter-problem" role="status">
+					{`No row matches '${query}'. `}
+					<button type="button" class="link" onClick={() => setQuery(undefined)}>
+						Clear the filter
+					</button>
+				</p>
+			)}
+			<div class={chosenRow !== undefined && props.detail ? "table-beside" : ""}>
+				<Lines
+					label={label}
+					lines={lines}
+					columns={shown}
+					scales={scales}
+					order={parseOrder(order)}
+					onOrder={(next) => setOrder(orderText(next))}
+					onFlip={flip}
+					tree={children !== undefined || groupBy !== undefined}
+					chosen={chosenRow}
+					onChoose={props.detail ? setChosen : undefined}
+					href={props.href}
+					height={props.lines ?? 18}
+					arrangement={`${order}\n${query}\n${group}`}
+				/>
+				{chosenRow !== undefined && props.detail && (
+					<aside class="detail" aria-label="The chosen row">
+						<button type="button" class="plain close" aria-label="Close" onClick={() => setChosen(undefined)}>
+							✕
+						</button>
+						{props.detail(chosenRow)}
+					</aside>
+				)}
+			</div>
 		</section>
 	);
 }

@@ -11,6 +11,8 @@ export interface Column<R> {
 	about?: string;
 	kind: Kind | "text" | "flag";
 	value: (row: R) => Cell;
+	/** A shorter text to show; the value is in the tooltip, and is what is filtered and exported. */
+	shown?: (row: R) => string;
 	/** Rows may be grouped by it. */
 	groups?: boolean;
 	/** What a group shows: the sum of times, bytes and counts unless it says otherwise. */
@@ -95,6 +97,28 @@ export function parseFilter<R>(text: string, columns: readonly Column<R>[]): Tes
 		tests.push(match[1] ? (row) => !test(row) : test);
 	}
 	return (row) => tests.every((test) => test(row));
+}
+
+const COMPARISON = /^([\p{L}_ ]+)(<=|>=|=|<|>)(.*)$/u;
+
+/** Why a comparison in a filter is not one, in a sentence; undefined if there is nothing wrong. */
+export function filterProblem<R>(text: string, columns: readonly Column<R>[]): string | undefined {
+	const figures = columns.filter((column) => column.kind !== "text" && column.kind !== "flag");
+	for (const match of text.matchAll(/(-?)(?:"([^"]*)"?|(\S+))/g)) {
+		const word = match[3] ?? "";
+		const [, name = "", , right = ""] = COMPARISON.exec(word) ?? [];
+		if (name === "" || comparison(word, columns)) continue;
+		const column = figures.find((each) => named(each, name));
+		const [, number, unit = ""] = /^(-?\d+(?:\.\d+)?)(.*)$/.exec(right) ?? [];
+		const choices = Object.keys((column && UNITS[column.kind]) ?? {});
+		if (!column) {
+			if (number === undefined || !/^[\p{L}%]*$/u.test(unit)) continue; // "kernel<4,": part of a name
+			return `No column '${name}' with figures (choose from ${figures.map((each) => each.id).join(", ")}). Put text that contains < or > in quotes.`;
+		}
+		if (number === undefined) return `'${right}' is not a number: write for example ${column.id}>${column.kind === "us" ? "1ms" : "10"}.`;
+		return choices.length > 0 ? `Invalid unit '${unit}' (choose from ${choices.join(", ")}).` : `'${column.title}' has no unit, but '${right}' has one.`;
+	}
+	return undefined;
 }
 
 function holds<R>(word: string, columns: readonly Column<R>[]): Test<R> {

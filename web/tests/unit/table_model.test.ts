@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { type Column, parseFilter, parseOrder, sortRows, tableLines, toCsv, totalOf, treeLines } from "../../src/widgets/table_model";
+import { type Column, filterProblem, parseFilter, parseOrder, sortRows, tableLines, toCsv, totalOf, treeLines } from "../../src/widgets/table_model";
 
 interface Row {
 	name: string;
@@ -41,6 +41,15 @@ test("F27: a filter takes words in any case, leaves out, and compares figures wi
 	expect(filtered("nothing>5")).toEqual([]); // no such column: words
 	expect(filtered("   ")).toHaveLength(rows.length);
 	expect(filtered('"')).toHaveLength(rows.length);
+});
+
+test("a filter says what is wrong with a comparison", () => {
+	expect(filterProblem("self>1ms -size<2MB add", columns)).toBe(undefined);
+	expect(filterProblem("void reduce_kernel<4, float>(int)", columns)).toBe(undefined); // a name
+	expect(filterProblem('"nothing>5"', columns)).toBe(undefined);
+	expect(filterProblem("nothing>5", columns)).toMatch("No column 'nothing' with figures (choose from self, size)");
+	expect(filterProblem("self>abc", columns)).toMatch("'abc' is not a number");
+	expect(filterProblem("self>5MB", columns)).toMatch("Invalid unit 'MB' (choose from ns, us, µs, ms, s)");
 });
 
 test("groups sum times and bytes, are sorted by their sums, and can be closed", () => {

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A call among all of its name: how long they take, where it ranks, which lines make them.
+ */
+#include <opstrobe/timeline.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/sum.h"
+#include "analyze/timeline/timeline.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/map.h"
+
+#define LONGEST_MAX 10
+#define LINES_MAX 20
+#define BINS 24
+
+struct call {
+	int64_t duration_ns;
+	uint32_t row;
+};
+
+struct line {
+	struct ops_string file;
+	uint32_t line;
+	uint64_t count;
+	int64_t total_ns;
+};
+
+struct calls {
+	const struct ops_timeline *timeline;
+	OPS_ARRAY(struct call) items; /* the longest first */
+	OPS_ARRAY(struct line) lines;
+	int64_t total_ns;
+};
+
+static int compare_calls(const void *left, const void *right)
+{
+	const struct call *a = left, *b = right;
+
+	if (a->duration_ns != b->duration_ns)
+		return a->duration_ns < b->duration_ns ? 1 : -1;
+	return (a->row > b->row) - (a->row < b->row);
+}
+
+static int compare_lines(const void *left, const void *right)
+{
+	const struct line *a = left, *b = right;
+
+	if (a->total_ns != b->total_ns)
+		return a->total_ns < b->total_ns ? 1 : -1;
+	return (a->line > b->line) - (a->line < b->line);
+}
+
+/* Those of the name that the timeline shows; of `kind` only, unless it is negative. */
+static bool find_calls(struct calls *calls, uint32_t name, int kind)
+{
+	const struct ops_timeline *timeline = calls->timeline;
+	const struct ops_events *events = timeline->events;
+
+	for (uint32_t row = 0; row < events->count; row++) {
+		struct call *call;
+
+		if (events->name[row] != name || (kind >= 0 && events->kind[row] != kind) ||
+		    timeline_track_of(timeline, row) == OPS_NONE)
+			continue;
+		call = OPS_ARRAY_PUSH(&calls->items);
+		if (!call)
+			return false;
+		*call = (struct call){ops_difference(events->end_ns[row], events->start_ns[row]), row};
+		calls->total_ns = ops_sum(calls->total_ns, call->duration_ns);
+	}
+	if (calls->items.count)
+		qsort(calls->items.items, calls->items.count, sizeof(struct call), compare_calls);
+	return true;
+}
+
+static bool find_lines(struct calls *calls)
+{
+	struct ops_map places = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < calls->items.count; i++) {
+		const struct call *call = &calls->items.items[i];
+		uint32_t number = 0, *at;
+		struct ops_string file = ops_event_line(calls->timeline->trace, call->row, &number);
+		struct line *line;
+
+		if (!file.size)
+			continue;
+		/* Equal files are one string of the trace. */
+		at = ops_map_slot(&places, (uint64_t)(uintptr_t)file.bytes << 20 ^ number, (uint32_t)calls->lines.count);
+		done = at != NULL;
+		if (done && *at == calls->lines.count) {
+			line = OPS_ARRAY_PUSH(&calls->lines);
+			done = line != NULL;
+			if (done)
+				*line = (struct line){.file = file, .line = number};
+		}
+		if (!done)
+			break;
+		calls->lines.items[*at].count++;
+		calls->lines.items[*at].total_ns = ops_sum(calls->lines.items[*at].total_ns, call->duration_ns);
+	}
+	ops_map_release(&places);
+	if (calls->lines.count)
+		qsort(calls->lines.items, calls->lines.count, sizeof(struct line), compare_lines);
+	return done;
+}
+
+/* The duration that a share of the calls does not exceed. */
+static int64_t quantile(const struct calls *calls, double share)
+{
+	size_t at = (size_t)((1 - share) * (double)(calls->items.count - 1) + 0.5);
+
+	return calls->items.items[at].duration_ns;
+}
+
+/* Equal parts from the shortest to the longest. */
+static void write_histogram(const struct calls *calls, struct ops_json_writer *json)
+{
+	uint64_t counts[BINS] = {0};
+	int64_t most = calls->items.items[0].duration_ns, least = calls->items.items[calls->items.count - 1].duration_ns;
+	double width = ((double)most - (double)least) / BINS;
+
+	for (size_t i = 0; i < calls->items.count; i++) {
+		double at = width > 0 ? ((double)calls->items.items[i].duration_ns - (double)least) / width : 0;
+
+		counts[at >= BINS ? BINS - 1 : (size_t)at]++;
+	}
+	ops_json_key(json, "histogram");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < BINS; i++)
+		ops_json_integer(json, (int64_t)counts[i]);
+	ops_json_close(json, ']');
+}
+
+static void write_longest(const struct calls *calls, struct ops_json_writer *json)
+{
+	ops_json_key(json, "longest");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < calls->items.count && i < LONGEST_MAX; i++) {
+		const struct call *call = &calls->items.items[i];
+
+		ops_json_open(json, '{');
+		ops_json_member(json, "row", call->row);
+		ops_json_member(json, "start_ns", timeline_start(calls->timeline, call->row));
+		ops_json_member(json, "duration_ns", call->duration_ns);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+static void write_lines(const struct calls *calls, struct ops_json_writer *json)
+{
+	ops_json_key(json, "lines");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < calls->lines.count && i < LINES_MAX; i++) {
+		const struct line *line = &calls->lines.items[i];
+
+		ops_json_open(json, '{');
+		ops_json_key(json, "file");
+		ops_json_text(json, line->file.bytes, line->file.size);
+		ops_json_member(json, "line", line->line);
+		ops_json_member(json, "count", (int64_t)line->count);
+		ops_json_member(json, "total_ns", line->total_ns);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
+static void write_calls(const struct calls *calls, uint32_t row, struct ops_json_writer *json)
+{
+	size_t count = calls->items.count, rank = 0;
+
+	/* Of equal durations all have the rank of the first. */
+	for (size_t i = 0; row != OPS_NONE && !rank && i < count; i++)
+		if (calls->items.items[i].row == row)
+			for (rank = i + 1; rank > 1 && calls->items.items[rank - 2].duration_ns == calls->items.items[i].duration_ns;)
+				rank--;
+	ops_json_open(json, '{');
+	ops_json_member(json, "count", (int64_t)count);
+	ops_json_member_or_null(json, "rank", rank ? (int64_t)rank : -1);
+	if (count) {
+		ops_json_member(json, "total_ns", calls->total_ns);
+		ops_json_member(json, "min_ns", calls->items.items[count - 1].duration_ns);
+		ops_json_member(json, "median_ns", quantile(calls, 0.5));
+		ops_json_member(json, "p95_ns", quantile(calls, 0.95));
+		ops_json_member(json, "max_ns", calls->items.items[0].duration_ns);
+		write_histogram(calls, json);
+	}
+	write_longest(calls, json);
+	write_lines(calls, json);
+	ops_json_close(json, '}');
+}
+
+enum ops_code ops_timeline_calls(const struct ops_timeline *timeline, struct ops_string name, uint32_t row, char **ret_text,
+                                 size_t *ret_size, struct ops_error *error)
+{
+	struct calls calls = {.timeline = timeline};
+	bool by_row = row != OPS_NONE;
+	uint32_t id = by_row ? timeline->events->name[row] : ops_trace_find_string(timeline->trace, name.bytes, name.size);
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	bool done = id == OPS_NONE || (find_calls(&calls, id, by_row ? timeline->events->kind[row] : -1) && find_lines(&calls));
+
+	if (done)
+		write_calls(&calls, row, &json);
+	OPS_ARRAY_RELEASE(&calls.items);
+	OPS_ARRAY_RELEASE(&calls.lines);
+	return ops_buffer_give(&out, done ? OPS_OK : ops_fault_memory(error), ret_text, ret_size, error);
+}

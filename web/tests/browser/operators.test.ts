@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators and kernels: every figure of a row, filters that are wrong, and what is known of a row beside the table.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { CallsReply, OperatorsReply } from "../../src/data/replies";
+import { launch, Tab } from "./browser";
+import { expectShows, readGrid } from "./grid";
+import { printed, recorded, Server } from "./server";
+
+const KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)";
+
+let browser: Browser;
+let server: Server;
+const folder = mkdtempSync(join(tmpdir(), "opstrobe-operators-"));
+const gpu = join(folder, "gpu.pt.trace.json");
+
+beforeAll(async () => {
+	const event = (name: string, cat: string, ts: number, dur: number, args: object) => ({ ph: "X", name, cat, ts, dur, pid: cat === "kernel" ? 0 : 1, tid: cat === "kernel" ? 7 : 1, args });
+	writeFileSync(
+		gpu,
+		JSON.stringify({
+			traceEvents: [
+				event("aten::add", "cpu_op", 100, 20, { "External id": 1 }),
+				event("cudaLaunchKernel", "cuda_runtime", 105, 5, { "External id": 1, correlation: 9 }),
+				event(KERNEL, "kernel", 130, 40, { "External id": 1, correlation: 9, device: 0, stream: 7 }),
+			],
+		}),
+	);
+	browser = await launch();
+	server = await Server.start(recorded, gpu);
+});
+afterAll(async () => {
+	await server.stop();
+	await browser.close();
+	rmSync(folder, { recursive: true });
+});
+
+test("rows have mean, longest, share, per step, memory and FLOPs", async () => {
+	const wanted = printed("views", recorded) as OperatorsReply;
+	const tab = await Tab.open(browser, server.at("operators", server.trace("train"), "operators.columns=host_min"));
+	const { units, rows } = await readGrid(tab.page, "Operators");
+	const all = wanted.operators.rows.reduce((sum, row) => sum + row.host_self, 0);
+	const steps = wanted.steps.rows.length;
+	expect(steps).toBeGreaterThan(1);
+	expect(rows.some((row) => row.flops !== "–")).toBe(true);
+	for (const row of rows) {
+		const from = wanted.operators.rows.find((each) => each.name === row.name)!;
+		expect(from.host_min).toBeLessThanOrEqual(from.host_total / from.calls);
+		expectShows(row.host_mean!, units.host_mean!, from.host_total / from.calls, `mean of ${row.name}`);
+		expectShows(row.host_min!, units.host_min!, from.host_min, `shortest ${row.name}`);
+		expectShows(row.host_max!, units.host_max!, from.host_max, `longest ${row.name}`);
+		expectShows(row.share!, units.share!, (100 * from.host_self) / all, `share of ${row.name}`);
+		expectShows(row.step_self!, units.step_self!, from.host_self / steps, `self per step of ${row.name}`);
+		expectShows(row.memory!, units.memory!, from.self_cpu_memory_bytes, `memory of ${row.name}`);
+		if (from.flops > 0) expectShows(row.flops!, units.flops!, from.flops, `FLOPs of ${row.name}`);
+	}
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("a filter that is wrong says why, and one that matches nothing can be cleared", async () => {
+	const tab = await Tab.open(browser, server.at("operators", server.trace("train")));
+	const { page } = tab;
+	const filter = page.getByRole("searchbox", { name: "Filter the rows" });
+	for (const [text, reason] of [
+		["host_self>5parsec", "Invalid unit 'parsec' (choose from ns, us, µs, ms, s)."],
+		["calls>many", "'many' is not a number"],
+		["nothing>5", "No column 'nothing' with figures"],
+	] as const) {
+		await filter.fill(text);
+		await page.getByRole("alert").getByText(reason).waitFor();
+	}
+	await filter.fill("no such operator");
+	await page.getByRole("button", { name: "Clear the filter" }).click();
+	await expect.poll(() => filter.inputValue()).toBe("");
+	await page.getByText("No row matches").waitFor({ state: "detached" });
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("the chosen operator shows its calls by duration and the lines that make them, beside the table", async () => {
+	const trace = server.trace("train");
+	const tab = await Tab.open(browser, server.at("operators", trace));
+	const { page } = tab;
+	const row = page.locator(".grid-body [role=row]").first();
+	const name = await row.locator("[data-column=name]").innerText();
+	await row.click();
+	const panel = page.getByRole("complementary", { name: "The chosen row" });
+	const calls = await page.evaluate(async (path) => (await (await fetch(path)).json()) as CallsReply, `api/v1/traces/${trace.id}/timeline/calls?name=${encodeURIComponent(name)}`);
+	await panel.getByText(new RegExp(`^${calls.count} calls? in the whole trace$`)).waitFor();
+	expect(calls.histogram!.reduce((sum, each) => sum + each, 0)).toBe(calls.count);
+	expect(await panel.getByRole("img", { name: "Calls by duration from" }).count()).toBe(1);
+	expect(await panel.locator(".call-lines a.place-link").count()).toBe(Math.min(5, calls.longest.length));
+	const [table, side] = [(await page.locator(".grid").boundingBox())!, (await panel.boundingBox())!];
+	expect(side.x).toBeGreaterThan(table.x + table.width - 1);
+	await tab.shot("operator-side-panel");
+	await panel.locator("a.place-link").first().click();
+	await page.waitForFunction((longest) => location.hash.includes(`event=${longest}`), calls.longest[0]!.row);
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("kernels have short names, and the full one in the tooltip and the filter", async () => {
+	const tab = await Tab.open(browser, server.at("kernels", server.trace("gpu.pt")));
+	const cell = tab.page.locator(".grid-body [data-column=name]").first();
+	await cell.waitFor();
+	expect(await cell.innerText()).toBe("at::native::vectorized_elementwise_kernel");
+	expect(await cell.getAttribute("title")).toBe(KERNEL);
+	await tab.page.getByRole("searchbox", { name: "Filter the rows" }).fill("CUDAFunctor_add");
+	await tab.page.getByText("1 row", { exact: true }).waitFor();
+	await tab.close();
+	tab.expectQuiet();
+});
