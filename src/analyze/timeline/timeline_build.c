@@ -9,10 +9,17 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 
-/* An operator's bookkeeping, which tables leave out too. What stands for a session is shown. */
-static bool is_shown(const struct ops_events *events, size_t row)
+/* Not an operator's bookkeeping, which tables leave out too. What represents a session is shown. `window_end` is the name of
+ * Kineto's mark that says when it stopped waiting for devices: nothing of the program happens then. */
+static bool is_shown(const struct ops_events *events, size_t row, uint32_t window_end)
 {
-	return !(events->flags[row] & OPS_EVENT_HIDDEN) || events->kind[row] != OPS_EVENT_CPU_OP;
+	return events->name[row] != window_end &&
+	       (!(events->flags[row] & OPS_EVENT_HIDDEN) || events->kind[row] != OPS_EVENT_CPU_OP);
+}
+
+static uint32_t window_end_of(const struct ops_trace *trace)
+{
+	return ops_trace_find_string(trace, "Record Window End", strlen("Record Window End"));
 }
 
 /* --- extent --------------------------------------------------------------------------------------------------------- */
@@ -24,10 +31,11 @@ static void find_extent(struct ops_timeline *timeline)
 	const struct ops_memory_record *memory = ops_trace_memory(timeline->trace, &memory_count);
 	const struct ops_counter_record *counters = ops_trace_counters(timeline->trace, &counter_count);
 	int64_t first = ops_trace_origin(timeline->trace), last = first;
+	uint32_t window_end = window_end_of(timeline->trace);
 	uint64_t duration;
 
 	for (size_t row = 0; row < events->count; row++)
-		last = events->end_ns[row] > last ? events->end_ns[row] : last;
+		last = events->end_ns[row] > last && events->name[row] != window_end ? events->end_ns[row] : last;
 	for (size_t i = 0; i < memory_count; i++)
 		last = memory[i].time_ns > last ? memory[i].time_ns : last;
 	for (size_t i = 0; i < counter_count; i++)
@@ -46,12 +54,13 @@ static void find_extent(struct ops_timeline *timeline)
 static bool lay_rows(struct ops_timeline *timeline, struct lane_tree *trees)
 {
 	const struct ops_events *events = timeline->events;
+	uint32_t window_end = window_end_of(timeline->trace);
 
 	for (size_t row = 0; row < events->count; row++) {
 		uint32_t parent = events->parent[row], from = 0;
 
 		timeline->depths[row] = OPS_NONE;
-		if (!is_shown(events, row))
+		if (!is_shown(events, row, window_end))
 			continue;
 		if (parent != OPS_NONE && timeline->depths[parent] != OPS_NONE)
 			from = timeline->depths[parent] + 1;

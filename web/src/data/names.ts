@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The texts of a trace by their numbers. A report carries all that its tiles name in one reply, `traces/ID/strings`, an
 // object from number to text.
+import { signal } from "@preact/signals";
+import { isModule } from "../format/module_name";
 import { type DataSource } from "./source";
 
 const MOST = 4096; // numbers in one request
@@ -11,6 +13,8 @@ export class Names {
 	private readonly source: DataSource;
 	private readonly path: string;
 	private whole: Promise<void> | undefined;
+	/** Whether one of those that are here is that of a module. */
+	readonly hasModules = signal(false);
 
 	constructor(source: DataSource, path: string) {
 		this.source = source;
@@ -38,13 +42,18 @@ export class Names {
 		}
 		for (const part of parts(missing)) {
 			const reply = await this.source.json<{ strings: string[] }>(this.path, { ids: part.join(",") }, signal);
-			part.forEach((id, i) => this.texts.set(id, reply.strings[i] ?? ""));
+			part.forEach((id, i) => this.add(id, reply.strings[i] ?? ""));
 		}
 	}
 
 	private async loadWhole(): Promise<void> {
 		const reply = await this.source.json<{ strings: Record<string, string> }>(this.path);
-		for (const [id, text] of Object.entries(reply.strings)) this.texts.set(Number(id), text);
+		for (const [id, text] of Object.entries(reply.strings)) this.add(Number(id), text);
+	}
+
+	private add(id: number, text: string): void {
+		this.texts.set(id, text);
+		if (isModule(text)) this.hasModules.value = true;
 	}
 }
 

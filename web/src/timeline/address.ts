@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline in the page's address: what someone else must see who opens the link. Times are ns since the origin.
 import type { Params } from "../app/route";
+import { CLASSES } from "./palette";
 import { foldedAtFirst, type TimelineState } from "./state";
 import { clampSpan, type Span } from "./viewport";
 
-const NAMES = ["from", "to", "event", "range", "q", "pin", "fold", "marks", "color", "arrows", "path"] as const;
+const NAMES = ["from", "to", "event", "range", "tracks", "q", "args", "hide", "pin", "fold", "marks", "notes", "color", "arrows", "path"] as const;
 
 /** What of an address is the timeline's: the rest belongs to the tables below it. */
 export function ownText(params: ReadonlyMap<string, string>): string {
@@ -23,14 +24,27 @@ export function paramsOf(state: TimelineState): Record<(typeof NAMES)[number], P
 		to: all ? undefined : Math.round(to),
 		event: state.selected.value?.row,
 		range: range && `${Math.round(range.from)}-${Math.round(range.to)}`,
+		tracks: range && state.rangeTracks.value ? state.rangeTracks.value.join(",") : undefined,
 		q: state.query.value || undefined,
+		args: state.inArguments.value ? 1 : undefined,
+		hide: [...state.hidden.value].join(",") || undefined,
 		pin: state.pinned.value.join(",") || undefined,
 		fold: folded === first ? undefined : folded || "none",
 		marks: state.marks.value.map(Math.round).join(",") || undefined,
+		notes: notesText(state) || undefined,
 		color: state.colorMode.value === "name" ? "name" : undefined,
 		arrows: state.showFlows.value ? 1 : undefined,
 		path: state.showPath.value ? 1 : undefined,
 	};
+}
+
+/** "TIME=TEXT" of each mark that has a note. */
+function notesText(state: TimelineState): string {
+	const { marks, notes } = state;
+	return marks.value
+		.filter((time) => notes.value.get(time))
+		.map((time) => `${Math.round(time)}=${encodeURIComponent(notes.value.get(time)!)}`)
+		.join("&");
 }
 
 export interface Wish {
@@ -45,12 +59,22 @@ export function readParams(state: TimelineState, params: ReadonlyMap<string, str
 	state.folded.value = new Set(fold === undefined ? foldedAtFirst(state.timeline) : fold === "none" ? [] : list("fold"));
 	state.pinned.value = list("pin");
 	state.marks.value = list("marks").map(Number).filter(Number.isFinite);
+	state.notes.value = new Map(
+		(params.get("notes") ?? "").split("&").flatMap((each) => {
+			const [time, text] = each.split("=", 2);
+			return time && text ? [[Number(time), decodeURIComponent(text)] as const] : [];
+		}),
+	);
+	state.inArguments.value = params.get("args") === "1";
+	state.hidden.value = new Set(CLASSES.filter((each) => list("hide").includes(each)));
 	state.query.value = params.get("q") ?? "";
 	state.colorMode.value = params.get("color") === "name" ? "name" : "kind";
 	state.showFlows.value = params.get("arrows") === "1";
 	state.showPath.value = params.get("path") === "1";
 	const [from, to] = (params.get("range") ?? "").split("-").map(Number);
 	state.range.value = from !== undefined && to !== undefined && to > from ? { from, to } : undefined;
+	const tracks = list("tracks").map(Number).filter((id) => state.timeline.tracks.some((each) => each.id === id));
+	state.rangeTracks.value = tracks.length > 0 ? tracks : undefined;
 	const row = Number(params.get("event") ?? NaN);
 	const span = { from: Number(params.get("from") ?? NaN), to: Number(params.get("to") ?? NaN) };
 	return {

@@ -22,7 +22,7 @@ export function useBackground(state: TimelineState): void {
 	useEffect(() => {
 		const stops = [
 			effect(() => {
-				follow(state.query);
+				follow(state.query, state.inArguments);
 				return soon(TYPING_MS, (signal) => search(state, signal));
 			}),
 			effect(() => {

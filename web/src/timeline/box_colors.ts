@@ -11,6 +11,8 @@ interface Colored {
 
 export class BoxColors {
 	private readonly colored = new WeakMap<Tile, Colored>();
+	/** Of boxes that are not drawn. No other colour is 0: all are opaque. */
+	static readonly HIDDEN = 0;
 	private readonly known = new Map<string, number>();
 	private version = 0;
 	private matches: ReadonlySet<number> | undefined;
@@ -54,6 +56,10 @@ export class BoxColors {
 		if (known !== undefined) return known;
 		const text = this.state.names.get(name) ?? "";
 		const of = classOf(this.state.timeline.kinds[kind] ?? "", text);
+		if (this.state.hidden.value.has(of)) {
+			this.known.set(key, BoxColors.HIDDEN);
+			return BoxColors.HIDDEN;
+		}
 		const full = this.palette.color(of, text, this.state.colorMode.value);
 		const thin = this.palette.thinned(full, busy / 16);
 		const packed = packColor(this.isDimmed(name) ? this.palette.dimmed(thin) : thin);

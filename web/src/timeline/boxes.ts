@@ -3,6 +3,7 @@
 // a second. But all boxes of a depth lie on one line: its colours are written once, as one row of pixels, and that row is
 // copied as often as the line is high. What is left for the canvas is the text.
 import { BAND_DEPTHS, firstBox, levelFor, type Tile, type TileId } from "../data/tiles";
+import { BoxColors } from "./box_colors";
 import type { Geometry, Placed } from "./geometry";
 import { type Item, visibleDepths } from "./layout";
 import type { TimelineState } from "./state";
@@ -156,6 +157,7 @@ export class BoxPainter {
 			const x0 = Math.max(Math.floor((start - origin) * perNs), left);
 			const x1 = Math.min(Math.max(Math.floor((tile.end[box]! - origin) * perNs), x0 + 1), right);
 			const color = colors[box]!;
+			if (color === BoxColors.HIDDEN) continue;
 			if (x1 - x0 < 3) {
 				// Fewer pixels than a call of fill() is worth.
 				for (let x = x0; x < x1; x++) line[x] = color;

@@ -2,7 +2,9 @@
 // All that is known of the event that is chosen, with the way to its parent, to what it caused, to its line of source.
 import type { ComponentChildren } from "preact";
 import { useReply } from "../data/reply";
+import { moduleName } from "../format/module_name";
 import { formatCount, formatNs } from "../format/units";
+import { Calls } from "../widgets/calls";
 import { SourceLink } from "../widgets/links";
 import type { EventReply, Flow, Place } from "./api";
 import { eventPath, goTo, goToRow, pickedOf } from "./choose";
@@ -28,12 +30,13 @@ export function EventDetails({ state, stage }: Props) {
 			<div class="tl-facts">
 				<h2 role="status">
 					{loaded && <i class={`tl-dot kind-${classOf(loaded.kind, name)}`} />}
-					{name}
+					{moduleName(name)}
 				</h2>
 				{picked.count > 1 && <Merged state={state} stage={stage} picked={picked} />}
 				{loaded ? <Facts state={state} stage={stage} event={loaded} /> : <Known picked={picked} />}
 				{reply.state === "failed" && <p class="tl-summary">{reply.error.message}</p>}
 			</div>
+			{loaded && <Calls source={state.source} trace={traceOf(state)} of={{ row: loaded.row }} />}
 			{loaded && <Arguments args={loaded.args} />}
 			{loaded && <Links state={state} stage={stage} event={loaded} />}
 			{loaded && loaded.stack.length > 0 && <Stack trace={traceOf(state)} stack={loaded.stack} />}

@@ -8,6 +8,10 @@ import type { TimelineState } from "./state";
 const BINS = 1024;
 const LAST_ROW = 0xfffffffe;
 
+function argumentsOf(state: TimelineState): { arguments?: boolean } {
+	return state.inArguments.value ? { arguments: true } : {};
+}
+
 export async function search(state: TimelineState, signal: AbortSignal): Promise<void> {
 	const q = state.query.value;
 	if (q === "") {
@@ -17,7 +21,7 @@ export async function search(state: TimelineState, signal: AbortSignal): Promise
 	try {
 		const reply = await state.source.json<HitsReply>(
 			`${state.address}/timeline/search`,
-			{ q, limit: 1, bins: BINS },
+			{ q, limit: 1, bins: BINS, ...argumentsOf(state) },
 			signal,
 		);
 		if (state.query.value === q) state.hits.value = reply;
@@ -32,7 +36,7 @@ export async function neighbourHit(state: TimelineState, forward: boolean): Prom
 	const q = state.query.value;
 	if (q === "") return undefined;
 	const first = async (query: Record<string, number>): Promise<Place | undefined> => {
-		const reply = await state.source.json<HitsReply>(`${state.address}/timeline/search`, { q, limit: 1, ...query });
+		const reply = await state.source.json<HitsReply>(`${state.address}/timeline/search`, { q, limit: 1, ...argumentsOf(state), ...query });
 		return reply.hits[0];
 	};
 	const selected = state.selected.value;
@@ -44,7 +48,7 @@ export async function neighbourHit(state: TimelineState, forward: boolean): Prom
 /** Which of the hits begins at a moment, from 1. */
 export async function hitNumber(state: TimelineState, start: number): Promise<number> {
 	if (start === 0) return 1;
-	const query = { q: state.query.value, limit: 1, to: start };
+	const query = { q: state.query.value, limit: 1, to: start, ...argumentsOf(state) };
 	const reply = await state.source.json<HitsReply>(`${state.address}/timeline/search`, query);
 	return reply.total + 1;
 }

@@ -127,6 +127,8 @@ export class Input {
 			const from = this.snap(drag.x, drag.y);
 			const to = this.snap(at.x, at.y);
 			this.state.range.value = { from: Math.min(from, to), to: Math.max(from, to) };
+			// From the ruler the range is of all tracks, else of those that the pointer went over.
+			this.state.rangeTracks.value = drag.y < geometry.pinnedTop ? undefined : this.stage.tracksBetween(Math.min(drag.y, at.y), Math.max(drag.y, at.y));
 			return;
 		}
 		this.stage.show(panSpan(drag.span, (drag.x - at.x) / geometry.width, this.state.whole), false);

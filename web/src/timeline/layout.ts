@@ -33,7 +33,9 @@ export function layOut(timeline: TimelineReply, folded: ReadonlySet<string>, pin
 		y += item.height;
 	};
 	const loose = timeline.counters.some((counter) => counter.group === null);
-	for (const group of loose ? [...timeline.groups, LOOSE] : timeline.groups) {
+	// Devices first: what a GPU does is what most readers look for.
+	const groups = [...timeline.groups.filter((each) => each.kind === "device"), ...timeline.groups.filter((each) => each.kind !== "device")];
+	for (const group of loose ? [...groups, LOOSE] : groups) {
 		const counters = timeline.counters.filter((counter) => (counter.group ?? LOOSE.id) === group.id);
 		const tracks = timeline.tracks.filter((track) => track.group === group.id);
 		const inside = counters.length + tracks.length;

@@ -47,6 +47,7 @@ export class Overlay {
 		this.paintRuler(geometry, ink, times, step);
 		if (geometry.pinnedTop > RULER) this.paintSteps(geometry, ink);
 		if (range.value) this.paintRange(geometry, range.value, ink);
+		if (range.value && this.state.rangeTracks.value) this.paintTracks(geometry, range.value, this.state.rangeTracks.value, ink);
 		this.paintMarks(geometry, ink);
 		if (geometry.bodyTop > geometry.pinnedTop) {
 			this.context.fillStyle = ink.strong;
@@ -108,13 +109,33 @@ export class Overlay {
 		const { context } = this;
 		const left = geometry.x(Math.min(range.from, range.to));
 		const right = geometry.x(Math.max(range.from, range.to));
-		context.globalAlpha = 0.16;
 		context.fillStyle = ink.accent;
-		context.fillRect(left, RULER, right - left, geometry.height - RULER);
-		context.globalAlpha = 1;
+		if (!this.state.rangeTracks.value) {
+			context.globalAlpha = 0.16;
+			context.fillRect(left, RULER, right - left, geometry.height - RULER);
+			context.globalAlpha = 1;
+		}
 		context.fillRect(left, 0, 1, geometry.height);
 		context.fillRect(right, 0, 1, geometry.height);
 		this.flag(formatNs(Math.abs(range.to - range.from)), (Math.max(left, 0) + Math.min(right, geometry.width)) / 2, geometry, ink);
+	}
+
+	/** The range where it is of some tracks alone. */
+	private paintTracks(geometry: Geometry, range: Span, tracks: readonly number[], ink: Ink): void {
+		const { context } = this;
+		const left = geometry.x(range.from);
+		for (const { y, item, clipTop, clipBottom } of geometry.visible()) {
+			if (item.type !== "track" || !tracks.includes(item.track.id)) continue;
+			const top = Math.max(y, clipTop);
+			const height = Math.min(y + item.height, clipBottom) - top;
+			context.globalAlpha = 0.16;
+			context.fillStyle = ink.accent;
+			context.fillRect(left, top, geometry.x(range.to) - left, height);
+			context.globalAlpha = 1;
+			context.strokeStyle = ink.accent;
+			context.lineWidth = 1;
+			context.strokeRect(left + 0.5, top + 0.5, geometry.x(range.to) - left, height - 1);
+		}
 	}
 
 	/** A text on the ruler, its middle at x as far as there is room. */
@@ -148,6 +169,8 @@ export class Overlay {
 			context.fill();
 			context.fillStyle = "#14171d";
 			context.fillText(String(i + 1), x + 3, 9);
+			const note = this.state.notes.value.get(time);
+			if (note) this.flag(note, x + 22 + context.measureText(note).width / 2, geometry, ink);
 		});
 	}
 

@@ -49,6 +49,11 @@ const OF_KIND: Record<string, KindClass> = {
 	overhead: "overhead",
 };
 
+/** Whether events of a kind run on a device. */
+export function isDeviceKind(kind: string): boolean {
+	return kind === "kernel" || kind.startsWith("gpu_");
+}
+
 const COLLECTIVE = /^(nccl|gloo|mpi|ucc):|ncclDevKernel|ncclKernel|rccl|^c10d::/;
 
 export function classOf(kind: string, name: string): KindClass {

@@ -54,7 +54,14 @@ export function Panel({ state, stage }: { state: TimelineState; stage: Stage | u
 				{marks.length > 0 && one("marks", `Marks: ${marks.length}`)}
 				<span class="tl-space" />
 				{range && (
-					<button type="button" class="plain" onClick={() => (state.range.value = undefined)}>
+					<button
+						type="button"
+						class="plain"
+						onClick={() => {
+							state.range.value = undefined;
+							state.rangeTracks.value = undefined;
+						}}
+					>
 						Clear range
 					</button>
 				)}
@@ -103,14 +110,16 @@ function RangeOrView({ state, height }: { state: TimelineState; height: number }
 	const span = state.span.value;
 	const [settled, setSettled] = useState<Span>(span);
 	const wanted = range ?? span;
+	const tracks = range ? state.rangeTracks.value : undefined;
+	const hidden = state.hidden.value;
 	useEffect(() => {
 		const timer = setTimeout(() => setSettled(wanted), SETTLED_MS);
 		return () => clearTimeout(timer);
 	}, [wanted.from, wanted.to]);
 	// The same element as long as the sums are the same: the table is not gone through for each frame of a move.
 	return useMemo(
-		() => <RangeSums state={state} from={Math.floor(settled.from)} to={Math.ceil(settled.to)} height={height} />,
-		[state, settled, height],
+		() => <RangeSums state={state} from={Math.floor(settled.from)} to={Math.ceil(settled.to)} tracks={tracks} hidden={hidden} height={height} />,
+		[state, settled, height, tracks, hidden],
 	);
 }
 
@@ -122,7 +131,8 @@ function Marks({ state, stage }: { state: TimelineState; stage: Stage | undefine
 				<tr>
 					<th scope="col">Mark</th>
 					<th scope="col" class="number">Time</th>
-					<th scope="col" class="number">Since the one before</th>
+					<th scope="col" class="number">Since the previous mark</th>
+					<th scope="col">Note</th>
 					<th scope="col" />
 				</tr>
 			</thead>
@@ -145,6 +155,15 @@ function Marks({ state, stage }: { state: TimelineState; stage: Stage | undefine
 									{formatNs(time - marks[i - 1]!)}
 								</button>
 							)}
+						</td>
+						<td>
+							<input
+								type="text"
+								aria-label={`Note of mark ${i + 1}`}
+								maxLength={80}
+								value={state.notes.value.get(time) ?? ""}
+								onInput={(event) => (state.notes.value = new Map(state.notes.value).set(time, event.currentTarget.value))}
+							/>
 						</td>
 						<td>
 							<button type="button" onClick={() => (state.marks.value = marks.filter((each) => each !== time))}>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ran in a stretch of time, summed by name. It is also the timeline as a table, for those who cannot see the picture.
+// What ran in a range of time, summed by name. It is also the timeline as a table, for those who cannot see the picture.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { route, routeHref } from "../app/route";
 import { useReply } from "../data/reply";
+import { moduleName } from "../format/module_name";
 import { formatCount, formatNs } from "../format/units";
 import { Failure } from "../widgets/status";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import type { RangeReply, RangeRow } from "./api";
-import { CLASS_TITLES, classOf } from "./palette";
+import { CLASS_TITLES, classOf, isDeviceKind, type KindClass } from "./palette";
 import type { TimelineState } from "./state";
 
 const MOST = 1000;
@@ -20,34 +21,38 @@ interface Props {
 	state: TimelineState;
 	from: number;
 	to: number;
+	/** Only these; undefined: all. */
+	tracks: readonly number[] | undefined;
+	/** Kinds that are left out. */
+	hidden: ReadonlySet<KindClass>;
 	/** Of the panel. */
 	height: number;
 }
 
-/** A row with its share of the work of all of them. */
+/** A row with its share of the work of all of its side: the CPU or the devices. */
 interface Sum extends RangeRow {
 	share: number;
 }
 
 const COLUMNS: Column<Sum>[] = [
-	{ id: "name", title: "Name", kind: "text", wide: true, value: (row) => row.name },
+	{ id: "name", title: "Name", kind: "text", wide: true, value: (row) => row.name, shown: (row) => moduleName(row.name) },
 	{ id: "kind", title: "Kind", kind: "text", groups: true, value: (row) => CLASS_TITLES[classOf(row.kind, row.name)] },
 	{ id: "count", title: "Count", kind: "count", value: (row) => row.count },
 	{ id: "total", title: "Total", kind: "us", value: (row) => row.total_ns / 1000, about: "From begin to end, cut at the ends of the range" },
 	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self_ns / 1000, about: "Without what ran inside it" },
-	{ id: "share", title: "Self of all", kind: "share", value: (row) => row.share, about: "Of the self times of all tracks" },
+	{ id: "share", title: "Share", kind: "share", value: (row) => row.share, about: "Of the self times on the CPU, or, for work on a device, on devices" },
 	{ id: "max", title: "Longest", kind: "us", total: "max", value: (row) => row.max_ns / 1000 },
 ];
 
-export function RangeSums({ state, from, to, height }: Props) {
-	const reply = useReply<RangeReply>(state.source, `${state.address}/timeline/range`, { from, to, limit: MOST });
+export function RangeSums({ state, from, to, tracks, hidden, height }: Props) {
+	const reply = useReply<RangeReply>(state.source, `${state.address}/timeline/range`, { from, to, limit: MOST, tracks: tracks?.join(",") });
 	// The sums of the window before stay until those of this one are there.
 	const [held, setHeld] = useState<RangeReply>();
 	useEffect(() => {
 		if (reply.state === "ready") setHeld(reply.data);
 	}, [reply]);
 	const data = reply.state === "ready" ? reply.data : held;
-	const rows = useMemo(() => sumsOf(data?.rows ?? []), [data]);
+	const rows = useMemo(() => sumsOf((data?.rows ?? []).filter((row) => !hidden.has(classOf(row.kind, row.name)))), [data, hidden]);
 	if (reply.state === "failed") return <Failure error={reply.error} />;
 	if (!data) return null;
 	const left = data.left_out > 0 ? `; ${formatCount(data.left_out)} more names are not listed` : "";
@@ -55,7 +60,7 @@ export function RangeSums({ state, from, to, height }: Props) {
 		<div class="tl-sums">
 			<Table
 				id="sums"
-				label="What runs in this stretch of time"
+				label="What runs in this range"
 				columns={COLUMNS}
 				rows={rows}
 				sort="-self"
@@ -77,8 +82,12 @@ export function RangeSums({ state, from, to, height }: Props) {
 /** Spans of a whole session are no work of their own. */
 function sumsOf(rows: readonly RangeRow[]): Sum[] {
 	const work = rows.filter((row) => row.kind !== "Trace");
-	const self = work.reduce((sum, row) => sum + row.self_ns, 0);
-	return work.map((row) => ({ ...row, share: self > 0 ? row.self_ns / self : 0 }));
+	const selfOf = (device: boolean): number => work.reduce((sum, row) => sum + (isDeviceKind(row.kind) === device ? row.self_ns : 0), 0);
+	const self = { cpu: selfOf(false), device: selfOf(true) };
+	return work.map((row) => {
+		const all = isDeviceKind(row.kind) ? self.device : self.cpu;
+		return { ...row, share: all > 0 ? row.self_ns / all : 0 };
+	});
 }
 
 /** The timeline as it is, at an event. */

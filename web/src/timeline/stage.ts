@@ -2,6 +2,7 @@
 // The canvas: paints a frame when something that it shows has changed, moves the window smoothly, and knows what is where.
 import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { cssColor, theme } from "../app/theme";
+import { modulePaths } from "../format/module_name";
 import { BAND_DEPTHS, levelFor, type TileId } from "../data/tiles";
 import { BoxColors } from "./box_colors";
 import { BoxPainter, type Ground } from "./boxes";
@@ -64,7 +65,8 @@ export class Stage {
 		this.stop.push(
 			effect(() => {
 				// Read, so that it runs again when one of them changes.
-				follow(theme, state.colorMode, state.hits, state.query);
+				follow(theme, state.colorMode, state.hits, state.query, state.hidden, modulePaths);
+				this.shortNames.clear();
 				this.readTheme();
 				this.colors.reset(this.palette);
 				this.schedule();
@@ -72,6 +74,7 @@ export class Stage {
 			effect(() => {
 				follow(state.span, state.scrollTop, this.layout, this.size, state.arrived);
 				follow(state.selected, state.links, state.hover, state.range, state.marks);
+				follow(state.rangeTracks, state.notes);
 				follow(state.flows, state.path, state.showPath);
 				this.schedule();
 			}),
@@ -114,7 +117,7 @@ export class Stage {
 		const index = Math.floor(time / 2 ** level);
 		const tile = state.tiles.covering(item.track.id, level, index, Math.floor(depth / BAND_DEPTHS), level_max);
 		const box = tile && boxAt(tile, depth % BAND_DEPTHS, time, 2 * geometry.nsPerPixel);
-		if (!tile || box === undefined) return undefined;
+		if (!tile || box === undefined || this.colors.of(tile)[box] === BoxColors.HIDDEN) return undefined;
 		return {
 			row: tile.row[box]!,
 			name: tile.name[box]!,
@@ -124,6 +127,11 @@ export class Stage {
 			end: tile.end[box]!,
 			count: tile.count[box]!,
 		};
+	}
+
+	/** The tracks between two heights. */
+	tracksBetween(top: number, bottom: number): number[] {
+		return (this.geometry?.visible() ?? []).flatMap(({ y, item }) => (item.type === "track" && y < bottom && y + item.height > top ? [item.track.id] : []));
 	}
 
 	/** Scrolls so that a line shows. */

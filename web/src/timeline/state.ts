@@ -7,7 +7,7 @@ import { TileStore } from "../data/tile_store";
 import type { Tile } from "../data/tiles";
 import type { CriticalPathReply, Flow, HitsReply, TimelineReply } from "./api";
 import { type CounterPiece, counterLoader, tileLoader } from "./load";
-import type { ColorMode } from "./palette";
+import type { ColorMode, KindClass } from "./palette";
 import type { Span } from "./viewport";
 
 /** A box, or an event, at its place. */
@@ -39,6 +39,14 @@ export class TimelineState {
 	readonly query = signal("");
 	readonly hits: Signal<HitsReply | undefined> = signal(undefined);
 	readonly colorMode: Signal<ColorMode> = signal("kind");
+	/** Kinds that are not shown. */
+	readonly hidden: Signal<ReadonlySet<KindClass>> = signal(new Set<KindClass>());
+	/** The tracks that the range is of; undefined: all. */
+	readonly rangeTracks: Signal<readonly number[] | undefined> = signal(undefined);
+	/** The search looks at arguments, too. */
+	readonly inArguments = signal(false);
+	/** Texts of marks, by their time. */
+	readonly notes: Signal<ReadonlyMap<number, string>> = signal(new Map<number, string>());
 	readonly dragMode: Signal<DragMode> = signal("move");
 	readonly showFlows = signal(false);
 	readonly flows: Signal<readonly Flow[]> = signal([]);

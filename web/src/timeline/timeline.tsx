@@ -23,6 +23,7 @@ import { Tip } from "./tip";
 import { Toolbar } from "./toolbar";
 import { useBackground } from "./background";
 import { fitSpan } from "./viewport";
+import { useModulePaths } from "../views/module_paths";
 import "./timeline.css";
 
 export function Timeline({ source, trace }: ViewProps) {
@@ -43,6 +44,7 @@ function Tracks(props: { source: DataSource; address: string; timeline: Timeline
 	const strip = useRef<HTMLCanvasElement>(null);
 	const [stage, setStage] = useState<Stage>();
 	const [help, setHelp] = useState(false);
+	useModulePaths(source, address.replace(/^traces\//, ""), state.names.hasModules.value);
 	const actions = useMemo(() => actionsOf(state, () => stage, setHelp), [state, stage]);
 
 	useEffect(() => {
@@ -94,7 +96,7 @@ function Tracks(props: { source: DataSource; address: string; timeline: Timeline
 					<p id="tl-keys" class="visually-hidden">
 						W and S zoom, A and D move, arrow up and down scroll. With Alt, the arrow keys go from the chosen event to
 						its neighbours, parent and first child. Slash searches, N goes to the next hit, question mark lists all keys.
-						The table below tells what runs in this stretch of time.
+						The table below lists what runs in the range.
 					</p>
 					<Tip state={state} stage={stage} />
 				</div>
@@ -118,6 +120,7 @@ function actionsOf(state: TimelineState, stage: () => Stage | undefined, setHelp
 				const time = there.geometry?.time(x) ?? 0;
 				const step = state.timeline.steps.find((each) => each.start_ns <= time && time <= each.end_ns);
 				if (!step) return;
+				state.rangeTracks.value = undefined;
 				state.range.value = { from: step.start_ns, to: step.end_ns };
 				state.selected.value = undefined;
 			}),

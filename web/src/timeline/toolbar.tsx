@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Above the tracks: search, what to show, and how dragging works.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { formatCount } from "../format/units";
+import { formatCount, formatNs } from "../format/units";
 import { fetchEvent } from "./choose";
 import { hitNumber } from "./find";
 import type { Actions } from "./input";
 import type { Stage } from "./stage";
+import { CLASS_TITLES, CLASSES, type KindClass } from "./palette";
 import type { TimelineState } from "./state";
+import { fitSpan } from "./viewport";
 
 interface Props {
 	state: TimelineState;
@@ -19,7 +21,9 @@ export function Toolbar({ state, actions, stage, onHelp }: Props) {
 	return (
 		<div class="tl-toolbar" role="toolbar" aria-label="Timeline">
 			<Search state={state} actions={actions} />
+			<StepPicker state={state} stage={stage} />
 			<span class="tl-space" />
+			<KindChoice state={state} />
 			<Toggle on={state.dragMode.value === "range"} title="Dragging marks a range (also: Shift and drag)"
 				onClick={() => (state.dragMode.value = state.dragMode.value === "range" ? "move" : "range")}>
 				Select range
@@ -28,7 +32,7 @@ export function Toolbar({ state, actions, stage, onHelp }: Props) {
 				onClick={() => (state.showFlows.value = !state.showFlows.value)}>
 				Arrows
 			</Toggle>
-			<Toggle on={state.showPath.value} title="What the time of the first step hangs on"
+			<Toggle on={state.showPath.value} title="The chain of events that determines the time of the first step"
 				onClick={() => (state.showPath.value = !state.showPath.value)}>
 				Critical path
 			</Toggle>
@@ -52,6 +56,57 @@ export function Toolbar({ state, actions, stage, onHelp }: Props) {
 	);
 }
 
+/** Zooms to a step, and chooses its time as the range. */
+function StepPicker({ state, stage }: { state: TimelineState; stage: Stage | undefined }) {
+	const { steps } = state.timeline;
+	if (steps.length === 0) return null;
+	const range = state.range.value;
+	const at = steps.findIndex((step) => step.start_ns === range?.from && step.end_ns === range.to);
+	return (
+		<label class="tl-color">
+			Step{" "}
+			<select
+				value={String(at)}
+				onChange={(event) => {
+					const step = steps[Number(event.currentTarget.value)];
+					state.rangeTracks.value = undefined;
+					state.range.value = step && { from: step.start_ns, to: step.end_ns };
+					stage?.show(step ? fitSpan({ from: step.start_ns, to: step.end_ns }, state.whole) : state.whole);
+				}}
+			>
+				<option value="-1">Whole trace</option>
+				{steps.map((step, i) => (
+					<option key={i} value={String(i)}>
+						{`${step.name.replace(/^ProfilerStep#/, "")} (${formatNs(step.end_ns - step.start_ns)})`}
+					</option>
+				))}
+			</select>
+		</label>
+	);
+}
+
+/** Which kinds of events are drawn and summed. */
+function KindChoice({ state }: { state: TimelineState }) {
+	const hidden = state.hidden.value;
+	const flip = (of: KindClass): void => {
+		const next = new Set(hidden);
+		if (!next.delete(of)) next.add(of);
+		state.hidden.value = next;
+	};
+	return (
+		<details class="menu">
+			<summary>{hidden.size > 0 ? `Kinds: ${hidden.size} hidden` : "Kinds"}</summary>
+			<div class="menu-items">
+				{CLASSES.map((of) => (
+					<label key={of}>
+						<input type="checkbox" checked={!hidden.has(of)} onChange={() => flip(of)} /> <i class={`tl-dot kind-${of}`} /> {CLASS_TITLES[of]}
+					</label>
+				))}
+			</div>
+		</details>
+	);
+}
+
 function Toggle(props: { on: boolean; title: string; onClick: () => void; children: string }) {
 	return (
 		<button type="button" aria-pressed={props.on} title={props.title} onClick={props.onClick}>
@@ -72,7 +127,7 @@ function Search({ state, actions }: { state: TimelineState; actions: Actions }) 
 				ref={box}
 				id="tl-search"
 				type="search"
-				placeholder="Search names  ( / )"
+				placeholder={state.inArguments.value ? "Search names and arguments  ( / )" : "Search names  ( / )"}
 				aria-label="Search names of events"
 				value={query}
 				onInput={(event) => (state.query.value = event.currentTarget.value)}
@@ -91,6 +146,11 @@ function Search({ state, actions }: { state: TimelineState; actions: Actions }) 
 			<button type="button" aria-label="Next hit" title="Next hit (N)" disabled={found === 0} onClick={() => actions.nextHit(true)}>
 				›
 			</button>
+			{state.source.kind === "http" && (
+				<Toggle on={state.inArguments.value} title="Search arguments of events, too: shapes, types, streams" onClick={() => (state.inArguments.value = !state.inArguments.value)}>
+					Arguments
+				</Toggle>
+			)}
 			<output class="tl-hits">
 				{query !== "" && hits && (number === undefined ? `${formatCount(found)} hits` : `${formatCount(number)} of ${formatCount(found)}`)}
 			</output>
@@ -110,7 +170,7 @@ function useHitNumber(state: TimelineState): number | undefined {
 		let wanted = true;
 		const find = async (): Promise<void> => {
 			const { name, start_ns } = await fetchEvent(state, picked.row);
-			if (!name.toLowerCase().includes(query.toLowerCase())) return;
+			if (!state.inArguments.value && !name.toLowerCase().includes(query.toLowerCase())) return;
 			const found = await hitNumber(state, start_ns);
 			if (wanted) setNumber(found);
 		};

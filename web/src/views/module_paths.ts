@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules by their paths, in views whose events have other names.
+import { useEffect } from "preact/hooks";
+import type { ModulesReply } from "../data/replies";
+import { fetchReply } from "../data/reply";
+import type { DataSource } from "../data/source";
+import { modulePaths } from "../format/module_name";
+
+/** Loads the paths of a trace's modules, if `wanted`. A name that two modules share stays as it is. */
+export function useModulePaths(source: DataSource, trace: string, wanted: boolean): void {
+	useEffect(() => {
+		modulePaths.value = new Map();
+		if (!wanted) return;
+		let current = true;
+		fetchReply<ModulesReply>(source, `traces/${trace}/modules`).then(
+			({ modules }) => {
+				if (current) modulePaths.value = pathsOf(modules);
+			},
+			() => undefined, // the names stay as they are
+		);
+		return () => {
+			current = false;
+		};
+	}, [source, trace, wanted]);
+}
+
+export function pathsOf(modules: ModulesReply["modules"]): Map<string, string> {
+	const paths = new Map<string, string>();
+	const shared = new Set<string>();
+	for (const { name, path } of modules) {
+		if (path === "" || name === "") continue;
+		if (paths.has(name) && paths.get(name) !== path) shared.add(name);
+		paths.set(name, path);
+	}
+	for (const name of shared) paths.delete(name);
+	return paths;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the timeline offers around the picture: devices first, kinds, steps, ranges of some tracks, arguments, notes, and a
+// call among its like.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, Tab } from "./browser";
+import { readGrid } from "./grid";
+import { Server } from "./server";
+
+const folder = mkdtempSync(join(tmpdir(), "opstrobe-tools-"));
+const path = join(folder, "made.pt.trace.json");
+
+let browser: Browser;
+let server: Server;
+
+beforeAll(async () => {
+	const events: object[] = [];
+	const add = (name: string, cat: string, tid: number, ts: number, dur: number, args: object = {}) =>
+		events.push({ ph: "X", name, cat, ts, dur, pid: cat === "kernel" ? 0 : 1, tid, args });
+	for (let step = 0; step < 3; step++) {
+		const at = 1000 + step * 1000;
+		add(`ProfilerStep#${step}`, "user_annotation", 1, at, 900);
+		add("train.py(3): forward", "python_function", 1, at + 10, 700);
+		add("aten::mm", "cpu_op", 1, at + 20, 100 + 100 * step, { "External id": step + 1, "Input Dims": [[64, 10 + step], [10 + step, 7]] });
+		add("cudaLaunchKernel", "cuda_runtime", 1, at + 30, 10, { "External id": step + 1, correlation: step + 1 });
+		add("gemm", "kernel", 7, at + 50, 200, { "External id": step + 1, correlation: step + 1, device: 0, stream: 7 });
+		add("aten::index", "cpu_op", 2, at + 100, 50);
+	}
+	events.push({ ph: "i", s: "g", name: "Record Window End", cat: "", pid: "", tid: "", ts: 90_000 });
+	writeFileSync(path, JSON.stringify({ traceEvents: events }));
+	browser = await launch();
+	server = await Server.start(path);
+});
+afterAll(async () => {
+	await server.stop();
+	await browser.close();
+	rmSync(folder, { recursive: true });
+});
+
+async function open(query = ""): Promise<Tab> {
+	const tab = await Tab.open(browser, server.at("timeline", server.traces[0]!, query));
+	await tab.page.locator(".tl-canvas").waitFor();
+	return tab;
+}
+
+const said = (tab: Tab, name: string) => expect.poll(() => new URLSearchParams(new URL(tab.page.url()).hash.split("?")[1]).get(name));
+
+test("devices come first, and the trace ends with its last event", async () => {
+	const tab = await open();
+	const labels = await tab.page.locator(".tl-gutter").innerText();
+	expect(labels.indexOf("stream 7")).toBeGreaterThan(-1);
+	expect(labels.indexOf("stream 7")).toBeLessThan(labels.indexOf("thread"));
+	expect(labels).not.toContain("no process");
+	const reply = await tab.page.evaluate(async (id) => (await (await fetch(`api/v1/traces/${id}/timeline`)).json()) as { duration_ns: number }, server.traces[0]!.id);
+	expect(reply.duration_ns).toBe(2_900_000);
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("kinds can be hidden, in the picture and in the sums", async () => {
+	const tab = await open();
+	const { page } = tab;
+	const names = async () => (await readGrid(page, "What runs in this range")).rows.map((row) => row.name);
+	expect(await names()).toContain("train.py(3): forward");
+	const shot = () => page.locator(".tl-canvas").screenshot();
+	const before = await shot();
+	await page.locator("summary", { hasText: "Kinds" }).click();
+	await page.getByRole("checkbox", { name: "Python functions" }).uncheck();
+	await said(tab, "hide").toBe("python");
+	await page.locator("summary", { hasText: "Kinds: 1 hidden" }).click();
+	await expect.poll(names).not.toContain("train.py(3): forward");
+	expect(Buffer.compare(before, await shot())).not.toBe(0);
+	await page.reload();
+	await expect.poll(names).not.toContain("train.py(3): forward");
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("a step is picked from a list", async () => {
+	const tab = await open();
+	await tab.page.getByRole("combobox", { name: "Step" }).selectOption("1");
+	await said(tab, "range").toBe("1000000-1900000");
+	await tab.page.getByRole("tab", { name: /^Range: 900.0\sµs$/ }).waitFor();
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("a range of one track sums that track, and devices have a denominator of their own", async () => {
+	const tab = await open();
+	const { page } = tab;
+	const share = async (name: string) => Number((await readGrid(page, "What runs in this range")).rows.find((row) => row.name === name)?.share);
+	await expect.poll(() => share("gemm")).toBe(100); // all that devices do
+	const box = (await page.locator(".tl-canvas").boundingBox())!;
+	const stream = (await page.locator(".tl-gutter").getByText("stream 7").boundingBox())!;
+	const y = stream.y + stream.height / 2;
+	await page.keyboard.down("Shift");
+	await page.mouse.move(box.x + 5, y);
+	await page.mouse.down();
+	await page.mouse.move(box.x + box.width / 2, y, { steps: 3 });
+	await page.mouse.up();
+	await page.keyboard.up("Shift");
+	await said(tab, "tracks").toMatch(/^\d+$/);
+	await page.getByText("on 1 track").waitFor();
+	expect((await readGrid(page, "What runs in this range")).rows.map((row) => row.name)).toEqual(["gemm"]);
+	await tab.shot("timeline-range-of-a-track");
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("the search looks at arguments when asked", async () => {
+	const tab = await open("q=64,12");
+	const hits = tab.page.locator(".tl-hits");
+	await expect.poll(() => hits.innerText()).toBe("0 hits");
+	await tab.page.getByRole("button", { name: "Arguments" }).click();
+	await said(tab, "args").toBe("1");
+	await expect.poll(() => hits.innerText()).toMatch(/\b1\b/);
+	await tab.page.getByRole("button", { name: "Next hit" }).click();
+	await tab.page.locator(".tl-event h2", { hasText: "aten::mm" }).waitFor();
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("an event is told among its like", async () => {
+	const tab = await open("q=aten%3A%3Amm");
+	const { page } = tab;
+	await page.getByRole("heading", { name: "3 calls in the whole trace" }).waitFor();
+	const calls = page.locator(".calls");
+	expect(await calls.innerText()).toMatch(/rank of this call\s+3 of 3/);
+	expect(await calls.innerText()).toMatch(/median\s+200.0\sµs/);
+	await tab.close();
+	tab.expectQuiet();
+});
+
+test("marks carry notes in the address", async () => {
+	const tab = await open("marks=500000,700000");
+	const { page } = tab;
+	await page.getByRole("tab", { name: "Marks: 2" }).click();
+	await page.getByRole("textbox", { name: "Note of mark 2" }).fill("slow & odd = here?");
+	await said(tab, "notes").not.toBe(null);
+	const address = page.url();
+	await tab.close();
+	tab.expectQuiet();
+	const other = await Tab.open(browser, server.url + new URL(address).hash);
+	await other.page.getByRole("tab", { name: "Marks: 2" }).click();
+	expect(await other.page.getByRole("textbox", { name: "Note of mark 2" }).inputValue()).toBe("slow & odd = here?");
+	expect(await other.page.getByRole("textbox", { name: "Note of mark 1" }).inputValue()).toBe("");
+	await other.shot("timeline-notes");
+	await other.close();
+	other.expectQuiet();
+});
