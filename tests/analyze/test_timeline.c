@@ -212,7 +212,7 @@ static void test_many_at_once(void **state)
 static void ask_everything(const struct ops_timeline *timeline)
 {
 	struct ops_window window = OPS_WINDOW_ALL;
-	struct ops_search search = {OPS_WINDOW_ALL, "A", 1, OPS_NONE, OPS_NONE, 16};
+	struct ops_search search = {OPS_WINDOW_ALL, "A", 1, OPS_NONE, OPS_NONE, 16, true};
 	struct ops_tile tile = {.level = timeline->level_max};
 	const uint32_t ids[] = {0};
 	char *answer;
@@ -231,6 +231,7 @@ static void ask_everything(const struct ops_timeline *timeline)
 	ASK(ops_timeline_search(timeline, &search, &answer, &size, NULL));
 	ASK(ops_timeline_range(timeline, &window, &answer, &size, NULL));
 	ASK(ops_timeline_flows(timeline, &window, OPS_NONE, UINT32_MAX, &answer, &size, NULL));
+	ASK(ops_timeline_calls(timeline, (struct ops_string){"aten::odd", 9}, OPS_NONE, &answer, &size, NULL));
 	ASK(ops_timeline_strings(timeline, ids, 1, &answer, &size, NULL));
 	ASK(ops_timeline_critical_path(timeline, (struct ops_string){"", 0}, 0, &answer, &size, NULL));
 #undef ASK

@@ -9,7 +9,7 @@ import { Reading } from "../widgets/reading";
 import { Failure, Loading } from "../widgets/status";
 import { go, nameRoute, route, routeHref } from "./route";
 import { theme, toggleTheme } from "./theme";
-import { useTraces } from "./traces";
+import { serverGone, useTraces } from "./traces";
 import { type TraceFacts, type View, type ViewProps, views } from "./views";
 
 export function App({ source }: { source: DataSource }) {
@@ -52,7 +52,12 @@ export function App({ source }: { source: DataSource }) {
 			<main id="main" tabIndex={-1} class={view.fills ? "fills" : "scrolls"} aria-label={view.title}>
 				{list.state === "loading" && <Loading what="the list of traces" />}
 				{list.state === "failed" && <Failure error={list.error} />}
-				{list.state === "ready" && traces.length === 0 && <p class="note">There is no trace here yet.</p>}
+				{serverGone.value && (
+					<div class="banner" role="alert">
+						<strong>The server does not answer.</strong> What is on the page stays; nothing more can be loaded. Is <code>opstrobe serve</code> still running? This page tries again every few seconds.
+					</div>
+				)}
+				{list.state === "ready" && traces.length === 0 && <p class="note">No traces yet.</p>}
 				{traces.length > 0 && !trace && <Gone view={view} traces={traces} />}
 				{trace?.state === "failed" && <Failure error={new Error(trace.error ?? "The trace cannot be read.")} />}
 				{trace && <Diagnostics trace={trace} />}

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { TraceEntry, TraceList } from "../data/api";
 import type { Reply } from "../data/reply";
-import type { DataSource } from "../data/source";
+import { type DataSource, SourceError } from "../data/source";
 
 const WATCH_MS = 5000;
 const READ_MS = 300;
@@ -13,6 +13,9 @@ const READ_MS = 300;
 export const beingRead = signal<readonly TraceEntry[]>([]);
 
 const wishes = signal(0);
+
+/** The last request for the list got no answer. */
+export const serverGone = signal(false);
 
 /** Something may have begun or ended that the list tells: it is asked for again. */
 export function askForTraces(): void {
@@ -31,6 +34,7 @@ export function useTraces(source: DataSource): Reply<TraceList> {
 			source.json<TraceList>("traces").then(
 				(data) => {
 					if (number !== asked) return;
+					serverGone.value = false;
 					const now = JSON.stringify(data);
 					const reading = data.traces.filter((each) => each.state === "reading");
 					if (now !== text) {
@@ -38,11 +42,13 @@ export function useTraces(source: DataSource): Reply<TraceList> {
 						beingRead.value = reading;
 					}
 					text = now;
-					if (reading.length > 0 || data.watching) timer = setTimeout(ask, reading.length > 0 ? READ_MS : WATCH_MS);
+					// Also where no new traces can appear: the page says when the server is gone.
+					if (source.kind === "http") timer = setTimeout(ask, reading.length > 0 ? READ_MS : WATCH_MS);
 				},
 				(error: unknown) => {
 					if (number !== asked) return;
 					// What was listed stays on the screen while the server is away.
+					serverGone.value = text !== "" && error instanceof SourceError && error.status === 0;
 					if (text === "") setList({ state: "failed", error: error as Error });
 					timer = setTimeout(ask, WATCH_MS);
 				},

@@ -33,7 +33,7 @@ export function Memory(props: ViewProps) {
 function NoMemory() {
 	return (
 		<div class="empty">
-			<p>No allocations are in the trace.</p>
+			<p>No allocations.</p>
 			<p>
 				Record them with <code>profile_memory=True</code>; for categories, shapes and lines add{" "}
 				<code>record_shapes=True</code> and <code>with_stack=True</code>.

@@ -3,20 +3,27 @@
 import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
-import type { Module, ModuleCosts, ModulesReply } from "../data/replies";
+import type { Module, ModuleCosts, ModulesReply, TimelineReply } from "../data/replies";
+import { useReply } from "../data/reply";
+import type { DataSource } from "../data/source";
 import { TABLES } from "../data/tables";
 import { moduleName } from "../format/module_name";
 import { Select, useRowChoice } from "../widgets/choice";
 import { Flame } from "../widgets/flame";
 import { type CallNode, callNode } from "../widgets/flame_model";
 import { timelineHref } from "../widgets/links";
-import { StepView } from "../widgets/step_choice";
+import { StepView, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
 const US = 1e-3;
 
 type Cost = keyof ModuleCosts;
+
+/** "blocks.0.attn", as the program reaches it; the model itself, and modules of files without paths, by their class. */
+function pathOf(row: Module): string {
+	return row.path !== "" ? row.path : moduleName(row.name) || row.class;
+}
 
 const TEXTS = TABLES.modules;
 
@@ -25,10 +32,11 @@ function us(id: string, column: keyof typeof TEXTS, of: "total" | "self", cost: 
 }
 
 const COLUMNS: Column<Module>[] = [
-	{ id: "name", title: "Module", kind: "text", wide: true, value: (row) => moduleName(row.name) },
+	{ id: "name", title: "Module", kind: "text", wide: true, value: pathOf },
 	{ ...TEXTS.class, id: "class", value: (row) => row.class.replace(/^torch\.nn\.modules\.\w+\./, "") },
 	{ ...TEXTS.calls, id: "calls", value: (row) => row.calls },
 	us("forward", "host_us", "total", "host_ns"),
+	{ id: "per_call", title: "Forward per call", kind: "us", total: "none", value: (row) => (row.calls > 0 ? (row.total.host_ns * US) / row.calls : null) },
 	us("forward_self", "self_host_us", "self", "host_ns"),
 	us("backward", "backward_us", "total", "backward_ns"),
 	us("device", "device_us", "total", "device_ns"),
@@ -64,7 +72,7 @@ export function Modules({ source, trace }: ViewProps) {
 					<NoModules />
 				) : (
 					<>
-						<ModuleTable trace={trace.id} modules={by === "class" ? classes : modules} tree={by !== "class"} />
+						<ModuleTable source={source} trace={trace.id} modules={by === "class" ? classes : modules} tree={by !== "class"} />
 						<Icicle modules={modules} />
 					</>
 				)
@@ -76,9 +84,9 @@ export function Modules({ source, trace }: ViewProps) {
 function NoModules() {
 	return (
 		<div class="empty">
-			<p>No calls of modules are in the trace.</p>
+			<p>No module calls.</p>
 			<p>
-				They are recorded with <code>with_modules=True</code> or <code>with_stack=True</code>:{" "}
+				Record them with <code>with_modules=True</code> or <code>with_stack=True</code>:{" "}
 				<code>opstrobe.profile(with_modules=True)</code>.
 			</p>
 		</div>
@@ -101,8 +109,33 @@ function childrenOf(modules: readonly Module[]): { roots: Module[]; below: Map<M
 	return { roots, below };
 }
 
-function ModuleTable({ trace, modules, tree }: { trace: string; modules: readonly Module[]; tree: boolean }) {
-	const columns = useMemo(() => usedColumns(modules), [modules]);
+/** The time of the chosen steps, or of the whole trace where it has none; ns. */
+function useStepTime(source: DataSource, trace: string): number | undefined {
+	const reply = useReply<TimelineReply>(source, `traces/${trace}/timeline`);
+	const chosen = useSteps();
+	if (reply.state !== "ready") return undefined;
+	const { steps, duration_ns: duration } = reply.data;
+	const [first = NaN, last = first] = (chosen ?? "").split(":").map(Number);
+	const numberOf = (name: string): number => Number(/(\d+)$/.exec(name)?.[1] ?? NaN);
+	const wanted = chosen === undefined ? steps : steps.filter(({ name }) => numberOf(name) >= first && numberOf(name) <= last);
+	return wanted.length > 0 ? wanted.reduce((sum, step) => sum + step.end_ns - step.start_ns, 0) : duration;
+}
+
+function ModuleTable({ source, trace, modules, tree }: { source: DataSource; trace: string; modules: readonly Module[]; tree: boolean }) {
+	const all = useStepTime(source, trace);
+	const columns = useMemo(() => {
+		const used = usedColumns(modules);
+		if (all === undefined || all === 0) return used;
+		const share: Column<Module> = {
+			id: "share",
+			title: "Of the step",
+			kind: "share",
+			total: "none",
+			value: (row) => (row.total.host_ns + row.total.backward_ns) / all,
+			about: "Forward and backward on the CPU, of the time of the steps",
+		};
+		return [...used.slice(0, 3), share, ...used.slice(3)];
+	}, [modules, all]);
 	const { roots, below } = useMemo(() => childrenOf(modules), [modules]);
 	return (
 		<Table
@@ -142,7 +175,7 @@ function Icicle({ modules }: { modules: readonly Module[] }) {
 /** The modules as a tree of boxes, the largest first. What a module spends itself is not below it. */
 export function moduleTree(modules: readonly Module[], metric: Metric): CallNode {
 	const unit = metric.endsWith("_ns") ? US : 1;
-	const nodes = modules.map((row) => callNode(moduleName(row.name), 0));
+	const nodes = modules.map((row) => callNode(pathOf(row), 0));
 	const root = callNode("all modules", 0);
 	for (let i = modules.length - 1; i >= 0; i--) {
 		const row = modules[i]!;

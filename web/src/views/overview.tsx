@@ -243,7 +243,7 @@ function Utilization({ gpu }: { gpu: Gpu }) {
 }
 
 function TopOperators({ source, trace }: { source: DataSource; trace: TraceEntry }) {
-	const reply = useReply<OperatorsReply>(source, `traces/${trace.id}/views`, { parts: "flags,operators,operators_by_input_shape,call_stacks" });
+	const reply = useReply<OperatorsReply>(source, `traces/${trace.id}/views`, { parts: "flags,steps,operators,operators_by_input_shape,call_stacks" });
 	return (
 		<section class="panel" aria-label="Operators that take most time">
 			<h2>Operators that take most time</h2>

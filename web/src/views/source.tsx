@@ -15,9 +15,25 @@ export function Source({ source, trace }: ViewProps) {
 	const [file] = useParam("file");
 	return (
 		<StepView<LinesReply> source={source} trace={trace} path="lines" what="the lines">
-			{(lines) => (file === "" ? <Files trace={trace.id} lines={lines} /> : <OneFile source={source} trace={trace} lines={lines} file={file} />)}
+			{(lines) => {
+				// The file where most time goes opens first; "all files" is one click away.
+				const shown = file !== "" ? file : hottest(lines);
+				return shown === undefined || shown === ALL ? <Files trace={trace.id} lines={lines} /> : <OneFile source={source} trace={trace} lines={lines} file={shown} />;
+			}}
 		</StepView>
 	);
+}
+
+/** The parameter `file` of the list of files. */
+const ALL = "*";
+
+function hottest(lines: LinesReply): string | undefined {
+	return lines.files.reduce<SourceFile | undefined>((most, each) => (most && most.self_us >= each.self_us ? most : each), undefined)?.file;
+}
+
+/** Not of Python itself, nor of an installed package. */
+function isOwn(file: string): boolean {
+	return !/(?:^|[\\/])(?:site-packages|dist-packages|lib[\\/]python\d)|^</.test(file);
 }
 
 const FILES: Column<SourceFile>[] = [
@@ -33,21 +49,28 @@ function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
 	const steps = useSteps();
 	const linesOf = (row: SourceFile) => routeHref("source", trace, { file: row.file, steps });
 	const name: Column<SourceFile> = { id: "name", title: "File", kind: "text", value: (row) => baseName(row.file), link: linesOf };
+	const [own, setOwn] = useParam("own");
+	const files = own === "1" ? lines.files.filter((each) => isOwn(each.file)) : lines.files;
 	const columns = [name, ...FILES.filter((column) => column.kind === "text" || lines.files.some((file) => column.value(file) !== 0))];
 	return (
 		<Table
 			id="files"
 			label="Files of the program"
 			columns={columns}
-			rows={lines.files}
+			rows={files}
 			sort="-self"
+			tools={
+				<label>
+					<input type="checkbox" checked={own === "1"} onChange={(event) => setOwn(event.currentTarget.checked ? "1" : undefined)} /> My code only
+				</label>
+			}
 			detail={(row) => (
 				<p class="detail-links">
 					<code class="long">{row.file}</code>
 					<a href={linesOf(row)}>Show its lines</a>
 				</p>
 			)}
-			empty={<NoLines />}
+			empty={lines.files.length > 0 ? "No file of the program itself, only of Python and its packages." : <NoLines />}
 			lines={22}
 		/>
 	);
@@ -56,9 +79,9 @@ function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
 function NoLines() {
 	return (
 		<>
-			<p>No lines of a program are in the trace.</p>
+			<p>No source lines.</p>
 			<p>
-				They are recorded with <code>with_stack=True</code>.
+				Record them with <code>with_stack=True</code>.
 			</p>
 		</>
 	);
@@ -77,7 +100,7 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 				</h2>
 				<FileChoice lines={lines} file={file} />
 				<span class="tools-space" />
-				<a href={routeHref("source", trace.id, { steps })}>All files</a>
+				<a href={routeHref("source", trace.id, { steps, file: ALL })}>All files</a>
 			</div>
 			{text.state === "failed" && <p class="warn-note">{`Only lines that took time are shown: ${text.error.message}`}</p>}
 			{text.state === "ready" && text.data.changed && <p class="warn-note">The file was changed after the recording: lines may have moved.</p>}

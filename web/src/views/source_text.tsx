@@ -102,12 +102,20 @@ export function SourceText({ trace, linked, lines, text, chosen, all_us }: Sourc
 								line.number
 							)}
 						</span>
-						<code role="cell">{line.text}</code>
+						<code role="cell" title={line.cost && isDefinition(line.text) ? DEFINITION : undefined}>
+							{line.text}
+						</code>
 					</div>
 				))}
 			</div>
 		</div>
 	);
+}
+
+const DEFINITION = "A def or class line counts what no line inside explains: time in the function before, between and after its recorded calls, and calls whose line is unknown.";
+
+function isDefinition(text: string): boolean {
+	return /^\s*(?:async\s+def|def|class|@|lambda)\b/.test(text) || /^\s*@/.test(text);
 }
 
 interface FigureColumn {

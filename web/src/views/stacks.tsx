@@ -4,6 +4,8 @@ import { useMemo, useState } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
 import type { StacksReply } from "../data/replies";
+import type { DataSource } from "../data/source";
+import { isModule, moduleName } from "../format/module_name";
 import { scaleOf } from "../format/scale";
 import { Choice } from "../widgets/choice";
 import { Flame } from "../widgets/flame";
@@ -13,6 +15,7 @@ import { SourceLink, timelineHref } from "../widgets/links";
 import { StepView } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
+import { useModulePaths } from "./module_paths";
 
 const US = 1e-3;
 
@@ -32,7 +35,7 @@ export function Stacks({ source, trace }: ViewProps) {
 	);
 	return (
 		<StepView<StacksReply> source={source} trace={trace} path="stacks" query={{ metric }} what="the stacks" tools={tools}>
-			{(stacks) => <StackViews trace={trace.id} stacks={stacks} metric={metric} />}
+			{(stacks) => <StackViews source={source} trace={trace.id} stacks={stacks} metric={metric} />}
 		</StepView>
 	);
 }
@@ -63,13 +66,15 @@ export function stackTree(stacks: StacksReply): CallNode {
 }
 
 interface StackViewsProps {
+	source: DataSource;
 	trace: string;
 	stacks: StacksReply;
 	metric: string;
 }
 
-function StackViews({ trace, stacks, metric }: StackViewsProps) {
+function StackViews({ source, trace, stacks, metric }: StackViewsProps) {
 	const root = useMemo(() => stackTree(stacks), [stacks]);
+	useModulePaths(source, trace, useMemo(() => stacks.names.some((each) => isModule(each.name)), [stacks]));
 	const [name, setName] = useParam("function");
 	const [find, setFind] = useParam("find");
 	const [text, setText] = useLater(find, setFind, 150);
@@ -153,7 +158,7 @@ function Both({ trace, root, name, find, onFunction }: { trace: string; root: Ca
 }
 
 const FUNCTIONS: Column<FunctionRow>[] = [
-	{ id: "name", title: "Function", kind: "text", wide: true, value: (row) => row.name },
+	{ id: "name", title: "Function", kind: "text", wide: true, value: (row) => row.name, shown: (row) => moduleName(row.name) },
 	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self },
 	{ id: "total", title: "Total", kind: "us", bar: true, value: (row) => row.total, about: "With all that it calls; calls of itself inside count once" },
 	{ id: "places", title: "Places", kind: "count", value: (row) => row.places, about: "In how many stacks it stands" },

@@ -27,7 +27,7 @@ export function Answer({ id, label, value, lines = 18, depth = 0, numbered = "" 
 	if (value === null || typeof value !== "object") return <p class="figure-line">{scalarText(value)}</p>;
 	if (depth >= DEPTH_MAX) return <p class="mono long">{JSON.stringify(value).slice(0, 500)}</p>;
 	const entries: [string, JsonValue][] = Array.isArray(value) ? value.map((each, i) => [String(i), each]) : Object.entries(value);
-	if (entries.length === 0) return <div class="empty">There is nothing of this in the trace.</div>;
+	if (entries.length === 0) return <div class="empty">No results.</div>;
 	const flat = entries.filter(([, each]) => isFlat(each));
 	const nested = together(entries.filter(([, each]) => !isFlat(each)));
 	return (
@@ -134,7 +134,7 @@ interface DataTableProps {
 
 export function DataTable({ id, label, columns, rows, lines }: DataTableProps) {
 	const described = useMemo(() => columns.map((name, k) => ({ ...describe(name, k, rows), ...declared(label, name) })), [label, columns, rows]);
-	return <Table id={id} label={label} columns={described} rows={rows} lines={lines} empty="There is nothing of this in the trace." plain={rows.length < 4} />;
+	return <Table id={id} label={label} columns={described} rows={rows} lines={lines} empty="No results." plain={rows.length < 4} />;
 }
 
 interface ColumnTexts {

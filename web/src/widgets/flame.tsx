@@ -195,7 +195,7 @@ function FlameBox(props: BoxProps) {
 
 /** What of a name fits. Of "path/to/train.py(12): forward" the end says most. */
 export function shorten(name: string, room: number): string {
-	if (name.length <= room) return name;
+	if (name.length <= room && !isModule(name)) return name;
 	const python = /(?:^|\/)([^/]*\(\d+\): .*)$/.exec(name);
 	const text = python?.[1] ?? moduleName(name);
 	return text.length <= room ? text : `${text.slice(0, room - 1)}…`;

@@ -58,7 +58,7 @@ export function StepChoice({ source, trace }: { source: DataSource; trace: Trace
 			<label>
 				Steps{" "}
 				<select value={first} onChange={(event) => setChosen(event.currentTarget.value)}>
-					<option value="">all, and what is between</option>
+					<option value="">Whole trace</option>
 					{options(numbers)}
 				</select>
 			</label>

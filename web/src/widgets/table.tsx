@@ -114,7 +114,7 @@ export function Table<R>(props: TableProps<R>) {
 					</button>
 				</p>
 			)}
-			<div class={chosenRow !== undefined && props.detail ? "table-beside" : ""}>
+			<div class={chosenRow !== undefined && props.detail ? "table-body beside" : "table-body"}>
 				<Lines
 					label={label}
 					lines={lines}

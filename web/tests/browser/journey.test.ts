@@ -65,6 +65,7 @@ test("from advice to the moment in the timeline, to the source line, and back", 
 
 test("from the list of files to the lines of one", async () => {
 	const tab = await Tab.open(browser, server.at("source", server.traces[0]!));
+	await tab.page.getByRole("link", { name: "All files" }).click();
 	await tab.page.getByRole("link", { name: "train.py", exact: true }).click();
 	await tab.page.locator(".source-line .number a").first().waitFor();
 	expect(new URLSearchParams(hash(tab.page).split("?")[1]).get("file")).toBe(program);
@@ -141,6 +142,7 @@ test("some steps alone, and they stay chosen from table to table", async () => {
 	expect(modules.length).toBeGreaterThan(0);
 	expect(modules.map((row) => row.calls)).toEqual(modules.map(() => "1"));
 	await next("Source");
+	await page.getByRole("link", { name: "All files" }).click();
 	const files = (await readGrid(page, "Files of the program")).rows;
 	const wanted = printed("lines", cut) as LinesReply;
 	expect(files.map((row) => row.path).sort()).toEqual(wanted.files.map((file) => file.file).sort());

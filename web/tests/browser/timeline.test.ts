@@ -388,7 +388,7 @@ describe("the timeline", () => {
 		const timeline = await Timeline.open(python);
 		for (const [text, name, kind] of [
 			["train.py(", /train\.py\(\d+\)/, /python_function/],
-			["nn.Module: Linear", /^nn\.Module: Linear/, /python_function|module/],
+			["nn.Module: Linear", /^[\w.]+$/, /python_function|module/],
 			["ProfilerStep#3", /^ProfilerStep#3$/, /user_annotation/],
 			["aten::addmm", /^aten::addmm$/, /cpu_op/],
 		] as const) {

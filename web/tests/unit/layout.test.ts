@@ -33,22 +33,22 @@ const timeline: TimelineReply = {
 };
 
 describe("the layout", () => {
-	test("stands groups, tracks and counters one below the other", () => {
+	test("stands groups, tracks and counters one below the other, devices first", () => {
 		const { items, height } = layOut(timeline, new Set(), []);
-		expect(items.map((item) => item.key)).toEqual(["g0", "t0", "t1", "g1", "t2", "c0", "g-1", "c1"]);
+		expect(items.map((item) => item.key)).toEqual(["g1", "t2", "c0", "g0", "t0", "t1", "g-1", "c1"]);
 		let y = 0;
 		for (const item of items) {
 			expect(item.y).toBe(y);
 			y += item.height;
 		}
 		expect(height).toBe(y);
-		expect(items[1]!.height).toBe(3 * LINE + GAP);
+		expect(items[4]!.height).toBe(3 * LINE + GAP);
 	});
 
 	test("what is folded takes one line, a folded group only its title", () => {
 		const { items } = layOut(timeline, new Set(["t1", "g1"]), []);
-		expect(items.map((item) => item.key)).toEqual(["g0", "t0", "t1", "g1", "g-1", "c1"]);
-		expect(items[2]!.height).toBe(FOLDED + GAP);
+		expect(items.map((item) => item.key)).toEqual(["g1", "g0", "t0", "t1", "g-1", "c1"]);
+		expect(items[3]!.height).toBe(FOLDED + GAP);
 	});
 
 	test("what is pinned stands above as well, whatever is folded around it", () => {
@@ -60,11 +60,11 @@ describe("the layout", () => {
 
 	test("tells what shows", () => {
 		const { items } = layOut(timeline, new Set(), []);
-		const second = items[1]!;
+		const second = items[4]!;
 		expect(visibleItems(items, second.y, second.y + 1).map((item) => item.key)).toEqual(["t0"]);
 		expect(visibleItems(items, 0, 1e9).length).toBe(items.length);
 		expect(visibleItems(items, 1e9, 2e9)).toEqual([]);
-		const deep = items[2]!;
+		const deep = items[5]!;
 		if (deep.type !== "track") throw new Error("t1 is a track");
 		expect(visibleDepths(deep, 0, 10)).toEqual([0, 1]);
 		expect(visibleDepths(deep, 5 * LINE, 7 * LINE)).toEqual([5, 7]);

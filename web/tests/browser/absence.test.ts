@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is absent is said to be, and what has two names has the one that the program uses.
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { LinesReply, ModulesReply } from "../../src/data/replies";
+import { launch, Tab } from "./browser";
+import { readGrid } from "./grid";
+import { recorded, Server } from "./server";
+
+let browser: Browser;
+beforeAll(async () => {
+	browser = await launch();
+});
+afterAll(() => browser.close());
+
+test("a server that is gone is said to be, and its return too", async () => {
+	const server = await Server.start(recorded);
+	const tab = await Tab.open(browser, server.at("operators", server.traces[0]!));
+	await tab.page.getByRole("grid", { name: "Operators" }).waitFor();
+	await server.stop();
+	await tab.page.getByRole("alert").getByText("The server does not answer.").waitFor();
+	expect(await tab.page.getByRole("grid", { name: "Operators" }).count()).toBe(1); // what was there stays
+	await tab.shot("server-gone");
+	await tab.close();
+});
+
+test("modules have their paths in every view, time per call and their share of the steps", async () => {
+	const server = await Server.start(recorded);
+	const trace = server.traces[0]!;
+	const tab = await Tab.open(browser, server.at("modules", trace));
+	const { modules } = await tab.page.evaluate(async (id) => (await (await fetch(`api/v1/traces/${id}/modules`)).json()) as ModulesReply, trace.id);
+	const { rows } = await readGrid(tab.page, "Modules");
+	for (const row of rows) expect(modules.map((each) => each.path)).toContain(row.name!.replace(/^[▾▸]/, ""));
+	expect(Number(rows[0]!.share)).toBeGreaterThan(0);
+	expect(Number(rows[0]!.share)).toBeLessThanOrEqual(100);
+	const { width } = (await tab.page.locator(".table-box").boundingBox())!;
+	expect(width).toBeLessThan(1440);
+	const inner = modules.find((each) => each.path.includes(".") || each.parent !== null)!;
+	await tab.page.goto(server.at("timeline", trace, `q=${encodeURIComponent(inner.name)}`));
+	await tab.page.locator(".tl-event h2", { hasText: inner.path }).waitFor();
+	await tab.page.goto(server.at("stacks", trace));
+	await tab.page.locator(".flame-box", { hasText: modules[0]!.path }).first().waitFor();
+	await tab.close();
+	await server.stop();
+	tab.expectQuiet();
+});
+
+test("the source opens on the file that takes most time", async () => {
+	const server = await Server.start(recorded);
+	const trace = server.traces[0]!;
+	const tab = await Tab.open(browser, server.at("source", trace));
+	const { files } = await tab.page.evaluate(async (id) => (await (await fetch(`api/v1/traces/${id}/lines`)).json()) as LinesReply, trace.id);
+	const most = files.reduce((a, b) => (b.self_us > a.self_us ? b : a));
+	await tab.page.locator(".source-line").first().waitFor();
+	expect(await tab.page.getByRole("combobox", { name: "File" }).inputValue()).toBe(most.file);
+	await tab.page.getByRole("link", { name: "All files" }).click();
+	expect((await readGrid(tab.page, "Files of the program")).rows).toHaveLength(files.length);
+	await tab.page.getByRole("checkbox", { name: "My code only" }).check();
+	const own = files.filter((each) => !/(?:^|\/)(?:site-packages|lib\/python\d)/.test(each.file));
+	await expect.poll(async () => (await readGrid(tab.page, "Files of the program")).rows.length).toBe(own.length);
+	await tab.close();
+	await server.stop();
+	tab.expectQuiet();
+});
