@@ -15,6 +15,7 @@ os.environ["KINETO_LOG_LEVEL"] = "99"  # torch.profiler prints two lines a sessi
 import all_options  # noqa: E402
 import torch  # noqa: E402
 from afterwards import after_recording, measure  # noqa: E402
+from chart import write_chart  # noqa: E402
 from hot_path import LOOPS, operator_costs, range_costs  # noqa: E402
 from module_calls import module_costs  # noqa: E402
 from python_calls import after_calls, python_costs  # noqa: E402
@@ -34,9 +35,13 @@ class Report:
 
     def __init__(self) -> None:
         self.missed = 0
+        self.bars: list[tuple[str, tuple[float, float, float]]] = []
 
     def title(self, text: str) -> None:
         print(f"\n{text}")
+
+    def bar(self, what: str, torch_ns: float, ours_ns: float, empty_ns: float) -> None:
+        self.bars.append((what, (torch_ns, ours_ns, empty_ns)))
 
     def line(self, what: str, measured: str, budget: str = "", ok: bool | None = None) -> None:
         verdict = "" if ok is None else "ok" if ok else "MISSED"
@@ -58,6 +63,9 @@ def _operators(report: Report, rounds: int) -> None:
             report.line(floor.replace("floor", "empty callbacks"), f"{costs[floor]:.0f} ns")
             report.line(ours, f"{costs[ours]:.0f} ns = {ratio:.2f} x empty", "<= 1.5 x empty", ratio <= 1.5)
             report.line(torch_name, f"{costs[torch_name]:.0f} ns = {costs[torch_name] / costs[floor]:.2f} x empty")
+            if where == next(iter(LOOPS)):
+                name = ours.replace("opstrobe", "operator").replace(", shapes", " with record_shapes")
+                report.bar(name, costs[torch_name], costs[ours], costs[floor])
         report.line("opstrobe, memory", f"{costs['opstrobe, memory']:.0f} ns")
         report.line("torch, memory", f"{costs['torch, memory']:.0f} ns")
         rounds = min(rounds, 20)  # torch takes seconds for each round of a long loop
@@ -176,6 +184,7 @@ def _python_calls(report: Report, rounds: int) -> None:
         report.line(f"{kind} ({costs['base']:.0f} ns), empty profile function", f"{costs['floor']:.0f} ns")
         report.line("  opstrobe", f"{costs['opstrobe']:.0f} ns = {ratio:.2f} x empty", "<= 1.4 x empty", ratio <= 1.4)
         report.line("  torch", f"{costs['torch']:.0f} ns = {costs['torch'] / costs['floor']:.2f} x empty")
+        report.bar(f"{kind} with with_stack", costs["torch"], costs["opstrobe"], costs["floor"])
     for count in (20_000, 5_000_000):
         figures = after_calls(count)
         report.line(
@@ -199,6 +208,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=100, help="rounds of the hot path (default %(default)s)")
     parser.add_argument("--full", action="store_true", help=f"run torch on {BUDGET_EVENTS:,} events too: minutes, 6 GB")
+    parser.add_argument("--chart", metavar="FILE.svg", help="draw what recording adds to an operator and to a call")
     options = parser.parse_args()
 
     print(f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()}")
@@ -212,6 +222,8 @@ def main() -> None:
     _stacks(report, options.full)
     _memory(report)
     _growth(report)
+    if options.chart:
+        write_chart(options.chart, "Time that recording one event adds", report.bars)
     print(f"\n{report.missed} lines of the budget missed" if report.missed else "\nevery line of the budget kept")
 
 
