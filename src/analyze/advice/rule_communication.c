@@ -344,7 +344,7 @@ const struct advice_rule advice_rule_overlap = {
 		       "pass async_op=True and wait just before the result is used. To check: operators or kernels run during "
 		       "collectives.",
 	.code = "work = dist.all_reduce(gradient, async_op=True)\n"
-		"...                            # compute\n"
+		"...  # compute\n"
 		"work.wait()",
 	.link = "https://docs.pytorch.org/docs/stable/notes/ddp.html",
 	.needs = ADVICE_NEEDS_RANKS,
@@ -397,9 +397,9 @@ const struct advice_rule advice_rule_bound = {
 		       "bucket_cap_mb. Compare the bandwidth with that of the link: nccl-tests measures it, and "
 		       "NCCL_DEBUG=INFO names the transport (NVLink, InfiniBand, sockets). To check: the exposed time of "
 		       "collectives.",
-	.code = "with model.no_sync():            # all micro-batches but the last\n"
+	.code = "with model.no_sync():  # all micro-batches but the last\n"
 		"    model(x).mean().backward()\n"
-		"model(x).mean().backward()       # one all-reduce for all\n"
+		"model(x).mean().backward()  # one all-reduce for all\n"
 		"model.register_comm_hook(None, default_hooks.bf16_compress_hook)",
 	.link = "https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html",
 	.needs = ADVICE_NEEDS_RANKS,

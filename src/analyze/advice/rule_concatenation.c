@@ -118,8 +118,8 @@ const struct advice_rule advice_rule_concatenation = {
 	.explanation = "Each torch.cat copies everything before it: n calls copy n²/2 parts.",
 	.advice = "Collect the parts in a list and concatenate once after the loop, or write into a tensor of the final size: "
 		       "out[i : i + n] = part. To check: one aten::cat instead of many.",
-	.code = "parts.append(part)             # in place of out = torch.cat([out, part])\n"
-		"out = torch.cat(parts)         # behind the loop",
+	.code = "parts.append(part)  # in place of out = torch.cat([out, part])\n"
+		"out = torch.cat(parts)  # behind the loop",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.cat.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.stage = ADVICE_STAGE_COPIES,

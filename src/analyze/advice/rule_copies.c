@@ -139,7 +139,7 @@ const struct advice_rule advice_rule_copies = {
 	.advice = "Copy the next batch ahead of time, on a separate stream. To check: copies overlap with kernels.",
 	.code = "with torch.cuda.stream(copying):\n"
 		"    following = batch.to(device, non_blocking=True)\n"
-		"torch.cuda.current_stream().wait_stream(copying)   # before it is used",
+		"torch.cuda.current_stream().wait_stream(copying)  # before it is used",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers",
 	.needs = ADVICE_NEEDS_DEVICE,
 	.bound = ADVICE_AT_MOST,

@@ -94,8 +94,8 @@ const struct advice_rule advice_rule_graph = {
 		       "traverses all steps so far, and their activations are kept (retain_graph=True).",
 	.advice = "Cut the graph: state = state.detach() between steps, and backward() without retain_graph=True. To check: "
 		       "the same number of backward nodes in each step.",
-	.code = "state = state.detach()      # between steps\n"
-		"loss.backward()             # without retain_graph=True",
+	.code = "state = state.detach()  # between steps\n"
+		"loss.backward()  # without retain_graph=True",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_STEPS,
 	.bound = ADVICE_AT_LEAST,

@@ -48,7 +48,7 @@ const struct advice_rule advice_rule_loading = {
 	.advice = "Run a few steps before those that count, and before serving with every shape that will be served, or load "
 		       "all code at the start (CUDA_MODULE_LOADING=EAGER). To check: launching calls take microseconds.",
 	.code = "for _ in range(3):\n"
-		"    model(example)              # before the first request, or the first measured step",
+		"    model(example)  # before the first request, or the first measured step",
 	.link = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/#lazy-loading",
 	.needs = ADVICE_NEEDS_DEVICE,
 	.severity_max = ADVICE_MEDIUM,

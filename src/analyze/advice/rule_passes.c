@@ -92,7 +92,7 @@ const struct advice_rule advice_rule_passes = {
 		       "is computed for each of them; a loss that is not detached also computes gradients that nothing reads.",
 	.advice = "Add the losses and call backward once. Pass x.detach() where the output of another model is only an input, "
 		       "as to a discriminator. To check: as many backward nodes as forward operators.",
-	.code = "sum(losses).backward()         # in place of loss.backward(retain_graph=True) for each\n"
+	.code = "sum(losses).backward()  # in place of loss.backward(retain_graph=True) for each\n"
 		"fake = generator(noise)\n"
 		"loss = criterion(discriminator(fake.detach()))",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html",

@@ -135,7 +135,7 @@ const struct advice_rule advice_rule_synchronise = {
 		       "CPU each read is an extra call. Printing a tensor takes hundreds of operators.",
 	.advice = "Keep statistics as tensors (total += loss.detach()) and read them every N steps. Use torch.where or masks "
 		       "instead of `if tensor`. To check: the steps no longer contain these calls.",
-	.code = "total += loss.detach()         # in place of total += loss.item()\n"
+	.code = "total += loss.detach()  # in place of total += loss.item()\n"
 		"if step % 100 == 0:\n"
 		"    print(total.item() / 100)",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
