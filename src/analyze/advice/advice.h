@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the rules of advice share: a trace's steps, the line of the user's program behind each row, and the findings.
+ * What the rules of advice share: the steps of a trace, the line of the program of each row, and the findings.
  *
  *     advice_model.c    places, sums over subtrees
  *     advice_steps.c    steps, and which are steady
- *     advice_capture.c  when CUDA graphs are recorded
+ *     advice_capture.c  when CUDA graphs are captured
  *     advice_claim.c    claims of rules, and their attribution
  *     advice_blocked.c  Python calls in which a thread only waits
- *     advice_frees.c    where the program lets go of memory
- *     advice_memory.c   which row each record of memory lies in
+ *     advice_frees.c    where the program releases memory
+ *     advice_memory.c   the row of each memory record
  *     advice_interpreter.c when other threads run Python
  *     advice_loops.c    loops of the program
- *     advice_recurrent.c loops whose rounds need each other
- *     advice_idle.c     when an accelerator had nothing to do, and why
- *     advice_device.c   what rows of the host cost an accelerator
- *     advice_ranks.c    what is kept of each rank of a run
- *     advice_machine.c  what the machine and the recording did to the times
- *     advice_waits.c    which rows waited for the processor
+ *     advice_recurrent.c loops whose iterations depend on each other
+ *     advice_idle.c     when a device was idle, and why
+ *     advice_device.c   costs of rows of the host on a device
+ *     advice_ranks.c    the summary of each rank of a run
+ *     advice_machine.c  effects of the machine and the recording on times
+ *     advice_waits.c    which rows waited for a processor
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules
  *     advice_run_rules.c      runs the rules, trace by trace, and then those of all ranks
  *     advice_write.c    JSON, text, Markdown
  *     advice_list.c     the rules themselves, for the manual
- *     rule_*.c          a rule each, its threshold with the reason beside it
+ *     rule_*.c          one rule each, its thresholds with their reasons
  *
  * Advice is made in phases. The model of a trace (struct advice) is built once and does not change while rules run:
  *
  *     select      a rule selects events, adds their costs by place, and claims the time that its advice saves
  *                 (struct advice_result)
  *     attribute   the runner settles whose time it is where several rules claim the same (advice_claim.c)
- *     report      the runner sorts, limits and describes what is left (advice_report.c)
+ *     report      the runner sorts, limits and describes the findings (advice_report.c)
  *
  * Costs are of the steady steps: those that take up to three times the median, that did not wait for a processor, and of steps
  * that make the same calls the faster half. Times are without the overhead of recording. If a device works, the time of an
@@ -60,11 +60,11 @@
 
 enum advice_severity { ADVICE_INFO, ADVICE_LOW, ADVICE_MEDIUM, ADVICE_HIGH };
 enum advice_confidence { ADVICE_UNSURE, ADVICE_LIKELY, ADVICE_SURE };
-/* What a predicted gain claims. Work that goes saves its time, and more where the rest of the step then finds its caches warm,
- * which no recording shows; of time in which a device or a link is idle nobody knows how much can be filled. */
+/* Bound of a predicted gain. Removed work saves its time, and more if the rest of the step then finds its caches warm, which
+ * a recording does not show. It is unknown how much of the idle time of a device or a link can be used. */
 enum advice_bound { ADVICE_ABOUT, ADVICE_AT_LEAST, ADVICE_AT_MOST };
 
-/* What a rule needs of a trace; without it the rule is not checked. */
+/* What a rule requires of a trace; without it the rule is not applied. */
 enum advice_need {
 	ADVICE_NEEDS_OPERATORS = 1,
 	ADVICE_NEEDS_PYTHON = 2,  /* Python calls */
@@ -110,8 +110,8 @@ struct advice_rule {
 	const char *condition;   /* when it reports a finding, for the manual */
 	const char *gain;        /* how the gain is computed, also a part of the evidence: "the time of the calls" */
 	const char *explanation; /* why it costs time */
-	const char *advice;      /* what to change, and how to check that it helped */
-	const char *code;        /* what that looks like, a line of Python each; NULL none */
+	const char *advice;      /* what to change, and how to check the result */
+	const char *code;        /* an example in Python; NULL none */
 	const char *link;
 	const char *const *names; /* patterns of the names that it is about, for advice_names(); NULL none */
 	uint32_t needs;
@@ -127,17 +127,17 @@ struct advice_rule {
 
 /* A line of the program. */
 struct advice_site {
-	uint32_t frame; /* row of a call of the function, for its name */
+	uint32_t frame; /* row of a call of the function */
 	uint32_t line;  /* 0 unknown */
 };
 
 struct advice_where {
-	struct ops_string file; /* texts are the report's; "" unknown */
+	struct ops_string file; /* texts belong to the report; "" unknown */
 	struct ops_string function;
 	struct ops_string module;
 	struct ops_string operator_name;
 	uint32_t line;
-	uint32_t trace; /* whose row: place among the traces asked about */
+	uint32_t trace; /* position of the trace among those added */
 	uint32_t row;   /* the costliest event there; OPS_NONE unknown */
 };
 
@@ -148,7 +148,7 @@ struct advice_finding {
 	enum advice_severity severity;
 	enum advice_confidence confidence;
 	struct ops_string evidence;
-	struct ops_string detail; /* that the advice begins with; "" none */
+	struct ops_string detail; /* start of the advice; "" none */
 	double gain_ms;           /* a step */
 	double gain_pct;
 	bool always;              /* report whatever the gain, with this severity or a higher one */
@@ -160,44 +160,44 @@ struct advice_finding {
 struct advice_report {
 	struct ops_arena texts;
 	OPS_ARRAY(struct advice_finding) findings;
-	uint64_t checked; /* bit i: rule i of the table */
+	uint64_t checked; /* bit i: rule i of the table applies */
 	uint32_t has;     /* enum advice_need, of any trace */
-	uint32_t traces;  /* how many were asked about before this one */
-	uint32_t incomplete; /* how many of them end early */
-	double step_ms;   /* the average steady step of the first trace: what percentages are of */
-	double mean_ms;   /* of all its steps */
+	uint32_t traces;  /* number of traces before this one */
+	uint32_t incomplete; /* number of them that end early */
+	double step_ms;   /* the average steady step of the first trace, the base of percentages */
+	double mean_ms;   /* average of all its steps */
 	double waited_ratio; /* of their time they were ready to run, but other threads had the CPUs; NAN: not recorded */
-	uint32_t steady, steps; /* of it: how many there are, and in all; 0 when it has no marks of steps */
-	double gained_pct; /* of the findings about the trace for which it is most */
+	uint32_t steady, steps; /* numbers of its steady steps, and of all; 0 without steps */
+	double gained_pct; /* of all findings about a trace, the maximum of all traces */
 };
 
 /* A loop of one call of a function. */
 struct advice_loop {
 	uint32_t parent;      /* the call */
-	uint32_t rounds;
-	uint32_t row;         /* the first at the costliest line */
-	uint32_t begin;       /* the first of all; so many of its kind begin a round */
+	uint32_t iterations;
+	uint32_t row;         /* the first at the most expensive line */
+	uint32_t begin;       /* the first of all; an iteration starts with begin_count rows of its kind */
 	uint32_t begin_count, least_count;
 	int64_t row_ns;
 	int64_t start_ns, end_ns;
-	int64_t span_ns;      /* its time, without the price of recording it */
-	int64_t inside_ns;    /* of the calls in it; the rest is its function's own time */
+	int64_t span_ns;      /* its time, without the overhead of recording */
+	int64_t inside_ns;    /* of the calls in it; the rest is self time of its function */
 	int64_t backward_ns;
-	int64_t operators_ns, work_ns; /* of outermost operators: all, and what is more than calls */
-	int64_t dependent_ns;          /* of those that need what an earlier round computed */
+	int64_t operators_ns, work_ns; /* of outermost operators: all, and beyond that of calls */
+	int64_t dependent_ns;          /* of those that require results of an earlier iteration */
 	uint32_t operators;
-	uint32_t in_place;             /* of them: they change a tensor of the program's */
-	uint32_t modules;     /* that are called in it: as many as rounds, and it is a model's layers */
-	bool recurrent;       /* each round needs the one before */
-	bool small;           /* they are hardly more than calls */
+	uint32_t in_place;             /* of them: they change a tensor of the program */
+	uint32_t modules;     /* called in it: if as many as iterations, these are layers of a model */
+	bool recurrent;       /* each iteration requires the previous one */
+	bool small;           /* the time of operators is mostly that of calls */
 	bool slices;          /* they select rows */
 	bool reads;           /* and read values of tensors */
 };
 
-/* What the recording says of its machine; 0 unknown. */
+/* The machine of the recording; 0 unknown. */
 struct advice_machine {
 	double processors;
-	double page_ns;        /* the first touch of a page of memory */
+	double page_ns;        /* the first use of a page of memory */
 	int64_t threads;
 	int64_t memory_limit_bytes, memory_peak_bytes;
 	struct ops_step_wait *waits; /* by step */
@@ -214,27 +214,27 @@ struct advice {
 	struct ops_views own_views; /* without nodes, if the trace keeps none */
 	uint32_t has;          /* enum advice_need */
 	struct advice_machine machine;
-	int64_t *ns;           /* by row: its time, and its own, without waits and the price of recording what is in it; of the
-	                          host's rows of a trace with a device what they cost that (advice_device.c) */
+	int64_t *ns;           /* by row: total and self time, without waits and the overhead of recording; with a device,
+	                          rows of the host have their costs there (advice_device.c) */
 	int64_t *self_ns;
-	int64_t *device_ns;    /* by row of the host: what of that a device worked, for it and what is below */
-	int64_t *lost_ns;      /* by row: what it waited for the processor itself, taken out of both */
-	uint32_t *step_of;     /* by row: index of the steady step that it is in, or on a device, was launched in; OPS_NONE */
+	int64_t *device_ns;    /* by row of the host: part of that in which a device worked, for it and its children */
+	int64_t *lost_ns;      /* by row: its waits for a processor, subtracted from both */
+	uint32_t *step_of;     /* by row: index of the steady step that contains it, or its launch; OPS_NONE */
 	uint32_t *site;        /* by row: index into `sites`, OPS_NONE unknown */
-	uint32_t *caller;      /* by row: that of the Python function around it, OPS_NONE */
+	uint32_t *caller;      /* by row: that of the Python function around it; OPS_NONE */
 	uint8_t *zone;         /* by row: enum advice_zone */
 	/* What earlier stages claimed. Only advice_attribute() changes it. */
-	uint8_t *claimed;      /* by row: it and all below is explained */
-	int64_t *taken_ns;     /* by row: what rules took of it, apart from what is below */
-	int64_t *self_taken_ns; /* by row: what of that was its own time, in no row below */
-	int64_t *backward_own_taken_ns; /* by row: what rules took of its backward pass, apart from what is below */
-	int64_t *backward_taken_ns; /* by row: what of `backward_ns` is taken, of it and below */
-	int64_t *backward_ns;  /* by row: what the backward pass spends on what was made in it */
-	uint32_t *forward;     /* by row that the engine runs: the operator that it is the backward pass of, OPS_NONE */
-	int64_t *engine_ns;    /* by row that runs a backward pass: what the engine takes besides for each of its nodes */
+	uint8_t *claimed;      /* by row: it and all its children are claimed */
+	int64_t *claimed_ns;   /* by row: claimed time of it and its children */
+	int64_t *row_claimed_ns; /* by row: by claims of this row */
+	int64_t *self_claimed_ns; /* by row: part of that in its self time */
+	int64_t *backward_claimed_ns; /* by row: claimed part of `backward_ns` */
+	int64_t *backward_row_claimed_ns; /* by row: by claims of this row */
+	int64_t *backward_ns;  /* by row: time of the backward pass of the operators in it */
+	uint32_t *forward;     /* by row that the engine runs: its forward operator; OPS_NONE */
+	int64_t *engine_ns;    /* by row that runs a backward pass: time of the engine for each node */
 	int64_t *operator_ns;  /* by row: time of the outermost operators in it */
-	int64_t *claimed_ns;   /* by row: what is taken of it and below */
-	uint32_t *own_site;    /* by string, of a function's rows */
+	uint32_t *own_site;    /* by string, of rows of a function */
 	struct ops_map site_map;
 	OPS_ARRAY(struct advice_site) sites;
 	OPS_ARRAY(struct advice_loop) loops;
@@ -243,10 +243,10 @@ struct advice {
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* steady ones */
 	int64_t steps_ns;      /* their sum */
-	double fault_ns;       /* what page faults take for each byte that is allocated on the host; 0 unknown */
+	double fault_ns;       /* time of page faults for each byte allocated on the host; 0 unknown */
 	struct advice_idle idle;
-	bool real_steps;       /* the trace says where steps are */
-	bool incomplete;       /* the trace ends early: what it lacks would change every share, so that nothing has a gain */
+	bool real_steps;       /* the trace has steps */
+	bool incomplete;       /* the trace ends early: the missing part would change every share, so that there are no gains */
 };
 
 enum advice_zone {
@@ -255,11 +255,11 @@ enum advice_zone {
 	ADVICE_IN_BACKWARD = 4,
 	ADVICE_IN_OPERATOR = 8, /* below an operator */
 	ADVICE_IN_ROW_LOOP = 16, /* in a loop of small operators over rows */
-	ADVICE_BESIDE = 64,      /* on another thread than the steps', while they do not wait for it */
-	ADVICE_WAITING = 128,    /* in a call that waits for a lock, another thread or process, or for a time */
+	ADVICE_PARALLEL = 64,      /* on a thread other than those of the steps, which do not wait for it */
+	ADVICE_WAITING = 128,    /* in a call that waits for a lock, another thread or process, or a time */
 };
 
-/* What a call of Python's waits for. */
+/* What a Python call waits for. */
 enum advice_blocked {
 	ADVICE_RUNS,
 	ADVICE_BLOCKED_LOCK,
@@ -280,12 +280,12 @@ bool advice_take_out_waits(struct advice *advice);
 bool advice_find_captures(struct advice *advice);
 bool advice_find_steps(struct advice *advice);
 bool advice_charge_device(struct advice *advice);
-/* When steady steps run and capture no graph, merged; into an empty list. */
+/* Adds the times during which steady steps run and capture no graph, merged, to an empty list. */
 bool advice_steady_spans(const struct advice *advice, struct ops_intervals *ret_spans);
 /* What all steady steps take together if each takes the median: one in which another program had the processor does not
  * decide. The times by step are sorted. */
 double advice_typical_ns(const struct advice *advice, int64_t *by_step);
-/* The last step that has begun at a time, or the first; `at` is that of an earlier time. */
+/* The last step that began until a time, or the first; `at` is that of an earlier time. */
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns);
 void advice_find_faults(struct advice *advice);
 
@@ -296,27 +296,27 @@ static inline int64_t advice_ns(const struct advice *advice, uint32_t row)
 	return advice->ns[row];
 }
 
-/* How long the host takes for a row, whatever a device does meanwhile. */
+/* Time of a row on the host, whatever a device does meanwhile. */
 static inline int64_t advice_host_ns(const struct advice *advice, uint32_t row)
 {
 	return advice->views->device_events.count ? ops_difference(advice->events->end_ns[row], advice->events->start_ns[row])
 	                                         : advice->ns[row];
 }
 
-/* Likewise, without what is below. */
+/* Likewise, without its children. */
 static inline int64_t advice_host_self_ns(const struct advice *advice, uint32_t row)
 {
 	return advice->views->device_events.count ? advice->events->self_ns[row] : advice->self_ns[row];
 }
 
-/* What a span of the host's time costs by itself: all of it, or what a device is idle in it. */
+/* Cost of a time range of the host: all of it, or the idle time of a device in it. */
 int64_t advice_cost_ns(const struct advice *advice, int64_t start_ns, int64_t end_ns);
-/* What share of a row's time is its work's: all without a device. What makes work cheaper leaves the rest. */
+/* Share of the time of a row that is its work; 1 without a device. Cheaper work leaves the rest. */
 double advice_work_share(const struct advice *advice, uint32_t row);
-/* What it cost to record a row, beside its time. */
+/* Overhead of recording a row, in addition to its time. */
 int64_t advice_recording_ns(const struct advice *advice, uint32_t row);
 
-/* A node's time in the backward pass, and the engine's for it. */
+/* Time of a node in the backward pass, with that of the engine for it. */
 static inline int64_t advice_node_ns(const struct advice *advice, uint32_t row)
 {
 	uint32_t parent = advice->events->parent[row];
@@ -329,7 +329,7 @@ static inline struct ops_string advice_name(const struct advice *advice, uint32_
 	return ops_trace_string(advice->trace, advice->events->name[row]);
 }
 
-/* More threads than processors: who waits then waits for the program's own. */
+/* Whether there are more threads than processors: then threads of the program wait for each other. */
 static inline bool advice_is_oversubscribed(const struct advice *advice)
 {
 	return advice->machine.processors > 0 && (double)advice->machine.threads > advice->machine.processors + 0.5;
@@ -347,16 +347,16 @@ static inline bool advice_is_device_work(const struct advice *advice, uint32_t r
 	return part == VIEW_KERNEL || part == VIEW_COPY || part == VIEW_FILL;
 }
 
-/* The call that launched work on a device, or the work itself where that is not known. */
+/* The call that launched work on a device, or the work itself if the call is unknown. */
 static inline uint32_t advice_launch_row(const struct advice *advice, const struct view_device_event *event)
 {
 	return event->launch == OPS_NONE ? event->row : advice->views->launches.items[event->launch].row;
 }
 
-/* In a steady step, which takes the time of the row as well: it is its thread's, or one's that it waits for. */
+/* Whether the row takes time of a steady step: it is on its thread, or on one that it waits for. */
 static inline bool advice_counts(const struct advice *advice, uint32_t row)
 {
-	return advice->step_of[row] != OPS_NONE && !(advice->zone[row] & ADVICE_BESIDE);
+	return advice->step_of[row] != OPS_NONE && !(advice->zone[row] & ADVICE_PARALLEL);
 }
 
 /* For each string of the trace the 1-based place of the first pattern that it matches, or 0. NULL ends the list. "x*" is a
@@ -368,35 +368,33 @@ uint8_t *advice_find_blocked(const struct advice *advice);
 bool advice_text_like(struct ops_string text, const char *const *patterns);
 /* Elements of the first tensor among a row's inputs, and its element type; -1 unknown. */
 int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_dtype);
-/* The `i`th input; false when there is none. */
+/* The `i`th input. Returns false if it does not exist. */
 bool advice_input(const struct advice *advice, uint32_t row, size_t i, struct ops_input *ret_input);
 int64_t advice_input_elements(const struct ops_input *input);
 size_t advice_dtype_bytes(uint8_t dtype);
-/* What earlier stages left of the time of a row, and of its backward pass. */
+/* Time of a row, and of its backward pass, that earlier stages did not claim. */
 int64_t advice_left_ns(const struct advice *advice, uint32_t row);
 int64_t advice_backward_left_ns(const struct advice *advice, uint32_t row);
-/* Whether earlier stages claimed so much of a span of time that a general rule has nothing to add: a fix changes the rest as
- * well. A tenth: a loop of ten calls of equal cost, one of which is the cause. */
+/* Whether claims of earlier stages explain a span of time, so that a general rule has nothing to add: a fix changes the rest
+ * as well. A tenth is enough: a loop may have ten calls of equal cost, one of which is the cause. */
 static inline bool advice_is_explained(int64_t claimed_ns, int64_t span_ns)
 {
 	return claimed_ns >= span_ns / 10;
 }
-/* For how long the steps' thread is in functions of Python while another thread is: one of both waits for the interpreter's lock.
- * False when memory is out. */
+/* Time during which both the thread of the steps and another thread are in Python functions: one of them waits for the GIL.
+ * Returns false if memory is out. */
 bool advice_find_shared_ns(const struct advice *advice, int64_t *ret_ns);
-/* Whether torch.compile has written a file, and whether an operator is a region that it compiled: they run what the program
- * says, and none of it is its Python. */
+/* Whether torch.compile wrote a file, or compiled the region of an operator: neither is Python code of the program. */
 bool advice_is_generated(struct ops_string file);
 bool advice_is_region(struct ops_string name);
-/* Where the time of a user's function itself goes: the line of it that calls most often, or its first. OPS_NONE for what is
- * no function of the user's. */
+/* Place of the self time of a function of the program: its line with the most calls, or its first. OPS_NONE for other rows. */
 uint32_t advice_own_site(const struct advice *advice, uint32_t row);
-/* The row right below the program's function that holds a part of the engine's work: where backward() is called. */
+/* The row directly below the function of the program that contains work of the engine: the call of backward(). */
 uint32_t advice_calling_row(const struct advice *advice, uint32_t row);
 /* The innermost row around each memory record; OPS_NONE. Freed with ops_free; NULL when memory is out. */
 uint32_t *advice_memory_rows(const struct advice *advice);
 
-/* A function's time between two calls in which it let go of large tensors on the host. */
+/* Time of a function between two calls in which it released large tensors on the host. */
 struct advice_free {
 	uint32_t row; /* of the function */
 	int64_t start_ns;
@@ -454,7 +452,7 @@ struct advice_result {
 	struct advice_report *report;
 	const struct advice_rule *rule;
 	uint8_t *which;              /* by string: place of the name in those of the rule, from 1; 0 none */
-	struct advice_tally tally;   /* costs by place; its sum is the gain unless advice_report_gain() says another */
+	struct advice_tally tally;   /* costs by place; its sum is the gain unless advice_report_gain() has another */
 	OPS_ARRAY(struct advice_claim) claims;
 	uint8_t *claimed;            /* by row: claimed by this rule; by advice_add_outermost() also what is below */
 	OPS_ARRAY(struct advice_finding) findings;
@@ -467,11 +465,11 @@ struct advice_result {
 	bool failed;                 /* memory is out */
 };
 
-/* Claims a row, everything below and their backward pass. Returns the time that was left of them. */
+/* Claims a row, its children and their backward pass. Returns their unclaimed time. */
 int64_t advice_claim(struct advice_result *result, uint32_t row);
-/* Claims a row and everything below, but for what the rule claims there by itself. */
+/* Claims a row and its children, except for other claims of the rule there. */
 void advice_claim_rest(struct advice_result *result, uint32_t row);
-/* Claims a share of what is left of a row and its backward pass. Returns the time. */
+/* Claims a share of the unclaimed time of a row and its backward pass. Returns the time. */
 int64_t advice_claim_share(struct advice_result *result, uint32_t row, double share);
 /* Claims own time of a function. */
 void advice_claim_self(struct advice_result *result, uint32_t row, int64_t ns);
@@ -498,8 +496,8 @@ bool advice_add_outermost(struct advice_result *result, uint32_t row, bool match
 /* Does so for the rows with one of the rule's names. */
 void advice_add_names(struct advice_result *result, uint8_t zones_left_out);
 
-/* Says what was found, in the format of printf. The places are those of the tally, and so is the gain, of all steady steps
- * together. Return false if memory is out. */
+/* Reports a finding with its evidence, in the format of printf. The places are those of the tally, and its sum is the gain, of
+ * all steady steps together. Return false if memory is out. */
 __attribute__((format(printf, 2, 3))) bool advice_report_costs(struct advice_result *result, const char *format, ...);
 __attribute__((format(printf, 3, 4))) bool advice_report_gain(struct advice_result *result, double gain_ns,
                                                             const char *format, ...);
@@ -520,11 +518,11 @@ void advice_attribute(struct advice *advice, struct advice_result *results, size
  * left is returned. Sorts them. */
 bool advice_report_add(struct advice_report *report, struct advice_finding *findings, size_t count, double *left_pct);
 
-/* What is known of a row's place; the texts are the trace's, or the ranks'. */
+/* Describes the place of a row. The texts belong to the trace, or to the ranks. */
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row);
 struct advice_where advice_place(const struct advice_ranks *ranks, uint32_t place);
 
-/* All there is, and what rounding adds. */
+/* The complete time, and what rounding adds. */
 #define ADVICE_SHARE_MAX (1 + 1e-6)
 
 /* Milliseconds a step, for evidence. */
@@ -534,7 +532,7 @@ static inline double advice_step_ms(const struct advice *advice, double ns)
 	return advice->step_count ? ns / 1e6 / (double)advice->step_count : 0;
 }
 
-/* The share of the steady steps. A rule that has more than all of them counts a time twice. */
+/* Share of the steady steps. A rule with more than all of them counts time twice. */
 static inline double advice_percent(const struct advice *advice, double ns)
 {
 	double share = advice->steps_ns > 0 ? ns / (double)advice->steps_ns : 0;
@@ -548,7 +546,7 @@ static inline double advice_per_step(const struct advice *advice, uint64_t count
 	return advice->step_count ? (double)count / (double)advice->step_count : 0;
 }
 
-/* A number without more digits than it is worth: "0.5", "12.3", "1590". */
+/* A number with few digits: "0.5", "12.3", "1590". */
 struct advice_number {
 	char text[32];
 };

@@ -9,7 +9,7 @@
 struct ops_adviser {
 	struct advice_report report;
 	struct advice_ranks ranks;
-	bool failed; /* memory is out: what there is is not all */
+	bool failed; /* memory is out: the findings are incomplete */
 };
 
 struct ops_adviser *ops_adviser_new(void)
@@ -106,7 +106,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 
 /* --- runs ----------------------------------------------------------------------------------------------------------- */
 
-/* The findings about the run, which gain what those about its traces leave. */
+/* Adds the findings about the run, whose gains are limited to what those about its traces leave. */
 static bool run_rank_rules(struct ops_adviser *adviser)
 {
 	struct advice_result all = {0};

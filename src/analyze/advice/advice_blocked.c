@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Python calls in which the thread does nothing but wait, known by their names. Functions of C have names such as
- * "<built-in method acquire of _thread.lock object at 0x7f>", those of the standard library "threading.py(355): wait", with
- * the class before it or without.
+ * Python calls in which the thread only waits, identified by their names. Functions of C have names such as "<built-in method
+ * acquire of _thread.lock object at 0x7f>", those of the standard library "threading.py(355): wait", with or without the class
+ * before it.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 struct blocking {
 	enum advice_blocked kind;
-	const char *file; /* how the path ends; NULL: a function of C, whose name begins so */
+	const char *file; /* end of the path; NULL: a function of C, whose name has this prefix */
 	const char *name;
 };
 

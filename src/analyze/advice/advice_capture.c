@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When a program records CUDA graphs. What it launches then does not run: a server that captures a graph for each batch size
- * before it serves would be a device that is idle, and steps with work that no step does. No step has that time.
+ * Times during which a program captures CUDA graphs. Its launches then do not run: a server that captures a graph for each
+ * batch size would look like an idle device, and like steps with work that no step does. This time belongs to no step.
  *
- *     host    ──[BeginCapture]──[launch]──[launch]──[EndCapture]──     from a call to the other, and
- *     host    ──[ capture_model  warm up, capture, warm up, … ]──      functions that capture one after the other
+ *     host    ──[BeginCapture]──[launch]──[launch]──[EndCapture]──     from one call to the other, and
+ *     host    ──[ capture_model  warm up, capture, warm up, … ]──      functions that capture several
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"

@@ -16,7 +16,7 @@ int64_t advice_left_ns(const struct advice *advice, uint32_t row)
 
 int64_t advice_backward_left_ns(const struct advice *advice, uint32_t row)
 {
-	int64_t ns = ops_difference(advice->backward_ns[row], advice->backward_taken_ns[row]);
+	int64_t ns = ops_difference(advice->backward_ns[row], advice->backward_claimed_ns[row]);
 
 	return ns > 0 ? ns : 0;
 }
@@ -43,13 +43,13 @@ static void sum_up(struct advice *advice)
 	const uint32_t *parents = advice->events->parent;
 	size_t count = advice->events->count;
 
-	copy_times(advice->claimed_ns, advice->taken_ns, count);
-	copy_times(advice->backward_taken_ns, advice->backward_own_taken_ns, count);
+	copy_times(advice->claimed_ns, advice->row_claimed_ns, count);
+	copy_times(advice->backward_claimed_ns, advice->backward_row_claimed_ns, count);
 	for (uint32_t row = 0; row < count; row++)
 		if (parents[row] != OPS_NONE && advice->claimed[parents[row]])
 			advice->claimed[row] = 1;
 	add_to_parents(advice->claimed_ns, parents, count);
-	add_to_parents(advice->backward_taken_ns, parents, count);
+	add_to_parents(advice->backward_claimed_ns, parents, count);
 }
 
 /* Returns what of the time another result of the stage has claimed already. */
@@ -64,11 +64,11 @@ static int64_t apply(struct advice *advice, const struct advice_claim *claim)
 		backward_ns = advice_backward_left_ns(advice, row);
 		backward_ns = !claim->rest && claim->backward_ns < backward_ns ? claim->backward_ns : backward_ns;
 	}
-	advice->taken_ns[row] = ops_sum(advice->taken_ns[row], ns);
+	advice->row_claimed_ns[row] = ops_sum(advice->row_claimed_ns[row], ns);
 	if (backward_ns)
-		advice->backward_own_taken_ns[row] = ops_sum(advice->backward_own_taken_ns[row], backward_ns);
+		advice->backward_row_claimed_ns[row] = ops_sum(advice->backward_row_claimed_ns[row], backward_ns);
 	if (claim->self)
-		advice->self_taken_ns[row] = ops_sum(advice->self_taken_ns[row], ns);
+		advice->self_claimed_ns[row] = ops_sum(advice->self_claimed_ns[row], ns);
 	if (claim->whole)
 		advice->claimed[row] = 1;
 	return claim->rest ? 0 : ops_sum(claim->ns - ns, claim->backward_ns - backward_ns);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a row of the host costs when a device does the work. How long the host takes for it says little: most of that the
- * device computes, what was queued before. A row costs what would go with it:
+ * Costs of rows of the host if a device does the work. The time of the host means little: during most of it the device
+ * computes earlier work. A row costs the time that would disappear with it:
  *
  *     host    ──[ op ]──[ op ]──[ Python            ]──[ op ]──
  *     device  ────[ kernel        ][ kernel ]            [ kernel ]
- *                                           ├─────────┤ idle in Python's row
+ *                                           ├─────────┤ idle during Python
  *
- * the time in which the device is idle for want of launched work while the row runs, and the time that it takes for the work
- * which the row launched, wherever that lies. Of the rows of one thread that is the whole of the steps, each nanosecond once.
+ * the time during the row in which the device is idle for lack of launched work, and the time of the work launched by the row,
+ * whenever it runs. For the rows of one thread this adds up to the steps, and each nanosecond counts once.
  */
 #include <string.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* A piece of work has the time that no earlier one has: what runs beside other work saves nothing when it goes, and together
- * they take no more than the device is busy. Of a step it has what lies in that step. Collectives have rules of their own, and
- * compete with nobody. */
+/* Work on the device gets the time that no earlier work has: overlapping work saves nothing when it disappears, and all of
+ * it takes no longer than the device is busy. Only time within the step counts. Collectives have separate rules and do not
+ * compete. */
 static void add_device_work(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
@@ -44,7 +44,7 @@ static void add_device_work(struct advice *advice)
 			*device_ns = ops_sum(*device_ns, advice->ns[event->row]);
 		busy_ns = end_ns > busy_ns ? end_ns : busy_ns;
 	}
-	/* Children stand behind their parents. */
+	/* Children come after their parents. */
 	for (uint32_t row = (uint32_t)events->count; row-- > 0;)
 		if (events->parent[row] != OPS_NONE)
 			advice->device_ns[events->parent[row]] = ops_sum(advice->device_ns[events->parent[row]], advice->device_ns[row]);
@@ -57,7 +57,7 @@ int64_t advice_cost_ns(const struct advice *advice, int64_t start_ns, int64_t en
 	return end_ns > start_ns ? advice_idle_before(&advice->idle, end_ns) - advice_idle_before(&advice->idle, start_ns) : 0;
 }
 
-/* In place of the host's own times. */
+/* Replaces the times of the host. */
 bool advice_charge_device(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
@@ -78,7 +78,7 @@ bool advice_charge_device(struct advice *advice)
 		if (!on_device[row])
 			advice->ns[row] = ops_sum(advice_cost_ns(advice, events->start_ns[row], events->end_ns[row]),
 			                          advice->device_ns[row]);
-		/* Until here minus the time of what is right below. */
+		/* So far minus the time of the children. */
 		advice->self_ns[row] = events->self_ns[row] ? ops_sum(advice->ns[row], advice->self_ns[row]) : 0;
 		if (advice->self_ns[row] < 0)
 			advice->self_ns[row] = 0;

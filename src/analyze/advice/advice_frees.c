@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where large tensors are let go of between calls: time of a function that looks like its own and is the allocator's.
+ * Releases of large tensors between calls: time that looks like self time of a function and belongs to the allocator.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* How far to look for the next row of a thread among those of others. */
+/* Maximum distance to the next row of a thread among those of others. */
 #define REACH 64
 
 static int64_t next_start(const struct advice *advice, uint32_t row, uint32_t next)
@@ -18,13 +18,13 @@ static int64_t next_start(const struct advice *advice, uint32_t row, uint32_t ne
 	return events->end_ns[row];
 }
 
-/* A gap may hold a wait for the processor, which is taken out of the function's own time. */
+/* A gap may contain a wait for the processor, which is subtracted from the self time of the function. */
 static bool add(const struct advice *advice, struct advice_frees *frees, uint32_t row, int64_t start_ns, int64_t end_ns)
 {
 	int64_t ns = end_ns > start_ns ? end_ns - start_ns : 0;
 	struct advice_free *gap;
 
-	/* Several in one gap. */
+	/* Several releases in one gap. */
 	if (frees->count && frees->items[frees->count - 1].row == row && frees->items[frees->count - 1].start_ns == start_ns)
 		return true;
 	gap = OPS_ARRAY_PUSH(frees);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gaps in an accelerator's work and their causes. Rows, device events and gaps are all in order of time, so that one walk
- * through each does.
+ * Gaps in the work of a device and their causes. Rows, device events and gaps are all in order of time, so that one pass over
+ * each is enough.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/search.h"
 #include "derive/calls.h"
 
-/* Clocks of host and device agree to about so much. */
+/* Precision to which the clocks of host and device agree. */
 #define SKEW_NS 5000
 
-/* The host is on its way to the next launch for so long at most: Python between two operators takes tens of microseconds, and
- * an operator that launches a kernel as long as all those that it calls. What is longer computes on the host. */
+/* Maximum time of the host on its way to the next launch: Python between two operators takes tens of microseconds, and an
+ * operator that launches a kernel as long as all operators it calls. Longer times are computation on the host. */
 #define PYTHON_NS_MAX 200000
 #define OPERATOR_NS_MAX 2000000
 
-/* An idle device starts what it is given within microseconds of the call. What starts later was queued. */
+/* An idle device starts work within microseconds of the call. Work that starts later was queued. */
 #define START_NS_MAX 20000
 
-/* To launch takes microseconds, and some hundred for a graph. A call that takes longer loads the kernel's code first, or waits. */
+/* A launch takes microseconds, and some hundred for a graph. A longer call loads the code of the kernel first, or waits. */
 #define LAUNCH_NS_MAX 1000000
 
 /* --- gaps ----------------------------------------------------------------------------------------------------------- */
@@ -62,18 +62,18 @@ static bool find_gaps(struct advice *advice, const struct ops_intervals *steady)
 
 /* --- causes --------------------------------------------------------------------------------------------------------- */
 
-/* Calls that load a kernel's code: by themselves, or when its kernel is launched for the first time. */
+/* Calls that load the code of a kernel: explicitly, or when the kernel is launched for the first time. */
 static const char *const loading[] = {"*LaunchKernel*", "*ModuleLaunch*", "*ModuleLoad*", "*LibraryLoad*", "*ModuleGetFunction*",
                                       "*LibraryGetKernel*", NULL};
 
 struct walk {
 	const struct advice *advice;
-	uint8_t *synchronises; /* by string: a call that returns when the device is done, or has what it is sent */
+	uint8_t *synchronises; /* by string: a call that returns after the device is done, or has received its data */
 	uint8_t *loads;        /* by string */
-	uint8_t *uploads;      /* by row: something below copies to the device */
+	uint8_t *uploads;      /* by row: a child copies to the device */
 	uint32_t *current;     /* by track: the innermost row that has begun */
 	uint32_t next;         /* row */
-	uint32_t sync;         /* the synchronising call that ends last of those that have begun */
+	uint32_t sync;         /* of the synchronizing calls so far, the one that ends last */
 };
 
 static void walk_to(struct walk *walk, int64_t time_ns)
@@ -92,7 +92,7 @@ static void walk_to(struct walk *walk, int64_t time_ns)
 	}
 }
 
-/* The innermost row of a thread at the time that was walked to. */
+/* The innermost row of a thread at the current time. */
 static uint32_t row_at(struct walk *walk, uint32_t track, int64_t time_ns)
 {
 	const struct ops_events *events = walk->advice->events;
@@ -121,8 +121,8 @@ static uint8_t cause_of_sync(struct walk *walk, struct advice_gap *gap, uint32_t
 	return parent != OPS_NONE && walk->uploads[parent] ? ADVICE_IDLE_UPLOAD : ADVICE_IDLE_SYNC;
 }
 
-/* Until when a gap is the host's: until the call that launched what ends it, or, where the device starts that at once, to the
- * end. A call that takes long by itself has launched when it returns. */
+/* End of the share of the host: the call that launched the next work, or, if the device starts that immediately, the end of
+ * the gap. A long call has launched when it returns. */
 static int64_t host_end(const struct advice *advice, const struct advice_gap *gap, uint32_t call)
 {
 	int64_t start_ns = advice->events->start_ns[call], end_ns = advice->events->end_ns[call];
@@ -172,7 +172,7 @@ static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
 	return host_ns <= PYTHON_NS_MAX ? ADVICE_IDLE_LAUNCH : ADVICE_IDLE_HOST;
 }
 
-/* The operators, or functions, that call for a copy to the device themselves. */
+/* Finds the operators or functions that request a copy to the device directly. */
 static bool find_uploads(struct walk *walk)
 {
 	const struct advice *advice = walk->advice;
@@ -194,7 +194,7 @@ static bool find_uploads(struct walk *walk)
 	return which && walk->uploads;
 }
 
-/* What of a gap is the host's, until a time. */
+/* Share of the host in a gap, until a time. */
 static int64_t host_ns(const struct advice_gap *gap, int64_t until_ns)
 {
 	return ops_difference(gap->host_end_ns < until_ns ? gap->host_end_ns : until_ns, gap->start_ns);
@@ -252,7 +252,7 @@ static bool find_causes(struct advice *advice, const struct ops_intervals *stead
 
 /* --- communication --------------------------------------------------------------------------------------------------- */
 
-/* Time in which collectives run on the device and nothing else does. */
+/* Time in which only collectives run on the device. */
 static bool find_exposed(struct advice *advice, const struct ops_intervals *steady)
 {
 	struct ops_intervals all = {0}, compute = {0}, alone = {0};

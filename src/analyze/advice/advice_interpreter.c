@@ -13,11 +13,11 @@
 struct walk {
 	const struct advice *advice;
 	uint32_t *current; /* by track: the innermost row that is open */
-	int64_t *last_ns;  /* by track: until when it is looked at */
-	struct ops_intervals own, others; /* when the steps' thread runs Python, and when others do */
+	int64_t *last_ns;  /* by track: end of the time processed so far */
+	struct ops_intervals own, others; /* times at which the thread of the steps runs Python, and others do */
 };
 
-/* Functions of C may have let go of the lock. */
+/* Functions of C may have released the lock. */
 static bool runs_python(const struct advice *advice, uint32_t row)
 {
 	struct ops_function_text function;
@@ -26,7 +26,7 @@ static bool runs_python(const struct advice *advice, uint32_t row)
 	       ops_event_function(advice->trace, row, &function) && function.file.size;
 }
 
-/* Goes on to a time: what is open until then has its own time. */
+/* Proceeds to a time: open rows get their self time until then. */
 static bool go_on(struct walk *walk, uint32_t track, int64_t time_ns)
 {
 	const struct ops_events *events = walk->advice->events;
@@ -34,11 +34,11 @@ static bool go_on(struct walk *walk, uint32_t track, int64_t time_ns)
 
 	for (; *row != OPS_NONE; *row = events->parent[*row]) {
 		int64_t until_ns = events->end_ns[*row] < time_ns ? events->end_ns[*row] : time_ns;
-		bool beside = walk->advice->zone[*row] & ADVICE_BESIDE;
+		bool parallel = walk->advice->zone[*row] & ADVICE_PARALLEL;
 
 		if (until_ns > walk->last_ns[track]) {
-			if (runs_python(walk->advice, *row) && (beside || advice_counts(walk->advice, *row)) &&
-			    !ops_intervals_push(beside ? &walk->others : &walk->own, walk->last_ns[track], until_ns))
+			if (runs_python(walk->advice, *row) && (parallel || advice_counts(walk->advice, *row)) &&
+			    !ops_intervals_push(parallel ? &walk->others : &walk->own, walk->last_ns[track], until_ns))
 				return false;
 			walk->last_ns[track] = until_ns;
 		}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loops of the user's functions: what one call of a function (or one step) calls at the same line by the same name again and
- * again ("round"). Rounds of the same call that overlap in time are one loop. Of loops in loops the outermost counts. Several
- * calls of one name at a line are one round as long as nothing says that the line began anew: `a.append(x); b.append(y)`.
+ * Loops in functions of the program: calls of one name at one line, repeated by one call of a function (or one step). Each
+ * repetition is an iteration. Iterations of the same call that overlap in time belong to one loop. Of nested loops the
+ * outermost counts. Several calls of one name at a line are one iteration unless the line is known to start again:
+ * `a.append(x); b.append(y)`.
  */
 #include <stdlib.h>
 
@@ -10,17 +11,17 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-/* From so many rounds on; fewer are a model's blocks or a step's parts. */
-#define ROUNDS_MIN 16
+/* Minimum number of iterations; fewer are blocks of a model or parts of a step. */
+#define ITERATIONS_MIN 16
 
-/* An operator that takes longer does real work, which no rewriting as one operator saves. Calls cost 1 to 10 µs, allocation
- * and recording included; operators that consist of some ten others, such as an LSTM's cell, several times that. */
+/* A longer operator does real work, which a single operator does not save. Calls cost 1 to 10 µs, with allocation and
+ * recording; operators composed of some ten others, such as an LSTM cell, several times that. */
 #define CALL_NS_MAX 40000
 
-struct round {
+struct iteration {
 	uint32_t parent;
 	uint32_t count;       /* of calls */
-	uint32_t visits;      /* of the line, in which they are */
+	uint32_t visits;      /* of the line that contain them */
 	uint32_t arrivals;    /* of these: from another line */
 	uint32_t last_visit, last_arrival;
 	uint32_t first;
@@ -29,22 +30,22 @@ struct round {
 	int64_t backward_ns;
 };
 
-/* The line that a call is at, from the first thing that it called there. It is begun anew when the call comes to it from
- * another, or calls that first thing once more. */
+/* The current line of a call, by the first call made there. The line starts again if the call reaches it from another line,
+ * or repeats that first call. */
 struct visit {
 	uint32_t line;
 	uint32_t first_name;
 	uint32_t number;
-	uint32_t arrival; /* how often the call has come from another line, or to a line that nobody knows */
+	uint32_t arrival; /* how often the call reached it from another line, or reached an unknown line */
 };
 
 struct search {
-	struct ops_map rounds_by_key;
+	struct ops_map iterations_by_key;
 	struct ops_map visits_by_call;
 	OPS_ARRAY(struct visit) visits;
-	struct ops_map unbound;   /* by call of a function of the program's: rows of the tensor that it last went through */
-	struct ops_map next_loop; /* by call: the loop that its next row may be in */
-	OPS_ARRAY(struct round) rounds;
+	struct ops_map unbound;   /* by call of a function of the program: rows of the tensor that it iterated over last */
+	struct ops_map next_loop; /* by call: the loop that may contain its next row */
+	OPS_ARRAY(struct iteration) iterations;
 	int64_t *quickest_ns; /* by name */
 	uint8_t *slicing;     /* by name */
 	uint8_t *reading;
@@ -59,7 +60,7 @@ static uint64_t key_of(const struct advice *advice, uint32_t row)
 	return key * 0x9e3779b97f4a7c15u + advice->events->name[row];
 }
 
-/* Right below a function of the user's, or a range or step in one. */
+/* Directly below a function of the program, or a range or step in one. */
 static bool is_candidate(const struct advice *advice, uint32_t row)
 {
 	uint32_t parent = advice->events->parent[row], caller = advice->caller[row];
@@ -70,7 +71,7 @@ static bool is_candidate(const struct advice *advice, uint32_t row)
 	       advice->events->name[advice->sites.items[advice->site[row]].frame] == advice->events->name[caller];
 }
 
-/* The visit that a row is in; NULL when memory is out. Without lines each call counts. */
+/* The visit that contains a row; NULL if memory is out. Without lines each call counts. */
 static const struct visit *visit_of(struct search *search, const struct advice *advice, uint32_t row)
 {
 	const struct ops_events *events = advice->events;
@@ -94,53 +95,54 @@ static const struct visit *visit_of(struct search *search, const struct advice *
 	return visit;
 }
 
-/* So many calls of the first name at a line make rounds of a loop within it, wherever the line itself is in one: fewer may
- * as well be written out one behind the other. */
-#define INNER_ROUNDS_MIN 4
+/* Minimum number of calls of the first name at a line that are iterations of a loop within it, even if the line itself is in
+ * a loop: fewer may be written one after another. */
+#define INNER_ITERATIONS_MIN 4
 
-static uint32_t rounds_of(const struct round *round)
+static uint32_t iterations_of(const struct iteration *iteration)
 {
-	return round->arrivals > 1 && round->visits / INNER_ROUNDS_MIN < round->arrivals ? round->arrivals : round->visits;
+	return iteration->arrivals > 1 && iteration->visits / INNER_ITERATIONS_MIN < iteration->arrivals ? iteration->arrivals
+	                                                                                                 : iteration->visits;
 }
 
-static bool find_rounds(struct search *search, const struct advice *advice)
+static bool find_iterations(struct search *search, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		const struct visit *visit;
 		uint32_t *index;
-		struct round *round;
+		struct iteration *iteration;
 
 		if (!is_candidate(advice, row))
 			continue;
 		visit = visit_of(search, advice, row);
 		if (!visit)
 			return false;
-		index = ops_map_slot(&search->rounds_by_key, key_of(advice, row), (uint32_t)search->rounds.count);
+		index = ops_map_slot(&search->iterations_by_key, key_of(advice, row), (uint32_t)search->iterations.count);
 		if (!index)
 			return false;
-		if (*index == search->rounds.count) {
-			round = OPS_ARRAY_PUSH(&search->rounds);
-			if (!round)
+		if (*index == search->iterations.count) {
+			iteration = OPS_ARRAY_PUSH(&search->iterations);
+			if (!iteration)
 				return false;
-			*round = (struct round){.parent = advice->events->parent[row], .first = row,
+			*iteration = (struct iteration){.parent = advice->events->parent[row], .first = row,
 			                        .start_ns = advice->events->start_ns[row]};
 		}
-		round = &search->rounds.items[*index];
-		round->count++;
-		round->visits += visit->number != round->last_visit;
-		round->arrivals += visit->arrival != round->last_arrival;
-		round->last_visit = visit->number;
-		round->last_arrival = visit->arrival;
-		round->end_ns = advice->events->end_ns[row];
-		round->own_ns = ops_sum(round->own_ns, advice_ns(advice, row));
-		round->backward_ns = ops_sum(round->backward_ns, advice->backward_ns[row]);
+		iteration = &search->iterations.items[*index];
+		iteration->count++;
+		iteration->visits += visit->number != iteration->last_visit;
+		iteration->arrivals += visit->arrival != iteration->last_arrival;
+		iteration->last_visit = visit->number;
+		iteration->last_arrival = visit->arrival;
+		iteration->end_ns = advice->events->end_ns[row];
+		iteration->own_ns = ops_sum(iteration->own_ns, advice_ns(advice, row));
+		iteration->backward_ns = ops_sum(iteration->backward_ns, advice->backward_ns[row]);
 	}
 	return true;
 }
 
 static int compare_rounds(const void *a, const void *b)
 {
-	const struct round *left = a, *right = b;
+	const struct iteration *left = a, *right = b;
 
 	if (left->parent != right->parent)
 		return left->parent < right->parent ? -1 : 1;
@@ -149,15 +151,15 @@ static int compare_rounds(const void *a, const void *b)
 	return left->first < right->first ? -1 : 1;
 }
 
-static void add_round(struct advice_loop *loop, const struct round *round)
+static void add_iteration(struct advice_loop *loop, const struct iteration *iteration)
 {
-	loop->rounds = rounds_of(round) > loop->rounds ? rounds_of(round) : loop->rounds;
-	loop->least_count = rounds_of(round) < loop->least_count ? rounds_of(round) : loop->least_count;
-	loop->end_ns = round->end_ns > loop->end_ns ? round->end_ns : loop->end_ns;
-	loop->backward_ns = ops_sum(loop->backward_ns, round->backward_ns);
-	if (round->own_ns >= loop->row_ns) {
-		loop->row_ns = round->own_ns;
-		loop->row = round->first;
+	loop->iterations = iterations_of(iteration) > loop->iterations ? iterations_of(iteration) : loop->iterations;
+	loop->least_count = iterations_of(iteration) < loop->least_count ? iterations_of(iteration) : loop->least_count;
+	loop->end_ns = iteration->end_ns > loop->end_ns ? iteration->end_ns : loop->end_ns;
+	loop->backward_ns = ops_sum(loop->backward_ns, iteration->backward_ns);
+	if (iteration->own_ns >= loop->row_ns) {
+		loop->row_ns = iteration->own_ns;
+		loop->row = iteration->first;
 	}
 }
 
@@ -165,36 +167,37 @@ static bool join_rounds(struct search *search, struct advice *advice)
 {
 	struct advice_loop *loop = NULL;
 
-	if (search->rounds.count)
-		qsort(search->rounds.items, search->rounds.count, sizeof(struct round), compare_rounds);
-	for (size_t i = 0; i < search->rounds.count; i++) {
-		const struct round *round = &search->rounds.items[i];
+	if (search->iterations.count)
+		qsort(search->iterations.items, search->iterations.count, sizeof(struct iteration), compare_rounds);
+	for (size_t i = 0; i < search->iterations.count; i++) {
+		const struct iteration *iteration = &search->iterations.items[i];
 
-		if (rounds_of(round) < ROUNDS_MIN)
+		if (iterations_of(iteration) < ITERATIONS_MIN)
 			continue;
-		if (!loop || loop->parent != round->parent || loop->end_ns <= round->start_ns) {
-			if (!ops_map_slot(&search->next_loop, round->parent, (uint32_t)advice->loops.count) ||
+		if (!loop || loop->parent != iteration->parent || loop->end_ns <= iteration->start_ns) {
+			if (!ops_map_slot(&search->next_loop, iteration->parent, (uint32_t)advice->loops.count) ||
 			    !(loop = OPS_ARRAY_PUSH(&advice->loops)))
 				return false;
-			*loop = (struct advice_loop){.parent = round->parent, .begin = round->first, .begin_count = round->count,
-			                             .least_count = rounds_of(round), .start_ns = round->start_ns};
+			*loop = (struct advice_loop){.parent = iteration->parent, .begin = iteration->first, .begin_count = iteration->count,
+			                             .least_count = iterations_of(iteration), .start_ns = iteration->start_ns};
 		}
-		add_round(loop, round);
+		add_iteration(loop, iteration);
 		loop->span_ns = advice_cost_ns(advice, loop->start_ns, loop->end_ns);
 	}
 	return true;
 }
 
-/* Up to so many elements the call is all that an operator's time consists of: its arithmetic takes below a microsecond. */
+/* Maximum number of elements at which the time of an operator is that of its call: its arithmetic takes less than a
+ * microsecond. */
 #define SMALL_ELEMENTS 4096
 
-/* What of an operator's time is more than its call: that of a large one beyond the quickest of the same name. */
+/* Time of an operator beyond its call: for a large one, beyond the fastest of the same name. */
 static int64_t work_of(const struct search *search, const struct advice *advice, uint32_t row)
 {
 	int64_t call_ns = search->quickest_ns[advice->events->name[row]], elements;
 	uint8_t dtype;
 
-	/* What selects a row takes no longer for a large tensor. */
+	/* Selecting a row takes no longer for a large tensor. */
 	if (search->slicing[advice->events->name[row]])
 		return 0;
 	elements = advice_elements(advice, row, &dtype);
@@ -215,7 +218,7 @@ static uint32_t find_loop(struct search *search, const struct advice *advice, ui
 		return advice->loop_of[parent];
 	if (ops_map_find(&search->next_loop, parent) == OPS_NONE)
 		return OPS_NONE;
-	next = ops_map_slot(&search->next_loop, parent, 0); /* there, so this allocates nothing */
+	next = ops_map_slot(&search->next_loop, parent, 0); /* exists, so this allocates nothing */
 	while (*next + 1 < advice->loops.count && loops[*next + 1].parent == parent &&
 	       loops[*next + 1].start_ns <= advice->events->start_ns[row])
 		++*next;
@@ -223,8 +226,8 @@ static uint32_t find_loop(struct search *search, const struct advice *advice, ui
 	               ? *next : OPS_NONE;
 }
 
-/* A loop over a tensor itself takes it apart before the first round. It does so in the function that the loop is in, or, where
- * a comprehension is a function of its own, in the one around it. */
+/* A loop over a tensor unbinds it before the first iteration: in the function that contains the loop, or, if a comprehension
+ * is a separate function, in the one around it. */
 static bool find_unbound(struct search *search, struct advice *advice)
 {
 	static const char *const patterns[] = {"aten::unbind", NULL};
@@ -259,13 +262,13 @@ static bool goes_through(const struct search *search, const struct advice *advic
 	for (int i = 0; i < 2 && frame != OPS_NONE; i++, frame = advice->caller[frame]) {
 		uint32_t rows = ops_map_find(&search->unbound, frame);
 
-		if (rows != OPS_NONE && rows && loop->rounds % rows == 0)
+		if (rows != OPS_NONE && rows && loop->iterations % rows == 0)
 			return true;
 	}
 	return false;
 }
 
-/* A function's own waits fall on its loop by the share of its own time that the loop has. */
+/* The self waits of a function are attributed to its loop by its share of the self time. */
 static void leave_out_own_waits(struct advice_loop *loop, const struct advice *advice)
 {
 	int64_t lost_ns = advice->lost_ns[loop->parent], own_ns = ops_difference(loop->span_ns, loop->inside_ns);
@@ -313,12 +316,12 @@ static void weigh(struct search *search, struct advice *advice)
 	}
 }
 
-/* Modules that are called in loops, but for those that another one in the loop calls; each once. */
+/* Modules called in loops, except for those called by another module in the loop; each once. */
 static bool count_modules(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
 	struct ops_map seen = {0};
-	uint8_t *inside = ops_alloc_zeroed(events->count + 1, 1); /* by row: it is, or lies in, a module's call in the loop */
+	uint8_t *inside = ops_alloc_zeroed(events->count + 1, 1); /* by row: it is, or is in, a call of a module in the loop */
 	bool done = inside != NULL;
 
 	for (uint32_t row = 0; done && row < events->count; row++) {
@@ -366,7 +369,7 @@ bool advice_find_loops(struct advice *advice)
 
 	advice->loop_of = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*advice->loop_of));
 	search.quickest_ns = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*search.quickest_ns));
-	done = advice->loop_of && search.slicing && search.reading && search.quickest_ns && find_rounds(&search, advice) &&
+	done = advice->loop_of && search.slicing && search.reading && search.quickest_ns && find_iterations(&search, advice) &&
 	       join_rounds(&search, advice);
 	done = done && find_unbound(&search, advice);
 	if (done) {
@@ -374,12 +377,12 @@ bool advice_find_loops(struct advice *advice)
 		weigh(&search, advice);
 	}
 	done = done && count_modules(advice) && advice_find_recurrent(advice);
-	ops_map_release(&search.rounds_by_key);
+	ops_map_release(&search.iterations_by_key);
 	ops_map_release(&search.visits_by_call);
 	OPS_ARRAY_RELEASE(&search.visits);
 	ops_map_release(&search.next_loop);
 	ops_map_release(&search.unbound);
-	OPS_ARRAY_RELEASE(&search.rounds);
+	OPS_ARRAY_RELEASE(&search.iterations);
 	ops_free(search.quickest_ns);
 	ops_free(search.slicing);
 	ops_free(search.reading);

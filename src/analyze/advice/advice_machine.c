@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a recording says of the machine it was made on ("machine" in the metadata, recording/host_info.py of
- * the package), and what it cost to record. Both are taken out of what the rules see: that a program waits for a processor
- * which another program has, or for its own recording, is not counted against it.
+ * The machine of the recording ("machine" in the metadata, recording/host_info.py of the package), and the overhead of
+ * recording. Both are subtracted from the times of the rules: a wait for a processor that another program has, or for the
+ * recording itself, is not a problem of the program.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -50,9 +50,9 @@ bool advice_read_machine(struct advice *advice)
 
 /* --- page faults ----------------------------------------------------------------------------------------------------- */
 
-/* Memory that the C library gives back to the system between steps is found again page by page: a fault each, and the kernel
- * zeroes it. How much of what is allocated that happens to, only the number of faults tells. Blocks of the recording are new
- * pages, too: some hundred bytes a row, with names and inputs. */
+/* Memory that the C library returns to the system between steps is mapped again page by page: each page faults and is
+ * cleared. Only the number of faults shows how much of the allocated memory this affects. Blocks of the recording are new
+ * pages as well: some hundred bytes for each row, with names and inputs. */
 #define ROW_BYTES 128
 #define PAGE_BYTES 4096
 
@@ -100,8 +100,8 @@ int64_t advice_recording_ns(const struct advice *advice, uint32_t row)
 	}
 }
 
-/* A row's price is paid around it: it counts for the rows above. From the last row to the first, children stand behind their
- * parents. */
+/* The overhead of a row is outside of it: it counts for the rows around. From the last row to the first, since children come
+ * after their parents. */
 void advice_correct_times(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
@@ -110,7 +110,7 @@ void advice_correct_times(struct advice *advice)
 		uint32_t parent = events->parent[row];
 		int64_t cost_ns = advice_recording_ns(advice, row);
 
-		/* Until here `ns` is the price of what is below, `self_ns` minus the time of what is right below. */
+		/* So far `ns` is the overhead of the children, and `self_ns` minus their time. */
 		cost_ns = ops_sum(cost_ns, advice->ns[row]);
 		advice->ns[row] = ops_difference(ops_difference(events->end_ns[row], events->start_ns[row]), advice->ns[row]);
 		if (advice->ns[row] < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which row each record of memory lies in. Both are in order of time, so that one walk does.
+ * Finds the row that contains each memory record. Both are in order of time, so that one pass is enough.
  */
 #include <string.h>
 

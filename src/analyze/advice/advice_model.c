@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places and sums that the rules work with.
+ * Places and sums for the rules.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
-/* What torch.compile has written: Inductor's modules are named by a hash, as "ab/cab….py", in folders of its cache. */
+/* Code written by torch.compile: Inductor names its modules by a hash, as "ab/cab….py", in directories of its cache. */
 bool advice_is_generated(struct ops_string file)
 {
 	static const char *const caches[] = {"*torchinductor_*", "*/inductor_cache/*", "*/torch_compile_cache/*", NULL};
@@ -29,8 +29,8 @@ bool advice_is_region(struct ops_string name)
 	return advice_text_like(name, regions);
 }
 
-/* Code that came with Python or a package, not the user's. A recording has whole paths. Kineto shortens paths by sys.path,
- * so that of the standard library's files little is left: the ones that torch's own calls go through are listed. */
+/* Code of Python or a package, not of the program. A recording has complete paths. Kineto shortens paths by sys.path, which
+ * leaves little of files of the standard library: those that calls of torch pass through are listed. */
 static bool is_library(struct ops_string file)
 {
 	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"};
@@ -77,7 +77,7 @@ static bool add_site(struct advice *advice, uint32_t row, uint32_t frame)
 	struct advice_site *site;
 
 	if (!line && ops_event_function(advice->trace, frame, &function))
-		line = function.line; /* the next best: where the function begins */
+		line = function.line; /* otherwise the line at which the function begins */
 	index = ops_map_slot(&advice->site_map, (uint64_t)advice->events->name[frame] << 32 | line,
 	                      (uint32_t)advice->sites.count);
 	if (!index)
@@ -91,7 +91,7 @@ static bool add_site(struct advice *advice, uint32_t row, uint32_t frame)
 	return site != NULL;
 }
 
-/* Where a user's function begins, for its own time. */
+/* The first line of a function of the program, for its self time. */
 static bool add_own_site(struct advice *advice, uint32_t row)
 {
 	uint32_t name = advice->events->name[row];
@@ -121,8 +121,8 @@ static bool place_row(struct advice *advice, uint32_t row, uint8_t *known)
 		return true;
 	caller = frame_of(advice, parent, known) >= FRAME_LIBRARY ? parent : advice->caller[parent];
 	advice->caller[row] = caller;
-	/* What an operator calls is at the operator's place, also where that is another's: a backward node is at that of
-	 * its forward operator. */
+	/* Calls of an operator are at the place of the operator, also if that is another operator's: a backward node is at
+	 * the place of its forward operator. */
 	if (advice_is_operator(advice, parent) && advice->site[parent] != OPS_NONE) {
 		advice->site[row] = advice->site[parent];
 		return true;
@@ -155,7 +155,7 @@ static bool find_forwards(const struct advice *advice)
 	return forward != NULL;
 }
 
-/* A function's own time has no line. Most likely it is spent where it calls most: in its loop. */
+/* The self time of a function has no line. Most likely it is in the line that calls most: its loop. */
 static bool find_busiest_lines(struct advice *advice)
 {
 	uint32_t *calls = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*calls));
@@ -192,7 +192,7 @@ static bool find_places(struct advice *advice)
 	return done && find_busiest_lines(advice);
 }
 
-/* Python of torch's between the program and its engine. */
+/* Maximum number of torch functions between the program and the engine. */
 #define DEPTH_MAX 16
 
 uint32_t advice_calling_row(const struct advice *advice, uint32_t row)
@@ -233,7 +233,7 @@ static bool find_zones(struct advice *advice)
 	return blocked != NULL;
 }
 
-/* Between its nodes the engine keeps count, hands gradients on, and lets go of what each has kept: as much for each. */
+/* Between nodes the engine counts, passes gradients on, and frees what each kept: equally long for each. */
 static void find_engine_times(struct advice *advice)
 {
 	int64_t *nodes = advice->engine_ns; /* at first how many there are */
@@ -250,7 +250,7 @@ static void find_engine_times(struct advice *advice)
 			advice->engine_ns[row] = advice->self_ns[row] / nodes[row];
 }
 
-/* From the last row to the first: children stand behind their parents. */
+/* From the last row to the first: children come after their parents. */
 static void sum_up(struct advice *advice)
 {
 	const uint32_t *forward = advice->forward;
@@ -303,11 +303,11 @@ static bool allocate(struct advice *advice)
 	advice->caller = ops_realloc_array(NULL, count, sizeof(*advice->caller));
 	advice->zone = ops_alloc_zeroed(count, sizeof(*advice->zone));
 	advice->claimed = ops_alloc_zeroed(count, sizeof(*advice->claimed));
-	advice->taken_ns = ops_alloc_zeroed(count, sizeof(*advice->taken_ns));
-	advice->self_taken_ns = ops_alloc_zeroed(count, sizeof(*advice->self_taken_ns));
+	advice->row_claimed_ns = ops_alloc_zeroed(count, sizeof(*advice->row_claimed_ns));
+	advice->self_claimed_ns = ops_alloc_zeroed(count, sizeof(*advice->self_claimed_ns));
 	advice->claimed_ns = ops_alloc_zeroed(count, sizeof(*advice->claimed_ns));
-	advice->backward_own_taken_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_own_taken_ns));
-	advice->backward_taken_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_taken_ns));
+	advice->backward_row_claimed_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_row_claimed_ns));
+	advice->backward_claimed_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_claimed_ns));
 	advice->own_site = ops_realloc_array(NULL, strings, sizeof(*advice->own_site));
 	if (advice->own_site)
 		memset(advice->own_site, 0xff, strings * sizeof(*advice->own_site));
@@ -316,8 +316,8 @@ static bool allocate(struct advice *advice)
 	advice->engine_ns = ops_alloc_zeroed(count, sizeof(*advice->engine_ns));
 	advice->operator_ns = ops_alloc_zeroed(count, sizeof(*advice->operator_ns));
 	return advice->ns && advice->self_ns && advice->lost_ns && advice->device_ns && advice->step_of && advice->site &&
-	       advice->caller && advice->zone && advice->claimed && advice->taken_ns &&
-	       advice->self_taken_ns && advice->claimed_ns && advice->backward_own_taken_ns && advice->backward_taken_ns &&
+	       advice->caller && advice->zone && advice->claimed && advice->row_claimed_ns &&
+	       advice->self_claimed_ns && advice->claimed_ns && advice->backward_row_claimed_ns && advice->backward_claimed_ns &&
 	       advice->own_site && advice->backward_ns && advice->forward && advice->engine_ns && advice->operator_ns;
 }
 
@@ -376,11 +376,11 @@ void advice_release(struct advice *advice)
 	ops_free(advice->caller);
 	ops_free(advice->zone);
 	ops_free(advice->claimed);
-	ops_free(advice->taken_ns);
-	ops_free(advice->self_taken_ns);
+	ops_free(advice->row_claimed_ns);
+	ops_free(advice->self_claimed_ns);
 	ops_free(advice->claimed_ns);
-	ops_free(advice->backward_own_taken_ns);
-	ops_free(advice->backward_taken_ns);
+	ops_free(advice->backward_row_claimed_ns);
+	ops_free(advice->backward_claimed_ns);
 	ops_free(advice->own_site);
 	ops_free(advice->backward_ns);
 	ops_free(advice->forward);

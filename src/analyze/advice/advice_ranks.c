@@ -68,7 +68,8 @@ static bool add_time(struct gathering *gathering, uint32_t site, uint32_t row, i
 	return true;
 }
 
-/* Operators, their kernels, and what Python does besides. What a rank waits for is longer on the others. */
+/* Adds the times of operators, of their kernels, and of Python outside of them. What a rank waits for takes longer on the
+ * others. */
 static bool gather_times(struct gathering *gathering)
 {
 	struct advice *advice = gathering->advice;
@@ -188,8 +189,8 @@ static int compare_starts(const void *a, const void *b)
 	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
 }
 
-/* The host asks for each by an operator, and Gloo's threads take them up in that order: the nth is that of the nth. They tell
- * the line, and what the asking takes. */
+/* The host requests each collective by an operator, and threads of Gloo run them in that order: the nth belongs to the nth
+ * operator, which has the line and the time of the request. */
 static bool find_calls(struct gathering *gathering)
 {
 	struct advice *advice = gathering->advice;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What advice keeps of each rank of a run once its trace is gone: its steps, its collectives, and what its time goes to. A few
- * megabytes a rank at most, so that a run of many ranks is read one after the other.
+ * What advice keeps of each rank of a run after its trace is released: its steps, its collectives, and its times by place. This
+ * is a few megabytes at most, so that the traces of many ranks are read one after another.
  *
- * Ranks take part in a collective until it is done for all, so whoever comes first waits longest. No clocks are compared: of
- * one collective the shortest span of all ranks is the transfer, and what a rank's own is longer it has waited.
+ * Ranks take part in a collective until it is done for all, so the first one waits longest. Clocks are not compared: the
+ * shortest time of a collective on any rank is the transfer, and a rank waits for the rest of its time.
  *
  *     rank 0   ──compute──[ wait            ][transfer]
  *     rank 1   ──compute──────compute───────[transfer]      is late
@@ -28,22 +28,22 @@ struct rank_step {
 	int64_t ns;
 	int64_t exposed_ns;  /* collectives run, and nothing is computed */
 	int64_t backward_ns; /* the backward pass computes, and no collective runs */
-	int64_t transfer_ns; /* of the collectives; these two are known when all ranks are */
-	int64_t wait_ns;     /* what is exposed beyond that */
+	int64_t transfer_ns; /* of the collectives; this and the next are known after all ranks */
+	int64_t wait_ns;     /* exposed time beyond the transfer */
 };
 
 /* One run of a collective operation on a rank. */
 struct rank_collective {
-	uint32_t key;   /* the same on all ranks for what they do together */
+	uint32_t key;   /* the same on all ranks of a collective */
 	uint32_t step;  /* index */
 	uint32_t kind;  /* texts: "nccl:all_reduce" */
-	uint32_t group; /* texts: the ranks that take part, as the file says it; "" not said */
+	uint32_t group; /* texts: its ranks in the form of the file; "" unknown */
 	uint32_t place;
 	int64_t start_ns;
 	int64_t end_ns;
-	int64_t bytes; /* 0 not said */
+	int64_t bytes; /* 0 unknown */
 	double bus_bytes; /* that a link carries; 0 unknown */
-	int64_t call_ns; /* what the host spends on asking for it */
+	int64_t call_ns; /* time of the request on the host */
 };
 
 /* A line or operator of the program, the same for all ranks. */
@@ -71,16 +71,16 @@ struct advice_ranks {
 	struct ops_intern texts;
 	struct ops_intern keys;
 	struct ops_intern places; /* of struct rank_place */
-	OPS_ARRAY(struct rank) ranks; /* with collectives; of each worker's last span */
+	OPS_ARRAY(struct rank) ranks; /* with collectives; of the last profiling cycle of each worker */
 	int64_t *shortest_ns; /* by key */
 	uint32_t *taking;     /* by key: ranks */
-	int64_t largest_group; /* ranks of it, as files say; 0 not said */
-	double explained_ns;  /* exposed communication of all ranks that a rule's gain already counts */
+	int64_t largest_group; /* its number of ranks; 0 unknown */
+	double explained_ns;  /* exposed communication of all ranks that the gains of earlier stages count */
 };
 
-/* Keeps what there is of a trace. False when memory is out, as all below. */
+/* Keeps a summary of a trace. This and the next return false if memory is out. */
 bool advice_ranks_add(struct advice_ranks *ranks, struct advice *advice, const struct ops_rank *worker);
-/* Works out transfers and waits, once all are added. */
+/* Computes transfers and waits, after all traces are added. */
 bool advice_ranks_finalize(struct advice_ranks *ranks);
 void advice_ranks_release(struct advice_ranks *ranks);
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loops in which each round needs what the round before has computed: a recurrent cell, a sampler, a decoder. Nobody can say
- * them for all rounds at once. An operator depends on an earlier round when it reads memory that one of the loop's operators
- * made or wrote there, or that one of its own round did which depends so itself. A sum over rounds is one such operator among
- * many; in a recurrent loop most of the time is in them.
+ * Loops in which each iteration requires the result of the previous one: a recurrent cell, a sampler, a decoder. They cannot
+ * compute all iterations at once. An operator depends on an earlier iteration if it reads memory that an operator of the loop
+ * created or wrote there, or that a dependent operator of the same iteration did. A sum over iterations has one such operator
+ * among many; a recurrent loop spends most of its time in them.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Operators in one another at most. */
+/* Maximum nesting of operators. */
 #define DEPTH_MAX 64
 
 struct tracing {
-	struct ops_map makers; /* memory to the outermost operator that made or wrote it last */
+	struct ops_map makers; /* memory to the outermost operator that created or wrote it last */
 	uint32_t *memory_rows;
-	uint32_t *seen;         /* by loop: calls so far of the kind that its rounds begin with */
-	uint32_t *round_of;     /* by row */
+	uint32_t *seen;         /* by loop: number of calls so far of the kind that starts its iterations */
+	uint32_t *iteration_of;     /* by row */
 	uint8_t *dependent;     /* by row */
 	size_t next;            /* memory record */
 };
@@ -48,7 +48,7 @@ static bool follow_memory(struct tracing *tracing, const struct advice *advice, 
 	return true;
 }
 
-/* Whether a row is of the kind that a round begins with. It may have several. */
+/* Whether a row is of the kind that starts an iteration. An iteration may have several. */
 static bool may_begin(const struct advice *advice, const struct advice_loop *loop, uint32_t row)
 {
 	const struct ops_events *events = advice->events;
@@ -65,7 +65,7 @@ static bool depends(const struct tracing *tracing, const struct advice *advice, 
 		uint32_t maker = storage.written ? OPS_NONE : ops_map_find(&tracing->makers, storage.address);
 
 		if (maker != OPS_NONE && maker < row && advice->loop_of[maker] == advice->loop_of[row] &&
-		    (tracing->round_of[maker] < tracing->round_of[row] || tracing->dependent[maker]))
+		    (tracing->iteration_of[maker] < tracing->iteration_of[row] || tracing->dependent[maker]))
 			return true;
 	}
 	return false;
@@ -99,7 +99,7 @@ static bool walk(struct tracing *tracing, struct advice *advice)
 			const struct advice_loop *loop = &advice->loops.items[index];
 
 			tracing->seen[index] += may_begin(advice, loop, row);
-			tracing->round_of[row] = (tracing->seen[index] + loop->begin_count / loop->least_count - 1) /
+			tracing->iteration_of[row] = (tracing->seen[index] + loop->begin_count / loop->least_count - 1) /
 			                         (loop->begin_count / loop->least_count);
 		}
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
@@ -118,9 +118,9 @@ bool advice_find_recurrent(struct advice *advice)
 		return true;
 	tracing.memory_rows = advice_memory_rows(advice);
 	tracing.seen = ops_alloc_zeroed(advice->loops.count, sizeof(*tracing.seen));
-	tracing.round_of = ops_alloc_zeroed(count, sizeof(*tracing.round_of));
+	tracing.iteration_of = ops_alloc_zeroed(count, sizeof(*tracing.iteration_of));
 	tracing.dependent = ops_alloc_zeroed(count, 1);
-	done = tracing.memory_rows && tracing.seen && tracing.round_of && tracing.dependent && walk(&tracing, advice);
+	done = tracing.memory_rows && tracing.seen && tracing.iteration_of && tracing.dependent && walk(&tracing, advice);
 	for (size_t i = 0; done && i < advice->loops.count; i++) {
 		struct advice_loop *loop = &advice->loops.items[i];
 
@@ -129,7 +129,7 @@ bool advice_find_recurrent(struct advice *advice)
 	ops_map_release(&tracing.makers);
 	ops_free(tracing.memory_rows);
 	ops_free(tracing.seen);
-	ops_free(tracing.round_of);
+	ops_free(tracing.iteration_of);
 	ops_free(tracing.dependent);
 	return done;
 }

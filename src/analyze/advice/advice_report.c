@@ -11,8 +11,8 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-/* Gains of a step's time from which a finding is of a severity. Below one percent what is measured drowns in the noise from
- * step to step; a tenth is what a user would stop working for. */
+/* Gains from which a finding has a severity. Below one percent the noise between steps hides the figure; a tenth is worth an
+ * interruption. */
 #define GAIN_LOW_PCT 1.0
 #define GAIN_MEDIUM_PCT 4.0
 #define GAIN_HIGH_PCT 10.0
@@ -141,8 +141,8 @@ static struct ops_string module_of(const struct advice *advice, uint32_t row)
 	return (struct ops_string){"", 0};
 }
 
-/* The operator that a row is or that calls it; else what it is itself: a call of the driver, a kernel, a loader, an optimizer,
- * a collective. Files of 2020 have steps among operators. */
+/* The operator that a row is or that calls it; else the row itself if it is a call of the driver, a kernel, a loader, an
+ * optimizer or a collective. Files of 2020 have steps among operators. */
 static struct ops_string operator_of(const struct advice *advice, uint32_t row)
 {
 	const struct ops_events *events = advice->events;
@@ -195,7 +195,7 @@ static bool same_line(const struct advice_where *a, const struct advice_where *b
 	return a->line == b->line && ops_string_equals(a->file, b->file);
 }
 
-/* Whether a finding has the place: a comprehension is a function of its own at the same line. */
+/* Whether a finding has the place: a comprehension is a separate function at the same line. */
 static bool is_told(const struct advice_finding *finding, const struct advice_where *place)
 {
 	for (size_t i = 0; place->line && i < finding->where_count; i++)
@@ -204,7 +204,7 @@ static bool is_told(const struct advice_finding *finding, const struct advice_wh
 	return false;
 }
 
-/* The costliest places; those below a twentieth of all say little. */
+/* Adds the most expensive places; those below a twentieth of the total mean little. */
 static bool add_places(const struct advice *advice, const struct advice_tally *tally, struct advice_finding *finding)
 {
 	struct advice_cost *costs = ops_realloc_array(NULL, tally->count, sizeof(*costs));
@@ -345,7 +345,7 @@ static int compare_findings(const void *a, const void *b)
 {
 	const struct advice_finding *left = a, *right = b;
 
-	/* What gains next to no time is told for another reason, such as memory: there severity comes first. */
+	/* Findings with almost no gain in time are about memory, for example: these are ordered by severity. */
 	double left_ms = left->gain_pct < GAIN_LOW_PCT ? 0 : left->gain_ms;
 	double right_ms = right->gain_pct < GAIN_LOW_PCT ? 0 : right->gain_ms;
 
@@ -390,14 +390,14 @@ bool advice_report_add(struct advice_report *report, struct advice_finding *find
 	return true;
 }
 
-/* Several workers say the same of the same place: the one that gains most stays. */
+/* Several workers may report the same at the same place: the one with the largest gain stays. */
 static bool same(const struct advice_finding *a, const struct advice_finding *b)
 {
 	return a->rule == b->rule && (a->where_count > 0) == (b->where_count > 0) &&
 	       (!a->where_count || same_line(a->where, b->where));
 }
 
-/* Of what is to be written: nothing saves a negative time, nor more than all of a step. */
+/* No finding saves a negative time, or more than a step. */
 static void check_gains(const struct advice_report *report)
 {
 	for (size_t i = 0; i < report->findings.count; i++) {
@@ -420,7 +420,7 @@ void advice_report_sort(struct advice_report *report)
 	for (size_t i = 0; i < report->findings.count; i++) {
 		bool again = false;
 
-		/* A rule has a few findings, and each rule's are few: so are all. */
+		/* The loops are short: each rule has few findings. */
 		for (size_t k = 0; k < kept && !again; k++)
 			again = same(&report->findings.items[k], &report->findings.items[i]);
 		if (!again)

@@ -30,7 +30,7 @@ double advice_typical_ns(const struct advice *advice, int64_t *by_step)
 	return (double)by_step[count / 2] * (double)count;
 }
 
-/* A step that takes more than three times the median is none of the steady ones: it compiles, warms up or waits once. */
+/* A step that takes more than three times the median is not steady: it compiles, warms up or waits once. */
 #define UNSTEADY 3
 
 static bool median_step(const struct advice *advice, int64_t *ret_ns)
@@ -48,8 +48,8 @@ static bool median_step(const struct advice *advice, int64_t *ret_ns)
 	return true;
 }
 
-/* A step that waited for the processor for more than a tenth is none of the steady ones: where the wait lies is an estimate
- * (advice_waits.c), and who waits finds its caches cold. When nearly all did, all have to do. */
+/* A step that waited for a processor for more than a tenth of its time is not steady: the place of the wait is an estimate
+ * (advice_waits.c), and caches are cold afterwards. If nearly all steps waited, all count. */
 #define WAITED_MAX 0.1
 #define LEFT_MIN 4
 
@@ -70,7 +70,7 @@ static void leave_out_waiting(const struct advice *advice, uint8_t *steady)
 		steady[i] &= !has_waited(advice, i);
 }
 
-/* A step in which graphs are captured is none of the steady ones, unless all do. */
+/* A step that captures graphs is not steady, unless all do. */
 static void leave_out_capturing(const struct advice *advice, uint8_t *steady)
 {
 	size_t cursor = 0, left = 0, steps = advice->views->steps.count;
@@ -88,8 +88,8 @@ static void leave_out_capturing(const struct advice *advice, uint8_t *steady)
 	}
 }
 
-/* Steps that make the same calls differ by what the machine does: caches that are cold in the first of them, clocks, other
- * programs. Then the quicker half is what the program takes. A step that waits for another process may take its time. */
+/* Steps that make the same calls differ by the machine: cold caches in the first of them, clock rates, other programs. The
+ * faster half then shows the program. The duration of a step that waits for another process may vary. */
 #define SAME_CALLS 0.02
 
 struct pace {
@@ -107,7 +107,7 @@ static int compare_paces(const void *a, const void *b)
 	return (left->step > right->step) - (left->step < right->step);
 }
 
-/* Of the steady steps; false when they do not make the same calls, or another process is waited for. */
+/* Of the steady steps. Returns false if they do not make the same calls, or wait for another process. */
 static bool find_paces(const struct advice *advice, const uint8_t *steady, struct pace *paces)
 {
 	const struct ops_events *events = advice->events;
@@ -140,7 +140,7 @@ static bool leave_out_slower(const struct advice *advice, uint8_t *steady)
 
 	for (size_t i = 0; i < steps; i++)
 		left += steady[i];
-	/* A device has its own pace, and ranks are compared step by step. */
+	/* A device has its own speed, and ranks are compared step by step. */
 	if (paces && steps && !advice->views->device_events.count && !advice->views->has_collectives &&
 	    find_paces(advice, steady, paces)) {
 		qsort(paces, steps, sizeof(*paces), compare_paces);
@@ -152,7 +152,7 @@ static bool leave_out_slower(const struct advice *advice, uint8_t *steady)
 	return paces != NULL;
 }
 
-/* By step; NULL when memory is out. */
+/* By step; NULL if memory is out. */
 static uint8_t *find_steady(const struct advice *advice)
 {
 	size_t steps = advice->views->steps.count;
@@ -178,7 +178,7 @@ static uint8_t *find_steady(const struct advice *advice)
 
 /* --- the threads of a step ------------------------------------------------------------------------------------------ */
 
-/* An operator that no other one calls. */
+/* An operator that is not called by another operator. */
 static bool is_outermost(const struct advice *advice, uint32_t row)
 {
 	return advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) &&
@@ -220,14 +220,14 @@ static uint8_t *find_step_tracks(const struct advice *advice)
 	return of_steps;
 }
 
-/* Steps wait for other threads, as for the one that runs the backward pass, where they run no operator themselves. What
- * overlaps with an operator of theirs, or of a thread that they wait for already, runs beside the step: counted as well, the
- * step would have more than all of its time. Marks rows that are beside, and what they call. */
-static bool find_beside(struct advice *advice, const uint8_t *of_steps)
+/* Steps wait for other threads, such as the one of the backward pass, while they run no operator themselves. Work that
+ * overlaps with an operator of a step, or of a thread that the step waits for, runs in parallel to the step: if it counted
+ * as well, the step would have more than its time. Marks such rows, and their children. */
+static bool find_parallel(struct advice *advice, const uint8_t *of_steps)
 {
 	const struct ops_events *events = advice->events;
 	struct ops_intervals operators = {0};
-	int64_t taken_ns = INT64_MIN; /* until when another thread has the time */
+	int64_t busy_until_ns = INT64_MIN; /* end of the time of another thread */
 	size_t cursor = 0;
 	bool done = true;
 
@@ -240,11 +240,11 @@ static bool find_beside(struct advice *advice, const uint8_t *of_steps)
 
 		if (of_steps[events->track[row]] || advice_is_device_work(advice, row))
 			continue;
-		if (is_outermost(advice, row) && start_ns >= taken_ns &&
+		if (is_outermost(advice, row) && start_ns >= busy_until_ns &&
 		    ops_intervals_within(&operators, start_ns, end_ns, &cursor) == 0)
-			taken_ns = end_ns;
-		else if (parent == OPS_NONE || (advice->zone[parent] & ADVICE_BESIDE) || is_outermost(advice, row))
-			advice->zone[row] |= ADVICE_BESIDE;
+			busy_until_ns = end_ns;
+		else if (parent == OPS_NONE || (advice->zone[parent] & ADVICE_PARALLEL) || is_outermost(advice, row))
+			advice->zone[row] |= ADVICE_PARALLEL;
 	}
 	ops_intervals_release(&operators);
 	return done;
@@ -252,7 +252,7 @@ static bool find_beside(struct advice *advice, const uint8_t *of_steps)
 
 /* --- what belongs to a step ------------------------------------------------------------------------------------------ */
 
-/* The steady step in which the host is at a time; `at` is that of an earlier time. */
+/* The steady step of the host at a time; `at` is that of an earlier time. */
 static uint32_t steady_step_at(const struct advice *advice, size_t *at, int64_t ns)
 {
 	const struct view_step *step;
@@ -264,7 +264,7 @@ static uint32_t steady_step_at(const struct advice *advice, size_t *at, int64_t 
 	return ns >= step->host_start_ns && ns < step->host_end_ns ? (uint32_t)*at : OPS_NONE;
 }
 
-/* Work of a device belongs to the step that launched it, and to none when its launch is not in the trace. */
+/* Device work belongs to the step that launched it, and to none if its launch is not in the trace. */
 static void find_steps_of_device(struct advice *advice)
 {
 	for (size_t i = 0; i < advice->views->device_events.count; i++) {
@@ -288,7 +288,7 @@ bool advice_steady_spans(const struct advice *advice, struct ops_intervals *ret_
 	return done;
 }
 
-/* What begins in a step and outlasts it, or captures graphs, has the time that it takes in steady steps. */
+/* A row that begins in a step and ends after it, or captures graphs, counts with its time in steady steps. */
 static bool clip_to_steps(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
@@ -319,7 +319,7 @@ static bool sum_up_steps(struct advice *advice)
 		advice->step_count += advice->steady[i];
 	advice->steps_ns = ops_intervals_length(&steady);
 	ops_intervals_release(&steady);
-	/* What it costs to record a row is paid around it: that of the row that a step begins with, before the step. */
+	/* The overhead of recording a row is around it: that of the first row of a step is before the step. */
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (advice_counts(advice, row) &&
 		    advice->events->start_ns[row] > advice->views->steps.items[advice->step_of[row]].host_start_ns)
@@ -339,7 +339,7 @@ bool advice_find_steps(struct advice *advice)
 
 	advice->real_steps = !advice->views->unmarked;
 	advice->steady = find_steady(advice);
-	done = of_steps && advice->steady && find_beside(advice, of_steps);
+	done = of_steps && advice->steady && find_parallel(advice, of_steps);
 	ops_free(of_steps);
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		advice->step_of[row] = steady_step_at(advice, &at, events->start_ns[row]);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which rows had to wait for the processor. The kernel says of each step how long its thread was ready to run while other
- * programs had the processors ("machine" in the metadata), and not where. But most of that falls on few rows, for
- * milliseconds each, and those stand out among their like: rows of the same name at the same place of the tree, in other
- * rounds and other steps. From the one that stands out most on, the wait is taken out of them until it is used up; the rest
- * fell on all that ran, in proportion to its time.
+ * Finds the rows that waited for a processor. The kernel says how long the thread of each step was ready to run while other
+ * programs had the processors ("machine" in the metadata), but not where. Most of it is in few rows, for milliseconds each,
+ * which take longer than equal rows: those of the same name at the same position in the tree, in other iterations and steps.
+ * The wait is subtracted from the row with the largest excess first, until it is used up. The rest is divided among all rows
+ * that ran, in proportion to their time.
  */
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Of fewer rows the median says nothing. */
+/* With fewer rows the median means nothing. */
 #define LIKE_MIN 3
-/* To be sent away from a processor and back takes some microseconds at least; what stands out less is noise. */
+/* Losing a processor and getting it back takes some microseconds at least; a smaller difference is noise. */
 #define WAIT_NS_MIN 20000
 
 struct own {
-	uint64_t path; /* then the row's step */
-	int64_t ns;    /* own time; then what it is beyond the median */
+	uint64_t path; /* then the step of the row */
+	int64_t ns;    /* self time; then the excess over the median */
 	uint32_t row;
 };
 
@@ -42,7 +42,7 @@ static int by_step(const void *a, const void *b)
 	return (left->row > right->row) - (left->row < right->row);
 }
 
-/* The track that steps are marked on: the waits are that thread's. */
+/* The track with the marks of steps: the waits are those of its thread. */
 static uint32_t track_of_steps(const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++)
@@ -51,7 +51,7 @@ static uint32_t track_of_steps(const struct advice *advice)
 	return OPS_NONE;
 }
 
-/* By row: its place in the tree, by names and lines. Steps are alike whatever their number. */
+/* By row: its position in the tree, by names and lines. Steps are equal whatever their number. */
 static void find_paths(const struct advice *advice, uint64_t *paths)
 {
 	const struct ops_events *events = advice->events;
@@ -66,7 +66,7 @@ static void find_paths(const struct advice *advice, uint64_t *paths)
 	}
 }
 
-/* The rows of steps on a track, `path` each's own; `steps` tells each's step. */
+/* The rows of steps on a track with the `path` of each; `steps` has the step of each. */
 static size_t gather(const struct advice *advice, uint32_t track, const uint64_t *paths, struct own *rows, uint32_t *steps)
 {
 	const struct ops_events *events = advice->events;
@@ -84,7 +84,7 @@ static size_t gather(const struct advice *advice, uint32_t track, const uint64_t
 	return count;
 }
 
-/* Leaves of each row what its own time is beyond the median of its like. */
+/* Reduces the self time of each row to its excess over the median of equal rows. */
 static void find_excess(struct own *rows, size_t count, const uint32_t *steps)
 {
 	qsort(rows, count, sizeof(*rows), by_path);
@@ -102,8 +102,8 @@ static void find_excess(struct own *rows, size_t count, const uint32_t *steps)
 	qsort(rows, count, sizeof(*rows), by_step);
 }
 
-/* A step's rows, from the one that stands out most on. */
-static void take_waits(struct advice *advice, const struct own *rows, size_t count, const struct ops_step_wait *wait)
+/* The rows of a step, those with the largest excess first. */
+static void assign_waits(struct advice *advice, const struct own *rows, size_t count, const struct ops_step_wait *wait)
 {
 	int64_t left_ns = wait->waited_ns, own_ns = 0;
 
@@ -116,7 +116,7 @@ static void take_waits(struct advice *advice, const struct own *rows, size_t cou
 		}
 		own_ns = ops_sum(own_ns, ops_difference(advice->self_ns[rows[i].row], advice->lost_ns[rows[i].row]));
 	}
-	/* What ran, and not what slept or waited for others, is what could be sent away. */
+	/* Only rows that ran can lose the processor, not those that slept or waited for others. */
 	if (left_ns <= 0 || wait->ran_ns < own_ns / 2 || left_ns >= own_ns)
 		return;
 	for (size_t i = 0; i < count; i++) {
@@ -126,7 +126,7 @@ static void take_waits(struct advice *advice, const struct own *rows, size_t cou
 	}
 }
 
-/* Below each row, as well: children stand behind their parents. */
+/* Also below each row: children come after their parents. */
 static bool correct(struct advice *advice)
 {
 	int64_t *below_ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*below_ns));
@@ -154,7 +154,7 @@ bool advice_take_out_waits(struct advice *advice)
 	struct own *rows;
 	bool done;
 
-	/* Times of ranks are compared with each other, and a device has its own. */
+	/* Times of ranks are compared with each other, and a device has its own times. */
 	if (!advice->machine.has_waits || advice_is_oversubscribed(advice) || track == OPS_NONE ||
 	    advice->views->device_events.count || advice->views->has_collectives)
 		return true;
@@ -169,7 +169,7 @@ bool advice_take_out_waits(struct advice *advice)
 		for (size_t first = 0, next; first < count; first = next) {
 			for (next = first + 1; next < count && rows[next].path == rows[first].path; next++)
 				;
-			take_waits(advice, rows + first, next - first, &advice->machine.waits[rows[first].path]);
+			assign_waits(advice, rows + first, next - first, &advice->machine.waits[rows[first].path]);
 		}
 		done = correct(advice);
 	}

@@ -122,7 +122,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	for (size_t i = 0; i < report->findings.count; i++)
 		write_finding(&json, &report->findings.items[i]);
 	ops_json_close(&json, ']');
-	/* Of the first trace: what percentages are shares of. */
+	/* Of the first trace: percentages are shares of this. */
 	ops_json_key(&json, "base");
 	ops_json_open(&json, '{');
 	write_figure(&json, "ms", report->step_ms);
@@ -146,7 +146,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 
 #define WIDTH 79
 
-/* Texts of rules, with code in backticks; Markdown takes some bytes for its own, but for what stands in those. */
+/* Texts of rules have code in backticks. Other characters with a meaning in Markdown are escaped. */
 static void append_byte(const struct advice_style *style, char byte, bool *quoted)
 {
 	if (byte == '`')
@@ -175,7 +175,7 @@ static void append_word(const struct advice_style *style, const char *word, size
 		ops_buffer_append(style->out, word, size);
 }
 
-/* Up to the next space. */
+/* Size of the text up to the next space. */
 static size_t word_size(const char *text, size_t size)
 {
 	const char *space = memchr(text, ' ', size);
@@ -208,7 +208,7 @@ void advice_append_words(const struct advice_style *style, enum advice_speaker s
 	ops_buffer_append_text(style->out, "\n");
 }
 
-/* With what it is in front. */
+/* Likewise, after a label. */
 static void append_paragraph(const struct advice_style *style, const char *label, enum advice_speaker speaker, const char *text,
                              size_t size)
 {
@@ -232,7 +232,7 @@ static void append_name(const struct advice_style *style, struct ops_string name
 	(style->markdown ? ops_code_append : ops_plain_append)(style->out, name.bytes, name.size);
 }
 
-/* "at train.py:12 in step, aten::mm, module net.0", what is known of it, a line more where it gets too long. */
+/* Writes "at train.py:12 in step, aten::mm, module net.0", as far as known, on a new line where it gets too long. */
 static void append_where(const struct advice_style *style, const struct advice_where *where)
 {
 	const struct {
@@ -277,7 +277,7 @@ static void format_ms(double ms, char *text, size_t size)
 }
 #pragma GCC diagnostic pop
 
-/* What gains no time is told for its memory, or to say where time goes. */
+/* Findings without a gain in time are about memory, or about where time goes. */
 static bool gains(const struct advice_finding *finding)
 {
 	return finding->gain_pct >= 0.05;
@@ -353,7 +353,7 @@ static void append_count(const struct advice_style *style, const struct advice_r
 		                  report->traces > 1 ? "Traces end" : "The trace ends");
 }
 
-/* What a percentage is a share of. */
+/* Says what percentages are shares of. */
 static void append_base(const struct advice_style *style, const struct advice_report *report)
 {
 	char text[384], step[32], mean[32];
@@ -380,7 +380,7 @@ static void append_base(const struct advice_style *style, const struct advice_re
 	ops_buffer_append_text(style->out, "\n");
 }
 
-/* What to record besides, to be told more. */
+/* Says what to record for more rules. */
 static void append_hint(const struct advice_style *style, const struct advice_report *report)
 {
 	static const struct {
@@ -409,7 +409,7 @@ static struct ops_string file_name(struct ops_string path)
 	return slash ? (struct ops_string){slash + 1, path.size - (size_t)(slash + 1 - path.bytes)} : path;
 }
 
-/* A row a finding, to be seen at a glance. */
+/* A table of the findings. */
 static void append_summary(const struct advice_style *style, const struct advice_report *report)
 {
 	ops_buffer_append_text(style->out, "\n| finding | severity | gain a step | where |\n|---|---|---|---|\n");

@@ -83,7 +83,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	bool done = explained_ns != NULL;
 
 	if (done)
-		memcpy(explained_ns, advice->self_taken_ns, advice->events->count * sizeof(*explained_ns));
+		memcpy(explained_ns, advice->self_claimed_ns, advice->events->count * sizeof(*explained_ns));
 	for (size_t i = 0; done && i < idle->gaps.count; i++) {
 		const struct advice_gap *gap = &idle->gaps.items[i];
 

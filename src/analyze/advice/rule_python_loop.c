@@ -9,20 +9,20 @@
 #include "base/alloc.h"
 
 /* Time of a loop that earlier stages claimed. */
-struct taken {
+struct claimed {
 	int64_t ns, backward_ns;
 	uint32_t calls; /* directly in it, of which they claimed at least a part */
 };
 
 /* A specific cause in every other iteration, as in a loop of concatenations, explains the loop, whatever its share of the
  * time, unless that is close to zero. Reading values is a part of such loops: there only its time decides. */
-static bool is_explained(const struct advice_loop *loop, const struct taken *taken)
+static bool is_explained(const struct advice_loop *loop, const struct claimed *claimed)
 {
-	int64_t taken_ns = ops_sum(taken->ns, taken->backward_ns), all_ns = ops_sum(loop->span_ns, loop->backward_ns);
+	int64_t claimed_ns = ops_sum(claimed->ns, claimed->backward_ns), all_ns = ops_sum(loop->span_ns, loop->backward_ns);
 
-	if (advice_is_explained(taken_ns, all_ns))
+	if (advice_is_explained(claimed_ns, all_ns))
 		return true;
-	return !loop->reads && taken_ns > all_ns / 50 && taken->calls >= loop->rounds / 2;
+	return !loop->reads && claimed_ns > all_ns / 50 && claimed->calls >= loop->iterations / 2;
 }
 
 /* Iterations that depend on each other, with more operators than a recurrent cell (an LSTM written out has some fifteen),
@@ -31,13 +31,13 @@ static bool is_explained(const struct advice_loop *loop, const struct taken *tak
 
 static bool is_sequence(const struct advice_loop *loop)
 {
-	return loop->recurrent && loop->operators > CELL_OPERATORS * loop->rounds;
+	return loop->recurrent && loop->operators > CELL_OPERATORS * loop->iterations;
 }
 
 /* Every iteration calls another module: the layers of a model, which no operator computes at once. */
 static bool is_layers(const struct advice_loop *loop)
 {
-	return loop->modules > loop->rounds / 2;
+	return loop->modules > loop->iterations / 2;
 }
 
 /* Loops over separate tensors that change them in place, such as parameters, become functions torch._foreach_…: on the CPU
@@ -48,34 +48,34 @@ static bool becomes_foreach(const struct advice *advice, const struct advice_loo
 }
 
 /* One iteration remains, and the work of large operators; the backward pass shrinks by the same share. */
-static int64_t gain_of(const struct advice *advice, const struct advice_loop *loop, const struct taken *taken)
+static int64_t gain_of(const struct advice *advice, const struct advice_loop *loop, const struct claimed *claimed)
 {
 	int64_t span_ns = loop->span_ns, gain_ns;
 
-	gain_ns = span_ns - taken->ns - span_ns / loop->rounds -
+	gain_ns = span_ns - claimed->ns - span_ns / loop->iterations -
 	          (becomes_foreach(advice, loop) ? loop->operators_ns : loop->work_ns);
 	if (is_sequence(loop) || is_layers(loop))
 		return 0;
-	if (!loop->small || span_ns <= 0 || gain_ns <= 0 || is_explained(loop, taken))
+	if (!loop->small || span_ns <= 0 || gain_ns <= 0 || is_explained(loop, claimed))
 		return 0;
 	return gain_ns + (int64_t)((double)loop->backward_ns * (double)gain_ns / (double)span_ns);
 }
 
 /* By loop; NULL if memory is out. */
-static struct taken *find_taken(const struct advice *advice)
+static struct claimed *find_claimed(const struct advice *advice)
 {
-	struct taken *taken = ops_alloc_zeroed(advice->loops.count + 1, sizeof(*taken));
+	struct claimed *claimed = ops_alloc_zeroed(advice->loops.count + 1, sizeof(*claimed));
 
-	for (uint32_t row = 0; taken && row < advice->events->count; row++) {
+	for (uint32_t row = 0; claimed && row < advice->events->count; row++) {
 		uint32_t index = advice->loop_of[row];
 
 		if (index == OPS_NONE || advice->loops.items[index].parent != advice->events->parent[row])
 			continue;
-		taken[index].calls += advice->claimed_ns[row] > 0;
-		taken[index].ns = ops_sum(taken[index].ns, advice->claimed_ns[row]);
-		taken[index].backward_ns = ops_sum(taken[index].backward_ns, advice->backward_taken_ns[row]);
+		claimed[index].calls += advice->claimed_ns[row] > 0;
+		claimed[index].ns = ops_sum(claimed[index].ns, advice->claimed_ns[row]);
+		claimed[index].backward_ns = ops_sum(claimed[index].backward_ns, advice->backward_claimed_ns[row]);
 	}
-	return taken;
+	return claimed;
 }
 
 /* Whether the loop is explained as a whole, whatever it gains. */
@@ -110,15 +110,15 @@ static const char reads[] =
 
 static bool find(const struct advice *advice, struct advice_result *result, bool slices)
 {
-	struct taken *taken = find_taken(advice);
-	uint64_t operators = 0, rounds = 0;
+	struct claimed *claimed = find_claimed(advice);
+	uint64_t operators = 0, iterations = 0;
 	double spent_ns = 0, backward_ns = 0;
 	char backward[64] = "";
-	bool in_place = false, done = taken != NULL;
+	bool in_place = false, done = claimed != NULL;
 
 	for (size_t i = 0; done && i < advice->loops.count; i++) {
 		const struct advice_loop *loop = &advice->loops.items[i];
-		int64_t gain_ns = gain_of(advice, loop, &taken[i]);
+		int64_t gain_ns = gain_of(advice, loop, &claimed[i]);
 
 		if (loop->slices != slices || gain_ns <= 0)
 			continue;
@@ -129,17 +129,17 @@ static bool find(const struct advice *advice, struct advice_result *result, bool
 		spent_ns += (double)loop->span_ns;
 		backward_ns += (double)loop->backward_ns;
 		operators += loop->operators;
-		rounds += loop->rounds;
+		iterations += loop->iterations;
 	}
 	if (backward_ns > 0)
 		snprintf(backward, sizeof(backward), ", and %.3f ms in the backward pass", advice_step_ms(advice, backward_ns));
 	done = done && advice_report_costs(result, "Loops of %.0f iterations in each step call %.0f small operators in %s%s%s.",
-	                                   advice_per_step(advice, rounds), advice_per_step(advice, operators),
+	                                   advice_per_step(advice, iterations), advice_per_step(advice, operators),
 	                                   advice_spent(advice, spent_ns).text, backward,
 	                                   in_place ? "; they change tensors in place, so only the time in Python counts" : "");
 	if (done)
 		claim(result, slices);
-	ops_free(taken);
+	ops_free(claimed);
 	return done;
 }
 

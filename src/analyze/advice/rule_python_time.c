@@ -64,7 +64,7 @@ static void gather(const struct advice *advice, int64_t *own_ns)
 			continue;
 		if (is_own(advice, row))
 			own_ns[row] = at_least_zero(ops_sum(own_ns[row], ops_difference(advice->self_ns[row],
-			                                                                advice->self_taken_ns[row])));
+			                                                                advice->self_claimed_ns[row])));
 		else
 			own_ns[row] = inside ? borrowed_ns(advice, row) : 0;
 		if (!inside)
