@@ -232,6 +232,10 @@ struct ops_flame;
 enum ops_stack_metric { OPS_STACKS_SELF_CPU, OPS_STACKS_SELF_DEVICE };
 enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
                             enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error);
+/* The same, with backward nodes where they ran. */
+enum ops_code ops_flame_new_as_run(const struct ops_trace *trace, const struct ops_stacks *stacks,
+                                   const struct ops_rows *rows, enum ops_stack_metric metric, struct ops_flame **ret_flame,
+                                   struct ops_error *error);
 void ops_flame_free(struct ops_flame *flame); /* NULL is allowed */
 /* The tree of its frames as JSON (docs/openapi.yaml, Stacks), at most `limit` of them (0: all), those with most time. Freed
  * with ops_free. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a flame graph shows: each event under all that was open around it (functions, ranges, operators), itself included,
- * with its own time; equal ones are one. A backward node stands where its forward operator was called; where that is not
- * known it stays where it ran. Averages stand under the frames they are grouped by.
+ * with its own time; equal ones are one. A backward node stands where its forward operator was called, unless the graph is
+ * as it ran; where that is not known it stays where it ran. Averages stand under the frames they are grouped by.
  */
 #include "analyze/flame.h"
 
@@ -20,7 +20,7 @@
 struct placing {
 	struct ops_frames *frames;
 	const struct ops_events *events;
-	const uint32_t *forward; /* ops_forward_rows */
+	const uint32_t *forward; /* ops_forward_rows; NULL: backward nodes stay where they ran */
 	uint32_t *chains;  /* by row, the result; owned by the caller */
 	uint32_t *labels;  /* by string: the name as shown, OPS_NONE before it is met */
 	uint8_t *framed;   /* bits by row: has Python functions around it or is one */
@@ -44,7 +44,7 @@ static bool place_row(const struct placing *p, uint32_t row)
 	bool framed = events->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
 
 	/* A forward operator that stands behind its backward node, as in files without sense, has no place yet. */
-	if (p->forward[row] < OPS_ROW_PLAIN && p->chains[p->forward[row]]) {
+	if (p->forward && p->forward[row] < OPS_ROW_PLAIN && p->chains[p->forward[row]]) {
 		host = p->forward[row];
 		around = p->frames->frames.items[p->chains[host]].caller;
 	} else if (host != OPS_NONE) {
@@ -63,17 +63,17 @@ static bool place_row(const struct placing *p, uint32_t row)
 }
 
 /* The chain of each visible row, itself included; NULL when memory is out. */
-static uint32_t *place_rows(struct ops_frames *frames)
+static uint32_t *place_rows(struct ops_frames *frames, bool as_run)
 {
 	struct placing p = {.frames = frames, .events = ops_trace_events(frames->trace)};
 	size_t count = p.events->count, strings = ops_trace_string_count(frames->trace);
 	bool ok;
 
-	p.forward = ops_forward_rows(frames->trace);
+	p.forward = as_run ? NULL : ops_forward_rows(frames->trace);
 	p.chains = ops_alloc_zeroed(count + 1, sizeof(*p.chains));
 	p.labels = ops_realloc_array(NULL, strings + 1, sizeof(*p.labels));
 	p.framed = ops_alloc_zeroed(count / 8 + 1, 1);
-	ok = p.forward && p.chains && p.labels && p.framed;
+	ok = (p.forward || as_run) && p.chains && p.labels && p.framed;
 	if (ok)
 		memset(p.labels, 0xff, (strings + 1) * sizeof(*p.labels));
 	for (size_t row = 0; ok && row < count; row++)
@@ -93,6 +93,7 @@ struct summing {
 	struct ops_flame *flame;
 	const struct ops_stacks *stacks;
 	enum ops_stack_metric metric;
+	bool as_run;
 	uint32_t *chains; /* by row; NULL before the first event is met */
 	uint32_t *names;  /* room for the frames of an average */
 	size_t name_room;
@@ -127,7 +128,7 @@ static uint32_t chain_of(struct summing *s, const struct ops_average *row)
 	if (row->stack_frames != OPS_ALL_FRAMES || (row->first & OPS_MEMORY_REF))
 		return chain_of_average(s, row);
 	if (!s->chains)
-		s->chains = place_rows(&s->flame->frames);
+		s->chains = place_rows(&s->flame->frames, s->as_run);
 	return s->chains ? s->chains[row->first] : OPS_NONE;
 }
 
@@ -165,13 +166,14 @@ static bool add_row(struct summing *s, const struct ops_average *row)
 	return true;
 }
 
-enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
-                            enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error)
+static enum ops_code sum_rows(const struct ops_trace *trace, const struct ops_rows *rows, struct summing s,
+                              struct ops_flame **ret_flame, struct ops_error *error)
 {
 	struct ops_flame *flame = ops_alloc_zeroed(1, sizeof(*flame));
-	struct summing s = {.flame = flame, .stacks = stacks, .metric = metric};
 	struct ops_average row;
 	bool ok = flame && ops_frames_init(&flame->frames, trace);
+
+	s.flame = flame;
 
 	for (size_t i = 0; ok && i < rows->count; i++) {
 		rows->get(rows->context, i, &row);
@@ -186,6 +188,18 @@ enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stac
 	}
 	ops_flame_free(flame);
 	return ops_fault_memory(error);
+}
+
+enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
+                            enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error)
+{
+	return sum_rows(trace, rows, (struct summing){.stacks = stacks, .metric = metric}, ret_flame, error);
+}
+
+enum ops_code ops_flame_new_as_run(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
+                                   enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error)
+{
+	return sum_rows(trace, rows, (struct summing){.stacks = stacks, .metric = metric, .as_run = true}, ret_flame, error);
 }
 
 void ops_flame_free(struct ops_flame *flame)

@@ -22,16 +22,20 @@ static enum ops_code answer_stacks(struct request *request, char **ret_text, siz
 	struct ops_event_list events = {0};
 	struct ops_rows rows;
 	struct ops_flame *flame = NULL;
+	const struct ops_string *backward = query_find(&request->query, "backward");
+	bool as_run = backward && !strcmp(backward->bytes, "as_run");
 	int64_t frames = 20000;
 	enum ops_code code = query_integer(&request->query, "frames", 1, 200000, &frames, error);
 
 	if (!code && name && !metric && strcmp(name->bytes, "self_cpu") != 0)
 		code = ops_fault(error, OPS_INVALID, "'metric' is self_cpu or self_device");
+	if (!code && backward && !as_run && strcmp(backward->bytes, "under_forward") != 0)
+		code = ops_fault(error, OPS_INVALID, "'backward' is under_forward or as_run");
 	if (!code)
 		code = ops_event_list_init(&events, trace, false, error);
 	rows = ops_rows_of_events(&events);
 	if (!code)
-		code = ops_flame_new(trace, NULL, &rows, metric, &flame, error);
+		code = (as_run ? ops_flame_new_as_run : ops_flame_new)(trace, NULL, &rows, metric, &flame, error);
 	if (!code)
 		code = ops_flame_json(flame, metric, (size_t)frames, ret_text, ret_size, error);
 	ops_flame_free(flame);
@@ -145,7 +149,7 @@ static enum ops_code answer_blocks(struct request *request, char **ret_text, siz
 }
 
 const struct route tree_routes[] = {
-	{.path = "traces/{id}/stacks", .parameters = "metric,frames", .answer = answer_stacks, .slow = true, .by_steps = true},
+	{.path = "traces/{id}/stacks", .parameters = "metric,backward,frames", .answer = answer_stacks, .slow = true, .by_steps = true},
 	{.path = "traces/{id}/modules", .parameters = "", .answer = answer_modules, .slow = true, .by_steps = true},
 	{.path = "traces/{id}/memory", .parameters = "top,steps,from,to,at", .answer = answer_memory, .slow = true},
 	{.path = "traces/{id}/memory/curve", .parameters = "device,steps,from,to,points", .answer = answer_curve, .slow = true},

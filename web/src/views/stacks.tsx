@@ -22,19 +22,34 @@ const US = 1e-3;
 export function Stacks({ source, trace }: ViewProps) {
 	const [wanted, setMetric] = useParam("metric", "self_cpu");
 	const metric = wanted === "self_device" ? "self_device" : "self_cpu";
+	const [placed, setPlaced] = useParam("backward", "under_forward");
+	const backward = placed === "as_run" ? "as_run" : undefined;
 	const tools = (
-		<Choice
-			label="Time"
-			options={[
-				{ id: "self_cpu", title: "CPU time" },
-				{ id: "self_device", title: "Device time" },
-			]}
-			value={metric}
-			onChange={setMetric}
-		/>
+		<>
+			<Choice
+				label="Time"
+				options={[
+					{ id: "self_cpu", title: "CPU time" },
+					{ id: "self_device", title: "Device time" },
+				]}
+				value={metric}
+				onChange={setMetric}
+			/>
+			{source.kind === "http" && (
+				<Choice
+					label="Backward pass"
+					options={[
+						{ id: "under_forward", title: "Backward under its forward" },
+						{ id: "as_run", title: "As it ran" },
+					]}
+					value={backward ?? "under_forward"}
+					onChange={setPlaced}
+				/>
+			)}
+		</>
 	);
 	return (
-		<StepView<StacksReply> source={source} trace={trace} path="stacks" query={{ metric }} what="the stacks" tools={tools}>
+		<StepView<StacksReply> source={source} trace={trace} path="stacks" query={{ metric, backward }} what="the stacks" tools={tools}>
 			{(stacks) => <StackViews source={source} trace={trace.id} stacks={stacks} metric={metric} />}
 		</StepView>
 	);

@@ -2,7 +2,7 @@
 // What is absent is said to be, and what has two names has the one that the program uses.
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { LinesReply, ModulesReply } from "../../src/data/replies";
+import type { LinesReply, ModulesReply, StacksReply } from "../../src/data/replies";
 import { launch, Tab } from "./browser";
 import { readGrid } from "./grid";
 import { recorded, Server } from "./server";
@@ -58,6 +58,35 @@ test("the source opens on the file that takes most time", async () => {
 	await tab.page.getByRole("checkbox", { name: "My code only" }).check();
 	const own = files.filter((each) => !/(?:^|\/)(?:site-packages|lib\/python\d)/.test(each.file));
 	await expect.poll(async () => (await readGrid(tab.page, "Files of the program")).rows.length).toBe(own.length);
+	await tab.close();
+	await server.stop();
+	tab.expectQuiet();
+});
+
+test("stacks show the backward pass under its forward operators, or as it ran", async () => {
+	const server = await Server.start(recorded);
+	const trace = server.traces[0]!;
+	const tab = await Tab.open(browser, server.at("stacks", trace, "find=AddmmBackward0"));
+	const { page } = tab;
+	/** Paths from the root to the frames of that name. */
+	const paths = async (query: string) => {
+		const stacks = await page.evaluate(async (path) => (await (await fetch(path)).json()) as StacksReply, `api/v1/traces/${trace.id}/stacks${query}`);
+		const above = (i: number): string => (i < 0 ? "" : `${above(stacks.parent[i]!)}/${stacks.names[stacks.name[i]!]!.name}`);
+		return stacks.name.flatMap((name, i) => (stacks.names[name]!.name === "AddmmBackward0" ? [above(i)] : []));
+	};
+	const under = await paths("");
+	const run = await paths("?backward=as_run");
+	expect(under.length).toBeGreaterThan(0);
+	expect(under.every((path) => path.includes("forward"))).toBe(true);
+	expect(run.length).toBeGreaterThan(0);
+	expect(run.some((path) => path.includes("forward("))).toBe(false);
+	const choice = page.getByRole("group", { name: "Backward pass" });
+	expect(await choice.getByRole("button", { name: "Backward under its forward" }).getAttribute("aria-pressed")).toBe("true");
+	await page.locator(".flame-box.found").first().waitFor();
+	await choice.getByRole("button", { name: "As it ran" }).click();
+	await page.waitForFunction(() => location.hash.includes("backward=as_run"));
+	await page.locator(".flame-box.found").first().waitFor();
+	await tab.shot("stacks-as-run");
 	await tab.close();
 	await server.stop();
 	tab.expectQuiet();
