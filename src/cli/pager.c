@@ -61,7 +61,7 @@ static bool show(const char *command)
 
 	setenv("LESS", "FRX", 0); /* quits if all fits, shows colours, and leaves the text on the screen */
 	setenv("LV", "-c", 0);
-	pipe = popen(command, "w");
+	pipe = popen(command, "w"); /* NOLINT(bugprone-command-processor): $PAGER is a command line by convention */
 	if (!pipe)
 		return false;
 	signal(SIGPIPE, SIG_IGN);
