@@ -246,7 +246,7 @@ struct advice {
 	double fault_ns;       /* time of page faults for each byte allocated on the host; 0 unknown */
 	struct advice_idle idle;
 	bool real_steps;       /* the trace has steps */
-	bool incomplete;       /* the trace ends early: the missing part would change every share, so that there are no gains */
+	bool incomplete;       /* the trace ends early: the missing part would change every share, so gains are unknown */
 };
 
 enum advice_zone {

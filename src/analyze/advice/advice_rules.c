@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of rules: special ones first, since they claim what they explain. Their ids are in the same order in
- * "checked"; ADVICE_RULES is the list that a new rule is added to.
+ * The table of rules. Add a new rule to ADVICE_RULES. The order is that of "checked" in JSON and of the list of rules; which rule
+ * runs first is up to its stage.
  */
 #include "analyze/advice/advice.h"
 
