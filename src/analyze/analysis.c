@@ -278,6 +278,7 @@ static const struct ops_analysis_option table_options[] = {
 /* … the steps of ranks … */
 static const struct ops_analysis_option step_options[] = {
 	{"include_last_profiler_step", "false", "keep the last step, which is often cut short"},
+	{"rules", "\"opstrobe\"", "definitions of device work and its classes: opstrobe, or hta for those of Holistic Trace Analysis"},
 	{0},
 };
 /* … and the rows that are looked at. */
@@ -369,20 +370,32 @@ static enum ops_code cut(struct analysis_run *run)
 	return code;
 }
 
+static enum ops_code parse_rules(const struct analysis_run *run, enum event_rules *ret_rules)
+{
+	struct ops_string rules = analysis_arg(run, "rules");
+
+	*ret_rules = ops_string_is(rules, "\"hta\"") ? EVENT_RULES_HTA : EVENT_RULES_OPSTROBE;
+	if (*ret_rules == EVENT_RULES_HTA || ops_string_is(rules, "\"opstrobe\"") || ops_string_is(rules, "null"))
+		return OPS_OK;
+	return ops_fault(run->error, OPS_INVALID, "invalid rules %.*s (choose from opstrobe, hta)",
+	                 (int)(rules.size < 80 ? rules.size : 80), rules.bytes);
+}
+
 static enum ops_code answer(struct analysis_run *run, const struct ops_analyze_options *options, struct ops_buffer *out)
 {
 	struct ops_string where = analysis_arg(run, "where");
 	bool include_last = false;
-	enum ops_code code = OPS_OK;
+	enum event_rules rules;
+	enum ops_code code = parse_rules(run, &rules);
 
-	if (!ops_string_is(analysis_arg(run, "include_last_profiler_step"), "null"))
+	if (!code && !ops_string_is(analysis_arg(run, "include_last_profiler_step"), "null"))
 		code = analysis_bool(run, "include_last_profiler_step", &include_last);
 	if (!code && !ops_string_is(where, "null"))
 		code = event_filter_check(where, run->error);
 	if (code)
 		return code;
 	if (run->analysis->inputs != OPS_ANALYSIS_FILES)
-		code = event_set_init(&run->events, run->ranks, run->count, options, include_last, run->error);
+		code = event_set_init(&run->events, run->ranks, run->count, options, include_last, rules, run->error);
 	run->events.all_steps = run->events.apart = run->analysis->inputs == OPS_ANALYSIS_PAIR;
 	if (!ops_string_is(where, "null"))
 		run->events.where = where;

@@ -35,6 +35,7 @@ static const char usage[] =
 	"  --where FILTER                   events to analyze: 'dur > 100 and stream != -1' or\n"
 	"                                   '{\"name\": \"aten::\", \"iterations\": [5]}'; see the manual\n"
 	"  --include-last-profiler-step true  include the last step, which is often incomplete\n"
+	"  --rules opstrobe|hta             hta counts device work as Holistic Trace Analysis does\n"
 	"  --help                           print this; after an id, its options first\n"
 	"\n"
 	"example:\n"

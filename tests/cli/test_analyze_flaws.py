@@ -98,13 +98,14 @@ def is_launch(event):
 
 
 def keep(events):
-    """What the step filter leaves: of the host what starts before the last step, of devices what that launched."""
+    """What the step filter leaves: of the host what starts before the last step, of devices what that launched, or of
+    unknown launches what starts before it."""
     steps = [event for event in events if event["name"].startswith("ProfilerStep")]
     if len({event["name"] for event in steps}) < 2:
         return events
     last = max(event["ts"] for event in steps)
-    launched = {e["args"].get("correlation") for e in events if "stream" not in e["args"] and e["ts"] < last} - {None}
-    return [e for e in events if (e["args"]["correlation"] in launched if "stream" in e["args"] else e["ts"] < last)]
+    calls = {e["args"]["correlation"]: e for e in events if "stream" not in e["args"] and "correlation" in e["args"]}
+    return [e for e in events if (calls.get(e["args"]["correlation"], e) if "stream" in e["args"] else e)["ts"] < last]
 
 
 def work(events):

@@ -9,8 +9,37 @@
 #include "base/text.h"
 #include "derive/work.h"
 
-enum event_class event_class_of(uint8_t kind, struct ops_string name)
+static bool starts_with_any(struct ops_string name, const char *const *words)
 {
+	for (; *words; words++)
+		if (ops_string_starts(name, *words))
+			return true;
+	return false;
+}
+
+/* By the name alone, whatever the kind. */
+static enum event_class class_by_hta(struct ops_string name)
+{
+	static const char *const communication[] = {"nccl", "hip", "hccl", NULL};
+	static const char *const memory[] = {"Memcpy", "Memset", "dma", NULL};
+	static const char *const others[] = {"Stream Wait Event", "runFunction", "job_exe", "packet", "pe_exe", "cpum_exe_subgraph",
+	                                     "collective_subgraph_execution", NULL};
+
+	if (starts_with_any(name, communication) || ops_string_contains(name, "ncclKernel"))
+		return EVENT_COMMUNICATION;
+	if (starts_with_any(name, memory))
+		return EVENT_MEMORY;
+	if (ops_string_contains(name, "Memcpy") || ops_string_contains(name, "Memset") || ops_string_contains(name, "dma") ||
+	    ops_string_contains(name, "Sync") || starts_with_any(name, others) ||
+	    (ops_string_starts(name, "cuda") && ops_string_contains(name, "LaunchKernel")))
+		return EVENT_OTHER_WORK;
+	return EVENT_COMPUTATION;
+}
+
+enum event_class event_class_of(enum event_rules rules, uint8_t kind, struct ops_string name)
+{
+	if (rules == EVENT_RULES_HTA)
+		return class_by_hta(name);
 	switch (ops_work_of(kind, name)) {
 	case OPS_WORK_COMPUTE:
 		return EVENT_COMPUTATION;

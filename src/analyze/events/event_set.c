@@ -78,7 +78,7 @@ enum ops_code ops_rank_facts_new(const struct ops_trace *trace, bool round_to_us
 {
 	struct ops_rank_facts *facts = ops_alloc_zeroed(1, sizeof(*facts));
 	struct event_table table = {0};
-	bool done = facts && event_table_build(&table, trace, round_to_us) && find_facts(&table, facts);
+	bool done = facts && event_table_build(&table, trace, round_to_us, EVENT_RULES_OPSTROBE) && find_facts(&table, facts);
 
 	event_table_release(&table);
 	if (!done) {
@@ -152,7 +152,7 @@ static enum ops_code make_table(struct event_set *set, size_t i)
 		set->guest = i;
 		trace = taken;
 	}
-	if (!event_table_build(&set->tables[i], trace, set->round_to_us)) {
+	if (!event_table_build(&set->tables[i], trace, set->round_to_us, set->rules)) {
 		release_table(set, i);
 		set->guest = set->guest == i ? set->count : set->guest;
 		return ops_fault_memory(set->error);
@@ -221,13 +221,14 @@ static enum ops_code ask(struct event_set *set, size_t i, struct ops_rank_facts 
 }
 
 enum ops_code event_set_init(struct event_set *set, const struct ops_rank *ranks, size_t count,
-                             const struct ops_analyze_options *options, bool include_last, struct ops_error *error)
+                             const struct ops_analyze_options *options, bool include_last, enum event_rules rules,
+                             struct ops_error *error)
 {
 	struct ops_rank_facts all = {.first_ns = INT64_MAX};
 	enum ops_code code = OPS_OK;
 
 	*set = (struct event_set){.ranks = ranks, .source = options->source, .guest = count, .error = error,
-	                          .round_to_us = options->round_to_us, .include_last = include_last,
+	                          .round_to_us = options->round_to_us, .include_last = include_last, .rules = rules,
 	                          .tables = ops_alloc_zeroed(count + 1, sizeof(*set->tables))};
 	if (!set->tables)
 		return ops_fault_memory(error);

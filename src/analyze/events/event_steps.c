@@ -173,15 +173,19 @@ static int64_t last_start(const struct event_table *table)
 	return start;
 }
 
-/* Device rows stay with what launched them. */
+/* Device rows stay with what launched them. Those of an unknown launch are left out by Holistic Trace Analysis, and else stay if they
+ * began before the end. */
 static void filter(struct event_table *table, int64_t end_ns)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct event_row *row = &table->rows[i];
+		const struct event_row *call = row->partner == OPS_NONE ? NULL : &table->rows[row->partner];
 
-		if (event_is_device_side(table, row) && row->partner != OPS_NONE && table->rows[row->partner].ts_ns < end_ns)
+		if (!call && table->rules != EVENT_RULES_HTA)
+			call = row;
+		if (event_is_device_side(table, row) && call && call->ts_ns < end_ns)
 			table->kept[count++] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < table->count; i++)

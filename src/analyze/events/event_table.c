@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/device_times.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/json_walk.h"
@@ -16,12 +17,16 @@
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* -1 of what has none: no stream's number is negative. */
-static int64_t stream_of(const struct ops_trace *trace, uint32_t row)
+/* The number of a row's stream, which is not negative; -1 for rows of the host. Kernels that Triton compiled are operators with the
+ * stream that they launch on: to Holistic Trace Analysis they run there. */
+static int64_t stream_of(const struct event_table *table, uint32_t row)
 {
+	const struct ops_trace *trace = table->trace;
 	struct ops_string json;
 	double number;
 
+	if (table->rules != EVENT_RULES_HTA && !ops_event_on_device(trace, row))
+		return -1;
 	if (!ops_event_arg(trace, row, "stream", &json) ||
 	    !ops_json_parse_number(json, &number) || !(number >= 0 && number < 9e15))
 		return -1;
@@ -71,16 +76,17 @@ static bool is_work(const struct ops_trace *trace, const struct event_row *row)
 }
 
 /* A class of events whose kind says nothing more is that of their name, kept by string. */
-static uint8_t class_of(const struct ops_trace *trace, uint8_t *classes, uint32_t source)
+static uint8_t class_of(const struct event_table *table, uint8_t *classes, uint32_t source)
 {
+	const struct ops_trace *trace = table->trace;
 	const struct ops_events *events = ops_trace_events(trace);
 	uint8_t kind = events->kind[source];
 	uint8_t *known = &classes[events->name[source]];
 
-	if (kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET || kind == OPS_EVENT_SYNC)
-		return (uint8_t)event_class_of(kind, (struct ops_string){"", 0});
+	if (table->rules != EVENT_RULES_HTA && (kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET || kind == OPS_EVENT_SYNC))
+		return (uint8_t)event_class_of(table->rules, kind, (struct ops_string){"", 0});
 	if (!*known)
-		*known = (uint8_t)(1 + event_class_of(kind, ops_trace_string(trace, events->name[source])));
+		*known = (uint8_t)(1 + event_class_of(table->rules, kind, ops_trace_string(trace, events->name[source])));
 	return *known - 1;
 }
 
@@ -93,7 +99,7 @@ static void fill_row(struct event_table *table, uint32_t source, uint8_t *classe
 	*row = (struct event_row){
 		.ts_ns = (int64_t)((uint64_t)events->start_ns[source] - (uint64_t)base_ns),
 		.dur_ns = ops_difference(events->end_ns[source], events->start_ns[source]),
-		.stream = stream_of(trace, source),
+		.stream = stream_of(table, source),
 		.correlation = events->correlation ? events->correlation[source] : -1,
 		.step = EVENT_NO_STEP,
 		.source = source,
@@ -102,7 +108,7 @@ static void fill_row(struct event_table *table, uint32_t source, uint8_t *classe
 		.track = events->track[source],
 		.partner = OPS_NONE,
 		.kind = events->kind[source],
-		.class_ = class_of(trace, classes, source),
+		.class_ = class_of(table, classes, source),
 	};
 	row->on_device = is_work(trace, row);
 }
@@ -152,13 +158,13 @@ static bool take_rows(struct event_table *table, const uint32_t *order, uint8_t 
 	return true;
 }
 
-bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us)
+bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us, enum event_rules rules)
 {
 	uint32_t *order = NULL;
 	uint8_t *classes = NULL;
 	bool done;
 
-	*table = (struct event_table){.trace = trace};
+	*table = (struct event_table){.trace = trace, .rules = rules};
 	done = file_order(trace, &order) && (classes = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1)) && take_rows(table, order, classes);
 	ops_free(order);
 	ops_free(classes);

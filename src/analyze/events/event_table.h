@@ -38,6 +38,12 @@ enum event_class {
 	EVENT_CLASS_COUNT,
 };
 
+/* Which definitions count (docs/reference/definitions.md). */
+enum event_rules {
+	EVENT_RULES_OPSTROBE,
+	EVENT_RULES_HTA, /* those of Holistic Trace Analysis */
+};
+
 struct event_row {
 	int64_t ts_ns;
 	int64_t dur_ns; /* below 0 for events that rounding turned inside out */
@@ -57,6 +63,7 @@ struct event_row {
 struct event_table {
 	const struct ops_trace *trace;
 	int64_t rank;
+	enum event_rules rules;
 	bool fractional;   /* the file's times are finer than microseconds */
 	struct event_row *rows;
 	size_t count;
@@ -88,6 +95,7 @@ struct event_set {
 	enum event_device_type device;
 	OPS_ARRAY(int64_t) steps; /* distinct step numbers of all ranks, ascending */
 	bool round_to_us;
+	enum event_rules rules;
 	struct ops_string where; /* a filter that has been checked; no bytes: none */
 	bool include_last; /* whether the step filter keeps the last step */
 	bool leaves_out;   /* whether a table was made without the last step */
@@ -100,7 +108,8 @@ struct event_set {
 
 /* Asks all ranks for what they say together. Fails for want of memory, or as the source does. */
 enum ops_code event_set_init(struct event_set *set, const struct ops_rank *ranks, size_t count,
-                             const struct ops_analyze_options *options, bool include_last, struct ops_error *error);
+                             const struct ops_analyze_options *options, bool include_last, enum event_rules rules,
+                             struct ops_error *error);
 void event_set_release(struct event_set *set);
 /* The table of a rank, good until that of another is asked for, with all that points into its trace; NULL when it cannot be
  * made, and then `code` says why. */
@@ -111,7 +120,7 @@ size_t event_step_index(const struct event_set *set, int64_t number);
 /* Sorts numbers, and leaves each once: how many there are. */
 size_t event_numbers_sort_unique(int64_t *numbers, size_t count);
 
-bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us);
+bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us, enum event_rules rules);
 void event_table_release(struct event_table *table);
 bool event_links_build(struct event_table *table);
 bool event_steps_assign(struct event_table *table);
@@ -121,7 +130,7 @@ bool event_steps_filter(struct event_table *table, bool filtered, bool mtia, boo
 /* Whether a row stands on the device's side of its correlation (0.3). */
 bool event_is_device_side(const struct event_table *table, const struct event_row *row);
 
-enum event_class event_class_of(uint8_t kind, struct ops_string name);
+enum event_class event_class_of(enum event_rules rules, uint8_t kind, struct ops_string name);
 /* "Memcpy HtoD", "Memset"; borrowed from the name or static. */
 struct ops_string event_memory_kind(struct ops_string name);
 const char *event_device_type_name(enum event_device_type type);
