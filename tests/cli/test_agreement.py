@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""views, analyze, kernels, lines and table say the same of one trace: its steps, what communicates, and which operator
-launched what. By hand-made traces; steps and communication also by the shared ones that lie beside the repository."""
+"""views, analyze, kernels, modules, lines, memory, diff, advise, table, info, the HTTP interface and Python give the same steps,
+classes of work, kernels and their operators, times of modules and peaks of memory for one trace. By hand-made traces, and by the
+shared ones next to the repository."""
 
 import json
 import os
@@ -8,12 +9,14 @@ import pathlib
 
 import pytest
 
+import opstrobe
+
 FOLDER = pathlib.Path(
     os.environ.get("OPSTROBE_TRACES", pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "traces")
 )
 SHARED = sorted(path for path in FOLDER.glob("**/*.json.gz") if path.name != "et.json.gz")
-# The filter for steps leaves out work whose launch the trace does not have, as the reference does.
-WITHOUT_LAUNCHES = ("negative_queue_length",)
+# Modules of Lightning; modules that overlap on a thread; devices that are not CUDA's; addresses that are allocated twice.
+UNLIKE = ("lightning", "stop-module-overlap", "mi_normalization", "memory-mixed", "memory-curve-no-step-plot")
 # A step that takes no time has no row that is in it.
 EMPTY_STEPS = ("stop-empty-step",)
 
@@ -100,13 +103,78 @@ def steps_of_analyze(ask, path):
     return sorted(found["value"])
 
 
-def communication_us(ask, path):
-    table = ask(
-        "analyze", "gpu_kernel_breakdown.by_kernel", "--format", "json", "--num-kernels", "1000000",
-        "--duration-ratio", "1", "--include-last-profiler-step", "true", path,
-    )["table"]  # fmt: skip
-    rows = [dict(zip(table["columns"], values, strict=True)) for values in table["rows"]]
+def table_of(ask, command, *words):
+    found = ask(command, "--format", "json", *words)
+    found = found.get("table", found)
+    return [dict(zip(found["columns"], values, strict=True)) for values in found["rows"]]
+
+
+def kernels_of_analyze(ask, path, *words):
+    return table_of(
+        ask, "analyze", "gpu_kernel_breakdown.by_kernel", "--num-kernels", "1000000", "--duration-ratio", "1",
+        "--include-last-profiler-step", "true", *words, path,
+    )  # fmt: skip
+
+
+def communication_us(ask, path, *words):
+    rows = kernels_of_analyze(ask, path, *words)
     return sum(row["sum (us)"] for row in rows if row["kernel_type"] == "COMMUNICATION")
+
+
+def modules_of_views(rows, depth=0):
+    """Rows of the tree, as the table of modules names its columns."""
+    for row in rows or []:
+        yield {
+            "name": row["name"], "depth": depth, "calls": row["occurrences"], "host_us": row["host_total"],
+            "self_host_us": row["host_self_with_operators"], "device_us": row["device_total"],
+            "backward_us": row["backward_host_total"], "backward_device_us": row["backward_device_total"],
+        }  # fmt: skip
+        yield from modules_of_views(row["children"], depth + 1)
+
+
+def rounded(rows, *names):
+    """To the precision of a table: two digits after the point."""
+    return sorted(
+        tuple(round(row[name], 2) if isinstance(row[name], float) else row[name] for name in names) for row in rows
+    )
+
+
+def device_name(views_name):
+    return "cpu" if views_name == "CPU" else f"cuda:{views_name.removeprefix('GPU')}"
+
+
+def assert_surfaces_agree(ask, path, found):
+    """What commands other than views say, next to the views of the trace."""
+    everything = ("--limit", "1000000000", path)
+    kernels, modules = table_of(ask, "kernels", *everything), table_of(ask, "modules", *everything)
+    by_operator = table_of(ask, "kernels", "--by-operator", *everything)
+    lines, about = ask("lines", "--format", "json", path), ask("info", "--format", "json", path)["value"]
+    base, diff = ask("advise", "--format", "json", path)["base"], ask("diff", "--format", "json", path, path)
+    steps, marked = found["steps"], found["steps"]["from"] != "none"
+
+    views = (found["kernels"] or {"rows": []})["rows"]
+    assert rounded(views, "name", "calls", "total") == rounded(kernels, "name", "calls", "total_us")
+    views = (found["kernels_by_op"] or {"rows": []})["rows"]
+    assert rounded(views, "name", "operator", "calls", "total") == rounded(
+        by_operator, "name", "operator", "calls", "total_us"
+    )
+
+    assert about["steps"] == lines["steps"] == len({*steps["names"], *steps["left_out_names"]}) * marked
+    if marked:
+        assert base["steps"] == len(steps["names"])
+    if steps["names"]:
+        assert diff["steps"]["left"]["mean"] == pytest.approx(steps["average"]["total"], abs=1e-3)
+        assert base["average_step_ms"] == pytest.approx(steps["average"]["total"] / 1000, abs=1e-3)
+        communication = steps["average"]["communication"] - steps["average"]["communication_calls"]
+        assert diff["steps"]["categories"]["communication"]["left"] == pytest.approx(communication, abs=1e-3)
+
+    columns = ("calls", "host_us", "self_host_us", "device_us", "backward_us", "backward_device_us")
+    # The tree of views repeats a module, with all its figures, below each module that calls it.
+    assert {*rounded(modules_of_views(found["modules"]), *columns)} == {*rounded(modules, *columns)}
+    peaks = {row["device"]: row["bytes"] for row in table_of(ask, "memory", path) if row["held_by"] == "all"}
+    assert {row["device"]: row["left"]["peak"] for row in diff["memory"]} == peaks
+    for device, bytes in (found["memory"] or {"peaks": {}})["peaks"].items():
+        assert peaks.get(device_name(device)) == bytes, device
 
 
 @pytest.mark.parametrize("name", TRACES)
@@ -118,6 +186,7 @@ def test_hand_made(ask, tmp_path, name):
     assert steps_of_analyze(ask, "t.json") == [int(step) for step in steps]
     assert communication_us(ask, "t.json") == communication
     assert sum(step["communication"] for step in found["steps"]["rows"]) == communication
+    assert_surfaces_agree(ask, "t.json", found)
     assert {row["name"]: row["operator"] for row in found["kernels_by_op"]["top"]} == operators
     table = ask("kernels", "--by-operator", "--format", "json", "t.json")
     table = table.get("table", table)
@@ -129,6 +198,62 @@ def test_hand_made(ask, tmp_path, name):
              (dict(zip(table["columns"], values, strict=True)) for values in table["rows"])}  # fmt: skip
     for row in found["operators"]["rows"]:
         assert times[row["name"]] == row["device_self"], row["name"]
+
+
+MODULES = [
+    step("ProfilerStep#1", 0, 200),
+    row("nn.Module: Net_0", 5, 90, "python_function", **{"Python id": 1, "Python module id": 0}),
+    row("nn.Module: Linear_0", 10, 40, "python_function", **{"Python id": 2, "Python parent id": 1, "Python module id": 1}),
+    *launched("gemm", "aten::mm", 15, 1), *launched("relu", "aten::relu", 60, 2, 20),
+    *({"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts,
+       "args": {"Device Type": 1, "Device Id": 0, "Addr": addr, "Bytes": size, "Total Allocated": total}}
+      for ts, addr, size, total in ((16, 1, 512, 512), (20, 2, 1024, 1536), (70, 1, -512, 1024))),
+]  # fmt: skip
+
+
+def test_modules_and_memory(ask, tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": MODULES}))
+    found = ask("views", "--format", "json", "t.json")
+    assert rounded(modules_of_views(found["modules"]), "name", "host_us", "device_us") == [
+        ("Linear_0", 40, 40), ("Net_0", 90, 60),
+    ]  # fmt: skip
+    assert found["memory"]["peaks"] == {"GPU0": 1536}
+    assert_surfaces_agree(ask, "t.json", found)
+
+
+@pytest.mark.parametrize("name", ["communication", "two calls of a correlation", "no steps"])
+def test_python(ask, tmp_path, name):
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": TRACES[name][0]}))
+    trace = opstrobe.read(tmp_path / "t.json")
+    found = ask("views", "--format", "json", "t.json")
+    assert trace.views() == {key: value for key, value in found.items() if key in trace.views()}
+    assert [event.name for event in trace.events() if event.device_type.name == "CUDA"] == [
+        row["name"] for row in TRACES[name][0] if row["cat"] == "kernel"
+    ]
+
+
+# Two steps; a kernel of torch's symmetric memory, one whose launch is unknown, and an operator with the stream it launches on.
+UNKNOWN = [
+    step("ProfilerStep#1", 0, 500), step("ProfilerStep#2", 500, 500), *launched(ALL_REDUCE, "vllm::all_reduce", 10, 7, 60),
+    row("triton_poi", 50, 20, stream=7), call("cuLaunchKernel", 55, 8), kernel("triton_poi", 400, 8, 8), kernel("alone", 450, 9, 99),
+]  # fmt: skip
+
+
+def test_rules(ask, opstrobe, tmp_path):
+    """Holistic Trace Analysis goes by names and by the argument `stream`, and leaves out work without a launch."""
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": UNKNOWN}))
+    found = ask("views", "--format", "json", "t.json")
+    ours = kernels_of_analyze(ask, "t.json")
+    assert {row["name"]: row["total"] for row in found["kernels"]["rows"]} == {
+        row["name"]: row["sum (us)"] for row in ours
+    }
+    assert ours == kernels_of_analyze(ask, "t.json", "--rules", "opstrobe")
+    assert communication_us(ask, "t.json") == 60
+    theirs = {row["name"]: row for row in kernels_of_analyze(ask, "t.json", "--rules", "hta")}
+    assert {name: row["sum (us)"] for name, row in theirs.items()} == {ALL_REDUCE: 60, "triton_poi": 28}
+    assert theirs[ALL_REDUCE]["kernel_type"] == "COMPUTATION"
+    ended = opstrobe("analyze", "temporal_breakdown", "--rules", "plugin", "t.json")
+    assert ended.returncode == 2 and "choose from opstrobe, hta" in ended.stderr
 
 
 def test_the_step_left_out_is_said(ask, opstrobe, tmp_path):
@@ -165,12 +290,14 @@ def test_shared(ask, path):
     found = ask("views", "--format", "json", str(path))
     if path.parent.name not in EMPTY_STEPS:
         assert steps_of_views(found) == steps_of_analyze(ask, str(path))
+    if path.parent.name not in UNLIKE:
+        assert_surfaces_agree(ask, str(path), found)
     communication = communication_us(ask, str(path))
     in_steps = sum(step["communication"] for step in found["steps"]["rows"])
     host = sum(step["communication_calls"] for step in found["steps"]["rows"])
     # What runs at once on two streams counts once in steps; what is in no step, not at all. Without a device, steps
     # have the collectives of the host, of which the analyses of devices know nothing.
-    if communication and path.parent.name not in WITHOUT_LAUNCHES:
+    if communication:
         assert in_steps - host <= communication + 0.5
 
 

@@ -79,6 +79,9 @@ def test_the_same_as_the_commands(server, traces):
         assert server.json(f"{base}/advice") == command("advise", "--format", "json", path)
         assert server.json(f"{base}/lines") == command("lines", "--format", "json", path)
         assert server.json(f"{base}/tables/kernels") == command("kernels", "--top", "0", "--format", "json", path)
+        assert server.json(f"{base}/tables/modules") == command("modules", "--limit", "0", "--format", "json", path)
+        assert server.json(f"{base}/tables/memory") == command("memory", "--limit", "0", "--format", "json", path)
+        assert server.json(f"{base}/diff", base=trace["id"]) == command("diff", "--format", "json", path, path)
 
 
 def test_parts_of_views(server, recorded):
