@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "analyze/format.h"
-#include "analyze/result.h"
+#include "analyze/tables.h"
 #include "analyze/views/view_diff_write.h"
 #include "base/alloc.h"
 #include "base/array.h"
@@ -32,6 +32,7 @@ struct change {
 	struct ops_string name;
 	double ns[2];
 	int64_t total_ns[2];
+	const char *view; /* in CSV */
 };
 
 struct changes {
@@ -48,7 +49,7 @@ static bool add_change(struct changes *changes, const struct view_diff *diff, st
 	if (change)
 		*change = (struct change){name,
 		                          {view_diff_per_step(diff, 0, (double)left_ns), view_diff_per_step(diff, 1, (double)right_ns)},
-		                          {left_ns, right_ns}};
+		                          {left_ns, right_ns}, NULL};
 	return change != NULL;
 }
 
@@ -66,11 +67,8 @@ static int compare(const void *a, const void *b)
 	return a < b ? -1 : a > b;
 }
 
-RESULT_GETTER(get_name, struct change, text, row->name)
 RESULT_GETTER(get_base, struct change, integer, llround(row->ns[0]))
 RESULT_GETTER(get_new, struct change, integer, llround(row->ns[1]))
-RESULT_GETTER(get_base_total, struct change, integer, row->total_ns[0])
-RESULT_GETTER(get_new_total, struct change, integer, row->total_ns[1])
 
 static double change_percent(const struct change *change)
 {
@@ -80,25 +78,31 @@ static double change_percent(const struct change *change)
 }
 RESULT_GETTER(get_change, struct change, number, change_percent(row))
 
-static const struct result_column name_column = {.name = "name", .type = RESULT_TEXT, .get = get_name};
+#define IN_CSV 1u
+#define CSV_ONLY .option = IN_CSV, .when = "in CSV"
 static const struct result_column change_columns[] = {
-	{.name = "base_us", .type = RESULT_TIME, .title = "base", .about = "Time per step", .get = get_base},
-	{.name = "new_us", .type = RESULT_TIME, .title = "new", .about = "Time per step", .get = get_new},
+	{.name = "view", .type = RESULT_TEXT, .title = "View", .about = "What the row is of", CSV_ONLY, RESULT_FIELD(struct change, view)},
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the part of a step, the operator or the kernel",
+	 RESULT_FIELD(struct change, name)},
+	{.name = "base_us", .type = RESULT_TIME, .title = "base", .about = "Time per step in the first trace", .get = get_base},
+	{.name = "new_us", .type = RESULT_TIME, .title = "new", .about = "Time per step in the second trace", .get = get_new},
 	{.name = "change_percent", .type = RESULT_CHANGE, .title = "change", .about = "Change of the time per step; null without a base",
 	 .get = get_change},
+	{.name = "base_total_us", .type = RESULT_TIME, .title = "Base total", .about = "Time of all steps", CSV_ONLY,
+	 RESULT_FIELD(struct change, total_ns[0])},
+	{.name = "new_total_us", .type = RESULT_TIME, .title = "New total", .about = "Time of all steps", CSV_ONLY,
+	 RESULT_FIELD(struct change, total_ns[1])},
 };
-static const struct result_column total_columns[] = {
-	{.name = "base_total_us", .type = RESULT_TIME, .about = "Time of all steps", .get = get_base_total},
-	{.name = "new_total_us", .type = RESULT_TIME, .about = "Time of all steps", .get = get_new_total},
-};
+const struct result_declaration table_diff =
+	RESULT_DECLARATION("diff", "A part of the steps, an operator or a kernel of two traces", change_columns);
+
 static void append_table(struct page *page, const char *title, const struct changes *list, size_t count)
 {
 	struct result_table table = {.scaled = true};
-	struct result_column name = name_column;
 
-	name.title = title;
-	result_columns(&table, &name, 1);
-	RESULT_DECLARED(&table, change_columns);
+	result_declare(&table, &table_diff, 0);
+	if (table.columns.count)
+		table.columns.items[0].title = title;
 	for (size_t i = 0; i < count; i++)
 		result_add(&table, &list->items[i]);
 	result_table_cut(&table, ROWS_MAX);
@@ -329,8 +333,10 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t co
 
 static void put_change(struct result_table *table, const char *view, const struct change *change)
 {
-	result_text(table, (struct ops_string){view, strlen(view)});
-	result_add(table, change);
+	struct change row = *change;
+
+	row.view = view;
+	result_add(table, &row);
 }
 
 static void put_changes(struct result_table *table, const char *view, const struct changes *changes)
@@ -347,15 +353,12 @@ void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 	struct tables tables = {0};
 
 	result_init(&result);
-	result_column(table, "view", RESULT_TEXT);
-	result_columns(table, &name_column, 1);
-	RESULT_DECLARED(table, change_columns);
-	RESULT_DECLARED(table, total_columns);
+	result_declare(table, &table_diff, IN_CSV);
 	out->failed |= !gather(diff, &tables);
 	if (diff->steps[0].steps && diff->steps[1].steps)
 		put_change(table, "median step",
 		           &(struct change){{"total", 5}, {diff->steps[0].median_ns, diff->steps[1].median_ns},
-		                            {steps_ns(diff->views[0]), steps_ns(diff->views[1])}});
+		                            {steps_ns(diff->views[0]), steps_ns(diff->views[1])}, NULL});
 	put_changes(table, "in the steps", &tables.parts);
 	put_changes(table, "module", &tables.modules);
 	put_changes(table, "operator host self", &tables.host);

@@ -161,6 +161,15 @@ export const TABLES = {
 		percent: { title: "Share", kind: "pct", about: "Share of the peak" },
 		blocks: { title: "Blocks", kind: "count", about: "Allocations that are live at the peak" },
 	},
+	diff: {
+		view: { title: "View", kind: "text", about: "What the row is of" },
+		name: { title: "Name", kind: "text", about: "Name of the part of a step, the operator or the kernel" },
+		base_us: { title: "base", kind: "us", about: "Time per step in the first trace" },
+		new_us: { title: "new", kind: "us", about: "Time per step in the second trace" },
+		change_percent: { title: "change", kind: "number", about: "Change of the time per step; null without a base" },
+		base_total_us: { title: "Base total", kind: "us", about: "Time of all steps" },
+		new_total_us: { title: "New total", kind: "us", about: "Time of all steps" },
+	},
 	lines: {
 		self: { title: "Self", kind: "us", about: "Time without what the lines of the program below it account for" },
 		with_calls: { title: "Total", kind: "us", about: "Time with all that the line called, on any thread" },
