@@ -62,9 +62,10 @@ static inline struct ops_slot *open_slot(struct ops_thread *thread, uint64_t epo
 	return slot;
 }
 
-/* Records one slot, of kind OPS_SLOT_RANGE an open one. `start_ticks` 0 is now; the clock is read as late as can be. */
+/* Records one slot, of kind OPS_SLOT_RANGE an open one unless it has an end. `start_ticks` 0 is now; the clock is read as late as
+ * can be. */
 static inline struct ops_slot *record(uint8_t kind, struct ops_string name, const struct ops_string *args, int64_t sequence_nr,
-                                      uint64_t start_ticks)
+                                      uint64_t start_ticks, uint64_t end_ticks)
 {
 	uint64_t epoch = ops_collector_epoch(&ops_recorder_collector);
 	struct ops_thread *thread;
@@ -86,21 +87,21 @@ static inline struct ops_slot *record(uint8_t kind, struct ops_string name, cons
 	slot->kind = kind;
 	slot->scope = USER_SCOPE;
 	slot->start_ticks = start_ticks ? start_ticks : ops_ticks(ops_recorder_collector.tsc);
-	slot->end_ticks = kind == OPS_SLOT_RANGE ? 0 : slot->start_ticks;
+	slot->end_ticks = end_ticks || kind == OPS_SLOT_RANGE ? end_ticks : slot->start_ticks;
 	ops_publish(thread);
 	return slot;
 }
 
 struct ops_range ops_range_begin(const char *name, size_t name_bytes)
 {
-	return (struct ops_range){record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, NULL, -1, 0)};
+	return (struct ops_range){record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, NULL, -1, 0, 0)};
 }
 
 struct ops_range ops_range_begin_args(const char *name, size_t name_bytes, const char *args, size_t args_bytes)
 {
 	const struct ops_string text = {args ? args : "", args ? args_bytes : 0};
 
-	return (struct ops_range){record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, &text, -1, 0)};
+	return (struct ops_range){record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, &text, -1, 0, 0)};
 }
 
 void ops_range_end(struct ops_range range)
@@ -120,15 +121,12 @@ void ops_range_end(struct ops_range range)
 
 void ops_range_add(const char *name, size_t name_bytes, uint64_t start_ticks, uint64_t end_ticks)
 {
-	struct ops_slot *slot = record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, NULL, -1, start_ticks);
-
-	if (slot)
-		ops_slot_close(slot, end_ticks, slot->end_thread);
+	record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, NULL, -1, start_ticks, end_ticks);
 }
 
 void ops_instant(const char *name, size_t name_bytes)
 {
-	record(OPS_SLOT_INSTANT, (struct ops_string){name, name_bytes}, NULL, -1, 0);
+	record(OPS_SLOT_INSTANT, (struct ops_string){name, name_bytes}, NULL, -1, 0, 0);
 }
 
 void ops_counter(const char *name, size_t name_bytes, double value)
@@ -136,14 +134,14 @@ void ops_counter(const char *name, size_t name_bytes, double value)
 	int64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	record(OPS_SLOT_COUNTER, (struct ops_string){name, name_bytes}, NULL, bits, 0);
+	record(OPS_SLOT_COUNTER, (struct ops_string){name, name_bytes}, NULL, bits, 0, 0);
 }
 
 void ops_storage_role(const char *name, size_t name_bytes, const struct ops_storage *storage)
 {
 	const struct ops_string text = {(const char *)storage, sizeof(*storage)};
 
-	record(OPS_SLOT_ROLE, (struct ops_string){name, name_bytes}, &text, -1, 0);
+	record(OPS_SLOT_ROLE, (struct ops_string){name, name_bytes}, &text, -1, 0, 0);
 }
 
 bool ops_recording_active(void)

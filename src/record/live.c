@@ -41,6 +41,7 @@ struct live_thread {
 	uint32_t slot;
 	OPS_ARRAY(uint32_t) rows; /* of the thread's ids of names, + 1; 0 unknown */
 	OPS_ARRAY(struct live_open) open;
+	uint64_t last_ticks; /* start of the last that was opened */
 };
 
 struct live_sum {
@@ -182,6 +183,18 @@ static void take_memory(struct ops_live *live, const struct ops_memory_slot *slo
 		memory[i].peak_bytes = slot->total_allocated;
 }
 
+/* A range that is recorded when it is over: what it holds was summed up without it, so it has no self time. */
+static void add_past(struct ops_live *live, const struct ops_slot *slot, uint32_t row)
+{
+	uint64_t end_ticks = ops_slot_end(slot);
+	struct live_sum *sum = &live->sums.items[row];
+
+	sum->calls++;
+	sum->total_ticks += end_ticks > slot->start_ticks ? end_ticks - slot->start_ticks : 0;
+	if (row == live->step_row)
+		count_step(live, end_ticks);
+}
+
 /* Reads the slots of a block up to `count`. */
 static void take_slots(struct ops_live *live, struct live_thread *thread, const struct ops_share *share,
                        const struct ops_block *block, bool is_filling, uint32_t count)
@@ -196,8 +209,13 @@ static void take_slots(struct ops_live *live, struct live_thread *thread, const 
 			take_memory(live, (const struct ops_memory_slot *)slot);
 		if ((slot->kind != OPS_SLOT_OP && slot->kind != OPS_SLOT_RANGE) || (slot->flags & OPS_SLOT_ASYNC))
 			continue;
-		finish_before(live, thread, is_filling ? block : NULL, slot->start_ticks);
 		row = slot->flags & OPS_SLOT_NAME_INLINE ? inline_row(live, block, slot) : named_row(live, thread, share, slot->name);
+		if (slot->start_ticks < thread->last_ticks) {
+			add_past(live, slot, row);
+			continue;
+		}
+		thread->last_ticks = slot->start_ticks;
+		finish_before(live, thread, is_filling ? block : NULL, slot->start_ticks);
 		open = OPS_ARRAY_PUSH(&thread->open);
 		if (open)
 			*open = (struct live_open){is_filling ? NULL : block, thread->slot, row, 0};
