@@ -13,7 +13,7 @@ from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, Record
 from opstrobe._warn import warn
 from opstrobe.autograd_profiler import check_graph_options, kineto_available, private_device
 from opstrobe.autograd_profiler import profile as _Window
-from opstrobe.recording import host_info, metadata
+from opstrobe.recording import host_info, metadata, provenance
 from opstrobe.recording.activities import filters_of, kinds_of_extensions, parse_activities, sampling_of
 from opstrobe.recording.configured import Configured, option
 from opstrobe.recording.execution_trace import ExecutionTraceObserver
@@ -317,6 +317,7 @@ class _KinetoProfile(Configured, Results):
             **{flag: "1" for flag in flags if getattr(self, flag)},
             **metadata.of_environment(),
             "machine": host_info.make_json(self._clock),
+            "recording": provenance.make_json({flag: getattr(self, flag) for flag in (*flags, "max_bytes")}),
             **self.preset_metadata,
             **self._metadata,
         }

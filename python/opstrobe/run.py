@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from opstrobe.compat.patch import patch_at_import
+from opstrobe.launcher.output import Output
 from opstrobe.launcher.program import Program, UsageError
-from opstrobe.launcher.recorder import CannotRecord, RunRecorder, trace_path
+from opstrobe.launcher.recorder import CannotRecord, RunRecorder
+from opstrobe.recording import provenance
 from opstrobe.recording.stack import StackOptions
 
 _VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes"}
@@ -37,9 +39,12 @@ def _parser() -> argparse.ArgumentParser:
         "-o",
         "--output",
         metavar="FILE",
-        help="write the trace to FILE, compressed if it ends in .gz; in a directory it gets its default name, "
-        "<host>_<pid>.<time>.pt.trace.json.gz (default: the current directory)",
+        help="write the trace to FILE, compressed if it ends in .gz; in a directory it is named after the program, "
+        "train.pt.trace.json.gz, or train.2.pt.trace.json.gz if that exists (default: the current directory). A directory "
+        "that does not exist is made; a name that ends in / is one",
     )
+    parser.add_argument("-f", "--force", action="store_true", help="overwrite FILE if it exists")
+    parser.add_argument("--open", action="store_true", help="show the trace in the browser when the program has ended")
     parser.add_argument(
         "--steps",
         metavar="N|FIRST:END",
@@ -189,11 +194,13 @@ def main() -> None:
         return
     try:
         program = Program(theirs)
-        path = trace_path(options.output)
+        output = Output(options.output, program.name, force=options.force)
     except (UsageError, OSError) as error:
         _fail(f"{error}; see 'opstrobe run --help'", 2)
+    provenance.set_command(["opstrobe", "run", *sys.argv[1:]])
     recorder = RunRecorder(
-        path,
+        output,
+        open_viewer=options.open,
         steps=options.steps,
         table_rows=options.table,
         module_depth=options.with_modules,

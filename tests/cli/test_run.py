@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import textwrap
+import urllib.request
 import zipfile
 
 import pytest
@@ -113,7 +114,8 @@ def test_a_program_ends_as_under_python_and_leaves_its_trace(tmp_path, program, 
     ours = opstrobe("run", "-o", "trace.json", name)
     assert ours.returncode == python.returncode
     assert ours.stdout == python.stdout
-    told = [line for line in ours.stderr.splitlines(True) if not line.startswith("opstrobe: wrote trace.json: ")]
+    told = [line for line in ours.stderr.splitlines(True) if not line.startswith("opstrobe: ")]
+    assert "opstrobe: wrote trace.json: " in ours.stderr
     assert "".join(told) == python.stderr
     assert names(tmp_path / "trace.json").count("aten::add") == 1
 
@@ -176,7 +178,7 @@ def test_children_run_unrecorded_and_write_nothing(tmp_path, program, opstrobe, 
     process = opstrobe("run", "-o", "trace.json", name)
     assert process.stdout == "True\n-15\n"
     assert process.stderr.count("opstrobe: wrote ") == process.stderr.count(" were not recorded") == 1
-    assert process.stderr.count("opstrobe:") == 2
+    assert process.stderr.count("opstrobe:") == 3
     assert names(tmp_path / "trace.json").count("aten::add") == 1
     assert "aten::mul" not in names(tmp_path / "trace.json")
     assert sorted(file.name for file in tmp_path.glob("*.json*")) == ["trace.json"]
@@ -189,7 +191,7 @@ def test_a_forked_child_that_exits_by_itself_leaves_the_trace_to_its_parent(tmp_
     process = opstrobe("run", "-o", "trace.json", name)
     assert process.stdout == "3\n"
     assert process.stderr.count("opstrobe: wrote ") == process.stderr.count("1 child process ran") == 1
-    assert process.stderr.count("opstrobe:") == 2
+    assert process.stderr.count("opstrobe:") == 3
     assert "aten::add" in names(tmp_path / "trace.json")
 
 
@@ -495,14 +497,115 @@ def test_a_transformer_step_has_few_python_events(tmp_path, program, opstrobe):
     assert "import torch._dynamo" in {row["name"] for row in rows}
 
 
-def test_default_name_and_a_directory(tmp_path, program, opstrobe):
-    program(WORK + "import os\nos.chdir('/')\n")
-    (tmp_path / "traces").mkdir()
-    assert opstrobe("run", "program.py").returncode == 0
-    assert opstrobe("run", "-o", "traces", "program.py").returncode == 0
-    for directory in (tmp_path, tmp_path / "traces"):
-        (path,) = directory.glob("*.pt.trace.json.gz")
-        assert "aten::add" in names(path)
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["train.py"], "train"),
+        (["folder"], "folder"),
+        (["-m", "sub.train"], "sub.train"),
+        (["-c", WORK], "python"),
+    ],
+    ids=["script", "folder", "module", "code"],
+)
+def test_the_trace_is_named_after_the_program(tmp_path, program, opstrobe, words, name):
+    for path in ("train.py", "sub/train.py", "folder/__main__.py"):
+        program(WORK + "import os\nos.chdir('/')\n", path)
+    process = opstrobe("run", *words)
+    assert f"opstrobe: wrote {name}.pt.trace.json.gz: " in process.stderr
+    assert process.stderr.endswith(f"opstrobe: to view it: opstrobe serve --open {name}.pt.trace.json.gz\n")
+    assert "aten::add" in names(tmp_path / f"{name}.pt.trace.json.gz")
+
+
+def test_traces_are_not_overwritten(tmp_path, program, opstrobe):
+    name = program(WORK)
+    for _ in range(3):
+        assert opstrobe("run", "-o", "new/traces/", name).returncode == 0
+    assert opstrobe("run", "-o", "new/traces", name).returncode == 0
+    assert sorted(path.name for path in (tmp_path / "new/traces").iterdir()) == [
+        "program.2.pt.trace.json.gz",
+        "program.3.pt.trace.json.gz",
+        "program.4.pt.trace.json.gz",
+        "program.pt.trace.json.gz",
+    ]
+    path = tmp_path / "made" / "trace.json"
+    assert opstrobe("run", "-o", "made/trace.json", name).returncode == 0
+    before = path.read_bytes()
+    process = opstrobe("run", "-o", "made/trace.json", name)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert f"cannot write '{path}': the file exists; --force overwrites it" in process.stderr
+    assert path.read_bytes() == before
+    assert opstrobe("run", "--force", "-o", "made/trace.json", name).returncode == 0
+    assert path.read_bytes() != before
+    assert opstrobe("run", "-o", "/dev/null", name).returncode == 0
+
+
+def test_the_first_finding_is_named(tmp_path, program, opstrobe):
+    name = program(
+        """
+        import torch
+
+        model = torch.nn.Linear(64, 64)
+        optimizer = torch.optim.SGD(model.parameters())
+        for _ in range(4):
+            output = model(torch.ones(64, 64))
+            total = torch.zeros(())
+            for i in range(64):
+                total = total + output[i].sum()
+            total.backward()
+            optimizer.step()
+        """
+    )
+    process = opstrobe("run", "--with-stack", "-o", "trace.json", name)
+    (line,) = [line for line in process.stderr.splitlines() if line.startswith("opstrobe: first finding: ")]
+    assert ", program.py:10 (saves " in line and line.endswith(" % of a step)")
+
+
+def test_open_shows_the_trace_until_it_is_stopped(tmp_path, program, environment):
+    name = program(WORK + "import sys\nsys.exit(5)\n")
+    words = [OPSTROBE, "run", "--open", "-o", "trace.json", name]
+    with subprocess.Popen(
+        words, cwd=tmp_path, env={**environment, "BROWSER": "true"}, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            lines = iter(process.stderr.readline, "")
+            serving = next(line for line in lines if "serving http://127.0.0.1:" in line)
+            address = serving.split()[2]
+            with urllib.request.urlopen(address, timeout=60) as reply:
+                assert reply.status == 200
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == 5
+
+
+def test_info_shows_what_made_the_trace(program, opstrobe):
+    name = program(WORK)
+    assert opstrobe("run", "--memory", "-o", "trace.json", name, "--password", "hunter2").returncode == 0
+    lines = dict(
+        line.split(None, 1) for line in opstrobe("info", "trace.json").stdout.splitlines() if " " in line.strip()
+    )
+    assert lines["recording.command"].strip() == "opstrobe run --memory -o trace.json program.py --password ***"
+    assert lines["recording.options"].strip() == "profile_memory"
+    assert {"recording.opstrobe", "recording.python", "recording.torch", "recording.cpu", "recording.threads"} <= set(
+        lines
+    )
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGQUIT"])
+def test_a_signal_that_kills_at_once_is_reported(tmp_path, program, opstrobe, name):
+    process = opstrobe("run", program(WORK + f"import os, signal\nos.kill(os.getpid(), signal.{name})\n"))
+    assert process.returncode == -signal.Signals[name]
+    assert process.stderr == f"opstrobe: no trace was written: the program was killed by {name}\n"
+    assert not list(tmp_path.glob("*.gz"))
+
+
+def test_an_exit_without_a_trace_is_reported(tmp_path, program, opstrobe):
+    """By the program, not by its forked children, which end in the same way."""
+    name = program(WORK + "import os\nchild = os.fork()\nif child:\n    os.waitpid(child, 0)\nos._exit(4)\n")
+    process = opstrobe("run", name)
+    assert process.returncode == 4
+    assert process.stderr == "opstrobe: no trace was written: the program ended by os._exit()\n"
 
 
 def test_a_trace_that_cannot_be_written_is_told_and_the_status_kept(tmp_path, program, opstrobe):
@@ -649,13 +752,14 @@ def test_ranks_write_files_of_their_own_and_say_who_they_are(program, environmen
     name = program(WORK)
     ranks(environment, tmp_path, "-o", "new/", name)
     assert sorted(rank_of(path, opstrobe) for path in (tmp_path / "new").iterdir()) == [0, 1]
+    assert (tmp_path / "new" / "program.rank1.pt.trace.json.gz").exists()
     ranks(environment, tmp_path, "-o", "one.pt.trace.json", name)
     assert not (tmp_path / "one.pt.trace.json").exists()
     for rank in (0, 1):
         assert rank_of(tmp_path / f"one.rank{rank}.pt.trace.json", opstrobe) == rank
 
 
-def test_a_process_id_in_the_name_is_no_rank(program, tmp_path, opstrobe):
+def test_a_number_in_the_name_is_no_rank(program, tmp_path, opstrobe):
     assert opstrobe("run", program(WORK)).returncode == 0
     (path,) = tmp_path.glob("*.pt.trace.json.gz")
     assert rank_of(path, opstrobe) is None
@@ -675,4 +779,4 @@ def test_children_that_are_not_recorded_are_counted(program, opstrobe):
         """
     )
     assert "opstrobe: 3 child processes ran and were not recorded" in opstrobe("run", "-o", "t.json", name).stderr
-    assert "child process" not in opstrobe("run", "-o", "t.json", program(WORK)).stderr
+    assert "child process" not in opstrobe("run", "-o", "u.json", program(WORK)).stderr

@@ -42,6 +42,16 @@ class Program:
             if not os.path.exists(self._target):
                 raise UsageError(f"cannot open '{self._target}': no such file")
 
+    @property
+    def name(self) -> str:
+        """What its traces are named after: "train" of train.py."""
+        if self._execute is _execute_code:
+            return "python"
+        if self._execute is _execute_module:
+            return self._target
+        stem, ending = os.path.splitext(os.path.basename(os.path.realpath(self._target)))
+        return stem if ending in (".py", ".pyc", ".zip", ".pyz") else stem + ending
+
     def run(self) -> None:
         """Returns, or raises, when the main thread of the program is through. To be called once, last of all."""
         sys.argv[:] = self._argv

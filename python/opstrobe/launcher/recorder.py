@@ -7,12 +7,12 @@ import atexit
 import contextlib
 import functools
 import importlib.util
+import json
 import os
+import shlex
 import signal
-import socket
 import sys
 import threading
-import time
 import warnings
 from types import FrameType
 from typing import Any
@@ -20,42 +20,18 @@ from typing import Any
 import opstrobe
 from opstrobe import ProfilerAction, _core
 from opstrobe.compat.torch_import import call_when_imported
+from opstrobe.launcher.output import Output
 from opstrobe.launcher.steps import StepWatch
 from opstrobe.recording import bridge
 
 # Signals that end a program which does not handle them, and that can be caught. Python itself turns SIGINT into an
 # exception.
 _FATAL_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_ADVICE_EVENTS_MAX = 300_000  # with more, the first finding is not worth the wait
 
 
 class CannotRecord(Exception):
     pass
-
-
-def trace_path(output: str | None) -> str:
-    """The absolute path of the trace for the option `output`. OSError if it cannot be written there."""
-    path = os.path.abspath(output or os.curdir)
-    if output and output.endswith(os.sep):
-        os.makedirs(path, exist_ok=True)
-    if os.path.isdir(path):
-        path = os.path.join(path, f"{socket.gethostname()}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz")
-    elif os.environ.get("RANK", "").isdecimal() and os.environ.get("WORLD_SIZE", "1") != "1":
-        path = _path_of_rank(path, os.environ["RANK"])
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        raise FileNotFoundError(f"cannot write '{path}': there is no directory '{directory}'")
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise PermissionError(f"cannot write '{path}': no permission to write in '{directory}'")
-    return path
-
-
-def _path_of_rank(path: str, rank: str) -> str:
-    """All ranks that torchrun starts get the same option: "trace.json.gz" becomes "trace.rank3.json.gz" for rank 3."""
-    directory, name = os.path.split(path)
-    for suffix in (".pt.trace.json.gz", ".pt.trace.json", ".json.gz", ".json", ".pftrace.gz", ".pftrace"):
-        if name.endswith(suffix):
-            return os.path.join(directory, f"{name.removesuffix(suffix)}.rank{rank}{suffix}")
-    return f"{path}.rank{rank}"
 
 
 class RunRecorder:
@@ -63,17 +39,18 @@ class RunRecorder:
 
     def __init__(
         self,
-        path: str,
+        output: Output,
         *,
+        open_viewer: bool,
         steps: range | None,
         table_rows: int | None,
         module_depth: int | None,
         live_s: float | None,
         **what: Any,
     ) -> None:
-        self._path = path
-        relative = os.path.relpath(path)  # to where the user is, wherever the program goes
-        self._shown_path = path if relative.startswith("..") else relative
+        self._output = output
+        self._open_viewer = open_viewer
+        self._path: str | None = None  # of the trace, once it is written
         self._steps = steps
         self._table_rows = table_rows
         self._module_depth = module_depth  # None: no modules; 0: all levels
@@ -95,6 +72,8 @@ class RunRecorder:
         else:
             call_when_imported(self._torch_imported)
         self._count_spawned()
+        self._report_exit()
+        _core.watch_fatal_signals(True)
         atexit.register(self._finish)
         for number in _FATAL_SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:
@@ -187,6 +166,18 @@ class RunRecorder:
         if getattr(user, "_fork_exec", None) is fork_exec:  # from Python 3.11 on
             user._fork_exec = counted
 
+    def _report_exit(self) -> None:
+        """os._exit ends a process at once. multiprocessing ends forked children with it, which are not recorded."""
+        exit_now = os._exit
+
+        @functools.wraps(exit_now)
+        def reported(status: int) -> Any:
+            if os.getpid() == self._pid and not self._written:
+                _say("no trace was written: the program ended by os._exit()")
+            exit_now(status)
+
+        os._exit = reported
+
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def _die(self, number: int, _: FrameType | None) -> None:
@@ -202,9 +193,12 @@ class RunRecorder:
             if not self._written:
                 self._stop()
         except KeyboardInterrupt:
-            _say(f"interrupted while writing '{self._path}'")
+            _say(f"interrupted while writing '{self._output.path}'")
         except Exception as error:
             self._give_up(error)
+        _core.watch_fatal_signals(False)
+        if self._deadly_signal is None and self._open_viewer and self._path is not None:
+            self._serve(self._path)
         if self._deadly_signal is not None:
             signal.signal(self._deadly_signal, signal.SIG_DFL)
             signal.raise_signal(self._deadly_signal)
@@ -235,7 +229,13 @@ class RunRecorder:
     def _write(self, profile: opstrobe.profile) -> None:
         self._written = True
         _core.live_stop()
-        profile.export_chrome_trace(self._path)
+        path = self._output.reserve()
+        try:
+            profile.export_chrome_trace(path)
+        except BaseException:
+            self._output.drop(path)
+            raise
+        self._path = path
         if self._table_rows is not None:
             averages = profile.key_averages(group_by_input_shape=profile.record_shapes)
             _print(averages.table(sort_by="self_cpu_time_total", row_limit=self._table_rows))
@@ -246,15 +246,51 @@ class RunRecorder:
         lost = (
             f"{recording.trace.lost:,} LOST (out of memory, see --max-bytes)" if recording.trace.lost else "none lost"
         )
-        size = _size_text(os.path.getsize(self._path))
-        events = f"{recording.trace.event_count:,} events, {lost}, {size}"
-        _say(f"wrote {self._shown_path}: {events}; open it in ui.perfetto.dev")
+        shown = self._output.shown(path)
+        _say(f"wrote {shown}: {recording.trace.event_count:,} events, {lost}, {_size_text(os.path.getsize(path))}")
+        if recording.trace.event_count <= _ADVICE_EVENTS_MAX:
+            self._say_first_finding(recording.trace)
         self._say_children()
+        if not self._open_viewer:
+            _say(f"to view it: opstrobe serve --open {shlex.quote(shown)}")
+
+    def _say_first_finding(self, trace: _core.Trace) -> None:
+        with contextlib.suppress(Exception):  # the trace is what the user asked for
+            advice = json.loads(trace.advice_json())
+            if advice["findings"]:
+                _say(f"first finding: {_finding_text(advice['findings'][0], advice['base']['steps'])}")
+
+    def _serve(self, path: str) -> None:
+        """Shows the trace in the browser until Ctrl-C."""
+        from opstrobe._server import serve
+
+        try:
+            with serve(path, watch=False, open_browser=True) as server:
+                _say(f"serving {server.url} until Ctrl-C")
+                threading.Event().wait()
+        except KeyboardInterrupt:
+            pass
+        except (OSError, NotImplementedError) as error:
+            _say(f"cannot serve '{path}': {error}")
 
     def _say_children(self) -> None:
         if self._children:
             were = "child process ran and was" if self._children == 1 else "child processes ran and were"
             _say(f"{self._children} {were} not recorded; to record one, use 'opstrobe run' or opstrobe.profile in it")
+
+
+def _finding_text(finding: dict[str, Any], steps: int | None) -> str:
+    """In one line: what, where, and what a change would gain."""
+    place = next((place for place in finding["where"] if place["file"]), None)
+    text = str(finding["title"])
+    if place is not None:
+        line = f":{place['line']}" if place["line"] else ""
+        text += f", {os.path.relpath(place['file']) if os.path.isabs(place['file']) else place['file']}{line}"
+    if finding["predicted_gain_percent"] is not None and finding["predicted_gain_percent"] >= 0.1:
+        bound = {"at least": "at least ", "at most": "at most "}.get(finding["predicted_gain_bound"], "about ")
+        of = "a step" if steps else "the recording"
+        text += f" (saves {bound}{finding['predicted_gain_percent']:.1f} % of {of})"
+    return text
 
 
 def _size_text(size: int) -> str:

@@ -122,6 +122,17 @@ static void write_metadata(struct ops_json_writer *json, const struct ops_trace 
 	ops_json_close(json, '}');
 }
 
+/* What the recording was made with, as `recording` in its metadata: an object of texts and numbers. */
+static void write_recording(struct ops_json_writer *json, const struct ops_trace *trace)
+{
+	struct ops_string value;
+
+	if (!ops_trace_find_metadata(trace, "recording", &value) || !value.size || value.bytes[0] != '{')
+		return;
+	ops_json_key(json, "recording");
+	ops_json_raw(json, value.bytes, value.size);
+}
+
 static void write_trace(struct ops_json_writer *json, const struct ops_rank *rank, bool metadata)
 {
 	const struct ops_trace_info *info = ops_trace_info(rank->trace);
@@ -134,6 +145,7 @@ static void write_trace(struct ops_json_writer *json, const struct ops_rank *ran
 		write_name(json, "host", info->host_name);
 	if (*info->process_name)
 		write_name(json, "process", info->process_name);
+	write_recording(json, rank->trace);
 	write_times(json, rank->trace);
 	write_steps(json, rank->trace);
 	write_events(json, rank->trace);

@@ -11,5 +11,5 @@ try --steps 5:5 missing.py
 try --steps two missing.py
 try --table=none missing.py
 try --recordshapes missing.py
-try -o no/such/directory/trace.json -c pass
+try -o /proc/no/directory/trace.json -c pass
 opstrobe help run

@@ -39,7 +39,7 @@ function Fact({ name, value }: { name: string; value: string }) {
 
 /** Facts that read better with a unit; the rest is shown as it comes. */
 function Facts({ value }: { value: InfoValue }) {
-	const { metadata, events_by_kind: kinds, start_ns: start, duration_us: duration, ...rest } = value;
+	const { metadata, recording, events_by_kind: kinds, start_ns: start, duration_us: duration, ...rest } = value;
 	const facts: InfoValue = {
 		...(typeof start === "number" ? { start: new Date(start / 1e6).toISOString().replace("T", " ").replace("Z", " UTC") } : {}),
 		...(typeof duration === "number" ? { duration: formatUs(duration) } : {}),
@@ -48,8 +48,19 @@ function Facts({ value }: { value: InfoValue }) {
 	delete facts.file; // told above
 	if (facts.rank === -1) facts.rank = null; // the file says nothing of it
 	const counted = kinds !== null && typeof kinds === "object" && !Array.isArray(kinds) ? Object.entries(kinds) : [];
+	const made = recording !== null && typeof recording === "object" && !Array.isArray(recording) ? Object.entries(recording) : [];
 	return (
 		<>
+			{made.length > 0 && (
+				<section class="panel" aria-label="Recording">
+					<h2>Recording</h2>
+					<dl class="pairs wide">
+						{made.map(([name, fact]) => (
+							<Fact key={name} name={name.replaceAll("_", " ")} value={Array.isArray(fact) ? fact.join(", ") : String(fact)} />
+						))}
+					</dl>
+				</section>
+			)}
 			<section class="panel" aria-label="What it holds">
 				<h2>What it holds</h2>
 				<Answer id="info" label="What it holds" value={facts} />

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Signals that kill the program while `opstrobe run` records it: a line says that there is no trace. A handler of Python would run
+ * too late, or never. The process still dies of the signal, with its core file.
+ */
+#include "ext.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+	int number;
+	const char *text;
+} signals[] = {
+#define LINE(name) {name, "opstrobe: no trace was written: the program was killed by " #name "\n"}
+	LINE(SIGSEGV), LINE(SIGBUS), LINE(SIGABRT), LINE(SIGFPE), LINE(SIGILL), LINE(SIGQUIT),
+#undef LINE
+};
+#define COUNT (sizeof(signals) / sizeof(signals[0]))
+
+static volatile sig_atomic_t watched_pid; /* 0: nobody; a child of fork is not the program */
+
+static void report(int number)
+{
+	for (size_t i = 0; i < COUNT && watched_pid == getpid(); i++)
+		if (signals[i].number == number && write(STDERR_FILENO, signals[i].text, strlen(signals[i].text)) < 0)
+			break; /* nobody reads */
+	raise(number); /* blocked until the handler returns; SA_RESETHAND has restored the default */
+}
+
+static PyObject *watch(PyObject *module, PyObject *on)
+{
+	struct sigaction action = {.sa_handler = report, .sa_flags = (int)SA_RESETHAND | SA_ONSTACK};
+	int is_on = PyObject_IsTrue(on);
+
+	(void)module;
+	if (is_on < 0)
+		return NULL;
+	watched_pid = is_on ? getpid() : 0;
+	for (size_t i = 0; i < COUNT; i++) {
+		struct sigaction present;
+
+		if (sigaction(signals[i].number, NULL, &present) || present.sa_handler != (is_on ? SIG_DFL : report))
+			continue; /* the program's own */
+		if (!is_on)
+			action = (struct sigaction){.sa_handler = SIG_DFL};
+		sigaction(signals[i].number, &action, NULL);
+	}
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+	{"watch_fatal_signals", watch, METH_O,
+	 "watch_fatal_signals(on)\n--\n\nWhether to report on standard error that the process dies of a signal, without a trace."},
+	{NULL, NULL, 0, NULL},
+};
+
+int ops_ext_add_fatal_signals(PyObject *module)
+{
+	return PyModule_AddFunctions(module, functions);
+}

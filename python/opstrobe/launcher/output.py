@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where `opstrobe run` writes the trace. Nothing is overwritten unless the user says so."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+
+_ENDINGS = (".pt.trace.json.gz", ".pt.trace.json", ".json.gz", ".json", ".pftrace.gz", ".pftrace")
+_DEFAULT_ENDING = ".pt.trace.json.gz"
+
+
+def _rank() -> str:
+    """ ".rank3" in a process that torchrun started as one of several: all of them get the same options."""
+    rank = os.environ.get("RANK", "")
+    return f".rank{rank}" if rank.isdecimal() and os.environ.get("WORLD_SIZE", "1") != "1" else ""
+
+
+class Output:
+    """`option` is the value of -o: a file, a directory, or None for the current directory. In a directory the trace is named after
+    the program, with a number if there is one of that name.
+
+    OSError if the trace cannot be written there.
+    """
+
+    def __init__(self, option: str | None, program: str, *, force: bool) -> None:
+        path = os.path.abspath(option or os.curdir)
+        self._is_named = bool(option) and not (str(option).endswith(os.sep) or os.path.isdir(path))
+        directory = os.path.dirname(path) if self._is_named else path
+        try:
+            os.makedirs(directory, exist_ok=True)
+        except OSError as error:
+            raise OSError(f"cannot write '{path}': cannot make '{directory}': {error.strerror}") from None
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise PermissionError(f"cannot write '{path}': no permission to write in '{directory}'")
+        name = os.path.basename(path) if self._is_named else program + _DEFAULT_ENDING
+        self._ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
+        self._stem = os.path.join(directory, name.removesuffix(self._ending) + _rank())
+        self.path = self._stem + self._ending
+        self._start = os.path.join(os.getcwd(), "")  # where the user is, wherever the program goes
+        if self._is_named and not force and os.path.isfile(self.path):
+            raise FileExistsError(f"cannot write '{self.path}': the file exists; --force overwrites it")
+
+    def reserve(self) -> str:
+        """The path to write to: "train.2.pt.trace.json.gz" if there is a "train.pt.trace.json.gz"."""
+        if self._is_named:
+            return self.path
+        for number in itertools.count(1):
+            path = self._stem + (f".{number}" if number > 1 else "") + self._ending
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+                return path
+        raise AssertionError
+
+    def drop(self, path: str) -> None:
+        """Takes back what `reserve` has made, if nothing was written."""
+        with contextlib.suppress(OSError):
+            if not self._is_named and os.path.getsize(path) == 0:
+                os.unlink(path)
+
+    def shown(self, path: str) -> str:
+        """The path as the user would type it."""
+        return path.removeprefix(self._start)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a recording was made with: versions, command line, revision of the program, processors. No variables of the environment."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import platform
+import re
+import shlex
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_COMMAND_MAX = 2000
+_HIDDEN = "***"
+# Parts of the names of options and variables whose values nobody else may see, and what secrets look like themselves.
+_SECRET_PARTS = frozenset(
+    "auth authorization cred credential credentials key pass passphrase passwd password pat pw pwd secret secrets token".split()
+)
+_SECRET_ENDINGS = ("apikey", "accesskey", "password", "passwd", "secret", "token")
+_SECRET = re.compile(
+    r"\b(?:hf_|ghp_|gho_|ghs_|github_pat_|glpat-|sk-|xox[abprs]-|AKIA|ASIA|AIza|eyJ)[\w.=-]{10,}"
+    r"|(?<![\w/.-])(?=[\w+-]*[a-z])(?=[\w+-]*[A-Z])(?=[\w+-]*\d)[\w+-]{32,}={0,2}(?![\w/.-])"
+)
+_USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+
+_command: list[str] | None = None  # what the user typed, where that is not sys.orig_argv
+
+
+def set_command(words: Sequence[str]) -> None:
+    global _command
+    _command = list(words)
+
+
+def _is_secret_name(name: str) -> bool:
+    parts = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower())
+    return not _SECRET_PARTS.isdisjoint(parts) or any(part.endswith(_SECRET_ENDINGS) for part in parts)
+
+
+def masked(words: Sequence[str]) -> str:
+    """The command line as text, without what looks like a secret and without the text of a program after -c."""
+    shown: list[str] = []
+    hides_next = False
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if hides_next and not word.startswith("--"):
+            word = _HIDDEN
+        elif equals and _is_secret_name(name):
+            word = f"{name}={_HIDDEN}"
+        else:
+            word = _SECRET.sub(_HIDDEN, _USER_IN_URL.sub(_HIDDEN, word))
+        hides_next = word == "-c" or (word.startswith("-") and not equals and _is_secret_name(word))
+        shown.append(word if re.fullmatch(r"[\w@%+=:,./*-]+", word) else shlex.quote(word))
+    text = " ".join(shown).encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= _COMMAND_MAX else text[:_COMMAND_MAX] + " …"
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(65536)
+    except OSError:
+        return ""
+
+
+@functools.cache
+def _cpu() -> str:
+    for line in _read("/proc/cpuinfo").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "Model", "cpu model"):
+            return value.strip()
+    return platform.machine()
+
+
+def revision(directory: str) -> str | None:
+    """The commit that git has checked out there, read from git's files: git itself would run what the repository configures."""
+    while not os.path.exists(os.path.join(directory, ".git")):
+        if directory == os.path.dirname(directory):
+            return None
+        directory = os.path.dirname(directory)
+    git = os.path.join(directory, ".git")
+    if os.path.isfile(git):  # a worktree or submodule
+        git = os.path.join(directory, _read(git).removeprefix("gitdir:").strip())
+    head = _read(os.path.join(git, "HEAD")).strip()
+    if not head.startswith("ref:"):
+        return head or None
+    name = head.removeprefix("ref:").strip()
+    common = os.path.join(git, _read(os.path.join(git, "commondir")).strip())
+    for folder in (git, common):
+        commit = _read(os.path.join(folder, name)).strip()
+        if commit:
+            return commit
+    packed = (line.split() for line in _read(os.path.join(common, "packed-refs")).splitlines())
+    return next((words[0] for words in packed if len(words) == 2 and words[1] == name), None)
+
+
+@functools.cache
+def _revision_of_program() -> str | None:
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    commit = revision(os.path.dirname(os.path.abspath(script)) if script else os.getcwd())
+    return commit if commit and re.fullmatch(r"[0-9a-f]{7,64}", commit) else None
+
+
+def _gpus(torch: Any) -> list[str]:
+    """Of a program that uses them: to ask takes time and memory."""
+    try:
+        if not torch.cuda.is_initialized():
+            return []
+        return [torch.cuda.get_device_name(device) for device in range(torch.cuda.device_count())]
+    except Exception:  # a device may be lost
+        return []
+
+
+def make_json(options: dict[str, Any]) -> str:
+    """The metadata `recording` of a trace, as JSON. What is not known is left out."""
+    import opstrobe
+
+    torch: Any = sys.modules.get("torch")
+    found: dict[str, Any] = {
+        "command": masked(_command if _command is not None else sys.orig_argv),
+        "git_revision": _revision_of_program(),
+        "opstrobe": opstrobe.__version__,
+        "python": platform.python_version(),
+        "cpu": _cpu(),
+        "options": " ".join(name if value is True else f"{name}={value}" for name, value in options.items() if value),
+    }
+    if torch is not None and hasattr(torch, "get_num_threads"):
+        found |= {
+            "torch": str(torch.__version__),
+            "cuda": torch.version.cuda,
+            "hip": torch.version.hip,
+            "gpus": _gpus(torch),
+            "threads": torch.get_num_threads(),
+            "interop_threads": torch.get_num_interop_threads(),
+        }
+    return json.dumps({key: value for key, value in found.items() if value}, ensure_ascii=False, separators=(",", ":"))
