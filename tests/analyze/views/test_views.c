@@ -58,8 +58,10 @@ static void spec_3_1_folds_and_sums(void **state)
 	                         VIEW_KERNEL("k", 30, 40, 9), "");
 
 	(void)state;
-	assert_has(text, "{\"name\":\"b\",\"calls\":1,\"host_total\":30,\"host_self\":25,\"device_total\":40,\"device_self\":40,");
-	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":100,\"host_self\":70,\"device_total\":40,\"device_self\":0,");
+	assert_has(text, "{\"name\":\"b\",\"calls\":1,\"host_total\":30,\"host_self\":25,\"host_min\":30,\"host_max\":30,"
+	                 "\"device_total\":40,\"device_self\":40,");
+	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":100,\"host_self\":70,\"host_min\":100,\"host_max\":100,"
+	                 "\"device_total\":40,\"device_self\":0,");
 	ops_free(text);
 }
 
@@ -85,7 +87,8 @@ static void spec_3_1_asynchronous_operators_hold_nothing(void **state)
 	         VIEW_CALL(50, 5, 0, 9) VIEW_KERNEL("k", 60, 10, 9) VIEW_MEMORY(70, 512, 7, 512, 0, -1));
 	(void)state;
 	text = scene_views(rows, "");
-	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":100,\"host_self\":95,\"device_total\":10,\"device_self\":10,");
+	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":100,\"host_self\":95,\"host_min\":100,\"host_max\":100,"
+	                 "\"device_total\":10,\"device_self\":10,");
 	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"increase\":512,\"self_increase\":512,");
 	ops_free(text);
 }
@@ -97,8 +100,10 @@ static void spec_18_f03_links_by_time(void **state)
 	                         VIEW_OP("b", 100, 50, 2) VIEW_CALL(110, 5, 71, 71) VIEW_KERNEL("k", 160, 20, 71), "");
 
 	(void)state;
-	assert_has(text, "{\"name\":\"b\",\"calls\":1,\"host_total\":50,\"host_self\":45,\"device_total\":20,\"device_self\":20,");
-	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":50,\"host_self\":45,\"device_total\":10,\"device_self\":10,");
+	assert_has(text, "{\"name\":\"b\",\"calls\":1,\"host_total\":50,\"host_self\":45,\"host_min\":50,\"host_max\":50,"
+	                 "\"device_total\":20,\"device_self\":20,");
+	assert_has(text, "{\"name\":\"a\",\"calls\":1,\"host_total\":50,\"host_self\":45,\"host_min\":50,\"host_max\":50,"
+	                 "\"device_total\":10,\"device_self\":10,");
 	ops_free(text);
 }
 
