@@ -517,7 +517,7 @@ def test_spec_13_names_of_stretches_are_short(opstrobe, tmp_path):
 def test_a_trace_of_nothing_is_not_praised(opstrobe, views):
     assert views([])["steps"]["rows"] == []
     text = opstrobe("views", "worker.pt.trace.json").stdout
-    assert text == "0 events: nothing was recorded\n\nadvice\nno rule applies to this trace\n"
+    assert text == "0 events: nothing was recorded\n\nadvice\nNo rule applies to this trace\n"
 
 
 def test_f26_spans_are_numbers(opstrobe, tmp_path):
