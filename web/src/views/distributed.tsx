@@ -6,6 +6,7 @@ import type { ViewProps } from "../app/views";
 import type { TraceEntry } from "../data/api";
 import type { CommunicationOperation, Distributed as Reply } from "../data/replies";
 import { useReply } from "../data/reply";
+import { formatUs } from "../format/units";
 import { Await } from "../widgets/await";
 import { Bars } from "../widgets/bars";
 import type { Series } from "../widgets/chart";
@@ -85,8 +86,54 @@ function Together({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 					<Bars title="Transfer and waiting" item="worker" series={WAIT} bars={bars(data.wait[step], WAIT)} kind="us" />
 				</section>
 			</div>
+			<LateRank data={data} run={run} />
 			<Operations data={data} run={run} />
 		</>
+	);
+}
+
+/** A rank is called late where the others wait for more than this share of their communication. */
+const LATE_SHARE = 0.1;
+
+interface Late {
+	worker: string;
+	/** How much longer the others wait than it does, on average; µs. */
+	wait: number;
+}
+
+/** The rank that waits least: the others wait for it. Undefined where all wait about as long. */
+export function lateRank(wait: Reply["wait"][string], workers: readonly string[]): Late | undefined {
+	const found = workers.flatMap((worker) => (wait[worker] ? [{ worker, ...wait[worker] }] : []));
+	const late = found.reduce<(typeof found)[number] | undefined>((least, each) => (least && least.synchronizing <= each.synchronizing ? least : each), undefined);
+	if (!late || found.length < 2) return undefined;
+	const others = found.filter((each) => each !== late);
+	const mean = (of: (each: (typeof found)[number]) => number): number => others.reduce((sum, each) => sum + of(each), 0) / others.length;
+	const longer = mean((each) => each.synchronizing) - late.synchronizing;
+	return longer > LATE_SHARE * mean((each) => each.synchronizing + each.data_transfer) ? { worker: late.worker, wait: longer } : undefined;
+}
+
+/** Names who is late, with the way to the step on its timeline in which the others wait longest. */
+function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
+	const steps = Object.entries(data.wait).filter(([step]) => step !== "all");
+	const overall = lateRank(data.wait.all ?? {}, data.workers);
+	const worst = steps
+		.flatMap(([step, wait]) => {
+			const late = lateRank(wait, data.workers);
+			return late ? [{ step, ...late }] : [];
+		})
+		.sort((a, b) => b.wait - a.wait)[0];
+	const trace = worst && run.find((each) => each.worker === worst.worker);
+	return (
+		<section class="panel" aria-label="Late rank">
+			<h2>Late rank</h2>
+			<p>{overall ? `${overall.worker} is late: the others wait ${formatUs(overall.wait)} longer than it does, in an average step.` : "No rank is late in all steps: all wait about as long."}</p>
+			{worst && trace && (
+				<p>
+					{`Longest in step ${worst.step}, for ${worst.worker}: ${formatUs(worst.wait)}. `}
+					<a href={timelineHref(trace.id, { find: `ProfilerStep#${worst.step}` })}>Show this step on its timeline</a>
+				</p>
+			)}
+		</section>
 	);
 }
 

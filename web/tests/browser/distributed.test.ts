@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two ranks of which one is late: it is named, with the way to the moment on its timeline.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, Tab } from "./browser";
+import { Server } from "./server";
+
+const folder = mkdtempSync(join(tmpdir(), "opstrobe-ranks-"));
+
+/** By how much rank 1 comes to the collective after rank 0, in each step; µs. */
+const LATE = [100, 400, 250];
+
+function rank(number: number): object {
+	const kernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)";
+	const traceEvents = LATE.flatMap((late, step) => {
+		const at = 1000 + 1000 * step;
+		const start = at + 100 + number * late;
+		const host = { ph: "X", pid: 9, tid: 1 };
+		return [
+			{ ...host, cat: "user_annotation", name: `ProfilerStep#${step}`, ts: at, dur: 900 },
+			{ ...host, cat: "cpu_op", name: "c10d::allreduce_", ts: at + 20, dur: 60, args: { "External id": 10 + step, "Input Dims": [[[1000]]], "Input type": ["TensorList"] } },
+			{ ...host, cat: "user_annotation", name: "nccl:all_reduce", ts: at + 30, dur: 40, args: { "External id": 20 + step, "Input Dims": [[1000]], "Input type": ["float"] } },
+			{ ...host, cat: "cuda_runtime", name: "cudaLaunchKernel", ts: at + 40, dur: 10, args: { "External id": 20 + step, correlation: 5 + step } },
+			{ ph: "X", pid: 0, tid: 7, cat: "kernel", name: kernel, ts: start, dur: at + 700 - start, args: { "External id": 20 + step, correlation: 5 + step, device: 0, stream: 7 } },
+		];
+	});
+	return { traceEvents, distributedInfo: { backend: "nccl", rank: number, world_size: 2 } };
+}
+
+let browser: Browser;
+let server: Server;
+beforeAll(async () => {
+	for (const number of [0, 1]) writeFileSync(join(folder, `worker${number}.pt.trace.json`), JSON.stringify(rank(number)));
+	browser = await launch();
+	server = await Server.start(folder);
+});
+afterAll(async () => {
+	await server.stop();
+	await browser.close();
+	rmSync(folder, { recursive: true });
+});
+
+test("the late rank is named, with the step in which the others wait longest", async () => {
+	const tab = await Tab.open(browser, server.at("distributed", server.trace("worker0")));
+	const panel = tab.page.getByRole("region", { name: "Late rank" });
+	await panel.getByText(/^worker1 is late: the others wait 250\.0\sµs longer/).waitFor();
+	await panel.getByText(/Longest in step 1, for worker1: 400\.0\sµs/).waitFor();
+	await tab.shot("distributed-late-rank");
+	await panel.getByRole("link", { name: "Show this step on its timeline" }).click();
+	await tab.page.waitForFunction((id) => location.hash.startsWith(`#/timeline/${id}`), server.trace("worker1").id);
+	await tab.page.locator(".tl-event h2", { hasText: "ProfilerStep#1" }).waitFor();
+	expect(await tab.page.locator(".tl-gutter").innerText()).toContain("stream 7");
+	await tab.close();
+	tab.expectQuiet();
+});
