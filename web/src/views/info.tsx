@@ -56,7 +56,7 @@ function Facts({ value }: { value: InfoValue }) {
 					<h2>Recording</h2>
 					<dl class="pairs wide">
 						{made.map(([name, fact]) => (
-							<Fact key={name} name={name.replaceAll("_", " ")} value={Array.isArray(fact) ? fact.join(", ") : String(fact)} />
+							<Fact key={name} name={name.replaceAll("_", " ")} value={textOf(fact)} />
 						))}
 					</dl>
 				</section>
@@ -83,4 +83,9 @@ function Facts({ value }: { value: InfoValue }) {
 			)}
 		</>
 	);
+}
+
+function textOf(fact: JsonValue): string {
+	if (Array.isArray(fact)) return fact.map(textOf).join(", ");
+	return typeof fact === "object" ? JSON.stringify(fact) : String(fact);
 }
