@@ -44,7 +44,7 @@ struct finder {
 	const struct ops_events *events;
 	uint8_t *names;   /* enum mark by string id */
 	uint8_t *forward; /* by row: an operator that a backward node is linked with */
-	bool *main;       /* by track: has steps, or ranges of coroutines */
+	bool *main;       /* by track: has steps */
 	bool any_forward; /* the trace has modules or links, */
 	bool any_mark;    /* or other marks than operators */
 	struct track *tracks;
@@ -56,8 +56,7 @@ static enum mark mark_of(const struct finder *finder, uint32_t row)
 	const struct ops_events *events = finder->events;
 	uint8_t kind = events->kind[row], *name = &finder->names[events->name[row]];
 
-	/* Ranges may be asynchronous because they do not nest; operators say nothing of their thread then. */
-	if (events->flags[row] & OPS_EVENT_HIDDEN || (kind == OPS_EVENT_CPU_OP && (events->flags[row] & OPS_EVENT_ASYNC)) ||
+	if (events->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_HIDDEN) ||
 	    (kind != OPS_EVENT_CPU_OP && kind != OPS_EVENT_USER_ANNOTATION && kind != OPS_EVENT_PYTHON_FUNCTION))
 		return MARK_NONE;
 	if (kind == OPS_EVENT_PYTHON_FUNCTION && events->python_module && events->python_module[row] != OPS_NONE)
@@ -89,15 +88,13 @@ static void find_forward(struct finder *finder)
 
 static void find_main(struct finder *finder, const struct ops_steps *steps)
 {
-	size_t count;
-	const struct ops_track *tracks = ops_trace_tracks(finder->trace, &count);
+	size_t tracks;
 
+	ops_trace_tracks(finder->trace, &tracks);
 	for (size_t i = 0; i < steps->list.count; i++)
 		finder->main[steps->list.items[i].track] = true;
-	/* A range that does not nest with the steps, as that of an optimizer in whose hook a step ends, has a track like those of
-	 * coroutines. */
-	for (size_t i = 0; i < count; i++)
-		finder->main[i] |= !steps->list.count || (tracks[i].kind == OPS_TRACK_THREAD && tracks[i].tid >= OPS_COROUTINE_TIDS);
+	for (size_t i = 0; i < tracks && !steps->list.count; i++)
+		finder->main[i] = true;
 }
 
 /* --- the walk down each thread -------------------------------------------------------------------------------------- */

@@ -142,22 +142,32 @@ static void close_until(struct recording_turn *turn, int64_t time_ns)
 		turn->open.count--;
 }
 
+/* A step may be recorded when it is over, after what it contains. */
+static bool begins_within(const struct recording_open *range, const struct recording_open *outer)
+{
+	return range->start_ns > outer->start_ns || (range->start_ns == outer->start_ns && range->end_ns <= outer->end_ns);
+}
+
 /* Moves `range`, or what it cuts if that is not to cut a step. */
 static void resolve_cuts(struct recording_coroutines *coroutines, const struct recording_turn *turn, struct recording_open *range)
 {
 	for (size_t i = turn->open.count; i-- > 0;) {
-		struct recording_open *outer = &turn->open.items[i];
+		struct recording_open *other = &turn->open.items[i];
 
-		if (outer->is_moved || outer->end_ns <= range->start_ns)
+		if (other->is_moved || other->end_ns <= range->start_ns)
 			continue;
-		if (outer->end_ns >= range->end_ns)
-			break; /* and so does what is around that */
+		if (begins_within(range, other)) {
+			if (other->end_ns >= range->end_ns)
+				break; /* and so does what is around that */
+		} else if (other->end_ns <= range->end_ns) {
+			continue;
+		}
 		if (range->can_move) {
 			move(coroutines, turn, range);
 			return;
 		}
-		if (outer->can_move)
-			move(coroutines, turn, outer);
+		if (other->can_move)
+			move(coroutines, turn, other);
 	}
 }
 
@@ -174,8 +184,13 @@ void recording_coroutines_open(struct recording_coroutines *coroutines, struct r
 	close_until(turn, event->start_ns);
 	if (is_range || is_held)
 		resolve_cuts(coroutines, turn, &range);
-	if (!range.is_moved)
-		turn->open.items[turn->open.count++] = range;
+	if (!range.is_moved) {
+		size_t at = turn->open.count++;
+
+		for (; at && turn->open.items[at - 1].start_ns > range.start_ns; at--)
+			turn->open.items[at] = turn->open.items[at - 1];
+		turn->open.items[at] = range;
+	}
 }
 
 /* --- tracks --------------------------------------------------------------------------------------------------------- */

@@ -115,17 +115,6 @@ static void other_threads_load_ahead(void **state)
 	       5, 0, 0, 0, 95);
 }
 
-/* A step that ends in a hook of its optimizer makes the optimizer's range one that does not nest, on a track of its own. */
-static void steps_may_end_within_the_optimizer(void **state)
-{
-	(void)state;
-	EXPECT("{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":1000000002,\"args\":{\"name\":\"coroutine 2 of thread 1\"}},"
-	       VIEW_STEP(1, 0, 100) MODULE("Net_0", 10, 20)
-	               VIEW_ROW("user_annotation", "Optimizer.step#SGD.step", 1, 1000000002, 60, 45, "\"Async\":true") OPERATOR("aten::add_", 1, 70, 5)
-	                       VIEW_STEP(2, 100, 100),
-	       0, 20, 0, 40, 40);
-}
-
 /* Without modules and links, operators are forward if anything says that there is training; else nothing is known. */
 static void operators_alone_say_nothing(void **state)
 {
@@ -226,7 +215,6 @@ int main(void)
 		cmocka_unit_test(phases_nest),
 		cmocka_unit_test(passes_end_with_their_step),
 		cmocka_unit_test(other_threads_load_ahead),
-		cmocka_unit_test(steps_may_end_within_the_optimizer),
 		cmocka_unit_test(operators_alone_say_nothing),
 		cmocka_unit_test(phases_add_up),
 		cmocka_unit_test(views_show_phases),
