@@ -288,6 +288,11 @@ def test_steps_are_marked_without_options(tmp_path, program, opstrobe):
     assert [number for number, _, _ in step_ranges(tmp_path / "trace.json")] == [0, 1, 2, 3, 4, 5]
     assert inside(tmp_path / "trace.json", "aten::exp") == [0, 0, 0, 1, 0, 0]
     assert inside(tmp_path / "trace.json", "aten::uniform_") == [0] * 6  # what builds the models is in no step
+    steps, ranges = (
+        {row["tid"] for row in events(tmp_path / "trace.json") if row["name"].startswith(start)}
+        for start in ("ProfilerStep#", "Optimizer.step#")
+    )
+    assert len(steps) == 1 and ranges == steps  # the optimizer's range ends within the step
 
 
 LOADER = """
